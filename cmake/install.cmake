@@ -1,1 +1,27 @@
-# filled below
+# What `cmake --install` gives beside the tools, which cmt_tool installs: the library with its headers, a CMake package
+# (find_package(cmt), target cmt::cmt), a pkg-config file (cmt), manual pages and documents. All of it may be moved to
+# another prefix afterwards.
+
+include(CMakePackageConfigHelpers)
+
+install(TARGETS cmt EXPORT cmt-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY libcmt/include/cmt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+
+set(cmt_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/cmt)
+install(EXPORT cmt-targets NAMESPACE cmt:: DESTINATION ${cmt_package_dir})
+configure_package_config_file(cmake/cmt-config.cmake.in ${PROJECT_BINARY_DIR}/cmt-config.cmake
+  INSTALL_DESTINATION ${cmt_package_dir} NO_SET_AND_CHECK_MACRO)
+# Before 1.0 the API may change with the minor version.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/cmt-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/cmt-config.cmake ${PROJECT_BINARY_DIR}/cmt-config-version.cmake
+  DESTINATION ${cmt_package_dir})
+
+file(RELATIVE_PATH cmt_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/cmt.pc.in ${PROJECT_BINARY_DIR}/cmt.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/cmt.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+foreach(section 1 5)
+  install(DIRECTORY man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} FILES_MATCHING PATTERN "*.${section}")
+endforeach()
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY format-spec/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/format-spec FILES_MATCHING PATTERN "*.md")

@@ -1,0 +1,45 @@
+# What every tool's command line promises: --help, --version, and the way to say that it was used wrongly.
+
+failed=0
+complain() { echo "$tool: $*" >&2; failed=1; }
+
+# run ARGUMENT...: leaves `status`, and the files out and err.
+run() { status=0; "$tool" "$@" </dev/null >out 2>err || status=$?; }
+
+version=$(sed -n 's/^Version: //p' "$BUILD/cmt.pc")
+for tool in trace2cmt cmtreplay lifetimes overhead; do
+  for option in -h --help; do
+    run $option
+    [ "$status" = 0 ] && [ -s out ] && [ ! -s err ] || complain "$option: not on standard output with exit 0"
+  done
+  cp out help
+  grep -q "^Usage: $tool " help || complain "--help does not say how to call it"
+  awk 'length > 80 { exit 1 }' help || complain "--help is wider than 80 columns"
+
+  run --version
+  [ "$status" = 0 ] && [ "$(cat out)" = "$tool $version" ] || complain "--version: $(cat out err)"
+
+  run --nonsense=x
+  cp err unknown
+  [ "$status" = 2 ] && [ ! -s out ] || complain "an unknown option: exit $status"
+  [ "$(wc -l <unknown)" = 2 ] || complain "an unknown option: not one line and where to look: $(cat unknown)"
+  head -n 1 unknown | grep -q "^$tool: .*--nonsense" || complain "an unknown option is not named: $(cat unknown)"
+  [ "$(tail -n 1 unknown)" = "Try '$tool --help' for more information." ] || complain "$(cat unknown)"
+
+  # What --help names is parsed: it is not complained of as an unknown option is.
+  for option in $(grep -oE -- '--[a-z][a-z0-9-]+' help | sort -u); do
+    run "$option=x"
+    ! diff -q err <(sed "s/--nonsense/$option/g" unknown) >/dev/null || complain "$option is in --help and unknown"
+  done
+
+  run no-such-file
+  [ "$status" = 1 ] && [ "$(cat err)" = "$tool: no-such-file: No such file or directory" ] ||
+    complain "a file that is not there: exit $status, $(cat err)"
+
+  # Output that cannot be written is a failure, and said.
+  printf 'malloc(8) = 1000<1>\nfree(1000<1>)\n' >two.trace
+  status=0
+  "$tool" two.trace >/dev/full 2>err || status=$?
+  [ "$status" = 1 ] && grep -q "^$tool: .*No space left on device" err || complain "a full disk: exit $status, $(cat err)"
+done
+exit $failed

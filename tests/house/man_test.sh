@@ -1,0 +1,26 @@
+# Manual pages say what the tools do: each has the options that --help has, and mandoc finds nothing wrong in them.
+
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+
+for tool in trace2cmt cmtreplay lifetimes overhead; do
+  page=$SOURCE/man/$tool.1
+  "$tool" --help | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u >in_help
+  grep -oE -- 'Fl -[a-z][a-z0-9-]+' "$page" | sed 's/Fl -/--/' | sort -u >in_page
+  diff in_help in_page >difference || complain "$tool: --help (<) and the manual page (>) differ:
+$(grep '^[<>]' difference)"
+done
+
+# The tracer's options are environment variables.
+sed -n 's/^\.It Ev \(CMTTRACE_[A-Z_]*\).*/\1/p' "$SOURCE/man/libcmttrace.1" | sort -u >in_page
+grep -rhoE '"CMTTRACE_[A-Z_]+' "$SOURCE"/preload --include='*.c' --include='*.cpp' --include='*.h' | tr -d '"' |
+  sort -u >in_code
+diff in_code in_page >difference || complain "libcmttrace: the code (<) and the manual page (>) differ:
+$(grep '^[<>]' difference)"
+
+if command -v mandoc >/dev/null; then
+  mandoc -T lint -W warning "$SOURCE"/man/*.[1-9] || complain "mandoc finds faults"
+else
+  echo "mandoc is not installed: the pages' macros are not checked"
+fi
+exit $failed

@@ -1,0 +1,6 @@
+# What is loaded into strangers' programs needs nothing but the C library, and brings no sanitizer along.
+
+needed=$(readelf -d "$TRACER" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc\.so\.6|ld-linux-x86-64\.so\.2)$' || true)
+[ -z "$needed" ] || { echo "libcmttrace.so needs $needed" >&2; exit 1; }
+undefined=$(nm -D --undefined-only "$TRACER" | grep -E '__(asan|tsan|ubsan)_' || true)
+[ -z "$undefined" ] || { echo "libcmttrace.so calls $undefined" >&2; exit 1; }

@@ -1,0 +1,10 @@
+#include <cstdio>
+
+#include "cmt/reader.h"
+
+int main(int, char** argv) {
+  cmt::Reader reader(argv[1]);
+  unsigned long count = 0;
+  for (auto events = reader.read(); !events.empty(); events = reader.read()) count += events.size();
+  std::printf("%lu events\n", count);
+}

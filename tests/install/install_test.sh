@@ -1,0 +1,49 @@
+# Installs this build to a prefix of its own, moves it, and uses it as a stranger would: tools by PATH, the library
+# through CMake and through pkg-config.
+
+if [ -n "${CMT_SANITIZE:-}" ]; then
+  echo "skipped: a library with sanitizers cannot be linked into a program without"
+  exit 77
+fi
+
+cmake --install "$BUILD" --prefix "$PWD/first" >install.log
+mv first prefix                       # nothing may remember where it was installed
+prefix=$PWD/prefix
+
+fail() { echo "install: $*" >&2; exit 1; }
+for file in lib/libcmttrace.so lib/libcmt.a include/cmt/reader.h lib/cmake/cmt/cmt-config.cmake lib/pkgconfig/cmt.pc \
+            share/man/man1/trace2cmt.1 share/man/man5/cmt.5 share/doc/cmt/README.md share/doc/cmt/LICENSE \
+            share/doc/cmt/format-spec/cmt.md share/doc/cmt/format-spec/text.md; do
+  [ -f "$prefix/$file" ] || fail "$file is missing"
+done
+! grep -rlI -e "$PWD/first" -e "$BUILD" "$prefix" || fail "a file names the place where it was built"
+
+version=$(sed -n 's/^Version: //p' "$prefix/lib/pkgconfig/cmt.pc")
+for tool in trace2cmt cmtreplay lifetimes overhead; do
+  [ "$("$prefix/bin/$tool" --version)" = "$tool $version" ] || fail "$tool --version does not say $tool $version"
+done
+
+# A program that is recorded, encoded and replayed by what was installed alone.
+(
+  export PATH=$prefix/bin:/usr/bin:/bin
+  CMTTRACE_OUT=true.trace LD_PRELOAD=$prefix/lib/libcmttrace.so bash -c 'x=1; echo $x' >/dev/null
+  trace2cmt <true.trace >true.cmt
+  cmtreplay true.cmt >table
+)
+[ -s table ] || fail "cmtreplay wrote no table"
+
+printf 'malloc(8) = 1000<1>\nfree(1000<1>)\n' >two.trace
+
+# Neither what the library is built with nor what its tests need may be asked of a consumer; nor, by CMake, pkg-config.
+for without in none PkgConfig; do
+  cmake -S "$SOURCE/tests/install/consumer" -B "cmake_$without" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_DISABLE_FIND_PACKAGE_{tsl-robin-map,doctest,Boost,$without}=ON >cmake.log 2>&1 ||
+    { cat cmake.log; fail "find_package(cmt) failed"; }
+  cmake --build "cmake_$without" >build.log || { cat build.log; fail "the consumer did not build through CMake"; }
+  [ "$("cmake_$without/consumer" two.trace)" = "2 events" ] || fail "the consumer built through CMake is wrong"
+done
+
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+g++ -std=c++20 "$SOURCE/tests/install/consumer/consumer.cpp" -o through_pkg_config $(pkg-config --static --cflags --libs cmt)
+[ "$(./through_pkg_config two.trace)" = "2 events" ] || fail "the consumer built through pkg-config is wrong"
+[ "$(./through_pkg_config true.cmt)" = "$(grep -vc '^#' true.trace) events" ] || fail "the consumer misreads a .cmt"
