@@ -20,6 +20,7 @@ struct Header {
   bool has_addresses = false;
   bool has_times = false;
   bool has_usable = false;
+  bool has_header = false;  ///< a text has header lines, and so an end line
 
   /// `#cmt key=value` lines, in order. Known keys are in format-spec/text.md; others are kept as they are.
   std::vector<std::pair<std::string, std::string>> metadata;

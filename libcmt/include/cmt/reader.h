@@ -60,6 +60,9 @@ class Reader {
   /// Defects so far.
   std::uint64_t defects() const;
 
+  /// Defects so far, and those that the input states of itself. Whole at the end.
+  std::uint64_t repairs() const;
+
   /// Whether the input, or the recording that it holds, broke off before its end. Known at the end.
   bool truncated() const;
 

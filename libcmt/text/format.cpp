@@ -1,0 +1,165 @@
+#include "text/format.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "cmt/text.h"
+
+namespace cmt {
+namespace {
+
+void append_number(std::string& out, std::uint64_t value, int base = 10) {
+  char digits[20];
+  const auto end = std::to_chars(digits, digits + sizeof digits, value, base).ptr;
+  out.append(digits, end);
+}
+
+void append_block(std::string& out, std::uint64_t address, Tag tag) {
+  if (tag == 0 || address != 0) append_number(out, address, 16);
+  if (tag == 0) return;
+  out += '<';
+  append_number(out, tag);
+  out += '>';
+}
+
+/// The call's name with its parenthesis, as it is written: "operator new[](".
+std::string_view opening(Kind kind) {
+  switch (kind) {
+    case Kind::malloc: return "malloc(";
+    case Kind::free: return "free(";
+    case Kind::calloc: return "calloc(";
+    case Kind::realloc: return "realloc(";
+    case Kind::reallocarray: return "reallocarray(";
+    case Kind::aligned_alloc: return "aligned_alloc(";
+    case Kind::posix_memalign: return "posix_memalign(";
+    case Kind::memalign: return "memalign(";
+    case Kind::valloc: return "valloc(";
+    case Kind::pvalloc: return "pvalloc(";
+    case Kind::free_sized: return "free_sized(";
+    case Kind::free_aligned_sized: return "free_aligned_sized(";
+    case Kind::operator_new:
+    case Kind::operator_new_nothrow: return "operator new(";
+    case Kind::operator_new_array:
+    case Kind::operator_new_array_nothrow: return "operator new[](";
+    case Kind::operator_delete:
+    case Kind::operator_delete_sized: return "operator delete(";
+    case Kind::operator_delete_array:
+    case Kind::operator_delete_array_sized: return "operator delete[](";
+    case Kind::thread_start: return "thread_start(";
+    case Kind::thread_exit: return "thread_exit(";
+    case Kind::thread_name: return "thread_name(";
+    case Kind::mark: return "mark(";
+    case Kind::sample: return "sample(";
+  }
+  return "";
+}
+
+/// Appends ", " before every argument but the first.
+class Arguments {
+ public:
+  explicit Arguments(std::string& out) : out_(out) {}
+
+  std::string& next() {
+    if (!first_) out_ += ", ";
+    first_ = false;
+    return out_;
+  }
+
+ private:
+  std::string& out_;
+  bool first_ = true;
+};
+
+void append_arguments(std::string& out, const Event& event) {
+  const KindTraits& kind = traits(event.kind);
+  Arguments arguments(out);
+  if (kind.releases) append_block(arguments.next(), event.old_address, event.old_tag);
+  if (kind.aligns) append_number(arguments.next(), event.alignment);
+  if (kind.counts) append_number(arguments.next(), event.count);
+  if (kind.sizes) append_number(arguments.next(), event.size);
+  if (kind.labels) text::append_string(arguments.next(), event.label);
+  if (kind.may_align && event.alignment != 0) append_number(arguments.next() += "align=", event.alignment);
+  if (event.kind == Kind::operator_new_nothrow || event.kind == Kind::operator_new_array_nothrow) {
+    arguments.next() += "nothrow";
+  }
+}
+
+void append_attribute(std::string& out, std::string_view key, std::uint64_t value) {
+  out += ' ';
+  out += key;
+  out += '=';
+  append_number(out, value);
+}
+
+bool is_bare(std::string_view value) {
+  return !value.empty() &&
+         std::all_of(value.begin(), value.end(), [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '#'; });
+}
+
+void append_metadata(std::string& out, std::string_view key, std::string_view value) {
+  out += "#cmt ";
+  out += key;
+  out += '=';
+  if (is_bare(value)) {
+    out += value;
+  } else {
+    text::append_string(out, value);
+  }
+  out += '\n';
+}
+
+}  // namespace
+
+void append_line(std::string& out, const Event& event) {
+  out += opening(event.kind);
+  append_arguments(out, event);
+  out += ')';
+  if (traits(event.kind).allocates) {
+    out += " = ";
+    append_block(out, event.address, event.tag);
+  }
+  if (event.thread != 0) append_attribute(out, "thread", event.thread);
+  if (event.time_ns != unknown) append_attribute(out, "time", event.time_ns);
+  if (event.usable != unknown) append_attribute(out, "usable", event.usable);
+}
+
+namespace text {
+
+void append_string(std::string& out, std::string_view text) {
+  constexpr char digits[] = "0123456789abcdef";
+  out += '"';
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (c == '\r') {
+      out += "\\r";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += "\\x";
+      out += digits[byte >> 4];
+      out += digits[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+void append_header(std::string& out, const Header& header) {
+  if (!header.has_header && header.metadata.empty()) return;
+  append_metadata(out, "text", "1");
+  for (const auto& [key, value] : header.metadata) append_metadata(out, key, value);
+}
+
+void append_end(std::string& out, std::uint64_t repairs, bool truncated) {
+  if (repairs != 0) append_metadata(out, "repairs", std::to_string(repairs));
+  append_metadata(out, "end", truncated ? "truncated" : "complete");
+}
+
+}  // namespace text
+}  // namespace cmt

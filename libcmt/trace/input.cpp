@@ -1,0 +1,83 @@
+#include "trace/input.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <system_error>
+
+namespace cmt {
+namespace {
+
+constexpr std::size_t read_size = 256 * 1024;
+
+[[noreturn]] void fail(const std::string& name) { throw std::system_error(errno, std::generic_category(), name); }
+
+}  // namespace
+
+int open_input(const std::string& path) {
+  const int fd = path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail(path == "-" ? "standard input" : path);
+  return fd;
+}
+
+Input::Input(int fd, std::string name) : fd_(fd), name_(name == "-" ? "standard input" : std::move(name)) {
+  struct stat status;
+  if (fstat(fd_, &status) != 0) fail(name_);
+  const off_t position = lseek(fd_, 0, SEEK_CUR);
+  can_seek_ = S_ISREG(status.st_mode) && position == 0;
+  if (can_seek_) size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+Input::~Input() { close(fd_); }
+
+bool Input::fill() {
+  if (at_end_) return false;
+  if (begin_ > 0) {
+    std::memmove(window_.data(), window_.data() + begin_, end_ - begin_);
+    window_offset_ += begin_;
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  if (window_.size() < end_ + read_size) window_.resize(end_ + read_size);
+  ssize_t got;
+  do {
+    got = read(fd_, window_.data() + end_, window_.size() - end_);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) fail(name_);
+  at_end_ = got == 0;
+  end_ += static_cast<std::size_t>(got);
+  return !at_end_;
+}
+
+std::string_view Input::peek(std::size_t count) {
+  while (end_ - begin_ < count && fill()) {
+  }
+  return {window_.data() + begin_, end_ - begin_};
+}
+
+std::string Input::at(std::uint64_t offset, std::size_t count) const {
+  std::string bytes(count, '\0');
+  std::size_t got = 0;
+  while (got < count) {
+    const ssize_t n = pread(fd_, bytes.data() + got, count - got, static_cast<off_t>(offset + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(name_);
+    if (n == 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  bytes.resize(got);
+  return bytes;
+}
+
+std::string Input::place(std::uint64_t offset) const {
+  char text[40];
+  std::snprintf(text, sizeof text, ": offset 0x%" PRIx64, offset);
+  return name_ + text;
+}
+
+}  // namespace cmt

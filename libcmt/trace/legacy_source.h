@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "format/legacy.h"
+#include "trace/input.h"
+#include "trace/source.h"
+
+namespace cmt {
+
+/// The .cmt of 2019: no header, no totals, no addresses. A record cut off at the end makes it truncated.
+class LegacySource : public Source {
+ public:
+  LegacySource(std::unique_ptr<Input> input, DefectLog& log) : input_(std::move(input)), log_(log) {
+    header_.format = Format::legacy_cmt;
+  }
+
+  void read(std::vector<Event>& events) override;
+
+ private:
+  std::unique_ptr<Input> input_;
+  DefectLog& log_;
+  format::LegacyDecoder decoder_;
+  bool at_end_ = false;
+};
+
+}  // namespace cmt
