@@ -1,0 +1,117 @@
+#include "heap/address_index.h"
+
+#include <bit>
+
+namespace cmt {
+namespace {
+
+constexpr std::size_t none = ~std::size_t{0};
+
+/// The last bit that is set below `end`, or none.
+template <std::size_t words>
+std::size_t last_bit(const std::array<std::uint64_t, words>& bits, std::size_t end) {
+  if (end == 0) return none;
+  std::size_t word = (end - 1) / 64;
+  std::uint64_t left = bits[word] & (~std::uint64_t{0} >> (63 - (end - 1) % 64));
+  while (left == 0) {
+    if (word == 0) return none;
+    left = bits[--word];
+  }
+  return word * 64 + 63 - static_cast<std::size_t>(std::countl_zero(left));
+}
+
+/// The first bit that is set at `begin` or above, or none.
+template <std::size_t words>
+std::size_t first_bit(const std::array<std::uint64_t, words>& bits, std::size_t begin) {
+  std::size_t word = begin / 64;
+  if (word == words) return none;
+  std::uint64_t left = bits[word] & (~std::uint64_t{0} << (begin % 64));
+  while (left == 0) {
+    if (++word == words) return none;
+    left = bits[word];
+  }
+  return word * 64 + static_cast<std::size_t>(std::countr_zero(left));
+}
+
+std::size_t page_in_region(std::uint64_t address, int page_shift, std::size_t region_pages) {
+  return static_cast<std::size_t>(address >> page_shift) % region_pages;
+}
+
+}  // namespace
+
+AddressIndex::Region* AddressIndex::find_region(std::uint64_t number) {
+  Region*& recent = recent_[number % recent_.size()];
+  if (recent != nullptr && recent->number == number) return recent;
+  const auto found = regions_.find(number);
+  if (found == regions_.end()) return nullptr;
+  return recent = found->second.get();
+}
+
+AddressIndex::Region& AddressIndex::make_region(std::uint64_t number) {
+  if (Region* region = find_region(number)) return *region;
+  auto region = std::make_unique<Region>();
+  region->number = number;
+  return *regions_.emplace(number, std::move(region)).first->second;
+}
+
+/// Notes that a page has become empty, and with the last one its region.
+void AddressIndex::drop_page(Region& region, std::size_t page) {
+  region.used[page / 64] &= ~(std::uint64_t{1} << (page % 64));
+  for (const std::uint64_t word : region.used) {
+    if (word != 0) return;
+  }
+  recent_[region.number % recent_.size()] = nullptr;
+  regions_.erase(region.number);
+}
+
+/// The block before a rank on a page; the page itself may be empty.
+PlacedBlock AddressIndex::prev_of(const Region& region, std::size_t page, std::size_t rank) const {
+  if (rank > 0) return region.pages[page]->blocks()[rank - 1];
+  const std::size_t below = last_bit(region.used, page);
+  if (below != none) return region.pages[below]->blocks().back();
+  const auto here = regions_.find(region.number);
+  if (here == regions_.begin()) return {};
+  const Region& other = *std::prev(here)->second;
+  return other.pages[last_bit(other.used, region_pages)]->blocks().back();
+}
+
+/// The block at or behind a rank on a page; the page itself may be empty.
+PlacedBlock AddressIndex::next_of(const Region& region, std::size_t page, std::size_t rank) const {
+  if (region.pages[page] && rank < region.pages[page]->size()) return region.pages[page]->blocks()[rank];
+  const std::size_t above = first_bit(region.used, page + 1);
+  if (above != none) return region.pages[above]->blocks().front();
+  const auto behind = regions_.upper_bound(region.number);
+  if (behind == regions_.end()) return {};
+  const Region& other = *behind->second;
+  return other.pages[first_bit(other.used, 0)]->blocks().front();
+}
+
+std::optional<Neighbourhood> AddressIndex::insert(const PlacedBlock& block) {
+  Region& region = make_region(block.address >> region_shift);
+  const std::size_t page = page_in_region(block.address, page_shift, region_pages);
+  BlockPage::Pointer& blocks = region.pages[page];
+  const std::size_t rank = blocks ? blocks->rank(block.address) : 0;
+  if (blocks && blocks->holds(rank, block.address)) return std::nullopt;
+  const Neighbourhood found{block, prev_of(region, page, rank), next_of(region, page, rank)};
+  BlockPage::insert(blocks, rank, block);
+  region.used[page / 64] |= std::uint64_t{1} << (page % 64);
+  ++size_;
+  return found;
+}
+
+std::optional<Neighbourhood> AddressIndex::erase(std::uint64_t address) {
+  Region* region = find_region(address >> region_shift);
+  if (region == nullptr) return std::nullopt;
+  const std::size_t page = page_in_region(address, page_shift, region_pages);
+  BlockPage::Pointer& blocks = region->pages[page];
+  if (!blocks) return std::nullopt;
+  const std::size_t rank = blocks->rank(address);
+  if (!blocks->holds(rank, address)) return std::nullopt;
+  const Neighbourhood found{blocks->blocks()[rank], prev_of(*region, page, rank), next_of(*region, page, rank + 1)};
+  BlockPage::erase(blocks, rank);
+  --size_;
+  if (!blocks) drop_page(*region, page);
+  return found;
+}
+
+}  // namespace cmt

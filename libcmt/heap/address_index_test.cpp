@@ -1,0 +1,122 @@
+#include "heap/address_index.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <random>
+#include <vector>
+
+using cmt::AddressIndex;
+using cmt::Neighbourhood;
+using cmt::PlacedBlock;
+
+namespace {
+
+/// The same by an ordered map: what the index has to agree with.
+class Model {
+ public:
+  std::optional<Neighbourhood> insert(const PlacedBlock& block) {
+    const auto [place, added] = blocks_.emplace(block.address, block);
+    if (!added) return std::nullopt;
+    return around(place);
+  }
+
+  std::optional<Neighbourhood> erase(std::uint64_t address) {
+    const auto place = blocks_.find(address);
+    if (place == blocks_.end()) return std::nullopt;
+    const Neighbourhood found = around(place);
+    blocks_.erase(place);
+    return found;
+  }
+
+ private:
+  using Blocks = std::map<std::uint64_t, PlacedBlock>;
+  Neighbourhood around(Blocks::iterator place) {
+    Neighbourhood found{place->second, {}, {}};
+    if (place != blocks_.begin()) found.prev = std::prev(place)->second;
+    if (std::next(place) != blocks_.end()) found.next = std::next(place)->second;
+    return found;
+  }
+  Blocks blocks_;
+};
+
+bool same(const PlacedBlock& a, const PlacedBlock& b) {
+  return a.address == b.address && a.size == b.size && a.born == b.born && a.tag == b.tag;
+}
+
+bool same(const std::optional<Neighbourhood>& a, const std::optional<Neighbourhood>& b) {
+  if (!a || !b) return !a && !b;
+  return same(a->block, b->block) && same(a->prev, b->prev) && same(a->next, b->next);
+}
+
+/// How often index and model disagree over random calls, of which `erase_share` in 16 remove.
+template <class Address>
+int disagreements(Address address, unsigned erase_share, int rounds) {
+  std::mt19937_64 random(20190401);
+  AddressIndex index;
+  Model model;
+  std::vector<std::uint64_t> known{1};
+  int wrong = 0;
+  for (int round = 1; round <= rounds; ++round) {
+    if (random() % 16 < erase_share) {
+      const std::uint64_t victim = known[random() % known.size()];
+      wrong += !same(index.erase(victim), model.erase(victim));
+    } else {
+      const auto born = static_cast<std::uint64_t>(round);
+      const PlacedBlock block{address(random), random() % 100, born, born};
+      wrong += !same(index.insert(block), model.insert(block));
+      known.push_back(block.address);
+    }
+  }
+  return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("address index: agrees with an ordered map on one page, byte by byte") {
+  CHECK(disagreements([](auto& random) { return 0x81d220000 + random() % 4096; }, 5, 50000) == 0);
+}
+
+TEST_CASE("address index: agrees with an ordered map over a few regions") {
+  CHECK(disagreements([](auto& random) { return 0x81d220000 + random() % (9u << 20) / 8 * 8; }, 7, 100000) == 0);
+}
+
+TEST_CASE("address index: agrees with an ordered map over the whole address space") {
+  CHECK(disagreements([](auto& random) { return random() >> (1 + random() % 50) | 1; }, 7, 50000) == 0);
+}
+
+TEST_CASE("address index: agrees with an ordered map while regions come and go") {
+  CHECK(disagreements([](auto& random) { return (random() % 6 + 1) << 27; }, 12, 20000) == 0);
+}
+
+TEST_CASE("address index: the ends of memory are places like others") {
+  AddressIndex index;
+  CHECK(index.insert({~std::uint64_t{0}, 1, 0, 1}));
+  const auto found = index.insert({1, 1, 0, 2});
+  REQUIRE(found);
+  CHECK(found->prev.address == 0);
+  CHECK(found->next.address == ~std::uint64_t{0});
+}
+
+TEST_CASE("address index: a block at an address that is taken is refused, and nothing changes") {
+  AddressIndex index;
+  CHECK(index.insert({0x1000, 8, 1, 1}));
+  CHECK_FALSE(index.insert({0x1000, 16, 2, 2}));
+  CHECK(index.size() == 1);
+  CHECK(index.erase(0x1000)->block.size == 8);
+}
+
+TEST_CASE("address index: blocks are visited by rising address") {
+  AddressIndex index;
+  for (const std::uint64_t address : {0x7f0000000000ul, 0x1008ul, 0x1000ul, 0x400000ul})
+    index.insert({address, 1, 0, 1});
+  std::vector<std::uint64_t> seen;
+  index.for_each([&](const PlacedBlock& block) { seen.push_back(block.address); });
+  CHECK(seen == std::vector<std::uint64_t>{0x1000, 0x1008, 0x400000, 0x7f0000000000});
+}
+
+TEST_CASE("placed block: a block of size 0 ends where it begins, and none passes the end of memory") {
+  CHECK(PlacedBlock{0x1000, 0, 0, 1}.last() == 0x1000);
+  CHECK(PlacedBlock{0x1000, 4096, 0, 1}.last() == 0x1fff);
+  CHECK(PlacedBlock{0x1000, ~std::uint64_t{0}, 0, 1}.last() == ~std::uint64_t{0});
+}

@@ -1,0 +1,54 @@
+#include "heap/block_table.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <random>
+
+namespace {
+
+struct Block {
+  cmt::Tag tag = 0;
+  std::uint64_t size = 0;
+};
+
+}  // namespace
+
+TEST_CASE("block table: agrees with an ordered map while it grows and shrinks") {
+  std::mt19937_64 random(42);
+  cmt::BlockTable<Block> table;
+  std::map<cmt::Tag, std::uint64_t> model;
+  cmt::Tag newest = 0;
+  int wrong = 0;
+  for (int round = 0; round < 300000; ++round) {
+    const bool growing = round / 50000 % 2 == 0;
+    if (random() % 8 < (growing ? 5u : 3u)) {
+      newest += 1 + (random() % 16 == 0 ? random() % 100 : 0);
+      wrong += !table.insert({newest, newest * 3});
+      model[newest] = newest * 3;
+    } else {
+      const cmt::Tag victim = newest - (random() % 2 == 0 ? random() % 16 : random() % (newest + 1));
+      const auto erased = table.erase(victim);
+      wrong += erased.has_value() != model.contains(victim) || (erased && erased->size != model[victim]);
+      model.erase(victim);
+    }
+    wrong += table.size() != model.size();
+  }
+  CHECK(wrong == 0);
+  std::size_t seen = 0;
+  table.for_each([&](const Block& block) { seen += model.contains(block.tag); });
+  CHECK(seen == model.size());
+}
+
+TEST_CASE("block table: a tag that is alive is refused") {
+  cmt::BlockTable<Block> table;
+  CHECK(table.insert({7, 8}));
+  CHECK_FALSE(table.insert({7, 16}));
+  CHECK(table.erase(7)->size == 8);
+  CHECK_FALSE(table.erase(7));
+}
+
+TEST_CASE("block table: tag 0 is never alive") {
+  cmt::BlockTable<Block> table;
+  CHECK_FALSE(table.erase(0));
+}
