@@ -36,7 +36,7 @@ printf 'malloc(8) = 1000<1>\nfree(1000<1>)\n' >two.trace
 
 # Neither what the library is built with nor what its tests need may be asked of a consumer; nor, by CMake, pkg-config.
 for without in none PkgConfig; do
-  cmake -S "$SOURCE/tests/install/consumer" -B "cmake_$without" -DCMAKE_PREFIX_PATH="$prefix" \
+  cmake -G Ninja -S "$SOURCE/tests/install/consumer" -B "cmake_$without" -DCMAKE_PREFIX_PATH="$prefix" \
     -DCMAKE_DISABLE_FIND_PACKAGE_{tsl-robin-map,doctest,Boost,$without}=ON >cmake.log 2>&1 ||
     { cat cmake.log; fail "find_package(cmt) failed"; }
   cmake --build "cmake_$without" >build.log || { cat build.log; fail "the consumer did not build through CMake"; }
