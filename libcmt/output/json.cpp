@@ -1,0 +1,121 @@
+#include "output/json.h"
+
+#include <array>
+#include <cassert>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace cmt::output {
+namespace {
+
+/// How a byte stands inside a JSON string; empty: as it is.
+std::string escape(char c) {
+  switch (c) {
+    case '"':
+      return "\\\"";
+    case '\\':
+      return "\\\\";
+    case '\n':
+      return "\\n";
+    case '\t':
+      return "\\t";
+    case '\r':
+      return "\\r";
+    default:
+      break;
+  }
+  if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) return {};
+  constexpr const char* digits = "0123456789abcdef";
+  return std::string("\\u00") + digits[(c >> 4) & 15] + digits[c & 15];
+}
+
+/// Length of the well-formed UTF-8 sequence that `text` begins with, or 0.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const auto follows = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  if (byte(0) < 0x80) return 1;
+  if (byte(0) >= 0xc2 && byte(0) < 0xe0) return follows(1) ? 2 : 0;
+  if ((byte(0) & 0xf0) == 0xe0) {
+    const bool overlong = byte(0) == 0xe0 && byte(1) < 0xa0;
+    const bool surrogate = byte(0) == 0xed && byte(1) >= 0xa0;
+    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (byte(0) < 0xf0 || byte(0) > 0xf4) return 0;
+  const bool outside = (byte(0) == 0xf0 && byte(1) < 0x90) || (byte(0) == 0xf4 && byte(1) >= 0x90);
+  return follows(1) && follows(2) && follows(3) && !outside ? 4 : 0;
+}
+
+}  // namespace
+
+void JsonWriter::begin_object(std::string_view key) { open(key, '{'); }
+void JsonWriter::end_object() { close('}'); }
+void JsonWriter::begin_array(std::string_view key) { open(key, '['); }
+void JsonWriter::end_array() { close(']'); }
+
+void JsonWriter::open(std::string_view key, char bracket) {
+  if (!levels_.empty()) separate(key, true);
+  text_ += bracket;
+  levels_.push_back({.array = bracket == '['});
+}
+
+void JsonWriter::close(char bracket) {
+  assert(!levels_.empty() && levels_.back().array == (bracket == ']'));
+  const Level level = levels_.back();
+  levels_.pop_back();
+  if (!level.empty && !(level.array && level.plain)) break_line();
+  text_ += bracket;
+}
+
+void JsonWriter::separate(std::string_view key, bool nests) {
+  assert(!levels_.empty() && levels_.back().array == key.empty());
+  Level& level = levels_.back();
+  if (!level.empty) text_ += ',';
+  if (nests) level.plain = false;
+  if (!level.array || !level.plain)
+    break_line();
+  else if (!level.empty)
+    text_ += ' ';
+  level.empty = false;
+  if (level.array) return;
+  append(key);
+  text_ += ": ";
+}
+
+void JsonWriter::break_line() {
+  text_ += '\n';
+  text_.append(2 * levels_.size(), ' ');
+}
+
+/// Bytes that are not UTF-8 (a path may hold any) become U+FFFD: JSON has no other way to say them.
+void JsonWriter::append(std::string_view text) {
+  text_ += '"';
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const std::string escaped = length == 1 ? escape(text[0]) : std::string();
+    if (length == 0)
+      text_ += "\xef\xbf\xbd";
+    else if (!escaped.empty())
+      text_ += escaped;
+    else
+      text_ += text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  text_ += '"';
+}
+
+void JsonWriter::append(double number) {
+  if (!std::isfinite(number)) return append(std::nullopt);
+  std::array<char, 32> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
+  assert(error == std::errc());
+  text_.append(digits.data(), end);
+}
+
+std::string JsonWriter::take() {
+  assert(levels_.empty());
+  text_ += '\n';
+  return std::exchange(text_, {});
+}
+
+}  // namespace cmt::output

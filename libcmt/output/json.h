@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cmt::output {
+
+/// Builds a JSON text in order, indented by two; arrays of plain values stay on one line.
+///
+///     JsonWriter json;
+///     json.begin_object();
+///     json.field("schema", "cmt.replay/1");
+///     json.begin_array("marks"); json.value(1); json.end_array();
+///     json.end_object();
+///     std::string text = json.take();
+///
+/// The caller keeps the order right (asserted). What is not a number (NaN, infinity) is written as null.
+class JsonWriter {
+ public:
+  void begin_object(std::string_view key = {});
+  void end_object();
+  void begin_array(std::string_view key = {});
+  void end_array();
+
+  /// One value of the array that is open.
+  template <class T>
+  void value(const T& value) {
+    separate({});
+    append(value);
+  }
+
+  /// One key and value of the object that is open.
+  template <class T>
+  void field(std::string_view key, const T& value) {
+    separate(key);
+    append(value);
+  }
+
+  /// The text, with a line's end. Everything has to be closed.
+  std::string take();
+
+ private:
+  struct Level {
+    bool array;
+    bool empty = true;
+    bool plain = true;  ///< holds no object or array so far
+  };
+
+  void open(std::string_view key, char bracket);
+  void close(char bracket);
+  void separate(std::string_view key, bool nests = false);
+  void break_line();
+  void append(std::string_view text);
+  void append(const char* text) { append(std::string_view(text)); }
+  void append(const std::string& text) { append(std::string_view(text)); }
+  void append(bool truth) { text_ += truth ? "true" : "false"; }
+  void append(double number);
+  void append(std::uint64_t number) { text_ += std::to_string(number); }
+  void append(std::int64_t number) { text_ += std::to_string(number); }
+  void append(int number) { text_ += std::to_string(number); }
+  void append(unsigned number) { text_ += std::to_string(number); }
+  void append(std::nullopt_t) { text_ += "null"; }
+  template <class T>
+  void append(const std::optional<T>& value) {
+    value ? append(*value) : append(std::nullopt);
+  }
+
+  std::string text_;
+  std::vector<Level> levels_;
+};
+
+}  // namespace cmt::output

@@ -1,0 +1,43 @@
+#include "output/numbers.h"
+
+#include <array>
+#include <cstdio>
+#include <span>
+
+namespace cmt::output {
+namespace {
+
+/// With the largest unit in which the number is at least 1, and three digits.
+std::string scaled(double number, double step, std::span<const char* const> units) {
+  std::size_t unit = 0;
+  // 999.5 would be rounded up to four digits.
+  for (; unit + 1 < units.size() && number >= (step == 1000 ? 999.5 : step); ++unit) number /= step;
+  if (unit == 0) return fixed(number, 0) + " " + units[0];
+  return fixed(number, number < 9.995 ? 2 : number < 99.95 ? 1 : 0) + " " + units[unit];
+}
+
+}  // namespace
+
+std::string with_commas(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
+std::string fixed(double number, int decimals) {
+  std::array<char, 400> text;
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, number);
+  return text.data();
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  constexpr std::array<const char*, 6> units{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  return scaled(static_cast<double>(bytes), 1024, units);
+}
+
+std::string time_text(double nanoseconds) {
+  constexpr std::array<const char*, 4> units{"ns", "us", "ms", "s"};
+  return scaled(nanoseconds, 1000, units);
+}
+
+}  // namespace cmt::output

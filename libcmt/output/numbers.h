@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace cmt::output {
+
+/// "1,234,567".
+std::string with_commas(std::uint64_t number);
+
+/// A number with so many digits after the point: fixed(2.345, 1) is "2.3".
+std::string fixed(double number, int decimals);
+
+/// Bytes with three digits or more and a unit of 1,024: "812 B", "12.4 KiB", "3.05 GiB".
+std::string bytes_text(std::uint64_t bytes);
+
+/// A span of time with three digits or more: "812 ns", "12.4 us", "3.05 s".
+std::string time_text(double nanoseconds);
+
+}  // namespace cmt::output

@@ -1,0 +1,46 @@
+#include "output/table.h"
+
+#include <doctest/doctest.h>
+
+#include "output/numbers.h"
+
+using namespace cmt::output;
+
+TEST_CASE("table: columns are aligned and lines end without blanks") {
+  Table table({{"name"}, {"bytes", Align::right}, {"note"}});
+  table.add({"a", "1", ""});
+  table.add({"longer", "1,024", "x"});
+  CHECK(table.text() == "name    bytes  note\na           1\nlonger  1,024  x\n");
+}
+
+TEST_CASE("table: a letter beyond ASCII is one column wide") {
+  Table table({{"a"}, {"b"}});
+  table.add({"\xc3\xbc", "1"});
+  table.add({"uu", "2"});
+  CHECK(table.text() == "a   b\n\xc3\xbc   1\nuu  2\n");
+}
+
+TEST_CASE("table: without rows there are the titles") { CHECK(Table({{"a"}, {"b"}}).text() == "a  b\n"); }
+
+TEST_CASE("numbers: commas stand between thousands") {
+  CHECK(with_commas(0) == "0");
+  CHECK(with_commas(999) == "999");
+  CHECK(with_commas(1000) == "1,000");
+  CHECK(with_commas(1234567) == "1,234,567");
+}
+
+TEST_CASE("numbers: bytes are written in units of 1,024 with three digits") {
+  CHECK(bytes_text(0) == "0 B");
+  CHECK(bytes_text(1023) == "1023 B");
+  CHECK(bytes_text(1024) == "1.00 KiB");
+  CHECK(bytes_text(12698) == "12.4 KiB");
+  CHECK(bytes_text(std::uint64_t(3) << 30) == "3.00 GiB");
+}
+
+TEST_CASE("numbers: times are written with three digits") {
+  CHECK(time_text(0) == "0 ns");
+  CHECK(time_text(999) == "999 ns");
+  CHECK(time_text(1000) == "1.00 us");
+  CHECK(time_text(12345678) == "12.3 ms");
+  CHECK(time_text(4.2e12) == "4200 s");
+}

@@ -1,0 +1,107 @@
+// A mapping in smaps is a line of its own and some twenty lines of figures:
+//
+//   55d0c8a00000-55d0c8a21000 rw-p 00000000 00:00 0                          [heap]
+//   Size:                132 kB
+//   Rss:                  12 kB
+//   ...
+//   VmFlags: rd wr mr mw me ac
+//
+// A figure's line begins with a capital letter, a mapping's with a lower-case hexadecimal digit: that tells them apart.
+// Kernels add figures as they grow, so unknown ones are skipped.
+#include "process/smaps.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "cmt/error.h"
+#include "process/proc_file.h"
+
+namespace cmt::process {
+namespace {
+
+struct Figure {
+  std::string_view key;
+  std::uint64_t Mapping::*field;
+};
+
+constexpr std::array<Figure, 8> figures{{
+    {"Rss", &Mapping::resident_bytes},
+    {"Private_Clean", &Mapping::private_bytes},
+    {"Private_Dirty", &Mapping::private_bytes},
+    {"Anonymous", &Mapping::anonymous_bytes},
+    {"Referenced", &Mapping::referenced_bytes},
+    {"LazyFree", &Mapping::lazy_free_bytes},
+    {"AnonHugePages", &Mapping::huge_page_bytes},
+    {"Swap", &Mapping::swapped_bytes},
+}};
+
+bool is_figure(std::string_view line) { return !line.empty() && line[0] >= 'A' && line[0] <= 'Z'; }
+
+std::string_view without_blanks_before(std::string_view text) {
+  const auto begin = text.find_first_not_of(' ');
+  return begin == text.npos ? std::string_view() : text.substr(begin);
+}
+
+/// The next word of a line, which it takes off.
+std::string_view take_word(std::string_view& line) {
+  line = without_blanks_before(line);
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+bool parse_hex(std::string_view text, std::uint64_t& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+Mapping parse_mapping(std::string_view line, std::size_t number) {
+  Mapping mapping;
+  const std::string_view range = take_word(line);
+  const auto dash = range.find('-');
+  if (dash == range.npos || !parse_hex(range.substr(0, dash), mapping.begin) ||
+      !parse_hex(range.substr(dash + 1), mapping.end))
+    throw FormatError("smaps:" + std::to_string(number), "expected a mapping");
+  mapping.permissions = take_word(line);
+  for (int skipped = 0; skipped < 3; ++skipped) take_word(line);  // offset, device, inode
+  mapping.name = without_blanks_before(line);
+  return mapping;
+}
+
+void parse_figure(std::string_view line, Mapping& mapping) {
+  const auto colon = line.find(':');
+  for (const Figure& figure : figures) {
+    if (line.substr(0, colon) != figure.key) continue;
+    const std::string_view digits = without_blanks_before(line.substr(colon + 1));
+    std::uint64_t kilobytes = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), kilobytes);
+    mapping.*figure.field += kilobytes * 1024;
+  }
+}
+
+}  // namespace
+
+std::vector<Mapping> parse_smaps(std::string_view text) {
+  std::vector<Mapping> mappings;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (!is_figure(line))
+      mappings.push_back(parse_mapping(line, number));
+    else if (mappings.empty())
+      throw FormatError("smaps:" + std::to_string(number), "expected a mapping");
+    else
+      parse_figure(line, mappings.back());
+  }
+  return mappings;
+}
+
+std::vector<Mapping> read_smaps(int pid) { return parse_smaps(read_file(path_of(pid, "smaps"))); }
+
+Mapping read_smaps_rollup(int pid) {
+  const std::vector<Mapping> mappings = parse_smaps(read_file(path_of(pid, "smaps_rollup")));
+  return mappings.empty() ? Mapping() : mappings.front();
+}
+
+}  // namespace cmt::process

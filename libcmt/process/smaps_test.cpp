@@ -1,0 +1,73 @@
+#include "process/smaps.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cmt/error.h"
+
+using namespace cmt::process;
+
+namespace {
+
+constexpr const char* two_mappings =
+    "55d0c8a00000-55d0c8a21000 rw-p 00000000 00:00 0                          [heap]\n"
+    "Size:                132 kB\n"
+    "Rss:                  12 kB\n"
+    "Private_Clean:         4 kB\n"
+    "Private_Dirty:         8 kB\n"
+    "Referenced:            8 kB\n"
+    "Anonymous:            12 kB\n"
+    "LazyFree:              4 kB\n"
+    "SwapPss:               3 kB\n"
+    "Swap:                 16 kB\n"
+    "VmFlags: rd wr mr mw me ac \n"
+    "7f1000000000-7f1000001000 r--s 00001000 00:01 77                         /memfd:a name (deleted)\n"
+    "Rss:                   4 kB\n";
+
+}  // namespace
+
+TEST_CASE("smaps: a mapping's range, name and figures are read") {
+  const auto mappings = parse_smaps(two_mappings);
+  REQUIRE(mappings.size() == 2);
+  CHECK(mappings[0].begin == 0x55d0c8a00000);
+  CHECK(mappings[0].end == 0x55d0c8a21000);
+  CHECK(mappings[0].name == "[heap]");
+  CHECK(mappings[0].resident_bytes == 12 * 1024);
+  CHECK(mappings[0].anonymous_bytes == 12 * 1024);
+  CHECK(mappings[0].referenced_bytes == 8 * 1024);
+  CHECK(mappings[0].lazy_free_bytes == 4 * 1024);
+}
+
+TEST_CASE("smaps: clean and dirty private pages are added") {
+  CHECK(parse_smaps(two_mappings)[0].private_bytes == 12 * 1024);
+}
+
+TEST_CASE("smaps: Swap is not mistaken for SwapPss") { CHECK(parse_smaps(two_mappings)[0].swapped_bytes == 16 * 1024); }
+
+TEST_CASE("smaps: a name keeps its blanks, and a shared mapping is told") {
+  const Mapping mapping = parse_smaps(two_mappings)[1];
+  CHECK(mapping.name == "/memfd:a name (deleted)");
+  CHECK(mapping.shared());
+  CHECK_FALSE(mapping.writable());
+}
+
+TEST_CASE("smaps: an anonymous mapping has an empty name") {
+  CHECK(parse_smaps("7f1000000000-7f1000001000 rw-p 00000000 00:00 0 \n")[0].name.empty());
+}
+
+TEST_CASE("smaps: an empty text has no mappings") { CHECK(parse_smaps("").empty()); }
+
+TEST_CASE("smaps: what is no mapping is reported with its line") {
+  CHECK_THROWS_WITH_AS(parse_smaps("Rss: 4 kB\n"), "smaps:1: expected a mapping", cmt::FormatError);
+  CHECK_THROWS_WITH_AS(parse_smaps("1000-2000 rw-p 0 0 0\nsurprise\n"), "smaps:2: expected a mapping",
+                       cmt::FormatError);
+}
+
+TEST_CASE("smaps: the own process has a stack, and its rollup is about the sum") {
+  const auto mappings = read_smaps(getpid());
+  const auto is_stack = [](const Mapping& mapping) { return mapping.name == "[stack]"; };
+  CHECK(std::count_if(mappings.begin(), mappings.end(), is_stack) == 1);
+  CHECK(read_smaps_rollup(getpid()).resident_bytes > 0);
+}
