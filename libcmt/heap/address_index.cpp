@@ -2,7 +2,7 @@
 
 #include <bit>
 
-namespace cmt {
+namespace cmt::heap {
 namespace {
 
 constexpr std::size_t none = ~std::size_t{0};
@@ -114,4 +114,4 @@ std::optional<Neighbourhood> AddressIndex::erase(std::uint64_t address) {
   return found;
 }
 
-}  // namespace cmt
+}  // namespace cmt::heap

@@ -9,7 +9,7 @@
 #include "heap/block_page.h"
 #include "heap/placed_block.h"
 
-namespace cmt {
+namespace cmt::heap {
 
 /// The live blocks by address: adds and removes a block, and tells its neighbours.
 ///
@@ -73,4 +73,4 @@ class AddressIndex {
   std::size_t size_ = 0;
 };
 
-}  // namespace cmt
+}  // namespace cmt::heap

@@ -6,9 +6,9 @@
 #include <random>
 #include <vector>
 
-using cmt::AddressIndex;
-using cmt::Neighbourhood;
-using cmt::PlacedBlock;
+using cmt::heap::AddressIndex;
+using cmt::heap::Neighbourhood;
+using cmt::heap::PlacedBlock;
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-namespace cmt {
+namespace cmt::heap {
 
 void BlockPage::resize(Pointer& page, std::size_t capacity) {
   void* moved = std::realloc(page.get(), sizeof(BlockPage) + capacity * sizeof(PlacedBlock));
@@ -32,4 +32,4 @@ void BlockPage::erase(Pointer& page, std::size_t rank) {
   if (page->capacity_ > 8 && page->size_ * 4u < page->capacity_) resize(page, page->capacity_ / 2);
 }
 
-}  // namespace cmt
+}  // namespace cmt::heap

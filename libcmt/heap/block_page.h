@@ -8,7 +8,7 @@
 
 #include "heap/placed_block.h"
 
-namespace cmt {
+namespace cmt::heap {
 
 struct FreePage {
   void operator()(void* page) const { std::free(page); }
@@ -57,4 +57,4 @@ class BlockPage {
 
 static_assert(sizeof(BlockPage) % alignof(PlacedBlock) == 0);
 
-}  // namespace cmt
+}  // namespace cmt::heap

@@ -8,7 +8,7 @@
 
 #include "cmt/event.h"
 
-namespace cmt {
+namespace cmt::heap {
 
 /// The live blocks by tag. `Block` is a small struct with a member `tag`; what else it holds is the user's.
 ///
@@ -105,4 +105,4 @@ class BlockTable {
   std::size_t size_ = 0;
 };
 
-}  // namespace cmt
+}  // namespace cmt::heap

@@ -16,7 +16,7 @@ struct Block {
 
 TEST_CASE("block table: agrees with an ordered map while it grows and shrinks") {
   std::mt19937_64 random(42);
-  cmt::BlockTable<Block> table;
+  cmt::heap::BlockTable<Block> table;
   std::map<cmt::Tag, std::uint64_t> model;
   cmt::Tag newest = 0;
   int wrong = 0;
@@ -41,7 +41,7 @@ TEST_CASE("block table: agrees with an ordered map while it grows and shrinks") 
 }
 
 TEST_CASE("block table: a tag that is alive is refused") {
-  cmt::BlockTable<Block> table;
+  cmt::heap::BlockTable<Block> table;
   CHECK(table.insert({7, 8}));
   CHECK_FALSE(table.insert({7, 16}));
   CHECK(table.erase(7)->size == 8);
@@ -49,6 +49,6 @@ TEST_CASE("block table: a tag that is alive is refused") {
 }
 
 TEST_CASE("block table: tag 0 is never alive") {
-  cmt::BlockTable<Block> table;
+  cmt::heap::BlockTable<Block> table;
   CHECK_FALSE(table.erase(0));
 }

@@ -4,7 +4,7 @@
 
 #include "cmt/event.h"
 
-namespace cmt {
+namespace cmt::heap {
 
 /// A live block and where it lies.
 struct PlacedBlock {
@@ -28,4 +28,4 @@ struct Neighbourhood {
   PlacedBlock next;  ///< address 0: none
 };
 
-}  // namespace cmt
+}  // namespace cmt::heap

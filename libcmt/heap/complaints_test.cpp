@@ -1,0 +1,27 @@
+#include "heap/complaints.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using cmt::heap::Complaints;
+
+TEST_CASE("complaints: ten are told, all are counted") {
+  std::vector<std::string> said;
+  Complaints complaints(false, [&](const std::string& line) { said.push_back(line); });
+  for (int i = 0; i < 12; ++i) complaints.add("a:" + std::to_string(i), "wrong");
+  complaints.end();
+  REQUIRE(said.size() == 11);
+  CHECK(said[9] == "a:9: wrong");
+  CHECK(said[10] == "12 defects in the trace");
+}
+
+TEST_CASE("complaints: nothing is said of a trace without defects") {
+  Complaints complaints(false, [](const std::string&) { FAIL("said something"); });
+  complaints.end();
+}
+
+TEST_CASE("complaints: where they are strict, the first is an error with its place") {
+  Complaints complaints(true, [](const std::string&) {});
+  CHECK_THROWS_WITH_AS(complaints.add("a:1", "wrong"), "a:1: wrong", cmt::FormatError);
+}
