@@ -34,6 +34,6 @@ accepts overhead/a.cpp '#include "heap/b.h"' '#include "overhead/b.h"'
 
 refuses 'a.cpp: 501 lines' overhead/a.cpp $(yes '//' | head -n 501)
 accepts overhead/a.cpp $(yes '//' | head -n 500)
-refuses 'clang-formatted' overhead/a.cpp 'int  a;'
+refuses 'clang-format -i' overhead/a.cpp 'int  a;'
 refuses 'home.ann' overhead/a.cpp "// see /home""/ann/notes"
 exit $failed

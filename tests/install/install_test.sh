@@ -47,3 +47,8 @@ export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 g++ -std=c++20 "$SOURCE/tests/install/consumer/consumer.cpp" -o through_pkg_config $(pkg-config --static --cflags --libs cmt)
 [ "$(./through_pkg_config two.trace)" = "2 events" ] || fail "the consumer built through pkg-config is wrong"
 [ "$(./through_pkg_config true.cmt)" = "$(grep -vc '^#' true.trace) events" ] || fail "the consumer misreads a .cmt"
+
+# The README's example, as it stands there.
+awk '/^```cpp/ { code = 1; next } /^```/ { code = 0 } code' "$prefix/share/doc/cmt/README.md" >example.cpp
+g++ -std=c++20 -Wall -Wextra -Werror example.cpp -o example $(pkg-config --static --cflags --libs cmt)
+[ "$(./example two.trace)" = "8 bytes" ] || fail "the README's example is wrong"
