@@ -1,0 +1,22 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+/// What the command line of lifetimes asks for.
+struct Options {
+  std::string path = "-";
+  bool strict = false;
+  bool help = false;
+  bool version = false;
+};
+
+/// The command line was wrong; what() says how.
+class UsageError : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws UsageError.
+Options parse_options(int argc, char** argv);
+
+extern const char help_text[];

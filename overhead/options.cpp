@@ -1,0 +1,65 @@
+#include "overhead/options.h"
+
+#include <getopt.h>
+
+const char help_text[] =
+    R"(Usage: overhead [OPTION]... [FILE]
+
+Annotates a trace, as text or .cmt, with where its blocks lie: behind every
+call that makes or ends a block, the nearest live blocks on either side, the
+gaps to them in bytes, its pages of 4 KiB, and by how many pages the memory in
+use grows or shrinks. A realloc ends one block and makes the next: both are
+told, with "; " between them. The trace has to have addresses.
+
+  malloc(20) = 81d2899a0<8>                         # prev 81d289980, gap 0, ...
+
+Without FILE, or where FILE is -, the trace comes from standard input.
+
+  --strict       a defect in the trace is an error; else it is told and counted
+  -h, --help     say this
+  --version      say the version
+
+Exit status: 0 done, 1 could not, 2 wrong use.
+)";
+
+namespace {
+
+enum : int { option_strict = 256, option_version };
+
+const option long_options[] = {{"strict", no_argument, nullptr, option_strict},
+                               {"help", no_argument, nullptr, 'h'},
+                               {"version", no_argument, nullptr, option_version},
+                               {nullptr, 0, nullptr, 0}};
+
+/// What getopt_long found wrong with the argument that it has just seen.
+[[noreturn]] void refuse(char** argv) {
+  const std::string argument = argv[optind - 1];
+  if (optopt >= 256 || argument.starts_with("--help")) throw UsageError("a value that does not belong: " + argument);
+  if (optopt != 0) throw UsageError(std::string("unknown option -") + static_cast<char>(optopt));
+  throw UsageError("unknown option " + argument);
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv) {
+  Options options;
+  opterr = 0;
+  for (int found; (found = getopt_long(argc, argv, "h", long_options, nullptr)) != -1;) {
+    switch (found) {
+      case 'h':
+        options.help = true;
+        break;
+      case option_version:
+        options.version = true;
+        break;
+      case option_strict:
+        options.strict = true;
+        break;
+      default:
+        refuse(argv);
+    }
+  }
+  if (argc - optind > 1) throw UsageError("more than one file: " + std::string(argv[optind + 1]));
+  if (optind < argc) options.path = argv[optind];
+  return options;
+}
