@@ -23,13 +23,13 @@ for tool in trace2cmt cmtreplay lifetimes overhead; do
   [ "$("$prefix/bin/$tool" --version)" = "$tool $version" ] || fail "$tool --version does not say $tool $version"
 done
 
-# A program that is recorded, encoded and replayed by what was installed alone.
-(
-  export PATH=$prefix/bin:/usr/bin:/bin
-  CMTTRACE_OUT=true.trace LD_PRELOAD=$prefix/lib/libcmttrace.so bash -c 'x=1; echo $x' >/dev/null
-  trace2cmt <true.trace >true.cmt
-  cmtreplay true.cmt >table
-)
+# A program that is recorded, encoded and replayed by what was installed alone; the tracer's own encoder is found too.
+export PATH=$prefix/bin:/usr/bin:/bin
+for form in trace cmt; do
+  CMTTRACE_OUT=bash.$form LD_PRELOAD=$prefix/lib/libcmttrace.so bash -c 'x=1; echo $x' >/dev/null
+  trace2cmt -s bash.$form | grep -q '^malloc(' || fail "the tracer recorded nothing in bash.$form"
+done
+cmtreplay bash.cmt >table
 [ -s table ] || fail "cmtreplay wrote no table"
 
 printf 'malloc(8) = 1000<1>\nfree(1000<1>)\n' >two.trace
@@ -46,7 +46,7 @@ done
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 g++ -std=c++20 "$SOURCE/tests/install/consumer/consumer.cpp" -o through_pkg_config $(pkg-config --static --cflags --libs cmt)
 [ "$(./through_pkg_config two.trace)" = "2 events" ] || fail "the consumer built through pkg-config is wrong"
-[ "$(./through_pkg_config true.cmt)" = "$(grep -vc '^#' true.trace) events" ] || fail "the consumer misreads a .cmt"
+[ "$(./through_pkg_config bash.cmt)" = "$(trace2cmt -s bash.cmt | grep -vc '^#') events" ] || fail "the consumer misreads a .cmt"
 
 # The README's example, as it stands there.
 awk '/^```cpp/ { code = 1; next } /^```/ { code = 0 } code' "$prefix/share/doc/cmt/README.md" >example.cpp
