@@ -38,6 +38,7 @@ void OverheadAnnotator::add(const cmt::Event& event, std::string_view line) {
   const bool ends = event.ends_block();
   const bool makes = event.makes_block();
   if (!ends && !makes) return out_.bare(line);
+  need_addresses(event);
   out_.annotate(line);
   if (ends) annotate_end(event);
   if (ends && makes) out_.text("; ");
@@ -46,7 +47,6 @@ void OverheadAnnotator::add(const cmt::Event& event, std::string_view line) {
 }
 
 void OverheadAnnotator::annotate_end(const cmt::Event& event) {
-  need_address(event.old_address);
   const auto found = live_.erase(event.old_address);
   if (!found) {
     out_.text("unknown block");
@@ -69,7 +69,6 @@ void OverheadAnnotator::annotate_end(const cmt::Event& event) {
 }
 
 void OverheadAnnotator::annotate_begin(const cmt::Event& event) {
-  need_address(event.address);
   if (first_tag_ == 0) first_tag_ = event.tag;
   const PlacedBlock block{event.address, event.bytes(), event_, event.tag};
   auto found = live_.insert(block);
@@ -116,8 +115,10 @@ void OverheadAnnotator::check_overlap(const Neighbourhood& found) {
   }
 }
 
-void OverheadAnnotator::need_address(std::uint64_t address) const {
-  if (address == 0) throw cmt::FormatError(place(), "a block without an address: neighbours cannot be known");
+void OverheadAnnotator::need_addresses(const cmt::Event& event) const {
+  if ((event.ends_block() && event.old_address == 0) || (event.makes_block() && event.address == 0)) {
+    throw cmt::FormatError(place(), "a block without an address: its neighbours cannot be known");
+  }
 }
 
 void OverheadAnnotator::complain(const std::string& what) { complaints_.add(place(), what); }

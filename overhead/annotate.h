@@ -38,7 +38,7 @@ class OverheadAnnotator {
   void append_neighbours(const cmt::heap::Neighbourhood& found);
   void append_pages(const cmt::heap::Neighbourhood& found, std::string_view between);
   void check_overlap(const cmt::heap::Neighbourhood& found);
-  void need_address(std::uint64_t address) const;
+  void need_addresses(const cmt::Event& event) const;
   void complain(const std::string& what);
   std::string place() const { return name_ + ": event " + std::to_string(event_); }
 

@@ -17,6 +17,22 @@ namespace {
 
 void say(const std::string& words) { std::fprintf(stderr, "overhead: %s\n", words.c_str()); }
 
+/// The line that an event is shown as: the input's own, or else the canonical one, which `own` holds.
+std::string_view line_of(const cmt::Reader& reader, std::size_t i, const cmt::Event& event, std::string& own) {
+  const std::string_view line = reader.line(i);
+  if (!line.empty()) return line;
+  own.clear();
+  cmt::append_line(own, event);
+  return own;
+}
+
+void annotate_all(cmt::Reader& reader, OverheadAnnotator& annotator) {
+  std::string own;
+  for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+    for (std::size_t i = 0; i < events.size(); ++i) annotator.add(events[i], line_of(reader, i, events[i], own));
+  }
+}
+
 void annotate(const Options& options) {
   cmt::heap::Complaints complaints(options.strict, say);
   cmt::ReadOptions reading;
@@ -25,17 +41,11 @@ void annotate(const Options& options) {
   cmt::Reader reader(options.path, reading);
   cmt::heap::AnnotatedText out(STDOUT_FILENO);
   OverheadAnnotator annotator(options.path, out, complaints);
-  std::string own_line;
-  for (auto events = reader.read(); !events.empty(); events = reader.read()) {
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      std::string_view line = reader.line(i);
-      if (line.empty()) {
-        own_line.clear();
-        cmt::append_line(own_line, events[i]);
-        line = own_line;
-      }
-      annotator.add(events[i], line);
-    }
+  try {
+    annotate_all(reader, annotator);
+  } catch (const cmt::FormatError&) {
+    out.flush();
+    throw;
   }
   out.flush();
   if (reader.truncated()) say(options.path + ": breaks off before its end");

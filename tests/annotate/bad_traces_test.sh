@@ -1,0 +1,48 @@
+# What is inconsistent in a trace is told with its place and counted; with --strict it is an error.
+
+bad=$SOURCE/tests/annotate/golden/bad.trace
+cp "$bad" bad.trace
+
+for tool in lifetimes overhead; do
+  "$tool" bad.trace >out 2>err
+  diff -u "$SOURCE/tests/annotate/golden/bad.$tool.messages" err
+  status=0; "$tool" --strict bad.trace >out 2>err || status=$?
+  [ "$status" = 1 ]
+  [ "$(wc -l <err)" = 1 ]
+done
+
+# A consistent text up to the line that is wrong is shown before the error.
+printf 'malloc(8) = 1000<1>\nfree(1000<1>)\nfree(1000<1>)\n' >twice.trace
+status=0; lifetimes --strict twice.trace >out 2>err || status=$?
+[ "$status" = 1 ]
+[ "$(head -n 1 out)" = "malloc(8) = 1000<1>" ]
+[ "$(cat err)" = "lifetimes: twice.trace: event 3: block <1> is ended and not alive" ]
+
+# Only ten are told one by one.
+for i in $(seq 30); do echo "free(1000<5>)"; done | sed '1i malloc(8) = 1000<5>' >many.trace
+lifetimes many.trace >out 2>err
+[ "$(wc -l <err)" = 11 ]
+[ "$(tail -n 1 err)" = "lifetimes: 29 defects in the trace" ]
+
+# Neighbours need addresses.
+printf 'mark("begin")\nmalloc(8) = <1>\n' >nowhere.trace
+status=0; overhead nowhere.trace >out 2>err || status=$?
+[ "$status" = 1 ]
+[ "$(cat err)" = "overhead: nowhere.trace: event 2: a block without an address: its neighbours cannot be known" ]
+lifetimes nowhere.trace >out 2>err
+[ ! -s err ]
+
+# A text with a header that has no end was cut off.
+printf '#cmt text=1\nmalloc(8) = 1000<1>\n' >cut.trace
+for tool in lifetimes overhead; do
+  "$tool" cut.trace >out 2>err
+  [ "$(cat err)" = "$tool: cut.trace: breaks off before its end" ]
+  [ "$(wc -l <out)" = 1 ]
+done
+
+# An empty trace is a trace.
+for tool in lifetimes overhead; do
+  : | "$tool" >out 2>err
+  [ ! -s out ]
+  [ ! -s err ]
+done
