@@ -6,21 +6,12 @@
 #include <string_view>
 
 #include "cmt/event.h"
+#include "cmt/hash.h"
 
 namespace cmt::heap {
 
-/// Mixes all bits of a key, so that addresses (multiples of 16) and tags spread over a table. The multiplication is the
-/// finaliser of splitmix64 (Steele, Lea, Flood 2014), one round.
-struct MixingHash {
-  std::size_t operator()(std::uint64_t key) const {
-    key ^= key >> 32;
-    key *= 0xd6e8feb86659fd93;
-    return key ^ key >> 32;
-  }
-};
-
-/// Names blocks that a log gives by address alone: an allocation gets the next tag, a free the tag of the block that lives
-/// at its address. Costs one hash table operation a block, 24 ns and 40 bytes a live block.
+/// Names blocks that a log gives by address alone: an allocation gets the next tag, a free the tag of the block that
+/// lives at its address. Costs one hash table operation a block, 24 ns and 40 bytes a live block.
 ///
 /// A trace has tags or has none: the first allocation decides. Where it has, blocks without are not known.
 class Tagger {

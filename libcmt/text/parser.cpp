@@ -134,9 +134,9 @@ class LineParse {
         if (!scan_.take_decimal(thread) || thread > 0xffffffff) return "a thread's number";
         event_.thread = static_cast<std::uint32_t>(thread);
       } else if (key == "time") {
-        if (!scan_.take_decimal(event_.time_ns)) return "a time in nanoseconds";
+        if (!scan_.take_decimal(event_.time_ns) || event_.time_ns > attribute_limit) return "a time in nanoseconds";
       } else if (key == "usable") {
-        if (!scan_.take_decimal(event_.usable)) return "a usable size in bytes";
+        if (!scan_.take_decimal(event_.usable) || event_.usable > attribute_limit) return "a usable size in bytes";
       } else if (scan_.peek() == '"') {
         std::string ignored;
         if (!scan_.take_string(ignored)) return "a quoted string";

@@ -7,7 +7,8 @@ void LegacySource::read(std::vector<Event>& events) {
   constexpr std::size_t batch_events = 2048;
   events.clear();
   if (at_end_) return;
-  const std::string_view window = input_->peek(batch_events * format::legacy_record_limit);
+  constexpr std::size_t wanted = batch_events * format::legacy_record_limit;
+  const std::string_view window = input_->peek(wanted);
   std::string_view rest = window;
   Result result = Result::event;
   while (events.size() < batch_events && !rest.empty()) {
@@ -17,7 +18,7 @@ void LegacySource::read(std::vector<Event>& events) {
   const std::string place = result == Result::event ? "" : input_->place(input_->offset() + (window.size() - rest.size()));
   input_->skip(window.size() - rest.size());
   if (result == Result::event) {
-    at_end_ = rest.empty();
+    at_end_ = rest.empty() && window.size() < wanted;
     return;
   }
   events.pop_back();

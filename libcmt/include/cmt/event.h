@@ -72,7 +72,7 @@ struct Event {
   std::uint64_t old_address = 0;    ///< of `old_tag`; 0 = NULL, or not recorded
   std::uint64_t time_ns = unknown;  ///< since the start of the recording
   std::uint64_t usable = unknown;   ///< malloc_usable_size of `tag`, in bytes
-  std::string_view label;           ///< of a mark or a thread's name; valid until the next read
+  std::string_view label{};         ///< of a mark or a thread's name; valid until the next read
 
   /// Bytes asked for in all: size times count, or `unknown` where that overflows.
   std::uint64_t bytes() const {

@@ -1,0 +1,244 @@
+// The address stream: where each allocation was placed.
+//
+// An address is 47 bits, but an allocator has habits. What was freed last of the same size is handed out first: on the
+// trace of a compiler two allocations in three get the top of that stack, and one in four a place below it. Otherwise the
+// next block lies right behind the last one, or near the last one of its size (a free list that runs in address order). So
+// an allocation costs one number:
+//
+//     place << 1              the address at that place among the freed of its class, the newest being 0
+//     depth << 1, address     none of the below fits: the address itself
+//     difference << 2 | 1     from where a block right after the last allocation would begin
+//     difference << 2 | 3     from the last allocation of its class
+//
+// After a realloc 0 says "in place", and all else is one more. Differences are zigzag numbers, in units of the largest
+// power of two that divides all of the block's. Where "right after" is depends on how the allocator rounds; four ways are
+// tried, and the stream's head says which fits best.
+//
+// Measured on cc1plus (12.8 M events) and python3 (11.7 M): 0.55 and 0.52 byte an event raw, 0.17 and 0.01 after zstd -3;
+// with the difference from the last block alone 0.19 and 0.31. To look deeper than 256 places gains 1 %; 64 cost 13 %.
+//
+// Both sides run the same model, so its memory is bounded by rule: a class keeps at most 16,384 freed addresses if its
+// blocks are small, 256 if not, and drops the older half where it is full.
+
+#include "format/addresses.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace cmt::format {
+namespace {
+
+constexpr unsigned shift_limit = 12;
+constexpr std::uint64_t difference_limit = std::uint64_t{1} << 61;
+
+std::uint64_t difference(std::uint64_t address, std::uint64_t base) { return zigzag(address - base); }
+
+}  // namespace
+
+void AddressModel::reset() {
+  for (Class& each : classes_) each = Class{};
+  last_address_ = last_size_ = 0;
+}
+
+std::uint32_t AddressModel::class_of(std::uint64_t size) {
+  const std::uint64_t granules = size / 16 + (size % 16 + 23) / 16;
+  if (granules < small_classes) return static_cast<std::uint32_t>(granules);
+  return small_classes + static_cast<std::uint32_t>(std::bit_width(granules));
+}
+
+std::size_t AddressModel::capacity_of(std::uint32_t class_number) { return class_number < 128 ? 16384 : 256; }
+
+std::uint32_t AddressModel::find_freed(std::uint64_t address, std::uint64_t size) const {
+  const std::vector<std::uint64_t>& freed = classes_[class_of(size)].freed;
+  const auto limit = static_cast<std::uint32_t>(std::min<std::size_t>(freed.size(), depth));
+  for (std::uint32_t place = 0; place < limit; ++place) {
+    if (freed[freed.size() - 1 - place] == address) return place;
+  }
+  return depth;
+}
+
+std::uint64_t AddressModel::freed_at(std::uint64_t place, std::uint64_t size) const {
+  const std::vector<std::uint64_t>& freed = classes_[class_of(size)].freed;
+  if (place >= freed.size()) throw WireError(0, "no address was freed at that place");
+  return freed[freed.size() - 1 - place];
+}
+
+void AddressModel::allocated(std::uint64_t address, std::uint64_t size, std::uint32_t place) {
+  Class& own = classes_[class_of(size)];
+  if (place < depth) own.freed.erase(own.freed.end() - 1 - place);
+  own.last = last_address_ = address;
+  last_size_ = size;
+}
+
+void AddressModel::freed(std::uint64_t address, std::uint64_t size) {
+  if (address == 0) return;  // it was not recorded
+  const std::uint32_t number = class_of(size);
+  std::vector<std::uint64_t>& freed = classes_[number].freed;
+  if (freed.size() == capacity_of(number)) freed.erase(freed.begin(), freed.begin() + capacity_of(number) / 2);
+  freed.push_back(address);
+}
+
+std::uint64_t AddressModel::after(std::uint64_t address, std::uint64_t size, unsigned rounding) {
+  switch (rounding) {
+    case 0: return address + std::max<std::uint64_t>(32, (size + 23) & ~std::uint64_t{15});
+    case 1: return address + std::max<std::uint64_t>(16, (size + 15) & ~std::uint64_t{15});
+    case 2: return address + std::max<std::uint64_t>(8, (size + 7) & ~std::uint64_t{7});
+    default: return address + size;
+  }
+}
+
+void AddressEncoder::add(const Event& event, const LiveBlock* old) {
+  if (event.old_tag != 0 && old == nullptr) items_.push_back({Item::Sort::number, 0, event.old_address});
+  if (event.tag != 0) add_result(event, old);
+  if (event.ends_block() && old != nullptr && (event.tag == 0 || event.address != old->address)) {
+    model_.freed(old->address, old->size);
+  }
+  any_address_ |= event.address != 0 || event.old_address != 0;
+}
+
+void AddressEncoder::add_result(const Event& event, const LiveBlock* old) {
+  const std::uint8_t bias = old != nullptr ? 1 : 0;
+  const std::uint64_t size = event.bytes();
+  std::uint32_t place = AddressModel::depth;
+  if (old != nullptr && event.address == old->address) {
+    items_.push_back({Item::Sort::number, 0, 0});
+  } else if ((place = model_.find_freed(event.address, size)) < AddressModel::depth) {
+    items_.push_back({Item::Sort::number, bias, std::uint64_t{place} << 1});
+  } else {
+    items_.push_back({Item::Sort::difference, bias, event.address, model_.last_address(), model_.last_size(),
+                      model_.last_of_class(size)});
+  }
+  model_.allocated(event.address, size, place);
+}
+
+unsigned AddressEncoder::best_rounding() const {
+  std::array<std::uint64_t, AddressModel::roundings> hits{};
+  for (const Item& item : items_) {
+    if (item.sort == Item::Sort::number) continue;
+    for (unsigned i = 0; i < hits.size(); ++i) hits[i] += AddressModel::after(item.last, item.last_size, i) == item.value;
+  }
+  return static_cast<unsigned>(std::max_element(hits.begin(), hits.end()) - hits.begin());
+}
+
+unsigned AddressEncoder::common_shift(unsigned rounding) const {
+  std::uint64_t bits = std::uint64_t{1} << shift_limit;
+  for (const Item& item : items_) {
+    if (item.sort == Item::Sort::number) continue;
+    bits |= item.value - AddressModel::after(item.last, item.last_size, rounding);
+    bits |= item.value - item.class_last;
+  }
+  return static_cast<unsigned>(std::countr_zero(bits));
+}
+
+void AddressEncoder::put(std::string& out, const Item& item, unsigned rounding, unsigned shift) {
+  if (item.sort == Item::Sort::number) return put_varint(out, item.value + item.bias);
+  const auto steps = [&](std::uint64_t base) {
+    return zigzag(static_cast<std::uint64_t>(static_cast<std::int64_t>(item.value - base) >> shift));
+  };
+  const std::uint64_t from_last = steps(AddressModel::after(item.last, item.last_size, rounding));
+  const std::uint64_t from_class = steps(item.class_last);
+  if (std::min(from_last, from_class) >= difference_limit) {
+    put_varint(out, (std::uint64_t{AddressModel::depth} << 1) + item.bias);
+    put_varint(out, item.value);
+  } else {
+    put_varint(out, (from_last <= from_class ? from_last << 2 | 1 : from_class << 2 | 3) + item.bias);
+  }
+}
+
+std::string AddressEncoder::finish() {
+  std::string out;
+  if (any_address_) {
+    const unsigned rounding = best_rounding();
+    const unsigned shift = common_shift(rounding);
+    out.reserve(items_.size() * 2);
+    put_varint(out, rounding);
+    put_varint(out, shift);
+    for (const Item& item : items_) put(out, item, rounding, shift);
+  }
+  items_.clear();
+  any_address_ = false;
+  return out;
+}
+
+void AddressDecoder::start(std::string_view bytes, bool keyframe) {
+  cursor_ = Cursor(bytes);
+  present_ = !bytes.empty();
+  if (keyframe) model_.reset();
+  if (!present_) return;
+  rounding_ = static_cast<unsigned>(cursor_.varint(AddressModel::roundings - 1, "the way to round"));
+  shift_ = static_cast<unsigned>(cursor_.varint(shift_limit, "the common shift"));
+}
+
+std::uint64_t AddressDecoder::result_address(const Event& event, const LiveBlock* old, std::uint32_t& place) {
+  std::uint64_t code = cursor_.varint();
+  if (old != nullptr && code-- == 0) return old->address;
+  const std::uint64_t size = event.bytes();
+  if ((code & 1) == 0) {
+    if (code >> 1 == AddressModel::depth) return cursor_.varint();
+    if (code >> 1 > AddressModel::depth) throw WireError(cursor_.offset(), "a place that is too deep");
+    place = static_cast<std::uint32_t>(code >> 1);
+    return model_.freed_at(place, size);
+  }
+  const std::uint64_t base = (code & 2) == 0
+                                 ? AddressModel::after(model_.last_address(), model_.last_size(), rounding_)
+                                 : model_.last_of_class(size);
+  return base + (unzigzag(code >> 2) << shift_);
+}
+
+void AddressDecoder::fill(Event& event) {
+  LiveBlock old;
+  const LiveBlock* known = nullptr;
+  if (event.old_tag != 0) {
+    if (const auto found = live_.find(event.old_tag); found != live_.end()) {
+      old = found->second;
+      known = &old;
+      event.old_address = old.address;
+      if (event.ends_block()) live_.erase(found);
+    } else if (present_) {
+      event.old_address = cursor_.varint();
+    }
+  }
+  if (event.tag != 0) {
+    std::uint32_t place = AddressModel::depth;
+    if (present_) event.address = result_address(event, known, place);
+    model_.allocated(event.address, event.bytes(), place);
+    live_[event.tag] = {event.address, event.bytes()};
+  }
+  if (known != nullptr && event.ends_block() && (event.tag == 0 || event.address != old.address)) {
+    model_.freed(old.address, old.size);
+  }
+}
+
+std::string put_live(const LiveBlocks& live) {
+  std::vector<std::pair<Tag, LiveBlock>> blocks(live.begin(), live.end());
+  std::sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::string out;
+  put_varint(out, blocks.size());
+  Tag tag = 0;
+  std::uint64_t address = 0;
+  for (const auto& [next_tag, block] : blocks) {
+    put_varint(out, next_tag - tag);
+    put_varint(out, block.size);
+    put_varint(out, difference(block.address, address));
+    tag = next_tag;
+    address = block.address;
+  }
+  return out;
+}
+
+LiveBlocks take_live(std::string_view bytes) {
+  Cursor cursor(bytes);
+  LiveBlocks live;
+  const std::uint64_t count = cursor.varint(bytes.size() / 3, "the number of live blocks");
+  Tag tag = 0;
+  std::uint64_t address = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    tag += cursor.varint();
+    const std::uint64_t size = cursor.varint();
+    address += unzigzag(cursor.varint());
+    live[tag] = {address, size};
+  }
+  return live;
+}
+
+}  // namespace cmt::format

@@ -1,0 +1,134 @@
+// Which events share a byte with what.
+//
+// Nearly every event of nearly every trace is one of three: a malloc, a free named by its distance from the newest block,
+// a free named by its difference from the last. But a C++ program calls operator new, a program of one's own calloc, and a
+// fixed layout that favours three kinds makes the others pay an escape each. So each block of the stream says which forms
+// it has, and gives each a prefix code of 1 to 7 bits, which stands below the first operand in the event's first number.
+//
+// The best code is not Huffman's, because numbers are whole bytes: an operand of 6 bits and a code of 1 share a byte, a
+// code of 2 would cost a second one. Given for each form the histogram of its operands' widths, a code of length l costs
+// sum(count[w] * bytes(w + l)); the lengths have to satisfy Kraft's inequality, sum(2^-l) <= 1. That is a knapsack over
+// 128 units, solved exactly: cost[u] is the least number of bytes with u units spent. Forms x 128 x 7 steps, nothing
+// beside the 256 Ki events of a block. On a block of only malloc and free it yields the lengths 1, 2, 2: `size << 1`,
+// `distance << 2 | 1`, `delta << 2 | 3`.
+
+#include "format/forms.h"
+
+#include <limits>
+
+namespace cmt::format {
+namespace {
+
+constexpr unsigned units = 1 << code_bits_limit;
+constexpr std::uint64_t infinite = std::numeric_limits<std::uint64_t>::max() / 2;
+
+std::uint64_t cost(const BitHistogram& histogram, unsigned length) {
+  std::uint64_t bytes = 0;
+  for (unsigned bits = 0; bits < histogram.size(); ++bits) {
+    bytes += std::uint64_t{histogram[bits]} * varint_size(bits == 0 ? length : bits + length);
+  }
+  return bytes;
+}
+
+std::uint8_t reversed(unsigned code, unsigned length) {
+  unsigned result = 0;
+  for (unsigned i = 0; i < length; ++i) result |= (code >> i & 1) << (length - 1 - i);
+  return static_cast<std::uint8_t>(result);
+}
+
+/// cost[u] after some of the forms, and the length that the last of them has in that solution.
+struct Stage {
+  std::array<std::uint64_t, units + 1> cost;
+  std::array<std::uint8_t, units + 1> length{};
+};
+
+Stage extend(const Stage& before, const BitHistogram& histogram) {
+  Stage after;
+  after.cost.fill(infinite);
+  for (unsigned length = 1; length <= code_bits_limit; ++length) {
+    const unsigned share = units >> length;
+    const std::uint64_t price = cost(histogram, length);
+    for (unsigned spent = 0; spent + share <= units; ++spent) {
+      if (before.cost[spent] + price < after.cost[spent + share]) {
+        after.cost[spent + share] = before.cost[spent] + price;
+        after.length[spent + share] = static_cast<std::uint8_t>(length);
+      }
+    }
+  }
+  return after;
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> cheapest_code(const std::vector<BitHistogram>& forms) {
+  std::vector<Stage> stages(1);
+  stages[0].cost.fill(infinite);
+  stages[0].cost[0] = 0;
+  for (const BitHistogram& form : forms) stages.push_back(extend(stages.back(), form));
+
+  unsigned spent = 0;
+  for (unsigned u = 0; u <= units; ++u) {
+    if (stages.back().cost[u] < stages.back().cost[spent]) spent = u;
+  }
+  std::vector<std::uint8_t> lengths(forms.size());
+  for (std::size_t i = forms.size(); i-- > 0;) {
+    lengths[i] = stages[i + 1].length[spent];
+    spent -= units >> lengths[i];
+  }
+  return lengths;
+}
+
+std::vector<std::uint8_t> canonical_codes(const std::vector<std::uint8_t>& lengths) {
+  std::vector<std::uint8_t> codes(lengths.size());
+  unsigned code = 0;
+  for (unsigned length = 1; length <= code_bits_limit; ++length) {
+    code <<= 1;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      if (lengths[i] == length) codes[i] = reversed(code++, length);
+    }
+  }
+  return codes;
+}
+
+Form Form::from_wire(std::uint64_t value, std::uint64_t offset) {
+  const Form form{static_cast<std::uint8_t>(value & 31), (value & 32) != 0, (value & 64) != 0, (value & 128) != 0,
+                  (value & 256) != 0};
+  const bool fits = value < 512 && form.operation < operation_count && (!form.by_delta || form.releases()) &&
+                    (!form.null || form.allocates()) &&
+                    (!form.aligned || (form.operation < kind_count && traits(static_cast<Kind>(form.operation)).may_align)) &&
+                    (!form.wide || form.operands() != 0);
+  if (!fits) throw WireError(offset, "unknown form " + std::to_string(value));
+  return form;
+}
+
+unsigned Form::operands() const {
+  if (operation >= kind_count) return 1;
+  const KindTraits& kind = traits(static_cast<Kind>(operation));
+  return unsigned{kind.releases} + kind.sizes + kind.counts + (kind.aligns || aligned) + kind.labels;
+}
+
+void FormTable::put(std::string& out) const {
+  put_varint(out, forms.size());
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    put_varint(out, forms[i].wire());
+    put_varint(out, lengths[i]);
+  }
+}
+
+FormTable FormTable::take(Cursor& cursor) {
+  FormTable table;
+  const std::uint64_t count = cursor.varint(forms_limit, "the number of forms");
+  unsigned spent = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t at = cursor.offset();
+    table.forms.push_back(Form::from_wire(cursor.varint(), at));
+    const std::uint64_t length = cursor.varint(code_bits_limit, "a code's length");
+    if (length == 0) throw WireError(at, "a code of no bits");
+    table.lengths.push_back(static_cast<std::uint8_t>(length));
+    spent += units >> length;
+    if (spent > units) throw WireError(at, "more codes than there is room for");
+  }
+  return table;
+}
+
+}  // namespace cmt::format

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cmt/event.h"
+#include "format/cursor.h"
+
+namespace cmt::format {
+
+/// How one event is written in the core stream: an operation, and which way its operands take. Each block lists the forms
+/// that it uses, with a prefix code for each; the code stands in the low bits of the event's first number.
+struct Form {
+  /// A Kind, or one of these.
+  enum : std::uint8_t { thread_switch = 25, tag_skip = 26, operation_count = 27 };
+
+  std::uint8_t operation = 0;
+  bool by_delta = false;  ///< the old block is given by its difference from the one named last
+  bool null = false;      ///< the result is NULL
+  bool wide = false;      ///< the first operand is a number of its own: it is too large to share one with the code
+  bool aligned = false;   ///< operator new and delete: the alignment is given
+
+  bool operator==(const Form&) const = default;
+
+  std::uint32_t wire() const {
+    return operation | by_delta << 5 | null << 6 | wide << 7 | aligned << 8;
+  }
+  static Form from_wire(std::uint64_t value, std::uint64_t offset);
+
+  /// How many operands follow, the first one included; a label counts as its length.
+  unsigned operands() const;
+  bool releases() const { return operation < kind_count && traits(static_cast<Kind>(operation)).releases; }
+  bool allocates() const { return operation < kind_count && traits(static_cast<Kind>(operation)).allocates; }
+  bool labels() const { return operation < kind_count && traits(static_cast<Kind>(operation)).labels; }
+};
+
+inline constexpr unsigned code_bits_limit = 7;
+inline constexpr unsigned forms_limit = 1 << code_bits_limit;
+
+/// How often a form's first operand has how many significant bits.
+using BitHistogram = std::array<std::uint32_t, 65>;
+
+/// The lengths of the prefix code that makes the block's first numbers shortest in bytes. See forms.cpp.
+std::vector<std::uint8_t> cheapest_code(const std::vector<BitHistogram>& forms);
+
+/// The canonical prefix code of given lengths, least significant bit first.
+std::vector<std::uint8_t> canonical_codes(const std::vector<std::uint8_t>& lengths);
+
+/// The list of forms at the head of a core stream.
+struct FormTable {
+  std::vector<Form> forms;
+  std::vector<std::uint8_t> lengths;
+
+  void put(std::string& out) const;
+  static FormTable take(Cursor& cursor);
+};
+
+}  // namespace cmt::format

@@ -1,0 +1,223 @@
+#include "format/sections.h"
+
+#include <boost/crc.hpp>
+
+#include "format/cursor.h"
+#include "format/wire.h"
+
+namespace cmt::format {
+namespace {
+
+enum RecordedFlag : std::uint64_t { addresses = 1, times = 2, usable = 4, stacks = 8, text_header = 16 };
+
+void put_string(std::string& out, std::string_view text) {
+  put_varint(out, text.size());
+  out += text;
+}
+
+std::string take_string(Cursor& cursor, std::uint64_t limit, const char* what) {
+  return std::string(cursor.bytes(cursor.varint(limit, what)));
+}
+
+void check_crc(std::string_view covered, std::uint32_t stated, const char* what) {
+  if (crc32(covered) != stated) throw WireError(covered.size(), std::string("the checksum of ") + what + " is wrong");
+}
+
+}  // namespace
+
+std::uint32_t crc32(std::string_view bytes) {
+  boost::crc_32_type crc;
+  crc.process_bytes(bytes.data(), bytes.size());
+  return crc.checksum();
+}
+
+std::string put_file_header(const Header& header) {
+  std::string fields;
+  put_varint(fields, header.has_addresses * addresses | header.has_times * times | header.has_usable * usable |
+                         header.has_header * text_header);
+  put_varint(fields, header.metadata.size());
+  for (const auto& [key, value] : header.metadata) {
+    put_string(fields, key);
+    put_string(fields, value);
+  }
+  std::string out(magic);
+  put_u32(out, version);
+  put_u32(out, static_cast<std::uint32_t>(fields.size()));
+  out += fields;
+  put_u32(out, crc32(out));
+  return out;
+}
+
+std::optional<std::size_t> file_header_size(std::string_view start) {
+  if (start.size() < magic.size() + 8) return std::nullopt;
+  Cursor cursor(start.substr(magic.size()));
+  if (const std::uint32_t found = cursor.u32(); found != version) {
+    throw WireError(magic.size(), "version " + std::to_string(found) + " of .cmt; this reader knows version " +
+                                      std::to_string(version));
+  }
+  const std::uint32_t size = cursor.u32();
+  if (size > header_size_limit) throw WireError(magic.size() + 4, "a header above its limit");
+  return magic.size() + 8 + size + 4;
+}
+
+Header take_file_header(std::string_view bytes) {
+  Cursor cursor(bytes);
+  cursor.bytes(magic.size() + 8);
+  const std::string_view fields_and_crc = bytes.substr(magic.size() + 8);
+  check_crc(bytes.substr(0, bytes.size() - 4), Cursor(fields_and_crc.substr(fields_and_crc.size() - 4)).u32(),
+            "the file header");
+  const std::uint64_t recorded = cursor.varint();
+  Header header;
+  header.format = Format::cmt;
+  header.has_addresses = recorded & addresses;
+  header.has_times = recorded & times;
+  header.has_usable = recorded & usable;
+  header.has_header = recorded & text_header;
+  const std::uint64_t count = cursor.varint(metadata_limit, "the number of metadata");
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::string key = take_string(cursor, metadata_key_limit, "a key's size");
+    header.metadata.emplace_back(std::move(key), take_string(cursor, metadata_value_limit, "a value's size"));
+  }
+  return header;
+}
+
+SectionStart take_section_start(std::string_view bytes) {
+  Cursor cursor(bytes);
+  SectionStart start{cursor.u32(), cursor.u32(), cursor.u32()};
+  if (start.header_size > section_header_limit) throw WireError(4, "a section's header above its limit");
+  return start;
+}
+
+std::string put_section(SectionType type, std::string_view header, std::uint32_t body_size) {
+  std::string out;
+  put_u32(out, static_cast<std::uint32_t>(type));
+  put_u32(out, static_cast<std::uint32_t>(header.size()));
+  put_u32(out, body_size);
+  out += header;
+  put_u32(out, crc32(out));
+  return out;
+}
+
+std::string_view take_section_header(std::string_view section, const SectionStart& start) {
+  Cursor cursor(section);
+  cursor.bytes(SectionStart::size);
+  const std::string_view header = cursor.bytes(start.header_size);
+  check_crc(section.substr(0, SectionStart::size + start.header_size), cursor.u32(), "a section");
+  return header;
+}
+
+std::string BlockHeader::put() const {
+  std::string out;
+  put_varint(out, first_event);
+  put_varint(out, events);
+  put_varint(out, core.next_tag);
+  put_varint(out, core.named_tag);
+  put_varint(out, core.thread);
+  put_varint(out, time_ns);
+  put_varint(out, keyframe ? 1 : 0);
+  put_varint(out, streams.size());
+  for (const StreamStart& stream : streams) {
+    put_varint(out, stream.id);
+    put_varint(out, stream.raw_size);
+    put_varint(out, stream.size);
+  }
+  return out;
+}
+
+BlockHeader BlockHeader::take(std::string_view header) {
+  Cursor cursor(header);
+  BlockHeader block;
+  block.first_event = cursor.varint();
+  block.events = static_cast<std::uint32_t>(cursor.varint(block_events_limit, "a block's number of events"));
+  block.core.next_tag = cursor.varint();
+  block.core.named_tag = cursor.varint();
+  block.core.thread = static_cast<std::uint32_t>(cursor.varint(0xffffffff, "a thread"));
+  block.time_ns = cursor.varint();
+  block.keyframe = cursor.varint(1, "the keyframe flag") != 0;
+  const std::uint64_t count = cursor.varint(streams_limit, "the number of streams");
+  for (std::uint64_t i = 0; i < count; ++i) {
+    StreamStart stream{};
+    stream.id = cursor.varint();
+    stream.raw_size = cursor.varint(stream_size_limit, "a stream's size");
+    stream.size = cursor.varint(stream_size_limit, "a stream's size");
+    block.streams.push_back(stream);
+  }
+  return block;
+}
+
+std::string put_index(const std::vector<IndexEntry>& blocks) {
+  std::string out;
+  put_varint(out, blocks.size());
+  IndexEntry before;
+  for (const IndexEntry& block : blocks) {
+    put_varint(out, (block.offset - before.offset) << 1 | (block.keyframe ? 1 : 0));
+    put_varint(out, block.first_event - before.first_event);
+    put_varint(out, block.next_tag - before.next_tag);
+    put_varint(out, block.time_ns - before.time_ns);
+    before = block;
+  }
+  return out;
+}
+
+std::vector<IndexEntry> take_index(std::string_view header) {
+  Cursor cursor(header);
+  std::vector<IndexEntry> blocks;
+  const std::uint64_t count = cursor.varint(section_header_limit / 4, "the number of blocks");
+  IndexEntry entry;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t step = cursor.varint();
+    entry.offset += step >> 1;
+    entry.keyframe = (step & 1) != 0;
+    entry.first_event += cursor.varint();
+    entry.next_tag += cursor.varint();
+    entry.time_ns += cursor.varint();
+    blocks.push_back(entry);
+  }
+  return blocks;
+}
+
+std::string put_totals(const Totals& totals) {
+  std::string out;
+  put_varint(out, totals.truncated ? 1 : 0);
+  for (const std::uint64_t value :
+       {totals.events, totals.failed, totals.allocations, totals.allocated_bytes, totals.peak_live_blocks,
+        totals.peak_live_bytes, totals.peak_live_bytes_event, totals.end_live_blocks, totals.end_live_bytes,
+        totals.threads, totals.repairs}) {
+    put_varint(out, value);
+  }
+  put_varint(out, kind_count);
+  for (const std::uint64_t count : totals.by_kind) put_varint(out, count);
+  return out;
+}
+
+Totals take_totals(std::string_view header) {
+  Cursor cursor(header);
+  Totals totals;
+  totals.truncated = cursor.varint(1, "the flag of truncation") != 0;
+  for (std::uint64_t* value :
+       {&totals.events, &totals.failed, &totals.allocations, &totals.allocated_bytes, &totals.peak_live_blocks,
+        &totals.peak_live_bytes, &totals.peak_live_bytes_event, &totals.end_live_blocks, &totals.end_live_bytes,
+        &totals.threads, &totals.repairs}) {
+    *value = cursor.varint();
+  }
+  const std::uint64_t kinds = cursor.varint(kind_count, "the number of kinds");
+  for (std::uint64_t i = 0; i < kinds; ++i) totals.by_kind[i] = cursor.varint();
+  return totals;
+}
+
+std::string put_tail(std::uint64_t index_offset, std::uint64_t totals_offset) {
+  std::string header;
+  put_u64(header, index_offset);
+  put_u64(header, totals_offset);
+  return put_section(SectionType::tail, header);
+}
+
+Tail take_tail(std::string_view header) {
+  Cursor cursor(header);
+  Tail tail{};
+  tail.index_offset = cursor.u64();
+  tail.totals_offset = cursor.u64();
+  return tail;
+}
+
+}  // namespace cmt::format

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmt/header.h"
+#include "format/core.h"
+
+namespace cmt::format {
+
+/// The parts of a file, as format-spec/cmt.md lays them out. Decoders throw WireError with the offset in what they got.
+
+/// CRC-32 of ISO 3309, as in zlib.
+std::uint32_t crc32(std::string_view bytes);
+
+/// Magic, version and header, with its checksum.
+std::string put_file_header(const Header& header);
+
+/// The size of the whole file header, from its first bytes; nothing if those are too few.
+std::optional<std::size_t> file_header_size(std::string_view start);
+Header take_file_header(std::string_view bytes);
+
+enum class SectionType : std::uint32_t {
+  block = 0x4b434c42,   // "BLCK"
+  index = 0x58444e49,   // "INDX"
+  totals = 0x4c544f54,  // "TOTL"
+  tail = 0x4c494154,    // "TAIL"
+};
+
+/// Begins every section: type, size of its header, size of its body. The header's checksum covers these too.
+struct SectionStart {
+  static constexpr std::size_t size = 12;
+  std::uint32_t type;
+  std::uint32_t header_size;
+  std::uint32_t body_size;
+
+  /// Bytes of the whole section.
+  std::uint64_t total() const { return size + std::uint64_t{header_size} + 4 + body_size; }
+};
+
+SectionStart take_section_start(std::string_view bytes);
+
+/// A section without its body: start, header, checksum.
+std::string put_section(SectionType type, std::string_view header, std::uint32_t body_size = 0);
+
+/// The header of a section, its checksum verified.
+std::string_view take_section_header(std::string_view section, const SectionStart& start);
+
+enum class StreamId : std::uint8_t {
+  core = 1,
+  addresses = 2,
+  live = 3,    // the keyframe's table
+  times = 4,
+  usable = 5,
+  stacks = 6,  // reserved
+};
+
+struct StreamStart {
+  std::uint64_t id;
+  std::uint64_t raw_size;
+  std::uint64_t size;
+};
+
+struct BlockHeader {
+  std::uint64_t first_event = 0;  ///< counted from 0
+  std::uint32_t events = 0;
+  CoreState core;
+  std::uint64_t time_ns = 0;      ///< of the event before
+  bool keyframe = false;          ///< addresses start afresh here
+  std::vector<StreamStart> streams;
+
+  std::string put() const;
+  static BlockHeader take(std::string_view header);
+};
+
+struct IndexEntry {
+  std::uint64_t offset = 0;  ///< of the block's section in the file
+  std::uint64_t first_event = 0;
+  Tag next_tag = 1;
+  std::uint64_t time_ns = 0;
+  bool keyframe = false;
+};
+
+std::string put_index(const std::vector<IndexEntry>& blocks);
+std::vector<IndexEntry> take_index(std::string_view header);
+
+std::string put_totals(const Totals& totals);
+Totals take_totals(std::string_view header);
+
+/// The last section, of fixed size: where the index is.
+inline constexpr std::size_t tail_size = SectionStart::size + 16 + 4;
+std::string put_tail(std::uint64_t index_offset, std::uint64_t totals_offset);
+struct Tail {
+  std::uint64_t index_offset;
+  std::uint64_t totals_offset;
+};
+Tail take_tail(std::string_view header);
+
+}  // namespace cmt::format

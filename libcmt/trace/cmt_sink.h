@@ -1,0 +1,60 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cmt/writer.h"
+#include "format/addresses.h"
+#include "format/columns.h"
+#include "format/core.h"
+#include "format/sections.h"
+#include "format/zstd.h"
+#include "trace/output.h"
+#include "trace/sink.h"
+
+namespace cmt {
+
+/// Writes .cmt. Blocks are encoded as they fill, so memory is bounded by the block size and the live blocks.
+class CmtSink : public Sink {
+ public:
+  /// `live` is the ledger's table, for keyframes.
+  CmtSink(Output& output, Header header, const WriteOptions& options, const format::LiveBlocks& live)
+      : output_(output), header_(std::move(header)), options_(options), compressor_(options.level), live_(live) {}
+
+  void add(const Event& event, const format::LiveBlock* old) override;
+  void finish(const Totals& totals) override;
+
+ private:
+  void encode(const Event& event, const format::LiveBlock* old);
+  void start_core(Tag next_tag);
+  void flush_block();
+  void start_block();
+  void put_header();
+  bool keyframe_is_due() const;
+  void add_stream(format::StreamId id, const std::string& raw);
+
+  Output& output_;
+  Header header_;
+  WriteOptions options_;
+  format::Compressor compressor_;
+  const format::LiveBlocks& live_;
+
+  format::CoreEncoder core_;
+  format::AddressEncoder addresses_;
+  format::TimeEncoder times_;
+  format::UsableEncoder usable_;
+
+  format::BlockHeader block_;   // of the block that fills
+  std::string live_table_;      // of a keyframe
+  std::string body_;
+  std::vector<format::IndexEntry> index_;
+  std::vector<std::pair<Event, std::string>> waiting_;  // events, and their labels, before the first allocation
+  Tag waiting_above_ = 1;
+  bool started_ = false;
+  bool header_written_ = false;
+  std::uint64_t events_ = 0;
+  std::uint32_t blocks_since_keyframe_ = 0;
+  std::uint64_t address_bytes_since_keyframe_ = 0;
+};
+
+}  // namespace cmt

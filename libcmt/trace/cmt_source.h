@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/addresses.h"
+#include "format/columns.h"
+#include "format/core.h"
+#include "format/sections.h"
+#include "format/zstd.h"
+#include "trace/input.h"
+#include "trace/source.h"
+
+namespace cmt {
+
+/// Reads .cmt, one block of the stream in memory at a time. An input that is cut off yields its whole blocks.
+class CmtSource : public Source {
+ public:
+  CmtSource(std::unique_ptr<Input> input, const ReadOptions& options, DefectLog& log);
+
+  void read(std::vector<Event>& events) override;
+
+ private:
+  void read_header();
+  void read_totals_ahead();
+  bool next_block();
+  bool take_section();
+  void take_block(std::string_view section, const format::SectionStart& start);
+  void open_streams(std::string_view body);
+  std::string_view stream(format::StreamId id, std::string_view body, std::string& raw);
+  void cut_off(const std::string& what);
+  [[noreturn]] void fail(const format::WireError& error) const;
+
+  std::unique_ptr<Input> input_;
+  const ReadOptions& options_;
+  DefectLog& log_;
+  format::Decompressor decompressor_;
+  std::uint64_t section_offset_ = 0;  // of the section that is decoded
+  bool at_end_ = false;
+  bool totals_seen_ = false;
+  std::uint64_t events_ = 0;          // handed out, for the check against the block headers
+
+  format::BlockHeader block_;
+  std::string core_bytes_, address_bytes_, time_bytes_, usable_bytes_;
+  std::unique_ptr<format::CoreDecoder> core_;
+  format::AddressDecoder addresses_;
+  format::TimeDecoder times_;
+  format::UsableDecoder usable_;
+};
+
+}  // namespace cmt

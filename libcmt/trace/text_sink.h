@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+
+#include "cmt/text.h"
+#include "text/format.h"
+#include "trace/output.h"
+#include "trace/sink.h"
+
+namespace cmt {
+
+/// Writes the canonical text.
+class TextSink : public Sink {
+ public:
+  TextSink(Output& output, const Header& header) : output_(output), has_end_(header.has_header || !header.metadata.empty()) {
+    text::append_header(buffer_, header);
+  }
+
+  void add(const Event& event, const format::LiveBlock*) override {
+    append_line(buffer_, event);
+    buffer_ += '\n';
+    if (buffer_.size() > buffer_size) flush();
+  }
+
+  void finish(const Totals& totals) override {
+    if (has_end_) text::append_end(buffer_, totals.repairs, totals.truncated);
+    flush();
+  }
+
+ private:
+  static constexpr std::size_t buffer_size = 64 * 1024;
+
+  void flush() {
+    output_.write(buffer_);
+    buffer_.clear();
+  }
+
+  Output& output_;
+  bool has_end_;
+  std::string buffer_;
+};
+
+}  // namespace cmt

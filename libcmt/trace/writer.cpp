@@ -1,0 +1,48 @@
+#include "cmt/writer.h"
+
+#include "trace/cmt_sink.h"
+#include "trace/ledger.h"
+#include "trace/output.h"
+#include "trace/text_sink.h"
+
+namespace cmt {
+
+class Writer::Impl {
+ public:
+  Impl(int fd, Header header, const WriteOptions& options) : output_(fd) {
+    if (options.format == Format::text) {
+      sink_ = std::make_unique<TextSink>(output_, header);
+    } else {
+      sink_ = std::make_unique<CmtSink>(output_, std::move(header), options, ledger_.live());
+    }
+  }
+
+  Output output_;
+  Ledger ledger_;
+  std::unique_ptr<Sink> sink_;
+};
+
+Writer::Writer(int fd, Header header, WriteOptions options)
+    : impl_(std::make_unique<Impl>(fd, std::move(header), options)) {}
+
+Writer::~Writer() = default;
+Writer::Writer(Writer&&) noexcept = default;
+Writer& Writer::operator=(Writer&&) noexcept = default;
+
+bool Writer::add(const Event& event) {
+  const Ledger::Entry entry = impl_->ledger_.book(event);
+  if (entry.accepted) impl_->sink_->add(event, entry.old_known ? &entry.old : nullptr);
+  return entry.accepted;
+}
+
+void Writer::finish(std::uint64_t repairs, bool truncated) {
+  impl_->ledger_.totals().repairs = repairs;
+  impl_->ledger_.totals().truncated = truncated;
+  impl_->sink_->finish(impl_->ledger_.totals());
+}
+
+const Totals& Writer::totals() const { return impl_->ledger_.totals(); }
+
+std::uint64_t Writer::bytes_written() const { return impl_->output_.offset(); }
+
+}  // namespace cmt
