@@ -1,0 +1,106 @@
+// cmttrace-collector: text in from a socket on descriptor 0, .cmt out on descriptor 1. It is started by libcmttrace.so
+// in a traced program whose trace is to be compact, and by nobody else.
+//
+// The recorder cannot know which event is the last: after each end line something may follow, when an exec failed. So
+// an end line comes between NULs, and is held back here until the socket ends. Where the socket ends without one, the
+// program was killed, and the trace is truncated.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+#include "cmt/reader.h"
+#include "cmt/writer.h"
+
+namespace {
+
+/// Takes the end lines out of the text, and keeps the one that nothing followed.
+class EndKeeper {
+ public:
+  /// What of `bytes` is text.
+  std::string text_of(std::string_view bytes) {
+    std::string text;
+    for (char c : bytes) {
+      if (c == '\0') {
+        start_or_stop();
+      } else if (inside_) {
+        end_ += c;
+      } else {
+        end_.clear();
+        text += c;
+      }
+    }
+    return text;
+  }
+
+  std::string end() const { return end_.empty() || inside_ ? "#cmt end=truncated\n" : end_; }
+
+ private:
+  void start_or_stop() {
+    inside_ = !inside_;
+    if (inside_) end_.clear();
+  }
+
+  std::string end_;
+  bool inside_ = false;
+};
+
+void write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0) return;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void relay(int from, int to) {
+  EndKeeper ends;
+  std::string chunk(64 * 1024, '\0');
+  for (ssize_t got = ::read(from, chunk.data(), chunk.size()); got > 0;
+       got = ::read(from, chunk.data(), chunk.size())) {
+    write_all(to, ends.text_of({chunk.data(), static_cast<std::size_t>(got)}));
+  }
+  write_all(to, ends.end());
+  ::close(to);
+}
+
+void encode(int from, int to) {
+  cmt::Reader reader(from, "trace");
+  cmt::Writer writer(to, reader.header());
+  std::uint64_t refused = 0;
+  for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+    for (const cmt::Event& event : events) refused += !writer.add(event);
+  }
+  writer.finish(reader.defects() + refused, reader.truncated());
+}
+
+int run() {
+  int text[2];
+  if (::pipe2(text, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  if (::write(0, "+", 1) != 1) return 1;
+  std::thread relaying(relay, 0, text[1]);
+  try {
+    encode(text[0], 1);
+  } catch (...) {
+    ::_exit(1);  // the recorder notices that the socket has closed
+  }
+  relaying.join();
+  return 0;
+}
+
+}  // namespace
+
+int main() {
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return run();
+  } catch (const std::exception&) {
+    return 1;
+  }
+}

@@ -1,0 +1,215 @@
+// A plain buffer of 64 KiB, written when it is full and at every end that passes through libc (exit, _exit, exec,
+// abort, a failed assertion). A mapped file would lose nothing on SIGKILL either, but ends in NULs then, and turns a
+// full disk into SIGBUS in the traced program; shared memory with a second process is left to the next tracer. So a
+// process that is killed, or dies of a signal, loses at most its last 64 KiB of lines (some 1,500 events), and its
+// trace has no end line.
+//
+// Text is written at offsets of our own, so that the end line can be taken back when an event follows it (a failed
+// exec, late destructors): what follows is written over it.
+//
+// The descriptor is a high one, and before each write it is looked at: a program that closes all its descriptors may
+// have put a file of its own there. Then ours is opened again by its name.
+#include "preload/output.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "preload/collector_link.h"
+#include "preload/header.h"
+#include "preload/line.h"
+#include "preload/name.h"
+#include "preload/record.h"
+#include "preload/sys.h"
+
+enum { buffer_bytes = 64 * 1024, end_bytes_max = 64, parts_max = 100000 };
+
+struct Identity {
+  uint64_t device;
+  uint64_t inode;
+};
+
+static char buffer[buffer_bytes + end_bytes_max];
+
+static struct {
+  size_t used;
+  uint64_t offset;  // of what comes next in the file
+  uint64_t repairs;
+  int fd;
+  int process;
+  bool opened;
+  bool configured;
+  bool compact;      // through the collector
+  bool end_in_file;  // an end line stands at `offset`
+  struct Identity identity;
+  char path[path_bytes_max];
+} out = {.fd = -1};
+
+static struct Identity standard_error;
+
+static struct Identity identity_of(int fd) {
+  struct stat status;
+  if (sys(SYS_fstat, fd, &status) != 0) return (struct Identity){0, 0};
+  return (struct Identity){status.st_dev, status.st_ino};
+}
+
+static bool same(struct Identity a, struct Identity b) { return a.device == b.device && a.inode == b.inode; }
+
+void say(const char* what, const char* detail, long error) {
+  if (standard_error.inode && !same(standard_error, identity_of(2))) return;
+  static char line[path_bytes_max + 512];  // not on the stack: a thread's may be small
+  char* end = line_text(line_text(line_text(line, "libcmttrace: "), what), detail);
+  if (error) end = line_text(line_decimal(line_text(end, " (error "), (uint64_t)error), ")");
+  *end++ = '\n';
+  sys(SYS_write, 2, line, end - line);
+}
+
+void output_begin_process(void) {
+  if (out.opened && out.fd >= 0 && same(out.identity, identity_of(out.fd))) sys(SYS_close, out.fd);
+  if (!standard_error.inode) standard_error = identity_of(2);
+  out.used = out.offset = out.repairs = 0;
+  out.fd = -1;
+  out.opened = out.compact = out.end_in_file = false;
+  out.process = (int)sys(SYS_getpid, 0);
+}
+
+bool output_is_ours(void) { return out.process == (int)sys(SYS_getpid, 0); }
+
+void output_configure(void) {
+  name_configure();
+  collector_configure();
+  out.configured = true;
+}
+
+int output_descriptor(void) { return out.fd; }
+
+void output_count_repair(void) { out.repairs++; }
+
+static bool send_all(const char* bytes, size_t count, uint64_t offset) {
+  while (count) {
+    long done = out.compact ? sys(SYS_sendto, out.fd, bytes, count, MSG_NOSIGNAL)
+                            : sys(SYS_pwrite64, out.fd, bytes, count, offset);
+    if (done == -EINTR) continue;
+    if (done <= 0) {
+      record_stop("cannot go on writing ", out.path, -done);
+      return false;
+    }
+    bytes += done;
+    count -= (size_t)done;
+    offset += (uint64_t)done;
+  }
+  return true;
+}
+
+// Out of the way of programs that count on low numbers, or close the first so many.
+static int raise_descriptor(int fd) {
+  static const int floors[] = {900, 500, 200, 100, 50};
+  for (size_t i = 0; i < sizeof floors / sizeof *floors; i++) {
+    long high = sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, floors[i]);
+    if (high < 0) continue;
+    sys(SYS_close, fd);
+    return (int)high;
+  }
+  return fd;
+}
+
+static long create(void) {
+  long fd = -EEXIST;
+  for (int n = 1; fd == -EEXIST && n <= parts_max; n++) {
+    if (!name_expand(out.path, out.process, n)) return -ENAMETOOLONG;
+    fd = sys(SYS_open, out.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  }
+  return fd;
+}
+
+// The file becomes the collector's; ours is then the socket to it.
+static long hand_over(long file) {
+  long link = collector_start((int)file);
+  if (link < 0) {
+    say("cannot start the collector; text goes to ", strcat(out.path, ".trace"), -link);
+    sys(SYS_close, file);
+    return sys(SYS_open, out.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  }
+  sys(SYS_close, file);
+  out.compact = true;
+  return link;
+}
+
+static void write_header(void) {
+  char* room = sys_map(header_bytes_max);
+  if (!room) return record_stop("no memory for the header of ", out.path, 0);
+  size_t length = (size_t)(header_write(room, out.process) - room);
+  if (send_all(room, length, 0)) out.offset = length;
+  sys_unmap(room, header_bytes_max);
+}
+
+static void open_output(void) {
+  out.opened = true;
+  long fd = create();
+  if (fd >= 0 && name_is_compact(out.path)) fd = hand_over(fd);
+  if (fd < 0) return record_stop("cannot create ", out.path, -fd);
+  out.fd = raise_descriptor((int)fd);
+  out.identity = identity_of(out.fd);
+  write_header();
+}
+
+static bool find_file_again(void) {
+  if (same(out.identity, identity_of(out.fd))) return true;
+  long fd = out.compact ? -EBADF : sys(SYS_open, out.path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd >= 0 && !same(out.identity, identity_of((int)fd))) {
+    sys(SYS_close, fd);
+    fd = -ENOENT;
+  }
+  out.fd = fd < 0 ? -1 : raise_descriptor((int)fd);
+  if (fd < 0) record_stop("the program closed the way to ", out.path, -fd);
+  return fd >= 0;
+}
+
+// Writing past RLIMIT_FSIZE would send the program a signal.
+static bool fits(size_t bytes) {
+  struct rlimit limit;
+  if (out.compact || sys(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, &limit) != 0) return true;
+  if (limit.rlim_cur == RLIM_INFINITY || out.offset + bytes <= limit.rlim_cur) return true;
+  record_stop("the limit on file sizes is reached by ", out.path, EFBIG);
+  return false;
+}
+
+// The collector is told of an end between NULs, and drops it when something follows.
+static char* end_line(char* at, enum Ending ending) {
+  if (out.compact) *at++ = 0;
+  at = line_text(at, ending == end_complete ? "#cmt end=complete" : "#cmt end=truncated");
+  if (out.repairs) at = line_decimal(line_text(at, " repairs="), out.repairs);
+  *at++ = '\n';
+  if (out.compact) *at++ = 0;
+  return at;
+}
+
+void output_flush(enum Ending ending) {
+  if (!out.opened) open_output();
+  size_t length = out.used;
+  out.used = 0;
+  if (out.fd < 0 || (length == 0 && ending == end_none)) return;
+  size_t with_end = ending == end_none ? length : (size_t)(end_line(buffer + length, ending) - buffer);
+  if (!find_file_again() || !fits(with_end) || !send_all(buffer, with_end, out.offset)) return;
+  out.offset += length;
+  if (out.compact) return;
+  if (out.end_in_file && ending == end_none) sys(SYS_ftruncate, out.fd, out.offset);
+  out.end_in_file = ending != end_none;
+}
+
+char* output_room(size_t bytes) {
+  if (!out.opened && out.configured) open_output();
+  if (out.used + bytes > buffer_bytes) output_flush(end_none);
+  return buffer + out.used;
+}
+
+void output_added(char* end) { out.used = (size_t)(end - buffer); }
+
+bool output_finish(void) {
+  if (!out.compact || out.fd < 0) return true;
+  if (same(out.identity, identity_of(out.fd))) collector_finish(out.fd);
+  out.fd = -1;
+  return false;
+}

@@ -1,0 +1,198 @@
+// A process's ends and beginnings: what was recorded has to be in the file before the memory that holds it is gone.
+//
+// exit: our destructor may come before other libraries'. But a handler that is registered while handlers run is run
+// too, after those of all libraries: that one is the end, and after it only other threads can still be at work; their
+// events go straight to the file. _exit, quick_exit, abort, a failed assertion and exec run no handlers: they are
+// stopped by name here. A system call past libc cannot be.
+//
+// close, closefrom and close_range leave our descriptor alone, as one that the program never opened.
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "preload/output.h"
+#include "preload/real.h"
+#include "preload/record.h"
+#include "preload/sys.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+// Found in the constructor: after a fork in a program with threads, dlsym may wait for ever.
+static struct {
+  void (*end)(int) __attribute__((noreturn));
+  void (*quick_exit)(int) __attribute__((noreturn));
+  void (*abort)(void) __attribute__((noreturn));
+  void (*assert_fail)(const char*, const char*, unsigned, const char*) __attribute__((noreturn));
+  int (*execve)(const char*, char* const*, char* const*);
+  int (*execv)(const char*, char* const*);
+  int (*execvp)(const char*, char* const*);
+  int (*execvpe)(const char*, char* const*, char* const*);
+  int (*fexecve)(int, char* const*, char* const*);
+  int (*execveat)(int, const char*, char* const*, char* const*, int);
+  int (*close)(int);
+  int (*pthread_setname_np)(pthread_t, const char*);
+} next;
+
+static void find_next(void) {
+  if (next.end) return;
+  *(void**)&next.quick_exit = real_must("quick_exit");
+  *(void**)&next.abort = real_must("abort");
+  *(void**)&next.assert_fail = real_must("__assert_fail");
+  *(void**)&next.execve = real_must("execve");
+  *(void**)&next.execv = real_must("execv");
+  *(void**)&next.execvp = real_must("execvp");
+  *(void**)&next.execvpe = real_must("execvpe");
+  *(void**)&next.fexecve = real_must("fexecve");
+  *(void**)&next.execveat = real_must("execveat");
+  *(void**)&next.close = real_must("close");
+  *(void**)&next.pthread_setname_np = real_must("pthread_setname_np");
+  *(void**)&next.end = real_must("_exit");
+}
+
+static void end_for_good(int status, void* unused) {
+  (void)status;
+  (void)unused;
+  record_end_for_good();
+}
+
+__attribute__((constructor)) static void begin(void) {
+  int saved = errno;
+  if (!real_ready()) return;
+  find_next();
+  output_configure();
+  record_files_allowed();
+  at_quick_exit(record_end_for_good);  // the first to be registered is the last to be called
+  errno = saved;
+}
+
+__attribute__((destructor)) static void end(void) { on_exit(end_for_good, NULL); }
+
+EXPORT void _exit(int status) {
+  find_next();
+  record_end_for_good();
+  next.end(status);
+}
+
+EXPORT void _Exit(int status) { _exit(status); }
+
+EXPORT void quick_exit(int status) {
+  find_next();
+  record_end_now();
+  next.quick_exit(status);
+}
+
+EXPORT void abort(void) {
+  find_next();
+  record_end_now();
+  next.abort();
+}
+
+EXPORT void __assert_fail(const char* assertion, const char* file, unsigned line, const char* function) {
+  find_next();
+  record_end_now();
+  next.assert_fail(assertion, file, line, function);
+}
+
+// With the lock held, so that nobody writes after the end line; given back only if the exec fails.
+#define EXEC(call)                    \
+  ({                                  \
+    find_next();                      \
+    bool held = record_before_exec(); \
+    int result = call;                \
+    record_exec_failed(held);         \
+    result;                           \
+  })
+
+EXPORT int execve(const char* path, char* const* arguments, char* const* environment) {
+  return EXEC(next.execve(path, arguments, environment));
+}
+
+EXPORT int execv(const char* path, char* const* arguments) { return EXEC(next.execv(path, arguments)); }
+
+EXPORT int execvp(const char* file, char* const* arguments) { return EXEC(next.execvp(file, arguments)); }
+
+EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) {
+  return EXEC(next.execvpe(file, arguments, environment));
+}
+
+EXPORT int fexecve(int file, char* const* arguments, char* const* environment) {
+  return EXEC(next.fexecve(file, arguments, environment));
+}
+
+EXPORT int execveat(int folder, const char* path, char* const* arguments, char* const* environment, int flags) {
+  return EXEC(next.execveat(folder, path, arguments, environment, flags));
+}
+
+// execl's arguments, as an array on the stack (the caller may be a child of vfork), and what stands after them.
+#define LISTED(first, arguments, rest)                                               \
+  va_list rest, counting;                                                            \
+  va_start(rest, first);                                                             \
+  va_copy(counting, rest);                                                           \
+  const char* volatile given = first; /* may be NULL, whatever its attribute says */ \
+  int count = 1;                                                                     \
+  if (given) {                                                                       \
+    for (count = 2; va_arg(counting, char*); count++) continue;                      \
+  }                                                                                  \
+  va_end(counting);                                                                  \
+  char* arguments[count];                                                            \
+  arguments[0] = (char*)first;                                                       \
+  for (int i = 1; i < count; i++) arguments[i] = va_arg(rest, char*)
+
+EXPORT int execl(const char* path, const char* first, ...) {
+  LISTED(first, arguments, rest);
+  va_end(rest);
+  return execv(path, arguments);
+}
+
+EXPORT int execlp(const char* file, const char* first, ...) {
+  LISTED(first, arguments, rest);
+  va_end(rest);
+  return execvp(file, arguments);
+}
+
+EXPORT int execle(const char* path, const char* first, ...) {
+  LISTED(first, arguments, rest);
+  char** environment = va_arg(rest, char**);
+  va_end(rest);
+  return execve(path, arguments, environment);
+}
+
+static int bad_descriptor(void) {
+  errno = EBADF;
+  return -1;
+}
+
+EXPORT int close(int fd) {
+  if (fd >= 0 && fd == output_descriptor()) return bad_descriptor();
+  find_next();
+  return next.close(fd);
+}
+
+static int close_between(unsigned first, unsigned last, int flags) {
+  if (first > last) return 0;
+  long failed = sys(SYS_close_range, first, last, flags);
+  if (failed < 0) errno = (int)-failed;
+  return failed < 0 ? -1 : 0;
+}
+
+EXPORT int close_range(unsigned first, unsigned last, int flags) {
+  int own = output_descriptor();
+  if (own < 0 || (unsigned)own < first || (unsigned)own > last) {
+    if (first <= last) return close_between(first, last, flags);
+    errno = EINVAL;
+    return -1;
+  }
+  return close_between(first, (unsigned)own - 1, flags) | close_between((unsigned)own + 1, last, flags);
+}
+
+EXPORT void closefrom(int first) { close_range(first < 0 ? 0 : (unsigned)first, ~0u, 0); }
+
+EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
+  find_next();
+  int failed = next.pthread_setname_np(thread, name);
+  if (!failed && pthread_equal(thread, pthread_self())) record(&(struct Call){.kind = call_thread_name, .label = name});
+  return failed;
+}

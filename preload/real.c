@@ -1,0 +1,57 @@
+#include "preload/real.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+
+#include "preload/output.h"
+#include "preload/record.h"
+#include "preload/sys.h"
+
+struct Real real;
+int real_state;
+
+static void* find(const char* name) { return dlsym(RTLD_NEXT, name); }
+
+void* real_must(const char* name) {
+  void* found = find(name);
+  if (found) return found;
+  say("no function behind ours: ", name, 0);
+  sys(SYS_exit_group, 127);
+  __builtin_unreachable();
+}
+
+static void find_all(void) {
+  *(void**)&real.malloc = real_must("malloc");
+  *(void**)&real.calloc = real_must("calloc");
+  *(void**)&real.realloc = real_must("realloc");
+  *(void**)&real.free = real_must("free");
+  *(void**)&real.posix_memalign = find("posix_memalign");
+  *(void**)&real.reallocarray = find("reallocarray");
+  *(void**)&real.aligned_alloc = find("aligned_alloc");
+  *(void**)&real.memalign = find("memalign");
+  *(void**)&real.valloc = find("valloc");
+  *(void**)&real.pvalloc = find("pvalloc");
+  *(void**)&real.malloc_usable_size = find("malloc_usable_size");
+  *(void**)&real.free_sized = find("free_sized");
+  *(void**)&real.free_aligned_sized = find("free_aligned_sized");
+}
+
+// A sanitizer has an allocator of its own that has to come first, and shadows what we would hand through.
+static bool sanitized(void) {
+  return dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") || dlsym(RTLD_DEFAULT, "__msan_init");
+}
+
+// The process has one thread this early: the dynamic loader's first call of malloc comes before any constructor.
+bool real_find(void) {
+  if (real_state != 0) return real_state == 2;
+  int saved = errno;
+  real_state = 1;
+  find_all();
+  bool refuse = sanitized();
+  dlerror();  // the functions that were not found are not the program's error
+  record_start();
+  if (refuse) record_stop("the program is built with a sanitizer, and is not traced", "", 0);
+  real_state = 2;
+  errno = saved;
+  return true;
+}
