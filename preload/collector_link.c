@@ -47,7 +47,7 @@ static void find_program(void) {
   const char* given = getenv("CMTTRACE_COLLECTOR");
   if (given && try_program(given, strlen(given), "")) return;
   Dl_info self;
-  if (given || !dladdr((void*)collector_configure, &self) || !self.dli_fname) {
+  if (given || !dladdr((void*)(uintptr_t)collector_configure, &self) || !self.dli_fname) {
     program[0] = 0;
     return;
   }

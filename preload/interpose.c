@@ -34,7 +34,7 @@
 
 // Calls through to the real function, as one that is not ours.
 #define INSIDE(call)      \
-  ({                      \
+  __extension__({         \
     thread_self.inside++; \
     __auto_type r = call; \
     thread_self.inside--; \

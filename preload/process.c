@@ -98,7 +98,7 @@ EXPORT void __assert_fail(const char* assertion, const char* file, unsigned line
 
 // With the lock held, so that nobody writes after the end line; given back only if the exec fails.
 #define EXEC(call)                    \
-  ({                                  \
+  __extension__({                     \
     find_next();                      \
     bool held = record_before_exec(); \
     int result = call;                \
