@@ -67,10 +67,10 @@ struct StreamStart {
 struct BlockHeader {
   std::uint64_t first_event = 0;  ///< counted from 0
   std::uint32_t events = 0;
-  CoreState core;
+  CoreState core{};
   std::uint64_t time_ns = 0;      ///< of the event before
   bool keyframe = false;          ///< addresses start afresh here
-  std::vector<StreamStart> streams;
+  std::vector<StreamStart> streams{};
 
   std::string put() const;
   static BlockHeader take(std::string_view header);

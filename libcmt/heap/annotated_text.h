@@ -21,13 +21,20 @@ class AnnotatedText {
   /// Borrows `fd`.
   explicit AnnotatedText(int fd);
 
+  /// Begins a line, which is put together by the calls that follow until close().
+  void open(std::string_view line) {
+    if (room() < line.size() + width + annotation_max) flush();
+    if (room() < line.size() + width + annotation_max) return write_through(line);
+    text(line);
+  }
+
   /// A line without an annotation.
   void bare(std::string_view line) {
     open(line);
     close();
   }
 
-  /// A line with one, which is put together by the calls that follow until close().
+  /// Begins a line with one.
   void annotate(std::string_view line) {
     open(line);
     for (std::size_t column = line.size(); column < width; ++column) *at_++ = ' ';
@@ -56,12 +63,6 @@ class AnnotatedText {
 
   char* end() const { return buffer_.get() + capacity; }
   std::size_t room() const { return static_cast<std::size_t>(end() - at_); }
-
-  void open(std::string_view line) {
-    if (room() < line.size() + width + annotation_max) flush();
-    if (room() < line.size() + width + annotation_max) return write_through(line);
-    text(line);
-  }
 
   void write_through(std::string_view line);
 

@@ -34,7 +34,8 @@ bool Tagger::allocate(Event& event) {
   event.tag = next_tag_++;
   const auto [place, is_new] = live_.insert({event.address, event.tag});
   if (is_new) return true;
-  end_first_ = Event{.kind = Kind::free, .thread = event.thread, .old_tag = place->second, .old_address = event.address};
+  end_first_ =
+      Event{.kind = Kind::free, .thread = event.thread, .old_tag = place->second, .old_address = event.address};
   end_first_.time_ns = event.time_ns;
   place.value() = event.tag;
   return false;
@@ -42,10 +43,14 @@ bool Tagger::allocate(Event& event) {
 
 std::string_view Tagger::describe(Repair repair) {
   switch (repair) {
-    case Repair::none: return "";
-    case Repair::dropped: return "no block lives at this address: dropped";
-    case Repair::now_malloc: return "no block lives at this address: taken as an allocation";
-    case Repair::ended_first: return "a block lives at this address already: ended first";
+    case Repair::none:
+      return "";
+    case Repair::dropped:
+      return "no block lives at this address: dropped";
+    case Repair::now_malloc:
+      return "no block lives at this address: taken as an allocation";
+    case Repair::ended_first:
+      return "a block lives at this address already: ended first";
   }
   return "";
 }

@@ -1,0 +1,38 @@
+#include "heap/clock.h"
+
+#include <doctest/doctest.h>
+
+using cmt::heap::Clock;
+
+TEST_CASE("clock: events are counted one by one") {
+  Clock clock(Clock::Unit::events);
+  clock.begin({});
+  clock.allocate(100);
+  clock.begin({});
+  CHECK(clock.now() == 2);
+}
+
+TEST_CASE("clock: bytes advance by what is allocated") {
+  Clock clock(Clock::Unit::bytes);
+  clock.begin({});
+  clock.allocate(100);
+  CHECK(clock.now() == 100);
+}
+
+TEST_CASE("clock: time is the last that was recorded, and never goes back") {
+  Clock clock(Clock::Unit::time);
+  cmt::Event event;
+  event.time_ns = 70;
+  clock.begin(event);
+  clock.begin({});
+  event.time_ns = 60;
+  clock.begin(event);
+  CHECK(clock.now() == 70);
+}
+
+TEST_CASE("clock: units are named as they are parsed") {
+  for (const auto unit : {Clock::Unit::events, Clock::Unit::time, Clock::Unit::bytes}) {
+    CHECK(Clock::parse(Clock::name(unit)) == unit);
+  }
+  CHECK_FALSE(Clock::parse("lines"));
+}
