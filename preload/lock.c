@@ -2,14 +2,15 @@
 
 #include "preload/sys.h"
 
-enum { sleepers = 0x80000000u, spins = 100, futex_wait = 128, futex_wake = 129 };  // both FUTEX_PRIVATE_FLAG
+static const uint32_t sleepers = 0x80000000u;
+enum { spins = 100, futex_wait = 128, futex_wake = 129 };  // both FUTEX_PRIVATE_FLAG
 
 static bool swap_from(struct Lock* lock, uint32_t from, uint32_t to) {
   return __atomic_compare_exchange_n(&lock->word, &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 bool lock_is_mine(const struct Lock* lock, uint32_t self) {
-  return (__atomic_load_n(&lock->word, __ATOMIC_RELAXED) & ~(uint32_t)sleepers) == self;
+  return (__atomic_load_n(&lock->word, __ATOMIC_RELAXED) & ~sleepers) == self;
 }
 
 // Whoever slept takes the lock with the sleepers' bit set: others may be asleep still, and a wake too many is cheap.

@@ -139,17 +139,20 @@ static long hand_over(long file) {
 
 static void write_header(void) {
   char* room = sys_map(header_bytes_max);
-  if (!room) return record_stop("no memory for the header of ", out.path, 0);
-  size_t length = (size_t)(header_write(room, out.process) - room);
-  if (send_all(room, length, 0)) out.offset = length;
-  sys_unmap(room, header_bytes_max);
+  size_t length = room ? (size_t)(header_write(room, out.process) - room) : 0;
+  if (!room) record_stop("no memory for the header of ", out.path, 0);
+  if (room && send_all(room, length, 0)) out.offset = length;
+  if (room) sys_unmap(room, header_bytes_max);
 }
 
 static void open_output(void) {
   out.opened = true;
   long fd = create();
   if (fd >= 0 && name_is_compact(out.path)) fd = hand_over(fd);
-  if (fd < 0) return record_stop("cannot create ", out.path, -fd);
+  if (fd < 0) {
+    record_stop("cannot create ", out.path, -fd);
+    return;
+  }
   out.fd = raise_descriptor((int)fd);
   out.identity = identity_of(out.fd);
   write_header();

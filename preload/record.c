@@ -203,9 +203,12 @@ void record(const struct Call* call) {
 bool record_hold(void) { return enter() == entry_taken; }
 
 void record_release(bool held, const struct Call* call) {
-  if (!held) return record(call);
-  write_event(call);
-  leave();
+  if (held) {
+    write_event(call);
+    leave();
+  } else {
+    record(call);
+  }
 }
 
 // Other destructors may run after ours and call free: ours asks to be called again until the last round.
