@@ -66,8 +66,8 @@ std::vector<std::uint8_t> cheapest_code(const std::vector<BitHistogram>& forms) 
   stages[0].cost[0] = 0;
   for (const BitHistogram& form : forms) stages.push_back(extend(stages.back(), form));
 
-  unsigned spent = 0;
-  for (unsigned u = 0; u <= units; ++u) {
+  unsigned spent = units;
+  for (unsigned u = units; u-- > 0;) {
     if (stages.back().cost[u] < stages.back().cost[spent]) spent = u;
   }
   std::vector<std::uint8_t> lengths(forms.size());
