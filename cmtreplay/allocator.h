@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmtreplay/child.h"
+
+namespace cmt::replay {
+
+/// An allocator, ready to be put under a worker.
+struct Allocator {
+  std::string name = {};     ///< as the user gave it
+  std::string library = {};  ///< the file its malloc comes from; empty for the null allocator
+  std::string preload = {};  ///< what LD_PRELOAD has to say; empty: nothing
+  bool null = false;
+  std::uint32_t replaced = 0;  ///< calls that it lacks, a bit each in the order of call_names (calls.h)
+};
+
+/// A name that does not lead to an allocator.
+struct AllocatorError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The worker's own executable: beside ours, or where it is installed. Throws AllocatorError.
+std::string find_worker();
+
+/// Finds allocators by name. "null"; "libc"; a short name of a packaged one; a path; else a soname, which the loader
+/// looks for as it does for any program. Each is tried in a process of its own.
+class AllocatorFinder {
+ public:
+  explicit AllocatorFinder(std::string worker) : worker_(std::move(worker)) {}
+  ~AllocatorFinder();
+  AllocatorFinder(const AllocatorFinder&) = delete;
+  AllocatorFinder& operator=(const AllocatorFinder&) = delete;
+
+  /// Throws AllocatorError, which says the name and what is wrong. What it returns is valid while the finder lives.
+  Allocator find(const std::string& name);
+
+ private:
+  /// What a worker says of itself with something preloaded.
+  struct Probe {
+    Ending ending = {};
+    std::map<std::string, std::string> origins = {};  ///< of each call: the file it comes from
+    std::vector<std::string> objects = {};            ///< all that is loaded
+    std::string words = {};                           ///< on standard error
+  };
+
+  Probe probe(const std::string& preload) const;
+  Allocator find_short(const std::string& name, const std::vector<std::string>& sonames);
+  Allocator find_library(const std::string& name, const std::string& library);
+  std::string preloadable(const std::string& path);
+  std::uint32_t replaced(const Probe& found) const;
+
+  std::string worker_;
+  std::filesystem::path links_;  ///< a private folder of symbolic links; empty: none was needed yet
+};
+
+}  // namespace cmt::replay

@@ -1,0 +1,44 @@
+#include "cmtreplay/allocator_memory.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace cmt::replay;
+using cmt::process::Mapping;
+
+namespace {
+
+std::uint64_t resident(const std::string& name, const std::string& permissions) {
+  Mapping mapping;
+  mapping.name = name;
+  mapping.permissions = permissions;
+  mapping.resident_bytes = 40960;
+  mapping.anonymous_bytes = 8192;
+  return allocator_memory(std::vector{mapping}, "/usr/libexec/cmt/cmtreplay-worker").resident_bytes;
+}
+
+}  // namespace
+
+TEST_CASE("allocator memory: anonymous mappings and the heap count whole") {
+  CHECK(resident("", "rw-p") == 40960);
+  CHECK(resident("[heap]", "rw-p") == 40960);
+  CHECK(resident("[anon:glibc: malloc]", "rw-p") == 40960);
+}
+
+TEST_CASE("allocator memory: of a library's file only written pages count") {
+  CHECK(resident("/lib/libjemalloc.so.2", "rw-p") == 8192);
+}
+
+TEST_CASE("allocator memory: shared memory of its own counts, a shared file does not") {
+  CHECK(resident("/dev/shm/pool", "rw-s") == 40960);
+  CHECK(resident("/memfd:pool (deleted)", "rw-s") == 40960);
+  CHECK(resident("/usr/share/zoneinfo", "r--s") == 0);
+}
+
+TEST_CASE("allocator memory: the replay's own does not count") {
+  CHECK(resident("/memfd:cmtreplay-slots (deleted)", "rw-s") == 0);
+  CHECK(resident("/usr/libexec/cmt/cmtreplay-worker", "rw-p") == 0);
+  CHECK(resident("[stack]", "rw-p") == 0);
+  CHECK(resident("[vvar]", "r--p") == 0);
+}

@@ -1,0 +1,81 @@
+// The worker keeps returned pointers in the order of its operations. Planning the trace once more, with the planner
+// that made those operations, tells which event each belongs to; so nothing but the pointers has to be stored, 8 bytes
+// each.
+#include "cmtreplay/new_trace.h"
+
+#include <optional>
+
+#include "cmt/writer.h"
+
+namespace cmt::replay {
+namespace {
+
+/// The words of a SharedMemory, one after the other.
+class WordReader {
+ public:
+  explicit WordReader(const SharedMemory& memory) : memory_(memory), storage_(32 * 1024) {}
+
+  std::uint64_t next() {
+    if (words_.empty()) words_ = memory_.read(place_, storage_);
+    if (words_.empty()) return 0;
+    const std::uint64_t word = words_.front();
+    words_ = words_.subspan(1);
+    ++place_;
+    return word;
+  }
+
+ private:
+  const SharedMemory& memory_;
+  std::vector<std::uint64_t> storage_;
+  std::span<const std::uint64_t> words_;
+  std::uint64_t place_ = 0;
+};
+
+}  // namespace
+
+Event Readdresser::readdress(const Event& original) {
+  Event event = original;
+  const Step step = planner_.plan(original);
+  const std::uint64_t pointer = step.keeps_pointer ? next_pointer_() : 0;
+  event.address = event.old_address = 0;
+  event.usable = unknown;
+  rename_old(event, original);
+  if (original.makes_block()) rename_new(event, original, pointer);
+  return event;
+}
+
+void Readdresser::rename_old(Event& event, const Event& original) {
+  if (original.old_tag == 0) return;
+  const std::optional<Renamed> old = blocks_.erase(original.old_tag);
+  if (!old) return;
+  event.old_tag = old->new_tag;
+  event.old_address = old->address;
+  if (!original.ends_block()) blocks_.insert(*old);
+}
+
+/// A realloc that the allocator refused leaves the old block where it is: the new tag names that one from now on.
+void Readdresser::rename_new(Event& event, const Event& original, std::uint64_t pointer) {
+  Renamed renamed{.tag = original.tag, .new_tag = original.tag, .address = pointer};
+  if (pointer == 0) {
+    event.tag = 0;
+    renamed.new_tag = event.bytes() == 0 ? 0 : event.old_tag;
+    renamed.address = event.bytes() == 0 ? 0 : event.old_address;
+  }
+  event.address = pointer;
+  blocks_.insert(renamed);
+}
+
+void write_new_trace(Reader& reader, const SharedMemory& pointers, int fd) {
+  Header header = reader.header();
+  header.has_addresses = true;
+  header.has_usable = false;
+  WordReader words(pointers);
+  Readdresser readdresser([&words] { return words.next(); });
+  Writer writer(fd, header, {.format = Format::text});
+  for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+    for (const Event& event : events) writer.add(readdresser.readdress(event));
+  }
+  writer.finish(reader.defects(), reader.truncated());
+}
+
+}  // namespace cmt::replay

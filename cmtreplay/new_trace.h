@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "cmt/reader.h"
+#include "cmtreplay/planner.h"
+#include "cmtreplay/shared_memory.h"
+#include "heap/block_table.h"
+
+namespace cmt::replay {
+
+/// Gives events the addresses that an allocator returned. All else of them stays, so that the new trace says how this
+/// program would have looked with that allocator.
+///
+/// What the allocator refused and the program's own did not returns 0, and what was done with the block later is done
+/// with NULL. A block that the trace does not know has no address.
+class Readdresser {
+ public:
+  /// `next_pointer` gives the returned pointers in order.
+  explicit Readdresser(std::function<std::uint64_t()> next_pointer) : next_pointer_(std::move(next_pointer)) {}
+
+  Event readdress(const Event& event);
+
+ private:
+  /// What a tag of the old trace names in the new one.
+  struct Renamed {
+    Tag tag = 0;
+    Tag new_tag = 0;  ///< 0: NULL
+    std::uint64_t address = 0;
+  };
+
+  void rename_old(Event& event, const Event& original);
+  void rename_new(Event& event, const Event& original, std::uint64_t pointer);
+
+  std::function<std::uint64_t()> next_pointer_;
+  Planner planner_;
+  heap::BlockTable<Renamed> blocks_;
+};
+
+/// Writes all that `reader` has to `fd` as text, with the pointers in `pointers`.
+void write_new_trace(Reader& reader, const SharedMemory& pointers, int fd);
+
+}  // namespace cmt::replay

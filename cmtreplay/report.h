@@ -1,0 +1,35 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cmtreplay/runs.h"
+#include "cmtreplay/summary.h"
+
+namespace cmt::replay {
+
+/// What the reports are made from.
+struct Report {
+  std::string file;
+  std::string format;  ///< "text", "cmt", "legacy_cmt"
+  unsigned rounds = 0;
+  const PreparedTrace& trace;
+  std::vector<Result> results;  ///< in the order asked for
+  Result baseline;              ///< of the null allocator
+  bool interrupted = false;
+};
+
+/// One figure of all timed runs of an allocator.
+std::vector<std::uint64_t> samples(const Result& result, std::uint64_t TimedSample::*figure);
+
+/// Calls that a library lacks, by name.
+std::vector<std::string> replaced_names(const Allocator& allocator);
+
+/// For people: a line about the trace, and a table, fastest first, the null allocator last.
+std::string table_text(const Report& report);
+
+/// For programs: schema cmt.replay/1.
+std::string json_text(const Report& report);
+
+}  // namespace cmt::replay

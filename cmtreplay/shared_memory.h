@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace cmt::replay {
+
+/// A descriptor, closed with its owner.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Fd();
+
+  int get() const { return fd_; }
+  void close() { *this = Fd(); }
+
+ private:
+  int fd_ = -1;
+};
+
+/// Memory that the worker maps too: a memfd of a name that begins with "cmtreplay-", by which its mappings are known in
+/// /proc. It is inherited by child processes. Throws std::system_error, also where memory is short.
+class SharedMemory {
+ public:
+  /// `bytes` zeros.
+  explicit SharedMemory(const std::string& name, std::uint64_t bytes = 0);
+
+  int fd() const { return fd_.get(); }
+
+  /// Adds words at the end.
+  void append(std::span<const std::uint64_t> words);
+
+  /// Up to `words` words from a place on; fewer at the end.
+  std::span<const std::uint64_t> read(std::uint64_t place, std::span<std::uint64_t> words) const;
+
+ private:
+  std::string name_;
+  Fd fd_;
+};
+
+/// The names of all SharedMemory in /proc/PID/maps begin so.
+inline constexpr std::string_view shared_memory_prefix = "/memfd:cmtreplay-";
+
+void* map_shared(int fd, std::size_t bytes);
+void unmap_shared(void* begin, std::size_t bytes);
+
+/// A SharedMemory that holds one T, mapped here.
+template <class T>
+class Shared {
+ public:
+  explicit Shared(const std::string& name)
+      : memory_(name, sizeof(T)), value_(static_cast<T*>(map_shared(memory_.fd(), sizeof(T)))) {}
+  ~Shared() { unmap_shared(value_, sizeof(T)); }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+
+  int fd() const { return memory_.fd(); }
+  T* operator->() const { return value_; }
+
+ private:
+  SharedMemory memory_;
+  T* value_;
+};
+
+}  // namespace cmt::replay

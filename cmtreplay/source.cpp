@@ -1,0 +1,71 @@
+#include "cmtreplay/source.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+namespace cmt::replay {
+namespace {
+
+[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
+
+int open_input(const std::string& path) {
+  const int fd = path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail(path);
+  struct stat status {};
+  if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
+    errno = EISDIR;
+    ::close(fd);
+    fail(path);
+  }
+  return fd;
+}
+
+void write_all(int fd, const char* data, std::size_t bytes, const std::string& name) {
+  while (bytes > 0) {
+    const ssize_t put = write(fd, data, bytes);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail(name);
+    data += put;
+    bytes -= static_cast<std::size_t>(put);
+  }
+}
+
+}  // namespace
+
+Source::Source(const std::string& path, bool twice) : name_(path), fd_(open_input(path)) {
+  begin_ = lseek(fd_.get(), 0, SEEK_CUR);
+  if (begin_ >= 0 || !twice) return;
+  spool();
+  begin_ = 0;
+}
+
+void Source::spool() {
+  std::string path = (std::filesystem::temp_directory_path() / "cmtreplay-XXXXXX").string();
+  Fd file(mkostemp(path.data(), O_CLOEXEC));
+  if (file.get() < 0) fail(path);
+  unlink(path.c_str());
+  std::vector<char> part(256 * 1024);
+  for (;;) {
+    const ssize_t got = read(fd_.get(), part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(name_);
+    if (got == 0) break;
+    write_all(file.get(), part.data(), static_cast<std::size_t>(got), path);
+  }
+  fd_ = std::move(file);
+}
+
+int Source::open() {
+  if (begin_ >= 0 && lseek(fd_.get(), begin_, SEEK_SET) < 0) fail(name_);
+  const int fd = fcntl(fd_.get(), F_DUPFD_CLOEXEC, 3);
+  if (fd < 0) fail(name_);
+  return fd;
+}
+
+}  // namespace cmt::replay
