@@ -1,36 +1,71 @@
 #include "lifetimes/annotate.h"
 
+#include <vector>
+
+#include "heap/leak_lines.h"
+
+using cmt::heap::PlacedBlock;
+
 void LifetimeAnnotator::add(const cmt::Event& event, std::string_view line) {
   ++event_;
-  if (event.ends_block()) {
-    annotate_end(event.old_tag, line);
-  } else {
+  clock_.begin(event);
+  const bool ends = event.ends_block();
+  const bool makes = event.makes_block();
+  if (!ends && !(makes && settings_.totals)) {
     out_.bare(line);
+    if (makes) begin(event);
+    return;
   }
-  if (event.makes_block()) begin(event);
+  out_.annotate(line);
+  if (ends) end(event.old_tag);
+  if (makes) begin(event);
+  if (settings_.totals) append_totals(!ends);
+  out_.close();
 }
 
-void LifetimeAnnotator::annotate_end(cmt::Tag tag, std::string_view line) {
-  out_.annotate(line);
+void LifetimeAnnotator::end(cmt::Tag tag) {
   if (const auto block = live_.erase(tag)) {
-    out_.decimal(block->size);
-    out_.text(" bytes, allocated ");
-    out_.decimal(event_ - block->born);
-    out_.text(" lines ago");
+    totals_.end(block->size);
+    append_age(*block);
+    out_.text(" ago");
   } else {
     out_.text("unknown block");
     if (first_tag_ != 0 && tag >= first_tag_) complain(tag, "is ended and not alive");
   }
-  out_.close();
 }
 
 void LifetimeAnnotator::begin(const cmt::Event& event) {
   if (first_tag_ == 0) first_tag_ = event.tag;
-  const Block block{event.tag, event.bytes(), event_};
+  clock_.allocate(event.bytes());
+  const PlacedBlock block{event.address, event.bytes(), clock_.now(), event.tag};
+  totals_.begin(block.size);
   if (live_.insert(block)) return;
   complain(event.tag, "is made and already alive");
-  live_.erase(event.tag);
+  totals_.end(live_.erase(event.tag)->size);
   live_.insert(block);
+}
+
+void LifetimeAnnotator::append_age(const PlacedBlock& block) {
+  out_.decimal(block.size);
+  out_.text(" bytes, allocated ");
+  out_.decimal(clock_.now() - block.born);
+  out_.text(" ");
+  out_.text(clock_.unit_text());
+}
+
+void LifetimeAnnotator::append_totals(bool first) {
+  out_.text(first ? "live " : ", live ");
+  out_.decimal(totals_.bytes);
+  out_.text(" bytes in ");
+  out_.decimal(totals_.blocks);
+  out_.text(" blocks");
+}
+
+void LifetimeAnnotator::append_leaks() {
+  std::vector<PlacedBlock> leaks;
+  leaks.reserve(live_.size());
+  live_.for_each([&](const PlacedBlock& block) { leaks.push_back(block); });
+  cmt::heap::append_leaks(out_, std::move(leaks), clock_);
 }
 
 void LifetimeAnnotator::complain(cmt::Tag tag, std::string_view what) {

@@ -3,9 +3,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "lifetimes/annotate.h"
+
 /// What the command line of lifetimes asks for.
 struct Options {
   std::string path = "-";
+  LifetimeAnnotator::Settings annotation;
+  bool leaks = false;
   bool strict = false;
   bool help = false;
   bool version = false;

@@ -1,29 +1,17 @@
 #include "overhead/annotate.h"
 
 #include <charconv>
+#include <vector>
 
+#include "heap/leak_lines.h"
+#include "heap/pages.h"
+
+using cmt::heap::gap;
 using cmt::heap::Neighbourhood;
+using cmt::heap::own_pages;
 using cmt::heap::PlacedBlock;
 
 namespace {
-
-constexpr int page_shift = 12;
-
-std::uint64_t first_page(const PlacedBlock& block) { return block.address >> page_shift; }
-std::uint64_t last_page(const PlacedBlock& block) { return block.last() >> page_shift; }
-
-/// Bytes from the end of one block to the begin of the next; below 0 where they overlap.
-std::int64_t gap(const PlacedBlock& low, const PlacedBlock& high) {
-  return static_cast<std::int64_t>(high.address - low.address - low.size);
-}
-
-/// Pages that no neighbour is on. Only the first can be shared with the one before, and the last with the one behind.
-std::uint64_t own_pages(const Neighbourhood& found) {
-  std::uint64_t pages = last_page(found.block) - first_page(found.block) + 1;
-  if (found.prev.address != 0 && last_page(found.prev) == first_page(found.block)) --pages;
-  if (pages > 0 && found.next.address != 0 && first_page(found.next) == last_page(found.block)) --pages;
-  return pages;
-}
 
 std::string block_text(const PlacedBlock& block) {
   char digits[17];
@@ -35,6 +23,7 @@ std::string block_text(const PlacedBlock& block) {
 
 void OverheadAnnotator::add(const cmt::Event& event, std::string_view line) {
   ++event_;
+  clock_.begin(event);
   const bool ends = event.ends_block();
   const bool makes = event.makes_block();
   if (!ends && !makes) return out_.bare(line);
@@ -43,6 +32,8 @@ void OverheadAnnotator::add(const cmt::Event& event, std::string_view line) {
   if (ends) annotate_end(event);
   if (ends && makes) out_.text("; ");
   if (makes) annotate_begin(event);
+  if (settings_.totals) append_totals();
+  if (makes && !settings_.totals) out_.text(" ");
   out_.close();
 }
 
@@ -59,28 +50,46 @@ void OverheadAnnotator::annotate_end(const cmt::Event& event) {
     complain("block " + block_text({event.old_address, 0, 0, event.old_tag}) + " is ended where " +
              block_text(found->block) + " lives");
   }
+  count_end(*found);
   out_.decimal(found->block.size);
   out_.text(" bytes, allocated ");
-  out_.decimal(event_ - found->block.born);
-  out_.text(" lines ago, ");
+  out_.decimal(clock_.now() - found->block.born);
+  out_.text(" ");
+  out_.text(clock_.unit_text());
+  out_.text(" ago, ");
   append_neighbours(*found);
-  append_pages(*found, "-");
-  out_.text(" fewer pages");
+  append_pages(*found, "-", " fewer");
 }
 
 void OverheadAnnotator::annotate_begin(const cmt::Event& event) {
   if (first_tag_ == 0) first_tag_ = event.tag;
-  const PlacedBlock block{event.address, event.bytes(), event_, event.tag};
+  clock_.allocate(event.bytes());
+  const PlacedBlock block{event.address, event.bytes(), clock_.now(), event.tag};
   auto found = live_.insert(block);
   if (!found) {
-    complain("block " + block_text(block) + " is made where " + block_text(live_.erase(block.address)->block) +
-             " lives");
+    const auto old = live_.erase(block.address);
+    complain("block " + block_text(block) + " is made where " + block_text(old->block) + " lives");
+    count_end(*old);
     found = live_.insert(block);
   }
   check_overlap(*found);
+  count_begin(*found);
   append_neighbours(*found);
-  append_pages(*found, ", ");
-  out_.text(" more pages ");
+  append_pages(*found, ", ", " more");
+}
+
+void OverheadAnnotator::count_begin(const Neighbourhood& found) {
+  if (!settings_.totals) return;
+  totals_.begin(found.block.size);
+  pages_ += own_pages(found, settings_.page_shift);
+  if (settings_.huge_pages) huge_pages_ += own_pages(found, huge_page_shift);
+}
+
+void OverheadAnnotator::count_end(const Neighbourhood& found) {
+  if (!settings_.totals) return;
+  totals_.end(found.block.size);
+  pages_ -= own_pages(found, settings_.page_shift);
+  if (settings_.huge_pages) huge_pages_ -= own_pages(found, huge_page_shift);
 }
 
 void OverheadAnnotator::append_neighbours(const Neighbourhood& found) {
@@ -94,13 +103,46 @@ void OverheadAnnotator::append_neighbours(const Neighbourhood& found) {
   out_.signed_decimal(found.next.address == 0 ? -1 : gap(found.block, found.next));
 }
 
-void OverheadAnnotator::append_pages(const Neighbourhood& found, std::string_view between) {
-  out_.text(", pages [");
-  out_.decimal(first_page(found.block));
+void OverheadAnnotator::append_pages(const Neighbourhood& found, std::string_view between, std::string_view change) {
+  out_.text(", pages ");
+  append_page_range(found, settings_.page_shift, between);
+  out_.text(change);
+  out_.text(" pages");
+  if (!settings_.huge_pages) return;
+  out_.text(", huge pages ");
+  append_page_range(found, huge_page_shift, between);
+  out_.text(change);
+}
+
+/// "[8508041, 8508041], 0": the first and the last page, and how many are the block's own.
+void OverheadAnnotator::append_page_range(const Neighbourhood& found, int shift, std::string_view between) {
+  out_.text("[");
+  out_.decimal(found.block.address >> shift);
   out_.text(between);
-  out_.decimal(last_page(found.block));
+  out_.decimal(found.block.last() >> shift);
   out_.text("], ");
-  out_.decimal(own_pages(found));
+  out_.decimal(own_pages(found, shift));
+}
+
+void OverheadAnnotator::append_totals() {
+  out_.text(", live ");
+  out_.decimal(totals_.bytes);
+  out_.text(" bytes in ");
+  out_.decimal(totals_.blocks);
+  out_.text(" blocks on ");
+  out_.decimal(pages_);
+  out_.text(" pages");
+  if (!settings_.huge_pages) return;
+  out_.text(", ");
+  out_.decimal(huge_pages_);
+  out_.text(" huge pages");
+}
+
+void OverheadAnnotator::append_leaks() {
+  std::vector<PlacedBlock> leaks;
+  leaks.reserve(live_.size());
+  live_.for_each([&](const PlacedBlock& block) { leaks.push_back(block); });
+  cmt::heap::append_leaks(out_, std::move(leaks), clock_);
 }
 
 void OverheadAnnotator::check_overlap(const Neighbourhood& found) {

@@ -33,16 +33,23 @@ void annotate_all(cmt::Reader& reader, OverheadAnnotator& annotator) {
   }
 }
 
+void need_clock(const Options& options, const cmt::Reader& reader) {
+  if (options.annotation.clock != cmt::heap::Clock::Unit::time || reader.header().has_times) return;
+  throw cmt::FormatError(options.path, "times were not recorded: --clock=time has nothing to count");
+}
+
 void annotate(const Options& options) {
   cmt::heap::Complaints complaints(options.strict, say);
   cmt::ReadOptions reading;
   reading.strict = options.strict;
   reading.on_defect = [&](const cmt::Defect& defect) { complaints.add(defect.place, defect.what); };
   cmt::Reader reader(options.path, reading);
+  need_clock(options, reader);
   cmt::heap::AnnotatedText out(STDOUT_FILENO);
-  OverheadAnnotator annotator(options.path, out, complaints);
+  OverheadAnnotator annotator(options.path, options.annotation, out, complaints);
   try {
     annotate_all(reader, annotator);
+    if (options.leaks) annotator.append_leaks();
   } catch (const cmt::FormatError&) {
     out.flush();
     throw;

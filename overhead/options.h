@@ -3,9 +3,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "overhead/annotate.h"
+
 /// What the command line of overhead asks for.
 struct Options {
   std::string path = "-";
+  OverheadAnnotator::Settings annotation;
+  bool leaks = false;
   bool strict = false;
   bool help = false;
   bool version = false;
