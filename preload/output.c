@@ -1,17 +1,19 @@
-// A plain buffer of 64 KiB, written when it is full and at every end that passes through libc (exit, _exit, exec,
-// abort, a failed assertion). A mapped file would lose nothing on SIGKILL either, but ends in NULs then, and turns a
-// full disk into SIGBUS in the traced program; shared memory with a second process is left to the next tracer. So a
-// process that is killed, or dies of a signal, loses at most its last 64 KiB of lines (some 1,500 events), and its
-// trace has no end line.
+// Text goes into a mapped window of the file's end (window.h), so that a process that is killed, or dies of a signal
+// as `git log | head` does, loses nothing: its file has all lines, then NULs up to the window's end, and no end line.
+// An end that passes through libc (exit, _exit, exec, abort, a failed assertion) cuts the NULs off and adds the end
+// line. Where the file cannot be mapped or its space not be reserved, and once the process has begun to end, a plain
+// buffer is written at offsets of our own instead.
 //
-// Text is written at offsets of our own, so that the end line can be taken back when an event follows it (a failed
-// exec, late destructors): what follows is written over it.
+// The end line can be taken back when an event follows it (a failed exec, late destructors): it is written over.
 //
-// The descriptor is a high one, and before each write it is looked at: a program that closes all its descriptors may
+// For .cmt the buffer is memory shared with the collector, which fetches from there what was not sent in time.
+//
+// The descriptor is a high one, and before each use it is looked at: a program that closes all its descriptors may
 // have put a file of its own there. Then ours is opened again by its name.
 #include "preload/output.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -23,19 +25,22 @@
 #include "preload/name.h"
 #include "preload/record.h"
 #include "preload/sys.h"
+#include "preload/window.h"
 
-enum { buffer_bytes = 64 * 1024, end_bytes_max = 64, parts_max = 100000 };
+enum { plain_bytes = 64 * 1024, end_bytes_max = 64, parts_max = 100000 };
 
 struct Identity {
   uint64_t device;
   uint64_t inode;
 };
 
-static char buffer[buffer_bytes + end_bytes_max];
+static char plain_buffer[plain_bytes + end_bytes_max];
 
 static struct {
+  char* buffer;  // plain_buffer, a window, or what is shared with the collector
   size_t used;
-  uint64_t offset;  // of what comes next in the file
+  size_t room;
+  uint64_t offset;  // of the buffer's begin in the file
   uint64_t repairs;
   int fd;
   int process;
@@ -45,7 +50,7 @@ static struct {
   bool end_in_file;  // an end line stands at `offset`
   struct Identity identity;
   char path[path_bytes_max];
-} out = {.fd = -1};
+} out = {.buffer = plain_buffer, .room = plain_bytes, .fd = -1};
 
 static struct Identity standard_error;
 
@@ -66,10 +71,18 @@ void say(const char* what, const char* detail, long error) {
   sys(SYS_write, 2, line, end - line);
 }
 
+static void use_plain_buffer(void) {
+  out.buffer = plain_buffer;
+  out.room = plain_bytes;
+  out.used = 0;
+}
+
 void output_begin_process(void) {
   if (out.opened && out.fd >= 0 && same(out.identity, identity_of(out.fd))) sys(SYS_close, out.fd);
   if (!standard_error.inode) standard_error = identity_of(2);
-  out.used = out.offset = out.repairs = 0;
+  window_close();
+  use_plain_buffer();
+  out.offset = out.repairs = 0;
   out.fd = -1;
   out.opened = out.compact = out.end_in_file = false;
   out.process = (int)sys(SYS_getpid, 0);
@@ -119,7 +132,7 @@ static long create(void) {
   long fd = -EEXIST;
   for (int n = 1; fd == -EEXIST && n <= parts_max; n++) {
     if (!name_expand(out.path, out.process, n)) return -ENAMETOOLONG;
-    fd = sys(SYS_open, out.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    fd = sys(SYS_open, out.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   }
   return fd;
 }
@@ -130,7 +143,7 @@ static long hand_over(long file) {
   if (link < 0) {
     say("cannot start the collector; text goes to ", strcat(out.path, ".trace"), -link);
     sys(SYS_close, file);
-    return sys(SYS_open, out.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return sys(SYS_open, out.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   }
   sys(SYS_close, file);
   out.compact = true;
@@ -145,22 +158,9 @@ static void write_header(void) {
   if (room) sys_unmap(room, header_bytes_max);
 }
 
-static void open_output(void) {
-  out.opened = true;
-  long fd = create();
-  if (fd >= 0 && name_is_compact(out.path)) fd = hand_over(fd);
-  if (fd < 0) {
-    record_stop("cannot create ", out.path, -fd);
-    return;
-  }
-  out.fd = raise_descriptor((int)fd);
-  out.identity = identity_of(out.fd);
-  write_header();
-}
-
 static bool find_file_again(void) {
   if (same(out.identity, identity_of(out.fd))) return true;
-  long fd = out.compact ? -EBADF : sys(SYS_open, out.path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  long fd = out.compact ? -EBADF : sys(SYS_open, out.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (fd >= 0 && !same(out.identity, identity_of((int)fd))) {
     sys(SYS_close, fd);
     fd = -ENOENT;
@@ -174,9 +174,7 @@ static bool find_file_again(void) {
 static bool fits(size_t bytes) {
   struct rlimit limit;
   if (out.compact || sys(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, &limit) != 0) return true;
-  if (limit.rlim_cur == RLIM_INFINITY || out.offset + bytes <= limit.rlim_cur) return true;
-  record_stop("the limit on file sizes is reached by ", out.path, EFBIG);
-  return false;
+  return limit.rlim_cur == RLIM_INFINITY || out.offset + bytes <= limit.rlim_cur;
 }
 
 // The collector is told of an end between NULs, and drops it when something follows.
@@ -189,26 +187,102 @@ static char* end_line(char* at, enum Ending ending) {
   return at;
 }
 
-void output_flush(enum Ending ending) {
-  if (!out.opened) open_output();
+static void flush_plain(enum Ending ending) {
   size_t length = out.used;
+  if (length == 0 && ending == end_none) return;
+  char* end = out.buffer + length;
+  if (ending != end_none) end = end_line(end, ending);
   out.used = 0;
-  if (out.fd < 0 || (length == 0 && ending == end_none)) return;
-  size_t with_end = ending == end_none ? length : (size_t)(end_line(buffer + length, ending) - buffer);
-  if (!find_file_again() || !fits(with_end) || !send_all(buffer, with_end, out.offset)) return;
+  size_t with_end = (size_t)(end - out.buffer);
+  if (!find_file_again()) return;
+  if (!fits(with_end)) {
+    record_stop("the limit on file sizes is reached by ", out.path, EFBIG);
+    return;
+  }
+  if (!send_all(out.buffer, with_end, out.offset)) return;
   out.offset += length;
   if (out.compact) return;
   if (out.end_in_file && ending == end_none) sys(SYS_ftruncate, out.fd, out.offset);
   out.end_in_file = ending != end_none;
 }
 
-char* output_room(size_t bytes) {
-  if (!out.opened && out.configured) open_output();
-  if (out.used + bytes > buffer_bytes) output_flush(end_none);
-  return buffer + out.used;
+// Goes on in a window behind what is in the file; without one, in the plain buffer.
+static void move_window(void) {
+  use_plain_buffer();
+  char* begin = find_file_again() && fits(window_bytes) ? window_open(out.fd, out.offset) : NULL;
+  if (!begin) return;
+  out.buffer = begin;
+  out.room = window_room();
 }
 
-void output_added(char* end) { out.used = (size_t)(end - buffer); }
+static void open_output(void) {
+  out.opened = true;
+  long fd = create();
+  if (fd >= 0 && name_is_compact(out.path)) fd = hand_over(fd);
+  if (fd < 0) {
+    record_stop("cannot create ", out.path, -fd);
+    return;
+  }
+  out.fd = raise_descriptor((int)fd);
+  out.identity = identity_of(out.fd);
+  write_header();
+  flush_plain(end_none);
+  if (!out.compact) move_window();
+}
+
+// Cuts off what was reserved and not used, or an end line that something follows.
+static void cut(void) {
+  window_close();
+  if (out.fd >= 0) sys(SYS_ftruncate, out.fd, out.offset);
+}
+
+static void flush_window(enum Ending ending) {
+  out.offset += out.used;
+  if (ending == end_none) {
+    move_window();
+    if (out.buffer == plain_buffer) cut();
+    return;
+  }
+  use_plain_buffer();
+  if (!find_file_again()) return;
+  cut();
+  flush_plain(ending);
+}
+
+static void flush(enum Ending ending) {
+  if (!out.opened) open_output();
+  if (out.fd < 0) {
+    out.used = 0;
+  } else if (out.buffer != plain_buffer && !out.compact) {
+    flush_window(ending);
+  } else {
+    flush_plain(ending);
+  }
+}
+
+// A signal handler that ended the process half way through would find the buffer neither full nor written.
+void output_flush(enum Ending ending) {
+  static const uint64_t all = ~(uint64_t)0;
+  uint64_t before;
+  sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
+  flush(ending);
+  sys(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, 8);
+}
+
+void output_go_on(void) {
+  if (out.fd < 0 || out.compact) return;
+  flush_plain(end_none);
+  cut();
+  out.end_in_file = false;
+  move_window();
+}
+
+char* output_room(size_t bytes) {
+  if ((!out.opened && out.configured) || out.used + bytes > out.room) output_flush(end_none);
+  return out.buffer + out.used;
+}
+
+void output_added(char* end) { out.used = (size_t)(end - out.buffer); }
 
 bool output_finish(void) {
   if (!out.compact || out.fd < 0) return true;

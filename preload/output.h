@@ -24,6 +24,9 @@ void output_count_repair(void);
 /// something follows.
 void output_flush(enum Ending ending);
 
+/// After a flush with an end that was not the end.
+void output_go_on(void);
+
 /// After the last flush: waits for the collector, if there is one. False where the file goes on to take events.
 bool output_finish(void);
 

@@ -255,5 +255,7 @@ bool record_before_exec(void) {
 }
 
 void record_exec_failed(bool held) {
-  if (held) leave();
+  if (!held) return;
+  if (!state.ending) output_go_on();
+  leave();
 }
