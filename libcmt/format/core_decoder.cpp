@@ -39,6 +39,11 @@ void CoreDecoder::decode(Event& event) {
       if (!code.form.null) event.tag = state_.next_tag++;
       return;
     }
+    if (code.form.operation == static_cast<int>(Kind::free) && code.length != 0 && !code.form.wide) {
+      event = Event{.kind = Kind::free, .thread = state_.thread, .old_tag = old_tag(code.form, first >> code.length)};
+      if (event.old_tag != 0) state_.named_tag = event.old_tag;
+      return;
+    }
     if (code.form.operation < kind_count && code.length != 0) return decode_operands(event, code, first);
     if (!switch_state(code, first)) throw WireError(cursor_.offset(), "a code that no form has");
   }

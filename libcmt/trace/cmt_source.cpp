@@ -47,19 +47,20 @@ void CmtSource::read_totals_ahead() {
   totals_ = format::take_totals(format::take_section_header(section, format::take_section_start(section)));
 }
 
-void CmtSource::read(std::vector<Event>& events) {
-  constexpr std::size_t batch_events = 1024;
-  events.clear();
+std::span<const Event> CmtSource::read() {
   try {
-    while (core_ == nullptr || (events.resize(batch_events), events.resize(core_->next(events)), events.empty())) {
-      if (at_end_ || !next_block()) return events.clear();
+    std::size_t count = 0;
+    while (core_ == nullptr || (count = core_->next(batch_)) == 0) {
+      if (at_end_ || !next_block()) return {};
     }
+    const std::span<Event> events(batch_.data(), count);
     for (Event& event : events) {
       if (options_.addresses) addresses_.fill(event);
       if (options_.times) times_.fill(event);
       if (options_.usable) usable_.fill(event);
     }
-    events_ += events.size();
+    events_ += count;
+    return events;
   } catch (const WireError& error) {
     fail(error);
   }

@@ -19,9 +19,11 @@ class CmtSource : public Source {
  public:
   CmtSource(std::unique_ptr<Input> input, const ReadOptions& options, DefectLog& log);
 
-  void read(std::vector<Event>& events) override;
+  std::span<const Event> read() override;
 
  private:
+  static constexpr std::size_t batch_events = 512;  // some 50 KB, so that a batch stays in the cache
+
   void read_header();
   void read_totals_ahead();
   bool next_block();
@@ -40,6 +42,7 @@ class CmtSource : public Source {
   bool at_end_ = false;
   bool totals_seen_ = false;
   std::uint64_t events_ = 0;          // handed out, for the check against the block headers
+  std::vector<Event> batch_ = std::vector<Event>(batch_events);
 
   format::BlockHeader block_;
   std::string core_bytes_, address_bytes_, time_bytes_, usable_bytes_;

@@ -15,13 +15,14 @@ class LegacySource : public Source {
     header_.format = Format::legacy_cmt;
   }
 
-  void read(std::vector<Event>& events) override;
+  std::span<const Event> read() override;
 
  private:
   std::unique_ptr<Input> input_;
   DefectLog& log_;
   format::LegacyDecoder decoder_;
   bool at_end_ = false;
+  std::vector<Event> batch_;
 };
 
 }  // namespace cmt

@@ -34,7 +34,6 @@ class Reader::Impl {
   DefectLog log_;
   Input* input_ = nullptr;
   std::unique_ptr<Source> source_;
-  std::vector<Event> events_;
 };
 
 Reader::Reader(const std::string& path, ReadOptions options) : Reader(open_input(path), path, std::move(options)) {}
@@ -48,10 +47,7 @@ Reader& Reader::operator=(Reader&&) noexcept = default;
 
 const Header& Reader::header() const { return impl_->source_->header(); }
 
-std::span<const Event> Reader::read() {
-  impl_->source_->read(impl_->events_);
-  return impl_->events_;
-}
+std::span<const Event> Reader::read() { return impl_->source_->read(); }
 
 std::string_view Reader::line(std::size_t i) const { return impl_->source_->line(i); }
 

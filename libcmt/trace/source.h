@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,8 +36,8 @@ class Source {
  public:
   virtual ~Source() = default;
 
-  /// Replaces `events` by the next ones; empty at the end. Labels live until the next call.
-  virtual void read(std::vector<Event>& events) = 0;
+  /// The next events; empty at the end. They and their labels live until the next call.
+  virtual std::span<const Event> read() = 0;
 
   virtual std::string_view line(std::size_t) const { return {}; }
 

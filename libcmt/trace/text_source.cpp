@@ -17,7 +17,8 @@ TextSource::TextSource(std::unique_ptr<Input> input, DefectLog& log) : input_(st
   if (input_->peek(4096).substr(0, 4096).find('\0') != std::string_view::npos) {
     throw FormatError(input_->name(), "neither a .cmt nor a text trace");
   }
-  read(first_);
+  fill();
+  ahead_ = true;
 }
 
 /// Hands out lines of the window; false where it is used up. A line that is longer than the limit is cut there.
@@ -30,23 +31,24 @@ bool TextSource::next_line(std::string_view& line) {
   return true;
 }
 
-void TextSource::read(std::vector<Event>& events) {
-  if (!first_.empty()) {
-    events.swap(first_);
-    first_.clear();
-    return;
-  }
-  events.clear();
+std::span<const Event> TextSource::read() {
+  if (!ahead_) fill();
+  ahead_ = false;
+  return batch_;
+}
+
+void TextSource::fill() {
+  batch_.clear();
   lines_.clear();
   labels_.clear();
   std::size_t wanted = batch_bytes;
-  while (events.empty() && !finished_) {
+  while (batch_.empty() && !finished_) {
     window_ = input_->peek(wanted).substr(0, wanted);
     const std::size_t offered = window_.size();
     std::string_view line;
-    while (next_line(line)) take(line, events);
+    while (next_line(line)) take(line);
     if (offered < wanted) {
-      take_last(events);
+      take_last();
     } else if (window_.size() == offered) {
       if (offered >= text::line_limit) throw FormatError(place(), "a line of more than 1 MiB: not a trace");
       wanted += batch_bytes;
@@ -58,26 +60,26 @@ void TextSource::read(std::vector<Event>& events) {
 }
 
 /// The input's end; its last line may lack its LF.
-void TextSource::take_last(std::vector<Event>& events) {
-  if (!window_.empty()) take(window_, events);
+void TextSource::take_last() {
+  if (!window_.empty()) take(window_);
   window_ = {};
   finished_ = true;
   if ((header_.has_header || !header_.metadata.empty()) && !ended_) truncated_ = true;
 }
 
-void TextSource::take(std::string_view line, std::vector<Event>& events) {
+void TextSource::take(std::string_view line) {
   ++line_number_;
   const text::Line& parsed = parser_.parse(line);
   switch (parsed.sort) {
     case text::Line::Sort::blank: return;
     case text::Line::Sort::metadata: return take_metadata(parsed);
-    case text::Line::Sort::event: return take_event(line, parsed.event, events);
+    case text::Line::Sort::event: return take_event(line, parsed.event);
     case text::Line::Sort::wrong:
       return log_.report(place(), "expected " + std::string(parsed.expected) + ": " + std::string(line.substr(0, 80)));
   }
 }
 
-void TextSource::take_event(std::string_view line, Event event, std::vector<Event>& events) {
+void TextSource::take_event(std::string_view line, Event event) {
   describe_first(event);
   if (!event.label.empty()) event.label = labels_.emplace_back(event.label);
   const auto repair = tagger_.name(event);
@@ -85,11 +87,11 @@ void TextSource::take_event(std::string_view line, Event event, std::vector<Even
     log_.report(place(), std::string(heap::Tagger::describe(repair)));
     if (repair == heap::Tagger::Repair::dropped) return;
     if (repair == heap::Tagger::Repair::ended_first) {
-      events.push_back(tagger_.end_first());
+      batch_.push_back(tagger_.end_first());
       lines_.push_back({});
     }
   }
-  events.push_back(event);
+  batch_.push_back(event);
   lines_.push_back(text::without_annotation(line));
 }
 

@@ -17,14 +17,15 @@ class TextSource : public Source {
  public:
   TextSource(std::unique_ptr<Input> input, DefectLog& log);
 
-  void read(std::vector<Event>& events) override;
+  std::span<const Event> read() override;
   std::string_view line(std::size_t i) const override { return i < lines_.size() ? lines_[i] : std::string_view(); }
 
  private:
   bool next_line(std::string_view& line);
-  void take(std::string_view line, std::vector<Event>& events);
-  void take_last(std::vector<Event>& events);
-  void take_event(std::string_view line, Event event, std::vector<Event>& events);
+  void fill();
+  void take(std::string_view line);
+  void take_last();
+  void take_event(std::string_view line, Event event);
   void take_metadata(const text::Line& line);
   void describe_first(const Event& event);
   std::string place() const { return input_->name() + ":" + std::to_string(line_number_); }
@@ -38,7 +39,8 @@ class TextSource : public Source {
   bool any_block_ = false;
   bool ended_ = false;
   bool finished_ = false;
-  std::vector<Event> first_;
+  bool ahead_ = false;  // the batch was read to know the header, and is not yet handed out
+  std::vector<Event> batch_;
   std::vector<std::string_view> lines_;
   std::string_view window_;      // lines of this batch stay in the input's window
   std::deque<std::string> labels_;

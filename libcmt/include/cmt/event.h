@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -57,7 +58,36 @@ struct KindTraits {
   bool labels;      ///< `label` is an argument
 };
 
-const KindTraits& traits(Kind kind);
+/// By Kind: {allocates, releases, counts, sizes, aligns, may_align, labels}.
+inline constexpr std::array<KindTraits, kind_count> all_traits{{
+    {true, false, false, true, false, false, false},    // malloc
+    {false, true, false, false, false, false, false},   // free
+    {true, false, true, true, false, false, false},     // calloc
+    {true, true, false, true, false, false, false},     // realloc
+    {true, true, true, true, false, false, false},      // reallocarray
+    {true, false, false, true, true, false, false},     // aligned_alloc
+    {true, false, false, true, true, false, false},     // posix_memalign
+    {true, false, false, true, true, false, false},     // memalign
+    {true, false, false, true, false, false, false},    // valloc
+    {true, false, false, true, false, false, false},    // pvalloc
+    {false, true, false, true, false, false, false},    // free_sized
+    {false, true, false, true, true, false, false},     // free_aligned_sized
+    {true, false, false, true, false, true, false},     // operator_new
+    {true, false, false, true, false, true, false},     // operator_new_nothrow
+    {true, false, false, true, false, true, false},     // operator_new_array
+    {true, false, false, true, false, true, false},     // operator_new_array_nothrow
+    {false, true, false, false, false, true, false},    // operator_delete
+    {false, true, false, true, false, true, false},     // operator_delete_sized
+    {false, true, false, false, false, true, false},    // operator_delete_array
+    {false, true, false, true, false, true, false},     // operator_delete_array_sized
+    {false, false, false, false, false, false, false},  // thread_start
+    {false, false, false, false, false, false, false},  // thread_exit
+    {false, false, false, false, false, false, true},   // thread_name
+    {false, false, false, false, false, false, true},   // mark
+    {false, false, false, true, false, false, false},   // sample
+}};
+
+constexpr const KindTraits& traits(Kind kind) { return all_traits[static_cast<std::size_t>(kind)]; }
 
 /// One call. Fields that a kind does not use hold their defaults.
 struct Event {
