@@ -1,0 +1,42 @@
+# Each function of malloc(3) has its line, and keeps its promises to the program.
+
+calls=$BUILD/tests/preload/calls
+failed=0
+traced() { rm -f t.trace; LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace "$calls" "$1" || { echo "$1: exit $?" >&2; failed=1; }
+  /usr/bin/python3 "$SOURCE/tests/preload/trace.py" t.trace >/dev/null || failed=1; }
+has() { grep -qE "^$1( thread=[0-9]+)?\$" t.trace || { echo "no line $1" >&2; failed=1; }; }
+b='[0-9a-f]+<[0-9]+>'
+
+traced all
+for line in 'malloc\(70001\)' 'calloc\(3, 70002\)' 'realloc\(0, 70003\)' "realloc\\($b, 70004\\)" \
+  'reallocarray\(0, 2, 70005\)' "reallocarray\\($b, 2, 70006\\)" 'aligned_alloc\(64, 70016\)' \
+  'posix_memalign\(128, 70007\)' 'memalign\(256, 70008\)' 'valloc\(70009\)' 'pvalloc\(70010\)' 'malloc\(0\)'; do
+  has "$line = $b"
+done
+has 'free\(0\)'
+has "realloc\\($b, 0\\) = 0"
+[ "$(grep -c 'realloc.*7000[36]' t.trace)" = 2 ] || { echo "a call is recorded twice" >&2; failed=1; }
+
+traced sized
+has "free_sized\\($b, 70012\\)"
+has "free_aligned_sized\\($b, 64, 70080\\)"
+
+traced refused
+for line in 'malloc\(9[0-9]+\)' 'calloc\(9[0-9]+, 16\)' "realloc\\($b, 9[0-9]+\\)" "reallocarray\\($b, 9[0-9]+, 16\\)" \
+  'posix_memalign\(3, 8\)'; do
+  has "$line = 0"
+done
+has "free\\($b\\)"
+
+traced errno
+has 'thread_start\(\) thread=1'
+has 'thread_exit\(\) thread=1'
+has 'thread_name\("a \\"name\\""\)'
+traced messages
+traced signals
+[ "$(grep -c '^malloc(24)' t.trace)" = 2000 ] || { echo "events of a signal handler are missing" >&2; failed=1; }
+
+
+CMTTRACE_TIME=1 traced all
+grep -q ' time=[0-9]*$' t.trace && ! grep '^[a-z]' t.trace | grep -qv ' time=' || { echo "events without a time" >&2; failed=1; }
+[ "$failed" = 0 ]

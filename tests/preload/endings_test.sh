@@ -1,0 +1,44 @@
+# However a process ends, everything that it did before is in its trace.
+
+endings=$BUILD/tests/preload/endings
+failed=0
+# ended HOW STATUS SIZE...: the trace has these blocks, in this order, and an end line.
+ended() {
+  how=$1 wanted=$2 status=0
+  shift 2
+  rm -f t*.trace
+  LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace "$endings" "$how" 2>err || status=$?
+  [ "$status" = "$wanted" ] || { echo "$how: exit $status" >&2; failed=1; }
+  sizes "$how" t.trace "$@"
+  [ "$whole" = False ] || tail -n 1 t.trace | grep -qx '#cmt end=complete' || { echo "$how: no end" >&2; failed=1; }
+  /usr/bin/python3 -c "import sys; sys.path.insert(0, '$SOURCE/tests/preload')
+from trace import Trace
+Trace('t.trace', whole=$whole)" || failed=1
+}
+sizes() {
+  how=$1 file=$2
+  shift 2
+  found=$(grep -aoE '^malloc\(6000[0-9]\)' "$file" | tr -dc '0-9\n' | tr '\n' ' ')
+  [ "$found" = "$* " ] || { echo "$how: $file has $found, not $*" >&2; failed=1; }
+}
+
+whole=True
+ended exit 3 60001 60002 60003 60004
+ended _exit 3 60001 60002
+ended _Exit 3 60001 60002
+ended quick_exit 3 60001 60002 60005
+ended handler 7 60001 60002 60006
+ended abort 134 60001 60002
+ended assert 134 60001 60002
+for exec in execl execlp execle execvp; do
+  ended $exec 3 60001 60002
+  sizes $exec t.2.trace 60001 60002 60003 60004
+done
+ended execv 3 60001 60002 60007 60008
+sizes execv t.2.trace 60001 60002 60003 60004
+
+whole=False
+ended kill 137 60001 60002
+ended segv 139 60001 60002
+ended system_call 3 60001 60002
+[ "$failed" = 0 ]

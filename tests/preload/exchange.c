@@ -1,0 +1,54 @@
+// exchange FILE: eight threads make blocks of sizes that no other block has, hand them to each other through a few
+// slots, and give back what they find there. Each writes into FILE which sizes it gave back, in order.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <malloc.h>
+
+enum { threads = 8, rounds = 6000, slots = 64, first_size = 2000, mark_size = 500 };
+
+static _Atomic(uint64_t*) slot[slots];
+static _Atomic uint32_t next_size = first_size;
+static struct {
+  uint32_t count;
+  uint32_t sizes[2 * rounds];
+} ended[threads];
+
+static void* take(uint32_t self, _Atomic(uint64_t*)* place, uint64_t* put) {
+  uint64_t* found = atomic_exchange(place, put);
+  if (found) ended[self].sizes[ended[self].count++] = (uint32_t)*found;
+  return found;
+}
+
+// Half of the blocks are made by realloc of the one found, which ends that one.
+static void* exchange(void* argument) {
+  uint32_t self = (uint32_t)(uintptr_t)argument, random = 12345 + self;
+  free(malloc(mark_size + self));
+  for (int i = 0; i < rounds; i++) {
+    random = random * 1664525 + 1013904223;
+    _Atomic(uint64_t*)* place = &slot[random >> 16 & (slots - 1)];
+    uint32_t size = next_size++;
+    uint64_t* old = take(self, place, NULL);
+    if (!(random >> 30 & 1)) free(old), old = NULL;
+    uint64_t* fresh = realloc(old, size);
+    *fresh = size;
+    free(take(self, place, fresh));
+  }
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  mallopt(M_ARENA_MAX, 1);  // so that one thread's blocks become another's at once
+  pthread_t thread[threads];
+  for (uintptr_t i = 0; i < threads; i++) pthread_create(&thread[i], NULL, exchange, (void*)i);
+  for (int i = 0; i < threads; i++) pthread_join(thread[i], NULL);
+  FILE* out = fopen(argv[1], "w");
+  for (int t = 0; t < threads; t++) {
+    for (uint32_t i = 0; i < ended[t].count; i++) fprintf(out, "%d %u\n", t, ended[t].sizes[i]);
+  }
+  return fclose(out) != 0;
+}

@@ -1,0 +1,118 @@
+"""Reads a text trace by the grammar of format-spec/text.md, on its own, and checks what every trace promises."""
+
+import re
+import sys
+
+BLOCK = r'(0|[1-9a-f][0-9a-f]*<[1-9][0-9]*>)'
+NUMBER = r'(0|[1-9][0-9]*)'
+# kind: what stands between the parentheses: b the block given, n a number
+ARGUMENTS = {
+    'malloc': 'n', 'free': 'b', 'calloc': 'nn', 'realloc': 'bn', 'reallocarray': 'bnn', 'aligned_alloc': 'nn',
+    'posix_memalign': 'nn', 'memalign': 'nn', 'valloc': 'n', 'pvalloc': 'n', 'free_sized': 'bn',
+    'free_aligned_sized': 'bnn', 'thread_start': '', 'thread_exit': ''}
+ENDS_ONLY = ('free', 'free_sized', 'free_aligned_sized', 'thread_start', 'thread_exit')
+
+
+def pattern(kind, arguments):
+    inside = ', '.join(BLOCK if a == 'b' else NUMBER for a in arguments)
+    result = '' if kind in ENDS_ONLY else ' = ' + BLOCK
+    return re.compile(rf'{kind}\({inside}\){result}(?: thread=([1-9][0-9]*))?(?: time={NUMBER})?$')
+
+
+PATTERNS = {kind: pattern(kind, arguments) for kind, arguments in ARGUMENTS.items()}
+NAME = re.compile(r'thread_name\("((?:[^"\\]|\\.)*)"\)(?: thread=([1-9][0-9]*))?(?: time=[0-9]+)?$')
+
+
+class Event:
+    """kind, numbers, given and result as (address, tag) or None, thread, time."""
+
+    def __init__(self, line):
+        self.kind = line.split('(')[0]
+        match = NAME.match(line) if self.kind == 'thread_name' else PATTERNS[self.kind].match(line)
+        assert match, f'not a canonical line: {line!r}'
+        self.numbers, self.given, self.result, self.time = [], None, None, None
+        fields = list(match.groups())
+        if self.kind == 'thread_name':
+            self.name, self.thread = fields[0], int(fields[1] or 0)
+            return
+        if fields[-1]:
+            self.time = int(fields[-1])
+        self.thread = int(fields[-2] or 0)
+        for argument in ARGUMENTS[self.kind]:
+            value = fields.pop(0)
+            if argument == 'n':
+                self.numbers.append(int(value))
+            else:
+                self.given = block(value)
+        if self.kind not in ENDS_ONLY:
+            self.result = block(fields.pop(0))
+
+    def bytes(self):
+        if self.kind in ('calloc', 'reallocarray'):
+            return self.numbers[0] * self.numbers[1]
+        return self.numbers[-1] if self.numbers else 0
+
+    def allocates(self):
+        return self.kind not in ENDS_ONLY and self.kind != 'thread_name'
+
+    def ends(self):
+        return self.given and (self.kind in ENDS_ONLY or self.result or self.bytes() == 0)
+
+
+def block(text):
+    if text == '0':
+        return None
+    address, tag = text[:-1].split('<')
+    return int(address, 16), int(tag)
+
+
+class Trace:
+    """All events of a file, checked. `whole`: it has an end line; a killed program's has not, and NULs instead."""
+
+    def __init__(self, path, whole=True):
+        text = open(path, encoding='utf-8').read()
+        if not whole:
+            text = text.rstrip('\0')
+        assert text.endswith('\n'), f'{path}: the last line is cut off'
+        lines = text[:-1].split('\n')
+        assert lines[0] == '#cmt text=1', f'{path}: {lines[0]!r}'
+        self.header = {}
+        while lines and lines[0].startswith('#cmt '):
+            if lines[0].startswith('#cmt end='):
+                break
+            key, value = lines.pop(0)[5:].split('=', 1)
+            self.header[key] = value
+        self.end = lines.pop() if lines and lines[-1].startswith('#cmt end=') else None
+        assert (self.end is not None) == whole, f'{path}: end line {self.end!r}'
+        self.events = [Event(line) for line in lines]
+        self.unseen = 0
+        self.check(path)
+
+    def check(self, path):
+        live, last, first = {}, 0, None
+        for number, event in enumerate(self.events):
+            where = f'{path}: event {number}'
+            if event.ends():
+                address, tag = event.given
+                if address in live:
+                    assert live.pop(address)[0] == tag, f'{where}: another block lives there'
+                else:
+                    assert first is None or tag < first, f'{where}: block {tag} is dead'
+                    self.unseen += 1
+            if event.result:
+                address, tag = event.result
+                assert tag > last, f'{where}: tag {tag} after {last}'
+                assert address not in live, f'{where}: {address:x} is live'
+                live[address] = (tag, event.bytes())
+                last = tag
+                first = first or tag
+        self.live = live
+
+    def count(self, kind):
+        return sum(event.kind == kind for event in self.events)
+
+
+if __name__ == '__main__':
+    for name in sys.argv[1:]:
+        trace = Trace(name)
+        print(name, len(trace.events), 'events,', trace.unseen, 'unseen,', trace.end)
