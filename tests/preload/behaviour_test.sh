@@ -1,1 +1,37 @@
-exit 77
+# Output, standard error and exit status of a traced program are those of the program.
+
+failed=0
+mkdir t
+# same COMMAND...: does the same with and without us
+same() {
+  status=0 traced_status=0
+  "$@" >out 2>err </dev/null || status=$?
+  CMTTRACE_OUT=$PWD/t/%n.%p.trace LD_PRELOAD=$TRACER "$@" >out.traced 2>err.traced </dev/null || traced_status=$?
+  [ $status = $traced_status ] && cmp -s out out.traced && cmp -s err err.traced ||
+    { echo "$*: $traced_status, not $status: $(head -c 300 err.traced)" >&2; failed=1; }
+  ls t | grep -q "${1##*/}" || { echo "$*: not traced" >&2; failed=1; }
+}
+same bash -c 'echo out; echo err >&2; exit 5'
+same bash -c 'echo a b c | tr a-z A-Z | while read -r x; do echo $x; done; x=$(ls /nonexistent) || exit $?'
+same /usr/bin/python3 -c 'import os, sys, threading, subprocess
+threads = [threading.Thread(target=lambda: [bytes(i) for i in range(999)]) for _ in range(8)]
+[t.start() for t in threads]; [t.join() for t in threads]
+print(sorted(os.listdir("/proc/self/fd"))[:3], subprocess.run(["false"]).returncode)
+if os.fork() == 0: os._exit(3)
+print(os.wait()[1]); sys.stderr.write("err"); sys.exit(6)'
+same perl -e 'print `echo $_` for 1..3; warn "w\n"; fork or exit 3; wait; exit $? >> 8'
+same git -C "$SOURCE" status --porcelain=v2 --branch
+same g++ -x c++ -fsyntax-only -
+same g++ -nonsense
+if command -v sqlite3 >/dev/null; then same sqlite3 :memory: 'select 1; select broken;'; fi
+
+# Another allocator behind ours is traced, and does the work.
+if /sbin/ldconfig -p | grep -q libjemalloc.so.2; then
+  MALLOC_CONF=stats_print:true CMTTRACE_OUT=je.trace LD_PRELOAD="$TRACER libjemalloc.so.2" \
+    "$BUILD/tests/preload/exchange" stated 2>err
+  grep -q 'jemalloc statistics' err || { echo "jemalloc was not called" >&2; failed=1; }
+  /usr/bin/python3 "$SOURCE/tests/preload/exchange_check.py" je.trace stated
+  CMTTRACE_OUT=je.%n.%p.trace LD_PRELOAD="$TRACER libjemalloc.so.2" /usr/bin/python3 -c 'print(1)'
+  /usr/bin/python3 "$SOURCE/tests/preload/trace.py" je.python3.*.trace
+fi
+[ "$failed" = 0 ]

@@ -1,1 +1,7 @@
-exit 77
+# A program whose threads allocate all the time forks, and the children start threads: nothing hangs, every trace is whole.
+
+mkdir t
+cd t
+LD_PRELOAD=$TRACER timeout 300 "$BUILD/tests/preload/fork_storm" 100
+[ "$(ls | wc -l)" = 101 ]
+ls -S | tail -n +2 | xargs /usr/bin/python3 "$SOURCE/tests/preload/trace.py" >/dev/null
