@@ -89,7 +89,6 @@ Allocator AllocatorFinder::find(const std::string& name) {
   if (name == "null") return {.name = name, .null = true};
   if (name == "libc") return {.name = name, .library = probe("").origins["malloc"]};
   if (const auto known = short_names().find(name); known != short_names().end()) return find_short(name, known->second);
-  if (name.empty()) throw AllocatorError("an allocator without a name");
   return find_library(name, name.find('/') == name.npos ? name : fs::absolute(name).string());
 }
 

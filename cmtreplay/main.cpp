@@ -70,6 +70,14 @@ void say_what_is_left_out(const std::string& file, const TraceFacts& facts) {
   if (facts.truncated) say(file + ": broke off before its end; what is whole is replayed");
 }
 
+/// Whether a call of this name is in the trace.
+bool uses(const TraceFacts& facts, const std::string& name) {
+  for (std::size_t kind = 0; kind < facts.by_kind.size(); ++kind) {
+    if (facts.by_kind[kind] != 0 && cmt::name(static_cast<cmt::Kind>(kind)) == name) return true;
+  }
+  return false;
+}
+
 void say_result(const Result& result, const TraceFacts& facts) {
   if (result.death) {
     const std::string event = cmt::output::with_commas(result.death->event);
@@ -78,10 +86,9 @@ void say_result(const Result& result, const TraceFacts& facts) {
   }
   const std::uint64_t refused = result.timed.empty() ? 0 : result.timed.back().refused_calls;
   if (refused != 0) say(result.allocator.name + ": refused " + cmt::output::with_commas(refused) + " calls");
-  const std::vector<std::string> names = replaced_names(result.allocator);
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  if (!names.empty()) say(result.allocator.name + ": has no " + list + "; its malloc stands in, without alignment");
+  for (const std::string& name : replaced_names(result.allocator)) {
+    if (uses(facts, name)) say(result.allocator.name + ": has no " + name + "; made of what it has, without alignment");
+  }
 }
 
 /// Writes to standard output as it is, so that a full disk is noticed.

@@ -41,6 +41,9 @@ Options options_of(const po::variables_map& values) {
   Options options;
   if (values.count("alloc")) options.allocators = values["alloc"].as<std::vector<std::string>>();
   if (options.allocators.empty()) options.allocators.emplace_back("libc");
+  for (const std::string& name : options.allocators) {
+    if (name.empty()) throw UsageError("--alloc needs a name");
+  }
   if (values.count("runs")) options.runs = runs_of(values["runs"].as<std::string>());
   options.new_trace = values.count("new-trace") != 0;
   options.json = values.count("json") != 0;
@@ -68,16 +71,17 @@ Options parse_options(int count, const char* const* arguments) {
 
 std::vector<std::string> option_names() {
   std::vector<std::string> names;
-  for (const auto& option : described().options()) names.push_back(option->long_name());
+  const po::options_description all = described();
+  for (const auto& option : all.options()) names.push_back(option->long_name());
   return names;
 }
 
 const char* help_text() {
   return R"(usage: cmtreplay [OPTION]... [FILE]
 
-Replays a trace (text, .cmt or legacy .cmt; standard input without FILE or for -)
-on one allocator or several, each run in a fresh process, and says what time and
-memory they took: a table on standard output, fastest first.
+Replays a trace (text, .cmt or legacy .cmt; standard input without FILE or for
+-) on one allocator or several, each run in a fresh process, and says what time
+and memory they took: a table on standard output, fastest first.
 
   --alloc=NAME   an allocator to replay on; may be given more than once, and
                  ratios are to the first. NAME is one of

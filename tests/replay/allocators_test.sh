@@ -1,0 +1,47 @@
+# Every packaged allocator that is installed runs, and the JSON says of each what it should.
+/usr/bin/python3 "$SOURCE/tests/replay/make_trace.py" 30000 > t.trace
+options=(--alloc=libc)
+for name in jemalloc mimalloc tcmalloc tbb; do
+  if cmtreplay --alloc=$name --runs=1 /dev/null > /dev/null 2> words; then
+    options+=(--alloc=$name)
+  else
+    grep -qx "cmtreplay: $name: not installed; the loader knows none of .*" words
+  fi
+done
+echo "${options[@]}"
+cmtreplay "${options[@]}" --runs=3 --json t.trace > all.json 2> words
+cmtreplay "${options[@]}" --runs=1 t.trace > table 2> /dev/null
+grep -q '^allocator  *time  *spread' table
+tail -1 table | grep -q '^(null) '
+test "$(wc -l < table)" = $((${#options[@]} + 3))
+/usr/bin/python3 - "${options[@]}" << 'END'
+import json, sys
+with open("all.json") as file:
+    text = file.read()
+assert text.startswith('{\n  "schema": "cmt.replay/1"') and "NaN" not in text
+report = json.loads(text)
+names = [option.removeprefix("--alloc=") for option in sys.argv[1:]]
+assert [result["name"] for result in report["allocators"]] == names
+trace = report["trace"]
+assert trace["events"] == 30000
+assert trace["calls"] + trace["failed_calls"] + trace["other_events"] <= 30000
+assert trace["failed_calls"] > 0 and trace["unknown_blocks"] > 0 and trace["other_events"] > 0
+for result in report["allocators"]:
+    assert result["death"] is None
+    for figure in ("wall_ns", "cpu_ns", "minor_faults", "major_faults"):
+        samples = result[figure]["samples"]
+        assert len(samples) == 3
+        assert result[figure]["median"] == sorted(samples)[1]
+        assert result[figure]["min"] == min(samples) and result[figure]["max"] == max(samples)
+    assert result["wall_ns"]["min"] > 0
+    assert result["refused_calls"]["max"] == 0
+    # Blocks are touched, so the memory is there; and no allocator needs ten times what is asked for.
+    assert trace["peak_live_bytes"] / 4 < result["peak_resident_bytes"] < trace["peak_live_bytes"] * 10
+    assert result["peak_resident_bytes"] >= max(mark["resident_bytes"] for mark in result["marks"])
+    assert any(mark["working_set_pages"] for mark in result["marks"] if mark["working_set_pages"] is not None) or \
+        all(mark["working_set_pages"] is None for mark in result["marks"])
+    if result["name"] != "libc":
+        assert "libc.so" not in result["library"]
+    else:
+        assert "libc.so" in result["library"]
+END

@@ -1,0 +1,34 @@
+# A trace that cannot be read is said with its name and place; one that broke off is replayed as far as it goes.
+status=0
+cmtreplay missing.cmt > out 2> words || status=$?
+test $status = 1
+test "$(cat words)" = 'cmtreplay: missing.cmt: No such file or directory'
+test ! -s out
+
+status=0
+cmtreplay . > out 2> words || status=$?
+test $status = 1
+test "$(cat words)" = 'cmtreplay: .: Is a directory'
+
+printf '#cmt text=1\nmalloc(8) = 1000<1>\n' > cut.trace
+cmtreplay --alloc=null --runs=1 cut.trace > table 2> words
+grep -q '^cut.trace: 1 events' table
+grep -qx 'cmtreplay: cut.trace: broke off before its end; what is whole is replayed' words
+
+printf 'malloc(8) = 1000<1>\nsurprise\nfree(<1>)\n' > defect.trace
+cmtreplay --alloc=null --runs=1 defect.trace > table 2> words
+grep -q '^defect.trace: 2 events' table
+grep -qx 'cmtreplay: defect.trace: 1 defects in the trace' words
+
+# Nothing to do is no error.
+cmtreplay --runs=1 --json /dev/null > empty.json
+/usr/bin/python3 -c '
+import json
+report = json.load(open("empty.json"))
+assert report["trace"]["events"] == 0 and report["allocators"][0]["ns_per_call"] is None
+assert report["allocators"][0]["marks"] == []'
+
+status=0
+cmtreplay --runs=1 --alloc=null defect.trace > /dev/full 2> words || status=$?
+test $status = 1
+grep -qx 'cmtreplay: output: No space left on device' words

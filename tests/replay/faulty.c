@@ -1,0 +1,39 @@
+/* Libraries with a fault each, for tests:
+ *
+ *     FAULT_none      loads well, and has no malloc
+ *     FAULT_at_load   ends the process that loads it
+ *     FAULT_at_size   glibc's malloc, but a request for 66,666 bytes is answered by a trap, one for 77,777 bytes never:
+ *                     it makes a file "hanging" in the working directory first, so that a test can wait for it */
+#include <fcntl.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+
+#ifdef FAULT_none
+EXPORTED int nothing_to_allocate_with = 1;
+#endif
+
+#ifdef FAULT_at_load
+__attribute__((constructor)) static void end_process(void) { __builtin_trap(); }
+#endif
+
+#ifdef FAULT_at_size
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void __libc_free(void*);
+
+EXPORTED void* malloc(size_t size) {
+  if (size == 66666) __builtin_trap();
+  if (size == 77777) {
+    close(open("hanging", O_CREAT | O_WRONLY, 0600));
+    for (;;) pause();
+  }
+  return __libc_malloc(size);
+}
+
+EXPORTED void* calloc(size_t count, size_t size) { return __libc_calloc(count, size); }
+EXPORTED void* realloc(void* block, size_t size) { return __libc_realloc(block, size); }
+EXPORTED void free(void* block) { __libc_free(block); }
+#endif

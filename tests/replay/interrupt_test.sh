@@ -1,0 +1,22 @@
+# SIGTERM (as Ctrl-C) ends a worker that hangs, and what is known is printed.
+faulty=$BUILD/tests/replay/libfaulty_at_size.so
+echo 'malloc(77777) = 1000<1>' > t.trace
+cmtreplay --alloc=$faulty --alloc=libc --runs=1 --json t.trace > report.json 2> words &
+replay=$!
+for _ in $(seq 600); do
+  test -e hanging && break
+  sleep 0.1
+done
+test -e hanging
+worker=$(cat /proc/$replay/task/$replay/children)
+kill -TERM $replay
+status=0
+wait $replay || status=$?
+test $status = 1
+grep -qx 'cmtreplay: interrupted; this is what is known so far' words
+/usr/bin/python3 -c '
+import json
+report = json.load(open("report.json"))
+assert report["mode"]["interrupted"] is True
+assert report["trace"]["events"] == 1'
+for pid in $worker; do test ! -e /proc/$pid; done

@@ -1,0 +1,15 @@
+# An allocator that never touches memory has none: what cmtreplay reports is the allocator's alone.
+/usr/bin/python3 "$SOURCE/tests/replay/make_trace.py" 50000 > t.trace
+cmtreplay --alloc=null --runs=1 --json t.trace > null.json 2> words
+/usr/bin/python3 - << 'END'
+import json
+with open("null.json") as file:
+    report = json.load(file)
+for result in report["allocators"] + [report["baseline"]]:
+    assert result["peak_resident_bytes"] <= 64 * 1024, result["peak_resident_bytes"]
+    assert len(result["marks"]) == 100
+    for mark in result["marks"]:
+        assert mark["resident_bytes"] <= 64 * 1024, mark
+    assert result["library"] is None
+assert report["trace"]["peak_live_bytes"] > 1 << 20
+END

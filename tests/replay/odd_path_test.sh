@@ -1,0 +1,11 @@
+# LD_PRELOAD splits at blanks and colons and expands $: libraries in such places work all the same, and nothing stays
+# behind.
+mkdir -p 'a b:c $ORIGIN' temporary
+cp "$BUILD/cmtreplay/libexample_bump.so" 'a b:c $ORIGIN/my bump.so'
+echo 'malloc(8) = 1000<1>' > t.trace
+TMPDIR=$PWD/temporary cmtreplay '--alloc=./a b:c $ORIGIN/my bump.so' --runs=1 --json t.trace > odd.json
+/usr/bin/python3 -c '
+import json
+result = json.load(open("odd.json"))["allocators"][0]
+assert result["name"] == "./a b:c $ORIGIN/my bump.so" and result["death"] is None'
+test -z "$(ls -A temporary)"

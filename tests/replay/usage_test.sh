@@ -1,0 +1,25 @@
+# Help and version on standard output; wrong use is one line, where to look, and status 2.
+cmtreplay --help > help
+head -1 help | grep -qx 'usage: cmtreplay \[OPTION\]... \[FILE\]'
+cmtreplay -h | cmp - help
+test "$(awk 'length > 80' help | wc -l)" = 0
+cmtreplay --version | grep -qx 'cmtreplay [0-9]*\.[0-9]*\.[0-9]*'
+wrong() {
+  local status=0
+  cmtreplay "$@" > out 2> words || status=$?
+  test $status = 2
+  test ! -s out
+  test "$(wc -l < words)" = 2
+  tail -1 words | grep -qx "Try 'cmtreplay --help'"
+}
+wrong --nothing
+head -1 words | grep -qx "cmtreplay: unrecognised option '--nothing'"
+wrong --alloc=
+wrong --alloc ''
+head -1 words | grep -qx 'cmtreplay: --alloc needs a name'
+wrong --runs=0
+wrong --runs=1001
+wrong --runs
+wrong a b
+wrong -v --alloc=libc --alloc=null
+echo 'malloc(8) = 1000<1>' | cmtreplay --runs=1 - | grep -q '^-: 1 events'
