@@ -25,10 +25,13 @@ for tool in trace2cmt cmtreplay lifetimes overhead; do
   head -n 1 unknown | grep -q "^$tool: .*--nonsense" || complain "an unknown option is not named: $(cat unknown)"
   [ "$(tail -n 1 unknown)" = "Try '$tool --help' for more information." ] || complain "$(cat unknown)"
 
-  # What --help names is parsed: it is not complained of as an unknown option is.
+  # What --help names is parsed, with a value or without: it is not complained of as an unknown option is.
   for option in $(grep -oE -- '--[a-z][a-z0-9-]+' help | sort -u); do
     run "$option=x"
-    ! diff -q err <(sed "s/--nonsense/$option/g" unknown) >/dev/null || complain "$option is in --help and unknown"
+    cp err with
+    run "$option"
+    { sed "s/--nonsense/$option/g" unknown | cmp -s - with; } &&
+      { sed "s/--nonsense=x/$option/g" unknown | cmp -s - err; } && complain "$option is in --help and unknown"
   done
 
   run no-such-file
