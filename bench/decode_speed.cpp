@@ -1,4 +1,5 @@
-// decode_speed FILE: reads a trace several times, core only and with everything, and prints the best ns an event of each.
+// decode_speed FILE: reads a trace several times, core only and with everything, and prints the best ns an event of
+// each.
 
 #include <chrono>
 #include <cstdio>

@@ -22,12 +22,14 @@ constexpr std::uint64_t defects_shown = 10;
 class Complaints {
  public:
   void take(const cmt::Defect& defect) {
-    if (++count_ <= defects_shown) std::fprintf(stderr, "trace2cmt: %s: %s\n", defect.place.c_str(), defect.what.c_str());
+    if (++count_ <= defects_shown)
+      std::fprintf(stderr, "trace2cmt: %s: %s\n", defect.place.c_str(), defect.what.c_str());
   }
 
   void summarise() const {
     if (count_ > defects_shown) {
-      std::fprintf(stderr, "trace2cmt: %llu more like these\n", static_cast<unsigned long long>(count_ - defects_shown));
+      std::fprintf(stderr, "trace2cmt: %llu more like these\n",
+                   static_cast<unsigned long long>(count_ - defects_shown));
     }
   }
 
@@ -71,7 +73,8 @@ void say_what_was_done(const trace2cmt::Options& options, const cmt::Reader& rea
                        std::uint64_t repairs) {
   const cmt::Totals& totals = writer.totals();
   if (reader.truncated()) {
-    std::fprintf(stderr, "trace2cmt: warning: %s: the trace breaks off; all that is whole was read\n", options.input.c_str());
+    std::fprintf(stderr, "trace2cmt: warning: %s: the trace breaks off; all that is whole was read\n",
+                 options.input.c_str());
   }
   if (repairs != 0) {
     std::fprintf(stderr, "trace2cmt: %llu events, %llu repairs\n", static_cast<unsigned long long>(totals.events),

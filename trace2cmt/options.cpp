@@ -56,15 +56,31 @@ std::optional<Options> parse_options(int argc, char** argv) {
   opterr = 0;
   for (int c; (c = getopt_long(argc, argv, ":o:sh", long_options, nullptr)) != -1;) {
     switch (c) {
-      case 'o': options.output = optarg; break;
-      case 's': options.to = cmt::Format::text; break;
-      case to: options.to = parse_format(optarg); break;
-      case level: options.level = parse_level(optarg); break;
-      case strict: options.strict = true; break;
-      case 'h': std::fputs(help_text, stdout); return std::nullopt;
-      case version: std::puts("trace2cmt " CMT_VERSION); return std::nullopt;
-      case ':': throw UsageError("option '" + std::string(argv[optind - 1]) + "' needs a value");
-      default: throw UsageError("unknown option '" + std::string(argv[optind - 1]) + "'");
+      case 'o':
+        options.output = optarg;
+        break;
+      case 's':
+        options.to = cmt::Format::text;
+        break;
+      case to:
+        options.to = parse_format(optarg);
+        break;
+      case level:
+        options.level = parse_level(optarg);
+        break;
+      case strict:
+        options.strict = true;
+        break;
+      case 'h':
+        std::fputs(help_text, stdout);
+        return std::nullopt;
+      case version:
+        std::puts("trace2cmt " CMT_VERSION);
+        return std::nullopt;
+      case ':':
+        throw UsageError("option '" + std::string(argv[optind - 1]) + "' needs a value");
+      default:
+        throw UsageError("unknown option '" + std::string(argv[optind - 1]) + "'");
     }
   }
   if (argc - optind > 1) throw UsageError("one FILE at most");

@@ -1,9 +1,9 @@
 // The address stream: where each allocation was placed.
 //
 // An address is 47 bits, but an allocator has habits. What was freed last of the same size is handed out first: on the
-// trace of a compiler two allocations in three get the top of that stack, and one in four a place below it. Otherwise the
-// next block lies right behind the last one, or near the last one of its size (a free list that runs in address order). So
-// an allocation costs one number:
+// trace of a compiler two allocations in three get the top of that stack, and one in four a place below it. Otherwise
+// the next block lies right behind the last one, or near the last one of its size (a free list that runs in address
+// order). So an allocation costs one number:
 //
 //     place << 1              the address at that place among the freed of its class, the newest being 0
 //     depth << 1, address     none of the below fits: the address itself
@@ -11,11 +11,12 @@
 //     difference << 2 | 3     from the last allocation of its class
 //
 // After a realloc 0 says "in place", and all else is one more. Differences are zigzag numbers, in units of the largest
-// power of two that divides all of the block's. Where "right after" is depends on how the allocator rounds; four ways are
-// tried, and the stream's head says which fits best.
+// power of two that divides all of the block's. Where "right after" is depends on how the allocator rounds; four ways
+// are tried, and the stream's head says which fits best.
 //
-// Measured on cc1plus (12.8 M events) and python3 (11.7 M): 0.55 and 0.52 byte an event raw, 0.17 and 0.01 after zstd -3;
-// with the difference from the last block alone 0.19 and 0.31. To look deeper than 256 places gains 1 %; 64 cost 13 %.
+// Measured on cc1plus (12.8 M events) and python3 (11.7 M): 0.55 and 0.52 byte an event raw, 0.17 and 0.01 after zstd
+// -3; with the difference from the last block alone 0.19 and 0.31. To look deeper than 256 places gains 1 %; 64 cost 13
+// %.
 //
 // Both sides run the same model, so its memory is bounded by rule: a class keeps at most 16,384 freed addresses if its
 // blocks are small, 256 if not, and drops the older half where it is full.
@@ -80,10 +81,14 @@ void AddressModel::freed(std::uint64_t address, std::uint64_t size) {
 
 std::uint64_t AddressModel::after(std::uint64_t address, std::uint64_t size, unsigned rounding) {
   switch (rounding) {
-    case 0: return address + std::max<std::uint64_t>(32, (size + 23) & ~std::uint64_t{15});
-    case 1: return address + std::max<std::uint64_t>(16, (size + 15) & ~std::uint64_t{15});
-    case 2: return address + std::max<std::uint64_t>(8, (size + 7) & ~std::uint64_t{7});
-    default: return address + size;
+    case 0:
+      return address + std::max<std::uint64_t>(32, (size + 23) & ~std::uint64_t{15});
+    case 1:
+      return address + std::max<std::uint64_t>(16, (size + 15) & ~std::uint64_t{15});
+    case 2:
+      return address + std::max<std::uint64_t>(8, (size + 7) & ~std::uint64_t{7});
+    default:
+      return address + size;
   }
 }
 
@@ -115,7 +120,8 @@ unsigned AddressEncoder::best_rounding() const {
   std::array<std::uint64_t, AddressModel::roundings> hits{};
   for (const Item& item : items_) {
     if (item.sort == Item::Sort::number) continue;
-    for (unsigned i = 0; i < hits.size(); ++i) hits[i] += AddressModel::after(item.last, item.last_size, i) == item.value;
+    for (unsigned i = 0; i < hits.size(); ++i)
+      hits[i] += AddressModel::after(item.last, item.last_size, i) == item.value;
   }
   return static_cast<unsigned>(std::max_element(hits.begin(), hits.end()) - hits.begin());
 }
@@ -179,9 +185,8 @@ std::uint64_t AddressDecoder::result_address(const Event& event, const LiveBlock
     place = static_cast<std::uint32_t>(code >> 1);
     return model_.freed_at(place, size);
   }
-  const std::uint64_t base = (code & 2) == 0
-                                 ? AddressModel::after(model_.last_address(), model_.last_size(), rounding_)
-                                 : model_.last_of_class(size);
+  const std::uint64_t base = (code & 2) == 0 ? AddressModel::after(model_.last_address(), model_.last_size(), rounding_)
+                                             : model_.last_of_class(size);
   return base + (unzigzag(code >> 2) << shift_);
 }
 

@@ -73,8 +73,8 @@ class AddressEncoder {
   struct Item {
     enum class Sort : std::uint8_t { number, difference };
     Sort sort;
-    std::uint8_t bias;        // 1 after a realloc, whose 0 means "in place"
-    std::uint64_t value;      // the number, or the address
+    std::uint8_t bias;    // 1 after a realloc, whose 0 means "in place"
+    std::uint64_t value;  // the number, or the address
     std::uint64_t last = 0, last_size = 0, class_last = 0;
   };
 

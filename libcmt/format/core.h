@@ -14,9 +14,9 @@ namespace cmt::format {
 
 /// What a block of the core stream starts from; its header states it, so that the block decodes alone.
 struct CoreState {
-  Tag next_tag = 1;           ///< that the next allocation gets
-  Tag named_tag = 0;          ///< the last that an event was given
-  std::uint32_t thread = 0;   ///< that the next event is of
+  Tag next_tag = 1;          ///< that the next allocation gets
+  Tag named_tag = 0;         ///< the last that an event was given
+  std::uint32_t thread = 0;  ///< that the next event is of
 };
 
 /// Collects the events of one block, and encodes them. The essay on how is in core_encoder.cpp.
@@ -50,8 +50,8 @@ class CoreEncoder {
 
   CoreState state_;
   std::uint32_t events_ = 0;
-  std::vector<std::uint8_t> items_;       // the form of each item
-  std::vector<std::uint64_t> operands_;   // of all items, one after the other
+  std::vector<std::uint8_t> items_;      // the form of each item
+  std::vector<std::uint64_t> operands_;  // of all items, one after the other
   std::string labels_;
   std::vector<Form> forms_;
   std::array<std::uint8_t, 512> form_numbers_{};  // by wire value; 0: not yet met, else the number + 1

@@ -6,9 +6,9 @@
 //
 // need no tag for the allocation, which is the next; a size; and for each free the block's tag. That is named by the
 // smaller of two numbers: its distance from the next tag (blocks die young), or its difference from the tag named last
-// (blocks die in the order of their birth, or the reverse). Over 18 traces the second way to name a block took a third off
-// the compressed size, and brought one from 0.72 to 0.03 byte an event. Columns, move-to-front tables, slot numbers and
-// predictors all lost to this once zstd follows (format-spec/cmt.md gives the figures).
+// (blocks die in the order of their birth, or the reverse). Over 18 traces the second way to name a block took a third
+// off the compressed size, and brought one from 0.72 to 0.03 byte an event. Columns, move-to-front tables, slot numbers
+// and predictors all lost to this once zstd follows (format-spec/cmt.md gives the figures).
 //
 // A change of thread and a gap in the tags are items of their own before the event.
 

@@ -1,16 +1,17 @@
 // Which events share a byte with what.
 //
-// Nearly every event of nearly every trace is one of three: a malloc, a free named by its distance from the newest block,
-// a free named by its difference from the last. But a C++ program calls operator new, a program of one's own calloc, and a
-// fixed layout that favours three kinds makes the others pay an escape each. So each block of the stream says which forms
-// it has, and gives each a prefix code of 1 to 7 bits, which stands below the first operand in the event's first number.
+// Nearly every event of nearly every trace is one of three: a malloc, a free named by its distance from the newest
+// block, a free named by its difference from the last. But a C++ program calls operator new, a program of one's own
+// calloc, and a fixed layout that favours three kinds makes the others pay an escape each. So each block of the stream
+// says which forms it has, and gives each a prefix code of 1 to 7 bits, which stands below the first operand in the
+// event's first number.
 //
 // The best code is not Huffman's, because numbers are whole bytes: an operand of 6 bits and a code of 1 share a byte, a
-// code of 2 would cost a second one. Given for each form the histogram of its operands' widths, a code of length l costs
-// sum(count[w] * bytes(w + l)); the lengths have to satisfy Kraft's inequality, sum(2^-l) <= 1. That is a knapsack over
-// 128 units, solved exactly: cost[u] is the least number of bytes with u units spent. Forms x 128 x 7 steps, nothing
-// beside the 256 Ki events of a block. On a block of only malloc and free it yields the lengths 1, 2, 2: `size << 1`,
-// `distance << 2 | 1`, `delta << 2 | 3`.
+// code of 2 would cost a second one. Given for each form the histogram of its operands' widths, a code of length l
+// costs sum(count[w] * bytes(w + l)); the lengths have to satisfy Kraft's inequality, sum(2^-l) <= 1. That is a
+// knapsack over 128 units, solved exactly: cost[u] is the least number of bytes with u units spent. Forms x 128 x 7
+// steps, nothing beside the 256 Ki events of a block. On a block of only malloc and free it yields the lengths 1, 2, 2:
+// `size << 1`, `distance << 2 | 1`, `delta << 2 | 3`.
 
 #include "format/forms.h"
 
@@ -93,10 +94,11 @@ std::vector<std::uint8_t> canonical_codes(const std::vector<std::uint8_t>& lengt
 Form Form::from_wire(std::uint64_t value, std::uint64_t offset) {
   const Form form{static_cast<std::uint8_t>(value & 31), (value & 32) != 0, (value & 64) != 0, (value & 128) != 0,
                   (value & 256) != 0};
-  const bool fits = value < 512 && form.operation < operation_count && (!form.by_delta || form.releases()) &&
-                    (!form.null || form.allocates()) &&
-                    (!form.aligned || (form.operation < kind_count && traits(static_cast<Kind>(form.operation)).may_align)) &&
-                    (!form.wide || form.operands() != 0);
+  const bool fits =
+      value < 512 && form.operation < operation_count && (!form.by_delta || form.releases()) &&
+      (!form.null || form.allocates()) &&
+      (!form.aligned || (form.operation < kind_count && traits(static_cast<Kind>(form.operation)).may_align)) &&
+      (!form.wide || form.operands() != 0);
   if (!fits) throw WireError(offset, "unknown form " + std::to_string(value));
   return form;
 }

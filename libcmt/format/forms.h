@@ -11,8 +11,8 @@
 
 namespace cmt::format {
 
-/// How one event is written in the core stream: an operation, and which way its operands take. Each block lists the forms
-/// that it uses, with a prefix code for each; the code stands in the low bits of the event's first number.
+/// How one event is written in the core stream: an operation, and which way its operands take. Each block lists the
+/// forms that it uses, with a prefix code for each; the code stands in the low bits of the event's first number.
 struct Form {
   /// A Kind, or one of these.
   enum : std::uint8_t { thread_switch = 25, tag_skip = 26, operation_count = 27 };
@@ -25,9 +25,7 @@ struct Form {
 
   bool operator==(const Form&) const = default;
 
-  std::uint32_t wire() const {
-    return operation | by_delta << 5 | null << 6 | wide << 7 | aligned << 8;
-  }
+  std::uint32_t wire() const { return operation | by_delta << 5 | null << 6 | wide << 7 | aligned << 8; }
   static Form from_wire(std::uint64_t value, std::uint64_t offset);
 
   /// How many operands follow, the first one included; a label counts as its length.

@@ -179,10 +179,9 @@ std::vector<IndexEntry> take_index(std::string_view header) {
 std::string put_totals(const Totals& totals) {
   std::string out;
   put_varint(out, totals.truncated ? 1 : 0);
-  for (const std::uint64_t value :
-       {totals.events, totals.failed, totals.allocations, totals.allocated_bytes, totals.peak_live_blocks,
-        totals.peak_live_bytes, totals.peak_live_bytes_event, totals.end_live_blocks, totals.end_live_bytes,
-        totals.threads, totals.repairs}) {
+  for (const std::uint64_t value : {totals.events, totals.failed, totals.allocations, totals.allocated_bytes,
+                                    totals.peak_live_blocks, totals.peak_live_bytes, totals.peak_live_bytes_event,
+                                    totals.end_live_blocks, totals.end_live_bytes, totals.threads, totals.repairs}) {
     put_varint(out, value);
   }
   put_varint(out, kind_count);
@@ -194,10 +193,9 @@ Totals take_totals(std::string_view header) {
   Cursor cursor(header);
   Totals totals;
   totals.truncated = cursor.varint(1, "the flag of truncation") != 0;
-  for (std::uint64_t* value :
-       {&totals.events, &totals.failed, &totals.allocations, &totals.allocated_bytes, &totals.peak_live_blocks,
-        &totals.peak_live_bytes, &totals.peak_live_bytes_event, &totals.end_live_blocks, &totals.end_live_bytes,
-        &totals.threads, &totals.repairs}) {
+  for (std::uint64_t* value : {&totals.events, &totals.failed, &totals.allocations, &totals.allocated_bytes,
+                               &totals.peak_live_blocks, &totals.peak_live_bytes, &totals.peak_live_bytes_event,
+                               &totals.end_live_blocks, &totals.end_live_bytes, &totals.threads, &totals.repairs}) {
     *value = cursor.varint();
   }
   const std::uint64_t kinds = cursor.varint(kind_count, "the number of kinds");

@@ -52,7 +52,7 @@ std::string_view take_section_header(std::string_view section, const SectionStar
 enum class StreamId : std::uint8_t {
   core = 1,
   addresses = 2,
-  live = 3,    // the keyframe's table
+  live = 3,  // the keyframe's table
   times = 4,
   usable = 5,
   stacks = 6,  // reserved
@@ -68,8 +68,8 @@ struct BlockHeader {
   std::uint64_t first_event = 0;  ///< counted from 0
   std::uint32_t events = 0;
   CoreState core{};
-  std::uint64_t time_ns = 0;      ///< of the event before
-  bool keyframe = false;          ///< addresses start afresh here
+  std::uint64_t time_ns = 0;  ///< of the event before
+  bool keyframe = false;      ///< addresses start afresh here
   std::vector<StreamStart> streams{};
 
   std::string put() const;

@@ -6,7 +6,8 @@
 
 namespace cmt::format {
 
-/// Numbers on the wire are LEB128: base 128, least significant group first, the high bit set on every byte but the last.
+/// Numbers on the wire are LEB128: base 128, least significant group first, the high bit set on every byte but the
+/// last.
 
 inline void put_varint(std::string& out, std::uint64_t value) {
   while (value >= 0x80) {
@@ -20,9 +21,7 @@ inline void put_varint(std::string& out, std::uint64_t value) {
 constexpr unsigned varint_size(unsigned bits) { return bits == 0 ? 1 : (bits + 6) / 7; }
 
 /// Maps small numbers of either sign to small numbers: 0, -1, 1, -2 … to 0, 1, 2, 3 …
-constexpr std::uint64_t zigzag(std::uint64_t difference) {
-  return difference << 1 ^ (0 - (difference >> 63));
-}
+constexpr std::uint64_t zigzag(std::uint64_t difference) { return difference << 1 ^ (0 - (difference >> 63)); }
 
 constexpr std::uint64_t unzigzag(std::uint64_t value) { return value >> 1 ^ (0 - (value & 1)); }
 

@@ -1,9 +1,10 @@
 // One line in, one event out.
 //
-// The three lines of the seed's form make up nearly all of nearly every trace, so the parser walks a line once, by hand,
-// without regular expressions, copies or allocation: 30 to 40 ns a line. The table of calls in format-spec/text.md is
-// the table of traits in libcmt/event.cpp: which arguments a call has follows from its kind, and their order is the same
-// for all: block, alignment, count, size; only operator new and delete name their alignment, after the size.
+// The three lines of the seed's form make up nearly all of nearly every trace, so the parser walks a line once, by
+// hand, without regular expressions, copies or allocation: 30 to 40 ns a line. The table of calls in
+// format-spec/text.md is the table of traits in libcmt/event.cpp: which arguments a call has follows from its kind, and
+// their order is the same for all: block, alignment, count, size; only operator new and delete name their alignment,
+// after the size.
 
 #include "text/parser.h"
 

@@ -19,8 +19,8 @@ struct Line {
   std::string_view expected;  ///< of a wrong line: what should have stood there, for a message
 };
 
-/// Reads lines by the grammar of format-spec/text.md, and what is tolerated beside it. Keeps the label of the last line,
-/// so an event's label is valid until the next.
+/// Reads lines by the grammar of format-spec/text.md, and what is tolerated beside it. Keeps the label of the last
+/// line, so an event's label is valid until the next.
 class Parser {
  public:
   /// One line without its end. Never throws: a line that is no event is `wrong`.

@@ -39,13 +39,25 @@ bool Scanner::take_hex(std::uint64_t& value) {
 bool Scanner::take_escape(std::string& value) {
   if (at_ == end_) return false;
   switch (*at_++) {
-    case '\\': value += '\\'; return true;
-    case '"': value += '"'; return true;
-    case 'n': value += '\n'; return true;
-    case 't': value += '\t'; return true;
-    case 'r': value += '\r'; return true;
-    case 'x': break;
-    default: return false;
+    case '\\':
+      value += '\\';
+      return true;
+    case '"':
+      value += '"';
+      return true;
+    case 'n':
+      value += '\n';
+      return true;
+    case 't':
+      value += '\t';
+      return true;
+    case 'r':
+      value += '\r';
+      return true;
+    case 'x':
+      break;
+    default:
+      return false;
   }
   if (end_ - at_ < 2 || hex_digit(at_[0]) < 0 || hex_digit(at_[1]) < 0) return false;
   value += static_cast<char>(hex_digit(at_[0]) * 16 + hex_digit(at_[1]));

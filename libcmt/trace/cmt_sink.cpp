@@ -1,11 +1,12 @@
 // Writing a .cmt: the header once it is known, a block each time one is full, index and totals at the end.
 //
 // Two things are known late. The first tag is the first allocation's, so events before it wait (they are few: frees of
-// blocks from before the recording began). And whether addresses or times are recorded at all is seen in the first block,
-// so the file header is written with it.
+// blocks from before the recording began). And whether addresses or times are recorded at all is seen in the first
+// block, so the file header is written with it.
 //
 // A keyframe costs its table of live blocks, some 4 bytes each compressed. It is due when the address streams since the
-// last one have cost eight times that, and at most every 16th block: then keyframes are a tenth of the addresses at worst.
+// last one have cost eight times that, and at most every 16th block: then keyframes are a tenth of the addresses at
+// worst.
 
 #include "trace/cmt_sink.h"
 
@@ -106,7 +107,8 @@ void CmtSink::flush_block() {
   add_stream(format::StreamId::times, times);
   add_stream(format::StreamId::usable, usable);
   index_.push_back({output_.offset(), block_.first_event, block_.core.next_tag, block_.time_ns, block_.keyframe});
-  output_.write(format::put_section(format::SectionType::block, block_.put(), static_cast<std::uint32_t>(body_.size())));
+  output_.write(
+      format::put_section(format::SectionType::block, block_.put(), static_cast<std::uint32_t>(body_.size())));
   output_.write(body_);
 }
 

@@ -44,8 +44,8 @@ class CmtSink : public Sink {
   format::TimeEncoder times_;
   format::UsableEncoder usable_;
 
-  format::BlockHeader block_;   // of the block that fills
-  std::string live_table_;      // of a keyframe
+  format::BlockHeader block_;  // of the block that fills
+  std::string live_table_;     // of a keyframe
   std::string body_;
   std::vector<format::IndexEntry> index_;
   std::vector<std::pair<Event, std::string>> waiting_;  // events, and their labels, before the first allocation

@@ -32,8 +32,8 @@ void CmtSource::read_header() {
   input_->skip(*size);
 }
 
-/// Looks for the totals where the tail says. A file without a tail has none: that is noticed again, and said, when reading
-/// comes to its end.
+/// Looks for the totals where the tail says. A file without a tail has none: that is noticed again, and said, when
+/// reading comes to its end.
 void CmtSource::read_totals_ahead() {
   if (input_->size() < input_->offset() + format::tail_size) return;
   const std::string tail_section = input_->at(input_->size() - format::tail_size, format::tail_size);
@@ -97,15 +97,22 @@ bool CmtSource::take_section() {
   }
   const std::string_view header = format::take_section_header(section, start);
   switch (static_cast<SectionType>(start.type)) {
-    case SectionType::block: take_block(section, start); break;
+    case SectionType::block:
+      take_block(section, start);
+      break;
     case SectionType::totals:
       totals_ = format::take_totals(header);
       truncated_ = totals_->truncated;
       repairs_ = totals_->repairs;
       break;
-    case SectionType::tail: at_end_ = true; break;
-    case SectionType::index: format::take_index(header); break;
-    default: break;  // of a later minor extension: skipped whole
+    case SectionType::tail:
+      at_end_ = true;
+      break;
+    case SectionType::index:
+      format::take_index(header);
+      break;
+    default:
+      break;  // of a later minor extension: skipped whole
   }
   input_->skip(start.total());
   return !at_end_;

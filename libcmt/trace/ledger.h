@@ -15,12 +15,12 @@ class Ledger {
  public:
   struct Entry {
     bool accepted = false;
-    bool old_known = false;   ///< the block that the event was given is live, and is `old`
+    bool old_known = false;  ///< the block that the event was given is live, and is `old`
     format::LiveBlock old;
   };
 
-  /// Books an event, unless it makes a block whose tag is not above all named before, or is given one of this trace that
-  /// is not live.
+  /// Books an event, unless it makes a block whose tag is not above all named before, or is given one of this trace
+  /// that is not live.
   Entry book(const Event& event);
 
   const Totals& totals() const { return totals_; }
@@ -32,8 +32,8 @@ class Ledger {
 
   Totals totals_;
   format::LiveBlocks live_;
-  Tag first_tag_ = unknown;   // of the first allocation
-  Tag newest_ = 0;            // the highest named
+  Tag first_tag_ = unknown;  // of the first allocation
+  Tag newest_ = 0;           // the highest named
   std::uint64_t live_bytes_ = 0;
   std::uint32_t last_thread_ = 0;
   std::unordered_set<std::uint32_t> threads_;

@@ -15,7 +15,8 @@ std::span<const Event> LegacySource::read() {
     result = decoder_.next(rest, batch_.emplace_back());
     if (result != Result::event) break;
   }
-  const std::string place = result == Result::event ? "" : input_->place(input_->offset() + (window.size() - rest.size()));
+  const std::string place =
+      result == Result::event ? "" : input_->place(input_->offset() + (window.size() - rest.size()));
   input_->skip(window.size() - rest.size());
   if (result == Result::event) {
     at_end_ = rest.empty() && window.size() < wanted;

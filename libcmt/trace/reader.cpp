@@ -1,7 +1,8 @@
 // The facade over the layers: what an input is follows from its first bytes.
 //
 //   .cmt     begins with the magic of format-spec/cmt.md
-//   legacy   begins with the record of an allocation: a number above 0, the byte 80, a number above 0, each number ending
+//   legacy   begins with the record of an allocation: a number above 0, the byte 80, a number above 0, each number
+//   ending
 //            at its first byte with the high bit set. Text has no such byte, and the magic has none at its second to
 //            eighth place
 //   text     is what is left; an empty input is an empty text

@@ -12,7 +12,8 @@ namespace cmt {
 /// Writes the canonical text.
 class TextSink : public Sink {
  public:
-  TextSink(Output& output, const Header& header) : output_(output), has_end_(header.has_header || !header.metadata.empty()) {
+  TextSink(Output& output, const Header& header)
+      : output_(output), has_end_(header.has_header || !header.metadata.empty()) {
     text::append_header(buffer_, header);
   }
 

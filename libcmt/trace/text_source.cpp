@@ -71,9 +71,12 @@ void TextSource::take(std::string_view line) {
   ++line_number_;
   const text::Line& parsed = parser_.parse(line);
   switch (parsed.sort) {
-    case text::Line::Sort::blank: return;
-    case text::Line::Sort::metadata: return take_metadata(parsed);
-    case text::Line::Sort::event: return take_event(line, parsed.event);
+    case text::Line::Sort::blank:
+      return;
+    case text::Line::Sort::metadata:
+      return take_metadata(parsed);
+    case text::Line::Sort::event:
+      return take_event(line, parsed.event);
     case text::Line::Sort::wrong:
       return log_.report(place(), "expected " + std::string(parsed.expected) + ": " + std::string(line.substr(0, 80)));
   }

@@ -42,7 +42,7 @@ class TextSource : public Source {
   bool ahead_ = false;  // the batch was read to know the header, and is not yet handed out
   std::vector<Event> batch_;
   std::vector<std::string_view> lines_;
-  std::string_view window_;      // lines of this batch stay in the input's window
+  std::string_view window_;  // lines of this batch stay in the input's window
   std::deque<std::string> labels_;
 };
 

@@ -49,13 +49,13 @@ std::string_view name(Kind kind);
 
 /// Which of an event's fields a kind uses.
 struct KindTraits {
-  bool allocates;   ///< returns a block: `tag` and `address` are meant
-  bool releases;    ///< is given a block: `old_tag` and `old_address` are meant
-  bool counts;      ///< `count` is an argument
-  bool sizes;       ///< `size` is an argument
-  bool aligns;      ///< `alignment` is an argument that is always given
-  bool may_align;   ///< `alignment` is an argument where it is not 0 (operator new and delete)
-  bool labels;      ///< `label` is an argument
+  bool allocates;  ///< returns a block: `tag` and `address` are meant
+  bool releases;   ///< is given a block: `old_tag` and `old_address` are meant
+  bool counts;     ///< `count` is an argument
+  bool sizes;      ///< `size` is an argument
+  bool aligns;     ///< `alignment` is an argument that is always given
+  bool may_align;  ///< `alignment` is an argument where it is not 0 (operator new and delete)
+  bool labels;     ///< `label` is an argument
 };
 
 /// By Kind: {allocates, releases, counts, sizes, aligns, may_align, labels}.

@@ -38,17 +38,17 @@ struct Header {
 struct Totals {
   std::uint64_t events = 0;
   std::array<std::uint64_t, kind_count> by_kind{};
-  std::uint64_t failed = 0;              ///< calls that were refused
-  std::uint64_t allocations = 0;         ///< blocks made
-  std::uint64_t allocated_bytes = 0;     ///< bytes asked for by them, in all
+  std::uint64_t failed = 0;           ///< calls that were refused
+  std::uint64_t allocations = 0;      ///< blocks made
+  std::uint64_t allocated_bytes = 0;  ///< bytes asked for by them, in all
   std::uint64_t peak_live_blocks = 0;
   std::uint64_t peak_live_bytes = 0;
   std::uint64_t peak_live_bytes_event = 0;  ///< the event, counted from 1, that reached the peak first
   std::uint64_t end_live_blocks = 0;
   std::uint64_t end_live_bytes = 0;
-  std::uint64_t threads = 0;             ///< different threads that made an event
-  std::uint64_t repairs = 0;             ///< lines or events dropped or altered on the way here
-  bool truncated = false;                ///< the recording itself broke off
+  std::uint64_t threads = 0;  ///< different threads that made an event
+  std::uint64_t repairs = 0;  ///< lines or events dropped or altered on the way here
+  bool truncated = false;     ///< the recording itself broke off
 };
 
 }  // namespace cmt
