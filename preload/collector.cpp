@@ -1,10 +1,12 @@
-// cmttrace-collector: text in from a socket on descriptor 0, .cmt out on descriptor 1. It is started by libcmttrace.so
+// cmttrace-collector: text in from a socket on descriptor 0, .cmt out on descriptor 1, and on descriptor 3 the memory
+// that holds what the program did not live to send. It is started by libcmttrace.so
 // in a traced program whose trace is to be compact, and by nobody else.
 //
 // The recorder cannot know which event is the last: after each end line something may follow, when an exec failed. So
 // an end line comes between NULs, and is held back here until the socket ends. Where the socket ends without one, the
 // program was killed, and the trace is truncated.
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -17,6 +19,7 @@
 
 #include "cmt/reader.h"
 #include "cmt/writer.h"
+#include "preload/collector_shared.h"
 
 namespace {
 
@@ -39,7 +42,8 @@ class EndKeeper {
     return text;
   }
 
-  std::string end() const { return end_.empty() || inside_ ? "#cmt end=truncated\n" : end_; }
+  bool has_end() const { return !end_.empty() && !inside_; }
+  std::string end() const { return !has_end() ? "#cmt end=truncated\n" : end_; }
 
  private:
   void start_or_stop() {
@@ -59,13 +63,25 @@ void write_all(int fd, std::string_view bytes) {
   }
 }
 
+/// What the program recorded after the `received` bytes, empty where nothing is shared.
+std::string unsent(std::uint64_t received) {
+  void* memory = ::mmap(nullptr, sizeof(CollectorShared), PROT_READ, MAP_SHARED, 3, 0);
+  if (memory == MAP_FAILED) return {};
+  const auto* shared = static_cast<const CollectorShared*>(memory);
+  std::uint64_t begin = received - shared->sent, end = shared->used;
+  return begin < end && end <= sizeof shared->bytes ? std::string(shared->bytes + begin, end - begin) : std::string();
+}
+
 void relay(int from, int to) {
   EndKeeper ends;
+  std::uint64_t received = 0;
   std::string chunk(64 * 1024, '\0');
   for (ssize_t got = ::read(from, chunk.data(), chunk.size()); got > 0;
        got = ::read(from, chunk.data(), chunk.size())) {
     write_all(to, ends.text_of({chunk.data(), static_cast<std::size_t>(got)}));
+    received += static_cast<std::uint64_t>(got);
   }
+  if (!ends.has_end()) write_all(to, unsent(received));
   write_all(to, ends.end());
   ::close(to);
 }

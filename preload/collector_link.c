@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +34,8 @@ static char* stack;
 static long keeper;
 static int collector_input;
 static int collector_file;
+static int collector_memory;
+static struct CollectorShared* shared;
 
 extern char** environ;
 
@@ -90,15 +93,17 @@ static int become_collector(void* unused) {
   static const struct KernelAction by_default = {0};
   static const uint64_t none = 0;
   static char* arguments[] = {program, NULL};
-  // Above the two numbers that they go to, so that one does not overwrite the other.
-  long input = sys(SYS_fcntl, collector_input, F_DUPFD_CLOEXEC, 3),
-       file = sys(SYS_fcntl, collector_file, F_DUPFD_CLOEXEC, 3);
+  // Above the numbers that they go to, so that one does not overwrite the other.
+  long memory = sys(SYS_fcntl, collector_memory, F_DUPFD_CLOEXEC, 4);
+  long input = sys(SYS_fcntl, collector_input, F_DUPFD_CLOEXEC, 4),
+       file = sys(SYS_fcntl, collector_file, F_DUPFD_CLOEXEC, 4);
   long null = sys(SYS_open, "/dev/null", O_RDWR | O_CLOEXEC);
-  null = sys(SYS_fcntl, null, F_DUPFD_CLOEXEC, 3);
+  null = sys(SYS_fcntl, null, F_DUPFD_CLOEXEC, 4);
   sys(SYS_dup3, input, 0, 0);
   sys(SYS_dup3, file, 1, 0);
   sys(SYS_dup3, null, 2, 0);
-  sys(SYS_close_range, 3, ~0u, 0);
+  sys(SYS_dup3, memory, 3, 0);
+  sys(SYS_close_range, memory < 0 ? 3 : 4, ~0u, 0);
   for (int signal = 1; signal <= 64; signal++) sys(SYS_rt_sigaction, signal, &by_default, 0, 8);
   sys(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
   sys(SYS_execve, program, arguments, environment);
@@ -145,6 +150,27 @@ static long greet(int link) {
   return -ENOEXEC;
 }
 
+struct CollectorShared* collector_shared(void) {
+  return shared;
+}
+
+void collector_forget(void) {
+  if (shared) sys_unmap(shared, sizeof *shared);
+  shared = NULL;
+}
+
+// Reserved, like a window of a file: a full /dev/shm must not be SIGBUS in the program.
+static int share_memory(void) {
+  int memory = (int)sys(SYS_memfd_create, "cmttrace", 1 /* MFD_CLOEXEC */);
+  if (memory < 0) return -1;
+  long begin = -1;
+  if (sys(SYS_fallocate, memory, 0, 0, sizeof *shared) == 0) {
+    begin = sys(SYS_mmap, 0, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+  }
+  shared = begin < 0 && begin > -4096 ? NULL : (struct CollectorShared*)begin;
+  return memory;
+}
+
 long collector_start(int file) {
   int pair[2];
   if (!program[0] || !environment) return -ENOENT;
@@ -152,8 +178,10 @@ long collector_start(int file) {
   if (failed) return failed;
   collector_input = pair[1];
   collector_file = file;
+  collector_memory = share_memory();
   keeper = start_keeper();
   sys(SYS_close, pair[1]);
+  if (collector_memory >= 0) sys(SYS_close, collector_memory);
   if (keeper > 0) return greet(pair[0]);
   sys(SYS_close, pair[0]);
   return keeper;

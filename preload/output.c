@@ -27,7 +27,7 @@
 #include "preload/sys.h"
 #include "preload/window.h"
 
-enum { plain_bytes = 64 * 1024, end_bytes_max = 64, parts_max = 100000 };
+enum { plain_bytes = collector_buffer_bytes, end_bytes_max = collector_end_bytes_max, parts_max = 100000 };
 
 struct Identity {
   uint64_t device;
@@ -81,6 +81,7 @@ void output_begin_process(void) {
   if (out.opened && out.fd >= 0 && same(out.identity, identity_of(out.fd))) sys(SYS_close, out.fd);
   if (!standard_error.inode) standard_error = identity_of(2);
   window_close();
+  collector_forget();
   use_plain_buffer();
   out.offset = out.repairs = 0;
   out.fd = -1;
@@ -187,6 +188,13 @@ static char* end_line(char* at, enum Ending ending) {
   return at;
 }
 
+static void was_sent(size_t bytes) {
+  struct CollectorShared* shared = collector_shared();
+  if (!shared) return;
+  __atomic_store_n(&shared->used, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&shared->sent, shared->sent + bytes, __ATOMIC_RELEASE);
+}
+
 static void flush_plain(enum Ending ending) {
   size_t length = out.used;
   if (length == 0 && ending == end_none) return;
@@ -200,8 +208,11 @@ static void flush_plain(enum Ending ending) {
     return;
   }
   if (!send_all(out.buffer, with_end, out.offset)) return;
+  if (out.compact) {
+    was_sent(with_end);
+    return;
+  }
   out.offset += length;
-  if (out.compact) return;
   if (out.end_in_file && ending == end_none) sys(SYS_ftruncate, out.fd, out.offset);
   out.end_in_file = ending != end_none;
 }
@@ -227,7 +238,12 @@ static void open_output(void) {
   out.identity = identity_of(out.fd);
   write_header();
   flush_plain(end_none);
-  if (!out.compact) move_window();
+  if (!out.compact) {
+    move_window();
+  } else if (collector_shared()) {
+    was_sent(out.offset);
+    out.buffer = collector_shared()->bytes;
+  }
 }
 
 // Cuts off what was reserved and not used, or an end line that something follows.
@@ -282,7 +298,10 @@ char* output_room(size_t bytes) {
   return out.buffer + out.used;
 }
 
-void output_added(char* end) { out.used = (size_t)(end - out.buffer); }
+void output_added(char* end) {
+  out.used = (size_t)(end - out.buffer);
+  if (out.compact && collector_shared()) __atomic_store_n(&collector_shared()->used, out.used, __ATOMIC_RELEASE);
+}
 
 bool output_finish(void) {
   if (!out.compact || out.fd < 0) return true;

@@ -1,1 +1,59 @@
-exit 77
+# A name that ends in .cmt: the same events, encoded by a process that the program does not notice.
+
+programs=$BUILD/tests/preload
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+traced() { LD_PRELOAD=$TRACER CMTTRACE_OUT=${out:-t.cmt} "$@"; }
+text() { trace2cmt --to=text "$1" >"${1%.cmt}.trace"; }
+# await NAME SIZE: until NAME.cmt has the end of its trace, and a block of that size.
+await() {
+  for _ in $(seq 600); do
+    text "$1.cmt" 2>err && grep -q '^#cmt end=' "$1.trace" && grep -q "malloc($2)" "$1.trace" && return
+    sleep 0.1
+  done
+  return 1
+}
+check() { /usr/bin/python3 "$SOURCE/tests/preload/trace.py" "$@" >/dev/null || failed=1; }
+
+traced "$programs/exchange" stated
+text t.cmt
+/usr/bin/python3 "$SOURCE/tests/preload/exchange_check.py" t.trace stated
+
+traced "$programs/children" lonely || complain "the program noticed the collector: $?"
+for how in closefrom close_range loop; do
+  rm -f mine
+  out=$how.cmt traced "$programs/children" closes $how || complain "closes $how: $?"
+  text $how.cmt
+  grep -q 'malloc(50003)' $how.trace || complain "closes $how: the end is missing"
+done
+out=v.%p.cmt traced "$programs/children" vforks || complain "vforks: $?"
+[ "$(ls v.*.cmt | wc -l)" = 3 ] || complain "vforks: $(ls v.*)"
+out=f.%p.cmt traced "$programs/children" forks || complain "forks: $?"
+[ "$(ls f.*.cmt | wc -l)" = 3 ] || complain "forks: $(ls f.*)"
+for file in v.*.cmt f.*.cmt; do text "$file"; check "${file%.cmt}.trace"; done
+
+# What is killed has all its events too, and says that it broke off. The collector may take a moment longer than the
+# program, which did not live to wait for it.
+status=0
+out=killed.cmt traced "$programs/endings" kill 2>err || status=$?
+[ $status = 137 ] || complain "kill: $status"
+await killed 60002 || complain "the last event before a kill is missing"
+tail -n 1 killed.trace | grep -qx '#cmt end=truncated.*' || complain "killed: $(tail -n 1 killed.trace)"
+
+out=e.cmt traced "$programs/endings" execv || status=$?
+await e 60008 || complain "an event after a failed exec is missing"
+check e.trace
+
+# Its output is not held open by anybody: this would wait for ever.
+words=$(traced bash -c 'echo out; echo err >&2' 2>&1)
+[ "$words" = $'out\nerr' ] || complain "output: $words"
+
+# Without a collector, text.
+rm -f t.* stated
+CMTTRACE_COLLECTOR=/nonexistent traced "$programs/calls" all 2>err || complain "no collector: $?"
+[ "$(cat err)" = "libcmttrace: cannot start the collector; text goes to $PWD/t.cmt.trace (error 2)" ] || complain "said: $(cat err)"
+check t.cmt.trace
+rm t.*
+CMTTRACE_COLLECTOR=/bin/false traced "$programs/calls" all 2>err || complain "no collector: $?"
+check t.cmt.trace
+[ "$failed" = 0 ]
