@@ -28,7 +28,7 @@ endif()
 # cmt_tool(NAME SOURCES...): a command-line program on libcmt, installed.
 function(cmt_tool name)
   add_executable(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE cmt::cmt cmt_warnings cmt_sanitize)
+  target_link_libraries(${name} PRIVATE cmt::cmt cmt_command cmt_warnings cmt_sanitize)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/libcmt)
   target_compile_definitions(${name} PRIVATE CMT_VERSION="${PROJECT_VERSION}")
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -1,13 +1,11 @@
 // trace2cmt: any trace in, .cmt or text out.
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <exception>
 #include <system_error>
 
 #include "cmt/reader.h"
@@ -115,15 +113,8 @@ void convert(const trace2cmt::Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);
-  try {
-    if (const auto options = trace2cmt::parse_options(argc, argv)) convert(*options);
-    return 0;
-  } catch (const trace2cmt::UsageError& error) {
-    std::fprintf(stderr, "trace2cmt: %s\nTry 'trace2cmt --help' for more information.\n", error.what());
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "trace2cmt: %s\n", error.what());
-    return 1;
-  }
+  return cmt::command::run(
+      argc, argv,
+      {"trace2cmt", CMT_VERSION, trace2cmt::help_text, trace2cmt::known_options,
+       [](const cmt::command::CommandLine& line) { return convert(trace2cmt::options_of(line)), 0; }});
 }

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <optional>
-#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "cmt/header.h"
+#include "command/command_line.h"
 
 namespace trace2cmt {
 
@@ -16,14 +16,10 @@ struct Options {
   bool strict = false;
 };
 
-/// Wrong use: one line.
-struct UsageError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 extern const char* const help_text;
+extern const std::vector<cmt::command::Option> known_options;
 
-/// Reads the command line. Nothing where --help or --version was asked for and has been answered. Throws UsageError.
-std::optional<Options> parse_options(int argc, char** argv);
+/// Throws cmt::command::UsageError.
+Options options_of(const cmt::command::CommandLine& line);
 
 }  // namespace trace2cmt

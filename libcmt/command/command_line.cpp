@@ -1,0 +1,114 @@
+// The one file that includes Boost.Program_options: a translation unit with it costs 4.4 s. Its rendering of help is
+// not used; a tool's help is written by hand, and a test compares it with what is parsed.
+
+#include "command/command_line.h"
+
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <system_error>
+
+namespace cmt::command {
+namespace {
+
+namespace po = boost::program_options;
+
+po::options_description describe(const std::vector<Option>& options) {
+  po::options_description described;
+  described.add_options()("help,h", "")("version", "")("file", po::value<std::vector<std::string>>());
+  for (const Option& option : options) {
+    const std::string names = option.letter == '\0' ? option.name : option.name + "," + option.letter;
+    switch (option.takes) {
+      case Option::Takes::nothing:
+        described.add_options()(names.c_str(), "");
+        break;
+      case Option::Takes::value:
+      case Option::Takes::values:
+        described.add_options()(names.c_str(), po::value<std::vector<std::string>>(), "");
+        break;
+    }
+  }
+  return described;
+}
+
+void print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+    throw std::system_error(errno, std::generic_category(), "standard output");
+  }
+}
+
+int run_unguarded(int count, const char* const* arguments, const Tool& tool) {
+  const CommandLine line(count, arguments, tool.options);
+  if (line.has("help")) return print(tool.help), 0;
+  if (line.has("version")) return print(std::string(tool.name) + " " + tool.version + "\n"), 0;
+  return tool.run(line);
+}
+
+}  // namespace
+
+CommandLine::CommandLine(int count, const char* const* arguments, const std::vector<Option>& options) {
+  const po::options_description described = describe(options);
+  po::positional_options_description positions;
+  positions.add("file", -1);
+  po::command_line_parser parser(count, arguments);
+  parser.options(described).positional(positions);
+  parser.style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing);
+  try {
+    for (const auto& option : parser.run().options) {
+      auto& values = given_[option.string_key];
+      values.insert(values.end(), option.value.begin(), option.value.end());
+    }
+  } catch (const po::error& error) {
+    throw UsageError(error.what());
+  }
+  if (const auto files = given_.extract("file")) files_ = files.mapped();
+  for (const Option& option : options) {
+    if (option.takes == Option::Takes::value && values(option.name).size() > 1) {
+      throw UsageError("--" + option.name + " is given twice");
+    }
+  }
+}
+
+std::vector<std::string> CommandLine::values(const std::string& name) const {
+  const auto found = given_.find(name);
+  return found == given_.end() ? std::vector<std::string>() : found->second;
+}
+
+std::string CommandLine::value(const std::string& name, const std::string& otherwise) const {
+  const auto found = given_.find(name);
+  return found == given_.end() ? otherwise : found->second.front();
+}
+
+std::uint64_t CommandLine::number(const std::string& name, std::uint64_t otherwise, std::uint64_t least,
+                                  std::uint64_t most) const {
+  if (!has(name)) return otherwise;
+  const std::string text = value(name, "");
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < least || number > most) {
+    throw UsageError("--" + name + " is a number from " + std::to_string(least) + " to " + std::to_string(most) +
+                     ", not '" + text + "'");
+  }
+  return number;
+}
+
+std::string CommandLine::file() const {
+  if (files_.size() > 1) throw UsageError("one FILE at most, not also '" + files_[1] + "'");
+  return files_.empty() ? "-" : files_[0];
+}
+
+int run(int count, const char* const* arguments, const Tool& tool) {
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return run_unguarded(count, arguments, tool);
+  } catch (const UsageError& error) {
+    std::fprintf(stderr, "%s: %s\nTry '%s --help' for more information.\n", tool.name, error.what(), tool.name);
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", tool.name, error.what());
+    return 1;
+  }
+}
+
+}  // namespace cmt::command

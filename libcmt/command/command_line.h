@@ -1,0 +1,72 @@
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace cmt::command {
+
+/// Wrong use: one line, without the tool's name.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// One option of a tool, `--name`, and `-letter` where it has one.
+struct Option {
+  enum class Takes { nothing, value, values };
+
+  std::string name;
+  Takes takes = Takes::nothing;
+  char letter = '\0';
+};
+
+/// What a command line says. Long names stand for options; an option that takes one value may be given once.
+class CommandLine {
+ public:
+  /// Throws UsageError for what the options do not know. `--help` (`-h`) and `--version` are always known.
+  CommandLine(int count, const char* const* arguments, const std::vector<Option>& options);
+
+  bool has(const std::string& name) const { return given_.contains(name); }
+
+  /// The value of an option that takes one, or `otherwise`.
+  std::string value(const std::string& name, const std::string& otherwise) const;
+
+  /// The same for a whole number in decimal from `least` to `most`. Throws UsageError.
+  std::uint64_t number(const std::string& name, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) const;
+
+  /// All values, in order.
+  std::vector<std::string> values(const std::string& name) const;
+
+  /// What is no option.
+  const std::vector<std::string>& files() const { return files_; }
+
+  /// The one FILE of a tool that takes one at most; "-" where there is none. Throws UsageError.
+  std::string file() const;
+
+ private:
+  std::map<std::string, std::vector<std::string>> given_;
+  std::vector<std::string> files_;
+};
+
+/// A tool as its main() hands it over.
+struct Tool {
+  const char* name;
+  const char* version;
+  const char* help;
+  std::vector<Option> options;
+
+  /// Does the tool's work and returns the exit status.
+  std::function<int(const CommandLine&)> run;
+};
+
+/// The outline of every main: answers --help and --version on standard output, runs the tool, and turns what it throws
+/// into one line on standard error and an exit status: 2 for a UsageError, 1 for all else. A closed pipe is an error
+/// like any other, not a signal.
+int run(int count, const char* const* arguments, const Tool& tool);
+
+}  // namespace cmt::command

@@ -1,0 +1,56 @@
+#include "command/command_line.h"
+
+#include <doctest/doctest.h>
+
+using cmt::command::CommandLine;
+using cmt::command::Option;
+using cmt::command::UsageError;
+
+namespace {
+
+const std::vector<Option> options{{"output", Option::Takes::value, 'o'}, {"alloc", Option::Takes::values}, {"strict"}};
+
+CommandLine parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "tool");
+  return CommandLine(static_cast<int>(arguments.size()), arguments.data(), options);
+}
+
+}  // namespace
+
+TEST_CASE("command line: options, values and files are told apart") {
+  const CommandLine line = parse({"--strict", "-o", "x y", "--alloc=a", "in", "--alloc", "b"});
+  CHECK(line.has("strict"));
+  CHECK(line.value("output", "-") == "x y");
+  CHECK(line.values("alloc") == std::vector<std::string>{"a", "b"});
+  CHECK(line.file() == "in");
+}
+
+TEST_CASE("command line: what is not given has the default") {
+  const CommandLine line = parse({});
+  CHECK_FALSE(line.has("strict"));
+  CHECK(line.value("output", "-") == "-");
+  CHECK(line.number("output", 5, 1, 9) == 5);
+  CHECK(line.file() == "-");
+}
+
+TEST_CASE("command line: a file may be named - or follow --") {
+  CHECK(parse({"-"}).file() == "-");
+  CHECK(parse({"--", "--strict"}).file() == "--strict");
+}
+
+TEST_CASE("command line: wrong use is refused") {
+  CHECK_THROWS_AS(parse({"--wrong"}), UsageError);
+  CHECK_THROWS_AS(parse({"--str"}), UsageError);
+  CHECK_THROWS_AS(parse({"-x"}), UsageError);
+  CHECK_THROWS_AS(parse({"--output"}), UsageError);
+  CHECK_THROWS_AS(parse({"--strict=yes"}), UsageError);
+  CHECK_THROWS_AS(parse({"-o", "a", "-o", "b"}), UsageError);
+  CHECK_THROWS_AS(parse({"a", "b"}).file(), UsageError);
+}
+
+TEST_CASE("command line: a number has to be whole and within its bounds") {
+  CHECK(parse({"-o", "7"}).number("output", 0, 1, 9) == 7);
+  for (const char* wrong : {"", "x", "7x", "-1", "0", "10", "99999999999999999999"}) {
+    CHECK_THROWS_AS(parse({"-o", wrong}).number("output", 0, 1, 9), UsageError);
+  }
+}
