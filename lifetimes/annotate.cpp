@@ -4,9 +4,11 @@
 
 #include "heap/leak_lines.h"
 
-using cmt::heap::PlacedBlock;
+namespace cmt::lifetimes {
 
-void LifetimeAnnotator::add(const cmt::Event& event, std::string_view line) {
+using heap::PlacedBlock;
+
+void Annotator::add(const Event& event, std::string_view line) {
   ++event_;
   clock_.begin(event);
   const bool ends = event.ends_block();
@@ -23,7 +25,7 @@ void LifetimeAnnotator::add(const cmt::Event& event, std::string_view line) {
   out_.close();
 }
 
-void LifetimeAnnotator::end(cmt::Tag tag) {
+void Annotator::end(Tag tag) {
   if (const auto block = live_.erase(tag)) {
     totals_.end(block->size);
     append_age(*block);
@@ -34,7 +36,7 @@ void LifetimeAnnotator::end(cmt::Tag tag) {
   }
 }
 
-void LifetimeAnnotator::begin(const cmt::Event& event) {
+void Annotator::begin(const Event& event) {
   if (first_tag_ == 0) first_tag_ = event.tag;
   clock_.allocate(event.bytes());
   const PlacedBlock block{event.address, event.bytes(), clock_.now(), event.tag};
@@ -45,7 +47,7 @@ void LifetimeAnnotator::begin(const cmt::Event& event) {
   live_.insert(block);
 }
 
-void LifetimeAnnotator::append_age(const PlacedBlock& block) {
+void Annotator::append_age(const PlacedBlock& block) {
   out_.decimal(block.size);
   out_.text(" bytes, allocated ");
   out_.decimal(clock_.now() - block.born);
@@ -53,7 +55,7 @@ void LifetimeAnnotator::append_age(const PlacedBlock& block) {
   out_.text(clock_.unit_text());
 }
 
-void LifetimeAnnotator::append_totals(bool first) {
+void Annotator::append_totals(bool first) {
   out_.text(first ? "live " : ", live ");
   out_.decimal(totals_.bytes);
   out_.text(" bytes in ");
@@ -61,14 +63,16 @@ void LifetimeAnnotator::append_totals(bool first) {
   out_.text(" blocks");
 }
 
-void LifetimeAnnotator::append_leaks() {
+void Annotator::append_leaks() {
   std::vector<PlacedBlock> leaks;
   leaks.reserve(live_.size());
   live_.for_each([&](const PlacedBlock& block) { leaks.push_back(block); });
-  cmt::heap::append_leaks(out_, std::move(leaks), clock_);
+  heap::append_leaks(out_, std::move(leaks), clock_);
 }
 
-void LifetimeAnnotator::complain(cmt::Tag tag, std::string_view what) {
+void Annotator::complain(Tag tag, std::string_view what) {
   complaints_.add(name_ + ": event " + std::to_string(event_),
                   "block <" + std::to_string(tag) + "> " + std::string(what));
 }
+
+}  // namespace cmt::lifetimes

@@ -12,6 +12,8 @@
 #include "heap/live_totals.h"
 #include "heap/placed_block.h"
 
+namespace cmt::lifetimes {
+
 /// Annotates the events that end a block with its size and age.
 ///
 ///     malloc(8) = 81d220b48<6655>
@@ -21,38 +23,39 @@
 /// The form is that of lifetimes.py, byte for byte ("1 lines" included). By the events' clock an age counts the lines
 /// of a text without comments. A block from before the trace's begin is an `unknown block`. Blocks are told apart by
 /// tag, so a trace without addresses will do. Memory: some 60 bytes a live block.
-class LifetimeAnnotator {
+class Annotator {
  public:
   struct Settings {
-    cmt::heap::Clock::Unit clock = cmt::heap::Clock::Unit::events;
+    heap::Clock::Unit clock = heap::Clock::Unit::events;
     bool totals = false;  ///< also what is live after the event
   };
 
   /// `name` is the input's, for messages. Borrows the others.
-  LifetimeAnnotator(std::string name, Settings settings, cmt::heap::AnnotatedText& out,
-                    cmt::heap::Complaints& complaints)
+  Annotator(std::string name, Settings settings, heap::AnnotatedText& out, heap::Complaints& complaints)
       : name_(std::move(name)), settings_(settings), out_(out), complaints_(complaints), clock_(settings.clock) {}
 
   /// Takes the next event, and the line it is to be shown as.
-  void add(const cmt::Event& event, std::string_view line);
+  void add(const Event& event, std::string_view line);
 
   /// Appends a comment line for every block that is still alive, the oldest first. Costs a copy of them.
   void append_leaks();
 
  private:
-  void end(cmt::Tag tag);
-  void begin(const cmt::Event& event);
-  void append_age(const cmt::heap::PlacedBlock& block);
+  void end(Tag tag);
+  void begin(const Event& event);
+  void append_age(const heap::PlacedBlock& block);
   void append_totals(bool first);
-  void complain(cmt::Tag tag, std::string_view what);
+  void complain(Tag tag, std::string_view what);
 
   std::string name_;
   Settings settings_;
-  cmt::heap::AnnotatedText& out_;
-  cmt::heap::Complaints& complaints_;
-  cmt::heap::Clock clock_;
-  cmt::heap::BlockTable<cmt::heap::PlacedBlock> live_;
-  cmt::heap::LiveTotals totals_;
+  heap::AnnotatedText& out_;
+  heap::Complaints& complaints_;
+  heap::Clock clock_;
+  heap::BlockTable<heap::PlacedBlock> live_;
+  heap::LiveTotals totals_;
   std::uint64_t event_ = 0;
-  cmt::Tag first_tag_ = 0;  // that was made here; 0: none yet
+  Tag first_tag_ = 0;  // that was made here; 0: none yet
 };
+
+}  // namespace cmt::lifetimes

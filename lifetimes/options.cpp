@@ -2,8 +2,14 @@
 
 #include <getopt.h>
 
+#include <array>
+#include <bitset>
+
+namespace cmt::lifetimes {
+
 const char help_text[] =
     R"(Usage: lifetimes [OPTION]... [FILE]
+       lifetimes --merge [OPTION]... JSON...
 
 Annotates a trace, as text or .cmt, with the lifetimes of its blocks: behind
 every call that ends a block, how many bytes it had asked for and how many
@@ -17,6 +23,16 @@ Without FILE, or where FILE is -, the trace comes from standard input.
                  (ns, where it was recorded), bytes (allocated meanwhile)
   --leaks        at the end a comment line for every block that is still alive
   --totals       also how many bytes and blocks are alive after the call
+
+Instead of annotating:
+
+  --summary      lifetimes by size, short-lived and temporary blocks, blocks
+                 freed by another thread, reallocation chains, peak, leaks
+  --counts       how often every pair occurs, in lines: count lifetime size
+  --merge        adds summaries that --summary --json wrote
+  --json         the summary as JSON
+  --csv          the summary's sizes as comma-separated values
+
   --strict       a defect in the trace is an error; else it is told and counted
   -h, --help     say this
   --version      say the version
@@ -26,15 +42,44 @@ Exit status: 0 done, 1 could not, 2 wrong use.
 
 namespace {
 
-enum : int { option_strict = 256, option_version, option_clock, option_leaks, option_totals };
+enum : int { clock_value = 256, counts, csv, json, leaks, merging, strict, summary, totals, version, past_last };
 
-const option long_options[] = {{"clock", required_argument, nullptr, option_clock},
-                               {"leaks", no_argument, nullptr, option_leaks},
-                               {"totals", no_argument, nullptr, option_totals},
-                               {"strict", no_argument, nullptr, option_strict},
-                               {"version", no_argument, nullptr, option_version},
-                               {"help", no_argument, nullptr, 'h'},
-                               {nullptr, 0, nullptr, 0}};
+const std::array<option, 12> long_options{{{"clock", required_argument, nullptr, clock_value},
+                                           {"counts", no_argument, nullptr, counts},
+                                           {"csv", no_argument, nullptr, csv},
+                                           {"help", no_argument, nullptr, 'h'},
+                                           {"json", no_argument, nullptr, json},
+                                           {"leaks", no_argument, nullptr, leaks},
+                                           {"merge", no_argument, nullptr, merging},
+                                           {"strict", no_argument, nullptr, strict},
+                                           {"summary", no_argument, nullptr, summary},
+                                           {"totals", no_argument, nullptr, totals},
+                                           {"version", no_argument, nullptr, version},
+                                           {nullptr, 0, nullptr, 0}}};
+
+/// The options that were given.
+class Given {
+ public:
+  void add(int option) { bits_.set(index(option)); }
+  bool has(int option) const { return bits_.test(index(option)); }
+
+  /// Refuses the second where the first was given too.
+  void refuse_both(int first, std::initializer_list<int> others) const {
+    for (const int other : others) {
+      if (has(first) && has(other)) throw UsageError(name(other) + " does not go with " + name(first));
+    }
+  }
+
+ private:
+  static std::size_t index(int option) { return static_cast<std::size_t>(option - clock_value); }
+  static std::string name(int value) {
+    for (const option& each : long_options) {
+      if (each.val == value) return std::string("--") + each.name;
+    }
+    return {};
+  }
+  std::bitset<past_last - clock_value> bits_;
+};
 
 /// What getopt_long found wrong with the argument that it has just seen.
 [[noreturn]] void refuse(int found, char** argv) {
@@ -45,42 +90,56 @@ const option long_options[] = {{"clock", required_argument, nullptr, option_cloc
   throw UsageError("unknown option " + argument);
 }
 
-cmt::heap::Clock::Unit parse_clock(const std::string& name) {
-  const auto unit = cmt::heap::Clock::parse(name);
+heap::Clock::Unit parse_clock(const std::string& name) {
+  const auto unit = heap::Clock::parse(name);
   if (!unit) throw UsageError("--clock: expected events, time or bytes, not " + name);
   return *unit;
+}
+
+Options::Command command_of(const Given& given) {
+  if (given.has(merging)) return Options::Command::merge;
+  if (given.has(counts)) return Options::Command::count;
+  const bool summarises = given.has(summary) || given.has(json) || given.has(csv);
+  return summarises ? Options::Command::summarise : Options::Command::annotate;
+}
+
+void check_combination(const Given& given) {
+  given.refuse_both(merging, {summary, counts, clock_value, strict, leaks, totals});
+  given.refuse_both(counts, {summary, json, csv, leaks, totals});
+  given.refuse_both(json, {csv, leaks, totals});
+  given.refuse_both(csv, {leaks, totals});
+  given.refuse_both(summary, {leaks, totals});
+}
+
+void take_paths(Options& options, int argc, char** argv) {
+  if (optind < argc) options.paths.assign(argv + optind, argv + argc);
+  if (options.paths.size() > 1 && options.command != Options::Command::merge) {
+    throw UsageError("more than one file: " + options.paths[1]);
+  }
 }
 
 }  // namespace
 
 Options parse_options(int argc, char** argv) {
   Options options;
+  Given given;
   opterr = 0;
-  for (int found; (found = getopt_long(argc, argv, ":h", long_options, nullptr)) != -1;) {
-    switch (found) {
-      case 'h':
-        options.help = true;
-        break;
-      case option_version:
-        options.version = true;
-        break;
-      case option_strict:
-        options.strict = true;
-        break;
-      case option_leaks:
-        options.leaks = true;
-        break;
-      case option_clock:
-        options.annotation.clock = parse_clock(optarg);
-        break;
-      case option_totals:
-        options.annotation.totals = true;
-        break;
-      default:
-        refuse(found, argv);
-    }
+  for (int found; (found = getopt_long(argc, argv, ":h", long_options.data(), nullptr)) != -1;) {
+    if (found == 'h') return {.command = Options::Command::help};
+    if (found == version) return {.command = Options::Command::version};
+    if (found < 256) refuse(found, argv);
+    if (found == clock_value) options.clock = parse_clock(optarg);
+    given.add(found);
   }
-  if (argc - optind > 1) throw UsageError("more than one file: " + std::string(argv[optind + 1]));
-  if (optind < argc) options.path = argv[optind];
+  check_combination(given);
+  options.command = command_of(given);
+  options.leaks = given.has(leaks);
+  options.totals = given.has(totals);
+  options.strict = given.has(strict);
+  if (given.has(json)) options.form = Options::Form::json;
+  if (given.has(csv)) options.form = Options::Form::csv;
+  take_paths(options, argc, argv);
   return options;
 }
+
+}  // namespace cmt::lifetimes

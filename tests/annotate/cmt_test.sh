@@ -13,7 +13,7 @@ done
 # Without addresses there are lifetimes and no neighbours.
 sed 's/81[0-9a-f]*</</g' "$golden/readme_6655.trace" >tags.trace
 trace2cmt -o tags.cmt tags.trace
-lifetimes tags.cmt | grep -q '16 bytes, allocated 1 lines ago'
+lifetimes tags.cmt | grep '16 bytes, allocated 1 lines ago' >found
 status=0; overhead tags.cmt >out 2>err || status=$?
 [ "$status" = 1 ]
 grep -q 'a block without an address' err

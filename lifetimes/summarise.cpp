@@ -1,0 +1,109 @@
+#include "lifetimes/summarise.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+namespace cmt::lifetimes {
+
+Summariser::Summariser(std::string name, heap::Clock::Unit clock, heap::Complaints& complaints)
+    : complaints_(complaints),
+      clock_(clock),
+      summary_(clock),
+      name_(std::move(name)),
+      short_lived_max_(short_lived_max(clock)) {
+  input_.name = std::filesystem::path(name_).filename().string();
+}
+
+void Summariser::add(const Event& event) {
+  ++input_.events;
+  clock_.begin(event);
+  ++summary_.by_kind[static_cast<std::size_t>(event.kind)];
+  if (event.failed()) ++summary_.failed;
+  Tag& last_made = last_made_by(event.thread);
+  const std::uint32_t reallocations = event.ends_block() ? end(event, last_made) : 0;
+  if (event.makes_block()) begin(event, reallocations);
+  last_made = event.tag;
+}
+
+Tag& Summariser::last_made_by(std::uint32_t thread) { return thread == 0 ? first_thread_made_ : last_made_[thread]; }
+
+/// Returns how many reallocations the block's successor, if there is one, has behind it.
+std::uint32_t Summariser::end(const Event& event, Tag last_made) {
+  const auto block = live_.erase(event.old_tag);
+  if (!block) {
+    ++summary_.unknown_ends;
+    if (first_tag_ != 0 && event.old_tag >= first_tag_) complain(event.old_tag, "is ended and not alive");
+    return event.makes_block() ? 1 : 0;
+  }
+  const std::uint64_t age = clock_.now() - block->born;
+  const std::size_t size_class = SizeClasses::index(block->size);
+  SizeSummary& size = summary_.sizes[size_class];
+  ++size.ended;
+  size.short_lived += age <= short_lived_max_;
+  size.other_thread += block->thread != event.thread;
+  size.temporary += event.old_tag == last_made && !event.makes_block();
+  size.lifetime_max = std::max(size.lifetime_max, age);
+  ++summary_.count_of(size_class, AgeClasses::index(age));
+  changing(size_class).live.remove(block->size);
+  live_total_.remove(block->size);
+  if (event.makes_block()) return block->reallocations + 1;
+  count_chain(block->reallocations);
+  return 0;
+}
+
+void Summariser::begin(const Event& event, std::uint32_t reallocations) {
+  if (first_tag_ == 0) first_tag_ = event.tag;
+  const std::uint64_t size = event.bytes();
+  clock_.allocate(size);
+  const Block block{event.tag, size, clock_.now(), event.thread, reallocations};
+  if (!live_.insert(block)) {
+    complain(event.tag, "is made and already alive");
+    return;
+  }
+  const std::size_t size_class = SizeClasses::index(size);
+  summary_.sizes[size_class].allocated.add(size);
+  changing(size_class).live.add(size);
+  live_total_.add(size);
+  if (live_total_.bytes > input_.peak.live.bytes) note_peak(event);
+}
+
+Summariser::LiveClass& Summariser::changing(std::size_t size_class) {
+  LiveClass& found = live_classes_[size_class];
+  if (found.saved_in != peaks_) {
+    found.at_peak = found.live;
+    found.saved_in = peaks_;
+  }
+  return found;
+}
+
+void Summariser::note_peak(const Event& event) {
+  ++peaks_;
+  input_.peak.live = live_total_;
+  input_.peak.event = input_.events;
+  input_.peak.time_ns = event.time_ns;
+}
+
+void Summariser::count_chain(std::uint32_t reallocations) {
+  if (reallocations == 0) return;
+  ++summary_.chains[AgeClasses::index(reallocations)];
+  summary_.chain_max = std::max<std::uint64_t>(summary_.chain_max, reallocations);
+}
+
+Summary Summariser::finish(bool truncated) {
+  live_.for_each([&](const Block& block) {
+    summary_.sizes[SizeClasses::index(block.size)].leaked.add(block.size);
+    count_chain(block.reallocations);
+  });
+  for (std::size_t i = 0; i < SizeClasses::count; ++i) input_.peak.sizes[i] = changing(i).at_peak;
+  input_.truncated = truncated;
+  input_.defects = complaints_.count();
+  summary_.inputs.push_back(std::move(input_));
+  return std::move(summary_);
+}
+
+void Summariser::complain(Tag tag, const char* what) {
+  complaints_.add(name_ + ": event " + std::to_string(input_.events), "block <" + std::to_string(tag) + "> " + what);
+}
+
+}  // namespace cmt::lifetimes

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "cmt/reader.h"
+#include "heap/block_table.h"
+#include "heap/clock.h"
+#include "heap/complaints.h"
+#include "lifetimes/summary.h"
+
+namespace cmt::lifetimes {
+
+/// Makes the summary of one trace, event by event. Memory: some 60 bytes a live block and 1 MiB for the histogram.
+class Summariser {
+ public:
+  /// `name` is the input's, for messages. Borrows `complaints`.
+  Summariser(std::string name, heap::Clock::Unit clock, heap::Complaints& complaints);
+
+  void add(const Event& event);
+
+  /// Counts what is still alive, and returns all. To be called once.
+  Summary finish(bool truncated);
+
+ private:
+  struct Block {
+    Tag tag = 0;
+    std::uint64_t size = 0;
+    std::uint64_t born = 0;
+    std::uint32_t thread = 0;
+    std::uint32_t reallocations = 0;
+  };
+
+  /// What is alive of one class of sizes, and what was at the peak. The latter is kept only where it differs: whoever
+  /// changes `live` saves it first, unless it was saved since the last peak. So a new peak costs one increment.
+  struct LiveClass {
+    Amount live;
+    Amount at_peak;
+    std::uint64_t saved_in = 0;
+  };
+
+  Tag& last_made_by(std::uint32_t thread);
+  std::uint32_t end(const Event& event, Tag last_made);
+  void begin(const Event& event, std::uint32_t reallocations);
+  LiveClass& changing(std::size_t size_class);
+  void count_chain(std::uint32_t reallocations);
+  void note_peak(const Event& event);
+  void complain(Tag tag, const char* what);
+
+  heap::Complaints& complaints_;
+  heap::Clock clock_;
+  Summary summary_;
+  std::string name_;
+  Input input_;
+  heap::BlockTable<Block> live_;
+  Amount live_total_;
+  std::array<LiveClass, SizeClasses::count> live_classes_{};
+  std::uint64_t peaks_ = 1;
+  std::uint64_t short_lived_max_;
+  tsl::robin_map<std::uint32_t, Tag> last_made_;  // by thread: the block that its last event made; 0: none
+  Tag first_thread_made_ = 0;                     // the same of thread 0, which needs no search
+  Tag first_tag_ = 0;
+};
+
+}  // namespace cmt::lifetimes

@@ -1,0 +1,111 @@
+#include "lifetimes/summarise.h"
+
+#include <doctest/doctest.h>
+
+using cmt::Event;
+using cmt::Kind;
+using cmt::Tag;
+using cmt::heap::Clock;
+using cmt::heap::Complaints;
+using namespace cmt::lifetimes;
+
+namespace {
+
+Event malloc(std::uint64_t size, Tag tag, std::uint32_t thread = 0) {
+  Event event;
+  event.size = size;
+  event.tag = tag;
+  event.thread = thread;
+  return event;
+}
+
+Event free(Tag tag, std::uint32_t thread = 0) {
+  Event event;
+  event.kind = Kind::free;
+  event.old_tag = tag;
+  event.thread = thread;
+  return event;
+}
+
+Event realloc(Tag old_tag, std::uint64_t size, Tag tag) {
+  Event event = malloc(size, tag);
+  event.kind = Kind::realloc;
+  event.old_tag = old_tag;
+  return event;
+}
+
+Summary summary_of(std::initializer_list<Event> events, Clock::Unit clock = Clock::Unit::events) {
+  Complaints complaints(false, [](const std::string&) {});
+  Summariser summariser("a/b.trace", clock, complaints);
+  for (const Event& event : events) summariser.add(event);
+  return summariser.finish(false);
+}
+
+const SizeSummary& of_size(const Summary& summary, std::uint64_t size) {
+  return summary.sizes[SizeClasses::index(size)];
+}
+
+}  // namespace
+
+TEST_CASE("summary: a block freed by its thread's next event is temporary, whatever others do meanwhile") {
+  const Summary summary = summary_of({malloc(8, 1, 0), malloc(16, 2, 1), free(1, 0), malloc(8, 3, 1), free(2, 1)});
+  CHECK(of_size(summary, 8).temporary == 1);
+  CHECK(of_size(summary, 16).temporary == 0);
+  CHECK(of_size(summary, 16).other_thread == 0);
+}
+
+TEST_CASE("summary: a block freed by another thread is counted, and is not temporary") {
+  const Summary summary = summary_of({malloc(8, 1, 1), free(1, 2)});
+  CHECK(of_size(summary, 8).other_thread == 1);
+  CHECK(of_size(summary, 8).temporary == 0);
+}
+
+TEST_CASE("summary: the peak is the first moment with the most bytes, and knows of which sizes they were") {
+  const Summary summary = summary_of({malloc(8, 1), malloc(100, 2), free(1), malloc(8, 3), free(2), malloc(50, 4)});
+  const Peak& peak = summary.inputs[0].peak;
+  CHECK(peak.live == Amount{2, 108});
+  CHECK(peak.event == 2);
+  CHECK(peak.sizes[SizeClasses::index(8)] == Amount{1, 8});
+  CHECK(peak.sizes[SizeClasses::index(100)] == Amount{1, 100});
+  CHECK(peak.sizes[SizeClasses::index(50)] == Amount{});
+}
+
+TEST_CASE("summary: a chain of reallocations is counted when its last block is freed or left") {
+  const Summary summary = summary_of({malloc(8, 1), realloc(1, 16, 2), realloc(2, 32, 3), malloc(8, 4),
+                                      realloc(4, 16, 5), free(3), malloc(8, 6), free(6)});
+  CHECK(summary.chains[2] == 1);
+  CHECK(summary.chains[1] == 1);
+  CHECK(summary.chain_max == 2);
+  CHECK(of_size(summary, 16).leaked == Amount{1, 16});
+}
+
+TEST_CASE("summary: quantiles are the ends of classes, and never above the longest lifetime") {
+  Summary summary = summary_of({malloc(8, 1), free(1), malloc(8, 2), free(2), malloc(8, 3), malloc(8, 4), free(3)});
+  CHECK(summary.quantile(SizeClasses::index(8), 0.5) == 1);
+  CHECK(summary.quantile(SizeClasses::index(8), 0.99) == 2);
+  CHECK_FALSE(summary.quantile(SizeClasses::index(16), 0.5));
+}
+
+TEST_CASE("summary: by the clock of bytes a lifetime is what was allocated meanwhile") {
+  const Summary summary = summary_of({malloc(8, 1), malloc(1000, 2), free(1)}, Clock::Unit::bytes);
+  CHECK(of_size(summary, 8).lifetime_max == 1000);
+}
+
+TEST_CASE("summary: a merged one is the sum, and keeps the peaks apart") {
+  Summary sum = summary_of({malloc(8, 1), free(1), malloc(100, 2)});
+  sum.merge(summary_of({malloc(8, 1), malloc(8, 2), free(1)}));
+  CHECK(of_size(sum, 8).allocated == Amount{3, 24});
+  CHECK(of_size(sum, 8).leaked == Amount{1, 8});
+  CHECK(sum.total().ended == 2);
+  REQUIRE(sum.inputs.size() == 2);
+  CHECK(sum.inputs[0].name == "b.trace");
+  CHECK(sum.inputs[0].peak.live.bytes == 100);
+  CHECK(sum.inputs[1].peak.live.bytes == 16);
+}
+
+TEST_CASE("summary: blocks from before the begin, and those ended twice, have no lifetime") {
+  const Summary summary = summary_of({free(3), malloc(8, 5), free(5), free(5)});
+  CHECK(summary.unknown_ends == 2);
+  CHECK(summary.total().ended == 1);
+  CHECK(summary.inputs[0].defects == 1);
+}
