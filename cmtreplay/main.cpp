@@ -45,9 +45,11 @@ std::vector<Allocator> find_all(AllocatorFinder& finder, const Options& options)
   return allocators;
 }
 
-cmt::ReadOptions read_options() {
+/// Addresses are never asked for: the replay has its own.
+cmt::ReadOptions read_options(bool times) {
   cmt::ReadOptions options;
-  options.addresses = options.times = options.usable = false;
+  options.times = times;
+  options.addresses = options.usable = false;
   return options;
 }
 
@@ -104,7 +106,7 @@ bool put_new_trace(const Stage& stage, const Allocator& allocator, Source& sourc
     say(allocator.name + ": died in the run for the new trace: " + death->ending.text());
     return false;
   }
-  cmt::Reader reader(source.open(), source.name(), read_options());
+  cmt::Reader reader(source.open(), source.name(), read_options(true));
   write_new_trace(reader, pointers, STDOUT_FILENO);
   return true;
 }
@@ -114,7 +116,7 @@ int run(const Options& options) {
   const std::vector<Allocator> allocators = find_all(finder, options);
   cmt::output::ProgressLine line(STDERR_FILENO);
   Source source(options.file, options.new_trace);
-  cmt::Reader reader(source.open(), source.name(), read_options());
+  cmt::Reader reader(source.open(), source.name(), read_options(false));
   const PreparedTrace trace = prepare(reader, line);
   line.clear();
   say_what_is_left_out(source.name(), trace.facts());

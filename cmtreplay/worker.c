@@ -64,90 +64,107 @@ static inline void read_pages(char* block, size_t size) {
   (void)*last;
 }
 
-/* The loop. `touches` and `keeps` are constants where it is called, so three loops come out of it. */
+/* The loop. The four calls that make up nearly all of any trace stand in it, the others apart, so that the compiler
+ * keeps what it needs in registers. `touches` and `keeps` are constants where it is called: three loops come out. */
+
+/* What an operation came to. */
+struct answer {
+  void* block;
+  uint64_t from, size; /* the bytes of the block that are to be touched */
+  const uint64_t* next;
+};
 
 static inline uint64_t total(uint64_t count, uint64_t size) {
   uint64_t bytes;
   return __builtin_mul_overflow(count, size, &bytes) ? 0 : bytes;
 }
 
-/* After a realloc: a refused one leaves the old block where it is. */
-static inline void* reallocated(void* old, void* block, uint64_t size, uint64_t* refused) {
-  if (block || !size) return block;
-  ++*refused;
-  return old;
+__attribute__((noinline)) static struct answer call_rarely(enum operation kind, void* old, uint64_t size,
+                                                           const uint64_t* at) {
+  struct answer answer = {.size = size};
+  switch (kind) {
+    case operation_realloc_from:
+      answer.from = *at++;
+      answer.block = calls.realloc(old, size);
+      break;
+    case operation_realloc_new:
+      answer.block = calls.realloc(NULL, size);
+      break;
+    case operation_reallocarray:
+      answer.size = total(at[0], size);
+      answer.from = at[1];
+      answer.block = calls.reallocarray(old, at[0], size);
+      at += 2;
+      break;
+    case operation_aligned_alloc:
+      answer.block = calls.aligned_alloc(*at++, size);
+      break;
+    case operation_posix_memalign:
+      if (calls.posix_memalign(&answer.block, *at++, size) != 0) answer.block = NULL;
+      break;
+    case operation_memalign:
+      answer.block = calls.memalign(*at++, size);
+      break;
+    case operation_valloc:
+      answer.block = calls.valloc(size);
+      break;
+    case operation_pvalloc:
+      answer.block = calls.pvalloc(size);
+      break;
+    default:
+      break;
+  }
+  answer.next = at;
+  return answer;
+}
+
+/* A refused realloc leaves the old block where it is. */
+static inline int keeps_old(enum operation kind) {
+  return kind == operation_realloc || kind == operation_realloc_from || kind == operation_reallocarray;
 }
 
 __attribute__((always_inline)) static inline void replay_words(struct replay* replay, uint64_t begin, uint64_t end,
                                                                int touches, int keeps) {
   struct control* const control = replay->control;
-  const uint64_t* at = replay->operations + begin;
-  const uint64_t* const stop = replay->operations + end;
-  uint64_t refused = 0;
+  const uint64_t* const operations = replay->operations;
+  const uint64_t* at = operations + begin;
+  const uint64_t* const stop = operations + end;
+  void** const slots = replay->slots;
   while (at < stop) {
-    control->position = (uint64_t)(at - replay->operations);
+    control->position = (uint64_t)(at - operations);
     const uint64_t word = *at++;
-    void** const slot = &replay->slots[(uint32_t)word >> 4];
+    const enum operation kind = (enum operation)(word & 15);
+    void** const slot = &slots[(uint32_t)word >> 4];
+    if (kind == operation_free) {
+      calls.free(*slot);
+      continue;
+    }
     uint64_t size = word >> 32;
     uint64_t from = 0;
-    int reads = 0;
-    void* block = NULL;
+    void* block;
     if (size == SIZE_IN_NEXT_WORD) size = *at++;
-    switch ((enum operation)(word & 15)) {
-      case operation_free:
-        calls.free(*slot);
-        continue;
-      case operation_malloc:
-        block = calls.malloc(size);
-        break;
-      case operation_calloc:
-        block = calls.calloc(*at, size);
-        size = total(*at++, size);
-        reads = 1;
-        break;
-      case operation_realloc:
-        block = reallocated(*slot, calls.realloc(*slot, size), size, &refused);
-        break;
-      case operation_realloc_from:
-        from = *at++;
-        block = reallocated(*slot, calls.realloc(*slot, size), size, &refused);
-        break;
-      case operation_realloc_new:
-        block = calls.realloc(NULL, size);
-        break;
-      case operation_reallocarray: {
-        const uint64_t count = *at++;
-        from = *at++;
-        void* const moved = calls.reallocarray(*slot, count, size);
-        size = total(count, size);
-        block = reallocated(*slot, moved, size, &refused);
-        break;
-      }
-      case operation_aligned_alloc:
-        block = calls.aligned_alloc(*at++, size);
-        break;
-      case operation_posix_memalign:
-        if (calls.posix_memalign(&block, *at++, size) != 0) block = NULL;
-        break;
-      case operation_memalign:
-        block = calls.memalign(*at++, size);
-        break;
-      case operation_valloc:
-        block = calls.valloc(size);
-        break;
-      case operation_pvalloc:
-        block = calls.pvalloc(size);
-        break;
-    }
-    *slot = block;
-    if (!block && size) {
-      ++refused;
-    } else if (touches) {
-      reads ? read_pages(block, size) : write_pages(block, from, size);
+    if (kind == operation_malloc) {
+      block = calls.malloc(size);
+    } else if (kind == operation_calloc) {
+      block = calls.calloc(*at, size);
+      size = total(*at++, size);
+    } else if (kind == operation_realloc) {
+      block = calls.realloc(*slot, size);
+    } else {
+      const struct answer answer = call_rarely(kind, *slot, size, at);
+      block = answer.block;
+      from = answer.from;
+      size = answer.size;
+      at = answer.next;
     }
     if (keeps) *replay->pointers++ = block;
+    if (!block && size) {
+      ++control->refused;
+      if (keeps_old(kind)) continue;
+    }
+    *slot = block;
+    if (touches) kind == operation_calloc ? read_pages(block, size) : write_pages(block, from, size);
   }
-  control->refused += refused;
 }
 
 __attribute__((noinline)) static void replay_touching(struct replay* replay, uint64_t begin, uint64_t end) {
