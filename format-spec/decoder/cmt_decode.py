@@ -35,25 +35,30 @@ class CutOff(Exception):
 
 
 class Cursor:
-    """Reads bytes in order; `offset` is that of the first byte in the file, or `fixed` for what was decompressed."""
+    """Reads bytes in order. `offset` is that of the first in the file, or of the frame that the stream was."""
 
-    def __init__(self, data, offset, fixed=False, name="header"):
-        self.data, self.at, self.offset, self.fixed, self.name = data, 0, offset, fixed, name
+    def __init__(self, data, offset, stream=None):
+        self.data, self.at, self.offset, self.stream = data, 0, offset, stream
 
     def fail(self, what, at=None):
-        raise FormatError(self.offset if self.fixed else self.offset + (self.at if at is None else at), what)
+        at = self.at if at is None else at
+        if self.stream:
+            raise FormatError(self.offset, f"{self.stream} stream: byte {at:#x}: {what}")
+        raise FormatError(self.offset + at, what)
 
     def bytes(self, size):
         if size > len(self.data) - self.at:
-            self.fail(f"{self.name} ends early")
+            self.fail("cut off")
         self.at += size
         return self.data[self.at - size:self.at]
 
     # "A varint is LEB128: seven bits a byte, the least significant group first, the high bit set on every byte but the
     # last; at most 10 bytes, at most 64 bits."
-    def varint(self, what="number", limit=MASK):
+    def varint(self, what=None, limit=MASK):
         start, value = self.at, 0
         for shift in range(0, 70, 7):
+            if self.at == len(self.data):
+                self.fail("a number is cut off", start)
             byte = self.bytes(1)[0]
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
@@ -63,7 +68,7 @@ class Cursor:
         if value > MASK:
             self.fail("number of more than 64 bits", start)
         if value > limit:
-            self.fail(f"{what} {value} is above {limit}", start)
+            self.fail(f"{what} {value} is above its limit", start)
         return value
 
     # "A string is a varint, its length in bytes, and the bytes."
@@ -72,7 +77,7 @@ class Cursor:
 
     def end(self):
         if self.at != len(self.data):
-            self.fail(f"bytes after the end of {self.name}")
+            self.fail("bytes after the last event")
 
 
 # "zigzag maps a 64-bit difference d to (d << 1) ^ (d >> 63) with the arithmetic shift"
@@ -81,30 +86,26 @@ def unzigzag(value):
 
 
 # "A frame is one zstd frame (RFC 8878) with its content size and its checksum. No dictionary."
-def decompress(frame, raw_size, offset):
+def decompress(frame, raw_size, cursor):
     if len(frame) < 6 or frame[:4] != b"\x28\xb5\x2f\xfd":
-        raise FormatError(offset, "damaged zstd frame")
+        cursor.fail("not one zstd frame of the stated size")
     descriptor = frame[4]
     single, checksum, dictionary = descriptor >> 5 & 1, descriptor >> 2 & 1, descriptor & 3
     width = (1 if single else 0, 2, 4, 8)[descriptor >> 6]
-    if not width or not checksum or dictionary:
-        raise FormatError(offset, "damaged zstd frame")
     start = 5 if single else 6
     content = int.from_bytes(frame[start:start + width], "little") + (256 if width == 2 else 0)
-    if content != raw_size:
-        raise FormatError(offset, "damaged zstd frame")
+    if not width or not checksum or dictionary or content != raw_size:
+        cursor.fail("not one zstd frame of the stated size")
     if zstandard:
         try:
             raw = zstandard.ZstdDecompressor().decompress(frame, max_output_size=raw_size)
         except zstandard.ZstdError:
-            raise FormatError(offset, "damaged zstd frame") from None
+            raw = b""
     else:
         run = subprocess.run(["zstd", "-dcq"], input=frame, capture_output=True)
-        if run.returncode != 0:
-            raise FormatError(offset, "damaged zstd frame")
-        raw = run.stdout
+        raw = run.stdout if run.returncode == 0 else b""
     if len(raw) != raw_size:
-        raise FormatError(offset, "damaged zstd frame")
+        cursor.fail("the frame is damaged")
     return raw
 
 
@@ -127,24 +128,24 @@ def file_header(data):
     if data[:8] != MAGIC:
         raise FormatError(0, "not a .cmt file")
     if len(data) < 16:
-        raise FormatError(0, "file header ends early")
+        raise FormatError(0, "the file header is cut off")
     version, size = struct.unpack_from("<II", data, 8)
     # "another version | refuses the file and names the version"
     if version != 1:
         raise FormatError(8, f"version {version} of .cmt; this reader knows version 1")
     # "size: u32: of the fields below, without the CRC; at most 2^27"
     if size > 2**27:
-        raise FormatError(12, f"size of the file header {size} is above {2**27}")
+        raise FormatError(12, "a header above its limit")
     if len(data) < 16 + size + 4:
-        raise FormatError(0, "file header ends early")
+        raise FormatError(0, "the file header is cut off")
     # "crc: u32: CRC-32 of everything before it"
     if struct.unpack_from("<I", data, 16 + size)[0] != zlib.crc32(data[:16 + size]):
-        raise FormatError(16 + size, "wrong checksum of the file header")
-    cursor = Cursor(data[16:16 + size], 16, name="file header")
-    flags = cursor.varint("flags")
-    count = cursor.varint("count of metadata", 1024)
+        raise FormatError(16 + size, "the checksum of the file header is wrong")
+    cursor = Cursor(data[16:16 + size], 16)
+    flags = cursor.varint()
+    count = cursor.varint("the number of metadata", 1024)
     # "key, value: string, string: count times; at most 256 and 65,536 bytes."
-    metadata = [(cursor.string("length of a key", 256), cursor.string("length of a value", 65536)) for _ in range(count)]
+    metadata = [(cursor.string("a key's size", 256), cursor.string("a value's size", 65536)) for _ in range(count)]
     # "Bytes may follow the metadata inside size; a reader skips them."
     return FileHeader(flags, metadata, 16 + size + 4)
 
@@ -168,19 +169,19 @@ def sections(data, offset):
             raise CutOff
         kind, header_size, body_size = struct.unpack_from("<4sII", data, offset)
         if header_size > 2**26:
-            raise FormatError(offset + 4, f"size of a section's header {header_size} is above {2**26}")
+            raise FormatError(offset + 4, "a section's header above its limit")
         if body_size > 2**28:
-            raise FormatError(offset + 8, f"size of a section's body {body_size} is above {2**28}")
+            raise FormatError(offset + 8, "a section's body above its limit")
         crc = offset + 12 + header_size
         if crc + 4 > len(data):
             raise CutOff
         # "crc: u32: CRC-32 of type, sizes and header"
         if struct.unpack_from("<I", data, crc)[0] != zlib.crc32(data[offset:crc]):
-            raise FormatError(crc, "wrong checksum of a section")
+            raise FormatError(crc, "the checksum of a section is wrong")
         end = crc + 4 + body_size
         if end > len(data):
             raise CutOff
-        header = Cursor(data[offset + 12:crc], offset + 12, name="section's header")
+        header = Cursor(data[offset + 12:crc], offset + 12)
         yield Section(kind, offset, header, data[crc + 4:end], crc + 4, end)
         offset = end
 
@@ -188,7 +189,7 @@ def sections(data, offset):
 # ### Block header
 
 CORE, ADDRESS_STREAM, LIVE_BLOCKS, TIME_STREAM, USABLE_STREAM = 1, 2, 3, 4, 5
-STREAM_NAMES = {1: "core", 2: "addresses", 3: "live blocks", 4: "times", 5: "usable sizes", 6: "call stacks"}
+STREAM_NAMES = {1: "core", 2: "address", 3: "live block", 4: "time", 5: "usable size", 6: "stack"}
 
 
 @dataclass
@@ -207,24 +208,25 @@ class Block:
 
 def block_header(section):
     cursor = section.header
-    block = Block(section.offset, cursor.varint("first event"), cursor.varint("events", 2**20), cursor.varint("next tag"),
-                  cursor.varint("named tag"), cursor.varint("thread", 2**32 - 1), cursor.varint("time"),
-                  cursor.varint("keyframe", 1), [])
+    block = Block(section.offset, cursor.varint(), cursor.varint("a block's number of events", 2**20),
+                  cursor.varint(), cursor.varint(), cursor.varint("a thread", 2**32 - 1), cursor.varint(),
+                  cursor.varint("the keyframe flag", 1), [])
     offset = section.body_offset
-    for _ in range(cursor.varint("count of streams", 64)):
-        stream, raw_size, size = cursor.varint("stream"), cursor.varint("raw size", 2**28), cursor.varint("size", 2**28)
+    for _ in range(cursor.varint("the number of streams", 64)):
+        stream, raw_size, size = cursor.varint(), cursor.varint("a stream's size", 2**28), cursor.varint("a stream's size", 2**28)
         block.streams.append((stream, raw_size, size, offset))
         offset += size
-    cursor.end()
     # "The body holds the frames, one after the other, in this order."
     if offset != section.end:
-        raise FormatError(section.body_offset, "sizes of the streams do not add up to the body")
+        raise FormatError(section.offset, "the sizes of the streams do not add up to the body")
     for stream, raw_size, size, at in block.streams:
         # "A reader skips a stream whose id it does not know."
         if stream in (CORE, ADDRESS_STREAM, LIVE_BLOCKS, TIME_STREAM, USABLE_STREAM):
             start = at - section.body_offset
-            raw = decompress(section.body[start:start + size], raw_size, at)
-            block.raw[stream] = Cursor(raw, at, fixed=True, name=f"stream of {STREAM_NAMES[stream]}")
+            if stream in block.raw:
+                raise FormatError(section.offset, "a block with two streams of one kind")
+            cursor = block.raw[stream] = Cursor(b"", at, STREAM_NAMES[stream])
+            cursor.data = decompress(section.body[start:start + size], raw_size, cursor)
     # "Core is always there."
     if CORE not in block.raw:
         raise FormatError(section.offset, "a block without a core stream")
@@ -284,17 +286,22 @@ DELTA, NULL, WIDE, ALIGNED = 32, 64, 128, 256
 
 def table_of_forms(cursor):
     forms = []
-    for _ in range(cursor.varint("count of forms", 128)):
-        form, length = cursor.varint("form", 511), cursor.varint("length of a code", 7)
+    for _ in range(cursor.varint("the number of forms", 128)):
+        at = cursor.at
+        form = cursor.varint()
         operation = form & 31
-        # "By delta is only for kinds that release, NULL for those that allocate, aligned for those that may align."
-        if (operation > TAG_SKIP or length < 1 or (form & DELTA and operation not in RELEASES) or
+        # "By delta is only for kinds that release, NULL for those that allocate, aligned for those that may align, wide for
+        # what has an operand."
+        if (form > 511 or operation > TAG_SKIP or (form & WIDE and operation in (20, 21)) or (form & DELTA and operation not in RELEASES) or
                 (form & NULL and operation not in ALLOCATES) or (form & ALIGNED and operation not in MAY_ALIGN)):
-            cursor.fail("bad form")
+            cursor.fail(f"unknown form {form}", at)
+        length = cursor.varint("a code's length", 7)
+        if length == 0:
+            cursor.fail("a code of no bits", at)
         forms.append((form, length))
-    # "The sum of 2^-length over the forms is at most 1."
-    if sum(128 >> length for _, length in forms) > 128:
-        cursor.fail("too many forms for their lengths")
+        # "The sum of 2^-length over the forms is at most 1."
+        if sum(128 >> length for _, length in forms) > 128:
+            cursor.fail("more codes than there is room for", at)
     # "code = 0; for each length from 1 to 7, shift code left by one; for each form of this length, in the table's order,
     # the form gets code, and code rises by one. A code stands in an item with its bits reversed"
     codes, code = {}, 0
@@ -329,7 +336,7 @@ def core(block):
         # other operands are varints of their own"
         operands = [] if form & WIDE else [first]
         if form & WIDE and first:
-            cursor.fail("bits above the code of a wide form")
+            cursor.fail("a code that no form has")
 
         def operand():
             return operands.pop() if operands else cursor.varint()
@@ -338,7 +345,7 @@ def core(block):
         if kind == THREAD_SWITCH:
             thread = operand()
             if thread > 2**32 - 1:
-                cursor.fail(f"thread {thread} is above {2**32 - 1}")
+                cursor.fail("a thread above its limit")
             continue
         if kind == TAG_SKIP:
             next_tag = next_tag + operand() & MASK
@@ -364,10 +371,10 @@ def core(block):
             # "the label's length in bytes (at most 4,096), if it has one; the label's bytes follow."
             size = operand()
             if size > 4096:
-                cursor.fail(f"length of a label {size} is above 4096")
+                cursor.fail("a label above its limit")
             event.label = cursor.bytes(size)
         if any(operands):
-            cursor.fail("bits above the code of a form without operands")
+            cursor.fail("a code that no form has")
         # "Then, if the kind allocates and the form is not NULL, the event's block has the next tag, which rises by one."
         if kind in ALLOCATES and not form & NULL:
             event.tag = next_tag
@@ -381,11 +388,11 @@ def core(block):
 # ## The address stream
 
 
-# "The class of a size is floor(size / 16) + floor((size mod 16 + 23) / 16), if that is below 4,096; else 4,096 + the number
-# of its significant bits."
+# "The class of a size is c = floor(size / 16) + floor((size mod 16 + 23) / 16) if c is below 4,096; else 4,096 + the number
+# of significant bits of c."
 def size_class(size):
     small = size // 16 + (size % 16 + 23) // 16
-    return small if small < 4096 else 4096 + size.bit_length()
+    return small if small < 4096 else 4096 + small.bit_length()
 
 
 # "after(address, size) is the address plus, by rounding: 0: max(32, (size + 23) with the low four bits cleared); 1: max(16,
@@ -415,7 +422,7 @@ class Addresses:
         rounding = shift = 0
         if cursor:
             # "rounding is a varint from 0 to 3, shift from 0 to 12."
-            rounding, shift = cursor.varint("rounding", 3), cursor.varint("shift", 12)
+            rounding, shift = cursor.varint("the way to round", 3), cursor.varint("the common shift", 12)
         for event in events:
             given = self.known.get(event.old_tag) if event.old_tag else None
             # "if it was given a block that is not NULL and is not known, that block's address as a varint"
@@ -451,12 +458,12 @@ class Addresses:
         if value % 2 == 0 and value < 512:
             stack = self.freed[size_class(size)]
             if value // 2 >= len(stack):
-                cursor.fail("no such freed address")
+                cursor.fail("no address was freed at that place")
             return stack.pop(-1 - value // 2)
         if value == 512:
             return cursor.varint()
         if value % 2 == 0:
-            cursor.fail("bad place of a block")
+            cursor.fail("a place that is too deep")
         near = after(*self.last, rounding) if value % 4 == 1 else self.last_of_class[size_class(size)]
         return near + (unzigzag(value // 4) << shift) & MASK
 
@@ -496,8 +503,6 @@ def times_and_usable_sizes(block, events):
         value = cursor.varint()
         if value:
             time = event.time = time + unzigzag(value - 1) & MASK
-            if time >= 2**62:
-                cursor.fail(f"time {time} is above {2**62 - 1}")
     if cursor:
         cursor.end()
     cursor = block.raw.get(USABLE_STREAM)
@@ -507,8 +512,6 @@ def times_and_usable_sizes(block, events):
             value = cursor.varint()
             if value:
                 event.usable = event.bytes() + unzigzag(value - 1) & MASK
-                if event.usable >= 2**62:
-                    cursor.fail(f"usable size {event.usable} is above {2**62 - 1}")
     if cursor:
         cursor.end()
     return time
@@ -536,9 +539,9 @@ TOTALS = ["broke off", "events", "refused", "blocks made", "bytes", "peak of liv
 
 
 def totals(cursor):
-    stated = {name: cursor.varint() for name in TOTALS}
+    stated = {name: cursor.varint("the flag of truncation", 1 if name == "broke off" else MASK) for name in TOTALS}
     # "the number of kinds (25); and for each kind, by its value, the number of its events."
-    stated["kinds"] = [cursor.varint() for _ in range(cursor.varint("number of kinds", 1024))]
+    stated["kinds"] = [cursor.varint() for _ in range(cursor.varint("the number of kinds", 25))]
     return stated
 
 
@@ -563,6 +566,7 @@ class Counted:
             now["blocks made"] += 1
             now["bytes"] = now["bytes"] + event.bytes() & MASK
             now["live bytes"] += event.bytes()
+        now["live bytes"] &= MASK
         now["live blocks"] = len(self.live)
         now["peak of live blocks"] = max(now["peak of live blocks"], now["live blocks"])
         if now["live bytes"] > now["peak of live bytes"]:
@@ -625,7 +629,7 @@ class Decoder:
         self.addresses, self.counted = Addresses(), Counted()
         self.events, self.state, self.time, self.index = 0, None, 0, []
         self.totals = self.totals_offset = self.index_offset = None
-        self.whole = False
+        self.whole = self.broke_off = False
 
     def blocks(self):
         """The events of each block of the stream; `whole` says afterwards whether a tail was met."""
@@ -642,7 +646,7 @@ class Decoder:
                 elif section.type == b"TOTL":
                     self.end_totals(section)
                 elif section.type == b"TAIL":
-                    self.whole = True
+                    self.whole, self.tail_end = True, section.end
                     # "Two u64: offset of the index section, offset of the totals section."
                     stated = struct.unpack("<QQ", section.header.bytes(16))
                     if self.check and stated != (self.index_offset, self.totals_offset):
@@ -652,12 +656,12 @@ class Decoder:
         # off"
         except CutOff:
             if self.whole:
-                raise FormatError(len(self.data), "bytes after the tail") from None
+                raise FormatError(self.tail_end, "bytes after the tail") from None
 
     def block(self, section):
         block = block_header(section)
         if block.first_event != self.events:
-            raise FormatError(section.offset, f"the block's first event is {block.first_event}, not {self.events}")
+            raise FormatError(section.offset, "blocks are missing before this one")
         if self.check and self.state not in (None, (block.next_tag, block.named_tag, block.thread)):
             raise FormatError(section.offset, "the block header differs from the running state")
         if LIVE_BLOCKS in block.raw:
@@ -676,6 +680,7 @@ class Decoder:
 
     def end_totals(self, section):
         self.totals, self.totals_offset = totals(section.header), section.offset
+        self.broke_off = self.totals["broke off"] == 1
         if self.check:
             for name, value in self.counted.all(self.totals).items():
                 if self.totals[name] != value:
@@ -684,19 +689,21 @@ class Decoder:
 
 def print_text(decoder, path):
     out = sys.stdout.buffer
-    lines = decoder.header.flags & HEADER_LINES
+    # "16: the text has header lines (so it has where there is metadata)"
+    lines = decoder.header.flags & HEADER_LINES or decoder.header.metadata
     if lines:
         out.write(header_text(decoder.header))
     for events in decoder.blocks():
         out.writelines(map(line, events))
     out.flush()
     if not decoder.whole:
-        print(f"cmt_decode: {path}: offset {len(decoder.data):#x}: the trace breaks off", file=sys.stderr)
+        decoder.broke_off = True
+    if decoder.broke_off:
+        print(f"cmt_decode: warning: {path}: the trace breaks off; all that is whole was read", file=sys.stderr)
     if lines:
         if decoder.totals and decoder.totals["repairs"]:
             out.write(b"#cmt repairs=%d\n" % decoder.totals["repairs"])
-        broke_off = not decoder.whole or decoder.totals and decoder.totals["broke off"]
-        out.write(b"#cmt end=truncated\n" if broke_off else b"#cmt end=complete\n")
+        out.write(b"#cmt end=truncated\n" if decoder.broke_off else b"#cmt end=complete\n")
 
 
 def print_sections(data):

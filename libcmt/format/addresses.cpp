@@ -58,9 +58,12 @@ std::uint32_t AddressModel::find_freed(std::uint64_t address, std::uint64_t size
   return depth;
 }
 
+bool AddressModel::has_freed(std::uint64_t place, std::uint64_t size) const {
+  return place < classes_[class_of(size)].freed.size();
+}
+
 std::uint64_t AddressModel::freed_at(std::uint64_t place, std::uint64_t size) const {
   const std::vector<std::uint64_t>& freed = classes_[class_of(size)].freed;
-  if (place >= freed.size()) throw WireError(0, "no address was freed at that place");
   return freed[freed.size() - 1 - place];
 }
 
@@ -183,6 +186,7 @@ std::uint64_t AddressDecoder::result_address(const Event& event, const LiveBlock
     if (code >> 1 == AddressModel::depth) return cursor_.varint();
     if (code >> 1 > AddressModel::depth) throw WireError(cursor_.offset(), "a place that is too deep");
     place = static_cast<std::uint32_t>(code >> 1);
+    if (!model_.has_freed(place, size)) throw WireError(cursor_.offset(), "no address was freed at that place");
     return model_.freed_at(place, size);
   }
   const std::uint64_t base = (code & 2) == 0 ? AddressModel::after(model_.last_address(), model_.last_size(), rounding_)

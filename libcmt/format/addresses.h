@@ -23,7 +23,9 @@ class AddressModel {
   /// The place of an address among those freed last of its class, the newest first; `depth` where it is not there.
   std::uint32_t find_freed(std::uint64_t address, std::uint64_t size) const;
 
-  /// The address at that place. Throws WireError (offset 0) where there is none.
+  bool has_freed(std::uint64_t place, std::uint64_t size) const;
+
+  /// The address at that place, which there has to be.
   std::uint64_t freed_at(std::uint64_t place, std::uint64_t size) const;
 
   /// An allocation was seen. `place` is where its address stood among the freed, or `depth`.
@@ -96,6 +98,10 @@ class AddressDecoder {
 
   /// Fills in an event's addresses, and keeps the table of live blocks.
   void fill(Event& event);
+
+  /// Whether the stream is used up, as it has to be after the block's last event.
+  bool at_end() const { return cursor_.at_end(); }
+  std::uint64_t offset() const { return cursor_.offset(); }
 
   const LiveBlocks& live() const { return live_; }
 

@@ -52,6 +52,9 @@ class TimeDecoder {
     if (const std::uint64_t value = cursor_.varint(); value != 0) event.time_ns = last_ += unzigzag(value - 1);
   }
 
+  bool at_end() const { return cursor_.at_end(); }
+  std::uint64_t offset() const { return cursor_.offset(); }
+
  private:
   Cursor cursor_{{}};
   std::uint64_t last_ = 0;
@@ -92,6 +95,9 @@ class UsableDecoder {
     if (!present_ || event.tag == 0) return;
     if (const std::uint64_t value = cursor_.varint(); value != 0) event.usable = event.bytes() + unzigzag(value - 1);
   }
+
+  bool at_end() const { return cursor_.at_end(); }
+  std::uint64_t offset() const { return cursor_.offset(); }
 
  private:
   Cursor cursor_{{}};

@@ -51,6 +51,7 @@ void CoreDecoder::decode(Event& event) {
 
 bool CoreDecoder::switch_state(const Code& code, std::uint64_t first) {
   if (code.length == 0) return false;
+  if (code.form.wide && first >> code.length != 0) return false;
   const std::uint64_t operand = code.form.wide ? cursor_.varint() : first >> code.length;
   if (code.form.operation == Form::thread_switch) {
     if (operand > 0xffffffff) throw WireError(cursor_.offset(), "a thread above its limit");
@@ -65,7 +66,8 @@ void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t 
   const Form& form = code.form;
   event = Event{.kind = static_cast<Kind>(form.operation), .thread = state_.thread};
   const KindTraits& kind = traits(event.kind);
-  bool shared = !form.wide;
+  bool shared = !form.wide && form.operands() != 0;
+  if (!shared && first >> code.length != 0) throw WireError(cursor_.offset(), "a code that no form has");
   const auto operand = [&] {
     if (!shared) return cursor_.varint();
     shared = false;

@@ -61,11 +61,10 @@ std::optional<std::size_t> file_header_size(std::string_view start) {
 }
 
 Header take_file_header(std::string_view bytes) {
-  Cursor cursor(bytes);
+  const std::string_view covered = bytes.substr(0, bytes.size() - 4);
+  check_crc(covered, Cursor(bytes.substr(covered.size())).u32(), "the file header");
+  Cursor cursor(covered);
   cursor.bytes(magic.size() + 8);
-  const std::string_view fields_and_crc = bytes.substr(magic.size() + 8);
-  check_crc(bytes.substr(0, bytes.size() - 4), Cursor(fields_and_crc.substr(fields_and_crc.size() - 4)).u32(),
-            "the file header");
   const std::uint64_t recorded = cursor.varint();
   Header header;
   header.format = Format::cmt;
@@ -85,6 +84,7 @@ SectionStart take_section_start(std::string_view bytes) {
   Cursor cursor(bytes);
   SectionStart start{cursor.u32(), cursor.u32(), cursor.u32()};
   if (start.header_size > section_header_limit) throw WireError(4, "a section's header above its limit");
+  if (start.body_size > stream_size_limit) throw WireError(8, "a section's body above its limit");
   return start;
 }
 

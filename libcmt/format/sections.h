@@ -79,7 +79,7 @@ struct BlockHeader {
 struct IndexEntry {
   std::uint64_t offset = 0;  ///< of the block's section in the file
   std::uint64_t first_event = 0;
-  Tag next_tag = 1;
+  Tag next_tag = 0;
   std::uint64_t time_ns = 0;
   bool keyframe = false;
 };

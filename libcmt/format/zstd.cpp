@@ -37,8 +37,7 @@ void Decompressor::decompress(std::string_view frame, std::size_t raw_size, std:
   }
   raw.resize(raw_size);
   const std::size_t size = ZSTD_decompressDCtx(context_, raw.data(), raw.size(), frame.data(), frame.size());
-  if (ZSTD_isError(size)) throw WireError(0, std::string("zstd: ") + ZSTD_getErrorName(size));
-  if (size != raw_size) throw WireError(0, "not one zstd frame of the stated size");
+  if (ZSTD_isError(size) || size != raw_size) throw WireError(0, "the frame is damaged");
 }
 
 }  // namespace cmt::format

@@ -7,6 +7,7 @@ Tagger::Repair Tagger::name(Event& event) {
   if (mode_ == Mode::undecided && kind.allocates && event.address != 0) {
     mode_ = event.tag == 0 ? Mode::untagged : Mode::tagged;
   }
+  if (event.tag >= next_tag_) next_tag_ = event.tag + 1;
   Repair repair = Repair::none;
   if (kind.releases && event.old_tag == 0 && event.old_address != 0) repair = release(event);
   if (repair != Repair::dropped && kind.allocates && event.tag == 0 && event.address != 0 && !allocate(event)) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,8 +30,14 @@ class CmtSource : public Source {
   bool next_block();
   bool take_section();
   void take_block(std::string_view section, const format::SectionStart& start);
-  void open_streams(std::string_view body);
-  std::string_view stream(format::StreamId id, std::string_view body, std::string& raw);
+  void open_streams(std::string_view section);
+  void place_frames(const format::SectionStart& start);
+  std::string_view stream(format::StreamId id, std::string_view section, std::string& raw);
+  template <typename Decode>
+  auto in_stream(format::StreamId id, const Decode& decode);
+  template <typename Decoder>
+  void fill(format::StreamId id, Decoder& decoder, std::span<Event> events);
+  void check_ends();
   void cut_off(const std::string& what);
   [[noreturn]] void fail(const format::WireError& error) const;
 
@@ -45,6 +52,7 @@ class CmtSource : public Source {
   std::vector<Event> batch_ = std::vector<Event>(batch_events);
 
   format::BlockHeader block_;
+  std::array<std::uint64_t, 7> frame_offsets_{};  // by stream, in the section; 0 = it has none
   std::string core_bytes_, address_bytes_, time_bytes_, usable_bytes_;
   std::unique_ptr<format::CoreDecoder> core_;
   format::AddressDecoder addresses_;
