@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstddef>
 #include <exception>
@@ -29,15 +30,12 @@ class EndKeeper {
   /// What of `bytes` is text.
   std::string text_of(std::string_view bytes) {
     std::string text;
-    for (char c : bytes) {
-      if (c == '\0') {
-        start_or_stop();
-      } else if (inside_) {
-        end_ += c;
-      } else {
-        end_.clear();
-        text += c;
-      }
+    while (!bytes.empty()) {
+      std::string_view part = bytes.substr(0, bytes.find('\0'));
+      (inside_ ? end_ : text) += part;
+      if (!inside_ && !part.empty()) end_.clear();
+      if (part.size() < bytes.size()) start_or_stop();
+      bytes.remove_prefix(std::min(part.size() + 1, bytes.size()));
     }
     return text;
   }

@@ -36,18 +36,24 @@ char* line_text(char* out, const char* text) {
 }
 
 char* line_decimal(char* out, uint64_t value) {
+  static const char pairs[] =
+      "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354"
+      "555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
   char digits[20];
-  int count = 0;
-  do digits[count++] = (char)('0' + value % 10);
-  while (value /= 10);
-  while (count) *out++ = digits[--count];
-  return out;
+  char* const end = digits + sizeof digits;
+  char* first = end;
+  for (; value >= 100; value /= 100) first = memcpy(first - 2, pairs + value % 100 * 2, 2);
+  first = memcpy(first - 2, pairs + value * 2, 2);
+  first += *first == '0' && value < 10;
+  size_t length = (size_t)(end - first);
+  memcpy(out, first, length);
+  return out + length;
 }
 
 static char* hexadecimal(char* out, uint64_t value) {
-  int shift = value ? (63 - __builtin_clzll(value)) & ~3 : 0;
-  for (; shift >= 0; shift -= 4) *out++ = hex_digits[value >> shift & 15];
-  return out;
+  int count = value ? (67 - __builtin_clzll(value)) / 4 : 1;
+  for (char* at = out + count; at > out; value >>= 4) *--at = hex_digits[value & 15];
+  return out + count;
 }
 
 static char* block(char* out, const void* address, uint64_t tag) {

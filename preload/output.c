@@ -40,7 +40,8 @@ static struct {
   char* buffer;  // plain_buffer, a window, or what is shared with the collector
   size_t used;
   size_t room;
-  uint64_t offset;  // of the buffer's begin in the file
+  uint64_t offset;      // of the buffer's begin in the file
+  size_t window_bytes;  // of the next one
   uint64_t repairs;
   int fd;
   int process;
@@ -84,6 +85,7 @@ void output_begin_process(void) {
   collector_forget();
   use_plain_buffer();
   out.offset = out.repairs = 0;
+  out.window_bytes = window_bytes_min;  // most processes are short
   out.fd = -1;
   out.opened = out.compact = out.end_in_file = false;
   out.process = (int)sys(SYS_getpid, 0);
@@ -220,8 +222,10 @@ static void flush_plain(enum Ending ending) {
 // Goes on in a window behind what is in the file; without one, in the plain buffer.
 static void move_window(void) {
   use_plain_buffer();
-  char* begin = find_file_again() && fits(window_bytes) ? window_open(out.fd, out.offset) : NULL;
+  if (!find_file_again() || !fits(out.window_bytes + 4096)) return;
+  char* begin = window_open(out.fd, out.offset, out.window_bytes);
   if (!begin) return;
+  if (out.window_bytes < window_bytes_max) out.window_bytes *= 2;
   out.buffer = begin;
   out.room = window_room();
 }

@@ -79,6 +79,12 @@ static void look_for_fork(void) {
   if (__builtin_expect(*alive == 0, 0)) begin_forked_child();
 }
 
+// Kernels before 4.14 wipe nothing.
+static void after_fork(void) {
+  if (alive == &always_alive) *alive = 0;
+  look_for_fork();
+}
+
 void record_start(void) {
   uint32_t* page = sys_map(4096);
   if (page && sys(SYS_madvise, page, 4096, wipe_on_fork) == 0) alive = page;
@@ -224,7 +230,7 @@ void record_files_allowed(void) {
   const char* times = getenv("CMTTRACE_TIME");
   state.times = times && strcmp(times, "1") == 0;
   state.has_key = pthread_key_create(&state.key, thread_ends) == 0;
-  pthread_atfork(NULL, NULL, look_for_fork);
+  pthread_atfork(NULL, NULL, after_fork);
   if (enter() != entry_taken) return;
   output_room(0);
   leave();

@@ -84,6 +84,19 @@ static int messages(void) {
   return dlerror() != NULL;
 }
 
+extern void* __libc_malloc(size_t);
+extern void __libc_free(void*);
+
+// Blocks that come or go by names that nobody puts himself before.
+static int other_names(void) {
+  for (int i = 0; i < 900; i++) free(__libc_malloc(70017));
+  void* block = __libc_malloc(70018);
+  block = realloc(block, huge) ? NULL : block;
+  free(realloc(block, 70019));
+  for (int i = 0; i < 3; i++) __libc_free(malloc(40));
+  return 0;
+}
+
 static void on_signal(int signal) {
   (void)signal;
   free(malloc(24));
@@ -107,6 +120,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "refused") == 0) return refused();
   if (strcmp(what, "errno") == 0) return in_thread(errno_kept);
   if (strcmp(what, "messages") == 0) return messages();
+  if (strcmp(what, "other_names") == 0) return other_names();
   if (strcmp(what, "signals") == 0) return signals();
   return 2;
 }

@@ -37,6 +37,13 @@ traced signals
 [ "$(grep -c '^malloc(24)' t.trace)" = 2000 ] || { echo "events of a signal handler are missing" >&2; failed=1; }
 
 
+# Blocks that were never seen have tags of the reserve below the first, while it lasts; one whose end was not seen is
+# ended before its address is used anew, and that is counted.
+
+traced other_names
+[ "$(grep -c '^free([0-9a-f]*<[0-9]\{1,4\}>)$' t.trace)" -ge 902 ] || { echo "unseen" >&2; failed=1; }
+tail -n 1 t.trace | grep -qx '#cmt end=complete repairs=2' || { echo "repairs: $(tail -n 1 t.trace)" >&2; failed=1; }
+
 CMTTRACE_TIME=1 traced all
 grep -q ' time=[0-9]*$' t.trace && ! grep '^[a-z]' t.trace | grep -qv ' time=' || { echo "events without a time" >&2; failed=1; }
 [ "$failed" = 0 ]
