@@ -6,8 +6,6 @@
 
 namespace cmt::lifetimes {
 
-using heap::PlacedBlock;
-
 void Annotator::add(const Event& event, std::string_view line) {
   ++event_;
   clock_.begin(event);
@@ -39,7 +37,7 @@ void Annotator::end(Tag tag) {
 void Annotator::begin(const Event& event) {
   if (first_tag_ == 0) first_tag_ = event.tag;
   clock_.allocate(event.bytes());
-  const PlacedBlock block{event.address, event.bytes(), clock_.now(), event.tag};
+  const Block block{event.tag, event.address, event.bytes(), clock_.now()};
   totals_.begin(block.size);
   if (live_.insert(block)) return;
   complain(event.tag, "is made and already alive");
@@ -47,7 +45,7 @@ void Annotator::begin(const Event& event) {
   live_.insert(block);
 }
 
-void Annotator::append_age(const PlacedBlock& block) {
+void Annotator::append_age(const Block& block) {
   out_.decimal(block.size);
   out_.text(" bytes, allocated ");
   out_.decimal(clock_.now() - block.born);
@@ -64,9 +62,9 @@ void Annotator::append_totals(bool first) {
 }
 
 void Annotator::append_leaks() {
-  std::vector<PlacedBlock> leaks;
+  std::vector<heap::PlacedBlock> leaks;
   leaks.reserve(live_.size());
-  live_.for_each([&](const PlacedBlock& block) { leaks.push_back(block); });
+  live_.for_each([&](const Block& block) { leaks.push_back({block.address, block.size, block.born, block.tag, 0}); });
   heap::append_leaks(out_, std::move(leaks), clock_);
 }
 

@@ -10,7 +10,6 @@
 #include "heap/clock.h"
 #include "heap/complaints.h"
 #include "heap/live_totals.h"
-#include "heap/placed_block.h"
 
 namespace cmt::lifetimes {
 
@@ -41,9 +40,17 @@ class Annotator {
   void append_leaks();
 
  private:
+  /// A PlacedBlock without what is not needed here: BlockTable is within its bounds with 32 bytes.
+  struct Block {
+    Tag tag = 0;
+    std::uint64_t address = 0;
+    std::uint64_t size = 0;
+    std::uint64_t born = 0;
+  };
+
   void end(Tag tag);
   void begin(const Event& event);
-  void append_age(const heap::PlacedBlock& block);
+  void append_age(const Block& block);
   void append_totals(bool first);
   void complain(Tag tag, std::string_view what);
 
@@ -52,7 +59,7 @@ class Annotator {
   heap::AnnotatedText& out_;
   heap::Complaints& complaints_;
   heap::Clock clock_;
-  heap::BlockTable<heap::PlacedBlock> live_;
+  heap::BlockTable<Block> live_;
   heap::LiveTotals totals_;
   std::uint64_t event_ = 0;
   Tag first_tag_ = 0;  // that was made here; 0: none yet

@@ -45,7 +45,7 @@ std::uint32_t Summariser::end(const Event& event, Tag last_made) {
   size.temporary += event.old_tag == last_made && !event.makes_block();
   size.lifetime_max = std::max(size.lifetime_max, age);
   ++summary_.count_of(size_class, AgeClasses::index(age));
-  changing(size_class).live.remove(block->size);
+  live_by_size_[size_class].change(peaks_).remove(block->size);
   live_total_.remove(block->size);
   if (event.makes_block()) return block->reallocations + 1;
   count_chain(block->reallocations);
@@ -63,18 +63,9 @@ void Summariser::begin(const Event& event, std::uint32_t reallocations) {
   }
   const std::size_t size_class = SizeClasses::index(size);
   summary_.sizes[size_class].allocated.add(size);
-  changing(size_class).live.add(size);
+  live_by_size_[size_class].change(peaks_).add(size);
   live_total_.add(size);
   if (live_total_.bytes > input_.peak.live.bytes) note_peak(event);
-}
-
-Summariser::LiveClass& Summariser::changing(std::size_t size_class) {
-  LiveClass& found = live_classes_[size_class];
-  if (found.saved_in != peaks_) {
-    found.at_peak = found.live;
-    found.saved_in = peaks_;
-  }
-  return found;
 }
 
 void Summariser::note_peak(const Event& event) {
@@ -95,7 +86,7 @@ Summary Summariser::finish(bool truncated) {
     summary_.sizes[SizeClasses::index(block.size)].leaked.add(block.size);
     count_chain(block.reallocations);
   });
-  for (std::size_t i = 0; i < SizeClasses::count; ++i) input_.peak.sizes[i] = changing(i).at_peak;
+  for (std::size_t i = 0; i < SizeClasses::count; ++i) input_.peak.sizes[i] = live_by_size_[i].at_peak(peaks_);
   input_.truncated = truncated;
   input_.defects = complaints_.count();
   summary_.inputs.push_back(std::move(input_));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cmt/reader.h"
+#include "heap/at_peak.h"
 #include "heap/block_table.h"
 #include "heap/clock.h"
 #include "heap/complaints.h"
@@ -34,18 +35,9 @@ class Summariser {
     std::uint32_t reallocations = 0;
   };
 
-  /// What is alive of one class of sizes, and what was at the peak. The latter is kept only where it differs: whoever
-  /// changes `live` saves it first, unless it was saved since the last peak. So a new peak costs one increment.
-  struct LiveClass {
-    Amount live;
-    Amount at_peak;
-    std::uint64_t saved_in = 0;
-  };
-
   Tag& last_made_by(std::uint32_t thread);
   std::uint32_t end(const Event& event, Tag last_made);
   void begin(const Event& event, std::uint32_t reallocations);
-  LiveClass& changing(std::size_t size_class);
   void count_chain(std::uint32_t reallocations);
   void note_peak(const Event& event);
   void complain(Tag tag, const char* what);
@@ -57,8 +49,8 @@ class Summariser {
   Input input_;
   heap::BlockTable<Block> live_;
   Amount live_total_;
-  std::array<LiveClass, SizeClasses::count> live_classes_{};
-  std::uint64_t peaks_ = 1;
+  std::array<heap::AtPeak<Amount>, SizeClasses::count> live_by_size_{};
+  std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved
   std::uint64_t short_lived_max_;
   tsl::robin_map<std::uint32_t, Tag> last_made_;  // by thread: the block that its last event made; 0: none
   Tag first_thread_made_ = 0;                     // the same of thread 0, which needs no search

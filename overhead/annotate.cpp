@@ -6,10 +6,12 @@
 #include "heap/leak_lines.h"
 #include "heap/pages.h"
 
-using cmt::heap::gap;
-using cmt::heap::Neighbourhood;
-using cmt::heap::own_pages;
-using cmt::heap::PlacedBlock;
+namespace cmt::overhead {
+
+using heap::gap;
+using heap::Neighbourhood;
+using heap::own_pages;
+using heap::PlacedBlock;
 
 namespace {
 
@@ -21,7 +23,7 @@ std::string block_text(const PlacedBlock& block) {
 
 }  // namespace
 
-void OverheadAnnotator::add(const cmt::Event& event, std::string_view line) {
+void Annotator::add(const Event& event, std::string_view line) {
   ++event_;
   clock_.begin(event);
   const bool ends = event.ends_block();
@@ -37,7 +39,7 @@ void OverheadAnnotator::add(const cmt::Event& event, std::string_view line) {
   out_.close();
 }
 
-void OverheadAnnotator::annotate_end(const cmt::Event& event) {
+void Annotator::annotate_end(const Event& event) {
   const auto found = live_.erase(event.old_address);
   if (!found) {
     out_.text("unknown block");
@@ -61,7 +63,7 @@ void OverheadAnnotator::annotate_end(const cmt::Event& event) {
   append_pages(*found, "-", " fewer");
 }
 
-void OverheadAnnotator::annotate_begin(const cmt::Event& event) {
+void Annotator::annotate_begin(const Event& event) {
   if (first_tag_ == 0) first_tag_ = event.tag;
   clock_.allocate(event.bytes());
   const PlacedBlock block{event.address, event.bytes(), clock_.now(), event.tag};
@@ -78,21 +80,21 @@ void OverheadAnnotator::annotate_begin(const cmt::Event& event) {
   append_pages(*found, ", ", " more");
 }
 
-void OverheadAnnotator::count_begin(const Neighbourhood& found) {
+void Annotator::count_begin(const Neighbourhood& found) {
   if (!settings_.totals) return;
   totals_.begin(found.block.size);
   pages_ += own_pages(found, settings_.page_shift);
   if (settings_.huge_pages) huge_pages_ += own_pages(found, huge_page_shift);
 }
 
-void OverheadAnnotator::count_end(const Neighbourhood& found) {
+void Annotator::count_end(const Neighbourhood& found) {
   if (!settings_.totals) return;
   totals_.end(found.block.size);
   pages_ -= own_pages(found, settings_.page_shift);
   if (settings_.huge_pages) huge_pages_ -= own_pages(found, huge_page_shift);
 }
 
-void OverheadAnnotator::append_neighbours(const Neighbourhood& found) {
+void Annotator::append_neighbours(const Neighbourhood& found) {
   out_.text("prev ");
   out_.hex(found.prev.address);
   out_.text(", gap ");
@@ -103,7 +105,7 @@ void OverheadAnnotator::append_neighbours(const Neighbourhood& found) {
   out_.signed_decimal(found.next.address == 0 ? -1 : gap(found.block, found.next));
 }
 
-void OverheadAnnotator::append_pages(const Neighbourhood& found, std::string_view between, std::string_view change) {
+void Annotator::append_pages(const Neighbourhood& found, std::string_view between, std::string_view change) {
   out_.text(", pages ");
   append_page_range(found, settings_.page_shift, between);
   out_.text(change);
@@ -115,7 +117,7 @@ void OverheadAnnotator::append_pages(const Neighbourhood& found, std::string_vie
 }
 
 /// "[8508041, 8508041], 0": the first and the last page, and how many are the block's own.
-void OverheadAnnotator::append_page_range(const Neighbourhood& found, int shift, std::string_view between) {
+void Annotator::append_page_range(const Neighbourhood& found, int shift, std::string_view between) {
   out_.text("[");
   out_.decimal(found.block.address >> shift);
   out_.text(between);
@@ -124,7 +126,7 @@ void OverheadAnnotator::append_page_range(const Neighbourhood& found, int shift,
   out_.decimal(own_pages(found, shift));
 }
 
-void OverheadAnnotator::append_totals() {
+void Annotator::append_totals() {
   out_.text(", live ");
   out_.decimal(totals_.bytes);
   out_.text(" bytes in ");
@@ -138,14 +140,14 @@ void OverheadAnnotator::append_totals() {
   out_.text(" huge pages");
 }
 
-void OverheadAnnotator::append_leaks() {
+void Annotator::append_leaks() {
   std::vector<PlacedBlock> leaks;
   leaks.reserve(live_.size());
   live_.for_each([&](const PlacedBlock& block) { leaks.push_back(block); });
-  cmt::heap::append_leaks(out_, std::move(leaks), clock_);
+  heap::append_leaks(out_, std::move(leaks), clock_);
 }
 
-void OverheadAnnotator::check_overlap(const Neighbourhood& found) {
+void Annotator::check_overlap(const Neighbourhood& found) {
   const auto overlap = [](const PlacedBlock& low, const PlacedBlock& high) {
     return low.address != 0 && high.address != 0 && low.size != 0 && low.last() >= high.address;
   };
@@ -157,10 +159,12 @@ void OverheadAnnotator::check_overlap(const Neighbourhood& found) {
   }
 }
 
-void OverheadAnnotator::need_addresses(const cmt::Event& event) const {
+void Annotator::need_addresses(const Event& event) const {
   if ((event.ends_block() && event.old_address == 0) || (event.makes_block() && event.address == 0)) {
-    throw cmt::FormatError(place(), "a block without an address: its neighbours cannot be known");
+    throw FormatError(place(), "a block without an address: its neighbours cannot be known");
   }
 }
 
-void OverheadAnnotator::complain(const std::string& what) { complaints_.add(place(), what); }
+void Annotator::complain(const std::string& what) { complaints_.add(place(), what); }
+
+}  // namespace cmt::overhead

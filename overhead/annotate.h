@@ -11,6 +11,8 @@
 #include "heap/complaints.h"
 #include "heap/live_totals.h"
 
+namespace cmt::overhead {
+
 /// Annotates the events that make or end a block with its neighbours, gaps and pages.
 ///
 ///     malloc(20) = 81d2899a0<8>      # prev 81d289980, gap 0, next 81d28ba20, gap 8300, pages [8508041, 8508041], 0
@@ -25,22 +27,21 @@
 /// block on either side is on it too. A block of size 0 is on one page. A block from before the trace's begin is an
 /// `unknown block`. Blocks are told apart by address. Memory: at most 64 bytes a live block, and 4 KiB for every 2 MiB
 /// in which blocks lie.
-class OverheadAnnotator {
+class Annotator {
  public:
   struct Settings {
-    cmt::heap::Clock::Unit clock = cmt::heap::Clock::Unit::events;
+    heap::Clock::Unit clock = heap::Clock::Unit::events;
     int page_shift = 12;      ///< a page is 2 to this many bytes
     bool huge_pages = false;  ///< pages of 2 MiB too
     bool totals = false;      ///< also what is live after the event, and on how many pages
   };
 
   /// `name` is the input's, for messages. Borrows the others.
-  OverheadAnnotator(std::string name, Settings settings, cmt::heap::AnnotatedText& out,
-                    cmt::heap::Complaints& complaints)
+  Annotator(std::string name, Settings settings, heap::AnnotatedText& out, heap::Complaints& complaints)
       : name_(std::move(name)), settings_(settings), out_(out), complaints_(complaints), clock_(settings.clock) {}
 
   /// Takes the next event, and the line it is to be shown as. Throws FormatError for a block without an address.
-  void add(const cmt::Event& event, std::string_view line);
+  void add(const Event& event, std::string_view line);
 
   /// Appends a comment line for every block that is still alive, the oldest first. Costs a copy of them.
   void append_leaks();
@@ -48,28 +49,30 @@ class OverheadAnnotator {
  private:
   static constexpr int huge_page_shift = 21;
 
-  void annotate_end(const cmt::Event& event);
-  void annotate_begin(const cmt::Event& event);
-  void count_begin(const cmt::heap::Neighbourhood& found);
-  void count_end(const cmt::heap::Neighbourhood& found);
-  void append_neighbours(const cmt::heap::Neighbourhood& found);
-  void append_pages(const cmt::heap::Neighbourhood& found, std::string_view between, std::string_view change);
-  void append_page_range(const cmt::heap::Neighbourhood& found, int shift, std::string_view between);
+  void annotate_end(const Event& event);
+  void annotate_begin(const Event& event);
+  void count_begin(const heap::Neighbourhood& found);
+  void count_end(const heap::Neighbourhood& found);
+  void append_neighbours(const heap::Neighbourhood& found);
+  void append_pages(const heap::Neighbourhood& found, std::string_view between, std::string_view change);
+  void append_page_range(const heap::Neighbourhood& found, int shift, std::string_view between);
   void append_totals();
-  void check_overlap(const cmt::heap::Neighbourhood& found);
-  void need_addresses(const cmt::Event& event) const;
+  void check_overlap(const heap::Neighbourhood& found);
+  void need_addresses(const Event& event) const;
   void complain(const std::string& what);
   std::string place() const { return name_ + ": event " + std::to_string(event_); }
 
   std::string name_;
   Settings settings_;
-  cmt::heap::AnnotatedText& out_;
-  cmt::heap::Complaints& complaints_;
-  cmt::heap::Clock clock_;
-  cmt::heap::AddressIndex live_;
-  cmt::heap::LiveTotals totals_;
+  heap::AnnotatedText& out_;
+  heap::Complaints& complaints_;
+  heap::Clock clock_;
+  heap::AddressIndex live_;
+  heap::LiveTotals totals_;
   std::uint64_t pages_ = 0;       // that live blocks are on
   std::uint64_t huge_pages_ = 0;  // the same, of 2 MiB
   std::uint64_t event_ = 0;
-  cmt::Tag first_tag_ = 0;  // that was made here; 0: none yet
+  Tag first_tag_ = 0;  // that was made here; 0: none yet
 };
+
+}  // namespace cmt::overhead

@@ -5,14 +5,19 @@
 
 #include "overhead/annotate.h"
 
+namespace cmt::overhead {
+
 /// What the command line of overhead asks for.
 struct Options {
+  enum class Command { annotate, summarise, help, version };
+  enum class Form { text, json, csv };
+
+  Command command = Command::annotate;
   std::string path = "-";
-  OverheadAnnotator::Settings annotation;
+  Annotator::Settings annotation{};  ///< its page size is the summary's too
+  Form form = Form::text;            ///< of a summary
   bool leaks = false;
   bool strict = false;
-  bool help = false;
-  bool version = false;
 };
 
 /// The command line was wrong; what() says how.
@@ -24,3 +29,5 @@ class UsageError : public std::runtime_error {
 Options parse_options(int argc, char** argv);
 
 extern const char help_text[];
+
+}  // namespace cmt::overhead

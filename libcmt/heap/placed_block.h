@@ -12,6 +12,7 @@ struct PlacedBlock {
   std::uint64_t size = 0;     ///< bytes asked for
   std::uint64_t born = 0;     ///< the clock when it was made; which clock is the user's choice
   Tag tag = 0;
+  std::uint64_t slop = 0;  ///< usable size less the size asked for; 0 where it is not known
 
   /// The last byte's address. A block of size 0 has its first for it, so that it lies on one page like any other; one
   /// that would pass the end of memory ends there.

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "heap/address_index.h"
+#include "overhead/summary.h"
+
+namespace cmt::overhead {
+
+/// One walk over all live blocks by rising address, which finds the pages that old blocks are on and those that they
+/// pin. Costs some 3 ns a block.
+class PinWalk {
+ public:
+  /// A block made before `old_before`, in allocated bytes, is old.
+  PinWalk(const heap::AddressIndex& live, int page_shift, std::uint64_t old_before);
+
+  std::uint64_t old_bytes() const { return old_bytes_; }
+  std::uint64_t old_pages() const { return old_pages_; }
+
+  /// The blocks that pin a page; one that lies across a border, alone on both sides, is there twice.
+  const std::vector<heap::PlacedBlock>& pins() const { return pins_; }
+
+ private:
+  void visit(const heap::PlacedBlock& block);
+  void close_page();
+
+  int page_shift_;
+  std::uint64_t old_before_;
+  std::uint64_t old_bytes_ = 0;
+  std::uint64_t old_pages_ = 0;
+  std::uint64_t page_ = ~std::uint64_t{0};      // of the last block's end
+  std::uint64_t old_page_ = ~std::uint64_t{0};  // of the last old block's end
+  std::uint64_t on_page_ = 0;                   // blocks seen on page_
+  heap::PlacedBlock last_;                      // the one of them that was seen last
+  std::vector<heap::PlacedBlock> pins_;
+};
+
+}  // namespace cmt::overhead

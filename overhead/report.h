@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "overhead/summary.h"
+
+namespace cmt::overhead {
+
+/// For people: the samples, the gaps at the peak, who pins the memory.
+std::string to_text(const Summary& summary);
+
+/// For programs: schema "cmt.overhead/1", described in report_json.cpp.
+std::string to_json(const Summary& summary);
+
+/// For spreadsheets: the samples, a line of names first.
+std::string to_csv(const Summary& summary);
+
+}  // namespace cmt::overhead

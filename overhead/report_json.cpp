@@ -1,0 +1,114 @@
+// The summary as JSON, schema "cmt.overhead/1". What the words mean is told in summary.h.
+//
+//   schema, name, page_size_bytes, events, defects, truncated, pages_peak
+//   samples[]   event, time_ns (null: not recorded), live_bytes, live_blocks, pages, free_pages, span_pages,
+//               small_gap_bytes, slop_bytes (null: not recorded), old_bytes, old_pages, pinned_pages, separable_pages
+//   peak        of live bytes: the same up to slop_bytes
+//   gaps_at_peak[]   [gap_bytes_min, gaps, bytes]
+//   pins        event, pinned_pages, pages, pages_by_size[]: [size_bytes_min, pages],
+//               oldest[]: address, tag, size_bytes, age_allocated_bytes
+
+#include <charconv>
+#include <initializer_list>
+
+#include "output/json.h"
+#include "overhead/report.h"
+
+namespace cmt::overhead {
+namespace {
+
+using heap::SizeClasses;
+using output::JsonWriter;
+
+std::string hex(std::uint64_t address) {
+  char digits[16];
+  return {digits, std::to_chars(digits, digits + sizeof digits, address, 16).ptr};
+}
+
+void write_tuple(JsonWriter& json, std::initializer_list<std::uint64_t> numbers) {
+  json.begin_array();
+  for (const std::uint64_t number : numbers) json.value(number);
+  json.end_array();
+}
+
+void write_moment(JsonWriter& json, const Sample& sample) {
+  json.field("event", sample.event);
+  json.field("time_ns", sample.time_ns == unknown ? std::nullopt : std::optional(sample.time_ns));
+  json.field("live_bytes", sample.live_bytes);
+  json.field("live_blocks", sample.live_blocks);
+  json.field("pages", sample.pages);
+  json.field("free_pages", sample.free_pages);
+  json.field("span_pages", sample.span_pages());
+  json.field("small_gap_bytes", sample.small_gap_bytes);
+  json.field("slop_bytes", sample.slop_bytes);
+}
+
+void write_samples(JsonWriter& json, const Summary& summary) {
+  json.begin_array("samples");
+  for (const Sample& sample : summary.samples) {
+    json.begin_object();
+    write_moment(json, sample);
+    json.field("old_bytes", sample.old_bytes);
+    json.field("old_pages", sample.old_pages);
+    json.field("pinned_pages", sample.pinned_pages);
+    json.field("separable_pages", sample.separable_pages(summary.page_size));
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_gaps(JsonWriter& json, const Summary& summary) {
+  json.begin_array("gaps_at_peak");
+  for (std::size_t i = 0; i < SizeClasses::count; ++i) {
+    const Gaps& gaps = summary.gaps[i];
+    if (gaps.count != 0) write_tuple(json, {SizeClasses::low(i), gaps.count, gaps.bytes});
+  }
+  json.end_array();
+}
+
+void write_pins(JsonWriter& json, const Pins& pins) {
+  json.begin_object("pins");
+  json.field("event", pins.at.event);
+  json.field("pinned_pages", pins.at.pinned_pages);
+  json.field("pages", pins.at.pages);
+  json.begin_array("pages_by_size");
+  for (std::size_t i = 0; i < SizeClasses::count; ++i) {
+    if (pins.pages_by_size[i] != 0) write_tuple(json, {SizeClasses::low(i), pins.pages_by_size[i]});
+  }
+  json.end_array();
+  json.begin_array("oldest");
+  for (const Pin& pin : pins.oldest) {
+    json.begin_object();
+    json.field("address", hex(pin.block.address));
+    json.field("tag", pin.block.tag);
+    json.field("size_bytes", pin.block.size);
+    json.field("age_allocated_bytes", pin.age_bytes);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
+}  // namespace
+
+std::string to_json(const Summary& summary) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("schema", "cmt.overhead/1");
+  json.field("name", summary.name);
+  json.field("page_size_bytes", summary.page_size);
+  json.field("events", summary.events);
+  json.field("defects", summary.defects);
+  json.field("truncated", summary.truncated);
+  json.field("pages_peak", summary.pages_peak);
+  write_samples(json, summary);
+  json.begin_object("peak");
+  write_moment(json, summary.peak);
+  json.end_object();
+  write_gaps(json, summary);
+  write_pins(json, summary.pins);
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace cmt::overhead

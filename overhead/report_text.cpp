@@ -1,0 +1,107 @@
+#include <charconv>
+
+#include "output/numbers.h"
+#include "output/table.h"
+#include "overhead/report.h"
+
+namespace cmt::overhead {
+namespace {
+
+using heap::SizeClasses;
+using output::Align;
+using output::bytes_text;
+using output::with_commas;
+
+/// Samples in the table: more do not help a reader.
+constexpr std::size_t rows_max = 16;
+
+std::string share_text(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? "-" : output::fixed(100.0 * static_cast<double>(part) / static_cast<double>(whole), 1) + " %";
+}
+
+std::string class_text(std::size_t i) {
+  const std::uint64_t low = SizeClasses::low(i);
+  const std::uint64_t high = SizeClasses::high(i);
+  return low == high ? std::to_string(low) : std::to_string(low) + "-" + std::to_string(high);
+}
+
+std::string head_text(const Summary& summary) {
+  const Sample& peak = summary.peak;
+  std::string text = summary.name + ": " + with_commas(summary.events) + " events";
+  if (summary.truncated) text += ", breaks off";
+  if (summary.defects != 0) text += ", " + with_commas(summary.defects) + " defects";
+  text += "\n  peak live: " + with_commas(peak.live_bytes) + " bytes in " + with_commas(peak.live_blocks) +
+          " blocks on " + with_commas(peak.pages) + " pages, at event " + with_commas(peak.event);
+  text += "\n  most pages: " + with_commas(summary.pages_peak) + " of " + bytes_text(summary.page_size) + "\n";
+  const std::uint64_t touched = peak.pages * summary.page_size;
+  const std::uint64_t internal = peak.slop_bytes.value_or(peak.small_gap_bytes);
+  const std::uint64_t unused = touched > peak.live_bytes ? touched - peak.live_bytes : 0;
+  text += "  unused on the pages at the peak: " + share_text(unused, touched) + "; internal, " +
+          (peak.slop_bytes ? "by usable size: " : "as gaps of 31 bytes or less: ") + share_text(internal, touched) +
+          "; external: " + share_text(unused > internal ? unused - internal : 0, touched) + "\n";
+  return text;
+}
+
+std::string samples_text(const Summary& summary) {
+  output::Table table({{"event", Align::right},
+                       {"live", Align::right},
+                       {"pages", Align::right},
+                       {"free", Align::right},
+                       {"use", Align::right},
+                       {"by old", Align::right},
+                       {"pinned", Align::right},
+                       {"of pages", Align::right},
+                       {"separable", Align::right}});
+  const std::size_t step = (summary.samples.size() + rows_max - 1) / rows_max;
+  for (std::size_t i = 0; i < summary.samples.size(); ++i) {
+    if ((summary.samples.size() - 1 - i) % step != 0) continue;
+    const Sample& sample = summary.samples[i];
+    table.add({with_commas(sample.event), bytes_text(sample.live_bytes), with_commas(sample.pages),
+               with_commas(sample.free_pages), share_text(sample.live_bytes, sample.pages * summary.page_size),
+               with_commas(sample.old_pages), with_commas(sample.pinned_pages),
+               share_text(sample.pinned_pages, sample.pages),
+               bytes_text(sample.separable_pages(summary.page_size) * summary.page_size)});
+  }
+  return table.text();
+}
+
+std::string gaps_text(const Summary& summary) {
+  output::Table table({{"gap", Align::right}, {"gaps", Align::right}, {"bytes", Align::right}});
+  for (std::size_t i = 0; i < SizeClasses::count; ++i) {
+    const Gaps& gaps = summary.gaps[i];
+    if (gaps.count != 0) table.add({class_text(i), with_commas(gaps.count), bytes_text(gaps.bytes)});
+  }
+  return table.text();
+}
+
+std::string block_text(const heap::PlacedBlock& block) {
+  char digits[16];
+  const std::string address(digits, std::to_chars(digits, digits + sizeof digits, block.address, 16).ptr);
+  return address + "<" + std::to_string(block.tag) + ">";
+}
+
+std::string pins_text(const Pins& pins) {
+  if (pins.at.pinned_pages == 0) return "no page is pinned by a small old block at any sample\n";
+  output::Table sizes({{"size", Align::right}, {"pages", Align::right}});
+  for (std::size_t i = 0; i < SizeClasses::count; ++i) {
+    if (pins.pages_by_size[i] != 0) sizes.add({class_text(i), with_commas(pins.pages_by_size[i])});
+  }
+  output::Table oldest({{"block"}, {"size", Align::right}, {"allocated since", Align::right}});
+  for (const Pin& pin : pins.oldest) {
+    oldest.add({block_text(pin.block), with_commas(pin.block.size), bytes_text(pin.age_bytes)});
+  }
+  return "at event " + with_commas(pins.at.event) + " small old blocks pin " + with_commas(pins.at.pinned_pages) +
+         " of " + with_commas(pins.at.pages) + " pages; by size of the block, and the oldest\n\n" + sizes.text() +
+         "\n" + oldest.text();
+}
+
+}  // namespace
+
+std::string to_text(const Summary& summary) {
+  return head_text(summary) +
+         "\npages over time; free: wholly, between touched ones; by old: old blocks are on them;\n" +
+         "separable: could be given back if old blocks lay apart\n\n" + samples_text(summary) +
+         "\ngaps between neighbours at the peak, in bytes\n\n" + gaps_text(summary) + "\n" + pins_text(summary.pins);
+}
+
+}  // namespace cmt::overhead

@@ -1,0 +1,165 @@
+#include "overhead/summarise.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "heap/pages.h"
+#include "overhead/pin_walk.h"
+
+namespace cmt::overhead {
+
+using heap::Neighbourhood;
+using heap::PlacedBlock;
+using heap::SizeClasses;
+
+Summariser::Summariser(std::string name, int page_shift, bool has_usable, heap::Complaints& complaints)
+    : complaints_(complaints), name_(std::move(name)), page_shift_(page_shift), has_usable_(has_usable) {
+  summary_.name = std::filesystem::path(name_).filename().string();
+  summary_.page_size = std::uint64_t{1} << page_shift;
+}
+
+void Summariser::add(const Event& event) {
+  ++now_.event;
+  if (event.time_ns != unknown) now_.time_ns = event.time_ns;
+  if ((event.ends_block() && event.old_address == 0) || (event.makes_block() && event.address == 0)) {
+    throw FormatError(place(), "a block without an address: its neighbours cannot be known");
+  }
+  if (event.ends_block()) end(event);
+  if (event.makes_block()) begin(event);
+  if (now_.event == next_sample_) sample();
+}
+
+void Summariser::end(const Event& event) {
+  if (const auto found = live_.erase(event.old_address)) {
+    count_end(*found);
+  } else if (first_tag_ != 0 && event.old_tag >= first_tag_) {
+    complain("block <" + std::to_string(event.old_tag) + "> is ended and not alive");
+  }
+}
+
+void Summariser::begin(const Event& event) {
+  if (first_tag_ == 0) first_tag_ = event.tag;
+  allocated_bytes_ += event.bytes();
+  const std::uint64_t slop = event.usable == unknown || event.usable < event.bytes() ? 0 : event.usable - event.bytes();
+  const PlacedBlock block{event.address, event.bytes(), allocated_bytes_, event.tag, slop};
+  auto found = live_.insert(block);
+  if (!found) {
+    const auto old = live_.erase(block.address);
+    count_end(*old);
+    complain("block <" + std::to_string(block.tag) + "> is made where <" + std::to_string(old->block.tag) + "> lives");
+    found = live_.insert(block);
+  }
+  count_begin(*found);
+}
+
+void Summariser::count_begin(const Neighbourhood& found) {
+  remove_gap(found.prev, found.next);
+  add_gap(found.prev, found.block);
+  add_gap(found.block, found.next);
+  now_.pages += own_pages(found, page_shift_);
+  summary_.pages_peak = std::max(summary_.pages_peak, now_.pages);
+  slop_bytes_ += found.block.slop;
+  ++now_.live_blocks;
+  now_.live_bytes += found.block.size;
+  if (now_.live_bytes > summary_.peak.live_bytes) note_peak();
+}
+
+void Summariser::count_end(const Neighbourhood& found) {
+  remove_gap(found.prev, found.block);
+  remove_gap(found.block, found.next);
+  add_gap(found.prev, found.next);
+  now_.pages -= own_pages(found, page_shift_);
+  slop_bytes_ -= found.block.slop;
+  --now_.live_blocks;
+  now_.live_bytes -= found.block.size;
+}
+
+namespace {
+
+/// The bytes between two neighbours; nothing where there are not two, where they overlap, or where they are in two
+/// areas.
+std::optional<std::uint64_t> gap_within_area(const PlacedBlock& low, const PlacedBlock& high) {
+  if (low.address == 0 || high.address == 0) return std::nullopt;
+  const std::int64_t bytes = heap::gap(low, high);
+  if (bytes < 0 || bytes >= static_cast<std::int64_t>(area_gap_min)) return std::nullopt;
+  return static_cast<std::uint64_t>(bytes);
+}
+
+}  // namespace
+
+void Summariser::add_gap(const PlacedBlock& low, const PlacedBlock& high) {
+  const auto bytes = gap_within_area(low, high);
+  if (!bytes) return;
+  Gaps& gaps = gaps_[SizeClasses::index(*bytes)].change(peaks_);
+  ++gaps.count;
+  gaps.bytes += *bytes;
+  if (*bytes <= small_gap_max) now_.small_gap_bytes += *bytes;
+  now_.free_pages += free_pages(low, high);
+}
+
+void Summariser::remove_gap(const PlacedBlock& low, const PlacedBlock& high) {
+  const auto bytes = gap_within_area(low, high);
+  if (!bytes) return;
+  Gaps& gaps = gaps_[SizeClasses::index(*bytes)].change(peaks_);
+  --gaps.count;
+  gaps.bytes -= *bytes;
+  if (*bytes <= small_gap_max) now_.small_gap_bytes -= *bytes;
+  now_.free_pages -= free_pages(low, high);
+}
+
+/// Pages that lie in a gap as a whole.
+std::uint64_t Summariser::free_pages(const PlacedBlock& low, const PlacedBlock& high) const {
+  const std::uint64_t last = low.last() >> page_shift_;
+  const std::uint64_t first = high.address >> page_shift_;
+  return first > last + 1 ? first - last - 1 : 0;
+}
+
+void Summariser::note_peak() {
+  ++peaks_;
+  summary_.peak = now_;
+  if (has_usable_) summary_.peak.slop_bytes = slop_bytes_;
+}
+
+void Summariser::sample() {
+  next_sample_ = now_.event + interval_;
+  const std::uint64_t renewed = std::min(now_.live_bytes, allocated_bytes_);
+  const PinWalk walk(live_, page_shift_, allocated_bytes_ - renewed);
+  Sample sample = now_;
+  if (has_usable_) sample.slop_bytes = slop_bytes_;
+  sample.old_bytes = walk.old_bytes();
+  sample.old_pages = walk.old_pages();
+  sample.pinned_pages = walk.pins().size();
+  summary_.samples.push_back(sample);
+  if (sample.pinned_pages > summary_.pins.at.pinned_pages) keep_pins(sample, walk.pins());
+  if (summary_.samples.size() == samples_max) thin();
+}
+
+void Summariser::keep_pins(const Sample& now, const std::vector<PlacedBlock>& pins) {
+  summary_.pins = Pins{now, {}, {}};
+  for (const PlacedBlock& block : pins) ++summary_.pins.pages_by_size[SizeClasses::index(block.size)];
+  std::vector<PlacedBlock> oldest(std::min(pins.size(), pins_max));
+  std::partial_sort_copy(pins.begin(), pins.end(), oldest.begin(), oldest.end(),
+                         [](const PlacedBlock& a, const PlacedBlock& b) { return a.tag < b.tag; });
+  for (const PlacedBlock& block : oldest) {
+    summary_.pins.oldest.push_back({block, allocated_bytes_ - block.born});
+  }
+}
+
+void Summariser::thin() {
+  std::vector<Sample> kept;
+  for (std::size_t i = 1; i < summary_.samples.size(); i += 2) kept.push_back(summary_.samples[i]);
+  summary_.samples.swap(kept);
+  interval_ *= 2;
+  next_sample_ = now_.event + interval_;
+}
+
+Summary Summariser::finish(bool truncated) {
+  if (summary_.samples.empty() || summary_.samples.back().event != now_.event) sample();
+  for (std::size_t i = 0; i < SizeClasses::count; ++i) summary_.gaps[i] = gaps_[i].at_peak(peaks_);
+  summary_.events = now_.event;
+  summary_.defects = complaints_.count();
+  summary_.truncated = truncated;
+  return std::move(summary_);
+}
+
+}  // namespace cmt::overhead

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "cmt/reader.h"
+#include "heap/address_index.h"
+#include "heap/at_peak.h"
+#include "heap/complaints.h"
+#include "overhead/summary.h"
+
+namespace cmt::overhead {
+
+/// Makes the summary of one trace, event by event.
+///
+/// What neighbours tell is kept up to date with every event: pages, free pages, gaps. What needs all blocks (old ones,
+/// pins) is found by a walk at each sample. How long a trace is, a pipe does not say; so samples are taken at even
+/// intervals, and when there are twice as many as needed every second one is dropped and the interval doubled. In all
+/// the walks see some 50 times the live blocks, however long the trace.
+class Summariser {
+ public:
+  /// `name` is the input's, for messages. Borrows `complaints`.
+  Summariser(std::string name, int page_shift, bool has_usable, heap::Complaints& complaints);
+
+  /// Throws FormatError for a block without an address.
+  void add(const Event& event);
+
+  /// Takes the last sample and returns all. To be called once.
+  Summary finish(bool truncated);
+
+ private:
+  static constexpr std::size_t samples_max = 64;
+  static constexpr std::uint64_t first_interval = 256;
+
+  void begin(const Event& event);
+  void end(const Event& event);
+  void count_begin(const heap::Neighbourhood& found);
+  void count_end(const heap::Neighbourhood& found);
+  void add_gap(const heap::PlacedBlock& low, const heap::PlacedBlock& high);
+  void remove_gap(const heap::PlacedBlock& low, const heap::PlacedBlock& high);
+  std::uint64_t free_pages(const heap::PlacedBlock& low, const heap::PlacedBlock& high) const;
+  void note_peak();
+  void sample();
+  void keep_pins(const Sample& now, const std::vector<heap::PlacedBlock>& pins);
+  void thin();
+  std::string place() const { return name_ + ": event " + std::to_string(now_.event); }
+  void complain(const std::string& what) { complaints_.add(place(), what); }
+
+  heap::Complaints& complaints_;
+  std::string name_;
+  int page_shift_;
+  bool has_usable_;
+  Summary summary_;
+  heap::AddressIndex live_;
+  Sample now_;  // without what a walk finds
+  std::uint64_t slop_bytes_ = 0;
+  std::uint64_t allocated_bytes_ = 0;  // in all: the clock of ages
+  std::array<heap::AtPeak<Gaps>, heap::SizeClasses::count> gaps_{};
+  std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved
+  std::uint64_t interval_ = first_interval;
+  std::uint64_t next_sample_ = first_interval;
+  Tag first_tag_ = 0;
+};
+
+}  // namespace cmt::overhead

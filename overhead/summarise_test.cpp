@@ -1,0 +1,119 @@
+#include "overhead/summarise.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <set>
+#include <vector>
+
+using cmt::Event;
+using cmt::Kind;
+using cmt::heap::Complaints;
+using namespace cmt::overhead;
+
+namespace {
+
+Event malloc(std::uint64_t address, std::uint64_t size, cmt::Tag tag) {
+  Event event;
+  event.address = address;
+  event.size = size;
+  event.tag = tag;
+  return event;
+}
+
+Event free(const Event& made) {
+  Event event;
+  event.kind = Kind::free;
+  event.old_address = made.address;
+  event.old_tag = made.tag;
+  return event;
+}
+
+Summary summary_of(const std::vector<Event>& events, bool has_usable = false) {
+  Complaints complaints(false, [](const std::string&) {});
+  Summariser summariser("a/b.trace", 12, has_usable, complaints);
+  for (const Event& event : events) summariser.add(event);
+  return summariser.finish(false);
+}
+
+/// Pages that blocks are on, one by one.
+std::set<std::uint64_t> pages_of(const std::vector<Event>& live) {
+  std::set<std::uint64_t> pages;
+  for (const Event& block : live) {
+    for (std::uint64_t page = block.address >> 12; page <= (block.address + block.size - 1) >> 12; ++page) {
+      pages.insert(page);
+    }
+  }
+  return pages;
+}
+
+}  // namespace
+
+TEST_CASE("overhead summary: pages and free pages are what counting them one by one gives") {
+  std::mt19937_64 random(7);
+  std::vector<Event> events;
+  std::vector<Event> live;
+  for (cmt::Tag tag = 1; tag <= 3000; ++tag) {
+    if (random() % 2 == 0 && !live.empty()) {
+      const std::size_t victim = random() % live.size();
+      events.push_back(free(live[victim]));
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(victim));
+    } else {
+      live.push_back(malloc(0x100000 + tag * 0x3000, 1 + random() % 0x2f00, tag));
+      events.push_back(live.back());
+    }
+  }
+  const Sample end = summary_of(events).samples.back();
+  const auto pages = pages_of(live);
+  CHECK(end.live_blocks == live.size());
+  CHECK(end.pages == pages.size());
+  CHECK(end.span_pages() == *pages.rbegin() - *pages.begin() + 1);
+}
+
+TEST_CASE("overhead summary: a gap between two areas is none of the heap's") {
+  const Summary summary = summary_of({malloc(0x1000, 16, 1), malloc(0x7f0000000000, 16, 2), malloc(0x1018, 16, 3)});
+  CHECK(summary.samples.back().free_pages == 0);
+  CHECK(summary.gaps[cmt::heap::SizeClasses::index(8)].count == 1);
+  CHECK(summary.samples.back().small_gap_bytes == 8);
+}
+
+TEST_CASE("overhead summary: slop is known where usable sizes are") {
+  Event event = malloc(0x1000, 10, 1);
+  event.usable = 24;
+  CHECK(summary_of({event}, true).samples.back().slop_bytes == 14);
+  CHECK_FALSE(summary_of({event}).samples.back().slop_bytes);
+}
+
+TEST_CASE("overhead summary: there are fewer than 65 samples of a trace, evenly spaced, and the last is its end") {
+  std::vector<Event> events;
+  for (cmt::Tag tag = 1; tag <= 100'000; ++tag) {
+    const Event block = malloc(0x1000, 8, tag);
+    events.push_back(block);
+    events.push_back(free(block));
+  }
+  events.pop_back();
+  const Summary summary = summary_of(events);
+  REQUIRE(summary.samples.size() > 31);
+  CHECK(summary.samples.size() < 65);
+  CHECK(summary.samples.back().event == events.size());
+  const std::uint64_t interval = summary.samples[0].event;
+  for (std::size_t i = 0; i + 1 < summary.samples.size(); ++i) CHECK(summary.samples[i].event == (i + 1) * interval);
+}
+
+TEST_CASE("overhead summary: what outlived the heap's renewal and holds a page alone is told, the oldest first") {
+  std::vector<Event> events{malloc(0x5000, 8, 1), malloc(0x9000, 8, 2)};
+  for (cmt::Tag tag = 3; tag < 300; ++tag) {
+    const Event block = malloc(0x1000, 100, tag);
+    events.push_back(block);
+    events.push_back(free(block));
+  }
+  const Summary summary = summary_of(events);
+  CHECK(summary.pins.at.pinned_pages == 2);
+  REQUIRE(summary.pins.oldest.size() == 2);
+  CHECK(summary.pins.oldest[0].block.tag == 1);
+  CHECK(summary.samples.back().separable_pages(4096) == 1);
+}
+
+TEST_CASE("overhead summary: a block without an address is an error") {
+  CHECK_THROWS_AS(summary_of({malloc(0, 8, 1)}), cmt::FormatError);
+}

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmt/event.h"
+#include "heap/log_linear.h"
+#include "heap/placed_block.h"
+
+/// Where the blocks of a trace lie, over time, and what of the memory that they keep is of no use to them.
+///
+///     |blocks.gap.|blocks.....|...........|old........|     4 pages: 3 touched, 1 wholly free; the last is pinned
+///
+/// Areas: a gap of area_gap_min bytes or more is between two mappings and belongs to no heap. It is not counted, and
+/// neither are its pages. `span` is the pages from the first to the last of each area: touched and wholly free.
+///
+/// Old: a block is old when, since it was made, more bytes were allocated than are live now. Were all lives of one
+/// length, the heap would have been renewed meanwhile. (The clock of bytes is that of garbage collection; see
+/// heap/clock.h.)
+///
+/// Pinned: a page that one block alone is on, an old one, and of no more than an eighth of the page.
+namespace cmt::overhead {
+
+inline constexpr std::uint64_t area_gap_min = 64 * 1024 * 1024;
+
+/// Gaps below this are the allocator's rounding and headers: no block would fit.
+inline constexpr std::uint64_t small_gap_max = 31;
+
+/// One moment.
+struct Sample {
+  std::uint64_t event = 0;          ///< counted from 1
+  std::uint64_t time_ns = unknown;  ///< since the start of the recording
+  std::uint64_t live_bytes = 0;
+  std::uint64_t live_blocks = 0;
+  std::uint64_t pages = 0;                  ///< that live blocks are on
+  std::uint64_t free_pages = 0;             ///< wholly free between them
+  std::uint64_t small_gap_bytes = 0;        ///< in gaps up to small_gap_max
+  std::optional<std::uint64_t> slop_bytes;  ///< usable sizes less sizes; nothing where they were not recorded
+  std::uint64_t old_bytes = 0;
+  std::uint64_t old_pages = 0;     ///< that old blocks are on: what stays when all others have died
+  std::uint64_t pinned_pages = 0;  ///< that one small old block alone is on
+
+  std::uint64_t span_pages() const { return pages + free_pages; }
+
+  /// Pages that could be given back when the young have died, if the old lay apart from them, packed.
+  std::uint64_t separable_pages(std::uint64_t page_size) const {
+    const std::uint64_t packed = (old_bytes + page_size - 1) / page_size;
+    return old_pages > packed ? old_pages - packed : 0;
+  }
+};
+
+/// Gaps between neighbours.
+struct Gaps {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// A block that pins a page.
+struct Pin {
+  heap::PlacedBlock block;
+  std::uint64_t age_bytes = 0;  ///< allocated since it was made
+};
+
+/// Who pins the memory, at one moment.
+struct Pins {
+  Sample at;
+  std::array<std::uint64_t, heap::SizeClasses::count> pages_by_size{};
+  std::vector<Pin> oldest;  ///< at most pins_max, the oldest first
+};
+
+inline constexpr std::size_t pins_max = 10;
+
+struct Summary {
+  std::string name;
+  std::uint64_t page_size = 0;
+  std::uint64_t events = 0;
+  std::uint64_t defects = 0;
+  bool truncated = false;
+  std::vector<Sample> samples;  ///< evenly over the trace; the last is its end
+  Sample peak;                  ///< of live bytes, without what is known of old blocks
+  std::uint64_t pages_peak = 0;
+  std::array<Gaps, heap::SizeClasses::count> gaps{};  ///< at the peak of live bytes
+  Pins pins;                                          ///< at the sample with the most pinned pages
+};
+
+}  // namespace cmt::overhead
