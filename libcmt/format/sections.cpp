@@ -210,6 +210,12 @@ std::string put_tail(std::uint64_t index_offset, std::uint64_t totals_offset) {
   return put_section(SectionType::tail, header);
 }
 
+bool is_tail(std::string_view bytes) {
+  if (bytes.size() != tail_size) return false;
+  Cursor cursor(bytes);
+  return cursor.u32() == static_cast<std::uint32_t>(SectionType::tail) && cursor.u32() == 16 && cursor.u32() == 0;
+}
+
 Tail take_tail(std::string_view header) {
   Cursor cursor(header);
   Tail tail{};

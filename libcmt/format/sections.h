@@ -99,4 +99,7 @@ struct Tail {
 };
 Tail take_tail(std::string_view header);
 
+/// Whether the last bytes of a file begin as a tail does. Those of a file that was cut off can be anything.
+bool is_tail(std::string_view bytes);
+
 }  // namespace cmt::format

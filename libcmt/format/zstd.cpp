@@ -33,11 +33,11 @@ Decompressor::~Decompressor() { ZSTD_freeDCtx(context_); }
 void Decompressor::decompress(std::string_view frame, std::size_t raw_size, std::string& raw) {
   if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != raw_size ||
       ZSTD_findFrameCompressedSize(frame.data(), frame.size()) != frame.size()) {
-    throw WireError(0, "not one zstd frame of the stated size");
+    throw WireError(0, "not one whole frame of the stated size");
   }
   raw.resize(raw_size);
   const std::size_t size = ZSTD_decompressDCtx(context_, raw.data(), raw.size(), frame.data(), frame.size());
-  if (ZSTD_isError(size) || size != raw_size) throw WireError(0, "the frame is damaged");
+  if (ZSTD_isError(size) || size != raw_size) throw WireError(0, "not one whole frame of the stated size");
 }
 
 }  // namespace cmt::format

@@ -56,8 +56,8 @@ void CmtSource::read_header() {
 void CmtSource::read_totals_ahead() {
   if (input_->size() < input_->offset() + format::tail_size) return;
   const std::string tail_section = input_->at(input_->size() - format::tail_size, format::tail_size);
+  if (!format::is_tail(tail_section)) return;
   const SectionStart start = format::take_section_start(tail_section);
-  if (start.type != static_cast<std::uint32_t>(SectionType::tail) || start.header_size != 16) return;
   section_offset_ = input_->size() - format::tail_size;
   const format::Tail tail = format::take_tail(format::take_section_header(tail_section, start));
   const std::uint64_t tail_offset = section_offset_;
