@@ -64,9 +64,9 @@ class Cursor:
             if byte < 0x80:
                 break
         else:
-            self.fail("number of more than 64 bits", start)
+            self.fail("a number of more than 64 bits", start)
         if value > MASK:
-            self.fail("number of more than 64 bits", start)
+            self.fail("a number of more than 64 bits", start)
         if value > limit:
             self.fail(f"{what} {value} is above its limit", start)
         return value
@@ -88,14 +88,14 @@ def unzigzag(value):
 # "A frame is one zstd frame (RFC 8878) with its content size and its checksum. No dictionary."
 def decompress(frame, raw_size, cursor):
     if len(frame) < 6 or frame[:4] != b"\x28\xb5\x2f\xfd":
-        cursor.fail("not one zstd frame of the stated size")
+        cursor.fail("not one whole frame of the stated size")
     descriptor = frame[4]
     single, checksum, dictionary = descriptor >> 5 & 1, descriptor >> 2 & 1, descriptor & 3
     width = (1 if single else 0, 2, 4, 8)[descriptor >> 6]
     start = 5 if single else 6
     content = int.from_bytes(frame[start:start + width], "little") + (256 if width == 2 else 0)
     if not width or not checksum or dictionary or content != raw_size:
-        cursor.fail("not one zstd frame of the stated size")
+        cursor.fail("not one whole frame of the stated size")
     if zstandard:
         try:
             raw = zstandard.ZstdDecompressor().decompress(frame, max_output_size=raw_size)
@@ -105,7 +105,7 @@ def decompress(frame, raw_size, cursor):
         run = subprocess.run(["zstd", "-dcq"], input=frame, capture_output=True)
         raw = run.stdout if run.returncode == 0 else b""
     if len(raw) != raw_size:
-        cursor.fail("the frame is damaged")
+        cursor.fail("not one whole frame of the stated size")
     return raw
 
 
@@ -635,8 +635,6 @@ class Decoder:
         """The events of each block of the stream; `whole` says afterwards whether a tail was met."""
         try:
             for section in sections(self.data, self.header.size):
-                if self.whole:
-                    raise FormatError(section.offset, "bytes after the tail")
                 if section.type == b"BLCK":
                     yield self.block(section)
                 elif section.type == b"INDX":
@@ -646,7 +644,10 @@ class Decoder:
                 elif section.type == b"TOTL":
                     self.end_totals(section)
                 elif section.type == b"TAIL":
-                    self.whole, self.tail_end = True, section.end
+                    self.whole = True
+                    # "nothing after them"
+                    if section.end != len(self.data):
+                        raise FormatError(section.end, "bytes after the tail")
                     # "Two u64: offset of the index section, offset of the totals section."
                     stated = struct.unpack("<QQ", section.header.bytes(16))
                     if self.check and stated != (self.index_offset, self.totals_offset):
@@ -655,8 +656,7 @@ class Decoder:
         # "the input ends inside a section, or without a tail: hands out all whole blocks, and says that the trace breaks
         # off"
         except CutOff:
-            if self.whole:
-                raise FormatError(self.tail_end, "bytes after the tail") from None
+            pass
 
     def block(self, section):
         block = block_header(section)

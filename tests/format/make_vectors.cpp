@@ -1,0 +1,68 @@
+// Makes the golden .cmt of format-spec/vectors from their texts:
+//
+//     make_vectors FOLDER
+//
+// Every FOLDER/NAME.text becomes FOLDER/NAME.cmt; those in the table below in small blocks of the stream, so that a file
+// of a few hundred bytes has several, and keyframes.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <string_view>
+
+#include "cmt/reader.h"
+#include "cmt/writer.h"
+
+namespace {
+
+struct BlockSize {
+  std::string_view name;
+  std::uint32_t events;
+};
+
+constexpr BlockSize block_sizes[] = {{"blocks", 3}, {"keyframe", 32}, {"streams_come_and_go", 4}, {"threads", 5}};
+
+std::uint32_t block_events(std::string_view name) {
+  for (const BlockSize& size : block_sizes) {
+    if (size.name == name) return size.events;
+  }
+  return cmt::WriteOptions{}.block_events;
+}
+
+void encode(const std::filesystem::path& text) {
+  std::filesystem::path output = text;
+  output.replace_extension(".cmt");
+  cmt::ReadOptions options;
+  options.strict = true;
+  cmt::Reader reader(text.string(), options);
+  const int fd = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  cmt::Writer writer(fd, reader.header(), {.block_events = block_events(text.stem().string())});
+  for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+    for (const cmt::Event& event : events) {
+      if (!writer.add(event)) throw cmt::FormatError(text.string(), "an event contradicts those before");
+    }
+  }
+  writer.finish(reader.repairs(), reader.truncated());
+  close(fd);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("Usage: make_vectors FOLDER\n", stderr);
+    return 2;
+  }
+  try {
+    for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
+      if (entry.path().extension() == ".text") encode(entry.path());
+    }
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "make_vectors: %s\n", error.what());
+    return 1;
+  }
+}

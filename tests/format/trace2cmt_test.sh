@@ -1,0 +1,143 @@
+# trace2cmt from outside: what it reads, what it writes, and what it says where it cannot.
+
+failed=0
+complain() { echo "wrong: $*" >&2; failed=1; }
+
+# run COMMAND...: leaves `status`, and the files out and err.
+run() { status=0; "$@" >out 2>err || status=$?; }
+
+# says STATUS LINE: that the last run ended so, with this line as the only one on standard error.
+says() {
+  [ "$status" = "$1" ] || complain "exit $status, not $1: $(cat err)"
+  [ "$(cat err)" = "$2" ] || complain "it said: $(cat err), not: $2"
+}
+
+cp "$SOURCE/format-spec/vectors/readme_6655.text" t
+cp "$SOURCE/format-spec/vectors/legacy.cmt" "$SOURCE/format-spec/vectors/header.text" .
+trace2cmt <t >t.cmt
+
+# Text, .cmt and legacy .cmt, from a file and from a pipe alike; text to text is canonical.
+for input in t t.cmt legacy.cmt header.text; do
+  run trace2cmt -s $input
+  says 0 ""
+  cp out from_file
+  for pipe in "-" "" "/dev/stdin"; do
+    run trace2cmt -s $pipe < <(cat $input)
+    says 0 ""
+    cmp -s out from_file || complain "$input: a pipe (${pipe:-no FILE}) and a file differ"
+  done
+  run trace2cmt --to=text <$input
+  cmp -s out from_file || complain "$input: redirected and from a file differ"
+  trace2cmt --to=cmt $input >again.cmt
+  trace2cmt -s again.cmt | cmp -s - from_file || complain "$input: text -> .cmt -> text differs"
+done
+trace2cmt -s t.cmt | cmp - t
+printf ' malloc ( 8 )=0X81D220B48 < 6655 >  \r\n\n# words\nfree(0)  # an annotation\r\nfree(0x0) thread=0 stack=3' | trace2cmt -s >out
+printf 'malloc(8) = 81d220b48<6655>\nfree(0)\nfree(0)\n' | cmp - out || complain "tolerated text: $(cat out)"
+for level in 1 19; do trace2cmt --level=$level t | trace2cmt -s | cmp - t; done
+run trace2cmt /dev/null
+[ "$status" = 0 ] && [ -z "$(trace2cmt -s out)" ] || complain "an empty trace"
+
+# A .cmt never goes to a terminal.
+if command -v script >/dev/null; then
+  status=0
+  script -qec "trace2cmt t" /dev/null </dev/null >out 2>&1 || status=$?
+  [ "$status" = 1 ] && grep -q "will not write a .cmt to a terminal; redirect it, or use -o or -s" out ||
+    complain "a terminal: exit $status, $(cat out)"
+  script -qec "trace2cmt -s t" /dev/null </dev/null | tr -d '\r' | cmp - t || complain "text goes to a terminal"
+fi
+
+# Lines that are wrong are said with their place, counted, and left out; with --strict the first is an error.
+printf 'malloc(8) = 1000<1>\nmalloc(8\nfoo(3)\nfree(1000<1>)\n' >bad.trace
+run trace2cmt -s bad.trace
+says 0 "trace2cmt: bad.trace:2: expected ')': malloc(8
+trace2cmt: bad.trace:3: expected a known call: foo(3)
+trace2cmt: 2 events, 2 repairs"
+printf 'malloc(8) = 1000<1>\nfree(1000<1>)\n' | cmp - out || complain "what is left of bad.trace: $(cat out)"
+run trace2cmt --strict -s bad.trace
+says 1 "trace2cmt: bad.trace:2: expected ')': malloc(8"
+yes 'foo(3)' | head -n 12 >many.trace || true
+run trace2cmt -s many.trace
+[ "$(wc -l <err)" = 12 ] && grep -qx 'trace2cmt: 2 more like these' err || complain "many wrong lines: $(cat err)"
+printf 'malloc(8) = 1000<2>\nmalloc(8) = 2000<2>\nfree(3000<2>)\nfree(3000<2>)\n' >tags.trace
+run trace2cmt -s tags.trace
+[ "$status" = 0 ] && grep -q '^trace2cmt: tags.trace: event 2: its tag contradicts the events before: dropped$' err &&
+  grep -q '^trace2cmt: tags.trace: event 4: ' err && [ "$(wc -l <out)" = 2 ] || complain "contradicting tags: $(cat err out)"
+run trace2cmt --strict -s tags.trace
+says 1 "trace2cmt: tags.trace: event 2: its tag contradicts the events before: dropped"
+printf 'malloc(8) = 10\nmalloc(8) = 20\nfree(30)\nrealloc(40, 8) = 50\nmalloc(9) = 20\n' >untagged.trace
+run trace2cmt -s untagged.trace
+says 0 "trace2cmt: untagged.trace:3: no block lives at this address: dropped
+trace2cmt: untagged.trace:4: no block lives at this address: taken as an allocation
+trace2cmt: untagged.trace:5: a block lives at this address already: ended first
+trace2cmt: 5 events, 3 repairs"
+printf 'malloc(8) = 10<1>\nmalloc(8) = 20<2>\nmalloc(8) = 50<3>\nfree(20<2>)\nmalloc(9) = 20<4>\n' | cmp - out ||
+  complain "untagged.trace: $(cat out)"
+printf 'malloc(8) = 10<1>\0' >zero.trace
+run trace2cmt zero.trace
+says 1 "trace2cmt: zero.trace: neither a .cmt nor a text trace"
+head -c 1100000 /dev/zero | tr '\0' x >long.trace
+run trace2cmt long.trace
+[ "$status" = 1 ] && grep -q 'a line of more than 1 MiB: not a trace' err || complain "a long line: $(cat err)"
+printf '#cmt text=2\n' >version.trace
+run trace2cmt version.trace
+says 1 "trace2cmt: version.trace:1: text version 2; this reader knows version 1"
+
+# Output that cannot be written, or input that cannot be read, is an error in one line.
+for to in cmt text; do
+  status=0; trace2cmt --to=$to t >/dev/full 2>err || status=$?
+  says 1 "trace2cmt: writing: No space left on device"
+done
+run trace2cmt -o /dev/full t
+says 1 "trace2cmt: writing: No space left on device"
+for i in $(seq 20000); do echo "malloc($i) = <$i>"; done >big.trace
+{ sleep 0.2; status=0; trace2cmt -s big.trace 2>err || status=$?; echo $status >closed.status; } | true
+says "$(cat closed.status)" "trace2cmt: writing: Broken pipe"
+[ "$(cat closed.status)" = 1 ] || complain "a closed pipe: exit $(cat closed.status)"
+run trace2cmt missing
+says 1 "trace2cmt: missing: No such file or directory"
+run trace2cmt .
+[ "$status" = 1 ] && [ "$(wc -l <err)" = 1 ] || complain "a folder: exit $status, $(cat err)"
+run trace2cmt -o no/such/folder t
+says 1 "trace2cmt: no/such/folder.part: No such file or directory"
+
+# -o gives a name only to what is whole, and replaces only then.
+mkdir o
+run trace2cmt --strict -o o/new.cmt bad.trace
+[ "$status" = 1 ] && [ -z "$(ls o)" ] || complain "a failure leaves: $(ls o)"
+echo before >o/old.cmt
+run trace2cmt --strict -o o/old.cmt bad.trace
+[ "$(ls o)" = old.cmt ] && [ "$(cat o/old.cmt)" = before ] || complain "a failure replaced the output: $(ls o)"
+run trace2cmt -o o/old.cmt t
+says 0 ""
+[ "$(ls o)" = old.cmt ] && cmp -s o/old.cmt t.cmt && [ ! -s out ] || complain "-o: $(ls o)"
+
+# What breaks off is read to its last whole block, with a warning; with --strict it is an error.
+cp "$SOURCE/format-spec/vectors/blocks.cmt" .
+head -c 400 blocks.cmt >cut.cmt
+for input in cut.cmt -; do
+  run trace2cmt -s $input <cut.cmt
+  says 0 "trace2cmt: warning: $input: the trace breaks off; all that is whole was read"
+  [ "$(wc -l <out)" -ge 3 ] && head -n "$(wc -l <out)" "$SOURCE/format-spec/vectors/blocks.text" | cmp - out
+done
+run trace2cmt -s --strict cut.cmt
+[ "$status" = 1 ] && grep -q '^trace2cmt: cut.cmt: offset 0x[0-9a-f]*: a section is cut off$' err || complain "$(cat err)"
+head -n 5 header.text >cut.text
+run trace2cmt -s cut.text
+says 0 "trace2cmt: warning: cut.text: the trace breaks off; all that is whole was read"
+[ "$(tail -n 1 out)" = '#cmt end=truncated' ] || complain "the end of cut.text: $(tail -n 1 out)"
+
+# Wrong use: exit 2, one line, and where to look.
+while IFS='|' read -r arguments words; do
+  run trace2cmt $arguments
+  says 2 "trace2cmt: $words
+Try 'trace2cmt --help' for more information."
+done <<'END'
+--to=xml|--to is cmt or text, not 'xml'
+END
+for wrong in --nonsense "--level=0 t" "--level=20 t" "--level=x t" "t t" -o; do
+  run trace2cmt $wrong
+  [ "$status" = 2 ] && [ "$(wc -l <err)" = 2 ] && [ ! -s out ] &&
+    [ "$(tail -n 1 err)" = "Try 'trace2cmt --help' for more information." ] || complain "trace2cmt $wrong: $status, $(cat err)"
+done
+exit $failed
