@@ -10,13 +10,14 @@
 //                         ../libexec/cmt or ../../libexec/cmt from there
 //
 // Promised: each free is paired with its own malloc and no address lives twice, whatever the threads do (record.c).
-// Events are complete up to exit, _exit, exec, abort and a failed assertion, with static initialisers before ours and
-// exit handlers after ours; a process that is killed loses its last 64 KiB (output.c). Each forked child writes a file
-// of its own. The program's results, errno, output, exit status and children are what they are without us; of standard
-// error at most one line is used, for a problem, after which the program goes on untraced.
+// Events are complete, with static initialisers before ours and exit handlers after ours, however the process ends; the
+// end line is there after exit, _exit, exec, abort and a failed assertion, and missing after a signal, whose file ends
+// in NULs (output.c). Each forked child writes a file of its own. The program's results, errno, output, exit status and
+// children are what they are without us; of standard error at most one line is used, for a problem, after which the
+// program goes on untraced.
 //
 // Not seen: static and setuid programs (the loader ignores us), memory managers inside a program, operator new where
-// another preloaded allocator brings its own, a program built with a sanitizer (refused).
+// another preloaded allocator brings its own. A program built with a sanitizer is refused with one line, and ends.
 //
 // This file holds the functions that the program calls in place of malloc(3)'s. Each one hands through to the next
 // library's (real.c), so that other preloaded allocators are traced as well, and records what came of it. What the real

@@ -12,12 +12,15 @@ int real_state;
 
 static void* find(const char* name) { return dlsym(RTLD_NEXT, name); }
 
+static void die(const char* why, const char* detail) {
+  say(why, detail, 0);
+  sys(SYS_exit_group, 1);
+}
+
 void* real_must(const char* name) {
   void* found = find(name);
-  if (found) return found;
-  say("no function behind ours: ", name, 0);
-  sys(SYS_exit_group, 127);
-  __builtin_unreachable();
+  if (!found) die("no function behind ours: ", name);
+  return found;
 }
 
 static void find_all(void) {
@@ -36,7 +39,8 @@ static void find_all(void) {
   *(void**)&real.free_aligned_sized = find("free_aligned_sized");
 }
 
-// A sanitizer has an allocator of its own that has to come first, and shadows what we would hand through.
+// A sanitizer's allocator has to come first: it calls dlsym, and so us, before it can be called itself. Its own
+// message, or a crash in its start, would be all there is to see.
 static bool sanitized(void) {
   return dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") || dlsym(RTLD_DEFAULT, "__msan_init");
 }
@@ -46,11 +50,10 @@ bool real_find(void) {
   if (real_state != 0) return real_state == 2;
   int saved = errno;
   real_state = 1;
+  if (sanitized()) die("the program is built with a sanitizer, and cannot be traced", "");
   find_all();
-  bool refuse = sanitized();
   dlerror();  // the functions that were not found are not the program's error
   record_start();
-  if (refuse) record_stop("the program is built with a sanitizer, and is not traced", "", 0);
   real_state = 2;
   errno = saved;
   return true;

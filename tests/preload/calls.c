@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 extern void free_sized(void*, size_t) __attribute__((weak));
@@ -113,6 +114,20 @@ static int signals(void) {
   return 0;
 }
 
+// The same at any moment, for an allocator that can take it. A timer of a few microseconds hits the tracer itself.
+static int interrupted(void) {
+  struct sigaction action = {.sa_handler = on_signal};
+  sigaction(SIGALRM, &action, NULL);
+  struct itimerval often = {{0, 20}, {0, 20}};
+  setitimer(ITIMER_REAL, &often, NULL);
+  void* block = NULL;
+  for (int i = 0; i < 300000; i++) {
+    free(malloc(32));
+    if (i % 8 == 0) block = realloc(block, 40);
+  }
+  return 0;
+}
+
 int main(int argc, char** argv) {
   const char* what = argc == 2 ? argv[1] : "";
   if (strcmp(what, "all") == 0) return all(), 0;
@@ -121,6 +136,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "errno") == 0) return in_thread(errno_kept);
   if (strcmp(what, "messages") == 0) return messages();
   if (strcmp(what, "other_names") == 0) return other_names();
+  if (strcmp(what, "interrupted") == 0) return interrupted();
   if (strcmp(what, "signals") == 0) return signals();
   return 2;
 }

@@ -37,6 +37,12 @@ traced signals
 [ "$(grep -c '^malloc(24)' t.trace)" = 2000 ] || { echo "events of a signal handler are missing" >&2; failed=1; }
 
 
+# A handler that interrupts the tracer itself leaves its events to it: no deadlock, and no order broken.
+rm -f t.trace
+timeout 120 env LD_PRELOAD="$TRACER $BUILD/tests/preload/libbump.so" CMTTRACE_OUT=t.trace "$calls" interrupted ||
+  { echo "interrupted: $?" >&2; failed=1; }
+/usr/bin/python3 "$SOURCE/tests/preload/trace.py" t.trace >/dev/null || failed=1
+
 # Blocks that were never seen have tags of the reserve below the first, while it lasts; one whose end was not seen is
 # ended before its address is used anew, and that is counted.
 
