@@ -11,10 +11,10 @@ std::string row(const Sample& sample, std::uint64_t page_size) {
     out += std::to_string(number) + ",";
   }
   out += (sample.slop_bytes ? std::to_string(*sample.slop_bytes) : "") + ",";
-  for (const std::uint64_t number : {sample.old_bytes, sample.old_pages, sample.pinned_pages}) {
-    out += std::to_string(number) + ",";
-  }
-  return out + std::to_string(sample.separable_pages(page_size)) + "\n";
+  if (!sample.old) return out + ",,,\n";
+  const OldBlocks& old = *sample.old;
+  for (const std::uint64_t number : {old.bytes, old.pages, old.pinned}) out += std::to_string(number) + ",";
+  return out + std::to_string(old.separable(page_size)) + "\n";
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 //
 //   schema, name, page_size_bytes, events, defects, truncated, pages_peak
 //   samples[]   event, time_ns (null: not recorded), live_bytes, live_blocks, pages, free_pages, span_pages,
-//               small_gap_bytes, slop_bytes (null: not recorded), old_bytes, old_pages, pinned_pages, separable_pages
+//               small_gap_bytes, slop_bytes (null: not recorded); and, null but for every eighth sample and the last,
+//               old_bytes, old_pages, pinned_pages, separable_pages
 //   peak        of live bytes: the same up to slop_bytes
 //   gaps_at_peak[]   [gap_bytes_min, gaps, bytes]
 //   pins        event, pinned_pages, pages, pages_by_size[]: [size_bytes_min, pages],
@@ -43,15 +44,20 @@ void write_moment(JsonWriter& json, const Sample& sample) {
   json.field("slop_bytes", sample.slop_bytes);
 }
 
+void write_old(JsonWriter& json, const std::optional<OldBlocks>& old, std::uint64_t page_size) {
+  using Number = std::optional<std::uint64_t>;
+  json.field("old_bytes", old ? Number(old->bytes) : Number());
+  json.field("old_pages", old ? Number(old->pages) : Number());
+  json.field("pinned_pages", old ? Number(old->pinned) : Number());
+  json.field("separable_pages", old ? Number(old->separable(page_size)) : Number());
+}
+
 void write_samples(JsonWriter& json, const Summary& summary) {
   json.begin_array("samples");
   for (const Sample& sample : summary.samples) {
     json.begin_object();
     write_moment(json, sample);
-    json.field("old_bytes", sample.old_bytes);
-    json.field("old_pages", sample.old_pages);
-    json.field("pinned_pages", sample.pinned_pages);
-    json.field("separable_pages", sample.separable_pages(summary.page_size));
+    write_old(json, sample.old, summary.page_size);
     json.end_object();
   }
   json.end_array();
@@ -68,9 +74,9 @@ void write_gaps(JsonWriter& json, const Summary& summary) {
 
 void write_pins(JsonWriter& json, const Pins& pins) {
   json.begin_object("pins");
-  json.field("event", pins.at.event);
-  json.field("pinned_pages", pins.at.pinned_pages);
-  json.field("pages", pins.at.pages);
+  json.field("event", pins.event);
+  json.field("pinned_pages", pins.pinned);
+  json.field("pages", pins.pages);
   json.begin_array("pages_by_size");
   for (std::size_t i = 0; i < SizeClasses::count; ++i) {
     if (pins.pages_by_size[i] != 0) write_tuple(json, {SizeClasses::low(i), pins.pages_by_size[i]});

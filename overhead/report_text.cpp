@@ -12,9 +12,6 @@ using output::Align;
 using output::bytes_text;
 using output::with_commas;
 
-/// Samples in the table: more do not help a reader.
-constexpr std::size_t rows_max = 16;
-
 std::string share_text(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? "-" : output::fixed(100.0 * static_cast<double>(part) / static_cast<double>(whole), 1) + " %";
 }
@@ -52,15 +49,13 @@ std::string samples_text(const Summary& summary) {
                        {"pinned", Align::right},
                        {"of pages", Align::right},
                        {"separable", Align::right}});
-  const std::size_t step = (summary.samples.size() + rows_max - 1) / rows_max;
-  for (std::size_t i = 0; i < summary.samples.size(); ++i) {
-    if ((summary.samples.size() - 1 - i) % step != 0) continue;
-    const Sample& sample = summary.samples[i];
+  for (const Sample& sample : summary.samples) {
+    if (!sample.old) continue;
+    const OldBlocks& old = *sample.old;
     table.add({with_commas(sample.event), bytes_text(sample.live_bytes), with_commas(sample.pages),
                with_commas(sample.free_pages), share_text(sample.live_bytes, sample.pages * summary.page_size),
-               with_commas(sample.old_pages), with_commas(sample.pinned_pages),
-               share_text(sample.pinned_pages, sample.pages),
-               bytes_text(sample.separable_pages(summary.page_size) * summary.page_size)});
+               with_commas(old.pages), with_commas(old.pinned), share_text(old.pinned, sample.pages),
+               bytes_text(old.separable(summary.page_size) * summary.page_size)});
   }
   return table.text();
 }
@@ -81,7 +76,7 @@ std::string block_text(const heap::PlacedBlock& block) {
 }
 
 std::string pins_text(const Pins& pins) {
-  if (pins.at.pinned_pages == 0) return "no page is pinned by a small old block at any sample\n";
+  if (pins.pinned == 0) return "no page is pinned by a small old block at any sample\n";
   output::Table sizes({{"size", Align::right}, {"pages", Align::right}});
   for (std::size_t i = 0; i < SizeClasses::count; ++i) {
     if (pins.pages_by_size[i] != 0) sizes.add({class_text(i), with_commas(pins.pages_by_size[i])});
@@ -90,9 +85,9 @@ std::string pins_text(const Pins& pins) {
   for (const Pin& pin : pins.oldest) {
     oldest.add({block_text(pin.block), with_commas(pin.block.size), bytes_text(pin.age_bytes)});
   }
-  return "at event " + with_commas(pins.at.event) + " small old blocks pin " + with_commas(pins.at.pinned_pages) +
-         " of " + with_commas(pins.at.pages) + " pages; by size of the block, and the oldest\n\n" + sizes.text() +
-         "\n" + oldest.text();
+  return "at event " + with_commas(pins.event) + " small old blocks pin " + with_commas(pins.pinned) + " of " +
+         with_commas(pins.pages) + " pages; by size of the block, and the oldest\n\n" + sizes.text() + "\n" +
+         oldest.text();
 }
 
 }  // namespace

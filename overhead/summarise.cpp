@@ -13,9 +13,10 @@ using heap::PlacedBlock;
 using heap::SizeClasses;
 
 Summariser::Summariser(std::string name, int page_shift, bool has_usable, heap::Complaints& complaints)
-    : complaints_(complaints), name_(std::move(name)), page_shift_(page_shift), has_usable_(has_usable) {
+    : complaints_(complaints), name_(std::move(name)), page_shift_(page_shift) {
   summary_.name = std::filesystem::path(name_).filename().string();
   summary_.page_size = std::uint64_t{1} << page_shift;
+  if (has_usable) now_.slop_bytes = 0;
 }
 
 void Summariser::add(const Event& event) {
@@ -26,7 +27,7 @@ void Summariser::add(const Event& event) {
   }
   if (event.ends_block()) end(event);
   if (event.makes_block()) begin(event);
-  if (now_.event == next_sample_) sample();
+  if (now_.event == next_sample_) sample(now_.event % (samples_a_walk * interval_) == 0);
 }
 
 void Summariser::end(const Event& event) {
@@ -58,7 +59,7 @@ void Summariser::count_begin(const Neighbourhood& found) {
   add_gap(found.block, found.next);
   now_.pages += own_pages(found, page_shift_);
   summary_.pages_peak = std::max(summary_.pages_peak, now_.pages);
-  slop_bytes_ += found.block.slop;
+  if (now_.slop_bytes) *now_.slop_bytes += found.block.slop;
   ++now_.live_blocks;
   now_.live_bytes += found.block.size;
   if (now_.live_bytes > summary_.peak.live_bytes) note_peak();
@@ -69,7 +70,7 @@ void Summariser::count_end(const Neighbourhood& found) {
   remove_gap(found.block, found.next);
   add_gap(found.prev, found.next);
   now_.pages -= own_pages(found, page_shift_);
-  slop_bytes_ -= found.block.slop;
+  if (now_.slop_bytes) *now_.slop_bytes -= found.block.slop;
   --now_.live_blocks;
   now_.live_bytes -= found.block.size;
 }
@@ -117,25 +118,24 @@ std::uint64_t Summariser::free_pages(const PlacedBlock& low, const PlacedBlock& 
 void Summariser::note_peak() {
   ++peaks_;
   summary_.peak = now_;
-  if (has_usable_) summary_.peak.slop_bytes = slop_bytes_;
 }
 
-void Summariser::sample() {
+void Summariser::sample(bool walks) {
   next_sample_ = now_.event + interval_;
-  const std::uint64_t renewed = std::min(now_.live_bytes, allocated_bytes_);
-  const PinWalk walk(live_, page_shift_, allocated_bytes_ - renewed);
-  Sample sample = now_;
-  if (has_usable_) sample.slop_bytes = slop_bytes_;
-  sample.old_bytes = walk.old_bytes();
-  sample.old_pages = walk.old_pages();
-  sample.pinned_pages = walk.pins().size();
-  summary_.samples.push_back(sample);
-  if (sample.pinned_pages > summary_.pins.at.pinned_pages) keep_pins(sample, walk.pins());
+  summary_.samples.push_back(now_);
+  if (walks) summary_.samples.back().old = find_old();
   if (summary_.samples.size() == samples_max) thin();
 }
 
-void Summariser::keep_pins(const Sample& now, const std::vector<PlacedBlock>& pins) {
-  summary_.pins = Pins{now, {}, {}};
+OldBlocks Summariser::find_old() {
+  const std::uint64_t renewed = std::min(now_.live_bytes, allocated_bytes_);
+  const PinWalk walk(live_, page_shift_, allocated_bytes_ - renewed);
+  if (walk.pins().size() > summary_.pins.pinned) keep_pins(walk.pins());
+  return {walk.old_bytes(), walk.old_pages(), walk.pins().size()};
+}
+
+void Summariser::keep_pins(const std::vector<PlacedBlock>& pins) {
+  summary_.pins = Pins{now_.event, now_.pages, pins.size(), {}, {}};
   for (const PlacedBlock& block : pins) ++summary_.pins.pages_by_size[SizeClasses::index(block.size)];
   std::vector<PlacedBlock> oldest(std::min(pins.size(), pins_max));
   std::partial_sort_copy(pins.begin(), pins.end(), oldest.begin(), oldest.end(),
@@ -146,15 +146,20 @@ void Summariser::keep_pins(const Sample& now, const std::vector<PlacedBlock>& pi
 }
 
 void Summariser::thin() {
-  std::vector<Sample> kept;
-  for (std::size_t i = 1; i < summary_.samples.size(); i += 2) kept.push_back(summary_.samples[i]);
-  summary_.samples.swap(kept);
   interval_ *= 2;
   next_sample_ = now_.event + interval_;
+  std::vector<Sample> kept;
+  for (const Sample& sample : summary_.samples) {
+    if (sample.event % interval_ != 0) continue;
+    kept.push_back(sample);
+    if (sample.event % (samples_a_walk * interval_) != 0) kept.back().old.reset();
+  }
+  summary_.samples.swap(kept);
 }
 
 Summary Summariser::finish(bool truncated) {
-  if (summary_.samples.empty() || summary_.samples.back().event != now_.event) sample();
+  if (!summary_.samples.empty() && summary_.samples.back().event == now_.event) summary_.samples.pop_back();
+  sample(true);
   for (std::size_t i = 0; i < SizeClasses::count; ++i) summary_.gaps[i] = gaps_[i].at_peak(peaks_);
   summary_.events = now_.event;
   summary_.defects = complaints_.count();

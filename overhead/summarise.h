@@ -15,9 +15,9 @@ namespace cmt::overhead {
 /// Makes the summary of one trace, event by event.
 ///
 /// What neighbours tell is kept up to date with every event: pages, free pages, gaps. What needs all blocks (old ones,
-/// pins) is found by a walk at each sample. How long a trace is, a pipe does not say; so samples are taken at even
-/// intervals, and when there are twice as many as needed every second one is dropped and the interval doubled. In all
-/// the walks see some 50 times the live blocks, however long the trace.
+/// pins) is found by a walk at every eighth sample. How long a trace is, a pipe does not say; so samples are taken at
+/// even intervals, and when there are twice as many as needed every second one is dropped and the interval doubled. In
+/// all, the walks see some 25 times the live blocks, however long the trace.
 class Summariser {
  public:
   /// `name` is the input's, for messages. Borrows `complaints`.
@@ -30,8 +30,9 @@ class Summariser {
   Summary finish(bool truncated);
 
  private:
-  static constexpr std::size_t samples_max = 64;
-  static constexpr std::uint64_t first_interval = 256;
+  static constexpr std::size_t samples_max = 256;
+  static constexpr std::uint64_t samples_a_walk = 8;
+  static constexpr std::uint64_t first_interval = 64;
 
   void begin(const Event& event);
   void end(const Event& event);
@@ -41,8 +42,9 @@ class Summariser {
   void remove_gap(const heap::PlacedBlock& low, const heap::PlacedBlock& high);
   std::uint64_t free_pages(const heap::PlacedBlock& low, const heap::PlacedBlock& high) const;
   void note_peak();
-  void sample();
-  void keep_pins(const Sample& now, const std::vector<heap::PlacedBlock>& pins);
+  void sample(bool walks);
+  OldBlocks find_old();
+  void keep_pins(const std::vector<heap::PlacedBlock>& pins);
   void thin();
   std::string place() const { return name_ + ": event " + std::to_string(now_.event); }
   void complain(const std::string& what) { complaints_.add(place(), what); }
@@ -50,11 +52,9 @@ class Summariser {
   heap::Complaints& complaints_;
   std::string name_;
   int page_shift_;
-  bool has_usable_;
   Summary summary_;
   heap::AddressIndex live_;
-  Sample now_;  // without what a walk finds
-  std::uint64_t slop_bytes_ = 0;
+  Sample now_;                         // without what a walk finds
   std::uint64_t allocated_bytes_ = 0;  // in all: the clock of ages
   std::array<heap::AtPeak<Gaps>, heap::SizeClasses::count> gaps_{};
   std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved

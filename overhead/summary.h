@@ -29,6 +29,19 @@ inline constexpr std::uint64_t area_gap_min = 64 * 1024 * 1024;
 /// Gaps below this are the allocator's rounding and headers: no block would fit.
 inline constexpr std::uint64_t small_gap_max = 31;
 
+/// What only a walk over all live blocks tells.
+struct OldBlocks {
+  std::uint64_t bytes = 0;
+  std::uint64_t pages = 0;   ///< that old blocks are on: what stays when all others have died
+  std::uint64_t pinned = 0;  ///< of these: that one small old block alone is on
+
+  /// Pages that could be given back when the young have died, if the old lay apart from them, packed.
+  std::uint64_t separable(std::uint64_t page_size) const {
+    const std::uint64_t packed = bytes / page_size + (bytes % page_size != 0);
+    return pages > packed ? pages - packed : 0;
+  }
+};
+
 /// One moment.
 struct Sample {
   std::uint64_t event = 0;          ///< counted from 1
@@ -39,17 +52,9 @@ struct Sample {
   std::uint64_t free_pages = 0;             ///< wholly free between them
   std::uint64_t small_gap_bytes = 0;        ///< in gaps up to small_gap_max
   std::optional<std::uint64_t> slop_bytes;  ///< usable sizes less sizes; nothing where they were not recorded
-  std::uint64_t old_bytes = 0;
-  std::uint64_t old_pages = 0;     ///< that old blocks are on: what stays when all others have died
-  std::uint64_t pinned_pages = 0;  ///< that one small old block alone is on
+  std::optional<OldBlocks> old;             ///< of every eighth sample and the last
 
   std::uint64_t span_pages() const { return pages + free_pages; }
-
-  /// Pages that could be given back when the young have died, if the old lay apart from them, packed.
-  std::uint64_t separable_pages(std::uint64_t page_size) const {
-    const std::uint64_t packed = (old_bytes + page_size - 1) / page_size;
-    return old_pages > packed ? old_pages - packed : 0;
-  }
 };
 
 /// Gaps between neighbours.
@@ -66,7 +71,9 @@ struct Pin {
 
 /// Who pins the memory, at one moment.
 struct Pins {
-  Sample at;
+  std::uint64_t event = 0;
+  std::uint64_t pages = 0;   ///< that live blocks are on
+  std::uint64_t pinned = 0;  ///< that one small old block alone is on
   std::array<std::uint64_t, heap::SizeClasses::count> pages_by_size{};
   std::vector<Pin> oldest;  ///< at most pins_max, the oldest first
 };
@@ -80,7 +87,7 @@ struct Summary {
   std::uint64_t defects = 0;
   bool truncated = false;
   std::vector<Sample> samples;  ///< evenly over the trace; the last is its end
-  Sample peak;                  ///< of live bytes, without what is known of old blocks
+  Sample peak;                  ///< of live bytes
   std::uint64_t pages_peak = 0;
   std::array<Gaps, heap::SizeClasses::count> gaps{};  ///< at the peak of live bytes
   Pins pins;                                          ///< at the sample with the most pinned pages

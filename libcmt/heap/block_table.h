@@ -13,11 +13,12 @@ namespace cmt::heap {
 /// The live blocks by tag. `Block` is a small struct with a member `tag`; what else it holds is the user's.
 ///
 /// Open addressing with linear probing in one array, where tag 0 marks a free place. Three choices keep it within 96
-/// bytes a live block for a Block of 32 bytes, also in the moment in which it grows and both arrays exist:
+/// bytes a live block and 64 MiB for a Block of 32 bytes, also in the moment in which it grows and both arrays exist:
 ///
 /// - a removal moves later entries back instead of leaving a tombstone, so load is live blocks and nothing else;
-/// - a hash is scaled to the capacity by a multiplication, so the capacity need not be a power of two and grows by a
-///   quarter: 32 / 0.8 + 32 / 0.64 = 90 bytes;
+/// - a hash is scaled to the capacity by a multiplication, so the capacity need not be a power of two. A large table
+///   grows by a quarter, 32 / 0.8 + 32 / 0.64 = 90 bytes, a small one faster: less is copied, and the 64 MiB pay for
+///   it;
 /// - it shrinks when three quarters are free.
 ///
 /// Tags rise by one an allocation and most blocks die young, so tags are hashed in groups of eight: what was made
@@ -32,7 +33,7 @@ class BlockTable {
   /// Adds a block. False, and nothing changes, if its tag is there.
   bool insert(const Block& block) {
     assert(block.tag != 0);
-    if ((size_ + 1) * 5 > places_.size() * 4) resize(places_.size() * 5 / 4);
+    if ((size_ + 1) * 5 > places_.size() * 4) resize(larger());
     const std::size_t place = find_place(block.tag);
     if (places_[place].tag != 0) return false;
     places_[place] = block;
@@ -63,6 +64,14 @@ class BlockTable {
   static constexpr std::size_t places_min = 64;
   static constexpr Tag group = 8;
   __extension__ using Wide = unsigned __int128;
+
+  /// Twice as many places below a million (120 bytes a block while it grows), half as many again below 16 million
+  /// (100).
+  std::size_t larger() const {
+    const std::size_t now = places_.size();
+    if (now < std::size_t{1} << 20) return now * 2;
+    return now < std::size_t{1} << 24 ? now + now / 2 : now + now / 4;
+  }
 
   std::size_t home(Tag tag) const {
     const std::uint64_t mixed = (tag / group) * 0x9e3779b97f4a7c15u;
