@@ -6,12 +6,16 @@ PinWalk::PinWalk(const heap::AddressIndex& live, int page_shift, std::uint64_t o
     : page_shift_(page_shift), old_before_(old_before) {
   live.for_each([this](const heap::PlacedBlock& block) { visit(block); });
   close_page();
+  old_.pinned = pins_.size();
+  old_.packed_bytes += old_.bytes;
 }
 
 void PinWalk::visit(const heap::PlacedBlock& block) {
   const std::uint64_t first = block.address >> page_shift_;
   const std::uint64_t last = block.last() >> page_shift_;
   if (first != page_) close_page();
+  const std::uint64_t gap = block.address - last_.address - last_.size;
+  if (gap <= small_gap_max && is_old(last_)) old_.packed_bytes += gap;
   last_ = block;
   ++on_page_;
   page_ = last;
@@ -19,15 +23,15 @@ void PinWalk::visit(const heap::PlacedBlock& block) {
     close_page();
     on_page_ = 1;
   }
-  if (block.born >= old_before_) return;
-  old_bytes_ += block.size;
-  old_pages_ += last - first + (first == old_page_ ? 0 : 1);
+  if (!is_old(block)) return;
+  old_.bytes += block.size;
+  old_.pages += last - first + (first == old_page_ ? 0 : 1);
   old_page_ = last;
 }
 
 void PinWalk::close_page() {
   const std::uint64_t small = (std::uint64_t{1} << page_shift_) / 8;
-  if (on_page_ == 1 && last_.born < old_before_ && last_.size <= small) pins_.push_back(last_);
+  if (on_page_ == 1 && is_old(last_) && last_.size <= small) pins_.push_back(last_);
   on_page_ = 0;
 }
 

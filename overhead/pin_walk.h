@@ -15,24 +15,23 @@ class PinWalk {
   /// A block made before `old_before`, in allocated bytes, is old.
   PinWalk(const heap::AddressIndex& live, int page_shift, std::uint64_t old_before);
 
-  std::uint64_t old_bytes() const { return old_bytes_; }
-  std::uint64_t old_pages() const { return old_pages_; }
+  const OldBlocks& old() const { return old_; }
 
   /// The blocks that pin a page; one that lies across a border, alone on both sides, is there twice.
   const std::vector<heap::PlacedBlock>& pins() const { return pins_; }
 
  private:
+  bool is_old(const heap::PlacedBlock& block) const { return block.born < old_before_; }
   void visit(const heap::PlacedBlock& block);
   void close_page();
 
   int page_shift_;
   std::uint64_t old_before_;
-  std::uint64_t old_bytes_ = 0;
-  std::uint64_t old_pages_ = 0;
+  OldBlocks old_;
   std::uint64_t page_ = ~std::uint64_t{0};      // of the last block's end
   std::uint64_t old_page_ = ~std::uint64_t{0};  // of the last old block's end
   std::uint64_t on_page_ = 0;                   // blocks seen on page_
-  heap::PlacedBlock last_;                      // the one of them that was seen last
+  heap::PlacedBlock last_;                      // the block before
   std::vector<heap::PlacedBlock> pins_;
 };
 

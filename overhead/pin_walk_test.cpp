@@ -23,8 +23,8 @@ TEST_CASE("pin walk: a small old block alone on a page pins it") {
   const PinWalk found = walk({{0x1010, 16, 50, 1}, {0x2000, 16, 50, 2}, {0x2100, 16, 150, 3}, {0x3000, 16, 150, 4}});
   REQUIRE(found.pins().size() == 1);
   CHECK(found.pins()[0].tag == 1);
-  CHECK(found.old_pages() == 2);
-  CHECK(found.old_bytes() == 32);
+  CHECK(found.old().pages == 2);
+  CHECK(found.old().bytes == 32);
 }
 
 TEST_CASE("pin walk: a large block pins nothing") {
@@ -40,6 +40,12 @@ TEST_CASE("pin walk: a block across a border pins both pages if it is alone on b
 
 TEST_CASE("pin walk: pages of old blocks are counted once") {
   const PinWalk found = walk({{0x1000, 16, 50, 1}, {0x1800, 0x2000, 50, 2}, {0x3900, 16, 50, 3}});
-  CHECK(found.old_pages() == 3);
+  CHECK(found.old().pages == 3);
   CHECK(found.pins().empty());
+}
+
+TEST_CASE("pin walk: packed, an old block keeps the small gap behind it, and no large one") {
+  const PinWalk found = walk({{0x1000, 16, 50, 1}, {0x1020, 8, 150, 2}, {0x1030, 8, 50, 3}, {0x1100, 8, 50, 4}});
+  CHECK(found.old().bytes == 32);
+  CHECK(found.old().packed_bytes == 48);
 }

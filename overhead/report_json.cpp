@@ -3,7 +3,7 @@
 //   schema, name, page_size_bytes, events, defects, truncated, pages_peak
 //   samples[]   event, time_ns (null: not recorded), live_bytes, live_blocks, pages, free_pages, span_pages,
 //               small_gap_bytes, slop_bytes (null: not recorded); and, null but for every eighth sample and the last,
-//               old_bytes, old_pages, pinned_pages, separable_pages
+//               old_bytes, old_packed_bytes, old_pages, pinned_pages, separable_pages
 //   peak        of live bytes: the same up to slop_bytes
 //   gaps_at_peak[]   [gap_bytes_min, gaps, bytes]
 //   pins        event, pinned_pages, pages, pages_by_size[]: [size_bytes_min, pages],
@@ -47,6 +47,7 @@ void write_moment(JsonWriter& json, const Sample& sample) {
 void write_old(JsonWriter& json, const std::optional<OldBlocks>& old, std::uint64_t page_size) {
   using Number = std::optional<std::uint64_t>;
   json.field("old_bytes", old ? Number(old->bytes) : Number());
+  json.field("old_packed_bytes", old ? Number(old->packed_bytes) : Number());
   json.field("old_pages", old ? Number(old->pages) : Number());
   json.field("pinned_pages", old ? Number(old->pinned) : Number());
   json.field("separable_pages", old ? Number(old->separable(page_size)) : Number());

@@ -131,7 +131,7 @@ OldBlocks Summariser::find_old() {
   const std::uint64_t renewed = std::min(now_.live_bytes, allocated_bytes_);
   const PinWalk walk(live_, page_shift_, allocated_bytes_ - renewed);
   if (walk.pins().size() > summary_.pins.pinned) keep_pins(walk.pins());
-  return {walk.old_bytes(), walk.old_pages(), walk.pins().size()};
+  return walk.old();
 }
 
 void Summariser::keep_pins(const std::vector<PlacedBlock>& pins) {

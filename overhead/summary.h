@@ -32,12 +32,13 @@ inline constexpr std::uint64_t small_gap_max = 31;
 /// What only a walk over all live blocks tells.
 struct OldBlocks {
   std::uint64_t bytes = 0;
-  std::uint64_t pages = 0;   ///< that old blocks are on: what stays when all others have died
-  std::uint64_t pinned = 0;  ///< of these: that one small old block alone is on
+  std::uint64_t packed_bytes = 0;  ///< with the small gaps behind them: packing does not do away with rounding
+  std::uint64_t pages = 0;         ///< that old blocks are on: what stays when all others have died
+  std::uint64_t pinned = 0;        ///< of these: that one small old block alone is on
 
   /// Pages that could be given back when the young have died, if the old lay apart from them, packed.
   std::uint64_t separable(std::uint64_t page_size) const {
-    const std::uint64_t packed = bytes / page_size + (bytes % page_size != 0);
+    const std::uint64_t packed = packed_bytes / page_size + (packed_bytes % page_size != 0);
     return pages > packed ? pages - packed : 0;
   }
 };
