@@ -4,7 +4,7 @@ echo 'malloc(77777) = 1000<1>' > t.trace
 cmtreplay --alloc=$faulty --alloc=libc --runs=1 --json t.trace > report.json 2> words &
 replay=$!
 for _ in $(seq 600); do
-  test -e hanging && break
+  if test -e hanging || ! kill -0 $replay; then break; fi
   sleep 0.1
 done
 test -e hanging
