@@ -1,10 +1,7 @@
 // lifetimes: how long blocks live. Four commands on one command line: annotate a trace, summarise it, count its pairs
 // of lifetime and size, or merge summaries.
 
-#include <csignal>
-#include <cstdio>
-#include <exception>
-
+#include "command/command_line.h"
 #include "lifetimes/commands.h"
 #include "lifetimes/options.h"
 
@@ -21,31 +18,18 @@ void run(const Options& options) {
       return count(options);
     case Options::Command::merge:
       return merge(options);
-    case Options::Command::help:
-      return print(help_text);
-    case Options::Command::version:
-      return print("lifetimes " CMT_VERSION "\n");
   }
 }
 
-int guarded(int argc, char** argv) {
-  try {
-    run(parse_options(argc, argv));
-    return 0;
-  } catch (const UsageError& error) {
-    say(error.what());
-    std::fputs("Try 'lifetimes --help' for more information.\n", stderr);
-    return 2;
-  } catch (const std::exception& error) {
-    say(error.what());
-    return 1;
-  }
+int run_line(const command::CommandLine& line) {
+  run(parse_options(line));
+  return 0;
 }
 
 }  // namespace
 }  // namespace cmt::lifetimes
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);
-  return cmt::lifetimes::guarded(argc, argv);
+  using namespace cmt::lifetimes;
+  return cmt::command::run(argc, argv, {"lifetimes", CMT_VERSION, help_text, known_options(), run_line});
 }

@@ -1,9 +1,6 @@
 #include "lifetimes/options.h"
 
-#include <getopt.h>
-
-#include <array>
-#include <bitset>
+#include <initializer_list>
 
 namespace cmt::lifetimes {
 
@@ -42,52 +39,14 @@ Exit status: 0 done, 1 could not, 2 wrong use.
 
 namespace {
 
-enum : int { clock_value = 256, counts, csv, json, leaks, merging, strict, summary, totals, version, past_last };
+using command::CommandLine;
+using command::UsageError;
 
-const std::array<option, 12> long_options{{{"clock", required_argument, nullptr, clock_value},
-                                           {"counts", no_argument, nullptr, counts},
-                                           {"csv", no_argument, nullptr, csv},
-                                           {"help", no_argument, nullptr, 'h'},
-                                           {"json", no_argument, nullptr, json},
-                                           {"leaks", no_argument, nullptr, leaks},
-                                           {"merge", no_argument, nullptr, merging},
-                                           {"strict", no_argument, nullptr, strict},
-                                           {"summary", no_argument, nullptr, summary},
-                                           {"totals", no_argument, nullptr, totals},
-                                           {"version", no_argument, nullptr, version},
-                                           {nullptr, 0, nullptr, 0}}};
-
-/// The options that were given.
-class Given {
- public:
-  void add(int option) { bits_.set(index(option)); }
-  bool has(int option) const { return bits_.test(index(option)); }
-
-  /// Refuses the second where the first was given too.
-  void refuse_both(int first, std::initializer_list<int> others) const {
-    for (const int other : others) {
-      if (has(first) && has(other)) throw UsageError(name(other) + " does not go with " + name(first));
-    }
+/// Refuses the others where the first was given.
+void refuse_together(const CommandLine& line, const std::string& first, std::initializer_list<const char*> others) {
+  for (const std::string other : others) {
+    if (line.has(first) && line.has(other)) throw UsageError("--" + other + " does not go with --" + first);
   }
-
- private:
-  static std::size_t index(int option) { return static_cast<std::size_t>(option - clock_value); }
-  static std::string name(int value) {
-    for (const option& each : long_options) {
-      if (each.val == value) return std::string("--") + each.name;
-    }
-    return {};
-  }
-  std::bitset<past_last - clock_value> bits_;
-};
-
-/// What getopt_long found wrong with the argument that it has just seen.
-[[noreturn]] void refuse(int found, char** argv) {
-  const std::string argument = argv[optind - 1];
-  if (found == ':') throw UsageError("a value is missing: " + argument);
-  if (optopt >= 256 || argument.starts_with("--help")) throw UsageError("a value that does not belong: " + argument);
-  if (optopt != 0) throw UsageError(std::string("unknown option -") + static_cast<char>(optopt));
-  throw UsageError("unknown option " + argument);
 }
 
 heap::Clock::Unit parse_clock(const std::string& name) {
@@ -96,49 +55,50 @@ heap::Clock::Unit parse_clock(const std::string& name) {
   return *unit;
 }
 
-Options::Command command_of(const Given& given) {
-  if (given.has(merging)) return Options::Command::merge;
-  if (given.has(counts)) return Options::Command::count;
-  const bool summarises = given.has(summary) || given.has(json) || given.has(csv);
+void check_combination(const CommandLine& line) {
+  refuse_together(line, "merge", {"summary", "counts", "clock", "strict", "leaks", "totals"});
+  refuse_together(line, "counts", {"summary", "json", "csv", "leaks", "totals"});
+  refuse_together(line, "json", {"csv", "leaks", "totals"});
+  refuse_together(line, "csv", {"leaks", "totals"});
+  refuse_together(line, "summary", {"leaks", "totals"});
+}
+
+Options::Command command_of(const CommandLine& line) {
+  if (line.has("merge")) return Options::Command::merge;
+  if (line.has("counts")) return Options::Command::count;
+  const bool summarises = line.has("summary") || line.has("json") || line.has("csv");
   return summarises ? Options::Command::summarise : Options::Command::annotate;
-}
-
-void check_combination(const Given& given) {
-  given.refuse_both(merging, {summary, counts, clock_value, strict, leaks, totals});
-  given.refuse_both(counts, {summary, json, csv, leaks, totals});
-  given.refuse_both(json, {csv, leaks, totals});
-  given.refuse_both(csv, {leaks, totals});
-  given.refuse_both(summary, {leaks, totals});
-}
-
-void take_paths(Options& options, int argc, char** argv) {
-  if (optind < argc) options.paths.assign(argv + optind, argv + argc);
-  if (options.paths.size() > 1 && options.command != Options::Command::merge) {
-    throw UsageError("more than one file: " + options.paths[1]);
-  }
 }
 
 }  // namespace
 
-Options parse_options(int argc, char** argv) {
+std::vector<command::Option> known_options() {
+  return {{"clock", command::Option::Takes::value},
+          {"counts"},
+          {"csv"},
+          {"json"},
+          {"leaks"},
+          {"merge"},
+          {"strict"},
+          {"summary"},
+          {"totals"}};
+}
+
+Options parse_options(const CommandLine& line) {
+  check_combination(line);
   Options options;
-  Given given;
-  opterr = 0;
-  for (int found; (found = getopt_long(argc, argv, ":h", long_options.data(), nullptr)) != -1;) {
-    if (found == 'h') return {.command = Options::Command::help};
-    if (found == version) return {.command = Options::Command::version};
-    if (found < 256) refuse(found, argv);
-    if (found == clock_value) options.clock = parse_clock(optarg);
-    given.add(found);
+  options.command = command_of(line);
+  options.clock = parse_clock(line.value("clock", "events"));
+  options.leaks = line.has("leaks");
+  options.totals = line.has("totals");
+  options.strict = line.has("strict");
+  if (line.has("json")) options.form = Options::Form::json;
+  if (line.has("csv")) options.form = Options::Form::csv;
+  if (options.command != Options::Command::merge) {
+    options.paths = {line.file()};
+  } else if (!line.files().empty()) {
+    options.paths = line.files();
   }
-  check_combination(given);
-  options.command = command_of(given);
-  options.leaks = given.has(leaks);
-  options.totals = given.has(totals);
-  options.strict = given.has(strict);
-  if (given.has(json)) options.form = Options::Form::json;
-  if (given.has(csv)) options.form = Options::Form::csv;
-  take_paths(options, argc, argv);
   return options;
 }
 

@@ -1,16 +1,16 @@
 #pragma once
 
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "command/command_line.h"
 #include "heap/clock.h"
 
 namespace cmt::lifetimes {
 
 /// What the command line of lifetimes asks for.
 struct Options {
-  enum class Command { annotate, summarise, count, merge, help, version };
+  enum class Command { annotate, summarise, count, merge };
   enum class Form { text, json, csv };
 
   Command command = Command::annotate;
@@ -22,13 +22,11 @@ struct Options {
   bool strict = false;
 };
 
-/// The command line was wrong; what() says how.
-class UsageError : public std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+/// What parse_options() knows.
+std::vector<command::Option> known_options();
 
-/// Throws UsageError.
-Options parse_options(int argc, char** argv);
+/// Throws command::UsageError.
+Options parse_options(const command::CommandLine& line);
 
 extern const char help_text[];
 

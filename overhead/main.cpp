@@ -1,9 +1,6 @@
-// overhead: where blocks lie. Two commands on one command line: annotate a trace, or summarise it.
+// overhead: where blocks lie. Annotates a trace, or summarises it.
 
-#include <csignal>
-#include <cstdio>
-#include <exception>
-
+#include "command/command_line.h"
 #include "overhead/commands.h"
 #include "overhead/options.h"
 
@@ -16,31 +13,18 @@ void run(const Options& options) {
       return annotate(options);
     case Options::Command::summarise:
       return summarise(options);
-    case Options::Command::help:
-      return print(help_text);
-    case Options::Command::version:
-      return print("overhead " CMT_VERSION "\n");
   }
 }
 
-int guarded(int argc, char** argv) {
-  try {
-    run(parse_options(argc, argv));
-    return 0;
-  } catch (const UsageError& error) {
-    say(error.what());
-    std::fputs("Try 'overhead --help' for more information.\n", stderr);
-    return 2;
-  } catch (const std::exception& error) {
-    say(error.what());
-    return 1;
-  }
+int run_line(const command::CommandLine& line) {
+  run(parse_options(line));
+  return 0;
 }
 
 }  // namespace
 }  // namespace cmt::overhead
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);
-  return cmt::overhead::guarded(argc, argv);
+  using namespace cmt::overhead;
+  return cmt::command::run(argc, argv, {"overhead", CMT_VERSION, help_text, known_options(), run_line});
 }

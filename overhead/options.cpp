@@ -1,11 +1,8 @@
 #include "overhead/options.h"
 
-#include <getopt.h>
-
-#include <array>
 #include <bit>
-#include <bitset>
 #include <charconv>
+#include <initializer_list>
 #include <string_view>
 
 namespace cmt::overhead {
@@ -46,52 +43,14 @@ Exit status: 0 done, 1 could not, 2 wrong use.
 
 namespace {
 
-enum : int { clock_value = 256, csv, huge_pages, json, leaks, page_size, strict, summary, totals, version, past_last };
+using command::CommandLine;
+using command::UsageError;
 
-const std::array<option, 12> long_options{{{"clock", required_argument, nullptr, clock_value},
-                                           {"csv", no_argument, nullptr, csv},
-                                           {"help", no_argument, nullptr, 'h'},
-                                           {"huge-pages", no_argument, nullptr, huge_pages},
-                                           {"json", no_argument, nullptr, json},
-                                           {"leaks", no_argument, nullptr, leaks},
-                                           {"page-size", required_argument, nullptr, page_size},
-                                           {"strict", no_argument, nullptr, strict},
-                                           {"summary", no_argument, nullptr, summary},
-                                           {"totals", no_argument, nullptr, totals},
-                                           {"version", no_argument, nullptr, version},
-                                           {nullptr, 0, nullptr, 0}}};
-
-/// The options that were given.
-class Given {
- public:
-  void add(int option) { bits_.set(index(option)); }
-  bool has(int option) const { return bits_.test(index(option)); }
-
-  /// Refuses the second where the first was given too.
-  void refuse_both(int first, std::initializer_list<int> others) const {
-    for (const int other : others) {
-      if (has(first) && has(other)) throw UsageError(name(other) + " does not go with " + name(first));
-    }
+/// Refuses the others where the first was given.
+void refuse_together(const CommandLine& line, const std::string& first, std::initializer_list<const char*> others) {
+  for (const std::string other : others) {
+    if (line.has(first) && line.has(other)) throw UsageError("--" + other + " does not go with --" + first);
   }
-
- private:
-  static std::size_t index(int option) { return static_cast<std::size_t>(option - clock_value); }
-  static std::string name(int value) {
-    for (const option& each : long_options) {
-      if (each.val == value) return std::string("--") + each.name;
-    }
-    return {};
-  }
-  std::bitset<past_last - clock_value> bits_;
-};
-
-/// What getopt_long found wrong with the argument that it has just seen.
-[[noreturn]] void refuse(int found, char** argv) {
-  const std::string argument = argv[optind - 1];
-  if (found == ':') throw UsageError("a value is missing: " + argument);
-  if (optopt >= 256 || argument.starts_with("--help")) throw UsageError("a value that does not belong: " + argument);
-  if (optopt != 0) throw UsageError(std::string("unknown option -") + static_cast<char>(optopt));
-  throw UsageError("unknown option " + argument);
 }
 
 heap::Clock::Unit parse_clock(const std::string& name) {
@@ -115,41 +74,33 @@ int parse_page_shift(const std::string& text) {
   return shift;
 }
 
-Options::Command command_of(const Given& given) {
-  const bool summarises = given.has(summary) || given.has(json) || given.has(csv);
-  return summarises ? Options::Command::summarise : Options::Command::annotate;
-}
-
-void check_combination(const Given& given) {
-  given.refuse_both(summary, {clock_value, huge_pages, leaks, totals});
-  given.refuse_both(json, {csv, clock_value, huge_pages, leaks, totals});
-  given.refuse_both(csv, {clock_value, huge_pages, leaks, totals});
+void check_combination(const CommandLine& line) {
+  refuse_together(line, "summary", {"clock", "huge-pages", "leaks", "totals"});
+  refuse_together(line, "json", {"csv", "clock", "huge-pages", "leaks", "totals"});
+  refuse_together(line, "csv", {"clock", "huge-pages", "leaks", "totals"});
 }
 
 }  // namespace
 
-Options parse_options(int argc, char** argv) {
+std::vector<command::Option> known_options() {
+  return {{"clock", command::Option::Takes::value},     {"csv"},    {"huge-pages"}, {"json"},  {"leaks"},
+          {"page-size", command::Option::Takes::value}, {"strict"}, {"summary"},    {"totals"}};
+}
+
+Options parse_options(const CommandLine& line) {
+  check_combination(line);
   Options options;
-  Given given;
-  opterr = 0;
-  for (int found; (found = getopt_long(argc, argv, ":h", long_options.data(), nullptr)) != -1;) {
-    if (found == 'h') return {.command = Options::Command::help};
-    if (found == version) return {.command = Options::Command::version};
-    if (found < 256) refuse(found, argv);
-    if (found == clock_value) options.annotation.clock = parse_clock(optarg);
-    if (found == page_size) options.annotation.page_shift = parse_page_shift(optarg);
-    given.add(found);
-  }
-  check_combination(given);
-  options.command = command_of(given);
-  options.leaks = given.has(leaks);
-  options.annotation.totals = given.has(totals);
-  options.annotation.huge_pages = given.has(huge_pages);
-  options.strict = given.has(strict);
-  if (given.has(json)) options.form = Options::Form::json;
-  if (given.has(csv)) options.form = Options::Form::csv;
-  if (argc - optind > 1) throw UsageError("more than one file: " + std::string(argv[optind + 1]));
-  if (optind < argc) options.path = argv[optind];
+  const bool summarises = line.has("summary") || line.has("json") || line.has("csv");
+  if (summarises) options.command = Options::Command::summarise;
+  options.path = line.file();
+  options.annotation.clock = parse_clock(line.value("clock", "events"));
+  options.annotation.page_shift = parse_page_shift(line.value("page-size", "4K"));
+  options.annotation.huge_pages = line.has("huge-pages");
+  options.annotation.totals = line.has("totals");
+  options.leaks = line.has("leaks");
+  options.strict = line.has("strict");
+  if (line.has("json")) options.form = Options::Form::json;
+  if (line.has("csv")) options.form = Options::Form::csv;
   return options;
 }
 

@@ -1,15 +1,16 @@
 #pragma once
 
-#include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "command/command_line.h"
 #include "overhead/annotate.h"
 
 namespace cmt::overhead {
 
 /// What the command line of overhead asks for.
 struct Options {
-  enum class Command { annotate, summarise, help, version };
+  enum class Command { annotate, summarise };
   enum class Form { text, json, csv };
 
   Command command = Command::annotate;
@@ -20,13 +21,11 @@ struct Options {
   bool strict = false;
 };
 
-/// The command line was wrong; what() says how.
-class UsageError : public std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+/// What parse_options() knows.
+std::vector<command::Option> known_options();
 
-/// Throws UsageError.
-Options parse_options(int argc, char** argv);
+/// Throws command::UsageError.
+Options parse_options(const command::CommandLine& line);
 
 extern const char help_text[];
 
