@@ -1,8 +1,7 @@
 // Order. Per-thread order is free; across threads one thing must hold: a block's end comes before the next block at the
 // same address. So a free is recorded before the real call and an allocation after it: between a free's line and the
 // next allocation's at that address lies the real free. Only realloc does both in one call, and there the lock is held
-// around it: whoever got the old address in the meantime waits for the lock before it says so. Measured on the churn of
-// bench/tracer_cost this is not what costs; the lock itself is, with several threads.
+// around it: whoever got the old address in the meantime waits for the lock before it says so.
 //
 // Tags. They rise by one an allocation. A process that starts has some in reserve below its first, for blocks from
 // before the start: what a forked child inherited keeps its tag, and what was never seen gets one of the reserve, so

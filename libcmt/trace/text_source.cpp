@@ -14,7 +14,9 @@ constexpr std::size_t batch_bytes = 64 * 1024;
 
 TextSource::TextSource(std::unique_ptr<Input> input, DefectLog& log) : input_(std::move(input)), log_(log) {
   header_.format = Format::text;
-  if (input_->peek(4096).substr(0, 4096).find('\0') != std::string_view::npos) {
+  const std::string_view start = input_->peek(4096).substr(0, 4096);
+  const std::size_t nul = start.find('\0');
+  if (nul != std::string_view::npos && (nul == 0 || start[nul - 1] != '\n')) {
     throw FormatError(input_->name(), "neither a .cmt nor a text trace");
   }
   fill();
@@ -47,10 +49,14 @@ void TextSource::fill() {
     const std::size_t offered = window_.size();
     std::string_view line;
     while (next_line(line)) take(line);
+    if (window_.starts_with('\0')) return cut_off();
     if (offered < wanted) {
       take_last();
     } else if (window_.size() == offered) {
-      if (offered >= text::line_limit) throw FormatError(place(), "a line of more than 1 MiB: not a trace");
+      if (offered >= text::line_limit) {
+        ++line_number_;
+        throw FormatError(place(), "a line of more than 1 MiB: not a trace");
+      }
       wanted += batch_bytes;
       continue;
     }
@@ -59,9 +65,11 @@ void TextSource::fill() {
   }
 }
 
-/// The input's end; its last line may lack its LF.
+/// The input's end; its last line may lack its LF. Of a text with a header that line is what was cut, and could be read
+/// as another.
 void TextSource::take_last() {
-  if (!window_.empty()) take(window_);
+  const bool is_cut = header_.has_header && !window_.starts_with("#cmt end=");
+  if (!window_.empty() && !is_cut) take(window_);
   window_ = {};
   finished_ = true;
   if ((header_.has_header || !header_.metadata.empty()) && !ended_) truncated_ = true;
@@ -117,7 +125,7 @@ void TextSource::take_metadata(const text::Line& line) {
     header_.has_header = true;
   } else if (line.key == "end") {
     ended_ = true;
-    truncated_ = line.value == "truncated";
+    truncated_ = line.value != "complete";
   } else if (line.key == "repairs") {
     repairs_ = std::strtoull(line.value.c_str(), nullptr, 10);
   } else if (any_event_) {

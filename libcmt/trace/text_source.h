@@ -24,6 +24,7 @@ class TextSource : public Source {
   bool next_line(std::string_view& line);
   void fill();
   void take(std::string_view line);
+  void cut_off();
   void take_last();
   void take_event(std::string_view line, Event event);
   void take_metadata(const text::Line& line);
