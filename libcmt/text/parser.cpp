@@ -183,6 +183,8 @@ void Parser::parse_metadata(std::string_view rest) {
   if (!scan.at_end()) return;
   line_.expected = "a value of at most 65536 bytes";
   if (line_.value.size() > metadata_value_limit) return;
+  line_.expected = "a key of at most 256 bytes";
+  if (line_.key.size() > metadata_key_limit) return;
   line_.sort = Line::Sort::metadata;
 }
 

@@ -64,14 +64,15 @@ void CmtSource::read_totals_ahead() {
   if (tail.totals_offset > tail_offset - SectionStart::size) throw WireError(0, "the totals lie behind the tail");
   section_offset_ = tail.totals_offset;
   const SectionStart totals = format::take_section_start(input_->at(section_offset_, SectionStart::size));
-  if (totals.type != static_cast<std::uint32_t>(SectionType::totals)) throw WireError(0, "no totals where the tail says");
+  if (totals.type != static_cast<std::uint32_t>(SectionType::totals))
+    throw WireError(0, "no totals where the tail says");
   if (totals.total() > tail_offset - section_offset_) throw WireError(0, "the totals reach behind the tail");
   const std::string section = input_->at(section_offset_, totals.total());
   totals_ = take_fields(format::take_totals, format::take_section_header(section, totals));
 }
 
-/// Takes a step of decoding a stream. What is wrong in it is reported at its frame's offset, with its name and the offset
-/// in what was decompressed.
+/// Takes a step of decoding a stream. What is wrong in it is reported at its frame's offset, with its name and the
+/// offset in what was decompressed.
 template <typename Decode>
 auto CmtSource::in_stream(StreamId id, const Decode& decode) {
   try {
@@ -193,7 +194,8 @@ void CmtSource::place_frames(const SectionStart& start) {
     offset += each.size;
   }
   if (offset != start.total()) throw WireError(0, "the sizes of the streams do not add up to the body");
-  if (frame_offsets_[static_cast<std::size_t>(StreamId::core)] == 0) throw WireError(0, "a block without a core stream");
+  if (frame_offsets_[static_cast<std::size_t>(StreamId::core)] == 0)
+    throw WireError(0, "a block without a core stream");
 }
 
 /// The content of a stream, or nothing where the block has none of this kind.

@@ -1,5 +1,6 @@
 #include "cmt/writer.h"
 
+#include "text/limits.h"
 #include "trace/cmt_sink.h"
 #include "trace/ledger.h"
 #include "trace/output.h"
@@ -30,6 +31,7 @@ Writer::Writer(Writer&&) noexcept = default;
 Writer& Writer::operator=(Writer&&) noexcept = default;
 
 bool Writer::add(const Event& event) {
+  if (event.label.size() > text::label_limit) return false;
   const Ledger::Entry entry = impl_->ledger_.book(event);
   if (entry.accepted) impl_->sink_->add(event, entry.old_known ? &entry.old : nullptr);
   return entry.accepted;

@@ -30,7 +30,7 @@ class Writer {
   Writer& operator=(Writer&&) noexcept;
 
   /// Takes one event. False, and nothing written, if it makes a block whose tag is not above all before, or ends one
-  /// that was made in this trace and is not alive.
+  /// that was made in this trace and is not alive, or has a label of more than 4,096 bytes.
   bool add(const Event& event);
 
   /// Ends the trace. `repairs` and `truncated` go into its totals.
