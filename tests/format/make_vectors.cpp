@@ -2,8 +2,8 @@
 //
 //     make_vectors FOLDER
 //
-// Every FOLDER/NAME.text becomes FOLDER/NAME.cmt; those in the table below in small blocks of the stream, so that a file
-// of a few hundred bytes has several, and keyframes.
+// Every FOLDER/NAME.text becomes FOLDER/NAME.cmt; those in the table below in small blocks of the stream, so that a
+// file of a few hundred bytes has several, and keyframes.
 
 #include <fcntl.h>
 #include <unistd.h>

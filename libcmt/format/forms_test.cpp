@@ -1,0 +1,80 @@
+#include "format/forms.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+using namespace cmt::format;
+
+namespace {
+
+std::string error_of(std::initializer_list<int> values) {
+  std::string bytes;
+  for (const int value : values) put_varint(bytes, static_cast<std::uint64_t>(value));
+  try {
+    Cursor cursor(bytes);
+    FormTable::take(cursor);
+    return "";
+  } catch (const WireError& error) {
+    return error.what();
+  }
+}
+
+std::vector<BitHistogram> random_histograms(std::mt19937& random, std::size_t forms) {
+  std::vector<BitHistogram> all(forms, BitHistogram{});
+  for (BitHistogram& each : all) {
+    for (std::uint32_t& count : each) count = random() % 4 == 0 ? random() % 10000 : 0;
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("forms: the cheapest code fits by Kraft's inequality, for any number of forms") {
+  std::mt19937 random(1);
+  for (std::size_t forms = 1; forms <= forms_limit; forms += forms < 10 ? 1 : 13) {
+    unsigned units = 0;
+    for (const std::uint8_t length : cheapest_code(random_histograms(random, forms))) {
+      REQUIRE(length >= 1);
+      REQUIRE(length <= code_bits_limit);
+      units += forms_limit >> length;
+    }
+    CHECK(units <= forms_limit);
+  }
+}
+
+TEST_CASE("forms: no code is the begin of another, and a full set of codes leaves none over") {
+  for (const std::vector<std::uint8_t>& lengths :
+       {std::vector<std::uint8_t>{1, 2, 2}, {2, 2, 1}, {7, 7, 6, 5, 4, 3, 2, 1}, std::vector<std::uint8_t>(128, 7)}) {
+    const auto codes = canonical_codes(lengths);
+    for (unsigned low = 0; low < forms_limit; ++low) {
+      int fitting = 0;
+      for (std::size_t i = 0; i < codes.size(); ++i) fitting += (low & ((1u << lengths[i]) - 1)) == codes[i];
+      REQUIRE(fitting == 1);
+    }
+  }
+}
+
+TEST_CASE("forms: every form that is allowed comes back from the wire, all others are refused") {
+  int allowed = 0;
+  for (unsigned value = 0; value < 1024; ++value) {
+    try {
+      const Form form = Form::from_wire(value, 0);
+      CHECK(form.wire() == value);
+      ++allowed;
+    } catch (const WireError& error) {
+      CHECK(error.what() == "unknown form " + std::to_string(value));
+    }
+  }
+  CHECK(allowed == 132);
+}
+
+TEST_CASE("forms: a table that is wrong is reported") {
+  CHECK(error_of({1, 0, 1}) == "");
+  CHECK(error_of({129}) == "the number of forms 129 is above its limit");
+  CHECK(error_of({1, 27, 1}) == "unknown form 27");
+  CHECK(error_of({1, 0, 0}) == "a code of no bits");
+  CHECK(error_of({1, 0, 8}) == "a code's length 8 is above its limit");
+  CHECK(error_of({3, 0, 1, 1, 1, 2, 7}) == "more codes than there is room for");
+  CHECK(error_of({2, 0, 1}) == "a number is cut off");
+}

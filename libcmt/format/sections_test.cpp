@@ -1,0 +1,65 @@
+#include "format/sections.h"
+
+#include <doctest/doctest.h>
+
+#include "format/cursor.h"
+#include "format/wire.h"
+
+using namespace cmt;
+using namespace cmt::format;
+
+TEST_CASE("sections: the checksum is that of zlib") { CHECK(crc32("123456789") == 0xcbf43926); }
+
+TEST_CASE("sections: a block header comes back") {
+  BlockHeader block;
+  block.first_event = 1ull << 40;
+  block.events = 1 << 20;
+  block.core = {.next_tag = ~0ull, .named_tag = 7, .thread = 0xffffffff};
+  block.time_ns = 99;
+  block.keyframe = true;
+  block.streams = {{1, 1000, 100}, {40, 1 << 28, 1 << 28}};
+  const BlockHeader back = BlockHeader::take(block.put());
+  CHECK(back.put() == block.put());
+  CHECK(back.core.next_tag == ~0ull);
+  CHECK(back.streams.size() == 2);
+}
+
+TEST_CASE("sections: an index comes back, and its first entry is counted from 0") {
+  const std::vector<IndexEntry> blocks{{.offset = 22, .first_event = 0, .next_tag = 1, .time_ns = 0, .keyframe = true},
+                                       {.offset = 900, .first_event = 50, .next_tag = 30, .time_ns = 7}};
+  const std::string bytes = put_index(blocks);
+  CHECK(bytes == std::string_view("\x02\x2d\x00\x01\x00\xdc\x0d\x32\x1d\x07", 10));
+  CHECK(put_index(take_index(bytes)) == bytes);
+}
+
+TEST_CASE("sections: totals come back, and bytes may follow") {
+  Totals totals;
+  totals.events = 5;
+  totals.peak_live_bytes_event = ~0ull;
+  totals.truncated = true;
+  totals.by_kind[24] = 3;
+  CHECK(put_totals(take_totals(put_totals(totals) + "more")) == put_totals(totals));
+}
+
+TEST_CASE("sections: the tail is 32 bytes, and known by its begin") {
+  const std::string tail = put_tail(5, 6);
+  CHECK(tail.size() == 32);
+  CHECK(is_tail(tail));
+  CHECK(!is_tail(tail.substr(1)));
+  CHECK(!is_tail(put_section(SectionType::index, std::string(16, ' '))));
+  const Tail back = take_tail(take_section_header(tail, take_section_start(tail)));
+  CHECK(back.index_offset == 5);
+  CHECK(back.totals_offset == 6);
+}
+
+TEST_CASE("sections: a flipped bit of a section's start or header is a wrong checksum, with its offset") {
+  std::string section = put_section(SectionType::index, "header");
+  section[14] ^= 1;
+  try {
+    take_section_header(section, take_section_start(section));
+    FAIL("no error");
+  } catch (const WireError& error) {
+    CHECK(error.offset() == 18);
+    CHECK(std::string(error.what()) == "the checksum of a section is wrong");
+  }
+}

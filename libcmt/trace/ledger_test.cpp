@@ -1,0 +1,97 @@
+#include "trace/ledger.h"
+
+#include <doctest/doctest.h>
+
+#include "trace/trace_fixture.h"
+
+using namespace cmt;
+
+namespace {
+
+Event makes(Tag tag, std::uint64_t size = 8) { return {.kind = Kind::malloc, .size = size, .tag = tag}; }
+Event ends(Tag tag) { return {.kind = Kind::free, .old_tag = tag}; }
+Event grows(Tag old_tag, Tag tag, std::uint64_t size) {
+  return {.kind = Kind::realloc, .size = size, .tag = tag, .old_tag = old_tag};
+}
+
+}  // namespace
+
+TEST_CASE("ledger: a tag that is not above all before is refused") {
+  Ledger ledger;
+  CHECK(ledger.book(makes(5)).accepted);
+  CHECK(!ledger.book(makes(5)).accepted);
+  CHECK(!ledger.book(makes(4)).accepted);
+  CHECK(ledger.book(makes(9)).accepted);
+  CHECK(ledger.totals().events == 2);
+}
+
+TEST_CASE("ledger: a block of this trace is ended once") {
+  Ledger ledger;
+  ledger.book(makes(5));
+  CHECK(ledger.book(ends(5)).accepted);
+  CHECK(!ledger.book(ends(5)).accepted);
+  CHECK(!ledger.book(grows(5, 6, 1)).accepted);
+  CHECK(!ledger.book(ends(6)).accepted);
+}
+
+TEST_CASE("ledger: a block from before the first allocation may be given back") {
+  Ledger ledger;
+  CHECK(ledger.book(ends(4)).accepted);
+  CHECK(!ledger.book(makes(4)).accepted);
+  CHECK(ledger.book(makes(5)).accepted);
+  CHECK(ledger.book(ends(3)).accepted);
+}
+
+TEST_CASE("ledger: a block is not made of itself or of a later one") {
+  Ledger ledger;
+  CHECK(!ledger.book(grows(7, 7, 1)).accepted);
+  CHECK(!ledger.book(grows(8, 7, 1)).accepted);
+  CHECK(ledger.book(grows(6, 7, 1)).accepted);
+}
+
+TEST_CASE("ledger: a refused realloc leaves its block alive, one to 0 ends it") {
+  Ledger ledger;
+  ledger.book(makes(1));
+  CHECK(ledger.book(grows(1, 0, 100)).accepted);
+  CHECK(ledger.live().size() == 1);
+  CHECK(ledger.totals().failed == 1);
+  CHECK(ledger.book(grows(1, 0, 0)).accepted);
+  CHECK(ledger.live().size() == 0);
+  CHECK(ledger.totals().failed == 1);
+}
+
+TEST_CASE("ledger: totals are those counted by hand") {
+  Ledger ledger;
+  ledger.book(makes(1, 100));
+  ledger.book(makes(2, 50));
+  ledger.book(grows(1, 3, 10));
+  Event other = ends(2);
+  other.thread = 7;
+  ledger.book(other);
+  const Totals& totals = ledger.totals();
+  CHECK(totals.events == 4);
+  CHECK(totals.allocations == 3);
+  CHECK(totals.allocated_bytes == 160);
+  CHECK(totals.peak_live_blocks == 2);
+  CHECK(totals.peak_live_bytes == 150);
+  CHECK(totals.peak_live_bytes_event == 2);
+  CHECK(totals.end_live_blocks == 1);
+  CHECK(totals.end_live_bytes == 10);
+  CHECK(totals.threads == 2);
+  CHECK(totals.by_kind[0] == 2);
+}
+
+TEST_CASE("writer: what the ledger refuses is not written, and neither is a label that is too long") {
+  const int fd = fixture::file_of("");
+  Writer writer(fd, {});
+  CHECK(writer.add(makes(1)));
+  CHECK(!writer.add(makes(1)));
+  CHECK(!writer.add(ends(2)));
+  const std::string label(4097, 'x');
+  CHECK(!writer.add({.kind = Kind::mark, .label = label}));
+  CHECK(writer.add({.kind = Kind::mark, .label = std::string_view(label).substr(1)}));
+  writer.finish();
+  const auto read = fixture::read_all(fixture::bytes_of(fd));
+  CHECK(read.lines.size() == 2);
+  CHECK(read.lines[0] == "malloc(8) = <1>");
+}
