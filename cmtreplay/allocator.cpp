@@ -89,7 +89,8 @@ Allocator AllocatorFinder::find(const std::string& name) {
   if (name == "null") return {.name = name, .null = true};
   if (name == "libc") return {.name = name, .library = probe("").origins["malloc"]};
   if (const auto known = short_names().find(name); known != short_names().end()) return find_short(name, known->second);
-  return find_library(name, name.find('/') == name.npos ? name : fs::absolute(name).string());
+  const bool is_path = name.find('/') != name.npos || fs::is_regular_file(name);
+  return find_library(name, is_path ? fs::absolute(name).string() : name);
 }
 
 Allocator AllocatorFinder::find_short(const std::string& name, const std::vector<std::string>& sonames) {

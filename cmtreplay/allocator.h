@@ -29,8 +29,9 @@ struct AllocatorError : std::runtime_error {
 /// The worker's own executable: beside ours, or where it is installed. Throws AllocatorError.
 std::string find_worker();
 
-/// Finds allocators by name. "null"; "libc"; a short name of a packaged one; a path; else a soname, which the loader
-/// looks for as it does for any program. Each is tried in a process of its own.
+/// Finds allocators by name. "null"; "libc"; a short name of a packaged one; a path, or a file of the working
+/// directory; else a soname, which the loader looks for as it does for any program. Each is tried in a process of its
+/// own.
 class AllocatorFinder {
  public:
   explicit AllocatorFinder(std::string worker) : worker_(std::move(worker)) {}

@@ -156,7 +156,7 @@ int main(int count, char** arguments) {
     return run(options);
   } catch (const UsageError& error) {
     say(error.what());
-    std::cerr << "Try 'cmtreplay --help'\n";
+    std::cerr << "Try 'cmtreplay --help' for more information.\n";
     return 2;
   } catch (const Interrupted&) {
     say("interrupted");

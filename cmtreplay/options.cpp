@@ -77,7 +77,7 @@ std::vector<std::string> option_names() {
 }
 
 const char* help_text() {
-  return R"(usage: cmtreplay [OPTION]... [FILE]
+  return R"(Usage: cmtreplay [OPTION]... [FILE]
 
 Replays a trace (text, .cmt or legacy .cmt; standard input without FILE or for
 -) on one allocator or several, each run in a fresh process, and says what time
@@ -90,7 +90,7 @@ and memory they took: a table on standard output, fastest first.
                              replay itself costs; always shown as the last line
                    jemalloc, tcmalloc, mimalloc, tbb
                              found through the loader, if installed
-                   a path    /opt/my.so, ./my.so
+                   a path    /opt/my.so, ./my.so, my.so in this folder
                    a soname  libjemalloc.so.2, found through the loader
   --runs=N       timed runs of each allocator, 1 to 1000 (default 5)
   --json         write JSON (schema cmt.replay/1): all samples, and memory at

@@ -9,3 +9,7 @@ import json
 result = json.load(open("odd.json"))["allocators"][0]
 assert result["name"] == "./a b:c $ORIGIN/my bump.so" and result["death"] is None'
 test -z "$(ls -A temporary)"
+
+# A name without a slash is a file of this folder before it is a soname.
+cp "$BUILD/cmtreplay/libexample_bump.so" my.so
+cmtreplay --alloc=my.so --runs=1 t.trace | grep -q '^my.so '

@@ -1,6 +1,6 @@
 # Help and version on standard output; wrong use is one line, where to look, and status 2.
 cmtreplay --help > help
-head -1 help | grep -qx 'usage: cmtreplay \[OPTION\]... \[FILE\]'
+head -1 help | grep -qx 'Usage: cmtreplay \[OPTION\]... \[FILE\]'
 cmtreplay -h | cmp - help
 test "$(awk 'length > 80' help | wc -l)" = 0
 cmtreplay --version | grep -qx 'cmtreplay [0-9]*\.[0-9]*\.[0-9]*'
@@ -10,7 +10,7 @@ wrong() {
   test $status = 2
   test ! -s out
   test "$(wc -l < words)" = 2
-  tail -1 words | grep -qx "Try 'cmtreplay --help'"
+  tail -1 words | grep -qx "Try 'cmtreplay --help' for more information."
 }
 wrong --nothing
 head -1 words | grep -qx "cmtreplay: unrecognised option '--nothing'"
