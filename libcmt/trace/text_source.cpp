@@ -65,6 +65,12 @@ void TextSource::fill() {
   }
 }
 
+/// A recorder that was killed leaves NULs behind its last line: it had room for more.
+void TextSource::cut_off() {
+  finished_ = truncated_ = true;
+  window_ = {};
+}
+
 /// The input's end; its last line may lack its LF. Of a text with a header that line is what was cut, and could be read
 /// as another.
 void TextSource::take_last() {
