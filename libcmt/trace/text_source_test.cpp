@@ -73,3 +73,11 @@ TEST_CASE("text: a strict reader stops at the first defect") {
         "app:2: no block lives at this address: dropped");
   CHECK(fixture::read_all("malloc(8\n", options).error == "app:1: expected ')': malloc(8");
 }
+
+TEST_CASE("text: NULs behind the last line are a recorder that was killed") {
+  const std::string killed = "#cmt text=1\nmalloc(8) = 10<1>\n" + std::string(5000, '\0');
+  const auto read = fixture::read_all(killed);
+  CHECK(read.lines == Lines{"malloc(8) = 10<1>"});
+  CHECK(read.defects == 0);
+  CHECK(read.truncated);
+}
