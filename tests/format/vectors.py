@@ -10,7 +10,7 @@ source = Path(os.environ["SOURCE"])
 vectors = source / "format-spec" / "vectors"
 decoder_path = source / "format-spec" / "decoder"
 sys.path.insert(0, str(decoder_path))
-import cmt_decode  # noqa: E402
+import cmt_decode  # noqa: E402 (found by the line above)
 
 failures = 0
 
@@ -58,7 +58,7 @@ def test_text_vectors():
 
 
 def test_damaged_vectors():
-    """Both decoders say the same of what is damaged, and of what only looks so; the legacy form only the first reads."""
+    """Both decoders say the same of what is damaged or only looks so; the legacy form only the first reads."""
     for path in sorted(vectors.glob("*.cmt")):
         name = path.stem
         if path.with_suffix(".text").exists():
@@ -95,13 +95,15 @@ def test_kinds():
     text = (source / "format-spec/text.md").read_text().split("## Calls")[1].split("\n## ")[0]
     kinds = {int(value): name for name, value in re.findall(r"^  (\w+) = (\d+),", header, re.M)}
     table = document.split("## Kinds")[1].split("What each kind")[0]
-    check({int(value): name for value, name in re.findall(r"\| (\d+) \| (\w+) ", table)} == kinds, "table of kinds in cmt.md")
+    tabled = {int(value): name for value, name in re.findall(r"\| (\d+) \| (\w+) ", table)}
+    check(tabled == kinds, "table of kinds in cmt.md")
     traits = re.findall(r"\{((?:true|false)(?:, (?:true|false)){6})\},? +// (\w+)", header)
     for column, word in enumerate(["allocates", "releases", "counts", "sizes", "aligns", "may align", "labels"]):
         listed = re.search(rf"\| \*{word}\*[^|]*\| ([^|]*) \|", document).group(1)
         stated = {n for part in listed.split(", ") for first, *last in [part.split(" to ")]
                   for n in range(int(first), int((last or [first])[0]) + 1)}
-        actual = {n for n, name in kinds.items() for bits, its in traits if its == name and bits.split(", ")[column] == "true"}
+        actual = {n for n, name in kinds.items() for bits, its in traits
+                  if its == name and bits.split(", ")[column] == "true"}
         check(stated == actual, f"kinds that are called {word}: {sorted(stated ^ actual)}")
     named = set(re.findall(r"\w+", text))
     for name in kinds.values():
@@ -116,9 +118,11 @@ def test_limits():
         for name, value in re.findall(r"(\w+_limit) = ([^;]+);", (source / path).read_text()):
             numbers.setdefault(name, value)
     sentences = {  # the limit, and where the document says it
-        "header_size_limit": r"without the CRC; at most (\S+) ", "section_header_limit": r"header size \| u32 \| at most (\S+) ",
+        "header_size_limit": r"without the CRC; at most (\S+) ",
+        "section_header_limit": r"header size \| u32 \| at most (\S+) ",
         "metadata_limit": r"of metadata; at most (\S+) ", "metadata_key_limit": r"times; at most (\S+) and",
-        "metadata_value_limit": r"times; at most \S+ and (\S+) bytes", "block_events_limit": r"in this block; at most (\S+) ",
+        "metadata_value_limit": r"times; at most \S+ and (\S+) bytes",
+        "block_events_limit": r"in this block; at most (\S+) ",
         "streams_limit": r"of streams; at most (\S+) ", "stream_size_limit": r"body size \| u32 \| at most (\S+) ",
         "label_limit": r"length in bytes \(at most ([\d,]+)\)", "attribute_limit": r"Both are below (2\^62)",
         "line_limit": r"line of more than (\S+ MiB)"}
@@ -129,9 +133,25 @@ def test_limits():
         if found:
             stated = found.group(1).strip(";.,").replace(",", "").replace(" MiB", " * 2^20").replace("^", "**")
             in_code = re.sub(r"std::uint64_t\{1\}", "1", value).replace("'", "")
-            check(eval(stated) in (eval(in_code), eval(in_code) + 1), f"{name}: {found.group(1)} in the document, {value}")
+            limit = eval(in_code)
+            check(eval(stated) in (limit, limit + 1), f"{name}: {found.group(1)} in the document, {value}")
 
 
-for test in test_text_vectors, test_damaged_vectors, test_worked_bytes, test_kinds, test_limits:
+def test_quotations():
+    """What the second decoder quotes stands in the documents."""
+    def plain(text):
+        return re.sub(r"\s+", " ", re.sub(r"[`*|]", "", text))
+
+    documents = plain("".join((source / "format-spec" / name).read_text() for name in ("cmt.md", "text.md")))
+    count = 0
+    for path in sorted(decoder_path.glob("*.py")):
+        for comment in re.findall(r"(?:^ *# .*\n)+", path.read_text(), re.M):
+            for quotation in re.findall(r'"([^"]*)"', re.sub(r"\n *# ", " ", comment)):
+                count += 1
+                check(plain(quotation) in documents, f"{path.name} quotes what is not in the documents: {quotation}")
+    check(count > 40, f"only {count} quotations")
+
+
+for test in test_text_vectors, test_damaged_vectors, test_worked_bytes, test_kinds, test_limits, test_quotations:
     test()
 sys.exit(1 if failures else 0)

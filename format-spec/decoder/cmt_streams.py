@@ -1,0 +1,295 @@
+"""Kinds, and the streams of a block: core, addresses, live blocks, times, usable sizes. See cmt_decode.py."""
+from collections import defaultdict
+from dataclasses import dataclass
+
+from cmt_layout import ADDRESS_STREAM, CORE, MASK, TIME_STREAM, USABLE_STREAM, unzigzag
+
+# ## Kinds
+
+KINDS = ("malloc free calloc realloc reallocarray aligned_alloc posix_memalign memalign valloc pvalloc free_sized "
+         "free_aligned_sized operator_new operator_new_nothrow operator_new_array operator_new_array_nothrow "
+         "operator_delete operator_delete_sized operator_delete_array operator_delete_array_sized thread_start "
+         "thread_exit thread_name mark sample").split()
+ALLOCATES = {0, *range(2, 10), *range(12, 16)}
+RELEASES = {1, 3, 4, 10, 11, *range(16, 20)}
+SIZES = {0, *range(2, 16), 17, 19, 24}
+COUNTS = {2, 4}
+ALIGNS = {5, 6, 7, 11}
+MAY_ALIGN = set(range(12, 20))
+LABELS = {22, 23}
+WITHOUT_OPERANDS = {20, 21}
+THREAD_SWITCH, TAG_SKIP = 25, 26
+
+
+@dataclass(slots=True)
+class Event:
+    kind: int
+    thread: int
+    size: int = 0
+    count: int = 1
+    alignment: int = 0
+    tag: int = 0
+    old_tag: int = 0
+    address: int = 0
+    old_address: int = 0
+    time: int | None = None
+    usable: int | None = None
+    label: bytes = b""
+
+    # "bytes(event) is size times count, or 2^64 - 1 where that overflows."
+    def bytes(self):
+        return min(self.size * self.count, MASK)
+
+    # "An event ends the block that it was given, unless that is NULL, or the event allocates, returned NULL and asked
+    # for more than 0 bytes (a realloc that was refused)."
+    def ends(self):
+        return self.old_tag != 0 and not (self.kind in ALLOCATES and self.tag == 0 and self.bytes() > 0)
+
+    def refused(self):
+        return self.kind in ALLOCATES and self.tag == 0 and self.bytes() > 0
+
+
+# ## The core stream
+
+# ### Table of forms
+
+DELTA, NULL, WIDE, ALIGNED = 32, 64, 128, 256
+
+
+def table_of_forms(cursor):
+    forms = []
+    for _ in range(cursor.varint("the number of forms", 128)):
+        at = cursor.at
+        form = cursor.varint()
+        operation = form & 31
+        # "By delta is only for kinds that release, NULL for those that allocate, aligned for those that may align,
+        # wide for what has an operand."
+        if (form > 511 or operation > TAG_SKIP or
+                (form & WIDE and operation in WITHOUT_OPERANDS) or (form & DELTA and operation not in RELEASES) or
+                (form & NULL and operation not in ALLOCATES) or (form & ALIGNED and operation not in MAY_ALIGN)):
+            cursor.fail(f"unknown form {form}", at)
+        length = cursor.varint("a code's length", 7)
+        if length == 0:
+            cursor.fail("a code of no bits", at)
+        forms.append((form, length))
+        # "The sum of 2^-length over the forms is at most 1."
+        if sum(128 >> length for _, length in forms) > 128:
+            cursor.fail("more codes than there is room for", at)
+    # "code = 0; for each length from 1 to 7, shift code left by one; for each form of this length, in the table's
+    # order, the form gets code, and code rises by one. A code stands in an item with its bits reversed"
+    codes, code = {}, 0
+    for length in range(1, 8):
+        code <<= 1
+        for form, its_length in forms:
+            if its_length == length:
+                codes[length, int(f"{code:0{length}b}"[::-1], 2)] = form
+                code += 1
+    return codes
+
+
+# ### Items
+
+
+def core(block):
+    cursor = block.raw[CORE]
+    codes = table_of_forms(cursor)
+    # "The state is next tag, named tag and thread, from the block header."
+    next_tag, named_tag, thread = block.next_tag, block.named_tag, block.thread
+    events = []
+    while len(events) < block.events:
+        # "An item begins with a varint whose low bits are a form's code: exactly one form's code fits, or the stream
+        # is damaged."
+        item = cursor.varint()
+        length = next((n for n in range(1, 8) if (n, item & (1 << n) - 1) in codes), None)
+        if length is None:
+            cursor.fail("a code that no form has")
+        form, first = codes[length, item & (1 << length) - 1], item >> length
+        kind = form & 31
+        # "The bits above the code are the first operand, unless the form is wide or has no operands; then they are 0.
+        # All other operands are varints of their own"
+        operands = [] if form & WIDE else [first]
+        if form & WIDE and first:
+            cursor.fail("a code that no form has")
+
+        def operand():
+            return operands.pop() if operands else cursor.varint()
+
+        # "A thread switch has one operand: the thread of the events after it. A tag skip has one: the next tag rises
+        # by it."
+        if kind == THREAD_SWITCH:
+            thread = operand()
+            if thread > 2**32 - 1:
+                cursor.fail("a thread above its limit")
+            continue
+        if kind == TAG_SKIP:
+            next_tag = next_tag + operand() & MASK
+            continue
+        event = Event(kind, thread)
+        if kind in RELEASES:
+            # "The block given is, by delta, named tag + unzigzag(operand); else NULL for the operand 0, and next tag
+            # - operand for any other. If it is not NULL it becomes the named tag."
+            value = operand()
+            if form & DELTA:
+                event.old_tag = named_tag + unzigzag(value) & MASK
+            elif value:
+                event.old_tag = next_tag - value & MASK
+            if event.old_tag:
+                named_tag = event.old_tag
+        if kind in SIZES:
+            event.size = operand()
+        if kind in COUNTS:
+            event.count = operand()
+        if kind in ALIGNS or form & ALIGNED:
+            event.alignment = operand()
+        if kind in LABELS:
+            # "the label's length in bytes (at most 4,096), if it has one; the label's bytes follow."
+            size = operand()
+            if size > 4096:
+                cursor.fail("a label above its limit")
+            event.label = cursor.bytes(size)
+        if any(operands):
+            cursor.fail("a code that no form has")
+        # "Then, if the kind allocates and the form is not NULL, the event's block has the next tag, which rises by
+        # one."
+        if kind in ALLOCATES and not form & NULL:
+            event.tag = next_tag
+            next_tag = next_tag + 1 & MASK
+        events.append(event)
+    # "The stream ends exactly after the block's last event."
+    cursor.end()
+    return events, (next_tag, named_tag, thread)
+
+
+# ## The address stream
+
+
+# "The class of a size is c = floor(size / 16) + floor((size mod 16 + 23) / 16) if c is below 4,096; else 4,096 + the
+# number of significant bits of c."
+def size_class(size):
+    small = size // 16 + (size % 16 + 23) // 16
+    return small if small < 4096 else 4096 + small.bit_length()
+
+
+# "after(address, size) is the address plus, by rounding: 0: max(32, (size + 23) with the low four bits cleared); 1:
+# max(16, (size + 15) with the low four bits cleared); 2: max(8, (size + 7) with the low three bits cleared); 3:
+# size."
+def after(address, size, rounding):
+    grown = (max(32, size + 23 & MASK & ~15), max(16, size + 15 & MASK & ~15), max(8, size + 7 & MASK & ~7), size)
+    return address + grown[rounding] & MASK
+
+
+class Addresses:
+    """The known blocks, and the model from which places are told."""
+
+    def __init__(self):
+        self.known = {}  # tag -> (address, size)
+        self.restart()
+
+    # "At a keyframe the model starts afresh; the known blocks stay what they are"
+    def restart(self):
+        self.freed = defaultdict(list)
+        self.last_of_class = defaultdict(int)
+        self.last = (0, 0)
+
+    def decode(self, block, events):
+        cursor = block.raw.get(ADDRESS_STREAM)
+        if block.keyframe:
+            self.restart()
+        rounding = shift = 0
+        if cursor:
+            # "rounding is a varint from 0 to 3, shift from 0 to 12."
+            rounding, shift = cursor.varint("the way to round", 3), cursor.varint("the common shift", 12)
+        for event in events:
+            given = self.known.get(event.old_tag) if event.old_tag else None
+            # "if it was given a block that is not NULL and is not known, that block's address as a varint"
+            if given:
+                event.old_address = given[0]
+            elif event.old_tag and cursor:
+                event.old_address = cursor.varint()
+            # "if it makes a block, that one's address as a place"
+            if event.tag:
+                if cursor:
+                    event.address = self.place(cursor, given, event.bytes(), rounding, shift)
+                self.last = (event.address, event.bytes())
+                self.last_of_class[size_class(event.bytes())] = event.address
+            if event.ends() and given:
+                del self.known[event.old_tag]
+                # "If the event ended a known block, and did not make one at the same address, that one's address is
+                # pushed on the stack of its size's class, unless it is 0."
+                if given[0] and not (event.tag and event.address == given[0]):
+                    self.push(*given)
+            if event.tag:
+                self.known[event.tag] = (event.address, event.bytes())
+        if cursor:
+            cursor.end()
+
+    def place(self, cursor, given, size, rounding, shift):
+        value = cursor.varint()
+        # "If the event was given a known block, v = 0 means that block's address, and from any other v 1 is taken off
+        # first."
+        if given:
+            if value == 0:
+                return given[0]
+            value -= 1
+        # "2k, k < 256 | the k-th of the freed addresses of this size's class, the newest being 0; it is removed"
+        if value % 2 == 0 and value < 512:
+            stack = self.freed[size_class(size)]
+            if value // 2 >= len(stack):
+                cursor.fail("no address was freed at that place")
+            return stack.pop(-1 - value // 2)
+        if value == 512:
+            return cursor.varint()
+        if value % 2 == 0:
+            cursor.fail("a place that is too deep")
+        near = after(*self.last, rounding) if value % 4 == 1 else self.last_of_class[size_class(size)]
+        return near + (unzigzag(value // 4) << shift) & MASK
+
+    # "A full stack first drops its older half; it is full at 16,384 addresses for classes below 128, and at 256 for
+    # the others."
+    def push(self, address, size):
+        stack = self.freed[size_class(size)]
+        full = 16384 if size_class(size) < 128 else 256
+        if len(stack) >= full:
+            del stack[:full // 2]
+        stack.append(address)
+
+
+# ### Live blocks
+
+
+# "The table of a keyframe: a varint, the number of blocks known before the block's first event; then for each, by
+# rising tag, three varints: tag less the tag before (0 at first), size, and zigzag(address less the address before (0
+# at first))."
+def live_blocks(cursor):
+    table, tag, address = {}, 0, 0
+    for _ in range(cursor.varint()):
+        tag = tag + cursor.varint() & MASK
+        size = cursor.varint()
+        address = address + unzigzag(cursor.varint()) & MASK
+        table[tag] = (address, size)
+    cursor.end()
+    return table
+
+
+# ## Times and usable sizes
+
+
+def times_and_usable_sizes(block, events):
+    cursor, time = block.raw.get(TIME_STREAM), block.time
+    for event in events if cursor else ():
+        # "for every event a varint; 0 is unknown, any other v is the time before + unzigzag(v - 1)"
+        value = cursor.varint()
+        if value:
+            time = event.time = time + unzigzag(value - 1) & MASK
+    if cursor:
+        cursor.end()
+    cursor = block.raw.get(USABLE_STREAM)
+    for event in events if cursor else ():
+        if event.tag:
+            # "0 is unknown, any other v is bytes(event) + unzigzag(v - 1)."
+            value = cursor.varint()
+            if value:
+                event.usable = event.bytes() + unzigzag(value - 1) & MASK
+    if cursor:
+        cursor.end()
+    return time

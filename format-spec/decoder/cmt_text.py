@@ -1,0 +1,42 @@
+"""Writes header lines and events as text.md says. See cmt_decode.py."""
+from cmt_streams import ALIGNS, ALLOCATES, COUNTS, KINDS, LABELS, MAY_ALIGN, RELEASES, SIZES
+
+
+def quoted(text):
+    escapes = {ord('"'): b'\\"', ord("\\"): b"\\\\", 9: b"\\t", 10: b"\\n", 13: b"\\r"}
+    written = (escapes.get(c) or (b"\\x%02x" % c if c < 32 or c == 127 else bytes([c])) for c in text)
+    return b'"' + b"".join(written) + b'"'
+
+
+# "A value is written bare where it can be, else as a string."
+def value_text(value):
+    bare = value and all(33 <= c <= 126 and c not in b'"#' for c in value)
+    return value if bare else quoted(value)
+
+
+def header_text(header):
+    return b"#cmt text=1\n" + b"".join(b"#cmt %s=%s\n" % (key, value_text(value)) for key, value in header.metadata)
+
+
+def block_text(address, tag):
+    if tag == 0:
+        return "0"
+    return f"{address:x}<{tag}>" if address else f"<{tag}>"
+
+
+def line(event):
+    name = KINDS[event.kind]
+    arguments = [block_text(event.old_address, event.old_tag)] if event.kind in RELEASES else []
+    arguments += [str(event.alignment)] if event.kind in ALIGNS else []
+    arguments += [str(event.count)] if event.kind in COUNTS else []
+    arguments += [str(event.size)] if event.kind in SIZES else []
+    arguments += [f"align={event.alignment}"] if event.kind in MAY_ALIGN and event.alignment else []
+    arguments += ["nothrow"] if name.endswith("_nothrow") else []
+    if name.startswith("operator_"):
+        name = "operator " + name.split("_")[1] + ("[]" if "_array" in name else "")
+    text = f"{name}({', '.join(arguments)}".encode() + (quoted(event.label) if event.kind in LABELS else b"") + b")"
+    if event.kind in ALLOCATES:
+        text += f" = {block_text(event.address, event.tag)}".encode()
+    for key, value in ("thread", event.thread or None), ("time", event.time), ("usable", event.usable):
+        text += f" {key}={value}".encode() if value is not None else b""
+    return text + b"\n"
