@@ -54,9 +54,9 @@ void Summariser::begin(const Event& event) {
 }
 
 void Summariser::count_begin(const Neighbourhood& found) {
-  remove_gap(found.prev, found.next);
-  add_gap(found.prev, found.block);
-  add_gap(found.block, found.next);
+  count_gap(found.prev, found.next, -1);
+  count_gap(found.prev, found.block, 1);
+  count_gap(found.block, found.next, 1);
   now_.pages += own_pages(found, page_shift_);
   summary_.pages_peak = std::max(summary_.pages_peak, now_.pages);
   if (now_.slop_bytes) *now_.slop_bytes += found.block.slop;
@@ -66,9 +66,9 @@ void Summariser::count_begin(const Neighbourhood& found) {
 }
 
 void Summariser::count_end(const Neighbourhood& found) {
-  remove_gap(found.prev, found.block);
-  remove_gap(found.block, found.next);
-  add_gap(found.prev, found.next);
+  count_gap(found.prev, found.block, -1);
+  count_gap(found.block, found.next, -1);
+  count_gap(found.prev, found.next, 1);
   now_.pages -= own_pages(found, page_shift_);
   if (now_.slop_bytes) *now_.slop_bytes -= found.block.slop;
   --now_.live_blocks;
@@ -88,24 +88,16 @@ std::optional<std::uint64_t> gap_within_area(const PlacedBlock& low, const Place
 
 }  // namespace
 
-void Summariser::add_gap(const PlacedBlock& low, const PlacedBlock& high) {
+/// Adds a gap `times` times: 1, or -1 to take it away. Sums wrap, so that one form of arithmetic serves both.
+void Summariser::count_gap(const PlacedBlock& low, const PlacedBlock& high, std::int64_t times) {
   const auto bytes = gap_within_area(low, high);
   if (!bytes) return;
+  const auto sign = static_cast<std::uint64_t>(times);
   Gaps& gaps = gaps_[SizeClasses::index(*bytes)].change(peaks_);
-  ++gaps.count;
-  gaps.bytes += *bytes;
-  if (*bytes <= small_gap_max) now_.small_gap_bytes += *bytes;
-  now_.free_pages += free_pages(low, high);
-}
-
-void Summariser::remove_gap(const PlacedBlock& low, const PlacedBlock& high) {
-  const auto bytes = gap_within_area(low, high);
-  if (!bytes) return;
-  Gaps& gaps = gaps_[SizeClasses::index(*bytes)].change(peaks_);
-  --gaps.count;
-  gaps.bytes -= *bytes;
-  if (*bytes <= small_gap_max) now_.small_gap_bytes -= *bytes;
-  now_.free_pages -= free_pages(low, high);
+  gaps.count += sign;
+  gaps.bytes += sign * *bytes;
+  now_.small_gap_bytes += sign * *bytes * static_cast<std::uint64_t>(*bytes <= small_gap_max);
+  now_.free_pages += sign * free_pages(low, high);
 }
 
 /// Pages that lie in a gap as a whole.

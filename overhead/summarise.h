@@ -38,8 +38,7 @@ class Summariser {
   void end(const Event& event);
   void count_begin(const heap::Neighbourhood& found);
   void count_end(const heap::Neighbourhood& found);
-  void add_gap(const heap::PlacedBlock& low, const heap::PlacedBlock& high);
-  void remove_gap(const heap::PlacedBlock& low, const heap::PlacedBlock& high);
+  void count_gap(const heap::PlacedBlock& low, const heap::PlacedBlock& high, std::int64_t times);
   std::uint64_t free_pages(const heap::PlacedBlock& low, const heap::PlacedBlock& high) const;
   void note_peak();
   void sample(bool walks);
