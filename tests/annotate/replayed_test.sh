@@ -1,0 +1,14 @@
+# The new trace that cmtreplay -v writes goes straight in: lifetimes are the same, and neighbours are the allocator's.
+
+golden=$SOURCE/tests/annotate/golden
+for name in readme_6655 readme_8; do
+  trace2cmt -o $name.cmt "$golden/$name.trace"
+  cmtreplay -v $name.cmt >$name.new 2>table
+  for input in $name.cmt $name.new; do
+    lifetimes $input 2>$input.err | sed 's/[0-9a-f]*</</g; s/  *# /  # /' >$input.lifetimes
+  done
+  diff $name.cmt.lifetimes $name.new.lifetimes
+  overhead $name.new >out 2>err
+  [ ! -s err ]
+  [ "$(grep -c ' more pages $' out)" = "$(grep -c ' = ' $name.new)" ]
+done
