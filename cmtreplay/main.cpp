@@ -149,19 +149,12 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  try {
-    const Options options = parse_options(count, arguments);
-    if (options.help) return put(help_text(), stdout), 0;
-    if (options.version) return put("cmtreplay " CMT_VERSION "\n", stdout), 0;
-    return run(options);
-  } catch (const UsageError& error) {
-    say(error.what());
-    std::cerr << "Try 'cmtreplay --help' for more information.\n";
-    return 2;
-  } catch (const Interrupted&) {
-    say("interrupted");
-  } catch (const std::exception& error) {
-    say(error.what());
-  }
-  return 1;
+  return cmt::command::run(
+      count, arguments, {"cmtreplay", CMT_VERSION, help_text, known_options, [](const cmt::command::CommandLine& line) {
+                           try {
+                             return run(options_of(line));
+                           } catch (const Interrupted&) {
+                             return say("interrupted"), 1;
+                           }
+                         }});
 }

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "command/command_line.h"
 
 namespace cmt::replay {
 
@@ -13,21 +14,12 @@ struct Options {
   unsigned runs = 5;
   bool new_trace = false;
   bool json = false;
-  bool help = false;
-  bool version = false;
 };
 
-/// Wrong use: one line, without the tool's name.
-struct UsageError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+extern const char* const help_text;
+extern const std::vector<command::Option> known_options;
 
-Options parse_options(int count, const char* const* arguments);
-
-/// What --help writes.
-const char* help_text();
-
-/// The long names of all options.
-std::vector<std::string> option_names();
+/// Throws command::UsageError.
+Options options_of(const command::CommandLine& line);
 
 }  // namespace cmt::replay

@@ -6,12 +6,13 @@
 #include <vector>
 
 using namespace cmt::replay;
+using cmt::command::UsageError;
 
 namespace {
 
 Options options(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "cmtreplay");
-  return parse_options(static_cast<int>(arguments.size()), arguments.data());
+  return options_of({static_cast<int>(arguments.size()), arguments.data(), known_options});
 }
 
 }  // namespace
@@ -35,13 +36,13 @@ TEST_CASE("options: wrong use is said in a line") {
   CHECK_THROWS_WITH_AS(options({"--nothing"}), "unrecognised option '--nothing'", UsageError);
   CHECK_THROWS_WITH_AS(options({"--runs=0"}), "--runs is a number from 1 to 1000, not '0'", UsageError);
   CHECK_THROWS_WITH_AS(options({"--runs=x"}), "--runs is a number from 1 to 1000, not 'x'", UsageError);
-  CHECK_THROWS_WITH_AS(options({"a", "b"}), "one trace at a time, not also 'b'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"a", "b"}), "one FILE at most, not also 'b'", UsageError);
   CHECK_THROWS_WITH_AS(options({"-v", "--alloc=a", "--alloc=b"}),
                        "-v writes the new trace of one allocator, and 2 are given", UsageError);
   CHECK_THROWS_AS(options({"--run=3"}), UsageError);
 }
 
 TEST_CASE("options: --help names every option that is parsed") {
-  const std::string help = help_text();
-  for (const std::string& name : option_names()) CHECK(help.find("--" + name) != help.npos);
+  const std::string help = help_text;
+  for (const auto& option : known_options) CHECK(help.find("--" + option.name) != help.npos);
 }
