@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "cmt/reader.h"
+#include "command/complaints.h"
 #include "heap/annotated_text.h"
 #include "heap/block_table.h"
 #include "heap/clock.h"
-#include "heap/complaints.h"
 #include "heap/live_totals.h"
 
 namespace cmt::lifetimes {
@@ -30,7 +30,7 @@ class Annotator {
   };
 
   /// `name` is the input's, for messages. Borrows the others.
-  Annotator(std::string name, Settings settings, heap::AnnotatedText& out, heap::Complaints& complaints)
+  Annotator(std::string name, Settings settings, heap::AnnotatedText& out, command::Complaints& complaints)
       : name_(std::move(name)), settings_(settings), out_(out), complaints_(complaints), clock_(settings.clock) {}
 
   /// Takes the next event, and the line it is to be shown as.
@@ -57,7 +57,7 @@ class Annotator {
   std::string name_;
   Settings settings_;
   heap::AnnotatedText& out_;
-  heap::Complaints& complaints_;
+  command::Complaints& complaints_;
   heap::Clock clock_;
   heap::BlockTable<Block> live_;
   heap::LiveTotals totals_;

@@ -8,8 +8,8 @@
 
 #include "cmt/reader.h"
 #include "cmt/text.h"
+#include "command/complaints.h"
 #include "heap/annotated_text.h"
-#include "heap/complaints.h"
 #include "lifetimes/annotate.h"
 #include "lifetimes/counts.h"
 #include "lifetimes/report.h"
@@ -50,13 +50,13 @@ class Trace {
     return own_;
   }
 
-  heap::Complaints& complaints() { return complaints_; }
+  command::Complaints& complaints() { return complaints_; }
   bool truncated() const { return reader_.truncated(); }
 
  private:
   std::string path_;
   std::string own_;
-  heap::Complaints complaints_;
+  command::Complaints complaints_;
   Reader reader_;
 };
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "cmt/reader.h"
+#include "command/complaints.h"
 #include "heap/block_table.h"
 #include "heap/clock.h"
-#include "heap/complaints.h"
 
 namespace cmt::lifetimes {
 
@@ -17,7 +17,7 @@ namespace cmt::lifetimes {
 class PairCounter {
  public:
   /// `name` is the input's, for messages. Borrows `complaints`.
-  PairCounter(std::string name, heap::Clock::Unit clock, heap::Complaints& complaints)
+  PairCounter(std::string name, heap::Clock::Unit clock, command::Complaints& complaints)
       : name_(std::move(name)), clock_(clock), complaints_(complaints) {}
 
   void add(const Event& event);
@@ -48,7 +48,7 @@ class PairCounter {
 
   std::string name_;
   heap::Clock clock_;
-  heap::Complaints& complaints_;
+  command::Complaints& complaints_;
   heap::BlockTable<Block> live_;
   tsl::robin_map<Pair, std::uint64_t, Hash> counts_;
   std::uint64_t event_ = 0;

@@ -6,7 +6,7 @@
 
 namespace cmt::lifetimes {
 
-Summariser::Summariser(std::string name, heap::Clock::Unit clock, heap::Complaints& complaints)
+Summariser::Summariser(std::string name, heap::Clock::Unit clock, command::Complaints& complaints)
     : complaints_(complaints),
       clock_(clock),
       summary_(clock),

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "cmt/reader.h"
+#include "command/complaints.h"
 #include "heap/at_peak.h"
 #include "heap/block_table.h"
 #include "heap/clock.h"
-#include "heap/complaints.h"
 #include "lifetimes/summary.h"
 
 namespace cmt::lifetimes {
@@ -19,7 +19,7 @@ namespace cmt::lifetimes {
 class Summariser {
  public:
   /// `name` is the input's, for messages. Borrows `complaints`.
-  Summariser(std::string name, heap::Clock::Unit clock, heap::Complaints& complaints);
+  Summariser(std::string name, heap::Clock::Unit clock, command::Complaints& complaints);
 
   void add(const Event& event);
 
@@ -42,7 +42,7 @@ class Summariser {
   void note_peak(const Event& event);
   void complain(Tag tag, const char* what);
 
-  heap::Complaints& complaints_;
+  command::Complaints& complaints_;
   heap::Clock clock_;
   Summary summary_;
   std::string name_;

@@ -5,8 +5,8 @@
 using cmt::Event;
 using cmt::Kind;
 using cmt::Tag;
+using cmt::command::Complaints;
 using cmt::heap::Clock;
-using cmt::heap::Complaints;
 using namespace cmt::lifetimes;
 
 namespace {

@@ -8,8 +8,8 @@
 
 #include "cmt/reader.h"
 #include "cmt/text.h"
+#include "command/complaints.h"
 #include "heap/annotated_text.h"
-#include "heap/complaints.h"
 #include "overhead/annotate.h"
 #include "overhead/report.h"
 #include "overhead/summarise.h"
@@ -48,14 +48,14 @@ class Trace {
     return own_;
   }
 
-  heap::Complaints& complaints() { return complaints_; }
+  command::Complaints& complaints() { return complaints_; }
   bool has_usable() const { return reader_.header().has_usable; }
   bool truncated() const { return reader_.truncated(); }
 
  private:
   std::string path_;
   std::string own_;
-  heap::Complaints complaints_;
+  command::Complaints complaints_;
   Reader reader_;
 };
 

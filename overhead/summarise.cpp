@@ -12,7 +12,7 @@ using heap::Neighbourhood;
 using heap::PlacedBlock;
 using heap::SizeClasses;
 
-Summariser::Summariser(std::string name, int page_shift, bool has_usable, heap::Complaints& complaints)
+Summariser::Summariser(std::string name, int page_shift, bool has_usable, command::Complaints& complaints)
     : complaints_(complaints), name_(std::move(name)), page_shift_(page_shift) {
   summary_.name = std::filesystem::path(name_).filename().string();
   summary_.page_size = std::uint64_t{1} << page_shift;

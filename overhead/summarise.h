@@ -5,9 +5,9 @@
 #include <string>
 
 #include "cmt/reader.h"
+#include "command/complaints.h"
 #include "heap/address_index.h"
 #include "heap/at_peak.h"
-#include "heap/complaints.h"
 #include "overhead/summary.h"
 
 namespace cmt::overhead {
@@ -21,7 +21,7 @@ namespace cmt::overhead {
 class Summariser {
  public:
   /// `name` is the input's, for messages. Borrows `complaints`.
-  Summariser(std::string name, int page_shift, bool has_usable, heap::Complaints& complaints);
+  Summariser(std::string name, int page_shift, bool has_usable, command::Complaints& complaints);
 
   /// Throws FormatError for a block without an address.
   void add(const Event& event);
@@ -48,7 +48,7 @@ class Summariser {
   std::string place() const { return name_ + ": event " + std::to_string(now_.event); }
   void complain(const std::string& what) { complaints_.add(place(), what); }
 
-  heap::Complaints& complaints_;
+  command::Complaints& complaints_;
   std::string name_;
   int page_shift_;
   Summary summary_;

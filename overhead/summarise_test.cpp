@@ -8,7 +8,7 @@
 
 using cmt::Event;
 using cmt::Kind;
-using cmt::heap::Complaints;
+using cmt::command::Complaints;
 using namespace cmt::overhead;
 
 namespace {

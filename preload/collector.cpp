@@ -91,7 +91,7 @@ void encode(int from, int to) {
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     for (const cmt::Event& event : events) refused += !writer.add(event);
   }
-  writer.finish(reader.defects() + refused, reader.truncated());
+  writer.finish(reader.repairs() + refused, reader.truncated());
 }
 
 int run() {

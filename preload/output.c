@@ -183,9 +183,11 @@ static bool fits(size_t bytes) {
 // The collector is told of an end between NULs, and drops it when something follows.
 static char* end_line(char* at, enum Ending ending) {
   if (out.compact) *at++ = 0;
-  at = line_text(at, ending == end_complete ? "#cmt end=complete" : "#cmt end=truncated");
-  if (out.repairs) at = line_decimal(line_text(at, " repairs="), out.repairs);
-  *at++ = '\n';
+  if (out.repairs) {
+    at = line_decimal(line_text(at, "#cmt repairs="), out.repairs);
+    *at++ = '\n';
+  }
+  at = line_text(at, ending == end_complete ? "#cmt end=complete\n" : "#cmt end=truncated\n");
   if (out.compact) *at++ = 0;
   return at;
 }

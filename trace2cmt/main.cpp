@@ -10,30 +10,10 @@
 
 #include "cmt/reader.h"
 #include "cmt/writer.h"
+#include "command/complaints.h"
 #include "options.h"
 
 namespace {
-
-constexpr std::uint64_t defects_shown = 10;
-
-/// Says the first defects on standard error as they come, and how many there were at the end.
-class Complaints {
- public:
-  void take(const cmt::Defect& defect) {
-    if (++count_ <= defects_shown)
-      std::fprintf(stderr, "trace2cmt: %s: %s\n", defect.place.c_str(), defect.what.c_str());
-  }
-
-  void summarise() const {
-    if (count_ > defects_shown) {
-      std::fprintf(stderr, "trace2cmt: %llu more like these\n",
-                   static_cast<unsigned long long>(count_ - defects_shown));
-    }
-  }
-
- private:
-  std::uint64_t count_ = 0;
-};
 
 /// The output, which gets its name only when it is whole: a regular file is written beside it first.
 class OutputFile {
@@ -84,10 +64,11 @@ void convert(const trace2cmt::Options& options) {
   if (options.output == "-" && options.to == cmt::Format::cmt && isatty(STDOUT_FILENO)) {
     throw std::runtime_error("will not write a .cmt to a terminal; redirect it, or use -o or -s");
   }
-  Complaints complaints;
+  cmt::command::Complaints complaints(
+      options.strict, [](const std::string& line) { std::fprintf(stderr, "trace2cmt: %s\n", line.c_str()); });
   cmt::ReadOptions read_options;
   read_options.strict = options.strict;
-  read_options.on_defect = [&](const cmt::Defect& defect) { complaints.take(defect); };
+  read_options.on_defect = [&](const cmt::Defect& defect) { complaints.add(defect.place, defect.what); };
   cmt::Reader reader(options.input, read_options);
   OutputFile output(options.output);
   cmt::Writer writer(output.fd(), reader.header(), {.format = options.to, .level = options.level});
@@ -96,17 +77,14 @@ void convert(const trace2cmt::Options& options) {
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     for (const cmt::Event& event : events) {
       if (writer.add(event)) continue;
-      const cmt::Defect defect{options.input + ": event " + std::to_string(writer.totals().events + refused + 1),
-                               "its tag contradicts the events before: dropped"};
-      if (options.strict) throw cmt::FormatError(defect.place, defect.what);
-      complaints.take(defect);
       ++refused;
+      complaints.add(options.input + ": event " + std::to_string(writer.totals().events + refused),
+                     "its tag contradicts the events before: dropped");
     }
   }
   const std::uint64_t repairs = reader.repairs() + refused;
   writer.finish(repairs, reader.truncated());
   output.commit();
-  complaints.summarise();
   say_what_was_done(options, reader, writer, repairs);
 }
 

@@ -84,6 +84,8 @@ class Trace:
             self.header[key] = value
         self.end = lines.pop() if lines and lines[-1].startswith('#cmt end=') else None
         assert (self.end is not None) == whole, f'{path}: end line {self.end!r}'
+        has_repairs = self.end is not None and lines and lines[-1].startswith('#cmt repairs=')
+        self.repairs = int(lines.pop()[len('#cmt repairs='):]) if has_repairs else 0
         self.events = [Event(line) for line in lines]
         self.unseen = 0
         self.check(path)

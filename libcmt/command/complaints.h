@@ -6,7 +6,7 @@
 
 #include "cmt/error.h"
 
-namespace cmt::heap {
+namespace cmt::command {
 
 /// What is wrong with a trace, for a reader of messages: the first ten are told with their place, all are counted, and
 /// end() tells the number.
@@ -35,4 +35,4 @@ class Complaints {
   std::uint64_t count_ = 0;
 };
 
-}  // namespace cmt::heap
+}  // namespace cmt::command

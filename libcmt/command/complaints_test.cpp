@@ -1,10 +1,10 @@
-#include "heap/complaints.h"
+#include "command/complaints.h"
 
 #include <doctest/doctest.h>
 
 #include <vector>
 
-using cmt::heap::Complaints;
+using cmt::command::Complaints;
 
 TEST_CASE("complaints: ten are told, all are counted") {
   std::vector<std::string> said;
