@@ -6,9 +6,7 @@
 #include <cstdio>
 #include <system_error>
 
-#include "cmt/reader.h"
-#include "cmt/text.h"
-#include "command/complaints.h"
+#include "command/trace_input.h"
 #include "heap/annotated_text.h"
 #include "lifetimes/annotate.h"
 #include "lifetimes/counts.h"
@@ -18,46 +16,12 @@
 namespace cmt::lifetimes {
 namespace {
 
-/// A trace that is being read, with what is wrong with it.
-class Trace {
- public:
+/// The trace that the options name.
+struct Trace : command::TraceInput {
   Trace(const Options& options, bool addresses)
-      : path_(options.paths.front()),
-        complaints_(options.strict, say),
-        reader_(path_, {.strict = options.strict, .addresses = addresses, .on_defect = [this](const Defect& defect) {
-                          complaints_.add(defect.place, defect.what);
-                        }}) {
-    if (options.clock == heap::Clock::Unit::time && !reader_.header().has_times) {
-      throw FormatError(path_, "times were not recorded: --clock=time has nothing to count");
-    }
+      : TraceInput(options.paths.front(), {.strict = options.strict, .addresses = addresses}, say) {
+    if (options.clock == heap::Clock::Unit::time) require_times("--clock=time");
   }
-
-  /// Calls `visit` with every event and its place in the batch.
-  template <class Visit>
-  void for_each(Visit visit) {
-    for (auto events = reader_.read(); !events.empty(); events = reader_.read()) {
-      for (std::size_t i = 0; i < events.size(); ++i) visit(events[i], i);
-    }
-    if (reader_.truncated()) say(path_ + ": breaks off before its end");
-  }
-
-  /// The line that an event is shown as: the input's own, or else the canonical one. Valid until the next call.
-  std::string_view line(const Event& event, std::size_t i) {
-    const std::string_view line = reader_.line(i);
-    if (!line.empty()) return line;
-    own_.clear();
-    append_line(own_, event);
-    return own_;
-  }
-
-  command::Complaints& complaints() { return complaints_; }
-  bool truncated() const { return reader_.truncated(); }
-
- private:
-  std::string path_;
-  std::string own_;
-  command::Complaints complaints_;
-  Reader reader_;
 };
 
 void print_as(Options::Form form, const Summary& summary) {

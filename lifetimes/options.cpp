@@ -42,13 +42,6 @@ namespace {
 using command::CommandLine;
 using command::UsageError;
 
-/// Refuses the others where the first was given.
-void refuse_together(const CommandLine& line, const std::string& first, std::initializer_list<const char*> others) {
-  for (const std::string other : others) {
-    if (line.has(first) && line.has(other)) throw UsageError("--" + other + " does not go with --" + first);
-  }
-}
-
 heap::Clock::Unit parse_clock(const std::string& name) {
   const auto unit = heap::Clock::parse(name);
   if (!unit) throw UsageError("--clock: expected events, time or bytes, not " + name);
@@ -56,11 +49,11 @@ heap::Clock::Unit parse_clock(const std::string& name) {
 }
 
 void check_combination(const CommandLine& line) {
-  refuse_together(line, "merge", {"summary", "counts", "clock", "strict", "leaks", "totals"});
-  refuse_together(line, "counts", {"summary", "json", "csv", "leaks", "totals"});
-  refuse_together(line, "json", {"csv", "leaks", "totals"});
-  refuse_together(line, "csv", {"leaks", "totals"});
-  refuse_together(line, "summary", {"leaks", "totals"});
+  line.refuse_together("merge", {"summary", "counts", "clock", "strict", "leaks", "totals"});
+  line.refuse_together("counts", {"summary", "json", "csv", "leaks", "totals"});
+  line.refuse_together("json", {"csv", "leaks", "totals"});
+  line.refuse_together("csv", {"leaks", "totals"});
+  line.refuse_together("summary", {"leaks", "totals"});
 }
 
 Options::Command command_of(const CommandLine& line) {

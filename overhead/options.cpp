@@ -46,13 +46,6 @@ namespace {
 using command::CommandLine;
 using command::UsageError;
 
-/// Refuses the others where the first was given.
-void refuse_together(const CommandLine& line, const std::string& first, std::initializer_list<const char*> others) {
-  for (const std::string other : others) {
-    if (line.has(first) && line.has(other)) throw UsageError("--" + other + " does not go with --" + first);
-  }
-}
-
 heap::Clock::Unit parse_clock(const std::string& name) {
   const auto unit = heap::Clock::parse(name);
   if (!unit) throw UsageError("--clock: expected events, time or bytes, not " + name);
@@ -75,9 +68,9 @@ int parse_page_shift(const std::string& text) {
 }
 
 void check_combination(const CommandLine& line) {
-  refuse_together(line, "summary", {"clock", "huge-pages", "leaks", "totals"});
-  refuse_together(line, "json", {"csv", "clock", "huge-pages", "leaks", "totals"});
-  refuse_together(line, "csv", {"clock", "huge-pages", "leaks", "totals"});
+  line.refuse_together("summary", {"clock", "huge-pages", "leaks", "totals"});
+  line.refuse_together("json", {"csv", "clock", "huge-pages", "leaks", "totals"});
+  line.refuse_together("csv", {"clock", "huge-pages", "leaks", "totals"});
 }
 
 }  // namespace

@@ -93,6 +93,12 @@ std::uint64_t CommandLine::number(const std::string& name, std::uint64_t otherwi
   return number;
 }
 
+void CommandLine::refuse_together(const std::string& first, std::initializer_list<const char*> others) const {
+  for (const char* other : others) {
+    if (has(first) && has(other)) throw UsageError(std::string("--") + other + " does not go with --" + first);
+  }
+}
+
 std::string CommandLine::file() const {
   if (files_.size() > 1) throw UsageError("one FILE at most, not also '" + files_[1] + "'");
   return files_.empty() ? "-" : files_[0];

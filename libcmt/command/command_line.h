@@ -42,6 +42,9 @@ class CommandLine {
   /// All values, in order.
   std::vector<std::string> values(const std::string& name) const;
 
+  /// Throws UsageError where one of the others is given beside the first.
+  void refuse_together(const std::string& first, std::initializer_list<const char*> others) const;
+
   /// What is no option.
   const std::vector<std::string>& files() const { return files_; }
 

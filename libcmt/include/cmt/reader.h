@@ -28,7 +28,7 @@ struct ReadOptions {
   bool times = true;
   bool usable = true;
   /// Called for every defect, in order. Empty: they are only counted.
-  std::function<void(const Defect&)> on_defect;
+  std::function<void(const Defect&)> on_defect{};
 };
 
 /// Reads a trace from a file or a pipe: text, .cmt or legacy .cmt, told apart by content.

@@ -1,0 +1,30 @@
+#include "command/trace_input.h"
+
+#include "cmt/text.h"
+
+namespace cmt::command {
+
+TraceInput::TraceInput(const std::string& path, ReadOptions options, std::function<void(const std::string&)> say)
+    : path_(path),
+      say_(std::move(say)),
+      complaints_(options.strict, say_),
+      reader_(path_, with_complaints(std::move(options))) {}
+
+ReadOptions TraceInput::with_complaints(ReadOptions options) {
+  options.on_defect = [this](const Defect& defect) { complaints_.add(defect.place, defect.what); };
+  return options;
+}
+
+void TraceInput::require_times(const std::string& what_for) const {
+  if (!header().has_times) throw FormatError(path_, "times were not recorded: " + what_for + " has nothing to count");
+}
+
+std::string_view TraceInput::line(const Event& event, std::size_t i) {
+  const std::string_view line = reader_.line(i);
+  if (!line.empty()) return line;
+  own_line_.clear();
+  append_line(own_line_, event);
+  return own_line_;
+}
+
+}  // namespace cmt::command
