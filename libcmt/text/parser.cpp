@@ -98,8 +98,8 @@ class LineParse {
   std::string_view cxx_arguments() {
     const bool is_delete = traits(event_.kind).releases;
     while (scan_.take(',')) {
-      if (scan_.take("align=")) {
-        if (!scan_.take_decimal(event_.alignment)) return "an alignment in decimal";
+      if (scan_.take("align")) {
+        if (!scan_.take('=') || !scan_.take_decimal(event_.alignment)) return "an alignment in decimal";
       } else if (!is_delete && scan_.take("nothrow")) {
         event_.kind = next(event_.kind);
         return {};

@@ -61,6 +61,7 @@ TEST_CASE("parser: every call is written as it was read") {
 
 TEST_CASE("parser: what is tolerated becomes the canonical form") {
   CHECK(canonical("  malloc ( 8 )  =  10 < 1 >  thread = 1\r") == "malloc(8) = 10<1> thread=1");
+  CHECK(canonical("operator new( 8 , align = 64 , nothrow ) = 10<1>") == "operator new(8, align=64, nothrow) = 10<1>");
   CHECK(canonical("malloc(8) = 0x00AbC<007>") == "malloc(8) = abc<7>");
   for (const char* null : {"(nil)", "(null)", "NULL", "0x0", "0"}) {
     CHECK(canonical(std::string("free(") + null + ")") == "free(0)");
