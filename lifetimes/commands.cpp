@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <system_error>
 
+#include "command/command_line.h"
 #include "command/trace_input.h"
 #include "heap/annotated_text.h"
 #include "lifetimes/annotate.h"
@@ -27,11 +28,11 @@ struct Trace : command::TraceInput {
 void print_as(Options::Form form, const Summary& summary) {
   switch (form) {
     case Options::Form::text:
-      return print(to_text(summary));
+      return command::print(to_text(summary));
     case Options::Form::json:
-      return print(to_json(summary));
+      return command::print(to_json(summary));
     case Options::Form::csv:
-      return print(to_csv(summary));
+      return command::print(to_csv(summary));
   }
 }
 
@@ -64,7 +65,7 @@ void count(const Options& options) {
   Trace trace(options, false);
   PairCounter counter(options.paths.front(), options.clock, trace.complaints());
   trace.for_each([&](const Event& event, std::size_t) { counter.add(event); });
-  print(counter.to_text());
+  command::print(counter.to_text());
   trace.complaints().end();
 }
 
@@ -78,11 +79,6 @@ void merge(const Options& options) {
     sum.merge(other);
   }
   print_as(options.form, sum);
-}
-
-void print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
-  throw std::system_error(errno, std::generic_category(), "writing");
 }
 
 void say(const std::string& words) { std::fprintf(stderr, "lifetimes: %s\n", words.c_str()); }

@@ -14,9 +14,6 @@ void summarise(const Options& options);
 void count(const Options& options);
 void merge(const Options& options);
 
-/// Writes a text to standard output.
-void print(std::string_view text);
-
 /// Writes a line to standard error.
 void say(const std::string& words);
 

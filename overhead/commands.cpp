@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <system_error>
 
+#include "command/command_line.h"
 #include "command/trace_input.h"
 #include "heap/annotated_text.h"
 #include "overhead/annotate.h"
@@ -25,11 +26,11 @@ struct Trace : command::TraceInput {
 void print_as(Options::Form form, const Summary& summary) {
   switch (form) {
     case Options::Form::text:
-      return print(to_text(summary));
+      return command::print(to_text(summary));
     case Options::Form::json:
-      return print(to_json(summary));
+      return command::print(to_json(summary));
     case Options::Form::csv:
-      return print(to_csv(summary));
+      return command::print(to_csv(summary));
   }
 }
 
@@ -56,11 +57,6 @@ void summarise(const Options& options) {
   trace.for_each([&](const Event& event, std::size_t) { summariser.add(event); });
   print_as(options.form, summariser.finish(trace.truncated()));
   trace.complaints().end();
-}
-
-void print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
-  throw std::system_error(errno, std::generic_category(), "writing");
 }
 
 void say(const std::string& words) { std::fprintf(stderr, "overhead: %s\n", words.c_str()); }

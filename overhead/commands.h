@@ -12,9 +12,6 @@ namespace cmt::overhead {
 void annotate(const Options& options);
 void summarise(const Options& options);
 
-/// Writes a text to standard output.
-void print(std::string_view text);
-
 /// Writes a line to standard error.
 void say(const std::string& words);
 

@@ -32,12 +32,6 @@ po::options_description describe(const std::vector<Option>& options) {
   return described;
 }
 
-void print(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
-    throw std::system_error(errno, std::generic_category(), "standard output");
-  }
-}
-
 int run_unguarded(int count, const char* const* arguments, const Tool& tool) {
   const CommandLine line(count, arguments, tool.options);
   if (line.has("help")) return print(tool.help), 0;
@@ -46,6 +40,11 @@ int run_unguarded(int count, const char* const* arguments, const Tool& tool) {
 }
 
 }  // namespace
+
+void print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+  throw std::system_error(errno, std::generic_category(), "writing");
+}
 
 CommandLine::CommandLine(int count, const char* const* arguments, const std::vector<Option>& options) {
   const po::options_description described = describe(options);

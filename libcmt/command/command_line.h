@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cmt::command {
@@ -55,6 +56,9 @@ class CommandLine {
   std::map<std::string, std::vector<std::string>> given_;
   std::vector<std::string> files_;
 };
+
+/// Writes a text to standard output, at once. Throws std::system_error.
+void print(std::string_view text);
 
 /// A tool as its main() hands it over.
 struct Tool {

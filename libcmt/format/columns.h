@@ -12,16 +12,10 @@ namespace cmt::format {
 /// Streams of one number an event that most traces lack. Both are empty where no event of the block has a value; a
 /// value that was not recorded is 0, any other one more than it.
 
-/// When each event happened: zigzag differences of nanoseconds.
-class TimeEncoder {
+/// What the encoders of such streams share.
+class ColumnEncoder {
  public:
-  void add(const Event& event) {
-    const bool known = event.time_ns != unknown;
-    put_varint(out_, known ? zigzag(event.time_ns - last_) + 1 : 0);
-    if (known) last_ = event.time_ns;
-    any_ |= known;
-  }
-
+  /// The stream since the last finish(), not compressed.
   std::string finish() {
     std::string out;
     if (any_) out.swap(out_);
@@ -30,13 +24,31 @@ class TimeEncoder {
     return out;
   }
 
+ protected:
+  void put(bool known, std::uint64_t difference) {
+    put_varint(out_, known ? zigzag(difference) + 1 : 0);
+    any_ |= known;
+  }
+
+ private:
+  std::string out_;
+  bool any_ = false;
+};
+
+/// When each event happened: zigzag differences of nanoseconds.
+class TimeEncoder : public ColumnEncoder {
+ public:
+  void add(const Event& event) {
+    const bool known = event.time_ns != unknown;
+    put(known, event.time_ns - last_);
+    if (known) last_ = event.time_ns;
+  }
+
   /// Of the last event that has one.
   std::uint64_t last_ns() const { return last_; }
 
  private:
-  std::string out_;
   std::uint64_t last_ = 0;
-  bool any_ = false;
 };
 
 class TimeDecoder {
@@ -62,26 +74,11 @@ class TimeDecoder {
 };
 
 /// malloc_usable_size of each block made: its zigzag difference from the bytes asked for.
-class UsableEncoder {
+class UsableEncoder : public ColumnEncoder {
  public:
   void add(const Event& event) {
-    if (event.tag == 0) return;
-    const bool known = event.usable != unknown;
-    put_varint(out_, known ? zigzag(event.usable - event.bytes()) + 1 : 0);
-    any_ |= known;
+    if (event.tag != 0) put(event.usable != unknown, event.usable - event.bytes());
   }
-
-  std::string finish() {
-    std::string out;
-    if (any_) out.swap(out_);
-    out_.clear();
-    any_ = false;
-    return out;
-  }
-
- private:
-  std::string out_;
-  bool any_ = false;
 };
 
 class UsableDecoder {

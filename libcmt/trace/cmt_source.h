@@ -47,7 +47,6 @@ class CmtSource : public Source {
   format::Decompressor decompressor_;
   std::uint64_t section_offset_ = 0;  // of the section that is decoded
   bool at_end_ = false;
-  bool totals_seen_ = false;
   std::uint64_t events_ = 0;  // handed out, for the check against the block headers
   std::vector<Event> batch_ = std::vector<Event>(batch_events);
 
