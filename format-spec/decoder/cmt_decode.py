@@ -39,12 +39,23 @@ def index(cursor):
 
 TOTALS = ["broke off", "events", "refused", "blocks made", "bytes", "peak of live blocks", "peak of live bytes",
           "event of the peak", "live blocks", "live bytes", "threads", "repairs"]
+REPAIRS = ["not_understood", "unmatched_free", "unmatched_realloc", "order_race", "double_allocation", "misfree",
+           "contradiction"]
 
 
 def totals(cursor):
     stated = {name: cursor.varint("the flag of truncation", 1 if name == "broke off" else MASK) for name in TOTALS}
     # "the number of kinds (at most 25); and for each kind, by its value, the number of its events."
     stated["kinds"] = [cursor.varint() for _ in range(cursor.varint("the number of kinds", 25))]
+    # "If there are repairs, then their number by kind may follow:"
+    stated["repairs by kind"] = {}
+    if stated["repairs"] and not cursor.at_end():
+        left = stated["repairs"]
+        for kind in range(cursor.varint("the number of kinds of repairs", 64)):
+            count = cursor.varint("a number of repairs", left)
+            left -= count
+            if count and kind < len(REPAIRS):
+                stated["repairs by kind"][REPAIRS[kind]] = count
     return stated
 
 
@@ -77,7 +88,8 @@ class Counted:
 
     def all(self, stated):
         return {**self.now, "threads": len(self.threads), "kinds": self.kinds,
-                "broke off": stated["broke off"], "repairs": stated["repairs"]}
+                "broke off": stated["broke off"], "repairs": stated["repairs"],
+                "repairs by kind": stated["repairs by kind"]}
 
 
 # ## A whole file
@@ -163,6 +175,8 @@ def print_text(decoder, path):
     if lines:
         if decoder.totals and decoder.totals["repairs"]:
             out.write(b"#cmt repairs=%d\n" % decoder.totals["repairs"])
+            for kind, count in decoder.totals["repairs by kind"].items():
+                out.write(b"#cmt repairs_%s=%d\n" % (kind.encode(), count))
         out.write(b"#cmt end=truncated\n" if decoder.broke_off else b"#cmt end=complete\n")
 
 

@@ -41,6 +41,9 @@ class Cursor:
         self.at += size
         return self.data[self.at - size:self.at]
 
+    def at_end(self):
+        return self.at == len(self.data)
+
     # "A varint is LEB128: seven bits a byte, the least significant group first, the high bit set on every byte but
     # the last; at most 10 bytes, at most 64 bits."
     def varint(self, what=None, limit=MASK):

@@ -3,6 +3,7 @@
 
 #include "command/command_line.h"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <charconv>
 #include <csignal>
@@ -32,8 +33,29 @@ po::options_description describe(const std::vector<Option>& options) {
   return described;
 }
 
+/// Whether a word is an option whose value is the word after it.
+bool takes_next_word(std::string_view word, const std::vector<Option>& options) {
+  for (const Option& option : options) {
+    if (option.takes == Option::Takes::nothing) continue;
+    if (word == "--" + option.name) return true;
+    if (option.letter != '\0' && word.size() == 2 && word[0] == '-' && word[1] == option.letter) return true;
+  }
+  return false;
+}
+
+/// The place of the command's first word: behind `--`, or the first that is neither an option nor the value of one.
+int command_begin(int count, const char* const* arguments, const std::vector<Option>& options) {
+  for (int at = 1; at < count; ++at) {
+    const std::string_view word = arguments[at];
+    if (word == "--") return at + 1;
+    if (word.size() < 2 || word[0] != '-') return at;
+    if (takes_next_word(word, options)) ++at;
+  }
+  return count;
+}
+
 int run_unguarded(int count, const char* const* arguments, const Tool& tool) {
-  const CommandLine line(count, arguments, tool.options);
+  const CommandLine line(count, arguments, tool.options, tool.operands);
   if (line.has("help")) return print(tool.help), 0;
   if (line.has("version")) return print(std::string(tool.name) + " " + tool.version + "\n"), 0;
   return tool.run(line);
@@ -46,7 +68,13 @@ void print(std::string_view text) {
   throw std::system_error(errno, std::generic_category(), "writing");
 }
 
-CommandLine::CommandLine(int count, const char* const* arguments, const std::vector<Option>& options) {
+CommandLine::CommandLine(int count, const char* const* arguments, const std::vector<Option>& options,
+                         Operands operands) {
+  if (operands == Operands::command) {
+    const int begin = std::min(count, command_begin(count, arguments, options));
+    files_.assign(arguments + begin, arguments + count);
+    count = begin;
+  }
   const po::options_description described = describe(options);
   po::positional_options_description positions;
   positions.add("file", -1);
@@ -61,7 +89,8 @@ CommandLine::CommandLine(int count, const char* const* arguments, const std::vec
   } catch (const po::error& error) {
     throw UsageError(error.what());
   }
-  if (const auto files = given_.extract("file")) files_ = files.mapped();
+  if (const auto files = given_.extract("file"))
+    files_.insert(files_.begin(), files.mapped().begin(), files.mapped().end());
   for (const Option& option : options) {
     if (option.takes == Option::Takes::value && values(option.name).size() > 1) {
       throw UsageError("--" + option.name + " is given twice");
@@ -105,14 +134,15 @@ std::string CommandLine::file() const {
 
 int run(int count, const char* const* arguments, const Tool& tool) {
   std::signal(SIGPIPE, SIG_IGN);
+  const bool launches = tool.operands == CommandLine::Operands::command;
   try {
     return run_unguarded(count, arguments, tool);
   } catch (const UsageError& error) {
     std::fprintf(stderr, "%s: %s\nTry '%s --help' for more information.\n", tool.name, error.what(), tool.name);
-    return 2;
+    return launches ? status_failed : 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", tool.name, error.what());
-    return 1;
+    return launches ? status_failed : 1;
   }
 }
 

@@ -29,8 +29,13 @@ struct Option {
 /// What a command line says. Long names stand for options; an option that takes one value may be given once.
 class CommandLine {
  public:
-  /// Throws UsageError for what the options do not know. `--help` (`-h`) and `--version` are always known.
-  CommandLine(int count, const char* const* arguments, const std::vector<Option>& options);
+  /// Who the words after the options belong to.
+  enum class Operands { files, command };
+
+  /// Throws UsageError for what the options do not know. `--help` (`-h`) and `--version` are always known. A command
+  /// begins at the first word that is no option (or after `--`), and its own options are left alone.
+  CommandLine(int count, const char* const* arguments, const std::vector<Option>& options,
+              Operands operands = Operands::files);
 
   bool has(const std::string& name) const { return given_.contains(name); }
 
@@ -46,7 +51,7 @@ class CommandLine {
   /// Throws UsageError where one of the others is given beside the first.
   void refuse_together(const std::string& first, std::initializer_list<const char*> others) const;
 
-  /// What is no option.
+  /// What is no option: files, or a command and its arguments.
   const std::vector<std::string>& files() const { return files_; }
 
   /// The one FILE of a tool that takes one at most; "-" where there is none. Throws UsageError.
@@ -68,12 +73,21 @@ struct Tool {
   std::vector<Option> options;
 
   /// Does the tool's work and returns the exit status.
-  std::function<int(const CommandLine&)> run;
+  std::function<int(const CommandLine&)> run{};
+
+  /// A launcher's operands are a command. It passes the command's status on, so that its own failures are 125, as with
+  /// env(1), wrong use included.
+  CommandLine::Operands operands = CommandLine::Operands::files;
 };
 
+/// The statuses of a launcher that could not launch: the command was found but did not start, or was not found.
+constexpr int status_failed = 125;
+constexpr int status_cannot_start = 126;
+constexpr int status_not_found = 127;
+
 /// The outline of every main: answers --help and --version on standard output, runs the tool, and turns what it throws
-/// into one line on standard error and an exit status: 2 for a UsageError, 1 for all else. A closed pipe is an error
-/// like any other, not a signal.
+/// into one line on standard error and an exit status: 2 for a UsageError, 1 for all else; 125 from a launcher. A
+/// closed pipe is an error like any other, not a signal: a launcher has to restore SIGPIPE in its child.
 int run(int count, const char* const* arguments, const Tool& tool);
 
 }  // namespace cmt::command

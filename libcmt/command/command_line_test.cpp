@@ -54,3 +54,25 @@ TEST_CASE("command line: a number has to be whole and within its bounds") {
     CHECK_THROWS_AS(parse({"-o", wrong}).number("output", 0, 1, 9), UsageError);
   }
 }
+
+namespace {
+
+std::vector<std::string> command_of(std::vector<const char*> words) {
+  words.insert(words.begin(), "tool");
+  const std::vector<Option> known{{"interval", Option::Takes::value, 'i'}, {"recursive", Option::Takes::nothing, 'r'}};
+  return CommandLine(static_cast<int>(words.size()), words.data(), known, CommandLine::Operands::command).files();
+}
+
+}  // namespace
+
+TEST_CASE("command line: a command begins at the first word that is no option, and keeps its own options") {
+  CHECK(command_of({"-r", "-i", "5", "ls", "-r", "--color"}) == std::vector<std::string>{"ls", "-r", "--color"});
+  CHECK(command_of({"--interval=5", "ls"}) == std::vector<std::string>{"ls"});
+  CHECK(command_of({"--interval", "5", "-", "x"}) == std::vector<std::string>{"-", "x"});
+  CHECK(command_of({"-i5", "ls"}) == std::vector<std::string>{"ls"});
+}
+
+TEST_CASE("command line: a command begins behind two dashes, whatever it is called") {
+  CHECK(command_of({"-r", "--", "-x", "--"}) == std::vector<std::string>{"-x", "--"});
+  CHECK(command_of({"-r"}).empty());
+}

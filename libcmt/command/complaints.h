@@ -15,6 +15,16 @@ class Complaints {
   /// `say` gets one line a call, without its end. Where `strict`, a complaint is a FormatError instead.
   Complaints(bool strict, std::function<void(const std::string&)> say) : strict_(strict), say_(std::move(say)) {}
 
+  /// Says where the event stands that is gone through now: `here` is asked where a complaint is told.
+  void at(std::function<std::string()> here) { here_ = std::move(here); }
+  std::string here() const { return here_ ? here_() : ""; }
+
+  /// A complaint about that event.
+  void add(const std::string& what) {
+    if (strict_) throw FormatError(here(), what);
+    if (++count_ <= told_max) say_(here() + ": " + what);
+  }
+
   void add(const std::string& place, const std::string& what) {
     if (strict_) throw FormatError(place, what);
     if (++count_ <= told_max) say_(place + ": " + what);
@@ -32,6 +42,7 @@ class Complaints {
 
   bool strict_;
   std::function<void(const std::string&)> say_;
+  std::function<std::string()> here_;
   std::uint64_t count_ = 0;
 };
 

@@ -25,3 +25,11 @@ TEST_CASE("complaints: where they are strict, the first is an error with its pla
   Complaints complaints(true, [](const std::string&) {});
   CHECK_THROWS_WITH_AS(complaints.add("a:1", "wrong"), "a:1: wrong", cmt::FormatError);
 }
+
+TEST_CASE("complaints: one about an event begins with where that stands") {
+  std::vector<std::string> said;
+  Complaints complaints(false, [&](const std::string& line) { said.push_back(line); });
+  complaints.at([] { return std::string("a:7"); });
+  complaints.add("wrong");
+  CHECK(said == std::vector<std::string>{"a:7: wrong"});
+}

@@ -1,6 +1,7 @@
 #include "command/trace_input.h"
 
 #include "cmt/text.h"
+#include "command/open_trace.h"
 
 namespace cmt::command {
 
@@ -8,7 +9,9 @@ TraceInput::TraceInput(const std::string& path, ReadOptions options, std::functi
     : path_(path),
       say_(std::move(say)),
       complaints_(options.strict, say_),
-      reader_(path_, with_complaints(std::move(options))) {}
+      reader_(open_trace(path_, with_complaints(std::move(options)))) {
+  complaints_.at([this] { return reader_.place(current_); });
+}
 
 ReadOptions TraceInput::with_complaints(ReadOptions options) {
   options.on_defect = [this](const Defect& defect) { complaints_.add(defect.place, defect.what); };

@@ -22,7 +22,7 @@ class TraceInput {
   template <class Visit>
   void for_each(Visit visit) {
     for (auto events = reader_.read(); !events.empty(); events = reader_.read()) {
-      for (std::size_t i = 0; i < events.size(); ++i) visit(events[i], i);
+      for (std::size_t i = 0; i < events.size(); ++i) visit(events[current_ = i], i);
     }
     if (reader_.truncated()) say_(path_ + ": breaks off before its end");
   }
@@ -38,6 +38,7 @@ class TraceInput {
   ReadOptions with_complaints(ReadOptions options);
 
   std::string path_;
+  std::size_t current_ = 0;  // the event that is visited, in its batch
   std::string own_line_;
   std::function<void(const std::string&)> say_;
   Complaints complaints_;

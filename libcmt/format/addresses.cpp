@@ -96,12 +96,12 @@ std::uint64_t AddressModel::after(std::uint64_t address, std::uint64_t size, uns
 }
 
 void AddressEncoder::add(const Event& event, const LiveBlock* old) {
-  if (event.old_tag != 0 && old == nullptr) items_.push_back({Item::Sort::number, 0, event.old_address});
+  if (event.old_tag != 0 && old == nullptr) numbers_.push_back(event.old_address);
   if (event.tag != 0) add_result(event, old);
-  if (event.ends_block() && old != nullptr && (event.tag == 0 || event.address != old->address)) {
+  if (old != nullptr && event.ends_block() && (event.tag == 0 || event.address != old->address)) {
     model_.freed(old->address, old->size);
   }
-  any_address_ |= event.address != 0 || event.old_address != 0;
+  any_address_ |= (event.address | event.old_address) != 0;
 }
 
 void AddressEncoder::add_result(const Event& event, const LiveBlock* old) {
@@ -109,64 +109,65 @@ void AddressEncoder::add_result(const Event& event, const LiveBlock* old) {
   const std::uint64_t size = event.bytes();
   std::uint32_t place = AddressModel::depth;
   if (old != nullptr && event.address == old->address) {
-    items_.push_back({Item::Sort::number, 0, 0});
+    numbers_.push_back(0);
   } else if ((place = model_.find_freed(event.address, size)) < AddressModel::depth) {
-    items_.push_back({Item::Sort::number, bias, std::uint64_t{place} << 1});
+    numbers_.push_back((std::uint64_t{place} << 1) + bias);
   } else {
-    items_.push_back({Item::Sort::difference, bias, event.address, model_.last_address(), model_.last_size(),
-                      model_.last_of_class(size)});
+    add_difference(event, size, bias);
   }
   model_.allocated(event.address, size, place);
 }
 
-unsigned AddressEncoder::best_rounding() const {
-  std::array<std::uint64_t, AddressModel::roundings> hits{};
-  for (const Item& item : items_) {
-    if (item.sort == Item::Sort::number) continue;
-    for (unsigned i = 0; i < hits.size(); ++i)
-      hits[i] += AddressModel::after(item.last, item.last_size, i) == item.value;
+void AddressEncoder::add_difference(const Event& event, std::uint64_t size, std::uint8_t bias) {
+  const Difference item{
+      numbers_.size(), event.address, model_.last_address(), model_.last_size(), model_.last_of_class(size), bias};
+  differences_.push_back(item);
+  for (unsigned i = 0; i < AddressModel::roundings; ++i) {
+    const std::uint64_t from_last = item.address - AddressModel::after(item.last, item.last_size, i);
+    hits_[i] += from_last == 0;
+    last_bits_[i] |= from_last;
   }
-  return static_cast<unsigned>(std::max_element(hits.begin(), hits.end()) - hits.begin());
+  class_bits_ |= item.address - item.class_last;
 }
 
 unsigned AddressEncoder::common_shift(unsigned rounding) const {
-  std::uint64_t bits = std::uint64_t{1} << shift_limit;
-  for (const Item& item : items_) {
-    if (item.sort == Item::Sort::number) continue;
-    bits |= item.value - AddressModel::after(item.last, item.last_size, rounding);
-    bits |= item.value - item.class_last;
-  }
-  return static_cast<unsigned>(std::countr_zero(bits));
+  return static_cast<unsigned>(std::countr_zero(last_bits_[rounding] | class_bits_ | std::uint64_t{1} << shift_limit));
 }
 
-void AddressEncoder::put(std::string& out, const Item& item, unsigned rounding, unsigned shift) {
-  if (item.sort == Item::Sort::number) return put_varint(out, item.value + item.bias);
+void AddressEncoder::put(VarintWriter& out, const Difference& item, unsigned rounding, unsigned shift) {
   const auto steps = [&](std::uint64_t base) {
-    return zigzag(static_cast<std::uint64_t>(static_cast<std::int64_t>(item.value - base) >> shift));
+    return zigzag(static_cast<std::uint64_t>(static_cast<std::int64_t>(item.address - base) >> shift));
   };
   const std::uint64_t from_last = steps(AddressModel::after(item.last, item.last_size, rounding));
   const std::uint64_t from_class = steps(item.class_last);
   if (std::min(from_last, from_class) >= difference_limit) {
-    put_varint(out, (std::uint64_t{AddressModel::depth} << 1) + item.bias);
-    put_varint(out, item.value);
+    out.put((std::uint64_t{AddressModel::depth} << 1) + item.bias);
+    out.put(item.address);
   } else {
-    put_varint(out, (from_last <= from_class ? from_last << 2 | 1 : from_class << 2 | 3) + item.bias);
+    out.put((from_last <= from_class ? from_last << 2 | 1 : from_class << 2 | 3) + item.bias);
   }
 }
 
 std::string AddressEncoder::finish() {
-  std::string out;
+  VarintWriter out(any_address_ ? (numbers_.size() + differences_.size()) * 2 : 0);
   if (any_address_) {
-    const unsigned rounding = best_rounding();
+    const auto rounding = static_cast<unsigned>(std::max_element(hits_.begin(), hits_.end()) - hits_.begin());
     const unsigned shift = common_shift(rounding);
-    out.reserve(items_.size() * 2);
-    put_varint(out, rounding);
-    put_varint(out, shift);
-    for (const Item& item : items_) put(out, item, rounding, shift);
+    out.put(rounding);
+    out.put(shift);
+    std::size_t done = 0;
+    for (const Difference& item : differences_) {
+      while (done < item.before) out.put(numbers_[done++]);
+      put(out, item, rounding, shift);
+    }
+    while (done < numbers_.size()) out.put(numbers_[done++]);
   }
-  items_.clear();
+  numbers_.clear();
+  differences_.clear();
+  hits_ = last_bits_ = {};
+  class_bits_ = 0;
   any_address_ = false;
-  return out;
+  return out.take();
 }
 
 void AddressDecoder::start(std::string_view bytes, bool keyframe) {
@@ -176,6 +177,10 @@ void AddressDecoder::start(std::string_view bytes, bool keyframe) {
   if (!present_) return;
   rounding_ = static_cast<unsigned>(cursor_.varint(AddressModel::roundings - 1, "the way to round"));
   shift_ = static_cast<unsigned>(cursor_.varint(shift_limit, "the common shift"));
+}
+
+void AddressDecoder::take_live(std::string_view table) {
+  if (!table.empty()) live_ = format::take_live(table);
 }
 
 std::uint64_t AddressDecoder::result_address(const Event& event, const LiveBlock* old, std::uint32_t& place) {
@@ -195,41 +200,48 @@ std::uint64_t AddressDecoder::result_address(const Event& event, const LiveBlock
 }
 
 void AddressDecoder::fill(Event& event) {
-  LiveBlock old;
-  const LiveBlock* known = nullptr;
+  const bool ends = event.ends_block();
+  std::optional<LiveBlock> old;
   if (event.old_tag != 0) {
-    if (const auto found = live_.find(event.old_tag); found != live_.end()) {
-      old = found->second;
-      known = &old;
-      event.old_address = old.address;
-      if (event.ends_block()) live_.erase(found);
+    if (ends) {
+      old = live_.erase(event.old_tag);
+    } else if (const LiveBlock* const given = live_.find(event.old_tag)) {
+      old = *given;
+    }
+    if (old) {
+      event.old_address = old->address;
     } else if (present_) {
       event.old_address = cursor_.varint();
     }
   }
   if (event.tag != 0) {
     std::uint32_t place = AddressModel::depth;
-    if (present_) event.address = result_address(event, known, place);
-    model_.allocated(event.address, event.bytes(), place);
-    live_[event.tag] = {event.address, event.bytes()};
+    if (present_) event.address = result_address(event, old ? &*old : nullptr, place);
+    const std::uint64_t bytes = event.bytes();
+    model_.allocated(event.address, bytes, place);
+    const LiveBlock made{event.tag, event.address, bytes};
+    if (!live_.insert(made)) {  // a stream that is damaged may name a block twice
+      live_.erase(event.tag);
+      live_.insert(made);
+    }
   }
-  if (known != nullptr && event.ends_block() && (event.tag == 0 || event.address != old.address)) {
-    model_.freed(old.address, old.size);
-  }
+  if (old && ends && (event.tag == 0 || event.address != old->address)) model_.freed(old->address, old->size);
 }
 
 std::string put_live(const LiveBlocks& live) {
-  std::vector<std::pair<Tag, LiveBlock>> blocks(live.begin(), live.end());
-  std::sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<LiveBlock> blocks;
+  blocks.reserve(live.size());
+  live.for_each([&](const LiveBlock& block) { blocks.push_back(block); });
+  std::sort(blocks.begin(), blocks.end(), [](const LiveBlock& a, const LiveBlock& b) { return a.tag < b.tag; });
   std::string out;
   put_varint(out, blocks.size());
   Tag tag = 0;
   std::uint64_t address = 0;
-  for (const auto& [next_tag, block] : blocks) {
-    put_varint(out, next_tag - tag);
+  for (const LiveBlock& block : blocks) {
+    put_varint(out, block.tag - tag);
     put_varint(out, block.size);
     put_varint(out, difference(block.address, address));
-    tag = next_tag;
+    tag = block.tag;
     address = block.address;
   }
   return out;
@@ -245,8 +257,9 @@ LiveBlocks take_live(std::string_view bytes) {
     tag += cursor.varint();
     const std::uint64_t size = cursor.varint();
     address += unzigzag(cursor.varint());
-    live[tag] = {address, size};
+    if (tag == 0 || !live.insert({tag, address, size})) throw WireError(cursor.offset(), "a tag that does not rise");
   }
+  if (!cursor.at_end()) throw WireError(cursor.offset(), "bytes after the last block");
   return live;
 }
 

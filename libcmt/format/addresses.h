@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "cmt/event.h"
 #include "format/cursor.h"
 #include "format/live_blocks.h"
+#include "format/varint_writer.h"
 
 namespace cmt::format {
 
@@ -71,22 +73,25 @@ class AddressEncoder {
   void reset() { model_.reset(); }
 
  private:
-  /// One number of the stream, or an address that is to be given by a difference.
-  struct Item {
-    enum class Sort : std::uint8_t { number, difference };
-    Sort sort;
-    std::uint8_t bias;    // 1 after a realloc, whose 0 means "in place"
-    std::uint64_t value;  // the number, or the address
-    std::uint64_t last = 0, last_size = 0, class_last = 0;
+  /// An address that is to be given by a difference, before numbers_[before].
+  struct Difference {
+    std::size_t before;
+    std::uint64_t address;
+    std::uint64_t last, last_size, class_last;
+    std::uint8_t bias;  // 1 after a realloc, whose 0 means "in place"
   };
 
   void add_result(const Event& event, const LiveBlock* old);
-  unsigned best_rounding() const;
+  void add_difference(const Event& event, std::uint64_t size, std::uint8_t bias);
   unsigned common_shift(unsigned rounding) const;
-  static void put(std::string& out, const Item& item, unsigned rounding, unsigned shift);
+  static void put(VarintWriter& out, const Difference& item, unsigned rounding, unsigned shift);
 
   AddressModel model_;
-  std::vector<Item> items_;
+  std::vector<std::uint64_t> numbers_;
+  std::vector<Difference> differences_;
+  std::array<std::uint64_t, AddressModel::roundings> hits_{};       // of each way to round
+  std::array<std::uint64_t, AddressModel::roundings> last_bits_{};  // set in any of its differences
+  std::uint64_t class_bits_ = 0;
   bool any_address_ = false;
 };
 
@@ -96,8 +101,13 @@ class AddressDecoder {
   /// The next block's stream. A block without one has no addresses.
   void start(std::string_view bytes, bool keyframe);
 
-  /// Fills in an event's addresses, and keeps the table of live blocks.
-  void fill(Event& event);
+  /// Knows what a keyframe's table says, and nothing else. Before start().
+  void take_live(std::string_view table);
+
+  /// Fills in the addresses of events, and keeps the table of live blocks.
+  void fill(std::span<Event> events) {
+    for (Event& event : events) fill(event);
+  }
 
   /// Whether the stream is used up, as it has to be after the block's last event.
   bool at_end() const { return cursor_.at_end(); }
@@ -106,6 +116,7 @@ class AddressDecoder {
   const LiveBlocks& live() const { return live_; }
 
  private:
+  void fill(Event& event);
   std::uint64_t result_address(const Event& event, const LiveBlock* old, std::uint32_t& place);
 
   AddressModel model_;
@@ -116,7 +127,7 @@ class AddressDecoder {
   bool present_ = false;
 };
 
-/// A keyframe's table: the live blocks by rising tag.
+/// A keyframe's table: the live blocks by rising tag. Reading it throws WireError.
 std::string put_live(const LiveBlocks& live);
 LiveBlocks take_live(std::string_view bytes);
 

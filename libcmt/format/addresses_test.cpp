@@ -33,7 +33,7 @@ int differences(const std::vector<Event>& events, std::size_t block_events, std:
     for (const Event& event : block) {
       Event bare = event;
       bare.address = bare.old_address = 0;
-      decoder.fill(bare);
+      decoder.fill({&bare, 1});
       wrong += bare.address != event.address || bare.old_address != event.old_address;
     }
     wrong += !decoder.at_end();
@@ -46,7 +46,7 @@ std::string error_of(std::string_view bytes) {
     AddressDecoder decoder;
     decoder.start(bytes, true);
     Event event{.kind = Kind::malloc, .size = 8, .tag = 1};
-    decoder.fill(event);
+    decoder.fill({&event, 1});
     return "";
   } catch (const WireError& error) {
     return error.what();
@@ -85,6 +85,20 @@ TEST_CASE("addresses: more freed blocks of a class than are remembered do no har
         {.kind = Kind::malloc, .size = i % 2 == 0 ? 8u : 5000u, .tag = first + i, .address = (40000 - i) * 8192});
   }
   CHECK(differences(events, 7000, 100) == 0);
+}
+
+TEST_CASE("addresses: what is wrong in a keyframe's table is reported") {
+  const auto error = [](std::string_view table) -> std::string {
+    try {
+      return take_live(table), "";
+    } catch (const WireError& wrong) {
+      return wrong.what();
+    }
+  };
+  CHECK(error(std::string_view("\x01\x05\x08\x20", 4)) == "");
+  CHECK(error(std::string_view("\x02\x05\x08\x20\x00\x08\x20", 7)) == "a tag that does not rise");
+  CHECK(error(std::string_view("\x01\x05\x08\x20\x00", 5)) == "bytes after the last block");
+  CHECK(error("\x02\x05\x08\x20") == "the number of live blocks 2 is above its limit");
 }
 
 TEST_CASE("addresses: what is wrong in the stream is reported") {

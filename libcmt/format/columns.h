@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,17 +22,24 @@ class ColumnEncoder {
     if (any_) out.swap(out_);
     out_.clear();
     any_ = false;
+    unknown_before_ = 0;
     return out;
   }
 
  protected:
   void put(bool known, std::uint64_t difference) {
+    if (!known && !any_) {
+      ++unknown_before_;
+      return;
+    }
+    if (!any_) out_.assign(unknown_before_, '\0');
+    any_ = true;
     put_varint(out_, known ? zigzag(difference) + 1 : 0);
-    any_ |= known;
   }
 
  private:
   std::string out_;
+  std::size_t unknown_before_ = 0;  // values before the first that is known
   bool any_ = false;
 };
 
@@ -59,9 +67,11 @@ class TimeDecoder {
     last_ = last_ns;
   }
 
-  void fill(Event& event) {
+  void fill(std::span<Event> events) {
     if (!present_) return;
-    if (const std::uint64_t value = cursor_.varint(); value != 0) event.time_ns = last_ += unzigzag(value - 1);
+    for (Event& event : events) {
+      if (const std::uint64_t value = cursor_.varint(); value != 0) event.time_ns = last_ += unzigzag(value - 1);
+    }
   }
 
   bool at_end() const { return cursor_.at_end(); }
@@ -88,9 +98,12 @@ class UsableDecoder {
     present_ = !bytes.empty();
   }
 
-  void fill(Event& event) {
-    if (!present_ || event.tag == 0) return;
-    if (const std::uint64_t value = cursor_.varint(); value != 0) event.usable = event.bytes() + unzigzag(value - 1);
+  void fill(std::span<Event> events) {
+    if (!present_) return;
+    for (Event& event : events) {
+      if (event.tag == 0) continue;
+      if (const std::uint64_t value = cursor_.varint(); value != 0) event.usable = event.bytes() + unzigzag(value - 1);
+    }
   }
 
   bool at_end() const { return cursor_.at_end(); }

@@ -43,10 +43,11 @@ class CoreEncoder {
  private:
   static constexpr std::size_t label_bytes_limit = 1 << 20;
 
-  void put(Form form, std::span<const std::uint64_t> operands);
+  void put(Form form, std::uint64_t first);
+  void make_room();
   void put_switches(const Event& event);
+  void put_rest(const Event& event, bool size_follows);
   std::uint8_t number_of(Form form);
-  FormTable table() const;
 
   CoreState state_;
   std::uint32_t events_ = 0;
@@ -54,6 +55,7 @@ class CoreEncoder {
   std::vector<std::uint64_t> operands_;  // of all items, one after the other
   std::string labels_;
   std::vector<Form> forms_;
+  std::vector<BitHistogram> widths_;              // by form: of the operands that share a number with the code
   std::array<std::uint8_t, 512> form_numbers_{};  // by wire value; 0: not yet met, else the number + 1
 };
 
@@ -73,10 +75,13 @@ class CoreDecoder {
   /// What the low 7 bits of an item's first number say.
   struct Code {
     std::uint8_t length = 0;  // 0: no form has this code
+    bool plain = false;       // a malloc, or a free: the first number says all
+    bool releases = false;    // and it is the free
+    bool shares = false;      // the first operand stands above the code
     Form form;
   };
 
-  void decode(Event& event);
+  void decode_other(Event& event, std::uint64_t first);
   void decode_operands(Event& event, const Code& code, std::uint64_t first);
   Tag old_tag(const Form& form, std::uint64_t operand) const;
   bool switch_state(const Code& code, std::uint64_t first);

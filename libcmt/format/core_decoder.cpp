@@ -12,14 +12,47 @@ CoreDecoder::CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t 
   const FormTable table = FormTable::take(cursor_);
   const std::vector<std::uint8_t> codes = canonical_codes(table.lengths);
   for (std::size_t i = 0; i < codes.size(); ++i) {
+    const Form& form = table.forms[i];
+    const bool is_free = form.operation == static_cast<int>(Kind::free);
+    const bool is_plain = !form.wide && (is_free || form.operation == static_cast<int>(Kind::malloc));
     const unsigned step = 1u << table.lengths[i];
-    for (unsigned low = codes[i]; low < forms_limit; low += step) codes_[low] = {table.lengths[i], table.forms[i]};
+    for (unsigned low = codes[i]; low < forms_limit; low += step) {
+      codes_[low] = {table.lengths[i], is_plain, is_free, !form.wide && form.operands() != 0, form};
+    }
   }
 }
 
+/// Nine events in ten are plain; what they change stays in registers from one to the next.
 std::size_t CoreDecoder::next(std::span<Event> events) {
   const std::size_t count = std::min<std::size_t>(events.size(), left_);
-  for (Event& event : events.first(count)) decode(event);
+  Cursor cursor = cursor_;
+  CoreState state = state_;
+  for (Event& event : events.first(count)) {
+    const std::uint64_t first = cursor.varint();
+    const Code& code = codes_[first % forms_limit];
+    if (!code.plain) {
+      cursor_ = cursor;
+      state_ = state;
+      decode_other(event, first);
+      cursor = cursor_;
+      state = state_;
+      continue;
+    }
+    const std::uint64_t operand = first >> code.length;
+    event = Event{.kind = Kind::malloc, .thread = state.thread};
+    if (code.releases) {
+      event.kind = Kind::free;
+      event.old_tag = code.form.by_delta ? state.named_tag + unzigzag(operand)
+                      : operand == 0     ? 0
+                                         : state.next_tag - operand;
+      if (event.old_tag != 0) state.named_tag = event.old_tag;
+    } else {
+      event.size = operand;
+      if (!code.form.null) event.tag = state.next_tag++;
+    }
+  }
+  cursor_ = cursor;
+  state_ = state;
   left_ -= static_cast<std::uint32_t>(count);
   if (left_ == 0 && count != 0 && !cursor_.at_end()) throw WireError(cursor_.offset(), "bytes after the last event");
   return count;
@@ -30,20 +63,10 @@ inline Tag CoreDecoder::old_tag(const Form& form, std::uint64_t operand) const {
   return operand == 0 ? 0 : state_.next_tag - operand;
 }
 
-void CoreDecoder::decode(Event& event) {
-  for (;;) {
-    const std::uint64_t first = cursor_.varint();
+/// An item that is not plain, and those after it up to an event.
+void CoreDecoder::decode_other(Event& event, std::uint64_t first) {
+  for (;; first = cursor_.varint()) {
     const Code& code = codes_[first % forms_limit];
-    if (code.form.operation == static_cast<int>(Kind::malloc) && code.length != 0 && !code.form.wide) {
-      event = Event{.kind = Kind::malloc, .thread = state_.thread, .size = first >> code.length};
-      if (!code.form.null) event.tag = state_.next_tag++;
-      return;
-    }
-    if (code.form.operation == static_cast<int>(Kind::free) && code.length != 0 && !code.form.wide) {
-      event = Event{.kind = Kind::free, .thread = state_.thread, .old_tag = old_tag(code.form, first >> code.length)};
-      if (event.old_tag != 0) state_.named_tag = event.old_tag;
-      return;
-    }
     if (code.form.operation < kind_count && code.length != 0) return decode_operands(event, code, first);
     if (!switch_state(code, first)) throw WireError(cursor_.offset(), "a code that no form has");
   }
@@ -66,7 +89,7 @@ void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t 
   const Form& form = code.form;
   event = Event{.kind = static_cast<Kind>(form.operation), .thread = state_.thread};
   const KindTraits& kind = traits(event.kind);
-  bool shared = !form.wide && form.operands() != 0;
+  bool shared = code.shares;
   if (!shared && first >> code.length != 0) throw WireError(cursor_.offset(), "a code that no form has");
   const auto operand = [&] {
     if (!shared) return cursor_.varint();

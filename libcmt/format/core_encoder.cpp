@@ -15,12 +15,16 @@
 #include <algorithm>
 
 #include "format/core.h"
+#include "format/varint_writer.h"
 
 namespace cmt::format {
 namespace {
 
 /// Above this a first operand and a code of 7 bits do not fit 64 bits together.
 constexpr unsigned shared_bits = 64 - code_bits_limit;
+
+constexpr std::uint32_t small_block = 4096;
+constexpr std::size_t usual_block = 1 << 18;
 
 }  // namespace
 
@@ -31,6 +35,7 @@ void CoreEncoder::reset(CoreState start) {
   operands_.clear();
   labels_.clear();
   forms_.clear();
+  widths_.clear();
   form_numbers_.fill(0);
 }
 
@@ -38,90 +43,94 @@ std::uint8_t CoreEncoder::number_of(Form form) {
   std::uint8_t& number = form_numbers_[form.wire()];
   if (number == 0) {
     forms_.push_back(form);
+    widths_.emplace_back();
     number = static_cast<std::uint8_t>(forms_.size());
   }
   return static_cast<std::uint8_t>(number - 1);
 }
 
-void CoreEncoder::put(Form form, std::span<const std::uint64_t> operands) {
-  form.wide = !operands.empty() && operands[0] >> shared_bits != 0;
-  items_.push_back(number_of(form));
-  operands_.insert(operands_.end(), operands.begin(), operands.end());
+/// An item and its first operand; 0 for a form that has none.
+void CoreEncoder::put(Form form, std::uint64_t first) {
+  form.wide = first >> shared_bits != 0;
+  const std::uint8_t number = number_of(form);
+  items_.push_back(number);
+  operands_.push_back(first);
+  ++widths_[number][form.wide ? 0 : static_cast<unsigned>(std::bit_width(first))];
 }
 
 void CoreEncoder::put_switches(const Event& event) {
   if (event.thread != state_.thread) {
-    put(Form{Form::thread_switch}, std::array<std::uint64_t, 1>{event.thread});
+    put(Form{Form::thread_switch}, event.thread);
     state_.thread = event.thread;
   }
   if (event.tag != 0 && event.tag != state_.next_tag) {
-    put(Form{Form::tag_skip}, std::array<std::uint64_t, 1>{event.tag - state_.next_tag});
+    put(Form{Form::tag_skip}, event.tag - state_.next_tag);
     state_.next_tag = event.tag;
   }
 }
 
 void CoreEncoder::add(const Event& event) {
   put_switches(event);
-  ++events_;
+  if (++events_ == small_block) make_room();
   const KindTraits& kind = traits(event.kind);
   Form form{static_cast<std::uint8_t>(event.kind)};
   form.null = kind.allocates && event.tag == 0;
   form.aligned = kind.may_align && event.alignment != 0;
-
-  std::uint64_t operands[5];
-  unsigned count = 0;
   if (kind.releases) {
     const std::uint64_t distance = event.old_tag == 0 ? 0 : state_.next_tag - event.old_tag;
     const std::uint64_t delta = zigzag(event.old_tag - state_.named_tag);
     form.by_delta = event.old_tag != 0 && delta < distance;
-    operands[count++] = form.by_delta ? delta : distance;
+    put(form, form.by_delta ? delta : distance);
     if (event.old_tag != 0) state_.named_tag = event.old_tag;
+  } else {
+    put(form, kind.sizes ? event.size : kind.labels ? event.label.size() : 0);
   }
-  if (kind.sizes) operands[count++] = event.size;
-  if (kind.counts) operands[count++] = event.count;
-  if (kind.aligns || form.aligned) operands[count++] = event.alignment;
-  if (kind.labels) {
-    operands[count++] = event.label.size();
-    labels_ += event.label;
-  }
-  put(form, {operands, count});
+  put_rest(event, kind.releases);
   if (event.tag != 0) ++state_.next_tag;
 }
 
-FormTable CoreEncoder::table() const {
-  std::vector<BitHistogram> histograms(forms_.size(), BitHistogram{});
-  std::vector<unsigned> operand_counts;
-  for (const Form& form : forms_) operand_counts.push_back(form.operands());
-  const std::uint64_t* operand = operands_.data();
-  for (const std::uint8_t item : items_) {
-    const bool shares = operand_counts[item] != 0 && !forms_[item].wide;
-    ++histograms[item][shares ? static_cast<unsigned>(std::bit_width(*operand)) : 0];
-    operand += operand_counts[item];
-  }
-  return FormTable{forms_, cheapest_code(histograms)};
+/// A block that is not small gets room for a usual one at once: to grow step by step touches all memory twice.
+void CoreEncoder::make_room() {
+  items_.reserve(usual_block);
+  operands_.reserve(usual_block + usual_block / 2);
+}
+
+/// The operands after the first, which was the size or the label's length unless `size_follows`.
+void CoreEncoder::put_rest(const Event& event, bool size_follows) {
+  const KindTraits& kind = traits(event.kind);
+  if (kind.sizes && size_follows) operands_.push_back(event.size);
+  if (kind.counts) operands_.push_back(event.count);
+  if (kind.aligns || (kind.may_align && event.alignment != 0)) operands_.push_back(event.alignment);
+  if (kind.labels) labels_ += event.label;
 }
 
 std::string CoreEncoder::finish() const {
-  const FormTable table = this->table();
+  const FormTable table{forms_, cheapest_code(widths_)};
   const std::vector<std::uint8_t> codes = canonical_codes(table.lengths);
-  std::string out;
-  out.reserve(items_.size() * 2 + 1024);
-  table.put(out);
+  std::vector<unsigned> rests;  // by form: operands after the first
+  for (const Form& form : forms_) rests.push_back(std::max(form.operands(), 1u) - 1);
+  std::string head;
+  table.put(head);
+  VarintWriter out(items_.size() * 3);
+  out.put(head);
   const std::uint64_t* operand = operands_.data();
   const char* label = labels_.data();
   for (const std::uint8_t item : items_) {
     const Form& form = forms_[item];
-    const unsigned count = form.operands();
-    const bool shares = count != 0 && !form.wide;
-    put_varint(out, (shares ? *operand << table.lengths[item] : 0) | codes[item]);
-    for (unsigned i = shares ? 1 : 0; i < count; ++i) put_varint(out, operand[i]);
-    operand += count;
+    const std::uint64_t first = *operand++;
+    if (form.wide) {
+      out.put(codes[item]);
+      out.put(first);
+    } else {
+      out.put(first << table.lengths[item] | codes[item]);
+    }
+    for (unsigned i = rests[item]; i != 0; --i) out.put(*operand++);
     if (form.labels()) {
-      out.append(label, operand[-1]);
-      label += operand[-1];
+      out.put(std::string_view(label, first));
+      label += first;
     }
   }
-  return out;
+  return out.take();
 }
 
 }  // namespace cmt::format

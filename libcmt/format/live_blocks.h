@@ -1,21 +1,19 @@
 #pragma once
 
-#include <tsl/robin_map.h>
-
 #include <cstdint>
 
+#include "cmt/block_table.h"
 #include "cmt/event.h"
-#include "cmt/hash.h"
 
 namespace cmt::format {
 
 /// What is known of a live block.
 struct LiveBlock {
+  Tag tag = 0;
   std::uint64_t address = 0;
   std::uint64_t size = 0;  ///< bytes asked for
 };
 
-/// The live blocks by tag: 40 bytes a block at the table's usual load.
-using LiveBlocks = tsl::robin_map<Tag, LiveBlock, MixingHash>;
+using LiveBlocks = BlockTable<LiveBlock>;
 
 }  // namespace cmt::format

@@ -179,27 +179,44 @@ std::vector<IndexEntry> take_index(std::string_view header) {
 std::string put_totals(const Totals& totals) {
   std::string out;
   put_varint(out, totals.truncated ? 1 : 0);
-  for (const std::uint64_t value : {totals.events, totals.failed, totals.allocations, totals.allocated_bytes,
-                                    totals.peak_live_blocks, totals.peak_live_bytes, totals.peak_live_bytes_event,
-                                    totals.end_live_blocks, totals.end_live_bytes, totals.threads, totals.repairs}) {
+  for (const std::uint64_t value :
+       {totals.events, totals.failed, totals.allocations, totals.allocated_bytes, totals.peak_live_blocks,
+        totals.peak_live_bytes, totals.peak_live_bytes_event, totals.end_live_blocks, totals.end_live_bytes,
+        totals.threads, totals.repairs.total()}) {
     put_varint(out, value);
   }
   put_varint(out, kind_count);
   for (const std::uint64_t count : totals.by_kind) put_varint(out, count);
+  if (totals.repairs.total() == totals.repairs.other) return out;
+  put_varint(out, repair_count);
+  for (const std::uint64_t count : totals.repairs.by_kind) put_varint(out, count);
   return out;
+}
+
+/// The repairs by kind; `other` holds their total, and keeps what is of kinds that are not known here.
+void take_repairs(Cursor& cursor, Repairs& repairs) {
+  const std::uint64_t kinds = cursor.varint(repair_kinds_limit, "the number of kinds of repairs");
+  for (std::uint64_t i = 0; i < kinds; ++i) {
+    const std::uint64_t count = cursor.varint(repairs.other, "a number of repairs");
+    if (i >= repairs.by_kind.size()) continue;
+    repairs.by_kind[i] = count;
+    repairs.other -= count;
+  }
 }
 
 Totals take_totals(std::string_view header) {
   Cursor cursor(header);
   Totals totals;
   totals.truncated = cursor.varint(1, "the flag of truncation") != 0;
-  for (std::uint64_t* value : {&totals.events, &totals.failed, &totals.allocations, &totals.allocated_bytes,
-                               &totals.peak_live_blocks, &totals.peak_live_bytes, &totals.peak_live_bytes_event,
-                               &totals.end_live_blocks, &totals.end_live_bytes, &totals.threads, &totals.repairs}) {
+  for (std::uint64_t* value :
+       {&totals.events, &totals.failed, &totals.allocations, &totals.allocated_bytes, &totals.peak_live_blocks,
+        &totals.peak_live_bytes, &totals.peak_live_bytes_event, &totals.end_live_blocks, &totals.end_live_bytes,
+        &totals.threads, &totals.repairs.other}) {
     *value = cursor.varint();
   }
   const std::uint64_t kinds = cursor.varint(kind_count, "the number of kinds");
   for (std::uint64_t i = 0; i < kinds; ++i) totals.by_kind[i] = cursor.varint();
+  if (totals.repairs.other != 0 && !cursor.at_end()) take_repairs(cursor, totals.repairs);
   return totals;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 struct ZSTD_CCtx_s;
 struct ZSTD_DCtx_s;
@@ -16,9 +17,11 @@ class Compressor {
   explicit Compressor(int level);
   ~Compressor();
 
-  std::string compress(std::string_view raw);
+  /// Valid until the next call.
+  std::string_view compress(std::string_view raw);
 
  private:
+  std::vector<char> frame_;
   ZSTD_CCtx_s* context_;
 };
 
@@ -31,7 +34,13 @@ class Decompressor {
   /// claims. Throws WireError.
   void decompress(std::string_view frame, std::size_t raw_size, std::string& raw);
 
+  /// The same, in memory of its own that is touched only where something is written to it.
+  std::unique_ptr<char[]> decompress(std::string_view frame, std::size_t raw_size);
+
  private:
+  static void check(std::string_view frame, std::size_t raw_size);
+  void decompress_to(char* raw, std::string_view frame, std::size_t raw_size);
+
   ZSTD_DCtx_s* context_;
 };
 

@@ -1,6 +1,7 @@
 #include "heap/address_index.h"
 
 #include <bit>
+#include <utility>
 
 namespace cmt::heap {
 namespace {
@@ -65,35 +66,53 @@ void AddressIndex::drop_page(Region& region, std::size_t page) {
 }
 
 /// The block before a rank on a page; the page itself may be empty.
-PlacedBlock AddressIndex::prev_of(const Region& region, std::size_t page, std::size_t rank) const {
-  if (rank > 0) return region.pages[page]->blocks()[rank - 1];
+void AddressIndex::find_prev(PlacedBlock& block, const Region& region, std::size_t page, std::size_t rank) const {
+  if (rank > 0) return unpack(block, region, page, rank - 1);
   const std::size_t below = last_bit(region.used, page);
-  if (below != none) return region.pages[below]->blocks().back();
+  if (below != none) return unpack_last(block, region, below);
   const auto here = regions_.find(region.number);
-  if (here == regions_.begin()) return {};
+  if (here == regions_.begin()) return;
   const Region& other = *std::prev(here)->second;
-  return other.pages[last_bit(other.used, region_pages)]->blocks().back();
+  unpack_last(block, other, last_bit(other.used, region_pages));
 }
 
 /// The block at or behind a rank on a page; the page itself may be empty.
-PlacedBlock AddressIndex::next_of(const Region& region, std::size_t page, std::size_t rank) const {
-  if (region.pages[page] && rank < region.pages[page]->size()) return region.pages[page]->blocks()[rank];
+void AddressIndex::find_next(PlacedBlock& block, const Region& region, std::size_t page, std::size_t rank) const {
+  if (region.pages[page] && rank < region.pages[page]->size()) return unpack(block, region, page, rank);
   const std::size_t above = first_bit(region.used, page + 1);
-  if (above != none) return region.pages[above]->blocks().front();
+  if (above != none) return unpack(block, region, above, 0);
   const auto behind = regions_.upper_bound(region.number);
-  if (behind == regions_.end()) return {};
+  if (behind == regions_.end()) return;
   const Region& other = *behind->second;
-  return other.pages[first_bit(other.used, 0)]->blocks().front();
+  unpack(block, other, first_bit(other.used, 0), 0);
+}
+
+PackedBlock AddressIndex::pack(const PlacedBlock& block) {
+  const PackedBlock packed{block.born, block.tag, static_cast<std::uint32_t>(block.size),
+                           static_cast<std::uint32_t>(block.slop)};
+  if (block.size < kept_aside && block.slop < kept_aside) return packed;
+  large_[block.address] = {block.size, block.slop};
+  return {block.born, block.tag, kept_aside, 0};
+}
+
+void AddressIndex::recall(PlacedBlock& block) const {
+  const Large& large = large_.at(block.address);
+  block.size = large.size;
+  block.slop = large.slop;
 }
 
 std::optional<Neighbourhood> AddressIndex::insert(const PlacedBlock& block) {
   Region& region = make_region(block.address >> region_shift);
   const std::size_t page = page_in_region(block.address, page_shift, region_pages);
+  const std::uint64_t offset = block.address % page_size;
   BlockPage::Pointer& blocks = region.pages[page];
-  const std::size_t rank = blocks ? blocks->rank(block.address) : 0;
-  if (blocks && blocks->holds(rank, block.address)) return std::nullopt;
-  const Neighbourhood found{block, prev_of(region, page, rank), next_of(region, page, rank)};
-  BlockPage::insert(blocks, rank, block);
+  const std::size_t rank = blocks ? blocks->rank(offset) : 0;
+  if (blocks && blocks->holds(rank, offset)) return std::nullopt;
+  std::optional<Neighbourhood> found(std::in_place);
+  found->block = block;
+  find_prev(found->prev, region, page, rank);
+  find_next(found->next, region, page, rank);
+  BlockPage::insert(blocks, rank, offset, pack(block));
   region.used[page / 64] |= std::uint64_t{1} << (page % 64);
   ++size_;
   return found;
@@ -105,9 +124,13 @@ std::optional<Neighbourhood> AddressIndex::erase(std::uint64_t address) {
   const std::size_t page = page_in_region(address, page_shift, region_pages);
   BlockPage::Pointer& blocks = region->pages[page];
   if (!blocks) return std::nullopt;
-  const std::size_t rank = blocks->rank(address);
-  if (!blocks->holds(rank, address)) return std::nullopt;
-  const Neighbourhood found{blocks->blocks()[rank], prev_of(*region, page, rank), next_of(*region, page, rank + 1)};
+  const std::size_t rank = blocks->rank(address % page_size);
+  if (!blocks->holds(rank, address % page_size)) return std::nullopt;
+  std::optional<Neighbourhood> found(std::in_place);
+  unpack(found->block, *region, page, rank);
+  find_prev(found->prev, *region, page, rank);
+  find_next(found->next, *region, page, rank + 1);
+  if (blocks->block(rank).size == kept_aside) large_.erase(address);
   BlockPage::erase(blocks, rank);
   --size_;
   if (!blocks) drop_page(*region, page);

@@ -120,3 +120,19 @@ TEST_CASE("placed block: a block of size 0 ends where it begins, and none passes
   CHECK(PlacedBlock{0x1000, 4096, 0, 1}.last() == 0x1fff);
   CHECK(PlacedBlock{0x1000, ~std::uint64_t{0}, 0, 1}.last() == ~std::uint64_t{0});
 }
+
+TEST_CASE("address index: sizes and slops of any magnitude come back, as the block's own and as a neighbour's") {
+  AddressIndex index;
+  const std::uint64_t sizes[] = {0xfffffffe, 0xffffffff, 0x100000000, ~std::uint64_t{0}};
+  for (std::uint64_t i = 0; i < 4; ++i) REQUIRE(index.insert({0x1000 + 16 * i, sizes[i], 1, i + 1, sizes[3 - i]}));
+  for (std::uint64_t i = 0; i + 1 < 4; ++i) {
+    const auto found = index.erase(0x1000 + 16 * i);
+    REQUIRE(found);
+    CHECK(found->block.size == sizes[i]);
+    CHECK(found->block.slop == sizes[3 - i]);
+    CHECK(found->next.size == sizes[i + 1]);
+  }
+  REQUIRE(index.erase(0x1030));
+  REQUIRE(index.insert({0x1030, 5, 1, 9, 3}));
+  CHECK(index.erase(0x1030)->block.size == 5);
+}

@@ -1,59 +1,44 @@
 #include "heap/tagger.h"
 
+#include <optional>
+
 namespace cmt::heap {
 
-Tagger::Repair Tagger::name(Event& event) {
+Tagger::Outcome Tagger::name(Event& event) {
   const KindTraits& kind = traits(event.kind);
   if (mode_ == Mode::undecided && kind.allocates && event.address != 0) {
     mode_ = event.tag == 0 ? Mode::untagged : Mode::tagged;
   }
   if (event.tag >= next_tag_) next_tag_ = event.tag + 1;
-  Repair repair = Repair::none;
-  if (kind.releases && event.old_tag == 0 && event.old_address != 0) repair = release(event);
-  if (repair != Repair::dropped && kind.allocates && event.tag == 0 && event.address != 0 && !allocate(event)) {
-    repair = Repair::ended_first;
-  }
-  return repair;
+  return name_untagged(event);
 }
 
-Tagger::Repair Tagger::release(Event& event) {
-  const auto found = live_.find(event.old_address);
-  if (found == live_.end()) {
-    if (!traits(event.kind).allocates) return Repair::dropped;
-    event.kind = event.kind == Kind::reallocarray ? Kind::calloc : Kind::malloc;
-    event.old_address = 0;
-    return Repair::now_malloc;
+Tagger::Outcome Tagger::name_untagged(Event& event) {
+  const KindTraits& kind = traits(event.kind);
+  const bool is_given = kind.releases && event.old_tag == 0 && event.old_address != 0;
+  const bool is_made = kind.allocates && event.tag == 0 && event.address != 0;
+  std::optional<Block> ended;
+  if (is_given) {
+    const Block* const found = live_.find(event.old_address);
+    if (found == nullptr) return Outcome::no_block;
+    event.old_tag = found->name;
+    // A realloc that returned NULL ends its block where it asked for nothing: Event::ends_block(), before it has a tag.
+    if (!kind.allocates || is_made || event.bytes() == 0) ended = live_.erase(event.old_address);
   }
-  event.old_tag = found->second;
-  event.tag = event.address != 0 ? 1 : 0;  // as ends_block() wants to know it
-  if (event.ends_block()) live_.erase(found);
-  event.tag = 0;
-  return Repair::none;
+  if (!is_made) return Outcome::named;
+  if (live_.insert({event.address, next_tag_, event.bytes()})) {
+    event.tag = next_tag_++;
+    return Outcome::named;
+  }
+  if (ended) live_.insert(*ended);
+  if (is_given) event.old_tag = 0;
+  return Outcome::occupied;
 }
 
-bool Tagger::allocate(Event& event) {
-  event.tag = next_tag_++;
-  const auto [place, is_new] = live_.insert({event.address, event.tag});
-  if (is_new) return true;
-  end_first_ =
-      Event{.kind = Kind::free, .thread = event.thread, .old_tag = place->second, .old_address = event.address};
-  end_first_.time_ns = event.time_ns;
-  place.value() = event.tag;
-  return false;
-}
-
-std::string_view Tagger::describe(Repair repair) {
-  switch (repair) {
-    case Repair::none:
-      return "";
-    case Repair::dropped:
-      return "no block lives at this address: dropped";
-    case Repair::now_malloc:
-      return "no block lives at this address: taken as an allocation";
-    case Repair::ended_first:
-      return "a block lives at this address already: ended first";
-  }
-  return "";
+Event Tagger::end(std::uint64_t address, const Event& before) {
+  Event end{.kind = Kind::free, .thread = before.thread, .old_address = address, .time_ns = before.time_ns};
+  name_untagged(end);
+  return end;
 }
 
 }  // namespace cmt::heap

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "output/utf8.h"
+
 namespace cmt::output {
 namespace {
 
@@ -28,22 +30,6 @@ std::string escape(char c) {
   if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) return {};
   constexpr const char* digits = "0123456789abcdef";
   return std::string("\\u00") + digits[(c >> 4) & 15] + digits[c & 15];
-}
-
-/// Length of the well-formed UTF-8 sequence that `text` begins with, or 0.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [text](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const auto follows = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
-  if (byte(0) < 0x80) return 1;
-  if (byte(0) >= 0xc2 && byte(0) < 0xe0) return follows(1) ? 2 : 0;
-  if ((byte(0) & 0xf0) == 0xe0) {
-    const bool overlong = byte(0) == 0xe0 && byte(1) < 0xa0;
-    const bool surrogate = byte(0) == 0xed && byte(1) >= 0xa0;
-    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  if (byte(0) < 0xf0 || byte(0) > 0xf4) return 0;
-  const bool outside = (byte(0) == 0xf0 && byte(1) < 0x90) || (byte(0) == 0xf4 && byte(1) >= 0x90);
-  return follows(1) && follows(2) && follows(3) && !outside ? 4 : 0;
 }
 
 }  // namespace
@@ -94,7 +80,7 @@ void JsonWriter::append(std::string_view text) {
     const std::size_t length = utf8_length(text);
     const std::string escaped = length == 1 ? escape(text[0]) : std::string();
     if (length == 0)
-      text_ += "\xef\xbf\xbd";
+      text_ += replacement_character;
     else if (!escaped.empty())
       text_ += escaped;
     else

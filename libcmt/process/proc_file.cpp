@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 namespace cmt::process {
 namespace {
@@ -52,6 +53,54 @@ void write_file(const std::string& path, const std::string& text) {
   do put = write(file.fd(), text.data(), text.size());
   while (put < 0 && errno == EINTR);
   if (put < 0) file.fail();
+}
+
+ProcessFolder::ProcessFolder(int pid, const std::string& root) : path_(root + "/" + std::to_string(pid)) {
+  fd_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path_);
+}
+
+ProcessFolder::~ProcessFolder() {
+  if (fd_ >= 0) close(fd_);
+}
+
+ProcessFolder::ProcessFolder(ProcessFolder&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+
+ProcessFolder& ProcessFolder::operator=(ProcessFolder&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+int ProcessFolder::open(const char* name) const {
+  const int fd = openat(fd_, name, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), path_ + "/" + name);
+  return fd;
+}
+
+std::string_view ProcessFolder::read(const char* name, std::string& buffer) const {
+  const int fd = open(name);
+  try {
+    const std::string_view text = read_again(fd, buffer);
+    close(fd);
+    return text;
+  } catch (...) {
+    close(fd);
+    throw;
+  }
+}
+
+std::string_view read_again(int fd, std::string& buffer) {
+  std::size_t used = 0;
+  for (;;) {
+    if (buffer.size() - used < 4096) buffer.resize(buffer.size() + 16 * 1024);
+    const ssize_t got = pread(fd, buffer.data() + used, buffer.size() - used, static_cast<off_t>(used));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw std::system_error(errno, std::generic_category(), "reading /proc");
+    if (got == 0) return std::string_view(buffer.data(), used);
+    used += static_cast<std::size_t>(got);
+  }
 }
 
 std::string path_of(int pid, const std::string& name, const std::string& root) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace cmt::process {
 
@@ -13,5 +14,28 @@ void write_file(const std::string& path, const std::string& text);
 
 /// "/proc/12/smaps". `root` lets a fixture, or another machine's /proc, stand in for the own one.
 std::string path_of(int pid, const std::string& name, const std::string& root = "/proc");
+
+/// The folder of one process, held open: whoever gets the pid after it is not mistaken for it. Not copied, moved only.
+class ProcessFolder {
+ public:
+  /// Throws std::system_error where there is no such process, or it may not be seen.
+  explicit ProcessFolder(int pid, const std::string& root = "/proc");
+  ~ProcessFolder();
+  ProcessFolder(ProcessFolder&& other) noexcept;
+  ProcessFolder& operator=(ProcessFolder&& other) noexcept;
+
+  /// Opens a file in it for reading. Throws std::system_error, with ENOENT or ESRCH where the process is gone.
+  int open(const char* name) const;
+
+  /// The whole of a file in it, in `buffer`, which grows as needed. Throws as open().
+  std::string_view read(const char* name, std::string& buffer) const;
+
+ private:
+  int fd_;
+  std::string path_;
+};
+
+/// The whole of an open file from its beginning, in `buffer`, which grows as needed. Throws std::system_error.
+std::string_view read_again(int fd, std::string& buffer);
 
 }  // namespace cmt::process

@@ -25,10 +25,13 @@ struct Figure {
   std::uint64_t Mapping::*field;
 };
 
-constexpr std::array<Figure, 8> figures{{
+constexpr std::array<Figure, 11> figures{{
     {"Rss", &Mapping::resident_bytes},
+    {"Pss", &Mapping::proportional_bytes},
     {"Private_Clean", &Mapping::private_bytes},
     {"Private_Dirty", &Mapping::private_bytes},
+    {"Shared_Dirty", &Mapping::dirty_bytes},
+    {"Private_Dirty", &Mapping::dirty_bytes},
     {"Anonymous", &Mapping::anonymous_bytes},
     {"Referenced", &Mapping::referenced_bytes},
     {"LazyFree", &Mapping::lazy_free_bytes},
@@ -97,10 +100,12 @@ std::vector<Mapping> parse_smaps(std::string_view text) {
   return mappings;
 }
 
-std::vector<Mapping> read_smaps(int pid) { return parse_smaps(read_file(path_of(pid, "smaps"))); }
+std::vector<Mapping> read_smaps(int pid, const std::string& root) {
+  return parse_smaps(read_file(path_of(pid, "smaps", root)));
+}
 
-Mapping read_smaps_rollup(int pid) {
-  const std::vector<Mapping> mappings = parse_smaps(read_file(path_of(pid, "smaps_rollup")));
+Mapping read_smaps_rollup(int pid, const std::string& root) {
+  const std::vector<Mapping> mappings = parse_smaps(read_file(path_of(pid, "smaps_rollup", root)));
   return mappings.empty() ? Mapping() : mappings.front();
 }
 

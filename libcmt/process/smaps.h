@@ -14,10 +14,12 @@ struct Mapping {
   std::string permissions;  ///< "rw-p"
   std::string name;         ///< a path, "[heap]", "/memfd:NAME (deleted)"; empty for an anonymous mapping
   std::uint64_t resident_bytes = 0;
-  std::uint64_t private_bytes = 0;     ///< clean and dirty, mapped by this process alone
-  std::uint64_t anonymous_bytes = 0;   ///< pages of no file: copies of written file pages among them
-  std::uint64_t referenced_bytes = 0;  ///< touched since clear_refs was last written
-  std::uint64_t lazy_free_bytes = 0;   ///< given back with MADV_FREE, still resident
+  std::uint64_t proportional_bytes = 0;  ///< Pss: each page divided by the number of processes that map it
+  std::uint64_t private_bytes = 0;       ///< clean and dirty, mapped by this process alone
+  std::uint64_t dirty_bytes = 0;         ///< written to since they were read, or never of a file
+  std::uint64_t anonymous_bytes = 0;     ///< pages of no file: copies of written file pages among them
+  std::uint64_t referenced_bytes = 0;    ///< touched since clear_refs was last written
+  std::uint64_t lazy_free_bytes = 0;     ///< given back with MADV_FREE, still resident
   std::uint64_t huge_page_bytes = 0;
   std::uint64_t swapped_bytes = 0;
 
@@ -31,9 +33,9 @@ std::vector<Mapping> parse_smaps(std::string_view text);
 
 /// The mappings of a living process. The kernel walks its page tables meanwhile: 65 ms a GB of small pages, and 22 us a
 /// mapping.
-std::vector<Mapping> read_smaps(int pid);
+std::vector<Mapping> read_smaps(int pid, const std::string& root = "/proc");
 
 /// The sums over all mappings, from smaps_rollup.
-Mapping read_smaps_rollup(int pid);
+Mapping read_smaps_rollup(int pid, const std::string& root = "/proc");
 
 }  // namespace cmt::process

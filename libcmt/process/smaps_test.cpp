@@ -15,6 +15,9 @@ constexpr const char* two_mappings =
     "55d0c8a00000-55d0c8a21000 rw-p 00000000 00:00 0                          [heap]\n"
     "Size:                132 kB\n"
     "Rss:                  12 kB\n"
+    "Pss:                   6 kB\n"
+    "Pss_Dirty:             5 kB\n"
+    "Shared_Dirty:          2 kB\n"
     "Private_Clean:         4 kB\n"
     "Private_Dirty:         8 kB\n"
     "Referenced:            8 kB\n"
@@ -35,6 +38,8 @@ TEST_CASE("smaps: a mapping's range, name and figures are read") {
   CHECK(mappings[0].end == 0x55d0c8a21000);
   CHECK(mappings[0].name == "[heap]");
   CHECK(mappings[0].resident_bytes == 12 * 1024);
+  CHECK(mappings[0].proportional_bytes == 6 * 1024);
+  CHECK(mappings[0].dirty_bytes == 10 * 1024);
   CHECK(mappings[0].anonymous_bytes == 12 * 1024);
   CHECK(mappings[0].referenced_bytes == 8 * 1024);
   CHECK(mappings[0].lazy_free_bytes == 4 * 1024);

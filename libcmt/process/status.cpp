@@ -2,28 +2,13 @@
 
 #include <charconv>
 
+#include "process/figures.h"
 #include "process/proc_file.h"
 
 namespace cmt::process {
 namespace {
 
-std::uint64_t leading_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto digits = text.find_first_of("0123456789");
-  if (digits != text.npos) std::from_chars(text.data() + digits, text.data() + text.size(), value);
-  return value;
-}
-
-/// The number after "KEY:" at the beginning of a line, or 0.
-std::uint64_t figure(std::string_view text, std::string_view key) {
-  for (auto at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
-    const bool begins_line = at == 0 || text[at - 1] == '\n';
-    if (!begins_line || text.substr(at + key.size(), 1) != ":") continue;
-    const std::string_view rest = text.substr(at + key.size());
-    return leading_number(rest.substr(0, rest.find('\n')));
-  }
-  return 0;
-}
+std::uint64_t figure(std::string_view text, std::string_view key) { return find_figure(text, key).value_or(0); }
 
 }  // namespace
 
@@ -51,6 +36,6 @@ Statm parse_statm(std::string_view text) {
   return statm;
 }
 
-Statm read_statm(int pid) { return parse_statm(read_file(path_of(pid, "statm"))); }
+Statm read_statm(int pid, const std::string& root) { return parse_statm(read_file(path_of(pid, "statm", root))); }
 
 }  // namespace cmt::process

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace cmt::process {
@@ -31,6 +32,6 @@ struct Statm {
 
 Statm parse_statm(std::string_view text);
 
-Statm read_statm(int pid);
+Statm read_statm(int pid, const std::string& root = "/proc");
 
 }  // namespace cmt::process

@@ -177,8 +177,13 @@ void append_header(std::string& out, const Header& header) {
   for (const auto& [key, value] : header.metadata) append_metadata(out, key, value);
 }
 
-void append_end(std::string& out, std::uint64_t repairs, bool truncated) {
-  if (repairs != 0) append_metadata(out, "repairs", std::to_string(repairs));
+void append_end(std::string& out, const Repairs& repairs, bool truncated) {
+  if (repairs.total() != 0) append_metadata(out, "repairs", std::to_string(repairs.total()));
+  for (int i = 0; i < repair_count; ++i) {
+    const auto repair = static_cast<Repair>(i);
+    if (repairs[repair] == 0) continue;
+    append_metadata(out, "repairs_" + std::string(name(repair)), std::to_string(repairs[repair]));
+  }
   append_metadata(out, "end", truncated ? "truncated" : "complete");
 }
 

@@ -14,6 +14,6 @@ void append_string(std::string& out, std::string_view text);
 void append_header(std::string& out, const Header& header);
 
 /// Appends the line that ends a text with a header.
-void append_end(std::string& out, std::uint64_t repairs, bool truncated);
+void append_end(std::string& out, const Repairs& repairs, bool truncated);
 
 }  // namespace cmt::text

@@ -190,7 +190,8 @@ void Parser::parse_metadata(std::string_view rest) {
 
 std::string_view without_annotation(std::string_view line) {
   bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
+  const bool may_have_any = line.find('#') != std::string_view::npos;
+  for (std::size_t i = 0; may_have_any && i < line.size(); ++i) {
     if (line[i] == '"' && (i == 0 || line[i - 1] != '\\')) quoted = !quoted;
     if (line[i] == '#' && !quoted) line = line.substr(0, i);
   }

@@ -1,6 +1,7 @@
 // A .cmt as a whole: round trips, and what damage does.
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -46,6 +47,27 @@ TEST_CASE("cmt file: random events come back, whatever their addresses and the s
       CHECK(read.lines == lines(events));
     }
   }
+}
+
+TEST_CASE("cmt file: with a second thread the writer makes the same bytes") {
+  for (const std::uint32_t block_events : {1u, 7u, 100u, 262144u}) {
+    const auto events = random_events(block_events, Addresses::random, 3000);
+    WriteOptions options = in_blocks_of(block_events);
+    const std::string one = written(events, options);
+    options.threads = 2;
+    CHECK(written(events, options) == one);
+  }
+}
+
+TEST_CASE("cmt file: what the second thread cannot write is thrown") {
+  const int full = open("/dev/full", O_WRONLY);
+  WriteOptions options = in_blocks_of(10);
+  options.threads = 2;
+  Writer writer(full, {}, options);
+  const auto events = random_events(3, Addresses::reused, 30);
+  CHECK_THROWS_AS((std::for_each(events.begin(), events.end(), [&](const Event& event) { writer.add(event); })),
+                  std::system_error);
+  close(full);
 }
 
 TEST_CASE("cmt file: an empty trace is read as one") {

@@ -7,6 +7,9 @@
 // A keyframe costs its table of live blocks, some 4 bytes each compressed. It is due when the address streams since the
 // last one have cost eight times that, and at most every 16th block: then keyframes are a tenth of the addresses at
 // worst.
+//
+// With two threads, a block is compressed while the next one fills. So what it costs is known late, and with one thread
+// too it counts late: the bytes are the same.
 
 #include "trace/cmt_sink.h"
 
@@ -59,10 +62,11 @@ void CmtSink::encode(const Event& event, const format::LiveBlock* old) {
 void CmtSink::start_block() {
   block_ = format::BlockHeader{.first_event = events_, .core = core_.state(), .time_ns = times_.last_ns()};
   core_.reset(block_.core);
-  block_.keyframe = index_.empty() || keyframe_is_due();
+  block_.keyframe = events_ == 0 || keyframe_is_due();
   live_table_.clear();
   if (!block_.keyframe) return;
-  if (!index_.empty()) live_table_ = format::put_live(live_);
+  if (events_ != 0) live_table_ = format::put_live(live_);
+  if (last_) last_->counts = false;
   addresses_.reset();
   blocks_since_keyframe_ = 0;
   address_bytes_since_keyframe_ = 0;
@@ -73,11 +77,14 @@ bool CmtSink::keyframe_is_due() const {
          address_bytes_since_keyframe_ > keyframe_share * live_block_bytes * live_.size();
 }
 
-void CmtSink::add_stream(format::StreamId id, const std::string& raw) {
-  if (raw.empty()) return;
-  const std::string frame = compressor_.compress(raw);
-  block_.streams.push_back({static_cast<std::uint64_t>(id), raw.size(), frame.size()});
-  body_ += frame;
+void CmtSink::compress(FullBlock& block) {
+  for (const auto& [id, raw] : block.streams) {
+    const std::string_view frame = compressor_.compress(raw);
+    block.header.streams.push_back({static_cast<std::uint64_t>(id), raw.size(), frame.size()});
+    block.body += frame;
+    if (id == format::StreamId::addresses) block.address_bytes = frame.size();
+  }
+  block.streams.clear();
 }
 
 void CmtSink::put_header() {
@@ -89,32 +96,64 @@ void CmtSink::put_header() {
 void CmtSink::flush_block() {
   block_.events = core_.events();
   if (block_.events == 0) return;
-  body_.clear();
-  add_stream(format::StreamId::core, core_.finish());
-  add_stream(format::StreamId::live, live_table_);
-  const std::string addresses = addresses_.finish();
-  const std::string times = times_.finish();
-  const std::string usable = usable_.finish();
+  settle();
+  FullBlock& block = last_.emplace();
+  block.header = std::move(block_);
+  const auto add = [&](format::StreamId id, std::string raw) {
+    const bool any = !raw.empty();
+    if (any) block.streams.emplace_back(id, std::move(raw));
+    return any;
+  };
+  add(format::StreamId::core, core_.finish());
+  add(format::StreamId::live, std::move(live_table_));
+  const bool has_addresses = add(format::StreamId::addresses, addresses_.finish());
+  const bool has_times = add(format::StreamId::times, times_.finish());
+  const bool has_usable = add(format::StreamId::usable, usable_.finish());
   if (!header_written_) {
-    header_.has_addresses = !addresses.empty();
-    header_.has_times = !times.empty();
-    header_.has_usable = !usable.empty();
+    header_.has_addresses = has_addresses;
+    header_.has_times = has_times;
+    header_.has_usable = has_usable;
   }
   put_header();
-  add_stream(format::StreamId::addresses, addresses);
-  if (!addresses.empty()) address_bytes_since_keyframe_ += block_.streams.back().size;
   ++blocks_since_keyframe_;
-  add_stream(format::StreamId::times, times);
-  add_stream(format::StreamId::usable, usable);
-  index_.push_back({output_.offset(), block_.first_event, block_.core.next_tag, block_.time_ns, block_.keyframe});
-  output_.write(
-      format::put_section(format::SectionType::block, block_.put(), static_cast<std::uint32_t>(body_.size())));
-  output_.write(body_);
+  if (options_.threads > 1) {
+    compressed_ = std::async(std::launch::async, [this] { compress(*last_); });
+  } else {
+    compress(block);
+    write(block);
+  }
+}
+
+void CmtSink::write(const FullBlock& block) {
+  index_.push_back({output_.offset(), block.header.first_event, block.header.core.next_tag, block.header.time_ns,
+                    block.header.keyframe});
+  output_.write(format::put_section(format::SectionType::block, block.header.put(),
+                                    static_cast<std::uint32_t>(block.body.size())));
+  output_.write(block.body);
+}
+
+/// Has done with the last block. Only now does it count for the next keyframe, with one thread as with two.
+void CmtSink::settle() {
+  if (!last_) return;
+  if (compressed_.valid()) {
+    compressed_.get();
+    write(*last_);
+  }
+  if (last_->counts) address_bytes_since_keyframe_ += last_->address_bytes;
+  last_.reset();
+}
+
+void CmtSink::flush() {
+  if (!started_ || core_.events() == 0) return;
+  flush_block();
+  start_block();
+  settle();
 }
 
 void CmtSink::finish(const Totals& totals) {
   if (!started_) start_core(waiting_above_);
   flush_block();
+  settle();
   put_header();
   const std::uint64_t index_offset = output_.offset();
   output_.write(format::put_section(format::SectionType::index, format::put_index(index_)));

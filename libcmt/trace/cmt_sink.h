@@ -1,6 +1,9 @@
 #pragma once
 
+#include <future>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cmt/writer.h"
@@ -14,6 +17,15 @@
 
 namespace cmt {
 
+/// A block that is full.
+struct FullBlock {
+  format::BlockHeader header;
+  std::vector<std::pair<format::StreamId, std::string>> streams;  // not compressed
+  std::string body;
+  std::uint64_t address_bytes = 0;
+  bool counts = true;  // no keyframe began since
+};
+
 /// Writes .cmt. Blocks are encoded as they fill, so memory is bounded by the block size and the live blocks.
 class CmtSink : public Sink {
  public:
@@ -22,6 +34,7 @@ class CmtSink : public Sink {
       : output_(output), header_(std::move(header)), options_(options), compressor_(options.level), live_(live) {}
 
   void add(const Event& event, const format::LiveBlock* old) override;
+  void flush() override;
   void finish(const Totals& totals) override;
 
  private:
@@ -31,7 +44,9 @@ class CmtSink : public Sink {
   void start_block();
   void put_header();
   bool keyframe_is_due() const;
-  void add_stream(format::StreamId id, const std::string& raw);
+  void compress(FullBlock& block);
+  void write(const FullBlock& block);
+  void settle();
 
   Output& output_;
   Header header_;
@@ -44,9 +59,10 @@ class CmtSink : public Sink {
   format::TimeEncoder times_;
   format::UsableEncoder usable_;
 
-  format::BlockHeader block_;  // of the block that fills
-  std::string live_table_;     // of a keyframe
-  std::string body_;
+  format::BlockHeader block_;      // of the block that fills
+  std::string live_table_;         // of a keyframe
+  std::optional<FullBlock> last_;  // the block that was full last
+  std::future<void> compressed_;   // it is; valid only with a second thread
   std::vector<format::IndexEntry> index_;
   std::vector<std::pair<Event, std::string>> waiting_;  // events, and their labels, before the first allocation
   Tag waiting_above_ = 1;

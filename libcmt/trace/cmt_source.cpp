@@ -1,7 +1,14 @@
-#include "trace/cmt_source.h"
+// Reading a .cmt: the sections in their order, the blocks among them decoded.
+//
+// A block is prepared (checked, decompressed) apart from its decoding, because it can be: that needs nothing of the
+// blocks before. With several threads, blocks are prepared ahead while this one decodes; what is wrong in one is kept
+// until all before it has been handed out. What is ahead is compressed bytes and streams, some 1 MB a block, and no
+// more blocks than threads.
+//
+// An input that can seek has its index and totals read through its tail. Without a tail (a pipe, a killed recorder) it
+// is read from the begin to where it breaks off, and that is said there.
 
-#include <array>
-#include <cstdio>
+#include "trace/cmt_source.h"
 
 #include "format/wire.h"
 
@@ -9,30 +16,13 @@ namespace cmt {
 
 using format::SectionStart;
 using format::SectionType;
-using format::StreamId;
 using format::WireError;
 
-namespace {
-
-/// Decodes the header of a section; offsets of errors are counted from the section's begin.
-template <typename Take>
-auto take_fields(const Take& take, std::string_view header) {
-  try {
-    return take(header);
-  } catch (const WireError& error) {
-    throw WireError(SectionStart::size + error.offset(), error.what());
-  }
-}
-
-constexpr std::array<const char*, 7> stream_names{"", "core", "address", "live block", "time", "usable size", "stack"};
-
-}  // namespace
-
 CmtSource::CmtSource(std::unique_ptr<Input> input, const ReadOptions& options, DefectLog& log)
-    : input_(std::move(input)), options_(options), log_(log) {
+    : input_(std::move(input)), options_(options), log_(log), decoder_(options_) {
   try {
     read_header();
-    if (input_->can_seek()) read_totals_ahead();
+    if (input_->can_seek()) find_tail();
   } catch (const WireError& error) {
     fail(error);
   }
@@ -53,81 +43,110 @@ void CmtSource::read_header() {
 
 /// Looks for the totals where the tail says. A file without a tail has none: that is noticed again, and said, when
 /// reading comes to its end.
-void CmtSource::read_totals_ahead() {
+void CmtSource::find_tail() {
   if (input_->size() < input_->offset() + format::tail_size) return;
   const std::string tail_section = input_->at(input_->size() - format::tail_size, format::tail_size);
   if (!format::is_tail(tail_section)) return;
   const SectionStart start = format::take_section_start(tail_section);
   section_offset_ = input_->size() - format::tail_size;
-  const format::Tail tail = format::take_tail(format::take_section_header(tail_section, start));
-  const std::uint64_t tail_offset = section_offset_;
-  if (tail.totals_offset > tail_offset - SectionStart::size) throw WireError(0, "the totals lie behind the tail");
-  section_offset_ = tail.totals_offset;
-  const SectionStart totals = format::take_section_start(input_->at(section_offset_, SectionStart::size));
-  if (totals.type != static_cast<std::uint32_t>(SectionType::totals))
-    throw WireError(0, "no totals where the tail says");
-  if (totals.total() > tail_offset - section_offset_) throw WireError(0, "the totals reach behind the tail");
-  const std::string section = input_->at(section_offset_, totals.total());
+  tail_ = format::take_tail(format::take_section_header(tail_section, start));
+  const SectionStart totals = section_start(tail_->totals_offset, SectionType::totals, "totals");
+  const std::string section = section_at(tail_->totals_offset, totals);
   totals_ = take_fields(format::take_totals, format::take_section_header(section, totals));
 }
 
-/// Takes a step of decoding a stream. What is wrong in it is reported at its frame's offset, with its name and the
-/// offset in what was decompressed.
-template <typename Decode>
-auto CmtSource::in_stream(StreamId id, const Decode& decode) {
+/// The start of a section that the tail names.
+SectionStart CmtSource::section_start(std::uint64_t offset, SectionType type, const char* what) {
+  const std::uint64_t tail_offset = input_->size() - format::tail_size;
+  section_offset_ = tail_offset;
+  const std::string name = what;
+  if (offset > tail_offset - SectionStart::size) throw WireError(0, "the " + name + " lie behind the tail");
+  section_offset_ = offset;
+  const SectionStart start = format::take_section_start(input_->at(offset, SectionStart::size));
+  if (start.type != static_cast<std::uint32_t>(type)) throw WireError(0, "no " + name + " where the tail says");
+  if (start.total() > tail_offset - offset) throw WireError(0, "the " + name + " reach behind the tail");
+  return start;
+}
+
+std::string CmtSource::section_at(std::uint64_t offset, const SectionStart& start) {
+  return input_->at(offset, start.total());
+}
+
+const std::vector<BlockStart>& CmtSource::blocks() {
+  if (blocks_) return *blocks_;
+  blocks_.emplace();
+  if (!tail_) return *blocks_;
+  const std::uint64_t section_offset = section_offset_;
   try {
-    return decode();
+    const SectionStart start = section_start(tail_->index_offset, SectionType::index, "index's entries");
+    const std::string section = section_at(tail_->index_offset, start);
+    for (const format::IndexEntry& entry :
+         take_fields(format::take_index, format::take_section_header(section, start))) {
+      blocks_->push_back({entry.first_event, entry.next_tag, entry.time_ns, entry.offset, entry.keyframe});
+    }
+    section_offset_ = section_offset;
+    return *blocks_;
   } catch (const WireError& error) {
-    char at[24];
-    std::snprintf(at, sizeof at, "0x%llx", static_cast<unsigned long long>(error.offset()));
-    const auto number = static_cast<std::size_t>(id);
-    throw WireError(frame_offsets_[number],
-                    std::string(stream_names[number]) + " stream: byte " + at + ": " + error.what());
+    blocks_.reset();
+    fail(error);
   }
 }
 
-template <typename Decoder>
-void CmtSource::fill(StreamId id, Decoder& decoder, std::span<Event> events) {
-  in_stream(id, [&] {
-    for (Event& event : events) decoder.fill(event);
-  });
+/// Jumps to the block of an event, or to the keyframe before it where addresses are wanted.
+std::optional<std::uint64_t> CmtSource::go_to(std::uint64_t event) {
+  const BlockStart* found = nullptr;
+  for (const BlockStart& block : blocks()) {
+    if (block.first_event > event) break;
+    if (found == nullptr || block.keyframe || !options_.addresses) found = &block;
+  }
+  if (found == nullptr) return std::nullopt;
+  ahead_.clear();
+  ahead_error_ = nullptr;
+  decoder_.stop();
+  input_->go_to(found->offset);
+  events_ahead_ = found->first_event;
+  fresh_ = true;
+  at_end_ = false;
+  return found->first_event;
+}
+
+std::string CmtSource::place(std::size_t, std::uint64_t event) const {
+  return input_->name() + ": event " + std::to_string(event + 1);
 }
 
 std::span<const Event> CmtSource::read() {
   try {
-    std::size_t count = 0;
-    while (core_ == nullptr || (count = in_stream(StreamId::core, [&] { return core_->next(batch_); })) == 0) {
-      if (core_ != nullptr) check_ends();
-      if (at_end_ || !next_block()) return {};
+    for (;;) {
+      if (const std::span<const Event> events = decoder_.next(); !events.empty()) return events;
+      if (!next_block()) return {};
     }
-    const std::span<Event> events(batch_.data(), count);
-    if (options_.addresses) fill(StreamId::addresses, addresses_, events);
-    if (options_.times) fill(StreamId::times, times_, events);
-    if (options_.usable) fill(StreamId::usable, usable_, events);
-    events_ += count;
-    return events;
   } catch (const WireError& error) {
     fail(error);
   }
 }
 
-/// Every stream ends with its block's last event.
-void CmtSource::check_ends() {
-  const auto check = [&](StreamId id, const auto& decoder) {
-    if (decoder.at_end()) return;
-    in_stream(id, [&]() -> void { throw WireError(decoder.offset(), "bytes after the last event"); });
-  };
-  check(StreamId::addresses, addresses_);
-  check(StreamId::times, times_);
-  check(StreamId::usable, usable_);
+bool CmtSource::next_block() {
+  read_ahead();
+  if (ahead_.empty()) {
+    if (ahead_error_) std::rethrow_exception(ahead_error_);
+    return false;
+  }
+  Ahead next = std::move(ahead_.front());
+  ahead_.pop_front();
+  section_offset_ = next.offset;
+  decoder_.start(next.bytes.get(), next.fresh);
+  return true;
 }
 
-bool CmtSource::next_block() {
-  core_.reset();
-  while (core_ == nullptr) {
-    if (!take_section()) return false;
+void CmtSource::read_ahead() {
+  const std::size_t wanted = std::max(options_.threads, 1u);
+  try {
+    while (!at_end_ && !ahead_error_ && ahead_.size() < wanted) take_section();
+  } catch (const WireError& error) {
+    ahead_error_ = std::make_exception_ptr(FormatError(input_->place(section_offset_ + error.offset()), error.what()));
+  } catch (const std::exception&) {
+    ahead_error_ = std::current_exception();
   }
-  return true;
 }
 
 void CmtSource::cut_off(const std::string& what) {
@@ -176,50 +195,27 @@ bool CmtSource::take_section() {
   return !at_end_;
 }
 
+/// Begins to prepare a block: at once, or on a thread of its own.
 void CmtSource::take_block(std::string_view section, const SectionStart& start) {
-  block_ = take_fields(format::BlockHeader::take, format::take_section_header(section, start));
-  if (block_.first_event != events_) throw WireError(0, "blocks are missing before this one");
-  place_frames(start);
-  open_streams(section);
-}
-
-void CmtSource::place_frames(const SectionStart& start) {
-  std::uint64_t offset = start.total() - start.body_size;
-  frame_offsets_.fill(0);
-  for (const format::StreamStart& each : block_.streams) {
-    if (each.id < frame_offsets_.size()) {
-      if (frame_offsets_[each.id] != 0) throw WireError(0, "a block with two streams of one kind");
-      frame_offsets_[each.id] = offset;
-    }
-    offset += each.size;
+  const format::BlockHeader header =
+      take_fields(format::BlockHeader::take, format::take_section_header(section, start));
+  if (header.first_event != events_ahead_) throw WireError(0, "blocks are missing before this one");
+  events_ahead_ += header.events;
+  const bool fresh = std::exchange(fresh_, false);
+  const bool live = fresh && options_.addresses;
+  std::future<BlockBytes> bytes;
+  if (options_.threads > 1) {
+    const auto prepare = [this, own = std::string(section), start, live] {
+      format::Decompressor decompressor;
+      return BlockBytes(own, start, options_, live, decompressor);
+    };
+    bytes = std::async(std::launch::async, prepare);
+  } else {
+    std::promise<BlockBytes> done;
+    done.set_value(BlockBytes(section, start, options_, live, decompressor_));
+    bytes = done.get_future();
   }
-  if (offset != start.total()) throw WireError(0, "the sizes of the streams do not add up to the body");
-  if (frame_offsets_[static_cast<std::size_t>(StreamId::core)] == 0)
-    throw WireError(0, "a block without a core stream");
-}
-
-/// The content of a stream, or nothing where the block has none of this kind.
-std::string_view CmtSource::stream(StreamId id, std::string_view section, std::string& raw) {
-  const std::uint64_t offset = frame_offsets_[static_cast<std::size_t>(id)];
-  for (const format::StreamStart& each : block_.streams) {
-    if (each.id != static_cast<std::uint64_t>(id)) continue;
-    decompressor_.decompress(section.substr(offset, each.size), each.raw_size, raw);
-    return raw;
-  }
-  return {};
-}
-
-void CmtSource::open_streams(std::string_view section) {
-  in_stream(StreamId::core, [&] {
-    const std::string_view bytes = stream(StreamId::core, section, core_bytes_);
-    core_ = std::make_unique<format::CoreDecoder>(bytes, block_.core, block_.events);
-  });
-  const auto open = [&](StreamId id, auto& decoder, std::string& raw, auto... state) {
-    in_stream(id, [&] { decoder.start(stream(id, section, raw), state...); });
-  };
-  if (options_.addresses) open(StreamId::addresses, addresses_, address_bytes_, block_.keyframe);
-  if (options_.times) open(StreamId::times, times_, time_bytes_, block_.time_ns);
-  if (options_.usable) open(StreamId::usable, usable_, usable_bytes_);
+  ahead_.push_back({section_offset_, fresh, std::move(bytes)});
 }
 
 }  // namespace cmt

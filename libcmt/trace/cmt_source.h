@@ -1,43 +1,45 @@
 #pragma once
 
-#include <array>
+#include <deque>
+#include <exception>
+#include <future>
 #include <memory>
-#include <string>
+#include <optional>
 #include <vector>
 
-#include "format/addresses.h"
-#include "format/columns.h"
-#include "format/core.h"
-#include "format/sections.h"
-#include "format/zstd.h"
+#include "trace/block_bytes.h"
+#include "trace/block_decoder.h"
 #include "trace/input.h"
 #include "trace/source.h"
 
 namespace cmt {
 
-/// Reads .cmt, one block of the stream in memory at a time. An input that is cut off yields its whole blocks.
+/// Reads .cmt. An input that is cut off yields its whole blocks. The essay is in cmt_source.cpp.
 class CmtSource : public Source {
  public:
   CmtSource(std::unique_ptr<Input> input, const ReadOptions& options, DefectLog& log);
 
   std::span<const Event> read() override;
+  std::string place(std::size_t i, std::uint64_t event) const override;
+  const std::vector<BlockStart>& blocks() override;
+  std::optional<std::uint64_t> go_to(std::uint64_t event) override;
 
  private:
-  static constexpr std::size_t batch_events = 512;  // some 50 KB, so that a batch stays in the cache
+  /// A block that is read, and decompressed or being so.
+  struct Ahead {
+    std::uint64_t offset;  // of its section
+    bool fresh;            // it follows a jump
+    std::future<BlockBytes> bytes;
+  };
 
   void read_header();
-  void read_totals_ahead();
+  void find_tail();
+  format::SectionStart section_start(std::uint64_t offset, format::SectionType type, const char* what);
+  std::string section_at(std::uint64_t offset, const format::SectionStart& start);
   bool next_block();
+  void read_ahead();
   bool take_section();
   void take_block(std::string_view section, const format::SectionStart& start);
-  void open_streams(std::string_view section);
-  void place_frames(const format::SectionStart& start);
-  std::string_view stream(format::StreamId id, std::string_view section, std::string& raw);
-  template <typename Decode>
-  auto in_stream(format::StreamId id, const Decode& decode);
-  template <typename Decoder>
-  void fill(format::StreamId id, Decoder& decoder, std::span<Event> events);
-  void check_ends();
   void cut_off(const std::string& what);
   [[noreturn]] void fail(const format::WireError& error) const;
 
@@ -45,18 +47,17 @@ class CmtSource : public Source {
   const ReadOptions& options_;
   DefectLog& log_;
   format::Decompressor decompressor_;
-  std::uint64_t section_offset_ = 0;  // of the section that is decoded
-  bool at_end_ = false;
-  std::uint64_t events_ = 0;  // handed out, for the check against the block headers
-  std::vector<Event> batch_ = std::vector<Event>(batch_events);
+  std::optional<format::Tail> tail_;  // where the input can seek, and is whole
+  std::optional<std::vector<BlockStart>> blocks_;
 
-  format::BlockHeader block_;
-  std::array<std::uint64_t, 7> frame_offsets_{};  // by stream, in the section; 0 = it has none
-  std::string core_bytes_, address_bytes_, time_bytes_, usable_bytes_;
-  std::unique_ptr<format::CoreDecoder> core_;
-  format::AddressDecoder addresses_;
-  format::TimeDecoder times_;
-  format::UsableDecoder usable_;
+  std::deque<Ahead> ahead_;
+  std::exception_ptr ahead_error_;    // met behind what is in ahead_
+  std::uint64_t section_offset_ = 0;  // of the section that is read, or decoded
+  std::uint64_t events_ahead_ = 0;    // in blocks read, for the check against the next block's header
+  bool fresh_ = true;                 // the next block is the first, or follows a jump
+  bool at_end_ = false;
+
+  BlockDecoder decoder_;
 };
 
 }  // namespace cmt

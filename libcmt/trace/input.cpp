@@ -25,7 +25,11 @@ int open_input(const std::string& path) {
   return fd;
 }
 
-Input::Input(int fd, std::string name) : fd_(fd), name_(name == "-" ? "standard input" : std::move(name)) {
+Input::Input(int fd, std::string name, std::string_view begin)
+    : fd_(fd),
+      name_(name == "-" ? "standard input" : std::move(name)),
+      window_(begin.begin(), begin.end()),
+      end_(begin.size()) {
   struct stat status;
   if (fstat(fd_, &status) != 0) fail(name_);
   const off_t position = lseek(fd_, 0, SEEK_CUR);
@@ -33,7 +37,12 @@ Input::Input(int fd, std::string name) : fd_(fd), name_(name == "-" ? "standard 
   if (can_seek_) size_ = static_cast<std::uint64_t>(status.st_size);
 }
 
-Input::~Input() { close(fd_); }
+Input::Input(std::unique_ptr<Bytes> bytes, std::string name)
+    : bytes_(std::move(bytes)), name_(name == "-" ? "standard input" : std::move(name)) {}
+
+Input::~Input() {
+  if (fd_ >= 0) close(fd_);
+}
 
 bool Input::fill() {
   if (at_end_) return false;
@@ -44,20 +53,33 @@ bool Input::fill() {
     begin_ = 0;
   }
   if (window_.size() < end_ + read_size) window_.resize(end_ + read_size);
+  const std::size_t got = read_some(window_.data() + end_, window_.size() - end_);
+  at_end_ = got == 0;
+  end_ += got;
+  return !at_end_;
+}
+
+std::size_t Input::read_some(char* to, std::size_t room) {
+  if (bytes_) return bytes_->read(to, room);
   ssize_t got;
   do {
-    got = read(fd_, window_.data() + end_, window_.size() - end_);
+    got = read(fd_, to, room);
   } while (got < 0 && errno == EINTR);
   if (got < 0) fail(name_);
-  at_end_ = got == 0;
-  end_ += static_cast<std::size_t>(got);
-  return !at_end_;
+  return static_cast<std::size_t>(got);
 }
 
 std::string_view Input::peek(std::size_t count) {
   while (end_ - begin_ < count && fill()) {
   }
   return {window_.data() + begin_, end_ - begin_};
+}
+
+void Input::go_to(std::uint64_t offset) {
+  if (lseek(fd_, static_cast<off_t>(offset), SEEK_SET) < 0) fail(name_);
+  window_offset_ = offset;
+  begin_ = end_ = 0;
+  at_end_ = false;
 }
 
 std::string Input::at(std::uint64_t offset, std::size_t count) const {

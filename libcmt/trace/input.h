@@ -1,18 +1,21 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "trace/bytes.h"
 
 namespace cmt {
 
 /// Bytes of a file or a pipe through one growing window. Throws std::system_error.
 class Input {
  public:
-  /// Takes over `fd`.
-  Input(int fd, std::string name);
+  /// Takes over `fd`. `begin` is what was read from it before.
+  Input(int fd, std::string name, std::string_view begin = {});
+  Input(std::unique_ptr<Bytes> bytes, std::string name);
   ~Input();
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
@@ -31,8 +34,18 @@ class Input {
 
   bool can_seek() const { return can_seek_; }
 
+  /// Bytes taken from the file so far, and its size where it is known, also where it is compressed.
+  std::uint64_t file_taken() const { return bytes_ ? bytes_->taken() : offset(); }
+  std::uint64_t file_size() const { return bytes_ ? bytes_->size() : size_; }
+
+  /// What is missing of a compressed input that ends too early; empty if it is whole. Known at its end.
+  std::string missing() const { return bytes_ ? bytes_->missing() : std::string(); }
+
   /// Up to `count` bytes from `offset`, the window untouched. Only where can_seek().
   std::string at(std::uint64_t offset, std::size_t count) const;
+
+  /// Goes on from `offset`. Only where can_seek().
+  void go_to(std::uint64_t offset);
 
   const std::string& name() const { return name_; }
 
@@ -41,8 +54,10 @@ class Input {
 
  private:
   bool fill();
+  std::size_t read_some(char* to, std::size_t room);
 
-  int fd_;
+  int fd_ = -1;
+  std::unique_ptr<Bytes> bytes_;
   std::string name_;
   bool can_seek_ = false;
   bool at_end_ = false;

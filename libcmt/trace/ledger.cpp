@@ -7,21 +7,28 @@ namespace cmt {
 Ledger::Entry Ledger::book(const Event& event) {
   Entry entry;
   if (event.tag != 0 && event.tag <= newest_) return entry;
-  const auto found = event.old_tag != 0 ? live_.find(event.old_tag) : live_.end();
-  entry.old_known = found != live_.end();
-  if (event.old_tag >= first_tag_ && !entry.old_known) return entry;
-  if (event.tag != 0 && event.old_tag >= event.tag) return entry;
+  if (event.old_tag != 0 && !book_old(event, entry)) return entry;
   entry.accepted = true;
-  newest_ = std::max({newest_, event.tag, event.old_tag});
-  if (entry.old_known) {
-    entry.old = found->second;
-    if (event.ends_block()) {
-      live_bytes_ -= entry.old.size;
-      live_.erase(found);
-    }
-  }
+  newest_ = std::max(newest_, event.tag);
   count(event);
   return entry;
+}
+
+/// Books the block that an event was given. False where that is no block that it can be given.
+bool Ledger::book_old(const Event& event, Entry& entry) {
+  if (event.ends_block()) {
+    if (const std::optional<format::LiveBlock> ended = live_.erase(event.old_tag)) {
+      live_bytes_ -= ended->size;
+      entry.old = *ended;
+    }
+  } else if (const format::LiveBlock* const given = live_.find(event.old_tag)) {
+    entry.old = *given;
+  }
+  entry.old_known = entry.old.tag != 0;
+  if (entry.old_known) return true;
+  if (event.old_tag >= first_tag_ || (event.tag != 0 && event.old_tag >= event.tag)) return false;
+  newest_ = std::max(newest_, event.old_tag);
+  return true;
 }
 
 void Ledger::count(const Event& event) {
@@ -35,10 +42,11 @@ void Ledger::count(const Event& event) {
   if (event.failed()) ++totals_.failed;
   if (event.tag != 0) {
     first_tag_ = std::min(first_tag_, event.tag);
-    live_[event.tag] = {event.address, event.bytes()};
-    live_bytes_ += event.bytes();
+    const std::uint64_t bytes = event.bytes();
+    live_.insert({event.tag, event.address, bytes});
+    live_bytes_ += bytes;
     ++totals_.allocations;
-    totals_.allocated_bytes += event.bytes();
+    totals_.allocated_bytes += bytes;
   }
   if (live_bytes_ > totals_.peak_live_bytes) {
     totals_.peak_live_bytes = live_bytes_;

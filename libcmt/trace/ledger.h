@@ -28,6 +28,7 @@ class Ledger {
   const format::LiveBlocks& live() const { return live_; }
 
  private:
+  bool book_old(const Event& event, Entry& entry);
   void count(const Event& event);
 
   Totals totals_;

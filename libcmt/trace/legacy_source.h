@@ -16,6 +16,9 @@ class LegacySource : public Source {
   }
 
   std::span<const Event> read() override;
+  std::string place(std::size_t, std::uint64_t number) const override {
+    return input_->name() + ": event " + std::to_string(number + 1);
+  }
 
  private:
   std::unique_ptr<Input> input_;

@@ -14,33 +14,60 @@
 #include "trace/cmt_source.h"
 #include "trace/input.h"
 #include "trace/legacy_source.h"
+#include "trace/reader_impl.h"
 #include "trace/text_source.h"
 
 namespace cmt {
 
-class Reader::Impl {
- public:
-  Impl(int fd, const std::string& path, ReadOptions options)
-      : options_(std::move(options)), log_(options_), source_(open(std::make_unique<Input>(fd, path))) {}
+std::unique_ptr<Source> choose_source(std::unique_ptr<Input> input, const ReadOptions& options, DefectLog& log) {
+  const std::string_view start = input->peek(format::longest_start);
+  if (start.starts_with(format::magic)) return std::make_unique<CmtSource>(std::move(input), options, log);
+  if (format::is_legacy(start)) return std::make_unique<LegacySource>(std::move(input), log);
+  require_text(*input);
+  return std::make_unique<TextSource>(std::move(input), log);
+}
 
-  std::unique_ptr<Source> open(std::unique_ptr<Input> input) {
-    input_ = input.get();
-    const std::string_view start = input->peek(format::longest_start);
-    if (start.starts_with(format::magic)) return std::make_unique<CmtSource>(std::move(input), options_, log_);
-    if (format::is_legacy(start)) return std::make_unique<LegacySource>(std::move(input), log_);
-    return std::make_unique<TextSource>(std::move(input), log_);
+Reader::Impl::Impl(std::unique_ptr<Input> input, ReadOptions options, const Choose& choose)
+    : options_(std::move(options)), log_(options_), input_(input.get()) {
+  source_ = choose(std::move(input), options_, log_);
+}
+
+std::span<const Event> Reader::Impl::read() {
+  for (;;) {
+    const std::span<const Event> events = source_->read();
+    first_ = next_;
+    next_ += events.size();
+    dropped_ = 0;
+    if (events.empty()) return end(), events;
+    if (next_ <= wanted_) continue;
+    dropped_ = wanted_ > first_ ? wanted_ - first_ : 0;
+    return events.subspan(dropped_);
   }
+}
 
-  ReadOptions options_;
-  DefectLog log_;
-  Input* input_ = nullptr;
-  std::unique_ptr<Source> source_;
-};
+/// Notes what is missing of a compressed input.
+void Reader::Impl::end() {
+  if (is_cut_) return;
+  const std::string missing = input_->missing();
+  is_cut_ = !missing.empty();
+  if (is_cut_ && options_.strict) throw FormatError(input_->name(), missing);
+}
+
+void Reader::Impl::seek(std::uint64_t event) {
+  if (const std::optional<std::uint64_t> at = source_->go_to(event)) {
+    next_ = *at;
+  } else if (event < next_) {
+    throw FormatError(input_->name(), "cannot be read backwards: only a whole .cmt can, from a file");
+  }
+  wanted_ = event;
+}
 
 Reader::Reader(const std::string& path, ReadOptions options) : Reader(open_input(path), path, std::move(options)) {}
 
 Reader::Reader(int fd, const std::string& path, ReadOptions options)
-    : impl_(std::make_unique<Impl>(fd, path, std::move(options))) {}
+    : Reader(std::make_unique<Impl>(std::make_unique<Input>(fd, path), std::move(options), choose_source)) {}
+
+Reader::Reader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Reader::~Reader() = default;
 Reader::Reader(Reader&&) noexcept = default;
@@ -48,20 +75,31 @@ Reader& Reader::operator=(Reader&&) noexcept = default;
 
 const Header& Reader::header() const { return impl_->source_->header(); }
 
-std::span<const Event> Reader::read() { return impl_->source_->read(); }
+std::span<const Event> Reader::read() { return impl_->read(); }
 
-std::string_view Reader::line(std::size_t i) const { return impl_->source_->line(i); }
+std::uint64_t Reader::first_event() const { return impl_->first_ + impl_->dropped_; }
 
-std::uint64_t Reader::defects() const { return impl_->log_.count(); }
+std::string Reader::place(std::size_t i) const { return impl_->source_->place(impl_->dropped_ + i, first_event() + i); }
 
-std::uint64_t Reader::repairs() const { return impl_->log_.count() + impl_->source_->repairs(); }
+const std::vector<BlockStart>& Reader::blocks() { return impl_->source_->blocks(); }
 
-bool Reader::truncated() const { return impl_->source_->truncated(); }
+void Reader::seek(std::uint64_t event) { impl_->seek(event); }
+
+std::string_view Reader::line(std::size_t i) const { return impl_->source_->line(impl_->dropped_ + i); }
+
+std::uint64_t Reader::defects() const { return impl_->log_.repairs().total(); }
+
+Repairs Reader::repairs() const {
+  Repairs all = impl_->log_.repairs();
+  return all += impl_->source_->repairs();
+}
+
+bool Reader::truncated() const { return impl_->truncated(); }
 
 const std::optional<Totals>& Reader::totals() const { return impl_->source_->totals(); }
 
-std::uint64_t Reader::bytes_read() const { return impl_->input_->offset(); }
+std::uint64_t Reader::bytes_read() const { return impl_->input_->file_taken(); }
 
-std::uint64_t Reader::bytes_total() const { return impl_->input_->size(); }
+std::uint64_t Reader::bytes_total() const { return impl_->input_->file_size(); }
 
 }  // namespace cmt

@@ -12,6 +12,8 @@ class Sink {
 
   /// `old` is the live block that the event was given, or nullptr where none is known.
   virtual void add(const Event& event, const format::LiveBlock* old) = 0;
+  /// Writes what was added, so that it can be read before the end.
+  virtual void flush() = 0;
   virtual void finish(const Totals& totals) = 0;
 };
 

@@ -18,17 +18,17 @@ class DefectLog {
   explicit DefectLog(const ReadOptions& options) : options_(options) {}
 
   /// Throws FormatError where the reader is strict.
-  void report(const std::string& place, const std::string& what) {
+  void report(const std::string& place, const std::string& what, Repair repair = Repair::not_understood) {
     if (options_.strict) throw FormatError(place, what);
-    ++count_;
-    if (options_.on_defect) options_.on_defect({place, what});
+    repairs_.add(repair);
+    if (options_.on_defect) options_.on_defect({place, what, repair});
   }
 
-  std::uint64_t count() const { return count_; }
+  const Repairs& repairs() const { return repairs_; }
 
  private:
   const ReadOptions& options_;
-  std::uint64_t count_ = 0;
+  Repairs repairs_;
 };
 
 /// One form of trace, as a Reader sees it.
@@ -41,16 +41,28 @@ class Source {
 
   virtual std::string_view line(std::size_t) const { return {}; }
 
+  /// The place of the i-th event of the last read(), the trace's event `number` (from 0).
+  virtual std::string place(std::size_t i, std::uint64_t number) const = 0;
+
+  virtual const std::vector<BlockStart>& blocks() {
+    static const std::vector<BlockStart> none;
+    return none;
+  }
+
+  /// Goes to where an event can be read from, and returns the number of the event that comes next; nothing, and goes
+  /// nowhere, where the input cannot be entered in the middle.
+  virtual std::optional<std::uint64_t> go_to(std::uint64_t) { return std::nullopt; }
+
   const Header& header() const { return header_; }
   const std::optional<Totals>& totals() const { return totals_; }
   bool truncated() const { return truncated_; }
-  std::uint64_t repairs() const { return repairs_; }
+  const Repairs& repairs() const { return repairs_; }
 
  protected:
   Header header_;
   std::optional<Totals> totals_;
   bool truncated_ = false;
-  std::uint64_t repairs_ = 0;  // that the input states of itself
+  Repairs repairs_;  // that the input states of itself
 };
 
 }  // namespace cmt

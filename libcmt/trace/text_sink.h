@@ -23,6 +23,11 @@ class TextSink : public Sink {
     if (buffer_.size() > buffer_size) flush();
   }
 
+  void flush() override {
+    output_.write(buffer_);
+    buffer_.clear();
+  }
+
   void finish(const Totals& totals) override {
     if (has_end_) text::append_end(buffer_, totals.repairs, totals.truncated);
     flush();
@@ -30,11 +35,6 @@ class TextSink : public Sink {
 
  private:
   static constexpr std::size_t buffer_size = 64 * 1024;
-
-  void flush() {
-    output_.write(buffer_);
-    buffer_.clear();
-  }
 
   Output& output_;
   bool has_end_;

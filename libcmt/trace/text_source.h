@@ -1,50 +1,29 @@
 #pragma once
 
-#include <deque>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "heap/tagger.h"
 #include "text/parser.h"
-#include "trace/input.h"
-#include "trace/source.h"
+#include "text/plain_line.h"
+#include "trace/line_source.h"
 
 namespace cmt {
 
-/// Text traces. Reads ahead to the first event, so that the header is known.
-class TextSource : public Source {
+/// Text traces.
+class TextSource : public LineSource {
  public:
   TextSource(std::unique_ptr<Input> input, DefectLog& log);
 
-  std::span<const Event> read() override;
-  std::string_view line(std::size_t i) const override { return i < lines_.size() ? lines_[i] : std::string_view(); }
-
  private:
-  bool next_line(std::string_view& line);
-  void fill();
-  void take(std::string_view line);
-  void cut_off();
-  void take_last();
-  void take_event(std::string_view line, Event event);
+  void take(std::string_view line) override;
+  std::size_t take_plain(std::string_view lines, Event& event) override { return text::parse_plain(lines, event); }
+  void take_last(std::string_view line) override;
+  void end() override;
   void take_metadata(const text::Line& line);
-  void describe_first(const Event& event);
-  std::string place() const { return input_->name() + ":" + std::to_string(line_number_); }
+  void take_repairs(std::string_view key, const std::string& value);
 
-  std::unique_ptr<Input> input_;
-  DefectLog& log_;
   text::Parser parser_;
-  heap::Tagger tagger_;
-  std::uint64_t line_number_ = 0;
-  bool any_event_ = false;
-  bool any_block_ = false;
   bool ended_ = false;
-  bool finished_ = false;
-  bool ahead_ = false;  // the batch was read to know the header, and is not yet handed out
-  std::vector<Event> batch_;
-  std::vector<std::string_view> lines_;
-  std::string_view window_;  // lines of this batch stay in the input's window
-  std::deque<std::string> labels_;
 };
+
+/// Throws FormatError if an input's first 4,096 bytes hold a NUL that is not at the begin of a line.
+void require_text(Input& input);
 
 }  // namespace cmt

@@ -37,7 +37,9 @@ bool Writer::add(const Event& event) {
   return entry.accepted;
 }
 
-void Writer::finish(std::uint64_t repairs, bool truncated) {
+void Writer::flush() { impl_->sink_->flush(); }
+
+void Writer::finish(const Repairs& repairs, bool truncated) {
   impl_->ledger_.totals().repairs = repairs;
   impl_->ledger_.totals().truncated = truncated;
   impl_->sink_->finish(impl_->ledger_.totals());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cmt/event.h"
+#include "cmt/repairs.h"
 
 namespace cmt {
 
@@ -47,7 +48,7 @@ struct Totals {
   std::uint64_t end_live_blocks = 0;
   std::uint64_t end_live_bytes = 0;
   std::uint64_t threads = 0;  ///< different threads that made an event
-  std::uint64_t repairs = 0;  ///< lines or events dropped or altered on the way here
+  Repairs repairs;            ///< lines or events dropped or altered on the way here
   bool truncated = false;     ///< the recording itself broke off
 };
 

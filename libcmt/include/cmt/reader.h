@@ -7,10 +7,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cmt/error.h"
 #include "cmt/event.h"
 #include "cmt/header.h"
+#include "cmt/repairs.h"
 
 namespace cmt {
 
@@ -18,6 +20,7 @@ namespace cmt {
 struct Defect {
   std::string place;  ///< "app.trace:12", "app.cmt: offset 0x1f3"
   std::string what;
+  Repair repair = Repair::not_understood;
 };
 
 struct ReadOptions {
@@ -27,8 +30,20 @@ struct ReadOptions {
   bool addresses = true;
   bool times = true;
   bool usable = true;
+  /// Above 1, the blocks of a .cmt are read and decompressed ahead, as many at once as threads; the order of events,
+  /// and of what is wrong in them, stays the same. Costs some MB a thread.
+  unsigned threads = 1;
   /// Called for every defect, in order. Empty: they are only counted.
   std::function<void(const Defect&)> on_defect{};
+};
+
+/// Where a .cmt can be entered: a block of its stream.
+struct BlockStart {
+  std::uint64_t first_event = 0;  ///< counted from 0
+  Tag next_tag = 0;               ///< that the block's first allocation gets, if it skips none
+  std::uint64_t time_ns = 0;      ///< of the last event before that has one; 0: none has
+  std::uint64_t offset = 0;       ///< in the file, in bytes
+  bool keyframe = false;          ///< addresses can be decoded from here on
 };
 
 /// Reads a trace from a file or a pipe: text, .cmt or legacy .cmt, told apart by content.
@@ -54,14 +69,29 @@ class Reader {
   /// The next events, in recorded order; empty at the end. Valid until the next call.
   std::span<const Event> read();
 
+  /// The number in the trace, from 0, of the first event of the last read().
+  std::uint64_t first_event() const;
+
+  /// Where the i-th event of the last read() stands, for a message: "app.trace:12", or "app.cmt: event 1234", where the
+  /// first is 1.
+  std::string place(std::size_t i) const;
+
+  /// The blocks of a whole .cmt that can seek, from its index; empty for all else.
+  const std::vector<BlockStart>& blocks();
+
+  /// The next read() begins with the event of this number, counted from 0, or is empty where there are not so many.
+  /// Where blocks() has any, only what is needed is read: the event's block or, where addresses are wanted, from the
+  /// keyframe before it. Elsewhere the events before it are read and dropped, and to go back throws FormatError.
+  void seek(std::uint64_t event);
+
   /// The input's own line for the i-th event of the last read(), without its end and its annotation; empty for .cmt.
   std::string_view line(std::size_t i) const;
 
   /// Defects so far.
   std::uint64_t defects() const;
 
-  /// Defects so far, and those that the input states of itself. Whole at the end.
-  std::uint64_t repairs() const;
+  /// Defects so far, and those that the input states of itself, by kind. Whole at the end.
+  Repairs repairs() const;
 
   /// Whether the input, or the recording that it holds, broke off before its end. Known at the end.
   bool truncated() const;
@@ -73,8 +103,11 @@ class Reader {
   std::uint64_t bytes_read() const;
   std::uint64_t bytes_total() const;
 
- private:
+  /// The library's own: a reader of another form or of another source of bytes.
   class Impl;
+  explicit Reader(std::unique_ptr<Impl> impl);
+
+ private:
   std::unique_ptr<Impl> impl_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "cmt/event.h"
 #include "cmt/header.h"
+#include "cmt/repairs.h"
 
 namespace cmt {
 
@@ -14,6 +15,9 @@ struct WriteOptions {
   int level = 3;                ///< of zstd
   /// Events in a block of the stream, at most.
   std::uint32_t block_events = 256 * 1024;
+  /// Above 1, a block of a .cmt is compressed on a thread of its own while the next fills; it is written when that is
+  /// full. The bytes are the same.
+  unsigned threads = 1;
 };
 
 /// Writes a trace as text or .cmt to a file or a pipe. A .cmt without finish() reads as truncated, and so does a text
@@ -33,8 +37,11 @@ class Writer {
   /// that was made in this trace and is not alive, or has a label of more than 4,096 bytes.
   bool add(const Event& event);
 
+  /// What was taken is on its way to the file, in a block that is whole, however small.
+  void flush();
+
   /// Ends the trace. `repairs` and `truncated` go into its totals.
-  void finish(std::uint64_t repairs = 0, bool truncated = false);
+  void finish(const Repairs& repairs = {}, bool truncated = false);
 
   /// What was written so far.
   const Totals& totals() const;

@@ -1,4 +1,4 @@
-#include "heap/block_table.h"
+#include "cmt/block_table.h"
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ struct Block {
 
 TEST_CASE("block table: agrees with an ordered map while it grows and shrinks") {
   std::mt19937_64 random(42);
-  cmt::heap::BlockTable<Block> table;
+  cmt::BlockTable<Block> table;
   std::map<cmt::Tag, std::uint64_t> model;
   cmt::Tag newest = 0;
   int wrong = 0;
@@ -41,7 +41,7 @@ TEST_CASE("block table: agrees with an ordered map while it grows and shrinks") 
 }
 
 TEST_CASE("block table: a tag that is alive is refused") {
-  cmt::heap::BlockTable<Block> table;
+  cmt::BlockTable<Block> table;
   CHECK(table.insert({7, 8}));
   CHECK_FALSE(table.insert({7, 16}));
   CHECK(table.erase(7)->size == 8);
@@ -49,6 +49,39 @@ TEST_CASE("block table: a tag that is alive is refused") {
 }
 
 TEST_CASE("block table: tag 0 is never alive") {
-  cmt::heap::BlockTable<Block> table;
+  cmt::BlockTable<Block> table;
   CHECK_FALSE(table.erase(0));
+}
+
+TEST_CASE("block table: of groups that age, what lives is found wherever it is kept") {
+  cmt::BlockTable<Block> table;
+  constexpr cmt::Tag count = 100000;
+  for (cmt::Tag tag = 1; tag <= count; ++tag) table.insert({tag, tag * 3});
+  REQUIRE(table.size() == count);
+  const auto lives = [](cmt::Tag tag, unsigned share) { return tag % 64 < share; };
+  for (const unsigned share : {48u, 30u, 12u, 3u, 0u}) {  // packed, packed again, and scattered
+    int wrong = 0;
+    for (cmt::Tag tag = 1; tag <= count; ++tag) {
+      if (!lives(tag, share)) table.erase(tag);
+    }
+    std::size_t live = 0;
+    for (cmt::Tag tag = 1; tag <= count; ++tag) {
+      const Block* const found = table.find(tag);
+      wrong += (found != nullptr) != lives(tag, share) || (found != nullptr && found->size != tag * 3);
+      live += lives(tag, share);
+    }
+    CHECK(wrong == 0);
+    CHECK(table.size() == live);
+  }
+}
+
+TEST_CASE("block table: a tag that comes late is found, and refused a second time") {
+  cmt::BlockTable<Block> table;
+  CHECK(table.insert({1000000, 1}));
+  CHECK(table.insert({5, 2}));
+  CHECK(table.insert({6, 3}));
+  CHECK_FALSE(table.insert({5, 4}));
+  CHECK(table.find(5)->size == 2);
+  CHECK(table.erase(5)->size == 2);
+  CHECK(table.size() == 2);
 }

@@ -8,9 +8,9 @@
 
 #include "cmt/event.h"
 
-namespace cmt::heap {
+namespace cmt {
 
-/// The live blocks by tag. `Block` is a small struct with a member `tag`; what else it holds is the user's.
+/// Blocks by tag where tags lie far apart: what BlockTable keeps of the few that outlive their neighbours.
 ///
 /// Open addressing with linear probing in one array, where tag 0 marks a free place. Three choices keep it within 96
 /// bytes a live block and 64 MiB for a Block of 32 bytes, also in the moment in which it grows and both arrays exist:
@@ -21,31 +21,36 @@ namespace cmt::heap {
 ///   it;
 /// - it shrinks when three quarters are free.
 ///
-/// Tags rise by one an allocation and most blocks die young, so tags are hashed in groups of eight: what was made
-/// together lies in the same cache lines.
+/// Tags are hashed in groups of eight: what was made together lies in the same cache lines.
 template <class Block>
-class BlockTable {
+class ScatteredBlocks {
  public:
-  BlockTable() : places_(places_min) {}
+  ScatteredBlocks() : places_(places_min) {}
 
   std::size_t size() const { return size_; }
 
   /// Adds a block. False, and nothing changes, if its tag is there.
-  bool insert(const Block& block) {
+  bool insert(Block block) {
     assert(block.tag != 0);
     if ((size_ + 1) * 5 > places_.size() * 4) resize(larger());
     const std::size_t place = find_place(block.tag);
     if (places_[place].tag != 0) return false;
-    places_[place] = block;
+    places_[place] = std::move(block);
     ++size_;
     return true;
+  }
+
+  /// The block of a tag, or nullptr; valid until the next change.
+  Block* find(Tag tag) {
+    Block& block = places_[find_place(tag)];
+    return tag != 0 && block.tag != 0 ? &block : nullptr;
   }
 
   /// Removes a block and returns it, or nothing where the tag is not alive.
   std::optional<Block> erase(Tag tag) {
     const std::size_t place = find_place(tag);
     if (tag == 0 || places_[place].tag == 0) return std::nullopt;
-    const Block block = places_[place];
+    std::optional<Block> block = std::move(places_[place]);
     close_gap(place);
     --size_;
     if (places_.size() > places_min && size_ * 4 < places_.size()) resize(places_.size() / 2);
@@ -92,7 +97,7 @@ class BlockTable {
     for (std::size_t place = wrap(gap + 1); places_[place].tag != 0; place = wrap(place + 1)) {
       const std::size_t from_home = distance(home(places_[place].tag), place);
       if (from_home < distance(gap, place)) continue;
-      places_[gap] = places_[place];
+      places_[gap] = std::move(places_[place]);
       gap = place;
     }
     places_[gap].tag = 0;
@@ -105,8 +110,8 @@ class BlockTable {
   void resize(std::size_t capacity) {
     std::vector<Block> old(capacity < places_min ? places_min : capacity);
     old.swap(places_);
-    for (const Block& block : old) {
-      if (block.tag != 0) places_[find_place(block.tag)] = block;
+    for (Block& block : old) {
+      if (block.tag != 0) places_[find_place(block.tag)] = std::move(block);
     }
   }
 
@@ -114,4 +119,4 @@ class BlockTable {
   std::size_t size_ = 0;
 };
 
-}  // namespace cmt::heap
+}  // namespace cmt

@@ -1,0 +1,47 @@
+#include "command/interrupts.h"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <system_error>
+
+namespace cmt::command {
+namespace {
+
+sigset_t ending_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGHUP);
+  sigaddset(&signals, SIGQUIT);
+  return signals;
+}
+
+}  // namespace
+
+Interrupts::Interrupts() {
+  const sigset_t signals = ending_signals();
+  fd_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
+  sigprocmask(SIG_BLOCK, &signals, &before_);
+}
+
+/// What came meanwhile was answered by stopping early; it must not end us after all.
+Interrupts::~Interrupts() {
+  const sigset_t signals = ending_signals();
+  constexpr timespec now{};
+  while (sigtimedwait(&signals, nullptr, &now) > 0) continue;
+  sigprocmask(SIG_SETMASK, &before_, nullptr);
+  close(fd_);
+}
+
+bool Interrupts::pending() const {
+  pollfd wanted{.fd = fd(), .events = POLLIN, .revents = 0};
+  return poll(&wanted, 1, 0) > 0;
+}
+
+}  // namespace cmt::command

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <signal.h>
+
+namespace cmt::command {
+
+/// While it lives, what ends a process politely (Ctrl-C, SIGTERM, SIGHUP, SIGQUIT) does not, but can be asked for. A
+/// child in the foreground gets its own.
+class Interrupts {
+ public:
+  Interrupts();
+  ~Interrupts();
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+  /// Readable from the first signal on, for poll().
+  int fd() const { return fd_; }
+  /// Whether one has come.
+  bool pending() const;
+
+ private:
+  sigset_t before_;
+  int fd_;
+};
+
+}  // namespace cmt::command

@@ -1,0 +1,178 @@
+// Between a shell and a command, a launcher must not be noticed. Three things need care. A signal from the terminal
+// goes to every process in the foreground, so it must not be sent on a second time; si_code tells it from one that
+// kill() sent. Signals are blocked here and taken from a signalfd, but the command has to start with the mask that we
+// found. And SIGPIPE, which our tools ignore, has to be as it was.
+
+#include "command/launch.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string_view>
+#include <system_error>
+
+#include "command/command_line.h"
+
+namespace cmt::command {
+namespace {
+
+constexpr int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
+
+sigset_t awaited() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  for (const int signal : passed_on) sigaddset(&set, signal);
+  return set;
+}
+
+/// A file that the command writes to; -1 for none.
+class Redirection {
+ public:
+  explicit Redirection(const std::string& path) {
+    if (path.empty()) return;
+    fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path);
+  }
+  ~Redirection() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Redirection(const Redirection&) = delete;
+  Redirection& operator=(const Redirection&) = delete;
+
+  void become(posix_spawn_file_actions_t* actions, int target) const {
+    if (fd_ >= 0) posix_spawn_file_actions_adddup2(actions, fd_, target);
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& set) {
+  std::map<std::string, std::string> entries;
+  std::vector<std::string> result;
+  for (const auto& [name, value] : set) entries[name] = value;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view text = *entry;
+    if (!entries.contains(std::string(text.substr(0, text.find('='))))) result.emplace_back(text);
+  }
+  for (const auto& [name, value] : entries) result.push_back(name + "=" + value);
+  return result;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (std::string& string : strings) result.push_back(string.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+/// 0 or an errno.
+int spawn(const Launch& launch, const sigset_t& mask, pid_t& pid) {
+  const Redirection output(launch.output), error(launch.error);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  output.become(&actions, STDOUT_FILENO);
+  error.become(&actions, STDERR_FILENO);
+
+  posix_spawnattr_t attributes;
+  sigset_t as_usual;
+  sigemptyset(&as_usual);
+  sigaddset(&as_usual, SIGPIPE);
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &mask);
+  posix_spawnattr_setsigdefault(&attributes, &as_usual);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+
+  std::vector<std::string> words = launch.words, environment = environment_with(launch.environment);
+  const int failure =
+      posix_spawnp(&pid, words[0].c_str(), &actions, &attributes, pointers(words).data(), pointers(environment).data());
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  return failure;
+}
+
+Ended ended_of(int status, const rusage& usage) {
+  Ended ended;
+  if (WIFEXITED(status)) ended.status = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) ended.signal = WTERMSIG(status);
+  ended.resident_bytes_peak = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+  return ended;
+}
+
+}  // namespace
+
+Launched::HeldSignals::HeldSignals() {
+  const sigset_t set = awaited();
+  fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
+  sigprocmask(SIG_BLOCK, &set, &before);
+}
+
+Launched::HeldSignals::~HeldSignals() {
+  close(fd);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
+Launched::Launched(const Launch& launch) {
+  const int failure = spawn(launch, signals_.before, pid_);
+  if (failure == 0) return;
+  throw LaunchError(launch.words[0] + ": " + std::strerror(failure),
+                    failure == ENOENT ? status_not_found : status_cannot_start);
+}
+
+Happening Launched::handle() {
+  Happening happening;
+  signalfd_siginfo info;
+  while (read(signals_.fd, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGCHLD) continue;
+    happening.signal = signal;
+    if (info.ssi_code != SI_KERNEL) kill(pid_, signal);
+  }
+  happening.ended = reap();
+  return happening;
+}
+
+std::optional<Ended> Launched::reap() {
+  std::optional<Ended> ended;
+  int status = 0;
+  rusage usage;
+  for (pid_t pid; (pid = wait4(-1, &status, WNOHANG, &usage)) > 0;) {
+    if (pid == pid_) ended = ended_of(status, usage);
+  }
+  return ended;
+}
+
+Ended Launched::wait() {
+  for (;;) {
+    if (const Happening happening = handle(); happening.ended) return *happening.ended;
+    pollfd ready{signals_.fd, POLLIN, 0};
+    poll(&ready, 1, -1);
+  }
+}
+
+void end_alike(const Ended& ended) {
+  if (ended.signal == 0) std::exit(ended.status);
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  std::signal(ended.signal, SIG_DFL);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, ended.signal);
+  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  raise(ended.signal);
+  std::exit(128 + ended.signal);
+}
+
+}  // namespace cmt::command

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cmt::command {
+
+/// A command that a launcher starts in its own place: same terminal, same streams, and what it is sent goes on.
+struct Launch {
+  std::vector<std::string> words;  ///< found in PATH unless there is a slash in the first
+  std::string output;              ///< its standard output goes to this file; empty: to ours
+  std::string error;               ///< the same for its standard error
+  std::vector<std::pair<std::string, std::string>> environment;  ///< set beside ours, or instead of it
+};
+
+/// How a command ended.
+struct Ended {
+  int status = 0;                         ///< of its exit
+  int signal = 0;                         ///< that ended it; 0: it exited
+  std::uint64_t resident_bytes_peak = 0;  ///< of the largest process among it and the children it waited for
+};
+
+/// What befell a launched command, or us.
+struct Happening {
+  int signal = 0;              ///< one that came to us and was passed on; 0: none
+  std::optional<Ended> ended;  ///< set once
+};
+
+/// A launched command. From before its start until the object goes, the signals that end a process politely are held
+/// back here: one that is sent to us is sent on; one that the terminal sent has reached the command already.
+class Launched {
+ public:
+  /// Throws LaunchError where the command cannot be started, std::system_error where a file cannot be opened.
+  explicit Launched(const Launch& launch);
+
+  pid_t pid() const { return pid_; }
+
+  /// Readable, for poll(), when handle() has something to do.
+  int fd() const { return signals_.fd; }
+
+  /// Takes what has come, without waiting: passes a signal on, reaps the command and what was reparented to us.
+  Happening handle();
+
+  /// Waits for the end.
+  Ended wait();
+
+ private:
+  struct HeldSignals {
+    HeldSignals();
+    ~HeldSignals();
+    HeldSignals(const HeldSignals&) = delete;
+    HeldSignals& operator=(const HeldSignals&) = delete;
+
+    sigset_t before;
+    int fd = -1;
+  };
+
+  std::optional<Ended> reap();
+
+  HeldSignals signals_;
+  pid_t pid_ = -1;
+};
+
+/// A command that could not be started; `status` is what a launcher exits with.
+struct LaunchError : std::runtime_error {
+  LaunchError(const std::string& what, int its_status) : std::runtime_error(what), status(its_status) {}
+  int status;
+};
+
+/// Ends this process as the command ended: with its status, or by its signal, without a core of our own.
+[[noreturn]] void end_alike(const Ended& ended);
+
+}  // namespace cmt::command

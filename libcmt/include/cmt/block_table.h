@@ -1,0 +1,156 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "cmt/event.h"
+#include "cmt/scattered_blocks.h"
+
+namespace cmt {
+
+/// The live blocks by tag. `Block` is a small struct with a member `tag`; what else it holds is the user's.
+///
+/// Tags rise by one an allocation and most blocks die young, so a block's age decides where it is kept:
+///
+/// - the young lie in a ring of groups of 64 consecutive tags, some 400 KB that stay in the cache: nothing is hashed,
+///   nothing is searched, and a block that dies there costs 2 ns in all;
+/// - a group that leaves the ring is packed, what is dead left out, and found by one hash of its number. It is packed
+///   again when half of it has died. A program that frees in the order in which it allocated meets the same group 64
+///   times in a row;
+/// - a group of which fewer than eight live is no longer worth that: they go to a plain hash table.
+///
+/// Memory stays below 64 bytes a live block for a Block of 24 bytes, below 96 for one of 32, beside the ring. The table
+/// of a JSON parser in Python (1.4 million live blocks) costs 8 ns an operation, tsl::robin_map 70.
+template <class Block>
+class BlockTable {
+ public:
+  std::size_t size() const { return size_; }
+
+  /// Adds a block. False, and nothing changes, if its tag is there.
+  bool insert(const Block& block) {
+    assert(block.tag != 0);
+    const Tag number = block.tag / span;
+    Young& group = young_[number % young_.size()];
+    if (block.tag <= newest_) {
+      if (find(block.tag) != nullptr) return false;
+      if (group.number != number) return ++size_, scattered_.insert(block);
+    } else {
+      newest_ = block.tag;
+      if (group.number != number) replace(group, number);
+    }
+    group.blocks[block.tag % span] = block;
+    group.live |= bit(block.tag);
+    ++size_;
+    return true;
+  }
+
+  /// The block of a tag, or nullptr where it is not alive; valid until the next change.
+  const Block* find(Tag tag) {
+    const Young& group = young_[tag / span % young_.size()];
+    if (group.number != tag / span) return find_old(tag);
+    return (group.live & bit(tag)) != 0 ? &group.blocks[tag % span] : nullptr;
+  }
+
+  /// Removes a block and returns it, or nothing where the tag is not alive.
+  std::optional<Block> erase(Tag tag) {
+    Young& group = young_[tag / span % young_.size()];
+    if (group.number != tag / span) return erase_old(tag);
+    if ((group.live & bit(tag)) == 0) return std::nullopt;
+    group.live &= ~bit(tag);
+    --size_;
+    return group.blocks[tag % span];
+  }
+
+  /// Calls `visit` with every block, in no order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const Young& group : young_) {
+      for (std::uint64_t left = group.live; left != 0; left &= left - 1) visit(group.blocks[std::countr_zero(left)]);
+    }
+    packed_.for_each([&](const Packed& group) {
+      for (std::uint64_t left = group.live; left != 0; left &= left - 1) visit(*group.at(left & -left));
+    });
+    scattered_.for_each(visit);
+  }
+
+ private:
+  static constexpr Tag span = 64;
+  static constexpr Tag no_number = ~Tag{0};
+  static constexpr int packed_min = 8;
+
+  struct Young {
+    Tag number = no_number;
+    std::uint64_t live = 0;
+    std::unique_ptr<Block[]> blocks;  // by tag % span
+  };
+
+  struct Packed {
+    Tag tag = 0;                      // the group's number + 1
+    std::uint64_t kept = 0;           // which tags have a place in `blocks`
+    std::uint64_t live = 0;           // and which of them are alive
+    std::unique_ptr<Block[]> blocks;  // by their number among the kept
+
+    Block* at(std::uint64_t one) const { return &blocks[static_cast<std::size_t>(std::popcount(kept & (one - 1)))]; }
+  };
+
+  static std::uint64_t bit(Tag tag) { return std::uint64_t{1} << tag % span; }
+
+  /// Makes room in the ring for the group `number`.
+  void replace(Young& group, Tag number) {
+    if (group.live != 0)
+      keep(group.number, group.live,
+           [&](std::uint64_t one) -> const Block& { return group.blocks[std::countr_zero(one)]; });
+    if (group.blocks == nullptr) group.blocks = std::make_unique<Block[]>(span);
+    group.number = number;
+    group.live = 0;
+  }
+
+  /// Packs the live ones of a group, or scatters them where they are few.
+  template <class At>
+  void keep(Tag number, std::uint64_t live, const At& at) {
+    const int count = std::popcount(live);
+    if (count < packed_min) {
+      for (std::uint64_t left = live; left != 0; left &= left - 1) scattered_.insert(at(left & -left));
+      return;
+    }
+    Packed fresh{number + 1, live, live, std::make_unique<Block[]>(static_cast<std::size_t>(count))};
+    Block* out = fresh.blocks.get();
+    for (std::uint64_t left = live; left != 0; left &= left - 1) *out++ = at(left & -left);
+    packed_.insert(std::move(fresh));
+  }
+
+  const Block* find_old(Tag tag) {
+    const Packed* const group = packed_.find(tag / span + 1);
+    return group != nullptr && (group->live & bit(tag)) != 0 ? group->at(bit(tag)) : scattered_.find(tag);
+  }
+
+  std::optional<Block> erase_old(Tag tag) {
+    Packed* const group = packed_.find(tag / span + 1);
+    if (group == nullptr || (group->live & bit(tag)) == 0) {
+      std::optional<Block> block = scattered_.erase(tag);
+      size_ -= block.has_value();
+      return block;
+    }
+    --size_;
+    const Block block = *group->at(bit(tag));
+    group->live &= ~bit(tag);
+    if (std::popcount(group->live) * 2 <= std::popcount(group->kept)) {
+      const std::optional<Packed> old = packed_.erase(group->tag);
+      keep(old->tag - 1, old->live, [&](std::uint64_t one) -> const Block& { return *old->at(one); });
+    }
+    return block;
+  }
+
+  std::array<Young, 256> young_;
+  ScatteredBlocks<Packed> packed_;
+  ScatteredBlocks<Block> scattered_;
+  Tag newest_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace cmt

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// What a picture shows, as plain data: to_svg() and to_html() draw it, and whoever has the numbers only fills it in.
+///
+///     Panel panel{.title = "memory", .x = {"time", Unit::ns}, .y = {"bytes", Unit::bytes}};
+///     panel.series.push_back({"resident", times, bytes, Series::Form::line});
+///     save_picture("out.svg", {"a program", "1,234 samples", {panel}}, {});
+///
+/// Everything may be empty, one point, or beyond any bound: what cannot be placed is left out, and a panel without
+/// anything says so.
+namespace cmt::output {
+
+/// What numbers mean: chooses round ones for an axis, and how they are written.
+enum class Unit {
+  count,  ///< 1-2-5; 1,500 or 1.5 M
+  bytes,  ///< powers of two; KiB, MiB
+  ns,     ///< 1-2-5; us, ms, s
+  share   ///< from 0 to 1; per cent
+};
+
+/// A mark on an axis.
+struct Tick {
+  double at = 0;
+  std::string label;
+  bool operator==(const Tick&) const = default;
+};
+
+struct Axis {
+  std::string title;
+  Unit unit = Unit::count;
+  bool log = false;              ///< logarithmic from 1 on; from 0 to 1 there is one more doubling's room, linear
+  std::vector<Tick> ticks{};     ///< where they are not to be chosen; those that would overlap are left out
+  std::vector<double> breaks{};  ///< where something was left out of a y axis
+};
+
+/// Points by rising x. A point that is not finite is left out.
+struct Series {
+  enum class Form {
+    line,
+    step,  ///< keeps its height up to the next point
+    band   ///< the bands of a panel lie on each other in their order; all have the same x
+  };
+
+  std::string name;
+  std::vector<double> x;
+  std::vector<double> y;
+  Form form = Form::line;
+};
+
+/// Cells in columns and rows between rising edges; a cell of 0 is nothing and not drawn.
+struct HeatMap {
+  std::string title;  ///< of the colours
+  Unit unit = Unit::count;
+  bool log = false;
+  std::vector<double> x_edges{};  ///< columns + 1
+  std::vector<double> y_edges{};  ///< rows + 1
+  std::vector<double> cells{};    ///< row by row, the lowest first
+  bool marginals = false;         ///< the sums of columns above the map, those of rows beside it
+  std::string apart_title{};      ///< of a row above the map that is none of its rows
+  std::vector<double> apart{};    ///< its cells; empty: none
+
+  std::size_t columns() const { return x_edges.empty() ? 0 : x_edges.size() - 1; }
+  std::size_t rows() const { return y_edges.empty() ? 0 : y_edges.size() - 1; }
+  double at(std::size_t column, std::size_t row) const { return cells[row * columns() + column]; }
+};
+
+/// Two axes and what is drawn between them: series, or a map.
+struct Panel {
+  std::string title;
+  Axis x;
+  Axis y;
+  std::vector<Series> series{};
+  std::optional<HeatMap> heat{};
+};
+
+/// Panels below each other. Where all x axes have one title and unit, they have one range.
+struct Picture {
+  std::string title;
+  std::string subtitle;
+  std::vector<Panel> panels;
+};
+
+}  // namespace cmt::output

@@ -1,0 +1,147 @@
+#include "output/picture_file.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "output/page.h"
+#include "output/svg.h"
+
+namespace cmt::output {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, PictureFile::Form>, 4> endings{{{".svg", PictureFile::Form::svg},
+                                                                                 {".html", PictureFile::Form::html},
+                                                                                 {".png", PictureFile::Form::png},
+                                                                                 {".pdf", PictureFile::Form::pdf}}};
+
+void write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw std::system_error(errno, std::generic_category());
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+/// A file without a name that holds the bytes, at its begin.
+int in_memory(std::string_view bytes) {
+  const int fd = memfd_create("picture", MFD_CLOEXEC);
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
+  try {
+    write_all(fd, bytes);
+  } catch (...) {
+    ::close(fd);
+    throw;
+  }
+  lseek(fd, 0, SEEK_SET);
+  return fd;
+}
+
+/// Runs rsvg-convert, without a shell, from one descriptor to another; -1: /dev/null. Returns its exit status, or
+/// nothing where it could not be started. A PDF tells when it was made; here that is no part of it.
+std::optional<int> run_converter(std::vector<std::string> arguments, int in, int out) {
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  std::string epoch = "SOURCE_DATE_EPOCH=0";
+  std::vector<char*> environment;
+  for (char** variable = environ; *variable != nullptr; ++variable) environment.push_back(*variable);
+  if (getenv("SOURCE_DATE_EPOCH") == nullptr) environment.push_back(epoch.data());
+  environment.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  const auto connect = [&](int fd, int as, int mode) {
+    if (fd >= 0)
+      posix_spawn_file_actions_adddup2(&actions, fd, as);
+    else
+      posix_spawn_file_actions_addopen(&actions, as, "/dev/null", mode, 0);
+  };
+  connect(in, STDIN_FILENO, O_RDONLY);
+  connect(out, STDOUT_FILENO, O_WRONLY);
+  connect(-1, STDERR_FILENO, O_WRONLY);
+  pid_t pid = 0;
+  const int error = posix_spawnp(&pid, "rsvg-convert", &actions, nullptr, argv.data(), environment.data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return std::nullopt;
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+std::optional<PictureFile::Form> PictureFile::form_of(std::string_view path) {
+  for (const auto& [ending, form] : endings) {
+    if (path.ends_with(ending)) return form;
+  }
+  return std::nullopt;
+}
+
+PictureFile::PictureFile(const std::string& path) : path_(path), form_(form_of(path).value()) {
+  const bool converted = form_ == Form::png || form_ == Form::pdf;
+  if (converted && run_converter({"rsvg-convert", "--version"}, -1, -1) != 0) {
+    throw std::runtime_error(path_ + ": png and pdf need rsvg-convert (Debian: librsvg2-bin), which is not here; " +
+                             "svg and html do not");
+  }
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  is_new_ = fd_ >= 0;
+  if (fd_ < 0 && errno == EEXIST) fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd_ < 0) fail();
+}
+
+PictureFile::~PictureFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (is_new_ && !written_) unlink(path_.c_str());
+}
+
+void PictureFile::fail() const { throw std::system_error(errno, std::generic_category(), path_); }
+
+void PictureFile::write(const Picture& picture, std::string_view numbers) {
+  struct stat status {};
+  if (fstat(fd_, &status) == 0 && S_ISREG(status.st_mode) && ftruncate(fd_, 0) != 0) fail();
+  if (form_ == Form::html)
+    write_bytes(to_html(picture, numbers));
+  else if (form_ == Form::svg)
+    write_bytes(to_svg(picture));
+  else
+    convert(to_svg(picture));
+  if (::close(std::exchange(fd_, -1)) != 0) fail();
+  written_ = true;
+}
+
+void PictureFile::write_bytes(std::string_view bytes) {
+  try {
+    write_all(fd_, bytes);
+  } catch (const std::system_error& error) {
+    throw std::system_error(error.code(), path_);
+  }
+}
+
+void PictureFile::convert(std::string_view svg) {
+  const int in = in_memory(svg);
+  const char* const format = form_ == Form::png ? "png" : "pdf";
+  const auto status = run_converter({"rsvg-convert", "-f", format, "-z", form_ == Form::png ? "2" : "1"}, in, fd_);
+  ::close(in);
+  if (status != 0) {
+    throw std::runtime_error(path_ + ": rsvg-convert could not write it, exit status " +
+                             std::to_string(status.value_or(127)));
+  }
+}
+
+std::string_view PictureFile::remark() const {
+  return form_ == Form::html && !page_zooms() ? "built without uPlot: the page does not zoom" : "";
+}
+
+}  // namespace cmt::output

@@ -1,0 +1,208 @@
+// A map as SVG: one path for each colour, of rectangles at whole pixels, where neighbours of one colour are one.
+// So there are no seams between cells, and a map takes some 100 kB. Of cells that share a pixel the greatest is drawn.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "output/svg_parts.h"
+
+namespace cmt::output {
+namespace {
+
+using Anchor = SvgText::Anchor;
+constexpr double marginal_size = 54;
+constexpr double marginal_gap = 5;
+constexpr double apart_size = 12;
+constexpr double apart_gap = 6;
+constexpr double bar_room = 104;  // the colours, their labels and what is between
+
+/// The edges of which there are not more than one in `distance` pixels, by their index; the first and the last stay.
+template <class Place>
+std::vector<std::size_t> visible_edges(const std::vector<double>& edges, Place place, double distance) {
+  std::vector<std::size_t> visible{0};
+  for (std::size_t i = 1; i + 1 < edges.size(); ++i) {
+    if (std::abs(place(edges[i]) - place(edges[visible.back()])) >= distance) visible.push_back(i);
+  }
+  if (edges.size() > 1) visible.push_back(edges.size() - 1);
+  return visible;
+}
+
+/// Cells of one colour beside each other, by their places among the edges that are seen.
+struct Run {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  int level = 0;
+  double top = 0;
+  double bottom = 0;
+};
+
+/// The rectangles of every colour.
+class Cells {
+ public:
+  /// The pixels at which columns begin and end.
+  explicit Cells(std::vector<double> columns) : columns_(std::move(columns)) {}
+
+  /// A row above all rows so far; `levels` has a colour for every column, or -1. Where it repeats a run of the row
+  /// below, that one grows.
+  void add_row(const std::vector<int>& levels, double top, double bottom) {
+    std::vector<Run> runs;
+    for (std::size_t begin = 0; begin < levels.size();) {
+      std::size_t end = begin + 1;
+      while (end < levels.size() && levels[end] == levels[begin]) ++end;
+      if (levels[begin] >= 0) runs.push_back(grown({begin, end, levels[begin], std::round(top), std::round(bottom)}));
+      begin = end;
+    }
+    for (const Run& run : below_) finish(run);
+    below_ = std::move(runs);
+  }
+
+  void draw(SvgText& svg) {
+    add_row({}, 0, 0);
+    for (int level = 0; level < heat_levels; ++level) {
+      svg.path(steps_[static_cast<std::size_t>(level)], "h" + std::to_string(level));
+    }
+  }
+
+ private:
+  /// The run with the equal one of the row below, which it takes away.
+  Run grown(Run run) {
+    const auto below = std::lower_bound(below_.begin(), below_.end(), run.begin,
+                                        [](const Run& other, std::size_t begin) { return other.begin < begin; });
+    if (below == below_.end() || below->begin != run.begin || below->end != run.end) return run;
+    if (below->level != run.level || below->top != run.bottom) return run;
+    run.bottom = below->bottom;
+    below->level = -1;
+    return run;
+  }
+
+  void finish(const Run& run) {
+    if (run.level < 0) return;
+    const double x = columns_[run.begin];
+    const double width = std::max(1.0, columns_[run.end] - x);
+    steps_[static_cast<std::size_t>(run.level)] +=
+        'M' + SvgText::number(x) + ' ' + SvgText::number(run.top) + 'h' + SvgText::number(width) + 'v' +
+        SvgText::number(std::max(1.0, run.bottom - run.top)) + 'h' + SvgText::number(-width);
+  }
+
+  std::vector<double> columns_;
+  std::vector<Run> below_;
+  std::array<std::string, heat_levels> steps_;
+};
+
+std::vector<double> pixels(const HeatMap& heat, const Frame& frame, const std::vector<std::size_t>& columns) {
+  std::vector<double> pixels;
+  for (const std::size_t column : columns) pixels.push_back(std::round(frame.place_x(heat.x_edges[column])));
+  return pixels;
+}
+
+int level_or_none(const HeatMap& heat, const Range& colours, double cell) {
+  return cell > 0 ? heat_level(heat, colours, cell) : -1;
+}
+
+/// The row that is none of the map's rows.
+void draw_apart(SvgText& svg, const HeatMap& heat, const Frame& frame, const Range& colours) {
+  const double bottom = frame.top - apart_gap;
+  const auto columns = visible_edges(
+      heat.x_edges, [](double) { return 0.0; }, 0);
+  Cells cells(pixels(heat, frame, columns));
+  std::vector<int> levels;
+  for (const double cell : heat.apart) levels.push_back(level_or_none(heat, colours, cell));
+  cells.add_row(levels, bottom - apart_size, bottom);
+  cells.draw(svg);
+  svg.words(frame.left - 7, bottom - 2, Anchor::end, "label", heat.apart_title);
+}
+
+void draw_cells(SvgText& svg, const HeatMap& heat, const Frame& frame, const Range& colours) {
+  const auto columns = visible_edges(
+      heat.x_edges, [&](double x) { return frame.place_x(x); }, 1.5);
+  const auto rows = visible_edges(
+      heat.y_edges, [&](double y) { return frame.place_y(y); }, 1);
+  Cells cells(pixels(heat, frame, columns));
+  for (std::size_t row = 0; row + 1 < rows.size(); ++row) {
+    std::vector<int> levels(columns.size() - 1, -1);
+    for (std::size_t column = 0; column < levels.size(); ++column) {
+      double most = 0;
+      for (std::size_t y = rows[row]; y < rows[row + 1]; ++y) {
+        for (std::size_t x = columns[column]; x < columns[column + 1]; ++x) most = std::max(most, heat.at(x, y));
+      }
+      levels[column] = level_or_none(heat, colours, most);
+    }
+    cells.add_row(levels, frame.place_y(heat.y_edges[rows[row + 1]]), frame.place_y(heat.y_edges[rows[row]]));
+  }
+  cells.draw(svg);
+}
+
+void draw_marginals(SvgText& svg, const HeatMap& heat, const Frame& frame) {
+  std::vector<double> by_column(heat.columns());
+  std::vector<double> by_row(heat.rows());
+  for (std::size_t row = 0; row < heat.rows(); ++row) {
+    for (std::size_t column = 0; column < heat.columns(); ++column) {
+      by_column[column] += heat.at(column, row);
+      by_row[row] += heat.at(column, row);
+    }
+  }
+  for (std::size_t i = 0; i < heat.apart.size(); ++i) by_column[i] += heat.apart[i];
+  const double bottom = frame.top - marginal_gap - (heat.apart.empty() ? 0 : apart_gap + apart_size);
+  const double most = *std::max_element(by_column.begin(), by_column.end());
+  const double most_beside = *std::max_element(by_row.begin(), by_row.end());
+  for (std::size_t i = 0; i < by_column.size(); ++i) {
+    const double height = most > 0 ? marginal_size * by_column[i] / most : 0;
+    const double x = frame.place_x(heat.x_edges[i]);
+    if (height > 0) svg.rect(x, bottom - height, frame.place_x(heat.x_edges[i + 1]) - x - 0.4, height, "bar");
+  }
+  for (std::size_t i = 0; i < by_row.size(); ++i) {
+    const double width = most_beside > 0 ? marginal_size * by_row[i] / most_beside : 0;
+    const double y = frame.place_y(heat.y_edges[i + 1]);
+    if (width > 0) {
+      svg.rect(frame.right() + marginal_gap, y, width, frame.place_y(heat.y_edges[i]) - y - 0.4, "bar");
+    }
+  }
+  svg.words(frame.left - 7, bottom - marginal_size + 4, Anchor::end, "label", label_text(heat.unit, most));
+  svg.line(frame.left - 4, bottom - marginal_size, frame.left, bottom - marginal_size, "axis");
+  svg.words(frame.right() + marginal_gap + marginal_size, frame.bottom() + 17, Anchor::middle, "label",
+            label_text(heat.unit, most_beside));
+  svg.line(frame.right() + marginal_gap + marginal_size, frame.bottom(), frame.right() + marginal_gap + marginal_size,
+           frame.bottom() + 4, "axis");
+}
+
+void draw_colours(SvgText& svg, const HeatMap& heat, const Frame& frame, const Range& colours) {
+  const double left = frame.right() + 18 + (heat.marginals ? marginal_gap + marginal_size : 0);
+  const double height = std::min(frame.height - 20, 200.0);
+  const Frame bar{left, frame.top + 20, 14, height, {}, colours, false, heat.log};
+  svg.words(left, frame.top + 8, Anchor::start, "label", heat.title);
+  for (int level = 0; level < heat_levels; ++level) {
+    const double step = height / heat_levels;
+    svg.rect(left, bar.bottom() - (level + 1) * step, bar.width, step + 0.3, "h" + std::to_string(level));
+  }
+  for (const Tick& tick : choose_ticks(heat.unit, heat.log, colours.low, colours.high, 7)) {
+    const double y = bar.place_y(tick.at);
+    svg.line(bar.right(), y, bar.right() + 4, y, "axis");
+    svg.words(bar.right() + 7, y + 4, Anchor::start, "label", tick.label);
+  }
+}
+
+}  // namespace
+
+int heat_level(const HeatMap& heat, const Range& range, double cell) {
+  const double low = to_scale(range.low, heat.log);
+  const double share = (to_scale(cell, heat.log) - low) / (to_scale(range.high, heat.log) - low);
+  return std::clamp(static_cast<int>(share * heat_levels), 0, heat_levels - 1);
+}
+
+double heat_room_above(const HeatMap& heat) {
+  return (heat.marginals ? marginal_size + marginal_gap : 0) + (heat.apart.empty() ? 0 : apart_size + apart_gap);
+}
+
+double heat_room_right(const HeatMap& heat) { return bar_room + (heat.marginals ? marginal_size + marginal_gap : 0); }
+
+void draw_heat(SvgText& svg, const HeatMap& heat, const Frame& frame) {
+  if (heat.columns() == 0 || heat.rows() == 0) return;
+  const Range colours = colour_range(heat);
+  draw_cells(svg, heat, frame, colours);
+  if (!heat.apart.empty()) draw_apart(svg, heat, frame, colours);
+  if (heat.marginals) draw_marginals(svg, heat, frame);
+  draw_colours(svg, heat, frame, colours);
+}
+
+}  // namespace cmt::output

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace cmt::output {
+
+/// Stands for bytes that are not UTF-8, where a form of output has no other way to say them: U+FFFD.
+inline constexpr std::string_view replacement_character = "\xef\xbf\xbd";
+
+/// Length of the well-formed UTF-8 sequence that `text` begins with, or 0.
+std::size_t utf8_length(std::string_view text);
+
+/// `text`, with replacement characters for bytes that are not UTF-8.
+std::string to_utf8(std::string_view text);
+
+}  // namespace cmt::output

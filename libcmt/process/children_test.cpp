@@ -1,0 +1,81 @@
+#include "process/children.h"
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+using namespace cmt::process;
+
+namespace {
+
+/// A made-up /proc.
+class Root {
+ public:
+  Root() { REQUIRE(mkdtemp(path_.data()) != nullptr); }
+  ~Root() { std::filesystem::remove_all(path_); }
+  Root(const Root&) = delete;
+  Root& operator=(const Root&) = delete;
+
+  const std::string& path() const { return path_; }
+
+  void add(int pid, int parent) const {
+    const std::string text = std::to_string(pid) + " (x) S " + std::to_string(parent);
+    write(pid, "stat", text + " 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0\n");
+  }
+  void list(int pid, int task, const std::string& children) const {
+    write(pid, "task/" + std::to_string(task) + "/children", children);
+  }
+
+ private:
+  void write(int pid, const std::string& name, const std::string& text) const {
+    const std::filesystem::path file = path_ + "/" + std::to_string(pid) + "/" + name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+
+  std::string path_ = "/tmp/children.XXXXXX";
+};
+
+}  // namespace
+
+TEST_CASE("children: the lists of all threads count") {
+  const Root root;
+  root.add(5, 1);
+  root.list(5, 5, "7 8 ");
+  root.list(5, 6, "9 ");
+  CHECK(read_children(5, root.path()) == std::vector<int>{7, 8, 9});
+}
+
+TEST_CASE("children: without lists the parents tell") {
+  const Root root;
+  root.add(5, 1);
+  root.add(7, 5);
+  root.add(8, 7);
+  CHECK(read_children(5, root.path()) == std::vector<int>{7});
+  CHECK(read_descent(5, root.path()) == std::vector<int>{5, 7, 8});
+}
+
+TEST_CASE("children: a process that is gone has none, and no descent") {
+  const Root root;
+  CHECK(read_children(5, root.path()).empty());
+  CHECK(read_descent(5, root.path()).empty());
+  CHECK(read_pids("/nowhere/to/be/found").empty());
+}
+
+TEST_CASE("children: a child of this process is found") {
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  const auto descent = read_descent(getpid());
+  CHECK(std::find(descent.begin(), descent.end(), child) != descent.end());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}

@@ -1,0 +1,85 @@
+// Both files are arrays of words of 8 bytes. pagemap has one for each page of the address space,
+//
+//   bits 0-54  the frame, 0 where we may not know it
+//   bit 63     the page is resident
+//
+// and the bitmap one for each 64 frames. A bit that is written 0 changes nothing, so marking some of a word's frames
+// leaves the others alone.
+#include "process/page_idle.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "process/proc_file.h"
+
+namespace cmt::process {
+namespace {
+
+constexpr std::uint64_t page_bytes = 4096;
+constexpr std::uint64_t frame_mask = (std::uint64_t{1} << 55) - 1;
+constexpr std::uint64_t resident = std::uint64_t{1} << 63;
+
+/// Calls `visit(word, bits)` for each word of the bitmap that holds some of the frames, with theirs set.
+template <class Visit>
+void for_each_word(std::span<const std::uint64_t> frames, Visit visit) {
+  for (std::size_t i = 0; i < frames.size();) {
+    const std::uint64_t word = frames[i] / 64;
+    std::uint64_t bits = 0;
+    for (; i < frames.size() && frames[i] / 64 == word; ++i) bits |= std::uint64_t{1} << frames[i] % 64;
+    visit(word, bits);
+  }
+}
+
+}  // namespace
+
+PageIdle::PageIdle(std::string bitmap) : path_(std::move(bitmap)), fd_(open(path_.c_str(), O_RDWR | O_CLOEXEC)) {}
+
+PageIdle::~PageIdle() {
+  if (fd_ >= 0) close(fd_);
+}
+
+void PageIdle::set(std::span<const std::uint64_t> frames) const {
+  for_each_word(frames, [this](std::uint64_t word, std::uint64_t bits) {
+    if (pwrite(fd_, &bits, sizeof bits, static_cast<off_t>(word * sizeof bits)) != sizeof bits)
+      throw std::system_error(errno, std::generic_category(), path_);
+  });
+}
+
+std::uint64_t PageIdle::touched(std::span<const std::uint64_t> frames) const {
+  std::uint64_t count = 0;
+  for_each_word(frames, [this, &count](std::uint64_t word, std::uint64_t bits) {
+    std::uint64_t idle = 0;
+    if (pread(fd_, &idle, sizeof idle, static_cast<off_t>(word * sizeof idle)) != sizeof idle)
+      throw std::system_error(errno, std::generic_category(), path_);
+    count += static_cast<std::uint64_t>(__builtin_popcountll(bits & ~idle));
+  });
+  return count;
+}
+
+std::vector<std::uint64_t> frames(int pid, std::uint64_t begin, std::uint64_t end, const std::string& root) {
+  std::vector<std::uint64_t> result;
+  const int fd = ProcessFolder(pid, root).open("pagemap");
+  std::array<std::uint64_t, 4096> entries;
+  for (std::uint64_t page = begin / page_bytes; page < (end + page_bytes - 1) / page_bytes;) {
+    const std::uint64_t wanted = std::min<std::uint64_t>(entries.size(), (end + page_bytes - 1) / page_bytes - page);
+    const ssize_t got =
+        pread(fd, entries.data(), wanted * sizeof entries[0], static_cast<off_t>(page * sizeof entries[0]));
+    if (got < static_cast<ssize_t>(sizeof entries[0])) break;
+    const auto count = static_cast<std::size_t>(got) / sizeof entries[0];
+    for (const std::uint64_t entry : std::span(entries).first(count)) {
+      if (entry & resident && entry & frame_mask) result.push_back(entry & frame_mask);
+    }
+    page += count;
+  }
+  close(fd);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+}  // namespace cmt::process

@@ -1,0 +1,73 @@
+#include "process/page_idle.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+using namespace cmt::process;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Words = std::vector<std::uint64_t>;
+
+constexpr std::uint64_t resident = std::uint64_t{1} << 63;
+
+/// Files as the kernel has them, in a folder of their own.
+class Fixture {
+ public:
+  Fixture() { fs::create_directories(root_ / "7"); }
+  ~Fixture() { fs::remove_all(root_); }
+  std::string root() const { return root_; }
+  std::string bitmap() const { return root_ / "bitmap"; }
+
+  void write(const std::string& name, const Words& words) const {
+    std::ofstream(root_ / name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(words.data()),
+               static_cast<std::streamsize>(words.size() * sizeof words[0]));
+  }
+
+ private:
+  fs::path root_ = fs::temp_directory_path() / "cmt_page_idle_test";
+};
+
+}  // namespace
+
+TEST_CASE("page idle: frames are those of resident pages in the range, rising") {
+  const Fixture fixture;
+  fixture.write("7/pagemap", {resident | 99, resident | 70, 55, resident | 3, resident, resident | 98});
+  CHECK(frames(7, 4096, 5 * 4096, fixture.root()) == Words{3, 70});
+  CHECK(frames(7, 0, 1, fixture.root()) == Words{99});
+  CHECK(frames(7, 5 * 4096, 9 * 4096, fixture.root()) == Words{98});
+}
+
+TEST_CASE("page idle: a process that is gone is an error") {
+  const Fixture fixture;
+  CHECK_THROWS_AS(frames(8, 0, 4096, fixture.root()), std::system_error);
+}
+
+TEST_CASE("page idle: frames that are marked are idle until their bit goes") {
+  const Fixture fixture;
+  fixture.write("bitmap", {0, 0, 0});
+  const PageIdle idle(fixture.bitmap());
+  REQUIRE(idle.available());
+  const Words some{3, 70, 71};
+  CHECK(idle.touched(some) == 3);
+  idle.set(some);
+  CHECK(idle.touched(some) == 0);
+  fixture.write("bitmap", {std::uint64_t{1} << 3, std::uint64_t{1} << 7, 0});
+  CHECK(idle.touched(some) == 1);
+}
+
+TEST_CASE("page idle: a frame beyond the bitmap is an error") {
+  const Fixture fixture;
+  fixture.write("bitmap", {0});
+  CHECK_THROWS_AS(PageIdle(fixture.bitmap()).touched(Words{64}), std::system_error);
+}
+
+TEST_CASE("page idle: a kernel without the bitmap is said to have none") {
+  CHECK_FALSE(PageIdle("/nowhere/bitmap").available());
+}

@@ -1,0 +1,130 @@
+#include "trace/line_source.h"
+
+#include "text/limits.h"
+
+namespace cmt {
+namespace {
+
+constexpr std::size_t batch_bytes = 16 * 1024;  // some 600 events, which stay in the cache
+
+}  // namespace
+
+void LineSource::read_ahead() {
+  fill();
+  ahead_ = true;
+}
+
+std::span<const Event> LineSource::read() {
+  if (!ahead_) fill();
+  ahead_ = false;
+  return batch_;
+}
+
+void LineSource::fill() {
+  batch_.clear();
+  lines_.clear();
+  line_numbers_.clear();
+  labels_.clear();
+  std::size_t wanted = batch_bytes;
+  while (batch_.empty() && !finished_) {
+    window_ = input_->peek(wanted).substr(0, wanted);
+    const std::size_t offered = window_.size();
+    take_lines();
+    if (window_.starts_with('\0')) {
+      // A recorder that was killed leaves NULs behind its last line: it had room for more.
+      truncated_ = true;
+      return take_end({});
+    }
+    if (offered < wanted) {
+      take_end(window_);
+    } else if (window_.size() == offered) {
+      if (offered >= text::line_limit) {
+        ++line_number_;
+        throw FormatError(place(), "a line of more than 1 MiB: not a trace");
+      }
+      wanted += batch_bytes;
+      continue;
+    }
+    input_->skip(offered - window_.size());
+    wanted = batch_bytes;
+  }
+}
+
+/// Takes all whole lines of the window.
+void LineSource::take_lines() {
+  const std::size_t end = window_.rfind('\n');
+  if (end == std::string_view::npos) return;
+  std::string_view lines = window_.substr(0, end + 1);
+  window_.remove_prefix(end + 1);
+  while (!lines.empty()) {
+    ++line_number_;
+    std::size_t length = take_plain(lines, batch_.emplace_back());
+    if (length != 0) {
+      add_last(lines.substr(0, length));
+    } else {
+      batch_.pop_back();
+      length = lines.find('\n');
+      take(lines.substr(0, length));
+    }
+    lines.remove_prefix(length + 1);
+  }
+}
+
+void LineSource::take_end(std::string_view last) {
+  finished_ = true;
+  if (!last.empty()) {
+    ++line_number_;
+    take_last(last);
+  }
+  end();
+  mender_.finish();
+  add_mended({});
+  window_ = {};
+}
+
+void LineSource::add(Event event, std::string_view shown) {
+  if (!event.label.empty()) event.label = labels_.emplace_back(event.label);
+  batch_.push_back(event);
+  add_last(shown);
+}
+
+/// The event at the end of the batch, which has not been named.
+void LineSource::add_last(std::string_view shown) {
+  Event& event = batch_.back();
+  if (!any_block_) describe_first(event);
+  if (mender_.add(event, line_number_)) {
+    lines_.push_back(shown);
+    return line_numbers_.push_back(line_number_);
+  }
+  batch_.pop_back();
+  add_mended(shown);
+}
+
+/// What had to be mended comes with its line only where that is still in the window: else it is shown as it would be
+/// written.
+void LineSource::add_mended(std::string_view shown) {
+  for (heap::Mender::Mended& mended : mender_.take_mended()) {
+    if (mended.repair)
+      log_.report(place(mended.line), std::string(heap::Mender::describe(*mended.repair)), *mended.repair);
+    if (!mended.event) continue;
+    Event& event = batch_.emplace_back(*mended.event);
+    if (!event.label.empty()) event.label = labels_.emplace_back(std::move(mended.label));
+    line_numbers_.push_back(mended.line);
+    lines_.push_back(mended.is_own && mended.line == line_number_ ? shown : std::string_view());
+  }
+}
+
+/// The first event, and the first with a block, say what the trace records.
+void LineSource::describe_first(const Event& event) {
+  if (!any_event_) {
+    header_.has_times = event.time_ns != unknown;
+    any_event_ = true;
+  }
+  if (!any_block_ && (event.tag != 0 || event.old_tag != 0 || event.address != 0 || event.old_address != 0)) {
+    header_.has_addresses = event.address != 0 || event.old_address != 0;
+    header_.has_usable = event.usable != unknown;
+    any_block_ = true;
+  }
+}
+
+}  // namespace cmt

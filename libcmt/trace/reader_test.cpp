@@ -1,0 +1,170 @@
+// Entering a trace in the middle, several threads, and the places of events.
+
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <random>
+
+#include "cmt/parts.h"
+#include "trace/trace_fixture.h"
+
+using namespace cmt;
+using namespace cmt::fixture;
+
+namespace {
+
+/// Blocks of 10 events; keyframes where the writer thinks that one is due.
+struct Trace {
+  std::vector<Event> events = random_events(11, Addresses::reused, 1005);
+  std::string bytes = written(events, in_blocks_of(10));
+};
+
+/// Few live blocks at strange addresses: a keyframe is cheap, and due every 16 blocks.
+std::vector<Event> churn(std::size_t count) {
+  std::vector<Event> events;
+  std::mt19937_64 random(13);
+  std::vector<std::uint64_t> addresses(1);
+  for (Tag tag = 1; events.size() < count; ++tag) {
+    addresses.push_back(random() >> 20 | 1);
+    events.push_back({.kind = Kind::malloc, .size = tag % 50, .tag = tag, .address = addresses[tag]});
+    if (tag > 3) events.push_back({.kind = Kind::free, .old_tag = tag - 3, .old_address = addresses[tag - 3]});
+  }
+  return events;
+}
+
+std::vector<std::string> rest_of(Reader& reader) {
+  std::vector<std::string> rest;
+  for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+    for (const Event& event : events) rest.push_back(to_line(event));
+  }
+  return rest;
+}
+
+std::vector<std::string> from(const std::vector<Event>& events, std::size_t first) {
+  return lines(std::span(events).subspan(first));
+}
+
+/// A file with a name, gone at the end.
+class NamedFile {
+ public:
+  explicit NamedFile(std::string_view bytes) : path_("reader_test." + std::to_string(getpid())) {
+    std::ofstream(path_, std::ios::binary) << bytes;
+  }
+  ~NamedFile() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+TEST_CASE("reader: a .cmt is entered at any event, forwards and backwards, addresses included") {
+  const Trace trace;
+  Reader reader(file_of(trace.bytes), "app");
+  for (const std::size_t event : {500u, 0u, 9u, 10u, 1004u, 333u}) {
+    CAPTURE(event);
+    reader.seek(event);
+    CHECK(rest_of(reader) == from(trace.events, event));
+  }
+  reader.seek(1005);
+  CHECK(reader.read().empty());
+  reader.seek(77);
+  reader.read();
+  CHECK(reader.first_event() == 77);
+}
+
+TEST_CASE("reader: without addresses only the event's own block is read") {
+  Trace trace;
+  ReadOptions options;
+  options.addresses = false;
+  Reader blocks(file_of(trace.bytes), "app");
+  REQUIRE(blocks.blocks().size() == 101);
+  trace.bytes[blocks.blocks()[50].offset + 30] ^= 1;  // so that all blocks from the 50th on would be refused
+  Reader reader(file_of(trace.bytes), "app", options);
+  reader.seek(605);
+  CHECK(to_line(reader.read()[0]).substr(0, 4) == to_line(trace.events[605]).substr(0, 4));
+  reader.seek(505);
+  CHECK_THROWS_AS(reader.read(), FormatError);
+}
+
+TEST_CASE("reader: keyframes let addresses begin in the middle") {
+  const auto events = churn(20000);
+  const std::string bytes = written(events, in_blocks_of(100));
+  Reader reader(file_of(bytes), "app");
+  std::uint64_t keyframe = 0;
+  for (const BlockStart& block : reader.blocks()) {
+    if (block.keyframe) keyframe = block.first_event;
+  }
+  REQUIRE(keyframe > 1000);
+  reader.seek(keyframe + 5);
+  CHECK(rest_of(reader) == from(events, keyframe + 5));
+  CHECK(reader.bytes_read() > 0);
+}
+
+TEST_CASE("reader: what cannot seek is read forwards, and refuses to go back") {
+  const Trace trace;
+  WriteOptions options;
+  options.format = Format::text;
+  Reader reader(file_of(written(trace.events, options)), "app");
+  CHECK(reader.blocks().empty());
+  reader.seek(700);
+  CHECK(to_line(reader.read()[0]) == to_line(trace.events[700]));
+  CHECK_THROWS_WITH_AS(reader.seek(0), "app: cannot be read backwards: only a whole .cmt can, from a file",
+                       FormatError);
+}
+
+TEST_CASE("reader: several threads hand out the same, errors included") {
+  const Trace trace;
+  ReadOptions options;
+  options.threads = 4;
+  CHECK(read_all(trace.bytes, options).lines == lines(trace.events));
+  std::string damaged = trace.bytes;
+  damaged[damaged.size() / 2] ^= 1;
+  const WhatWasRead one = read_all(damaged), several = read_all(damaged, options);
+  CHECK(one.error == several.error);
+  CHECK(one.lines == several.lines);
+  const std::string cut = trace.bytes.substr(0, trace.bytes.size() / 2);
+  CHECK(read_all(cut, options).lines == read_all(cut).lines);
+  CHECK(read_all(cut, options).truncated);
+}
+
+TEST_CASE("reader: an event's place is its line, or its number") {
+  const std::string text = "# a comment\nmalloc(8) = 10<1>\n\nfree(10<1>)\nmark(\"x\")\n";
+  Reader lines(file_of(text), "app");
+  REQUIRE(lines.read().size() == 3);
+  CHECK(lines.place(0) == "app:2");
+  CHECK(lines.place(1) == "app:4");
+  CHECK(lines.place(2) == "app:5");
+  const Trace trace;
+  Reader numbers(file_of(trace.bytes), "app");
+  numbers.seek(15);
+  numbers.read();
+  CHECK(numbers.place(1) == "app: event 17");
+}
+
+TEST_CASE("reader: parts are visited on several threads, each whole and in order") {
+  const auto events = churn(20000);
+  const NamedFile file(written(events, in_blocks_of(100)));
+  for (const bool addresses : {false, true}) {
+    ReadOptions options;
+    options.addresses = addresses;
+    std::vector<std::vector<std::string>> parts(202);
+    const std::size_t count = for_each_part(file.path(), options, 4, [&](std::size_t part, auto batch) {
+      for (const Event& event : batch) parts[part].push_back(to_line(event));
+    });
+    CHECK((addresses ? count > 5 && count < 20 : count >= 200));
+    std::vector<std::string> all;
+    for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+    CHECK(all.size() == events.size());
+    if (addresses) CHECK(all == lines(events));
+  }
+}
+
+TEST_CASE("reader: what is thrown while parts are visited is thrown on") {
+  const Trace trace;
+  const NamedFile file(trace.bytes);
+  const auto visit = [](std::size_t, auto) { throw std::logic_error("enough"); };
+  CHECK_THROWS_AS(for_each_part(file.path(), {}, 4, visit), std::logic_error);
+}
