@@ -1,98 +1,122 @@
 // trace2cmt: any trace in, .cmt or text out.
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <system_error>
+#include <filesystem>
+#include <stdexcept>
 
-#include "cmt/reader.h"
-#include "cmt/writer.h"
+#include "anonymise.h"
 #include "command/complaints.h"
+#include "filter.h"
+#include "info.h"
+#include "inputs.h"
+#include "open_log.h"
 #include "options.h"
+#include "output_file.h"
+#include "repair_words.h"
+#include "sink.h"
+#include "slice.h"
+#include "thread_choice.h"
+#include "verify.h"
 
 namespace {
 
-/// The output, which gets its name only when it is whole: a regular file is written beside it first.
-class OutputFile {
- public:
-  explicit OutputFile(const std::string& path) : path_(path) {
-    if (path_ == "-") return;
-    struct stat status;
-    const bool is_special = stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-    if (!is_special) part_ = path_ + ".part";
-    const std::string& opened = is_special ? path_ : part_;
-    fd_ = open(opened.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), opened);
-  }
+using namespace trace2cmt;
 
-  ~OutputFile() {
-    if (!part_.empty()) unlink(part_.c_str());
-  }
+void say(const std::string& line) { std::fprintf(stderr, "trace2cmt: %s\n", line.c_str()); }
 
-  int fd() const { return fd_; }
-
-  void commit() {
-    if (path_ != "-" && close(fd_) != 0) throw std::system_error(errno, std::generic_category(), path_);
-    if (part_.empty()) return;
-    if (rename(part_.c_str(), path_.c_str()) != 0) throw std::system_error(errno, std::generic_category(), path_);
-    part_.clear();
+void say_what_was_done(const Inputs& inputs, const cmt::Totals& totals, const cmt::Repairs& repairs) {
+  for (const std::string& path : inputs.truncated_files()) {
+    say("warning: " + path + ": the trace breaks off; all that is whole was read");
   }
-
- private:
-  std::string path_;
-  std::string part_;
-  int fd_ = STDOUT_FILENO;
-};
-
-void say_what_was_done(const trace2cmt::Options& options, const cmt::Reader& reader, const cmt::Writer& writer,
-                       std::uint64_t repairs) {
-  const cmt::Totals& totals = writer.totals();
-  if (reader.truncated()) {
-    std::fprintf(stderr, "trace2cmt: warning: %s: the trace breaks off; all that is whole was read\n",
-                 options.input.c_str());
-  }
-  if (repairs != 0) {
-    std::fprintf(stderr, "trace2cmt: %llu events, %llu repairs\n", static_cast<unsigned long long>(totals.events),
-                 static_cast<unsigned long long>(repairs));
-  }
+  if (repairs.total() == 0) return;
+  say(std::to_string(totals.events) + " events, " + std::to_string(repairs.total()) +
+      (repairs.total() == 1 ? " repair" : " repairs") + repairs_by_kind(repairs));
 }
 
-void convert(const trace2cmt::Options& options) {
-  if (options.output == "-" && options.to == cmt::Format::cmt && isatty(STDOUT_FILENO)) {
-    throw std::runtime_error("will not write a .cmt to a terminal; redirect it, or use -o or -s");
+std::vector<std::unique_ptr<Filter>> filters_of(const Options& options) {
+  std::vector<std::unique_ptr<Filter>> filters;
+  if (options.slice) filters.push_back(std::make_unique<Slice>(*options.slice));
+  if (!options.threads.empty()) filters.push_back(std::make_unique<ThreadChoice>(options.threads));
+  if (options.anonymise) filters.push_back(std::make_unique<Anonymise>());
+  return filters;
+}
+
+void convert(const Options& options) {
+  if (options.output == "-" && is_binary(options.to) && isatty(STDOUT_FILENO)) {
+    const std::string form = options.to == To::parquet ? "Parquet file" : ".cmt";
+    throw std::runtime_error("will not write a " + form + " to a terminal; redirect it, or use -o or -s");
   }
-  cmt::command::Complaints complaints(
-      options.strict, [](const std::string& line) { std::fprintf(stderr, "trace2cmt: %s\n", line.c_str()); });
+  cmt::command::Complaints complaints(options.strict, say);
   cmt::ReadOptions read_options;
   read_options.strict = options.strict;
   read_options.on_defect = [&](const cmt::Defect& defect) { complaints.add(defect.place, defect.what); };
-  cmt::Reader reader(options.input, read_options);
+  Inputs inputs(options.inputs, options.from, read_options);
   OutputFile output(options.output);
-  cmt::Writer writer(output.fd(), reader.header(), {.format = options.to, .level = options.level});
 
-  std::uint64_t refused = 0;
-  for (auto events = reader.read(); !events.empty(); events = reader.read()) {
-    for (const cmt::Event& event : events) {
-      if (writer.add(event)) continue;
-      ++refused;
-      complaints.add(options.input + ": event " + std::to_string(writer.totals().events + refused),
-                     "its tag contradicts the events before: dropped");
-    }
-  }
-  const std::uint64_t repairs = reader.repairs() + refused;
-  writer.finish(repairs, reader.truncated());
+  std::unique_ptr<Sink> sink;
+  cmt::Repairs refused;
+  Filters filters(filters_of(options), [&](const cmt::Event& event) {
+    if (sink->add(event)) return;
+    refused.add(cmt::Repair::contradiction);
+    complaints.add(inputs.place(), "its tag contradicts the events before: dropped");
+  });
+  cmt::Header header = inputs.header();
+  filters.change(header);
+  sink = make_sink(output.fd(), std::move(header), options, say);
+  inputs.read([&](const cmt::Event& event) { return filters.add(event), !filters.done(); });
+  filters.finish();
+  const cmt::Repairs repairs = inputs.repairs() += refused;
+  sink->finish(repairs, inputs.truncated());
   output.commit();
-  say_what_was_done(options, reader, writer, repairs);
+  say_what_was_done(inputs, sink->totals(), repairs);
+}
+
+/// Several processes of one log become a file each, where there is a name to give to them and the log can be read
+/// again.
+void convert_processes(Options options) {
+  try {
+    return convert(options);
+  } catch (const SeveralProcesses&) {
+    if (options.output == "-" || options.inputs.size() > 1 || !can_be_read_again(options.inputs[0])) throw;
+  }
+  const std::filesystem::path output = options.output;
+  for (const std::uint64_t pid : processes_in(options.inputs[0], options.from)) {
+    options.from.pid = pid;
+    options.output = output.parent_path() / (output.stem().string() + "." + std::to_string(pid));
+    options.output += output.extension();
+    say(options.output + ": process " + std::to_string(pid));
+    convert(options);
+  }
+}
+
+int verify_and_say(const TraceFile& file) {
+  const Verdict verdict = verify(file, [](const std::string& fault) { cmt::command::print(fault + "\n"); });
+  if (verdict.faults == 0) cmt::command::print(file.name() + ": ok, " + verdict.checked + "\n");
+  return verdict.faults == 0 ? 0 : 1;
+}
+
+int run(const Options& options) {
+  switch (options.task) {
+    case Options::Task::convert:
+      convert_processes(options);
+      return 0;
+    case Options::Task::info: {
+      const Info info = info_of({options.inputs.front(), options.from});
+      cmt::command::print(options.json ? to_json(info) : to_text(info));
+      return 0;
+    }
+    case Options::Task::verify:
+      return verify_and_say({options.inputs.front(), options.from});
+  }
+  return 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return cmt::command::run(
-      argc, argv,
-      {"trace2cmt", CMT_VERSION, trace2cmt::help_text, trace2cmt::known_options,
-       [](const cmt::command::CommandLine& line) { return convert(trace2cmt::options_of(line)), 0; }});
+  return cmt::command::run(argc, argv,
+                           {"trace2cmt", CMT_VERSION, help_text, known_options,
+                            [](const cmt::command::CommandLine& line) { return run(options_of(line)); }});
 }

@@ -1,5 +1,11 @@
 #include "options.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <utility>
+
 namespace trace2cmt {
 
 using cmt::command::CommandLine;
@@ -7,13 +13,27 @@ using cmt::command::Option;
 using cmt::command::UsageError;
 
 const char* const help_text =
-    "Usage: trace2cmt [OPTION]... [FILE]\n"
-    "Convert a trace of memory allocations: text, .cmt or legacy .cmt in, .cmt or text out.\n"
-    "FILE is - or missing: standard input.\n"
+    "Usage: trace2cmt [OPTION]... [FILE]...\n"
+    "Convert a trace of memory allocations. In: text, .cmt, legacy .cmt or the log\n"
+    "of another tool, compressed or not. Out: text, .cmt, legacy .cmt, .rep, CSV or\n"
+    "Parquet.\n"
+    "FILE is - or missing: standard input. Several FILEs become one trace, one after the other.\n"
     "\n"
+    "      --from=FORMAT   text, cmt, legacy, android, dtrace, heaptrack, kdump,\n"
+    "                      logalloc, ltrace, mtrace, rep or valgrind (default: told\n"
+    "                      by content)\n"
+    "      --pid=N         this process of a log that holds several; without it each\n"
+    "                      goes to a file of its own: -o app.cmt becomes app.N.cmt\n"
     "  -o, --output=OUT    write to OUT instead of standard output\n"
-    "      --to=FORMAT     cmt (the default) or text\n"
+    "      --to=FORM       cmt (the default), text, legacy (the .cmt of 2019), rep (of the malloc lab), csv or "
+    "parquet\n"
     "  -s, --text          the same as --to=text\n"
+    "      --slice=FROM:TO events FROM to TO alone, or what happened then (1.5s:2s), and what was live before\n"
+    "      --thread=N,...  these threads alone, with what others give back of theirs\n"
+    "      --anonymise     leave out addresses, names and the time of day; what stays replays the same\n"
+    "      --verify        check all of FILE instead: checksums, index, totals, tags, addresses, times\n"
+    "      --info          say what FILE holds, instead: header, counts, sizes; with --json for programs\n"
+    "      --json          see --info\n"
     "      --level=N       of compression with zstd, 1 to 19 (default 3)\n"
     "      --strict        stop at the first line or event that is wrong, instead of counting it\n"
     "  -h, --help          print this and exit\n"
@@ -21,22 +41,106 @@ const char* const help_text =
     "\n"
     "Exit status: 0 done, 1 could not, 2 wrong use.\n";
 
-const std::vector<Option> known_options{{"output", Option::Takes::value, 'o'},
+const std::vector<Option> known_options{{"from", Option::Takes::value},
+                                        {"pid", Option::Takes::value},
+                                        {"output", Option::Takes::value, 'o'},
                                         {"to", Option::Takes::value},
                                         {"text", Option::Takes::nothing, 's'},
+                                        {"slice", Option::Takes::value},
+                                        {"thread", Option::Takes::value},
+                                        {"anonymise"},
+                                        {"info"},
+                                        {"json"},
+                                        {"verify"},
                                         {"level", Option::Takes::value},
                                         {"strict"}};
 
+namespace {
+
+constexpr std::array<std::pair<std::string_view, To>, 6> forms{{{"cmt", To::cmt},
+                                                                {"text", To::text},
+                                                                {"legacy", To::legacy},
+                                                                {"rep", To::rep},
+                                                                {"csv", To::csv},
+                                                                {"parquet", To::parquet}}};
+
+To form_of(const CommandLine& line) {
+  const std::string name = line.value("to", line.has("text") ? "text" : "cmt");
+  const auto form = std::find_if(forms.begin(), forms.end(), [&](const auto& each) { return each.first == name; });
+  if (form == forms.end()) throw UsageError("--to is cmt, text, legacy, rep, csv or parquet, not '" + name + "'");
+  if (line.has("text") && form->second != To::text) {
+    throw UsageError("-s is --to=text, and --to=" + name + " is given too");
+  }
+  return form->second;
+}
+
+From from_of(const CommandLine& line) {
+  From from{.format = line.value("from", ""), .pid = std::nullopt};
+  const auto names = format_names();
+  if (line.has("from") && std::find(names.begin(), names.end(), from.format) == names.end()) {
+    std::string all;
+    for (const std::string_view name : names)
+      all += (all.empty() ? "" : name == names.back() ? " or " : ", ") + std::string(name);
+    throw UsageError("--from is " + all + ", not '" + from.format + "'");
+  }
+  if (line.has("pid")) from.pid = line.number("pid", 0, 0, std::numeric_limits<std::int64_t>::max());
+  return from;
+}
+
+std::optional<SliceRange> slice_of(const CommandLine& line) {
+  if (!line.has("slice")) return std::nullopt;
+  const std::string text = line.value("slice", "");
+  if (auto range = SliceRange::parse(text)) return range;
+  throw UsageError("--slice is FROM:TO, in events or with a unit as in 1.5s:2s, not '" + text + "'");
+}
+
+std::set<std::uint32_t> threads_of(const CommandLine& line) {
+  std::set<std::uint32_t> threads;
+  if (!line.has("thread")) return threads;
+  const std::string text = line.value("thread", "");
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (bool more = true; more; ++at) {
+    std::uint32_t thread = 0;
+    const auto [next, error] = std::from_chars(at, end, thread);
+    more = next != end;
+    if (error != std::errc() || (more && *next != ',')) {
+      throw UsageError("--thread is a list of threads' numbers as in 0,3, not '" + text + "'");
+    }
+    threads.insert(thread);
+    at = next;
+  }
+  return threads;
+}
+
+Options::Task task_of(const CommandLine& line) {
+  if (line.has("json") && !line.has("info")) throw UsageError("--json goes with --info");
+  if (!line.has("info") && !line.has("verify")) return Options::Task::convert;
+  const std::string task = line.has("info") ? "info" : "verify";
+  line.refuse_together(task, {"output", "to", "text", "slice", "thread", "anonymise", "level", "strict"});
+  line.refuse_together("info", {"verify"});
+  line.file();
+  return task == "info" ? Options::Task::info : Options::Task::verify;
+}
+
+}  // namespace
+
 Options options_of(const CommandLine& line) {
   Options options;
-  options.input = line.file();
+  options.task = task_of(line);
+  options.json = line.has("json");
+  if (!line.files().empty()) options.inputs = line.files();
+  if (std::count(options.inputs.begin(), options.inputs.end(), "-") > 1) {
+    throw UsageError("standard input can be read once");
+  }
+  options.from = from_of(line);
   options.output = line.value("output", "-");
   options.level = static_cast<int>(line.number("level", 3, 1, 19));
   options.strict = line.has("strict");
-  const std::string to = line.value("to", line.has("text") ? "text" : "cmt");
-  if (to != "cmt" && to != "text") throw UsageError("--to is cmt or text, not '" + to + "'");
-  if (line.has("text") && to != "text") throw UsageError("-s is --to=text, and --to=" + to + " is given too");
-  options.to = to == "cmt" ? cmt::Format::cmt : cmt::Format::text;
+  options.to = form_of(line);
+  options.slice = slice_of(line);
+  options.threads = threads_of(line);
+  options.anonymise = line.has("anonymise");
   return options;
 }
 

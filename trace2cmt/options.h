@@ -1,19 +1,37 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "cmt/header.h"
 #include "command/command_line.h"
+#include "open_log.h"
+#include "slice.h"
 
 namespace trace2cmt {
 
+/// The form to write.
+enum class To { cmt, text, legacy, rep, csv, parquet };
+
+/// Whether a form is for machines alone.
+constexpr bool is_binary(To to) { return to == To::cmt || to == To::legacy || to == To::parquet; }
+
 struct Options {
-  std::string input = "-";
+  enum class Task { convert, info, verify };
+
+  Task task = Task::convert;
+  bool json = false;
+  std::vector<std::string> inputs{"-"};
+  From from;
   std::string output = "-";
-  cmt::Format to = cmt::Format::cmt;
+  To to = To::cmt;
   int level = 3;
   bool strict = false;
+  std::optional<SliceRange> slice;
+  std::set<std::uint32_t> threads;  ///< none: all
+  bool anonymise = false;
 };
 
 extern const char* const help_text;

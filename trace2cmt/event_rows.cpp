@@ -1,0 +1,52 @@
+#include "event_rows.h"
+
+#include <limits>
+
+namespace trace2cmt {
+namespace {
+
+using Number = std::optional<std::uint64_t>;
+
+Number where(bool present, std::uint64_t value) { return present ? Number(value) : std::nullopt; }
+
+Number time_of(std::uint64_t time_ns) {
+  return where(time_ns <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}, time_ns);
+}
+
+/// Bytes asked for in all; null where the product has more than 64 bits.
+Number size_of(const cmt::Event& event) {
+  std::uint64_t product;
+  if (__builtin_mul_overflow(event.size, event.count, &product)) return std::nullopt;
+  return where(cmt::traits(event.kind).sizes, product);
+}
+
+}  // namespace
+
+EventRow EventRows::next(const cmt::Event& event, const cmt::format::LiveBlock* old) {
+  ++event_;
+  const cmt::KindTraits& kind = cmt::traits(event.kind);
+  const bool ends = old != nullptr && event.ends_block();
+  const Birth birth = ends ? births_.erase(event.old_tag).value() : Birth();
+  if (event.tag != 0) births_.insert({event.tag, event_, event.time_ns});
+  const bool timed = ends && time_of(birth.time_ns) && time_of(event.time_ns) && event.time_ns >= birth.time_ns;
+  EventRow row;
+  row.numbers = {event_,
+                 static_cast<std::uint64_t>(event.kind),
+                 event.thread,
+                 time_of(event.time_ns),
+                 size_of(event),
+                 where(kind.counts, event.count),
+                 where(kind.aligns || (kind.may_align && event.alignment != 0), event.alignment),
+                 where(event.tag != 0, event.tag),
+                 where(event.tag != 0 && event.address != 0, event.address),
+                 where(event.tag != 0 && event.usable != cmt::unknown, event.usable),
+                 where(event.old_tag != 0, event.old_tag),
+                 where(event.old_tag != 0 && event.old_address != 0, event.old_address),
+                 where(old != nullptr, old != nullptr ? old->size : 0),
+                 where(ends, event_ - birth.event),
+                 where(timed, event.time_ns - birth.time_ns)};
+  if (kind.labels) row.label = event.label;
+  return row;
+}
+
+}  // namespace trace2cmt

@@ -1,0 +1,176 @@
+// The DTrace logs of CHERI's memory-alloc-tracing, of every generation. Columns are separated by tabs.
+//
+//     @record-type:call-trace⇥timestamp-unix-ns⇥callstack⇥tid⇥name⇥args⇥result⇥alloc-stack⇥cpu-time-ns
+//     call-trace⇥1536334807907404599⇥libc.so.7`malloc+0x10⇥100123⇥malloc⇥96⇥81d21e100⇥Malloc⇥1000
+//     aspace-sample⇥1536334807907404700⇥…                            other records are skipped
+//
+//     #timestamp-unix-ns⇥callstack⇥name⇥args⇥result                  (a) August to October 2018; (b) with tid
+//     1536334807907404599⇥0x50a0805 0x14⇥malloc⇥96⇥81d21e100
+//
+//     call-trace⇥1536334807907404599⇥50a0805 14⇥malloc⇥96⇥81d21e100  (c) no line names the columns
+//
+//     malloc(96): 81d21e100 1536334807907404599⇥1000⇥100123⇥1        raw: then frames, a line each, and an empty one
+//                   libc.so.7`malloc+0x10
+//
+// The line that names the columns may come again with others, so they are looked up by name. Sizes, counts and
+// alignments are decimal, addresses hexadecimal without 0x; a free has no result.
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "trace2cmt/formats/calls.h"
+#include "trace2cmt/formats/format.h"
+#include "trace2cmt/formats/words.h"
+
+namespace trace2cmt {
+namespace {
+
+using cmt::Event;
+
+constexpr std::size_t none = ~std::size_t{0};
+constexpr std::string_view record_type = "@record-type:";
+
+/// Calls of the system, which the logs hold besides.
+constexpr std::array<std::string_view, 11> system_calls{"mmap",     "munmap",   "mremap", "brk",   "sbrk",  "madvise",
+                                                        "mprotect", "minherit", "shmat",  "shmdt", "revoke"};
+
+/// Where the columns that matter stand in a line, counted from 0.
+struct Places {
+  std::size_t time = none, tid = none, name = none, args = none, result = none;
+};
+
+/// The places that a line of names tells; its first word is the first column's.
+Places places_of(std::string_view names) {
+  Places places;
+  for (std::size_t place = 0; !names.empty(); ++place) {
+    std::string_view name;
+    if (!take_until(names, '\t', name)) name = std::exchange(names, {});
+    name = trimmed(name);
+    if (name == "timestamp-unix-ns") places.time = place;
+    if (name == "tid") places.tid = place;
+    if (name == "name") places.name = place;
+    if (name == "args") places.args = place;
+    if (name == "result") places.result = place;
+  }
+  return places;
+}
+
+constexpr Places nameless_places{.time = 1, .tid = none, .name = 3, .args = 4, .result = 5};
+
+/// What those columns hold.
+struct Fields {
+  std::string_view time, tid, name, args, result;
+};
+
+Fields fields_of(std::string_view line, const Places& places) {
+  Fields fields;
+  for (std::size_t place = 0; !line.empty(); ++place) {
+    std::string_view field;
+    if (!take_until(line, '\t', field)) field = std::exchange(line, {});
+    if (place == places.time) fields.time = field;
+    if (place == places.tid) fields.tid = field;
+    if (place == places.name) fields.name = field;
+    if (place == places.args) fields.args = field;
+    if (place == places.result) fields.result = field;
+  }
+  return fields;
+}
+
+/// Numbers between blanks or commas: the block given in hexadecimal, all else in decimal.
+bool take_args(std::string_view text, const CallName& call, Arguments& arguments) {
+  for (const char meaning : call.arguments) {
+    while (!text.empty() && (is_blank(text.front()) || text.front() == ',')) text.remove_prefix(1);
+    const std::size_t length = std::min(text.find_first_of(", \t"), text.size());
+    std::uint64_t& value = arguments.values[arguments.count++];
+    const std::string_view word = text.substr(0, length);
+    if (!(meaning == 'p' ? whole_address(word, value) : whole_number(word, value))) return false;
+    text.remove_prefix(length);
+  }
+  return trimmed(text).empty();
+}
+
+/// Splits `malloc(96): 81d21e100 1536…⇥1000⇥100123⇥1`.
+bool take_raw(std::string_view line, Fields& fields) {
+  if (!take_until(line, '(', fields.name) || find_call(fields.name) == nullptr) return false;
+  if (!take_until(line, ')', fields.args)) return false;
+  if (take_prefix(line, ":")) fields.result = take_word(line);
+  fields.time = take_word(line);
+  take_word(line);
+  fields.tid = take_word(line);
+  std::uint64_t number = 0;
+  return whole_number(fields.time, number) && whole_number(fields.tid, number);
+}
+
+class DtraceParser : public LogParser {
+ public:
+  void parse(std::string_view line, Findings& found) override {
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) {
+      is_in_frames_ = false;
+    } else if (take_prefix(line, record_type)) {
+      name_columns(line);
+    } else if (line.starts_with('#')) {
+      if (line.starts_with("#timestamp-unix-ns\t")) bare_places_ = places_of(line.substr(1));
+    } else if (is_digit(line.front())) {
+      take(fields_of(line, bare_places_), found);
+    } else if (line.starts_with("call-trace\t")) {
+      take(fields_of(line, call_places_), found);
+    } else {
+      take_other(line, found);
+    }
+  }
+
+ private:
+  void name_columns(std::string_view names) {
+    if (names.starts_with("call-trace\t")) call_places_ = places_of(names);
+  }
+
+  void take_other(std::string_view line, Findings& found) {
+    Fields fields;
+    if (take_raw(line, fields)) {
+      is_in_frames_ = true;
+      return take(fields, found);
+    }
+    if (is_in_frames_ || line.find('\t') < line.find('(')) return;  // a frame, or a record of another type
+    found.wrong("a record of DTrace");
+  }
+
+  void take(const Fields& fields, Findings& found) {
+    for (const std::string_view name : system_calls) {
+      if (fields.name == name) return;
+    }
+    const CallName* const call = find_call(fields.name);
+    if (call == nullptr) return found.wrong("the name of a known call");
+    Arguments arguments;
+    Event event;
+    std::uint64_t time_ns = 0, tid = 0;
+    if (!take_args(fields.args, *call, arguments) || !event_of(*call, arguments, event)) {
+      return found.wrong("the call's arguments");
+    }
+    if (!fields.time.empty() && !whole_number(fields.time, time_ns)) return found.wrong("a time in nanoseconds");
+    if (!fields.tid.empty() && !whole_number(fields.tid, tid)) return found.wrong("a thread's number");
+    const bool has_result = !trimmed(fields.result).empty();
+    if (has_result && !whole_address(trimmed(fields.result), event.address)) return found.wrong("a result");
+    if (!cmt::traits(event.kind).allocates) event.address = 0;
+    event.thread = found.thread(tid);
+    if (!fields.time.empty()) event.time_ns = found.since_unix_start(time_ns);
+    found.add(event);
+  }
+
+  Places call_places_ = nameless_places;
+  Places bare_places_{.time = 0, .tid = none, .name = 2, .args = 3, .result = 4};
+  bool is_in_frames_ = false;
+};
+
+bool is_telling(std::string_view line) {
+  Fields fields;
+  return line.starts_with(record_type) || line.starts_with("call-trace\t") ||
+         line.starts_with("#timestamp-unix-ns\t") || take_raw(line, fields);
+}
+
+}  // namespace
+
+const LogFormat dtrace_format{"dtrace", "DTrace, memory-alloc-tracing", is_telling, make_parser<DtraceParser>};
+
+}  // namespace trace2cmt

@@ -1,0 +1,150 @@
+// heaptrack 1.x, file format 3: what the tracker writes (raw), and what its interpreter makes of that. Numbers are
+// hexadecimal without 0x.
+//
+//     v 10400 3                       version of heaptrack and of the format
+//     x d /usr/bin/prog               program, its length first
+//     X ./prog --fast                 command line
+//     I 1000 5e298d                   page size, pages of the machine
+//     t 7fdd01571b9f 0                a node of the tree of call stacks
+//     + 18 9 55a49953b2b0             raw: an allocation's size, call stack, address
+//     - 55a49953b2b0                       a free
+//     a 18 9                          interpreted: size and call stack get the next number, from 0
+//     + 2                                  an allocation like number 2
+//     - 2                                  a free of one
+//     c 1f                            milliseconds since the start
+//     R 3ef                           resident pages
+//
+// heaptrack tells a realloc as a free and an allocation, and neither alignment nor threads. The interpreted form has
+// lost the addresses: which of several live blocks of one number was freed is not known. It is taken to be the newest:
+// most blocks die young.
+
+#include <vector>
+
+#include "trace2cmt/formats/format.h"
+#include "trace2cmt/formats/words.h"
+
+namespace trace2cmt {
+namespace {
+
+using cmt::Event;
+using cmt::Kind;
+
+constexpr std::uint64_t millisecond_ns = 1'000'000;
+
+bool take_hex(std::string_view& line, std::uint64_t& value) { return whole_number(take_word(line), value, 16); }
+
+class HeaptrackParser : public LogParser {
+ public:
+  void parse(std::string_view line, Findings& found) override {
+    line = trimmed(line);
+    if (line.empty()) return;
+    const char sign = line.front();
+    line.remove_prefix(1);
+    switch (sign) {
+      case '+':
+        return allocate(line, found);
+      case '-':
+        return release(line, found);
+      case 'a':
+        return add_info(line, found);
+      case 'c':
+        return tick(line, found);
+      case 'R':
+        return sample(line, found);
+      default:
+        return other(sign, line, found);
+    }
+  }
+
+ private:
+  /// Blocks of one size and call stack, in the interpreted form.
+  struct Info {
+    std::uint64_t size = 0;
+    std::vector<std::uint64_t> live;  ///< names
+  };
+
+  void allocate(std::string_view line, Findings& found) {
+    Event event{.kind = Kind::malloc, .time_ns = time_ns_};
+    std::uint64_t first = 0, stack = 0;
+    if (!take_hex(line, first)) return found.wrong("+ and hexadecimal numbers");
+    if (!trimmed(line).empty()) {
+      event.size = first;
+      if (!take_hex(line, stack) || !take_hex(line, event.address)) return found.wrong("+ SIZE STACK ADDRESS");
+      return found.add(event);
+    }
+    if (first >= infos_.size()) return found.wrong("+ and a number that an 'a' line gave");
+    event.size = infos_[first].size;
+    event.address = ++last_name_;
+    infos_[first].live.push_back(event.address);
+    found.add(event);
+  }
+
+  void release(std::string_view line, Findings& found) {
+    Event event{.kind = Kind::free, .time_ns = time_ns_};
+    std::uint64_t given = 0;
+    if (!take_hex(line, given)) return found.wrong("- and a hexadecimal number");
+    if (!found.names_only()) {
+      event.old_address = given;
+      return found.add(event);
+    }
+    if (given >= infos_.size()) return found.wrong("- and a number that an 'a' line gave");
+    std::vector<std::uint64_t>& live = infos_[given].live;
+    event.old_address = live.empty() ? ++last_name_ : live.back();
+    if (!live.empty()) live.pop_back();
+    found.add(event);
+  }
+
+  void add_info(std::string_view line, Findings& found) {
+    std::uint64_t size = 0;
+    if (!take_hex(line, size)) return found.wrong("a SIZE STACK");
+    if (infos_.empty()) found.have_names_only();
+    infos_.push_back({size, {}});
+  }
+
+  void tick(std::string_view line, Findings& found) {
+    std::uint64_t milliseconds = 0;
+    if (!take_hex(line, milliseconds) || milliseconds >> 40 != 0) return found.wrong("c MILLISECONDS");
+    time_ns_ = milliseconds * millisecond_ns;
+  }
+
+  void sample(std::string_view line, Findings& found) {
+    std::uint64_t pages = 0;
+    if (!take_hex(line, pages)) return found.wrong("R PAGES");
+    found.add({.kind = Kind::sample, .size = pages * page_size_, .time_ns = time_ns_});
+  }
+
+  void other(char sign, std::string_view line, Findings& found) {
+    std::uint64_t number = 0;
+    if (sign == 'v' && take_hex(line, number)) {
+      found.describe("recorder", "heaptrack " + std::to_string(number >> 16) + "." + std::to_string(number >> 8 & 255) +
+                                     "." + std::to_string(number & 255));
+    } else if (sign == 'X') {
+      found.describe("command", trimmed(line));
+    } else if (sign == 'x') {
+      if (take_hex(line, number)) found.describe("program", trimmed(line));
+    } else if (sign == 'I') {
+      if (!take_hex(line, number) || number == 0) return found.wrong("I PAGE_SIZE PAGES");
+      page_size_ = number;
+      found.describe("page_size", std::to_string(number));
+    } else if (std::string_view("tismASd#").find(sign) == std::string_view::npos) {
+      found.wrong("a record of heaptrack");
+    }
+  }
+
+  std::uint64_t time_ns_ = 0;
+  std::uint64_t page_size_ = 4096;
+  std::uint64_t last_name_ = 0;
+  std::vector<Info> infos_;
+};
+
+bool is_telling(std::string_view line) {
+  std::uint64_t version = 0, format = 0;
+  if (!take_prefix(line, "v ")) return false;
+  return take_hex(line, version) && version >= 0x10000 && take_hex(line, format) && trimmed(line).empty();
+}
+
+}  // namespace
+
+const LogFormat heaptrack_format{"heaptrack", "heaptrack", is_telling, make_parser<HeaptrackParser>};
+
+}  // namespace trace2cmt

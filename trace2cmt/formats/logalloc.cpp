@@ -1,0 +1,76 @@
+// Firefox: MALLOC_LOG=FILE with the replace-malloc library logalloc.
+//
+//     18545 18545 malloc(32)=0x7f90495120e0
+//     18545 18546 realloc(0x7f90495120e0,64)=0x7f9049512200
+//     18545 18546 free(0x7f9049512200)
+//     18545 18545 jemalloc_stats()
+//
+// Older ones have no thread: `18545 malloc(32)=0x7f90495120e0`.
+
+#include "trace2cmt/formats/calls.h"
+#include "trace2cmt/formats/format.h"
+#include "trace2cmt/formats/words.h"
+
+namespace trace2cmt {
+namespace {
+
+using cmt::Event;
+
+struct Record {
+  std::uint64_t pid = 0;
+  std::uint64_t tid = 0;
+  std::string_view name;
+  std::string_view rest;  ///< behind the parenthesis that opens
+};
+
+bool take_record(std::string_view line, Record& record) {
+  std::string_view call;
+  if (!take_until(line, '(', call)) return false;
+  record.rest = line;
+  record.name = take_last_word(call);
+  if (!whole_number(take_word(call), record.pid)) return false;
+  record.tid = record.pid;
+  const std::string_view tid = take_word(call);
+  return trimmed(call).empty() && (tid.empty() || whole_number(tid, record.tid));
+}
+
+/// The allocator's own calls, which neither make nor end a block.
+bool is_other_call(std::string_view name) { return name.starts_with("jemalloc_") || name == "malloc_usable_size"; }
+
+bool take_event(const Record& record, Event& event) {
+  const CallName* const call = find_call(record.name);
+  std::string_view rest = record.rest;
+  Arguments arguments;
+  if (call == nullptr || !take_arguments(rest, arguments) || !arguments.is_closed) return false;
+  if (!event_of(*call, arguments, event)) return false;
+  if (!cmt::traits(event.kind).allocates) return trimmed(rest).empty();
+  return take_prefix(rest, "=") && whole_address(trimmed(rest), event.address);
+}
+
+class LogallocParser : public LogParser {
+ public:
+  void parse(std::string_view line, Findings& found) override {
+    if (trimmed(line).empty()) return;
+    Record record;
+    Event event;
+    if (!take_record(line, record)) return found.wrong("PID TID CALL(ARGUMENTS)");
+    if (!found.process(record.pid) || is_other_call(record.name)) return;
+    if (!take_event(record, event)) return found.wrong("a known call with its result behind '='");
+    event.thread = found.thread(record.tid);
+    found.add(event);
+  }
+};
+
+/// `=` stands right behind the parenthesis.
+bool is_telling(std::string_view line) {
+  Record record;
+  Event event;
+  if (line.empty() || !is_digit(line.front()) || !take_record(line, record)) return false;
+  return record.name == "jemalloc_stats" || (line.find(")=0x") != std::string_view::npos && take_event(record, event));
+}
+
+}  // namespace
+
+const LogFormat logalloc_format{"logalloc", "Firefox logalloc", is_telling, make_parser<LogallocParser>};
+
+}  // namespace trace2cmt

@@ -1,0 +1,90 @@
+// glibc: MALLOC_TRACE=FILE, LD_PRELOAD=libc_malloc_debug.so.0, and a program that calls mtrace().
+//
+//     = Start
+//     @ ./prog:(main+0x10)[0x401136] + 0x1b6f6b0 0x20         an allocation, whichever call it was
+//     @ ./prog:[0x401140] - 0x1b6f6b0                         a free
+//     @ ./prog:[0x401150] < 0x1b6f6d0                         a realloc: its block,
+//     @ ./prog:[0x401150] > 0x1b6f6f0 0x40                    and its result
+//     @ ./prog:[0x401160] ! 0x1b6f6f0 0x7fffffffffffffff      a realloc that was refused
+//     = End
+//
+// The caller may hold blanks, so lines are read from their end. Neither threads nor times are told, and neither are a
+// free of NULL, calloc's factors, or alignment.
+
+#include <optional>
+#include <utility>
+
+#include "trace2cmt/formats/format.h"
+#include "trace2cmt/formats/words.h"
+
+namespace trace2cmt {
+namespace {
+
+using cmt::Event;
+using cmt::Kind;
+
+struct Record {
+  char sign = 0;
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+};
+
+bool take_record(std::string_view line, Record& record) {
+  const std::string_view last = take_last_word(line), middle = take_last_word(line);
+  if (middle == "-" || middle == "<") {
+    record.sign = middle[0];
+    return whole_address(last, record.address);
+  }
+  const std::string_view first = take_last_word(line);
+  if (first != "+" && first != ">" && first != "!") return false;
+  record.sign = first[0];
+  return whole_address(middle, record.address) && whole_address(last, record.size);
+}
+
+class MtraceParser : public LogParser {
+ public:
+  void parse(std::string_view line, Findings& found) override {
+    line = trimmed(line);
+    if (line.empty() || line == "= Start" || line == "= End") return;
+    Record record;
+    if (!take_record(line, record)) return found.wrong("+, -, <, > or ! with an address");
+    const std::optional<std::uint64_t> given = std::exchange(given_, std::nullopt);
+    if (!given && record.sign == '>') return found.wrong("'<' before '>'");
+    if (given && record.sign != '>') found.wrong("'>' behind '<'");
+    add(record, given.value_or(record.address), found);
+  }
+
+  void end(Findings& found) override {
+    if (given_) found.wrong("'>' behind '<'");
+  }
+
+ private:
+  void add(const Record& record, std::uint64_t given, Findings& found) {
+    switch (record.sign) {
+      case '+':
+        return found.add({.kind = Kind::malloc, .size = record.size, .address = record.address});
+      case '-':
+        return found.add({.kind = Kind::free, .old_address = record.address});
+      case '<':
+        given_ = record.address;
+        return;
+      case '>':
+        return found.add({.kind = Kind::realloc, .size = record.size, .address = record.address, .old_address = given});
+      default:
+        return found.add({.kind = Kind::realloc, .size = record.size, .old_address = record.address});
+    }
+  }
+
+  std::optional<std::uint64_t> given_;  // to a realloc whose result comes next
+};
+
+bool is_telling(std::string_view line) {
+  Record record;
+  return line == "= Start" || ((line.starts_with("@ ") || line.find(" 0x") == 1) && take_record(line, record));
+}
+
+}  // namespace
+
+const LogFormat mtrace_format{"mtrace", "glibc mtrace", is_telling, make_parser<MtraceParser>};
+
+}  // namespace trace2cmt

@@ -1,0 +1,178 @@
+#include "info.h"
+
+#include <algorithm>
+
+#include "cmt/error.h"
+#include "format/columns.h"
+#include "format/cursor.h"
+#include "format/sections.h"
+#include "format/zstd.h"
+#include "trace/ledger.h"
+
+namespace trace2cmt {
+namespace {
+
+using namespace cmt::format;
+
+/// Says of what goes wrong in `step` where in the file it is.
+template <typename Step>
+auto in_file(const TraceFile& file, const Step& step) {
+  try {
+    return step();
+  } catch (const WireError& error) {
+    throw cmt::FormatError(file.place(error.offset()), error.what());
+  }
+}
+
+/// Decodes bytes that begin at an offset in the file.
+template <typename Step>
+auto at_offset(std::uint64_t offset, const Step& step) {
+  try {
+    return step();
+  } catch (const WireError& error) {
+    throw WireError(offset + error.offset(), error.what());
+  }
+}
+
+template <typename Take>
+auto take_fields(const Section& section, const Take& take) {
+  return at_offset(section.offset + SectionStart::size, [&] { return take(section.header); });
+}
+
+/// Where the blocks of the stream begin, by the index; nothing where the end of the file is missing.
+std::optional<std::vector<std::uint64_t>> indexed_blocks(const TraceFile& file) {
+  if (file.size() < tail_size || !is_tail(file.at(file.size() - tail_size, tail_size))) return std::nullopt;
+  const auto tail = section_at(file, file.size() - tail_size);
+  const auto index = section_at(file, take_fields(*tail, take_tail).index_offset);
+  if (!index || !index->is(SectionType::index)) return std::nullopt;
+  std::vector<std::uint64_t> offsets;
+  for (const IndexEntry& entry : take_fields(*index, take_index)) offsets.push_back(entry.offset);
+  return offsets;
+}
+
+/// The same from section to section.
+std::vector<std::uint64_t> walked_blocks(const TraceFile& file) {
+  std::vector<std::uint64_t> offsets;
+  auto section = section_at(file, file_header_size(file.at(0, 16)).value());
+  for (; section; section = section_at(file, section->end())) {
+    if (section->is(SectionType::block)) offsets.push_back(section->offset);
+  }
+  return offsets;
+}
+
+void add_block(Layout& layout, const Section& section) {
+  const BlockHeader block = take_fields(section, BlockHeader::take);
+  ++layout.blocks;
+  layout.last_block = section.offset;
+  layout.keyframes += block.keyframe;
+  for (const StreamStart& stream : block.streams) {
+    const auto at = std::lower_bound(layout.streams.begin(), layout.streams.end(), stream.id,
+                                     [](const StreamSize& each, std::uint64_t id) { return each.id < id; });
+    const bool known = at != layout.streams.end() && at->id == stream.id;
+    StreamSize& size = known ? *at : *layout.streams.insert(at, {.id = stream.id});
+    size.raw_bytes += stream.raw_size;
+    size.bytes += stream.size;
+  }
+}
+
+Layout layout_of(const TraceFile& file) {
+  Layout layout;
+  const auto indexed = indexed_blocks(file);
+  for (const std::uint64_t offset : indexed ? *indexed : walked_blocks(file)) {
+    const auto section = section_at(file, offset);
+    if (!section || !section->is(SectionType::block)) throw WireError(offset, "no block where the index says");
+    add_block(layout, *section);
+  }
+  layout.other_bytes = file.size();
+  for (const StreamSize& stream : layout.streams) layout.other_bytes -= stream.bytes;
+  return layout;
+}
+
+/// The last time in a block's stream of times, or before the block.
+std::uint64_t last_time_in(std::string_view frame, std::uint64_t raw_size, const BlockHeader& block) {
+  std::string raw;
+  Decompressor().decompress(frame, raw_size, raw);
+  std::vector<cmt::Event> events(block.events);
+  TimeDecoder times;
+  times.start(raw, block.time_ns);
+  if (!raw.empty()) times.fill(events);
+  std::uint64_t last_ns = block.time_ns;
+  for (const cmt::Event& event : events) last_ns = event.time_ns == cmt::unknown ? last_ns : event.time_ns;
+  return last_ns;
+}
+
+/// The same of the block that begins at an offset.
+std::uint64_t last_time_of(const TraceFile& file, std::uint64_t block_offset) {
+  const Section section = section_at(file, block_offset).value();
+  const BlockHeader block = take_fields(section, BlockHeader::take);
+  std::uint64_t offset = section.end() - section.start.body_size;
+  std::uint64_t last_ns = block.time_ns;
+  for (const StreamStart& stream : block.streams) {
+    if (stream.id == static_cast<std::uint64_t>(StreamId::times)) {
+      last_ns = at_offset(offset, [&] { return last_time_in(file.at(offset, stream.size), stream.raw_size, block); });
+    }
+    offset += stream.size;
+  }
+  return last_ns;
+}
+
+void count_events(cmt::Reader& reader, Info& info) {
+  cmt::Ledger ledger;
+  for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+    for (const cmt::Event& event : events) {
+      if (event.time_ns != cmt::unknown) info.last_time_ns = event.time_ns;
+      if (!ledger.book(event).accepted) ledger.totals().repairs.add(cmt::Repair::contradiction);
+    }
+  }
+  info.totals = ledger.totals();
+  info.totals.repairs += reader.repairs();
+  info.totals.truncated = info.cut_off = reader.truncated();
+}
+
+}  // namespace
+
+double Info::per_event(std::uint64_t bytes) const {
+  return totals.events == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(totals.events);
+}
+
+Info info_of(const TraceFile& file) {
+  cmt::ReadOptions options;
+  options.addresses = options.usable = false;
+  cmt::Reader reader = file.reader(options);
+  Info info;
+  info.name = file.name();
+  info.file_bytes = file.size();
+  info.header = reader.header();
+  info.totals_stated = reader.totals().has_value();
+  if (info.totals_stated) {
+    info.totals = *reader.totals();
+  } else {
+    count_events(reader, info);
+  }
+  if (!file.is_cmt()) return info;
+  info.layout = in_file(file, [&] { return layout_of(file); });
+  if (info.header.has_times && info.layout->blocks != 0) {
+    info.last_time_ns = in_file(file, [&] { return last_time_of(file, info.layout->last_block); });
+  }
+  return info;
+}
+
+std::string_view stream_name(std::uint64_t id) {
+  switch (static_cast<StreamId>(id)) {
+    case StreamId::core:
+      return "core";
+    case StreamId::addresses:
+      return "addresses";
+    case StreamId::live:
+      return "live_blocks";
+    case StreamId::times:
+      return "times";
+    case StreamId::usable:
+      return "usable_sizes";
+    case StreamId::stacks:
+      return "call_stacks";
+  }
+  return {};
+}
+
+}  // namespace trace2cmt

@@ -1,0 +1,96 @@
+#include "inputs.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace trace2cmt {
+namespace {
+
+constexpr std::uint64_t address_step = std::uint64_t{1} << 48;  // more than a process has
+
+}  // namespace
+
+Inputs::Inputs(const std::vector<std::string>& paths, const From& from, const cmt::ReadOptions& options) {
+  for (const std::string& path : paths) files_.push_back({path, open_log(path, from, options)});
+}
+
+cmt::Header Inputs::header() const {
+  cmt::Header header = files_.front().reader.header();
+  for (const File& file : files_) {
+    const cmt::Header& other = file.reader.header();
+    header.has_header |= other.has_header;
+    header.has_addresses |= other.has_addresses;
+    header.has_times |= other.has_times;
+    header.has_usable |= other.has_usable;
+    std::erase_if(header.metadata, [&](const auto& entry) { return other.find(entry.first) != entry.second; });
+  }
+  return header;
+}
+
+void Inputs::read(const Take& take) {
+  for (current_ = 0; current_ < files_.size(); ++current_) {
+    File& file = files_[current_];
+    if (files_.size() > 1 && !begin_file(file, take)) return;
+    for (auto events = file.reader.read(); !events.empty(); events = file.reader.read()) {
+      for (in_batch_ = 0; in_batch_ < events.size(); ++in_batch_) {
+        const cmt::Event& event = events[in_batch_];
+        if (!(files_.size() == 1 ? take(event) : take_joined(event, take))) return;
+      }
+    }
+    if (file.reader.truncated()) truncated_.push_back(file.path);
+  }
+  current_ = files_.size() - 1;
+}
+
+bool Inputs::begin_file(const File& file, const Take& take) {
+  first_tag_ = cmt::unknown;
+  tag_base_ = newest_;
+  thread_base_ = threads_;
+  time_base_ = last_time_ns_;
+  if (thread_base_ > std::numeric_limits<std::uint32_t>::max()) {
+    throw cmt::FormatError(file.path, "the files before it leave no numbers for its threads");
+  }
+  return take({.kind = cmt::Kind::mark,
+               .thread = static_cast<std::uint32_t>(thread_base_),
+               .time_ns = file.reader.header().has_times ? time_base_ : cmt::unknown,
+               .label = file.path});
+}
+
+bool Inputs::take_joined(cmt::Event event, const Take& take) { return !join(event) || take(event); }
+
+/// Moves an event to its place in the whole. False: it has none.
+bool Inputs::join(cmt::Event& event) {
+  if (event.tag != 0) first_tag_ = std::min(first_tag_, event.tag);
+  if (current_ > 0 && event.old_tag != 0 && event.old_tag < first_tag_) {
+    unnamed_.add(event.tag == 0 ? cmt::Repair::unmatched_free : cmt::Repair::unmatched_realloc);
+    if (event.tag == 0) return false;
+    event.old_tag = event.old_address = 0;
+  }
+  if (thread_base_ + event.thread > std::numeric_limits<std::uint32_t>::max()) {
+    throw cmt::FormatError(place(), "the files before it leave no number for its thread");
+  }
+  if (event.tag != 0) event.tag += tag_base_;
+  if (event.old_tag != 0) event.old_tag += tag_base_;
+  event.thread += static_cast<std::uint32_t>(thread_base_);
+  if (event.time_ns != cmt::unknown) event.time_ns += time_base_;
+  if (event.address != 0) event.address += address_step * current_;
+  if (event.old_address != 0) event.old_address += address_step * current_;
+  note(event);
+  return true;
+}
+
+void Inputs::note(const cmt::Event& event) {
+  newest_ = std::max({newest_, event.tag, event.old_tag});
+  threads_ = std::max(threads_, std::uint64_t{event.thread} + 1);
+  if (event.time_ns != cmt::unknown) last_time_ns_ = std::max(last_time_ns_, event.time_ns);
+}
+
+std::string Inputs::place() const { return files_[current_].reader.place(in_batch_); }
+
+cmt::Repairs Inputs::repairs() const {
+  cmt::Repairs all = unnamed_;
+  for (const File& file : files_) all += file.reader.repairs();
+  return all;
+}
+
+}  // namespace trace2cmt

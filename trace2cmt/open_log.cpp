@@ -1,0 +1,162 @@
+#include "open_log.h"
+
+#include <filesystem>
+
+#include "command/open_trace.h"
+#include "format/legacy.h"
+#include "format/wire.h"
+#include "trace/cmt_source.h"
+#include "trace/legacy_source.h"
+#include "trace/line_source.h"
+#include "trace/reader_impl.h"
+#include "trace/text_source.h"
+#include "trace2cmt/formats/format.h"
+
+namespace trace2cmt {
+namespace {
+
+using cmt::DefectLog;
+using cmt::FormatError;
+using cmt::Input;
+using cmt::ReadOptions;
+using cmt::Source;
+
+constexpr std::string_view text_name = "text", cmt_name = "cmt", legacy_name = "legacy";
+
+/// A log of another tool, as a Reader sees it.
+class LogSource : public cmt::LineSource {
+ public:
+  LogSource(std::unique_ptr<Input> input, DefectLog& log, const LogFormat& format, const From& from)
+      : LineSource(std::move(input), log), pid_(from.pid), found_(from.pid), parser_(format.make_parser()) {
+    header_.format = cmt::Format::text;
+    read_ahead();
+    header_.metadata = found_.metadata();
+    if (!header_.find("recorder")) header_.metadata.emplace_back("recorder", format.recorder);
+    if (found_.names_only()) header_.has_addresses = false;
+  }
+
+ private:
+  void take(std::string_view line) override {
+    found_.next_line();
+    try {
+      parser_->parse(line, found_);
+    } catch (const SeveralProcesses& several) {
+      throw SeveralProcesses(place() + ": " + several.what());
+    }
+    report(line);
+  }
+
+  void end() override {
+    found_.next_line();
+    parser_->end(found_);
+    report("(end)");
+    if (pid_ && !found_.has_any()) {
+      throw FormatError(input().name(), "process " + std::to_string(*pid_) + " is not in this log");
+    }
+  }
+
+  void report(std::string_view line) {
+    if (found_.names_only()) leave_out_addresses();
+    if (!found_.expected().empty()) {
+      wrong("expected " + std::string(found_.expected()) + ": " + std::string(line.substr(0, 80)));
+    }
+    for (const cmt::Event& event : found_.events()) add(event, {});
+  }
+
+  std::optional<std::uint64_t> pid_;
+  Findings found_;
+  std::unique_ptr<LogParser> parser_;
+};
+
+/// Goes through a log for its processes alone.
+class ProcessList : public cmt::LineSource {
+ public:
+  ProcessList(std::unique_ptr<Input> input, const LogFormat& format)
+      : LineSource(std::move(input), log_), parser_(format.make_parser()) {
+    read_ahead();
+  }
+
+  std::vector<std::uint64_t> all() const { return {found_.processes().begin(), found_.processes().end()}; }
+
+ private:
+  void take(std::string_view line) override {
+    found_.next_line();
+    parser_->parse(line, found_);
+  }
+
+  ReadOptions options_;
+  DefectLog log_{options_};
+  Findings found_ = Findings::of_processes();
+  std::unique_ptr<LogParser> parser_;
+};
+
+/// The forms of these tools themselves, where one is insisted upon.
+std::unique_ptr<Source> open_own(std::string_view name, std::unique_ptr<Input> input, const ReadOptions& options,
+                                 DefectLog& log) {
+  const std::string_view start = input->peek(cmt::format::longest_start);
+  const bool is_cmt = start.starts_with(cmt::format::magic);
+  if (name == cmt_name && !is_cmt) throw FormatError(input->name(), "not a .cmt");
+  if (name == legacy_name && !cmt::format::is_legacy(start)) {
+    throw FormatError(input->name(), "not a .cmt of 2019");
+  }
+  if (name != text_name) return cmt::choose_source(std::move(input), options, log);
+  cmt::require_text(*input);
+  return std::make_unique<cmt::TextSource>(std::move(input), log);
+}
+
+const LogFormat* format_of(Input& input, const From& from) {
+  if (!from.format.empty()) return find_format(from.format);
+  const std::string_view start = input.peek(detection_bytes).substr(0, detection_bytes);
+  return start.find('\0') == std::string_view::npos ? detect_format(start) : nullptr;
+}
+
+std::unique_ptr<Source> open_any(std::unique_ptr<Input> input, const From& from, const ReadOptions& options,
+                                 DefectLog& log) {
+  if (const LogFormat* const format = format_of(*input, from)) {
+    return std::make_unique<LogSource>(std::move(input), log, *format, from);
+  }
+  const std::string name = input->name();
+  auto source = from.format.empty() ? cmt::choose_source(std::move(input), options, log)
+                                    : open_own(from.format, std::move(input), options, log);
+  if (!from.pid) return source;
+  const auto pid = source->header().find("pid");
+  if (!pid) throw FormatError(name, "this trace does not tell its process");
+  if (*pid != std::to_string(*from.pid)) {
+    throw FormatError(name, "process " + std::to_string(*from.pid) + " is not in this trace");
+  }
+  return source;
+}
+
+}  // namespace
+
+std::vector<std::string_view> format_names() {
+  std::vector<std::string_view> names{text_name, cmt_name, legacy_name};
+  for (const LogFormat& format : log_formats()) names.push_back(format.name);
+  return names;
+}
+
+cmt::Reader open_log(const std::string& path, const From& from, ReadOptions options) {
+  return open_log(cmt::open_input(path), path, from, std::move(options));
+}
+
+cmt::Reader open_log(int fd, const std::string& name, const From& from, ReadOptions options) {
+  const auto choose = [&](std::unique_ptr<Input> input, const ReadOptions& read_options, DefectLog& log) {
+    return open_any(std::move(input), from, read_options, log);
+  };
+  return cmt::Reader(
+      std::make_unique<cmt::Reader::Impl>(cmt::command::open_unpacked(fd, name), std::move(options), choose));
+}
+
+bool can_be_read_again(const std::string& path) {
+  std::error_code error;
+  return path != "-" && std::filesystem::is_regular_file(path, error);
+}
+
+std::vector<std::uint64_t> processes_in(const std::string& path, const From& from) {
+  auto input = cmt::command::open_unpacked(path);
+  const LogFormat* const format = format_of(*input, from);
+  if (format == nullptr) return {};
+  return ProcessList(std::move(input), *format).all();
+}
+
+}  // namespace trace2cmt

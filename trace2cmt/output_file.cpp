@@ -1,0 +1,64 @@
+// An output gets its name only when it is whole.
+//
+// It is a file without a name in its folder (O_TMPFILE), so that whatever ends the program early, SIGKILL included,
+// leaves nothing behind. Where the file system knows no such files it is NAME.part until it is whole; that may be left
+// behind, and nobody takes it for the whole.
+
+#include "output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
+namespace trace2cmt {
+namespace {
+
+[[noreturn]] void fail(const std::string& name) { throw std::system_error(errno, std::generic_category(), name); }
+
+/// A file without a name in the folder of `path`, or -1.
+int open_nameless(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  return open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+}
+
+bool name_it(int fd, const std::string& name) {
+  const std::string itself = "/proc/self/fd/" + std::to_string(fd);
+  unlink(name.c_str());
+  return linkat(AT_FDCWD, itself.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const std::string& path) : path_(path) {
+  if (path_ == "-") return;
+  struct stat status;
+  const bool is_special = stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+  if (!is_special) {
+    part_ = path_ + ".part";
+    fd_ = open_nameless(path_);
+    is_nameless_ = fd_ >= 0;
+    if (is_nameless_) return;
+  }
+  const std::string& opened = is_special ? path_ : part_;
+  fd_ = open(opened.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd_ < 0) fail(opened);
+}
+
+OutputFile::~OutputFile() {
+  if (!part_.empty() && !is_nameless_) unlink(part_.c_str());
+}
+
+void OutputFile::commit() {
+  if (is_nameless_ && !name_it(fd_, part_)) fail(part_);
+  is_nameless_ = false;
+  if (path_ != "-" && close(fd_) != 0) fail(path_);
+  if (part_.empty()) return;
+  if (rename(part_.c_str(), path_.c_str()) != 0) fail(path_);
+  part_.clear();
+}
+
+}  // namespace trace2cmt

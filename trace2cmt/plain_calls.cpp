@@ -1,0 +1,71 @@
+#include "plain_calls.h"
+
+#include "output/numbers.h"
+
+namespace trace2cmt {
+namespace {
+
+/// By Loss.
+constexpr std::array<std::string_view, loss_count> words{
+    "calls that were refused: left out",
+    "calls that were given NULL to free, or returned NULL for 0 bytes: left out",
+    "frees of blocks that the trace does not know: left out",
+    "reallocs of blocks that the trace does not know: written as malloc",
+    "threads' starts, ends and names, marks and samples: left out",
+    "calls of other kinds: written as the nearest of malloc, realloc and free",
+    "alignments: dropped",
+    "sizes of 0: written as 1",
+    "sizes that are too large: written as the largest that there is",
+    "events of other threads than the first: written as if there were one",
+    "blocks given back that are too old to be named: left out, a realloc written as malloc",
+    "blocks alive at the end: freed there, so that the trace is balanced",
+};
+
+}  // namespace
+
+PlainCall PlainCalls::nearest(const cmt::Event& event, bool old_known) {
+  PlainCall call{.kind = kind_of(event, old_known), .tag = event.tag, .old_tag = event.old_tag};
+  if (call.kind == PlainCall::Kind::none) return call;
+  count_details(event);
+  if (call.kind != PlainCall::Kind::free) call.size = size_of(event);
+  return call;
+}
+
+PlainCall::Kind PlainCalls::kind_of(const cmt::Event& event, bool old_known) {
+  const cmt::KindTraits& kind = cmt::traits(event.kind);
+  if (!kind.allocates && !kind.releases) return count(Loss::no_call), PlainCall::Kind::none;
+  if (event.failed()) return count(Loss::refused), PlainCall::Kind::none;
+  if (event.tag == 0 && event.old_tag == 0) return count(Loss::null_block), PlainCall::Kind::none;
+  if (event.tag == 0) {
+    if (!old_known) return count(Loss::unknown_freed), PlainCall::Kind::none;
+    return PlainCall::Kind::free;
+  }
+  if (event.old_tag == 0) return PlainCall::Kind::malloc;
+  if (!old_known) return count(Loss::unknown_resized), PlainCall::Kind::malloc;
+  return PlainCall::Kind::realloc;
+}
+
+void PlainCalls::count_details(const cmt::Event& event) {
+  const bool resizes = event.tag != 0 && event.old_tag != 0;
+  const bool plain =
+      event.kind == cmt::Kind::malloc || event.kind == cmt::Kind::free || (event.kind == cmt::Kind::realloc && resizes);
+  if (!plain) count(Loss::other_kind);
+  if (event.alignment != 0) count(Loss::alignment);
+  if (event.thread != 0) count(Loss::thread);
+}
+
+std::uint64_t PlainCalls::size_of(const cmt::Event& event) {
+  const std::uint64_t bytes = event.bytes();
+  if (bytes == 0) return count(Loss::size_zero), 1;
+  if (bytes > size_limit_) return count(Loss::size_large), size_limit_;
+  return bytes;
+}
+
+void PlainCalls::report(std::string_view form, const Say& say) const {
+  for (std::size_t i = 0; i < loss_count; ++i) {
+    if (losses_[i] == 0) continue;
+    say(std::string(form) + " cannot say " + cmt::output::with_commas(losses_[i]) + " " + std::string(words[i]));
+  }
+}
+
+}  // namespace trace2cmt

@@ -1,0 +1,106 @@
+#include "trace_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <system_error>
+#include <vector>
+
+#include "format/cursor.h"
+#include "format/wire.h"
+#include "trace/input.h"
+#include "trace/output.h"
+
+namespace trace2cmt {
+namespace {
+
+using cmt::format::SectionStart;
+using cmt::format::WireError;
+
+[[noreturn]] void fail(const std::string& name) { throw std::system_error(errno, std::generic_category(), name); }
+
+bool can_seek(int fd) {
+  struct stat status;
+  return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && lseek(fd, 0, SEEK_CUR) == 0;
+}
+
+/// A temporary file with all that can be read from `fd`, which is closed.
+int copy_of(int fd, const std::string& name) {
+  std::FILE* const file = std::tmpfile();
+  const int copy = file == nullptr ? -1 : fcntl(fileno(file), F_DUPFD_CLOEXEC, 3);
+  if (file != nullptr) std::fclose(file);
+  if (copy < 0) fail("a temporary file");
+  cmt::Output output(copy);
+  std::vector<char> part(256 * 1024);
+  for (ssize_t size; (size = read(fd, part.data(), part.size())) != 0;) {
+    if (size < 0 && errno != EINTR) fail(name);
+    if (size > 0) output.write({part.data(), static_cast<std::size_t>(size)});
+  }
+  close(fd);
+  return copy;
+}
+
+}  // namespace
+
+TraceFile::TraceFile(const std::string& path, From from)
+    : name_(path == "-" ? "standard input" : path), from_(std::move(from)), fd_(cmt::open_input(path)) {
+  if (!can_seek(fd_)) fd_ = copy_of(fd_, name_);
+  struct stat status;
+  if (fstat(fd_, &status) != 0) fail(name_);
+  size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+TraceFile::~TraceFile() { close(fd_); }
+
+bool TraceFile::is_cmt() const { return at(0, cmt::format::magic.size()) == cmt::format::magic; }
+
+std::string TraceFile::at(std::uint64_t offset, std::uint64_t count) const {
+  if (offset >= size_) return {};
+  std::string bytes(std::min(count, size_ - offset), '\0');
+  std::size_t got = 0;
+  while (got < bytes.size()) {
+    const ssize_t n = pread(fd_, bytes.data() + got, bytes.size() - got, static_cast<off_t>(offset + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(name_);
+    if (n == 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  bytes.resize(got);
+  return bytes;
+}
+
+std::string TraceFile::place(std::uint64_t offset) const {
+  std::array<char, 40> text;
+  std::snprintf(text.data(), text.size(), ": offset 0x%" PRIx64, offset);
+  return name_ + text.data();
+}
+
+cmt::Reader TraceFile::reader(cmt::ReadOptions options) const {
+  const int fd = open(("/proc/self/fd/" + std::to_string(fd_)).c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail(name_);
+  return open_log(fd, name_, from_, std::move(options));
+}
+
+std::optional<Section> section_at(const TraceFile& file, std::uint64_t offset) {
+  constexpr std::uint64_t usual_size = 512;
+  std::string bytes = file.at(offset, usual_size);
+  if (bytes.size() < SectionStart::size) return std::nullopt;
+  try {
+    Section section{.offset = offset, .start = cmt::format::take_section_start(bytes), .header = {}};
+    const std::uint64_t size = section.start.total() - section.start.body_size;
+    if (size > bytes.size()) bytes = file.at(offset, size);
+    if (bytes.size() < size) return std::nullopt;
+    section.header = cmt::format::take_section_header(bytes, section.start);
+    if (section.end() > file.size()) return std::nullopt;
+    return section;
+  } catch (const WireError& error) {
+    throw WireError(offset + error.offset(), error.what());
+  }
+}
+
+}  // namespace trace2cmt

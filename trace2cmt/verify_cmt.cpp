@@ -1,0 +1,313 @@
+// A whole .cmt, section by section (format-spec/cmt.md). A fault does not end the check: after a section that cannot be
+// found, the index says where the next block begins; after one that cannot be decoded, blocks are still checked each by
+// itself, but no longer what needs the events before them: tags, addresses, times, totals.
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "event_checks.h"
+#include "format/addresses.h"
+#include "format/columns.h"
+#include "format/core.h"
+#include "format/cursor.h"
+#include "format/sections.h"
+#include "format/zstd.h"
+#include "output/numbers.h"
+#include "verify.h"
+
+namespace trace2cmt {
+namespace {
+
+using namespace cmt::format;
+
+class CmtVerifier {
+ public:
+  CmtVerifier(const TraceFile& file, const std::function<void(const std::string&)>& tell) : file_(file), tell_(tell) {}
+
+  Verdict run();
+
+ private:
+  void fault(std::uint64_t offset, const std::string& what);
+  std::optional<std::uint64_t> check_header();
+  std::optional<std::uint64_t> resume_after(std::uint64_t offset) const;
+  void find_indexed_blocks();
+  std::uint64_t check_section(const Section& section);
+  void check_block(const Section& section);
+  void check_state(const BlockHeader& block);
+  bool open_streams(const Section& section, const BlockHeader& block);
+  void check_keyframe(const BlockHeader& block);
+  void decode(const BlockHeader& block);
+  void check_index();
+  void check_totals();
+  void check_tail(const Section& section);
+  template <typename Step>
+  auto in_stream(StreamId id, const Step& step);
+
+  const TraceFile& file_;
+  const std::function<void(const std::string&)>& tell_;
+  Verdict verdict_;
+  std::vector<std::uint64_t> indexed_;  // offsets of blocks, for going on behind damage
+
+  std::uint64_t offset_ = 0;  // of the section that is checked
+  bool intact_ = true;        // all events up to here are known
+  std::uint64_t next_event_ = 0, event_ = 0;
+  std::uint64_t frames_ = 0;
+  std::optional<CoreState> ended_with_;  // the block before
+  std::vector<IndexEntry> blocks_;
+  std::optional<Section> index_, totals_, tail_;
+
+  Decompressor decompressor_;
+  std::map<StreamId, std::string> streams_;  // of this block, decompressed
+  std::map<StreamId, std::uint64_t> frame_offsets_;
+  AddressDecoder addresses_;
+  TimeDecoder times_;
+  UsableDecoder usable_;
+  EventChecks checks_{
+      [this](const std::string& what) { fault(offset_, "event " + std::to_string(event_) + ": " + what); }};
+};
+
+void CmtVerifier::fault(std::uint64_t offset, const std::string& what) {
+  ++verdict_.faults;
+  tell_(file_.place(offset) + ": " + what);
+}
+
+Verdict CmtVerifier::run() {
+  find_indexed_blocks();
+  for (auto at = check_header(); at && *at < file_.size();) {
+    offset_ = *at;
+    if (tail_) {
+      fault(offset_, "bytes after the tail");
+      break;
+    }
+    try {
+      const auto section = section_at(file_, offset_);
+      if (!section) {
+        fault(offset_, "a section is cut off");
+        return verdict_;
+      }
+      at = check_section(*section);
+    } catch (const WireError& error) {
+      fault(error.offset(), error.what());
+      intact_ = false;
+      at = resume_after(offset_);
+    }
+  }
+  if (verdict_.faults == 0 && !tail_) fault(file_.size(), "the end of the trace is missing");
+  if (index_) check_index();
+  if (totals_) check_totals();
+  verdict_.checked = cmt::output::with_commas(next_event_) + " events in " + cmt::output::with_commas(blocks_.size()) +
+                     " blocks, " + cmt::output::with_commas(frames_) +
+                     " frames: checksums, every block by itself, index, totals, tags, addresses, times";
+  return verdict_;
+}
+
+/// The offset behind the file header; nothing where that is damaged, and nothing behind it can be trusted.
+std::optional<std::uint64_t> CmtVerifier::check_header() {
+  try {
+    const auto size = file_header_size(file_.at(0, 16));
+    if (!size || *size > file_.size()) throw WireError(0, "the file header is cut off");
+    take_file_header(file_.at(0, *size));
+    return *size;
+  } catch (const WireError& error) {
+    fault(error.offset(), error.what());
+    return std::nullopt;
+  }
+}
+
+void CmtVerifier::find_indexed_blocks() {
+  try {
+    if (file_.size() < tail_size || !is_tail(file_.at(file_.size() - tail_size, tail_size))) return;
+    const auto tail = section_at(file_, file_.size() - tail_size);
+    const auto index = section_at(file_, take_tail(tail->header).index_offset);
+    if (!index || !index->is(SectionType::index)) return;
+    for (const IndexEntry& entry : take_index(index->header)) indexed_.push_back(entry.offset);
+    indexed_.push_back(index->offset);
+  } catch (const WireError&) {
+    // Said when the check comes to them.
+  }
+}
+
+/// Where the next section begins that the index knows.
+std::optional<std::uint64_t> CmtVerifier::resume_after(std::uint64_t offset) const {
+  const auto next = std::upper_bound(indexed_.begin(), indexed_.end(), offset);
+  return next == indexed_.end() ? std::nullopt : std::optional(*next);
+}
+
+/// Returns the offset of the next.
+std::uint64_t CmtVerifier::check_section(const Section& section) {
+  const auto take_once = [&](std::optional<Section>& place, const char* what) {
+    if (place) fault(section.offset, std::string("a second section of ") + what);
+    place = section;
+  };
+  switch (static_cast<SectionType>(section.start.type)) {
+    case SectionType::block:
+      if (index_ || totals_) fault(section.offset, "a block behind the index");
+      check_block(section);
+      break;
+    case SectionType::index:
+      take_once(index_, "the index");
+      break;
+    case SectionType::totals:
+      take_once(totals_, "the totals");
+      break;
+    case SectionType::tail:
+      tail_ = section;
+      check_tail(section);
+      break;
+    default:
+      break;  // of a later version
+  }
+  return section.end();
+}
+
+void CmtVerifier::check_block(const Section& section) {
+  const std::uint64_t header_offset = section.offset + SectionStart::size;
+  try {
+    const BlockHeader block = BlockHeader::take(section.header);
+    blocks_.push_back({section.offset, block.first_event, block.core.next_tag, block.time_ns, block.keyframe});
+    if (block.first_event != next_event_ && intact_) fault(section.offset, "blocks are missing before this one");
+    intact_ &= block.first_event == next_event_;
+    event_ = block.first_event;
+    next_event_ = block.first_event + block.events;
+    check_state(block);
+    ended_with_.reset();
+    if (open_streams(section, block)) {
+      check_keyframe(block);
+      decode(block);
+    } else {
+      intact_ = false;
+    }
+  } catch (const WireError& error) {
+    fault(streams_.empty() ? header_offset + error.offset() : error.offset(), error.what());
+    intact_ = false;
+  }
+  streams_.clear();
+}
+
+/// A block's header states what the block before ended with, so that it decodes alone.
+void CmtVerifier::check_state(const BlockHeader& block) {
+  if (blocks_.size() == 1 && !block.keyframe) fault(offset_, "the first block is no keyframe");
+  if (!ended_with_) return;
+  const CoreState& before = *ended_with_;
+  if (block.core.next_tag != before.next_tag || block.core.named_tag != before.named_tag ||
+      block.core.thread != before.thread) {
+    fault(offset_, "the block does not begin with what the one before ended with");
+  }
+  if (intact_ && block.time_ns != checks_.last_time_ns()) fault(offset_, "the block's time is not the last one before");
+}
+
+/// Decompresses each frame, which verifies its checksum; false where one is damaged.
+bool CmtVerifier::open_streams(const Section& section, const BlockHeader& block) {
+  bool whole = true;
+  std::uint64_t offset = section.end() - section.start.body_size;
+  for (const StreamStart& stream : block.streams) {
+    if (stream.size > section.end() - offset) throw WireError(section.offset, "the streams do not fit into the body");
+    const auto id = static_cast<StreamId>(stream.id);
+    if (streams_.contains(id)) fault(section.offset, "a block with two streams of one kind");
+    frame_offsets_[id] = offset;
+    ++frames_;
+    try {
+      decompressor_.decompress(file_.at(offset, stream.size), stream.raw_size, streams_[id]);
+    } catch (const WireError& error) {
+      fault(offset + error.offset(), "stream " + std::to_string(stream.id) + ": " + error.what());
+      whole = false;
+    }
+    offset += stream.size;
+  }
+  if (offset != section.end()) fault(section.offset, "the sizes of the streams do not add up to the body");
+  if (!streams_.contains(StreamId::core)) throw WireError(section.offset, "a block without a core stream");
+  return whole;
+}
+
+/// Takes a step of decoding a stream; what is wrong is told at its frame, with the offset in what was decompressed.
+template <typename Step>
+auto CmtVerifier::in_stream(StreamId id, const Step& step) {
+  try {
+    return step();
+  } catch (const WireError& error) {
+    throw WireError(frame_offsets_[id], "stream " + std::to_string(static_cast<int>(id)) + ": byte " +
+                                            std::to_string(error.offset()) + ": " + error.what());
+  }
+}
+
+/// The table of a keyframe is what the events before left alive.
+void CmtVerifier::check_keyframe(const BlockHeader& block) {
+  if (!block.keyframe || blocks_.size() == 1) return;
+  if (!streams_.contains(StreamId::live)) return fault(offset_, "a keyframe without a table of live blocks");
+  const LiveBlocks table = in_stream(StreamId::live, [&] { return take_live(streams_[StreamId::live]); });
+  if (intact_ && put_live(table) != put_live(checks_.live())) {
+    fault(frame_offsets_[StreamId::live], "the table of live blocks is not what the events before left alive");
+  }
+}
+
+void CmtVerifier::decode(const BlockHeader& block) {
+  std::vector<cmt::Event> batch(512);
+  auto core =
+      in_stream(StreamId::core, [&] { return CoreDecoder(streams_[StreamId::core], block.core, block.events); });
+  const auto fill = [&](StreamId id, auto& decoder, std::span<cmt::Event> events) {
+    if (!streams_[id].empty()) in_stream(id, [&] { decoder.fill(events); });
+  };
+  in_stream(StreamId::addresses, [&] { addresses_.start(streams_[StreamId::addresses], block.keyframe); });
+  times_.start(streams_[StreamId::times], block.time_ns);
+  usable_.start(streams_[StreamId::usable]);
+  while (const std::size_t count = in_stream(StreamId::core, [&] { return core.next(batch); })) {
+    const std::span<cmt::Event> events(batch.data(), count);
+    if (intact_) in_stream(StreamId::addresses, [&] { addresses_.fill(events); });
+    fill(StreamId::times, times_, events);
+    fill(StreamId::usable, usable_, events);
+    for (const cmt::Event& event : events) {
+      ++event_;
+      if (intact_) checks_.take(event);
+    }
+  }
+  ended_with_ = core.state();
+  const auto check_end = [&](StreamId id, const auto& decoder) {
+    if (!decoder.at_end())
+      in_stream(id, [&]() -> void { throw WireError(decoder.offset(), "bytes after the last event"); });
+  };
+  if (intact_) check_end(StreamId::addresses, addresses_);
+  check_end(StreamId::times, times_);
+  check_end(StreamId::usable, usable_);
+}
+
+void CmtVerifier::check_index() {
+  try {
+    const std::vector<IndexEntry> index = take_index(index_->header);
+    const auto same = [](const IndexEntry& a, const IndexEntry& b) {
+      return a.offset == b.offset && a.first_event == b.first_event && a.next_tag == b.next_tag &&
+             a.time_ns == b.time_ns && a.keyframe == b.keyframe;
+    };
+    if (!std::equal(index.begin(), index.end(), blocks_.begin(), blocks_.end(), same)) {
+      fault(index_->offset, "the index does not name the blocks that there are");
+    }
+  } catch (const WireError& error) {
+    fault(index_->offset + SectionStart::size + error.offset(), error.what());
+  }
+}
+
+void CmtVerifier::check_totals() {
+  try {
+    const cmt::Totals stated = take_totals(totals_->header);
+    if (!intact_) return;
+    for (const std::string& difference : differences(stated, checks_.totals())) fault(totals_->offset, difference);
+  } catch (const WireError& error) {
+    fault(totals_->offset + SectionStart::size + error.offset(), error.what());
+  }
+}
+
+void CmtVerifier::check_tail(const Section& section) {
+  const Tail tail = take_tail(section.header);
+  if (!index_ || tail.index_offset != index_->offset) fault(section.offset, "no index where the tail says");
+  if (!totals_ || tail.totals_offset != totals_->offset) fault(section.offset, "no totals where the tail says");
+}
+
+}  // namespace
+
+Verdict verify_cmt(const TraceFile& file, const std::function<void(const std::string&)>& tell) {
+  return CmtVerifier(file, tell).run();
+}
+
+}  // namespace trace2cmt
