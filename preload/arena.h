@@ -4,9 +4,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+enum { arena_bytes = 64 * 1024 };
+extern char arena_memory[arena_bytes];
 
 /// Zeroed; NULL when the arena is used up.
 void* arena_allocate(size_t alignment, size_t size);
-bool arena_owns(const void* block);
+static inline bool arena_owns(const void* block) { return (uintptr_t)block - (uintptr_t)arena_memory < arena_bytes; }
 /// Bytes that were asked for.
 size_t arena_size(const void* block);

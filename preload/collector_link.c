@@ -5,37 +5,43 @@
 //     program  --clone, exit signal 0-->  keeper  --vfork, exec-->  collector
 //
 // The keeper never calls exec. It shares the program's memory, costs one page of stack, has no descriptors, blocks all
-// signals, calls nothing but the kernel, and waits for its child; we reap it with __WCLONE. After the program's exec
-// it is left as a zombie that no ordinary wait() sees, until the process ends.
+// signals, calls nothing but the kernel, and waits for its child; then it says so in the memory that it shares with
+// us, and we reap it with __WCLONE. After the program's exec it is left as a zombie that no ordinary wait() sees, until
+// the process ends.
+//
+// No descriptor is left open in the program: it creates the files, the collector inherits them with the memory of the
+// rings and a pidfd, and we close them. So a program that closes everything closes nothing of ours.
 #include "preload/collector_link.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "preload/line.h"
 #include "preload/name.h"
+#include "preload/output.h"
+#include "preload/record.h"
+#include "preload/rings.h"
 #include "preload/sys.h"
 
-enum { stack_bytes = 64 * 1024, variables_max = 4096, wait_ms_max = 60000, start_ms_max = 10000 };
+enum { stack_bytes = 64 * 1024, variables_max = 4096, above_all = 16 };
 
 static char program[path_bytes_max];
 static char** environment;
 static char* stack;
 static long keeper;
-static int collector_input;
-static int collector_file;
-static int collector_memory;
-static struct CollectorShared* shared;
+static volatile uint32_t gone;
+static struct Control* rings;
+
+/// What the collector gets, in the order of its numbers from collector_memory on.
+static int inherited[collector_output - collector_memory + outputs_max];
+static int inherited_count;
 
 extern char** environ;
 
@@ -66,12 +72,19 @@ static bool is_ours(const char* variable) {
   return strncmp(variable, "LD_", 3) == 0 && strncmp(variable, "LD_LIBRARY_PATH=", 16) != 0;
 }
 
-// The strings are the program's own at its start; only the list is copied, without what would trace the collector.
+// A copy, strings too: servers write their state over them, for ps (setproctitle), and their children need a collector.
+// Without what would trace the collector.
 static void copy_environment(void) {
-  environment = sys_map((variables_max + 1) * sizeof(char*));
-  size_t count = 0;
-  for (char** v = environ; environment && v && *v && count < variables_max; v++) {
-    if (!is_ours(*v)) environment[count++] = *v;
+  size_t count = 0, bytes = 0;
+  for (char** v = environ; v && *v && count < variables_max; v++, count++) bytes += strlen(*v) + 1;
+  environment = sys_map((count + 1) * sizeof(char*) + bytes);
+  if (!environment) return;
+  char* text = (char*)(environment + count + 1);
+  char** copy = environment;
+  for (char** v = environ; v && *v && count > 0; v++, count--) {
+    if (is_ours(*v)) continue;
+    *copy++ = strcpy(text, *v);
+    text += strlen(text) + 1;
   }
 }
 
@@ -87,23 +100,28 @@ struct KernelAction {
   uint64_t mask;
 };
 
+static void arrange_descriptors(void) {
+  long high[sizeof inherited / sizeof *inherited];
+  // Above the numbers that they go to, so that one does not overwrite the other.
+  for (int i = 0; i < inherited_count; i++) high[i] = sys(SYS_fcntl, inherited[i], F_DUPFD_CLOEXEC, above_all);
+  long null = sys(SYS_open, "/dev/null", O_RDWR | O_CLOEXEC);
+  null = sys(SYS_fcntl, null, F_DUPFD_CLOEXEC, above_all);
+  for (int fd = 0; fd < collector_memory; fd++) {
+    if (sys(SYS_dup3, null, fd, 0) < 0) sys(SYS_close, fd);
+  }
+  for (int i = 0; i < inherited_count; i++) {
+    if (high[i] < 0 || sys(SYS_dup3, high[i], collector_memory + i, 0) < 0) sys(SYS_close, collector_memory + i);
+  }
+  sys(SYS_close_range, collector_memory + inherited_count, ~0u, 0);
+}
+
 // In the collector-to-be, in the program's memory: only the kernel may be called, and nothing returned from.
 static int become_collector(void* unused) {
   (void)unused;
   static const struct KernelAction by_default = {0};
   static const uint64_t none = 0;
-  static char* arguments[] = {program, NULL};
-  // Above the numbers that they go to, so that one does not overwrite the other.
-  long memory = sys(SYS_fcntl, collector_memory, F_DUPFD_CLOEXEC, 4);
-  long input = sys(SYS_fcntl, collector_input, F_DUPFD_CLOEXEC, 4),
-       file = sys(SYS_fcntl, collector_file, F_DUPFD_CLOEXEC, 4);
-  long null = sys(SYS_open, "/dev/null", O_RDWR | O_CLOEXEC);
-  null = sys(SYS_fcntl, null, F_DUPFD_CLOEXEC, 4);
-  sys(SYS_dup3, input, 0, 0);
-  sys(SYS_dup3, file, 1, 0);
-  sys(SYS_dup3, null, 2, 0);
-  sys(SYS_dup3, memory, 3, 0);
-  sys(SYS_close_range, memory < 0 ? 3 : 4, ~0u, 0);
+  static char* arguments[] = {program, (char*)"--attach", NULL};
+  arrange_descriptors();
   for (int signal = 1; signal <= 64; signal++) sys(SYS_rt_sigaction, signal, &by_default, 0, 8);
   sys(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
   sys(SYS_execve, program, arguments, environment);
@@ -117,6 +135,8 @@ static int keep(void* unused) {
   long child = clone(become_collector, stack + stack_bytes / 2, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
   sys(SYS_close_range, 0, ~0u, 0);
   if (child > 0) sys(SYS_wait4, child, 0, 0, 0);
+  gone = 1;
+  sys(SYS_futex, &rings->done, FUTEX_WAKE, 0x7fffffff);
   sys(SYS_exit_group, 0);
   return 0;
 }
@@ -134,62 +154,40 @@ static long start_keeper(void) {
   return process;
 }
 
-static long wait_for(int link, int milliseconds) {
-  struct pollfd poll = {.fd = link, .events = POLLIN};
-  long result;
-  do result = sys(SYS_poll, &poll, 1, milliseconds);
-  while (result == -EINTR);
-  return result;
-}
-
-// The collector says one byte when it is there; a socket that closes instead says that it never will be.
-static long greet(int link) {
-  char byte;
-  if (wait_for(link, start_ms_max) == 1 && sys(SYS_read, link, &byte, 1) == 1) return link;
-  sys(SYS_close, link);
-  return -ENOEXEC;
-}
-
-struct CollectorShared* collector_shared(void) {
-  return shared;
-}
-
+// A process that has had a keeper, and a keeper's stack, may not use it for the next one while that lives: only a
+// forked child starts a second one, and its stack is a copy.
 void collector_forget(void) {
-  if (shared) sys_unmap(shared, sizeof *shared);
-  shared = NULL;
+  gone = 0;
+  keeper = 0;
 }
 
-// Reserved, like a window of a file: a full /dev/shm must not be SIGBUS in the program.
-static int share_memory(void) {
-  int memory = (int)sys(SYS_memfd_create, "cmttrace", 1 /* MFD_CLOEXEC */);
-  if (memory < 0) return -1;
-  long begin = -1;
-  if (sys(SYS_fallocate, memory, 0, 0, sizeof *shared) == 0) {
-    begin = sys(SYS_mmap, 0, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+bool collector_gone(void) { return gone != 0; }
+
+void collector_reap(void) {
+  if (keeper > 0) sys(SYS_wait4, keeper, 0, __WCLONE, 0);
+  keeper = 0;
+}
+
+static void close_inherited(void) {
+  rings_close_descriptor();
+  for (int i = 1; i < inherited_count; i++) {
+    if (inherited[i] >= 0) sys(SYS_close, inherited[i]);
   }
-  shared = begin < 0 && begin > -4096 ? NULL : (struct CollectorShared*)begin;
-  return memory;
 }
 
-long collector_start(int file) {
-  int pair[2];
+long collector_start(struct Control* control) {
+  if (!environment) collector_configure();
   if (!program[0] || !environment) return -ENOENT;
-  long failed = sys(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair);
-  if (failed) return failed;
-  collector_input = pair[1];
-  collector_file = file;
-  collector_memory = share_memory();
+  long failed = output_create(control, inherited + collector_output - collector_memory);
+  if (failed) {
+    record_stop("cannot create ", output_path(), -failed);
+    return failed;
+  }
+  rings = control;
+  inherited[0] = rings_descriptor();
+  inherited[1] = (int)sys(SYS_pidfd_open, control->process, 0);
+  inherited_count = collector_output - collector_memory + (int)control->outputs;
   keeper = start_keeper();
-  sys(SYS_close, pair[1]);
-  if (collector_memory >= 0) sys(SYS_close, collector_memory);
-  if (keeper > 0) return greet(pair[0]);
-  sys(SYS_close, pair[0]);
-  return keeper;
-}
-
-void collector_finish(int link) {
-  sys(SYS_shutdown, link, SHUT_WR);
-  long ended = wait_for(link, wait_ms_max);
-  sys(SYS_close, link);
-  if (ended == 1) sys(SYS_wait4, keeper, 0, __WCLONE, 0);
+  close_inherited();
+  return keeper < 0 ? keeper : 0;
 }

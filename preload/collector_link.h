@@ -1,19 +1,19 @@
-/// The process that encodes: started so that the program never notices, and waited for at the end.
+/// The process that reads the rings: started so that the program never notices.
 #pragma once
 
-#include "preload/collector_shared.h"
+#include <stdbool.h>
+
+#include "preload/ring.h"
 
 /// From the constructor: where the collector is, and with which environment it runs.
 void collector_configure(void);
 
-/// Starts it; it writes to `file`. Returns a socket that takes the text, or -errno. The text's end line stands between
-/// NULs, and counts only if nothing follows it.
-long collector_start(int file);
+/// Creates the trace's files and starts it on them and the rings. Returns 0 or -errno; does not wait for it.
+long collector_start(struct Control* control);
 
-/// What is shared with the collector that was started last; NULL if there is no memory for that.
-struct CollectorShared* collector_shared(void);
+/// Whether it was started and has ended.
+bool collector_gone(void);
+/// Waits for it to be gone.
+void collector_reap(void);
 /// In a forked child: the parent's is not ours.
 void collector_forget(void);
-
-/// Ends the text and waits, 60 s at most, until the file is whole. Closes the socket.
-void collector_finish(int link);

@@ -4,37 +4,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/line.h"
+#include "preload/ring.h"
 #include "preload/sys.h"
+#include "preload/words.h"
 
-static char template[path_bytes_max];
+static char templates[outputs_max][path_bytes_max];
+static char rings[path_bytes_max];
+static uint32_t count;
 static char folder[path_bytes_max];
 static char program[256] = "program";
 
-static void copy(char* out, size_t room, const char* text) {
-  size_t length = strnlen(text, room - 1);
+static void copy(char* out, size_t room, const char* text, size_t length) {
+  if (length >= room) length = room - 1;
   memcpy(out, text, length);
   out[length] = 0;
 }
 
+static void copy_list(const char* wanted) {
+  for (count = 0; count < outputs_max && *wanted;) {
+    size_t length = strcspn(wanted, ",");
+    if (length) copy(templates[count++], path_bytes_max, wanted, length);
+    wanted += length;
+    wanted += *wanted == ',';
+  }
+}
+
 void name_configure(void) {
   const char* wanted = getenv("CMTTRACE_OUT");
-  copy(template, sizeof template, wanted && *wanted ? wanted : "%n.%p.trace");
+  copy_list(wanted ? wanted : "");
+  if (!count) copy_list("%n.%p.trace");
+  const char* kept = getenv("CMTTRACE_RINGS");
+  if (kept) copy(rings, sizeof rings, kept, strlen(kept));
   // A child that changes its folder still writes where its parent began.
   if (sys(SYS_getcwd, folder, sizeof folder - 1) <= 0 || folder[0] != '/') folder[0] = 0;
   const char* own = program_invocation_short_name;
-  if (own && *own) copy(program, sizeof program, own);
+  if (own && *own) copy(program, sizeof program, own, strlen(own));
 }
 
 const char* name_of_program(void) { return program; }
 
-static char* fill(char* out, const char* end, int process) {
+uint32_t name_count(void) {
+  if (!count) name_configure();
+  return count;
+}
+
+static char* fill(char* out, const char* end, const char* template, int process) {
   for (const char* t = template; *t; t++) {
     if (end - out < (long)sizeof program) return NULL;
     if (t[0] == '%' && t[1] == 'p')
-      out = line_decimal(out, (uint64_t)process), t++;
+      out = put_decimal(out, (uint64_t)process), t++;
     else if (t[0] == '%' && t[1] == 'n')
-      out = line_text(out, program), t++;
+      out = put_text(out, program), t++;
     else if (t[0] == '%' && t[1] == '%')
       *out++ = *t++;
     else
@@ -48,25 +68,29 @@ static void insert_number(char* name, char* end, int n) {
   char* dot = strrchr(name, '.');
   if (!dot || dot == name || strchr(dot, '/')) dot = end;
   char number[24] = ".";
-  size_t length = (size_t)(line_decimal(number + 1, (uint64_t)n) - number);
+  size_t length = (size_t)(put_decimal(number + 1, (uint64_t)n) - number);
   memmove(dot + length, dot, (size_t)(end - dot) + 1);
   memcpy(dot, number, length);
 }
 
-bool name_expand(char out[path_bytes_max], int process, int n) {
-  if (!template[0]) name_configure();
+static bool expand(char* out, const char* template, int process, int n) {
   char* begin = out;
   if (template[0] != '/' && folder[0]) {
     if (strlen(folder) > path_bytes_max / 2) return false;
-    begin = line_text(line_text(out, folder), folder[1] ? "/" : "");
+    begin = put_text(put_text(out, folder), folder[1] ? "/" : "");
   }
-  char* end = fill(begin, out + path_bytes_max - 32, process);
+  char* end = fill(begin, out + path_bytes_max - 32, template, process);
   if (!end) return false;
   if (n > 1) insert_number(begin, end, n);
   return true;
 }
 
-bool name_is_compact(const char* path) {
-  size_t length = strlen(path);
-  return length >= 4 && strcmp(path + length - 4, ".cmt") == 0;
+bool name_expand(char out[path_bytes_max], uint32_t which, int process, int n) {
+  if (!count) name_configure();
+  return expand(out, templates[which], process, n);
+}
+
+bool name_of_rings(char out[path_bytes_max], int process, int n) {
+  if (!count) name_configure();
+  return rings[0] && expand(out, rings, process, n);
 }

@@ -1,11 +1,9 @@
-// A process's ends and beginnings: what was recorded has to be in the file before the memory that holds it is gone.
+// A process's ends: before what is known to be one, the program waits until its trace is whole (record.h).
 //
 // exit: our destructor may come before other libraries'. But a handler that is registered while handlers run is run
-// too, after those of all libraries: that one is the end, and after it only other threads can still be at work; their
-// events go straight to the file. _exit, quick_exit, abort, a failed assertion and exec run no handlers: they are
-// stopped by name here. A system call past libc cannot be.
-//
-// close, closefrom and close_range leave our descriptor alone, as one that the program never opened.
+// too, after those of all libraries: that one is the end. _exit, quick_exit, abort, a failed assertion and exec run no
+// handlers: they are stopped by name here. After the last three, and a failed exec, the program may still go on. What
+// ends otherwise (a signal, a system call past libc) is noticed by the collector.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -13,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "preload/collector_link.h"
 #include "preload/output.h"
 #include "preload/real.h"
 #include "preload/record.h"
@@ -32,7 +31,6 @@ static struct {
   int (*execvpe)(const char*, char* const*, char* const*);
   int (*fexecve)(int, char* const*, char* const*);
   int (*execveat)(int, const char*, char* const*, char* const*, int);
-  int (*close)(int);
   int (*pthread_setname_np)(pthread_t, const char*);
 } next;
 
@@ -47,7 +45,6 @@ static void find_next(void) {
   *(void**)&next.execvpe = real_must("execvpe");
   *(void**)&next.fexecve = real_must("fexecve");
   *(void**)&next.execveat = real_must("execveat");
-  *(void**)&next.close = real_must("close");
   *(void**)&next.pthread_setname_np = real_must("pthread_setname_np");
   *(void**)&next.end = real_must("_exit");
 }
@@ -55,16 +52,28 @@ static void find_next(void) {
 static void end_for_good(int status, void* unused) {
   (void)status;
   (void)unused;
-  record_end_for_good();
+  record_finish();
+}
+
+// The functions that real.c did not find are not the program's error, nor what dlerror frees its event. Not told there:
+// dlerror takes gettext's lock, which the caller of the first malloc may hold (bindtextdomain).
+static void forget_errors(void) {
+  struct Guard guard;
+  bool outermost = guard_enter(&guard, kind_malloc);
+  dlerror();
+  dlerror();  // frees what the first has said
+  if (outermost) guard_leave();
 }
 
 __attribute__((constructor)) static void begin(void) {
   int saved = errno;
   if (!real_ready()) return;
+  forget_errors();
   find_next();
   output_configure();
+  collector_configure();
   record_files_allowed();
-  at_quick_exit(record_end_for_good);  // the first to be registered is the last to be called
+  at_quick_exit(record_leaving);  // the first to be registered is the last to be called
   errno = saved;
 }
 
@@ -72,7 +81,7 @@ __attribute__((destructor)) static void end(void) { on_exit(end_for_good, NULL);
 
 EXPORT void _exit(int status) {
   find_next();
-  record_end_for_good();
+  record_finish();
   next.end(status);
 }
 
@@ -80,23 +89,22 @@ EXPORT void _Exit(int status) { _exit(status); }
 
 EXPORT void quick_exit(int status) {
   find_next();
-  record_end_now();
+  record_leaving();
   next.quick_exit(status);
 }
 
 EXPORT void abort(void) {
   find_next();
-  record_end_now();
+  record_leaving();
   next.abort();
 }
 
 EXPORT void __assert_fail(const char* assertion, const char* file, unsigned line, const char* function) {
   find_next();
-  record_end_now();
+  record_leaving();
   next.assert_fail(assertion, file, line, function);
 }
 
-// With the lock held, so that nobody writes after the end line; given back only if the exec fails.
 #define EXEC(call)                    \
   __extension__({                     \
     find_next();                      \
@@ -160,39 +168,9 @@ EXPORT int execle(const char* path, const char* first, ...) {
   return execve(path, arguments, environment);
 }
 
-static int bad_descriptor(void) {
-  errno = EBADF;
-  return -1;
-}
-
-EXPORT int close(int fd) {
-  if (fd >= 0 && fd == output_descriptor()) return bad_descriptor();
-  find_next();
-  return next.close(fd);
-}
-
-static int close_between(unsigned first, unsigned last, int flags) {
-  if (first > last) return 0;
-  long failed = sys(SYS_close_range, first, last, flags);
-  if (failed < 0) errno = (int)-failed;
-  return failed < 0 ? -1 : 0;
-}
-
-EXPORT int close_range(unsigned first, unsigned last, int flags) {
-  int own = output_descriptor();
-  if (own < 0 || (unsigned)own < first || (unsigned)own > last) {
-    if (first <= last) return close_between(first, last, flags);
-    errno = EINVAL;
-    return -1;
-  }
-  return close_between(first, (unsigned)own - 1, flags) | close_between((unsigned)own + 1, last, flags);
-}
-
-EXPORT void closefrom(int first) { close_range(first < 0 ? 0 : (unsigned)first, ~0u, 0); }
-
 EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
   find_next();
   int failed = next.pthread_setname_np(thread, name);
-  if (!failed && pthread_equal(thread, pthread_self())) record(&(struct Call){.kind = call_thread_name, .label = name});
+  if (!failed && pthread_equal(thread, pthread_self())) record_label(kind_thread_name, name);
   return failed;
 }

@@ -52,7 +52,7 @@ bool real_find(void) {
   real_state = 1;
   if (sanitized()) die("the program is built with a sanitizer, and cannot be traced", "");
   find_all();
-  dlerror();  // the functions that were not found are not the program's error
+  say_configure();
   record_start();
   real_state = 2;
   errno = saved;

@@ -1,183 +1,180 @@
-// Order. Per-thread order is free; across threads one thing must hold: a block's end comes before the next block at the
-// same address. So a free is recorded before the real call and an allocation after it: between a free's line and the
-// next allocation's at that address lies the real free. Only realloc does both in one call, and there the lock is held
-// around it: whoever got the old address in the meantime waits for the lock before it says so.
+// The seldom part of recording: a thread's first event, a ring that is full, a process's beginning and end.
 //
-// Tags. They rise by one an allocation. A process that starts has some in reserve below its first, for blocks from
-// before the start: what a forked child inherited keeps its tag, and what was never seen gets one of the reserve, so
-// that such a free is a line like all others.
+// Fork. `record_state` is wiped by the kernel in a child (MADV_WIPEONFORK: also after _Fork and clone); the child's
+// first event then makes memory of its own and starts a collector of its own. The parent's rings stay mapped until
+// then, and nobody writes there: a thread's generation is compared with `record_state` before each event. No lock is
+// involved that a lost thread could hold. A child of vfork or posix_spawn shares memory and thread with its parent, and
+// so its ring.
 //
-// A signal handler that allocates may have interrupted the lock's owner. It then leaves its events in `nested`, and the
-// owner writes them before it gives the lock away. Order is kept: nobody else can write in between.
+// Threads. A ring whose owner has said thread_exit is taken over by the next new thread, once the owner is gone: other
+// destructors, and libc itself, free memory after ours. So 1,000 short threads need a few rings. What is still unread
+// in it stays there, before the new owner's records.
 //
-// Fork. A child finds `alive` wiped by the kernel (MADV_WIPEONFORK: also after _Fork and clone), and starts over: the
-// lock open, the buffer empty, a file of its own. It is looked at before the lock, so a lock that a lost thread held
-// blocks nobody. A child of vfork or posix_spawn shares memory and thread with its parent, and so its file.
+// What starts or claims blocks signals, so that a handler finds it done or not begun. All waiting is in pieces of 0.1
+// s, each followed by a look whether the collector still lives, and bounded.
 #include "preload/record.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "preload/line.h"
+#include "preload/collector_link.h"
 #include "preload/output.h"
+#include "preload/real.h"
+#include "preload/rings.h"
 #include "preload/sys.h"
-#include "preload/tags.h"
 
-enum { tags_in_reserve = 1000, nested_max = 64, destructor_rounds_max = 3, wipe_on_fork = 18 };
+enum { destructor_rounds_max = 3, wipe_on_fork = 18, wait_rounds_max = 600, label_bytes_max = 1024, label_piece = 14 };
 
-__thread struct Thread thread_self;
+__thread struct Thread thread_self = {.generation = no_generation};
+_Alignas(4096) uint32_t record_state[1024];
+bool record_clock_is_ns;
+bool record_second_thread;
+bool record_usable;
 
 static struct {
-  struct Lock lock;
+  struct Control* control;
   uint32_t generation;
-  uint32_t threads;
-  uint64_t next_tag;
-  uint64_t first_tag;
-  uint64_t next_unseen_tag;
-  uint64_t start_ns;
-  bool times;
-  bool stopped;
+  bool started;
+  bool files_allowed;
+  bool collector_started;
+  bool drops;
+  bool alone;    // children are not recorded
+  bool paused;   // by the program, or from the start
+  bool stopped;  // for ever
   bool ending;
   bool has_key;
   pthread_key_t key;
-  uint32_t nested_count;
-  struct Call nested[nested_max];
 } state;
 
-static uint32_t always_alive = 1;
-static uint32_t* alive = &always_alive;  // 0 in a forked child that has not begun
+static bool is_set(const char* name, const char* value) {
+  const char* found = getenv(name);
+  return found && strcmp(found, value) == 0;
+}
 
-static uint64_t now_ns(void) {
+static uint64_t clock_ns(clockid_t clock) {
   struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(clock, &now);
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void begin_process(void) {
-  state.lock.word = 0;
-  state.generation++;
-  state.threads = 0;
-  state.nested_count = 0;
-  state.next_unseen_tag = state.next_tag;
-  state.first_tag = state.next_tag += tags_in_reserve;
-  state.start_ns = now_ns();
-  output_begin_process();
-  *alive = 1;
-}
+uint64_t record_slow_clock(void) { return clock_ns(CLOCK_MONOTONIC) >> stamp_shift; }
 
-static void begin_forked_child(void) {
-  bool torn = state.lock.word != 0;
-  begin_process();
-  if (torn && !tags_rebuild()) record_stop("no memory for the table of tags", "", 0);
-}
-
-static void look_for_fork(void) {
-  if (__builtin_expect(*alive == 0, 0)) begin_forked_child();
-}
-
-// Kernels before 4.14 wipe nothing.
-static void after_fork(void) {
-  if (alive == &always_alive) *alive = 0;
-  look_for_fork();
-}
-
-void record_start(void) {
-  uint32_t* page = sys_map(4096);
-  if (page && sys(SYS_madvise, page, 4096, wipe_on_fork) == 0) alive = page;
-  state.next_tag = 1;
-  begin_process();
-}
-
+// Says it once; the threads notice by their next look at record_state.
 void record_stop(const char* what, const char* detail, long error) {
+  record_state[0] = not_recording;
   if (__atomic_exchange_n(&state.stopped, true, __ATOMIC_RELAXED)) return;
-  say(what, detail, error);
+  if (what) say(what, detail, error);
 }
 
-static uint64_t bytes_asked(const struct Call* call) {
-  return call->kind == call_reallocarray && call->arguments[0] == 0 ? 0
-                                                                    : call->arguments[call->kind == call_reallocarray];
+static void ring_bell(void) {
+  struct Control* control = state.control;
+  __atomic_fetch_add(&control->bell, 1, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&control->asleep, __ATOMIC_SEQ_CST)) sys(SYS_futex, &control->bell, FUTEX_WAKE, 1);
 }
 
-static bool ends_given(const struct Call* call) {
-  return !line_allocates(call->kind) || call->result || bytes_asked(call) == 0;
+// The collector's last word: it needs no more, or can do no more.
+static bool has_verdict(void) {
+  uint32_t verdict = __atomic_load_n(&state.control->verdict, __ATOMIC_ACQUIRE);
+  if (verdict == verdict_failed) record_stop(state.control->message, "", 0);
+  if (verdict == verdict_enough) record_stop(NULL, "", 0);
+  return verdict != verdict_go_on;
 }
 
-static uint64_t tag_of_given(const struct Call* call) {
-  uint64_t address = (uint64_t)call->given;
-  bool ends = ends_given(call);
-  uint64_t tag = ends ? tags_take(address) : tags_find(address);
-  if (tag) return tag;
-  if (state.next_unseen_tag == state.first_tag) return 0;
-  tag = state.next_unseen_tag++;
-  if (!ends) tags_put(address, tag);
-  return tag;
+static bool collector_is_lost(void) {
+  if (has_verdict()) return true;
+  if (!collector_gone()) return false;
+  if (!has_verdict()) record_stop("the collector has ended; the program goes on untraced", "", 0);
+  return true;
 }
 
-static void add_line(struct Line* line) { output_added(line_write(output_room(line_bytes_max), line)); }
-
-// A block whose end we did not see (a call that is not among ours) must not seem to live beside the new one.
-static void end_forgotten(const struct Line* of) {
-  uint64_t tag = tags_find((uint64_t)of->call->result);
-  if (tag < state.first_tag) return;
-  struct Call call = {.kind = call_free, .given = of->call->result};
-  struct Line line = {&call, tag, 0, of->time_ns, of->thread};
-  add_line(&line);
-  output_count_repair();
+static bool collector_ready(void) {
+  if (state.collector_started) return true;
+  state.collector_started = true;
+  long failed = collector_start(state.control);
+  if (!failed) return true;
+  record_stop("cannot start the collector", "; the program goes on untraced", -failed);
+  return false;
 }
 
-static void write_event(const struct Call* call) {
-  struct Line line = {call, 0, 0, state.times ? now_ns() - state.start_ns : UINT64_MAX, thread_self.number};
-  if (!tags_reserve()) {
-    output_flush(end_truncated);
-    record_stop("no memory for the table of tags; the trace ends here", "", 0);
-  }
-  if (state.stopped) return;
-  if (call->given) line.given_tag = tag_of_given(call);
-  if (call->result) {
-    end_forgotten(&line);
-    line.result_tag = state.next_tag++;
-    tags_put((uint64_t)call->result, line.result_tag);
-  }
-  add_line(&line);
-  if (state.ending) output_flush(end_complete);
-}
-
-static void write_nested(void) {
-  for (uint32_t done = 0, count = 0;;) {
-    uint32_t seen = __atomic_load_n(&state.nested_count, __ATOMIC_RELAXED);
-    for (count = seen < nested_max ? seen : nested_max; done < count; done++) write_event(&state.nested[done]);
-    if (!__atomic_compare_exchange_n(&state.nested_count, &seen, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-      continue;
-    for (; seen > nested_max; seen--) output_count_repair();
+static void begin_process(void) {
+  bool forked = state.generation != 0;
+  if (state.control) state.paused = state.control->paused;
+  rings_forget(state.control);
+  state.control = NULL;
+  state.generation++;
+  state.collector_started = state.ending = false;
+  collector_forget();
+  if (forked && state.alone) state.stopped = true;
+  if (state.paused || state.stopped) {
+    record_state[0] = not_recording;
     return;
   }
+  long failed = rings_map(&state.control);
+  if (failed) {
+    record_stop("no memory for the rings", "; the program goes on untraced", -failed);
+    return;
+  }
+  struct Control* control = state.control;
+  control->process = (uint32_t)sys(SYS_getpid, 0);
+  control->forked = forked;
+  control->clock_is_ns = record_clock_is_ns;
+  control->start_ns = clock_ns(CLOCK_MONOTONIC);
+  control->start_stamp = record_clock(false);
+  control->start_wall = clock_ns(CLOCK_REALTIME) / 1000000000u;
+  record_state[0] = state.generation;
+  if (state.files_allowed) collector_ready();
 }
 
-static void keep_nested(const struct Call* call) {
-  uint32_t place = __atomic_fetch_add(&state.nested_count, 1, __ATOMIC_RELAXED);
-  if (place < nested_max) state.nested[place] = *call;
-  if (place < nested_max) state.nested[place].label = NULL;
+static bool is_gone(uint32_t thread) { return sys(SYS_tgkill, state.control->process, thread, 0) == -ESRCH; }
+
+static bool take_over(struct Ring* ring, uint32_t self) {
+  uint32_t owner = __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE);
+  if (owner == 0 || (owner != self && !is_gone(owner))) return false;
+  return __atomic_compare_exchange_n(&ring->owner, &owner, self, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-enum Entry { entry_none, entry_taken, entry_nested };
-
-static void name_thread(void) {
-  thread_self.number = state.threads++;
-  thread_self.generation = state.generation;
-  if (thread_self.number) write_event(&(struct Call){.kind = call_thread_start});
+static struct Ring* ring_left(uint32_t self, bool any) {
+  struct Control* control = state.control;
+  uint32_t used = __atomic_load_n(&control->rings_used, __ATOMIC_ACQUIRE);
+  if (used > control->rings_limit) used = control->rings_limit;
+  for (uint32_t i = 0; i < used; i++) {
+    struct Ring* ring = ring_at(control, i);
+    if ((any || __atomic_load_n(&ring->left, __ATOMIC_RELAXED)) && take_over(ring, self)) return ring;
+  }
+  return NULL;
 }
 
-static enum Entry enter(void) {
-  if (state.stopped) return entry_none;
-  look_for_fork();
-  if (thread_self.generation != state.generation) thread_self.id = (uint32_t)sys(SYS_gettid, 0);
-  if (lock_is_mine(&state.lock, thread_self.id)) return entry_nested;
-  lock_take(&state.lock, thread_self.id);
-  if (thread_self.generation != state.generation) name_thread();
-  return entry_taken;
+static struct Ring* ring_for(uint32_t self) {
+  struct Control* control = state.control;
+  struct Ring* ring = ring_left(self, false);
+  if (ring) return ring;
+  uint32_t fresh = __atomic_fetch_add(&control->rings_used, 1, __ATOMIC_ACQ_REL);
+  if (fresh < control->rings_limit) return rings_open(control, fresh, self) ? ring_at(control, fresh) : NULL;
+  __atomic_fetch_sub(&control->rings_used, 1, __ATOMIC_ACQ_REL);
+  return ring_left(self, true);
+}
+
+static void claim(void) {
+  struct Thread* self = &thread_self;
+  self->guard = NULL;
+  self->epoch = 0;
+  self->ring = ring_for((uint32_t)sys(SYS_gettid, 0));
+  if (!self->ring) {
+    self->ringless = state.generation;
+    return;
+  }
+  self->generation = state.generation;
+  self->ring->left = 0;
+  self->slots = (struct Slot*)((char*)state.control + self->ring->slots_at);
+  uint32_t number = __atomic_fetch_add(&state.control->threads, 1, __ATOMIC_RELAXED);
+  if (number) __atomic_store_n(&record_second_thread, true, __ATOMIC_RELAXED);  // before anyone gets a block from us
+  record_long(&(struct Call){.kind = (enum Kind)record_owner, .size = number});
+  if (number) record_long(&(struct Call){.kind = kind_thread_start});
 }
 
 // Noticing the thread's end may need memory of the program's heap: that is an event, and must not happen inside.
@@ -188,79 +185,246 @@ static void notice_end(void) {
   errno = saved;
 }
 
-static void leave(void) {
-  do {
-    if (!lock_is_mine(&state.lock, thread_self.id)) lock_take(&state.lock, thread_self.id);
-    write_nested();
-    lock_give(&state.lock);
-  } while (__atomic_load_n(&state.nested_count, __ATOMIC_RELAXED) != 0);
-  if (!thread_self.has_destructor && state.has_key) notice_end();
+static void block_signals(uint64_t* before) {
+  static const uint64_t all = ~(uint64_t)0;
+  sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, before, 8);
 }
 
-void record(const struct Call* call) {
-  enum Entry entry = enter();
-  if (entry == entry_nested) keep_nested(call);
-  if (entry != entry_taken) return;
-  write_event(call);
-  leave();
+static void restore_signals(const uint64_t* before) { sys(SYS_rt_sigprocmask, SIG_SETMASK, before, 0, 8); }
+
+// Nothing is recorded; from outside the pause may be over.
+static bool still_off(void) {
+  if (state.stopped || !state.control) return true;
+  if (has_verdict() || __atomic_load_n(&state.control->paused, __ATOMIC_RELAXED)) return true;
+  record_state[0] = state.generation;
+  return false;
 }
 
-bool record_hold(void) { return enter() == entry_taken; }
-
-void record_release(bool held, const struct Call* call) {
-  if (held) {
-    write_event(call);
-    leave();
-  } else {
-    record(call);
+bool record_enter(void) {
+  if (!state.started) return false;
+  if (record_state[0] == not_recording && still_off()) return false;
+  if (thread_self.generation == record_state[0]) return true;
+  if (record_state[0] != 0 && thread_self.ringless == record_state[0]) {
+    __atomic_fetch_add(&state.control->ringless, 1, __ATOMIC_RELAXED);
+    return false;
   }
+  uint64_t before;
+  block_signals(&before);
+  if (record_state[0] == 0) begin_process();
+  if (record_state[0] == state.generation && thread_self.generation != state.generation) claim();
+  restore_signals(&before);
+  if (!thread_self.has_destructor && state.has_key) notice_end();
+  return thread_self.generation == record_state[0];
+}
+
+static bool give_back(struct Ring* ring, uint64_t at, uint64_t count) {
+  uint64_t end = at + count;
+  if (!__atomic_compare_exchange_n(&ring->reserved, &end, at, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return false;
+  __atomic_fetch_add(&ring->lost, 1, __ATOMIC_RELAXED);
+  ring_bell();
+  return true;
+}
+
+// Whether the time was up.
+static bool wait_for_limit(struct Ring* ring, uint64_t seen) {
+  struct timespec tenth = {.tv_nsec = 100000000};
+  __atomic_store_n(&ring->waiting, 1, __ATOMIC_SEQ_CST);
+  ring_bell();
+  return sys(SYS_futex, &ring->limit, FUTEX_WAIT, (uint32_t)seen, &tenth) == -ETIMEDOUT;
+}
+
+bool record_wait(struct Ring* ring, uint64_t at, uint64_t count) {
+  uint64_t limit = __atomic_load_n(&ring->limit, __ATOMIC_ACQUIRE);
+  for (int rounds = 0; at + count > limit;) {
+    if (!collector_ready() || collector_is_lost()) return false;
+    if (state.drops && give_back(ring, at, count)) return false;
+    if (rounds == wait_rounds_max) {
+      record_stop("the collector does not go on; the program goes on untraced", "", 0);
+      return false;
+    }
+    rounds += wait_for_limit(ring, limit);
+    uint64_t now = __atomic_load_n(&ring->limit, __ATOMIC_ACQUIRE);
+    if (now != limit) rounds = 0;
+    limit = now;
+  }
+  if (at + count > ring->soft) {
+    ring->soft = limit;
+    if (state.collector_started) ring_bell();
+  }
+  if (!has_verdict() && __atomic_load_n(&state.control->paused, __ATOMIC_RELAXED)) record_state[0] = not_recording;
+  return true;
+}
+
+/// The records of one event.
+struct Batch {
+  uint64_t count;
+  struct Slot slots[label_bytes_max / label_piece + 8];
+};
+
+static void add(struct Batch* batch, uint32_t kind, uint64_t value) {
+  batch->slots[batch->count++] = (struct Slot){kind, value};
+}
+
+static void add_label(struct Batch* batch, const char* label) {
+  size_t length = strnlen(label, label_bytes_max);
+  for (size_t at = 0; at < length; at += label_piece) {
+    size_t piece = length - at < label_piece ? length - at : label_piece;
+    struct Slot slot = {record_piece | piece << slot_alignment_shift, 0};
+    char text[16] = {0};
+    memcpy(text, label + at, piece);
+    memcpy((char*)&slot.head + 2, text, 6);
+    memcpy(&slot.body, text + 6, 8);
+    batch->slots[batch->count++] = slot;
+  }
+}
+
+static uint64_t alignment_bits(uint64_t alignment) {
+  return (uint64_t)(__builtin_ctzll(alignment) + 1) << slot_alignment_shift;
+}
+
+static bool fits_bits(uint64_t alignment) { return (alignment & (alignment - 1)) == 0 && alignment >> 62 == 0; }
+
+static bool allocates(uint32_t kind) {
+  return kind == kind_malloc || (kind >= kind_calloc && kind <= kind_pvalloc) ||
+         (kind >= kind_operator_new && kind <= kind_operator_new_array_nothrow);
+}
+
+static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp) {
+  uint64_t head = record_head(call->kind, call->address) | call->flags;
+  if (stamp >> 32 != thread_self.epoch) add(batch, record_epoch, stamp >> 32);
+  if (call->has_count) add(batch, record_count, call->count);
+  if (call->size >> 32) add(batch, record_size, call->size);
+  if (call->alignment && fits_bits(call->alignment)) head |= alignment_bits(call->alignment);
+  if (call->alignment && !fits_bits(call->alignment)) add(batch, record_alignment, call->alignment);
+  if (call->label) add_label(batch, call->label);
+  if (record_usable && call->address && allocates(call->kind) && real.malloc_usable_size) {
+    add(batch, record_usable_size, real.malloc_usable_size((void*)(uintptr_t)call->address));
+  }
+  batch->slots[batch->count++] = (struct Slot){head, call->size << 32 | (uint32_t)stamp};
+}
+
+void record_long(const struct Call* call) {
+  struct Thread* self = &thread_self;
+  struct Batch batch;
+  batch.count = 0;
+  uint64_t stamp = record_clock(record_has_threads());
+  compose(&batch, call, stamp);
+  uint64_t at = record_reserve(self->ring, batch.count);
+  if (at + batch.count > self->ring->soft && !record_wait(self->ring, at, batch.count)) return;
+  self->epoch = (uint32_t)(stamp >> 32);
+  for (uint64_t i = 0; i < batch.count; i++) record_publish(self, at + i, batch.slots[i].head, batch.slots[i].body);
+}
+
+void record_plainly(uint32_t kind, const void* address, uint64_t size) {
+  record_long(&(struct Call){.kind = kind & 63, .flags = kind & slot_given, .address = address, .size = size});
+}
+
+void record_label(enum Kind kind, const char* label) {
+  if (record_allowed()) record_long(&(struct Call){.kind = kind, .label = label});
 }
 
 // Other destructors may run after ours and call free: ours asks to be called again until the last round.
 static void thread_ends(void* unused) {
   (void)unused;
-  if (thread_self.destructor_rounds++ < destructor_rounds_max)
+  if (thread_self.destructor_rounds++ < destructor_rounds_max) {
     notice_end();
-  else
-    record(&(struct Call){.kind = call_thread_exit});
+  } else if (record_allowed()) {
+    record_long(&(struct Call){.kind = kind_thread_exit});
+    __atomic_store_n(&thread_self.ring->left, 1, __ATOMIC_RELEASE);
+  }
+}
+
+// Kernels before 4.14 wipe nothing.
+static void after_fork(void) {
+  if (state.control && state.control->process != (uint32_t)sys(SYS_getpid, 0)) record_state[0] = 0;
+}
+
+// Stamps of different processors have to be comparable: "invariant TSC" (AMD and Intel: leaf 0x80000007, EDX bit 8).
+static bool has_steady_tsc(void) {
+  uint32_t a = 0x80000000u, b, c = 0, d;
+  __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  if (a < 0x80000007u) return false;
+  a = 0x80000007u;
+  c = 0;
+  __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  return d >> 8 & 1;
+}
+
+void record_start(void) {
+  sys(SYS_madvise, record_state, sizeof record_state, wipe_on_fork);
+  record_clock_is_ns = !has_steady_tsc();
+  state.started = true;
+  begin_process();
 }
 
 void record_files_allowed(void) {
-  const char* times = getenv("CMTTRACE_TIME");
-  state.times = times && strcmp(times, "1") == 0;
+  state.files_allowed = true;
+  state.drops = is_set("CMTTRACE_ON_FULL", "drop");
+  record_usable = is_set("CMTTRACE_USABLE", "1");
   state.has_key = pthread_key_create(&state.key, thread_ends) == 0;
   pthread_atfork(NULL, NULL, after_fork);
-  if (enter() != entry_taken) return;
-  output_room(0);
-  leave();
+  const char* parent = getenv("CMTTRACE_CHILD_OF");
+  state.alone = parent != NULL;
+  if (parent && strtol(parent, NULL, 10) != sys(SYS_getppid, 0)) record_stop(NULL, "", 0);
+  if (!record_allowed() || !collector_ready()) return;
+  if (is_set("CMTTRACE_START", "paused")) record_pause(true);
+  if (!thread_self.has_destructor && state.has_key) notice_end();
+}
+
+// A forked child of a paused process begins when it is resumed.
+void record_pause(bool paused) {
+  struct Control* control = state.control;
+  if (!state.started || state.stopped) return;
+  if (paused && record_allowed()) record_label(kind_mark, "cmt_pause");
+  state.paused = paused;
+  if (control && record_state[0] != 0) {
+    __atomic_store_n(&control->paused, paused, __ATOMIC_SEQ_CST);
+    record_state[0] = paused ? not_recording : state.generation;
+  } else if (!paused) {
+    record_state[0] = 0;
+  }
+  if (!paused && record_allowed()) record_label(kind_mark, "cmt_resume");
 }
 
 // A vfork child's end is not its parent's, and a forked child that recorded nothing has nothing to end.
-static bool is_recording(void) { return !state.stopped && *alive != 0 && output_is_ours(); }
-
-// Also where a signal handler that ends the process has interrupted the lock's owner: the buffer holds whole lines at
-// any time.
-static void end_process(bool for_good) {
-  enum Entry entry = is_recording() ? enter() : entry_none;
-  if (entry == entry_none) return;
-  state.ending = true;
-  output_flush(end_complete);
-  if (for_good && !output_finish()) state.stopped = true;
-  if (entry == entry_taken) leave();
+static bool is_ours(void) {
+  return state.control && record_state[0] != 0 && state.control->process == (uint32_t)sys(SYS_getpid, 0);
 }
 
-void record_end_now(void) { end_process(false); }
+static bool ask(uint32_t kind) {
+  struct Control* control = state.control;
+  struct timespec tenth = {.tv_nsec = 100000000};
+  if (!is_ours() || state.stopped || state.ending || !state.collector_started) return false;
+  state.ending = kind == request_finish;
+  __atomic_store_n(&control->request_kind, kind, __ATOMIC_RELAXED);
+  uint32_t mine = __atomic_add_fetch(&control->request, 1, __ATOMIC_SEQ_CST);
+  ring_bell();
+  for (int rounds = 0; rounds < wait_rounds_max;) {
+    uint32_t done = __atomic_load_n(&control->done, __ATOMIC_ACQUIRE);
+    if ((int32_t)(done - mine) >= 0) return true;
+    if (collector_gone()) return !collector_is_lost();
+    rounds += sys(SYS_futex, &control->done, FUTEX_WAIT, done, &tenth) == -ETIMEDOUT;
+  }
+  return false;
+}
 
-void record_end_for_good(void) { end_process(true); }
+void record_leaving(void) {
+  if (is_ours()) __atomic_store_n(&state.control->leaving, 1, __ATOMIC_RELAXED);
+  ask(request_checkpoint);
+}
+
+void record_finish(void) {
+  if (!ask(request_finish)) return;
+  collector_reap();
+  if (!has_verdict()) record_stop(NULL, "", 0);
+}
 
 bool record_before_exec(void) {
-  if (!is_recording() || enter() != entry_taken) return false;
-  output_flush(end_complete);
+  if (!ask(request_checkpoint)) return false;
+  __atomic_store_n(&state.control->exec_pending, 1, __ATOMIC_RELEASE);
   return true;
 }
 
-void record_exec_failed(bool held) {
-  if (!held) return;
-  if (!state.ending) output_go_on();
-  leave();
+void record_exec_failed(bool announced) {
+  if (announced) __atomic_store_n(&state.control->exec_pending, 0, __ATOMIC_RELEASE);
 }

@@ -1,70 +1,190 @@
-/// One event in, one line of text out: the tags, the thread numbers, the order.
+/// Recording an event: the path that every call takes, as inline functions, and the seldom rest in record.c.
+///
+/// `thread_self.guard` is the frame of the outermost of our functions that is at work in this thread, so that what the
+/// real function calls of ours in turn (aligned_alloc calls memalign, operator new calls malloc) is no event. A frame
+/// that an exception or longjmp has left must not guard for ever: see guard_holds.
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "preload/lock.h"
+#include "preload/ring.h"
 
-enum CallKind {
-  call_malloc,
-  call_free,
-  call_calloc,
-  call_realloc,
-  call_reallocarray,
-  call_aligned_alloc,
-  call_posix_memalign,
-  call_memalign,
-  call_valloc,
-  call_pvalloc,
-  call_free_sized,
-  call_free_aligned_sized,
-  call_thread_start,
-  call_thread_exit,
-  call_thread_name,
+/// The values are libcmt's, and on the wire (format-spec/cmt.md, "Kinds").
+enum Kind {
+  kind_malloc = 0,
+  kind_free = 1,
+  kind_calloc = 2,
+  kind_realloc = 3,
+  kind_reallocarray = 4,
+  kind_aligned_alloc = 5,
+  kind_posix_memalign = 6,
+  kind_memalign = 7,
+  kind_valloc = 8,
+  kind_pvalloc = 9,
+  kind_free_sized = 10,
+  kind_free_aligned_sized = 11,
+  kind_operator_new = 12,
+  kind_operator_new_nothrow = 13,
+  kind_operator_new_array = 14,
+  kind_operator_new_array_nothrow = 15,
+  kind_operator_delete = 16,
+  kind_operator_delete_sized = 17,
+  kind_operator_delete_array = 18,
+  kind_operator_delete_array_sized = 19,
+  kind_thread_start = 20,
+  kind_thread_exit = 21,
+  kind_thread_name = 22,
+  kind_mark = 23,
 };
 
+/// An event that has more than an address and a size.
 struct Call {
-  enum CallKind kind;
-  uint64_t arguments[2];  ///< sizes, counts and alignments, in the order of the line
-  void* given;            ///< the block that the call was given
-  void* result;           ///< the block that it returned
-  const char* label;      ///< of thread_name
+  enum Kind kind;
+  uint32_t flags;  ///< slot_given
+  const void* address;
+  uint64_t size;
+  bool has_count;
+  uint64_t count;
+  uint64_t alignment;
+  const char* label;
 };
 
-/// What belongs to a thread. Zero at its birth.
+/// What a guard leaves in its frame; the inner malloc of operator new finds the event that it is made for here.
+struct Guard {
+  uint64_t token;
+  enum Kind kind;  ///< of operator new, else kind_malloc
+  uint64_t size;
+  uint64_t alignment;
+};
+
+/// What belongs to a thread. Zero at its birth, but for the generation: a new thread may be the first to record in a
+/// forked child, where record_state is 0.
 struct Thread {
-  uint32_t id;             ///< the kernel's, which the lock is taken with
-  uint32_t number;         ///< ours
-  uint32_t generation;     ///< the process (counted in forks) in which id and number hold
-  uint16_t inside;         ///< depth of calls into the real allocator: what it calls of ours is its own affair
+  struct Guard* guard;
+  struct Slot* slots;
+  struct Ring* ring;
+  uint32_t generation;  ///< the process (counted in forks, from 1) in which the ring is ours; no_generation: none yet
+  uint32_t epoch;       ///< upper bits of the last stamp
+  uint64_t guards;      ///< for tokens
+  const void* retry_caller;  ///< of the malloc inside operator new that has failed
+  struct Guard retry;
   uint8_t has_destructor;  ///< whether its end will be noticed
   uint8_t destructor_rounds;
+  uint32_t ringless;  ///< the generation in which there was no ring for it
 };
 
 extern __thread struct Thread thread_self;
 
-/// Before the first event, in the only thread.
+/// The process's generation while it records. Another value, different from all threads': 0 before the start and in a
+/// forked child, and `not_recording`. In a page that the kernel wipes in a child.
+extern uint32_t record_state[1024];
+static const uint32_t not_recording = 0xffffffffu;
+enum { no_generation = 0x7fffffff };
+
+extern bool record_clock_is_ns;
+extern bool record_usable;
+/// A second thread has made an event, in this process or in one that it was forked from.
+extern bool record_second_thread;
+
+static inline bool record_has_threads(void) { return __atomic_load_n(&record_second_thread, __ATOMIC_RELAXED); }
+
+uint64_t record_slow_clock(void);
+/// Makes the thread able to record, if it may. Before the real function is called.
+bool record_enter(void);
+/// The place `at` lies past `soft`: waits, drops or stops. False where the record is not to be written.
+bool record_wait(struct Ring* ring, uint64_t at, uint64_t count);
+/// Appends an event of several records, or with a new epoch.
+void record_long(const struct Call* call);
+void record_plainly(uint32_t kind, const void* address, uint64_t size);
+
+static inline bool record_allowed(void) {
+  return __builtin_expect(thread_self.generation == record_state[0], 1) || record_enter();
+}
+
+/// Now. rdtsc may run before what comes before it is done, by as long as a cache line takes to come from another
+/// processor; `fenced`, it does not.
+static inline uint64_t record_clock(bool fenced) {
+  if (__builtin_expect(record_clock_is_ns, 0)) return record_slow_clock();
+  if (fenced) __builtin_ia32_lfence();
+  return __builtin_ia32_rdtsc() >> stamp_shift;
+}
+
+/// Whether an event needs a stamp that is not early. What ends a block does, where there are other threads: it may have
+/// been handed over a moment ago, by a thread that had freed it and been given the same address again, and all that
+/// takes an allocator with caches a thread 30 ns.
+static inline bool record_ends_block(uint32_t kind) {
+  kind &= 63;
+  return kind == record_given || kind == kind_free || kind == kind_free_sized || kind == kind_free_aligned_sized ||
+         (kind >= kind_operator_delete && kind <= kind_operator_delete_array_sized);
+}
+
+// One instruction: a signal handler comes before it or after it.
+static inline uint64_t record_reserve(struct Ring* ring, uint64_t count) {
+  __asm__ volatile("xaddq %0, %1" : "+r"(count), "+m"(ring->reserved) : : "memory", "cc");
+  return count;
+}
+
+static inline void record_publish(const struct Thread* self, uint64_t at, uint64_t head, uint64_t body) {
+  uint32_t slots = self->ring->slots;
+  struct Slot* slot = &self->slots[at & (slots - 1)];
+  slot->body = body;
+  head |= slot_valid | (at & slots ? slot_parity : 0);
+  __atomic_store_n(&slot->head, head, __ATOMIC_RELEASE);
+}
+
+static inline uint64_t record_head(uint32_t kind, const void* address) {
+  return (uint64_t)address << slot_address_shift | kind;
+}
+
+/// Appends an event. `flags`: of the head.
+static inline void record(uint32_t kind, const void* address, uint64_t size) {
+  struct Thread* self = &thread_self;
+  uint64_t stamp = record_clock(record_ends_block(kind) && record_has_threads());
+  if (__builtin_expect(stamp >> 32 != self->epoch || size >> 32 != 0 || record_usable, 0)) {
+    record_plainly(kind, address, size);
+    return;
+  }
+  uint64_t at = record_reserve(self->ring, 1);
+  if (__builtin_expect(at >= self->ring->soft, 0) && !record_wait(self->ring, at, 1)) return;
+  record_publish(self, at, record_head(kind, address), size << 32 | (uint32_t)stamp);
+}
+
+/// Whether a guard set before is that of a function which has not returned: its frame lies above ours, and still
+/// holds its token. Where it does not, an exception or longjmp went past it.
+static inline bool guard_holds(const struct Guard* guard, const void* frame) {
+  return (const void*)guard > frame && guard->token == (thread_self.guards ^ (uintptr_t)guard);
+}
+
+/// Before the real function is called: whether the call is the program's own, and to be recorded.
+static inline bool guard_enter(struct Guard* mine, enum Kind kind) {
+  struct Thread* self = &thread_self;
+  if (__builtin_expect(self->guard != NULL, 0) && guard_holds(self->guard, mine)) return false;
+  mine->token = ++self->guards ^ (uintptr_t)mine;
+  mine->kind = kind;
+  self->guard = mine;
+  return true;
+}
+
+static inline void guard_leave(void) { thread_self.guard = NULL; }
+
+/// From the start, in the only thread: memory and clock.
 void record_start(void);
-/// From the constructor: files can be opened, and thread ends be noticed.
+/// From the constructor: files can be opened, thread ends be noticed, and the collector be started.
 void record_files_allowed(void);
 
-/// Writes the event of a call. Of a free: before the real one; of an allocation: after it.
-void record(const struct Call* call);
-
-/// A realloc gives its old block away before it has returned. Between the two, no other event is written; other
-/// threads that got the old block's address wait before they say so.
-bool record_hold(void);
-void record_release(bool held, const struct Call* call);
-
-/// No event is written from here on, in this process. Says so on standard error, once.
+/// No event is recorded from here on, in this process. Says so on standard error, once.
 void record_stop(const char* what, const char* detail, long error);
 
-/// The process is about to end: what was recorded is in the file, with the end line, and each further event goes
-/// straight there too.
-void record_end_now(void);
-/// The same, for the last moment that we know of: waits until a .cmt is whole, and records nothing after it.
-void record_end_for_good(void);
-/// Before an exec: the file is whole as it would be at an exit. Other threads' events wait until exec has failed.
+/// The process is about to end: its trace is whole as if it had, but what follows still comes to it.
+void record_leaving(void);
+/// The process ends: the same, and the collector with it.
+void record_finish(void);
+/// Before an exec, a checkpoint; `record_exec_failed` where it has come back.
 bool record_before_exec(void);
-void record_exec_failed(bool held);
+void record_exec_failed(bool announced);
+
+/// A label of a mark or of the thread.
+void record_label(enum Kind kind, const char* label);
+void record_pause(bool paused);

@@ -1,0 +1,86 @@
+// What the dynamic loader would do with a program, looked up beforehand. It ignores LD_PRELOAD, or what is in it, for a
+// program of another user's rights; and a program without a PT_INTERP entry (elf(5)) has no dynamic loader at all.
+
+#include "cmttrace/program.h"
+
+#include <elf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <vector>
+
+namespace cmt::trace_launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The file that a word stands for, as execvp finds it; empty where there is none.
+std::string find_in_path(const std::string& word) {
+  if (word.find('/') != word.npos) return word;
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "/usr/local/bin:/usr/bin:/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string candidate = (folder.empty() ? "." : folder) + "/" + word;
+    if (access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate)) return candidate;
+  }
+  return {};
+}
+
+bool changes_user(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return false;
+  return ((status.st_mode & S_ISUID) && status.st_uid != getuid()) ||
+         ((status.st_mode & S_ISGID) && status.st_gid != getgid());
+}
+
+/// Whether a file is a 64-bit ELF program that asks for no interpreter.
+bool is_static(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  Elf64_Ehdr header{};
+  if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return false;
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return false;
+  file.seekg(static_cast<std::streamoff>(header.e_phoff));
+  for (int i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment{};
+    if (!file.read(reinterpret_cast<char*>(&segment), sizeof segment)) return false;
+    if (segment.p_type == PT_INTERP) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string tracer_path() {
+  const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const char* const beside : {"../preload/libcmttrace.so", CMT_TRACER_FROM_BIN}) {
+    const fs::path candidate = own / beside;
+    if (fs::exists(candidate)) return fs::weakly_canonical(candidate);
+  }
+  throw std::runtime_error("libcmttrace.so is not where this program was installed");
+}
+
+std::string collector_path() {
+  if (const char* const given = std::getenv("CMTTRACE_COLLECTOR")) return given;
+  const fs::path folder = fs::path(tracer_path()).parent_path();
+  for (const char* const beside : {"", "../libexec/cmt", "../../libexec/cmt"}) {
+    const fs::path candidate = folder / beside / "cmttrace-collector";
+    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  throw std::runtime_error("cmttrace-collector is not beside libcmttrace.so");
+}
+
+std::string obstacle(const std::string& word) {
+  const std::string path = find_in_path(word);
+  if (path.empty()) return {};
+  if (changes_user(path)) return path + " runs with another user's rights: nothing can be recorded";
+  if (is_static(path)) return path + " is linked statically: nothing can be recorded";
+  return {};
+}
+
+}  // namespace cmt::trace_launcher

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "preload/collector/backlog.h"
+#include "preload/collector/memory.h"
+
+namespace cmt::collector {
+
+/// Moves records out of the rings, and says how far threads may write.
+class Drainer {
+ public:
+  Drainer(Memory& memory, Backlog& backlog) : memory_(memory), backlog_(backlog) {}
+
+  /// Reads each ring once, and puts what was there, and the cut, into the backlog. How many records.
+  std::size_t pass();
+
+  /// Makes each thread look at the control block at its next event.
+  void call_threads();
+
+ private:
+  /// What is known of a ring here alone.
+  struct Lane {
+    std::uint64_t tail = 0;
+    std::uint64_t limit = 0;  ///< as in the ring
+    std::uint64_t quiet_since_ns = 0;
+    bool is_whole = false;  ///< all of it is backed, and may be written
+    bool is_shrinking = false;
+  };
+
+  std::size_t drain(std::uint32_t number, std::uint64_t now_ns);
+  void advance(Ring& ring, Lane& lane, std::size_t moved);
+  void give_back_saved(Ring& ring, Lane& lane);
+  void rest(Ring& ring, Lane& lane, std::uint64_t now_ns);
+  void set_limit(Ring& ring, Lane& lane, std::uint64_t limit);
+  bool may_grow(const Ring& ring) const;
+  void open_lane(const Ring& ring, Lane& lane);
+
+  Memory& memory_;
+  Backlog& backlog_;
+  std::vector<Lane> lanes_;
+  std::uint64_t whole_bytes_ = 0;
+};
+
+/// The clocks that stamps and times are from.
+std::uint64_t clock_stamp(const Control& control);
+std::uint64_t clock_ns();
+
+}  // namespace cmt::collector

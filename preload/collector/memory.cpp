@@ -1,0 +1,95 @@
+#include "preload/collector/memory.h"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <system_error>
+
+#include "cmt/error.h"
+
+namespace cmt::collector {
+
+Memory::Memory(int fd, const std::string& path) : fd_(fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) throw std::system_error(errno, std::generic_category(), path);
+  bytes_ = static_cast<std::uint64_t>(status.st_size);
+  if (bytes_ < sizeof(Control)) throw FormatError(path, "holds no rings");
+  void* begin = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (begin == MAP_FAILED) throw std::system_error(errno, std::generic_category(), path);
+  control_ = static_cast<Control*>(begin);
+  const std::uint64_t control_bytes = rings_control_bytes(control_->rings_limit);
+  if (std::memcmp(control_->magic, "cmtring1", 8) != 0 || control_->rings_limit > rings_max || control_bytes > bytes_ ||
+      control_->outputs > outputs_max) {
+    throw FormatError(path, "holds no rings");
+  }
+}
+
+Memory::~Memory() {
+  ::munmap(control_, bytes_);
+  ::close(fd_);
+}
+
+std::uint32_t Memory::ring_count() const {
+  return std::min(__atomic_load_n(&control_->rings_used, __ATOMIC_ACQUIRE), control_->rings_limit);
+}
+
+// A place is published when its head is valid and has the parity of the lap that it is in.
+std::size_t Memory::read(const Ring& ring, std::uint64_t from, std::vector<Slot>& out) const {
+  const std::uint64_t slots = ring.slots;
+  if (slots == 0 || (slots & (slots - 1)) != 0 || ring.slots_at + slots * slot_bytes > bytes_) return 0;
+  const auto* places = reinterpret_cast<const Slot*>(reinterpret_cast<const char*>(control_) + ring.slots_at);
+  const std::size_t before = out.size();
+  for (std::uint64_t at = from; at < from + slots; ++at) {
+    const Slot& place = places[at & (slots - 1)];
+    const std::uint64_t head = __atomic_load_n(&place.head, __ATOMIC_ACQUIRE);
+    const std::uint64_t wanted = slot_valid | ((at & slots) != 0 ? slot_parity : 0);
+    if ((head & (slot_valid | slot_parity)) != wanted) break;
+    out.push_back({head, place.body});
+  }
+  return out.size() - before;
+}
+
+void Memory::allocate(const Ring& ring, std::uint64_t from, std::uint64_t to, int mode, bool& done) const {
+  const std::uint64_t slots = ring.slots;
+  if (to - from >= slots) {
+    from = 0;
+    to = slots;
+  }
+  while (from < to) {
+    const std::uint64_t at = from & (slots - 1), count = std::min(to - from, slots - at);
+    const auto offset = static_cast<off_t>(ring.slots_at + at * slot_bytes);
+    int status;
+    do status = ::fallocate(fd_, mode, offset, static_cast<off_t>(count * slot_bytes));
+    while (status != 0 && errno == EINTR);
+    // A file system that cannot reserve takes what comes.
+    if (status != 0 && errno != EOPNOTSUPP) done = false;
+    from += count;
+  }
+}
+
+bool Memory::back(const Ring& ring, std::uint64_t from, std::uint64_t to) const {
+  bool done = true;
+  allocate(ring, from, to, 0, done);
+  return done;
+}
+
+void Memory::release(const Ring& ring, std::uint64_t from, std::uint64_t to) const {
+  constexpr std::uint64_t page = 4096 / slot_bytes;
+  from = (from + page - 1) & ~(page - 1);
+  to &= ~(page - 1);
+  bool done = true;
+  if (from < to) allocate(ring, from, to, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, done);
+}
+
+void Memory::wake(const void* word) { ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+
+}  // namespace cmt::collector

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "preload/ring.h"
+
+namespace cmt::collector {
+
+/// The memory that program and collector share, mapped here. Throws std::system_error.
+class Memory {
+ public:
+  /// Takes over `fd`. Throws FormatError where it holds no rings.
+  explicit Memory(int fd, const std::string& path = {});
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  Control& control() { return *control_; }
+  std::uint32_t process() const { return control_->process; }
+  int descriptor() const { return fd_; }
+  /// Whether the rings are a file, for a recovery: places are given back only when what was in them is saved.
+  bool is_durable() const { return control_->rings_path[0] != 0; }
+  const Saved& saved(const Ring& ring) const { return ring.saved[control_->saves & 1]; }
+  /// Rings that a thread has or had.
+  std::uint32_t ring_count() const;
+  Ring& ring(std::uint32_t number) { return *ring_at(control_, number); }
+
+  /// Appends the records that were published from place `from` on, and returns how many.
+  std::size_t read(const Ring& ring, std::uint64_t from, std::vector<Slot>& out) const;
+
+  /// Makes places from one to another writable. False where there is no memory.
+  bool back(const Ring& ring, std::uint64_t from, std::uint64_t to) const;
+  /// Gives the memory of whole pages between two places back; they read as not published.
+  void release(const Ring& ring, std::uint64_t from, std::uint64_t to) const;
+
+  /// Wakes who waits for a word of the memory.
+  static void wake(const void* word);
+
+ private:
+  void allocate(const Ring& ring, std::uint64_t from, std::uint64_t to, int mode, bool& done) const;
+
+  int fd_;
+  std::uint64_t bytes_ = 0;
+  Control* control_ = nullptr;
+};
+
+}  // namespace cmt::collector

@@ -1,0 +1,138 @@
+#include "preload/collector/order.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "cmt/text.h"
+
+using namespace cmt;
+using namespace cmt::collector;
+
+namespace {
+
+constexpr std::uint32_t malloc_kind = 0, free_kind = 1, realloc_kind = 3;
+
+/// Records as threads make them, and the lines that come of them.
+class Threads {
+ public:
+  explicit Threads(std::uint64_t reserve = 9)
+      : order(reserve, [this](Event& event, std::uint64_t) { lines += to_line(event) + "; "; }) {}
+
+  void record(std::uint32_t ring, std::uint32_t kind, std::uint64_t address, std::uint64_t size, std::uint64_t stamp,
+              std::uint64_t flags = 0) {
+    const Slot slot{address << slot_address_shift | flags | kind, size << 32 | stamp};
+    order.append(ring, {&slot, 1});
+  }
+
+  std::string lines;
+  Order order;
+};
+
+}  // namespace
+
+TEST_CASE("order: events of two threads are merged by their stamps") {
+  Threads t;
+  t.record(0, malloc_kind, 0x100, 1, 10);
+  t.record(0, malloc_kind, 0x300, 3, 30);
+  t.record(1, malloc_kind, 0x200, 2, 20);
+  t.order.merge(25);
+  CHECK(t.lines == "malloc(1) = 100<10>; malloc(2) = 200<11>; ");
+  t.order.merge(30);
+  CHECK(t.lines == "malloc(1) = 100<10>; malloc(2) = 200<11>; malloc(3) = 300<12>; ");
+}
+
+TEST_CASE("order: an allocation whose stamp is too early waits for the free of its address") {
+  Threads t;
+  t.record(0, malloc_kind, 0x100, 1, 10);
+  t.record(0, free_kind, 0x100, 0, 50);
+  t.record(1, malloc_kind, 0x100, 2, 45);
+  t.order.merge(9000);
+  CHECK(t.lines == "malloc(1) = 100<10>; free(100<10>); malloc(2) = 100<11>; ");
+  CHECK(t.order.inversions() == 1);
+  CHECK(t.order.repairs().total() == 0);
+}
+
+TEST_CASE("order: a free whose stamp is too early waits for the allocation") {
+  Threads t;
+  t.record(0, malloc_kind, 0x100, 1, 50);
+  t.record(1, free_kind, 0x100, 0, 45);
+  t.order.merge(9000);
+  CHECK(t.lines == "malloc(1) = 100<10>; free(100<10>); ");
+}
+
+TEST_CASE("order: nobody overtakes an event that waits, so a free finds the block behind it") {
+  Threads t;
+  t.record(0, malloc_kind, 0x100, 1, 10);
+  t.record(0, malloc_kind, 0x200, 1, 11);
+  // Thread 1 waits for 0x200; behind that it ends the first block at 0x100, which thread 2 makes anew and thread 3
+  // ends.
+  t.record(1, malloc_kind, 0x200, 2, 100);
+  t.record(1, free_kind, 0x100, 0, 120);
+  t.record(2, malloc_kind, 0x100, 3, 9000);
+  t.record(3, free_kind, 0x100, 0, 9100);
+  t.order.merge(9500);
+  CHECK(t.lines.ends_with("free(200<11>); malloc(2) = 200<12>; free(100<10>); malloc(3) = 100<13>; free(100<13>); "));
+}
+
+TEST_CASE("order: a realloc that others overtook ends its block where they have the address") {
+  Threads t;
+  t.record(0, malloc_kind, 0x100, 1, 10);
+  t.record(0, record_given, 0x100, 0, 20);
+  t.record(0, realloc_kind, 0x200, 2, 5000, slot_given);
+  t.record(1, malloc_kind, 0x100, 3, 30);
+  t.record(1, free_kind, 0x100, 0, 40);
+  t.order.merge(9000);
+  CHECK(t.lines == "malloc(1) = 100<10>; realloc(100<10>, 2) = 200<11>; malloc(3) = 100<12>; free(100<12>); ");
+}
+
+TEST_CASE("order: what depends on a realloc waits until its return is seen") {
+  Threads t;
+  t.record(0, malloc_kind, 0x100, 1, 10);
+  t.record(0, record_given, 0x100, 0, 20);
+  t.record(1, malloc_kind, 0x100, 3, 30);
+  t.order.merge(100'000);
+  CHECK(t.lines == "malloc(1) = 100<10>; ");
+  t.record(0, realloc_kind, 0x200, 2, 100'001, slot_given);
+  t.order.merge(200'000);
+  CHECK(t.lines == "malloc(1) = 100<10>; realloc(100<10>, 2) = 200<11>; malloc(3) = 100<12>; ");
+}
+
+TEST_CASE("order: a realloc without a return is no event") {
+  Threads t;
+  t.record(0, malloc_kind, 0x100, 1, 10);
+  t.record(0, record_given, 0x100, 0, 20);
+  t.order.finish();
+  CHECK(t.lines == "malloc(1) = 100<10>; ");
+}
+
+TEST_CASE("order: a block whose end was not seen is ended when its address is used again, and that is counted") {
+  Threads t;
+  t.record(0, malloc_kind, 0x100, 1, 10);
+  t.record(0, malloc_kind, 0x100, 2, 20);
+  t.order.merge(20 + 2 * stamp_slack - 1);
+  CHECK(t.lines == "malloc(1) = 100<10>; ");
+  t.order.merge(20 + 2 * stamp_slack);
+  CHECK(t.lines == "malloc(1) = 100<10>; free(100<10>); malloc(2) = 100<11>; ");
+  CHECK(t.order.repairs()[Repair::double_allocation] == 1);
+}
+
+TEST_CASE("order: blocks that were never seen have tags of the reserve while it lasts") {
+  Threads t(1);
+  t.record(0, free_kind, 0x100, 0, 10);
+  t.record(0, free_kind, 0x200, 0, 20);
+  t.record(0, malloc_kind, 0x100, 1, 30);
+  t.order.finish();
+  CHECK(t.lines == "free(100<1>); malloc(1) = 100<2>; ");
+  CHECK(t.order.repairs()[Repair::unmatched_free] == 1);
+}
+
+TEST_CASE("order: two allocations that wait for one address are a doubt") {
+  Threads t;
+  t.record(0, malloc_kind, 0x100, 1, 10);
+  t.record(1, malloc_kind, 0x100, 2, 20);
+  t.record(2, malloc_kind, 0x100, 3, 21);
+  t.record(3, free_kind, 0x100, 0, 22);
+  t.order.merge(9000);
+  CHECK(t.order.repairs()[Repair::order_race] >= 1);
+}

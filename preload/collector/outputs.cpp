@@ -1,0 +1,98 @@
+#include "preload/collector/outputs.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <system_error>
+
+namespace cmt::collector {
+namespace {
+
+std::string wall_clock(std::uint64_t seconds) {
+  const auto when = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  char text[32];
+  ::gmtime_r(&when, &parts);
+  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts));
+}
+
+Header header_of(const Control& control, bool times) {
+  Header header;
+  header.has_header = header.has_addresses = true;
+  header.has_times = times;
+  header.metadata = {{"program", control.program},
+                     {"command", control.command},
+                     {"pid", std::to_string(control.process)},
+                     {"start", wall_clock(control.start_wall)},
+                     {"recorder", "libcmttrace " CMT_VERSION},
+                     {"page_size", std::to_string(::sysconf(_SC_PAGESIZE))}};
+  return header;
+}
+
+}  // namespace
+
+Outputs::Outputs(const Control& control, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
+                 bool times) {
+  const Header header = header_of(control, times);
+  for (std::size_t i = 0; i < descriptors.size(); ++i) {
+    const WriteOptions options{.format = paths[i].ends_with(".cmt") ? Format::cmt : Format::text};
+    files_.push_back({descriptors[i], paths[i], Writer(descriptors[i], header, options)});
+  }
+}
+
+template <class Action>
+void Outputs::each(Action action) {
+  for (File& file : files_) {
+    try {
+      action(file);
+    } catch (const std::system_error& error) {
+      throw OutputError{file.path, error.code().value()};
+    }
+  }
+}
+
+void Outputs::add(const Event& event) {
+  if (!marks_.empty()) go_on();
+  bool accepted = true;
+  each([&](File& file) { accepted = file.writer.add(event); });
+  if (!accepted) ++refused_;
+}
+
+void Outputs::flush() {
+  if (marks_.empty()) each([](File& file) { file.writer.flush(); });
+}
+
+void Outputs::begin_checkpoint() {
+  if (!marks_.empty()) go_on();
+  for (const File& file : files_) marks_.push_back(::lseek(file.fd, 0, SEEK_CUR));
+}
+
+// The copy moved our descriptors, too: they are shared.
+void Outputs::go_on() {
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    if (::ftruncate(files_[i].fd, marks_[i]) != 0 || ::lseek(files_[i].fd, marks_[i], SEEK_SET) < 0) {
+      throw OutputError{files_[i].path, errno};
+    }
+  }
+  marks_.clear();
+}
+
+void Outputs::finish(Repairs repairs, bool truncated) {
+  repairs.add(Repair::contradiction, refused_);
+  each([&](File& file) { file.writer.finish(repairs, truncated); });
+}
+
+std::vector<std::uint64_t> Outputs::lengths() const {
+  std::vector<std::uint64_t> lengths;
+  for (const File& file : files_) lengths.push_back(static_cast<std::uint64_t>(::lseek(file.fd, 0, SEEK_CUR)));
+  return lengths;
+}
+
+std::uint64_t Outputs::bytes() const {
+  std::uint64_t sum = 0;
+  for (const File& file : files_) sum += file.writer.bytes_written();
+  return sum;
+}
+
+}  // namespace cmt::collector

@@ -1,0 +1,133 @@
+#include "preload/collector/recovery.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <system_error>
+
+#include "cmt/error.h"
+#include "cmt/reader.h"
+#include "preload/collector/memory.h"
+#include "preload/collector/order.h"
+#include "preload/collector/outputs.h"
+#include "preload/collector/ticks.h"
+
+namespace cmt::collector {
+namespace {
+
+int open_file(const std::string& path, int flags) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), path);
+  return fd;
+}
+
+std::string recovered_name(const std::string& path) {
+  const std::size_t slash = path.rfind('/') + 1, dot = path.rfind('.');
+  const std::size_t place = dot == std::string::npos || dot <= slash ? path.size() : dot;
+  return path.substr(0, place) + ".recovered" + path.substr(place);
+}
+
+/// The first `bytes` of a file, as one without a name.
+int first_bytes(const std::string& path, std::uint64_t bytes) {
+  const int from = open_file(path, O_RDONLY);
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> copy(std::tmpfile(), std::fclose);
+  if (!copy) throw std::system_error(errno, std::generic_category(), "a file for what is read");
+  std::vector<char> chunk(1 << 20);
+  while (bytes != 0) {
+    const ssize_t got = ::read(from, chunk.data(), std::min<std::uint64_t>(chunk.size(), bytes));
+    if (got <= 0) break;
+    if (::write(::fileno(copy.get()), chunk.data(), static_cast<std::size_t>(got)) != got) break;
+    bytes -= static_cast<std::uint64_t>(got);
+  }
+  ::close(from);
+  if (bytes != 0) throw FormatError(path, "is shorter than its rings say");
+  const int fd = ::dup(::fileno(copy.get()));
+  ::lseek(fd, 0, SEEK_SET);
+  return fd;
+}
+
+class Recovery {
+ public:
+  Recovery(Memory& memory, const std::vector<std::string>& paths, const std::vector<int>& descriptors)
+      : memory_(memory),
+        control_(memory.control()),
+        outputs_(control_, paths, descriptors, has_times_),
+        order_(control_.forked != 0 ? 1'000'000 : 1000,
+               [this](Event& event, std::uint64_t stamp) { add(event, stamp); }),
+        ticks_(control_.start_stamp, control_.start_ns) {
+    ticks_.tell(control_.clock_stamp, control_.clock_ns);
+  }
+
+  Recovered run() {
+    if (control_.saves != 0) copy_saved(first_bytes(control_.paths[0], control_.saved_bytes[control_.saves & 1][0]));
+    const std::uint64_t before = events_;
+    read_rings();
+    Repairs repairs = order_.repairs();
+    repairs += repairs_;
+    outputs_.finish(repairs, true);
+    return {.events = events_, .from_rings = events_ - before, .paths = {}};
+  }
+
+ private:
+  void copy_saved(int fd) {
+    Reader reader(fd, control_.paths[0]);
+    has_times_ = reader.header().has_times;
+    for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+      for (const Event& event : events) {
+        order_.know(event);
+        outputs_.add(event);
+        ++events_;
+      }
+    }
+    repairs_ = reader.repairs();
+  }
+
+  void read_rings() {
+    std::vector<Slot> records;
+    for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) {
+      const Ring& ring = memory_.ring(i);
+      const Saved saved = control_.saves != 0 ? memory_.saved(ring) : Saved{};
+      records.clear();
+      memory_.read(ring, saved.place, records);
+      order_.resume(i, saved);
+      order_.append(i, records);
+    }
+    order_.finish();
+  }
+
+  void add(Event& event, std::uint64_t stamp) {
+    if (has_times_) event.time_ns = ticks_.time_of(stamp);
+    outputs_.add(event);
+    ++events_;
+  }
+
+  Memory& memory_;
+  Control& control_;
+  bool has_times_ = memory_.control().times != 0;
+  Outputs outputs_;
+  Order order_;
+  Ticks ticks_;
+  Repairs repairs_;
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace
+
+Recovered recover(const std::string& rings, std::vector<std::string> outputs) {
+  Memory memory(open_file(rings, O_RDWR), rings);
+  Control& control = memory.control();
+  if (outputs.empty()) {
+    for (std::uint32_t i = 0; i < control.outputs; ++i) outputs.push_back(recovered_name(control.paths[i]));
+  }
+  std::vector<int> descriptors;
+  for (const std::string& path : outputs) descriptors.push_back(open_file(path, O_RDWR | O_CREAT | O_EXCL));
+  Recovered recovered = Recovery(memory, outputs, descriptors).run();
+  recovered.paths = std::move(outputs);
+  return recovered;
+}
+
+}  // namespace cmt::collector

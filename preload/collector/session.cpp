@@ -1,0 +1,265 @@
+#include "preload/collector/session.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+namespace cmt::collector {
+namespace {
+
+constexpr std::uint64_t memory_max = 64 << 20;
+constexpr std::uint64_t flush_ns = 1'000'000'000;
+constexpr std::uint64_t tags_in_reserve = 1000, tags_in_reserve_forked = 1'000'000;
+constexpr timespec nap{0, 100'000'000}, short_nap{0, 1'000'000};
+
+std::uint64_t cpu_ns(clockid_t clock) {
+  timespec used{};
+  ::clock_gettime(clock, &used);
+  return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(used.tv_nsec);
+}
+
+std::vector<std::string> paths_of(const Control& control) { return {control.paths, control.paths + control.outputs}; }
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+}  // namespace
+
+Session::Session(Memory& memory, const std::vector<int>& outputs, int process_fd, Settings settings)
+    : memory_(memory),
+      settings_(std::move(settings)),
+      outputs_(memory.control(), paths_of(memory.control()), outputs, settings_.times),
+      backlog_(folder_of(memory.control().paths[0]), memory_max, settings_.spill_bytes_max),
+      drainer_(memory, backlog_),
+      order_(memory.control().forked != 0 ? tags_in_reserve_forked : tags_in_reserve,
+             [this](Event& event, std::uint64_t stamp) { add(event, stamp); }),
+      ticks_(memory.control().start_stamp, memory.control().start_ns),
+      process_fd_(process_fd),
+      over_fd_(::eventfd(0, EFD_CLOEXEC)),
+      flushed_ns_(clock_ns()) {}
+
+void Session::run() {
+  __atomic_store_n(&memory_.control().attached, 1, __ATOMIC_RELEASE);
+  memory_.control().times = settings_.times;
+  open_control();
+  std::thread drainer([this] { drain(); });
+  std::thread watcher([this] { watch(); });
+  try {
+    encode();
+  } catch (const OutputError& error) {
+    fail(error);
+  }
+  over_ = true;
+  ::eventfd_write(over_fd_, 1);
+  ring_bell();
+  drainer.join();
+  watcher.join();
+  if (made_control_) ::unlink(settings_.control_path.c_str());
+  if (memory_.is_durable()) ::unlink(memory_.control().rings_path);
+  report();
+}
+
+void Session::drain() {
+  Control& control = memory_.control();
+  while (!over_) {
+    const std::uint32_t bell = __atomic_load_n(&control.bell, __ATOMIC_SEQ_CST);
+    const bool ended = end_ != End::none;
+    const std::size_t moved = drainer_.pass();
+    const bool asked = pass_on_request();
+    if (ended && moved == 0 && backlog_.has_room()) break;
+    if (!ended && !asked) sleep(bell);
+  }
+  drain_cpu_ns_ = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+  backlog_.put({.type = Parcel::Type::end});
+}
+
+// A request was made after what came before it was recorded, so it is in the backlog behind that.
+bool Session::pass_on_request() {
+  Control& control = memory_.control();
+  const std::uint32_t request = __atomic_load_n(&control.request, __ATOMIC_ACQUIRE);
+  if (request == requests_seen_) return false;
+  const bool finish = __atomic_load_n(&control.request_kind, __ATOMIC_RELAXED) == request_finish;
+  // What was recorded between the last look at the rings and this one.
+  drainer_.pass();
+  requests_seen_ = request;
+  backlog_.put({.type = finish ? Parcel::Type::finish : Parcel::Type::checkpoint, .value = request});
+  return true;
+}
+
+void Session::sleep(std::uint32_t bell) {
+  Control& control = memory_.control();
+  __atomic_store_n(&control.asleep, 1, __ATOMIC_SEQ_CST);
+  const timespec& time = backlog_.has_room() ? nap : short_nap;
+  ::syscall(SYS_futex, &control.bell, FUTEX_WAIT, bell, &time, nullptr, 0);
+  __atomic_store_n(&control.asleep, 0, __ATOMIC_SEQ_CST);
+}
+
+void Session::encode() {
+  // What the program may have to wait for is the drainer. The session is a scheduling group of its own (sched(7), "The
+  // autogroup feature"), so this counts between these two alone; a nicer group starves the drainer on a busy machine.
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);
+  while (true) {
+    const auto parcel = backlog_.take(1000);
+    if (parcel && !handle(*parcel)) return;
+  }
+}
+
+bool Session::handle(const Parcel& parcel) {
+  switch (parcel.type) {
+    case Parcel::Type::records:
+      order_.append(parcel.ring, parcel.records);
+      return true;
+    case Parcel::Type::cut:
+      at_cut(parcel);
+      return memory_.control().verdict == verdict_go_on;
+    case Parcel::Type::checkpoint:
+      checkpoint(static_cast<std::uint32_t>(parcel.value));
+      return true;
+    case Parcel::Type::finish:
+      finish(false);
+      give_verdict(verdict_enough, "");  // other threads may still be at work
+      answer(static_cast<std::uint32_t>(parcel.value));
+      return false;
+    case Parcel::Type::end:
+      finish(end_ != End::exited && end_ != End::executed && memory_.control().leaving == 0);
+      return false;
+  }
+  return true;
+}
+
+void Session::add(Event& event, std::uint64_t stamp) {
+  if (settings_.times) event.time_ns = ticks_.time_of(stamp);
+  outputs_.add(event);
+  ++events_;
+}
+
+void Session::at_cut(const Parcel& parcel) {
+  ticks_.tell(parcel.clock_stamp, parcel.clock_ns);
+  order_.merge(parcel.stamp);
+  const bool due = parcel.clock_ns - flushed_ns_ >= flush_ns || flush_asked_.exchange(false) || rings_fill_up();
+  if (due && events_ != events_flushed_) {
+    outputs_.flush();
+    events_flushed_ = events_;
+    if (memory_.is_durable() && outputs_.totals().allocations != 0) save();
+  }
+  if (due) flushed_ns_ = parcel.clock_ns;
+  const std::uint64_t age = parcel.clock_ns - memory_.control().start_ns;
+  if (events_ < settings_.events_max && outputs_.bytes() < settings_.bytes_max && age < settings_.time_ns_max) return;
+  finish(false);
+  give_verdict(verdict_enough, "");
+}
+
+bool Session::rings_fill_up() {
+  if (!memory_.is_durable()) return false;
+  for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) {
+    if (order_.settled(i).place > memory_.saved(memory_.ring(i)).place + memory_.ring(i).slots / 2) return true;
+  }
+  return false;
+}
+
+// What is valid stays so until `saves` rises, and then everything else is.
+void Session::save() {
+  Control& control = memory_.control();
+  const std::uint64_t next = control.saves + 1;
+  const auto lengths = outputs_.lengths();
+  std::copy(lengths.begin(), lengths.end(), control.saved_bytes[next & 1]);
+  for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) memory_.ring(i).saved[next & 1] = order_.settled(i);
+  __atomic_store_n(&control.saves, next, __ATOMIC_SEQ_CST);
+  ring_bell();
+}
+
+void Session::ring_bell() {
+  __atomic_fetch_add(&memory_.control().bell, 1, __ATOMIC_SEQ_CST);
+  Memory::wake(&memory_.control().bell);
+}
+
+void Session::checkpoint(std::uint32_t request) {
+  outputs_.begin_checkpoint();
+  const pid_t copy = ::fork();
+  if (copy == 0) {
+    int status = 0;
+    try {
+      outputs_.become_copy();
+      finish(false);
+    } catch (const OutputError& error) {
+      status = error.error;
+    }
+    ::_exit(status);
+  }
+  int status = 0;
+  if (copy > 0) ::waitpid(copy, &status, 0);
+  if (copy > 0 && status != 0) throw OutputError{memory_.control().paths[0], WEXITSTATUS(status)};
+  answer(request);
+}
+
+void Session::finish(bool truncated) {
+  if (outputs_.is_whole() && order_.is_empty()) return;
+  order_.finish();
+  if (truncated && wait_status_ >= 0 && WIFSIGNALED(wait_status_)) {
+    const std::string label = "killed by signal " + std::to_string(WTERMSIG(wait_status_));
+    Event mark{.kind = Kind::mark, .label = label};
+    add(mark, ~std::uint64_t{0} >> 1);
+  }
+  Repairs repairs = order_.repairs();
+  repairs.other += lost();
+  outputs_.finish(repairs, truncated);
+}
+
+void Session::answer(std::uint32_t request) {
+  Control& control = memory_.control();
+  __atomic_store_n(&control.done, request, __ATOMIC_SEQ_CST);
+  Memory::wake(&control.done);
+}
+
+void Session::give_verdict(std::uint32_t verdict, const std::string& message) {
+  Control& control = memory_.control();
+  const std::size_t length = std::min(message.size(), sizeof control.message - 1);
+  std::memcpy(control.message, message.data(), length);
+  control.message[length] = 0;
+  __atomic_store_n(&control.verdict, verdict, __ATOMIC_SEQ_CST);
+  drainer_.call_threads();
+}
+
+void Session::fail(const OutputError& error) {
+  const std::string what = error.error == EFBIG ? "the limit on file sizes is reached by " : "cannot go on writing ";
+  give_verdict(verdict_failed, what + error.path + " (error " + std::to_string(error.error) + ")");
+}
+
+std::uint64_t Session::lost() {
+  std::uint64_t sum = __atomic_load_n(&memory_.control().ringless, __ATOMIC_RELAXED);
+  for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) sum += memory_.ring(i).lost;
+  return sum;
+}
+
+// One line for who started the program, and for tests.
+void Session::report() {
+  if (settings_.status_path.empty()) return;
+  const int fd = ::open(settings_.status_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) return;
+  Control& control = memory_.control();
+  const Totals& totals = outputs_.totals();
+  const std::string line =
+      "pid=" + std::to_string(control.process) + " events=" + std::to_string(totals.events) +
+      " threads=" + std::to_string(totals.threads) + " bytes=" + std::to_string(outputs_.bytes()) +
+      " time_ns=" + std::to_string(clock_ns() - control.start_ns) + " lost=" + std::to_string(lost()) +
+      " repairs=" + std::to_string(order_.repairs().total()) + " inversions=" + std::to_string(order_.inversions()) +
+      " doubts=" + std::to_string(order_.repairs()[Repair::order_race]) +
+      " wait_status=" + std::to_string(wait_status_) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns_) +
+      " cpu_ns=" + std::to_string(cpu_ns(CLOCK_PROCESS_CPUTIME_ID)) +
+      " failed=" + std::to_string(control.verdict == verdict_failed) + " path=" + control.paths[0] + "\n";
+  if (::write(fd, line.data(), line.size()) < 0) ::close(fd);
+  ::close(fd);
+}
+
+}  // namespace cmt::collector

@@ -1,0 +1,173 @@
+// The watch over a session: whether the process lives, samples of its memory, commands from outside.
+//
+// A process ends in two ways: it is gone (its pidfd can be read), or it has become another one by exec. The second is
+// seen in /proc/PID/maps, where our memory is no longer; looked for often where the program has announced it, and
+// seldom otherwise, because maps can be long.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <fstream>
+
+#include "preload/collector/session.h"
+
+namespace cmt::collector {
+namespace {
+
+/// As in Linux 6.15's pidfd.h.
+struct PidfdInfo {
+  std::uint64_t mask;
+  std::uint64_t cgroup;
+  std::uint32_t ids[11];
+  std::int32_t exit_code;
+};
+constexpr unsigned long pidfd_get_info = _IOWR(0xFF, 11, PidfdInfo);
+constexpr std::uint64_t pidfd_info_exit = 1 << 3;
+
+constexpr std::uint64_t tick_ns = 50'000'000, exec_seldom_ns = 2'000'000'000;
+
+std::string expand(std::string path, const Control& control) {
+  const std::pair<std::string_view, std::string> names[] = {{"%p", std::to_string(control.process)},
+                                                            {"%n", control.program}};
+  for (const auto& [name, value] : names) {
+    for (std::size_t at = path.find(name); at != std::string::npos; at = path.find(name, at + value.size())) {
+      path.replace(at, name.size(), value);
+    }
+  }
+  return path;
+}
+
+}  // namespace
+
+void Session::watch() {
+  Control& control = memory_.control();
+  std::uint64_t sampled_ns = clock_ns(), looked_ns = clock_ns();
+  while (!over_ && end_ == End::none) {
+    const std::uint64_t period = settings_.sample_ns != 0 ? std::min(settings_.sample_ns, tick_ns) : tick_ns;
+    pollfd fds[] = {{process_fd_, POLLIN, 0}, {control_fd_, POLLIN, 0}, {over_fd_, POLLIN, 0}};
+    ::poll(fds, 3, static_cast<int>(std::max<std::uint64_t>(period / 1'000'000, 1)));
+    if ((fds[1].revents & POLLIN) != 0) read_commands();
+    const std::uint64_t now = clock_ns();
+    if (settings_.sample_ns != 0 && now - sampled_ns >= settings_.sample_ns) {
+      sampled_ns = now;
+      sample();
+    }
+    const bool gone = process_fd_ >= 0 ? (fds[0].revents & POLLIN) != 0
+                                       : ::kill(static_cast<pid_t>(control.process), 0) != 0 && errno == ESRCH;
+    if (gone) {
+      end_ = how_it_ended();
+    } else if (__atomic_load_n(&control.exec_pending, __ATOMIC_ACQUIRE) != 0 || now - looked_ns > exec_seldom_ns) {
+      looked_ns = now;
+      if (was_executed()) end_ = End::executed;
+    }
+  }
+  ring_bell();
+}
+
+bool Session::was_executed() const {
+  struct stat status {};
+  if (::fstat(memory_.descriptor(), &status) != 0) return false;
+  const std::string inode = " " + std::to_string(status.st_ino) + " ";
+  std::ifstream maps("/proc/" + std::to_string(memory_.process()) + "/maps");
+  bool readable = false;
+  for (std::string line; std::getline(maps, line); readable = true) {
+    if (line.find(inode) != std::string::npos) return false;
+  }
+  return readable;
+}
+
+/// Known to the kernel's pidfd once somebody has waited for the process, and to /proc before: the last number of a
+/// line.
+int Session::wait_status() const {
+  PidfdInfo info{};
+  info.mask = pidfd_info_exit;
+  if (::ioctl(process_fd_, pidfd_get_info, &info) == 0 && (info.mask & pidfd_info_exit) != 0) return info.exit_code;
+  std::ifstream stat("/proc/" + std::to_string(memory_.process()) + "/stat");
+  std::string line;
+  std::getline(stat, line);
+  const std::size_t blank = line.rfind(' ');
+  if (line.find(") Z ") == std::string::npos) return -1;
+  return static_cast<int>(std::strtol(line.c_str() + blank, nullptr, 10));
+}
+
+// It may be waited for between the two looks, and then the first knows.
+Session::End Session::how_it_ended() {
+  for (int tries = 0; tries < 20 && wait_status_ < 0; ++tries) {
+    wait_status_ = wait_status();
+    if (wait_status_ < 0) ::poll(nullptr, 0, 1);
+  }
+  if (wait_status_ < 0) return End::unknown;
+  return WIFEXITED(wait_status_) ? End::exited : End::killed;
+}
+
+void Session::sample() {
+  std::ifstream statm("/proc/" + std::to_string(memory_.process()) + "/statm");
+  std::uint64_t size = 0, resident = 0;
+  if (!(statm >> size >> resident)) return;
+  put_event(static_cast<std::uint32_t>(Kind::sample), resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)),
+            "");
+}
+
+/// An event that no thread of the program made, as a ring of its own would have it.
+void Session::put_event(std::uint32_t kind, std::uint64_t size, std::string_view label) {
+  Parcel parcel{.ring = rings_max};
+  const std::uint64_t stamp = clock_stamp(memory_.control());
+  parcel.records.push_back({record_epoch, stamp >> 32});
+  if (size >> 32 != 0) parcel.records.push_back({record_size, size});
+  for (; !label.empty(); label.remove_prefix(std::min<std::size_t>(label.size(), 14))) {
+    const std::size_t length = std::min<std::size_t>(label.size(), 14);
+    char text[14] = {};
+    std::memcpy(text, label.data(), length);
+    Slot slot{record_piece | length << slot_alignment_shift, 0};
+    std::memcpy(reinterpret_cast<char*>(&slot.head) + 2, text, 6);
+    std::memcpy(&slot.body, text + 6, 8);
+    parcel.records.push_back(slot);
+  }
+  parcel.records.push_back({kind, size << 32 | (stamp & 0xffffffff)});
+  backlog_.put(std::move(parcel));
+}
+
+void Session::open_control() {
+  if (settings_.control_path.empty()) return;
+  settings_.control_path = expand(settings_.control_path, memory_.control());
+  const char* path = settings_.control_path.c_str();
+  made_control_ = ::mkfifo(path, 0600) == 0;
+  if (!made_control_ && errno != EEXIST) return;
+  control_fd_ = ::open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+  struct stat status {};
+  if (control_fd_ < 0 || ::fstat(control_fd_, &status) != 0 || S_ISFIFO(status.st_mode)) return;
+  ::close(control_fd_);
+  control_fd_ = -1;
+}
+
+void Session::read_commands() {
+  char text[PIPE_BUF];
+  const ssize_t got = ::read(control_fd_, text, sizeof text);
+  std::string_view lines(text, got > 0 ? static_cast<std::size_t>(got) : 0);
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    command(lines.substr(0, end));
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+}
+
+void Session::command(std::string_view line) {
+  Control& control = memory_.control();
+  if (line == "stop" || line == "start") {
+    put_event(static_cast<std::uint32_t>(Kind::mark), 0, line == "stop" ? "cmt_pause" : "cmt_resume");
+    __atomic_store_n(&control.paused, line == "stop" ? 1 : 0, __ATOMIC_SEQ_CST);
+    if (line == "stop") drainer_.call_threads();
+  }
+  if (line == "flush") flush_asked_ = true;
+  if (line.starts_with("mark ")) put_event(static_cast<std::uint32_t>(Kind::mark), 0, line.substr(5, 1024));
+  ring_bell();
+}
+
+}  // namespace cmt::collector

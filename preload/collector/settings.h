@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace cmt::collector {
+
+/// What the environment asks of the collector.
+struct Settings {
+  bool times = false;
+  std::uint64_t sample_ns = 0;  ///< 0: none
+  std::uint64_t bytes_max;
+  std::uint64_t events_max;
+  std::uint64_t time_ns_max;
+  std::uint64_t spill_bytes_max;
+  std::string control_path;  ///< a FIFO to be made, and read
+  std::string status_path;   ///< a file to be appended to at the end
+
+  static Settings from_environment();
+};
+
+}  // namespace cmt::collector

@@ -1,0 +1,6 @@
+/// What a trace says before its first event: the program and its command line.
+#pragma once
+
+#include "preload/ring.h"
+
+void describe(struct Control* control);
