@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cmtreplay/allocator_name.h"
 #include "cmtreplay/shared_memory.h"
 
 extern "C" {
@@ -26,17 +27,6 @@ namespace cmt::replay {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Packaged allocators, by the names that people use, and the sonames that they come under.
-const std::map<std::string, std::vector<std::string>>& short_names() {
-  static const std::map<std::string, std::vector<std::string>> names{
-      {"jemalloc", {"libjemalloc.so.2", "libjemalloc.so.1"}},
-      {"tcmalloc", {"libtcmalloc_minimal.so.4", "libtcmalloc.so.4"}},
-      {"mimalloc", {"libmimalloc.so.2.0", "libmimalloc.so.2", "libmimalloc.so.3"}},
-      {"tbb", {"libtbbmalloc_proxy.so.2"}},
-  };
-  return names;
-}
 
 std::string read_all(int fd) {
   std::string text;
@@ -80,47 +70,89 @@ std::string find_worker() {
                        (folder / CMT_WORKER_FOLDER).lexically_normal().string());
 }
 
+Launch launch_of(const std::string& worker, const std::string& argument, const Allocator& allocator) {
+  Launch launch{.command = {worker, argument}, .preload = allocator.preload, .settings = allocator.settings};
+  if (allocator.prefix.empty()) return launch;
+  launch.command.push_back(allocator.prefix);
+  launch.command.push_back(allocator.library);
+  return launch;
+}
+
 AllocatorFinder::~AllocatorFinder() {
   std::error_code ignored;
   if (!links_.empty()) fs::remove_all(links_, ignored);
 }
 
-Allocator AllocatorFinder::find(const std::string& name) {
-  if (name == "null") return {.name = name, .null = true};
-  if (name == "libc") return {.name = name, .library = probe("").origins["malloc"]};
-  if (const auto known = short_names().find(name); known != short_names().end()) return find_short(name, known->second);
-  const bool is_path = name.find('/') != name.npos || fs::is_regular_file(name);
-  return find_library(name, is_path ? fs::absolute(name).string() : name);
-}
-
-Allocator AllocatorFinder::find_short(const std::string& name, const std::vector<std::string>& sonames) {
-  for (const std::string& soname : sonames) {
-    const Probe found = probe(soname);
-    const auto loaded = [&soname](const std::string& object) { return same(object, soname); };
-    if (std::any_of(found.objects.begin(), found.objects.end(), loaded)) return find_library(name, soname);
+Allocator AllocatorFinder::find(const std::string& text) {
+  AllocatorName asked = parse_allocator_name(text);
+  if (fs::is_regular_file(text)) asked = {.name = text};
+  const std::string& name = asked.name;
+  if (name == "null") return {.name = text, .null = true};
+  Allocator allocator{.name = text, .settings = asked.settings};
+  if (name == "libc") {
+    allocator.library = probe(allocator).origins["malloc"];
+    return allocator;
   }
-  throw AllocatorError(name + ": not installed; the loader knows none of " + joined(sonames));
+  if (is_short_name(name)) return find_packaged(allocator, name);
+  const bool is_path = name.find('/') != name.npos || fs::is_regular_file(name);
+  return find_library(allocator, is_path ? fs::absolute(name).string() : name);
 }
 
-Allocator AllocatorFinder::find_library(const std::string& name, const std::string& library) {
-  const std::string preload = preloadable(library);
-  Probe found = probe(preload);
+Allocator AllocatorFinder::find_packaged(const Allocator& allocator, const std::string& name) {
+  const std::vector<std::string> files = packaged_files(name);
+  for (const std::string& file : files) {
+    Allocator tried = allocator;
+    tried.preload = file;
+    const Probe found = probe(tried);
+    const auto loaded = [&file](const std::string& object) { return same(object, file); };
+    if (std::any_of(found.objects.begin(), found.objects.end(), loaded)) return find_library(allocator, file);
+  }
+  if (files.empty()) throw AllocatorError(name + ": not installed; no compiler here brings it along");
+  throw AllocatorError(name + ": not installed; the loader knows none of " + joined(files));
+}
+
+Allocator AllocatorFinder::find_library(Allocator allocator, const std::string& library) {
+  const std::string& name = allocator.name;
+  allocator.preload = preloadable(library);
+  Probe found = probe(allocator);
   if (found.ending.signal != 0) throw AllocatorError(name + ": ends a process that loads it: " + found.ending.text());
   if (found.ending.status != 0) throw AllocatorError(name + ": cannot be loaded: " + reason(found.words));
   const auto meant = [&library](const std::string& object) { return same(object, library); };
-  if (std::none_of(found.objects.begin(), found.objects.end(), meant))
-    throw AllocatorError(name + ": cannot be loaded: " + reason(found.words));
-  const std::string& origin = found.origins["malloc"];
-  if (!same(origin, library)) throw AllocatorError(name + ": has no malloc; it would be that of " + origin);
-  return {.name = name, .library = origin, .preload = preload, .replaced = replaced(found)};
+  const auto object = std::find_if(found.objects.begin(), found.objects.end(), meant);
+  if (object == found.objects.end()) throw AllocatorError(name + ": cannot be loaded: " + reason(found.words));
+  allocator.library = *object;
+  if (!prefix_.empty() && has_malloc(allocator, prefix_)) {
+    allocator.prefix = prefix_;
+    found = probe(allocator);
+  }
+  if (!same(found.origins["malloc"], library)) throw AllocatorError(name + ": " + what_it_has(allocator, found));
+  allocator.replaced = replaced(found, allocator);
+  return allocator;
 }
 
-/// The calls that would reach libc although malloc does not.
-std::uint32_t AllocatorFinder::replaced(const Probe& found) const {
-  const std::string libc = probe("").origins["malloc"];
+bool AllocatorFinder::has_malloc(Allocator allocator, const std::string& prefix) const {
+  allocator.prefix = prefix;
+  return same(probe(allocator).origins["malloc"], allocator.library);
+}
+
+/// Why a library cannot be used that has no malloc of its own.
+std::string AllocatorFinder::what_it_has(const Allocator& allocator, Probe& found) const {
+  const std::string words = "has no malloc; it would be that of " + found.origins["malloc"];
+  if (!prefix_.empty()) return "has no malloc and no " + prefix_ + "malloc";
+  for (const char* prefix : {"scalable_", "je_", "mi_", "tc_"}) {
+    if (has_malloc(allocator, prefix)) return words + "; it has " + prefix + "malloc: --prefix=" + prefix;
+  }
+  return words;
+}
+
+/// The calls that would reach libc although malloc does not, or that are not there under a prefix.
+std::uint32_t AllocatorFinder::replaced(Probe& found, const Allocator& allocator) const {
+  const std::string libc = probe({}).origins["malloc"];
   std::uint32_t bits = 0;
   for (int i = 0; i < call_count; ++i) {
-    if (found.origins.at(call_names[i]) == libc) bits |= std::uint32_t{1} << i;
+    const std::string& origin = found.origins[call_names[i]];
+    const bool lacks = allocator.prefix.empty() ? origin == libc : origin.empty();
+    if (lacks) bits |= std::uint32_t{1} << i;
   }
   return bits;
 }
@@ -138,11 +170,13 @@ std::string AllocatorFinder::preloadable(const std::string& path) {
   return link;
 }
 
-AllocatorFinder::Probe AllocatorFinder::probe(const std::string& preload) const {
+AllocatorFinder::Probe AllocatorFinder::probe(const Allocator& allocator) const {
   const Fd output(memfd_create("probe-output", MFD_CLOEXEC));
   const Fd error(memfd_create("probe-error", MFD_CLOEXEC));
-  Child child(
-      {.command = {worker_, "--probe"}, .preload = preload, .output_fd = output.get(), .error_fd = error.get()});
+  Launch launch = launch_of(worker_, "--probe", allocator);
+  launch.output_fd = output.get();
+  launch.error_fd = error.get();
+  Child child(launch);
   Probe probe{.ending = child.wait(), .words = read_all(error.get())};
   std::istringstream lines(read_all(output.get()));
   for (std::string line; std::getline(lines, line);) {

@@ -14,9 +14,11 @@ namespace cmt::replay {
 
 /// An allocator, ready to be put under a worker.
 struct Allocator {
-  std::string name = {};     ///< as the user gave it
-  std::string library = {};  ///< the file its malloc comes from; empty for the null allocator
-  std::string preload = {};  ///< what LD_PRELOAD has to say; empty: nothing
+  std::string name = {};                   ///< as the user gave it
+  std::string library = {};                ///< the file its malloc comes from; empty for the null allocator
+  std::string preload = {};                ///< what LD_PRELOAD has to say; empty: nothing
+  std::string prefix = {};                 ///< its calls are PREFIXmalloc and so on; empty: they have the plain names
+  std::vector<std::string> settings = {};  ///< "NAME=VALUE" of its environment
   bool null = false;
   std::uint32_t replaced = 0;  ///< calls that it lacks, a bit each in the order of call_names (calls.h)
 };
@@ -29,12 +31,17 @@ struct AllocatorError : std::runtime_error {
 /// The worker's own executable: beside ours, or where it is installed. Throws AllocatorError.
 std::string find_worker();
 
+/// How a worker is started for an allocator.
+Launch launch_of(const std::string& worker, const std::string& argument, const Allocator& allocator);
+
 /// Finds allocators by name. "null"; "libc"; a short name of a packaged one; a path, or a file of the working
-/// directory; else a soname, which the loader looks for as it does for any program. Each is tried in a process of its
-/// own.
+/// directory; else a soname, which the loader looks for as it does for any program. Settings of its environment may
+/// follow. Each is tried in a process of its own.
 class AllocatorFinder {
  public:
-  explicit AllocatorFinder(std::string worker) : worker_(std::move(worker)) {}
+  /// `prefix`: libraries that have PREFIXmalloc are called by the names that begin so.
+  explicit AllocatorFinder(std::string worker, std::string prefix = {})
+      : worker_(std::move(worker)), prefix_(std::move(prefix)) {}
   ~AllocatorFinder();
   AllocatorFinder(const AllocatorFinder&) = delete;
   AllocatorFinder& operator=(const AllocatorFinder&) = delete;
@@ -51,13 +58,16 @@ class AllocatorFinder {
     std::string words = {};                           ///< on standard error
   };
 
-  Probe probe(const std::string& preload) const;
-  Allocator find_short(const std::string& name, const std::vector<std::string>& sonames);
-  Allocator find_library(const std::string& name, const std::string& library);
+  Probe probe(const Allocator& allocator) const;
+  Allocator find_packaged(const Allocator& allocator, const std::string& name);
+  Allocator find_library(Allocator allocator, const std::string& library);
+  bool has_malloc(Allocator allocator, const std::string& prefix) const;
+  std::string what_it_has(const Allocator& allocator, Probe& found) const;
   std::string preloadable(const std::string& path);
-  std::uint32_t replaced(const Probe& found) const;
+  std::uint32_t replaced(Probe& found, const Allocator& allocator) const;
 
   std::string worker_;
+  std::string prefix_;
   std::filesystem::path links_;  ///< a private folder of symbolic links; empty: none was needed yet
 };
 

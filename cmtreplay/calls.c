@@ -4,26 +4,80 @@
 #define _GNU_SOURCE
 #include "calls.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "target.h"
+
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 struct calls process_calls(void) {
-  return (struct calls){malloc,        free,           calloc,   realloc, reallocarray,
-                        aligned_alloc, posix_memalign, memalign, valloc,  pvalloc};
+  return (struct calls){malloc,         free,     calloc, realloc, reallocarray, aligned_alloc,
+                        posix_memalign, memalign, valloc, pvalloc, NULL};
 }
 
 void call_addresses(const struct calls* calls, const void* addresses[call_count]) {
   memcpy(addresses, calls, call_count * sizeof *addresses);
 }
 
-_Static_assert(sizeof(struct calls) == call_count * sizeof(void*), "as many names as calls");
+_Static_assert(offsetof(struct calls, free_sized) == call_count * sizeof(void*), "as many names as calls");
 
-/* Stand-ins. They know malloc and free alone. */
+/* A sized free under the names that libraries have it. The loader finds it, or leaves NULL; dlsym would ask the
+ * allocator for the text of an error. It must be of the library that malloc is of: a block has to go back to where it
+ * came from.
+ */
+
+__attribute__((weak)) void free_sized(void*, size_t);
+__attribute__((weak)) void sdallocx(void*, size_t, int);
+__attribute__((weak)) void mi_free_size_aligned(void*, size_t, size_t);
+__attribute__((weak)) void tc_free_sized(void*, size_t);
+
+static void by_free_sized(void* block, size_t size, size_t alignment) {
+  if (alignment > 1)
+    free(block);
+  else
+    free_sized(block, size);
+}
+
+static void by_sdallocx(void* block, size_t size, size_t alignment) {
+  if (block) sdallocx(block, size, alignment > 1 ? __builtin_ctzl(alignment) : 0);
+}
+
+static void by_mi_free_size(void* block, size_t size, size_t alignment) {
+  mi_free_size_aligned(block, size, alignment);
+}
+
+static void by_tc_free_sized(void* block, size_t size, size_t alignment) {
+  if (alignment > 1)
+    free(block);
+  else
+    tc_free_sized(block, size);
+}
+
+static int is_of_library(uintptr_t function, const void* library) {
+  Dl_info info;
+  return function && dladdr((const void*)function, &info) && info.dli_fbase == library;
+}
+
+/* The allocator's sized free, or NULL. */
+static void (*found_sized_free(void))(void*, size_t, size_t) {
+  Dl_info library;
+  const struct calls all = process_calls();
+  const void* addresses[call_count];
+  call_addresses(&all, addresses);
+  if (!dladdr(addresses[0], &library)) return NULL;
+  if (is_of_library((uintptr_t)free_sized, library.dli_fbase)) return by_free_sized;
+  if (is_of_library((uintptr_t)sdallocx, library.dli_fbase)) return by_sdallocx;
+  if (is_of_library((uintptr_t)mi_free_size_aligned, library.dli_fbase)) return by_mi_free_size;
+  if (is_of_library((uintptr_t)tc_free_sized, library.dli_fbase)) return by_tc_free_sized;
+  return NULL;
+}
+
+/* Stand-ins. They know malloc and free alone, and posix_memalign where the library has it. */
 
 static struct calls own;
 
@@ -46,9 +100,13 @@ static void* replaced_reallocarray(void* old, size_t count, size_t size) {
   return __builtin_mul_overflow(count, size, &bytes) ? NULL : own.realloc(old, bytes);
 }
 
+static int has_posix_memalign;
+
 static void* replaced_aligned_alloc(size_t alignment, size_t size) {
-  (void)alignment;
-  return own.malloc(size);
+  if (!has_posix_memalign) return own.malloc(size);
+  void* block = NULL;
+  const size_t least = sizeof(void*);
+  return own.posix_memalign(&block, alignment < least ? least : alignment, size) == 0 ? block : NULL;
 }
 
 static int replaced_posix_memalign(void** block, size_t alignment, size_t size) {
@@ -60,8 +118,15 @@ static void* replaced_valloc(size_t size) { return own.aligned_alloc(4096, size)
 static void* replaced_pvalloc(size_t size) { return own.aligned_alloc(4096, (size + 4095) & ~(size_t)4095); }
 static void replaced_free(void* block) { (void)block; }
 
+static void unsized_free(void* block, size_t size, size_t alignment) {
+  (void)size;
+  (void)alignment;
+  own.free(block);
+}
+
 struct calls completed_calls(uint32_t replaced) {
-  own = process_calls();
+  own = target_calls();
+  has_posix_memalign = !(replaced >> 6 & 1);
   const struct calls stand_ins = {own.malloc,
                                   replaced_free,
                                   replaced_calloc,
@@ -71,54 +136,77 @@ struct calls completed_calls(uint32_t replaced) {
                                   replaced_posix_memalign,
                                   replaced_aligned_alloc,
                                   replaced_valloc,
-                                  replaced_pvalloc};
+                                  replaced_pvalloc,
+                                  unsized_free};
   for (int i = 0; i < call_count; ++i) {
     if (replaced >> i & 1)
       memcpy((char*)&own + i * sizeof(void*), (char*)&stand_ins + i * sizeof(void*), sizeof(void*));
   }
+  own.free_sized = replaced >> 1 & 1 ? NULL : found_sized_free();
+  if (!own.free_sized) own.free_sized = unsized_free;
   return own;
 }
 
-/* The null allocator. Blocks follow each other at multiples of 16; at the end of the range they begin anew, which takes
- * more bytes asked for in all than any trace so far has. */
+/* The null allocator. Blocks follow each other at multiples of 16. Threads take extents of a reserved range, one after
+ * the other; at its end they begin anew, which takes more bytes asked for in all than any trace so far has. */
 
+static const size_t extent_bytes = (size_t)1 << 30;
 static char* range_begin;
-static char* range_end;
-static char* next_block;
+static uint64_t extents, extents_taken;
+
+static __thread char* next_block;
+static __thread char* extent_end;
 
 int reserve_null_range(void) {
-  for (size_t bytes = (size_t)32 << 40; bytes >= (size_t)1 << 30; bytes /= 2) {
+  for (size_t bytes = (size_t)32 << 40; bytes >= extent_bytes; bytes /= 2) {
     void* range = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) continue;
-    next_block = range_begin = range;
-    range_end = range_begin + bytes;
+    range_begin = range;
+    extents = bytes / extent_bytes;
     return 0;
   }
   return errno;
 }
 
-static void* null_aligned_alloc(size_t alignment, size_t size) {
-  uintptr_t mask = alignment > 16 && !(alignment & (alignment - 1)) ? alignment - 1 : 15;
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    uintptr_t block = ((uintptr_t)next_block + mask) & ~mask;
-    if (block < (uintptr_t)range_end && size < (uintptr_t)range_end - block) {
-      next_block = (char*)block + (size ? (size + 15) & ~(size_t)15 : 16);
-      return (void*)block;
-    }
-    next_block = range_begin;
+/* Makes room for so many bytes, in extents that lie together. */
+static int take_extents(size_t bytes) {
+  const uint64_t wanted = bytes / extent_bytes + 1;
+  if (wanted > extents) return 0;
+  uint64_t first = __atomic_fetch_add(&extents_taken, wanted, __ATOMIC_RELAXED);
+  if (first + wanted > extents) {
+    first = 0;
+    __atomic_store_n(&extents_taken, wanted, __ATOMIC_RELAXED);
   }
-  return NULL;
+  next_block = range_begin + first * extent_bytes;
+  extent_end = next_block + wanted * extent_bytes;
+  return 1;
+}
+
+static void* null_aligned_alloc(size_t alignment, size_t size) {
+  const size_t mask = alignment > 16 && !(alignment & (alignment - 1)) ? alignment - 1 : 15;
+  const size_t bytes = size ? (size + 15) & ~(size_t)15 : 16;
+  if (bytes < size || bytes + mask < bytes) return NULL;
+  if (bytes + mask > (size_t)(extent_end - next_block) && !take_extents(bytes + mask)) return NULL;
+  char* const block = (char*)(((uintptr_t)next_block + mask) & ~(uintptr_t)mask);
+  next_block = block + bytes;
+  return block;
 }
 
 static void* null_malloc(size_t size) {
-  size_t bytes = size ? (size + 15) & ~(size_t)15 : 16;
-  if (bytes >= (size_t)(range_end - next_block) || bytes < size) return null_aligned_alloc(16, size);
-  char* block = next_block;
+  const size_t bytes = size ? (size + 15) & ~(size_t)15 : 16;
+  if (bytes > (size_t)(extent_end - next_block) || bytes < size) return null_aligned_alloc(16, size);
+  char* const block = next_block;
   next_block += bytes;
   return block;
 }
 
 static void null_free(void* block) { (void)block; }
+
+static void null_free_sized(void* block, size_t size, size_t alignment) {
+  (void)block;
+  (void)size;
+  (void)alignment;
+}
 
 static void* null_calloc(size_t count, size_t size) {
   size_t bytes;
@@ -144,6 +232,7 @@ static void* null_valloc(size_t size) { return null_aligned_alloc(4096, size); }
 static void* null_pvalloc(size_t size) { return null_aligned_alloc(4096, (size + 4095) & ~(size_t)4095); }
 
 struct calls null_calls(void) {
-  return (struct calls){null_malloc,        null_free,           null_calloc,        null_realloc, null_reallocarray,
-                        null_aligned_alloc, null_posix_memalign, null_aligned_alloc, null_valloc,  null_pvalloc};
+  return (struct calls){null_malloc,       null_free,          null_calloc,         null_realloc,
+                        null_reallocarray, null_aligned_alloc, null_posix_memalign, null_aligned_alloc,
+                        null_valloc,       null_pvalloc,       null_free_sized};
 }

@@ -15,6 +15,7 @@ struct calls {
   void* (*memalign)(size_t, size_t);
   void* (*valloc)(size_t);
   void* (*pvalloc)(size_t);
+  void (*free_sized)(void*, size_t size, size_t alignment); /* alignment 1: none was stated */
 };
 
 enum { call_count = 10 };
@@ -25,9 +26,9 @@ extern const char* const call_names[call_count];
 /* What the process's names lead to: libc's, or those of what is preloaded. */
 struct calls process_calls(void);
 
-/* The same, where bit i of `replaced` takes call i from what the library does have: a library of malloc and free
- * alone must not be mixed with libc's calloc. Alignment is not honoured then, and a free that is missing does nothing.
- */
+/* Those of the library under test (target.h), where bit i of `replaced` makes call i of what the library does have: a
+ * library of malloc and free alone must not be mixed with libc's calloc. Alignment is not honoured then unless there is
+ * a posix_memalign, realloc copies nothing, and a free that is missing does nothing. */
 struct calls completed_calls(uint32_t replaced);
 
 /* The null allocator: distinct addresses of a reserved range that nobody touches. Returns an errno, or 0. */

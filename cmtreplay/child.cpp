@@ -6,19 +6,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <system_error>
 
 namespace cmt::replay {
 namespace {
 
-std::vector<std::string> environment_with(const std::string& preload) {
-  std::vector<std::string> environment;
-  for (char** entry = environ; *entry; ++entry) {
-    if (std::strncmp(*entry, "LD_PRELOAD=", 11) != 0) environment.emplace_back(*entry);
-  }
+/// The name of "NAME=VALUE".
+std::string_view variable(std::string_view entry) { return entry.substr(0, entry.find('=')); }
+
+std::vector<std::string> environment_with(std::vector<std::string> changes, const std::string& preload) {
+  std::vector<std::string> environment = std::move(changes);
   if (!preload.empty()) environment.push_back("LD_PRELOAD=" + preload);
+  const std::size_t changed = environment.size();
+  for (char** entry = environ; *entry; ++entry) {
+    const auto same = [entry](const std::string& other) { return variable(other) == variable(*entry); };
+    const auto end = environment.begin() + static_cast<std::ptrdiff_t>(changed);
+    if (variable(*entry) != "LD_PRELOAD" && std::none_of(environment.begin(), end, same))
+      environment.emplace_back(*entry);
+  }
   return environment;
 }
 
@@ -71,7 +80,7 @@ std::string Ending::text() const {
 
 Child::Child(const Launch& launch) {
   std::vector<std::string> command = launch.command;
-  std::vector<std::string> environment = environment_with(launch.preload);
+  std::vector<std::string> environment = environment_with(launch.settings, launch.preload);
   const Attributes attributes;
   const Redirections redirections(launch);
   const int error = posix_spawn(&pid_, command[0].c_str(), redirections.get(), attributes.get(),

@@ -20,9 +20,10 @@ struct Ending {
 
 /// How a child is started.
 struct Launch {
-  std::vector<std::string> command;  ///< path first
-  std::string preload;               ///< LD_PRELOAD; empty: it is not set, whatever our own environment says
-  int output_fd = 2;                 ///< its standard output
+  std::vector<std::string> command;        ///< path first
+  std::string preload = {};                ///< LD_PRELOAD; empty: it is not set, whatever our own environment says
+  std::vector<std::string> settings = {};  ///< "NAME=VALUE", over what our own environment says
+  int output_fd = 2;                       ///< its standard output
   int error_fd = 2;
 };
 

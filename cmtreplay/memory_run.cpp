@@ -7,19 +7,30 @@
 // Between marks there are moments that nobody sees. Writing 5 to clear_refs makes the kernel's high-water mark start
 // anew, just before the first operation; at the end it tells the highest resident set since. Code of libraries that was
 // loaded meanwhile is not the allocator's memory, so the growth of file pages goes off. Writing 1 clears the reference
-// bits, and the pages referenced at the next mark are the working set. A huge page counts whole.
+// bits, and the pages referenced at the next mark are the working set. A huge page counts whole. Where the kernel has a
+// bitmap of idle pages that is taken instead (process/page_idle.h). A timeline of resident
+// memory alone goes on meanwhile (timeline.h).
+//
+// One mark is where most bytes are live: resident memory there over live bytes is the fragmentation, and usable bytes
+// less requested ones the slop. After the end everything that is still live is freed, and what stays is the allocator's
+// own: the drain.
 #include "cmtreplay/memory_run.h"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <system_error>
 
+#include "process/page_idle.h"
 #include "process/proc_file.h"
+#include "process/stat.h"
 #include "process/status.h"
 
 namespace cmt::replay {
 namespace {
 
 constexpr std::uint64_t page_bytes = 4096;
+constexpr std::uint64_t walked_bytes_max = std::uint64_t{64} << 30;
 
 std::uint64_t difference(std::uint64_t now, std::uint64_t before) { return now > before ? now - before : 0; }
 
@@ -41,8 +52,9 @@ class Observer {
   MemoryRun start() {
     first_ = look();
     high_water_ = clear_refs(pid_, "5");
-    referenced_ = clear_refs(pid_, "1");
+    start_working_set();
     at_start_ = process::read_status(pid_);
+    faults_at_start_ = process::read_stat(pid_);
     return {.start_bytes = first_.resident_bytes};
   }
 
@@ -51,11 +63,19 @@ class Observer {
     memory.resident_bytes = difference(memory.resident_bytes, first_.resident_bytes);
     memory.huge_page_bytes = difference(memory.huge_page_bytes, first_.huge_page_bytes);
     memory.swapped_bytes = difference(memory.swapped_bytes, first_.swapped_bytes);
-    MarkSample sample{.mark = mark, .memory = memory, .working_set_pages = {}};
-    if (referenced_) sample.working_set_pages = memory.referenced_bytes / page_bytes;
-    referenced_ = referenced_ && clear_refs(pid_, "1");
+    memory.anonymous_bytes = difference(memory.anonymous_bytes, first_.anonymous_bytes);
+    const process::Stat stat = process::read_stat(pid_);
+    MarkSample sample{.mark = mark,
+                      .memory = memory,
+                      .minor_faults = stat.minor_faults - faults_at_start_.minor_faults,
+                      .major_faults = stat.major_faults - faults_at_start_.major_faults,
+                      .usable_bytes = {},
+                      .working_set_pages = {}};
+    sample.working_set_pages = working_set(memory);
     return sample;
   }
+
+  std::uint64_t resident_bytes() { return difference(look().resident_bytes, first_.resident_bytes); }
 
   std::optional<std::uint64_t> peak_by_high_water() const {
     if (!high_water_) return std::nullopt;
@@ -65,31 +85,103 @@ class Observer {
   }
 
  private:
-  AllocatorMemory look() const { return allocator_memory(process::read_smaps(pid_), worker_); }
+  AllocatorMemory look() {
+    mappings_ = process::read_smaps(pid_);
+    return allocator_memory(mappings_, worker_);
+  }
+
+  /// By the bitmap of idle pages where it works here, which the first frames show; else by clear_refs.
+  void start_working_set() {
+    frames_ = idle_.available() ? allocator_frames() : std::vector<std::uint64_t>();
+    by_idle_ = !frames_.empty();
+    if (by_idle_)
+      idle_.set(frames_);
+    else
+      referenced_ = clear_refs(pid_, "1");
+  }
+
+  /// Pages that came since the last mark were never marked, and so count as touched.
+  std::optional<std::uint64_t> working_set(const AllocatorMemory& memory) {
+    std::optional<std::uint64_t> pages;
+    if (by_idle_) {
+      frames_ = allocator_frames();
+      pages = idle_.touched(frames_);
+      idle_.set(frames_);
+      return pages;
+    }
+    if (referenced_) pages = memory.referenced_bytes / page_bytes;
+    referenced_ = referenced_ && clear_refs(pid_, "1");
+    return pages;
+  }
+
+  /// But of address ranges that are reserved by the terabyte: their page tables take seconds to walk.
+  std::vector<std::uint64_t> allocator_frames() const {
+    std::vector<std::uint64_t> all;
+    for (const process::Mapping& mapping : allocator_mappings(mappings_, worker_)) {
+      const bool walkable = mapping.resident_bytes != 0 && mapping.end - mapping.begin <= walked_bytes_max;
+      if (!walkable) continue;
+      const auto some = process::frames(pid_, mapping.begin, mapping.end);
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  }
 
   pid_t pid_;
   std::string worker_;
+  std::vector<process::Mapping> mappings_;
+  process::PageIdle idle_;
+  std::vector<std::uint64_t> frames_;
   AllocatorMemory first_;
   process::Status at_start_;
+  process::Stat faults_at_start_;
   bool high_water_ = false;
   bool referenced_ = false;
+  bool by_idle_ = false;
 };
+
+/// The slots whose blocks are to be freed after the end, as the worker takes them.
+std::unique_ptr<SharedMemory> drain_list(const PreparedTrace& trace) {
+  const std::uint64_t bytes = trace.end_slots().size() * sizeof(std::uint32_t);
+  auto memory = std::make_unique<SharedMemory>("drain", bytes);
+  if (bytes == 0) return memory;
+  void* const list = map_shared(memory->fd(), bytes);
+  std::memcpy(list, trace.end_slots().data(), bytes);
+  unmap_shared(list, bytes);
+  return memory;
+}
+
+std::optional<std::uint64_t> usable_bytes(const Worker& worker) {
+  const std::uint64_t bytes = __atomic_load_n(&worker.results().get().usable_bytes, __ATOMIC_RELAXED);
+  return bytes == unknown_usable ? std::nullopt : std::optional(bytes);
+}
 
 }  // namespace
 
 void run_memory(const Stage& stage, Result& result) {
-  const std::vector<Mark>& marks = stage.trace.marks();
-  Worker worker(stage, result.allocator, marks, nullptr);
-  if ((result.death = worker.wait_for_stop())) return;
+  const auto drain = drain_list(stage.trace);
+  Worker worker(stage, result.allocator, {.counts_usable = true, .drain = drain.get()});
+  if ((result.death = worker.wait_until_ready())) return;
   Observer observer(worker.pid(), stage.worker);
   MemoryRun run = observer.start();
-  for (const Mark& mark : marks) {
-    worker.go();
-    if ((result.death = worker.wait_for_stop())) return;
+  Timeline timeline(worker.pid());
+  std::uint64_t event = 0;
+  for (const Mark& mark : stage.trace.marks()) {
+    timeline.go(event);
+    if ((result.death = worker.advance(mark))) return;
+    timeline.stop();
     run.marks.push_back(observer.at(mark));
+    run.marks.back().clock_ns = timeline.clock_ns();
+    run.marks.back().usable_bytes = usable_bytes(worker);
     run.peak_at_marks_bytes = std::max(run.peak_at_marks_bytes, run.marks.back().memory.resident_bytes);
+    event = mark.event;
   }
+  if ((result.death = worker.finish())) return;
   run.peak_by_high_water_bytes = observer.peak_by_high_water();
+  if ((result.death = worker.drain())) return;
+  run.drained_bytes = observer.resident_bytes();
+  run.timeline = timeline.samples();
+  run.timeline_cpu_ns = timeline.cpu_ns();
   result.memory = std::move(run);
 }
 

@@ -3,7 +3,11 @@
 // each.
 #include "cmtreplay/new_trace.h"
 
+#include <fcntl.h>
+
+#include <cerrno>
 #include <optional>
+#include <system_error>
 
 #include "cmt/writer.h"
 
@@ -65,17 +69,23 @@ void Readdresser::rename_new(Event& event, const Event& original, std::uint64_t 
   blocks_.insert(renamed);
 }
 
-void write_new_trace(Reader& reader, const SharedMemory& pointers, int fd) {
+void write_new_trace(Reader& reader, const SharedMemory& pointers, int fd, Format format) {
   Header header = reader.header();
   header.has_addresses = true;
   header.has_usable = false;
   WordReader words(pointers);
   Readdresser readdresser([&words] { return words.next(); });
-  Writer writer(fd, header, {.format = Format::text});
+  Writer writer(fd, header, {.format = format});
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     for (const Event& event : events) writer.add(readdresser.readdress(event));
   }
-  writer.finish(reader.defects(), reader.truncated());
+  writer.finish(reader.repairs(), reader.truncated());
+}
+
+void write_new_trace(Reader& reader, const SharedMemory& pointers, const std::string& path) {
+  const Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.get() < 0) throw std::system_error(errno, std::generic_category(), path);
+  write_new_trace(reader, pointers, file.get(), path.ends_with(".cmt") ? Format::cmt : Format::text);
 }
 
 }  // namespace cmt::replay

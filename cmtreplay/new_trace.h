@@ -2,12 +2,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
+#include "cmt/block_table.h"
 #include "cmt/reader.h"
 #include "cmtreplay/planner.h"
 #include "cmtreplay/shared_memory.h"
-#include "heap/block_table.h"
 
 namespace cmt::replay {
 
@@ -36,10 +37,13 @@ class Readdresser {
 
   std::function<std::uint64_t()> next_pointer_;
   Planner planner_;
-  heap::BlockTable<Renamed> blocks_;
+  BlockTable<Renamed> blocks_;
 };
 
-/// Writes all that `reader` has to `fd` as text, with the pointers in `pointers`.
-void write_new_trace(Reader& reader, const SharedMemory& pointers, int fd);
+/// Writes all that `reader` has to `fd`, with the pointers in `pointers`.
+void write_new_trace(Reader& reader, const SharedMemory& pointers, int fd, Format format);
+
+/// The same to a file; .cmt by its ending, else text. Throws std::system_error.
+void write_new_trace(Reader& reader, const SharedMemory& pointers, const std::string& path);
 
 }  // namespace cmt::replay

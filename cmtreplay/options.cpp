@@ -1,5 +1,12 @@
 #include "cmtreplay/options.h"
 
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "cmtreplay/allocator_name.h"
+
 namespace cmt::replay {
 
 using command::CommandLine;
@@ -8,24 +15,134 @@ using command::UsageError;
 
 const std::vector<Option> known_options{{"alloc", Option::Takes::values},
                                         {"new-trace", Option::Takes::nothing, 'v'},
+                                        {"output", Option::Takes::value, 'o'},
+                                        {"prefix", Option::Takes::value},
+                                        {"verify"},
                                         {"json"},
-                                        {"runs", Option::Takes::value}};
+                                        {"csv"},
+                                        {"runs", Option::Takes::value},
+                                        {"seed", Option::Takes::value},
+                                        {"order", Option::Takes::value},
+                                        {"threads", Option::Takes::value},
+                                        {"pace", Option::Takes::value},
+                                        {"touch", Option::Takes::value},
+                                        {"pin", Option::Takes::value},
+                                        {"timeout", Option::Takes::value},
+                                        {"prepared"},
+                                        {"stream"}};
 
-Options options_of(const CommandLine& line) {
-  Options options;
+namespace {
+
+[[noreturn]] void wrong(const std::string& option, const std::string& wanted, const std::string& given) {
+  throw UsageError("--" + option + " is " + wanted + ", not '" + given + "'");
+}
+
+/// One of a few words.
+std::string word(const CommandLine& line, const std::string& option, const std::vector<std::string>& words) {
+  const std::string given = line.value(option, words.front());
+  if (std::find(words.begin(), words.end(), given) != words.end()) return given;
+  std::string list;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    list += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+  wrong(option, list, given);
+}
+
+/// "real", or "x" and a number; 0 where it is not given.
+double pace(const CommandLine& line) {
+  if (!line.has("pace")) return 0;
+  const std::string given = line.value("pace", "");
+  if (given == "real") return 1;
+  double factor = 0;
+  const char* const end = given.data() + given.size();
+  const auto [stop, error] = std::from_chars(given.data() + (given.starts_with("x") ? 1 : 0), end, factor);
+  if (!given.starts_with("x") || error != std::errc() || stop != end || !(factor >= 1e-3 && factor <= 1e6))
+    wrong("pace", "real or xN, N from 0.001 to 1000000", given);
+  return factor;
+}
+
+/// "0", "0,2", "4-7": as taskset(1) has it.
+std::vector<int> cpus(const CommandLine& line) {
+  std::vector<int> list;
+  const std::string given = line.value("pin", "");
+  const char* at = given.data();
+  const char* const end = at + given.size();
+  const auto number = [&] {
+    int value = -1;
+    const auto [stop, error] = std::from_chars(at, end, value);
+    if (error != std::errc() || value < 0 || value >= CPU_SETSIZE) wrong("pin", "a list of CPUs such as 0,2-3", given);
+    at = stop;
+    return value;
+  };
+  while (line.has("pin")) {
+    const int first = number();
+    const int last = at != end && *at == '-' ? (++at, number()) : first;
+    for (int cpu = first; cpu <= last; ++cpu) list.push_back(cpu);
+    if (last < first) wrong("pin", "a list of CPUs such as 0,2-3", given);
+    if (at == end) break;
+    if (*at++ != ',') wrong("pin", "a list of CPUs such as 0,2-3", given);
+  }
+  return list;
+}
+
+void check_output(const Options& options) {
+  if (options.output.empty() && options.new_trace && options.allocators.size() > 1) {
+    throw UsageError("-v writes the new trace of one allocator, and " + std::to_string(options.allocators.size()) +
+                     " are given; -o with %a in its name writes one each");
+  }
+  const bool one_each = options.output.find("%a") != std::string::npos;
+  if (!options.output.empty() && options.allocators.size() > 1 && !one_each)
+    throw UsageError("-o needs %a in its name where several allocators are given");
+}
+
+/// Which allocators are asked for, and what of them.
+void read_wishes(const CommandLine& line, Options& options) {
   options.allocators = line.values("alloc");
   if (options.allocators.empty()) options.allocators.emplace_back("libc");
   for (const std::string& name : options.allocators) {
     if (name.empty()) throw UsageError("--alloc needs a name");
   }
+  options.prefix = line.value("prefix", "");
+  options.output = line.value("output", "");
+  options.new_trace = line.has("new-trace") || line.has("output");
+  options.verify = line.has("verify");
+  options.json = line.has("json");
+  options.csv = line.has("csv");
+  line.refuse_together("json", {"csv"});
+  line.refuse_together("verify", {"csv", "runs", "new-trace", "output", "touch"});
+  if (line.has("prefix") && options.prefix.empty()) throw UsageError("--prefix needs the beginning of a name");
+  if (line.has("output") && options.output.empty()) throw UsageError("-o needs a file");
+  if (options.verify && std::count(options.allocators.begin(), options.allocators.end(), "null") != 0)
+    throw UsageError("--verify needs memory, and null hands out none");
+  check_output(options);
+}
+
+}  // namespace
+
+std::string output_path(const std::string& output, const std::string& allocator) {
+  std::string path = output;
+  for (auto at = path.find("%a"); at != path.npos; at = path.find("%a", at)) {
+    const std::string name = file_name_of(allocator);
+    path.replace(at, 2, name);
+    at += name.size();
+  }
+  return path;
+}
+
+Options options_of(const CommandLine& line) {
+  Options options;
+  read_wishes(line, options);
   options.file = line.file();
   options.runs = static_cast<unsigned>(line.number("runs", 5, 1, 1000));
-  options.new_trace = line.has("new-trace");
-  options.json = line.has("json");
-  if (options.new_trace && options.allocators.size() > 1) {
-    throw UsageError("-v writes the new trace of one allocator, and " + std::to_string(options.allocators.size()) +
-                     " are given");
-  }
+  options.seed = static_cast<unsigned>(line.number("seed", 1, 0, 4'000'000'000));
+  options.strict = word(line, "order", {"free", "strict"}) == "strict";
+  options.threads = word(line, "threads", {"recorded", "1"}) == "recorded";
+  options.touch = word(line, "touch", {"page", "none", "first", "all"});
+  options.pace = pace(line);
+  options.cpus = cpus(line);
+  options.timeout_seconds = static_cast<unsigned>(line.number("timeout", 60, 1, 1'000'000));
+  line.refuse_together("stream", {"prepared"});
+  if (line.has("stream")) options.operations = Options::Operations::streamed;
+  if (line.has("prepared")) options.operations = Options::Operations::prepared;
   return options;
 }
 
@@ -40,27 +157,54 @@ and memory they took: a table on standard output, fastest first.
                    libc      the process's own (the default)
                    null      hands out addresses that nobody touches: what the
                              replay itself costs; always shown as the last line
-                   jemalloc, tcmalloc, mimalloc, tbb
-                             found through the loader, if installed
+                   jemalloc, tcmalloc, mimalloc, tbb, scudo
+                             where they are packaged, if installed
                    a path    /opt/my.so, ./my.so, my.so in this folder
                    a soname  libjemalloc.so.2, found through the loader
+                 settings of its environment may follow:
+                   jemalloc,MALLOC_CONF=background_thread:true
+  --prefix=P     call Pmalloc, Pfree, ... of libraries that have them, as
+                 scalable_ or je_; what is missing there is emulated
   --runs=N       timed runs of each allocator, 1 to 1000 (default 5)
+  --seed=N       of the order in which allocators take turns (default 1)
+  --threads=1    replay all calls on one thread, in recorded order; else
+                 (recorded) each thread's on its own, which starts and ends
+                 where the trace says and waits for others' blocks alone
+  --order=strict one call at a time, in recorded order, on the recorded threads
+  --pace=real    keep the recorded times; --pace=xN: N times as fast
+  --touch=WHAT   of each block: none, its first byte, a byte in each page with
+                 the first and the last (page, the default), or all
+  --pin=LIST     run on these CPUs alone: 0,2-3
+  --timeout=N    seconds without a call that returns, after which an allocator
+                 counts as hung (default 60)
+  --prepared     turn the whole trace into operations before any run, 8 bytes
+                 an event; --stream: as each run goes, in bounded memory. Else
+                 prepared where it takes at most half of the free memory
   --json         write JSON (schema cmt.replay/1): all samples, and memory at
                  100 marks along the trace
+  --csv          write the table with plain numbers, a line an allocator
+  --verify       check every call instead: alignment, overlap, contents, zeros,
+                 usable size, NULL for the impossible; a line for each fault
   -v, --new-trace
                  write the trace as text with the addresses that this allocator
                  returned; the table then goes to standard error
+  -o, --output=FILE
+                 write that trace to FILE; .cmt by its ending, else text. %a is
+                 the allocator's name, and needed where several are given
   -h, --help     this text
   --version      the version
 
 Columns: time, spread and CPU are the median, least to most and CPU time of the
 timed runs; ns/call the time of one call; peak resident the allocator's own
-memory, from a run apart; resident/live that over the trace's peak live bytes;
-faults the page faults of a run. Calls that were refused when recorded are left
-out. Everything runs on one thread, in recorded order.
+memory, from a run apart; fragmentation resident over live bytes where most are
+live; faults the page faults of a run. Below stand how long single calls took,
+one in 64, from runs apart, and hardware counters where the machine gives them.
+Calls that were refused when recorded are left out.
+
+A ratio with ~ is of a difference within the spread of the runs.
 
 Exit status: 0 done, 1 an allocator or the trace could not be used, or an
-allocator crashed; 2 wrong use.
+allocator crashed or broke a promise; 2 wrong use.
 )";
 
 }  // namespace cmt::replay

@@ -30,15 +30,46 @@ TEST_CASE("options: allocators keep their order") {
 
 TEST_CASE("options: a dash is standard input") { CHECK(options({"-"}).file == "-"); }
 
+TEST_CASE("options: how the trace is replayed") {
+  const Options some = options({"--order=strict", "--threads=1", "--pace=x2.5", "--touch=all", "--pin=0,2-3",
+                                "--timeout=7", "--seed=9", "--stream"});
+  CHECK(some.strict);
+  CHECK(!some.threads);
+  CHECK(some.pace == 2.5);
+  CHECK(some.touch == "all");
+  CHECK(some.cpus == std::vector<int>{0, 2, 3});
+  CHECK(some.timeout_seconds == 7);
+  CHECK(some.seed == 9);
+  CHECK(some.operations == Options::Operations::streamed);
+  CHECK(options({"--pace=real"}).pace == 1);
+  CHECK(options({"--prepared"}).operations == Options::Operations::prepared);
+}
+
 TEST_CASE("options: -v is the new trace") { CHECK(options({"-v", "x"}).new_trace); }
+
+TEST_CASE("options: a new trace's file has the allocator's name in it") {
+  CHECK(output_path("x.trace", "jemalloc") == "x.trace");
+  CHECK(output_path("%a/%a.cmt", "./my so.so") == "my_so.so/my_so.so.cmt");
+}
 
 TEST_CASE("options: wrong use is said in a line") {
   CHECK_THROWS_WITH_AS(options({"--nothing"}), "unrecognised option '--nothing'", UsageError);
   CHECK_THROWS_WITH_AS(options({"--runs=0"}), "--runs is a number from 1 to 1000, not '0'", UsageError);
   CHECK_THROWS_WITH_AS(options({"--runs=x"}), "--runs is a number from 1 to 1000, not 'x'", UsageError);
   CHECK_THROWS_WITH_AS(options({"a", "b"}), "one FILE at most, not also 'b'", UsageError);
-  CHECK_THROWS_WITH_AS(options({"-v", "--alloc=a", "--alloc=b"}),
-                       "-v writes the new trace of one allocator, and 2 are given", UsageError);
+  CHECK_THROWS_WITH_AS(
+      options({"-v", "--alloc=a", "--alloc=b"}),
+      "-v writes the new trace of one allocator, and 2 are given; -o with %a in its name writes one each", UsageError);
+  CHECK_THROWS_WITH_AS(options({"-o", "x", "--alloc=a", "--alloc=b"}),
+                       "-o needs %a in its name where several allocators are given", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--order=any"}), "--order is free or strict, not 'any'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--threads=2"}), "--threads is recorded or 1, not '2'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--touch=some"}), "--touch is page, none, first or all, not 'some'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--pace=2"}), "--pace is real or xN, N from 0.001 to 1000000, not '2'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--pin=0,"}), "--pin is a list of CPUs such as 0,2-3, not '0,'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--pin=3-1"}), "--pin is a list of CPUs such as 0,2-3, not '3-1'", UsageError);
+  CHECK_THROWS_AS(options({"--pace=x0"}), UsageError);
+  CHECK_THROWS_AS(options({"--stream", "--prepared"}), UsageError);
   CHECK_THROWS_AS(options({"--run=3"}), UsageError);
 }
 

@@ -1,12 +1,11 @@
 #include "cmtreplay/planner.h"
 
+#include <bit>
 #include <initializer_list>
-#include <stdexcept>
 
 namespace cmt::replay {
 namespace {
 
-constexpr std::uint64_t slots_max = std::uint64_t{1} << slot_bits;
 constexpr std::uint64_t page_bytes = 4096;
 
 /// Adds one operation to a step.
@@ -21,9 +20,13 @@ void push(Step& step, operation kind, std::uint32_t slot, std::uint64_t size,
 
 Step step_of(operation kind, std::uint32_t slot, std::uint64_t size,
              std::initializer_list<std::uint64_t> further = {}) {
-  Step step{.outcome = Outcome::call, .keeps_pointer = kind != operation_free};
+  Step step{.outcome = Outcome::call, .keeps_pointer = kind != operation_free && kind != operation_free_foreign};
   push(step, kind, slot, size, further);
   return step;
+}
+
+void push_control(Step& step, control_word what, std::uint32_t argument) {
+  step.storage[step.size++] = operation_word(operation_control, what, argument);
 }
 
 bool is_realloc(Kind kind) { return kind == Kind::realloc || kind == Kind::reallocarray; }
@@ -55,8 +58,13 @@ Step allocation(const Event& event, std::uint32_t slot) {
 
 }  // namespace
 
-Step Planner::plan(const Event& event) {
+Planner::Planner(Lanes lanes)
+    : several_(lanes != Lanes::one),
+      slots_(lanes == Lanes::several ? SlotPool::Reuse::after_window : SlotPool::Reuse::at_once) {}
+
+Step Planner::plan(const Event& event, std::uint32_t lane) {
   const KindTraits& kind = traits(event.kind);
+  lane_ = lane;
   if (!kind.allocates && !kind.releases) return {};
   if (event.failed()) return {.outcome = Outcome::failed};
   if (is_realloc(event.kind)) return reallocate(event);
@@ -64,22 +72,47 @@ Step Planner::plan(const Event& event) {
 }
 
 Step Planner::release(const Event& event) {
-  if (event.old_tag == 0) return step_of(operation_free, slot_null, 0);
+  if (event.old_tag == 0) return step_of(operation_free, null_slot(), 0);
   const auto block = remove(event.old_tag);
   if (!block) return {.outcome = Outcome::unknown};
-  free_slots_.push_back(block->slot);
-  return step_of(operation_free, block->slot, 0);
+  slots_.give_back(block->slot);
+  return release_block(event, *block);
+}
+
+Step Planner::release_block(const Event& event, const SlottedBlock& block) {
+  const bool sized = traits(event.kind).sizes && !traits(event.kind).allocates && event.size == block.size;
+  if (!sized) {
+    Step step = step_of(block.lane == lane_ ? operation_free : operation_free_foreign, block.slot, 0);
+    step.foreign = block.lane != lane_;
+    return step;
+  }
+  Step step{.outcome = Outcome::call, .sized = true};
+  if (several_) take_out(step, block);
+  if (std::has_single_bit(event.alignment))
+    push_control(step, control_alignment, static_cast<std::uint32_t>(std::countr_zero(event.alignment)));
+  push(step, operation_free_sized, block.slot, event.size);
+  return step;
+}
+
+/// Out of its slot, before the operation that needs it.
+void Planner::take_out(Step& step, const SlottedBlock& block) const {
+  step.foreign = block.lane != lane_;
+  step.storage[step.size++] = operation_word(operation_take, block.slot, step.foreign ? 1 : 0);
 }
 
 Step Planner::allocate(const Event& event) {
-  if (event.tag == 0) {
-    Step step = allocation(event, slot_scratch);
-    push(step, operation_free, slot_scratch, 0);
-    return step;
-  }
-  const std::uint32_t slot = take_slot();
+  if (event.tag == 0) return allocate_nothing(event);
+  const std::uint32_t slot = slots_.take();
   add(event.tag, event.bytes(), slot);
   return allocation(event, slot);
+}
+
+Step Planner::allocate_nothing(const Event& event) {
+  const std::uint32_t slot = several_ ? slots_.take() : std::uint32_t{slot_scratch};
+  Step step = allocation(event, slot);
+  push(step, operation_free, slot, 0);
+  if (several_) slots_.give_back(slot);
+  return step;
 }
 
 Step Planner::reallocate(const Event& event) {
@@ -92,30 +125,46 @@ Step Planner::reallocate(const Event& event) {
 }
 
 /// Pages of the old block were touched when it was made. Where that was one page or so it is cheaper to touch it again
-/// than to read the old size.
+/// than to read the old size. On several lanes the new block gets another slot, since in the old one a lane that waits
+/// for the new block would find the old.
 Step Planner::resize(const Event& event, const SlottedBlock& old) {
-  add(event.tag, event.bytes(), old.slot);
+  Step step{.outcome = Outcome::call, .keeps_pointer = true};
+  std::uint32_t slot = old.slot;
+  if (several_) {
+    take_out(step, old);
+    slot = slots_.take();
+    slots_.give_back(old.slot);
+  }
+  add(event.tag, event.bytes(), slot);
   if (event.kind == Kind::reallocarray)
-    return step_of(operation_reallocarray, old.slot, event.size, {event.count, old.size});
-  if (old.size > page_bytes) return step_of(operation_realloc_from, old.slot, event.size, {old.size});
-  return step_of(operation_realloc, old.slot, event.size);
+    push(step, operation_reallocarray, slot, event.size, {event.count, old.size});
+  else if (old.size > page_bytes)
+    push(step, operation_realloc_from, slot, event.size, {old.size});
+  else
+    push(step, operation_realloc, slot, event.size);
+  return step;
 }
 
-std::uint32_t Planner::take_slot() {
-  if (free_slots_.empty()) {
-    if (slot_next_ == slots_max) throw std::length_error("more than 268,435,454 blocks live at once");
-    return slot_next_++;
-  }
-  const std::uint32_t slot = free_slots_.back();
-  free_slots_.pop_back();
-  return slot;
+/// On several lanes whoever takes a block out of a slot writes to it; so each lane has its own NULL.
+std::uint32_t Planner::null_slot() {
+  if (!several_) return slot_null;
+  if (lane_ >= null_slots_.size()) null_slots_.resize(lane_ + 1);
+  if (null_slots_[lane_] == 0) null_slots_[lane_] = slots_.take();
+  return null_slots_[lane_];
 }
 
 void Planner::add(Tag tag, std::uint64_t size, std::uint32_t slot) {
-  if (const auto twice = remove(tag)) free_slots_.push_back(twice->slot);
-  blocks_.insert({.tag = tag, .size = size, .slot = slot});
+  const auto twice = remove(tag);
+  if (twice && !several_) slots_.give_back(twice->slot);
+  blocks_.insert({.tag = tag, .size = size, .slot = slot, .lane = lane_});
   live_.bytes += size;
   ++live_.blocks;
+}
+
+std::vector<std::uint32_t> Planner::live_slots() const {
+  std::vector<std::uint32_t> slots;
+  blocks_.for_each([&slots](const SlottedBlock& block) { slots.push_back(block.slot); });
+  return slots;
 }
 
 std::optional<Planner::SlottedBlock> Planner::remove(Tag tag) {

@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "cmt/block_table.h"
 #include "cmt/event.h"
 #include "cmtreplay/protocol.h"
-#include "heap/block_table.h"
+#include "cmtreplay/slot_pool.h"
 
 namespace cmt::replay {
 
@@ -25,7 +26,9 @@ struct Step {
   bool keeps_pointer = false;  ///< one returned pointer is kept, in a run that keeps them
   std::uint8_t size = 0;
   std::uint8_t operations = 0;  ///< how many the words make
-  std::array<std::uint64_t, 4> storage{};
+  bool sized = false;           ///< states the size of what it frees
+  bool foreign = false;         ///< needs a block that another lane makes
+  std::array<std::uint64_t, 8> storage{};
 
   std::span<const std::uint64_t> words() const { return std::span(storage).first(size); }
 };
@@ -38,41 +41,60 @@ struct Live {
 
 /// Turns events into operations, in recorded order.
 ///
-/// Blocks get slots: the last freed is reused first, and a realloc keeps its own, so that there are as many as blocks
-/// are live at the peak. One hash table operation an event.
+/// Blocks get slots (slot_pool.h), and on one lane a realloc keeps its own. One hash table operation an event.
 ///
 /// - `realloc(p, 0)` that returned NULL was a free, and is one.
 /// - A realloc of an unknown block is a realloc of NULL; the free of one is left out. Both count as unknown.
 /// - `malloc(0)` that returned NULL is made and freed at once, since its NULL was never given back.
-/// - operator new is malloc (aligned_alloc where it aligns), every delete and every sized free is free.
+/// - operator new is malloc (aligned_alloc where it aligns), every delete is free.
+/// - A sized free or delete is one where the size stated is the block's; an allocator must not be told lies.
 class Planner {
  public:
-  /// Throws std::length_error where more blocks are live than slots can be named.
-  Step plan(const Event& event);
+  enum class Lanes {
+    one,
+    several,  ///< a block may be taken by another lane than made it: every slot is used once in a window
+    in_turn   ///< several, but one at a time: slots are reused as on one
+  };
+
+  explicit Planner(Lanes lanes = Lanes::one);
+
+  /// `lane`: which makes the call. Throws std::length_error where more blocks are live than slots can be named.
+  Step plan(const Event& event, std::uint32_t lane = 0);
+
+  /// The run-ahead window moves on.
+  void begin_epoch() { slots_.begin_epoch(); }
 
   const Live& live() const { return live_; }
+  /// Where the live blocks stand.
+  std::vector<std::uint32_t> live_slots() const;
 
   /// Entries that the slot table needs.
-  std::uint64_t slots() const { return slot_next_; }
+  std::uint64_t slots() const { return slots_.size(); }
 
  private:
   struct SlottedBlock {
     Tag tag = 0;
     std::uint64_t size = 0;
     std::uint32_t slot = 0;
+    std::uint32_t lane = 0;
   };
 
   Step release(const Event& event);
+  Step release_block(const Event& event, const SlottedBlock& block);
   Step allocate(const Event& event);
+  Step allocate_nothing(const Event& event);
   Step reallocate(const Event& event);
   Step resize(const Event& event, const SlottedBlock& old);
-  std::uint32_t take_slot();
+  void take_out(Step& step, const SlottedBlock& block) const;
+  std::uint32_t null_slot();
   void add(Tag tag, std::uint64_t size, std::uint32_t slot);
   std::optional<SlottedBlock> remove(Tag tag);
 
-  heap::BlockTable<SlottedBlock> blocks_;
-  std::vector<std::uint32_t> free_slots_;
-  std::uint32_t slot_next_ = slot_first;
+  bool several_;
+  std::uint32_t lane_ = 0;  ///< of the event that is planned
+  BlockTable<SlottedBlock> blocks_;
+  SlotPool slots_;
+  std::vector<std::uint32_t> null_slots_;  ///< by lane, 0: it has none yet
   Live live_;
 };
 

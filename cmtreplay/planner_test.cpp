@@ -132,14 +132,85 @@ TEST_CASE("planner: a reallocarray takes its count and the old size along") {
   CHECK(planner.live().bytes == 40);
 }
 
-TEST_CASE("planner: operator new is malloc, and every delete and sized free is free") {
+TEST_CASE("planner: operator new is malloc, and every delete is free") {
   Planner planner;
   cmt::Tag tag = 0;
-  for (const Kind kind :
-       {Kind::operator_delete, Kind::operator_delete_array_sized, Kind::free_sized, Kind::free_aligned_sized}) {
+  for (const Kind kind : {Kind::operator_delete, Kind::operator_delete_array}) {
     CHECK(kind_of(planner.plan(made(++tag, 24, Kind::operator_new_array))) == operation_malloc);
     CHECK(kind_of(planner.plan(freed(tag, kind))) == operation_free);
   }
+}
+
+TEST_CASE("planner: a sized free states the block's size, and its alignment before it") {
+  Planner planner;
+  for (const Kind kind : {Kind::operator_delete_sized, Kind::operator_delete_array_sized, Kind::free_sized}) {
+    planner.plan(made(1, 24));
+    Event event = freed(1, kind);
+    event.size = 24;
+    CHECK(words_of(planner, event) == std::vector<std::uint64_t>{operation_word(operation_free_sized, slot_first, 24)});
+  }
+  planner.plan(made(1, 24));
+  Event aligned = freed(1, Kind::free_aligned_sized);
+  aligned.size = 24;
+  aligned.alignment = 64;
+  CHECK(words_of(planner, aligned) ==
+        std::vector<std::uint64_t>{operation_word(operation_control, control_alignment, 6),
+                                   operation_word(operation_free_sized, slot_first, 24)});
+}
+
+TEST_CASE("planner: a free that states another size than the block's states none") {
+  Planner planner;
+  planner.plan(made(1, 24));
+  Event event = freed(1, Kind::free_sized);
+  event.size = 16;
+  CHECK(kind_of(planner.plan(event)) == operation_free);
+}
+
+TEST_CASE("planner: on several lanes the free of another lane's block is told apart") {
+  Planner planner(Planner::Lanes::several);
+  planner.plan(made(1, 8), 0);
+  planner.plan(made(2, 8), 1);
+  CHECK(kind_of(planner.plan(freed(1), 1)) == operation_free_foreign);
+  const Step own = planner.plan(freed(2), 1);
+  CHECK(kind_of(own) == operation_free);
+  CHECK(!own.foreign);
+}
+
+TEST_CASE("planner: on several lanes a slot is reused from the epoch after the next on") {
+  Planner planner(Planner::Lanes::several);
+  planner.plan(made(1, 8));
+  planner.plan(freed(1));
+  CHECK(slot_of(planner.plan(made(2, 8))) == slot_first + 1);
+  planner.begin_epoch();
+  CHECK(slot_of(planner.plan(made(3, 8))) == slot_first + 2);
+  planner.begin_epoch();
+  CHECK(slot_of(planner.plan(made(4, 8))) == slot_first);
+  CHECK(planner.slots() == slot_first + 3);
+}
+
+TEST_CASE("planner: on several lanes a realloc takes its block out of the old slot and has a new one") {
+  Planner planner(Planner::Lanes::several);
+  planner.plan(made(1, 8), 0);
+  const Step step = planner.plan(resized(1, 2, 16), 1);
+  CHECK(words(step) == std::vector<std::uint64_t>{operation_word(operation_take, slot_first, 1),
+                                                  operation_word(operation_realloc, slot_first + 1, 16)});
+  CHECK(step.operations == 1);
+  CHECK(step.foreign);
+  CHECK(words_of(planner, resized(2, 3, 24)).size() == 2);
+}
+
+TEST_CASE("planner: on several lanes each has a NULL of its own") {
+  Planner planner(Planner::Lanes::several);
+  const auto first = slot_of(planner.plan(freed(0), 0));
+  CHECK(slot_of(planner.plan(freed(0), 0)) == first);
+  CHECK(slot_of(planner.plan(freed(0), 1)) != first);
+}
+
+TEST_CASE("planner: in turn, slots are reused at once") {
+  Planner planner(Planner::Lanes::in_turn);
+  planner.plan(made(1, 8), 0);
+  planner.plan(freed(1), 1);
+  CHECK(slot_of(planner.plan(made(2, 8), 2)) == slot_first);
 }
 
 TEST_CASE("planner: threads, marks and samples are no calls") {

@@ -1,4 +1,4 @@
-/* What cmtreplay and its worker say to each other: operations, and a page of control.
+/* What cmtreplay and its worker say to each other: operations, and a region of control.
  *
  * The parent decodes the trace and leaves the worker as little as can be left: an operation is one word of 8 bytes,
  *
@@ -7,18 +7,32 @@
  *     bits 32-63  the size in bytes; 0xffffffff: it stands in the next word instead
  *
  * and where a call needs more, further words follow: first the size that did not fit, then the calls' own, as said at
- * each operation. Slots are recycled, the last freed first, so that the table has as many entries as blocks are live at
- * the peak, and is as warm in the cache as the program's own pointers were. Slot 0 holds NULL for ever.
+ * each operation. Slots are recycled, so that the table has as many entries as blocks are live at the peak. Slot 0
+ * holds NULL for ever.
  *
- * Operations, slots, control and returned pointers each lie in a memfd of their own. Their names begin with
+ * Lanes. What a thread does is a lane of words. A lane outlives its thread: when one has ended, the next that starts
+ * goes on with the same lane, and with its stack; so there are as many lanes as threads live at once. Lane 0 is the
+ * worker's main thread, which starts the others. Words lie in chunks of 8 KiB. A lane's last word in a chunk links to
+ * its next chunk; an operation never lies across two. A lane's position counts words from its beginning, as if its
+ * chunks lay one after the other.
+ *
+ * Prepared or streamed: either all chunks are there before the start, or the parent fills some of them, says by
+ * `published` how far each lane may go, and takes back what the worker has left (chunk_free). The worker does the same
+ * either way. A lane that has reached what is published sleeps on it as a futex; the parent sleeps on `changes`.
+ *
+ * With several lanes the words carry what their order needs (schedule.h): a free of a block that another lane makes, a
+ * block taken out of its slot for a realloc, epochs, turns.
+ *
+ * Operations, slots, stacks, control and returned pointers each lie in a memfd of their own. Their names begin with
  * "cmtreplay-": so the parent can tell them apart from the allocator's memory in /proc/PID/smaps.
  *
- * They share a socket as well. The worker writes a byte to it whenever it has stopped, and goes on when it has read
- * one. It stops before the start, at every mark, and after the end, which is a mark too. A worker that dies closes its
- * end: so its death is seen at once. */
+ * They share a socket as well. The worker writes a byte to it when it stands ready, and after the end; each time it
+ * goes on when it has read one. A worker that dies closes its end: so its death is seen at once. */
 #pragma once
 
 #include <stdint.h>
+
+#include "schedule.h"
 
 enum operation {
   operation_malloc = 0,
@@ -32,17 +46,37 @@ enum operation {
   operation_posix_memalign = 8,
   operation_memalign = 9,
   operation_valloc = 10,
-  operation_pvalloc = 11
+  operation_pvalloc = 11,
+  operation_free_sized = 12,   /* the size is the one that the program stated */
+  operation_free_foreign = 13, /* the block is made by another lane: wait for it */
+  operation_take = 14,         /* the block leaves its slot, for the realloc that follows; size 1: a foreign one */
+  operation_control = 15       /* no call; the slot says which (enum control_word), the size is its argument */
+};
+
+enum control_word {
+  control_link = 0,        /* goes on in chunk ARGUMENT */
+  control_start = 1,       /* starts a thread on lane ARGUMENT; in lane 0 only */
+  control_exit = 2,        /* the thread ends */
+  control_end = 3,         /* the trace ends while the thread lives */
+  control_epoch_begin = 4, /* ARGUMENT is the epoch, as in the next */
+  control_epoch_end = 5,
+  control_await_turn = 6, /* ARGUMENT is the turn */
+  control_pass_turn = 7,
+  control_pace = 8,     /* nanoseconds since the first event: not before then */
+  control_alignment = 9 /* of the free_sized that follows: ARGUMENT is its logarithm */
 };
 
 enum {
   slot_bits = 28,
   slot_null = 0,    /* holds NULL */
-  slot_scratch = 1, /* for a malloc(0) that returned NULL in the trace: freed at once */
+  slot_scratch = 1, /* for a malloc(0) that returned NULL in the trace: freed at once; one lane only */
   slot_first = 2,
-  marks_max = 128
+  chunk_words = 1024,
+  lane_stack_bytes = 1024 * 1024,
+  lane_stack_used_bytes = 32 * 1024 /* of them there from the start */
 };
 
+#define unknown_usable UINT64_MAX
 #define SIZE_IN_NEXT_WORD UINT32_MAX
 
 static inline uint64_t operation_word(enum operation kind, uint32_t slot, uint32_t size) {
@@ -55,21 +89,77 @@ enum target {
   target_null = 1     /* the built-in one that touches nothing */
 };
 
-struct control {
-  /* Written by the parent before the worker starts. */
-  int32_t operations_fd, slots_fd, pointers_fd; /* pointers_fd -1: returned pointers are not kept */
-  int32_t talk_fd;                              /* a socket */
-  int32_t target;
-  uint32_t replaced; /* a bit for each call that the library lacks, in the order of call_names */
-  uint32_t mark_count;
-  uint64_t operation_words; /* length of the operations */
-  uint64_t slot_count, pointer_count;
-  uint64_t marks[marks_max]; /* words after which to stop, rising; the last is operation_words */
+/* What of a block is written. */
+enum touch {
+  touch_none = 0,
+  touch_first = 1, /* the first byte */
+  touch_pages = 2, /* a byte in each page, the first and the last among them */
+  touch_all = 3
+};
+
+enum lane_state {
+  lane_unused = 0,  /* no thread */
+  lane_running = 1, /* in a call, between two, or waiting as its `waits` say */
+  lane_idle = 2,    /* has reached what is published */
+  lane_pacing = 3,  /* until the recorded time */
+  lane_ended = 4    /* the trace has ended, or the thread */
+};
+
+struct lane {
+  /* Written by the parent. */
+  uint64_t published __attribute__((aligned(128))); /* words that may be read */
+  uint32_t first_chunk;
 
   /* Written by the worker. */
-  volatile uint64_t position; /* the word of the operation that is being carried out */
-  uint64_t wall_ns, cpu_ns;   /* from the first operation to the last, stops at marks included */
-  uint64_t refused;           /* calls that returned NULL here and not in the trace */
-  uint64_t minor_faults, major_faults;
-  int32_t setup_errno; /* why the worker could not begin; 0: it could */
+  uint64_t position __attribute__((aligned(128))); /* the operation that is being carried out, in bytes of words */
+  uint32_t state, sleeping;
+  uint64_t refused;    /* calls that returned NULL here and not in the trace */
+  uint64_t starved_ns; /* time without words to carry out */
+  struct schedule_counts waits;
+  struct { /* where it stands while no thread runs it */
+    uint32_t opened, chunk;
+    uint64_t sequence, words;
+  } cursor;
+  struct {                      /* its thread, in its last life */
+    uint64_t handle, replay;    /* pointers of the worker's */
+    uint32_t started, ended_by; /* enum control_word */
+  } thread;
 };
+
+struct control {
+  /* Written by the parent before the worker starts. */
+  int32_t operations_fd, slots_fd, stacks_fd, pointers_fd; /* pointers_fd -1: returned pointers are not kept */
+  int32_t talk_fd;                                         /* a socket */
+  int32_t drain_fd; /* of the slots, 4 bytes each, whose blocks are freed after the end; -1: they stay */
+  uint32_t drain_count;
+  uint32_t counts_usable;  /* usable_bytes is kept */
+  int32_t verification_fd; /* of a struct verification (verify.h); -1: the calls are not checked */
+  int32_t target, touch;
+  uint32_t replaced; /* a bit for each call that the library lacks, in the order of call_names */
+  uint32_t lane_count, chunk_count;
+  uint32_t several;  /* lanes may take each other's blocks: they pass through slots as schedule.h says */
+  uint32_t recycles; /* chunks are given back: the operations are streamed */
+  uint32_t spins;    /* before a thread that waits sleeps */
+  uint32_t epoch_mask;
+  uint64_t slot_count, pointer_count;
+  uint64_t epochs_offset, lanes_offset, free_offset, latencies_offset; /* in this region, of what follows; 0: none */
+  double pace;                                                         /* recorded time over the replay's */
+
+  /* Written by the worker. */
+  uint32_t changes __attribute__((aligned(128))); /* rises when a lane gets idle or ends, or a chunk is given back */
+  uint32_t wake_at;                               /* and only once it is that many, unless a lane has got idle */
+  uint32_t parent_sleeps, main_sleeps;            /* the parent waits for it, or the worker's main thread at the end */
+  uint64_t usable_bytes;                          /* of all live blocks; unknown_usable: the library does not say */
+  uint64_t pointer_next;                          /* in the order of the calls where they have one */
+  uint64_t wall_ns, cpu_ns;                       /* from the first operation to the last */
+  uint64_t minor_faults, major_faults, voluntary_switches, involuntary_switches;
+  uint64_t clock_ticks, clock_ns; /* the same stretch of time twice: rates the ticks of latencies */
+  uint64_t empty_ticks;           /* a pair of readings with nothing between */
+  uint32_t faulted_lane;          /* lane + 1 in which a signal came */
+  int32_t setup_errno;            /* why the worker could not begin; 0: it could */
+  int32_t thread_errno;           /* why a thread could not be started */
+};
+
+static inline struct lane* control_lanes(struct control* control) {
+  return (struct lane*)((char*)control + control->lanes_offset);
+}

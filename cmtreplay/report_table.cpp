@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "cmtreplay/report.h"
@@ -18,7 +19,17 @@ constexpr const char* nothing = "-";
 
 double wall(const Result& result) { return summarise(samples(result, &TimedSample::wall_ns)).median; }
 
+/// Of times: marked where one median lies within the other's spread.
+std::string time_ratio(const Summary& time, const Summary& reference) {
+  if (reference.median <= 0) return nothing;
+  const auto within = [](const Summary& a, const Summary& b) { return b.min <= a.median && a.median <= b.max; };
+  const bool same = within(time, reference) || within(reference, time);
+  return (same ? "~" : "") + fixed(time.median / reference.median, 2);
+}
+
 std::string ratio(double value, double reference) { return reference > 0 ? fixed(value / reference, 2) : nothing; }
+
+std::string number(double value) { return std::isnan(value) ? nothing : fixed(value, 2); }
 
 double peak(const Result& result) { return result.memory ? static_cast<double>(result.memory->peak_bytes()) : 0; }
 
@@ -33,13 +44,14 @@ std::vector<std::string> row(const Result& result, const std::string& name, cons
     const double calls = static_cast<double>(std::max<std::uint64_t>(facts.calls, 1));
     cells.push_back(time_text(time.median));
     cells.push_back(time_text(time.min) + " - " + time_text(time.max));
-    cells.push_back(ratio(time.median, wall(first)));
+    const Summary reference = summarise(samples(first, &TimedSample::wall_ns));
+    cells.push_back(&result == &first ? ratio(time.median, time.median) : time_ratio(time, reference));
     cells.push_back(time_text(cpu.median));
     cells.push_back(fixed(time.median / calls, 1));
   }
   cells.push_back(result.memory ? bytes_text(result.memory->peak_bytes()) : nothing);
   cells.push_back(result.memory ? ratio(peak(result), peak(first)) : nothing);
-  cells.push_back(result.memory ? ratio(peak(result), static_cast<double>(facts.peak_live.bytes)) : nothing);
+  cells.push_back(result.memory ? number(fragmentation(*result.memory, facts)) : nothing);
   const Summary faults = summarise(samples(result, &TimedSample::minor_faults));
   cells.push_back(result.timed.empty() ? nothing : with_commas(static_cast<std::uint64_t>(faults.median)));
   return cells;
@@ -72,7 +84,7 @@ std::string table_text(const Report& report) {
                        {"ns/call", Align::right},
                        {"peak resident", Align::right},
                        {"ratio", Align::right},
-                       {"resident/live", Align::right},
+                       {"fragmentation", Align::right},
                        {"faults", Align::right}});
   const Result& first = report.results.front();
   for (const Result* result : in_order(report.results)) {

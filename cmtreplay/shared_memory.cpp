@@ -28,14 +28,8 @@ SharedMemory::SharedMemory(const std::string& name, std::uint64_t bytes)
   if (error != 0) fail(error, "shared memory for " + name);
 }
 
-void SharedMemory::append(std::span<const std::uint64_t> words) {
-  auto bytes = std::as_bytes(words);
-  while (!bytes.empty()) {
-    const ssize_t put = write(fd(), bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail(errno, "shared memory for " + name_);
-    bytes = bytes.subspan(static_cast<std::size_t>(put));
-  }
+void SharedMemory::promise(std::uint64_t bytes) {
+  if (ftruncate(fd(), static_cast<off_t>(bytes)) != 0) fail(errno, "shared memory for " + name_);
 }
 
 std::span<const std::uint64_t> SharedMemory::read(std::uint64_t place, std::span<std::uint64_t> words) const {

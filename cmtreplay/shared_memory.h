@@ -36,8 +36,8 @@ class SharedMemory {
 
   int fd() const { return fd_.get(); }
 
-  /// Adds words at the end.
-  void append(std::span<const std::uint64_t> words);
+  /// Makes it so long. Pages come into being as they are touched.
+  void promise(std::uint64_t bytes);
 
   /// Up to `words` words from a place on; fewer at the end.
   std::span<const std::uint64_t> read(std::uint64_t place, std::span<std::uint64_t> words) const;
@@ -52,23 +52,5 @@ inline constexpr std::string_view shared_memory_prefix = "/memfd:cmtreplay-";
 
 void* map_shared(int fd, std::size_t bytes);
 void unmap_shared(void* begin, std::size_t bytes);
-
-/// A SharedMemory that holds one T, mapped here.
-template <class T>
-class Shared {
- public:
-  explicit Shared(const std::string& name)
-      : memory_(name, sizeof(T)), value_(static_cast<T*>(map_shared(memory_.fd(), sizeof(T)))) {}
-  ~Shared() { unmap_shared(value_, sizeof(T)); }
-  Shared(const Shared&) = delete;
-  Shared& operator=(const Shared&) = delete;
-
-  int fd() const { return memory_.fd(); }
-  T* operator->() const { return value_; }
-
- private:
-  SharedMemory memory_;
-  T* value_;
-};
 
 }  // namespace cmt::replay

@@ -38,9 +38,9 @@ void write_all(int fd, const char* data, std::size_t bytes, const std::string& n
 
 }  // namespace
 
-Source::Source(const std::string& path, bool twice) : name_(path), fd_(open_input(path)) {
+Source::Source(const std::string& path) : name_(path), fd_(open_input(path)) {
   begin_ = lseek(fd_.get(), 0, SEEK_CUR);
-  if (begin_ >= 0 || !twice) return;
+  if (begin_ >= 0) return;
   spool();
   begin_ = 0;
 }

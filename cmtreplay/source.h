@@ -6,12 +6,11 @@
 
 namespace cmt::replay {
 
-/// An input that may be read more than once. What cannot seek is first copied to a file without a name, where that is
-/// asked for.
+/// An input that may be read more than once. What cannot seek is first copied to a file without a name.
 class Source {
  public:
   /// `path` "-" is standard input. Throws std::system_error.
-  Source(const std::string& path, bool twice);
+  explicit Source(const std::string& path);
 
   /// What messages call it.
   const std::string& name() const { return name_; }

@@ -1,0 +1,146 @@
+// The worker's loop, runners and threads in the process of the test, so that sanitizers see what they do: blocks that
+// go from thread to thread, chunks that go back and forth, slots that are used again.
+#include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "cmtreplay/feed.h"
+
+extern "C" {
+#include "cmtreplay/runner.h"
+}
+
+using namespace cmt::replay;
+
+namespace {
+
+std::atomic<std::int64_t> live{0};
+
+void* counted_malloc(std::size_t size) { return ++live, std::malloc(size); }
+void counted_free(void* block) {
+  if (block) --live;
+  std::free(block);
+}
+void* counted_realloc(void* block, std::size_t size) { return live += block ? 0 : 1, std::realloc(block, size); }
+
+/// Threads that hand blocks around: of each block made by one, the next makes it larger, and a third frees it. Some end
+/// on the way.
+std::string relay(int threads, int blocks) {
+  std::string text;
+  int tag = 0;
+  const auto line = [&text](const std::string& call, int thread) {
+    text += call + " thread=" + std::to_string(thread) + "\n";
+  };
+  const auto block = [](int number) { return "<" + std::to_string(number) + ">"; };
+  for (int i = 0; i < blocks; ++i) {
+    const int first = ++tag, second = ++tag;
+    line("malloc(24) = " + block(first), i % threads);
+    line("realloc(" + block(first) + ", 5000) = " + block(second), (i + 1) % threads);
+    line("free(" + block(second) + ")", (i + 2) % threads);
+    line("free(0)", i % threads);
+    if (i % 100 == 99) line("thread_exit()", 1 + i / 100 % (threads - 1));
+  }
+  for (int thread = 1; thread < threads; ++thread) line("thread_exit()", thread);
+  return text;
+}
+
+PreparedTrace prepared(const std::string& text, const TraceOptions& options) {
+  const auto open = [text] {
+    const int fd = memfd_create("trace", MFD_CLOEXEC);
+    REQUIRE(write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+    lseek(fd, 0, SEEK_SET);
+    return cmt::Reader(fd, "test.trace");
+  };
+  return PreparedTrace(open, options, [](const cmt::Reader&) {});
+}
+
+/// A worker without a process.
+class Engine {
+ public:
+  explicit Engine(const PreparedTrace& trace) : slots_(trace.slots()) {
+    if (trace.chunks())
+      feed_ = std::make_unique<PreparedFeed>(trace);
+    else
+      feed_ = std::make_unique<StreamedFeed>(trace, trace.order(), [] { std::this_thread::yield(); });
+    region = std::make_unique<ControlRegion>(feed_->sizes());
+    feed_->open(*region);
+    region->get().several = trace.order() == Order::one_thread ? 0 : 1;
+    region->get().touch = touch_pages;
+    replay_.control = &region->get();
+    replay_.lanes = region->lanes().data();
+    operations_bytes_ = std::size_t{feed_->chunk_count()} * chunk_words * sizeof(std::uint64_t);
+    replay_.operations = static_cast<std::uint64_t*>(map_shared(feed_->operations_fd(), operations_bytes_));
+    if (region->get().recycles) replay_.chunk_free = region->freed();
+    replay_.slots = slots_.data();
+    stacks_bytes_ = region->lanes().size() * lane_stack_bytes;
+    replay_.stacks =
+        static_cast<char*>(mmap(nullptr, stacks_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    replay_.calls.malloc = counted_malloc;
+    replay_.calls.free = counted_free;
+    replay_.calls.realloc = counted_realloc;
+    schedule_open(&replay_.schedule, 100, region->epochs().data(), region->get().epoch_mask);
+  }
+
+  /// Stops at every mark on the way.
+  void run(const PreparedTrace& trace) {
+    live = 0;
+    std::thread main_thread([this] {
+      runner runner;
+      runner_open(&runner, &replay_, 0);
+      run_lane(&runner);
+      finish_threads(&replay_);
+    });
+    for (const Mark& mark : trace.marks()) {
+      feed_->advance(mark);
+      while (!still()) std::this_thread::yield();
+      CHECK(live == static_cast<std::int64_t>(mark.live.blocks));
+    }
+    feed_->finish();
+    main_thread.join();
+  }
+
+  std::unique_ptr<ControlRegion> region;
+
+ private:
+  bool still() const {
+    for (const lane& lane : std::as_const(*region).lanes()) {
+      const std::uint32_t state = __atomic_load_n(&lane.state, __ATOMIC_ACQUIRE);
+      if (state == lane_running) return false;
+      if (__atomic_load_n(&lane.position, __ATOMIC_RELAXED) != lane.published * sizeof(std::uint64_t)) return false;
+    }
+    return true;
+  }
+
+  std::vector<void*> slots_;
+  std::unique_ptr<Feed> feed_;
+  replay replay_{};
+  std::size_t operations_bytes_ = 0, stacks_bytes_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("engine: at every mark the live blocks are those of the trace, in any order, prepared and streamed") {
+  const std::string text = relay(3, 4000);
+  for (const bool strict : {false, true}) {
+    for (const std::uint64_t bytes_max : {std::uint64_t{64} << 20, std::uint64_t{0}}) {
+      const PreparedTrace trace = prepared(text, {.strict = strict, .prepared_bytes_max = bytes_max});
+      CHECK(trace.lanes() == 3);
+      Engine engine(trace);
+      engine.run(trace);
+      CHECK(live == 0);
+      for (const lane& lane : engine.region->lanes()) CHECK(lane.refused == 0);
+    }
+  }
+}
+
+TEST_CASE("engine: one thread's blocks need no order") {
+  const PreparedTrace trace = prepared(relay(3, 20000), {.threads = false});
+  Engine engine(trace);
+  engine.run(trace);
+  CHECK(live == 0);
+}

@@ -1,0 +1,63 @@
+#include "cmtreplay/lane_writer.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <vector>
+
+using namespace cmt::replay;
+
+namespace {
+
+std::uint64_t word(std::uint32_t size) { return operation_word(operation_malloc, slot_first, size); }
+
+}  // namespace
+
+TEST_CASE("lanes: an operation never lies across two chunks, and a link leads from one to the next") {
+  PreparedChunks chunks(64 << 20);
+  LaneWriter writer(chunks);
+  for (std::uint32_t i = 0; i < 1021; ++i) writer.append(0, word(i));
+  const std::array<std::uint64_t, 3> three{word(7), word(8), word(9)};
+  writer.append(0, three);
+  CHECK(writer.position(0) == 1024 + 3);
+  std::vector<std::uint64_t> storage(1024);
+  const auto first = chunks.memory().read(0, storage);
+  CHECK(first[1020] == word(1020));
+  CHECK(first[1021] == operation_word(operation_control, control_link, 1));
+  std::vector<std::uint64_t> more(3);
+  CHECK(chunks.memory().read(1024, more)[2] == word(9));
+}
+
+TEST_CASE("lanes: each has chunks of its own, from its first word on") {
+  PreparedChunks chunks(64 << 20);
+  LaneWriter writer(chunks);
+  writer.append(2, word(1));
+  writer.append(0, word(2));
+  CHECK(writer.lanes() == 3);
+  CHECK(writer.position(1) == 0);
+  CHECK(writer.first_chunk(2) == 0);
+  CHECK(writer.first_chunk(0) == 1);
+}
+
+TEST_CASE("chunks: what goes beyond the limit is given up, and lanes may write on") {
+  PreparedChunks chunks(4 << 20);
+  LaneWriter writer(chunks);
+  for (std::uint32_t i = 0; i < 600000; ++i) writer.append(i % 2, word(i));
+  CHECK(!chunks.whole());
+  CHECK(chunks.count() == 0);
+  CHECK(writer.position(0) > 300000);
+}
+
+TEST_CASE("chunks: a ring gives out again what came back, and asks for more when it is empty") {
+  std::vector<std::uint8_t> freed(4);
+  int asked = 0;
+  RingChunks ring(4, [&] {
+    ++asked;
+    freed[2] = 1;
+  });
+  ring.open(freed.data());
+  for (std::uint32_t i = 0; i < 4; ++i) CHECK(ring.take().number == i);
+  CHECK(ring.take().number == 2);
+  CHECK(asked == 1);
+  CHECK(freed[2] == 0);
+}

@@ -1,0 +1,59 @@
+#include "cmtreplay/latency_summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace cmt::replay {
+
+void LatencyCounts::add(const ControlRegion& results) {
+  const control& whole = results.get();
+  for (const latencies& lane : results.all_latencies()) {
+    for (std::size_t kind = 0; kind < latency_kinds; ++kind) {
+      for (std::size_t bucket = 0; bucket < latency_buckets; ++bucket)
+        counts_[kind][bucket] += lane.counts[kind][bucket];
+      max_ticks_[kind] = std::max(max_ticks_[kind], lane.max[kind]);
+    }
+  }
+  empty_ticks_ = std::min(empty_ticks_, whole.empty_ticks);
+  if (whole.clock_ticks != 0)
+    ns_per_tick_ = static_cast<double>(whole.clock_ns) / static_cast<double>(whole.clock_ticks);
+}
+
+std::uint64_t LatencyCounts::samples() const {
+  std::uint64_t all = 0;
+  for (const Counts& counts : counts_) all = std::accumulate(counts.begin(), counts.end(), all);
+  return all;
+}
+
+double LatencyCounts::nanoseconds(double ticks) const {
+  return std::max(ticks - static_cast<double>(empty_ticks_), 0.0) * ns_per_tick_;
+}
+
+/// The ticks of the sample that has so many below it.
+double LatencyCounts::quantile_ticks(const Counts& counts, std::uint64_t rank) const {
+  std::uint64_t below = 0;
+  for (std::uint32_t bucket = 0; bucket < latency_buckets; ++bucket) {
+    below += counts[bucket];
+    if (below > rank) return latency_ticks(bucket);
+  }
+  return 0;
+}
+
+LatencySummary LatencyCounts::summary(latency_kind kind) const {
+  const Counts& counts = counts_[kind];
+  LatencySummary summary{.samples = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0})};
+  if (summary.samples == 0) return summary;
+  summary.max = nanoseconds(static_cast<double>(max_ticks_[kind]));
+  const auto at = [&](double part) {
+    const double rank = std::ceil(part * static_cast<double>(summary.samples)) - 1;
+    return std::min(nanoseconds(quantile_ticks(counts, static_cast<std::uint64_t>(std::max(rank, 0.0)))), summary.max);
+  };
+  summary.p50 = at(0.5);
+  summary.p90 = at(0.9);
+  summary.p99 = at(0.99);
+  summary.p999 = at(0.999);
+  return summary;
+}
+
+}  // namespace cmt::replay

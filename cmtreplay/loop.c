@@ -1,0 +1,250 @@
+/* The loop that carries out operations. The four calls that make up nearly all of any trace stand in it, the others
+ * apart, so that the compiler keeps what it needs in registers. What differs between runs is constant where the loop is
+ * called, and so five loops come out: without touching or with, on one lane or several, and one that asks at every
+ * operation, for runs whose time does not count.
+ *
+ * An operation costs 2 to 5 ns (bench/replay_overhead). `position` is stored for every one, some 0.3 ns, so that the
+ * parent can name the event at which an allocator crashed. */
+#include "runner.h"
+#include "touch.h"
+
+/* What an operation came to. */
+struct answer {
+  void* block;
+  uint64_t from, size; /* the bytes of the block that are to be touched */
+  const uint64_t* next;
+};
+
+static inline uint64_t total(uint64_t count, uint64_t size) {
+  uint64_t bytes;
+  return __builtin_mul_overflow(count, size, &bytes) ? 0 : bytes;
+}
+
+__attribute__((noinline)) static struct answer call_rarely(const struct calls* calls, enum operation kind, void* old,
+                                                           uint64_t size, const uint64_t* at) {
+  struct answer answer = {.size = size};
+  switch (kind) {
+    case operation_realloc_from:
+      answer.from = *at++;
+      answer.block = calls->realloc(old, size);
+      break;
+    case operation_realloc_new:
+      answer.block = calls->realloc(NULL, size);
+      break;
+    case operation_reallocarray:
+      answer.size = total(at[0], size);
+      answer.from = at[1];
+      answer.block = calls->reallocarray(old, at[0], size);
+      at += 2;
+      break;
+    case operation_aligned_alloc:
+      answer.block = calls->aligned_alloc(*at++, size);
+      break;
+    case operation_posix_memalign:
+      if (calls->posix_memalign(&answer.block, *at++, size) != 0) answer.block = NULL;
+      break;
+    case operation_memalign:
+      answer.block = calls->memalign(*at++, size);
+      break;
+    case operation_valloc:
+      answer.block = calls->valloc(size);
+      break;
+    case operation_pvalloc:
+      answer.block = calls->pvalloc(size);
+      break;
+    default:
+      break;
+  }
+  answer.next = at;
+  return answer;
+}
+
+static enum latency_kind latency_kind_of(enum operation kind) {
+  switch (kind) {
+    case operation_malloc:
+      return latency_malloc;
+    case operation_calloc:
+      return latency_calloc;
+    case operation_free:
+    case operation_free_sized:
+    case operation_free_foreign:
+      return latency_free;
+    case operation_realloc:
+    case operation_realloc_from:
+    case operation_realloc_new:
+    case operation_reallocarray:
+      return latency_realloc;
+    default:
+      return latency_aligned;
+  }
+}
+
+/* What a run does beside the calls. */
+struct variant {
+  int several; /* lanes: blocks pass through slots as schedule.h says */
+  int touches; /* pages */
+  int asks;    /* `touch` may be any, latencies are taken, pointers kept */
+};
+
+static inline uint64_t timing(const struct variant variant, const struct runner* runner) {
+  if (!variant.asks || !runner->latencies || !latency_chooses(runner->latencies)) return 0;
+  return latency_clock();
+}
+
+static inline void timed(const struct variant variant, const struct runner* runner, enum operation kind,
+                         uint64_t begin) {
+  if (variant.asks && begin) latency_add(runner->latencies, latency_kind_of(kind), latency_clock() - begin);
+}
+
+static inline void keep_pointer(struct replay* replay, void* block) {
+  replay->pointers[__atomic_fetch_add(&replay->control->pointer_next, 1, __ATOMIC_RELAXED)] = block;
+}
+
+static inline void* take(const struct variant variant, struct runner* runner, void** slot, int foreign) {
+  if (!variant.several) return *slot;
+  if (!foreign) return schedule_take_own(slot);
+  return schedule_take(&runner->replay->schedule, slot, &runner->lane->waits);
+}
+
+static inline void put(const struct variant variant, struct runner* runner, void** slot, void* block) {
+  if (variant.several)
+    schedule_put(&runner->replay->schedule, slot, block);
+  else
+    *slot = block;
+}
+
+static inline void touch(const struct variant variant, const struct runner* runner, char* block, uint64_t from,
+                         uint64_t size) {
+  if (variant.asks)
+    touch_block((enum touch)runner->replay->control->touch, block, from, size);
+  else if (variant.touches)
+    write_pages(block, from, size);
+}
+
+/* A refused realloc leaves the old block where it is, and this is true. */
+static int refused(const struct variant variant, struct runner* runner, enum operation kind, void** slot) {
+  ++runner->lane->refused;
+  if (kind != operation_realloc && kind != operation_realloc_from && kind != operation_reallocarray) return 0;
+  if (variant.several) put(variant, runner, slot, runner->held);
+  return 1;
+}
+
+/* The calls that give a block back, and what is no call. False: the thread's life is over. */
+__attribute__((always_inline)) static inline int carry_out_other(const struct variant variant, struct runner* runner,
+                                                                 uint64_t word, void** slot) {
+  const enum operation kind = (enum operation)(word & 15);
+  if (kind == operation_control) return runner_control(runner, word);
+  if (kind == operation_take) {
+    runner->held = take(variant, runner, slot, word >> 32 != 0);
+    return 1;
+  }
+  if (kind == operation_free_foreign) {
+    void* const block = take(variant, runner, slot, 1);
+    const uint64_t begin = timing(variant, runner);
+    runner->replay->calls.free(block);
+    timed(variant, runner, kind, begin);
+    return 1;
+  }
+  uint64_t size = word >> 32;
+  if (size == SIZE_IN_NEXT_WORD) size = *runner->at++;
+  void* const block = variant.several ? runner->held : *slot;
+  const uint64_t begin = timing(variant, runner);
+  runner->replay->calls.free_sized(block, size, (size_t)1 << runner->alignment);
+  timed(variant, runner, kind, begin);
+  runner->alignment = 0;
+  return 1;
+}
+
+__attribute__((always_inline)) static inline void run_words(struct runner* runner, const struct variant variant) {
+  struct replay* const replay = runner->replay;
+  struct lane* const lane = runner->lane;
+  const struct calls* const calls = &replay->calls;
+  void** const slots = replay->slots;
+  const uint64_t* at = runner->at;
+  const uint64_t* stop = runner->stop;
+  uint64_t bias = runner->bias;
+  for (;;) {
+    while (__builtin_expect(at == stop, 0)) {
+      runner->at = at;
+      runner_refill(runner);
+      at = runner->at;
+      stop = runner->stop;
+      bias = runner->bias;
+    }
+    __atomic_store_n(&lane->position, (uint64_t)(uintptr_t)at - bias, __ATOMIC_RELAXED);
+    const uint64_t word = *at++;
+    const enum operation kind = (enum operation)(word & 15);
+    void** const slot = &slots[(uint32_t)word >> 4];
+    if (kind == operation_free) {
+      void* const block = take(variant, runner, slot, 0);
+      const uint64_t begin = timing(variant, runner);
+      calls->free(block);
+      timed(variant, runner, kind, begin);
+      continue;
+    }
+    if (__builtin_expect(kind >= operation_free_sized, 0)) {
+      runner->at = at;
+      if (!carry_out_other(variant, runner, word, slot)) return;
+      at = runner->at;
+      stop = runner->stop;
+      bias = runner->bias;
+      continue;
+    }
+    uint64_t size = word >> 32;
+    uint64_t from = 0;
+    void* block;
+    if (size == SIZE_IN_NEXT_WORD) size = *at++;
+    const uint64_t begin = timing(variant, runner);
+    if (kind == operation_malloc) {
+      block = calls->malloc(size);
+    } else if (kind == operation_calloc) {
+      block = calls->calloc(*at, size);
+    } else if (kind == operation_realloc) {
+      block = calls->realloc(variant.several ? runner->held : *slot, size);
+    } else {
+      const struct answer answer = call_rarely(calls, kind, variant.several ? runner->held : *slot, size, at);
+      block = answer.block;
+      from = answer.from;
+      size = answer.size;
+      at = answer.next;
+    }
+    timed(variant, runner, kind, begin);
+    if (kind == operation_calloc) size = total(*at++, size);
+    if (variant.asks && replay->pointers) keep_pointer(replay, block);
+    if (__builtin_expect(!block && size, 0) && refused(variant, runner, kind, slot)) continue;
+    touch(variant, runner, block, from, size); /* before another lane may have it */
+    put(variant, runner, slot, block);
+  }
+}
+
+/* A loop of its own for each variant that is timed. */
+__attribute__((noinline)) static void run_one_untouched(struct runner* runner) {
+  run_words(runner, (struct variant){.several = 0});
+}
+__attribute__((noinline)) static void run_one_touching(struct runner* runner) {
+  run_words(runner, (struct variant){.touches = 1});
+}
+__attribute__((noinline)) static void run_several_untouched(struct runner* runner) {
+  run_words(runner, (struct variant){.several = 1});
+}
+__attribute__((noinline)) static void run_several_touching(struct runner* runner) {
+  run_words(runner, (struct variant){.several = 1, .touches = 1});
+}
+__attribute__((noinline)) static void run_one_asking(struct runner* runner) {
+  run_words(runner, (struct variant){.asks = 1});
+}
+__attribute__((noinline)) static void run_several_asking(struct runner* runner) {
+  run_words(runner, (struct variant){.several = 1, .asks = 1});
+}
+
+void run_lane(struct runner* runner) {
+  const struct replay* const replay = runner->replay;
+  const int touch = replay->control->touch;
+  const int several = replay->control->several != 0;
+  if (replay->pointers || replay->latencies || (touch != touch_none && touch != touch_pages))
+    several ? run_several_asking(runner) : run_one_asking(runner);
+  else if (touch == touch_none)
+    several ? run_several_untouched(runner) : run_one_untouched(runner);
+  else
+    several ? run_several_touching(runner) : run_one_touching(runner);
+}

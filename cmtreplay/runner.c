@@ -1,0 +1,158 @@
+#define _GNU_SOURCE
+#include "runner.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <time.h>
+
+enum { sleep_ns_max = 1000 * 1000 * 1000 };
+
+__thread struct runner* current_runner;
+
+uint64_t nanoseconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t position_words(const struct runner* runner) {
+  return ((uint64_t)(uintptr_t)runner->at - runner->bias) / sizeof(uint64_t);
+}
+
+static void set_state(struct runner* runner, enum lane_state state) {
+  __atomic_store_n(&runner->lane->state, (uint32_t)state, __ATOMIC_RELEASE);
+}
+
+/* Tells the parent, which need not hear of every chunk. */
+static void tell_change(struct control* control, int urgent) {
+  const uint32_t changes = __atomic_add_fetch(&control->changes, 1, __ATOMIC_SEQ_CST);
+  const int awaited = (int32_t)(changes - __atomic_load_n(&control->wake_at, __ATOMIC_RELAXED)) >= 0;
+  if ((__atomic_load_n(&control->parent_sleeps, __ATOMIC_SEQ_CST) && (urgent || awaited)) ||
+      __atomic_load_n(&control->main_sleeps, __ATOMIC_SEQ_CST))
+    schedule_wake_all(&control->changes, 1);
+}
+
+/* Chunks. */
+
+static void enter_chunk(struct runner* runner, uint32_t chunk, uint64_t sequence, uint64_t word) {
+  runner->chunk = chunk;
+  runner->sequence = sequence;
+  runner->chunk_begin = runner->replay->operations + (uint64_t)chunk * chunk_words;
+  runner->at = runner->stop = runner->chunk_begin + word;
+  runner->bias = (uint64_t)(uintptr_t)runner->chunk_begin - sequence * chunk_words * sizeof(uint64_t);
+}
+
+/* The last word of a chunk: what was before it has been carried out. */
+static void follow_link(struct runner* runner, uint32_t next) {
+  struct replay* const replay = runner->replay;
+  const uint32_t left = runner->chunk;
+  enter_chunk(runner, next, runner->sequence + 1, 0);
+  if (!replay->chunk_free) return;
+  __atomic_store_n(&replay->chunk_free[left], 1, __ATOMIC_RELEASE);
+  tell_change(replay->control, 0);
+}
+
+static void wait_for_words(struct runner* runner, uint64_t consumed) {
+  struct lane* const lane = runner->lane;
+  const uint64_t begin = nanoseconds_now();
+  __atomic_store_n(&lane->position, consumed * sizeof(uint64_t), __ATOMIC_RELAXED);
+  set_state(runner, lane_idle);
+  tell_change(runner->replay->control, 1);
+  __atomic_store_n(&lane->sleeping, 1, __ATOMIC_SEQ_CST);
+  for (;;) {
+    const uint64_t published = __atomic_load_n(&lane->published, __ATOMIC_SEQ_CST);
+    if (published != consumed) break;
+    schedule_sleep((const uint32_t*)(const void*)&lane->published, (uint32_t)published, sleep_ns_max, 1);
+  }
+  __atomic_store_n(&lane->sleeping, 0, __ATOMIC_SEQ_CST);
+  set_state(runner, lane_running);
+  lane->starved_ns += nanoseconds_now() - begin;
+}
+
+void runner_refill(struct runner* runner) {
+  struct lane* const lane = runner->lane;
+  const uint64_t consumed = lane->cursor.opened ? position_words(runner) : 0;
+  uint64_t published = __atomic_load_n(&lane->published, __ATOMIC_ACQUIRE);
+  if (published == consumed) {
+    wait_for_words(runner, consumed);
+    published = __atomic_load_n(&lane->published, __ATOMIC_ACQUIRE);
+  }
+  if (!lane->cursor.opened) {
+    lane->cursor.opened = 1;
+    enter_chunk(runner, lane->first_chunk, 0, 0);
+  }
+  const uint64_t begin = runner->sequence * chunk_words;
+  const uint64_t end = published < begin + chunk_words ? published : begin + chunk_words;
+  runner->stop = runner->chunk_begin + (end - begin);
+}
+
+/* Lives. */
+
+void runner_open(struct runner* runner, struct replay* replay, uint32_t lane) {
+  struct lane* const its = &replay->lanes[lane];
+  *runner = (struct runner){.replay = replay, .lane = its};
+  if (replay->latencies) runner->latencies = &replay->latencies[lane];
+  if (its->cursor.opened) enter_chunk(runner, its->cursor.chunk, its->cursor.sequence, its->cursor.words);
+  set_state(runner, lane_running);
+  current_runner = runner;
+}
+
+static void close_life(struct runner* runner, enum control_word how) {
+  struct lane* const lane = runner->lane;
+  lane->thread.ended_by = (uint32_t)how;
+  lane->cursor.chunk = runner->chunk;
+  lane->cursor.sequence = runner->sequence;
+  lane->cursor.words = (uint64_t)(runner->at - runner->chunk_begin);
+  __atomic_store_n(&lane->position, position_words(runner) * sizeof(uint64_t), __ATOMIC_RELAXED);
+  set_state(runner, lane_ended);
+  tell_change(runner->replay->control, 1);
+}
+
+/* Not before its recorded time, which the pace divides. */
+static void keep_pace(struct runner* runner, uint64_t recorded_ns) {
+  const struct replay* const replay = runner->replay;
+  if (!(replay->control->pace > 0)) return;
+  const uint64_t due = replay->begin_ns + (uint64_t)((double)recorded_ns / replay->control->pace);
+  if (nanoseconds_now() >= due) return;
+  set_state(runner, lane_pacing);
+  const struct timespec until = {.tv_sec = (time_t)(due / 1000000000U), .tv_nsec = (long)(due % 1000000000U)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) continue;
+  set_state(runner, lane_running);
+}
+
+int runner_control(struct runner* runner, uint64_t word) {
+  const enum control_word what = (enum control_word)((uint32_t)word >> 4);
+  const uint32_t argument = (uint32_t)(word >> 32);
+  struct schedule* const schedule = &runner->replay->schedule;
+  switch (what) {
+    case control_link:
+      follow_link(runner, argument);
+      return 1;
+    case control_start:
+      start_thread(runner->replay, argument);
+      return 1;
+    case control_epoch_begin:
+      schedule_begin_epoch(schedule, argument, &runner->lane->waits);
+      return 1;
+    case control_epoch_end:
+      schedule_end_epoch(schedule, argument);
+      return 1;
+    case control_await_turn:
+      schedule_await_turn(schedule, argument, &runner->lane->waits);
+      return 1;
+    case control_pass_turn:
+      schedule_pass_turn(schedule);
+      return 1;
+    case control_pace:
+      keep_pace(runner, *runner->at++);
+      return 1;
+    case control_alignment:
+      runner->alignment = argument;
+      return 1;
+    case control_exit:
+    case control_end:
+      break;
+  }
+  close_life(runner, what);
+  return 0;
+}

@@ -1,0 +1,194 @@
+#include "cmtreplay/verification.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <span>
+
+#include "output/json.h"
+#include "output/numbers.h"
+
+extern "C" {
+#include "cmtreplay/verify.h"
+}
+
+namespace cmt::replay {
+namespace {
+
+using output::with_commas;
+
+constexpr std::array<const char*, fault_count> fault_names{
+    "misaligned", "overlap", "contents", "moved", "not_zero", "usable_size", "usable_size", "impossible", "lost"};
+
+std::string hex(std::uint64_t address) {
+  std::array<char, 16> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), address, 16).ptr;
+  return {digits.data(), end};
+}
+
+/// As a program writes it.
+std::string call_text(const finding& finding) {
+  const std::string name = call_names[finding.call];
+  const std::string size = std::to_string(finding.size);
+  if (name == "free") return "free(" + hex(finding.address) + ")";
+  if (name == "realloc") return "realloc(..., " + size + ")";
+  if (name == "reallocarray") return "reallocarray(..., " + std::to_string(finding.count) + ", " + size + ")";
+  if (name == "calloc") return "calloc(" + std::to_string(finding.count) + ", " + size + ")";
+  const bool aligns = name == "aligned_alloc" || name == "posix_memalign" || name == "memalign";
+  return name + "(" + (aligns ? std::to_string(finding.alignment) + ", " : "") + size + ")";
+}
+
+std::string fault_text(const finding& finding) {
+  const std::string offset = std::to_string(finding.other - finding.address);
+  switch (static_cast<fault>(finding.fault)) {
+    case fault_misaligned:
+      return "is no multiple of " + std::to_string(finding.alignment);
+    case fault_overlap:
+      return "overlaps the live block at " + hex(finding.other);
+    case fault_contents:
+      return "byte " + offset + " of " + std::to_string(finding.size) + " is not what was written to it";
+    case fault_moved:
+      return "byte " + offset + " is not what it was before the realloc";
+    case fault_not_zero:
+      return "byte " + offset + " is not 0";
+    case fault_usable:
+      return "has a usable size of " + std::to_string(finding.other);
+    case fault_usable_other:
+      return "has usable bytes in common with the live block at " + hex(finding.other);
+    case fault_impossible:
+      return "is not NULL, and nothing can be so large";
+    case fault_lost:
+      return "byte " + offset + " changed although the realloc was refused";
+  }
+  return {};
+}
+
+/// What the worker fills in.
+class SharedVerification {
+ public:
+  SharedVerification() : begin_(map_shared(memory_.fd(), sizeof(verification))) {}
+  ~SharedVerification() { unmap_shared(begin_, sizeof(verification)); }
+  SharedVerification(const SharedVerification&) = delete;
+  SharedVerification& operator=(const SharedVerification&) = delete;
+
+  int fd() const { return memory_.fd(); }
+  const verification* operator->() const { return static_cast<const verification*>(begin_); }
+
+ private:
+  SharedMemory memory_{"verification", sizeof(verification)};
+  void* begin_;
+};
+
+Finding read(const finding& finding, std::uint64_t event) {
+  return {.event = event,
+          .fault = fault_names[finding.fault],
+          .call = call_text(finding),
+          .address = finding.address,
+          .text = fault_text(finding)};
+}
+
+std::vector<Finding> findings_of(const verification& shared, const PreparedTrace& trace) {
+  const std::span found(shared.findings, std::min<std::uint64_t>(shared.found, findings_max));
+  std::vector<Place> places;
+  for (const finding& finding : found)
+    places.push_back({.lane = static_cast<std::uint32_t>(finding.lane), .position = finding.position});
+  const std::vector<std::uint64_t> events = trace.events_at(places, trace.order());
+  std::vector<Finding> findings;
+  for (std::size_t i = 0; i < found.size(); ++i) findings.push_back(read(found[i], events[i]));
+  return findings;
+}
+
+void write_findings(output::JsonWriter& json, const Verified& verified) {
+  json.begin_array("findings");
+  for (const Finding& finding : verified.findings) {
+    json.begin_object();
+    if (finding.event == 0)
+      json.field("event", std::nullopt);
+    else
+      json.field("event", finding.event);
+    json.field("fault", finding.fault);
+    json.field("call", finding.call);
+    json.field("address", hex(finding.address));
+    json.field("text", finding.text);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+std::string refused_text(const Verified& verified) {
+  return verified.refused_calls == 0 ? "" : "; refused " + with_commas(verified.refused_calls) + " calls";
+}
+
+}  // namespace
+
+std::string Finding::sentence() const {
+  const std::string where = event == 0 ? "after the last event" : "event " + with_commas(event);
+  const std::string returned = call.starts_with("free(") ? "" : " = " + hex(address);
+  return where + ": " + call + returned + ": " + text;
+}
+
+Verified run_verification(const Stage& stage, const Allocator& allocator) {
+  const SharedVerification shared;
+  Worker worker(stage, allocator, {.pointers = nullptr, .latencies = false, .verification_fd = shared.fd()});
+  Verified verified{.allocator = allocator};
+  verified.death = worker.wait_until_ready();
+  if (!verified.death) verified.death = worker.finish();
+  for (const lane& lane : worker.results().lanes()) verified.refused_calls += lane.refused;
+  verified.faults = shared->found;
+  verified.blocks = shared->blocks;
+  verified.bytes = shared->bytes;
+  verified.has_usable_size = shared->has_usable_size != 0;
+  if (shared->trying_impossible != 0) verified.fatal_call = call_names[shared->trying_impossible - 1];
+  verified.findings = findings_of(*shared.operator->(), stage.trace);
+  return verified;
+}
+
+std::string verification_text(const std::vector<Verified>& all, std::uint64_t events) {
+  std::string text;
+  for (const Verified& verified : all) {
+    const std::string& name = verified.allocator.name;
+    for (const Finding& finding : verified.findings) text += name + ": " + finding.sentence() + "\n";
+    const std::uint64_t further = verified.faults - verified.findings.size();
+    if (further != 0) text += name + ": and " + with_commas(further) + " more\n";
+    if (!verified.fatal_call.empty()) {
+      text += name + ": after the last event: a " + verified.fatal_call +
+              " of more than there can be: ended the process instead of returning NULL\n";
+    }
+    text += name + ": " + (verified.good() ? "no" : with_commas(verified.faults)) +
+            (verified.faults == 1 ? " fault in " : " faults in ") + with_commas(events) + " events, " +
+            with_commas(verified.blocks) + " blocks, " + output::bytes_text(verified.bytes) + refused_text(verified) +
+            (verified.has_usable_size ? "" : "; has no usable size to check") + "\n";
+  }
+  return text;
+}
+
+std::string verification_json(const std::vector<Verified>& all, const std::string& file, std::uint64_t events,
+                              unsigned timeout_seconds) {
+  output::JsonWriter json;
+  json.begin_object();
+  json.field("schema", "cmt.replay/1");
+  json.begin_object("trace");
+  json.field("file", file);
+  json.field("events", events);
+  json.end_object();
+  json.begin_array("verified");
+  for (const Verified& verified : all) {
+    json.begin_object();
+    json.field("name", verified.allocator.name);
+    json.field("library", verified.allocator.library);
+    json.field("faults", verified.faults);
+    json.field("blocks", verified.blocks);
+    json.field("bytes", verified.bytes);
+    json.field("usable_size_checked", verified.has_usable_size);
+    json.field("refused_calls", verified.refused_calls);
+    json.field("death", verified.death ? std::optional(verified.death->text(timeout_seconds)) : std::nullopt);
+    json.field("death_event", verified.death ? std::optional(verified.death->event) : std::nullopt);
+    write_findings(json, verified);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace cmt::replay

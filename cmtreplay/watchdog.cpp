@@ -1,0 +1,36 @@
+#include "cmtreplay/watchdog.h"
+
+namespace cmt::replay {
+namespace {
+
+std::uint32_t state_of(const lane& lane) { return __atomic_load_n(&lane.state, __ATOMIC_ACQUIRE); }
+
+}  // namespace
+
+bool Watchdog::look(std::span<const lane> lanes, Clock::time_point now) {
+  std::uint64_t progress = 0;
+  bool paces = false, works = false;
+  for (const lane& lane : lanes) {
+    const std::uint32_t state = state_of(lane);
+    progress += __atomic_load_n(&lane.position, __ATOMIC_RELAXED) + state;
+    paces = paces || state == lane_pacing;
+    works = works || state == lane_running;
+  }
+  if (progress_ != progress || paces || !works) {
+    progress_ = progress;
+    since_ = now;
+  }
+  return now - since_ >= patience_;
+}
+
+std::uint32_t Watchdog::culprit(std::span<const lane> lanes) {
+  std::uint32_t waits = 0;
+  for (std::uint32_t i = 0; i < lanes.size(); ++i) {
+    if (state_of(lanes[i]) != lane_running) continue;
+    if (__atomic_load_n(&lanes[i].waits.waiting, __ATOMIC_RELAXED) == 0) return i;
+    waits = i;
+  }
+  return waits;
+}
+
+}  // namespace cmt::replay

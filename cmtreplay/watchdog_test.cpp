@@ -1,0 +1,50 @@
+#include "cmtreplay/watchdog.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace cmt::replay;
+using std::chrono::seconds;
+
+namespace {
+
+lane at(std::uint64_t position, lane_state state, bool waits = false) {
+  lane its{};
+  its.position = position;
+  its.state = state;
+  its.waits.waiting = waits ? 1 : 0;
+  return its;
+}
+
+const Watchdog::Clock::time_point begin;
+
+}  // namespace
+
+TEST_CASE("watchdog: whoever comes further does not hang") {
+  Watchdog watchdog(10);
+  for (int i = 0; i < 100; i += 9)
+    CHECK(!watchdog.look(std::vector{at(static_cast<std::uint64_t>(i), lane_running)}, begin + seconds(i)));
+}
+
+TEST_CASE("watchdog: a lane that stands in a call hangs, also among others that wait for it") {
+  Watchdog watchdog(10);
+  const std::vector lanes{at(5, lane_running, true), at(7, lane_running), at(9, lane_ended)};
+  CHECK(!watchdog.look(lanes, begin));
+  CHECK(!watchdog.look(lanes, begin + seconds(9)));
+  CHECK(watchdog.look(lanes, begin + seconds(10)));
+  CHECK(Watchdog::culprit(lanes) == 1);
+}
+
+TEST_CASE("watchdog: whoever has nothing to do, or keeps the recorded pace, does not hang") {
+  for (const lane_state state : {lane_idle, lane_ended, lane_pacing, lane_unused}) {
+    Watchdog watchdog(1);
+    const std::vector lanes{at(5, state)};
+    CHECK(!watchdog.look(lanes, begin));
+    CHECK(!watchdog.look(lanes, begin + seconds(100)));
+  }
+}
+
+TEST_CASE("watchdog: where all wait, one of them is named") {
+  CHECK(Watchdog::culprit(std::vector{at(0, lane_ended), at(1, lane_running, true)}) == 1);
+}
