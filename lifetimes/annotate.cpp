@@ -7,7 +7,6 @@
 namespace cmt::lifetimes {
 
 void Annotator::add(const Event& event, std::string_view line) {
-  ++event_;
   clock_.begin(event);
   const bool ends = event.ends_block();
   const bool makes = event.makes_block();
@@ -69,8 +68,7 @@ void Annotator::append_leaks() {
 }
 
 void Annotator::complain(Tag tag, std::string_view what) {
-  complaints_.add(name_ + ": event " + std::to_string(event_),
-                  "block <" + std::to_string(tag) + "> " + std::string(what));
+  complaints_.add("block <" + std::to_string(tag) + "> " + std::string(what));
 }
 
 }  // namespace cmt::lifetimes

@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include "cmt/block_table.h"
 #include "cmt/reader.h"
 #include "command/complaints.h"
 #include "heap/annotated_text.h"
-#include "heap/block_table.h"
 #include "heap/clock.h"
 #include "heap/live_totals.h"
 
@@ -29,9 +29,9 @@ class Annotator {
     bool totals = false;  ///< also what is live after the event
   };
 
-  /// `name` is the input's, for messages. Borrows the others.
-  Annotator(std::string name, Settings settings, heap::AnnotatedText& out, command::Complaints& complaints)
-      : name_(std::move(name)), settings_(settings), out_(out), complaints_(complaints), clock_(settings.clock) {}
+  /// Borrows `out` and `complaints`.
+  Annotator(Settings settings, heap::AnnotatedText& out, command::Complaints& complaints)
+      : settings_(settings), out_(out), complaints_(complaints), clock_(settings.clock) {}
 
   /// Takes the next event, and the line it is to be shown as.
   void add(const Event& event, std::string_view line);
@@ -54,14 +54,12 @@ class Annotator {
   void append_totals(bool first);
   void complain(Tag tag, std::string_view what);
 
-  std::string name_;
   Settings settings_;
   heap::AnnotatedText& out_;
   command::Complaints& complaints_;
   heap::Clock clock_;
-  heap::BlockTable<Block> live_;
+  BlockTable<Block> live_;
   heap::LiveTotals totals_;
-  std::uint64_t event_ = 0;
   Tag first_tag_ = 0;  // that was made here; 0: none yet
 };
 

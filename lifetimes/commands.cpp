@@ -4,6 +4,8 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <optional>
+#include <string>
 #include <system_error>
 
 #include "command/command_line.h"
@@ -13,6 +15,7 @@
 #include "lifetimes/counts.h"
 #include "lifetimes/report.h"
 #include "lifetimes/summarise.h"
+#include "output/picture_file.h"
 
 namespace cmt::lifetimes {
 namespace {
@@ -36,12 +39,35 @@ void print_as(Options::Form form, const Summary& summary) {
   }
 }
 
+/// The file of --plot, opened before the work begins.
+class Plot {
+ public:
+  explicit Plot(const Options& options) : path_(options.plot) {
+    if (!path_.empty()) file_.emplace(path_);
+  }
+
+  void write(const Summary& summary) {
+    if (!file_) return;
+    file_->write(to_picture(summary), to_json(summary));
+    if (!file_->remark().empty()) say(path_ + ": " + std::string(file_->remark()));
+  }
+
+ private:
+  std::string path_;
+  std::optional<output::PictureFile> file_;
+};
+
+void answer(const Options& options, const Summary& summary, Plot& plot) {
+  plot.write(summary);
+  if (options.prints) print_as(options.form, summary);
+}
+
 }  // namespace
 
 void annotate(const Options& options) {
   Trace trace(options, true);
   heap::AnnotatedText out(STDOUT_FILENO);
-  Annotator annotator(options.paths.front(), {options.clock, options.totals}, out, trace.complaints());
+  Annotator annotator({options.clock, options.totals}, out, trace.complaints());
   try {
     trace.for_each([&](const Event& event, std::size_t i) { annotator.add(event, trace.line(event, i)); });
     if (options.leaks) annotator.append_leaks();
@@ -55,21 +81,23 @@ void annotate(const Options& options) {
 
 void summarise(const Options& options) {
   Trace trace(options, false);
+  Plot plot(options);
   Summariser summariser(options.paths.front(), options.clock, trace.complaints());
   trace.for_each([&](const Event& event, std::size_t) { summariser.add(event); });
-  print_as(options.form, summariser.finish(trace.truncated()));
+  answer(options, summariser.finish(trace.truncated()), plot);
   trace.complaints().end();
 }
 
 void count(const Options& options) {
   Trace trace(options, false);
-  PairCounter counter(options.paths.front(), options.clock, trace.complaints());
+  PairCounter counter(options.clock, trace.complaints());
   trace.for_each([&](const Event& event, std::size_t) { counter.add(event); });
   command::print(counter.to_text());
   trace.complaints().end();
 }
 
 void merge(const Options& options) {
+  Plot plot(options);
   Summary sum = read_json(options.paths.front());
   for (std::size_t i = 1; i < options.paths.size(); ++i) {
     const Summary other = read_json(options.paths[i]);
@@ -78,7 +106,7 @@ void merge(const Options& options) {
     }
     sum.merge(other);
   }
-  print_as(options.form, sum);
+  answer(options, sum, plot);
 }
 
 void say(const std::string& words) { std::fprintf(stderr, "lifetimes: %s\n", words.c_str()); }

@@ -6,7 +6,6 @@
 namespace cmt::lifetimes {
 
 void PairCounter::add(const Event& event) {
-  ++event_;
   clock_.begin(event);
   if (event.ends_block()) end(event.old_tag);
   if (!event.makes_block()) return;
@@ -24,7 +23,7 @@ void PairCounter::end(Tag tag) {
 }
 
 void PairCounter::complain(Tag tag, const char* what) {
-  complaints_.add(name_ + ": event " + std::to_string(event_), "block <" + std::to_string(tag) + "> " + what);
+  complaints_.add("block <" + std::to_string(tag) + "> " + what);
 }
 
 std::string PairCounter::to_text() const {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
+#include "cmt/block_table.h"
 #include "cmt/reader.h"
 #include "command/complaints.h"
-#include "heap/block_table.h"
 #include "heap/clock.h"
 
 namespace cmt::lifetimes {
@@ -16,9 +16,8 @@ namespace cmt::lifetimes {
 /// Memory: the live blocks', and 40 bytes or so a pair.
 class PairCounter {
  public:
-  /// `name` is the input's, for messages. Borrows `complaints`.
-  PairCounter(std::string name, heap::Clock::Unit clock, command::Complaints& complaints)
-      : name_(std::move(name)), clock_(clock), complaints_(complaints) {}
+  /// Borrows `complaints`.
+  PairCounter(heap::Clock::Unit clock, command::Complaints& complaints) : clock_(clock), complaints_(complaints) {}
 
   void add(const Event& event);
 
@@ -46,12 +45,10 @@ class PairCounter {
   void end(Tag tag);
   void complain(Tag tag, const char* what);
 
-  std::string name_;
   heap::Clock clock_;
   command::Complaints& complaints_;
-  heap::BlockTable<Block> live_;
+  BlockTable<Block> live_;
   tsl::robin_map<Pair, std::uint64_t, Hash> counts_;
-  std::uint64_t event_ = 0;
   Tag first_tag_ = 0;
 };
 

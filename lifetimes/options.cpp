@@ -2,6 +2,8 @@
 
 #include <initializer_list>
 
+#include "output/picture_file.h"
+
 namespace cmt::lifetimes {
 
 const char help_text[] =
@@ -29,6 +31,9 @@ Instead of annotating:
   --merge        adds summaries that --summary --json wrote
   --json         the summary as JSON
   --csv          the summary's sizes as comma-separated values
+  --plot=FILE    a picture, as .svg, .html, .png or .pdf by FILE's ending: how
+                 many blocks of which size lived how long; with --summary,
+                 --json or --csv beside that
 
   --strict       a defect in the trace is an error; else it is told and counted
   -h, --help     say this
@@ -48,33 +53,35 @@ heap::Clock::Unit parse_clock(const std::string& name) {
   return *unit;
 }
 
+std::string parse_plot(const CommandLine& line) {
+  std::string path = line.value("plot", "");
+  if (line.has("plot") && !output::PictureFile::form_of(path)) {
+    throw UsageError("--plot: expected a name that ends in .svg, .html, .png or .pdf, not " + path);
+  }
+  return path;
+}
+
 void check_combination(const CommandLine& line) {
   line.refuse_together("merge", {"summary", "counts", "clock", "strict", "leaks", "totals"});
   line.refuse_together("counts", {"summary", "json", "csv", "leaks", "totals"});
   line.refuse_together("json", {"csv", "leaks", "totals"});
   line.refuse_together("csv", {"leaks", "totals"});
   line.refuse_together("summary", {"leaks", "totals"});
+  line.refuse_together("plot", {"counts", "leaks", "totals"});
 }
 
 Options::Command command_of(const CommandLine& line) {
   if (line.has("merge")) return Options::Command::merge;
   if (line.has("counts")) return Options::Command::count;
-  const bool summarises = line.has("summary") || line.has("json") || line.has("csv");
+  const bool summarises = line.has("summary") || line.has("json") || line.has("csv") || line.has("plot");
   return summarises ? Options::Command::summarise : Options::Command::annotate;
 }
 
 }  // namespace
 
 std::vector<command::Option> known_options() {
-  return {{"clock", command::Option::Takes::value},
-          {"counts"},
-          {"csv"},
-          {"json"},
-          {"leaks"},
-          {"merge"},
-          {"strict"},
-          {"summary"},
-          {"totals"}};
+  return {{"clock", command::Option::Takes::value}, {"counts"}, {"csv"},     {"json"},  {"leaks"}, {"merge"},
+          {"plot", command::Option::Takes::value},  {"strict"}, {"summary"}, {"totals"}};
 }
 
 Options parse_options(const CommandLine& line) {
@@ -85,6 +92,8 @@ Options parse_options(const CommandLine& line) {
   options.leaks = line.has("leaks");
   options.totals = line.has("totals");
   options.strict = line.has("strict");
+  options.plot = parse_plot(line);
+  options.prints = options.plot.empty() || line.has("summary") || line.has("json") || line.has("csv");
   if (line.has("json")) options.form = Options::Form::json;
   if (line.has("csv")) options.form = Options::Form::csv;
   if (options.command != Options::Command::merge) {

@@ -20,6 +20,8 @@ struct Options {
   bool leaks = false;
   bool totals = false;
   bool strict = false;
+  std::string plot{};  ///< where a picture goes; empty: there is none
+  bool prints = true;  ///< the summary too, or only a picture
 };
 
 /// What parse_options() knows.

@@ -1,11 +1,13 @@
+// The one file that includes nlohmann/json, which costs seconds a translation unit.
+
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
 
 #include "cmt/error.h"
-#include "lifetimes/json_value.h"
 #include "lifetimes/report.h"
 
 namespace cmt::lifetimes {
@@ -27,86 +29,110 @@ std::string read_all(const std::string& path) {
   return text;
 }
 
+using Json = nlohmann::json;
+
+const Json& member(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw std::invalid_argument(std::string("no \"") + key + '"');
+  return *found;
+}
+
+/// A number that is whole and not negative; get() would round others.
+std::uint64_t number(const Json& value) {
+  if (!value.is_number_unsigned()) throw std::invalid_argument("expected a number");
+  return value.get<std::uint64_t>();
+}
+
 /// The index of the class that begins with a number.
 template <class Classes>
-std::size_t class_of(const JsonValue& low) {
-  const std::size_t index = Classes::index(low.number());
-  if (Classes::low(index) != low.number()) throw std::invalid_argument("a class that begins with a wrong number");
+std::size_t class_of(const Json& low) {
+  const std::size_t index = Classes::index(number(low));
+  if (Classes::low(index) != number(low)) throw std::invalid_argument("a class that begins with a wrong number");
   return index;
 }
 
-const JsonValue::Array& tuple(const JsonValue& value, std::size_t size) {
-  if (value.array().size() != size) throw std::invalid_argument("expected " + std::to_string(size) + " numbers");
-  return value.array();
+const Json& tuple(const Json& value, std::size_t size) {
+  if (value.size() != size) throw std::invalid_argument("expected " + std::to_string(size) + " numbers");
+  return value;
 }
 
-Input read_input(const JsonValue& value) {
+Input read_input(const Json& value) {
   Input input;
-  input.name = value.at("name").string();
-  input.events = value.at("events").number();
-  input.defects = value.at("defects").number();
-  input.truncated = value.at("truncated").truth();
-  input.peak.live = {value.at("peak_live_blocks").number(), value.at("peak_live_bytes").number()};
-  input.peak.event = value.at("peak_event").number();
-  if (!value.at("peak_time_ns").is_null()) input.peak.time_ns = value.at("peak_time_ns").number();
-  for (const JsonValue& size : value.at("peak_sizes").array()) {
-    const JsonValue::Array& numbers = tuple(size, 3);
-    input.peak.sizes[class_of<SizeClasses>(numbers[0])] = {numbers[1].number(), numbers[2].number()};
+  input.name = member(value, "name").get<std::string>();
+  input.events = number(member(value, "events"));
+  input.defects = number(member(value, "defects"));
+  input.truncated = member(value, "truncated").get<bool>();
+  input.peak.live = {number(member(value, "peak_live_blocks")), number(member(value, "peak_live_bytes"))};
+  input.peak.event = number(member(value, "peak_event"));
+  if (!member(value, "peak_time_ns").is_null()) input.peak.time_ns = number(member(value, "peak_time_ns"));
+  for (const Json& size : member(value, "peak_sizes")) {
+    const Json& numbers = tuple(size, 3);
+    input.peak.sizes[class_of<SizeClasses>(numbers[0])] = {number(numbers[1]), number(numbers[2])};
   }
   return input;
 }
 
-void read_size(Summary& summary, const JsonValue& value) {
-  const std::size_t index = class_of<SizeClasses>(value.at("size_bytes_min"));
+void read_size(Summary& summary, const Json& value) {
+  const std::size_t index = class_of<SizeClasses>(member(value, "size_bytes_min"));
   SizeSummary& size = summary.sizes[index];
-  size.allocated = {value.at("allocated_blocks").number(), value.at("allocated_bytes").number()};
-  size.leaked = {value.at("leaked_blocks").number(), value.at("leaked_bytes").number()};
-  size.ended = value.at("ended_blocks").number();
-  size.short_lived = value.at("short_lived_blocks").number();
-  size.temporary = value.at("temporary_blocks").number();
-  size.other_thread = value.at("other_thread_blocks").number();
-  size.lifetime_max = value.at("lifetime_max").number();
-  for (const JsonValue& lifetime : value.at("lifetimes").array()) {
-    const JsonValue::Array& numbers = tuple(lifetime, 2);
-    summary.count_of(index, class_of<AgeClasses>(numbers[0])) = numbers[1].number();
+  size.allocated = {number(member(value, "allocated_blocks")), number(member(value, "allocated_bytes"))};
+  size.leaked = {number(member(value, "leaked_blocks")), number(member(value, "leaked_bytes"))};
+  size.ended = number(member(value, "ended_blocks"));
+  size.short_lived = number(member(value, "short_lived_blocks"));
+  size.temporary = number(member(value, "temporary_blocks"));
+  size.other_thread = number(member(value, "other_thread_blocks"));
+  size.lifetime_max = number(member(value, "lifetime_max"));
+  for (const Json& lifetime : member(value, "lifetimes")) {
+    const Json& numbers = tuple(lifetime, 2);
+    summary.count_of(index, class_of<AgeClasses>(numbers[0])) = number(numbers[1]);
   }
 }
 
-void read_kinds(Summary& summary, const JsonValue& value) {
-  for (const auto& [kind, count] : value.object()) {
+void read_kinds(Summary& summary, const Json& value) {
+  for (const auto& [kind, count] : value.items()) {
     std::size_t index = 0;
     while (index < summary.by_kind.size() && name(static_cast<Kind>(index)) != kind) ++index;
     if (index == summary.by_kind.size()) throw std::invalid_argument("an unknown kind of event: " + kind);
-    summary.by_kind[index] = count.number();
+    summary.by_kind[index] = number(count);
   }
 }
 
-Summary read(const JsonValue& value) {
-  if (value.at("schema").string() != "cmt.lifetimes/1") throw std::invalid_argument("not of schema cmt.lifetimes/1");
-  const std::string& unit = value.at("clock_unit").string();
+Summary read(const Json& value) {
+  if (member(value, "schema").get<std::string>() != "cmt.lifetimes/1")
+    throw std::invalid_argument("not of schema cmt.lifetimes/1");
+  const std::string unit = member(value, "clock_unit").get<std::string>();
   const auto clock = heap::Clock::parse(unit == "ns" ? "time" : unit);
   if (!clock) throw std::invalid_argument("an unknown unit: " + unit);
   Summary summary(*clock);
-  for (const JsonValue& input : value.at("inputs").array()) summary.inputs.push_back(read_input(input));
-  read_kinds(summary, value.at("kinds"));
-  summary.failed = value.at("failed").number();
-  summary.unknown_ends = value.at("unknown_ends").number();
-  summary.chain_max = value.at("chain_max").number();
-  for (const JsonValue& chain : value.at("chains").array()) {
-    const JsonValue::Array& numbers = tuple(chain, 2);
-    summary.chains[class_of<AgeClasses>(numbers[0])] = numbers[1].number();
+  for (const Json& input : member(value, "inputs")) summary.inputs.push_back(read_input(input));
+  read_kinds(summary, member(value, "kinds"));
+  summary.failed = number(member(value, "failed"));
+  summary.unknown_ends = number(member(value, "unknown_ends"));
+  summary.chain_max = number(member(value, "chain_max"));
+  for (const Json& chain : member(value, "chains")) {
+    const Json& numbers = tuple(chain, 2);
+    summary.chains[class_of<AgeClasses>(numbers[0])] = number(numbers[1]);
   }
-  for (const JsonValue& size : value.at("sizes").array()) read_size(summary, size);
+  for (const Json& size : member(value, "sizes")) read_size(summary, size);
   return summary;
+}
+
+std::string place_of(const Json::parse_error& error) {
+  char text[40];
+  std::snprintf(text, sizeof text, "offset 0x%zx", error.byte == 0 ? 0 : error.byte - 1);
+  return text;
 }
 
 }  // namespace
 
 Summary read_json(const std::string& path) {
   const std::string text = read_all(path);
-  const JsonValue value = JsonValue::parse(text, path);
   try {
-    return read(value);
+    return read(Json::parse(text));
+  } catch (const Json::parse_error& error) {
+    throw FormatError(path + ": " + place_of(error), "no JSON");
+  } catch (const Json::exception& error) {
+    throw FormatError(path, std::string("not a summary: ") + error.what());
   } catch (const std::invalid_argument& error) {
     throw FormatError(path, std::string("not a summary: ") + error.what());
   }

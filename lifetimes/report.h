@@ -3,6 +3,7 @@
 #include <string>
 
 #include "lifetimes/summary.h"
+#include "output/picture.h"
 
 namespace cmt::lifetimes {
 
@@ -14,6 +15,9 @@ std::string to_json(const Summary& summary);
 
 /// For spreadsheets: the classes of sizes, a line of names first.
 std::string to_csv(const Summary& summary);
+
+/// To look at.
+output::Picture to_picture(const Summary& summary);
 
 /// A summary from its JSON. `path` is a file, "-" standard input. Throws FormatError and std::system_error.
 Summary read_json(const std::string& path);

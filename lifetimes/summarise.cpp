@@ -6,13 +6,9 @@
 
 namespace cmt::lifetimes {
 
-Summariser::Summariser(std::string name, heap::Clock::Unit clock, command::Complaints& complaints)
-    : complaints_(complaints),
-      clock_(clock),
-      summary_(clock),
-      name_(std::move(name)),
-      short_lived_max_(short_lived_max(clock)) {
-  input_.name = std::filesystem::path(name_).filename().string();
+Summariser::Summariser(const std::string& name, heap::Clock::Unit clock, command::Complaints& complaints)
+    : complaints_(complaints), clock_(clock), summary_(clock), short_lived_max_(short_lived_max(clock)) {
+  input_.name = std::filesystem::path(name).filename().string();
 }
 
 void Summariser::add(const Event& event) {
@@ -93,8 +89,6 @@ Summary Summariser::finish(bool truncated) {
   return std::move(summary_);
 }
 
-void Summariser::complain(Tag tag, const char* what) {
-  complaints_.add(name_ + ": event " + std::to_string(input_.events), "block <" + std::to_string(tag) + "> " + what);
-}
+void Summariser::complain(Tag tag, const char* what) { complaints_.add("block <" + std::to_string(tag) + "> " + what); }
 
 }  // namespace cmt::lifetimes

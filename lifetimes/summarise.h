@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <string>
 
+#include "cmt/block_table.h"
 #include "cmt/reader.h"
 #include "command/complaints.h"
 #include "heap/at_peak.h"
-#include "heap/block_table.h"
 #include "heap/clock.h"
 #include "lifetimes/summary.h"
 
@@ -18,8 +18,8 @@ namespace cmt::lifetimes {
 /// Makes the summary of one trace, event by event. Memory: some 60 bytes a live block and 1 MiB for the histogram.
 class Summariser {
  public:
-  /// `name` is the input's, for messages. Borrows `complaints`.
-  Summariser(std::string name, heap::Clock::Unit clock, command::Complaints& complaints);
+  /// `name` is the input's. Borrows `complaints`.
+  Summariser(const std::string& name, heap::Clock::Unit clock, command::Complaints& complaints);
 
   void add(const Event& event);
 
@@ -45,9 +45,8 @@ class Summariser {
   command::Complaints& complaints_;
   heap::Clock clock_;
   Summary summary_;
-  std::string name_;
   Input input_;
-  heap::BlockTable<Block> live_;
+  BlockTable<Block> live_;
   Amount live_total_;
   std::array<heap::AtPeak<Amount>, SizeClasses::count> live_by_size_{};
   std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved

@@ -24,7 +24,6 @@ std::string block_text(const PlacedBlock& block) {
 }  // namespace
 
 void Annotator::add(const Event& event, std::string_view line) {
-  ++event_;
   clock_.begin(event);
   const bool ends = event.ends_block();
   const bool makes = event.makes_block();
@@ -161,10 +160,10 @@ void Annotator::check_overlap(const Neighbourhood& found) {
 
 void Annotator::need_addresses(const Event& event) const {
   if ((event.ends_block() && event.old_address == 0) || (event.makes_block() && event.address == 0)) {
-    throw FormatError(place(), "a block without an address: its neighbours cannot be known");
+    throw FormatError(complaints_.here(), "a block without an address: its neighbours cannot be known");
   }
 }
 
-void Annotator::complain(const std::string& what) { complaints_.add(place(), what); }
+void Annotator::complain(const std::string& what) { complaints_.add(what); }
 
 }  // namespace cmt::overhead

@@ -36,9 +36,9 @@ class Annotator {
     bool totals = false;      ///< also what is live after the event, and on how many pages
   };
 
-  /// `name` is the input's, for messages. Borrows the others.
-  Annotator(std::string name, Settings settings, heap::AnnotatedText& out, command::Complaints& complaints)
-      : name_(std::move(name)), settings_(settings), out_(out), complaints_(complaints), clock_(settings.clock) {}
+  /// Borrows `out` and `complaints`.
+  Annotator(Settings settings, heap::AnnotatedText& out, command::Complaints& complaints)
+      : settings_(settings), out_(out), complaints_(complaints), clock_(settings.clock) {}
 
   /// Takes the next event, and the line it is to be shown as. Throws FormatError for a block without an address.
   void add(const Event& event, std::string_view line);
@@ -60,9 +60,7 @@ class Annotator {
   void check_overlap(const heap::Neighbourhood& found);
   void need_addresses(const Event& event) const;
   void complain(const std::string& what);
-  std::string place() const { return name_ + ": event " + std::to_string(event_); }
 
-  std::string name_;
   Settings settings_;
   heap::AnnotatedText& out_;
   command::Complaints& complaints_;
@@ -71,8 +69,7 @@ class Annotator {
   heap::LiveTotals totals_;
   std::uint64_t pages_ = 0;       // that live blocks are on
   std::uint64_t huge_pages_ = 0;  // the same, of 2 MiB
-  std::uint64_t event_ = 0;
-  Tag first_tag_ = 0;  // that was made here; 0: none yet
+  Tag first_tag_ = 0;             // that was made here; 0: none yet
 };
 
 }  // namespace cmt::overhead

@@ -4,11 +4,13 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <optional>
 #include <system_error>
 
 #include "command/command_line.h"
 #include "command/trace_input.h"
 #include "heap/annotated_text.h"
+#include "output/picture_file.h"
 #include "overhead/annotate.h"
 #include "overhead/report.h"
 #include "overhead/summarise.h"
@@ -39,7 +41,7 @@ void print_as(Options::Form form, const Summary& summary) {
 void annotate(const Options& options) {
   Trace trace(options);
   heap::AnnotatedText out(STDOUT_FILENO);
-  Annotator annotator(options.path, options.annotation, out, trace.complaints());
+  Annotator annotator(options.annotation, out, trace.complaints());
   try {
     trace.for_each([&](const Event& event, std::size_t i) { annotator.add(event, trace.line(event, i)); });
     if (options.leaks) annotator.append_leaks();
@@ -53,9 +55,17 @@ void annotate(const Options& options) {
 
 void summarise(const Options& options) {
   Trace trace(options);
+  std::optional<output::PictureFile> picture;
+  if (!options.plot.empty()) picture.emplace(options.plot);
   Summariser summariser(options.path, options.annotation.page_shift, trace.header().has_usable, trace.complaints());
+  if (picture) summariser.collect_plot();
   trace.for_each([&](const Event& event, std::size_t) { summariser.add(event); });
-  print_as(options.form, summariser.finish(trace.truncated()));
+  const Summary summary = summariser.finish(trace.truncated());
+  if (picture) {
+    picture->write(to_picture(summary), to_json(summary));
+    if (!picture->remark().empty()) say(options.plot + ": " + std::string(picture->remark()));
+  }
+  if (options.prints) print_as(options.form, summary);
   trace.complaints().end();
 }
 

@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "output/picture_file.h"
+
 namespace cmt::overhead {
 
 const char help_text[] =
@@ -33,6 +35,9 @@ Instead of annotating:
   --summary      live bytes, pages, gaps and pinned pages over time
   --json         the summary as JSON
   --csv          the summary's samples as comma-separated values
+  --plot=FILE    a picture, as .svg, .html, .png or .pdf by FILE's ending: live
+                 bytes and pages over time, and which addresses were live when;
+                 with --summary, --json or --csv beside that
 
   --strict       a defect in the trace is an error; else it is told and counted
   -h, --help     say this
@@ -67,23 +72,40 @@ int parse_page_shift(const std::string& text) {
   return shift;
 }
 
+std::string parse_plot(const CommandLine& line) {
+  std::string path = line.value("plot", "");
+  if (line.has("plot") && !output::PictureFile::form_of(path)) {
+    throw UsageError("--plot: expected a name that ends in .svg, .html, .png or .pdf, not " + path);
+  }
+  return path;
+}
+
 void check_combination(const CommandLine& line) {
   line.refuse_together("summary", {"clock", "huge-pages", "leaks", "totals"});
   line.refuse_together("json", {"csv", "clock", "huge-pages", "leaks", "totals"});
+  line.refuse_together("plot", {"clock", "huge-pages", "leaks", "totals"});
   line.refuse_together("csv", {"clock", "huge-pages", "leaks", "totals"});
 }
 
 }  // namespace
 
 std::vector<command::Option> known_options() {
-  return {{"clock", command::Option::Takes::value},     {"csv"},    {"huge-pages"}, {"json"},  {"leaks"},
-          {"page-size", command::Option::Takes::value}, {"strict"}, {"summary"},    {"totals"}};
+  return {{"clock", command::Option::Takes::value},
+          {"csv"},
+          {"huge-pages"},
+          {"json"},
+          {"leaks"},
+          {"page-size", command::Option::Takes::value},
+          {"plot", command::Option::Takes::value},
+          {"strict"},
+          {"summary"},
+          {"totals"}};
 }
 
 Options parse_options(const CommandLine& line) {
   check_combination(line);
   Options options;
-  const bool summarises = line.has("summary") || line.has("json") || line.has("csv");
+  const bool summarises = line.has("summary") || line.has("json") || line.has("csv") || line.has("plot");
   if (summarises) options.command = Options::Command::summarise;
   options.path = line.file();
   options.annotation.clock = parse_clock(line.value("clock", "events"));
@@ -92,6 +114,8 @@ Options parse_options(const CommandLine& line) {
   options.annotation.totals = line.has("totals");
   options.leaks = line.has("leaks");
   options.strict = line.has("strict");
+  options.plot = parse_plot(line);
+  options.prints = options.plot.empty() || line.has("summary") || line.has("json") || line.has("csv");
   if (line.has("json")) options.form = Options::Form::json;
   if (line.has("csv")) options.form = Options::Form::csv;
   return options;

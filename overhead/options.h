@@ -19,6 +19,8 @@ struct Options {
   Form form = Form::text;            ///< of a summary
   bool leaks = false;
   bool strict = false;
+  std::string plot{};  ///< where a picture goes; empty: there is none
+  bool prints = true;  ///< the summary too, or only a picture
 };
 
 /// What parse_options() knows.

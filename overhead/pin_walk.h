@@ -21,7 +21,7 @@ class PinWalk {
   const std::vector<heap::PlacedBlock>& pins() const { return pins_; }
 
  private:
-  bool is_old(const heap::PlacedBlock& block) const { return block.born < old_before_; }
+  bool is_old(std::uint64_t born) const { return born < old_before_; }
   void visit(const heap::PlacedBlock& block);
   void close_page();
 
@@ -31,7 +31,10 @@ class PinWalk {
   std::uint64_t page_ = ~std::uint64_t{0};      // of the last block's end
   std::uint64_t old_page_ = ~std::uint64_t{0};  // of the last old block's end
   std::uint64_t on_page_ = 0;                   // blocks seen on page_
-  heap::PlacedBlock last_;                      // the block before
+  std::uint64_t last_address_ = 0;              // of the block before, and what else a pin needs
+  std::uint64_t last_size_ = 0;
+  std::uint64_t last_born_ = 0;
+  Tag last_tag_ = 0;
   std::vector<heap::PlacedBlock> pins_;
 };
 

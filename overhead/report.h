@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "output/picture.h"
 #include "overhead/summary.h"
 
 namespace cmt::overhead {
@@ -14,5 +15,8 @@ std::string to_json(const Summary& summary);
 
 /// For spreadsheets: the samples, a line of names first.
 std::string to_csv(const Summary& summary);
+
+/// To look at. The summary has to have its plot.
+output::Picture to_picture(const Summary& summary);
 
 }  // namespace cmt::overhead

@@ -2,12 +2,20 @@
 //
 //   schema, name, page_size_bytes, events, defects, truncated, pages_peak
 //   samples[]   event, time_ns (null: not recorded), live_bytes, live_blocks, pages, free_pages, span_pages,
-//               small_gap_bytes, slop_bytes (null: not recorded); and, null but for every eighth sample and the last,
-//               old_bytes, old_packed_bytes, old_pages, pinned_pages, separable_pages
+//               small_gap_bytes, slop_bytes (null: not recorded); and, null but for every eighth or 16th sample and the
+//               last, old_bytes, old_packed_bytes, old_pages, pinned_pages, separable_pages
 //   peak        of live bytes: the same up to slop_bytes
 //   gaps_at_peak[]   [gap_bytes_min, gaps, bytes]
 //   pins        event, pinned_pages, pages, pages_by_size[]: [size_bytes_min, pages],
 //               oldest[]: address, tag, size_bytes, age_allocated_bytes
+//
+// and with --plot what the picture shows:
+//
+//   curve[]     moments as in samples[] up to slop_bytes: of each of at most 512 intervals the one with the least and
+//   the
+//               one with the most live bytes
+//   address_map bin_bytes, moments[]: event, time_ns, bins[]: [address / bin_bytes, live_bytes], those that blocks lie
+//   in
 
 #include <charconv>
 #include <initializer_list>
@@ -96,6 +104,33 @@ void write_pins(JsonWriter& json, const Pins& pins) {
   json.end_object();
 }
 
+void write_curve(JsonWriter& json, const std::vector<Sample>& curve) {
+  json.begin_array("curve");
+  for (const Sample& sample : curve) {
+    json.begin_object();
+    write_moment(json, sample);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_map(JsonWriter& json, const AddressMap& map) {
+  json.begin_object("address_map");
+  json.field("bin_bytes", map.bin_bytes);
+  json.begin_array("moments");
+  for (const AddressMap::Moment& moment : map.moments) {
+    json.begin_object();
+    json.field("event", moment.event);
+    json.field("time_ns", moment.time_ns == unknown ? std::nullopt : std::optional(moment.time_ns));
+    json.begin_array("bins");
+    for (const AddressMap::Bin& bin : moment.bins) write_tuple(json, {bin.bin, bin.live_bytes});
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
 }  // namespace
 
 std::string to_json(const Summary& summary) {
@@ -114,6 +149,10 @@ std::string to_json(const Summary& summary) {
   json.end_object();
   write_gaps(json, summary);
   write_pins(json, summary.pins);
+  if (summary.plot) {
+    write_curve(json, summary.plot->curve);
+    write_map(json, summary.plot->map);
+  }
   json.end_object();
   return json.take();
 }

@@ -12,9 +12,9 @@ using heap::Neighbourhood;
 using heap::PlacedBlock;
 using heap::SizeClasses;
 
-Summariser::Summariser(std::string name, int page_shift, bool has_usable, command::Complaints& complaints)
-    : complaints_(complaints), name_(std::move(name)), page_shift_(page_shift) {
-  summary_.name = std::filesystem::path(name_).filename().string();
+Summariser::Summariser(const std::string& name, int page_shift, bool has_usable, command::Complaints& complaints)
+    : complaints_(complaints), page_shift_(page_shift) {
+  summary_.name = std::filesystem::path(name).filename().string();
   summary_.page_size = std::uint64_t{1} << page_shift;
   if (has_usable) now_.slop_bytes = 0;
 }
@@ -23,10 +23,11 @@ void Summariser::add(const Event& event) {
   ++now_.event;
   if (event.time_ns != unknown) now_.time_ns = event.time_ns;
   if ((event.ends_block() && event.old_address == 0) || (event.makes_block() && event.address == 0)) {
-    throw FormatError(place(), "a block without an address: its neighbours cannot be known");
+    throw FormatError(complaints_.here(), "a block without an address: its neighbours cannot be known");
   }
   if (event.ends_block()) end(event);
   if (event.makes_block()) begin(event);
+  if (plot_) plot_->curve.add(now_);
   if (now_.event == next_sample_) sample(now_.event % (samples_a_walk * interval_) == 0);
 }
 
@@ -116,6 +117,7 @@ void Summariser::sample(bool walks) {
   next_sample_ = now_.event + interval_;
   summary_.samples.push_back(now_);
   if (walks) summary_.samples.back().old = find_old();
+  if (plot_) plot_->map.add(now_, live_);
   if (summary_.samples.size() == samples_max) thin();
 }
 
@@ -144,14 +146,16 @@ void Summariser::thin() {
   for (const Sample& sample : summary_.samples) {
     if (sample.event % interval_ != 0) continue;
     kept.push_back(sample);
-    if (sample.event % (samples_a_walk * interval_) != 0) kept.back().old.reset();
+    if (sample.event % (samples_a_walk / 2 * interval_) != 0) kept.back().old.reset();
   }
   summary_.samples.swap(kept);
+  if (plot_) plot_->map.thin(interval_);
 }
 
 Summary Summariser::finish(bool truncated) {
   if (!summary_.samples.empty() && summary_.samples.back().event == now_.event) summary_.samples.pop_back();
   sample(true);
+  if (plot_) summary_.plot = PlotData{std::move(plot_->curve).finish(), std::move(plot_->map).finish()};
   for (std::size_t i = 0; i < SizeClasses::count; ++i) summary_.gaps[i] = gaps_[i].at_peak(peaks_);
   summary_.events = now_.event;
   summary_.defects = complaints_.count();

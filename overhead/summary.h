@@ -53,7 +53,7 @@ struct Sample {
   std::uint64_t free_pages = 0;             ///< wholly free between them
   std::uint64_t small_gap_bytes = 0;        ///< in gaps up to small_gap_max
   std::optional<std::uint64_t> slop_bytes;  ///< usable sizes less sizes; nothing where they were not recorded
-  std::optional<OldBlocks> old;             ///< of every eighth sample and the last
+  std::optional<OldBlocks> old;             ///< of every eighth or 16th sample and the last
 
   std::uint64_t span_pages() const { return pages + free_pages; }
 };
@@ -81,6 +81,36 @@ struct Pins {
 
 inline constexpr std::size_t pins_max = 10;
 
+/// Which memory was live when.
+struct AddressMap {
+  /// Addresses from bin * bin_bytes on.
+  struct Bin {
+    std::uint64_t bin = 0;
+    std::uint64_t live_bytes = 0;
+    bool operator==(const Bin&) const = default;
+  };
+  struct Moment {
+    std::uint64_t event = 0;
+    std::uint64_t time_ns = unknown;
+    std::vector<Bin> bins;  ///< where blocks lie, by rising address
+
+    /// Adds bytes to the last bin, or to a new one behind it.
+    void add(std::uint64_t bin, std::uint64_t bytes) {
+      if (bins.empty() || bins.back().bin != bin) bins.push_back({bin, 0});
+      bins.back().live_bytes += bytes;
+    }
+  };
+
+  std::uint64_t bin_bytes = 0;
+  std::vector<Moment> moments;
+};
+
+/// What is collected for a picture alone.
+struct PlotData {
+  std::vector<Sample> curve;  ///< the lows and highs of live bytes; without what a walk finds
+  AddressMap map;
+};
+
 struct Summary {
   std::string name;
   std::uint64_t page_size = 0;
@@ -92,6 +122,7 @@ struct Summary {
   std::uint64_t pages_peak = 0;
   std::array<Gaps, heap::SizeClasses::count> gaps{};  ///< at the peak of live bytes
   Pins pins;                                          ///< at the sample with the most pinned pages
+  std::optional<PlotData> plot{};                     ///< where it was asked for
 };
 
 }  // namespace cmt::overhead

@@ -1,0 +1,108 @@
+// The summary as a picture: a map of how many blocks of which size lived how long. Lifetimes are shown with four
+// classes a doubling, as sizes are, and all up to 7 by themselves.
+
+#include <algorithm>
+
+#include "lifetimes/report.h"
+#include "output/numbers.h"
+
+namespace cmt::lifetimes {
+namespace {
+
+using output::HeatMap;
+using output::Unit;
+
+constexpr std::size_t single_rows = 8;  ///< of one class of lifetimes; all that follow are of two
+constexpr std::size_t age_rows = single_rows + (AgeClasses::count - single_rows) / 2;
+
+/// The first class of a row.
+std::size_t first_age(std::size_t row) { return row < single_rows ? row : 2 * row - single_rows; }
+
+/// From the first to the last index at which there is something.
+struct Used {
+  std::size_t first = ~std::size_t{0};
+  std::size_t last = 0;
+
+  void add(std::size_t i) {
+    first = std::min(first, i);
+    last = std::max(last, i);
+  }
+  bool none() const { return first > last; }
+};
+
+double edge_after(std::uint64_t high) { return static_cast<double>(high) + 1; }
+
+std::uint64_t count_of(const Summary& summary, std::size_t size, std::size_t row) {
+  std::uint64_t count = 0;
+  for (std::size_t age = first_age(row); age < first_age(row + 1); ++age) count += summary.count_of(size, age);
+  return count;
+}
+
+HeatMap heat_of(const Summary& summary) {
+  Used sizes, rows;
+  for (std::size_t size = 0; size < SizeClasses::count; ++size) {
+    if (summary.sizes[size].allocated.blocks != 0) sizes.add(size);
+    for (std::size_t row = 0; row < age_rows; ++row) {
+      if (count_of(summary, size, row) != 0) rows.add(row);
+    }
+  }
+  HeatMap heat{.title = "blocks", .log = true, .marginals = true};
+  if (sizes.none()) return heat;
+  if (rows.none()) rows.add(0);
+  for (std::size_t size = sizes.first; size <= sizes.last; ++size) {
+    heat.x_edges.push_back(static_cast<double>(SizeClasses::low(size)));
+    heat.apart.push_back(static_cast<double>(summary.sizes[size].leaked.blocks));
+  }
+  heat.x_edges.push_back(edge_after(SizeClasses::high(sizes.last)));
+  for (std::size_t row = rows.first; row <= rows.last; ++row) {
+    heat.y_edges.push_back(static_cast<double>(AgeClasses::low(first_age(row))));
+    for (std::size_t size = sizes.first; size <= sizes.last; ++size) {
+      heat.cells.push_back(static_cast<double>(count_of(summary, size, row)));
+    }
+  }
+  heat.y_edges.push_back(edge_after(AgeClasses::high(first_age(rows.last + 1) - 1)));
+  heat.apart_title = "alive at end";
+  return heat;
+}
+
+output::Axis age_axis(heap::Clock::Unit clock) {
+  switch (clock) {
+    case heap::Clock::Unit::events:
+      return {"lifetime in events", Unit::count, true};
+    case heap::Clock::Unit::time:
+      return {"lifetime", Unit::ns, true};
+    case heap::Clock::Unit::bytes:
+      return {"lifetime in bytes allocated meanwhile", Unit::bytes, true};
+  }
+  return {};
+}
+
+std::string share_text(std::uint64_t part, std::uint64_t whole) {
+  return output::fixed(whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole), 1) + " %";
+}
+
+std::string title(const Summary& summary) {
+  if (summary.inputs.size() != 1) return output::with_commas(summary.inputs.size()) + " traces";
+  const std::string& name = summary.inputs.front().name;
+  return name == "-" ? "standard input" : name;
+}
+
+}  // namespace
+
+output::Picture to_picture(const Summary& summary) {
+  const SizeSummary all = summary.total();
+  std::uint64_t events = 0;
+  for (const Input& input : summary.inputs) events += input.events;
+  output::Picture picture;
+  picture.title = title(summary);
+  picture.subtitle = output::with_commas(events) + " events; " + output::with_commas(all.allocated.blocks) +
+                     " blocks, of which " + share_text(all.short_lived, all.allocated.blocks) +
+                     " were short-lived and " + share_text(all.leaked.blocks, all.allocated.blocks) +
+                     " alive at the end";
+  output::Panel panel{"Lifetime by size", {"bytes asked for", Unit::bytes, true}, age_axis(summary.clock)};
+  panel.heat = heat_of(summary);
+  picture.panels = {std::move(panel)};
+  return picture;
+}
+
+}  // namespace cmt::lifetimes
