@@ -1,0 +1,21 @@
+#pragma once
+
+#include <vector>
+
+#include "command/command_line.h"
+
+namespace cmt::watch {
+
+/// The subcommands: each does its work and returns the exit status.
+int run(const command::CommandLine& line);
+int get(const command::CommandLine& line);
+int record(const command::CommandLine& line);
+int record_launched(const command::CommandLine& line);  ///< `record` with a command
+int peak(const command::CommandLine& line);
+int show(const command::CommandLine& line);
+int compare(const command::CommandLine& line);
+
+extern const char compare_help[];
+std::vector<command::Option> compare_options();
+
+}  // namespace cmt::watch

@@ -1,0 +1,148 @@
+// cmtwatch compare: several runs in one table and one picture.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cmtwatch/commands.h"
+#include "cmtwatch/memory_series.h"
+#include "cmtwatch/options_common.h"
+#include "output/json.h"
+#include "output/numbers.h"
+#include "output/picture_file.h"
+#include "output/table.h"
+
+namespace cmt::watch {
+
+const char compare_help[] =
+    R"(Usage: cmtwatch compare [OPTION]... [NAME:]FILE...
+
+Puts several runs beside each other: recordings of cmtwatch record, JSON of
+cmtwatch run and get, JSON of LL-Tracket.
+
+  --plot=FILE    a picture, as .svg, .html, .png or .pdf by FILE's ending: the
+                 runs over each other
+  --bytes        numbers in bytes
+  --json         as JSON
+  -h, --help     say this
+  --version      say the version
+
+Exit status: 0 done, 1 could not, 2 wrong use.
+)";
+
+std::vector<command::Option> compare_options() {
+  return {{"bytes"}, {"json"}, {"plot", command::Option::Takes::value}};
+}
+
+namespace {
+
+using output::Align;
+
+/// "name:file"; a file of that whole name is taken as it is.
+MemorySeries read_named(const std::string& word) {
+  const auto colon = word.find(':');
+  if (colon == word.npos || std::filesystem::exists(word)) return read_series(word);
+  MemorySeries series = read_series(word.substr(colon + 1));
+  series.name = word.substr(0, colon);
+  return series;
+}
+
+struct Figures {
+  std::optional<std::uint64_t> peak_bytes;
+  std::optional<std::int64_t> peak_ns;
+  std::optional<std::int64_t> duration_ns;
+  std::optional<double> ratio;  ///< of its peak to the first run's
+};
+
+Figures figures_of(const MemorySeries& series, const MemorySeries& first) {
+  if (series.bytes.empty()) return {};
+  Figures figures{.peak_bytes = series.bytes[series.peak()],
+                  .peak_ns = series.time_ns[series.peak()],
+                  .duration_ns = series.time_ns.back() - series.time_ns.front(),
+                  .ratio = std::nullopt};
+  if (!first.bytes.empty() && first.bytes[first.peak()] != 0)
+    figures.ratio = static_cast<double>(*figures.peak_bytes) / static_cast<double>(first.bytes[first.peak()]);
+  return figures;
+}
+
+std::string seconds(const std::optional<std::int64_t>& ns) {
+  return ns ? output::fixed(static_cast<double>(*ns) / 1e9, 3) + " s" : "";
+}
+
+std::string table_of(const std::vector<MemorySeries>& runs, bool bytes) {
+  output::Table table({{"run"},
+                       {"measured"},
+                       {"peak", Align::right},
+                       {"ratio", Align::right},
+                       {"at", Align::right},
+                       {"duration", Align::right},
+                       {"samples", Align::right}});
+  for (const MemorySeries& run : runs) {
+    const Figures figures = figures_of(run, runs.front());
+    const auto peak = figures.peak_bytes;
+    table.add({run.name, run.metric.empty() ? "?" : run.metric,
+               peak ? (bytes ? std::to_string(*peak) : output::bytes_text(*peak)) : "no sample",
+               figures.ratio ? output::fixed(*figures.ratio, 2) : "", seconds(figures.peak_ns),
+               seconds(figures.duration_ns), output::with_commas(run.bytes.size())});
+  }
+  return table.text();
+}
+
+std::string json_of(const std::vector<MemorySeries>& runs) {
+  output::JsonWriter json;
+  json.begin_object();
+  json.field("schema", "cmt.compare/1");
+  json.begin_array("runs");
+  for (const MemorySeries& run : runs) {
+    const Figures figures = figures_of(run, runs.front());
+    json.begin_object();
+    json.field("name", run.name);
+    json.field("metric", run.metric.empty() ? std::nullopt : std::optional(run.metric));
+    json.field("peak_bytes", figures.peak_bytes);
+    json.field("peak_ns", figures.peak_ns);
+    json.field("peak_ratio_to_first", figures.ratio);
+    json.field("duration_ns", figures.duration_ns);
+    json.begin_array("time_ns");
+    for (const std::int64_t time : run.time_ns) json.value(time);
+    json.end_array();
+    json.begin_array("bytes");
+    for (const std::uint64_t bytes : run.bytes) json.value(bytes);
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return json.take();
+}
+
+output::Picture picture_of(const std::vector<MemorySeries>& runs) {
+  output::Panel panel{.title = "memory over time",
+                      .x = {.title = "time", .unit = output::Unit::ns},
+                      .y = {.title = "memory", .unit = output::Unit::bytes}};
+  for (const MemorySeries& run : runs) {
+    output::Series series{run.metric.empty() ? run.name : run.name + " (" + run.metric + ")", {}, {}};
+    for (const std::int64_t time : run.time_ns) series.x.push_back(static_cast<double>(time));
+    for (const std::uint64_t bytes : run.bytes) series.y.push_back(static_cast<double>(bytes));
+    panel.series.push_back(std::move(series));
+  }
+  return {"runs compared", std::to_string(runs.size()) + (runs.size() == 1 ? " run" : " runs"), {panel}};
+}
+
+}  // namespace
+
+int compare(const command::CommandLine& line) {
+  if (line.files().empty()) throw command::UsageError("expected runs to compare");
+  const std::string plot = parse_plot(line);
+  std::vector<MemorySeries> runs;
+  for (const std::string& word : line.files()) runs.push_back(read_named(word));
+  if (line.has("plot")) {
+    output::PictureFile file(plot);
+    file.write(picture_of(runs), json_of(runs));
+  }
+  command::print(line.has("json") ? json_of(runs) : table_of(runs, line.has("bytes")));
+  return 0;
+}
+
+}  // namespace cmt::watch

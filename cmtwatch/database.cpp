@@ -1,0 +1,89 @@
+#include "cmtwatch/database.h"
+
+#include <sqlite3.h>
+
+#include <cstring>
+
+namespace cmt::watch {
+
+Database::Database(const std::string& path, Mode mode) : path_(path) {
+  const int flags = mode == Mode::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  if (sqlite3_open_v2(path.c_str(), &handle_, flags | SQLITE_OPEN_NOMUTEX, nullptr) == SQLITE_OK) {
+    sqlite3_busy_timeout(handle_, 5000);
+    return;
+  }
+  const int system_error = handle_ ? sqlite3_system_errno(handle_) : 0;
+  const std::string why = system_error != 0 ? std::strerror(system_error) : sqlite3_errstr(SQLITE_CANTOPEN);
+  sqlite3_close(handle_);
+  throw DatabaseError(path_ + ": " + why);
+}
+
+Database::~Database() { sqlite3_close(handle_); }
+
+void Database::execute(const std::string& statements) {
+  if (sqlite3_exec(handle_, statements.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
+}
+
+std::int64_t Database::number(const std::string& query) {
+  Statement statement(*this, query);
+  return statement.step() ? statement.number(0) : 0;
+}
+
+std::int64_t Database::last_row() const { return sqlite3_last_insert_rowid(handle_); }
+
+void Database::fail() const { throw DatabaseError(path_ + ": " + sqlite3_errmsg(handle_)); }
+
+Statement::Statement(Database& database, const std::string& text) : database_(database) {
+  const int length = static_cast<int>(text.size());
+  const int result =
+      sqlite3_prepare_v3(database.handle(), text.c_str(), length, SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+  if (result != SQLITE_OK) database.fail();
+}
+
+Statement::~Statement() { sqlite3_finalize(statement_); }
+
+Statement& Statement::bind(std::int64_t number) {
+  if (sqlite3_bind_int64(statement_, ++bound_, number) != SQLITE_OK) database_.fail();
+  return *this;
+}
+
+Statement& Statement::bind(std::string_view text) {
+  const auto copy = SQLITE_TRANSIENT;  // NOLINT: SQLite's own cast
+  if (sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()), copy) != SQLITE_OK)
+    database_.fail();
+  return *this;
+}
+
+Statement& Statement::bind_null() {
+  if (sqlite3_bind_null(statement_, ++bound_) != SQLITE_OK) database_.fail();
+  return *this;
+}
+
+bool Statement::step() {
+  bound_ = 0;
+  const int result = sqlite3_step(statement_);
+  if (result == SQLITE_ROW) return true;
+  sqlite3_reset(statement_);
+  if (result != SQLITE_DONE) database_.fail();
+  return false;
+}
+
+void Statement::run() {
+  while (step()) continue;
+}
+
+std::int64_t Statement::number(int column) const { return sqlite3_column_int64(statement_, column); }
+
+std::optional<std::int64_t> Statement::number_or_null(int column) const {
+  if (sqlite3_column_type(statement_, column) == SQLITE_NULL) return std::nullopt;
+  return number(column);
+}
+
+std::string Statement::text(int column) const {
+  const auto* const text = sqlite3_column_text(statement_, column);
+  return text ? std::string(reinterpret_cast<const char*>(text),
+                            static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)))
+              : std::string();
+}
+
+}  // namespace cmt::watch

@@ -1,0 +1,50 @@
+// cmtwatch get: how much memory a process has, once or again and again.
+
+#include <unistd.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "cmtwatch/check_process.h"
+#include "cmtwatch/commands.h"
+#include "cmtwatch/family.h"
+#include "cmtwatch/options.h"
+#include "cmtwatch/plot.h"
+#include "cmtwatch/report.h"
+#include "cmtwatch/watch.h"
+#include "command/interrupts.h"
+
+namespace cmt::watch {
+namespace {
+
+void check_readable(const Outcome& outcome, const Options& options) {
+  if (outcome.peak) return;
+  const std::string pid = std::to_string(options.pid);
+  if (outcome.samples == 0) throw std::runtime_error("process " + pid + " ended before it could be measured");
+  const char* const hint = is_dear(options.metric) ? "; --metric=rss needs no permission" : "";
+  throw std::runtime_error("process " + pid + " may not be read" + hint);
+}
+
+}  // namespace
+
+int get(const command::CommandLine& line) {
+  const Options options = parse_get(line);
+  check_process(options.pid, options.root);
+  Destination destination(options.output, STDOUT_FILENO);
+  const auto report = make_report(options, destination);
+  Plot plot(options);
+  const Family::Whom whom = options.recursive ? Family::Whom::descendants : Family::Whom::one;
+  Family family(options.pid, whom, options.metric, options.root);
+  const command::Interrupts interrupts;
+  const Listener listener{interrupts.fd(), [] { return false; }};
+  const Outcome outcome = watch(family, options.pace, now_ns(), options.verbose, listener, [&](const Sample& sample) {
+    plot.sample(sample);
+    if (sample.processes != 0 || options.pace.count != 1) report->sample(sample);
+  });
+  check_readable(outcome, options);
+  report->end(outcome, std::nullopt);
+  plot.end(outcome);
+  return 0;
+}
+
+}  // namespace cmt::watch

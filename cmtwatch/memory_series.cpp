@@ -1,0 +1,100 @@
+// The one file that includes nlohmann/json, which costs seconds a translation unit.
+
+#include "cmtwatch/memory_series.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "cmt/error.h"
+#include "cmtwatch/database.h"
+#include "cmtwatch/recording.h"
+
+namespace cmt::watch {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double mebibyte = 1 << 20;
+
+MemorySeries from_watch(const Json& watch) {
+  MemorySeries series;
+  series.metric = watch.at("metric").get<std::string>();
+  for (const Json& sample : watch.at("samples")) {
+    if (sample.at("bytes").is_null()) continue;  // could not be read
+    series.time_ns.push_back(sample.at("begin_ns").get<std::int64_t>());
+    series.bytes.push_back(sample.at("bytes").get<std::uint64_t>());
+  }
+  return series;
+}
+
+/// LL-Tracket's: [[2000, 12.5], [1000, 11.0]] or the same under a key.
+MemorySeries from_pairs(const Json& pairs) {
+  MemorySeries series;
+  for (auto pair = pairs.rbegin(); pair != pairs.rend(); ++pair) {
+    series.time_ns.push_back(std::llround(pair->at(0).get<double>() * 1e6));
+    series.bytes.push_back(static_cast<std::uint64_t>(std::llround(pair->at(1).get<double>() * mebibyte)));
+  }
+  if (!std::is_sorted(series.time_ns.begin(), series.time_ns.end())) throw std::out_of_range("times do not fall");
+  return series;
+}
+
+MemorySeries from_json(const Json& json) {
+  if (json.is_object() && json.value("schema", "") == "cmt.watch/1") return from_watch(json);
+  if (json.is_array()) return from_pairs(json);
+  for (const auto& [key, value] : json.items()) {
+    if (value.is_array() && !value.empty() && value[0].is_array()) return from_pairs(value);
+  }
+  throw std::out_of_range("no series of memory");
+}
+
+MemorySeries from_recording(const std::string& path) {
+  Database database(path, Database::Mode::read);
+  check_recording(database, path);
+  MemorySeries series{.name = {}, .metric = "rss", .time_ns = {}, .bytes = {}};
+  Statement select(database,
+                   "select begin_ns, sum(resident_bytes) from tick join process_sample on tick_id = tick.id "
+                   "group by tick.id order by tick.id");
+  while (select.step()) {
+    series.time_ns.push_back(select.number(0));
+    series.bytes.push_back(static_cast<std::uint64_t>(select.number(1)));
+  }
+  return series;
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::system_error(errno, std::generic_category(), path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+std::size_t MemorySeries::peak() const {
+  return bytes.empty() ? 0 : static_cast<std::size_t>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
+}
+
+MemorySeries parse_series(std::string_view text, const std::string& path) {
+  try {
+    MemorySeries series = from_json(Json::parse(text));
+    series.name = path;
+    return series;
+  } catch (const Json::exception&) {
+    throw FormatError(path, "neither a recording nor a series of memory in JSON");
+  } catch (const std::out_of_range& error) {
+    throw FormatError(path, error.what());
+  }
+}
+
+MemorySeries read_series(const std::string& path) {
+  const std::string text = text_of(path);
+  if (text.rfind("SQLite format 3", 0) != 0) return parse_series(text, path);
+  MemorySeries series = from_recording(path);
+  series.name = path;
+  return series;
+}
+
+}  // namespace cmt::watch

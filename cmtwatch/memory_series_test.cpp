@@ -1,0 +1,36 @@
+#include "cmtwatch/memory_series.h"
+
+#include <doctest/doctest.h>
+
+#include "cmt/error.h"
+
+using namespace cmt::watch;
+
+TEST_CASE("memory series: a watch's JSON, without the samples that could not be read") {
+  const MemorySeries series = parse_series(
+      R"({"schema": "cmt.watch/1", "metric": "pss", "samples": [{"begin_ns": 5, "bytes": 10}, {"begin_ns": 6, "bytes": null},
+          {"begin_ns": 7, "bytes": 30}, {"begin_ns": 8, "bytes": 20}]})",
+      "a.json");
+  CHECK(series.metric == "pss");
+  CHECK(series.time_ns == std::vector<std::int64_t>{5, 7, 8});
+  CHECK(series.peak() == 1);
+}
+
+TEST_CASE("memory series: LL-Tracket's pairs are milliseconds and MiB, newest first") {
+  for (const char* text : {"[[2000, 2.5], [1000, 1]]", R"({"data": [[2000, 2.5], [1000, 1]]})"}) {
+    const MemorySeries series = parse_series(text, "t.json");
+    CHECK(series.time_ns == std::vector<std::int64_t>{1'000'000'000, 2'000'000'000});
+    CHECK(series.bytes == std::vector<std::uint64_t>{1 << 20, 5 << 19});
+  }
+}
+
+TEST_CASE("memory series: what is none is refused with its name") {
+  CHECK_THROWS_WITH_AS(parse_series("{", "x"), "x: neither a recording nor a series of memory in JSON",
+                       cmt::FormatError);
+  CHECK_THROWS_WITH_AS(parse_series("{}", "x"), "x: no series of memory", cmt::FormatError);
+  CHECK_THROWS_AS(parse_series("[[1, 2], [3, 4]]", "x"), cmt::FormatError);
+  CHECK_THROWS_AS(parse_series("[1]", "x"), cmt::FormatError);
+  CHECK_THROWS_AS(parse_series(R"({"schema": "cmt.watch/1"})", "x"), cmt::FormatError);
+}
+
+TEST_CASE("memory series: none has no peak") { CHECK(parse_series("[]", "x").peak() == 0); }

@@ -1,0 +1,23 @@
+#include "cmtwatch/metric.h"
+
+#include <array>
+
+namespace cmt::watch {
+namespace {
+
+constexpr std::array<std::string_view, 6> names{"pss", "rss", "uss", "anon", "swap", "vm"};
+
+}  // namespace
+
+std::string_view name_of(Metric metric) { return names[static_cast<std::size_t>(metric)]; }
+
+std::optional<Metric> metric_named(std::string_view name) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return static_cast<Metric>(i);
+  }
+  return std::nullopt;
+}
+
+bool is_dear(Metric metric) { return metric == Metric::pss || metric == Metric::uss; }
+
+}  // namespace cmt::watch

@@ -1,0 +1,91 @@
+#include "cmtwatch/moment_options.h"
+
+#include "cmtwatch/options_common.h"
+#include "command/duration.h"
+
+namespace cmt::watch {
+
+const char peak_help[] =
+    R"(Usage: cmtwatch peak [OPTION]... FILE
+
+Tells what the memory was made of when the processes of a recording had most of
+it together.
+
+  --pid=PID      when this process had most
+  --system       when the machine had least memory available, with its processes
+  -v, --verbose  each process by itself
+  --bytes        numbers in bytes
+  --json         as JSON, with every mapping
+  -h, --help     say this
+  --version      say the version
+
+Exit status: 0 done, 1 could not, 2 wrong use.
+)";
+
+const char show_help[] =
+    R"(Usage: cmtwatch show [OPTION]... --at=TIME FILE
+
+Tells what the memory was made of at a moment of a recording.
+
+  --at=TIME      since the recording began, such as 2.5s
+  --pid=PID      of this process alone
+  -v, --verbose  each process by itself
+  --bytes        numbers in bytes
+  --json         as JSON, with every mapping
+  -h, --help     say this
+  --version      say the version
+
+Exit status: 0 done, 1 could not, 2 wrong use.
+)";
+
+namespace {
+
+using command::CommandLine;
+using command::Option;
+
+std::vector<Option> common_options() {
+  return {{"bytes"}, {"json"}, {"pid", Option::Takes::value}, {"verbose", Option::Takes::nothing, 'v'}};
+}
+
+MomentOptions parse_common(const CommandLine& line) {
+  MomentOptions options;
+  if (line.files().size() != 1) throw command::UsageError("expected one recording");
+  options.path = line.files()[0];
+  if (line.has("pid")) options.whose = parse_pid(line.value("pid", ""));
+  options.verbose = line.has("verbose");
+  options.bytes = line.has("bytes");
+  options.json = line.has("json");
+  return options;
+}
+
+}  // namespace
+
+std::vector<Option> peak_options() {
+  std::vector<Option> options = common_options();
+  options.push_back({"system"});
+  return options;
+}
+
+std::vector<Option> show_options() {
+  std::vector<Option> options = common_options();
+  options.push_back({"at", Option::Takes::value});
+  return options;
+}
+
+MomentOptions parse_peak(const CommandLine& line) {
+  line.refuse_together("system", {"pid"});
+  MomentOptions options = parse_common(line);
+  if (line.has("system")) options.when = MomentOptions::When::worst;
+  return options;
+}
+
+MomentOptions parse_show(const CommandLine& line) {
+  MomentOptions options = parse_common(line);
+  const auto at = command::parse_duration(line.value("at", ""), "s");
+  if (!at) throw command::UsageError("--at: expected a time such as 2.5s, not '" + line.value("at", "") + "'");
+  options.when = MomentOptions::When::at;
+  options.at_ns = *at;
+  return options;
+}
+
+}  // namespace cmt::watch

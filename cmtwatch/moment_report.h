@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "cmtwatch/moment.h"
+#include "cmtwatch/moment_options.h"
+
+namespace cmt::watch {
+
+/// A moment for people: the parts of its memory, and its processes.
+std::string moment_text(const Moment& moment, const MomentOptions& options);
+
+/// Schema cmt.moment/1.
+std::string moment_json(const Moment& moment);
+
+}  // namespace cmt::watch

@@ -1,0 +1,82 @@
+#include "cmtwatch/breakdown.h"
+#include "cmtwatch/moment_report.h"
+#include "output/numbers.h"
+#include "output/table.h"
+
+namespace cmt::watch {
+namespace {
+
+using output::Align;
+using output::Table;
+
+/// In KiB with groups of three, or in bytes.
+std::string amount(std::uint64_t bytes, const MomentOptions& options) {
+  return options.bytes ? std::to_string(bytes) : output::with_commas((bytes + 1023) / 1024) + " KiB";
+}
+
+std::string amount(const std::optional<std::uint64_t>& bytes, const MomentOptions& options) {
+  return bytes ? amount(*bytes, options) : "not readable";
+}
+
+Table::Column figure(const char* title) { return {title, Align::right}; }
+
+std::string parts_text(const std::vector<std::vector<process::Mapping>>& processes, const MomentOptions& options) {
+  const Breakdown breakdown = break_down(processes);
+  Table table({{"memory"},
+               figure("resident"),
+               figure("proportional"),
+               figure("anonymous"),
+               figure("swapped"),
+               figure("mappings")});
+  const auto add = [&](const Part& part) {
+    table.add({part.name, amount(part.resident_bytes, options), amount(part.proportional_bytes, options),
+               amount(part.anonymous_bytes, options), amount(part.swapped_bytes, options),
+               output::with_commas(part.mappings)});
+  };
+  for (const Part& part : breakdown.parts) add(part);
+  add(breakdown.sum);
+  return table.text();
+}
+
+/// What a process was started with, cut where a screen ends.
+std::string title_of(const RecordedProcess& process) {
+  constexpr std::size_t width_max = 80;
+  if (process.command.empty()) return "(" + process.name + ")";
+  return process.command.size() <= width_max ? process.command : process.command.substr(0, width_max) + "...";
+}
+
+std::string processes_text(const Moment& moment, const MomentOptions& options) {
+  constexpr std::size_t shown_max = 20;
+  std::size_t shown = 0;
+  Table table({figure("pid"), figure("resident"), figure("size"), figure("oom score"), {"command"}});
+  for (const RecordedProcess& process : moment.processes) {
+    table.add({std::to_string(process.pid), amount(process.resident_bytes, options),
+               amount(process.size_bytes, options), process.oom_score ? std::to_string(*process.oom_score) : "",
+               title_of(process)});
+    if (++shown == shown_max && !options.verbose) break;
+  }
+  const std::size_t left = moment.processes.size() - shown;
+  return table.text() + (left == 0 ? "" : "and " + output::with_commas(left) + " more (-v shows them)\n");
+}
+
+std::string heading(const RecordedProcess& process) {
+  std::string text = "\n" + std::to_string(process.pid) + " (" + process.name + ")";
+  return text + (process.mappings_readable ? "\n" : ": its mappings could not be read\n");
+}
+
+}  // namespace
+
+std::string moment_text(const Moment& moment, const MomentOptions& options) {
+  std::string text = "at " + output::fixed(static_cast<double>(moment.begin_ns) / 1e9, 3) + " s\n\n";
+  std::vector<std::vector<process::Mapping>> all;
+  for (const RecordedProcess& process : moment.processes) all.push_back(process.mappings);
+  text += processes_text(moment, options) + "\n" + parts_text(all, options);
+  if (!options.verbose) return text;
+  for (const RecordedProcess& process : moment.processes) {
+    text += heading(process);
+    if (process.mappings_readable) text += parts_text({process.mappings}, options);
+  }
+  return text;
+}
+
+}  // namespace cmt::watch

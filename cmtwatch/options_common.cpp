@@ -1,0 +1,68 @@
+#include "cmtwatch/options_common.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+
+#include "command/duration.h"
+#include "output/picture_file.h"
+
+namespace cmt::watch {
+
+using command::CommandLine;
+using command::UsageError;
+
+namespace {
+
+double parse_number(const CommandLine& line, const std::string& name, double least, double most) {
+  const std::string text = line.value(name, "");
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !(number > least) || !(number <= most))
+    throw UsageError("--" + name + ": expected a number above " + std::to_string(static_cast<int>(least)) + ", not '" +
+                     text + "'");
+  return number;
+}
+
+}  // namespace
+
+std::int64_t parse_time(const CommandLine& line, const std::string& name, const std::string& unit) {
+  const std::string text = line.value(name, "");
+  const auto time = command::parse_duration(text, unit);
+  if (!time || *time == 0) throw UsageError("--" + name + ": expected a time such as 10ms or 2s, not '" + text + "'");
+  return *time;
+}
+
+Pace parse_pace(const CommandLine& line, std::int64_t interval_ns) {
+  line.refuse_together("interval", {"frequency"});
+  Pace pace{.interval_ns = interval_ns, .cost_share_max = 0.1};
+  if (line.has("interval")) pace.interval_ns = parse_time(line, "interval", "ms");
+  if (line.has("frequency"))
+    pace.interval_ns = static_cast<std::int64_t>(1e9 / parse_number(line, "frequency", 0, 1e6));
+  if (line.has("max-cost")) pace.cost_share_max = parse_number(line, "max-cost", 0, 100) / 100;
+  if (line.has("count")) pace.count = line.number("count", 1, 1, std::numeric_limits<std::uint64_t>::max());
+  if (line.has("duration")) pace.duration_ns = parse_time(line, "duration", "s");
+  return pace;
+}
+
+int parse_pid(const std::string& text) {
+  int pid = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (error != std::errc() || end != text.data() + text.size() || pid <= 0)
+    throw UsageError("expected the number of a process, not '" + text + "'");
+  return pid;
+}
+
+std::string parse_plot(const CommandLine& line) {
+  const std::string path = line.value("plot", "");
+  if (line.has("plot") && !output::PictureFile::form_of(path))
+    throw UsageError("--plot: expected a name that ends in .svg, .html, .png or .pdf, not " + path);
+  return path;
+}
+
+std::string root_of(const CommandLine& line) {
+  const char* const from_environment = std::getenv("PROCFS");
+  return line.value("root", from_environment && *from_environment ? from_environment : "/proc");
+}
+
+}  // namespace cmt::watch

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cmtwatch/watch.h"
+#include "command/command_line.h"
+
+/// Options that several subcommands have. All throw UsageError.
+namespace cmt::watch {
+
+/// A span of time above 0; a number alone is in `unit`.
+std::int64_t parse_time(const command::CommandLine& line, const std::string& name, const std::string& unit);
+
+/// --interval, --frequency, --max-cost, --count and --duration.
+Pace parse_pace(const command::CommandLine& line, std::int64_t interval_ns);
+
+/// A process's number.
+int parse_pid(const std::string& text);
+
+/// --plot: a picture's file, by its ending; empty where none is wanted.
+std::string parse_plot(const command::CommandLine& line);
+
+/// --root, else PROCFS, else /proc.
+std::string root_of(const command::CommandLine& line);
+
+}  // namespace cmt::watch

@@ -1,0 +1,113 @@
+#include "cmtwatch/plot.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <utility>
+
+#include "cmtwatch/report_forms.h"
+#include "output/numbers.h"
+
+namespace cmt::watch {
+namespace {
+
+using output::Panel;
+using output::Series;
+using output::Unit;
+
+/// So many processes have a band of their own; the others share one.
+constexpr std::size_t bands_max = 8;
+
+double time_of(const Sample& sample) { return static_cast<double>(sample.begin_ns); }
+
+Series total_of(const std::vector<Sample>& samples, const std::string& name) {
+  Series series{name, {}, {}, Series::Form::line};
+  for (const Sample& sample : samples) {
+    if (sample.processes == 0) continue;  // not readable is no 0
+    series.x.push_back(time_of(sample));
+    series.y.push_back(static_cast<double>(sample.bytes));
+  }
+  return series;
+}
+
+/// The processes that had most at any time, the largest first.
+std::vector<std::pair<int, std::string>> largest_processes(const std::vector<Sample>& samples) {
+  std::map<int, std::pair<std::uint64_t, std::string>> most;
+  for (const Sample& sample : samples) {
+    for (const ProcessReading& process : sample.by_process) {
+      auto& [bytes, name] = most[process.pid];
+      bytes = std::max(bytes, process.bytes.value_or(0));
+      name = process.name;
+    }
+  }
+  std::vector<std::pair<int, std::string>> processes;
+  for (const auto& [pid, entry] : most) processes.emplace_back(pid, entry.second);
+  std::stable_sort(processes.begin(), processes.end(),
+                   [&](const auto& a, const auto& b) { return most.at(a.first).first > most.at(b.first).first; });
+  if (processes.size() > bands_max) processes.resize(bands_max);
+  return processes;
+}
+
+/// A band a process, on each other, and the rest above them.
+std::vector<Series> bands_of(const std::vector<Sample>& samples) {
+  std::vector<Series> bands;
+  std::map<int, std::size_t> band_of;
+  for (const auto& [pid, name] : largest_processes(samples)) {
+    band_of[pid] = bands.size();
+    bands.push_back({name + " " + std::to_string(pid), {}, {}, Series::Form::band});
+  }
+  bands.push_back({"others", {}, {}, Series::Form::band});
+  for (const Sample& sample : samples) {
+    for (Series& band : bands) {
+      band.x.push_back(time_of(sample));
+      band.y.push_back(0);
+    }
+    for (const ProcessReading& process : sample.by_process) {
+      const auto own = band_of.find(process.pid);
+      Series& band = own == band_of.end() ? bands.back() : bands[own->second];
+      band.y.back() += static_cast<double>(process.bytes.value_or(0));
+    }
+  }
+  const auto& others = bands.back().y;
+  if (std::all_of(others.begin(), others.end(), [](double bytes) { return bytes == 0; })) bands.pop_back();
+  return bands;
+}
+
+std::string title_of(const Options& options) {
+  if (options.command.empty()) return "process " + std::to_string(options.pid);
+  std::string title;
+  for (const std::string& word : options.command) title += (title.empty() ? "" : " ") + word;
+  constexpr std::size_t length_max = 80;
+  return title.size() <= length_max ? title : title.substr(0, length_max) + "...";
+}
+
+output::Picture picture_of(const Options& options, const std::vector<Sample>& samples, const Outcome& outcome) {
+  const std::string metric(name_of(options.metric));
+  Panel panel{.title = "memory over time",
+              .x = {.title = "time", .unit = Unit::ns},
+              .y = {.title = metric, .unit = Unit::bytes}};
+  if (options.verbose) panel.series = bands_of(samples);
+  panel.series.push_back(total_of(samples, options.verbose ? "in all" : metric));
+  std::string subtitle = output::with_commas(outcome.samples) + " samples";
+  if (outcome.peak) subtitle += ", peak " + output::bytes_text(outcome.peak->bytes);
+  return {title_of(options), subtitle, {panel}};
+}
+
+}  // namespace
+
+Plot::Plot(const Options& options) : options_(options) {
+  if (!options.plot.empty()) file_.emplace(options.plot);
+}
+
+void Plot::sample(const Sample& sample) {
+  if (file_) samples_.push_back(sample);
+}
+
+void Plot::end(const Outcome& outcome) {
+  if (!file_) return;
+  file_->write(picture_of(options_, samples_, outcome), to_json(options_, samples_, outcome, std::nullopt));
+  if (const auto remark = file_->remark(); !remark.empty())
+    std::fprintf(stderr, "cmtwatch: %.*s\n", static_cast<int>(remark.size()), remark.data());
+}
+
+}  // namespace cmt::watch

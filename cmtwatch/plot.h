@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmtwatch/options.h"
+#include "cmtwatch/watch.h"
+#include "output/picture_file.h"
+
+namespace cmt::watch {
+
+/// The picture of a watch, where one is wanted: memory over time; with names, each process's part of it. Keeps all
+/// samples until the end.
+class Plot {
+ public:
+  /// Opens the file at once. Throws std::system_error, and std::runtime_error where what makes it is missing.
+  explicit Plot(const Options& options);
+
+  void sample(const Sample& sample);
+
+  /// Throws as the constructor does.
+  void end(const Outcome& outcome);
+
+ private:
+  const Options& options_;
+  std::optional<output::PictureFile> file_;
+  std::vector<Sample> samples_;
+};
+
+}  // namespace cmt::watch

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmtwatch/watch.h"
+#include "command/command_line.h"
+
+namespace cmt::watch {
+
+/// What `record` is asked for.
+struct RecordOptions {
+  std::string path;
+  Pace pace;
+  bool all = false;        ///< every process that there is
+  bool recursive = false;  ///< descendants too
+  std::vector<int> pids{};
+  std::vector<std::string> command{};
+  std::optional<std::int64_t> keep_ns{};  ///< what is older is forgotten
+  std::string root = "/proc";
+};
+
+extern const char record_help[];
+std::vector<command::Option> record_options();
+
+/// Throws UsageError. `launches`: what is no option is a command.
+RecordOptions parse_record(const command::CommandLine& line, bool launches);
+
+}  // namespace cmt::watch

@@ -1,0 +1,35 @@
+#include "cmtwatch/report_forms.h"
+
+namespace cmt::watch {
+namespace {
+
+/// A field that may hold anything, in quotes as RFC 4180 has it.
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
+}  // namespace
+
+CsvReport::CsvReport(const Options& options, Destination& destination) : options_(options), destination_(destination) {
+  const std::string bytes = std::string(name_of(options.metric)) + "_bytes";
+  destination_.write(options_.verbose ? "begin_ns,end_ns,pid,parent_pid,name," + bytes + "\n"
+                                      : "begin_ns,end_ns," + bytes + ",processes,not_readable\n");
+}
+
+void CsvReport::sample(const Sample& sample) {
+  const std::string times = std::to_string(sample.begin_ns) + "," + std::to_string(sample.end_ns) + ",";
+  if (!options_.verbose) {
+    return destination_.write(times + (sample.processes != 0 ? std::to_string(sample.bytes) : "") + "," +
+                              std::to_string(sample.processes) + "," + std::to_string(sample.refused) + "\n");
+  }
+  std::string rows;
+  for (const ProcessReading& process : sample.by_process) {
+    rows += times + std::to_string(process.pid) + "," + std::to_string(process.parent) + "," + quoted(process.name) +
+            "," + (process.bytes ? std::to_string(*process.bytes) : "") + "\n";
+  }
+  destination_.write(rows);
+}
+
+}  // namespace cmt::watch

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cmtwatch/report.h"
+#include "output/progress.h"
+
+namespace cmt::watch {
+
+/// Lines for people; on a terminal one line that is written over, with the last samples as columns.
+class TextReport : public Report {
+ public:
+  TextReport(const Options& options, Destination& destination);
+  void sample(const Sample& sample) override;
+  void end(const Outcome& outcome, const std::optional<command::Ended>& ended) override;
+
+ private:
+  std::string amount(std::uint64_t bytes) const;
+  std::string tree(const Sample& sample) const;
+  std::string line(const Sample& sample) const;
+  void show_live(const Sample& sample);
+  std::string peak_line(const Outcome& outcome, const std::optional<command::Ended>& ended) const;
+
+  const Options& options_;
+  Destination& destination_;
+  output::ProgressLine live_;
+  std::vector<std::uint64_t> recent_;
+  Sample peak_;
+};
+
+/// A row a sample, or with names a row a process.
+class CsvReport : public Report {
+ public:
+  CsvReport(const Options& options, Destination& destination);
+  void sample(const Sample& sample) override;
+  void end(const Outcome&, const std::optional<command::Ended>&) override {}
+
+ private:
+  const Options& options_;
+  Destination& destination_;
+};
+
+/// Schema cmt.watch/1.
+std::string to_json(const Options& options, const std::vector<Sample>& samples, const Outcome& outcome,
+                    const std::optional<command::Ended>& ended);
+
+/// The same, written at the end: samples are kept until then.
+class JsonReport : public Report {
+ public:
+  JsonReport(const Options& options, Destination& destination) : options_(options), destination_(destination) {}
+  void sample(const Sample& sample) override { samples_.push_back(sample); }
+  void end(const Outcome& outcome, const std::optional<command::Ended>& ended) override;
+
+ private:
+  const Options& options_;
+  Destination& destination_;
+  std::vector<Sample> samples_;
+};
+
+}  // namespace cmt::watch

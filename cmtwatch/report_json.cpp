@@ -1,0 +1,89 @@
+#include "cmtwatch/report_forms.h"
+#include "output/json.h"
+
+namespace cmt::watch {
+namespace {
+
+using output::JsonWriter;
+
+std::optional<std::uint64_t> bytes_of(const Sample& sample) {
+  return sample.processes == 0 ? std::nullopt : std::optional(sample.bytes);
+}
+
+void append(JsonWriter& json, const ProcessReading& process) {
+  json.begin_object();
+  json.field("pid", process.pid);
+  json.field("parent_pid", process.parent);
+  json.field("name", process.name);
+  json.field("bytes", process.bytes);
+  json.end_object();
+}
+
+void append(JsonWriter& json, const Sample& sample) {
+  json.field("begin_ns", sample.begin_ns);
+  json.field("end_ns", sample.end_ns);
+  json.field("bytes", bytes_of(sample));
+  json.field("processes", sample.processes);
+  json.field("processes_not_readable", sample.refused);
+  if (sample.by_process.empty()) return;
+  json.begin_array("by_process");
+  for (const ProcessReading& process : sample.by_process) append(json, process);
+  json.end_array();
+}
+
+void append_target(JsonWriter& json, const Options& options) {
+  if (options.command.empty()) return json.field("pid", options.pid);
+  json.begin_array("command");
+  for (const std::string& word : options.command) json.value(word);
+  json.end_array();
+}
+
+void append_peak(JsonWriter& json, const Outcome& outcome) {
+  if (!outcome.peak) return json.field("peak", std::nullopt);
+  json.begin_object("peak");
+  append(json, *outcome.peak);
+  json.end_object();
+}
+
+void append_ended(JsonWriter& json, const command::Ended& ended) {
+  json.begin_object("ended");
+  json.field("status", ended.signal == 0 ? std::optional(ended.status) : std::nullopt);
+  json.field("signal", ended.signal == 0 ? std::nullopt : std::optional(ended.signal));
+  json.field("resident_bytes_peak_of_one_process", ended.resident_bytes_peak);
+  json.end_object();
+}
+
+}  // namespace
+
+std::string to_json(const Options& options, const std::vector<Sample>& samples, const Outcome& outcome,
+                    const std::optional<command::Ended>& ended) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("schema", "cmt.watch/1");
+  append_target(json, options);
+  json.field("metric", name_of(options.metric));
+  json.field("recursive", options.recursive);
+  json.field("interval_ns", options.pace.interval_ns);
+  json.field("elapsed_ns", outcome.elapsed_ns);
+  json.field("moments_missed", outcome.missed);
+  json.field("moments_skipped_for_cost", outcome.skipped);
+  json.field("cost_cpu_ns", outcome.cost_ns);
+  json.field("cost_share", outcome.cost_share());
+  if (ended) append_ended(json, *ended);
+  append_peak(json, outcome);
+  json.begin_array("samples");
+  for (const Sample& sample : samples) {
+    json.begin_object();
+    append(json, sample);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return json.take();
+}
+
+void JsonReport::end(const Outcome& outcome, const std::optional<command::Ended>& ended) {
+  destination_.write(to_json(options_, samples_, outcome, ended));
+}
+
+}  // namespace cmt::watch

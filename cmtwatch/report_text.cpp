@@ -1,0 +1,122 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "cmtwatch/report_forms.h"
+#include "output/numbers.h"
+#include "output/sparkline.h"
+
+namespace cmt::watch {
+namespace {
+
+constexpr std::size_t columns_shown = 30;
+
+std::string seconds(std::int64_t ns) { return output::fixed(static_cast<double>(ns) / 1e9, 3) + " s"; }
+
+std::string padded(const std::string& text, std::size_t width) {
+  return text.size() >= width ? text : std::string(width - text.size(), ' ') + text;
+}
+
+/// "1 process could not be read", "2 processes…".
+std::string refusals(unsigned count) {
+  return std::to_string(count) + (count == 1 ? " process" : " processes") + " could not be read";
+}
+
+/// Calls `visit` with every process and its depth, parents before children; who has no parent here is at depth 0.
+void walk(const std::vector<ProcessReading>& processes,
+          const std::function<void(const ProcessReading&, unsigned)>& visit) {
+  const auto is_here = [&](int pid) {
+    return std::any_of(processes.begin(), processes.end(), [pid](const auto& process) { return process.pid == pid; });
+  };
+  const std::function<void(int, unsigned)> below = [&](int parent, unsigned depth) {
+    for (const ProcessReading& process : processes) {
+      if (process.parent != parent || process.pid == parent) continue;
+      visit(process, depth);
+      below(process.pid, depth + 1);
+    }
+  };
+  for (const ProcessReading& process : processes) {
+    if (is_here(process.parent)) continue;
+    visit(process, 0);
+    below(process.pid, 1);
+  }
+}
+
+}  // namespace
+
+TextReport::TextReport(const Options& options, Destination& destination)
+    : options_(options), destination_(destination), live_(destination.fd()) {}
+
+std::string TextReport::amount(std::uint64_t bytes) const {
+  return options_.bytes ? std::to_string(bytes) : output::bytes_text(bytes);
+}
+
+std::string TextReport::tree(const Sample& sample) const {
+  std::string text;
+  walk(sample.by_process, [&](const ProcessReading& process, unsigned depth) {
+    text +=
+        padded(process.bytes ? amount(*process.bytes) : "not readable", 12) + padded(std::to_string(process.pid), 9);
+    text += std::string(2 + 2 * depth, ' ') + process.name + "\n";
+  });
+  if (sample.by_process.size() > 1) text += padded(amount(sample.bytes), 12) + "  in all\n";
+  return text;
+}
+
+std::string TextReport::line(const Sample& sample) const {
+  const bool one_answer = options_.pace.count == 1;
+  std::string text = one_answer ? "" : padded(seconds(sample.begin_ns), 12) + " ";
+  text += one_answer ? amount(sample.bytes) : padded(amount(sample.bytes), 12);
+  if (sample.refused != 0) text += "  (" + refusals(sample.refused) + ")";
+  return text + "\n";
+}
+
+void TextReport::sample(const Sample& sample) {
+  if (!options_.each) return;
+  if (live_.active() && options_.pace.count != 1 && !options_.verbose) return show_live(sample);
+  const bool alone = options_.verbose && options_.pace.count == 1;
+  destination_.write((alone ? "" : line(sample)) + (options_.verbose ? tree(sample) : ""));
+}
+
+void TextReport::show_live(const Sample& sample) {
+  if (recent_.size() == columns_shown) recent_.erase(recent_.begin());
+  recent_.push_back(sample.bytes);
+  if (sample.bytes >= peak_.bytes) peak_ = sample;
+  live_.show(padded(seconds(sample.begin_ns), 12) + padded(amount(sample.bytes), 12) + " " +
+             std::string(name_of(options_.metric)) + "  " + output::sparkline(recent_, columns_shown) + "  peak " +
+             amount(peak_.bytes) + " at " + seconds(peak_.begin_ns));
+}
+
+std::string TextReport::peak_line(const Outcome& outcome, const std::optional<command::Ended>& ended) const {
+  if (outcome.samples == 0) return "peak not measured: the command ended before the first sample\n";
+  std::string text = "peak ";
+  if (!outcome.peak) {
+    text += "not readable";
+  } else {
+    text += amount(outcome.peak->bytes) + " " + std::string(name_of(options_.metric)) + " at " +
+            seconds(outcome.peak->begin_ns);
+    if (outcome.peak->refused != 0) text += " (" + refusals(outcome.peak->refused) + ")";
+  }
+  text += "; " + output::with_commas(outcome.samples) + (outcome.samples == 1 ? " sample" : " samples, one every ");
+  if (outcome.samples != 1) text += output::time_text(static_cast<double>(options_.pace.interval_ns));
+  if (outcome.missed != 0) text += ", " + output::with_commas(outcome.missed) + " missed";
+  if (outcome.skipped != 0) text += ", " + output::with_commas(outcome.skipped) + " left out for their price";
+  text += "; measuring took " + output::fixed(outcome.cost_share() * 100, 1) + " % of a processor";
+  if (ended) {
+    text += "; the kernel's highest resident set of one process " + amount(ended->resident_bytes_peak);
+  }
+  return text + "\n";
+}
+
+void TextReport::end(const Outcome& outcome, const std::optional<command::Ended>& ended) {
+  live_.clear();
+  if (options_.peak == Options::Peak::without) return;
+  if (options_.peak == Options::Peak::only) {
+    if (outcome.peak) destination_.write(amount(outcome.peak->bytes) + "\n");
+    return;
+  }
+  destination_.write(peak_line(outcome, ended));
+  if (options_.verbose && outcome.peak && !options_.each) destination_.write(tree(*outcome.peak));
+}
+
+}  // namespace cmt::watch
