@@ -43,7 +43,7 @@ refused() {  # refused STATUS WORDS OPTION...
   [ "$status" = "$expected" ] && grep -qF -- "$words" err || complain "$*: exit $status, $(cat err)"
 }
 sed 's/[0-9a-f]*</</' a.trace >tags.trace
-refused 1 'tags.trace: event 1: a block without an address: its neighbours cannot be known' --summary tags.trace
+refused 1 'tags.trace:1: a block without an address: its neighbours cannot be known' --summary tags.trace
 refused 2 '--huge-pages does not go with --summary' --summary --huge-pages a.trace
 refused 2 '--csv does not go with --json' --csv --json a.trace
 refused 2 '--clock does not go with --json' --json --clock=bytes a.trace

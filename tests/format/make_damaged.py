@@ -150,6 +150,9 @@ def files():
     yield "bad_index_cut", head + good + section(b"INDX", numbers(2, 45))
     yield "bad_totals_flag", head + good + section(b"TOTL", numbers(2))
     yield "bad_totals_kinds", head + good + section(b"TOTL", numbers(0, 2, 0, 1, 8, 1, 8, 1, 0, 0, 1, 0, 26))
+    repaired = numbers(0, 2, 0, 1, 8, 1, 8, 1, 0, 0, 1, 3, 25, *[0] * 25)
+    yield "bad_totals_repairs", head + good + section(b"TOTL", repaired + numbers(2, 3, 1))
+    yield "bad_totals_repair_kinds", head + good + section(b"TOTL", repaired + numbers(65))
     # The .cmt of 2019.
     yield "legacy", bytes.fromhex("88 80 81 90 81 81 80 81")
     yield "legacy_gap", bytes.fromhex("88 80 7f b3 90 81 81 80 81")

@@ -44,6 +44,8 @@ if command -v script >/dev/null; then
   script -qec "trace2cmt t" /dev/null </dev/null >out 2>&1 || status=$?
   [ "$status" = 1 ] && grep -q "will not write a .cmt to a terminal; redirect it, or use -o or -s" out ||
     complain "a terminal: exit $status, $(cat out)"
+  script -qec "trace2cmt --to=parquet t" /dev/null </dev/null >out 2>&1 || status=$?
+  grep -q "will not write a Parquet file to a terminal" out || complain "Parquet to a terminal: $(cat out)"
   script -qec "trace2cmt -s t" /dev/null </dev/null | tr -d '\r' | cmp - t || complain "text goes to a terminal"
 fi
 
@@ -52,25 +54,25 @@ printf 'malloc(8) = 1000<1>\nmalloc(8\nfoo(3)\nfree(1000<1>)\n' >bad.trace
 run trace2cmt -s bad.trace
 says 0 "trace2cmt: bad.trace:2: expected ')': malloc(8
 trace2cmt: bad.trace:3: expected a known call: foo(3)
-trace2cmt: 2 events, 2 repairs"
+trace2cmt: 2 events, 2 repairs: 2 lines not understood"
 printf 'malloc(8) = 1000<1>\nfree(1000<1>)\n' | cmp - out || complain "what is left of bad.trace: $(cat out)"
 run trace2cmt --strict -s bad.trace
 says 1 "trace2cmt: bad.trace:2: expected ')': malloc(8"
 yes 'foo(3)' | head -n 12 >many.trace || true
 run trace2cmt -s many.trace
-[ "$(wc -l <err)" = 11 ] && grep -qx 'trace2cmt: 0 events, 12 repairs' err || complain "many wrong lines: $(cat err)"
+[ "$(wc -l <err)" = 11 ] && grep -qx 'trace2cmt: 0 events, 12 repairs: 12 lines not understood' err || complain "many wrong lines: $(cat err)"
 printf 'malloc(8) = 1000<2>\nmalloc(8) = 2000<2>\nfree(3000<2>)\nfree(3000<2>)\n' >tags.trace
 run trace2cmt -s tags.trace
-[ "$status" = 0 ] && grep -q '^trace2cmt: tags.trace: event 2: its tag contradicts the events before: dropped$' err &&
-  grep -q '^trace2cmt: tags.trace: event 4: ' err && [ "$(wc -l <out)" = 2 ] || complain "contradicting tags: $(cat err out)"
+[ "$status" = 0 ] && grep -q '^trace2cmt: tags.trace:2: its tag contradicts the events before: dropped$' err &&
+  grep -q '^trace2cmt: tags.trace:4: ' err && [ "$(wc -l <out)" = 2 ] || complain "contradicting tags: $(cat err out)"
 run trace2cmt --strict -s tags.trace
-says 1 "trace2cmt: tags.trace: event 2: its tag contradicts the events before: dropped"
+says 1 "trace2cmt: tags.trace:2: its tag contradicts the events before: dropped"
 printf 'malloc(8) = 10\nmalloc(8) = 20\nfree(30)\nrealloc(40, 8) = 50\nmalloc(9) = 20\n' >untagged.trace
 run trace2cmt -s untagged.trace
 says 0 "trace2cmt: untagged.trace:3: no block lives at this address: dropped
 trace2cmt: untagged.trace:4: no block lives at this address: taken as an allocation
 trace2cmt: untagged.trace:5: a block lives at this address already: ended first
-trace2cmt: 5 events, 3 repairs"
+trace2cmt: 5 events, 3 repairs: 1 free of no block dropped, 1 realloc of no block taken as an allocation, 1 block handed out twice and ended first"
 printf 'malloc(8) = 10<1>\nmalloc(8) = 20<2>\nmalloc(8) = 50<3>\nfree(20<2>)\nmalloc(9) = 20<4>\n' | cmp - out ||
   complain "untagged.trace: $(cat out)"
 printf 'malloc(8) = 10<1>\0' >zero.trace
@@ -84,7 +86,7 @@ run trace2cmt version.trace
 says 1 "trace2cmt: version.trace:1: text version 2; this reader knows version 1"
 
 # Output that cannot be written, or input that cannot be read, is an error in one line.
-for to in cmt text; do
+for to in cmt text legacy rep csv parquet; do
   status=0; trace2cmt --to=$to t >/dev/full 2>err || status=$?
   says 1 "trace2cmt: writing: No space left on device"
 done
@@ -112,6 +114,20 @@ run trace2cmt -o o/old.cmt t
 says 0 ""
 [ "$(ls o)" = old.cmt ] && cmp -s o/old.cmt t.cmt && [ ! -s out ] || complain "-o: $(ls o)"
 
+# What ends the program early leaves nothing, not even where it cannot be caught, and replaces nothing.
+mkfifo fifo
+for signal in TERM HUP KILL; do
+  trace2cmt -o o/old.cmt fifo &
+  exec 3>fifo
+  cat big.trace >&3  # more than it reads before it opens its output
+  for i in $(seq 500); do ls -l /proc/$!/fd 2>/dev/null | grep -q "$PWD/o/" && break; sleep 0.02; done
+  kill -$signal $!
+  wait $! && complain "SIG$signal did not end it"
+  exec 3>&-
+  cmp -s o/old.cmt t.cmt || complain "SIG$signal replaced the output"
+  [ "$(ls o)" = old.cmt ] || [ "$(ls o | sort | tr '\n' ' ')" = "old.cmt old.cmt.part " ] || complain "SIG$signal leaves: $(ls o)"
+done
+
 # What breaks off is read to its last whole block, with a warning; with --strict it is an error.
 cp "$SOURCE/format-spec/vectors/blocks.cmt" .
 head -c 400 blocks.cmt >cut.cmt
@@ -133,9 +149,10 @@ while IFS='|' read -r arguments words; do
   says 2 "trace2cmt: $words
 Try 'trace2cmt --help' for more information."
 done <<'END'
---to=xml|--to is cmt or text, not 'xml'
+--to=xml|--to is cmt, text, legacy, rep, csv or parquet, not 'xml'
+-s --to=csv|-s is --to=text, and --to=csv is given too
 END
-for wrong in --nonsense "--level=0 t" "--level=20 t" "--level=x t" "t t" -o; do
+for wrong in --nonsense "--level=0 t" "--level=20 t" "--level=x t" -o --slice "--slice=3" "--thread=1,"; do
   run trace2cmt $wrong
   [ "$status" = 2 ] && [ "$(wc -l <err)" = 2 ] && [ ! -s out ] &&
     [ "$(tail -n 1 err)" = "Try 'trace2cmt --help' for more information." ] || complain "trace2cmt $wrong: $status, $(cat err)"

@@ -125,6 +125,7 @@ def test_limits():
         "block_events_limit": r"in this block; at most (\S+) ",
         "streams_limit": r"of streams; at most (\S+) ", "stream_size_limit": r"body size \| u32 \| at most (\S+) ",
         "label_limit": r"length in bytes \(at most ([\d,]+)\)", "attribute_limit": r"Both are below (2\^62)",
+        "repair_kinds_limit": r"number of kinds of repairs \(at most (\S+)\)",
         "line_limit": r"line of more than (\S+ MiB)"}
     documents = "".join((source / "format-spec" / name).read_text() for name in ("cmt.md", "text.md"))
     for name, value in numbers.items():

@@ -3,9 +3,15 @@
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 
-for tool in trace2cmt cmtreplay lifetimes overhead; do
+# help TOOL: what its --help says, and for one with subcommands theirs.
+help() {
+  "$1" --help
+  [ "$1" != cmtwatch ] || for command in $("$1" --help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p'); do "$1" "$command" --help; done
+}
+
+for tool in trace2cmt cmtreplay lifetimes overhead cmtwatch cmttrace; do
   page=$SOURCE/man/$tool.1
-  "$tool" --help | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u >in_help
+  help "$tool" | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u >in_help
   grep -oE -- 'Fl -[a-z][a-z0-9-]+' "$page" | sed 's/Fl -/--/' | sort -u >in_page
   diff in_help in_page >difference || complain "$tool: --help (<) and the manual page (>) differ:
 $(grep '^[<>]' difference)"

@@ -19,7 +19,7 @@ done
 ! grep -rlI -e "$PWD/first" -e "$BUILD" "$prefix" || fail "a file names the place where it was built"
 
 version=$(sed -n 's/^Version: //p' "$prefix/lib/pkgconfig/cmt.pc")
-for tool in trace2cmt cmtreplay lifetimes overhead; do
+for tool in trace2cmt cmtreplay lifetimes overhead cmttrace; do
   [ "$("$prefix/bin/$tool" --version)" = "$tool $version" ] || fail "$tool --version does not say $tool $version"
 done
 
@@ -29,6 +29,9 @@ for form in trace cmt; do
   CMTTRACE_OUT=bash.$form LD_PRELOAD=$prefix/lib/libcmttrace.so bash -c 'x=1; echo $x' >/dev/null
   trace2cmt -s bash.$form | grep '^malloc(' >calls || fail "the tracer recorded nothing in bash.$form"
 done
+cmttrace -o launched.cmt -- bash -c 'x=1; exit 3' 2>line || [ $? = 3 ] || fail "cmttrace did not pass the status on"
+trace2cmt -s launched.cmt | grep -q '^malloc(' || fail "cmttrace recorded nothing: $(cat line)"
+{ cmttrace --recover=nowhere 2>&1 || true; } | grep -q 'nowhere: No such file' || fail "cmttrace does not find the collector"
 cmtreplay bash.cmt >table
 [ -s table ] || fail "cmtreplay wrote no table"
 

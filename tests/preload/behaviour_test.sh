@@ -2,11 +2,13 @@
 
 failed=0
 mkdir t
-# same COMMAND...: does the same with and without us
+# same COMMAND...: does the same with and without us, who write text and .cmt in turn
+form=cmt
 same() {
   status=0 traced_status=0
+  [ $form = cmt ] && form=trace || form=cmt
   "$@" >out 2>err </dev/null || status=$?
-  CMTTRACE_OUT=$PWD/t/%n.%p.trace LD_PRELOAD=$TRACER "$@" >out.traced 2>err.traced </dev/null || traced_status=$?
+  CMTTRACE_OUT=$PWD/t/%n.%p.$form LD_PRELOAD=$TRACER "$@" >out.traced 2>err.traced </dev/null || traced_status=$?
   [ $status = $traced_status ] && cmp -s out out.traced && cmp -s err err.traced ||
     { echo "$*: $traced_status, not $status: $(head -c 300 err.traced)" >&2; failed=1; }
   ls t | grep -q "${1##*/}" || { echo "$*: not traced" >&2; failed=1; }
@@ -23,7 +25,17 @@ same perl -e 'print `echo $_` for 1..3; warn "w\n"; fork or exit 3; wait; exit $
 same git -C "$SOURCE" status --porcelain=v2 --branch
 same g++ -x c++ -fsyntax-only -
 same g++ -nonsense
-if command -v sqlite3 >/dev/null; then same sqlite3 :memory: 'select 1; select broken;'; fi
+echo 'int printf(const char*, ...); int main(int c, char** v) { return printf("%s %d\n", v[0], c) == 0; }' >a.c
+same gcc -O2 -S -o - a.c
+same gcc -g -O1 a.c -o a.out
+same git -C "$SOURCE" log --stat -n 20
+same perl -e 'my %h; $h{$_ % 999} .= chr 65 + $_ % 26 for 1..20000; print "$_ $h{$_}\n" for sort keys %h'
+same bash -c 'declare -A h; for i in {1..2000}; do h[$i]=$((i * i)); done; for k in "${!h[@]}"; do echo "$k ${h[$k]}"; done | sort | cksum'
+if command -v sqlite3 >/dev/null; then 
+  same sqlite3 :memory: 'select 1; select broken;'
+  same sqlite3 :memory: 'with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000)
+    select i % 97, count(*), group_concat(i % 7, "") from n group by 1 order by 2, 1;'
+fi
 
 # A sanitizer and we cannot both be first: that is said, and not a crash.
 if g++ -x c - -fsanitize=thread -o sanitized 2>/dev/null <<<'int main(void) { return 0; }'; then
@@ -42,4 +54,10 @@ if /sbin/ldconfig -p | grep -q libjemalloc.so.2; then
   CMTTRACE_OUT=je.%n.%p.trace LD_PRELOAD="$TRACER libjemalloc.so.2" /usr/bin/python3 -c 'print(1)'
   /usr/bin/python3 "$SOURCE/tests/preload/trace.py" je.python3.*.trace
 fi
+for library in libmimalloc.so.2 libtcmalloc_minimal.so.4; do
+  /sbin/ldconfig -p | grep -q "$library" || { echo "not tested: $library is not installed"; continue; }
+  CMTTRACE_OUT=$library.trace LD_PRELOAD="$TRACER $library" "$BUILD/tests/preload/exchange" stated
+  /usr/bin/python3 "$SOURCE/tests/preload/exchange_check.py" $library.trace stated
+  grep -q "$library" <(LD_PRELOAD="$TRACER $library" CMTTRACE_OUT=$library.2.trace cat /proc/self/maps) || { echo "$library: not loaded" >&2; failed=1; }
+done
 [ "$failed" = 0 ]

@@ -48,7 +48,7 @@ timeout 120 env LD_PRELOAD="$TRACER $BUILD/tests/preload/libbump.so" CMTTRACE_OU
 
 traced other_names
 [ "$(grep -c '^free([0-9a-f]*<[0-9]\{1,4\}>)$' t.trace)" -ge 902 ] || { echo "unseen" >&2; failed=1; }
-tail -n 2 t.trace | paste -sd' ' | grep -qx '#cmt repairs=2 #cmt end=complete' || { echo "repairs: $(tail -n 2 t.trace)" >&2; failed=1; }
+tail -n 2 t.trace | paste -sd' ' | grep -qx '#cmt repairs_double_allocation=2 #cmt end=complete' || { echo "repairs: $(tail -n 2 t.trace)" >&2; failed=1; }
 
 CMTTRACE_TIME=1 traced all
 grep -q ' time=[0-9]*$' t.trace && ! grep '^[a-z]' t.trace | grep -qv ' time=' || { echo "events without a time" >&2; failed=1; }

@@ -5,22 +5,27 @@ import sys
 
 BLOCK = r'(0|[1-9a-f][0-9a-f]*<[1-9][0-9]*>)'
 NUMBER = r'(0|[1-9][0-9]*)'
-# kind: what stands between the parentheses: b the block given, n a number
+OPTIONS = r'(?:, [1-9][0-9]*)?(?:, align=[1-9][0-9]*)?(?:, nothrow)?'
+# kind: what stands between the parentheses: b the block given, n a number, o what operators may have
 ARGUMENTS = {
     'malloc': 'n', 'free': 'b', 'calloc': 'nn', 'realloc': 'bn', 'reallocarray': 'bnn', 'aligned_alloc': 'nn',
     'posix_memalign': 'nn', 'memalign': 'nn', 'valloc': 'n', 'pvalloc': 'n', 'free_sized': 'bn',
-    'free_aligned_sized': 'bnn', 'thread_start': '', 'thread_exit': ''}
-ENDS_ONLY = ('free', 'free_sized', 'free_aligned_sized', 'thread_start', 'thread_exit')
+    'free_aligned_sized': 'bnn', 'thread_start': '', 'thread_exit': '', 'sample': 'n',
+    'operator new': 'no', 'operator new[]': 'no', 'operator delete': 'bo', 'operator delete[]': 'bo'}
+ENDS_ONLY = ('free', 'free_sized', 'free_aligned_sized', 'thread_start', 'thread_exit', 'sample', 'operator delete',
+             'operator delete[]')
 
 
 def pattern(kind, arguments):
-    inside = ', '.join(BLOCK if a == 'b' else NUMBER for a in arguments)
+    inside = ', '.join(BLOCK if a == 'b' else NUMBER for a in arguments if a != 'o')
+    inside += OPTIONS if 'o' in arguments else ''
     result = '' if kind in ENDS_ONLY else ' = ' + BLOCK
-    return re.compile(rf'{kind}\({inside}\){result}(?: thread=([1-9][0-9]*))?(?: time={NUMBER})?$')
+    return re.compile(rf'{re.escape(kind)}\({inside}\){result}(?: thread=([1-9][0-9]*))?(?: time={NUMBER})?(?: usable=[0-9]+)?$')
 
 
+LABELLED = ('thread_name', 'mark')
 PATTERNS = {kind: pattern(kind, arguments) for kind, arguments in ARGUMENTS.items()}
-NAME = re.compile(r'thread_name\("((?:[^"\\]|\\.)*)"\)(?: thread=([1-9][0-9]*))?(?: time=[0-9]+)?$')
+NAME = re.compile(r'(?:thread_name|mark)\("((?:[^"\\]|\\.)*)"\)(?: thread=([1-9][0-9]*))?(?: time=[0-9]+)?$')
 
 
 class Event:
@@ -28,21 +33,21 @@ class Event:
 
     def __init__(self, line):
         self.kind = line.split('(')[0]
-        match = NAME.match(line) if self.kind == 'thread_name' else PATTERNS[self.kind].match(line)
+        match = NAME.match(line) if self.kind in LABELLED else PATTERNS[self.kind].match(line)
         assert match, f'not a canonical line: {line!r}'
         self.numbers, self.given, self.result, self.time = [], None, None, None
         fields = list(match.groups())
-        if self.kind == 'thread_name':
+        if self.kind in LABELLED:
             self.name, self.thread = fields[0], int(fields[1] or 0)
             return
         if fields[-1]:
             self.time = int(fields[-1])
         self.thread = int(fields[-2] or 0)
-        for argument in ARGUMENTS[self.kind]:
+        for argument in ARGUMENTS[self.kind].replace('o', ''):
             value = fields.pop(0)
             if argument == 'n':
                 self.numbers.append(int(value))
-            else:
+            elif argument == 'b':
                 self.given = block(value)
         if self.kind not in ENDS_ONLY:
             self.result = block(fields.pop(0))
@@ -53,7 +58,7 @@ class Event:
         return self.numbers[-1] if self.numbers else 0
 
     def allocates(self):
-        return self.kind not in ENDS_ONLY and self.kind != 'thread_name'
+        return self.kind not in ENDS_ONLY + LABELLED
 
     def ends(self):
         return self.given and (self.kind in ENDS_ONLY or self.result or self.bytes() == 0)
@@ -67,12 +72,10 @@ def block(text):
 
 
 class Trace:
-    """All events of a file, checked. `whole`: it has an end line; a killed program's has not, and NULs instead."""
+    """All events of a file, checked. `whole`: whether its end has to be the program's own, or has to be that of one that was killed."""
 
-    def __init__(self, path, whole=True):
+    def __init__(self, path, whole=None):
         text = open(path, encoding='utf-8').read()
-        if not whole:
-            text = text.rstrip('\0')
         assert text.endswith('\n'), f'{path}: the last line is cut off'
         lines = text[:-1].split('\n')
         assert lines[0] == '#cmt text=1', f'{path}: {lines[0]!r}'
@@ -83,7 +86,10 @@ class Trace:
             key, value = lines.pop(0)[5:].split('=', 1)
             self.header[key] = value
         self.end = lines.pop() if lines and lines[-1].startswith('#cmt end=') else None
-        assert (self.end is not None) == whole, f'{path}: end line {self.end!r}'
+        assert self.end is not None, f'{path}: no end line'
+        assert whole is None or whole == (self.end == '#cmt end=complete'), f'{path}: end line {self.end!r}'
+        while self.end is not None and lines and lines[-1].startswith('#cmt repairs_'):
+            lines.pop()
         has_repairs = self.end is not None and lines and lines[-1].startswith('#cmt repairs=')
         self.repairs = int(lines.pop()[len('#cmt repairs='):]) if has_repairs else 0
         self.events = [Event(line) for line in lines]
@@ -115,6 +121,7 @@ class Trace:
 
 
 if __name__ == '__main__':
-    for name in sys.argv[1:]:
-        trace = Trace(name)
+    truncated = sys.argv[1] == '--truncated'
+    for name in sys.argv[1 + truncated:]:
+        trace = Trace(name, whole=not truncated)
         print(name, len(trace.events), 'events,', trace.unseen, 'unseen,', trace.end)

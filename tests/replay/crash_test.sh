@@ -28,3 +28,28 @@ status=0
 cmtreplay -v --alloc=$faulty --runs=1 t.trace > new.trace 2> words || status=$?
 test $status = 1
 test ! -s new.trace
+
+# On the thread where it happens, among threads that wait for it; and a call that never returns.
+cat > threads.trace << 'END'
+malloc(10) = 1000<1> thread=0
+malloc(66666) = 2000<2> thread=1
+free(2000<2>) thread=0
+malloc(20) = 3000<3> thread=2
+free(3000<3>) thread=0
+END
+for how in --prepared --stream --order=strict; do
+  status=0
+  cmtreplay $how --alloc=$faulty --alloc=libc --runs=1 threads.trace > table 2> words || status=$?
+  test $status = 1
+  grep -qx "cmtreplay: $faulty: died at event 2 of 5: signal [0-9]* (.*)" words
+  sed 's/66666/77777/' threads.trace > hang.trace
+  status=0
+  cmtreplay $how --timeout=1 --alloc=$faulty --alloc=libc --runs=1 --json hang.trace > hang.json 2> words || status=$?
+  test $status = 1
+  grep -qx "cmtreplay: $faulty: died at event 2 of 5: no call has returned for 1 s" words
+  /usr/bin/python3 -c '
+import json
+faulty, libc = json.load(open("hang.json"))["allocators"]
+assert faulty["death"]["hung"] and faulty["death"]["event"] == 2
+assert libc["death"] is None'
+done

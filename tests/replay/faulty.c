@@ -3,7 +3,9 @@
  *     FAULT_none      loads well, and has no malloc
  *     FAULT_at_load   ends the process that loads it
  *     FAULT_at_size   glibc's malloc, but a request for 66,666 bytes is answered by a trap, one for 77,777 bytes never:
- *                     it makes a file "hanging" in the working directory first, so that a test can wait for it */
+ *                     it makes a file "hanging" in the working directory first, so that a test can wait for it
+ *     FAULT_set_by_environment
+ *                     takes as many KiB with a request for 100 bytes as WASTE_KIB in its environment says */
 #include <fcntl.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -36,4 +38,25 @@ EXPORTED void* malloc(size_t size) {
 EXPORTED void* calloc(size_t count, size_t size) { return __libc_calloc(count, size); }
 EXPORTED void* realloc(void* block, size_t size) { return __libc_realloc(block, size); }
 EXPORTED void free(void* block) { __libc_free(block); }
+#endif
+
+#ifdef FAULT_set_by_environment
+static char range[16 << 20];
+static size_t next = 0;
+char* getenv(const char* name);
+
+/* With a request for 100 bytes goes the waste. */
+EXPORTED void* malloc(size_t size) {
+  const char* text = size == 100 ? getenv("WASTE_KIB") : NULL;
+  size_t kib = 0;
+  for (; text && *text; ++text) kib = kib * 10 + (size_t)(*text - '0');
+  for (size_t at = 0; at < kib << 10; at += 4096) range[next + at] = 1;
+  next += kib << 10;
+  if (size > sizeof range - next) return NULL;
+  void* const block = range + next;
+  next += (size + 16) & ~(size_t)15;
+  return block;
+}
+
+EXPORTED void free(void* block) { (void)block; }
 #endif

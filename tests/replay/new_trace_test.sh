@@ -17,3 +17,22 @@ cmp piped null
 # What it writes it reads.
 cmtreplay --runs=1 --alloc=null libc.trace > table 2> words
 head -1 table | grep -q ' 20,000 events'
+
+# -o writes a file, .cmt by its ending, one for each allocator; the table stays on standard output.
+cmtreplay -o %a.new.cmt --runs=1 --alloc=libc --alloc=null,A=b t.trace > table 2> words
+head -2 table | tail -1 | grep -q '^allocator  *time'
+trace2cmt -s libc.new.cmt > libc.new
+sed 's/[0-9a-f]*</</g; /^#/d' libc.new > new
+sed 's/[0-9a-f]*</</g; /^#/d' libc.trace | cmp - new
+test -s null_A_b.new.cmt
+cmtreplay --output=plain.trace --runs=1 --alloc=null t.trace > table 2> words
+sed 's/[0-9a-f]*</</g; /^#/d' plain.trace | cmp - new
+status=0
+cmtreplay -o /nowhere/at.all --runs=1 --alloc=null t.trace > table 2> words || status=$?
+test $status = 1
+tail -1 words | grep -qx 'cmtreplay: /nowhere/at.all: No such file or directory'
+
+# Threads and times are kept.
+printf 'malloc(8) = 1000<1> thread=1 time=5\nfree(1000<1>) thread=2 time=9\n' > timed.trace
+cmtreplay -v --runs=1 --alloc=null timed.trace 2> /dev/null | grep -v '^#' | sed 's/[0-9a-f]*</</' > new
+printf 'malloc(8) = <1> thread=1 time=5\nfree(<1>) thread=2 time=9\n' | cmp - new

@@ -1,7 +1,11 @@
-# An allocator that never touches memory has none: what cmtreplay reports is the allocator's alone.
-/usr/bin/python3 "$SOURCE/tests/replay/make_trace.py" 50000 > t.trace
-cmtreplay --alloc=null --runs=1 --json t.trace > null.json 2> words
-/usr/bin/python3 - << 'END'
+# An allocator that never touches memory has none: what cmtreplay reports is the allocator's alone. On one thread or
+# several, prepared or streamed.
+/usr/bin/python3 "$SOURCE/tests/replay/make_trace.py" 50000 > one.trace
+/usr/bin/python3 "$SOURCE/tests/replay/make_threads.py" 50000 16 > several.trace
+for trace in one several; do
+  for how in --prepared --stream; do
+    cmtreplay $how --alloc=null --runs=1 --json $trace.trace > null.json 2> words
+    /usr/bin/python3 - << 'END'
 import json
 with open("null.json") as file:
     report = json.load(file)
@@ -13,3 +17,5 @@ for result in report["allocators"] + [report["baseline"]]:
     assert result["library"] is None
 assert report["trace"]["peak_live_bytes"] > 1 << 20
 END
+  done
+done

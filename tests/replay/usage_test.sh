@@ -22,4 +22,11 @@ wrong --runs=1001
 wrong --runs
 wrong a b
 wrong -v --alloc=libc --alloc=null
+wrong --verify --csv
+wrong --verify --alloc=null
+head -1 words | grep -qx 'cmtreplay: --verify needs memory, and null hands out none'
+wrong --json --csv
+wrong --prefix=
+wrong -o x --alloc=libc --alloc=null
+head -1 words | grep -qx 'cmtreplay: -o needs %a in its name where several allocators are given'
 echo 'malloc(8) = 1000<1>' | cmtreplay --runs=1 - | grep -q '^-: 1 events'

@@ -19,5 +19,5 @@ refused ./missing.so './missing.so: cannot be loaded: cannot open shared object 
 refused missing.so 'missing.so: cannot be loaded: cannot open shared object file'
 refused ./text.so './text.so: cannot be loaded: .*'
 if cmtreplay --alloc=tbb --runs=1 /dev/null > /dev/null 2>&1; then
-  refused libtbbmalloc.so.2 'libtbbmalloc.so.2: has no malloc; it would be that of .*libc.so.6'
+  refused libtbbmalloc.so.2 'libtbbmalloc.so.2: has no malloc; it would be that of .*libc.so.6; it has scalable_malloc: --prefix=scalable_'
 fi

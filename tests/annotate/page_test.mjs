@@ -1,0 +1,107 @@
+// page_test.mjs NAME...: opens NAME.html in a browser and compares it with NAME.json.
+import fs from "node:fs";
+import path from "node:path";
+import {createRequire} from "node:module";
+import {isDeepStrictEqual} from "node:util";
+
+const require = createRequire(path.join(process.env.NODE_PATH, "page_test.mjs"));
+const {default: puppeteer} = await import(require.resolve("puppeteer-core"));
+
+let failed = false;
+const check = (truth, words) => {
+  if (truth) return;
+  console.error(words);
+  failed = true;
+};
+
+/// How many different colours a canvas has: an empty one has one.
+const ink = (page) => page.evaluate(() => [...document.querySelectorAll("canvas")].map((canvas) => {
+  const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return new Set(new Uint32Array(data.buffer)).size;
+}));
+const ranges = (page) => page.evaluate(() => window.plots.map((plot) => [plot.scales.x.min, plot.scales.x.max]));
+
+const dragOver = async (page, index) => {
+  const over = (await page.$$(".u-over"))[index];
+  await over.scrollIntoView();
+  const box = await over.boundingBox();
+  const at = (x, y) => [box.x + box.width * x, box.y + box.height * y];
+  await page.mouse.move(...at(0.3, 0.3));
+  await page.mouse.down();
+  await page.mouse.move(...at(0.5, 0.6), {steps: 5});
+  await page.mouse.up();
+};
+
+/// Dragging narrows the x axis, a double click widens it again.
+const checkZoom = async (page, name) => {
+  const before = await ranges(page);
+  for (let i = 0; i < before.length; ++i) {
+    await dragOver(page, i);
+    const after = await ranges(page);
+    const share = (after[i][1] - after[i][0]) / (before[i][1] - before[i][0]);
+    check(share > 0.15 && share < 0.25, `${name}: panel ${i} shows ${share} of its x axis after dragging over a fifth`);
+    await (await page.$$(".u-over"))[i].click({count: 2});
+    await page.waitForFunction((index, width) => {
+      const {min, max} = window.plots[index].scales.x;
+      return Math.abs(max - min - width) < width / 100;
+    }, {timeout: 5000}, i, before[i][1] - before[i][0]).catch(() => check(false, `${name}: panel ${i} does not zoom out`));
+  }
+};
+
+/// What is drawn are the JSON's numbers.
+const checkNumbers = (name, drawn, json) => {
+  if (json.schema === "cmt.overhead/1") {
+    const [live, , free] = drawn.panels[0].series;
+    check(isDeepStrictEqual(live.y, json.curve.map((moment) => moment.live_bytes)), `${name}: other live bytes`);
+    check(isDeepStrictEqual(free.y, json.curve.map((moment) => moment.free_pages * json.page_size_bytes)), `${name}: other pages`);
+    check(isDeepStrictEqual(live.x, json.curve.map((moment) => moment.time_ns ?? moment.event)), `${name}: other times`);
+    const bins = json.address_map.moments.reduce((sum, moment) => sum + moment.bins.length, 0);
+    const cells = (drawn.panels[1].heat?.cells ?? []).reduce((sum, run) => sum + run.length - 2, 0);
+    check(bins === cells, `${name}: ${cells} cells for ${bins} bins`);
+  } else {
+    const {heat} = drawn.panels[0];
+    const shown = heat.cells.reduce((sum, [, , ...cells]) => sum + cells.reduce((a, b) => a + b, 0), 0);
+    const leaked = heat.apart.reduce((a, b) => a + b, 0);
+    check(shown === json.sizes.reduce((sum, size) => sum + size.ended_blocks, 0), `${name}: ${shown} blocks are shown`);
+    check(leaked === json.sizes.reduce((sum, size) => sum + size.leaked_blocks, 0), `${name}: ${leaked} blocks at the end`);
+  }
+};
+
+const browser = await puppeteer.launch({executablePath: process.env.BROWSER, headless: true, args: ["--no-sandbox", "--disable-gpu"]});
+for (const name of process.argv.slice(2)) {
+  const page = await browser.newPage();
+  await page.setViewport({width: 1000, height: 900});
+  const requests = [];
+  page.on("console", (message) => check(false, `${name}: console: ${message.text()}`));
+  page.on("pageerror", (error) => check(false, `${name}: ${error.message}`));
+  page.on("request", (request) => requests.push(request.url()));
+  await page.goto("file://" + path.resolve(`${name}.html`));
+
+  const numbers = await page.$eval("#numbers", (element) => JSON.parse(element.textContent));
+  const json = JSON.parse(fs.readFileSync(`${name}.json`, "utf8"));
+  check(isDeepStrictEqual(numbers, json), `${name}: the page's numbers are not the JSON's`);
+  checkNumbers(name, await page.$eval("#picture", (element) => JSON.parse(element.textContent)), json);
+
+  const colours = await ink(page);
+  check(colours.length === (json.schema === "cmt.overhead/1" ? 2 : 1), `${name}: ${colours.length} panels`);
+  if (name !== "empty") {
+    check(colours.every((count) => count > 2), `${name}: a canvas is empty: ${colours}`);
+    await checkZoom(page, name);
+    check((await page.evaluate(() => document.body.innerText)).length > 50, `${name}: no words`);
+  }
+  // Nothing but what the page holds may run: a script that is put in later does not.
+  page.removeAllListeners("console");
+  await page.evaluate(() => {
+    window.ran = false;
+    const script = document.createElement("script");
+    script.textContent = "window.ran = true";
+    document.body.appendChild(script);
+  });
+  check(!(await page.evaluate(() => window.ran)), `${name}: the content policy lets foreign scripts run`);
+  check(requests.length === 1, `${name}: it loads ${requests.slice(1)}`);
+  const title = (json.name ?? json.inputs[0].name).replace(/^-$/, "standard input");
+  check(await page.title() === title, `${name}: titled ${await page.title()}`);
+  await page.close();
+}
+await browser.close();
+process.exit(failed ? 1 : 0);

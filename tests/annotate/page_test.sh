@@ -1,0 +1,22 @@
+# The pages that --plot writes, in a browser: they draw, they zoom, they load and leak nothing, and their numbers are the
+# JSON's. What the browser has to find is in page_test.mjs.
+
+skip() { echo "skipped: $*"; exit 77; }
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "chromium is not installed"
+command -v node >/dev/null || skip "node is not installed"
+[ -d "$SOURCE/node_modules/puppeteer-core" ] || skip "puppeteer-core is not installed (script/bootstrap)"
+
+awk 'BEGIN {
+  for (tag = 1; tag <= 6000; tag++) {
+    printf "malloc(%d) = %x<%d> time=%d\n", 8 + tag * 37 % 500, 65536 + 512 * tag, tag, tag * 1000
+    if (tag % 7 != 0 && tag > 50) printf "free(%x<%d>) time=%d\n", 65536 + 512 * (tag - tag % 50), tag - tag % 50, tag * 1000 + 500
+  }
+}' | awk '/^free/ { split($0, part, ")"); if (part[1] in seen) next; seen[part[1]] } { print }' >'<!--<script>.trace'
+
+for tool in lifetimes overhead; do
+  "$tool" --plot="$tool.html" --json '<!--<script>.trace' >"$tool.json" 2>err
+  ! grep -q 'built without uPlot' err || skip "built without uPlot: $(cat err)"
+done
+: | overhead --plot=empty.html --json >empty.json
+printf 'malloc(8) = 1000<1>\n' | lifetimes --plot=one.html --json >one.json
+NODE_PATH=$SOURCE/node_modules BROWSER=$browser exec node "$SOURCE/tests/annotate/page_test.mjs" lifetimes overhead empty one

@@ -1,0 +1,18 @@
+#include <cstdlib>
+#include <new>
+struct alignas(64) A {
+  char x[64];
+};
+int main() {
+  int* a = new int;
+  int* b = new int[10];
+  A* c = new A;
+  A* d = new A[2];
+  int* n = new (std::nothrow) int;
+  delete a;
+  delete[] b;
+  delete c;
+  delete[] d;
+  ::operator delete(n, std::nothrow);
+  std::free(std::malloc(3));
+}

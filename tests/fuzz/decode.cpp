@@ -1,0 +1,30 @@
+// Any bytes: all ways to read them hand out the same, or the begin of it.
+
+#include <algorithm>
+
+#include "fuzz.h"
+
+using namespace cmt;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const fuzz::Lines all = fuzz::read(bytes);
+  ReadOptions options;
+  options.threads = 2;
+  const fuzz::Lines ahead = fuzz::read(bytes, options);
+  fuzz::promise(ahead.lines == all.lines && ahead.whole == all.whole, "two threads read what one reads");
+  options = {};
+  options.addresses = options.times = options.usable = false;
+  const fuzz::Lines bare = fuzz::read(bytes, options);
+  fuzz::promise(!all.whole || bare.lines.size() == all.lines.size(), "without addresses there are as many events");
+  try {
+    Reader reader(fuzz::file_of(bytes), "fuzz");
+    const std::uint64_t middle = all.lines.size() / 2;
+    reader.seek(middle);
+    const auto events = reader.read();
+    const bool there = !events.empty() && to_line(events[0]).substr(0, 3) == all.lines[middle].substr(0, 3);
+    fuzz::promise(!all.whole || all.lines.empty() || there, "the middle is where seek() goes");
+  } catch (const FormatError&) {
+  }
+  return 0;
+}

@@ -1,0 +1,87 @@
+#pragma once
+
+// What the fuzz targets share: bytes as a file, and all that a reader makes of it. A target returns, or the fuzzer has
+// found something: an exception that is none of the two that bad input may throw, a broken promise, a sanitizer's
+// report.
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmt/reader.h"
+#include "cmt/text.h"
+#include "cmt/writer.h"
+
+namespace cmt::fuzz {
+
+inline void promise(bool kept, const char* what) {
+  if (kept) return;
+  std::fprintf(stderr, "fuzz: broken promise: %s\n", what);
+  std::abort();
+}
+
+inline int file_of(std::string_view bytes) {
+  const int fd = memfd_create("fuzz", MFD_CLOEXEC);
+  promise(fd >= 0 && pwrite(fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()), "room");
+  return fd;
+}
+
+inline std::string bytes_of(int fd) {
+  std::string bytes(static_cast<std::size_t>(lseek(fd, 0, SEEK_END)), '\0');
+  promise(pread(fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()), "reading back");
+  close(fd);
+  return bytes;
+}
+
+/// Events at most: a small file can stand for millions, which is no news.
+inline constexpr std::size_t events_max = 1 << 18;
+
+/// The lines of a trace; `whole` is false where it was refused, broke off, or was too long.
+struct Lines {
+  std::vector<std::string> lines;
+  bool whole = false;
+  std::uint64_t defects = 0;
+};
+
+inline Lines read(Reader&& reader) {
+  Lines all;
+  try {
+    for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+      promise(!reader.place(events.size() - 1).empty(), "every event has a place");
+      for (const Event& event : events) all.lines.push_back(to_line(event));
+      if (all.lines.size() > events_max) return all;
+    }
+    all.whole = !reader.truncated();
+    all.defects = reader.defects();
+  } catch (const FormatError&) {
+  }
+  return all;
+}
+
+inline Lines read(std::string_view bytes, ReadOptions options = {}) {
+  try {
+    return read(Reader(file_of(bytes), "fuzz", options));
+  } catch (const FormatError&) {
+    return {};
+  }
+}
+
+/// The trace that a reader hands out, written in a form; what contradicts itself is left out.
+inline std::string rewritten(std::string_view bytes, Format format, std::uint32_t block_events) {
+  Reader reader(file_of(bytes), "fuzz");
+  const int fd = file_of("");
+  Writer writer(fd, reader.header(), {.format = format, .block_events = block_events});
+  for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+    for (const Event& event : events) writer.add(event);
+    if (writer.totals().events > events_max) break;
+  }
+  writer.finish(reader.repairs(), reader.truncated());
+  return bytes_of(fd);
+}
+
+}  // namespace cmt::fuzz

@@ -1,0 +1,21 @@
+// The logs of other tools: what is read by content, or insisted on as the format that the first byte names, becomes a
+// trace without contradictions.
+
+#include "fuzz.h"
+#include "trace2cmt/open_log.h"
+
+using namespace cmt;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const auto names = trace2cmt::format_names();
+  const std::string insisted(names[data[0] % names.size()]);
+  for (const auto& [format, log] : {std::pair(std::string(), bytes), std::pair(insisted, bytes.substr(1))}) {
+    try {
+      fuzz::read(trace2cmt::open_log(fuzz::file_of(log), "fuzz", {format, 1}, {}));
+    } catch (const FormatError&) {
+    }
+  }
+  return 0;
+}

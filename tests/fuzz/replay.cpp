@@ -1,0 +1,48 @@
+// Stands in for libFuzzer where that is not there: runs the target once for each file named, and for each file in the
+// folders named, cut in half and with a flipped bit too.
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+void run(const std::string& bytes) {
+  LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+}
+
+void replay(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (bytes.size() > 1 << 16) return;
+  run(bytes);
+  run(bytes.substr(0, bytes.size() / 2));
+  if (bytes.empty()) return;
+  bytes[bytes.size() * 2 / 3] ^= 4;
+  run(bytes);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::size_t count = 0;
+  for (int i = 1; i < argc; ++i) {
+    if (!std::filesystem::is_directory(argv[i])) {
+      replay(argv[i]);
+      ++count;
+      continue;
+    }
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(argv[i])) {
+      if (!entry.is_regular_file()) continue;
+      replay(entry.path());
+      ++count;
+    }
+  }
+  std::printf("%zu inputs\n", count);
+  return count == 0 ? 1 : 0;
+}

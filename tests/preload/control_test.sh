@@ -1,0 +1,73 @@
+# Marks, pauses, commands from outside, limits, samples and usable sizes.
+
+marked=$BUILD/tests/preload/marked
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+traced() { rm -f t.*; LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace "$@" || complain "$*: exit $?"; }
+seen() { grep -oE '^malloc\(6000[0-9]\)|^mark.*' t.trace | uniq | sed 's/ thread=.*//' | paste -sd' '; }
+expect() { [ "$(seen)" = "$1" ] || complain "$(seen), not $1"; }
+# until CONDITION...: it may take the collector a moment
+until_true() { for _ in $(seq 600); do "$@" && return; sleep 0.05; done; complain "never: $*"; }
+
+"$marked" inside || complain "without the tracer: exit $?"
+traced "$marked" inside
+expect 'malloc(60001) mark("phase \"two\"") malloc(60002) mark("cmt_pause") mark("cmt_resume") malloc(60004)'
+/usr/bin/python3 "$SOURCE/tests/preload/trace.py" t.trace >/dev/null || failed=1
+
+export CMTTRACE_START=paused
+traced "$marked" inside
+expect 'mark("cmt_pause") mark("cmt_resume") malloc(60004)'
+unset CMTTRACE_START
+
+# From outside: each command is done when its effect is seen.
+mkfifo in out
+rm -f t.*
+LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace CMTTRACE_CONTROL=control.%p "$marked" reads <in >out &
+exec 3>in 4<out
+make() { echo "$1" >&3; read -r said <&4; }
+make 60001
+until_true test -p control.$!
+echo 'mark from outside' >control.$!
+echo flush >control.$!
+until_true grep -q 'mark("from outside")' t.trace
+echo stop >control.$!
+until_true sh -c "echo flush >control.$!; grep -q 'mark(\"cmt_pause\")' t.trace"
+make 60009  # the first event after a stop may still be recorded
+make 60003
+echo start >control.$!
+until_true sh -c "echo flush >control.$!; grep -q 'mark(\"cmt_resume\")' t.trace"
+make 60004
+exec 3>&-
+wait $! || complain "the program: exit $?"
+[ "$(seen | sed 's/ malloc(60009)//')" = 'malloc(60001) mark("from outside") mark("cmt_pause") mark("cmt_resume") malloc(60004)' ] ||
+  complain "from outside: $(seen)"
+[ ! -e control.$! ] || complain "the FIFO is still there"
+
+# Limits: the trace ends whole, the program goes on, nobody says a word.
+for limit in MAX_EVENTS=1000 MAX_BYTES=20K MAX_TIME=1ns; do
+  for form in trace cmt; do
+    rm -f t.*
+    env CMTTRACE_$limit CMTTRACE_OUT=t.$form LD_PRELOAD=$TRACER "$marked" many 2>err || complain "$limit: exit $?"
+    [ ! -s err ] || complain "$limit: $(cat err)"
+    trace2cmt --to=text t.$form >text
+    [ "$(tail -n 1 text)" = '#cmt end=complete' ] || complain "$limit: $(tail -n 1 text)"
+    # 600,000 events that are all alike are less than 20 KiB in the compact form.
+    [ $limit.$form = MAX_BYTES=20K.cmt ] || [ "$(grep -vc '^#' text)" -lt 600000 ] || complain "$limit ($form): no limit"
+  done
+done
+
+CMTTRACE_SAMPLE=1ms CMTTRACE_USABLE=1 traced /usr/bin/python3 -c 'import time; time.sleep(0.1)'
+[ "$(grep -c '^sample([1-9][0-9]*)' t.trace)" -gt 5 ] || complain "samples: $(grep -c '^sample' t.trace)"
+grep -q '^malloc(24) = [0-9a-f]*<[0-9]*> usable=24$' t.trace || complain "no usable size: $(grep -m 3 '^malloc' t.trace)"
+/usr/bin/python3 "$SOURCE/tests/preload/trace.py" t.trace >/dev/null || failed=1
+
+# A thread that may not wait drops, and what is dropped is counted.
+CMTTRACE_ON_FULL=drop CMTTRACE_STATUS=status traced "$marked" many
+lost=$(sed -n 's/.* lost=\([0-9]*\) .*/\1/p' status)
+[ "$(grep -cE '^(malloc|free)\(' t.trace)" -le 600100 ] || complain "too many events"
+[ "$lost" = 0 ] || grep -q '^#cmt repairs=' t.trace || complain "$lost lost, and not said"
+
+# Both forms at once hold the same.
+CMTTRACE_TIME=1 LD_PRELOAD=$TRACER CMTTRACE_OUT=both.trace,both.cmt "$marked" inside
+trace2cmt --to=text both.cmt | cmp - both.trace || complain "two forms differ"
+[ "$failed" = 0 ]

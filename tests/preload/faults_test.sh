@@ -1,0 +1,83 @@
+# Programs that crash, fork, exec, daemonise and start threads by the thousand: none of them notices, every process has
+# a trace, and nothing of it is missing. Each as text and as .cmt.
+
+programs=$BUILD/tests/preload
+failed=0
+complain() { echo "$what ($form): $*" >&2; failed=1; }
+# run STATUS WHAT...: traced, in an empty folder t.
+run() {
+  wanted=$1 what=$2 status=0
+  shift
+  rm -rf t
+  mkdir t
+  (cd t && timeout 60 env LD_PRELOAD="$TRACER" CMTTRACE_OUT=%n.%p.$form "$programs/faults" "$@" >../out 2>../err) || status=$?
+  [ "$status" = "$wanted" ] || complain "exit $status: $(cat err)"
+  ! grep libcmttrace err || complain "said: $(cat err)"
+}
+# read_traces: each of them becomes text, and is checked.
+read_traces() {
+  /usr/bin/python3 "$SOURCE/tests/preload/await_closed.py" t/*
+  for trace in t/*; do
+    trace2cmt --to=text "$trace" >text 2>said || complain "$(cat said)"
+    mv text "$trace"
+  done
+  ending=$([ "$wanted" -lt 128 ] || echo --truncated)
+  /usr/bin/python3 "$SOURCE/tests/preload/trace.py" $ending t/* >/dev/null || complain "a broken trace"
+}
+traced() { run "$@" && read_traces; }
+files() { [ "$(ls t | wc -l)" = "$1" ] || complain "$(ls t | wc -l) traces, not $1"; }
+# has COUNT LINE: so many lines in all traces that match as a whole, but for the thread
+has() {
+  found=$(cat t/* | grep -cE "^$2( thread=[0-9]+)?( time=[0-9]+)?\$" || true)
+  [ "$found" = "$1" ] || complain "$found lines of $2, not $1"
+}
+b='[0-9a-f]+<[0-9]+>'
+
+for form in trace cmt; do
+  traced 0 threads
+  has 1000 "malloc\(30[0-9]{3}\) = $b"
+  has 1000 'thread_start\(\)'
+  has 1000 'thread_exit\(\)'
+  traced 0 exits
+  has 200 "malloc\(31000\) = $b"
+  has 200 "malloc\(31001\) = $b"
+  traced 0 plugins "$programs/libplugin.so"
+  has 200 "malloc\(32000\) = $b"
+
+  traced 134 corrupts
+  has 1 "malloc\(33000\) = $b"
+  traced 139 crashes
+  has 1 "malloc\(33001\) = $b"
+  traced 9 exit_in_thread
+  has 1 "malloc\(33002\) = $b"
+
+  traced 0 tree 5
+  files 32
+  has 32 "malloc\(34000\) = $b"
+  traced 0 chain 20
+  files 20
+  has 20 "malloc\(350[0-9]{2}\) = $b"
+  traced 0 fork_quietly
+  files 2
+  has 1 "malloc\(38001\) = $b"
+
+  TRACER="$TRACER $programs/libplugin.so" CMTTRACE_TIME=1 traced 0 set_title
+  files 2
+  has 1 "malloc\(38002\) = $b"
+  ! grep -h '^malloc' t/* | grep -v ' time=' || complain 'an event of a child without its time'
+
+  run 0 daemonise
+  for _ in $(seq 600); do
+    for trace in t/*; do trace2cmt --to=text "$trace" 2>/dev/null || true; done | grep -c 'malloc(36000)' | grep -qx 1000 && break
+    sleep 0.05
+  done
+  read_traces
+  has 1000 "malloc\(36000\) = $b"
+done
+
+# A program with its own malloc, as Chromium is: in its forked child a thread is the first that records anything.
+rm -rf t
+mkdir t
+(cd t && LD_PRELOAD=$TRACER timeout 60 "$programs/own_malloc") || { echo "own_malloc: exit $?" >&2; failed=1; }
+[ "$(cat t/* | grep -c '^thread_name("in a child")')" = 1 ] || { echo "own_malloc: $(cat t/*)" >&2; failed=1; }
+[ "$failed" = 0 ]

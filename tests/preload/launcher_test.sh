@@ -1,0 +1,85 @@
+# cmttrace: a command is recorded and does not notice it; a line says what there is.
+
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
+
+# The line at the end, and the trace that it tells of.
+status_of cmttrace -o app.cmt -- perl -e 'print "said\n"; exit 4'
+[ "$status" = 4 ] && [ "$(cat out)" = said ] || complain "exit 4: $status, $(cat out err)"
+events=$(trace2cmt -s app.cmt | grep -vc '^#')
+tr -d , <err | grep -qxE "cmttrace: $events events of 1 thread in app.cmt: [0-9]+ bytes [0-9.]+ an event; [0-9.]+ s; nothing was lost" ||
+  complain "$events events, but: $(cat err)"
+
+# A name that is taken is not written over, and the line tells the real one.
+status_of cmttrace -o app.cmt -- true
+grep -q ' in app\.2\.cmt: ' err || complain "a second trace: $(cat err)"
+
+# Text by its ending; without -o the compact form, named after program and process.
+status_of cmttrace -o t.trace -- true
+[ "$status" = 0 ] && head -n 1 t.trace | grep -q '^#cmt text=1' || complain "text: $(cat err)"
+(mkdir -p named && cd named && cmttrace true 2>err) && ls named | grep -qE '^true\.[0-9]+\.cmt$' || complain "no name: $(ls named)"
+
+# Children are recorded too.
+status_of cmttrace -o 'f/%n.%p.trace' -- sh -c 'exit 0'
+grep -q 'nothing was recorded' err || complain "a folder that is not there: $(cat err)"
+mkdir -p f
+status_of cmttrace -o 'f/%n.%p.trace' -- sh -c 'perl -e 1; perl -e 1'
+[ "$(ls f | grep -c '^perl')" = 2 ] && grep -q ' in [0-9]* traces' err || complain "children: $(ls f; cat err)"
+
+# The signal that ends a command ends the launcher; what was recorded is whole.
+status_of cmttrace -o killed.trace -- sh -c 'kill -TERM $$'
+[ "$status" = 143 ] && grep -q ' in killed.trace' err || complain "SIGTERM: $status $(cat err)"
+
+# What cannot be started, and what cannot be recorded.
+status_of cmttrace ./nowhere
+[ "$status" = 127 ] && [ "$(cat err)" = "cmttrace: ./nowhere: No such file or directory" ] || complain "127: $(cat err)"
+status_of cmttrace
+[ "$status" = 125 ] && grep -q 'a command to record is missing' err || complain "wrong use: $(cat err)"
+status_of cmttrace --follow=maybe true
+[ "$status" = 125 ] && grep -q -- '--follow is yes or no' err || complain "--follow: $(cat err)"
+if echo 'int main(void) { return 5; }' >static.c && cc -static static.c -o static.out 2>/dev/null; then
+  status_of cmttrace ./static.out
+  [ "$status" = 5 ] && grep -q 'linked statically' err || complain "a static program: $status $(cat err)"
+fi
+
+# What is not followed is not recorded, and the command is, even where a shell starts it.
+mkdir -p n
+status_of cmttrace --follow=no -o 'n/%n.%p.trace' -- sh -c 'perl -e 1; perl -e 1'
+[ "$(ls n | sed 's/\..*//')" = sh ] || complain "--follow=no: $(ls n; cat err)"
+
+# What the tracer offers reaches it.
+status_of cmttrace --usable --time -o u.trace -- perl -e 1
+grep '^malloc' u.trace | tail -n 1 | grep -q ' time=[0-9]* usable=[0-9]*$' || complain "--usable: $(grep '^malloc' u.trace | tail -n 1)"
+status_of cmttrace --max-events=7 --max-bytes=2M --max-time=3min --control=c -o m.trace -- sh -c \
+  'echo $CMTTRACE_MAX_EVENTS $CMTTRACE_MAX_BYTES $CMTTRACE_MAX_TIME $CMTTRACE_CONTROL'
+[ "$(cat out)" = '7 2M 3min c' ] || complain "limits: $(cat out err)"
+status_of cmttrace --sample=1ms -o s.trace -- perl -e 'select undef, undef, undef, 0.2'
+grep -q '^sample(' s.trace || complain "--sample: none"
+status_of cmttrace --paused -o p.trace -- perl -e 1
+[ "$(grep -v '^#' p.trace | tail -n 1)" = 'mark("cmt_pause")' ] || complain "--paused: $(tail -n 3 p.trace)"
+for bad in --sample=often --max-bytes=1X --max-events=all --max-time=soon; do
+  status_of cmttrace $bad true
+  [ "$status" = 125 ] && grep -q -- "^cmttrace: ${bad%=*} cannot be '${bad#*=}'" err || complain "$bad: $status $(cat err)"
+done
+
+# The rings of a program that was killed with its collector.
+status_of cmttrace --recover=nowhere
+[ "$status" = 1 ] && grep -q 'nowhere: No such file or directory' err || complain "--recover: $status $(cat err)"
+status_of cmttrace --recover=rings true
+[ "$status" = 125 ] && grep -q -- '--recover runs no command' err || complain "--recover and a command: $status $(cat err)"
+cat >both.pl <<'END'
+my @blocks = map { "x" x $_ } 1..500;
+for my $fd (glob "/proc/[0-9]*/fd/5") {
+  my ($pid) = $fd =~ /(\d+)/;
+  push @collectors, $pid if (readlink $fd // "") eq "$ENV{PWD}/r.cmt";
+}
+kill STOP => @collectors;
+@more = map { "y" x $_ } 1..500;
+kill KILL => @collectors, $$;
+END
+status_of cmttrace --rings=rings -o r.cmt -- perl both.pl
+[ "$status" = 137 ] && [ -s rings ] || complain "both killed: $status $(cat err)"
+status_of cmttrace --recover=rings -o back.trace
+[ "$status" = 0 ] && [ "$(grep -c '^malloc' back.trace)" -gt 1000 ] || complain "recovered: $status $(cat out err)"
+exit $failed

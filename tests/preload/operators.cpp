@@ -1,0 +1,77 @@
+// operators WHAT: operator new and delete in all their forms, with sizes that tell which; and what happens where there
+// is no memory.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace {
+
+constexpr std::size_t huge = SIZE_MAX / 4;
+volatile std::size_t too_much = huge;
+int handler_calls = 0;
+
+// The size of what is to be freed when the handler is called, so that the retry finds room.
+void make_room() {
+  std::free(std::malloc(80001));
+  if (++handler_calls == 2) throw std::bad_alloc();
+}
+
+void all() {
+  ::operator delete(::operator new(70001));
+  ::operator delete (::operator new(70002), std::size_t{70002});
+  ::operator delete(::operator new(70003, std::nothrow), std::nothrow);
+  ::operator delete (::operator new (70004, std::align_val_t{64}), std::align_val_t{64});
+  ::operator delete (::operator new (70005, std::align_val_t{128}), std::size_t{70005}, std::align_val_t{128});
+  ::operator delete (::operator new (70006, std::align_val_t{64}, std::nothrow), std::align_val_t{64}, std::nothrow);
+  ::operator delete[](::operator new[](70007));
+  ::operator delete[](::operator new[](70008), std::size_t{70008});
+  ::operator delete[](::operator new[](70009, std::nothrow), std::nothrow);
+  ::operator delete[](::operator new[](70010, std::align_val_t{64}), std::align_val_t{64});
+  ::operator delete[](::operator new[](70011, std::align_val_t{64}), std::size_t{70011}, std::align_val_t{64});
+  ::operator delete[](::operator new[](70012, std::align_val_t{64}, std::nothrow), std::align_val_t{64}, std::nothrow);
+  ::operator delete(nullptr);
+}
+
+// What is thrown goes past the tracer; what is called after it, deeper on the stack or not, is recorded again.
+__attribute__((noinline)) void deeper(int levels) {
+  volatile char frame[512];
+  frame[0] = 0;
+  if (levels > frame[0]) return deeper(levels - 1);
+  std::free(std::malloc(80002));
+}
+
+int thrown() {
+  int caught = 0;
+  try {
+    ::operator delete(::operator new(too_much));
+  } catch (const std::bad_alloc&) {
+    ++caught;
+  }
+  std::free(std::malloc(80003));
+  try {
+    ::operator delete(::operator new (70013, std::align_val_t{3 + too_much - huge}));
+  } catch (const std::bad_alloc&) {
+    ++caught;
+  }
+  deeper(0);
+  deeper(50);
+  if (::operator new(too_much, std::nothrow) == nullptr) ++caught;
+  std::set_new_handler(make_room);
+  try {
+    ::operator delete(::operator new(too_much));
+  } catch (const std::bad_alloc&) {
+    ++caught;
+  }
+  std::free(std::malloc(80004));
+  return caught == 4 ? 0 : caught + 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "all") == 0) return all(), 0;
+  if (argc == 2 && std::strcmp(argv[1], "thrown") == 0) return thrown();
+  return 2;
+}

@@ -1,0 +1,68 @@
+# operator new and delete are events of their own, once each; what they throw goes through.
+
+operators=$BUILD/tests/preload/operators
+failed=0
+traced() { rm -f t.trace; LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace "$operators" "$1" || { echo "$1: exit $?" >&2; failed=1; }
+  /usr/bin/python3 "$SOURCE/tests/preload/trace.py" t.trace >/dev/null || failed=1
+  grep -oE '^(operator|malloc\(800|malloc\(700[0-9]{2}\)|free\(0).*' t.trace | sed 's/[0-9a-f]*<[0-9]*>/B/g' >lines || true; }
+expect() { diff - lines || { echo "$1: not the events expected (<)" >&2; failed=1; }; }
+
+traced all
+expect all <<'END'
+operator new(70001) = B
+operator delete(B)
+operator new(70002) = B
+operator delete(B, 70002)
+operator new(70003, nothrow) = B
+operator delete(B)
+operator new(70004, align=64) = B
+operator delete(B, align=64)
+operator new(70005, align=128) = B
+operator delete(B, 70005, align=128)
+operator new(70006, align=64, nothrow) = B
+operator delete(B, align=64)
+operator new[](70007) = B
+operator delete[](B)
+operator new[](70008) = B
+operator delete[](B, 70008)
+operator new[](70009, nothrow) = B
+operator delete[](B)
+operator new[](70010, align=64) = B
+operator delete[](B, align=64)
+operator new[](70011, align=64) = B
+operator delete[](B, 70011, align=64)
+operator new[](70012, align=64, nothrow) = B
+operator delete[](B, align=64)
+operator delete(0)
+END
+
+# Each failed attempt is an event, what a new_handler does is the program's own, and nothing after a throw is missing.
+traced thrown
+expect thrown <<'END'
+operator new(4611686018427387903) = 0
+malloc(80003) = B
+malloc(80002) = B
+malloc(80002) = B
+operator new(4611686018427387903, nothrow) = 0
+operator new(4611686018427387903) = 0
+malloc(80001) = B
+operator new(4611686018427387903) = 0
+malloc(80001) = B
+malloc(80004) = B
+END
+
+# A plugin's C++ library is not in the program's scope: its operator new is found all the same.
+cat >plugin.cpp <<'END'
+extern "C" int use() { int* p = new int[17502]; delete[] p; return 0; }
+END
+cat >host.c <<'END'
+#include <dlfcn.h>
+int main(void) { void* h = dlopen("./plugin.so", RTLD_NOW | RTLD_LOCAL); int (*use)(void); if (!h) return 3;
+  *(void**)&use = dlsym(h, "use"); return use ? use() : 4; }
+END
+g++ -O0 -shared -fPIC -o plugin.so plugin.cpp
+gcc -o host host.c
+LD_PRELOAD=$TRACER CMTTRACE_OUT=plugin.trace ./host || { echo "plugin: exit $?" >&2; failed=1; }
+grep -q '^operator new\[\](70008) = ' plugin.trace && grep -q '^operator delete\[\](' plugin.trace ||
+  { echo "plugin: no event" >&2; failed=1; }
+[ "$failed" = 0 ]

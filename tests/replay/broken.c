@@ -1,0 +1,124 @@
+/* A small allocator that keeps every promise, and with FAULT_... breaks one. For tests of --verify.
+ *
+ * Blocks are cut off a reserved range, one after the other, each behind a header with its size; nothing is used again.
+ * Which block is broken depends on its size alone, so that a test knows the event. */
+#include <errno.h>
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+
+enum { header_bytes = 16, odd_size = 333 };
+
+#ifdef FAULT_misaligned
+enum { misaligned = 1 };
+#else
+enum { misaligned = 0 };
+#endif
+
+static char* next;
+static char* end;
+static char* last_block;
+
+static size_t* size_of(void* block) { return (size_t*)(void*)((char*)block - header_bytes); }
+
+static int reserve(void) {
+  const size_t bytes = (size_t)1 << 36;
+  void* range = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED) return 0;
+  next = range;
+  end = next + bytes;
+  return 1;
+}
+
+static void* cut(size_t alignment, size_t size) {
+  if (!next && !reserve()) return NULL;
+#ifdef FAULT_impossible
+  if (size > PTRDIFF_MAX) size = 1;
+#endif
+#ifdef FAULT_overlap
+  if (size == odd_size && last_block) return last_block + 16;
+#endif
+#ifdef FAULT_twice
+  if (size == odd_size && last_block) {
+    if (*size_of(last_block) < size) *size_of(last_block) = size;
+    next = last_block + ((*size_of(last_block) + 15) & ~(size_t)15);
+    return last_block;
+  }
+#endif
+  if (size > (size_t)1 << 35) return NULL;
+  uintptr_t block = ((uintptr_t)next + header_bytes + alignment - 1) & ~(alignment - 1);
+#ifdef FAULT_misaligned_by_size
+  if (size == odd_size) block += 8;
+#endif
+  if (block + size > (uintptr_t)end) return NULL;
+  next = (char*)((block + size + 15) & ~(uintptr_t)15);
+  last_block = (char*)block;
+#if defined(FAULT_not_zero)
+  memset(last_block, 0xaa, size);
+#endif
+#ifdef FAULT_usable
+  *size_of(last_block) = size == odd_size ? size - 1 : size;
+#elif defined(FAULT_usable_other)
+  *size_of(last_block) = size == odd_size ? size + 600 : size;
+#else
+  *size_of(last_block) = size;
+#endif
+  return last_block;
+}
+
+EXPORTED void* malloc(size_t size) { return cut(16, size); }
+EXPORTED void* aligned_alloc(size_t alignment, size_t size) {
+  return cut(misaligned || alignment < 16 ? 16 : alignment, size);
+}
+EXPORTED void* memalign(size_t alignment, size_t size) { return aligned_alloc(alignment, size); }
+EXPORTED void* valloc(size_t size) { return aligned_alloc(4096, size); }
+EXPORTED void* pvalloc(size_t size) { return aligned_alloc(4096, (size + 4095) & ~(size_t)4095); }
+EXPORTED size_t malloc_usable_size(void* block) { return block ? *size_of(block) : 0; }
+
+EXPORTED int posix_memalign(void** block, size_t alignment, size_t size) {
+  *block = aligned_alloc(alignment, size);
+  return *block ? 0 : ENOMEM;
+}
+
+EXPORTED void free(void* block) {
+  (void)block;
+#ifdef FAULT_contents
+  /* A link of a list of free blocks, written to where a block that is live begins. */
+  if (block && *size_of(block) == odd_size) memcpy(last_block, &block, sizeof block);
+#endif
+}
+
+EXPORTED void* calloc(size_t count, size_t size) {
+  size_t bytes = count * size;
+#ifndef FAULT_product
+  if (__builtin_mul_overflow(count, size, &bytes)) return NULL;
+#endif
+  void* const block = malloc(bytes);
+#ifdef FAULT_not_zero
+  return block && bytes != odd_size ? memset(block, 0, bytes) : block;
+#endif
+  return block;
+}
+
+EXPORTED void* realloc(void* old, size_t size) {
+#ifdef FAULT_lost
+  if (old && size > (size_t)1 << 35) memset(old, 0, 1);
+#endif
+  char* const block = malloc(size);
+  if (!block || !old) return block;
+  size_t kept = *size_of(old) < size ? *size_of(old) : size;
+#ifdef FAULT_moved
+  if (size == odd_size) kept /= 2;
+#endif
+  return memcpy(block, old, kept);
+}
+
+EXPORTED void* reallocarray(void* old, size_t count, size_t size) {
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes)) return NULL;
+  return realloc(old, bytes);
+}

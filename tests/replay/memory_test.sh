@@ -1,0 +1,50 @@
+# Memory over time: marks with events, times and clock, the moment of most live bytes among them; slop, drain, timeline.
+/usr/bin/python3 - > t.trace << 'END'
+tag, live, time = 0, [], 1000
+def step(call):
+    global time
+    time += 500
+    print(f"{call} time={time}")
+for i in range(20000):
+    tag += 1
+    step(f"malloc(1001) = {tag << 12:x}<{tag}>")
+    live.append(tag)
+    if i % 3 == 2: step(f"free({live[0] << 12:x}<{live[0]}>)"); live.pop(0)
+for _ in range(10000): step(f"free({live[0] << 12:x}<{live[0]}>)"); live.pop(0)
+END
+for options in "" --stream; do
+  cmtreplay $options --alloc=libc --alloc="$BUILD/cmtreplay/libexample_bump.so" --runs=1 --json t.trace > report.json 2> words
+  /usr/bin/python3 - << 'END'
+import json
+with open("report.json") as file:
+    report = json.load(file)
+libc, bump = report["allocators"]
+trace = report["trace"]
+peak_live, peak_event = trace["peak_live_bytes"], trace["peak_live_bytes_event"]
+assert peak_live == (20000 - 6666) * 1001 or peak_live == (20000 - 6665) * 1001
+for result in (libc, bump):
+    marks = result["marks"]
+    assert len(marks) == 100 and marks[-1]["event"] == trace["events"]
+    for figure in ("event", "time_ns", "clock_ns", "minor_faults"):
+        values = [mark[figure] for mark in marks]
+        assert values == sorted(values), figure
+    assert all(mark["time_ns"] == 1000 + 500 * mark["event"] for mark in marks)
+    peak, = [mark for mark in marks if mark["event"] == peak_event]
+    assert peak["live_bytes"] == peak_live
+    assert result["resident_bytes_at_peak_live"] == peak["resident_bytes"]
+    assert abs(result["fragmentation"] - peak["resident_bytes"] / peak_live) < 1e-9
+    assert result["end_resident_bytes"] == marks[-1]["resident_bytes"]
+    assert all(mark["anonymous_bytes"] <= mark["resident_bytes"] for mark in marks)
+    clocks = [sample["clock_ns"] for sample in result["timeline"]]
+    assert clocks == sorted(clocks)
+# glibc takes a chunk of 1,024 bytes for 1,001, and 8 of them are its header.
+assert 1.0 < libc["fragmentation"] < 1.2
+assert libc["slop_bytes_at_peak_live"] == peak_live // 1001 * 15, libc["slop_bytes_at_peak_live"]
+assert libc["marks"][-1]["usable_bytes"] == trace["end_live_bytes"] // 1001 * 1016
+assert libc["drained_resident_bytes"] < libc["end_resident_bytes"]
+# What never frees has its peak at the end, and nobody knows a usable size.
+assert bump["drained_resident_bytes"] == bump["end_resident_bytes"] == bump["peak_resident_bytes"] > libc["peak_resident_bytes"]
+assert bump["slop_bytes_at_peak_live"] is None and bump["marks"][50]["usable_bytes"] is None
+END
+done
+cmtreplay --alloc=libc --runs=1 t.trace 2> words | sed -n 2p | grep -q ' fragmentation '

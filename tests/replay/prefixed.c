@@ -1,0 +1,22 @@
+/* An allocator that has no plain names, and few others: je_malloc and je_free. For tests of --prefix. */
+#include <stddef.h>
+#include <sys/mman.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+
+static char* next;
+
+EXPORTED void* je_malloc(size_t size) {
+  if (!next) {
+    void* range =
+        mmap(NULL, (size_t)1 << 36, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) return NULL;
+    next = range;
+  }
+  if (size > (size_t)1 << 30) return NULL;
+  void* const block = next;
+  next += (size + 16) & ~(size_t)15;
+  return block;
+}
+
+EXPORTED void je_free(void* block) { (void)block; }

@@ -1,0 +1,79 @@
+# cmtwatch run: the command does not notice it, and its peak is told.
+
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
+
+# The status and the signal are the command's; what could not start is told apart.
+status_of cmtwatch run -- sh -c 'echo said; exit 7'
+[ "$status" = 7 ] && [ "$(cat out)" = said ] && grep -q '^peak ' err || complain "exit 7: $status, $(cat out err)"
+status_of cmtwatch run -- sh -c 'kill -KILL $$'
+[ "$status" = 137 ] || complain "a killed command: $status"
+status_of cmtwatch run ./nowhere
+[ "$status" = 127 ] && grep -qx 'cmtwatch run: ./nowhere: No such file or directory' err || complain "127: $status $(cat err)"
+: >no-program
+status_of cmtwatch run ./no-program
+[ "$status" = 126 ] || complain "126: $status"
+status_of cmtwatch run
+[ "$status" = 125 ] || complain "wrong use of a launcher: $status"
+
+# The command's own options need no protection, and its streams are its own.
+status_of cmtwatch run --only-peak --metric=rss sh -c 'cat; echo err >&2'
+[ "$status" = 0 ] && head -n 1 err | grep -qx err || complain "options of the command: $(cat err)"
+[ "$(echo through | cmtwatch run --no-peak cat)" = through ] || complain "standard input does not reach the command"
+cmtwatch run --no-peak -O child.out -E child.err -- sh -c 'echo o; echo e >&2' || complain "-O -E: $?"
+[ "$(cat child.out child.err)" = "o
+e" ] || complain "-O and -E: $(cat child.out child.err)"
+
+# A signal reaches the command.
+cmtwatch run --no-peak -- sh -c 'trap "echo caught >caught; exit 3" TERM; echo up >up; while :; do sleep 0.01; done' &
+watch=$!
+until [ -s up ]; do sleep 0.01; done
+kill -TERM $watch
+status=0; wait $watch || status=$?
+[ "$status" = 3 ] && [ "$(cat caught)" = caught ] || complain "SIGTERM did not reach the command: $status"
+
+# The peak is the command's: 64 MB that it holds while it waits to be seen.
+hold='import mmap, os, sys
+memory = mmap.mmap(-1, 64_000_000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for at in range(0, 64_000_000, 4096): memory[at] = 1
+while not os.path.exists(sys.argv[1]): pass'
+check_peak() {  # check_peak METRIC: the peak's number is 64 MB and at most a small interpreter more
+  rm -f seen csv
+  mkfifo csv
+  cmtwatch run --metric="$1" --interval=5ms --csv -o csv -- /usr/bin/python3 -c "$hold" seen &
+  while IFS=, read -r begin end bytes processes refused; do
+    [ "$begin" = begin_ns ] && continue
+    [ -n "$bytes" ] && [ "$bytes" -ge 64000000 ] && touch seen && last=$bytes
+  done <csv
+  wait $! || complain "$1: the command failed"
+  [ "${last:-0}" -ge 64000000 ] && [ "$last" -lt 100000000 ] || complain "$1: ${last:-nothing} bytes seen"
+}
+for metric in pss rss uss anon; do check_peak "$metric"; done
+
+# Descendants count, orphans too: the middle process ends and leaves its child to us.
+cat >family.sh <<'END'
+( ( exec -a orphan sleep 1000 & echo $! >orphan.pid ) & )
+until [ -s orphan.pid ]; do sleep 0.01; done
+until [ -e seen ]; do sleep 0.01; done
+kill "$(cat orphan.pid)"
+END
+rm -f seen csv
+mkfifo csv
+cmtwatch run -r -v --metric=rss --interval=5ms --csv -o csv -- bash family.sh &
+while IFS=, read -r begin end pid parent name bytes; do
+  [ "$name" = '"sleep"' ] && [ -s orphan.pid ] && [ "$pid" = "$(cat orphan.pid)" ] && touch seen
+done <csv
+wait $! || complain "a family: $?"
+[ -e seen ] || complain "an orphan was not seen"
+
+# A report that cannot be written never ends the command, but is a failure.
+status_of cmtwatch run --json --interval=1ms -o /dev/full -- sh -c 'sleep 0.05; echo done >done'
+[ "$status" = 125 ] && [ "$(cat done)" = done ] && grep -q 'No space left' err || complain "a full disk: $status $(cat err)"
+
+# The result carries its price and its grid.
+cmtwatch run --json --interval=1ms --metric=vm -o run.json -- sleep 0.05
+jq -e '.schema == "cmt.watch/1" and .command == ["sleep", "0.05"] and .ended.status == 0 and .cost_cpu_ns > 0 and
+  .peak.bytes == ([.samples[].bytes] | max) and (.samples | all(.begin_ns <= .end_ns))' run.json >/dev/null ||
+  complain "run.json: $(cat run.json)"
+exit $failed

@@ -1,0 +1,41 @@
+# What cmtwatch's command line promises, for each subcommand.
+
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+wrong() {  # wrong STATUS MESSAGE WORD...
+  local want=$1 message=$2 status=0; shift 2
+  cmtwatch "$@" >out 2>err </dev/null || status=$?
+  [ "$status" = "$want" ] && [ ! -s out ] && grep -qF -- "$message" err && [ "$(wc -l <err)" = 2 ] ||
+    complain "cmtwatch $*: exit $status, $(cat out err)"
+}
+
+wrong 2 "a command is missing"
+wrong 2 "unknown command 'spy'" spy
+wrong 2 "expected one PID" get
+wrong 2 "expected the number of a process, not 'x'" get x
+wrong 2 "--metric is" get --metric=all 1
+wrong 2 "--interval: expected a time" get --interval=0 1
+wrong 2 "--frequency does not go with --interval" get --interval=1 -f 1 1
+wrong 2 "--frequency: expected a number above 0" get -f 0 1
+wrong 2 "--max-cost: expected a number above 0" get --max-cost=x 1
+wrong 2 "--csv does not go with --json" get --json --csv 1
+wrong 2 "--plot: expected a name" get --plot=x.gif 1
+wrong 2 "-o FILE is missing" record 1
+wrong 2 "expected PIDs, or --all" record -o x.db
+wrong 2 "expected PIDs, or --all" record -o x.db --all 1
+wrong 2 "expected the number of a process, not 'x'" record -o x.db x
+wrong 125 "expected PIDs" record -o x.db --
+wrong 2 "expected one recording" peak
+wrong 2 "--pid does not go with --system" peak --system --pid=1 x
+wrong 2 "--at: expected a time" show x.db
+wrong 2 "expected runs to compare" compare
+wrong 125 "a command to run is missing" run --json
+wrong 125 "--only-peak does not go with --no-peak" run --no-peak --only-peak true
+
+for command in "" run get record peak show compare; do
+  cmtwatch $command --help >help || complain "$command --help: $?"
+  head -n 1 help | grep -q "^Usage: cmtwatch ${command:-COMMAND} " || complain "$command --help: $(head -n 1 help)"
+  cmtwatch $command --version | grep -qE '^cmtwatch( [a-z]+)? [0-9.]+$' || complain "$command --version"
+  awk 'length > 80 { exit 1 }' help || complain "$command --help is wider than 80 columns"
+done
+exit $failed
