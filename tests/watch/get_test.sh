@@ -1,15 +1,9 @@
 # cmtwatch get: how much memory a process has.
 
-failed=0
-complain() { echo "$*" >&2; failed=1; }
-status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
+. "$SOURCE/tests/watch/common.sh"
 
 # Two processes share 100 MB and own 40 and 10: their proportional sets are 90 and 60, and 150 in all.
-mkfifo go
-"$SOURCE/tests/watch/holder.py" 100 40 10 <go >pids &
-exec 9>go
-until [ -s pids ]; do sleep 0.01; done
-read -r parent child <pids
+hold 100 40 10
 near() { awk -v is="$1" -v want="$2" 'BEGIN { exit !(is >= want * 1e6 && is < (want + 12) * 1e6) }'; }
 pss=$(cmtwatch get --bytes "$parent"); near "$pss" 90 || complain "the parent's PSS: $pss"
 pss=$(cmtwatch get --bytes "$child"); near "$pss" 60 || complain "the child's PSS: $pss"
@@ -41,16 +35,17 @@ status_of cmtwatch get --plot=/nowhere/p.svg "$parent"
 [ "$status" = 1 ] && grep -q '/nowhere/p.svg' err || complain "a picture that cannot be written: $status $(cat err)"
 
 # Ctrl-C prints the peak, and the end of the process does too.
+rm -f watched ended
 cmtwatch get -w --interval=1ms "$parent" >watched 9>&- &
 watch=$!
-until [ -s watched ]; do sleep 0.01; done
+until_true '[ -s watched ]'
 kill -INT $watch 2>/dev/null || kill -TERM $watch
 wait $watch || complain "interrupted: $?"
 tail -n 1 watched | grep -q '^peak ' || complain "interrupted: no peak"
 cmtwatch get -w --interval=1ms "$parent" >ended 9>&- &
 watch=$!
-until [ -s ended ]; do sleep 0.01; done
-exec 9>&-
+until_true '[ -s ended ]'
+let_go
 wait $watch || complain "the process ended: $?"
 tail -n 1 ended | grep -q '^peak ' || complain "the process ended: no peak"
 

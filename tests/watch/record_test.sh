@@ -1,17 +1,8 @@
 # cmtwatch record: what processes' memory is made of, moment by moment, in a file that is always whole.
 
-failed=0
-complain() { echo "$*" >&2; failed=1; }
-ask() { sqlite3 "$1" "$2"; }
-# A recording has as many moments as it says, whatever else happens to it.
-whole() { [ "$(ask "$1" 'pragma integrity_check')" = ok ] || complain "$1 is damaged"; }
-until_true() { until eval "$1" 2>/dev/null; do sleep 0.01; done; }
-
-mkfifo go
-"$SOURCE/tests/watch/holder.py" 8 30 4 <go >pids &
-exec 9>go
-until_true '[ -s pids ]'
-read -r parent child <pids
+. "$SOURCE/tests/watch/common.sh"
+rm -f ./*.db ./*.db-wal ./*.db-shm
+hold 8 30 4
 
 # So many moments of two processes; one file when it is done.
 cmtwatch record -o r.db -r --count=3 --interval=1ms --max-cost=100 "$parent" || complain "recording: $?"
@@ -53,30 +44,30 @@ grep -qE '^old +\? +2.50 MiB .* 2.000 s +1.000 s +2$' compared && [ "$(wc -l <co
 grep -q 'watch.json (pss)' runs.svg || complain "the picture of three runs"
 cmtwatch compare --json r.db r.db | jq -e '.runs[1].peak_ratio_to_first == 1 and (.runs[0].bytes | length) == 5' >/dev/null ||
   complain "compared as JSON"
-status=0; cmtwatch compare pids 2>err || status=$?
-[ "$status" = 1 ] && grep -q '^cmtwatch compare: pids: neither' err || complain "not a run: $(cat err)"
+status=0; cmtwatch compare holder.pids 2>err || status=$?
+[ "$status" = 1 ] && grep -q '^cmtwatch compare: holder.pids: neither' err || complain "not a run: $(cat err)"
 
 # Every polite end leaves one whole file; a rude one leaves whole moments.
 for signal in INT TERM HUP QUIT; do
   cmtwatch record -o $signal.db --interval=1ms "$parent" 9>&- &
-  until_true "[ \"\$(ask $signal.db 'select count(*) from tick')\" -ge 2 ]"
-  kill -$signal $! 2>/dev/null
+  until_true "[ \$(moments $signal.db) -ge 2 ]"
+  kill -$signal $!
   wait $! || complain "SIG$signal: $?"
   [ "$(ls $signal.db*)" = $signal.db ] || complain "SIG$signal leaves $(ls $signal.db*)"
   whole $signal.db
-done 2>/dev/null
+done
 cmtwatch record -o killed.db --interval=1ms "$parent" 9>&- &
-until_true "[ \"\$(ask killed.db 'select count(*) from tick')\" -ge 3 ]"
+until_true '[ $(moments killed.db) -ge 3 ]'
 kill -KILL $!
-wait $! || true
+wait $! 2>/dev/null || true
 whole killed.db
 cmtwatch peak killed.db >out || complain "a killed recording cannot be read"
 [ "$(ask killed.db 'select count(*) from tick where end_ns = begin_ns')" = 0 ] || complain "half a moment"
 
 # The process ends: so does the recording. A command's status is passed on.
 cmtwatch record -o ended.db --interval=1ms "$parent" 9>&- &
-until_true "[ \"\$(ask ended.db 'select count(*) from tick')\" -ge 1 ]"
-exec 9>&-
+until_true '[ $(moments ended.db) -ge 1 ]'
+let_go
 wait $! || complain "the process ended: $?"
 status=0; cmtwatch record -o command.db -- sh -c 'exit 6' || status=$?
 [ "$status" = 6 ] && whole command.db || complain "a command: $status"
@@ -85,6 +76,7 @@ status=0; cmtwatch record -o command.db -- sh -c 'exit 6' || status=$?
 cp /bin/sleep 'a name with blanks'
 './a name with blanks' 1000 &
 sleeper=$!
+until_true '[ "$(cat /proc/$sleeper/comm)" = "a name with bla" ]'
 cmtwatch record -o kept.db --keep=1ns --count=130 --interval=1ms --max-cost=100 $sleeper || complain "--keep: $?"
 kill $sleeper
 whole kept.db

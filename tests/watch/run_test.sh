@@ -1,8 +1,6 @@
 # cmtwatch run: the command does not notice it, and its peak is told.
 
-failed=0
-complain() { echo "$*" >&2; failed=1; }
-status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
+. "$SOURCE/tests/watch/common.sh"
 
 # The status and the signal are the command's; what could not start is told apart.
 status_of cmtwatch run -- sh -c 'echo said; exit 7'
@@ -26,9 +24,10 @@ cmtwatch run --no-peak -O child.out -E child.err -- sh -c 'echo o; echo e >&2' |
 e" ] || complain "-O and -E: $(cat child.out child.err)"
 
 # A signal reaches the command.
+rm -f up caught
 cmtwatch run --no-peak -- sh -c 'trap "echo caught >caught; exit 3" TERM; echo up >up; while :; do sleep 0.01; done' &
 watch=$!
-until [ -s up ]; do sleep 0.01; done
+until_true '[ -s up ]'
 kill -TERM $watch
 status=0; wait $watch || status=$?
 [ "$status" = 3 ] && [ "$(cat caught)" = caught ] || complain "SIGTERM did not reach the command: $status"
@@ -39,6 +38,7 @@ memory = mmap.mmap(-1, 64_000_000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 for at in range(0, 64_000_000, 4096): memory[at] = 1
 while not os.path.exists(sys.argv[1]): pass'
 check_peak() {  # check_peak METRIC: the peak's number is 64 MB and at most a small interpreter more
+  local last=
   rm -f seen csv
   mkfifo csv
   cmtwatch run --metric="$1" --interval=5ms --csv -o csv -- /usr/bin/python3 -c "$hold" seen &
@@ -58,7 +58,7 @@ until [ -s orphan.pid ]; do sleep 0.01; done
 until [ -e seen ]; do sleep 0.01; done
 kill "$(cat orphan.pid)"
 END
-rm -f seen csv
+rm -f seen csv orphan.pid
 mkfifo csv
 cmtwatch run -r -v --metric=rss --interval=5ms --csv -o csv -- bash family.sh &
 while IFS=, read -r begin end pid parent name bytes; do

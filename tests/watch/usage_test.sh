@@ -1,7 +1,6 @@
 # What cmtwatch's command line promises, for each subcommand.
 
-failed=0
-complain() { echo "$*" >&2; failed=1; }
+. "$SOURCE/tests/watch/common.sh"
 wrong() {  # wrong STATUS MESSAGE WORD...
   local want=$1 message=$2 status=0; shift 2
   cmtwatch "$@" >out 2>err </dev/null || status=$?

@@ -1,0 +1,32 @@
+# What the tests of cmtwatch share; they source it. A background job opens its files later than the shell goes on, so a
+# file that somebody waits for is one that cannot be there yet: a fresh name, or removed right before.
+
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+
+# status_of COMMAND...: leaves `status`, and the files out and err.
+status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
+
+# until_true CONDITION: waits for it.
+until_true() { until eval "$1" 2>/dev/null; do sleep 0.01; done; }
+
+# hold SHARED_MB PARENT_MB CHILD_MB: starts two processes that hold memory (holder.py) until let_go; `parent` and `child`
+# are their pids. What runs in the background meanwhile has to close descriptor 9.
+hold() {
+  rm -f holder.go holder.pids
+  mkfifo holder.go
+  "$SOURCE/tests/watch/holder.py" "$@" <holder.go >holder.pids &
+  exec 9>holder.go
+  until_true '[ -s holder.pids ]'
+  read -r parent child <holder.pids
+}
+let_go() { exec 9>&-; }
+
+# ask DATABASE QUERY: the answer of SQLite. It waits where the recorder holds the file for itself.
+ask() { sqlite3 -cmd '.timeout 10000' "$1" "$2"; }
+
+# moments DATABASE: how many it holds; 0 before it is there.
+moments() { [ -s "$1" ] && ask "$1" 'select count(*) from tick' || echo 0; }
+
+# whole DATABASE: complains where it is not.
+whole() { [ "$(ask "$1" 'pragma integrity_check')" = ok ] || complain "$1 is damaged"; }
