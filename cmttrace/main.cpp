@@ -1,21 +1,19 @@
 // cmttrace: runs a command with the tracer in it, is not noticed meanwhile, and says at the end what was recorded.
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <exception>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "cmttrace/options.h"
-#include "cmttrace/program.h"
-#include "cmttrace/traces.h"
 #include "command/launch.h"
+#include "command/tracer.h"
+#include "command/traces.h"
 #include "output/numbers.h"
 
 namespace cmt::trace_launcher {
@@ -23,51 +21,21 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long a trace may go without growing until it counts as one that is not ours to wait for.
-constexpr int patience_ms = 2000;
-
 void say(const std::string& text) { std::fprintf(stderr, "cmttrace: %s\n", text.c_str()); }
 
 command::Launch launch_of(const Options& options) {
   command::Launch launch{.words = options.command, .output = {}, .error = {}, .environment = options.environment};
-  const char* const others = std::getenv("LD_PRELOAD");
-  launch.environment.emplace_back("LD_PRELOAD", tracer_path() + (others && *others ? std::string(":") + others : ""));
-  launch.environment.emplace_back("CMTTRACE_OUT", options.output);
-  if (!options.follow) launch.environment.emplace_back("CMTTRACE_CHILD_OF", std::to_string(getpid()));
+  for (auto& variable : command::tracing_environment(options.output, options.follow))
+    launch.environment.push_back(std::move(variable));
   return launch;
-}
-
-Recorded add_traces(const Traces& traces) {
-  Recorded recorded;
-  for (const std::string& path : traces.added()) {
-    try {
-      add_trace(path, recorded);
-    } catch (const std::exception& error) {
-      say(error.what());
-    }
-  }
-  return recorded;
-}
-
-/// A program that was killed leaves the end of its trace to the collector, which may need a moment.
-Recorded wait_for_traces(const Traces& traces) {
-  constexpr int step_ms = 20;
-  Recorded recorded = add_traces(traces);
-  for (int waited_ms = 0; recorded.unfinished != 0 && waited_ms < patience_ms; waited_ms += step_ms) {
-    poll(nullptr, 0, step_ms);
-    const Recorded now = add_traces(traces);
-    if (now.bytes != recorded.bytes) waited_ms = 0;
-    recorded = now;
-  }
-  return recorded;
 }
 
 std::string counted(std::uint64_t number, const char* what) {
   return output::with_commas(number) + " " + what + (number == 1 ? "" : "s");
 }
 
-std::string summary(const Traces& traces, double seconds) {
-  const Recorded recorded = wait_for_traces(traces);
+std::string summary(const command::Traces& traces, double seconds) {
+  const command::Recorded recorded = command::wait_for_traces(traces, say);
   if (recorded.files == 0) return "nothing was recorded";
   const std::string first = traces.added().front();
   std::string text = counted(recorded.events, "event") + " of " + counted(recorded.threads, "thread") + " in ";
@@ -85,7 +53,7 @@ std::string summary(const Traces& traces, double seconds) {
 
 /// The collector knows how to; what it says and its status are ours.
 [[noreturn]] void recover(const Options& options) {
-  std::vector<std::string> words{collector_path(), "--recover=" + options.recover};
+  std::vector<std::string> words{command::collector_path(), "--recover=" + options.recover};
   if (!options.output.empty()) words.push_back("--output=" + options.output);
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -97,9 +65,9 @@ std::string summary(const Traces& traces, double seconds) {
 int run(const command::CommandLine& line) {
   const Options options = parse_options(line);
   if (!options.recover.empty()) recover(options);
-  const Traces traces(options.output);
+  const command::Traces traces(options.output);
   const command::Launch launch = launch_of(options);
-  if (const std::string why = obstacle(options.command[0]); !why.empty()) say(why);
+  if (const std::string why = command::obstacle(options.command[0]); !why.empty()) say(why);
   try {
     const auto begin = Clock::now();
     command::Launched launched(launch);

@@ -1,16 +1,22 @@
-#include "cmttrace/traces.h"
+#include "command/traces.h"
+
+#include <poll.h>
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
 #include "cmt/reader.h"
 
-namespace cmt::trace_launcher {
+namespace cmt::command {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// How long a trace may go without growing until it counts as one that is not ours to wait for.
+constexpr int patience_ms = 2000;
 
 /// Whether `name` is what `pattern` stands for, without a number.
 bool fits(std::string_view pattern, std::string_view name) {
@@ -60,6 +66,18 @@ std::uint64_t count_events(Reader& reader, std::uint64_t& threads) {
   }
   threads = seen.size();
   return events;
+}
+
+Recorded add_traces(const Traces& traces, const std::function<void(const std::string&)>& complain) {
+  Recorded recorded;
+  for (const std::string& path : traces.added()) {
+    try {
+      add_trace(path, recorded);
+    } catch (const std::exception& error) {
+      complain(error.what());
+    }
+  }
+  return recorded;
 }
 
 }  // namespace
@@ -115,4 +133,16 @@ void add_trace(const std::string& path, Recorded& recorded) {
   recorded.unfinished += reader.truncated();
 }
 
-}  // namespace cmt::trace_launcher
+Recorded wait_for_traces(const Traces& traces, const std::function<void(const std::string&)>& complain) {
+  constexpr int step_ms = 20;
+  Recorded recorded = add_traces(traces, complain);
+  for (int waited_ms = 0; recorded.unfinished != 0 && waited_ms < patience_ms; waited_ms += step_ms) {
+    poll(nullptr, 0, step_ms);
+    const Recorded now = add_traces(traces, complain);
+    if (now.bytes != recorded.bytes) waited_ms = 0;
+    recorded = now;
+  }
+  return recorded;
+}
+
+}  // namespace cmt::command

@@ -1,4 +1,4 @@
-#include "cmttrace/traces.h"
+#include "command/traces.h"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-using namespace cmt::trace_launcher;
+using namespace cmt::command;
 
 TEST_CASE("traces: a pattern stands for a program's name, its number and what is written out") {
   CHECK(stands_for("%n.%p.cmt", "app.12.cmt"));

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
-namespace cmt::trace_launcher {
+namespace cmt::command {
 
 /// Where libcmttrace.so is: beside this program as it was built, or where it was installed. Throws std::runtime_error
 /// where it is at neither place.
@@ -15,4 +17,8 @@ std::string collector_path();
 /// Empty where nothing speaks against it, or `word` is no program.
 std::string obstacle(const std::string& word);
 
-}  // namespace cmt::trace_launcher
+/// What a command's environment must say for the tracer to be loaded into it and to write to `output` (CMTTRACE_OUT),
+/// of the command alone or, to follow, of its children too. Throws as tracer_path().
+std::vector<std::pair<std::string, std::string>> tracing_environment(const std::string& output, bool follow);
+
+}  // namespace cmt::command

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
-namespace cmt::trace_launcher {
+namespace cmt::command {
 
 /// The files that a name for traces may stand for. The tracer never writes over a file, so what is new after a command
 /// is what the command's processes wrote.
@@ -41,4 +42,9 @@ struct Recorded {
 /// Adds one trace. Throws FormatError and std::system_error.
 void add_trace(const std::string& path, Recorded& recorded);
 
-}  // namespace cmt::trace_launcher
+/// What the traces of a command that has ended amount to. Of a program that was killed the collector writes the end a
+/// moment later: it is waited for as long as the traces grow, and two seconds more. `complain` is told what cannot be
+/// read.
+Recorded wait_for_traces(const Traces& traces, const std::function<void(const std::string&)>& complain);
+
+}  // namespace cmt::command

@@ -1,7 +1,7 @@
 // What the dynamic loader would do with a program, looked up beforehand. It ignores LD_PRELOAD, or what is in it, for a
 // program of another user's rights; and a program without a PT_INTERP entry (elf(5)) has no dynamic loader at all.
 
-#include "cmttrace/program.h"
+#include "command/tracer.h"
 
 #include <elf.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace cmt::trace_launcher {
+namespace cmt::command {
 namespace {
 
 namespace fs = std::filesystem;
@@ -83,4 +83,12 @@ std::string obstacle(const std::string& word) {
   return {};
 }
 
-}  // namespace cmt::trace_launcher
+std::vector<std::pair<std::string, std::string>> tracing_environment(const std::string& output, bool follow) {
+  const char* const others = std::getenv("LD_PRELOAD");
+  std::vector<std::pair<std::string, std::string>> environment{
+      {"LD_PRELOAD", tracer_path() + (others && *others ? std::string(":") + others : "")}, {"CMTTRACE_OUT", output}};
+  if (!follow) environment.emplace_back("CMTTRACE_CHILD_OF", std::to_string(getpid()));
+  return environment;
+}
+
+}  // namespace cmt::command
