@@ -53,12 +53,7 @@ int parse_pid(const std::string& text) {
   return pid;
 }
 
-std::string parse_plot(const CommandLine& line) {
-  const std::string path = line.value("plot", "");
-  if (line.has("plot") && !output::PictureFile::form_of(path))
-    throw UsageError("--plot: expected a name that ends in .svg, .html, .png or .pdf, not " + path);
-  return path;
-}
+std::string parse_plot(const CommandLine& line) { return line.checked("plot", output::PictureFile::fault_of); }
 
 std::string root_of(const CommandLine& line) {
   const char* const from_environment = std::getenv("PROCFS");

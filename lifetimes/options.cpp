@@ -53,14 +53,6 @@ heap::Clock::Unit parse_clock(const std::string& name) {
   return *unit;
 }
 
-std::string parse_plot(const CommandLine& line) {
-  std::string path = line.value("plot", "");
-  if (line.has("plot") && !output::PictureFile::form_of(path)) {
-    throw UsageError("--plot: expected a name that ends in .svg, .html, .png or .pdf, not " + path);
-  }
-  return path;
-}
-
 void check_combination(const CommandLine& line) {
   line.refuse_together("merge", {"summary", "counts", "clock", "strict", "leaks", "totals"});
   line.refuse_together("counts", {"summary", "json", "csv", "leaks", "totals"});
@@ -92,7 +84,7 @@ Options parse_options(const CommandLine& line) {
   options.leaks = line.has("leaks");
   options.totals = line.has("totals");
   options.strict = line.has("strict");
-  options.plot = parse_plot(line);
+  options.plot = line.checked("plot", output::PictureFile::fault_of);
   options.prints = options.plot.empty() || line.has("summary") || line.has("json") || line.has("csv");
   if (line.has("json")) options.form = Options::Form::json;
   if (line.has("csv")) options.form = Options::Form::csv;

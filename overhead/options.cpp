@@ -72,14 +72,6 @@ int parse_page_shift(const std::string& text) {
   return shift;
 }
 
-std::string parse_plot(const CommandLine& line) {
-  std::string path = line.value("plot", "");
-  if (line.has("plot") && !output::PictureFile::form_of(path)) {
-    throw UsageError("--plot: expected a name that ends in .svg, .html, .png or .pdf, not " + path);
-  }
-  return path;
-}
-
 void check_combination(const CommandLine& line) {
   line.refuse_together("summary", {"clock", "huge-pages", "leaks", "totals"});
   line.refuse_together("json", {"csv", "clock", "huge-pages", "leaks", "totals"});
@@ -114,7 +106,7 @@ Options parse_options(const CommandLine& line) {
   options.annotation.totals = line.has("totals");
   options.leaks = line.has("leaks");
   options.strict = line.has("strict");
-  options.plot = parse_plot(line);
+  options.plot = line.checked("plot", output::PictureFile::fault_of);
   options.prints = options.plot.empty() || line.has("summary") || line.has("json") || line.has("csv");
   if (line.has("json")) options.form = Options::Form::json;
   if (line.has("csv")) options.form = Options::Form::csv;

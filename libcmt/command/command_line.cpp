@@ -28,6 +28,9 @@ po::options_description describe(const std::vector<Option>& options) {
       case Option::Takes::values:
         described.add_options()(names.c_str(), po::value<std::vector<std::string>>(), "");
         break;
+      case Option::Takes::value_or_nothing:
+        described.add_options()(names.c_str(), po::value<std::string>()->implicit_value(""), "");
+        break;
     }
   }
   return described;
@@ -36,7 +39,7 @@ po::options_description describe(const std::vector<Option>& options) {
 /// Whether a word is an option whose value is the word after it.
 bool takes_next_word(std::string_view word, const std::vector<Option>& options) {
   for (const Option& option : options) {
-    if (option.takes == Option::Takes::nothing) continue;
+    if (option.takes == Option::Takes::nothing || option.takes == Option::Takes::value_or_nothing) continue;
     if (word == "--" + option.name) return true;
     if (option.letter != '\0' && word.size() == 2 && word[0] == '-' && word[1] == option.letter) return true;
   }
@@ -92,7 +95,7 @@ CommandLine::CommandLine(int count, const char* const* arguments, const std::vec
   if (const auto files = given_.extract("file"))
     files_.insert(files_.begin(), files.mapped().begin(), files.mapped().end());
   for (const Option& option : options) {
-    if (option.takes == Option::Takes::value && values(option.name).size() > 1) {
+    if (option.takes != Option::Takes::values && values(option.name).size() > 1) {
       throw UsageError("--" + option.name + " is given twice");
     }
   }
@@ -105,7 +108,7 @@ std::vector<std::string> CommandLine::values(const std::string& name) const {
 
 std::string CommandLine::value(const std::string& name, const std::string& otherwise) const {
   const auto found = given_.find(name);
-  return found == given_.end() ? otherwise : found->second.front();
+  return found == given_.end() || found->second.empty() ? otherwise : found->second.front();
 }
 
 std::uint64_t CommandLine::number(const std::string& name, std::uint64_t otherwise, std::uint64_t least,
@@ -119,6 +122,14 @@ std::uint64_t CommandLine::number(const std::string& name, std::uint64_t otherwi
                      ", not '" + text + "'");
   }
   return number;
+}
+
+std::string CommandLine::checked(const std::string& name,
+                                 const std::function<std::string(const std::string&)>& fault) const {
+  if (!has(name)) return {};
+  const std::string text = value(name, "");
+  if (const std::string why = fault(text); !why.empty()) throw UsageError("--" + name + ": " + why);
+  return text;
 }
 
 void CommandLine::refuse_together(const std::string& first, std::initializer_list<const char*> others) const {

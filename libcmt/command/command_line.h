@@ -19,7 +19,8 @@ struct UsageError : std::runtime_error {
 
 /// One option of a tool, `--name`, and `-letter` where it has one.
 struct Option {
-  enum class Takes { nothing, value, values };
+  /// `value_or_nothing`: `--name` or `--name=VALUE`.
+  enum class Takes { nothing, value, values, value_or_nothing };
 
   std::string name;
   Takes takes = Takes::nothing;
@@ -39,11 +40,15 @@ class CommandLine {
 
   bool has(const std::string& name) const { return given_.contains(name); }
 
-  /// The value of an option that takes one, or `otherwise`.
+  /// The value of an option, or `otherwise` where none is given.
   std::string value(const std::string& name, const std::string& otherwise) const;
 
   /// The same for a whole number in decimal from `least` to `most`. Throws UsageError.
   std::uint64_t number(const std::string& name, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) const;
+
+  /// The value of an option, "" where it is not given. `fault` says what is wrong with one; empty: nothing is. Throws
+  /// UsageError.
+  std::string checked(const std::string& name, const std::function<std::string(const std::string&)>& fault) const;
 
   /// All values, in order.
   std::vector<std::string> values(const std::string& name) const;

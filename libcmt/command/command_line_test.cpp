@@ -76,3 +76,25 @@ TEST_CASE("command line: a command begins behind two dashes, whatever it is call
   CHECK(command_of({"-r", "--", "-x", "--"}) == std::vector<std::string>{"-x", "--"});
   CHECK(command_of({"-r"}).empty());
 }
+
+TEST_CASE("command line: an optional value stands behind an equals sign, and the word after the option is none") {
+  const std::vector<Option> known{{"trace", Option::Takes::value_or_nothing}};
+  const auto value = [&](std::vector<const char*> words) {
+    words.insert(words.begin(), "tool");
+    const CommandLine line(static_cast<int>(words.size()), words.data(), known, CommandLine::Operands::command);
+    return (line.has("trace") ? line.value("trace", "none") : "not given") + " " + std::to_string(line.files().size());
+  };
+  CHECK(value({"--trace=a.cmt", "ls"}) == "a.cmt 1");
+  CHECK(value({"--trace", "ls", "-l"}) == "none 2");
+  CHECK(value({"ls"}) == "not given 1");
+  CHECK_THROWS_WITH_AS(value({"--trace=a", "--trace=b", "ls"}), "--trace is given twice", UsageError);
+}
+
+TEST_CASE("command line: a value that is checked is wrong use where it has a fault") {
+  const char* const words[] = {"tool", "--plot=a.gif"};
+  const CommandLine line(2, words, {{"plot", Option::Takes::value}, {"map", Option::Takes::value}});
+  CHECK(line.checked("map", [](const std::string&) { return "never asked"; }).empty());
+  CHECK(line.checked("plot", [](const std::string&) { return ""; }) == "a.gif");
+  CHECK_THROWS_WITH_AS(line.checked("plot", [](const std::string& text) { return "not " + text; }), "--plot: not a.gif",
+                       UsageError);
+}

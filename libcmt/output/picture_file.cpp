@@ -89,6 +89,10 @@ std::optional<PictureFile::Form> PictureFile::form_of(std::string_view path) {
   return std::nullopt;
 }
 
+std::string PictureFile::fault_of(const std::string& path) {
+  return form_of(path) ? "" : "expected a name that ends in .svg, .html, .png or .pdf, not " + path;
+}
+
 PictureFile::PictureFile(const std::string& path) : path_(path), form_(form_of(path).value()) {
   const bool converted = form_ == Form::png || form_ == Form::pdf;
   if (converted && run_converter({"rsvg-convert", "--version"}, -1, -1) != 0) {

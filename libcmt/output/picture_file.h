@@ -18,6 +18,9 @@ class PictureFile {
   /// By a path's ending.
   static std::optional<Form> form_of(std::string_view path);
 
+  /// What is wrong with the name of a file that a picture is to go to; empty: nothing is.
+  static std::string fault_of(const std::string& path);
+
   /// `path` has one of the endings. Throws std::system_error, and std::runtime_error where rsvg-convert is needed and
   /// missing.
   explicit PictureFile(const std::string& path);
