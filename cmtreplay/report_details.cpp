@@ -7,6 +7,7 @@
 #include "output/json.h"
 #include "output/numbers.h"
 #include "output/table.h"
+#include "process/counters.h"
 
 namespace cmt::replay {
 namespace {
@@ -50,11 +51,11 @@ void add_latency(std::vector<std::string>& cells, const LatencySummary& summary)
 std::string counters_text(const Report& report) {
   if (!report.counters_missing.empty()) return "no hardware counters here: " + report.counters_missing + "\n";
   std::vector<output::Table::Column> columns{{"a call"}};
-  for (const std::string_view name : counter_names) columns.push_back({spaced(name), Align::right});
+  for (const std::string_view name : process::counter_names) columns.push_back({spaced(name), Align::right});
   output::Table table(columns);
   for (const Result& result : report.results) {
     std::vector<std::string> cells{result.allocator.name};
-    for (std::size_t i = 0; i < counter_names.size(); ++i) {
+    for (std::size_t i = 0; i < process::counter_names.size(); ++i) {
       const auto values = counter_samples(result, i);
       cells.push_back(
           values.empty() ? "-" : fixed(summarise(values).median / static_cast<double>(report.trace.facts().calls), 3));
@@ -75,12 +76,12 @@ void write_details(output::JsonWriter& json, const Result& result) {
   }
   json.end_object();
   json.begin_object("counters");
-  for (std::size_t i = 0; i < counter_names.size(); ++i) {
+  for (std::size_t i = 0; i < process::counter_names.size(); ++i) {
     const auto values = counter_samples(result, i);
     if (values.empty())
-      json.field(counter_names[i], std::nullopt);
+      json.field(process::counter_names[i], std::nullopt);
     else
-      json.field(counter_names[i], summarise(values).median);
+      json.field(process::counter_names[i], summarise(values).median);
   }
   json.end_object();
 }

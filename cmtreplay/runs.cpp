@@ -43,7 +43,7 @@ std::string run_timed(const Stage& stage, Result& result) {
   Worker worker(stage, result.allocator);
   if ((result.death = worker.wait_until_ready())) return "";
   result.replay_bytes = worker.replay_bytes();
-  const Counters counters(worker.pid());
+  const process::Counters counters(worker.pid());
   counters.start();
   if ((result.death = worker.finish())) return "";
   result.timed.push_back(sample_of(worker.results()));

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "cmtreplay/allocator_memory.h"
-#include "cmtreplay/counters.h"
 #include "cmtreplay/latency_summary.h"
 #include "cmtreplay/timeline.h"
 #include "cmtreplay/worker_process.h"
+#include "process/counters.h"
 
 namespace cmt::replay {
 
@@ -27,7 +27,7 @@ struct TimedSample {
   std::uint64_t window_waits = 0;  ///< threads that had run too far ahead
   std::uint64_t window_wait_ns = 0;
   std::uint64_t turn_waits = 0;  ///< in strict order
-  CounterValues counters = {};
+  process::CounterValues counters = {};
 };
 
 /// The allocator's memory at a mark, less what it was at the start.

@@ -16,10 +16,6 @@ namespace {
 
 }  // namespace
 
-Fd::~Fd() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 SharedMemory::SharedMemory(const std::string& name, std::uint64_t bytes)
     : name_("cmtreplay-" + name), fd_(memfd_create(name_.c_str(), 0)) {
   if (fd_.get() < 0) fail(errno, name_);

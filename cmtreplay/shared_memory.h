@@ -4,28 +4,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
+
+#include "process/fd.h"
 
 namespace cmt::replay {
 
-/// A descriptor, closed with its owner.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd();
-
-  int get() const { return fd_; }
-  void close() { *this = Fd(); }
-
- private:
-  int fd_ = -1;
-};
+using process::Fd;
 
 /// Memory that the worker maps too: a memfd of a name that begins with "cmtreplay-", by which its mappings are known in
 /// /proc. It is inherited by child processes. Throws std::system_error, also where memory is short.

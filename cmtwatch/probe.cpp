@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <system_error>
-#include <utility>
 
 #include "process/smaps.h"
 #include "process/status.h"
@@ -25,15 +24,6 @@ std::uint64_t page_bytes() {
 }
 
 }  // namespace
-
-Probe::Fd::Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-Probe::Fd& Probe::Fd::operator=(Fd&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-Probe::Fd::~Fd() {
-  if (fd_ >= 0) close(fd_);
-}
 
 Probe::Probe(int pid, Metric metric, const std::string& root) : pid_(pid), metric_(metric), folder_(pid, root) {}
 
@@ -59,7 +49,7 @@ Reading Probe::read_cheap() {
   if (metric_ == Metric::swap) {
     return {Reading::State::read, process::parse_status(folder_.read("status", buffer_)).swapped_bytes};
   }
-  if (statm_.get() < 0) statm_ = Fd(folder_.open("statm"));
+  if (statm_.get() < 0) statm_ = process::Fd(folder_.open("statm"));
   const process::Statm statm = process::parse_statm(process::read_again(statm_.get(), buffer_));
   if (statm.size_pages == 0) return {};  // a process that has ended and was not waited for yet
   const std::uint64_t pages = metric_ == Metric::vm    ? statm.size_pages

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cmtwatch/metric.h"
+#include "process/fd.h"
 #include "process/proc_file.h"
 
 namespace cmt::watch {
@@ -34,24 +35,10 @@ class Probe {
   Reading read_cheap();
   std::uint64_t read_rollup();
 
-  /// A descriptor, or none.
-  class Fd {
-   public:
-    Fd() = default;
-    explicit Fd(int fd) : fd_(fd) {}
-    Fd(Fd&& other) noexcept;
-    Fd& operator=(Fd&& other) noexcept;
-    ~Fd();
-    int get() const { return fd_; }
-
-   private:
-    int fd_ = -1;
-  };
-
   int pid_;
   Metric metric_;
   process::ProcessFolder folder_;
-  Fd statm_;
+  process::Fd statm_;
   std::string name_;
   std::string buffer_;
 };

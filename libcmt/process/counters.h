@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "cmtreplay/shared_memory.h"
+#include "process/fd.h"
 
-namespace cmt::replay {
+namespace cmt::process {
 
 /// What the processor counts.
 inline constexpr std::array<std::string_view, 5> counter_names{"instructions", "cycles", "cache_misses",
@@ -20,14 +20,18 @@ inline constexpr std::array<std::string_view, 5> counter_names{"instructions", "
 /// One run's counts, in the order of counter_names; nothing where this one is not to be had.
 using CounterValues = std::array<std::optional<std::uint64_t>, counter_names.size()>;
 
-/// The hardware counters of a process and all threads that it will start, in user mode. Many machines have none to
-/// give: virtual ones, and those that forbid it (kernel.perf_event_paranoid).
+/// The hardware counters of a thread and what it starts from now on, in user mode. Many machines have none to give:
+/// virtual ones, and those that forbid it (kernel.perf_event_paranoid).
 class Counters {
  public:
-  explicit Counters(pid_t pid);
+  /// Whose counts are added to the thread's: of all that it starts, or not of other processes.
+  enum class Heirs { all, threads };
+
+  explicit Counters(pid_t thread, Heirs heirs = Heirs::all);
 
   void start() const;
   /// Counts since the start. Those for which the processor had no register all the time are scaled.
+  CounterValues read() const;
   CounterValues stop() const;
 
   /// Why there are none at all; empty where there are some.
@@ -38,4 +42,4 @@ class Counters {
   std::string missing_;
 };
 
-}  // namespace cmt::replay
+}  // namespace cmt::process

@@ -1,4 +1,4 @@
-#include "cmtreplay/counters.h"
+#include "process/counters.h"
 
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace cmt::replay {
+namespace cmt::process {
 namespace {
 
 struct Wanted {
@@ -28,22 +28,23 @@ constexpr std::array<Wanted, counter_names.size()> all_wanted{{
     {PERF_TYPE_HW_CACHE, misses_of(PERF_COUNT_HW_CACHE_DTLB)},
 }};
 
-int open_counter(const Wanted& wanted, pid_t pid) {
+int open_counter(const Wanted& wanted, pid_t thread, Counters::Heirs heirs) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
   attributes.type = wanted.type;
   attributes.config = wanted.config;
   attributes.disabled = 1;
   attributes.inherit = 1;
+  attributes.inherit_thread = heirs == Counters::Heirs::threads;
   attributes.exclude_kernel = 1;
   attributes.exclude_hv = 1;
   attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, pid, -1, -1, PERF_FLAG_FD_CLOEXEC));
+  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
 std::optional<std::uint64_t> read_counter(int fd) {
   std::array<std::uint64_t, 3> count_enabled_running{};
-  if (fd < 0 || read(fd, count_enabled_running.data(), sizeof count_enabled_running) != sizeof count_enabled_running)
+  if (fd < 0 || ::read(fd, count_enabled_running.data(), sizeof count_enabled_running) != sizeof count_enabled_running)
     return std::nullopt;
   const auto [count, enabled, running] = count_enabled_running;
   if (running == 0) return std::nullopt;
@@ -53,11 +54,11 @@ std::optional<std::uint64_t> read_counter(int fd) {
 
 }  // namespace
 
-Counters::Counters(pid_t pid) {
+Counters::Counters(pid_t thread, Heirs heirs) {
   bool any = false;
   int error = 0;
   for (std::size_t i = 0; i < all_wanted.size(); ++i) {
-    fds_[i] = Fd(open_counter(all_wanted[i], pid));
+    fds_[i] = Fd(open_counter(all_wanted[i], thread, heirs));
     if (fds_[i].get() < 0 && error == 0) error = errno;
     any = any || fds_[i].get() >= 0;
   }
@@ -70,13 +71,17 @@ void Counters::start() const {
   }
 }
 
-CounterValues Counters::stop() const {
+CounterValues Counters::read() const {
   CounterValues values;
-  for (std::size_t i = 0; i < fds_.size(); ++i) {
-    if (fds_[i].get() >= 0) ioctl(fds_[i].get(), PERF_EVENT_IOC_DISABLE, 0);
-    values[i] = read_counter(fds_[i].get());
-  }
+  for (std::size_t i = 0; i < fds_.size(); ++i) values[i] = read_counter(fds_[i].get());
   return values;
 }
 
-}  // namespace cmt::replay
+CounterValues Counters::stop() const {
+  for (const Fd& fd : fds_) {
+    if (fd.get() >= 0) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+  }
+  return read();
+}
+
+}  // namespace cmt::process
