@@ -1,20 +1,27 @@
 """await_closed.py FILE...: waits until no process has any of the files open: then nobody writes them any more."""
 
+import contextlib
 import os
 import sys
 import time
+
+
+def entries(folder):
+    """A folder's names; none where it is gone or not ours."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def open_files():
     """The files that any process has open, and those processes."""
     found = {}
     for process in filter(str.isdigit, os.listdir('/proc')):
-        try:
-            folder = f'/proc/{process}/fd'
-            for fd in os.listdir(folder):
+        folder = f'/proc/{process}/fd'
+        for fd in entries(folder):
+            with contextlib.suppress(OSError):  # it was closed meanwhile; the others were not
                 found.setdefault(os.readlink(f'{folder}/{fd}'), []).append(int(process))
-        except OSError:
-            continue
     return found
 
 
