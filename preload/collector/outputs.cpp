@@ -25,6 +25,7 @@ Header header_of(const Control& control, bool times) {
                      {"command", control.command},
                      {"pid", std::to_string(control.process)},
                      {"start", wall_clock(control.start_wall)},
+                     {"start_monotonic_ns", std::to_string(control.start_ns)},
                      {"recorder", "libcmttrace " CMT_VERSION},
                      {"page_size", std::to_string(::sysconf(_SC_PAGESIZE))}};
   return header;

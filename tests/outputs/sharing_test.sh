@@ -92,6 +92,7 @@ cat >secret.trace <<'END'
 #cmt command="hush-program --key hush"
 #cmt pid=31337
 #cmt start=2026-01-02T03:04:05Z
+#cmt start_monotonic_ns=987654321
 #cmt host=hush-host
 #cmt page_size=4096
 malloc(8) = 81d220b48<6655> time=1767323045000000000 usable=24
