@@ -24,6 +24,13 @@ void Database::execute(const std::string& statements) {
   if (sqlite3_exec(handle_, statements.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
 }
 
+bool Database::execute_unless_busy(const std::string& statements) {
+  const int result = sqlite3_exec(handle_, statements.c_str(), nullptr, nullptr, nullptr);
+  if (result == SQLITE_BUSY || result == SQLITE_LOCKED) return false;
+  if (result != SQLITE_OK) fail();
+  return true;
+}
+
 std::int64_t Database::number(const std::string& query) {
   Statement statement(*this, query);
   return statement.step() ? statement.number(0) : 0;
@@ -31,7 +38,12 @@ std::int64_t Database::number(const std::string& query) {
 
 std::int64_t Database::last_row() const { return sqlite3_last_insert_rowid(handle_); }
 
-void Database::fail() const { throw DatabaseError(path_ + ": " + sqlite3_errmsg(handle_)); }
+/// The system's word says more than SQLite's "disk I/O error" where a file may not grow or be written.
+void Database::fail() const {
+  const int code = sqlite3_errcode(handle_);
+  const int system_error = code == SQLITE_IOERR || code == SQLITE_FULL ? sqlite3_system_errno(handle_) : 0;
+  throw DatabaseError(path_ + ": " + (system_error != 0 ? std::strerror(system_error) : sqlite3_errmsg(handle_)));
+}
 
 Statement::Statement(Database& database, const std::string& text) : database_(database) {
   const int length = static_cast<int>(text.size());

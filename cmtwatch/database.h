@@ -30,11 +30,16 @@ class Database {
   /// Statements without results.
   void execute(const std::string& statements);
 
+  /// The same; false, and nothing is done, where another process has the file.
+  bool execute_unless_busy(const std::string& statements);
+
   /// The one number that a query gives; 0 where it gives none.
   std::int64_t number(const std::string& query);
 
   std::int64_t last_row() const;
   sqlite3* handle() const { return handle_; }
+
+  /// Throws what SQLite said last.
   [[noreturn]] void fail() const;
 
  private:

@@ -76,21 +76,27 @@ Moment load_moment(Database& database, std::int64_t tick, Whose whose) {
     moment.end_ns = times.number(1);
     moment.wall_ns = times.number(2);
   }
-  Statement processes(database,
-                      "select process.id, pid, text, command, resident_bytes, size_bytes, oom_score, mappings_readable "
-                      "from process_sample join process on process.id = process_id join name on name.id = name_id "
-                      "where tick_id = ?1 and (pid = ?2 or ?2 is null) order by resident_bytes desc, pid");
+  Statement processes(
+      database,
+      "select process.id, pid, text, command, resident_bytes, size_bytes, proportional_bytes, oom_score, "
+      "mappings_readable "
+      "from process_sample join process on process.id = process_id join name on name.id = name_id "
+      "where tick_id = ?1 and (pid = ?2 or ?2 is null) order by resident_bytes desc, pid");
   processes.bind(tick);
   whose ? processes.bind(*whose) : processes.bind_null();
   while (processes.step()) {
+    const auto readable = processes.number_or_null(8);
+    const bool has_mappings = readable.value_or(0) != 0;
     moment.processes.push_back({.pid = static_cast<int>(processes.number(1)),
                                 .name = processes.text(2),
                                 .command = processes.text(3),
                                 .resident_bytes = bytes_at(processes, 4),
                                 .size_bytes = bytes_at(processes, 5),
-                                .oom_score = processes.number_or_null(6),
-                                .mappings_readable = processes.number(7) != 0,
-                                .mappings = load_mappings(database, processes.number(0), tick)});
+                                .proportional_bytes = bytes_at(processes, 6),
+                                .oom_score = processes.number_or_null(7),
+                                .mappings_readable = readable ? std::optional(has_mappings) : std::nullopt,
+                                .mappings = has_mappings ? load_mappings(database, processes.number(0), tick)
+                                                         : std::vector<process::Mapping>()});
   }
   return moment;
 }

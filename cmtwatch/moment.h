@@ -17,8 +17,9 @@ struct RecordedProcess {
   std::string command;
   std::optional<std::uint64_t> resident_bytes;  ///< by statm
   std::optional<std::uint64_t> size_bytes;
+  std::optional<std::uint64_t> proportional_bytes;
   std::optional<std::int64_t> oom_score;
-  bool mappings_readable = false;
+  std::optional<bool> mappings_readable;   ///< none: they were not to be recorded
   std::vector<process::Mapping> mappings;  ///< by rising address
 };
 

@@ -49,6 +49,7 @@ void append(JsonWriter& json, const RecordedProcess& process) {
   json.field("command", process.command);
   json.field("resident_bytes", process.resident_bytes);
   json.field("size_bytes", process.size_bytes);
+  json.field("proportional_bytes", process.proportional_bytes);
   json.field("oom_score", process.oom_score);
   json.field("mappings_readable", process.mappings_readable);
   json.begin_array("mappings");

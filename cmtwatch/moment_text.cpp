@@ -48,11 +48,12 @@ std::string title_of(const RecordedProcess& process) {
 std::string processes_text(const Moment& moment, const MomentOptions& options) {
   constexpr std::size_t shown_max = 20;
   std::size_t shown = 0;
-  Table table({figure("pid"), figure("resident"), figure("size"), figure("oom score"), {"command"}});
+  Table table(
+      {figure("pid"), figure("resident"), figure("proportional"), figure("size"), figure("oom score"), {"command"}});
   for (const RecordedProcess& process : moment.processes) {
     table.add({std::to_string(process.pid), amount(process.resident_bytes, options),
-               amount(process.size_bytes, options), process.oom_score ? std::to_string(*process.oom_score) : "",
-               title_of(process)});
+               amount(process.proportional_bytes, options), amount(process.size_bytes, options),
+               process.oom_score ? std::to_string(*process.oom_score) : "", title_of(process)});
     if (++shown == shown_max && !options.verbose) break;
   }
   const std::size_t left = moment.processes.size() - shown;
@@ -61,7 +62,8 @@ std::string processes_text(const Moment& moment, const MomentOptions& options) {
 
 std::string heading(const RecordedProcess& process) {
   std::string text = "\n" + std::to_string(process.pid) + " (" + process.name + ")";
-  return text + (process.mappings_readable ? "\n" : ": its mappings could not be read\n");
+  if (!process.mappings_readable) return text + ": its mappings were not recorded\n";
+  return text + (*process.mappings_readable ? "\n" : ": its mappings could not be read\n");
 }
 
 }  // namespace
@@ -74,7 +76,7 @@ std::string moment_text(const Moment& moment, const MomentOptions& options) {
   if (!options.verbose) return text;
   for (const RecordedProcess& process : moment.processes) {
     text += heading(process);
-    if (process.mappings_readable) text += parts_text({process.mappings}, options);
+    if (process.mappings_readable.value_or(false)) text += parts_text({process.mappings}, options);
   }
   return text;
 }

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cmtwatch/check_process.h"
@@ -16,12 +19,13 @@
 #include "cmtwatch/record_options.h"
 #include "cmtwatch/recorder.h"
 #include "cmtwatch/recording.h"
+#include "cmtwatch/roster.h"
+#include "cmtwatch/writer.h"
 #include "command/interrupts.h"
 #include "command/launch.h"
 #include "output/numbers.h"
 #include "output/progress.h"
 #include "output/sparkline.h"
-#include "process/children.h"
 
 namespace cmt::watch {
 namespace {
@@ -38,6 +42,8 @@ class LiveLine {
                output::sparkline(recent_, columns));
   }
 
+  void clear() { line_.clear(); }
+
  private:
   static constexpr std::size_t columns = 30;
 
@@ -45,32 +51,45 @@ class LiveLine {
   std::vector<std::uint64_t> recent_;
 };
 
+Roster::Whom whom_of(const RecordOptions& options) {
+  if (options.all) return Roster::Whom::all;
+  return options.recursive ? Roster::Whom::descendants : Roster::Whom::named;
+}
+
 /// A recording while it is made.
 class Recording {
  public:
   explicit Recording(const RecordOptions& options)
-      : options_(options), database_(options.path, Database::Mode::write), recorder_(prepared(), options.root) {
+      : options_(options),
+        database_(options.path, Database::Mode::write),
+        writer_(prepared()),
+        recorder_(writer_, options.measures, options.root,
+                  options.all ? Recorder::OnReuse::go_on : Recorder::OnReuse::end),
+        roster_(whom_of(options), options.root) {
     const std::int64_t wall = clock_ns(CLOCK_REALTIME);
-    const bool goes_on = recorder_.tick() != 0;
+    const bool goes_on = writer_.tick() != 0;
     if (goes_on) {
       // The monotonic clock may have begun anew since then; the wall clock tells how long the pause was.
-      offset_ns_ = database_.number("select end_ns from tick order by id desc limit 1") + wall -
-                   database_.number("select wall_ns from tick order by id desc limit 1");
+      const std::int64_t pause = wall - database_.number("select wall_ns from tick order by id desc limit 1");
+      offset_ns_ =
+          database_.number("select end_ns from tick order by id desc limit 1") + std::max<std::int64_t>(pause, 0);
     }
     describe(wall);
   }
 
-  void watch_also(int pid) { roots_.push_back(pid); }
+  Roster& roster() { return roster_; }
 
   /// One moment. False where nobody is left.
   bool moment() {
     const std::int64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    recorder_.begin_tick(now(), clock_ns(CLOCK_REALTIME));
+    writer_.begin_tick(now(), clock_ns(CLOCK_REALTIME));
     std::size_t recorded = 0;
-    for (const int pid : wanted()) recorded += recorder_.record(pid);
+    for (const int pid : roster_.read()) recorded += record(pid);
+    recorder_.forget_ended();
     recorder_.record_system();
-    recorder_.end_tick(now(), clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu);
-    live_.show(recorder_.tick(), recorded, recorder_.resident_bytes());
+    writer_.end_tick(now(), clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu);
+    live_.show(writer_.tick(), recorded, recorder_.take_resident_bytes());
+    tell_missing_counters();
     forget();
     return recorded != 0;
   }
@@ -93,42 +112,51 @@ class Recording {
     set.bind("interval_ns").bind(options_.pace.interval_ns).run();
     set.bind("page_bytes").bind(static_cast<std::int64_t>(sysconf(_SC_PAGESIZE))).run();
     set.bind("clock_ticks_per_second").bind(static_cast<std::int64_t>(sysconf(_SC_CLK_TCK))).run();
+    set.bind("measure").bind(names_of(options_.measures)).run();
   }
 
-  /// Everybody who is to be recorded now, once.
-  std::vector<int> wanted() {
-    if (options_.all) return process::read_pids(options_.root);
-    if (!options_.recursive) return roots_;
-    std::vector<int> pids;
-    for (const int root : roots_) {
-      for (const int pid : process::read_descent(root, options_.root)) {
-        if (pid != getpid()) pids.push_back(pid);
-      }
-    }
-    roots_.insert(roots_.end(), pids.begin(), pids.end());  // who was seen stays, whoever adopts it
-    std::sort(roots_.begin(), roots_.end());
-    roots_.erase(std::unique(roots_.begin(), roots_.end()), roots_.end());
-    std::sort(pids.begin(), pids.end());
-    pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
-    return pids;
+  /// False where it is gone. Of those that are named it is said, once, what may not be read.
+  bool record(int pid) {
+    const Recorder::Outcome outcome = recorder_.record(pid);
+    if (outcome == Recorder::Outcome::gone) roster_.remove(pid);
+    const bool named = std::find(options_.pids.begin(), options_.pids.end(), pid) != options_.pids.end();
+    if (outcome == Recorder::Outcome::partly && named && partly_.insert(pid).second)
+      tell("the mappings of process " + std::to_string(pid) + " may not be read: what else there is of it is recorded");
+    return outcome != Recorder::Outcome::gone;
+  }
+
+  void tell_missing_counters() {
+    if (recorder_.counters_missing().empty() || counters_missing_) return;
+    counters_missing_ = true;
+    tell("no hardware counters here: " + recorder_.counters_missing());
+    Statement set(database_, "insert or replace into about values ('counters_missing', ?)");
+    set.bind(recorder_.counters_missing()).run();
+  }
+
+  void tell(const std::string& what) {
+    live_.clear();
+    std::fprintf(stderr, "cmtwatch record: %s\n", what.c_str());
   }
 
   /// Now and then, since it costs as much as some moments.
   void forget() {
     constexpr std::int64_t moments_between = 64;
-    if (!options_.keep_ns || recorder_.tick() % moments_between != 0) return;
+    if (!options_.keep_ns || writer_.tick() % moments_between != 0) return;
     const std::int64_t first_kept =
         database_.number("select coalesce(min(id), (select max(id) from tick)) from tick where end_ns >= " +
                          std::to_string(now() - *options_.keep_ns));
-    if (first_kept > 1) recorder_.forget_before(first_kept);
+    if (first_kept > 1) writer_.forget_before(first_kept);
   }
 
   const RecordOptions& options_;
   std::int64_t begin_ns_ = now_ns();
   std::int64_t offset_ns_ = 0;
   Database database_;
+  RecordingWriter writer_;
   Recorder recorder_;
-  std::vector<int> roots_;
+  Roster roster_;
+  std::set<int> partly_;
+  bool counters_missing_ = false;
   LiveLine live_;
 };
 
@@ -149,19 +177,34 @@ void record_until(Recording& recording, const Pace& pace, const Listener& listen
   }
 }
 
+/// What befalls a recording never ends its command: it is told, and the command goes on. False where something did.
+template <class Action>
+bool succeeds(Action action) {
+  try {
+    action();
+    return true;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "cmtwatch record: %s\n", error.what());
+    return false;
+  }
+}
+
 int record_command(const RecordOptions& options) {
-  Recording recording(options);
+  std::optional<Recording> recording(std::in_place, options);
   if (options.recursive) prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
     command::Launched launched({.words = options.command, .output = {}, .error = {}, .environment = {}});
-    recording.watch_also(options.recursive ? getpid() : launched.pid());
+    options.recursive ? recording->roster().add_children_of(getpid()) : recording->roster().add(launched.pid());
     std::optional<command::Ended> ended;
-    record_until(recording, options.pace, {launched.fd(), [&] {
-                                             ended = launched.handle().ended;
-                                             return !ended;
-                                           }});
+    const Listener listener{launched.fd(), [&] {
+                              ended = launched.handle().ended;
+                              return !ended;
+                            }};
+    const bool recorded = succeeds([&] { record_until(*recording, options.pace, listener); });
     if (!ended) ended = launched.wait();
-    recording.close();
+    const bool closed = recorded && succeeds([&] { recording->close(); });
+    recording.reset();
+    if (!closed && ended->signal == 0 && ended->status == 0) return command::status_failed;
     command::end_alike(*ended);
   } catch (const command::LaunchError& error) {
     std::fprintf(stderr, "cmtwatch record: %s\n", error.what());
@@ -170,11 +213,9 @@ int record_command(const RecordOptions& options) {
 }
 
 int record_processes(const RecordOptions& options) {
+  for (const int pid : options.pids) check_process(pid, options.root);
   Recording recording(options);
-  for (const int pid : options.pids) {
-    check_process(pid, options.root);
-    recording.watch_also(pid);
-  }
+  for (const int pid : options.pids) recording.roster().add(pid);
   const command::Interrupts interrupts;
   record_until(recording, options.pace, {interrupts.fd(), [] { return false; }});
   recording.close();

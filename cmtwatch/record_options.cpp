@@ -22,6 +22,11 @@ they end or Ctrl-C. A recording that exists is gone on with.
   --max-cost=PERCENT record less often where it would take more than this share
                      of a processor: 10
   --keep=TIME        forget what is older
+  --measure=WHAT,... these alone beside statm and processor times: mappings,
+                     stacks (of threads, found by their stack pointers), totals
+                     (the sums of the mappings, several times cheaper than
+                     they), io, oom, system, disks, counters (of the processor);
+                     or all. The default is all but totals and counters
   --root=DIR         a /proc elsewhere; else what PROCFS names
   -h, --help         say this
   --version          say the version
@@ -40,10 +45,22 @@ std::vector<command::Option> record_options() {
           {"interval", value},
           {"keep", value},
           {"max-cost", value},
+          {"measure", value},
           {"output", value, 'o'},
           {"recursive", Option::Takes::nothing, 'r'},
           {"root", value}};
 }
+
+namespace {
+
+Measures measures_of(const command::CommandLine& line) {
+  const std::string names = line.value("measure", "");
+  const auto measures = parse_measures(names);
+  if (!measures) throw command::UsageError(std::string("--measure takes ") + measure_names + ", not '" + names + "'");
+  return *measures;
+}
+
+}  // namespace
 
 RecordOptions parse_record(const command::CommandLine& line, bool launches) {
   RecordOptions options;
@@ -53,6 +70,7 @@ RecordOptions parse_record(const command::CommandLine& line, bool launches) {
   options.all = line.has("all");
   options.recursive = line.has("recursive");
   if (line.has("keep")) options.keep_ns = parse_time(line, "keep", "s");
+  if (line.has("measure")) options.measures = measures_of(line);
   options.root = root_of(line);
   if (launches) {
     options.command = line.files();

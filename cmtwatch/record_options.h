@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cmtwatch/measures.h"
 #include "cmtwatch/watch.h"
 #include "command/command_line.h"
 
@@ -18,6 +19,7 @@ struct RecordOptions {
   std::vector<int> pids{};
   std::vector<std::string> command{};
   std::optional<std::int64_t> keep_ns{};  ///< what is older is forgotten
+  Measures measures{};
   std::string root = "/proc";
 };
 

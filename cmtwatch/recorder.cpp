@@ -3,30 +3,33 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
+#include "process/disks.h"
+#include "process/smaps.h"
 #include "process/status.h"
 #include "process/system.h"
+#include "process/threads.h"
 
 namespace cmt::watch {
 namespace {
 
 using process::Mapping;
+using process::ProcessFolder;
 
-auto figures_of(const Mapping& mapping) {
-  return std::tie(mapping.resident_bytes, mapping.proportional_bytes, mapping.private_bytes, mapping.dirty_bytes,
-                  mapping.referenced_bytes, mapping.anonymous_bytes, mapping.huge_page_bytes, mapping.swapped_bytes);
+bool says_gone(const std::system_error& error) {
+  return error.code().value() == ENOENT || error.code().value() == ESRCH;
 }
 
-bool same_place(const Mapping& a, const Mapping& b) {
-  return a.end == b.end && a.permissions == b.permissions && a.name == b.name;
+bool says_forbidden(const std::system_error& error) {
+  return error.code().value() == EACCES || error.code().value() == EPERM;
 }
 
 /// The text of a file of a process; nothing where it may not be read, or there is none.
-std::optional<std::string_view> text_of(const process::ProcessFolder& folder, const char* name, std::string& buffer) {
+std::optional<std::string_view> text_of(const ProcessFolder& folder, const char* name, std::string& buffer) {
   try {
     return folder.read(name, buffer);
   } catch (const std::system_error&) {
@@ -34,7 +37,7 @@ std::optional<std::string_view> text_of(const process::ProcessFolder& folder, co
   }
 }
 
-std::optional<std::int64_t> number_in(const process::ProcessFolder& folder, const char* name, std::string& buffer) {
+std::optional<std::int64_t> number_in(const ProcessFolder& folder, const char* name, std::string& buffer) {
   const auto text = text_of(folder, name, buffer);
   std::int64_t number = 0;
   if (!text || std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc())
@@ -43,214 +46,209 @@ std::optional<std::int64_t> number_in(const process::ProcessFolder& folder, cons
 }
 
 /// A command line's words, which zero bytes end, with blanks between.
-std::string words_of(std::string_view text) {
+std::string command_of(const ProcessFolder& folder, std::string& buffer) {
+  const std::string_view text = text_of(folder, "cmdline", buffer).value_or("");
   std::string words(text.substr(0, text.find_last_not_of('\0') + 1));
   std::replace(words.begin(), words.end(), '\0', ' ');
   return words;
 }
 
+void add_statm(const ProcessFolder& folder, ProcessSample& sample, std::string& buffer) {
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const auto text = text_of(folder, "statm", buffer);
+  if (!text) return;
+  const process::Statm statm = process::parse_statm(*text);
+  sample.size_bytes = statm.size_pages * page;
+  sample.resident_bytes = statm.resident_pages * page;
+  sample.resident_file_bytes = statm.shared_pages * page;
+}
+
+void add_io(const ProcessFolder& folder, ProcessSample& sample, std::string& buffer) {
+  const auto text = text_of(folder, "io", buffer);
+  if (!text) return;
+  const process::DiskTraffic traffic = process::parse_io(*text);
+  sample.read_bytes = traffic.read_bytes;
+  sample.written_bytes = traffic.written_bytes;
+}
+
+void add_totals(const std::vector<Mapping>& mappings, ProcessSample& sample) {
+  std::uint64_t proportional = 0, unique = 0, swapped = 0;
+  for (const Mapping& mapping : mappings) {
+    proportional += mapping.proportional_bytes;
+    unique += mapping.private_bytes;
+    swapped += mapping.swapped_bytes;
+  }
+  sample.proportional_bytes = proportional, sample.private_bytes = unique, sample.swapped_bytes = swapped;
+}
+
+ProcessSample sample_of(const process::Stat& stat) {
+  ProcessSample sample;
+  sample.minor_faults = stat.minor_faults, sample.major_faults = stat.major_faults;
+  sample.user_ticks = stat.user_ticks, sample.system_ticks = stat.system_ticks;
+  sample.threads = stat.threads;
+  return sample;
+}
+
+/// Threads have a guard below their stack, an unreadable mapping. Without that one could take the arena of a language
+/// that keeps its stacks in its heap for a stack.
+bool can_be_stack(const KnownMappings& mappings, std::size_t i) {
+  constexpr std::array<char, 4> private_data{'r', 'w', '-', 'p'}, unreadable{'-', '-', '-', 'p'};
+  return i > 0 && mappings[i].name_id == 0 && mappings[i].permissions == private_data &&
+         mappings[i - 1].permissions == unreadable && mappings[i - 1].end == mappings[i].begin;
+}
+
+/// The place of the mapping that holds an address, or how many there are.
+std::size_t place_of(const KnownMappings& mappings, std::uint64_t address) {
+  const auto above = std::upper_bound(mappings.begin(), mappings.end(), address,
+                                      [](std::uint64_t at, const KnownMapping& mapping) { return at < mapping.begin; });
+  if (above == mappings.begin() || address >= (above - 1)->end) return mappings.size();
+  return static_cast<std::size_t>(above - 1 - mappings.begin());
+}
+
 }  // namespace
 
-Recorder::Recorder(Database& database, std::string root)
-    : database_(database),
-      root_(std::move(root)),
-      tick_(database.number("select max(id) from tick")),
-      add_tick_(database, "insert into tick values (?, ?, ?, ?, 0)"),
-      end_tick_(database, "update tick set end_ns = ?, cost_cpu_ns = ? where id = ?"),
-      add_name_(database, "insert into name (text) values (?)"),
-      find_name_(database, "select id from name where text = ?"),
-      add_process_(database,
-                   "insert into process (pid, start_ticks, parent_pid, name_id, command, first_tick, last_tick) "
-                   "values (?, ?, ?, ?, ?, ?, ?)"),
-      find_process_(database, "select id from process where pid = ? and start_ticks = ?"),
-      last_tick_(database, "update process set last_tick = ? where id = ?"),
-      add_mapping_(database,
-                   "insert into mapping (process_id, begin_address, end_address, permissions, name_id) "
-                   "values (?, ?, ?, ?, ?)"),
-      add_change_(database, "insert into mapping_change values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
-      add_sample_(database, "insert into process_sample values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
-      add_system_(database, "insert into system_sample values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") {}
+Recorder::Recorder(RecordingWriter& writer, Measures measures, std::string root, OnReuse on_reuse)
+    : writer_(writer), measures_(measures), root_(std::move(root)), on_reuse_(on_reuse) {}
 
-void Recorder::begin_tick(std::int64_t begin_ns, std::int64_t wall_ns) {
-  ++tick_;
-  resident_bytes_ = 0;
-  database_.execute("begin immediate");
-  add_tick_.bind(tick_).bind(begin_ns).bind(begin_ns).bind(wall_ns).run();
-}
-
-void Recorder::end_tick(std::int64_t end_ns, std::int64_t cost_ns) {
-  end_tick_.bind(end_ns).bind(cost_ns).bind(tick_).run();
-  database_.execute("commit");
-}
-
-bool Recorder::record(int pid) {
+/// All files are read through one open folder, so that they are all of one process, whoever gets its pid meanwhile.
+Recorder::Outcome Recorder::record(int pid) {
   try {
-    const process::Stat stat = process::read_stat(pid, root_);
-    KnownProcess* const process = stat.zombie() || stat.kernel_thread ? nullptr : find(pid, stat);
-    if (!process) return false;
-    record_sample(*process, stat, record_mappings(*process));
-    last_tick_.bind(tick_).bind(process->id).run();
-    return true;
-  } catch (const std::system_error&) {
-    processes_.erase(pid);
-    return false;
+    const ProcessFolder folder(pid, root_);
+    process::Stat stat = process::parse_stat(folder.read("stat", buffer_));
+    stat.pid = pid;
+    KnownProcess* const process = stat.zombie() || stat.kernel_thread ? nullptr : find(folder, stat);
+    if (process) return record(folder, stat, *process);
+  } catch (const std::system_error& error) {
+    if (!says_gone(error) && !says_forbidden(error)) throw;
   }
+  processes_.erase(pid);
+  return Outcome::gone;
 }
 
-Recorder::KnownProcess* Recorder::find(int pid, const process::Stat& stat) {
-  const auto known = processes_.find(pid);
-  if (known != processes_.end() && known->second.start_ticks == stat.start_ticks) return &known->second;
-  if (known != processes_.end()) processes_.erase(known);
-  process::ProcessFolder folder(pid, root_);
-  const std::int64_t id = id_of(pid, stat, folder);
-  return &processes_.emplace(pid, KnownProcess{id, stat.start_ticks, std::move(folder), {}}).first->second;
-}
-
-/// A recording that goes on knows some of the processes that still run.
-std::int64_t Recorder::id_of(int pid, const process::Stat& stat, const process::ProcessFolder& folder) {
-  find_process_.bind(pid).bind(stat.start_ticks);
-  if (find_process_.step()) {
-    const std::int64_t id = find_process_.number(0);
-    while (find_process_.step()) continue;
-    // Its mappings are written anew: what this run finds is not compared with what another left.
-    Statement end(database_,
-                  "insert into mapping_change select id, ?, null, null, null, null, null, null, null, null "
-                  "from mapping where process_id = ?");
-    end.bind(tick_).bind(id).run();
-    return id;
+Recorder::Outcome Recorder::record(const ProcessFolder& folder, const process::Stat& stat, KnownProcess& process) {
+  ProcessSample sample = sample_of(stat);
+  const Outcome outcome = record_mappings(folder, stat.pid, process, sample);
+  add_statm(folder, sample, buffer_);
+  if (measures_.io) add_io(folder, sample, buffer_);
+  if (measures_.oom) {
+    sample.oom_score = number_in(folder, "oom_score", buffer_);
+    sample.oom_score_adjustment = number_in(folder, "oom_score_adj", buffer_);
   }
-  const auto command = text_of(folder, "cmdline", buffer_);
-  const std::string words = words_of(command.value_or(""));
-  add_process_.bind(pid).bind(stat.start_ticks).bind(stat.parent).bind(name_id(stat.name));
-  add_process_.bind(words).bind(tick_).bind(tick_).run();
-  return database_.last_row();
+  writer_.sample(process.id, sample);
+  if (measures_.counters) record_counters(process);
+  process.last_tick = writer_.tick();
+  resident_bytes_ += sample.resident_bytes.value_or(0);
+  return outcome;
 }
 
-std::int64_t Recorder::name_id(const std::string& name) {
-  constexpr std::size_t names_max = 20'000;
-  if (const auto known = names_.find(name); known != names_.end()) return known->second;
-  if (names_.size() == names_max) names_.clear();
-  find_name_.bind(name);
-  std::int64_t id = 0;
-  while (find_name_.step()) id = find_name_.number(0);
-  if (id == 0) {
-    add_name_.bind(name).run();
-    id = database_.last_row();
+/// The process as it is known; nothing where the pid is another's now, and that one is not wanted.
+Recorder::KnownProcess* Recorder::find(const ProcessFolder& folder, const process::Stat& stat) {
+  const auto known = processes_.find(stat.pid);
+  if (known == processes_.end()) return &add(folder, stat);
+  KnownProcess& process = known->second;
+  if (process.start_ticks != stat.start_ticks) {
+    processes_.erase(known);
+    return on_reuse_ == OnReuse::go_on ? &add(folder, stat) : nullptr;
   }
-  return names_[name] = id;
-}
-
-bool Recorder::record_mappings(KnownProcess& process) {
-  const auto text = text_of(process.folder, "smaps", buffer_);
-  if (!text) return false;
-  for (Mapping& mapping : process::parse_smaps(*text)) record_mapping(process, std::move(mapping));
-  for (auto known = process.mappings.begin(); known != process.mappings.end();) {
-    if (known->second.seen == tick_) {
-      ++known;
-      continue;
-    }
-    write_change(known->second.id, nullptr);
-    known = process.mappings.erase(known);
+  if (process.name != stat.name) {  // it has called exec, most likely
+    process.name = stat.name;
+    writer_.rename(process.id, stat.name, command_of(folder, buffer_));
   }
-  return true;
+  return &process;
 }
 
-void Recorder::record_mapping(KnownProcess& process, Mapping&& mapping) {
-  auto known = process.mappings.find(mapping.begin);
-  if (known != process.mappings.end() && same_place(known->second.mapping, mapping)) {
-    known->second.seen = tick_;
-    if (figures_of(known->second.mapping) == figures_of(mapping)) return;
-    write_change(known->second.id, &mapping);
-    known->second.mapping = std::move(mapping);
+Recorder::KnownProcess& Recorder::add(const ProcessFolder& folder, const process::Stat& stat) {
+  const std::string command = command_of(folder, buffer_);
+  KnownProcess process{.start_ticks = stat.start_ticks, .name = stat.name};
+  process.id = writer_.process(
+      {.pid = stat.pid, .start_ticks = stat.start_ticks, .parent = stat.parent, .name = stat.name, .command = command});
+  if (measures_.counters) open_counters(process, stat.pid);
+  return processes_.insert_or_assign(stat.pid, std::move(process)).first->second;
+}
+
+/// Counts are of the whole process or none: a thread whose counters do not open takes the others' away.
+void Recorder::open_counters(KnownProcess& process, int pid) {
+  if (root_ != "/proc") {
+    counters_missing_ = "they count on this machine alone, not on that of " + root_;
     return;
   }
-  if (known != process.mappings.end()) {
-    write_change(known->second.id, nullptr);
-    process.mappings.erase(known);
+  for (const int thread : process::read_threads(pid)) {
+    process::Counters counters(thread, process::Counters::Heirs::threads);
+    if (counters.error() == ESRCH) continue;
+    if (counters.error() != 0) {
+      counters_missing_ = counters.missing();
+      process.counters.clear();
+      return;
+    }
+    counters.start();
+    process.counters.push_back(std::move(counters));
   }
-  const auto name = mapping.name.empty() ? std::nullopt : std::optional(name_id(mapping.name));
-  add_mapping_.bind(process.id).bind(mapping.begin).bind(mapping.end).bind(mapping.permissions).bind(name).run();
-  const std::int64_t id = database_.last_row();
-  write_change(id, &mapping);
-  const std::uint64_t begin = mapping.begin;
-  process.mappings.emplace(begin, KnownMapping{id, std::move(mapping), tick_});
 }
 
-void Recorder::write_change(std::int64_t mapping, const Mapping* figures) {
-  add_change_.bind(mapping).bind(tick_);
-  if (figures) {
-    std::apply([this](auto... figure) { (add_change_.bind(figure), ...); }, figures_of(*figures));
-  } else {
-    for (std::size_t i = 0; i < std::tuple_size_v<decltype(figures_of(Mapping()))>; ++i) add_change_.bind_null();
+void Recorder::record_counters(const KnownProcess& process) {
+  if (process.counters.empty()) return;
+  process::CounterValues sums = process.counters.front().read();
+  for (std::size_t thread = 1; thread < process.counters.size(); ++thread) {
+    const process::CounterValues values = process.counters[thread].read();
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      sums[i] = sums[i] && values[i] ? std::optional(*sums[i] + *values[i]) : std::nullopt;
   }
-  add_change_.run();
+  writer_.counters(process.id, sums);
 }
 
-void Recorder::record_sample(KnownProcess& process, const process::Stat& stat, bool mappings_readable) {
-  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  const auto statm_text = text_of(process.folder, "statm", buffer_);
-  const process::Statm statm = process::parse_statm(statm_text.value_or(""));
-  resident_bytes_ += statm.resident_pages * page;
-  add_sample_.bind(tick_).bind(process.id);
-  for (const std::uint64_t pages : {statm.size_pages, statm.resident_pages, statm.shared_pages}) {
-    statm_text ? add_sample_.bind(pages * page) : add_sample_.bind_null();
+Recorder::Outcome Recorder::record_mappings(const ProcessFolder& folder, int pid, KnownProcess& process,
+                                            ProcessSample& sample) {
+  if (!measures_.mappings && !measures_.totals) return Outcome::wholly;
+  try {
+    const auto mappings = process::parse_smaps(folder.read(measures_.mappings ? "smaps" : "smaps_rollup", buffer_));
+    add_totals(mappings, sample);
+    if (!measures_.mappings) return Outcome::wholly;
+    sample.mappings_readable = true;
+    process.mappings = writer_.mappings(process.id, process.mappings, mappings);
+  } catch (const std::system_error& error) {
+    if (says_gone(error)) throw;
+    if (measures_.mappings) sample.mappings_readable = false;
+    return Outcome::partly;
   }
-  const auto io_text = text_of(process.folder, "io", buffer_);
-  const process::DiskTraffic traffic = process::parse_io(io_text.value_or(""));
-  for (const std::uint64_t bytes : {traffic.read_bytes, traffic.written_bytes}) {
-    io_text ? add_sample_.bind(bytes) : add_sample_.bind_null();
+  if (measures_.stacks) find_stacks(folder, pid, process);
+  return Outcome::wholly;
+}
+
+/// Threads whose stack is known are not asked again.
+void Recorder::find_stacks(const ProcessFolder& folder, int pid, KnownProcess& process) {
+  std::unordered_map<int, std::uint64_t> stacks;
+  for (const int thread : process::read_threads(pid, root_)) {
+    if (thread == pid) continue;  // its stack is "[stack]"
+    const auto known = process.stacks.find(thread);
+    std::size_t place = process.mappings.size();
+    if (known != process.stacks.end()) place = place_of(process.mappings, known->second);
+    if (place != process.mappings.size() && process.mappings[place].thread != 0) {
+      stacks.insert(*known);
+      continue;
+    }
+    const auto pointer = process::read_stack_pointer(folder, thread, buffer_);
+    if (pointer) place = place_of(process.mappings, *pointer);
+    if (!pointer || place == process.mappings.size()) continue;
+    KnownMapping& mapping = process.mappings[place];
+    if (mapping.thread == 0 && !can_be_stack(process.mappings, place)) continue;
+    if (mapping.thread == 0) writer_.name_stack(mapping, thread);
+    stacks[thread] = mapping.begin;
   }
-  add_sample_.bind(stat.minor_faults).bind(stat.major_faults).bind(stat.user_ticks).bind(stat.system_ticks);
-  add_sample_.bind(stat.threads).bind(number_in(process.folder, "oom_score", buffer_));
-  add_sample_.bind(number_in(process.folder, "oom_score_adj", buffer_)).bind(mappings_readable ? 1 : 0).run();
+  process.stacks = std::move(stacks);
 }
 
 void Recorder::record_system() {
-  const process::SystemMemory memory = process::read_meminfo(root_);
-  add_system_.bind(tick_).bind(memory.total).bind(memory.free).bind(memory.available).bind(memory.cached);
-  add_system_.bind(memory.buffers).bind(memory.anonymous).bind(memory.shared).bind(memory.slab);
-  add_system_.bind(memory.swap_total).bind(memory.swap_free).bind(memory.swap_cached).run();
+  try {
+    if (measures_.system) writer_.system(process::read_meminfo(root_));
+    if (measures_.disks) writer_.disks(process::read_diskstats(root_));
+  } catch (const std::system_error&) {  // a root without such files
+  }
 }
 
-/// The last change before `tick` becomes one of that tick, unless it has one of its own.
-void Recorder::forget_before(std::int64_t tick) {
-  const std::string at = std::to_string(tick);
-  database_.execute(
-      "begin immediate;"
-      "insert or ignore into mapping_change select mapping_id, " +
-      at +
-      ", resident_bytes, proportional_bytes, "
-      "private_bytes, dirty_bytes, referenced_bytes, anonymous_bytes, huge_page_bytes, swapped_bytes from (select *, "
-      "max(tick_id) from mapping_change where tick_id < " +
-      at +
-      " group by mapping_id) where resident_bytes is not null;"
-      "delete from mapping_change where tick_id < " +
-      at +
-      ";"
-      "delete from process_sample where tick_id < " +
-      at +
-      ";"
-      "delete from system_sample where tick_id < " +
-      at +
-      ";"
-      "delete from mapping where not exists (select 1 from mapping_change where mapping_id = mapping.id);"
-      "update process set first_tick = " +
-      at + " where first_tick < " + at + " and last_tick >= " + at +
-      ";"
-      "delete from mapping_change where mapping_id in (select id from mapping where process_id in "
-      "(select id from process where last_tick < " +
-      at +
-      "));"
-      "delete from mapping where process_id in (select id from process where last_tick < " +
-      at +
-      ");"
-      "delete from process where last_tick < " +
-      at +
-      ";"
-      "delete from tick where id < " +
-      at +
-      ";"
-      "commit; pragma incremental_vacuum");
+void Recorder::forget_ended() {
+  std::erase_if(processes_, [this](const auto& entry) { return entry.second.last_tick != writer_.tick(); });
 }
+
+std::uint64_t Recorder::take_resident_bytes() { return std::exchange(resident_bytes_, 0); }
 
 }  // namespace cmt::watch

@@ -7,76 +7,75 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cmtwatch/database.h"
+#include "cmtwatch/measures.h"
+#include "cmtwatch/writer.h"
+#include "process/counters.h"
 #include "process/proc_file.h"
-#include "process/smaps.h"
 #include "process/stat.h"
 
 namespace cmt::watch {
 
-/// Writes moments into a recording: for each process what has changed since the last.
+/// Reads what is to be recorded of processes and of the machine, and writes it.
 ///
-///     Recorder recorder(database, "/proc");
-///     recorder.begin_tick(now, wall);
+///     Recorder recorder(writer, {}, "/proc", Recorder::OnReuse::end);
+///     writer.begin_tick(now, wall);
 ///     recorder.record(4711);
-///     recorder.end_tick(now, cost);
+///     recorder.record_system();
+///     writer.end_tick(now, cost);
 ///
-/// Memory: the figures of the mappings that there are, 200 bytes each; none for what has been. Throws DatabaseError; a
-/// tick that was not ended is not in the recording.
+/// Throws DatabaseError.
 class Recorder {
  public:
-  Recorder(Database& database, std::string root);
+  /// What a pid means whose process has ended, and another has got: nobody, or that one.
+  enum class OnReuse { end, go_on };
 
-  void begin_tick(std::int64_t begin_ns, std::int64_t wall_ns);
+  /// What came of a process. `partly`: its mappings were wanted and may not be read.
+  enum class Outcome { gone, partly, wholly };
 
-  /// A process. False where it is gone. What of it may not be read is null in the recording.
-  bool record(int pid);
+  Recorder(RecordingWriter& writer, Measures measures, std::string root, OnReuse on_reuse);
 
-  /// What meminfo says.
+  /// A process. What of it may not be read is null in the recording.
+  Outcome record(int pid);
+
+  /// The machine. What is not there has no row.
   void record_system();
 
-  /// `cost_ns`: processor time of the tick.
-  void end_tick(std::int64_t end_ns, std::int64_t cost_ns);
+  /// Those that were not recorded at this tick will not be again.
+  void forget_ended();
 
-  /// Takes away what was before `tick`, but for what still holds then.
-  void forget_before(std::int64_t tick);
+  /// Of the processes that were recorded since the last call.
+  std::uint64_t take_resident_bytes();
 
-  std::int64_t tick() const { return tick_; }
-
-  /// Of this tick, over all processes recorded.
-  std::uint64_t resident_bytes() const { return resident_bytes_; }
+  /// Why there are no counters of the processor; empty where there are some, or none were wanted.
+  const std::string& counters_missing() const { return counters_missing_; }
 
  private:
-  struct KnownMapping {
-    std::int64_t id;
-    process::Mapping mapping;
-    std::int64_t seen;  ///< the last tick
-  };
   struct KnownProcess {
-    std::int64_t id;
-    std::uint64_t start_ticks;
-    process::ProcessFolder folder;
-    std::map<std::uint64_t, KnownMapping> mappings;  ///< by first address
+    std::int64_t id = 0;
+    std::uint64_t start_ticks = 0;
+    std::string name;
+    std::int64_t last_tick = 0;
+    KnownMappings mappings{};
+    std::unordered_map<int, std::uint64_t> stacks{};  ///< where the mapping begins that is a thread's stack
+    std::vector<process::Counters> counters{};        ///< of the threads that there were at first
   };
 
-  KnownProcess* find(int pid, const process::Stat& stat);
-  std::int64_t id_of(int pid, const process::Stat& stat, const process::ProcessFolder& folder);
-  std::int64_t name_id(const std::string& name);
-  bool record_mappings(KnownProcess& process);
-  void record_mapping(KnownProcess& process, process::Mapping&& mapping);
-  void write_change(std::int64_t mapping, const process::Mapping* figures);
-  void record_sample(KnownProcess& process, const process::Stat& stat, bool mappings_readable);
+  Outcome record(const process::ProcessFolder& folder, const process::Stat& stat, KnownProcess& process);
+  KnownProcess* find(const process::ProcessFolder& folder, const process::Stat& stat);
+  KnownProcess& add(const process::ProcessFolder& folder, const process::Stat& stat);
+  void open_counters(KnownProcess& process, int pid);
+  Outcome record_mappings(const process::ProcessFolder& folder, int pid, KnownProcess& process, ProcessSample& sample);
+  void find_stacks(const process::ProcessFolder& folder, int pid, KnownProcess& process);
+  void record_counters(const KnownProcess& process);
 
-  Database& database_;
+  RecordingWriter& writer_;
+  Measures measures_;
   std::string root_;
+  OnReuse on_reuse_;
   std::string buffer_;
-  std::int64_t tick_;
   std::uint64_t resident_bytes_ = 0;
+  std::string counters_missing_;
   std::map<int, KnownProcess> processes_;
-  std::unordered_map<std::string, std::int64_t> names_;
-
-  Statement add_tick_, end_tick_, add_name_, find_name_, add_process_, find_process_, last_tick_, add_mapping_,
-      add_change_, add_sample_, add_system_;
 };
 
 }  // namespace cmt::watch

@@ -32,6 +32,9 @@ create table process_sample (
   size_bytes integer,
   resident_bytes integer,
   resident_file_bytes integer,   -- files and shared memory
+  proportional_bytes integer,    -- of all mappings together, like the next two
+  private_bytes integer,
+  swapped_bytes integer,
   read_bytes integer,            -- from and to disks, since its start; null: may not be read
   written_bytes integer,
   minor_faults integer,
@@ -41,7 +44,17 @@ create table process_sample (
   threads integer,
   oom_score integer,
   oom_score_adjustment integer,
-  mappings_readable integer not null,  -- 0: smaps could not be read; 1: it was; null is no answer
+  mappings_readable integer,     -- 0: smaps could not be read; 1: it was; null: it was not to be
+  primary key (process_id, tick_id)
+) strict, without rowid;
+create table counter_sample (    -- the processor's counters in user mode, since the process was first recorded
+  tick_id integer not null references tick,
+  process_id integer not null references process,
+  instructions integer,
+  cycles integer,
+  cache_misses integer,
+  l1_data_misses integer,
+  data_tlb_misses integer,
   primary key (process_id, tick_id)
 ) strict, without rowid;
 create table mapping (
@@ -80,9 +93,21 @@ create table system_sample (
   swap_free_bytes integer,
   swap_cached_bytes integer
 ) strict;
+create table disk_sample (       -- since the machine's start; a row is written when one changed
+  tick_id integer not null references tick,
+  name_id integer not null references name,
+  reads integer,
+  read_bytes integer,
+  writes integer,
+  written_bytes integer,
+  busy_ms integer,
+  primary key (name_id, tick_id)
+) strict, without rowid;
 )";
 
-void check(Database& database, const std::string& path) {
+}  // namespace
+
+void check_recording(Database& database, const std::string& path) {
   if (database.number("pragma application_id") != application_id)
     throw DatabaseError(path + ": not a recording of cmtwatch");
   const std::int64_t version = database.number("pragma user_version");
@@ -91,13 +116,9 @@ void check(Database& database, const std::string& path) {
                         ", which this cmtwatch does not know");
 }
 
-}  // namespace
-
-void check_recording(Database& database, const std::string& path) { check(database, path); }
-
 void prepare_recording(Database& database, const std::string& path) {
   const bool empty = database.number("select count(*) from sqlite_schema") == 0;
-  if (!empty) check(database, path);
+  if (!empty) check_recording(database, path);
   if (empty) database.execute("pragma auto_vacuum = incremental; pragma page_size = 4096");
   database.execute(
       "pragma journal_mode = wal; pragma synchronous = normal; pragma cache_size = -4096; "
@@ -111,7 +132,8 @@ void prepare_recording(Database& database, const std::string& path) {
 }
 
 void close_recording(Database& database) {
-  database.execute("pragma wal_checkpoint(truncate); pragma journal_mode = delete");
+  database.execute("pragma wal_checkpoint(truncate)");
+  database.execute_unless_busy("pragma journal_mode = delete");
 }
 
 }  // namespace cmt::watch

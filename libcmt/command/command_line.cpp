@@ -144,7 +144,7 @@ std::string CommandLine::file() const {
 }
 
 int run(int count, const char* const* arguments, const Tool& tool) {
-  std::signal(SIGPIPE, SIG_IGN);
+  for (const int failed_write : {SIGPIPE, SIGXFSZ}) std::signal(failed_write, SIG_IGN);
   const bool launches = tool.operands == CommandLine::Operands::command;
   try {
     return run_unguarded(count, arguments, tool);

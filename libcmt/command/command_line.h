@@ -92,7 +92,8 @@ constexpr int status_not_found = 127;
 
 /// The outline of every main: answers --help and --version on standard output, runs the tool, and turns what it throws
 /// into one line on standard error and an exit status: 2 for a UsageError, 1 for all else; 125 from a launcher. A
-/// closed pipe is an error like any other, not a signal: a launcher has to restore SIGPIPE in its child.
+/// closed pipe and a file that may not grow are errors like any other, not signals: a launcher has to restore SIGPIPE
+/// and SIGXFSZ in its child.
 int run(int count, const char* const* arguments, const Tool& tool);
 
 }  // namespace cmt::command

@@ -1,7 +1,7 @@
 // Between a shell and a command, a launcher must not be noticed. Three things need care. A signal from the terminal
 // goes to every process in the foreground, so it must not be sent on a second time; si_code tells it from one that
 // kill() sent. Signals are blocked here and taken from a signalfd, but the command has to start with the mask that we
-// found. And SIGPIPE, which our tools ignore, has to be as it was.
+// found. And SIGPIPE and SIGXFSZ, which our tools ignore, have to be as they were.
 
 #include "command/launch.h"
 
@@ -89,6 +89,7 @@ int spawn(const Launch& launch, const sigset_t& mask, pid_t& pid) {
   sigset_t as_usual;
   sigemptyset(&as_usual);
   sigaddset(&as_usual, SIGPIPE);
+  sigaddset(&as_usual, SIGXFSZ);
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, &mask);
   posix_spawnattr_setsigdefault(&attributes, &as_usual);

@@ -2,33 +2,17 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <system_error>
 
 #include "cmt/error.h"
+#include "process/numbers_in.h"
 #include "process/proc_file.h"
 #include "process/stat.h"
 
 namespace cmt::process {
 namespace {
-
-namespace fs = std::filesystem;
-
-/// The names in a folder that are numbers, ascending. Empty where it cannot be listed.
-std::vector<int> numbers_in(const std::string& folder) {
-  std::vector<int> numbers;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename();
-    int number = 0;
-    const auto [rest, problem] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (problem == std::errc() && rest == name.data() + name.size()) numbers.push_back(number);
-  }
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
-}
 
 /// What a file that may be gone holds.
 std::optional<std::string> text_of(const std::string& path) {

@@ -62,8 +62,10 @@ Counters::Counters(pid_t thread, Heirs heirs) {
     if (fds_[i].get() < 0 && error == 0) error = errno;
     any = any || fds_[i].get() >= 0;
   }
-  if (!any) missing_ = std::strerror(error);
+  if (!any) error_ = error;
 }
+
+std::string Counters::missing() const { return error_ == 0 ? std::string() : std::strerror(error_); }
 
 void Counters::start() const {
   for (const Fd& fd : fds_) {

@@ -35,11 +35,13 @@ class Counters {
   CounterValues stop() const;
 
   /// Why there are none at all; empty where there are some.
-  const std::string& missing() const { return missing_; }
+  std::string missing() const;
+  /// The same as an errno; 0 where there are some. ESRCH: the thread is gone.
+  int error() const { return error_; }
 
  private:
   std::array<Fd, counter_names.size()> fds_;
-  std::string missing_;
+  int error_ = 0;
 };
 
 }  // namespace cmt::process

@@ -24,5 +24,6 @@ TEST_CASE("counters: work is counted, or it is said why not") {
 TEST_CASE("counters: of a thread that is not there there are none, and that is said") {
   const Counters counters(0x7ffffffe, Counters::Heirs::threads);
   CHECK_FALSE(counters.missing().empty());
+  CHECK(counters.error() != 0);
   CHECK_FALSE(counters.read()[0]);
 }

@@ -1,0 +1,50 @@
+#include "cmtwatch/measures.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace cmt::watch {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, bool Measures::*>, 8> all{{
+    {"mappings", &Measures::mappings},
+    {"stacks", &Measures::stacks},
+    {"totals", &Measures::totals},
+    {"io", &Measures::io},
+    {"oom", &Measures::oom},
+    {"system", &Measures::system},
+    {"disks", &Measures::disks},
+    {"counters", &Measures::counters},
+}};
+
+bool choose(std::string_view name, Measures& measures) {
+  for (const auto& [known, measure] : all) {
+    if (name == known || name == "all") measures.*measure = true;
+  }
+  return name == "all" || name == "statm" ||
+         std::any_of(all.begin(), all.end(), [name](const auto& entry) { return entry.first == name; });
+}
+
+}  // namespace
+
+std::optional<Measures> parse_measures(std::string_view names) {
+  Measures measures;
+  for (const auto& [name, measure] : all) measures.*measure = false;
+  for (;;) {
+    const auto comma = names.find(',');
+    if (!choose(names.substr(0, comma), measures)) return std::nullopt;
+    if (comma == names.npos) return measures;
+    names.remove_prefix(comma + 1);
+  }
+}
+
+std::string names_of(const Measures& measures) {
+  std::string names = "statm";
+  for (const auto& [name, measure] : all) {
+    if (measures.*measure) names.append(",").append(name);
+  }
+  return names;
+}
+
+}  // namespace cmt::watch

@@ -1,0 +1,15 @@
+#include "cmtwatch/measures.h"
+
+#include <doctest/doctest.h>
+
+using namespace cmt::watch;
+
+TEST_CASE("measures: those that are named, alone") {
+  CHECK(names_of(parse_measures("io,totals").value()) == "statm,totals,io");
+  CHECK(names_of(parse_measures("statm").value()) == "statm");
+  CHECK(names_of(parse_measures("all").value()) == "statm,mappings,stacks,totals,io,oom,system,disks,counters");
+}
+
+TEST_CASE("measures: unknown and empty names are refused") {
+  for (const char* names : {"", "io,", ",io", "IO", "io oom", "everything"}) CHECK_FALSE(parse_measures(names));
+}

@@ -1,0 +1,123 @@
+# cmtwatch record: what is measured, of a /proc where every figure is known.
+
+. "$SOURCE/tests/watch/common.sh"
+. "$SOURCE/tests/watch/made_up.sh"
+rm -rf proc ./*.db
+
+is() { [ "$(ask "$1" "$2")" = "$3" ] || complain "$1: $2: $(ask "$1" "$2")"; }
+page=$(getconf PAGESIZE)
+
+# Everything that a process has, and the machine.
+process 7 77 'web (content)'
+write proc/meminfo 'MemTotal: 1000 kB
+MemAvailable: 300 kB'
+write proc/diskstats '   8       0 sda 11 2 30 4 5 6 70 8 0 90 91
+   8       1 idle 0 0 0 0 0 0 0 0 0 0 0'
+cmtwatch record --root=proc -o all.db --count=3 --interval=1ms --max-cost=100 7 || complain "recording: $?"
+is all.db 'select pid, start_ticks, parent_pid, text, command, first_tick, last_tick from process join name on name.id = name_id' \
+  '7|77|1|web (content)|a b c|1|3'
+is all.db 'select * from process_sample where tick_id = 2' \
+  "2|1|$((100 * page))|$((5 * page))|$((2 * page))|12288|12288|8192|4096|8192|100|7|30|40|1|666|-17|1"
+is all.db 'select begin_address, end_address, permissions, text from mapping join name on name.id = name_id order by 1' \
+  '4096|12288|rw-p|[heap]
+20480|32768|r--p|/with  blanks (deleted)'
+is all.db 'select tick_id, resident_bytes, proportional_bytes, private_bytes, dirty_bytes, swapped_bytes from mapping_change order by 2' \
+  '1|8192|7168|7168|7168|4096
+1|12288|5120|5120|5120|4096'
+is all.db 'select tick_id, total_bytes, available_bytes, free_bytes from system_sample' \
+  '1|1024000|307200|
+2|1024000|307200|
+3|1024000|307200|'
+is all.db 'select tick_id, text, reads, read_bytes, writes, written_bytes, busy_ms from disk_sample join name on name.id = name_id' \
+  '1|sda|11|15360|5|35840|90'
+is all.db "select value from about where key = 'measure'" 'statm,mappings,stacks,io,oom,system,disks'
+
+# What is not wanted is not there.
+cmtwatch record --root=proc -o few.db --count=2 --interval=1ms --max-cost=100 --measure=statm 7 || complain "statm: $?"
+is few.db 'select resident_bytes > 0, proportional_bytes, read_bytes, oom_score, mappings_readable from process_sample' \
+  '1||||
+1||||'
+is few.db 'select (select count(*) from mapping), (select count(*) from system_sample), (select count(*) from disk_sample)' '0|0|0'
+cmtwatch peak -v few.db | grep -q '^7 (web (content)): its mappings were not recorded$' || complain "no mappings: $(cmtwatch peak -v few.db)"
+
+# The sums of the mappings alone.
+write proc/7/smaps_rollup "$(mapping 1000-8000 ---p '[rollup]' 20 12)"
+cmtwatch record --root=proc -o sums.db --count=1 --measure=totals,oom 7 || complain "totals: $?"
+is sums.db 'select proportional_bytes, private_bytes, oom_score, read_bytes, mappings_readable from process_sample' '12288|12288|666||'
+
+# A stack of a thread is known by the thread's stack pointer, whatever its guard is like. One that runs tells none; what
+# has no guard is no stack.
+write proc/7/smaps "$(mapping 10000-90000 ---p '' 0 0)
+$(mapping 90000-a0000 rw-p '' 8 8)
+$(mapping b0000-c0000 rw-p '' 4 4)"
+for thread in 8 9 10; do mkdir -p proc/7/task/$thread; done
+echo running >proc/7/task/8/syscall
+echo '202 0x1 0x0 0x0 0x0 0x0 0x0 0x9fff8 0x7f00' >proc/7/task/9/syscall
+echo '202 0x1 0x0 0x0 0x0 0x0 0x0 0xbfff8 0x7f00' >proc/7/task/10/syscall
+cmtwatch record --root=proc -o stack.db --count=2 --interval=1ms --max-cost=100 7 || complain "stacks: $?"
+is stack.db 'select begin_address, text from mapping left join name on name.id = name_id order by 1' \
+  "$((0x10000))|
+$((0x90000))|[stack:9]
+$((0xb0000))|"
+is stack.db 'select count(*) from mapping_change' 3
+cmtwatch peak stack.db | grep -qE '^stacks +8 KiB' || complain "a thread's stack: $(cmtwatch peak stack.db)"
+
+# Threads of a living process, where the kernel tells.
+if cat /proc/self/syscall >/dev/null 2>&1; then
+  cmtwatch record -o threads.db --interval=1ms --max-cost=100 -- /usr/bin/python3 -c '
+import os, sqlite3, threading
+threads = [threading.Thread(target=threading.Event().wait, daemon=True) for _ in range(3)]
+for thread in threads: thread.start()
+recording = sqlite3.connect("threads.db", timeout=60)
+count = "select count(*) from mapping join name on name.id = name_id where text like ?"
+while recording.execute(count, ["[stack:%]"]).fetchone()[0] < 3: pass
+recording.close()
+os._exit(0)' || complain "threads: $?"
+  is threads.db "select count(*) from mapping join name on name.id = name_id where text like '[stack:%]'" 3
+else
+  echo "stacks of living threads: skipped: this kernel has no /proc/PID/syscall"
+fi
+
+# The processor's counters are there, or it is said once why not, and stands in the recording.
+cmtwatch record --measure=counters -o counters.db --count=3 --interval=1ms --max-cost=100 $$ 2>err || complain "counters: $?"
+if [ -s err ]; then
+  [ "$(wc -l <err)" = 1 ] && grep -q '^cmtwatch record: no hardware counters here: ' err || complain "counters: $(cat err)"
+  is counters.db "select 'cmtwatch record: no hardware counters here: ' || value from about where key = 'counters_missing'" "$(cat err)"
+else
+  is counters.db 'select count(*) from counter_sample' 3
+fi
+cmtwatch record --root=proc --measure=counters -o remote.db --count=1 7 2>err || complain "remote counters: $?"
+grep -q 'they count on this machine alone, not on that of proc' err || complain "remote counters: $(cat err)"
+
+# Mappings that may not be read are said, and the rest is there.
+rm proc/7/smaps
+mkdir proc/7/smaps
+cmtwatch record --root=proc -o refused.db --count=2 --interval=1ms --max-cost=100 7 2>err || complain "refused: $?"
+[ "$(cat err)" = 'cmtwatch record: the mappings of process 7 may not be read: what else there is of it is recorded' ] ||
+  complain "refused: $(cat err)"
+is refused.db 'select resident_bytes > 0, proportional_bytes, mappings_readable from process_sample' '1||0
+1||0'
+cmtwatch peak -v refused.db | grep -q ': its mappings could not be read$' || complain "refused, shown"
+rmdir proc/7/smaps
+
+# A process that runs another program has that one's name from then on.
+process 7 77 before
+cmtwatch record --root=proc -o exec.db --interval=1ms --max-cost=100 7 &
+until_true '[ $(moments exec.db) -ge 2 ]'
+process 7 77 after
+until_true "ask exec.db 'select text from process join name on name.id = name_id' | grep -qx after"
+# Who gets its pid is another: a recording of that pid ends with the process, one of all has both.
+process 7 78 stranger
+wait $! || complain "the pid was used again: $?"
+is exec.db 'select count(*) from process' 1
+process 7 77 first
+cmtwatch record --root=proc -o both.db --all --interval=1ms --max-cost=100 &
+until_true '[ $(moments both.db) -ge 2 ]'
+process 7 78 second
+until_true '[ $(ask both.db "select count(*) from process") = 2 ]'
+rm -r proc/7
+wait $! || complain "everybody has ended: $?"
+is both.db 'select start_ticks, text from process join name on name.id = name_id order by 1' '77|first
+78|second'
+is both.db 'select count(*) from process a, process b where a.last_tick >= b.first_tick and a.start_ticks = 77 and b.start_ticks = 78' 0
+exit $failed
