@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 
 namespace cmt::watch {
@@ -22,14 +23,23 @@ bool is_guard(const Mapping& mapping) {
 
 bool is_private_data(const Mapping& mapping) { return mapping.name.empty() && begins(mapping.permissions, "rw-p"); }
 
-/// What a mapping belongs to, given the one before it that touches it, or none.
-std::string part_name(const Mapping& mapping, const Mapping* before) {
+/// The files that code is run from: programs and libraries.
+std::set<std::string_view> code_files(const std::vector<Mapping>& mappings) {
+  std::set<std::string_view> names;
+  for (const Mapping& mapping : mappings) {
+    if (mapping.permissions.find('x') != std::string::npos && begins(mapping.name, "/")) names.insert(mapping.name);
+  }
+  return names;
+}
+
+/// What a mapping belongs to, given the one before it that touches it, or none, and the files that code is run from.
+std::string part_name(const Mapping& mapping, const Mapping* before, const std::set<std::string_view>& code) {
   if (begins(mapping.name, "[stack")) return "stacks";
   if (mapping.name == "[heap]") return "heap";
   if (begins(mapping.name, "socket:")) return "sockets";
   if (!mapping.name.empty()) return mapping.name;
   if (before && is_private_data(mapping) && is_guard(*before)) return "thread stacks (guessed)";
-  if (before && is_private_data(mapping) && begins(before->name, "/")) return before->name;
+  if (before && is_private_data(mapping) && code.contains(before->name)) return before->name;
   return "anonymous";
 }
 
@@ -55,10 +65,11 @@ std::map<std::string, Part> by_name(const std::vector<Part>& parts) {
 
 std::vector<Part> parts_of(const std::vector<Mapping>& mappings) {
   std::vector<Part> parts;
+  const std::set<std::string_view> code = code_files(mappings);
   const Mapping* before = nullptr;
   for (const Mapping& mapping : mappings) {
     const Mapping* const touching = before && before->end == mapping.begin ? before : nullptr;
-    parts.push_back({part_name(mapping, touching), 1, mapping.resident_bytes, mapping.proportional_bytes,
+    parts.push_back({part_name(mapping, touching, code), 1, mapping.resident_bytes, mapping.proportional_bytes,
                      mapping.anonymous_bytes, mapping.swapped_bytes});
     before = &mapping;
   }

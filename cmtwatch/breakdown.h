@@ -27,8 +27,8 @@ struct Breakdown {
 
 /// `mappings` of one process, by rising address. Kernels no longer name the stacks of threads: an unnamed mapping
 /// behind a guard that pthreads makes (unreadable, unnamed, at most 64 KiB) is taken for one, and said to be guessed.
-/// An unnamed private writable mapping that begins where a file's last mapping ends is that file's zero-initialised
-/// data (.bss).
+/// An unnamed private writable mapping that begins where the last mapping of a library or program ends is its
+/// zero-initialised data (.bss); behind another file that is chance: new mappings are placed below old ones.
 std::vector<Part> parts_of(const std::vector<process::Mapping>& mappings);
 
 /// The parts of all processes of a moment added up by name, the largest `named_max` of those with a file's name kept.

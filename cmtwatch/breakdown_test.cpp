@@ -26,11 +26,15 @@ TEST_CASE("breakdown: stacks, heap, anonymous and sockets are told by name") {
 }
 
 TEST_CASE("breakdown: data behind a library's last mapping is the library's") {
-  CHECK(only_name({mapping(0x1000, 0x2000, "rw-p", "/lib/a.so", 1), mapping(0x2000, 0x3000, "rw-p", "", 1)}) ==
-        "/lib/a.so");
-  CHECK(only_name({mapping(0x1000, 0x2000, "rw-p", "/lib/a.so", 1), mapping(0x2800, 0x3000, "rw-p", "", 1)}) ==
-        "anonymous");
-  CHECK(only_name({mapping(0x1000, 0x2000, "rw-p", "/lib/a.so", 1), mapping(0x2000, 0x3000, "r--p", "", 1)}) ==
+  const Mapping code = mapping(0x1000, 0x2000, "r-xp", "/lib/a.so", 1);
+  const Mapping data = mapping(0x2000, 0x3000, "rw-p", "/lib/a.so", 1);
+  CHECK(only_name({code, data, mapping(0x3000, 0x4000, "rw-p", "", 1)}) == "/lib/a.so");
+  CHECK(only_name({code, data, mapping(0x3800, 0x4000, "rw-p", "", 1)}) == "anonymous");
+  CHECK(only_name({code, data, mapping(0x3000, 0x4000, "r--p", "", 1)}) == "anonymous");
+}
+
+TEST_CASE("breakdown: data behind a file without code is nobody's") {
+  CHECK(only_name({mapping(0x1000, 0x2000, "r--p", "/usr/share/locale", 1), mapping(0x2000, 0x3000, "rw-p", "", 1)}) ==
         "anonymous");
 }
 

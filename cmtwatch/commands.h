@@ -15,7 +15,11 @@ int peak(const command::CommandLine& line);
 int show(const command::CommandLine& line);
 int compare(const command::CommandLine& line);
 
+int import_smaps(const command::CommandLine& line);
+
 extern const char compare_help[];
+extern const char import_help[];
 std::vector<command::Option> compare_options();
+std::vector<command::Option> import_options();
 
 }  // namespace cmt::watch

@@ -23,6 +23,7 @@ Watches the memory of processes from outside, through /proc.
   record   record processes, mapping by mapping, in an SQLite file
   peak     tell what the memory of a recording was made of when it was most
   show     the same of another moment
+  import   make a recording of smaps files
   compare  put several runs into one table and one picture
 
 'cmtwatch COMMAND --help' tells more.
@@ -37,7 +38,8 @@ using command::CommandLine;
 using command::Tool;
 
 int refuse(const CommandLine& line) {
-  if (line.files().empty()) throw command::UsageError("a command is missing: run, get, record, peak, show or compare");
+  if (line.files().empty())
+    throw command::UsageError("a command is missing: run, get, record, peak, show, import or compare");
   throw command::UsageError("unknown command '" + line.files()[0] + "'");
 }
 
@@ -60,6 +62,7 @@ Tool tool_named(std::string_view word, int count, char** words) {
   if (word == "get") return {"cmtwatch get", CMT_VERSION, get_help, get_options(), get};
   if (word == "peak") return {"cmtwatch peak", CMT_VERSION, peak_help, peak_options(), peak};
   if (word == "show") return {"cmtwatch show", CMT_VERSION, show_help, show_options(), show};
+  if (word == "import") return {"cmtwatch import", CMT_VERSION, import_help, import_options(), import_smaps};
   if (word == "compare") return {"cmtwatch compare", CMT_VERSION, compare_help, compare_options(), compare};
   if (word == "record") return record_tool(count, words);
   return {"cmtwatch", CMT_VERSION, help_text, {}, refuse};

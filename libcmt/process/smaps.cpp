@@ -59,43 +59,45 @@ bool parse_hex(std::string_view text, std::uint64_t& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-Mapping parse_mapping(std::string_view line, std::size_t number) {
+Mapping parse_mapping(std::string_view line, const std::string& name, std::size_t number) {
   Mapping mapping;
   const std::string_view range = take_word(line);
   const auto dash = range.find('-');
   if (dash == range.npos || !parse_hex(range.substr(0, dash), mapping.begin) ||
-      !parse_hex(range.substr(dash + 1), mapping.end))
-    throw FormatError("smaps:" + std::to_string(number), "expected a mapping");
+      !parse_hex(range.substr(dash + 1), mapping.end) || mapping.end <= mapping.begin)
+    throw FormatError(name + ":" + std::to_string(number), "expected a mapping");
   mapping.permissions = take_word(line);
   for (int skipped = 0; skipped < 3; ++skipped) take_word(line);  // offset, device, inode
   mapping.name = without_blanks_before(line);
   return mapping;
 }
 
-void parse_figure(std::string_view line, Mapping& mapping) {
-  const auto colon = line.find(':');
+/// False where a figure has no number.
+bool parse_figure(std::string_view line, Mapping& mapping) {
+  const auto colon = std::min(line.find(':'), line.size());
   for (const Figure& figure : figures) {
     if (line.substr(0, colon) != figure.key) continue;
-    const std::string_view digits = without_blanks_before(line.substr(colon + 1));
+    const std::string_view digits = without_blanks_before(line.substr(std::min(colon + 1, line.size())));
     std::uint64_t kilobytes = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), kilobytes);
+    if (std::from_chars(digits.data(), digits.data() + digits.size(), kilobytes).ec != std::errc()) return false;
     mapping.*figure.field += kilobytes * 1024;
   }
+  return true;
 }
 
 }  // namespace
 
-std::vector<Mapping> parse_smaps(std::string_view text) {
+std::vector<Mapping> parse_smaps(std::string_view text, const std::string& name) {
   std::vector<Mapping> mappings;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     if (!is_figure(line))
-      mappings.push_back(parse_mapping(line, number));
+      mappings.push_back(parse_mapping(line, name, number));
     else if (mappings.empty())
-      throw FormatError("smaps:" + std::to_string(number), "expected a mapping");
-    else
-      parse_figure(line, mappings.back());
+      throw FormatError(name + ":" + std::to_string(number), "expected a mapping");
+    else if (!parse_figure(line, mappings.back()))
+      throw FormatError(name + ":" + std::to_string(number), "expected a number");
   }
   return mappings;
 }

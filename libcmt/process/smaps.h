@@ -28,8 +28,8 @@ struct Mapping {
 };
 
 /// The mappings in the text of an smaps file; smaps_rollup is the same with one mapping, "[rollup]". Throws
-/// FormatError, with the line, for what is no such text.
-std::vector<Mapping> parse_smaps(std::string_view text);
+/// FormatError, with `name` and the line, for what is no such text.
+std::vector<Mapping> parse_smaps(std::string_view text, const std::string& name = "smaps");
 
 /// The mappings of a living process. The kernel walks its page tables meanwhile: 65 ms a GB of small pages, and 22 us a
 /// mapping.

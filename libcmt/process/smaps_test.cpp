@@ -70,6 +70,13 @@ TEST_CASE("smaps: what is no mapping is reported with its line") {
                        cmt::FormatError);
 }
 
+TEST_CASE("smaps: a range that ends before it begins, and a figure without a number, are reported with name and line") {
+  CHECK_THROWS_WITH_AS(parse_smaps("2000-1000 rw-p 0 0 0\n", "a b"), "a b:1: expected a mapping", cmt::FormatError);
+  for (const char* figure : {"Rss", "Rss:", "Rss: kB", "Rss: 99999999999999999999 kB"})
+    CHECK_THROWS_WITH_AS(parse_smaps(std::string("1000-2000 rw-p 0 0 0\n") + figure), "smaps:2: expected a number",
+                         cmt::FormatError);
+}
+
 TEST_CASE("smaps: the own process has a stack, and its rollup is about the sum") {
   const auto mappings = read_smaps(getpid());
   const auto is_stack = [](const Mapping& mapping) { return mapping.name == "[stack]"; };

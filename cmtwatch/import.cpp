@@ -1,0 +1,150 @@
+// cmtwatch import: smaps files that somebody kept become a recording, a moment a file.
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "cmt/error.h"
+#include "cmtwatch/commands.h"
+#include "cmtwatch/options_common.h"
+#include "cmtwatch/recording.h"
+#include "cmtwatch/writer.h"
+#include "process/proc_file.h"
+#include "process/smaps.h"
+
+namespace cmt::watch {
+
+const char import_help[] =
+    R"(Usage: cmtwatch import [OPTION]... -o FILE SMAPS-FILE...
+
+Makes a recording of copies of a process's /proc/PID/smaps, a moment each, in
+the order in which they were written last.
+
+  -o, --output=FILE  the recording, which is not there yet
+  --interval=TIME    they were made one after another in the order given, so
+                     long apart; a number alone is milliseconds
+  --pid=PID          whose they are; 0 where nothing is given
+  --name=NAME        and what it is called
+  -h, --help         say this
+  --version          say the version
+
+Exit status: 0 done, 1 could not, 2 wrong use.
+)";
+
+std::vector<command::Option> import_options() {
+  using command::Option;
+  constexpr auto value = Option::Takes::value;
+  return {{"interval", value}, {"name", value}, {"output", value, 'o'}, {"pid", value}};
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+using process::Mapping;
+
+struct SmapsFile {
+  std::string path;
+  std::int64_t wall_ns = 0;
+};
+
+std::int64_t written_ns(const std::string& path) {
+  struct stat file {};
+  if (stat(path.c_str(), &file) != 0) throw std::system_error(errno, std::generic_category(), path);
+  return file.st_mtim.tv_sec * std::int64_t{1'000'000'000} + file.st_mtim.tv_nsec;
+}
+
+std::vector<SmapsFile> files_in_order(const command::CommandLine& line) {
+  const std::int64_t interval_ns = line.has("interval") ? parse_time(line, "interval", "ms") : 0;
+  std::vector<SmapsFile> files;
+  for (const std::string& path : line.files()) {
+    files.push_back({path, written_ns(path)});
+  }
+  if (interval_ns == 0) {
+    std::stable_sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.wall_ns < b.wall_ns; });
+    return files;
+  }
+  for (std::size_t i = 1; i < files.size(); ++i) files[i].wall_ns = files[i - 1].wall_ns + interval_ns;
+  return files;
+}
+
+/// By rising address, as the writer wants them, whoever has edited the file.
+std::vector<Mapping> read_mappings(const std::string& path) {
+  const std::string text = process::read_file(path);
+  std::vector<Mapping> mappings = process::parse_smaps(text, path);
+  if (mappings.empty()) throw FormatError(path, "no mappings");
+  if (text.back() != '\n') throw FormatError(path, "breaks off in the middle of a line");
+  if (text.find("\nRss:") == text.npos) throw FormatError(path + ":1", "no figures of a mapping: a maps file?");
+  std::stable_sort(mappings.begin(), mappings.end(),
+                   [](const Mapping& a, const Mapping& b) { return a.begin < b.begin; });
+  return mappings;
+}
+
+ProcessSample sample_of(const std::vector<Mapping>& mappings) {
+  std::uint64_t size = 0, resident = 0, proportional = 0, unique = 0, swapped = 0;
+  for (const Mapping& mapping : mappings) {
+    size += mapping.end - mapping.begin;
+    resident += mapping.resident_bytes;
+    proportional += mapping.proportional_bytes;
+    unique += mapping.private_bytes;
+    swapped += mapping.swapped_bytes;
+  }
+  ProcessSample sample;
+  sample.size_bytes = size, sample.resident_bytes = resident;
+  sample.proportional_bytes = proportional, sample.private_bytes = unique, sample.swapped_bytes = swapped;
+  sample.mappings_readable = true;
+  return sample;
+}
+
+void describe(Database& database, std::int64_t wall_ns) {
+  Statement set(database, "insert into about values (?, ?)");
+  set.bind("recorder").bind("cmtwatch " CMT_VERSION).run();
+  set.bind("start_wall_ns").bind(wall_ns).run();
+  set.bind("measure").bind("mappings").run();
+}
+
+void write_recording(const std::string& path, const std::vector<SmapsFile>& files, const ProcessRow& row) {
+  Database database(path, Database::Mode::write);
+  prepare_recording(database, path);
+  RecordingWriter writer(database);
+  describe(database, files.front().wall_ns);
+  std::int64_t process = 0;
+  KnownMappings known;
+  for (const SmapsFile& file : files) {
+    const std::vector<Mapping> mappings = read_mappings(file.path);
+    const std::int64_t begin_ns = file.wall_ns - files.front().wall_ns;
+    writer.begin_tick(begin_ns, file.wall_ns);
+    if (process == 0) process = writer.process(row);
+    known = writer.mappings(process, known, mappings);
+    writer.sample(process, sample_of(mappings));
+    writer.end_tick(begin_ns, 0);
+  }
+  close_recording(database);
+}
+
+}  // namespace
+
+int import_smaps(const command::CommandLine& line) {
+  const std::string path = line.value("output", "");
+  if (path.empty()) throw command::UsageError("-o FILE is missing");
+  if (line.files().empty()) throw command::UsageError("expected smaps files");
+  const ProcessRow row{.pid = line.has("pid") ? parse_pid(line.value("pid", "")) : 0,
+                       .name = line.value("name", "smaps"),
+                       .command = line.value("name", "")};
+  const std::vector<SmapsFile> files = files_in_order(line);
+  if (fs::exists(path)) throw std::runtime_error(path + ": is there already");
+  try {
+    write_recording(path, files, row);
+  } catch (...) {  // half a series is no recording
+    for (const char* const part : {"", "-wal", "-shm"}) fs::remove(path + part);
+    throw;
+  }
+  return 0;
+}
+
+}  // namespace cmt::watch
