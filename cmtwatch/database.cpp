@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <cstring>
 
 namespace cmt::watch {
@@ -21,13 +22,15 @@ Database::Database(const std::string& path, Mode mode) : path_(path) {
 Database::~Database() { sqlite3_close(handle_); }
 
 void Database::execute(const std::string& statements) {
-  if (sqlite3_exec(handle_, statements.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
+  errno = 0;
+  if (sqlite3_exec(handle_, statements.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail(errno);
 }
 
 bool Database::execute_unless_busy(const std::string& statements) {
+  errno = 0;
   const int result = sqlite3_exec(handle_, statements.c_str(), nullptr, nullptr, nullptr);
   if (result == SQLITE_BUSY || result == SQLITE_LOCKED) return false;
-  if (result != SQLITE_OK) fail();
+  if (result != SQLITE_OK) fail(errno);
   return true;
 }
 
@@ -38,11 +41,12 @@ std::int64_t Database::number(const std::string& query) {
 
 std::int64_t Database::last_row() const { return sqlite3_last_insert_rowid(handle_); }
 
-/// The system's word says more than SQLite's "disk I/O error" where a file may not grow or be written.
-void Database::fail() const {
+/// SQLite's "disk I/O error" does not say why a file could not be written, and sqlite3_system_errno knows it for few.
+void Database::fail(int system_error) const {
   const int code = sqlite3_errcode(handle_);
-  const int system_error = code == SQLITE_IOERR || code == SQLITE_FULL ? sqlite3_system_errno(handle_) : 0;
-  throw DatabaseError(path_ + ": " + (system_error != 0 ? std::strerror(system_error) : sqlite3_errmsg(handle_)));
+  const bool in_writing = code == SQLITE_IOERR || code == SQLITE_FULL;
+  const bool told = system_error == EFBIG || system_error == ENOSPC || system_error == EDQUOT || system_error == EIO;
+  throw DatabaseError(path_ + ": " + (in_writing && told ? std::strerror(system_error) : sqlite3_errmsg(handle_)));
 }
 
 Statement::Statement(Database& database, const std::string& text) : database_(database) {
@@ -73,10 +77,12 @@ Statement& Statement::bind_null() {
 
 bool Statement::step() {
   bound_ = 0;
+  errno = 0;
   const int result = sqlite3_step(statement_);
   if (result == SQLITE_ROW) return true;
+  const int system_error = errno;
   sqlite3_reset(statement_);
-  if (result != SQLITE_DONE) database_.fail();
+  if (result != SQLITE_DONE) database_.fail(system_error);
   return false;
 }
 

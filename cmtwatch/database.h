@@ -39,8 +39,8 @@ class Database {
   std::int64_t last_row() const;
   sqlite3* handle() const { return handle_; }
 
-  /// Throws what SQLite said last.
-  [[noreturn]] void fail() const;
+  /// Throws what SQLite said last; `system_error`: what errno was then, if anything.
+  [[noreturn]] void fail(int system_error = 0) const;
 
  private:
   std::string path_;
