@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 
 #include "process/children.h"
+#include "process/share_memory.h"
 
 namespace cmt::watch {
 
@@ -18,6 +20,10 @@ Sample Family::read(bool details) {
   if (whom_ != Whom::one) find();
   Sample sample;
   for (auto member = members_.begin(); member != members_.end();) {
+    if (!counts(*member)) {
+      member = member->probe.is_there() ? std::next(member) : members_.erase(member);
+      continue;
+    }
     const Reading reading = member->probe.read();
     if (reading.state == Reading::State::gone) {
       member = members_.erase(member);
@@ -33,6 +39,24 @@ Sample Family::read(bool details) {
     ++member;
   }
   return sample;
+}
+
+/// Asked before it is read: who has memory of its own keeps it.
+bool Family::counts(Member& member) {
+  if (member.ours) return *member.ours;
+  const bool may_share = member.parent != 0 && root_ == "/proc";
+  if (may_share && process::share_memory(member.probe.pid(), member.parent)) return false;
+  member.ours = left_out_.empty() || member.probe.name() != left_out_;
+  if (!*member.ours) leave_out_host(member.parent);
+  return *member.ours;
+}
+
+/// Who keeps a process that is left out for another, in whose memory it runs, has that to itself when the other is
+/// gone.
+void Family::leave_out_host(int pid) {
+  for (Member& member : members_) {
+    if (member.probe.pid() == pid && !member.ours) member.ours = false;
+  }
 }
 
 void Family::find() {
@@ -53,7 +77,7 @@ void Family::find_below(int pid, std::set<int>& visited) {
 
 void Family::add(int pid, int parent) {
   try {
-    members_.push_back({Probe(pid, metric_, root_), parent});
+    members_.push_back({Probe(pid, metric_, root_), parent, {}});
   } catch (const std::system_error&) {  // it came and went: it loses only itself
   }
 }

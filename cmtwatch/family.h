@@ -12,12 +12,19 @@
 
 namespace cmt::watch {
 
+/// What was asked of malloc and not yet freed.
+struct Live {
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+};
+
 /// One process's part of a sample.
 struct ProcessReading {
   int pid = 0;
   int parent = 0;  ///< when it was first seen
   std::string name;
   std::optional<std::uint64_t> bytes;  ///< none: it could not be read
+  std::optional<Live> live{};          ///< where it is traced
 };
 
 /// One measurement. Times are nanoseconds since the watch began: the figures are of some moment between the two.
@@ -28,9 +35,12 @@ struct Sample {
   unsigned processes = 0;                  ///< that were read
   unsigned refused = 0;                    ///< that are there and could not be read: the sum is too small by them
   std::vector<ProcessReading> by_process;  ///< where asked for
+  std::optional<Live> live{};              ///< the sum over those that are traced; none: nobody is
+  unsigned untraced = 0;                   ///< that are there, and have no trace
 };
 
-/// The processes that are watched together.
+/// The processes that are watched together. One that still runs in its parent's memory, between vfork and exec, is
+/// counted as its parent; where the kernel does not tell (kcmp(2) may be forbidden) it counts twice.
 class Family {
  public:
   enum class Whom {
@@ -40,6 +50,9 @@ class Family {
   };
 
   Family(int pid, Whom whom, Metric metric, std::string root = "/proc");
+
+  /// Processes of this name are no part of it, nor who started them without any memory of its own.
+  void leave_out(std::string name) { left_out_ = std::move(name); }
 
   /// Looks for new members and reads all. `details` fills by_process. A member that has vanished is left out.
   /// The times are left to the caller.
@@ -51,8 +64,11 @@ class Family {
   struct Member {
     Probe probe;
     int parent;
+    std::optional<bool> ours{};  ///< known once it has memory of its own
   };
 
+  bool counts(Member& member);
+  void leave_out_host(int pid);
   void find();
   void find_below(int pid, std::set<int>& visited);
   void add(int pid, int parent);
@@ -62,6 +78,7 @@ class Family {
   Whom whom_;
   Metric metric_;
   std::string root_;
+  std::string left_out_;
   std::list<Member> members_;
 };
 

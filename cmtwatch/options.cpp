@@ -28,6 +28,9 @@ standard error. The command keeps its streams; its exit status is passed on.
   --csv              every sample as comma-separated values
   --plot=FILE        a picture, as .svg, .html, .png or .pdf by FILE's ending:
                      memory over time; with -v a band for each process
+  --trace[=FILE.cmt] record what the command asks of malloc too, with -r its
+                     descendants: %n.%p.cmt; tells how much of the memory was
+                     live (asked for and not freed) at each sample
   -o, --output=FILE  write to FILE instead of standard error
   -O, --stdout=FILE  the command's standard output goes to FILE
   -E, --stderr=FILE  its standard error
@@ -127,12 +130,22 @@ Options parse_common(const CommandLine& line, std::int64_t interval_ns) {
   return options;
 }
 
+std::string parse_trace(const CommandLine& line, Metric metric) {
+  if (!line.has("trace")) return {};
+  const std::string path = line.value("trace", "%n.%p.cmt");
+  if (!path.ends_with(".cmt")) throw UsageError("--trace: expected a name that ends in .cmt, not '" + path + "'");
+  if (metric == Metric::swap || metric == Metric::vm)
+    throw UsageError("--trace needs resident memory to compare with: --metric=pss, rss, uss or anon");
+  return path;
+}
+
 }  // namespace
 
 std::vector<Option> run_options() {
   std::vector<Option> options = common_options();
   options.push_back({"stdout", value, 'O'});
   options.push_back({"stderr", value, 'E'});
+  options.push_back({"trace", Option::Takes::value_or_nothing});
   return options;
 }
 
@@ -146,6 +159,7 @@ Options parse_run(const CommandLine& line) {
   Options options = parse_common(line, 100 * millisecond_ns);
   if (line.files().empty()) throw UsageError("a command to run is missing");
   options.command = line.files();
+  options.trace = parse_trace(line, options.metric);
   options.command_output = line.value("stdout", "");
   options.command_error = line.value("stderr", "");
   return options;

@@ -27,6 +27,7 @@ struct Options {
   std::string root = "/proc";
   int pid = 0;                         ///< of `get`
   std::vector<std::string> command{};  ///< of `run`
+  std::string trace{};                 ///< of `run`: where its traces go, as CMTTRACE_OUT; empty: it is not traced
   std::string command_output{};
   std::string command_error{};
 };

@@ -15,8 +15,8 @@ using output::Panel;
 using output::Series;
 using output::Unit;
 
-/// So many processes have a band of their own; the others share one.
-constexpr std::size_t bands_max = 8;
+/// So many processes have a band of their own; the others share one. With two lines that makes eight colours.
+constexpr std::size_t bands_max = 5;
 
 double time_of(const Sample& sample) { return static_cast<double>(sample.begin_ns); }
 
@@ -73,6 +73,27 @@ std::vector<Series> bands_of(const std::vector<Sample>& samples) {
   return bands;
 }
 
+/// What was live, and on it what is resident beyond: two bands whose top is the resident line, unless more is live than
+/// resident.
+std::vector<Series> live_bands_of(const std::vector<Sample>& samples) {
+  Series live{"live: asked for", {}, {}, Series::Form::band};
+  Series beyond{"beyond: fragmentation, caches, all that is not malloc's", {}, {}, Series::Form::band};
+  for (const Sample& sample : samples) {
+    if (!sample.live || sample.processes == 0) continue;
+    const std::uint64_t bytes = sample.live->bytes;
+    for (Series* const band : {&live, &beyond}) band->x.push_back(time_of(sample));
+    live.y.push_back(static_cast<double>(bytes));
+    beyond.y.push_back(static_cast<double>(sample.bytes - std::min(sample.bytes, bytes)));
+  }
+  return {live, beyond};
+}
+
+Series live_line_of(const std::vector<Sample>& samples) {
+  Series live = live_bands_of(samples).front();
+  live.form = Series::Form::line;
+  return live;
+}
+
 std::string title_of(const Options& options) {
   if (options.command.empty()) return "process " + std::to_string(options.pid);
   std::string title;
@@ -85,11 +106,15 @@ output::Picture picture_of(const Options& options, const std::vector<Sample>& sa
   const std::string metric(name_of(options.metric));
   Panel panel{.title = "memory over time",
               .x = {.title = "time", .unit = Unit::ns},
-              .y = {.title = metric, .unit = Unit::bytes}};
-  if (options.verbose) panel.series = bands_of(samples);
-  panel.series.push_back(total_of(samples, options.verbose ? "in all" : metric));
+              .y = {.title = "memory (" + metric + ")", .unit = Unit::bytes}};
+  const bool traced = outcome.traced.has_value();
+  panel.series.push_back(total_of(samples, traced ? metric + ": paid for" : options.verbose ? "in all" : metric));
+  const auto bands = options.verbose ? bands_of(samples) : traced ? live_bands_of(samples) : std::vector<Series>();
+  panel.series.insert(panel.series.end(), bands.begin(), bands.end());
+  if (options.verbose && traced) panel.series.push_back(live_line_of(samples));
   std::string subtitle = output::with_commas(outcome.samples) + " samples";
   if (outcome.peak) subtitle += ", peak " + output::bytes_text(outcome.peak->bytes);
+  if (outcome.peak && outcome.peak->live) subtitle += ", then live " + output::bytes_text(outcome.peak->live->bytes);
   return {title_of(options), subtitle, {panel}};
 }
 

@@ -37,12 +37,18 @@ Reading Probe::read() {
 }
 
 const std::string& Probe::name() {
+  is_there();
+  return name_;
+}
+
+bool Probe::is_there() {
   try {
     const std::string_view text = folder_.read("comm", buffer_);
     name_ = text.substr(0, text.find('\n'));
-  } catch (const std::system_error&) {  // it is gone: the last name stays
+    return true;
+  } catch (const std::system_error&) {  // the last name stays
+    return false;
   }
-  return name_;
 }
 
 Reading Probe::read_cheap() {

@@ -26,6 +26,8 @@ class Probe {
 
   Reading read();
 
+  bool is_there();
+
   /// The name that it has now; the last known one where it is gone.
   const std::string& name();
 

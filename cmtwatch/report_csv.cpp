@@ -14,20 +14,32 @@ std::string quoted(const std::string& text) {
 
 CsvReport::CsvReport(const Options& options, Destination& destination) : options_(options), destination_(destination) {
   const std::string bytes = std::string(name_of(options.metric)) + "_bytes";
-  destination_.write(options_.verbose ? "begin_ns,end_ns,pid,parent_pid,name," + bytes + "\n"
-                                      : "begin_ns,end_ns," + bytes + ",processes,not_readable\n");
+  destination_.write((options_.verbose ? "begin_ns,end_ns,pid,parent_pid,name," + bytes
+                                       : "begin_ns,end_ns," + bytes + ",processes,not_readable") +
+                     (options_.trace.empty() ? ""
+                      : options_.verbose     ? ",live_bytes,live_blocks"
+                                             : ",live_bytes,live_blocks,not_traced") +
+                     "\n");
+}
+
+/// ",BYTES,BLOCKS", both empty where they are not known; nothing where nobody was to be traced.
+std::string CsvReport::live(const std::optional<Live>& live) const {
+  if (options_.trace.empty()) return {};
+  return live ? "," + std::to_string(live->bytes) + "," + std::to_string(live->blocks) : ",,";
 }
 
 void CsvReport::sample(const Sample& sample) {
   const std::string times = std::to_string(sample.begin_ns) + "," + std::to_string(sample.end_ns) + ",";
   if (!options_.verbose) {
     return destination_.write(times + (sample.processes != 0 ? std::to_string(sample.bytes) : "") + "," +
-                              std::to_string(sample.processes) + "," + std::to_string(sample.refused) + "\n");
+                              std::to_string(sample.processes) + "," + std::to_string(sample.refused) +
+                              live(sample.live) +
+                              (options_.trace.empty() ? "" : "," + std::to_string(sample.untraced)) + "\n");
   }
   std::string rows;
   for (const ProcessReading& process : sample.by_process) {
     rows += times + std::to_string(process.pid) + "," + std::to_string(process.parent) + "," + quoted(process.name) +
-            "," + (process.bytes ? std::to_string(*process.bytes) : "") + "\n";
+            "," + (process.bytes ? std::to_string(*process.bytes) : "") + live(process.live) + "\n";
   }
   destination_.write(rows);
 }

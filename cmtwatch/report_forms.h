@@ -20,6 +20,7 @@ class TextReport : public Report {
   std::string tree(const Sample& sample) const;
   std::string line(const Sample& sample) const;
   void show_live(const Sample& sample);
+  std::string traced_line(const Outcome& outcome) const;
   std::string peak_line(const Outcome& outcome, const std::optional<command::Ended>& ended) const;
 
   const Options& options_;
@@ -37,6 +38,8 @@ class CsvReport : public Report {
   void end(const Outcome&, const std::optional<command::Ended>&) override {}
 
  private:
+  std::string live(const std::optional<Live>& live) const;
+
   const Options& options_;
   Destination& destination_;
 };

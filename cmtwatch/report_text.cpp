@@ -52,14 +52,18 @@ std::string TextReport::amount(std::uint64_t bytes) const {
   return options_.bytes ? std::to_string(bytes) : output::bytes_text(bytes);
 }
 
+/// Where it is traced, with a column of what was live.
 std::string TextReport::tree(const Sample& sample) const {
+  const auto live = [&](const std::optional<Live>& one) {
+    if (!sample.live) return std::string();
+    return one ? padded(amount(one->bytes), 12) + " live" : padded("not traced", 17);
+  };
   std::string text;
   walk(sample.by_process, [&](const ProcessReading& process, unsigned depth) {
-    text +=
-        padded(process.bytes ? amount(*process.bytes) : "not readable", 12) + padded(std::to_string(process.pid), 9);
-    text += std::string(2 + 2 * depth, ' ') + process.name + "\n";
+    text += padded(process.bytes ? amount(*process.bytes) : "not readable", 12) + live(process.live);
+    text += padded(std::to_string(process.pid), 9) + std::string(2 + 2 * depth, ' ') + process.name + "\n";
   });
-  if (sample.by_process.size() > 1) text += padded(amount(sample.bytes), 12) + "  in all\n";
+  if (sample.by_process.size() > 1) text += padded(amount(sample.bytes), 12) + live(sample.live) + "  in all\n";
   return text;
 }
 
@@ -85,6 +89,38 @@ void TextReport::show_live(const Sample& sample) {
   live_.show(padded(seconds(sample.begin_ns), 12) + padded(amount(sample.bytes), 12) + " " +
              std::string(name_of(options_.metric)) + "  " + output::sparkline(recent_, columns_shown) + "  peak " +
              amount(peak_.bytes) + " at " + seconds(peak_.begin_ns));
+}
+
+/// What was live at the peak, and where it stands.
+std::string TextReport::traced_line(const Outcome& outcome) const {
+  const Traced& traced = *outcome.traced;
+  if (traced.traces.empty()) return "nothing was traced\n";
+  std::string text;
+  if (outcome.peak && outcome.peak->live) {
+    const auto [live, blocks] = *outcome.peak->live;
+    const std::uint64_t bytes = outcome.peak->bytes;
+    text = "then live " + amount(live) + " in " + output::with_commas(blocks) + (blocks == 1 ? " block" : " blocks");
+    text +=
+        bytes >= live ? ", beyond them " + amount(bytes - live) : ", " + amount(live - bytes) + " of it not resident";
+    if (live != 0)
+      text += ", fragmentation " + output::fixed(static_cast<double>(bytes) / static_cast<double>(live), 2);
+    if (outcome.peak->untraced != 0) text += " (" + output::with_commas(outcome.peak->untraced) + " not traced)";
+  } else {
+    text = "live then: not known";
+  }
+  std::uint64_t events = 0;
+  for (const InsideTrace& trace : traced.traces) events += trace.events;
+  text += "; " + output::with_commas(events) + " events in " + traced.traces.front().path;
+  if (traced.traces.size() != 1) text += " and " + output::with_commas(traced.traces.size() - 1) + " more";
+  text += traced.repairs == 0 ? ", nothing was lost" : ", " + output::with_commas(traced.repairs) + " lost or in doubt";
+  const auto broken =
+      std::count_if(traced.traces.begin(), traced.traces.end(), [](const auto& one) { return !one.whole; });
+  if (broken != 0) text += ", " + std::to_string(broken) + " not ended";
+  if (traced.cost_cpu_ns && outcome.elapsed_ns != 0) {
+    const double share = static_cast<double>(*traced.cost_cpu_ns) / static_cast<double>(outcome.elapsed_ns);
+    text += "; collecting took " + output::fixed(share * 100, 1) + " % of a processor";
+  }
+  return text + "\n";
 }
 
 std::string TextReport::peak_line(const Outcome& outcome, const std::optional<command::Ended>& ended) const {
@@ -115,7 +151,7 @@ void TextReport::end(const Outcome& outcome, const std::optional<command::Ended>
     if (outcome.peak) destination_.write(amount(outcome.peak->bytes) + "\n");
     return;
   }
-  destination_.write(peak_line(outcome, ended));
+  destination_.write(peak_line(outcome, ended) + (outcome.traced ? traced_line(outcome) : ""));
   if (options_.verbose && outcome.peak && !options_.each) destination_.write(tree(*outcome.peak));
 }
 

@@ -9,11 +9,13 @@
 
 #include "cmtwatch/commands.h"
 #include "cmtwatch/family.h"
+#include "cmtwatch/inside.h"
 #include "cmtwatch/options.h"
 #include "cmtwatch/plot.h"
 #include "cmtwatch/report.h"
 #include "cmtwatch/watch.h"
 #include "command/launch.h"
+#include "command/tracer.h"
 
 namespace cmt::watch {
 namespace {
@@ -23,10 +25,10 @@ class PatientReport {
  public:
   PatientReport(Report& report, Plot& plot) : report_(report), plot_(plot) {}
 
-  void sample(const Sample& sample) {
-    plot_.sample(sample);
+  void show(const Sample& sample) {
     guard([&] { report_.sample(sample); });
   }
+  void draw(const Sample& sample) { plot_.sample(sample); }
   void end(const Outcome& outcome, const command::Ended& ended) {
     guard([&] { report_.end(outcome, ended); });
     guard([&] { plot_.end(outcome); });
@@ -50,19 +52,64 @@ class PatientReport {
   bool failed_ = false;
 };
 
-/// What is watched from the start of the command until its end. A command that is gone before it is seen has no family.
-Outcome watch_command(const Options& options, command::Launched& launched, std::optional<command::Ended>& ended,
-                      PatientReport& report) {
-  const std::int64_t begin_ns = now_ns();
-  const Family::Whom whom = options.recursive ? Family::Whom::adopted : Family::Whom::one;
-  Family family(launched.pid(), whom, options.metric);
-  const Listener listener{launched.fd(), [&] {
-                            ended = launched.handle().ended;
-                            return !ended;
-                          }};
-  return watch(family, options.pace, begin_ns, options.verbose, listener,
-               [&](const Sample& sample) { report.sample(sample); });
-}
+void say(const std::string& text) { std::fprintf(stderr, "cmtwatch run: %s\n", text.c_str()); }
+
+/// A command while it is watched, from its start to its end. One that is gone before it is seen has no family.
+class WatchedCommand {
+ public:
+  WatchedCommand(const Options& options, PatientReport& report) : options_(options), report_(report) {
+    if (options.trace.empty()) return;
+    inside_.emplace(options.trace, options.recursive);
+    if (const std::string why = command::obstacle(options.command[0]); !why.empty()) say(why);
+  }
+
+  /// How it ended.
+  command::Ended watch_to_end() {
+    command::Launched launched({.words = options_.command,
+                                .output = options_.command_output,
+                                .error = options_.command_error,
+                                .environment = inside_ ? inside_->environment() : Environment()});
+    begin_ns_ = now_ns();
+    Family family(launched.pid(), options_.recursive ? Family::Whom::adopted : Family::Whom::one, options_.metric);
+    if (inside_) family.leave_out(collector_name);
+    std::optional<command::Ended> ended;
+    const Listener listener{launched.fd(), [&] {
+                              ended = launched.handle().ended;
+                              return !ended;
+                            }};
+    Outcome outcome = watch(family, options_.pace, begin_ns_, options_.verbose || inside_, listener,
+                            [&](const Sample& sample) { take(sample); });
+    if (!ended) ended = launched.wait();
+    if (inside_) join(outcome);
+    report_.end(outcome, *ended);
+    return *ended;
+  }
+
+ private:
+  using Environment = std::vector<std::pair<std::string, std::string>>;
+
+  /// What is traced is known at the end only; lines on a screen do not wait for it.
+  void take(const Sample& sample) {
+    if (inside_) samples_.push_back(sample);
+    if (!inside_ || options_.form == Options::Form::text) report_.show(sample);
+    if (!inside_) report_.draw(sample);
+  }
+
+  void join(Outcome& outcome) {
+    outcome.traced = inside_->join(samples_, begin_ns_, say);
+    for (const Sample& sample : samples_) {
+      if (outcome.peak && outcome.peak->begin_ns == sample.begin_ns) outcome.peak = sample;
+      if (options_.form != Options::Form::text) report_.show(sample);
+      report_.draw(sample);
+    }
+  }
+
+  const Options& options_;
+  PatientReport& report_;
+  std::optional<Inside> inside_;
+  std::vector<Sample> samples_;
+  std::int64_t begin_ns_ = 0;
+};
 
 }  // namespace
 
@@ -74,16 +121,9 @@ int run(const command::CommandLine& line) {
   PatientReport report(*form, plot);
   if (options.recursive) prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
-    command::Launched launched({.words = options.command,
-                                .output = options.command_output,
-                                .error = options.command_error,
-                                .environment = {}});
-    std::optional<command::Ended> ended;
-    const Outcome outcome = watch_command(options, launched, ended, report);
-    if (!ended) ended = launched.wait();
-    report.end(outcome, *ended);
-    if (report.failed() && ended->signal == 0 && ended->status == 0) return command::status_failed;
-    command::end_alike(*ended);
+    const command::Ended ended = WatchedCommand(options, report).watch_to_end();
+    if (report.failed() && ended.signal == 0 && ended.status == 0) return command::status_failed;
+    command::end_alike(ended);
   } catch (const command::LaunchError& error) {
     std::fprintf(stderr, "cmtwatch run: %s\n", error.what());
     return error.status;

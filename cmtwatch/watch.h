@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cmtwatch/family.h"
+#include "cmtwatch/traced.h"
 
 namespace cmt::watch {
 
@@ -26,6 +27,7 @@ struct Outcome {
   std::int64_t cost_ns = 0;  ///< processor time that the watch took
   bool gone = false;         ///< the process had ended
   std::optional<Sample> peak{};
+  std::optional<Traced> traced{};
 
   double cost_share() const {
     return elapsed_ns == 0 ? 0 : static_cast<double>(cost_ns) / static_cast<double>(elapsed_ns);

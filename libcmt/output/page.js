@@ -100,9 +100,10 @@
     cursor: {drag: {x: true, y: !sync, uni: 20}, points: {show: panel.heat == null}, ...(sync ? {sync: {key: "panels"}} : {})},
   });
 
-  /// Lines and bands. uPlot wants one x for all, and bands as their tops.
+  /// Lines and bands. uPlot wants one x for all, and bands as their tops; it draws in order, and lines lie above.
   const seriesPlot = (panel, sync) => {
-    const all = panel.series;
+    const all = panel.series.map((one, i) => ({...one, look: i % 8}))
+      .sort((a, b) => (b.form === "band") - (a.form === "band"));
     const tables = all.map((one) => [one.x, one.y]);
     const raw = tables.length > 0 ? uPlot.join(tables, tables.map((table) => table.map(() => 2))) : [[]];
     const data = [raw[0]];
@@ -118,10 +119,10 @@
     const series = all.map((one, i) => {
       const band = one.form === "band";
       const previous = all.slice(0, i).findLastIndex((other) => other.form === "band");
-      const fill = look("f" + (i % 8), "fill");
+      const fill = look("f" + one.look, "fill");
       if (band && previous >= 0) bands.push({series: [i + 1, previous + 1]});
       return {
-        label: one.name, stroke: band ? fill : look("l" + (i % 8), "stroke"), width: band ? 1 : 1.6, spanGaps: true,
+        label: one.name, stroke: band ? fill : look("l" + one.look, "stroke"), width: band ? 1 : 1.6, spanGaps: true,
         fill: band ? fill : undefined, points: {show: all[0].x.length < 2},
         paths: one.form === "step" ? uPlot.paths.stepped({align: 1}) : undefined,
         value: (u, value, index, at) => label(panel.y.unit, at == null ? null : raw[i + 1][at]),

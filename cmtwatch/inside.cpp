@@ -1,0 +1,218 @@
+#include "cmtwatch/inside.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <exception>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <system_error>
+
+#include "cmt/block_table.h"
+#include "cmt/reader.h"
+#include "cmtwatch/watch.h"
+#include "command/tracer.h"
+#include "process/proc_file.h"
+
+namespace cmt::watch {
+namespace {
+
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+/// What is live as a trace's events go by.
+class Account {
+ public:
+  void book(const Event& event) {
+    if (event.ends_block()) {
+      const auto block = blocks_.erase(event.old_tag);  // nothing: it was made before the recording began
+      if (block) live_ = {live_.bytes - block->bytes, live_.blocks - 1};
+    }
+    if (!event.makes_block() || !blocks_.insert({event.tag, event.bytes()})) return;
+    live_ = {live_.bytes + event.bytes(), live_.blocks + 1};
+    bytes_peak_ = std::max(bytes_peak_, live_.bytes);
+  }
+
+  const Live& live() const { return live_; }
+  std::uint64_t bytes_peak() const { return bytes_peak_; }
+
+ private:
+  struct Block {
+    Tag tag = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  BlockTable<Block> blocks_;
+  Live live_;
+  std::uint64_t bytes_peak_ = 0;
+};
+
+std::int64_t middle_of(const Sample& sample) { return sample.begin_ns + (sample.end_ns - sample.begin_ns) / 2; }
+
+/// Whether the process was there.
+bool give(Sample& sample, int pid, const Live& live) {
+  for (ProcessReading& process : sample.by_process) {
+    if (process.pid != pid) continue;
+    process.live = live;
+    return true;
+  }
+  return false;
+}
+
+/// Reads a trace, and gives the samples of its process from `from` on and before `until_ns` what was live.
+void join_trace(InsideTrace& trace, std::vector<Sample>& samples, std::size_t from, std::int64_t until_ns) {
+  Reader reader(trace.path, {.addresses = false, .usable = false});
+  Account account;
+  std::size_t next = from;
+  const auto is_due = [&](std::int64_t now_ns) {
+    return next < samples.size() && middle_of(samples[next]) < std::min(now_ns, until_ns);
+  };
+  for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+    trace.events += events.size();
+    for (const Event& event : events) {
+      const bool timed = event.time_ns != unknown;
+      while (timed && is_due(trace.begin_ns + static_cast<std::int64_t>(event.time_ns)))
+        give(samples[next++], trace.pid, account.live());
+      account.book(event);
+    }
+  }
+  trace.live_bytes_peak = account.bytes_peak();
+  trace.whole = reader.totals() || !reader.truncated();
+  // After its last event a process may live on, and what it has stays live; of one whose trace breaks off that is not
+  // known.
+  while (trace.whole && is_due(never) && give(samples[next], trace.pid, account.live())) ++next;
+}
+
+/// When, on the monotonic clock, a trace's time 0 was.
+std::optional<std::int64_t> start_of(const Header& header) {
+  const auto text = header.find("start_monotonic_ns");
+  std::int64_t start = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), start).ec != std::errc()) return std::nullopt;
+  return start;
+}
+
+int pid_of(const Header& header) {
+  const std::string_view text = header.find("pid").value_or("");
+  int pid = 0;
+  std::from_chars(text.data(), text.data() + text.size(), pid);
+  return pid;
+}
+
+void add_up(Sample& sample) {
+  for (const ProcessReading& process : sample.by_process) {
+    if (!process.live) {
+      ++sample.untraced;
+      continue;
+    }
+    if (!sample.live) sample.live.emplace();
+    *sample.live = {sample.live->bytes + process.live->bytes, sample.live->blocks + process.live->blocks};
+  }
+}
+
+/// A pattern that stands for the same files wherever the program goes. A comma would part two patterns.
+std::string absolute(const std::string& pattern) {
+  const std::string here = std::filesystem::current_path();
+  if (pattern.starts_with('/') || here.find(',') != here.npos) return pattern;
+  std::string folder;
+  for (const char c : here) folder += c == '%' ? "%%" : std::string(1, c);
+  return folder + "/" + pattern;
+}
+
+}  // namespace
+
+Inside::Inside(const std::string& pattern, bool follow)
+    : made_ns_(now_ns()),
+      status_fd_(memfd_create("collectors", MFD_CLOEXEC)),
+      files_(pattern),
+      environment_(command::tracing_environment(absolute(pattern), follow)) {
+  if (status_fd_ < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
+  environment_.emplace_back("CMTTRACE_TIME", "1");
+  environment_.emplace_back("CMTTRACE_STATUS",
+                            "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(status_fd_));
+}
+
+Inside::~Inside() {
+  if (status_fd_ >= 0) close(status_fd_);
+}
+
+Traced Inside::join(std::vector<Sample>& samples, std::int64_t begin_ns, const Complain& complain) {
+  Traced traced;
+  traced.repairs = command::wait_for_traces(files_, complain).repairs;
+  traced.traces = find_traces(begin_ns, complain);
+  std::map<int, std::size_t> nexts;  // of a pid, the trace after this one: its program executed another
+  std::vector<std::int64_t> ends(traced.traces.size(), never);
+  for (std::size_t i = traced.traces.size(); i-- > 0;) {
+    const auto [next, is_last] = nexts.insert({traced.traces[i].pid, i});
+    if (!is_last) ends[i] = traced.traces[next->second].begin_ns;
+    next->second = i;
+  }
+  for (std::size_t i = 0; i < traced.traces.size(); ++i) {
+    InsideTrace& trace = traced.traces[i];
+    const auto from = std::lower_bound(samples.begin(), samples.end(), trace.begin_ns,
+                                       [](const Sample& sample, std::int64_t ns) { return middle_of(sample) < ns; });
+    // Before its first event a process has asked for nothing.
+    for (auto before = from; nexts.at(trace.pid) == i && before != samples.begin();) {
+      if (!give(*--before, trace.pid, {})) break;
+    }
+    try {
+      join_trace(trace, samples, static_cast<std::size_t>(from - samples.begin()), ends[i]);
+    } catch (const std::exception& error) {
+      complain(error.what());
+    }
+  }
+  for (Sample& sample : samples) add_up(sample);
+  traced.cost_cpu_ns = collectors_cpu_ns(traced.traces.size());
+  return traced;
+}
+
+std::vector<InsideTrace> Inside::find_traces(std::int64_t begin_ns, const Complain& complain) const {
+  std::vector<InsideTrace> traces;
+  for (const std::string& path : files_.added()) {
+    try {
+      const Reader reader(path, {.addresses = false, .usable = false});
+      const auto start = start_of(reader.header());
+      if (!start || *start < made_ns_ || *start > now_ns()) {
+        complain(path + (start ? ": was recorded by another clock" : ": does not say when it began"));
+        continue;
+      }
+      const auto program = reader.header().find("program");
+      traces.push_back({.path = path,
+                        .program = std::string(program.value_or("")),
+                        .pid = pid_of(reader.header()),
+                        .begin_ns = *start - begin_ns});
+    } catch (const std::exception& error) {
+      complain(error.what());
+    }
+  }
+  std::sort(traces.begin(), traces.end(), [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; });
+  return traces;
+}
+
+/// A collector says what it took once its trace is whole, and may need a moment for it.
+std::optional<std::int64_t> Inside::collectors_cpu_ns(std::size_t traces) const {
+  constexpr int step_ms = 5, patience_ms = 500;
+  std::string text;
+  for (int waited_ms = 0; waited_ms < patience_ms; waited_ms += step_ms) {
+    const std::string_view lines = process::read_again(status_fd_, text);
+    if (static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n')) < traces) {
+      poll(nullptr, 0, step_ms);
+      continue;
+    }
+    constexpr std::string_view key = " cpu_ns=";
+    std::int64_t sum = 0;
+    for (auto at = lines.find(key); at != lines.npos; at = lines.find(key, at + 1)) {
+      std::int64_t one = 0;
+      std::from_chars(lines.data() + at + key.size(), lines.data() + lines.size(), one);
+      sum += one;
+    }
+    return sum;
+  }
+  return std::nullopt;
+}
+
+}  // namespace cmt::watch
