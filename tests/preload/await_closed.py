@@ -27,8 +27,11 @@ def open_files():
 
 def await_closed(*paths):
     paths = [os.path.realpath(path) for path in paths]
+    closed = 0
     for _ in range(6000):
-        if not open_files().keys() & set(paths):
+        # Twice: the first may have seen the keeper without its files, and the collector, which has them, not yet.
+        closed = 0 if open_files().keys() & set(paths) else closed + 1
+        if closed == 2:
             return
         time.sleep(0.01)
     raise AssertionError(f'still open: {paths}')
