@@ -16,10 +16,13 @@ int show(const command::CommandLine& line);
 int compare(const command::CommandLine& line);
 
 int import_smaps(const command::CommandLine& line);
+int export_recording(const command::CommandLine& line);
 
 extern const char compare_help[];
 extern const char import_help[];
+extern const char export_help[];
 std::vector<command::Option> compare_options();
 std::vector<command::Option> import_options();
+std::vector<command::Option> export_options();
 
 }  // namespace cmt::watch

@@ -90,6 +90,12 @@ void Statement::run() {
   while (step()) continue;
 }
 
+int Statement::columns() const { return sqlite3_column_count(statement_); }
+
+std::string Statement::column_name(int column) const { return sqlite3_column_name(statement_, column); }
+
+bool Statement::is_number(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_INTEGER; }
+
 std::int64_t Statement::number(int column) const { return sqlite3_column_int64(statement_, column); }
 
 std::optional<std::int64_t> Statement::number_or_null(int column) const {

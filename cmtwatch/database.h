@@ -77,6 +77,10 @@ class Statement {
   /// All of it, for a statement without rows.
   void run();
 
+  int columns() const;
+  std::string column_name(int column) const;
+
+  bool is_number(int column) const;
   std::int64_t number(int column) const;
   std::optional<std::int64_t> number_or_null(int column) const;
   std::string text(int column) const;

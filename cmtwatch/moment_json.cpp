@@ -1,6 +1,5 @@
-#include <charconv>
-
 #include "cmtwatch/breakdown.h"
+#include "cmtwatch/hex.h"
 #include "cmtwatch/moment_report.h"
 #include "output/json.h"
 
@@ -8,11 +7,6 @@ namespace cmt::watch {
 namespace {
 
 using output::JsonWriter;
-
-std::string hex(std::uint64_t number) {
-  char digits[16];
-  return {digits, std::to_chars(digits, digits + sizeof digits, number, 16).ptr};
-}
 
 void append(JsonWriter& json, const process::Mapping& mapping) {
   json.begin_object();

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cmt::output {
@@ -38,6 +39,10 @@ class JsonWriter {
     separate(key);
     append(value);
   }
+
+  /// What is written so far, and how much that is: a long text can be taken piece by piece, the last by take().
+  std::string drain() { return std::exchange(text_, {}); }
+  std::size_t size() const { return text_.size(); }
 
   /// The text, with a line's end. Everything has to be closed.
   std::string take();

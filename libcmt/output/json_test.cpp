@@ -83,3 +83,20 @@ TEST_CASE("json: bytes that are not UTF-8 become the replacement character") {
   CHECK(array_of("\xc3") == "[\"\xef\xbf\xbd\"]\n");
   CHECK(array_of("\xed\xa0\x80") == "[\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"]\n");
 }
+
+TEST_CASE("json: a text taken in pieces is the same") {
+  JsonWriter whole, pieces;
+  std::string text;
+  for (JsonWriter* json : {&whole, &pieces}) {
+    json->begin_array();
+    for (int i = 0; i < 3; ++i) {
+      json->begin_object();
+      if (json == &pieces) text += json->drain();
+      json->field("i", i);
+      json->end_object();
+      if (json == &pieces) text += json->drain();
+    }
+    json->end_array();
+  }
+  CHECK(text + pieces.take() == whole.take());
+}

@@ -1,0 +1,194 @@
+// cmtwatch export: everything of a recording as one JSON document, written as it is read, in the memory of some rows.
+//
+// Rows are arrays of numbers, whose columns are named once, at the top: a row a moment of what is written each moment,
+// and of mappings and disks a row when they changed, as in the recording itself.
+
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cmtwatch/commands.h"
+#include "cmtwatch/database.h"
+#include "cmtwatch/hex.h"
+#include "cmtwatch/recording.h"
+#include "cmtwatch/report.h"
+#include "output/json.h"
+
+namespace cmt::watch {
+
+const char export_help[] =
+    R"(Usage: cmtwatch export [OPTION]... --json FILE
+
+Writes everything of a recording, in bounded memory, whatever its size.
+
+  --json             as JSON
+  -o, --output=FILE  to FILE instead of standard output
+  -h, --help         say this
+  --version          say the version
+
+Exit status: 0 done, 1 could not, 2 wrong use.
+)";
+
+std::vector<command::Option> export_options() { return {{"json"}, {"output", command::Option::Takes::value, 'o'}}; }
+
+namespace {
+
+class Export {
+ public:
+  Export(Database& database, Destination& destination) : database_(database), destination_(destination) {}
+
+  void write() {
+    database_.execute("begin");  // one state of a recording that goes on
+    json_.begin_object();
+    json_.field("schema", "cmt.recording/1");
+    write_about();
+    write_columns();
+    write_rows("ticks", ticks);
+    write_rows("system", system);
+    write_disks();
+    write_processes();
+    json_.end_object();
+    destination_.write(json_.take());
+  }
+
+ private:
+  static constexpr const char* ticks = "select * from tick order by id";
+  static constexpr const char* system = "select * from system_sample order by tick_id";
+  static constexpr const char* disk_samples =
+      "select tick_id, reads, read_bytes, writes, written_bytes, busy_ms from disk_sample where name_id = ? "
+      "order by tick_id";
+  static constexpr const char* samples =
+      "select tick_id, size_bytes, resident_bytes, resident_file_bytes, proportional_bytes, private_bytes, "
+      "swapped_bytes, read_bytes, written_bytes, minor_faults, major_faults, user_ticks, system_ticks, threads, "
+      "oom_score, oom_score_adjustment, mappings_readable from process_sample where process_id = ? order by tick_id";
+  static constexpr const char* counters =
+      "select tick_id, instructions, cycles, cache_misses, l1_data_misses, data_tlb_misses from counter_sample "
+      "where process_id = ? order by tick_id";
+  static constexpr const char* changes =
+      "select tick_id, resident_bytes, proportional_bytes, private_bytes, dirty_bytes, referenced_bytes, "
+      "anonymous_bytes, huge_page_bytes, swapped_bytes from mapping_change where mapping_id = ? order by tick_id";
+
+  void write_about() {
+    json_.begin_object("about");
+    Statement about(database_, "select key, value from about order by key");
+    while (about.step()) {
+      about.is_number(1) ? json_.field(about.text(0), about.number(1)) : json_.field(about.text(0), about.text(1));
+    }
+    json_.end_object();
+  }
+
+  void write_columns() {
+    json_.begin_object("columns");
+    const std::pair<const char*, const char*> rows[] = {{"ticks", ticks},        {"system", system},
+                                                        {"disks", disk_samples}, {"samples", samples},
+                                                        {"counters", counters},  {"changes", changes}};
+    for (const auto& [key, query] : rows) {
+      json_.begin_array(key);
+      const Statement statement(database_, query);
+      for (int column = 0; column < statement.columns(); ++column) json_.value(statement.column_name(column));
+      json_.end_array();
+    }
+    json_.end_object();
+  }
+
+  void write_disks() {
+    json_.begin_array("disks");
+    Statement disks(database_, "select id, text from name where id in (select name_id from disk_sample) order by text");
+    Statement rows(database_, disk_samples);
+    while (disks.step()) {
+      json_.begin_object();
+      json_.field("name", disks.text(1));
+      write_rows("samples", rows, disks.number(0));
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+
+  void write_processes() {
+    json_.begin_array("processes");
+    Statement processes(database_,
+                        "select process.id, pid, start_ticks, parent_pid, text, command, first_tick, last_tick "
+                        "from process join name on name.id = name_id order by process.id");
+    Statement sample_rows(database_, samples), counter_rows(database_, counters);
+    while (processes.step()) {
+      json_.begin_object();
+      json_.field("pid", processes.number(1));
+      json_.field("start_ticks", processes.number(2));
+      json_.field("parent_pid", processes.number(3));
+      json_.field("name", processes.text(4));
+      json_.field("command", processes.text(5));
+      json_.field("first_tick", processes.number(6));
+      json_.field("last_tick", processes.number(7));
+      write_rows("samples", sample_rows, processes.number(0));
+      write_rows("counters", counter_rows, processes.number(0));
+      write_mappings(processes.number(0));
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+
+  void write_mappings(std::int64_t process) {
+    json_.begin_array("mappings");
+    Statement mappings(database_,
+                       "select mapping.id, begin_address, end_address, permissions, text from mapping "
+                       "left join name on name.id = name_id where process_id = ? order by mapping.id");
+    Statement rows(database_, changes);
+    mappings.bind(process);
+    while (mappings.step()) {
+      json_.begin_object();
+      json_.field("begin", hex(static_cast<std::uint64_t>(mappings.number(1))));
+      json_.field("end", hex(static_cast<std::uint64_t>(mappings.number(2))));
+      json_.field("permissions", mappings.text(3));
+      const std::string name = mappings.text(4);
+      json_.field("name", name.empty() ? std::nullopt : std::optional(name));
+      write_rows("changes", rows, mappings.number(0));
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+
+  void write_rows(const char* key, const char* query) {
+    Statement rows(database_, query);
+    write_rows(key, rows);
+  }
+
+  void write_rows(const char* key, Statement& rows, std::int64_t whose) { write_rows(key, rows.bind(whose)); }
+
+  void write_rows(const char* key, Statement& rows) {
+    json_.begin_array(key);
+    while (rows.step()) {
+      json_.begin_array();
+      for (int column = 0; column < rows.columns(); ++column) json_.value(rows.number_or_null(column));
+      json_.end_array();
+      drain();
+    }
+    json_.end_array();
+  }
+
+  void drain() {
+    constexpr std::size_t bytes_at_once = 1 << 16;
+    if (json_.size() >= bytes_at_once) destination_.write(json_.drain());
+  }
+
+  Database& database_;
+  Destination& destination_;
+  output::JsonWriter json_;
+};
+
+}  // namespace
+
+int export_recording(const command::CommandLine& line) {
+  if (line.files().size() != 1) throw command::UsageError("expected one recording");
+  if (!line.has("json")) throw command::UsageError("--json is missing: the form to write");
+  const std::string path = line.files()[0];
+  Database database(path, Database::Mode::read);
+  check_recording(database, path);
+  Destination destination(line.value("output", ""), STDOUT_FILENO);
+  Export(database, destination).write();
+  return 0;
+}
+
+}  // namespace cmt::watch
