@@ -238,7 +238,7 @@ void CmtVerifier::check_keyframe(const BlockHeader& block) {
   if (!block.keyframe || blocks_.size() == 1) return;
   if (!streams_.contains(StreamId::live)) return fault(offset_, "a keyframe without a table of live blocks");
   const LiveBlocks table = in_stream(StreamId::live, [&] { return take_live(streams_[StreamId::live]); });
-  if (intact_ && put_live(table) != put_live(checks_.live())) {
+  if (intact_ && put_live(by_tag(table)) != put_live(by_tag(checks_.live()))) {
     fault(frame_offsets_[StreamId::live], "the table of live blocks is not what the events before left alive");
   }
 }

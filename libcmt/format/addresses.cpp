@@ -36,91 +36,23 @@ std::uint64_t difference(std::uint64_t address, std::uint64_t base) { return zig
 
 }  // namespace
 
-void AddressModel::reset() {
-  for (Class& each : classes_) each = Class{};
-  last_address_ = last_size_ = 0;
-}
-
-std::uint32_t AddressModel::class_of(std::uint64_t size) {
-  const std::uint64_t granules = size / 16 + (size % 16 + 23) / 16;
-  if (granules < small_classes) return static_cast<std::uint32_t>(granules);
-  return small_classes + static_cast<std::uint32_t>(std::bit_width(granules));
-}
-
-std::size_t AddressModel::capacity_of(std::uint32_t class_number) { return class_number < 128 ? 16384 : 256; }
-
-std::uint32_t AddressModel::find_freed(std::uint64_t address, std::uint64_t size) const {
-  const std::vector<std::uint64_t>& freed = classes_[class_of(size)].freed;
-  const auto limit = static_cast<std::uint32_t>(std::min<std::size_t>(freed.size(), depth));
-  for (std::uint32_t place = 0; place < limit; ++place) {
-    if (freed[freed.size() - 1 - place] == address) return place;
-  }
-  return depth;
-}
-
-bool AddressModel::has_freed(std::uint64_t place, std::uint64_t size) const {
-  return place < classes_[class_of(size)].freed.size();
-}
-
-std::uint64_t AddressModel::freed_at(std::uint64_t place, std::uint64_t size) const {
-  const std::vector<std::uint64_t>& freed = classes_[class_of(size)].freed;
-  return freed[freed.size() - 1 - place];
-}
-
-void AddressModel::allocated(std::uint64_t address, std::uint64_t size, std::uint32_t place) {
-  Class& own = classes_[class_of(size)];
-  if (place < depth) own.freed.erase(own.freed.end() - 1 - place);
-  own.last = last_address_ = address;
-  last_size_ = size;
-}
-
-void AddressModel::freed(std::uint64_t address, std::uint64_t size) {
-  if (address == 0) return;  // it was not recorded
-  const std::uint32_t number = class_of(size);
-  std::vector<std::uint64_t>& freed = classes_[number].freed;
-  if (freed.size() == capacity_of(number)) freed.erase(freed.begin(), freed.begin() + capacity_of(number) / 2);
-  freed.push_back(address);
-}
-
-std::uint64_t AddressModel::after(std::uint64_t address, std::uint64_t size, unsigned rounding) {
-  switch (rounding) {
-    case 0:
-      return address + std::max<std::uint64_t>(32, (size + 23) & ~std::uint64_t{15});
-    case 1:
-      return address + std::max<std::uint64_t>(16, (size + 15) & ~std::uint64_t{15});
-    case 2:
-      return address + std::max<std::uint64_t>(8, (size + 7) & ~std::uint64_t{7});
-    default:
-      return address + size;
-  }
-}
-
-void AddressEncoder::add(const Event& event, const LiveBlock* old) {
-  if (event.old_tag != 0 && old == nullptr) numbers_.push_back(event.old_address);
-  if (event.tag != 0) add_result(event, old);
-  if (old != nullptr && event.ends_block() && (event.tag == 0 || event.address != old->address)) {
-    model_.freed(old->address, old->size);
-  }
-  any_address_ |= (event.address | event.old_address) != 0;
-}
-
 void AddressEncoder::add_result(const Event& event, const LiveBlock* old) {
   const std::uint8_t bias = old != nullptr ? 1 : 0;
   const std::uint64_t size = event.bytes();
+  AddressModel::Class& own = model_.class_of(size);
   std::uint32_t place = AddressModel::depth;
   if (old != nullptr && event.address == old->address) {
-    numbers_.push_back(0);
-  } else if ((place = model_.find_freed(event.address, size)) < AddressModel::depth) {
-    numbers_.push_back((std::uint64_t{place} << 1) + bias);
+    numbers_.put(0);
+  } else if ((place = own.find(event.address)) < AddressModel::depth) {
+    numbers_.put((std::uint64_t{place} << 1) + bias);
   } else {
-    add_difference(event, size, bias);
+    add_difference(event, own, bias);
   }
-  model_.allocated(event.address, size, place);
+  model_.allocated(own, event.address, size, place);
 }
 
-void AddressEncoder::add_difference(const Event& event, std::uint64_t size, std::uint8_t bias) {
-  const Difference item{
-      numbers_.size(), event.address, model_.last_address(), model_.last_size(), model_.last_of_class(size), bias};
+void AddressEncoder::add_difference(const Event& event, const AddressModel::Class& own, std::uint8_t bias) {
+  const Difference item{numbers_.size(), event.address, model_.last_address(), model_.last_size(), own.last(), bias};
   differences_.push_back(item);
   for (unsigned i = 0; i < AddressModel::roundings; ++i) {
     const std::uint64_t from_last = item.address - AddressModel::after(item.last, item.last_size, i);
@@ -149,24 +81,29 @@ void AddressEncoder::put(VarintWriter& out, const Difference& item, unsigned rou
 }
 
 std::string AddressEncoder::finish() {
-  VarintWriter out(any_address_ ? (numbers_.size() + differences_.size()) * 2 : 0);
-  if (any_address_) {
-    const auto rounding = static_cast<unsigned>(std::max_element(hits_.begin(), hits_.end()) - hits_.begin());
-    const unsigned shift = common_shift(rounding);
-    out.put(rounding);
-    out.put(shift);
-    std::size_t done = 0;
-    for (const Difference& item : differences_) {
-      while (done < item.before) out.put(numbers_[done++]);
-      put(out, item, rounding, shift);
-    }
-    while (done < numbers_.size()) out.put(numbers_[done++]);
-  }
-  numbers_.clear();
+  const std::string numbers = numbers_.take();
+  std::string bytes;
+  if (any_address_) bytes = put_all(numbers);
   differences_.clear();
   hits_ = last_bits_ = {};
   class_bits_ = 0;
   any_address_ = false;
+  return bytes;
+}
+
+std::string AddressEncoder::put_all(std::string_view numbers) const {
+  const auto rounding = static_cast<unsigned>(std::max_element(hits_.begin(), hits_.end()) - hits_.begin());
+  const unsigned shift = common_shift(rounding);
+  VarintWriter out(numbers.size() + differences_.size() * 3);
+  out.put(rounding);
+  out.put(shift);
+  std::size_t done = 0;
+  for (const Difference& item : differences_) {
+    out.put(numbers.substr(done, item.before - done));
+    put(out, item, rounding, shift);
+    done = item.before;
+  }
+  out.put(numbers.substr(done));
   return out.take();
 }
 
@@ -183,19 +120,19 @@ void AddressDecoder::take_live(std::string_view table) {
   if (!table.empty()) live_ = format::take_live(table);
 }
 
-std::uint64_t AddressDecoder::result_address(const Event& event, const LiveBlock* old, std::uint32_t& place) {
+std::uint64_t AddressDecoder::result_address(const AddressModel::Class& own, const LiveBlock* old,
+                                             std::uint32_t& place) {
   std::uint64_t code = cursor_.varint();
   if (old != nullptr && code-- == 0) return old->address;
-  const std::uint64_t size = event.bytes();
   if ((code & 1) == 0) {
     if (code >> 1 == AddressModel::depth) return cursor_.varint();
     if (code >> 1 > AddressModel::depth) throw WireError(cursor_.offset(), "a place that is too deep");
     place = static_cast<std::uint32_t>(code >> 1);
-    if (!model_.has_freed(place, size)) throw WireError(cursor_.offset(), "no address was freed at that place");
-    return model_.freed_at(place, size);
+    if (!own.has(place)) throw WireError(cursor_.offset(), "no address was freed at that place");
+    return own.at(place);
   }
-  const std::uint64_t base = (code & 2) == 0 ? AddressModel::after(model_.last_address(), model_.last_size(), rounding_)
-                                             : model_.last_of_class(size);
+  const std::uint64_t base =
+      (code & 2) == 0 ? AddressModel::after(model_.last_address(), model_.last_size(), rounding_) : own.last();
   return base + (unzigzag(code >> 2) << shift_);
 }
 
@@ -216,9 +153,10 @@ void AddressDecoder::fill(Event& event) {
   }
   if (event.tag != 0) {
     std::uint32_t place = AddressModel::depth;
-    if (present_) event.address = result_address(event, old ? &*old : nullptr, place);
     const std::uint64_t bytes = event.bytes();
-    model_.allocated(event.address, bytes, place);
+    AddressModel::Class& own = model_.class_of(bytes);
+    if (present_) event.address = result_address(own, old ? &*old : nullptr, place);
+    model_.allocated(own, event.address, bytes, place);
     const LiveBlock made{event.tag, event.address, bytes};
     if (!live_.insert(made)) {  // a stream that is damaged may name a block twice
       live_.erase(event.tag);
@@ -228,16 +166,12 @@ void AddressDecoder::fill(Event& event) {
   if (old && ends && (event.tag == 0 || event.address != old->address)) model_.freed(old->address, old->size);
 }
 
-std::string put_live(const LiveBlocks& live) {
-  std::vector<LiveBlock> blocks;
-  blocks.reserve(live.size());
-  live.for_each([&](const LiveBlock& block) { blocks.push_back(block); });
-  std::sort(blocks.begin(), blocks.end(), [](const LiveBlock& a, const LiveBlock& b) { return a.tag < b.tag; });
+std::string put_live(std::span<const LiveBlock> by_tag) {
   std::string out;
-  put_varint(out, blocks.size());
+  put_varint(out, by_tag.size());
   Tag tag = 0;
   std::uint64_t address = 0;
-  for (const LiveBlock& block : blocks) {
+  for (const LiveBlock& block : by_tag) {
     put_varint(out, block.tag - tag);
     put_varint(out, block.size);
     put_varint(out, difference(block.address, address));

@@ -20,7 +20,7 @@ int differences(const std::vector<Event>& events, std::size_t block_events, std:
   int wrong = 0;
   for (std::size_t begin = 0; begin < events.size(); begin += block_events) {
     const bool keyframe = begin / block_events % keyframe_every == 0;
-    const std::string table = put_live(ledger.live());
+    const std::string table = put_live(by_tag(ledger.live()));
     if (keyframe) encoder.reset();
     const auto block = std::span(events).subspan(begin, std::min(block_events, events.size() - begin));
     for (const Event& event : block) {
@@ -28,7 +28,7 @@ int differences(const std::vector<Event>& events, std::size_t block_events, std:
       encoder.add(event, entry.old_known ? &entry.old : nullptr);
     }
     const std::string bytes = encoder.finish();
-    if (keyframe) wrong += put_live(take_live(table)) != table || put_live(decoder.live()) != table;
+    if (keyframe) wrong += put_live(by_tag(take_live(table))) != table || put_live(by_tag(decoder.live())) != table;
     decoder.start(bytes, keyframe);
     for (const Event& event : block) {
       Event bare = event;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +11,7 @@
 
 #include "cmt/event.h"
 #include "format/forms.h"
+#include "format/varint.h"
 
 namespace cmt::format {
 
@@ -28,12 +31,31 @@ class CoreEncoder {
   void reset(CoreState start);
 
   /// Takes the next event. Its tag, if it has one, is not below the state's next_tag.
-  void add(const Event& event);
+  void add(const Event& event) {
+    ++events_;
+    if (event.thread == state_.thread) {
+      if (event.kind == Kind::malloc && event.tag == state_.next_tag && put_short(0, event.size)) {
+        ++state_.next_tag;
+        return;
+      }
+      if (event.kind == Kind::free && event.old_tag != 0) {
+        const std::uint64_t distance = state_.next_tag - event.old_tag;
+        const std::uint64_t delta = zigzag(event.old_tag - state_.named_tag);
+        const bool by_delta = delta < distance;
+        if (put_short(by_delta ? free_by_delta : free_by_distance, by_delta ? delta : distance)) {
+          state_.named_tag = event.old_tag;
+          return;
+        }
+      }
+    }
+    add_other(event);
+  }
 
   std::uint32_t events() const { return events_; }
 
-  /// Whether the block should be closed: there may be no room for the next event.
-  bool full() const { return forms_.size() + 3 > forms_limit || labels_.size() > label_bytes_limit; }
+  /// How many events the block has room for, at least, by their forms (three each at most) and labels; 0: close it.
+  std::size_t room() const { return labels_.size() > label_bytes_limit ? 0 : (forms_limit - forms_.size()) / 3; }
+  bool full() const { return room() == 0; }
 
   const CoreState& state() const { return state_; }
 
@@ -43,6 +65,24 @@ class CoreEncoder {
  private:
   static constexpr std::size_t label_bytes_limit = 1 << 20;
 
+  static constexpr unsigned free_by_distance = Form{1}.wire(), free_by_delta = Form{1, true}.wire();
+  /// Above this a first operand and a code of 7 bits do not fit 64 bits together.
+  static constexpr unsigned shared_bits = 64 - code_bits_limit;
+
+  /// An item of a form that was met before, whose operand is not too large. False where it is not so.
+  bool put_short(unsigned wire, std::uint64_t first) {
+    const unsigned number = form_numbers_[wire];
+    if (number == 0 || items_end_ == items_limit_ || first >> shared_bits != 0) return false;
+    put_item(number - 1, first);
+    return true;
+  }
+
+  void put_item(unsigned number, std::uint64_t first) {
+    *items_end_++ = first << code_bits_limit | number;
+    ++widths_[number][static_cast<unsigned>(std::bit_width(first))];
+  }
+
+  void add_other(const Event& event);
   void put(Form form, std::uint64_t first);
   void make_room();
   void put_switches(const Event& event);
@@ -51,8 +91,11 @@ class CoreEncoder {
 
   CoreState state_;
   std::uint32_t events_ = 0;
-  std::vector<std::uint8_t> items_;      // the form of each item
-  std::vector<std::uint64_t> operands_;  // of all items, one after the other
+  // Of each item the form's number in the low 7 bits, and above them the first operand if the form is not wide.
+  std::unique_ptr<std::uint64_t[]> items_;
+  std::uint64_t* items_end_ = nullptr;
+  std::uint64_t* items_limit_ = nullptr;
+  std::vector<std::uint64_t> operands_;  // all others, one after the other
   std::string labels_;
   std::vector<Form> forms_;
   std::vector<BitHistogram> widths_;              // by form: of the operands that share a number with the code

@@ -20,18 +20,33 @@
 namespace cmt::format {
 namespace {
 
-/// Above this a first operand and a code of 7 bits do not fit 64 bits together.
-constexpr unsigned shared_bits = 64 - code_bits_limit;
+constexpr std::ptrdiff_t items_at_first = 8192, usual_items = (1 << 18) + 4096;
 
-constexpr std::uint32_t small_block = 4096;
-constexpr std::size_t usual_block = 1 << 18;
+/// What finish() has to know of a form.
+struct Coded {
+  std::uint8_t code = 0, length = 0;
+  bool alone = true;  // the item has no more than its first number
+  bool wide = false, labels = false;
+  unsigned rest = 0;  // operands after the first
+};
+
+std::vector<Coded> coded(const std::vector<Form>& forms, const std::vector<std::uint8_t>& lengths) {
+  const std::vector<std::uint8_t> codes = canonical_codes(lengths);
+  std::vector<Coded> all;
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    const Form& form = forms[i];
+    const unsigned rest = std::max(form.operands(), 1u) - 1;
+    all.push_back({codes[i], lengths[i], !form.wide && !form.labels() && rest == 0, form.wide, form.labels(), rest});
+  }
+  return all;
+}
 
 }  // namespace
 
 void CoreEncoder::reset(CoreState start) {
   state_ = start;
   events_ = 0;
-  items_.clear();
+  items_end_ = items_.get();
   operands_.clear();
   labels_.clear();
   forms_.clear();
@@ -52,10 +67,21 @@ std::uint8_t CoreEncoder::number_of(Form form) {
 /// An item and its first operand; 0 for a form that has none.
 void CoreEncoder::put(Form form, std::uint64_t first) {
   form.wide = first >> shared_bits != 0;
-  const std::uint8_t number = number_of(form);
-  items_.push_back(number);
-  operands_.push_back(first);
-  ++widths_[number][form.wide ? 0 : static_cast<unsigned>(std::bit_width(first))];
+  if (items_end_ == items_limit_) make_room();
+  if (form.wide) operands_.push_back(first);
+  put_item(number_of(form), form.wide ? 0 : first);
+}
+
+/// A block that outgrows the first room gets that of a usual one at once: to grow step by step touches all memory
+/// twice.
+void CoreEncoder::make_room() {
+  const std::ptrdiff_t used = items_end_ - items_.get(), now = items_limit_ - items_.get();
+  const std::ptrdiff_t wanted = now == 0 ? items_at_first : std::max(now * 2, usual_items);
+  auto items = std::make_unique_for_overwrite<std::uint64_t[]>(static_cast<std::size_t>(wanted));
+  std::copy(items_.get(), items_end_, items.get());
+  items_ = std::move(items);
+  items_end_ = items_.get() + used;
+  items_limit_ = items_.get() + wanted;
 }
 
 void CoreEncoder::put_switches(const Event& event) {
@@ -69,9 +95,8 @@ void CoreEncoder::put_switches(const Event& event) {
   }
 }
 
-void CoreEncoder::add(const Event& event) {
+void CoreEncoder::add_other(const Event& event) {
   put_switches(event);
-  if (++events_ == small_block) make_room();
   const KindTraits& kind = traits(event.kind);
   Form form{static_cast<std::uint8_t>(event.kind)};
   form.null = kind.allocates && event.tag == 0;
@@ -89,12 +114,6 @@ void CoreEncoder::add(const Event& event) {
   if (event.tag != 0) ++state_.next_tag;
 }
 
-/// A block that is not small gets room for a usual one at once: to grow step by step touches all memory twice.
-void CoreEncoder::make_room() {
-  items_.reserve(usual_block);
-  operands_.reserve(usual_block + usual_block / 2);
-}
-
 /// The operands after the first, which was the size or the label's length unless `size_follows`.
 void CoreEncoder::put_rest(const Event& event, bool size_follows) {
   const KindTraits& kind = traits(event.kind);
@@ -106,26 +125,21 @@ void CoreEncoder::put_rest(const Event& event, bool size_follows) {
 
 std::string CoreEncoder::finish() const {
   const FormTable table{forms_, cheapest_code(widths_)};
-  const std::vector<std::uint8_t> codes = canonical_codes(table.lengths);
-  std::vector<unsigned> rests;  // by form: operands after the first
-  for (const Form& form : forms_) rests.push_back(std::max(form.operands(), 1u) - 1);
+  const std::vector<Coded> forms = coded(forms_, table.lengths);
   std::string head;
   table.put(head);
-  VarintWriter out(items_.size() * 3);
+  VarintWriter out(static_cast<std::size_t>(items_end_ - items_.get()) * 3);
   out.put(head);
   const std::uint64_t* operand = operands_.data();
   const char* label = labels_.data();
-  for (const std::uint8_t item : items_) {
-    const Form& form = forms_[item];
-    const std::uint64_t first = *operand++;
-    if (form.wide) {
-      out.put(codes[item]);
-      out.put(first);
-    } else {
-      out.put(first << table.lengths[item] | codes[item]);
-    }
-    for (unsigned i = rests[item]; i != 0; --i) out.put(*operand++);
-    if (form.labels()) {
+  for (const std::uint64_t* item = items_.get(); item != items_end_; ++item) {
+    const Coded& form = forms[*item % forms_limit];
+    const std::uint64_t first = *item >> code_bits_limit;
+    out.put(first << form.length | form.code);
+    if (form.alone) continue;
+    if (form.wide) out.put(*operand++);
+    for (unsigned i = form.rest; i != 0; --i) out.put(*operand++);
+    if (form.labels) {
       out.put(std::string_view(label, first));
       label += first;
     }

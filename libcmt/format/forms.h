@@ -25,7 +25,7 @@ struct Form {
 
   bool operator==(const Form&) const = default;
 
-  std::uint32_t wire() const { return operation | by_delta << 5 | null << 6 | wide << 7 | aligned << 8; }
+  constexpr std::uint32_t wire() const { return operation | by_delta << 5 | null << 6 | wide << 7 | aligned << 8; }
   static Form from_wire(std::uint64_t value, std::uint64_t offset);
 
   /// How many operands follow, the first one included; a label counts as its length.

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "cmt/block_table.h"
 #include "cmt/event.h"
@@ -15,5 +17,18 @@ struct LiveBlock {
 };
 
 using LiveBlocks = BlockTable<LiveBlock>;
+
+inline void sort_by_tag(std::vector<LiveBlock>& blocks) {
+  std::sort(blocks.begin(), blocks.end(), [](const LiveBlock& a, const LiveBlock& b) { return a.tag < b.tag; });
+}
+
+/// All of them, by rising tag.
+inline std::vector<LiveBlock> by_tag(const LiveBlocks& live) {
+  std::vector<LiveBlock> blocks;
+  blocks.reserve(live.size());
+  live.for_each([&](const LiveBlock& block) { blocks.push_back(block); });
+  sort_by_tag(blocks);
+  return blocks;
+}
 
 }  // namespace cmt::format

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <cstring>
+#include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "format/varint.h"
 
@@ -24,14 +25,21 @@ class VarintWriter {
   }
 
   void put(std::string_view bytes) {
-    flush();
-    out_ += bytes;
+    if (bytes.size() > static_cast<std::size_t>(buffer_ + sizeof buffer_ - at_)) flush();
+    if (bytes.size() > sizeof buffer_) {
+      out_ += bytes;
+    } else {
+      at_ = std::copy(bytes.begin(), bytes.end(), at_);
+    }
   }
 
-  /// All that was put.
+  /// Bytes put so far.
+  std::size_t size() const { return out_.size() + static_cast<std::size_t>(at_ - buffer_); }
+
+  /// All that was put; nothing is left.
   std::string take() {
     flush();
-    return std::move(out_);
+    return std::exchange(out_, {});
   }
 
  private:

@@ -25,15 +25,31 @@ constexpr std::size_t waiting_limit = 65536;
 
 }  // namespace
 
-void CmtSink::add(const Event& event, const format::LiveBlock* old) {
-  if (started_) return encode(event, old);
+void CmtSink::add(std::span<const BookedEvent> events) {
+  while (!started_ && !events.empty()) {
+    if (!begin(events.front())) break;
+    events = events.subspan(1);
+  }
+  if (!events.empty()) encode(events);
+}
+
+/// More forms than a block can have are as good as impossible, but then it has to end in time.
+std::size_t CmtSink::room() const {
+  if (!started_) return 1;
+  return std::min<std::size_t>(options_.block_events - core_.events(), core_.room());
+}
+
+/// Takes an event from before the first allocation. False if it is that allocation.
+bool CmtSink::begin(const BookedEvent& booked) {
+  const Event& event = booked.event;
   if (event.tag != 0) {
     start_core(event.tag);
-    return encode(event, old);
+    return false;
   }
   waiting_above_ = std::max(waiting_above_, event.old_tag + 1);
   waiting_.emplace_back(event, event.label);
   if (waiting_.size() == waiting_limit) start_core(waiting_above_);
+  return true;
 }
 
 void CmtSink::start_core(Tag next_tag) {
@@ -42,17 +58,18 @@ void CmtSink::start_core(Tag next_tag) {
   start_block();
   for (auto& [event, label] : waiting_) {
     event.label = label;
-    encode(event, nullptr);
+    const BookedEvent booked{event, {}};
+    encode({&booked, 1});
   }
   waiting_.clear();
 }
 
-void CmtSink::encode(const Event& event, const format::LiveBlock* old) {
-  core_.add(event);
-  addresses_.add(event, old);
-  times_.add(event);
-  usable_.add(event);
-  ++events_;
+void CmtSink::encode(std::span<const BookedEvent> events) {
+  for (const BookedEvent& booked : events) core_.add(booked.event);
+  for (const BookedEvent& booked : events) addresses_.add(booked.event, booked.old.tag != 0 ? &booked.old : nullptr);
+  for (const BookedEvent& booked : events) times_.add(booked.event);
+  for (const BookedEvent& booked : events) usable_.add(booked.event);
+  events_ += events.size();
   if (core_.events() == options_.block_events || core_.full()) {
     flush_block();
     start_block();
@@ -65,7 +82,7 @@ void CmtSink::start_block() {
   block_.keyframe = events_ == 0 || keyframe_is_due();
   live_table_.clear();
   if (!block_.keyframe) return;
-  if (events_ != 0) live_table_ = format::put_live(live_);
+  if (events_ != 0) live_table_ = format::put_live(keeper_.list_live_blocks());
   if (last_) last_->counts = false;
   addresses_.reset();
   blocks_since_keyframe_ = 0;
@@ -74,7 +91,7 @@ void CmtSink::start_block() {
 
 bool CmtSink::keyframe_is_due() const {
   return blocks_since_keyframe_ >= keyframe_blocks_min &&
-         address_bytes_since_keyframe_ > keyframe_share * live_block_bytes * live_.size();
+         address_bytes_since_keyframe_ > keyframe_share * live_block_bytes * keeper_.live_blocks();
 }
 
 void CmtSink::compress(FullBlock& block) {

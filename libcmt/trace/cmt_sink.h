@@ -29,16 +29,18 @@ struct FullBlock {
 /// Writes .cmt. Blocks are encoded as they fill, so memory is bounded by the block size and the live blocks.
 class CmtSink : public Sink {
  public:
-  /// `live` is the ledger's table, for keyframes.
-  CmtSink(Output& output, Header header, const WriteOptions& options, const format::LiveBlocks& live)
-      : output_(output), header_(std::move(header)), options_(options), compressor_(options.level), live_(live) {}
+  /// The keeper's blocks are those of keyframes.
+  CmtSink(Output& output, Header header, const WriteOptions& options, const BlockKeeper& keeper)
+      : output_(output), header_(std::move(header)), options_(options), compressor_(options.level), keeper_(keeper) {}
 
-  void add(const Event& event, const format::LiveBlock* old) override;
+  void add(std::span<const BookedEvent> events) override;
+  std::size_t room() const override;
   void flush() override;
   void finish(const Totals& totals) override;
 
  private:
-  void encode(const Event& event, const format::LiveBlock* old);
+  bool begin(const BookedEvent& booked);
+  void encode(std::span<const BookedEvent> events);
   void start_core(Tag next_tag);
   void flush_block();
   void start_block();
@@ -52,7 +54,7 @@ class CmtSink : public Sink {
   Header header_;
   WriteOptions options_;
   format::Compressor compressor_;
-  const format::LiveBlocks& live_;
+  const BlockKeeper& keeper_;
 
   format::CoreEncoder core_;
   format::AddressEncoder addresses_;

@@ -9,18 +9,19 @@ Ledger::Entry Ledger::book(const Event& event) {
   if (event.tag != 0 && event.tag <= newest_) return entry;
   if (event.old_tag != 0 && !book_old(event, entry)) return entry;
   entry.accepted = true;
-  newest_ = std::max(newest_, event.tag);
-  count(event);
+  if (event.tag != 0) {
+    newest_ = event.tag;
+    first_tag_ = std::min(first_tag_, event.tag);
+    live_.insert({event.tag, event.address, event.bytes()});
+  }
+  tally_.count(event, entry.old);
   return entry;
 }
 
 /// Books the block that an event was given. False where that is no block that it can be given.
 bool Ledger::book_old(const Event& event, Entry& entry) {
   if (event.ends_block()) {
-    if (const std::optional<format::LiveBlock> ended = live_.erase(event.old_tag)) {
-      live_bytes_ -= ended->size;
-      entry.old = *ended;
-    }
+    if (const std::optional<format::LiveBlock> ended = live_.erase(event.old_tag)) entry.old = *ended;
   } else if (const format::LiveBlock* const given = live_.find(event.old_tag)) {
     entry.old = *given;
   }
@@ -31,30 +32,33 @@ bool Ledger::book_old(const Event& event, Entry& entry) {
   return true;
 }
 
-void Ledger::count(const Event& event) {
+void Tally::count(const Event& event, const format::LiveBlock& old) {
   ++totals_.events;
   ++totals_.by_kind[static_cast<std::size_t>(event.kind)];
-  if (totals_.threads == 0 || event.thread != last_thread_) {
-    last_thread_ = event.thread;
-    threads_.insert(event.thread);
-    totals_.threads = threads_.size();
+  if (totals_.threads == 0 || event.thread != last_thread_) count_thread(event.thread);
+  if (old.tag != 0 && event.ends_block()) {
+    --totals_.end_live_blocks;
+    totals_.end_live_bytes -= old.size;
   }
-  if (event.failed()) ++totals_.failed;
   if (event.tag != 0) {
-    first_tag_ = std::min(first_tag_, event.tag);
     const std::uint64_t bytes = event.bytes();
-    live_.insert({event.tag, event.address, bytes});
-    live_bytes_ += bytes;
     ++totals_.allocations;
     totals_.allocated_bytes += bytes;
+    totals_.end_live_bytes += bytes;
+    if (++totals_.end_live_blocks > totals_.peak_live_blocks) totals_.peak_live_blocks = totals_.end_live_blocks;
+  } else if (event.failed()) {
+    ++totals_.failed;
   }
-  if (live_bytes_ > totals_.peak_live_bytes) {
-    totals_.peak_live_bytes = live_bytes_;
+  if (totals_.end_live_bytes > totals_.peak_live_bytes) {
+    totals_.peak_live_bytes = totals_.end_live_bytes;
     totals_.peak_live_bytes_event = totals_.events;
   }
-  totals_.peak_live_blocks = std::max<std::uint64_t>(totals_.peak_live_blocks, live_.size());
-  totals_.end_live_blocks = live_.size();
-  totals_.end_live_bytes = live_bytes_;
+}
+
+void Tally::count_thread(std::uint32_t thread) {
+  last_thread_ = thread;
+  threads_.insert(thread);
+  totals_.threads = threads_.size();
 }
 
 }  // namespace cmt

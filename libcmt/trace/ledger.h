@@ -1,17 +1,34 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <unordered_set>
 
 #include "cmt/header.h"
 #include "format/live_blocks.h"
+#include "trace/sink.h"
 
 namespace cmt {
 
-/// Keeps the totals of a trace as its events go by, and refuses an event that contradicts those before it. Memory: the
-/// live blocks.
-class Ledger {
+/// Counts the totals of a trace as its events go by.
+class Tally {
+ public:
+  /// `old`: the live block that the event was given, tag 0 where none is known.
+  void count(const Event& event, const format::LiveBlock& old);
+
+  const Totals& totals() const { return totals_; }
+  Totals& totals() { return totals_; }
+
+ private:
+  void count_thread(std::uint32_t thread);
+
+  Totals totals_;
+  std::uint32_t last_thread_ = 0;
+  std::unordered_set<std::uint32_t> threads_;
+};
+
+/// Keeps the live blocks and the totals of a trace as its events go by, and refuses an event that contradicts those
+/// before it. Memory: the live blocks.
+class Ledger : public BlockKeeper {
  public:
   struct Entry {
     bool accepted = false;
@@ -23,21 +40,20 @@ class Ledger {
   /// that is not live.
   Entry book(const Event& event);
 
-  const Totals& totals() const { return totals_; }
-  Totals& totals() { return totals_; }
+  const Totals& totals() const { return tally_.totals(); }
+  Totals& totals() { return tally_.totals(); }
   const format::LiveBlocks& live() const { return live_; }
+
+  std::size_t live_blocks() const override { return live_.size(); }
+  std::vector<format::LiveBlock> list_live_blocks() const override { return format::by_tag(live_); }
 
  private:
   bool book_old(const Event& event, Entry& entry);
-  void count(const Event& event);
 
-  Totals totals_;
+  Tally tally_;
   format::LiveBlocks live_;
   Tag first_tag_ = unknown;  // of the first allocation
   Tag newest_ = 0;           // the highest named
-  std::uint64_t live_bytes_ = 0;
-  std::uint32_t last_thread_ = 0;
-  std::unordered_set<std::uint32_t> threads_;
 };
 
 }  // namespace cmt

@@ -1,20 +1,46 @@
 #pragma once
 
+#include <memory>
+#include <span>
+#include <vector>
+
 #include "cmt/header.h"
-#include "trace/ledger.h"
+#include "cmt/writer.h"
+#include "format/live_blocks.h"
+#include "trace/output.h"
 
 namespace cmt {
 
-/// One form of trace, as a Writer sees it. Gets consistent events only.
+/// An event that is consistent with those before it, and the live block that it was given: tag 0 where none is known.
+struct BookedEvent {
+  Event event;
+  format::LiveBlock old;
+};
+
+/// Who keeps the live blocks while a trace is written.
+class BlockKeeper {
+ public:
+  virtual ~BlockKeeper() = default;
+  virtual std::size_t live_blocks() const = 0;
+  /// Those that were made in this trace, by rising tag.
+  virtual std::vector<format::LiveBlock> list_live_blocks() const = 0;
+};
+
+/// One form of trace.
 class Sink {
  public:
   virtual ~Sink() = default;
 
-  /// `old` is the live block that the event was given, or nullptr where none is known.
-  virtual void add(const Event& event, const format::LiveBlock* old) = 0;
+  /// At most room() events. The keeper's blocks are as after the last of them.
+  virtual void add(std::span<const BookedEvent> events) = 0;
+  /// How many events can be taken at once next; at least 1.
+  virtual std::size_t room() const = 0;
   /// Writes what was added, so that it can be read before the end.
   virtual void flush() = 0;
   virtual void finish(const Totals& totals) = 0;
 };
+
+/// Borrows the output and the keeper.
+std::unique_ptr<Sink> make_sink(Output& output, Header header, const WriteOptions& options, const BlockKeeper& keeper);
 
 }  // namespace cmt

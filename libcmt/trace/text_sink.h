@@ -17,11 +17,15 @@ class TextSink : public Sink {
     text::append_header(buffer_, header);
   }
 
-  void add(const Event& event, const format::LiveBlock*) override {
-    append_line(buffer_, event);
-    buffer_ += '\n';
+  void add(std::span<const BookedEvent> events) override {
+    for (const BookedEvent& booked : events) {
+      append_line(buffer_, booked.event);
+      buffer_ += '\n';
+    }
     if (buffer_.size() > buffer_size) flush();
   }
+
+  std::size_t room() const override { return 64; }
 
   void flush() override {
     output_.write(buffer_);

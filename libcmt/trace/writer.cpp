@@ -3,25 +3,24 @@
 #include "text/limits.h"
 #include "trace/cmt_sink.h"
 #include "trace/ledger.h"
-#include "trace/output.h"
 #include "trace/text_sink.h"
 
 namespace cmt {
 
 class Writer::Impl {
  public:
-  Impl(int fd, Header header, const WriteOptions& options) : output_(fd) {
-    if (options.format == Format::text) {
-      sink_ = std::make_unique<TextSink>(output_, header);
-    } else {
-      sink_ = std::make_unique<CmtSink>(output_, std::move(header), options, ledger_.live());
-    }
-  }
+  Impl(int fd, Header header, const WriteOptions& options)
+      : output_(fd), sink_(make_sink(output_, std::move(header), options, ledger_)) {}
 
   Output output_;
   Ledger ledger_;
   std::unique_ptr<Sink> sink_;
 };
+
+std::unique_ptr<Sink> make_sink(Output& output, Header header, const WriteOptions& options, const BlockKeeper& keeper) {
+  if (options.format == Format::text) return std::make_unique<TextSink>(output, header);
+  return std::make_unique<CmtSink>(output, std::move(header), options, keeper);
+}
 
 Writer::Writer(int fd, Header header, WriteOptions options)
     : impl_(std::make_unique<Impl>(fd, std::move(header), options)) {}
@@ -33,7 +32,8 @@ Writer& Writer::operator=(Writer&&) noexcept = default;
 bool Writer::add(const Event& event) {
   if (event.label.size() > text::label_limit) return false;
   const Ledger::Entry entry = impl_->ledger_.book(event);
-  if (entry.accepted) impl_->sink_->add(event, entry.old_known ? &entry.old : nullptr);
+  const BookedEvent booked{event, entry.old};
+  if (entry.accepted) impl_->sink_->add({&booked, 1});
   return entry.accepted;
 }
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
+
+#include "text/limits.h"
 
 namespace cmt::collector {
 namespace {
@@ -18,10 +21,10 @@ bool is_later(const Stream* a, const Stream* b) { return a->front().stamp > b->f
 
 }  // namespace
 
-void Order::append(std::uint32_t ring, std::span<const Slot> records) {
+void Order::append(std::uint32_t ring, std::vector<Slot> records) {
   while (ring >= streams_.size()) streams_.emplace_back();
   Stream& stream = streams_[ring];
-  stream.append(records);
+  stream.append(std::move(records));
   if (!stream.is_queued && stream.blocked_on == 0 && stream.has_front()) queue(stream);
 }
 
@@ -31,13 +34,18 @@ void Order::resume(std::uint32_t ring, const Saved& saved) {
 }
 
 void Order::know(const Event& event) {
-  if (event.ends_block()) {
-    if (LiveTable::Slot* slot = live_.find(event.old_address)) live_.erase(slot);
+  BookedEvent& booked = batch_[batched_];
+  booked = {event, {}};
+  if (LiveTable::Slot* slot = event.old_tag != 0 ? live_.find(event.old_address) : nullptr) {
+    booked.old = booked_block(*slot);
+    if (event.ends_block()) live_.erase(slot);
   }
   if (event.old_tag != 0 && event.old_tag < first_tag_) next_unseen_ = std::max(next_unseen_, event.old_tag + 1);
-  if (event.tag == 0) return;
-  if (live_.find(event.address) == nullptr) live_.insert(event.address, event.tag);
-  next_tag_ = event.tag + 1;
+  if (event.tag != 0) {
+    live_.set(live_.place(event.address), {event.tag, event.address, event.bytes()});
+    next_tag_ = event.tag + 1;
+  }
+  commit(booked);
 }
 
 Saved Order::settled(std::uint32_t ring) const {
@@ -63,6 +71,7 @@ Stream* Order::dequeue() {
 void Order::merge(std::uint64_t cut) {
   do drain_queue(cut);
   while (force_oldest(cut));
+  hand_over();
 }
 
 void Order::finish() { merge(forever); }
@@ -102,8 +111,8 @@ bool Order::force_oldest(std::uint64_t cut) {
   Stream& stream = **oldest;
   const LiveTable::Slot* slot = live_.find(stream.blocked_on);
   // The return of a realloc may have come meanwhile, with a stamp beyond the barrier.
-  if (slot != nullptr && slot->in_transit && end_realloc(stream.blocked_on)) return true;
-  const std::uint64_t patience = slot != nullptr && slot->in_transit ? transit_max : 2 * stamp_slack;
+  if (slot != nullptr && slot->in_transit() && end_realloc(stream.blocked_on)) return true;
+  const std::uint64_t patience = slot != nullptr && slot->in_transit() ? transit_max : 2 * stamp_slack;
   if (cut != forever && stream.front().stamp + patience > cut) return false;
   stream.blocked_on = 0;
   blocked_.erase(oldest);
@@ -134,7 +143,7 @@ bool Order::end_realloc(std::uint64_t address) {
 /// The block at an address, after what is known to come first.
 LiveTable::Slot* Order::find(std::uint64_t address) {
   LiveTable::Slot* slot = live_.find(address);
-  if (slot == nullptr || !slot->in_transit || !end_realloc(address)) return slot;
+  if (slot == nullptr || !slot->in_transit() || !end_realloc(address)) return slot;
   return live_.find(address);
 }
 
@@ -148,8 +157,7 @@ bool Order::wait_for(Stream& stream, std::uint64_t address) {
   return false;
 }
 
-void Order::wake(std::uint64_t address) {
-  if (blocked_.empty()) return;
+void Order::wake_blocked(std::uint64_t address) {
   for (std::size_t i = 0; i < blocked_.size();) {
     Stream* stream = blocked_[i];
     if (stream->blocked_on != address) {
@@ -176,21 +184,55 @@ bool Order::take(Stream& stream, bool forced) {
   if (kind.allocates && kind.releases) return take_realloc(stream, event, forced);
   if (kind.allocates) return take_allocation(stream, event, forced);
   if (kind.releases) return take_release(stream, event, forced);
-  emit(stream, event, Event{});
+  commit(blank(stream, event));
   return true;
 }
 
-void Order::emit(const Stream& stream, const Recorded& event, const Event& shape) {
-  Event full = shape;
-  full.kind = static_cast<Kind>(event.kind);
-  full.thread = stream.thread;
-  const KindTraits& kind = traits(full.kind);
-  if (kind.sizes) full.size = event.size;
-  if (kind.counts) full.count = event.count;
-  full.alignment = event.alignment;
-  if (full.tag != 0) full.usable = event.usable;
-  if (kind.labels) full.label = stream.label();
-  sink_(full, event.stamp);
+/// The next event of the batch, without its blocks.
+BookedEvent& Order::blank(const Stream& stream, const Recorded& event) {
+  BookedEvent& booked = batch_[batched_];
+  booked = {.event = {.kind = static_cast<Kind>(event.kind),
+                      .thread = stream.thread,
+                      .alignment = event.alignment,
+                      .time_ns = event.stamp},
+            .old = {}};
+  const KindTraits& kind = traits(booked.event.kind);
+  if (kind.sizes) booked.event.size = event.size;
+  if (kind.counts) booked.event.count = event.count;
+  if (kind.labels) booked.event.label = stream.label();
+  return booked;
+}
+
+/// A label lives no longer than its record.
+void Order::commit(const BookedEvent& booked) {
+  if (booked.event.label.size() > text::label_limit) return repairs_.add(Repair::contradiction);
+  if (++batched_ == batch_limit_ || !booked.event.label.empty()) hand_over();
+}
+
+void Order::hand_over() {
+  if (batched_ == 0) return;
+  batch_limit_ = std::min(sink_({batch_.data(), std::exchange(batched_, 0)}), batch_max);
+}
+
+void Order::add(const Event& event) {
+  BookedEvent& booked = batch_[batched_];
+  booked = {event, {}};
+  commit(booked);
+}
+
+/// The block of an entry, or none where it is not of this trace.
+format::LiveBlock Order::booked_block(const LiveTable::Slot& slot) const {
+  return slot.tag() >= first_tag_ ? live_.block(slot) : format::LiveBlock{};
+}
+
+std::vector<format::LiveBlock> Order::list_live_blocks() const {
+  std::vector<format::LiveBlock> blocks;
+  blocks.reserve(live_.size());
+  live_.for_each([&](const format::LiveBlock& block) {
+    if (block.tag >= first_tag_) blocks.push_back(block);
+  });
+  format::sort_by_tag(blocks);
+  return blocks;
 }
 
 /// An address that becomes a block's must not be another's. False: wait.
@@ -198,23 +240,35 @@ bool Order::make_room(Stream& stream, const Recorded& event, bool forced) {
   LiveTable::Slot* slot = find(event.address);
   if (slot == nullptr) return true;
   if (!forced) return wait_for(stream, event.address);
-  Event end{.kind = Kind::free, .thread = stream.thread, .old_tag = slot->tag, .old_address = event.address};
+  const Tag tag = slot->tag();
+  const format::LiveBlock old = booked_block(*slot);
   live_.erase(slot);
-  if (end.old_tag >= first_tag_) {
-    repairs_.add(Repair::double_allocation);
-    sink_(end, event.stamp);
-  }
+  if (old.tag == 0) return true;
+  repairs_.add(Repair::double_allocation);
+  BookedEvent& end = batch_[batched_];
+  end = {{.kind = Kind::free, .thread = stream.thread, .old_tag = tag, .old_address = event.address}, old};
+  end.event.time_ns = event.stamp;
+  commit(end);
   return true;
 }
 
 bool Order::take_allocation(Stream& stream, const Recorded& event, bool forced) {
-  Event shape{.address = event.address};
+  LiveTable::Slot* slot = nullptr;
   if (event.address != 0) {
-    if (!make_room(stream, event, forced)) return false;
-    shape.tag = next_tag_++;
-    live_.insert(event.address, shape.tag);
+    slot = &live_.place(event.address);
+    if (!slot->is_free()) {
+      if (!make_room(stream, event, forced)) return false;
+      slot = &live_.place(event.address);
+    }
   }
-  emit(stream, event, shape);
+  BookedEvent& booked = blank(stream, event);
+  if (slot != nullptr) {
+    booked.event.address = event.address;
+    booked.event.tag = next_tag_++;
+    booked.event.usable = event.usable;
+    live_.set(*slot, {booked.event.tag, event.address, booked.event.bytes()});
+  }
+  commit(booked);
   if (event.address != 0) wake(event.address);
   return true;
 }
@@ -222,32 +276,38 @@ bool Order::take_allocation(Stream& stream, const Recorded& event, bool forced) 
 Tag Order::unseen_tag() { return next_unseen_ < first_tag_ ? next_unseen_++ : 0; }
 
 bool Order::take_release(Stream& stream, const Recorded& event, bool forced) {
-  Event shape{.old_address = event.address};
-  if (event.address != 0) {
-    LiveTable::Slot* slot = find(event.address);
-    const bool is_known = slot != nullptr && !slot->in_transit;
-    if (!is_known && !forced) return wait_for(stream, event.address);
-    shape.old_tag = slot != nullptr ? static_cast<Tag>(slot->tag) : unseen_tag();
-    if (slot != nullptr) live_.erase(slot);
-    if (shape.old_tag == 0) {
-      repairs_.add(Repair::unmatched_free);
-      return true;
-    }
+  if (event.address == 0) {
+    commit(blank(stream, event));
+    return true;
   }
-  emit(stream, event, shape);
-  if (event.address != 0) wake(event.address);
+  LiveTable::Slot* slot = find(event.address);
+  const bool is_known = slot != nullptr && !slot->in_transit();
+  if (!is_known && !forced) return wait_for(stream, event.address);
+  const Tag tag = slot != nullptr ? slot->tag() : unseen_tag();
+  const format::LiveBlock old = slot != nullptr ? booked_block(*slot) : format::LiveBlock{};
+  if (slot != nullptr) live_.erase(slot);
+  if (tag == 0) {
+    repairs_.add(Repair::unmatched_free);
+    return true;
+  }
+  BookedEvent& booked = blank(stream, event);
+  booked.event.old_tag = tag;
+  booked.event.old_address = event.address;
+  booked.old = old;
+  commit(booked);
+  wake(event.address);
   return true;
 }
 
 bool Order::take_given(Stream& stream, const Recorded& event, bool forced) {
   LiveTable::Slot* slot = find(event.address);
-  const bool is_known = slot != nullptr && !slot->in_transit;
+  const bool is_known = slot != nullptr && !slot->in_transit();
   if (!is_known && !forced) return wait_for(stream, event.address);
   if (slot == nullptr) {
-    live_.insert(event.address, unseen_tag());
-    slot = live_.find(event.address);
+    slot = &live_.place(event.address);
+    live_.set(*slot, {unseen_tag(), event.address, 0});
   }
-  slot->in_transit = 1;
+  slot->set_in_transit(true);
   stream.in_transit.push_back({event.address, stream.front_place()});
   return true;
 }
@@ -255,29 +315,38 @@ bool Order::take_given(Stream& stream, const Recorded& event, bool forced) {
 bool Order::take_realloc(Stream& stream, const Recorded& event, bool forced) {
   const std::uint64_t old = event.given && !stream.in_transit.empty() ? stream.in_transit.back().address : 0;
   if (event.address != 0 && event.address != old && !make_room(stream, event, forced)) return false;
-  Event shape{.size = event.size, .count = event.count, .address = event.address, .old_address = old};
-  shape.kind = static_cast<Kind>(event.kind);
+  BookedEvent& booked = blank(stream, event);
   if (old != 0) {
     stream.in_transit.pop_back();
-    LiveTable::Slot* slot = live_.find(old);
-    shape.old_tag = slot != nullptr ? static_cast<Tag>(slot->tag) : 0;
-    const bool ends = event.address != 0 || shape.bytes() == 0;
-    if (slot != nullptr) slot->in_transit = 0;
-    if (slot != nullptr && ends) live_.erase(slot);
+    take_given_block(booked, old, event.address);
   }
   if (event.address != 0) {
-    shape.tag = next_tag_++;
-    live_.insert(event.address, shape.tag);
+    booked.event.address = event.address;
+    booked.event.tag = next_tag_++;
+    booked.event.usable = event.usable;
+    live_.set(live_.place(event.address), {booked.event.tag, event.address, booked.event.bytes()});
   }
-  if (old != 0 && shape.old_tag == 0) {
-    // A block that no tag was left for.
-    repairs_.add(Repair::unmatched_realloc);
-    shape.old_address = 0;
-  }
-  emit(stream, event, shape);
+  commit(booked);
   if (old != 0) wake(old);
   if (event.address != 0 && event.address != old) wake(event.address);
   return true;
+}
+
+/// A realloc was given the block at `old` and returned `address`.
+void Order::take_given_block(BookedEvent& booked, std::uint64_t old, std::uint64_t address) {
+  LiveTable::Slot* slot = live_.find(old);
+  if (slot != nullptr) {
+    booked.event.old_tag = slot->tag();
+    booked.old = booked_block(*slot);
+    slot->set_in_transit(false);
+    const bool ends = address != 0 || booked.event.bytes() == 0;
+    if (ends && address != old) live_.erase(slot);
+  }
+  if (booked.event.old_tag != 0) {
+    booked.event.old_address = old;
+  } else {
+    repairs_.add(Repair::unmatched_realloc);  // a block that no tag was left for
+  }
 }
 
 }  // namespace cmt::collector

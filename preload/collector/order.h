@@ -26,6 +26,7 @@
 // doubt, counted.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -36,23 +37,27 @@
 #include "cmt/repairs.h"
 #include "preload/collector/live_table.h"
 #include "preload/collector/stream.h"
+#include "trace/sink.h"
 
 namespace cmt::collector {
 
-class Order {
+class Order : public BlockKeeper {
  public:
-  /// What takes the events, in order, and stamps for times.
-  using Sink = std::function<void(Event&, std::uint64_t stamp)>;
+  /// What takes the events, in order, with stamps for times. Returns how many it can take next; the first time one.
+  using Sink = std::function<std::size_t(std::span<BookedEvent>)>;
 
   /// `reserve`: tags for blocks from before the start.
   Order(std::uint64_t reserve, Sink sink) : sink_(std::move(sink)), first_tag_(reserve + 1), next_tag_(reserve + 1) {}
 
   /// What was read from a ring, by its number.
-  void append(std::uint32_t ring, std::span<const Slot> records);
+  void append(std::uint32_t ring, std::vector<Slot> records);
   /// Puts everything in order that has a stamp up to `cut`.
   void merge(std::uint64_t cut);
   /// Everything that is there, at the end: nothing else will come.
   void finish();
+
+  /// An event that no thread recorded, and that is about no block, behind all that was merged.
+  void add(const Event& event);
 
   /// Whether every event that was appended is in the trace.
   bool is_empty() const { return queue_.empty() && blocked_.empty(); }
@@ -63,9 +68,13 @@ class Order {
   /// How far a ring's records are in the trace.
   Saved settled(std::uint32_t ring) const;
 
-  /// For a recovery, before all else: what the trace has already, event by event; where a ring's records go on.
+  /// For a recovery, before all else: what the trace has already, event by event, handed on as it is; where a ring's
+  /// records go on.
   void know(const Event& event);
   void resume(std::uint32_t ring, const Saved& saved);
+
+  std::size_t live_blocks() const override { return live_.size(); }
+  std::vector<format::LiveBlock> list_live_blocks() const override;
 
  private:
   void drain_queue(std::uint64_t cut);
@@ -82,13 +91,25 @@ class Order {
   bool take_release(Stream& stream, const Recorded& event, bool forced);
   bool take_given(Stream& stream, const Recorded& event, bool forced);
   bool take_realloc(Stream& stream, const Recorded& event, bool forced);
+  void take_given_block(BookedEvent& booked, std::uint64_t old, std::uint64_t address);
   bool make_room(Stream& stream, const Recorded& event, bool forced);
   Tag unseen_tag();
   bool wait_for(Stream& stream, std::uint64_t address);
-  void wake(std::uint64_t address);
-  void emit(const Stream& stream, const Recorded& event, const Event& shape);
+  void wake(std::uint64_t address) {
+    if (!blocked_.empty()) wake_blocked(address);
+  }
+  void wake_blocked(std::uint64_t address);
+
+  static constexpr std::size_t batch_max = 64;
+  BookedEvent& blank(const Stream& stream, const Recorded& event);
+  void commit(const BookedEvent& booked);
+  void hand_over();
+  format::LiveBlock booked_block(const LiveTable::Slot& slot) const;
 
   Sink sink_;
+  std::array<BookedEvent, batch_max> batch_;  // in order, not handed over
+  std::size_t batched_ = 0;
+  std::size_t batch_limit_ = 1;
   Tag first_tag_;
   Tag next_tag_;
   Tag next_unseen_ = 1;

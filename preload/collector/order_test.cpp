@@ -17,12 +17,18 @@ constexpr std::uint32_t malloc_kind = 0, free_kind = 1, realloc_kind = 3;
 class Threads {
  public:
   explicit Threads(std::uint64_t reserve = 9)
-      : order(reserve, [this](Event& event, std::uint64_t) { lines += to_line(event) + "; "; }) {}
+      : order(reserve, [this](std::span<BookedEvent> events) {
+          for (auto& [event, old] : events) {
+            event.time_ns = unknown;
+            lines += to_line(event) + "; ";
+          }
+          return events.size() + 2;  // batches of many sizes
+        }) {}
 
   void record(std::uint32_t ring, std::uint32_t kind, std::uint64_t address, std::uint64_t size, std::uint64_t stamp,
               std::uint64_t flags = 0) {
     const Slot slot{address << slot_address_shift | flags | kind, size << 32 | stamp};
-    order.append(ring, {&slot, 1});
+    order.append(ring, {slot});
   }
 
   std::string lines;

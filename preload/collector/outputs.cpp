@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <limits>
 #include <system_error>
 
 namespace cmt::collector {
@@ -34,11 +36,13 @@ Header header_of(const Control& control, bool times) {
 }  // namespace
 
 Outputs::Outputs(const Control& control, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
-                 bool times) {
+                 bool times, const BlockKeeper& keeper) {
   const Header header = header_of(control, times);
   for (std::size_t i = 0; i < descriptors.size(); ++i) {
     const WriteOptions options{.format = paths[i].ends_with(".cmt") ? Format::cmt : Format::text};
-    files_.push_back({descriptors[i], paths[i], Writer(descriptors[i], header, options)});
+    auto output = std::make_unique<Output>(descriptors[i]);
+    auto sink = make_sink(*output, header, options, keeper);
+    files_.push_back({descriptors[i], paths[i], std::move(output), std::move(sink)});
   }
 }
 
@@ -53,15 +57,19 @@ void Outputs::each(Action action) {
   }
 }
 
-void Outputs::add(const Event& event) {
+std::size_t Outputs::add(std::span<const BookedEvent> events) {
   if (!marks_.empty()) go_on();
-  bool accepted = true;
-  each([&](File& file) { accepted = file.writer.add(event); });
-  if (!accepted) ++refused_;
+  for (const BookedEvent& booked : events) tally_.count(booked.event, booked.old);
+  std::size_t room = std::numeric_limits<std::size_t>::max();
+  each([&](File& file) {
+    file.sink->add(events);
+    room = std::min(room, file.sink->room());
+  });
+  return room;
 }
 
 void Outputs::flush() {
-  if (marks_.empty()) each([](File& file) { file.writer.flush(); });
+  if (marks_.empty()) each([](File& file) { file.sink->flush(); });
 }
 
 void Outputs::begin_checkpoint() {
@@ -79,9 +87,11 @@ void Outputs::go_on() {
   marks_.clear();
 }
 
-void Outputs::finish(Repairs repairs, bool truncated) {
-  repairs.add(Repair::contradiction, refused_);
-  each([&](File& file) { file.writer.finish(repairs, truncated); });
+void Outputs::finish(const Repairs& repairs, bool truncated) {
+  Totals totals = tally_.totals();
+  totals.repairs = repairs;
+  totals.truncated = truncated;
+  each([&](File& file) { file.sink->finish(totals); });
 }
 
 std::vector<std::uint64_t> Outputs::lengths() const {
@@ -92,7 +102,7 @@ std::vector<std::uint64_t> Outputs::lengths() const {
 
 std::uint64_t Outputs::bytes() const {
   std::uint64_t sum = 0;
-  for (const File& file : files_) sum += file.writer.bytes_written();
+  for (const File& file : files_) sum += file.output->offset();
   return sum;
 }
 

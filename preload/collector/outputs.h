@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "cmt/repairs.h"
-#include "cmt/writer.h"
 #include "preload/ring.h"
+#include "trace/ledger.h"
 
 namespace cmt::collector {
 
@@ -19,12 +19,12 @@ struct OutputError {
 /// The trace's files, each in the form that its name asks for. A file can be whole for the time being, and go on.
 class Outputs {
  public:
-  /// Writes to `descriptors`, which are those of the paths.
+  /// Writes to `descriptors`, which are those of the paths. `keeper` may be one that is not made yet.
   Outputs(const Control& control, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
-          bool times);
+          bool times, const BlockKeeper& keeper);
 
-  /// Throws OutputError, as the others do.
-  void add(const Event& event);
+  /// Takes events, and returns how many at most it takes next. Throws OutputError, as the others do.
+  std::size_t add(std::span<const BookedEvent> events);
   /// What was added is in the files, in blocks that are whole.
   void flush();
   /// Remembers where the files are: what is written from here on, by a copy of this process, makes them whole and is
@@ -32,20 +32,21 @@ class Outputs {
   void begin_checkpoint();
   /// In that copy.
   void become_copy() { marks_.clear(); }
-  void finish(Repairs repairs, bool truncated);
+  void finish(const Repairs& repairs, bool truncated);
 
   /// Whether files are whole as they are: nothing was added since the checkpoint.
   bool is_whole() const { return !marks_.empty(); }
   std::uint64_t bytes() const;
   /// How long each file is.
   std::vector<std::uint64_t> lengths() const;
-  const Totals& totals() const { return files_.front().writer.totals(); }
+  const Totals& totals() const { return tally_.totals(); }
 
  private:
   struct File {
     int fd;
     std::string path;
-    Writer writer;
+    std::unique_ptr<Output> output;
+    std::unique_ptr<Sink> sink;
   };
 
   void go_on();
@@ -54,7 +55,7 @@ class Outputs {
 
   std::vector<File> files_;
   std::vector<std::int64_t> marks_;  // where the files go on after a checkpoint
-  std::uint64_t refused_ = 0;
+  Tally tally_;
 };
 
 }  // namespace cmt::collector

@@ -55,9 +55,8 @@ class Recovery {
   Recovery(Memory& memory, const std::vector<std::string>& paths, const std::vector<int>& descriptors)
       : memory_(memory),
         control_(memory.control()),
-        outputs_(control_, paths, descriptors, has_times_),
-        order_(control_.forked != 0 ? 1'000'000 : 1000,
-               [this](Event& event, std::uint64_t stamp) { add(event, stamp); }),
+        outputs_(control_, paths, descriptors, has_times_, order_),
+        order_(control_.forked != 0 ? 1'000'000 : 1000, [this](std::span<BookedEvent> events) { return add(events); }),
         ticks_(control_.start_stamp, control_.start_ns) {
     ticks_.tell(control_.clock_stamp, control_.clock_ns);
   }
@@ -65,6 +64,7 @@ class Recovery {
   Recovered run() {
     if (control_.saves != 0) copy_saved(first_bytes(control_.paths[0], control_.saved_bytes[control_.saves & 1][0]));
     const std::uint64_t before = events_;
+    are_stamps_ = true;
     read_rings();
     Repairs repairs = order_.repairs();
     repairs += repairs_;
@@ -77,12 +77,9 @@ class Recovery {
     Reader reader(fd, control_.paths[0]);
     has_times_ = reader.header().has_times;
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
-      for (const Event& event : events) {
-        order_.know(event);
-        outputs_.add(event);
-        ++events_;
-      }
+      for (const Event& event : events) order_.know(event);
     }
+    order_.finish();
     repairs_ = reader.repairs();
   }
 
@@ -99,15 +96,18 @@ class Recovery {
     order_.finish();
   }
 
-  void add(Event& event, std::uint64_t stamp) {
-    if (has_times_) event.time_ns = ticks_.time_of(stamp);
-    outputs_.add(event);
-    ++events_;
+  std::size_t add(std::span<BookedEvent> events) {
+    if (are_stamps_) {
+      for (auto& [event, old] : events) event.time_ns = has_times_ ? ticks_.time_of(event.time_ns) : unknown;
+    }
+    events_ += events.size();
+    return outputs_.add(events);
   }
 
   Memory& memory_;
   Control& control_;
   bool has_times_ = memory_.control().times != 0;
+  bool are_stamps_ = false;  // for times
   Outputs outputs_;
   Order order_;
   Ticks ticks_;

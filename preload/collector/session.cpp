@@ -39,11 +39,11 @@ std::string folder_of(const std::string& path) {
 Session::Session(Memory& memory, const std::vector<int>& outputs, int process_fd, Settings settings)
     : memory_(memory),
       settings_(std::move(settings)),
-      outputs_(memory.control(), paths_of(memory.control()), outputs, settings_.times),
+      outputs_(memory.control(), paths_of(memory.control()), outputs, settings_.times, order_),
       backlog_(folder_of(memory.control().paths[0]), memory_max, settings_.spill_bytes_max),
       drainer_(memory, backlog_),
       order_(memory.control().forked != 0 ? tags_in_reserve_forked : tags_in_reserve,
-             [this](Event& event, std::uint64_t stamp) { add(event, stamp); }),
+             [this](std::span<BookedEvent> events) { return add(events); }),
       ticks_(memory.control().start_stamp, memory.control().start_ns),
       process_fd_(process_fd),
       over_fd_(::eventfd(0, EFD_CLOEXEC)),
@@ -110,15 +110,15 @@ void Session::encode() {
   // autogroup feature"), so this counts between these two alone; a nicer group starves the drainer on a busy machine.
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);
   while (true) {
-    const auto parcel = backlog_.take(1000);
+    auto parcel = backlog_.take(1000);
     if (parcel && !handle(*parcel)) return;
   }
 }
 
-bool Session::handle(const Parcel& parcel) {
+bool Session::handle(Parcel& parcel) {
   switch (parcel.type) {
     case Parcel::Type::records:
-      order_.append(parcel.ring, parcel.records);
+      order_.append(parcel.ring, std::move(parcel.records));
       return true;
     case Parcel::Type::cut:
       at_cut(parcel);
@@ -138,10 +138,10 @@ bool Session::handle(const Parcel& parcel) {
   return true;
 }
 
-void Session::add(Event& event, std::uint64_t stamp) {
-  if (settings_.times) event.time_ns = ticks_.time_of(stamp);
-  outputs_.add(event);
-  ++events_;
+std::size_t Session::add(std::span<BookedEvent> events) {
+  for (auto& [event, old] : events) event.time_ns = settings_.times ? ticks_.time_of(event.time_ns) : unknown;
+  events_ += events.size();
+  return outputs_.add(events);
 }
 
 void Session::at_cut(const Parcel& parcel) {
@@ -208,8 +208,7 @@ void Session::finish(bool truncated) {
   order_.finish();
   if (truncated && wait_status_ >= 0 && WIFSIGNALED(wait_status_)) {
     const std::string label = "killed by signal " + std::to_string(WTERMSIG(wait_status_));
-    Event mark{.kind = Kind::mark, .label = label};
-    add(mark, ~std::uint64_t{0} >> 1);
+    order_.add({.kind = Kind::mark, .time_ns = ~std::uint64_t{0} >> 1, .label = label});
   }
   Repairs repairs = order_.repairs();
   repairs.other += lost();

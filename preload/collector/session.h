@@ -54,8 +54,8 @@ class Session {
   bool pass_on_request();
   void sleep(std::uint32_t bell);
   void encode();
-  bool handle(const Parcel& parcel);
-  void add(Event& event, std::uint64_t stamp);
+  bool handle(Parcel& parcel);
+  std::size_t add(std::span<BookedEvent> events);
   void at_cut(const Parcel& parcel);
   void ring_bell();
   bool rings_fill_up();

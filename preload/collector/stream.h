@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -25,21 +25,27 @@ struct Recorded {
 /// What came out of one ring and is not in the trace yet. The records of an event may arrive in two parts.
 class Stream {
  public:
-  void append(std::span<const Slot> records);
+  void append(std::vector<Slot> records);
 
   /// Whether there is a whole event; front() is it.
   bool has_front() const { return has_front_; }
   const Recorded& front() const { return front_; }
   const std::string& label() const { return label_; }
   /// Goes on to the next event.
-  void pop();
+  void pop() {
+    has_front_ = false;
+    begin_ = place_;
+    epoch_before_ = epoch_;
+    if (extended_) forget_extension();
+    decode();
+  }
   /// The address in a record that comes soon, or 0.
   std::uint64_t address_ahead() const {
-    constexpr std::size_t ahead = 12;
-    return at_ + ahead < records_.size() ? records_[at_ + ahead].head >> slot_address_shift : 0;
+    constexpr std::ptrdiff_t ahead = 16;
+    return end_ - next_ > ahead ? next_[ahead].head >> slot_address_shift : 0;
   }
   /// How many records were appended before the first one that is not in the trace.
-  std::uint64_t settled() const { return in_transit.empty() ? base_ + begin_ : in_transit.front().place; }
+  std::uint64_t settled() const { return in_transit.empty() ? begin_ : in_transit.front().place; }
   /// As of there, unless a realloc is in transit.
   std::uint32_t epoch() const { return static_cast<std::uint32_t>(epoch_before_ >> 32); }
   /// Where records of an earlier session go on.
@@ -52,25 +58,56 @@ class Stream {
     std::uint64_t place;  ///< of its record
   };
   std::vector<Transit> in_transit;
-  std::uint64_t front_place() const { return base_ + begin_; }
+  std::uint64_t front_place() const { return begin_; }
   std::uint64_t blocked_on = 0;  ///< the address that the front waits for; 0: none
   bool is_queued = false;
 
  private:
-  void decode();
-  void extend(const Slot& slot, std::uint32_t kind);
-  void complete(const Slot& slot, std::uint32_t kind);
+  // Takes records until the one that ends an event. What those before it say is kept where they run out.
+  void decode() {
+    while (next_ != end_ || next_chunk()) {
+      const Slot& slot = *next_++;
+      ++place_;
+      const auto kind = static_cast<std::uint32_t>(slot.head & 63);
+      if (kind < record_epoch) return complete(slot, kind);
+      extend(slot, kind);
+    }
+  }
 
-  std::vector<Slot> records_;
-  std::size_t at_ = 0;
-  std::size_t begin_ = 0;   // of the front's records
-  std::uint64_t base_ = 0;  // the place of records_[0]
+  void complete(const Slot& slot, std::uint32_t kind) {
+    std::uint64_t stamp = epoch_ | (slot.body & 0xffffffff);
+    // A signal handler may have begun a new epoch between a thread's look at the clock and its record.
+    constexpr std::uint64_t epoch = std::uint64_t{1} << 32;
+    if (stamp - epoch - last_stamp_ + stamp_slack < 2 * stamp_slack) stamp -= epoch;
+    const std::uint64_t log2 = slot.head >> slot_alignment_shift & 63;
+    front_ = {.stamp = last_stamp_ = stamp > last_stamp_ ? stamp : last_stamp_,
+              .kind = kind,
+              .given = (slot.head & slot_given) != 0,
+              .address = slot.head >> slot_address_shift,
+              .size = slot.body >> 32,
+              .alignment = log2 != 0 ? std::uint64_t{1} << (log2 - 1) : 0};
+    if (extended_) take_extension();
+    has_front_ = true;
+  }
+
+  bool next_chunk();
+  void extend(const Slot& slot, std::uint32_t kind);
+  void take_extension();
+  void forget_extension();
+
+  std::deque<std::vector<Slot>> chunks_;  // as they were appended; the first one is being read
+  const Slot* next_ = nullptr;
+  const Slot* end_ = nullptr;
+  std::uint64_t place_ = 0;  // of `next_`: how many records were appended before it
+  std::uint64_t begin_ = 0;  // of the front's first record
   std::uint64_t epoch_ = 0;
   std::uint64_t epoch_before_ = 0;  // at begin_
   std::uint64_t last_stamp_ = 0;
   bool has_front_ = false;
-  Recorded front_;
+  bool extended_ = false;  // there is something in the next two
+  Recorded extension_;
   std::string label_;
+  Recorded front_;
 };
 
 }  // namespace cmt::collector
