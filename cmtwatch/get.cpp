@@ -43,7 +43,7 @@ int get(const command::CommandLine& line) {
   });
   check_readable(outcome, options);
   report->end(outcome, std::nullopt);
-  plot.end(outcome);
+  plot.end(outcome, std::nullopt);
   return 0;
 }
 

@@ -128,9 +128,9 @@ void Plot::sample(const Sample& sample) {
   if (file_) samples_.push_back(sample);
 }
 
-void Plot::end(const Outcome& outcome) {
+void Plot::end(const Outcome& outcome, const std::optional<command::Ended>& ended) {
   if (!file_) return;
-  file_->write(picture_of(options_, samples_, outcome), to_json(options_, samples_, outcome, std::nullopt));
+  file_->write(picture_of(options_, samples_, outcome), to_json(options_, samples_, outcome, ended));
   if (const auto remark = file_->remark(); !remark.empty())
     std::fprintf(stderr, "cmtwatch: %.*s\n", static_cast<int>(remark.size()), remark.data());
 }

@@ -6,6 +6,7 @@
 
 #include "cmtwatch/options.h"
 #include "cmtwatch/watch.h"
+#include "command/launch.h"
 #include "output/picture_file.h"
 
 namespace cmt::watch {
@@ -20,7 +21,7 @@ class Plot {
   void sample(const Sample& sample);
 
   /// Throws as the constructor does.
-  void end(const Outcome& outcome);
+  void end(const Outcome& outcome, const std::optional<command::Ended>& ended);
 
  private:
   const Options& options_;

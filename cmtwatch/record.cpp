@@ -17,6 +17,7 @@
 #include "cmtwatch/commands.h"
 #include "cmtwatch/grid.h"
 #include "cmtwatch/record_options.h"
+#include "cmtwatch/record_plot.h"
 #include "cmtwatch/recorder.h"
 #include "cmtwatch/recording.h"
 #include "cmtwatch/roster.h"
@@ -24,6 +25,7 @@
 #include "command/interrupts.h"
 #include "command/launch.h"
 #include "output/numbers.h"
+#include "output/picture_file.h"
 #include "output/progress.h"
 #include "output/sparkline.h"
 
@@ -56,11 +58,18 @@ Roster::Whom whom_of(const RecordOptions& options) {
   return options.recursive ? Roster::Whom::descendants : Roster::Whom::named;
 }
 
+/// Opened before anything is recorded.
+std::optional<output::PictureFile> picture_file(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  return std::optional<output::PictureFile>(std::in_place, path);
+}
+
 /// A recording while it is made.
 class Recording {
  public:
   explicit Recording(const RecordOptions& options)
       : options_(options),
+        picture_(picture_file(options.plot)),
         database_(options.path, Database::Mode::write),
         writer_(prepared()),
         recorder_(writer_, options.measures, options.root,
@@ -94,7 +103,10 @@ class Recording {
     return recorded != 0;
   }
 
-  void close() { close_recording(database_); }
+  void close() {
+    if (picture_) draw();
+    close_recording(database_);
+  }
 
  private:
   Database& prepared() {
@@ -133,6 +145,12 @@ class Recording {
     set.bind(recorder_.counters_missing()).run();
   }
 
+  void draw() {
+    const KindSeries series = read_kinds(database_);
+    picture_->write(picture_of(series, options_.path), to_json(series, options_.path));
+    if (const auto remark = picture_->remark(); !remark.empty()) tell(std::string(remark));
+  }
+
   void tell(const std::string& what) {
     live_.clear();
     std::fprintf(stderr, "cmtwatch record: %s\n", what.c_str());
@@ -151,6 +169,7 @@ class Recording {
   const RecordOptions& options_;
   std::int64_t begin_ns_ = now_ns();
   std::int64_t offset_ns_ = 0;
+  std::optional<output::PictureFile> picture_;
   Database database_;
   RecordingWriter writer_;
   Recorder recorder_;

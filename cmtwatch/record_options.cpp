@@ -27,6 +27,8 @@ they end or Ctrl-C. A recording that exists is gone on with.
                      (the sums of the mappings, several times cheaper than
                      they), io, oom, system, disks, counters (of the processor);
                      or all. The default is all but totals and counters
+  --plot=FILE        at the end, a picture of the recording, as .svg, .html, .png
+                     or .pdf by FILE's ending: memory over time by its kind
   --root=DIR         a /proc elsewhere; else what PROCFS names
   -h, --help         say this
   --version          say the version
@@ -47,6 +49,7 @@ std::vector<command::Option> record_options() {
           {"max-cost", value},
           {"measure", value},
           {"output", value, 'o'},
+          {"plot", value},
           {"recursive", Option::Takes::nothing, 'r'},
           {"root", value}};
 }
@@ -71,6 +74,7 @@ RecordOptions parse_record(const command::CommandLine& line, bool launches) {
   options.recursive = line.has("recursive");
   if (line.has("keep")) options.keep_ns = parse_time(line, "keep", "s");
   if (line.has("measure")) options.measures = measures_of(line);
+  options.plot = parse_plot(line);
   options.root = root_of(line);
   if (launches) {
     options.command = line.files();

@@ -20,6 +20,7 @@ struct RecordOptions {
   std::vector<std::string> command{};
   std::optional<std::int64_t> keep_ns{};  ///< what is older is forgotten
   Measures measures{};
+  std::string plot{};  ///< a picture's file; empty: none
   std::string root = "/proc";
 };
 

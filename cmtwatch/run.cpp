@@ -31,7 +31,7 @@ class PatientReport {
   void draw(const Sample& sample) { plot_.sample(sample); }
   void end(const Outcome& outcome, const command::Ended& ended) {
     guard([&] { report_.end(outcome, ended); });
-    guard([&] { plot_.end(outcome); });
+    guard([&] { plot_.end(outcome, ended); });
   }
   bool failed() const { return failed_; }
 

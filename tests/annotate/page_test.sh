@@ -19,4 +19,4 @@ for tool in lifetimes overhead; do
 done
 : | overhead --plot=empty.html --json >empty.json
 printf 'malloc(8) = 1000<1>\n' | lifetimes --plot=one.html --json >one.json
-NODE_PATH=$SOURCE/node_modules BROWSER=$browser exec node "$SOURCE/tests/annotate/page_test.mjs" lifetimes overhead empty one
+NODE_PATH=$SOURCE/node_modules BROWSER=$browser exec node "$SOURCE/tests/page_test.mjs" lifetimes overhead empty one

@@ -1,0 +1,119 @@
+#include "cmtwatch/kinds.h"
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cmtwatch/recording.h"
+
+using namespace cmt::watch;
+using cmt::process::Mapping;
+
+namespace {
+
+Mapping mapping(std::uint64_t begin, std::uint64_t end, const char* permissions, const char* name,
+                std::uint64_t resident, std::uint64_t swapped = 0) {
+  Mapping made;
+  made.begin = begin, made.end = end, made.permissions = permissions, made.name = name;
+  made.resident_bytes = resident, made.swapped_bytes = swapped;
+  return made;
+}
+
+std::uint64_t bytes(const BytesByKind& all, MemoryKind kind) { return all[static_cast<std::size_t>(kind)]; }
+
+/// A recording that is filled by hand.
+class Made {
+ public:
+  Made() {
+    close(mkstemp(path_.data()));
+    unlink(path_.c_str());
+    database_.emplace(path_, Database::Mode::write);
+    prepare_recording(*database_, path_);
+  }
+  ~Made() {
+    database_.reset();
+    for (const char* const part : {"", "-wal", "-shm"}) unlink((path_ + part).c_str());
+  }
+  Made(const Made&) = delete;
+  Made& operator=(const Made&) = delete;
+
+  Database& database() { return *database_; }
+
+  void tick(int id) {
+    say("insert into tick values (" + std::to_string(id) + ", " + std::to_string(id * 10) + ", 0, 0, 0)");
+  }
+  void process(int id, int last_tick) {
+    say("insert or ignore into name values (1, 'app')");
+    const std::string number = std::to_string(id);
+    say("insert into process values (" + number + ", 10" + number + ", 5, 1, 1, 'app', 1, " +
+        std::to_string(last_tick) + ")");
+  }
+  void sample(int tick, int process, const std::string& resident, const std::string& readable = "1") {
+    say("insert into process_sample (tick_id, process_id, resident_bytes, mappings_readable) values (" +
+        std::to_string(tick) + ", " + std::to_string(process) + ", " + resident + ", " + readable + ")");
+  }
+  void anonymous(int id, int process) {
+    say("insert into mapping values (" + std::to_string(id) + ", " + std::to_string(process) +
+        ", 4096, 8192, 'rw-p', null)");
+  }
+  void change(int mapping, int tick, const std::string& resident) {
+    const std::string swapped = resident == "null" ? "null" : "7";
+    say("insert into mapping_change (mapping_id, tick_id, resident_bytes, swapped_bytes) values (" +
+        std::to_string(mapping) + ", " + std::to_string(tick) + ", " + resident + ", " + swapped + ")");
+  }
+
+ private:
+  void say(const std::string& statement) { database_->execute(statement); }
+
+  std::string path_ = "/tmp/kinds.XXXXXX";
+  std::optional<Database> database_;
+};
+
+}  // namespace
+
+TEST_CASE("kinds: mappings are told apart by name, and data behind a library is the library's") {
+  const BytesByKind all =
+      by_kind({mapping(0x1000, 0x2000, "r-xp", "/lib/a.so", 1), mapping(0x2000, 0x3000, "rw-p", "", 2),
+               mapping(0x4000, 0x5000, "rw-p", "[heap]", 4, 1000), mapping(0x6000, 0x7000, "rw-p", "", 8),
+               mapping(0x8000, 0x9000, "rw-s", "/memfd:x (deleted)", 16),
+               mapping(0xa000, 0xb000, "rw-p", "[stack]", 32), mapping(0xc000, 0xd000, "r-xp", "[vdso]", 64)});
+  CHECK(bytes(all, MemoryKind::files) == 3);
+  CHECK(bytes(all, MemoryKind::heap) == 4);
+  CHECK(bytes(all, MemoryKind::anonymous) == 8);
+  CHECK(bytes(all, MemoryKind::shared) == 16);
+  CHECK(bytes(all, MemoryKind::stacks) == 32);
+  CHECK(bytes(all, MemoryKind::others) == 64);
+  CHECK(bytes(all, MemoryKind::swapped) == 1000);
+}
+
+TEST_CASE("kinds: a mapping holds until it changes, and a process until it ends") {
+  Made made;
+  for (const int tick : {1, 2, 3, 4}) made.tick(tick);
+  made.process(1, 3);
+  made.process(2, 4);
+  made.anonymous(1, 1);
+  made.anonymous(2, 2);
+  made.change(1, 1, "100");
+  made.change(1, 3, "50");
+  made.change(2, 2, "1000");
+  made.change(2, 4, "null");
+  for (const int tick : {1, 2, 3}) made.sample(tick, 1, "100");
+  made.sample(2, 2, "1000");
+  made.sample(3, 2, "900", "0");
+  made.sample(4, 2, "null");
+  const KindSeries series = read_kinds(made.database());
+  CHECK(series.time_ns == std::vector<std::int64_t>{10, 20, 30, 40});
+  CHECK(series.resident_bytes == std::vector<std::optional<std::uint64_t>>{100, 1100, 1000, std::nullopt});
+  std::vector<std::uint64_t> anonymous, unread, swapped;
+  for (const BytesByKind& moment : series.by_kind) {
+    anonymous.push_back(bytes(moment, MemoryKind::anonymous));
+    unread.push_back(bytes(moment, MemoryKind::not_read));
+    swapped.push_back(bytes(moment, MemoryKind::swapped));
+  }
+  CHECK(anonymous == std::vector<std::uint64_t>{100, 1100, 50, 0});
+  CHECK(unread == std::vector<std::uint64_t>{0, 0, 900, 0});
+  CHECK(swapped == std::vector<std::uint64_t>{7, 14, 7, 0});
+  REQUIRE(series.processes.size() == 2);
+  CHECK(series.processes[0].resident_bytes == std::vector<std::uint64_t>{0, 1000, 900, 0});
+  CHECK(series.processes[1].pid == 101);
+}

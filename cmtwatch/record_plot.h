@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "cmtwatch/kinds.h"
+#include "output/picture.h"
+
+namespace cmt::watch {
+
+/// A recording as a picture: memory stacked by kind under the line of the resident set; of several processes, by
+/// process too.
+output::Picture picture_of(const KindSeries& series, const std::string& title);
+
+/// Its numbers, schema cmt.kinds/1.
+std::string to_json(const KindSeries& series, const std::string& title);
+
+}  // namespace cmt::watch
