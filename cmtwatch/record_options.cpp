@@ -27,8 +27,8 @@ they end or Ctrl-C. A recording that exists is gone on with.
                      (the sums of the mappings, several times cheaper than
                      they), io, oom, system, disks, counters (of the processor);
                      or all. The default is all but totals and counters
-  --plot=FILE        at the end, a picture of the recording, as .svg, .html, .png
-                     or .pdf by FILE's ending: memory over time by its kind
+  --plot=FILE        at the end, a picture of the recording, as .svg, .html,
+                     .png or .pdf by FILE's ending: memory by kind, over time
   --root=DIR         a /proc elsewhere; else what PROCFS names
   -h, --help         say this
   --version          say the version
