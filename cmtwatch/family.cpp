@@ -6,18 +6,39 @@
 #include <iterator>
 #include <system_error>
 
+#include "cmtwatch/pause.h"
 #include "process/children.h"
 #include "process/share_memory.h"
 
 namespace cmt::watch {
 
-Family::Family(int pid, Whom whom, Metric metric, std::string root)
-    : pid_(pid), whom_(whom), metric_(metric), root_(std::move(root)) {
+Family::Family(int pid, Whom whom, Metric metric, std::string root, bool pauses)
+    : pid_(pid), whom_(whom), metric_(metric), root_(std::move(root)), pauses_(pauses) {
   add(pid_, 0);  // a parent that none of its own family is
 }
 
 Sample Family::read(bool details) {
-  if (whom_ != Whom::one) find();
+  if (!pauses_) {
+    find();
+    return read_members(details);
+  }
+  Sample sample;
+  const std::int64_t paused_ns = while_paused([&](Pause& pause) {
+    const auto members = [this] {
+      find();
+      std::vector<int> pids;
+      for (const Member& member : members_) pids.push_back(member.probe.pid());
+      return pids;
+    };
+    pause.stop_all(members, {pid_});
+    sample = read_members(details);
+    sample.not_paused = pause.not_paused();
+  });
+  sample.paused_ns = paused_ns;
+  return sample;
+}
+
+Sample Family::read_members(bool details) {
   Sample sample;
   for (auto member = members_.begin(); member != members_.end();) {
     if (!counts(*member)) {
@@ -60,6 +81,7 @@ void Family::leave_out_host(int pid) {
 }
 
 void Family::find() {
+  if (whom_ == Whom::one) return;
   std::set<int> visited;
   if (whom_ == Whom::adopted) return find_below(getpid(), visited);
   std::vector<int> known;

@@ -34,6 +34,8 @@ struct Sample {
   std::uint64_t bytes = 0;                 ///< the sum over those that were read
   unsigned processes = 0;                  ///< that were read
   unsigned refused = 0;                    ///< that are there and could not be read: the sum is too small by them
+  std::int64_t paused_ns = 0;              ///< for so long they were stopped
+  std::size_t not_paused = 0;              ///< processes that ran on all the same
   std::vector<ProcessReading> by_process;  ///< where asked for
   std::optional<Live> live{};              ///< the sum over those that are traced; none: nobody is
   unsigned untraced = 0;                   ///< that are there, and have no trace
@@ -49,13 +51,14 @@ class Family {
     adopted,      ///< all descendants of ours but ourselves: we are the subreaper and adopt orphans
   };
 
-  Family(int pid, Whom whom, Metric metric, std::string root = "/proc");
+  /// `pauses`: they are stopped while they are read.
+  Family(int pid, Whom whom, Metric metric, std::string root = "/proc", bool pauses = false);
 
   /// Processes of this name are no part of it, nor who started them without any memory of its own.
   void leave_out(std::string name) { left_out_ = std::move(name); }
 
   /// Looks for new members and reads all. `details` fills by_process. A member that has vanished is left out.
-  /// The times are left to the caller.
+  /// The times are left to the caller. Throws PauseRefused where the first one may not be stopped.
   Sample read(bool details);
 
   int pid() const { return pid_; }
@@ -67,6 +70,7 @@ class Family {
     std::optional<bool> ours{};  ///< known once it has memory of its own
   };
 
+  Sample read_members(bool details);
   bool counts(Member& member);
   void leave_out_host(int pid);
   void find();
@@ -78,6 +82,7 @@ class Family {
   Whom whom_;
   Metric metric_;
   std::string root_;
+  bool pauses_;
   std::string left_out_;
   std::list<Member> members_;
 };

@@ -9,6 +9,7 @@
 #include "cmtwatch/commands.h"
 #include "cmtwatch/family.h"
 #include "cmtwatch/options.h"
+#include "cmtwatch/pause.h"
 #include "cmtwatch/plot.h"
 #include "cmtwatch/report.h"
 #include "cmtwatch/watch.h"
@@ -19,6 +20,7 @@ namespace {
 
 void check_readable(const Outcome& outcome, const Options& options) {
   if (outcome.peak) return;
+  if (!outcome.refusal.empty()) throw std::runtime_error(outcome.refusal);
   const std::string pid = std::to_string(options.pid);
   if (outcome.samples == 0) throw std::runtime_error("process " + pid + " ended before it could be measured");
   const char* const hint = is_dear(options.metric) ? "; --metric=rss needs no permission" : "";
@@ -30,11 +32,12 @@ void check_readable(const Outcome& outcome, const Options& options) {
 int get(const command::CommandLine& line) {
   const Options options = parse_get(line);
   check_process(options.pid, options.root);
+  if (options.pause) check_pausable(options.pid, options.root);
   Destination destination(options.output, STDOUT_FILENO);
   const auto report = make_report(options, destination);
   Plot plot(options);
   const Family::Whom whom = options.recursive ? Family::Whom::descendants : Family::Whom::one;
-  Family family(options.pid, whom, options.metric, options.root);
+  Family family(options.pid, whom, options.metric, options.root, options.pause);
   const command::Interrupts interrupts;
   const Listener listener{interrupts.fd(), [] { return false; }};
   const Outcome outcome = watch(family, options.pace, now_ns(), options.verbose, listener, [&](const Sample& sample) {
@@ -44,6 +47,7 @@ int get(const command::CommandLine& line) {
   check_readable(outcome, options);
   report->end(outcome, std::nullopt);
   plot.end(outcome, std::nullopt);
+  if (!outcome.refusal.empty()) throw std::runtime_error(outcome.refusal);
   return 0;
 }
 

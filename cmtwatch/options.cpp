@@ -20,6 +20,7 @@ standard error. The command keeps its streams; its exit status is passed on.
   --duration=TIME    stop measuring after so long
   --max-cost=PERCENT measure less often where it would take more than this share
                      of a processor: 10
+  --pause            stop all threads while a sample is taken
   --peak             print the peak: the default
   --no-peak          do not
   --only-peak        the peak's number and nothing else
@@ -57,6 +58,7 @@ Tells how much memory a process has, once or again and again.
   --duration=TIME    stop after so long
   --max-cost=PERCENT measure less often where it would take more than this share
                      of a processor: 10
+  --pause            stop all threads while a sample is taken
   --peak             print the peak at the end: the default with --watch
   --no-peak          do not
   --only-peak        the peak and no sample
@@ -96,6 +98,7 @@ std::vector<Option> common_options() {
           {"no-peak"},
           {"only-peak"},
           {"output", value, 'o'},
+          {"pause"},
           {"peak"},
           {"plot", value},
           {"recursive", nothing, 'r'},
@@ -125,6 +128,7 @@ Options parse_common(const CommandLine& line, std::int64_t interval_ns) {
   options.recursive = line.has("recursive");
   options.verbose = line.has("verbose");
   options.bytes = line.has("bytes");
+  options.pause = line.has("pause");
   options.output = line.value("output", "");
   options.plot = parse_plot(line);
   return options;

@@ -22,6 +22,7 @@ struct Options {
   bool recursive = false;  ///< descendants too
   bool verbose = false;    ///< each process by name
   bool bytes = false;      ///< numbers without unit
+  bool pause = false;      ///< who is measured is stopped meanwhile
   std::string output;      ///< a file; empty: where the subcommand writes
   std::string plot{};      ///< a picture's file; empty: none
   std::string root = "/proc";

@@ -16,6 +16,7 @@
 #include "cmtwatch/check_process.h"
 #include "cmtwatch/commands.h"
 #include "cmtwatch/grid.h"
+#include "cmtwatch/pause.h"
 #include "cmtwatch/record_options.h"
 #include "cmtwatch/record_plot.h"
 #include "cmtwatch/recorder.h"
@@ -88,12 +89,14 @@ class Recording {
 
   Roster& roster() { return roster_; }
 
-  /// One moment. False where nobody is left.
+  /// These are recorded in a pause or not at all.
+  void must_pause(int pid) { must_pause_.insert(pid); }
+
+  /// One moment. False where nobody is left. Throws PauseRefused.
   bool moment() {
     const std::int64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     writer_.begin_tick(now(), clock_ns(CLOCK_REALTIME));
-    std::size_t recorded = 0;
-    for (const int pid : roster_.read()) recorded += record(pid);
+    const std::size_t recorded = options_.pause ? record_paused() : record_all();
     recorder_.forget_ended();
     recorder_.record_system();
     writer_.end_tick(now(), clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu);
@@ -105,6 +108,7 @@ class Recording {
 
   void close() {
     if (picture_) draw();
+    if (pauses_.count != 0) note_pauses();
     close_recording(database_);
   }
 
@@ -125,6 +129,33 @@ class Recording {
     set.bind("page_bytes").bind(static_cast<std::int64_t>(sysconf(_SC_PAGESIZE))).run();
     set.bind("clock_ticks_per_second").bind(static_cast<std::int64_t>(sysconf(_SC_CLK_TCK))).run();
     set.bind("measure").bind(names_of(options_.measures)).run();
+  }
+
+  /// Of all runs that made the recording.
+  void note_pauses() {
+    tell(pauses_.text());
+    const std::string row = "insert into about values (?, ?) on conflict (key) do update set value = ";
+    Statement add(database_, row + "value + excluded.value");
+    add.bind("pauses").bind(pauses_.count).run();
+    add.bind("paused_ns").bind(pauses_.total_ns).run();
+    Statement raise(database_, row + "max(value, excluded.value)");
+    raise.bind("paused_ns_max").bind(pauses_.max_ns).run();
+  }
+
+  /// How many were recorded.
+  std::size_t record_all() {
+    std::size_t recorded = 0;
+    for (const int pid : roster_.read()) recorded += record(pid);
+    return recorded;
+  }
+
+  std::size_t record_paused() {
+    std::size_t recorded = 0;
+    pauses_.add(while_paused([&](Pause& pause) {
+      pause.stop_all([this] { return roster_.read(); }, must_pause_);
+      recorded = record_all();
+    }));
+    return recorded;
   }
 
   /// False where it is gone. Of those that are named it is said, once, what may not be read.
@@ -175,6 +206,8 @@ class Recording {
   Recorder recorder_;
   Roster roster_;
   std::set<int> partly_;
+  std::set<int> must_pause_;
+  PauseCost pauses_;
   bool counters_missing_ = false;
   LiveLine live_;
 };
@@ -214,6 +247,7 @@ int record_command(const RecordOptions& options) {
   try {
     command::Launched launched({.words = options.command, .output = {}, .error = {}, .environment = {}});
     options.recursive ? recording->roster().add_children_of(getpid()) : recording->roster().add(launched.pid());
+    recording->must_pause(launched.pid());
     std::optional<command::Ended> ended;
     const Listener listener{launched.fd(), [&] {
                               ended = launched.handle().ended;
@@ -232,9 +266,15 @@ int record_command(const RecordOptions& options) {
 }
 
 int record_processes(const RecordOptions& options) {
-  for (const int pid : options.pids) check_process(pid, options.root);
+  for (const int pid : options.pids) {
+    check_process(pid, options.root);
+    if (options.pause) check_pausable(pid, options.root);
+  }
   Recording recording(options);
-  for (const int pid : options.pids) recording.roster().add(pid);
+  for (const int pid : options.pids) {
+    recording.roster().add(pid);
+    recording.must_pause(pid);
+  }
   const command::Interrupts interrupts;
   record_until(recording, options.pace, {interrupts.fd(), [] { return false; }});
   recording.close();

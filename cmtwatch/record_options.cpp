@@ -27,6 +27,7 @@ they end or Ctrl-C. A recording that exists is gone on with.
                      (the sums of the mappings, several times cheaper than
                      they), io, oom, system, disks, counters (of the processor);
                      or all. The default is all but totals and counters
+  --pause            stop all threads while a moment is recorded; not with --all
   --plot=FILE        at the end, a picture of the recording, as .svg, .html,
                      .png or .pdf by FILE's ending: memory by kind, over time
   --root=DIR         a /proc elsewhere; else what PROCFS names
@@ -49,6 +50,7 @@ std::vector<command::Option> record_options() {
           {"max-cost", value},
           {"measure", value},
           {"output", value, 'o'},
+          {"pause"},
           {"plot", value},
           {"recursive", Option::Takes::nothing, 'r'},
           {"root", value}};
@@ -70,7 +72,9 @@ RecordOptions parse_record(const command::CommandLine& line, bool launches) {
   options.path = line.value("output", "");
   if (options.path.empty()) throw command::UsageError("-o FILE is missing");
   options.pace = parse_pace(line, 1'000'000'000);
+  line.refuse_together("all", {"pause"});
   options.all = line.has("all");
+  options.pause = line.has("pause");
   options.recursive = line.has("recursive");
   if (line.has("keep")) options.keep_ns = parse_time(line, "keep", "s");
   if (line.has("measure")) options.measures = measures_of(line);

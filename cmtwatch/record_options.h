@@ -16,6 +16,7 @@ struct RecordOptions {
   Pace pace;
   bool all = false;        ///< every process that there is
   bool recursive = false;  ///< descendants too
+  bool pause = false;      ///< who is recorded is stopped meanwhile
   std::vector<int> pids{};
   std::vector<std::string> command{};
   std::optional<std::int64_t> keep_ns{};  ///< what is older is forgotten

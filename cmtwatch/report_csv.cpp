@@ -16,6 +16,7 @@ CsvReport::CsvReport(const Options& options, Destination& destination) : options
   const std::string bytes = std::string(name_of(options.metric)) + "_bytes";
   destination_.write((options_.verbose ? "begin_ns,end_ns,pid,parent_pid,name," + bytes
                                        : "begin_ns,end_ns," + bytes + ",processes,not_readable") +
+                     (options_.pause && !options_.verbose ? ",paused_ns,not_paused" : "") +
                      (options_.trace.empty() ? ""
                       : options_.verbose     ? ",live_bytes,live_blocks"
                                              : ",live_bytes,live_blocks,not_traced") +
@@ -31,10 +32,11 @@ std::string CsvReport::live(const std::optional<Live>& live) const {
 void CsvReport::sample(const Sample& sample) {
   const std::string times = std::to_string(sample.begin_ns) + "," + std::to_string(sample.end_ns) + ",";
   if (!options_.verbose) {
-    return destination_.write(times + (sample.processes != 0 ? std::to_string(sample.bytes) : "") + "," +
-                              std::to_string(sample.processes) + "," + std::to_string(sample.refused) +
-                              live(sample.live) +
-                              (options_.trace.empty() ? "" : "," + std::to_string(sample.untraced)) + "\n");
+    return destination_.write(
+        times + (sample.processes != 0 ? std::to_string(sample.bytes) : "") + "," + std::to_string(sample.processes) +
+        "," + std::to_string(sample.refused) +
+        (options_.pause ? "," + std::to_string(sample.paused_ns) + "," + std::to_string(sample.not_paused) : "") +
+        live(sample.live) + (options_.trace.empty() ? "" : "," + std::to_string(sample.untraced)) + "\n");
   }
   std::string rows;
   for (const ProcessReading& process : sample.by_process) {

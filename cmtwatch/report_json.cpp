@@ -34,6 +34,10 @@ void append(JsonWriter& json, const Options& options, const Sample& sample) {
   json.field("bytes", bytes_of(sample));
   json.field("processes", sample.processes);
   json.field("processes_not_readable", sample.refused);
+  if (options.pause) {
+    json.field("paused_ns", sample.paused_ns);
+    json.field("processes_not_paused", std::uint64_t{sample.not_paused});
+  }
   if (!options.trace.empty()) {
     append(json, sample.live, bytes_of(sample));
     json.field("processes_not_traced", sample.untraced);
@@ -102,6 +106,10 @@ std::string to_json(const Options& options, const std::vector<Sample>& samples, 
   json.field("moments_skipped_for_cost", outcome.skipped);
   json.field("cost_cpu_ns", outcome.cost_ns);
   json.field("cost_share", outcome.cost_share());
+  if (options.pause) {
+    json.field("paused_ns", outcome.pauses.total_ns);
+    json.field("paused_ns_max", outcome.pauses.max_ns);
+  }
   if (ended) append_ended(json, *ended);
   append_peak(json, options, outcome);
   if (outcome.traced) append_traced(json, *outcome.traced);

@@ -23,6 +23,11 @@ std::string refusals(unsigned count) {
   return std::to_string(count) + (count == 1 ? " process" : " processes") + " could not be read";
 }
 
+/// Those that --pause could not stop.
+std::string runners(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " process" : " processes") + " not paused";
+}
+
 /// Calls `visit` with every process and its depth, parents before children; who has no parent here is at depth 0.
 void walk(const std::vector<ProcessReading>& processes,
           const std::function<void(const ProcessReading&, unsigned)>& visit) {
@@ -72,6 +77,7 @@ std::string TextReport::line(const Sample& sample) const {
   std::string text = one_answer ? "" : padded(seconds(sample.begin_ns), 12) + " ";
   text += one_answer ? amount(sample.bytes) : padded(amount(sample.bytes), 12);
   if (sample.refused != 0) text += "  (" + refusals(sample.refused) + ")";
+  if (sample.not_paused != 0) text += "  (" + runners(sample.not_paused) + ")";
   return text + "\n";
 }
 
@@ -132,12 +138,14 @@ std::string TextReport::peak_line(const Outcome& outcome, const std::optional<co
     text += amount(outcome.peak->bytes) + " " + std::string(name_of(options_.metric)) + " at " +
             seconds(outcome.peak->begin_ns);
     if (outcome.peak->refused != 0) text += " (" + refusals(outcome.peak->refused) + ")";
+    if (outcome.peak->not_paused != 0) text += " (" + runners(outcome.peak->not_paused) + ")";
   }
   text += "; " + output::with_commas(outcome.samples) + (outcome.samples == 1 ? " sample" : " samples, one every ");
   if (outcome.samples != 1) text += output::time_text(static_cast<double>(options_.pace.interval_ns));
   if (outcome.missed != 0) text += ", " + output::with_commas(outcome.missed) + " missed";
   if (outcome.skipped != 0) text += ", " + output::with_commas(outcome.skipped) + " left out for their price";
   text += "; measuring took " + output::fixed(outcome.cost_share() * 100, 1) + " % of a processor";
+  if (options_.pause) text += "; " + outcome.pauses.text();
   if (ended) {
     text += "; the kernel's highest resident set of one process " + amount(ended->resident_bytes_peak);
   }

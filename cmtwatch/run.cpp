@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
 
 #include "cmtwatch/commands.h"
 #include "cmtwatch/family.h"
@@ -30,8 +31,13 @@ class PatientReport {
   }
   void draw(const Sample& sample) { plot_.sample(sample); }
   void end(const Outcome& outcome, const command::Ended& ended) {
-    guard([&] { report_.end(outcome, ended); });
-    guard([&] { plot_.end(outcome, ended); });
+    if (outcome.samples != 0 || outcome.refusal.empty()) {
+      guard([&] { report_.end(outcome, ended); });
+      guard([&] { plot_.end(outcome, ended); });
+    }
+    guard([&] {
+      if (!outcome.refusal.empty()) throw std::runtime_error(outcome.refusal);
+    });
   }
   bool failed() const { return failed_; }
 
@@ -70,7 +76,8 @@ class WatchedCommand {
                                 .error = options_.command_error,
                                 .environment = inside_ ? inside_->environment() : Environment()});
     begin_ns_ = now_ns();
-    Family family(launched.pid(), options_.recursive ? Family::Whom::adopted : Family::Whom::one, options_.metric);
+    const Family::Whom whom = options_.recursive ? Family::Whom::adopted : Family::Whom::one;
+    Family family(launched.pid(), whom, options_.metric, "/proc", options_.pause);
     if (inside_) family.leave_out(collector_name);
     std::optional<command::Ended> ended;
     const Listener listener{launched.fd(), [&] {

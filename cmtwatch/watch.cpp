@@ -20,16 +20,23 @@ class Watching {
   int fd() const { return grid_.fd(); }
   bool due() { return grid_.due(); }
 
-  /// False where nobody is left.
+  /// False where nobody is left, or nobody may be paused.
   bool sample(const std::function<void(const Sample&)>& take) {
     const std::int64_t begin = now_ns();
-    Sample sample = family_.read(details_);
+    Sample sample;
+    try {
+      sample = family_.read(details_);
+    } catch (const PauseRefused& error) {
+      outcome_.refusal = error.what();
+      return false;
+    }
     const std::int64_t end = now_ns();
     sample.begin_ns = begin - begin_ns_;
     sample.end_ns = end - begin_ns_;
     grid_.took(end - begin);
     if (sample.processes + sample.refused == 0) return false;
     ++outcome_.samples;
+    outcome_.pauses.add(sample.paused_ns);
     if (sample.processes != 0 && (!outcome_.peak || sample.bytes > outcome_.peak->bytes)) outcome_.peak = sample;
     take(sample);
     return true;
@@ -41,7 +48,7 @@ class Watching {
   }
 
   Outcome end(bool gone) {
-    outcome_.gone = gone;
+    outcome_.gone = gone && outcome_.refusal.empty();
     outcome_.missed = grid_.missed();
     outcome_.skipped = grid_.skipped();
     outcome_.elapsed_ns = now_ns() - first_ns_;

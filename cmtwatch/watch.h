@@ -4,8 +4,10 @@
 #include <ctime>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "cmtwatch/family.h"
+#include "cmtwatch/pause.h"
 #include "cmtwatch/traced.h"
 
 namespace cmt::watch {
@@ -28,6 +30,8 @@ struct Outcome {
   bool gone = false;         ///< the process had ended
   std::optional<Sample> peak{};
   std::optional<Traced> traced{};
+  PauseCost pauses{};
+  std::string refusal{};  ///< why a process could not be paused, which ended the watch
 
   double cost_share() const {
     return elapsed_ns == 0 ? 0 : static_cast<double>(cost_ns) / static_cast<double>(elapsed_ns);

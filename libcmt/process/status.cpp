@@ -20,7 +20,8 @@ Status parse_status(std::string_view text) {
           .resident_file_bytes = bytes("RssFile"),
           .resident_shared_bytes = bytes("RssShmem"),
           .swapped_bytes = bytes("VmSwap"),
-          .threads = figure(text, "Threads")};
+          .threads = figure(text, "Threads"),
+          .tracer = static_cast<int>(figure(text, "TracerPid"))};
 }
 
 Status read_status(int pid) { return parse_status(read_file(path_of(pid, "status"))); }

@@ -16,6 +16,7 @@ struct Status {
   std::uint64_t resident_shared_bytes = 0;
   std::uint64_t swapped_bytes = 0;
   std::uint64_t threads = 0;
+  int tracer = 0;  ///< the thread that traces it with ptrace; 0: none
 };
 
 /// What is missing from the text stays 0: a kernel thread has no memory of its own.

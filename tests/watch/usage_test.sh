@@ -25,6 +25,7 @@ wrong 2 "expected PIDs, or --all" record -o x.db --all 1
 wrong 2 "expected the number of a process, not 'x'" record -o x.db x
 wrong 2 "--measure takes mappings, stacks," record -o x.db --measure=smaps 1
 wrong 125 "expected PIDs" record -o x.db --
+wrong 2 "--pause does not go with --all" record -o x.db --all --pause
 wrong 2 "expected one recording" peak
 wrong 2 "--pid does not go with --system" peak --system --pid=1 x
 wrong 2 "--at: expected a time" show x.db

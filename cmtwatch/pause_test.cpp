@@ -1,0 +1,225 @@
+#include "cmtwatch/pause.h"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <thread>
+
+#include "process/proc_file.h"
+#include "process/stat.h"
+#include "process/threads.h"
+
+using namespace cmt::watch;
+using namespace cmt;
+
+namespace {
+
+/// What a child shares with its test.
+struct Shared {
+  std::atomic<std::uint64_t> turns;    ///< rises while the child runs
+  std::atomic<std::uint64_t> signals;  ///< that it handled
+};
+
+Shared* shared = nullptr;
+
+/// A child that does `work` until it is killed.
+class Child {
+ public:
+  template <class Work>
+  explicit Child(Work work) {
+    void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    shared = new (memory) Shared{};
+    pid_ = fork();
+    if (pid_ == 0) {
+      work();
+      _exit(0);
+    }
+    await_turn();
+  }
+  ~Child() {
+    if (!ended_) {
+      kill(pid_, SIGKILL);
+      wait();
+    }
+    munmap(shared, sizeof *shared);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  int pid() const { return pid_; }
+
+  /// Returns when the child has run since the call.
+  void await_turn() const {
+    const std::uint64_t before = shared->turns;
+    while (shared->turns == before) sched_yield();
+  }
+
+  /// How it ended, as waitpid() has it.
+  int wait() {
+    int status = 0;
+    ended_ = waitpid(pid_, &status, 0) == pid_;
+    return status;
+  }
+
+  char state() const { return process::read_stat(pid_).state; }
+
+  void await_state(char state) const {
+    while (this->state() != state) sched_yield();
+  }
+
+ private:
+  int pid_ = -1;
+  bool ended_ = false;
+};
+
+void count() {
+  for (;;) ++shared->turns;
+}
+
+void count_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { ++shared->signals; };
+  sigaction(SIGRTMIN, &action, nullptr);
+  count();
+}
+
+/// Threads that end all the time and begin anew.
+void breed() {
+  const auto parent = [] {
+    for (;;) std::thread([] { ++shared->turns; }).join();
+  };
+  std::thread first(parent), second(parent);
+  parent();
+}
+
+/// Calls `measure` while the process is paused.
+template <class Measure>
+void paused(int pid, Measure measure) {
+  while_paused([&](Pause& pause) {
+    pause.stop_all([pid] { return std::vector<int>{pid}; }, {pid});
+    measure(pause);
+  });
+}
+
+/// False, with a word about it, where nobody may trace here.
+bool may_trace() {
+  const Child child(count);
+  const bool may = ptrace(PTRACE_SEIZE, child.pid(), nullptr, nullptr) == 0 || errno != EPERM;
+  if (!may) MESSAGE("skipped: ptrace is not permitted");
+  return may;
+}
+
+}  // namespace
+
+TEST_CASE("pause: all threads stand still, also those that were just being made") {
+  if (!may_trace()) return;
+  const Child child(breed);
+  for (int round = 0; round < 100; ++round) {
+    std::string states;
+    bool still = false;
+    paused(child.pid(), [&](Pause& pause) {
+      const std::uint64_t turns = shared->turns;
+      for (const int tid : process::read_threads(child.pid()))
+        states += process::parse_stat(process::read_file("/proc/" + std::to_string(tid) + "/stat")).state;
+      still = shared->turns == turns && pause.not_paused() == 0;
+    });
+    CHECK(states.find_first_not_of("tZX") == states.npos);
+    CHECK(still);
+    child.await_turn();
+  }
+}
+
+TEST_CASE("pause: no signal is lost, whether it comes before, at or in the pause") {
+  if (!may_trace()) return;
+  const Child child(count_signals);
+  constexpr std::uint64_t rounds = 200;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    sigqueue(child.pid(), SIGRTMIN, {});
+    paused(child.pid(), [&](Pause&) {
+      sigqueue(child.pid(), SIGRTMIN, {});
+      if (round % 20 == 0) usleep(5000);  // a long pause: whoever looks after ended threads comes by
+    });
+  }
+  while (shared->signals < 2 * rounds) sched_yield();
+  CHECK(shared->signals == 2 * rounds);
+}
+
+TEST_CASE("pause: what SIGSTOP stopped stays so until SIGCONT") {
+  if (!may_trace()) return;
+  const Child child(count);
+  kill(child.pid(), SIGSTOP);
+  child.await_state('T');
+  char inside = '?';
+  paused(child.pid(), [&](Pause&) { inside = child.state(); });
+  CHECK(inside == 't');
+  child.await_state('T');
+  kill(child.pid(), SIGCONT);
+  child.await_turn();
+}
+
+TEST_CASE("pause: SIGSTOP and SIGCONT in it do their work after it") {
+  if (!may_trace()) return;
+  const Child child(count);
+  paused(child.pid(), [&](Pause&) { kill(child.pid(), SIGSTOP); });
+  child.await_state('T');
+  paused(child.pid(), [&](Pause&) { kill(child.pid(), SIGCONT); });
+  child.await_turn();
+}
+
+TEST_CASE("pause: a child that is killed in it is ours to wait for") {
+  if (!may_trace()) return;
+  for (int round = 0; round < 20; ++round) {
+    Child child(breed);
+    paused(child.pid(), [&](Pause&) { kill(child.pid(), SIGKILL); });
+    CHECK(WIFSIGNALED(child.wait()));
+  }
+}
+
+TEST_CASE("pause: it ends when the measurement fails") {
+  if (!may_trace()) return;
+  const Child child(count);
+  CHECK_THROWS_AS(paused(child.pid(), [](Pause&) { throw std::out_of_range("a failure"); }), std::out_of_range);
+  child.await_turn();
+  paused(child.pid(), [](Pause&) {});
+  child.await_turn();
+}
+
+TEST_CASE("pause: who is traced already is named, with who does it") {
+  if (!may_trace()) return;
+  const Child child(count);
+  REQUIRE(ptrace(PTRACE_SEIZE, child.pid(), nullptr, nullptr) == 0);
+  const std::string who = "process " + std::to_string(child.pid()) + " (" + process::read_stat(child.pid()).name + ")";
+  const std::string tracer = std::to_string(getpid()) + " (" + process::read_stat(getpid()).name + ")";
+  CHECK_THROWS_WITH_AS(paused(child.pid(), [](Pause&) {}),
+                       (who + " cannot be paused: " + tracer + " traces it already").c_str(), PauseRefused);
+  while_paused([&](Pause& pause) {
+    pause.stop_all([&] { return std::vector<int>{child.pid()}; }, {});
+    CHECK(pause.not_paused() == 1);
+  });
+}
+
+TEST_CASE("pause: who has ended, and ourselves, are left out") {
+  CHECK(while_paused([](Pause& pause) {
+          pause.stop_all([] { return std::vector<int>{0x7ffffffe, getpid()}; }, {0x7ffffffe});
+          CHECK(pause.not_paused() == 0);
+        }) == 0);
+}
+
+TEST_CASE("pause: its price is the sum and the longest") {
+  PauseCost cost;
+  for (const int ns : {2000, 0, 3000}) cost.add(ns);
+  CHECK(cost.text() == "paused 2 times, 5.00 us in all, 3.00 us at most");
+}
+
+TEST_CASE("pause: the processes of another machine's /proc are not those of ours") {
+  CHECK_NOTHROW(check_pausable(getpid(), "/proc"));
+  CHECK_THROWS_AS(check_pausable(getpid(), "/nowhere"), PauseRefused);
+}

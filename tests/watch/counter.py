@@ -1,0 +1,25 @@
+#!/usr/bin/python3
+"""Threads that count in a file, as long as they may run.
+
+    counter.py FILE
+
+Prints its pid when it begins; lives until it is killed.
+"""
+
+import os
+import sys
+import threading
+
+file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o666)
+
+
+def count(place):
+    turns = 0
+    while True:
+        turns += 1
+        os.pwrite(file, b"%019d\n" % turns, 20 * place)
+
+
+print(os.getpid(), flush=True)
+threading.Thread(target=count, args=(1,), daemon=True).start()
+count(0)
