@@ -1,5 +1,6 @@
 // cmttrace: runs a command with the tracer in it, is not noticed meanwhile, and says at the end what was recorded.
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,10 +24,11 @@ using Clock = std::chrono::steady_clock;
 
 void say(const std::string& text) { std::fprintf(stderr, "cmttrace: %s\n", text.c_str()); }
 
-command::Launch launch_of(const Options& options) {
+command::Launch launch_of(const Options& options, const command::Traces& traces) {
   command::Launch launch{.words = options.command, .output = {}, .error = {}, .environment = options.environment};
   for (auto& variable : command::tracing_environment(options.output, options.follow))
     launch.environment.push_back(std::move(variable));
+  launch.environment.emplace_back("CMTTRACE_STATUS", traces.status_path());
   return launch;
 }
 
@@ -34,10 +36,8 @@ std::string counted(std::uint64_t number, const char* what) {
   return output::with_commas(number) + " " + what + (number == 1 ? "" : "s");
 }
 
-std::string summary(const command::Traces& traces, double seconds) {
-  const command::Recorded recorded = command::wait_for_traces(traces, say);
+std::string summary(const command::Recorded& recorded, const std::string& first, double seconds) {
   if (recorded.files == 0) return "nothing was recorded";
-  const std::string first = traces.added().front();
   std::string text = counted(recorded.events, "event") + " of " + counted(recorded.threads, "thread") + " in ";
   text += recorded.files == 1 ? first : std::to_string(recorded.files) + " traces, " + first + " and others";
   text += ": " + output::with_commas(recorded.bytes) + " bytes";
@@ -65,14 +65,20 @@ std::string summary(const command::Traces& traces, double seconds) {
 int run(const command::CommandLine& line) {
   const Options options = parse_options(line);
   if (!options.recover.empty()) recover(options);
-  const command::Traces traces(options.output);
-  const command::Launch launch = launch_of(options);
+  const command::Traces traces;
+  const command::Launch launch = launch_of(options, traces);
   if (const std::string why = command::obstacle(options.command[0]); !why.empty()) say(why);
   try {
     const auto begin = Clock::now();
     command::Launched launched(launch);
     const command::Ended ended = launched.wait();
-    say(summary(traces, std::chrono::duration<double>(Clock::now() - begin).count()));
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    const auto recorded = command::wait_for_traces(traces, say, [&](int milliseconds) {
+      pollfd signals{launched.fd(), POLLIN, 0};
+      return poll(&signals, 1, milliseconds) > 0 && launched.handle().signal != 0;
+    });
+    const auto begun = traces.begun();
+    say(summary(recorded, begun.empty() ? "" : begun.front().path, seconds));
     command::end_alike(ended);
   } catch (const command::LaunchError& error) {
     say(error.what());

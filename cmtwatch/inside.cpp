@@ -1,7 +1,6 @@
 #include "cmtwatch/inside.h"
 
 #include <poll.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +17,6 @@
 #include "cmt/reader.h"
 #include "cmtwatch/watch.h"
 #include "command/tracer.h"
-#include "process/proc_file.h"
 
 namespace cmt::watch {
 namespace {
@@ -123,26 +121,22 @@ std::string absolute(const std::string& pattern) {
   return folder + "/" + pattern;
 }
 
+bool sleep_ms(int milliseconds) {
+  poll(nullptr, 0, milliseconds);
+  return false;
+}
+
 }  // namespace
 
 Inside::Inside(const std::string& pattern, bool follow)
-    : made_ns_(now_ns()),
-      status_fd_(memfd_create("collectors", MFD_CLOEXEC)),
-      files_(pattern),
-      environment_(command::tracing_environment(absolute(pattern), follow)) {
-  if (status_fd_ < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
+    : made_ns_(now_ns()), environment_(command::tracing_environment(absolute(pattern), follow)) {
   environment_.emplace_back("CMTTRACE_TIME", "1");
-  environment_.emplace_back("CMTTRACE_STATUS",
-                            "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(status_fd_));
-}
-
-Inside::~Inside() {
-  if (status_fd_ >= 0) close(status_fd_);
+  environment_.emplace_back("CMTTRACE_STATUS", files_.status_path());
 }
 
 Traced Inside::join(std::vector<Sample>& samples, std::int64_t begin_ns, const Complain& complain) {
   Traced traced;
-  traced.repairs = command::wait_for_traces(files_, complain).repairs;
+  traced.repairs = command::wait_for_traces(files_, complain, sleep_ms).repairs;
   traced.traces = find_traces(begin_ns, complain);
   std::map<int, std::size_t> nexts;  // of a pid, the trace after this one: its program executed another
   std::vector<std::int64_t> ends(traced.traces.size(), never);
@@ -166,13 +160,14 @@ Traced Inside::join(std::vector<Sample>& samples, std::int64_t begin_ns, const C
     }
   }
   for (Sample& sample : samples) add_up(sample);
-  traced.cost_cpu_ns = collectors_cpu_ns(traced.traces.size());
+  traced.cost_cpu_ns = collectors_cpu_ns();
   return traced;
 }
 
 std::vector<InsideTrace> Inside::find_traces(std::int64_t begin_ns, const Complain& complain) const {
   std::vector<InsideTrace> traces;
-  for (const std::string& path : files_.added()) {
+  for (const command::Begun& begun : files_.begun()) {
+    const std::string& path = begun.path;
     try {
       const Reader reader(path, {.addresses = false, .usable = false});
       const auto start = start_of(reader.header());
@@ -193,26 +188,14 @@ std::vector<InsideTrace> Inside::find_traces(std::int64_t begin_ns, const Compla
   return traces;
 }
 
-/// A collector says what it took once its trace is whole, and may need a moment for it.
-std::optional<std::int64_t> Inside::collectors_cpu_ns(std::size_t traces) const {
-  constexpr int step_ms = 5, patience_ms = 500;
-  std::string text;
-  for (int waited_ms = 0; waited_ms < patience_ms; waited_ms += step_ms) {
-    const std::string_view lines = process::read_again(status_fd_, text);
-    if (static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n')) < traces) {
-      poll(nullptr, 0, step_ms);
-      continue;
-    }
-    constexpr std::string_view key = " cpu_ns=";
-    std::int64_t sum = 0;
-    for (auto at = lines.find(key); at != lines.npos; at = lines.find(key, at + 1)) {
-      std::int64_t one = 0;
-      std::from_chars(lines.data() + at + key.size(), lines.data() + lines.size(), one);
-      sum += one;
-    }
-    return sum;
+/// Unknown where a trace is not whole.
+std::optional<std::int64_t> Inside::collectors_cpu_ns() const {
+  std::int64_t sum = 0;
+  for (const command::Begun& begun : files_.begun()) {
+    if (!begun.ended) return std::nullopt;
+    sum += begun.collector_cpu_ns;
   }
-  return std::nullopt;
+  return sum;
 }
 
 }  // namespace cmt::watch

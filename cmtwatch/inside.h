@@ -28,7 +28,6 @@ class Inside {
 
   /// `pattern` as CMTTRACE_OUT; `follow`: the command's children too. Throws as command::tracing_environment().
   Inside(const std::string& pattern, bool follow);
-  ~Inside();
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
 
@@ -41,10 +40,9 @@ class Inside {
 
  private:
   std::vector<InsideTrace> find_traces(std::int64_t begin_ns, const Complain& complain) const;
-  std::optional<std::int64_t> collectors_cpu_ns(std::size_t traces) const;
+  std::optional<std::int64_t> collectors_cpu_ns() const;
 
   std::int64_t made_ns_;
-  int status_fd_;
   command::Traces files_;
   std::vector<std::pair<std::string, std::string>> environment_;
 };

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -19,6 +20,7 @@ struct Identity {
 
 static struct Identity standard_error;
 static char path[output_path_bytes];
+static char status_path[output_path_bytes];
 
 static struct Identity identity_of(int fd) {
   struct stat status;
@@ -40,9 +42,20 @@ void say(const char* what, const char* detail, long error) {
   sys(SYS_write, 2, line, end - line);
 }
 
-void output_configure(void) { name_configure(); }
+void output_configure(void) {
+  const char* status = getenv("CMTTRACE_STATUS");
+  if (status && strlen(status) < sizeof status_path) strcpy(status_path, status);
+  name_configure();
+}
 
 const char* output_path(void) { return path; }
+
+// The collector inherits the locks with the descriptor.
+static void lock(long fd) {
+  struct flock both = {
+      .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = lock_at_work, .l_len = lock_is_awaited + 1 - lock_at_work};
+  sys(SYS_fcntl, fd, F_OFD_SETLK, &both);
+}
 
 static long create(uint32_t which, int process) {
   long fd = -EEXIST;
@@ -50,7 +63,20 @@ static long create(uint32_t which, int process) {
     if (!name_expand(path, which, process, n)) return -ENAMETOOLONG;
     fd = sys(SYS_open, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   }
+  if (fd >= 0) lock(fd);
   return fd;
+}
+
+// Of the two lines that the trace of a process has in CMTTRACE_STATUS this is the first; the collector's is the other.
+static void report_begin(const struct Control* control) {
+  if (!status_path[0]) return;
+  long fd = sys(SYS_open, status_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) return;
+  static char line[output_path_bytes + 64];
+  char* end = put_text(put_decimal(put_text(line, "pid="), control->process), " begun=1 path=");
+  end = put_text(put_text(end, control->paths[0]), "\n");
+  sys(SYS_write, fd, line, end - line);
+  sys(SYS_close, fd);
 }
 
 long output_create(struct Control* control, int descriptors[outputs_max]) {
@@ -65,5 +91,6 @@ long output_create(struct Control* control, int descriptors[outputs_max]) {
     descriptors[control->outputs++] = (int)fd;
   }
   describe(control);
+  report_begin(control);
   return 0;
 }

@@ -1,4 +1,5 @@
-// A process's ends: before what is known to be one, the program waits until its trace is whole (record.h).
+// A process's ends: before what is known to be one, a program that is to wait until its trace is whole does so
+// (record.h).
 //
 // exit: our destructor may come before other libraries'. But a handler that is registered while handlers run is run
 // too, after those of all libraries: that one is the end. _exit, quick_exit, abort, a failed assertion and exec run no

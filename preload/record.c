@@ -28,7 +28,14 @@
 #include "preload/rings.h"
 #include "preload/sys.h"
 
-enum { destructor_rounds_max = 3, wipe_on_fork = 18, wait_rounds_max = 600, label_bytes_max = 1024, label_piece = 14 };
+enum {
+  destructor_rounds_max = 3,
+  wipe_on_fork = 18,
+  wait_rounds_max = 600,
+  lock_rounds_max = 10,
+  label_bytes_max = 1024,
+  label_piece = 14
+};
 
 __thread struct Thread thread_self = {.generation = no_generation};
 _Alignas(4096) uint32_t record_state[1024];
@@ -44,6 +51,7 @@ static struct {
   bool collector_started;
   bool drops;
   bool alone;    // children are not recorded
+  bool waits;    // at its end, until its trace is whole
   bool paused;   // by the program, or from the start
   bool stopped;  // for ever
   bool ending;
@@ -360,6 +368,7 @@ void record_start(void) {
 void record_files_allowed(void) {
   state.files_allowed = true;
   state.drops = is_set("CMTTRACE_ON_FULL", "drop");
+  state.waits = is_set("CMTTRACE_WAIT", "1");
   record_usable = is_set("CMTTRACE_USABLE", "1");
   state.has_key = pthread_key_create(&state.key, thread_ends) == 0;
   pthread_atfork(NULL, NULL, after_fork);
@@ -391,10 +400,15 @@ static bool is_ours(void) {
   return state.control && record_state[0] != 0 && state.control->process == (uint32_t)sys(SYS_getpid, 0);
 }
 
+static bool can_ask(void) { return is_ours() && !state.stopped && !state.ending && state.collector_started; }
+
+// With the first process of a container the kernel ends all others, and so the collector.
+static bool is_waited_for(void) { return can_ask() && (state.waits || state.control->process == 1); }
+
 static bool ask(uint32_t kind) {
   struct Control* control = state.control;
   struct timespec tenth = {.tv_nsec = 100000000};
-  if (!is_ours() || state.stopped || state.ending || !state.collector_started) return false;
+  if (!is_waited_for()) return false;
   state.ending = kind == request_finish;
   __atomic_store_n(&control->request_kind, kind, __ATOMIC_RELAXED);
   uint32_t mine = __atomic_add_fetch(&control->request, 1, __ATOMIC_SEQ_CST);
@@ -408,23 +422,42 @@ static bool ask(uint32_t kind) {
   return false;
 }
 
+// From here on who reads the trace waits for its end.
+static void announce_end(void) {
+  struct Control* control = state.control;
+  struct timespec tenth = {.tv_nsec = 100000000};
+  if (!can_ask()) return;
+  __atomic_store_n(&control->leaving, 1, __ATOMIC_SEQ_CST);
+  if (!__atomic_load_n(&control->readable, __ATOMIC_SEQ_CST)) return;
+  ring_bell();
+  for (int rounds = 0; rounds < lock_rounds_max && __atomic_load_n(&control->readable, __ATOMIC_ACQUIRE); rounds++) {
+    if (collector_gone()) return;
+    sys(SYS_futex, &control->readable, FUTEX_WAIT, 1, &tenth);
+  }
+}
+
 void record_leaving(void) {
-  if (is_ours()) __atomic_store_n(&state.control->leaving, 1, __ATOMIC_RELAXED);
+  announce_end();
   ask(request_checkpoint);
 }
 
 void record_finish(void) {
+  announce_end();
   if (!ask(request_finish)) return;
   collector_reap();
   if (!has_verdict()) record_stop(NULL, "", 0);
 }
 
 bool record_before_exec(void) {
-  if (!ask(request_checkpoint)) return false;
+  if (!can_ask()) return false;
+  announce_end();
+  ask(request_checkpoint);
   __atomic_store_n(&state.control->exec_pending, 1, __ATOMIC_RELEASE);
   return true;
 }
 
 void record_exec_failed(bool announced) {
-  if (announced) __atomic_store_n(&state.control->exec_pending, 0, __ATOMIC_RELEASE);
+  if (!announced) return;
+  __atomic_store_n(&state.control->leaving, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&state.control->exec_pending, 0, __ATOMIC_RELEASE);
 }

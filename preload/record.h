@@ -177,11 +177,12 @@ void record_files_allowed(void);
 /// No event is recorded from here on, in this process. Says so on standard error, once.
 void record_stop(const char* what, const char* detail, long error);
 
-/// The process is about to end: its trace is whole as if it had, but what follows still comes to it.
+/// The process is about to end. Where it waits for its trace (CMTTRACE_WAIT), that is whole as if it had, but what
+/// follows still comes to it.
 void record_leaving(void);
 /// The process ends: the same, and the collector with it.
 void record_finish(void);
-/// Before an exec, a checkpoint; `record_exec_failed` where it has come back.
+/// Before an exec, the same as before an end; `record_exec_failed` where it has come back.
 bool record_before_exec(void);
 void record_exec_failed(bool announced);
 

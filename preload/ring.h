@@ -43,8 +43,12 @@
 /// is valid: how long the files were, how far each ring was. What was written after is still in the rings, so a
 /// recovery cuts the files there and reads on in the rings.
 ///
-/// The end. Before exit, _exit, abort and exec the program asks (`request`) for the trace to be whole and waits until
-/// it is. What ends without asking is noticed through a pidfd; all records are still in this memory.
+/// The end is noticed through a pidfd; all records are still in this memory, so a program does not wait for its trace.
+/// Who reads the trace next does, by a lock on its file (cmt/recorder_lock.h), which the collector lets go while the
+/// program is at work: so a program that has been for a second waits, `leaving`, until the lock is taken again. Where
+/// it was told to wait for the trace (CMTTRACE_WAIT), or is the first process of a container, with which the kernel
+/// ends all others, it asks (`request`) before exit, _exit, abort and exec for the trace to be whole, and waits until
+/// it is.
 #pragma once
 
 #include <stdint.h>
@@ -146,10 +150,10 @@ struct Control {
   // Written by the collector.
   uint32_t attached;
   uint32_t asleep;
-  uint32_t done;     ///< the request that is done
-  uint32_t verdict;  ///< whether the program should go on recording
-  uint32_t paused;   ///< from outside
-  uint32_t unused;
+  uint32_t done;      ///< the request that is done
+  uint32_t verdict;   ///< whether the program should go on recording
+  uint32_t paused;    ///< from outside
+  uint32_t readable;  ///< who reads the trace does not wait for its end (cmt/recorder_lock.h)
   uint64_t saves;
   uint32_t times;  ///< whether the trace has them
   uint32_t unused_too;
@@ -165,6 +169,10 @@ struct Control {
 
 /// The collector's descriptors.
 enum { collector_memory = 3, collector_process = 4, collector_output = 5 };
+
+/// As in cmt/recorder_lock.h.
+static const int64_t lock_at_work = (int64_t)1 << 61;
+static const int64_t lock_is_awaited = ((int64_t)1 << 61) + 1;
 
 /// The rings' own table follows the control block.
 static inline struct Ring* ring_at(struct Control* control, uint32_t number) {

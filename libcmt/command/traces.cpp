@@ -1,58 +1,67 @@
 #include "command/traces.h"
 
-#include <poll.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <string_view>
 #include <system_error>
 
 #include "cmt/reader.h"
+#include "cmt/recorder_lock.h"
 
 namespace cmt::command {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// How long a trace may go without growing until it counts as one that is not ours to wait for.
 constexpr int patience_ms = 2000;
+constexpr int step_ms = 10;
+constexpr std::string_view pid_key = "pid=", path_key = " path=", begun_key = " begun=1 ", cpu_key = " cpu_ns=";
 
-/// Whether `name` is what `pattern` stands for, without a number.
-bool fits(std::string_view pattern, std::string_view name) {
-  if (pattern.empty()) return name.empty();
-  if (pattern[0] == '%' && pattern.size() > 1) {
-    const std::string_view rest = pattern.substr(2);
-    if (pattern[1] == '%') return !name.empty() && name[0] == '%' && fits(rest, name.substr(1));
-    if (pattern[1] == 'n' || pattern[1] == 'p') {
-      const auto part = [&](char c) { return pattern[1] == 'n' || (c >= '0' && c <= '9'); };
-      for (std::size_t taken = 1; taken <= name.size() && part(name[taken - 1]); ++taken) {
-        if (fits(rest, name.substr(taken))) return true;
-      }
-      return false;
+/// Shorter, where it lies in the folder that we are in.
+std::string seen_from_here(const std::string& path) {
+  std::error_code error;
+  const std::string here = fs::current_path(error).string() + "/";
+  return !error && path.starts_with(here) ? path.substr(here.size()) : path;
+}
+
+/// Takes one line, "pid=7 begun=1 path=/tmp/app.7.cmt"; the last line of a trace has other things before the path.
+void take_line(std::string_view line, std::vector<Begun>& traces) {
+  const std::size_t path_at = line.find(path_key);
+  if (!line.starts_with(pid_key) || path_at == line.npos) return;
+  const std::string path = seen_from_here(std::string(line.substr(path_at + path_key.size())));
+  if (line.substr(0, path_at + 1).find(begun_key) != line.npos) {
+    traces.push_back({.process = std::atoi(line.data() + pid_key.size()), .path = path});
+    return;
+  }
+  const auto trace = std::find_if(traces.begin(), traces.end(), [&](const Begun& begun) { return begun.path == path; });
+  if (trace == traces.end()) return;
+  trace->ended = true;
+  if (const auto at = line.find(cpu_key); at < path_at) {
+    std::from_chars(line.data() + at + cpu_key.size(), line.data() + path_at, trace->collector_cpu_ns);
+  }
+}
+
+Recorded add_traces(const std::vector<Begun>& traces, const std::function<void(const std::string&)>& complain) {
+  Recorded recorded;
+  for (const Begun& trace : traces) {
+    try {
+      add_trace(trace.path, recorded);
+    } catch (const std::exception& error) {
+      complain(error.what());
     }
   }
-  return !name.empty() && name[0] == pattern[0] && fits(pattern.substr(1), name.substr(1));
-}
-
-/// What follows the last dot; empty where there is none.
-std::string_view ending_of(std::string_view name) {
-  const auto dot = name.rfind('.');
-  return dot == name.npos ? std::string_view() : name.substr(dot + 1);
-}
-
-bool is_number(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-/// The name without the number that the tracer gives to one that is taken: "a.7.2.cmt" is "a.7.cmt", "a.2" is "a".
-std::string without_number(std::string_view name) {
-  const std::string_view ending = ending_of(name);
-  if (is_number(ending)) return std::string(name.substr(0, name.size() - ending.size() - 1));
-  const std::string_view stem = name.substr(0, name.size() - std::min(name.size(), ending.size() + 1));
-  const std::string_view number = ending_of(stem);
-  if (!is_number(number)) return std::string(name);
-  return std::string(stem.substr(0, stem.size() - number.size())) + std::string(ending);
+  return recorded;
 }
 
 std::uint64_t count_events(Reader& reader, std::uint64_t& threads) {
@@ -68,48 +77,51 @@ std::uint64_t count_events(Reader& reader, std::uint64_t& threads) {
   return events;
 }
 
-Recorded add_traces(const Traces& traces, const std::function<void(const std::string&)>& complain) {
-  Recorded recorded;
-  for (const std::string& path : traces.added()) {
-    try {
-      add_trace(path, recorded);
-    } catch (const std::exception& error) {
-      complain(error.what());
-    }
-  }
-  return recorded;
-}
-
 }  // namespace
 
-bool stands_for(std::string_view pattern, std::string_view name) {
-  return fits(pattern, name) || fits(pattern, without_number(name));
-}
-
-Traces::Traces(const std::string& pattern) {
-  const auto slash = pattern.rfind('/');
-  folder_ = slash == pattern.npos ? "." : pattern.substr(0, slash + 1);
-  pattern_ = slash == pattern.npos ? pattern : pattern.substr(slash + 1);
-  before_ = matching();
-}
-
-std::vector<std::string> Traces::added() const {
-  std::vector<std::string> names;
-  for (const std::string& name : matching()) {
-    if (!before_.contains(name)) names.push_back(folder_ == "." ? name : folder_ + name);
+Traces::Traces() {
+  if (const char* const given = std::getenv("CMTTRACE_STATUS"); given != nullptr && *given != 0) {
+    std::error_code error;
+    path_ = fs::absolute(given);
+    const auto size = fs::file_size(path_, error);
+    if (!error) begin_ = size;
+    return;
   }
-  return names;
+  path_ = fs::temp_directory_path() / "cmttrace.XXXXXX";
+  const int fd = mkstemp(path_.data());
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), path_);
+  is_ours_ = true;
+  // The command may become another user, who then has a line to add.
+  fchmod(fd, 0622);
+  close(fd);
 }
 
-std::set<std::string> Traces::matching() const {
-  std::set<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder_, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename();
-    if (stands_for(pattern_, name)) names.insert(name);
-  }
-  return names;
+Traces::~Traces() {
+  if (is_ours_) unlink(path_.c_str());
 }
+
+std::vector<Begun> Traces::begun() const {
+  std::vector<Begun> traces;
+  std::ifstream file(path_, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(begin_));
+  for (std::string line; std::getline(file, line);) take_line(line, traces);
+  return traces;
+}
+
+bool is_written(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return false;
+  struct flock lock {};
+  lock.l_type = F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = recorder_at_work;
+  lock.l_len = 1;
+  const bool taken = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  close(fd);
+  return taken;
+}
+
+bool is_running(int process) { return kill(process, 0) == 0 || errno == EPERM; }
 
 void add_trace(const std::string& path, Recorded& recorded) {
   if (fs::file_size(path) == 0) {  // its recorder has not come to its first line
@@ -133,16 +145,15 @@ void add_trace(const std::string& path, Recorded& recorded) {
   recorded.unfinished += reader.truncated();
 }
 
-Recorded wait_for_traces(const Traces& traces, const std::function<void(const std::string&)>& complain) {
-  constexpr int step_ms = 20;
-  Recorded recorded = add_traces(traces, complain);
-  for (int waited_ms = 0; recorded.unfinished != 0 && waited_ms < patience_ms; waited_ms += step_ms) {
-    poll(nullptr, 0, step_ms);
-    const Recorded now = add_traces(traces, complain);
-    if (now.bytes != recorded.bytes) waited_ms = 0;
-    recorded = now;
+Recorded wait_for_traces(const Traces& traces, const std::function<void(const std::string&)>& complain,
+                         const Pause& pause) {
+  for (int waited_ms = 0;; waited_ms += step_ms) {
+    const std::vector<Begun> all = traces.begun();
+    const bool is_awaited = std::any_of(all.begin(), all.end(), [&](const Begun& trace) {
+      return !trace.ended && (waited_ms < patience_ms || !is_running(trace.process)) && is_written(trace.path);
+    });
+    if (!is_awaited || pause(step_ms)) return add_traces(all, complain);
   }
-  return recorded;
 }
 
 }  // namespace cmt::command

@@ -2,32 +2,45 @@
 
 #include <cstdint>
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
 namespace cmt::command {
 
-/// The files that a name for traces may stand for. The tracer never writes over a file, so what is new after a command
-/// is what the command's processes wrote.
-class Traces {
- public:
-  /// `pattern` as CMTTRACE_OUT: %n, %p and %% are filled in, and a number may stand before the last dot.
-  explicit Traces(const std::string& pattern);
-
-  /// Those that were not there at first, by name.
-  std::vector<std::string> added() const;
-
- private:
-  std::set<std::string> matching() const;
-
-  std::string folder_;
-  std::string pattern_;  ///< of the name in the folder
-  std::set<std::string> before_;
+/// A trace that a process of the command has begun.
+struct Begun {
+  int process = 0;
+  std::string path;    ///< as seen from here
+  bool ended = false;  ///< its collector has said so, and the next
+  std::int64_t collector_cpu_ns = 0;
 };
 
-/// Whether a name is one that the pattern stands for.
-bool stands_for(std::string_view pattern, std::string_view name);
+/// The traces of a command and of what it starts, as libcmttrace.so and its collectors tell of them in a file
+/// (CMTTRACE_STATUS): a line when one begins, another when it is whole.
+class Traces {
+ public:
+  /// The file that CMTTRACE_STATUS names, from its end on, or else one of our own for as long as this lives. Throws
+  /// std::system_error.
+  Traces();
+  ~Traces();
+  Traces(const Traces&) = delete;
+  Traces& operator=(const Traces&) = delete;
+
+  /// For the command's environment.
+  const std::string& status_path() const { return path_; }
+  /// In the order in which they began.
+  std::vector<Begun> begun() const;
+
+ private:
+  std::string path_;
+  std::uint64_t begin_ = 0;  ///< what the file had before, in bytes
+  bool is_ours_ = false;
+};
+
+/// Whether a collector has a trace's file, and so may still write to it.
+bool is_written(const std::string& path);
+/// Whether there is such a process, though it may have ended and nobody has waited for it.
+bool is_running(int process);
 
 /// What a command's traces amount to.
 struct Recorded {
@@ -42,9 +55,13 @@ struct Recorded {
 /// Adds one trace. Throws FormatError and std::system_error.
 void add_trace(const std::string& path, Recorded& recorded);
 
-/// What the traces of a command that has ended amount to. Of a program that was killed the collector writes the end a
-/// moment later: it is waited for as long as the traces grow, and two seconds more. `complain` is told what cannot be
-/// read.
-Recorded wait_for_traces(const Traces& traces, const std::function<void(const std::string&)>& complain);
+/// Sleeps so many milliseconds, and tells whether to wait no longer.
+using Pause = std::function<bool(int milliseconds)>;
+
+/// What the traces of a command that has ended amount to, once they are whole: a program does not wait for its trace,
+/// so we do, as long as the collector of a process that has ended is at work. Processes that the command has left
+/// behind have two seconds to end. `complain` is told what cannot be read.
+Recorded wait_for_traces(const Traces& traces, const std::function<void(const std::string&)>& complain,
+                         const Pause& pause);
 
 }  // namespace cmt::command

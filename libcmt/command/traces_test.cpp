@@ -1,38 +1,84 @@
 #include "command/traces.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "cmt/recorder_lock.h"
+
 using namespace cmt::command;
 
-TEST_CASE("traces: a pattern stands for a program's name, its number and what is written out") {
-  CHECK(stands_for("%n.%p.cmt", "app.12.cmt"));
-  CHECK(stands_for("%n.%p.cmt", "a.b.12.cmt"));
-  CHECK(stands_for("t%%.cmt", "t%.cmt"));
-  CHECK_FALSE(stands_for("%n.%p.cmt", "app.cmt"));
-  CHECK_FALSE(stands_for("%n.%p.cmt", "app.12.trace"));
-  CHECK_FALSE(stands_for("%n.%p.cmt", ".12.cmt"));
-  CHECK_FALSE(stands_for("x.cmt", "y.cmt"));
+namespace {
+
+/// A folder, and CMTTRACE_STATUS a file in it.
+struct Fixture {
+  Fixture() {
+    REQUIRE(mkdtemp(folder.data()) != nullptr);
+    status = folder + "/status";
+    setenv("CMTTRACE_STATUS", status.c_str(), 1);
+  }
+  ~Fixture() {
+    unsetenv("CMTTRACE_STATUS");
+    std::filesystem::remove_all(folder);
+  }
+  void add(const std::string& line) const { std::ofstream(status, std::ios::app) << line << '\n'; }
+
+  std::string folder = "/tmp/traces.XXXXXX", status;
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "traces: what began and what ended is told by the status file, from where it is") {
+  add("pid=1 begun=1 path=/before");
+  const Traces traces;
+  CHECK(traces.begun().empty());
+  add("pid=7 begun=1 path=/a b.cmt");
+  add("pid=8 begun=1 path=/c begun=1 path=d");
+  add("of nobody");
+  add("pid=7 events=3 drain_cpu_ns=4 cpu_ns=55 failed=0 path=/a b.cmt");
+  const auto begun = traces.begun();
+  REQUIRE(begun.size() == 2);
+  CHECK((begun[0].process == 7 && begun[0].path == "/a b.cmt" && begun[0].ended && begun[0].collector_cpu_ns == 55));
+  CHECK((begun[1].process == 8 && begun[1].path == "/c begun=1 path=d" && !begun[1].ended));
 }
 
-TEST_CASE("traces: a number before the last dot is the tracer's, where a name was taken") {
-  CHECK(stands_for("app.cmt", "app.2.cmt"));
-  CHECK(stands_for("%n.%p.cmt", "app.12.3.cmt"));
-  CHECK(stands_for("app", "app.2"));
-  CHECK_FALSE(stands_for("app.cmt", "app.x.cmt"));
+TEST_CASE_FIXTURE(Fixture, "traces: a path in the folder that we are in is short") {
+  const Traces traces;
+  add("pid=7 begun=1 path=" + std::filesystem::current_path().string() + "/x.cmt");
+  CHECK(traces.begun()[0].path == "x.cmt");
 }
 
-TEST_CASE("traces: what is new is told from what was there") {
-  std::string folder = "/tmp/traces.XXXXXX";
-  REQUIRE(mkdtemp(folder.data()) != nullptr);
-  std::ofstream(folder + "/a.1.cmt").put('x');
-  const Traces traces(folder + "/%n.%p.cmt");
-  CHECK(traces.added().empty());
-  std::ofstream(folder + "/b.2.cmt").put('x');
-  std::ofstream(folder + "/b.2.trace").put('x');
-  CHECK(traces.added() == std::vector<std::string>{folder + "/b.2.cmt"});
-  std::filesystem::remove_all(folder);
+TEST_CASE("traces: without CMTTRACE_STATUS the file is our own, and goes with us") {
+  std::string path;
+  {
+    const Traces traces;
+    path = traces.status_path();
+    CHECK(std::filesystem::exists(path));
+    CHECK(traces.begun().empty());
+  }
+  CHECK_FALSE(std::filesystem::exists(path));
+}
+
+TEST_CASE_FIXTURE(Fixture, "traces: a file is written to as long as a collector holds its lock") {
+  add("");
+  CHECK_FALSE(is_written(status));
+  const int fd = open(status.c_str(), O_RDWR | O_CLOEXEC);
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_start = cmt::recorder_at_work;
+  lock.l_len = 1;
+  REQUIRE(fcntl(fd, F_OFD_SETLK, &lock) == 0);
+  CHECK(is_written(status));
+  close(fd);
+  CHECK_FALSE(is_written(status));
+  CHECK_FALSE(is_written(folder + "/none"));
+}
+
+TEST_CASE("traces: this process is running, and one that cannot be is not") {
+  CHECK(is_running(getpid()));
+  CHECK_FALSE(is_running(0x7fffffff));
 }

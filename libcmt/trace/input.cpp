@@ -10,6 +10,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "cmt/recorder_lock.h"
+
 namespace cmt {
 namespace {
 
@@ -17,11 +19,24 @@ constexpr std::size_t read_size = 256 * 1024;
 
 [[noreturn]] void fail(const std::string& name) { throw std::system_error(errno, std::generic_category(), name); }
 
+/// Of a program that has ended the trace may still be written.
+void await_recorder(int fd) {
+  struct flock lock {};
+  lock.l_type = F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = recorder_is_awaited;
+  lock.l_len = 1;
+  if (fcntl(fd, F_OFD_SETLKW, &lock) != 0) return;  // no file that has locks
+  lock.l_type = F_UNLCK;
+  fcntl(fd, F_OFD_SETLK, &lock);
+}
+
 }  // namespace
 
 int open_input(const std::string& path) {
   const int fd = path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) fail(path == "-" ? "standard input" : path);
+  await_recorder(fd);
   return fd;
 }
 

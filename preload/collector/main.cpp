@@ -31,8 +31,8 @@ void lift_limits() {
 }
 
 int attach() {
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
+  // Whoever ends the program ends it, and what it has recorded is still to be written.
+  for (const int signal : {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT, SIGTERM}) std::signal(signal, SIG_IGN);
   lift_limits();
   Memory memory(collector_memory, "rings");
   std::vector<int> outputs;

@@ -1,5 +1,6 @@
 #include "preload/collector/outputs.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,8 +9,12 @@
 #include <limits>
 #include <system_error>
 
+#include "cmt/recorder_lock.h"
+
 namespace cmt::collector {
 namespace {
+
+static_assert(lock_at_work == recorder_at_work && lock_is_awaited == recorder_is_awaited);
 
 std::string wall_clock(std::uint64_t seconds) {
   const auto when = static_cast<std::time_t>(seconds);
@@ -85,6 +90,15 @@ void Outputs::go_on() {
     }
   }
   marks_.clear();
+}
+
+void Outputs::keep_readers(bool waiting) const {
+  struct flock lock {};
+  lock.l_type = static_cast<short>(waiting ? F_WRLCK : F_UNLCK);
+  lock.l_whence = SEEK_SET;
+  lock.l_start = recorder_is_awaited;
+  lock.l_len = 1;
+  for (const File& file : files_) ::fcntl(file.fd, F_OFD_SETLKW, &lock);
 }
 
 void Outputs::finish(const Repairs& repairs, bool truncated) {

@@ -33,6 +33,8 @@ class Outputs {
   /// In that copy.
   void become_copy() { marks_.clear(); }
   void finish(const Repairs& repairs, bool truncated);
+  /// Whether readers of the files wait for their end.
+  void keep_readers(bool waiting) const;
 
   /// Whether files are whole as they are: nothing was added since the checkpoint.
   bool is_whole() const { return !marks_.empty(); }

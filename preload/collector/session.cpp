@@ -17,7 +17,7 @@ namespace cmt::collector {
 namespace {
 
 constexpr std::uint64_t memory_max = 64 << 20;
-constexpr std::uint64_t flush_ns = 1'000'000'000;
+constexpr std::uint64_t flush_ns = 1'000'000'000, readable_after_ns = 1'000'000'000;
 constexpr std::uint64_t tags_in_reserve = 1000, tags_in_reserve_forked = 1'000'000;
 constexpr timespec nap{0, 100'000'000}, short_nap{0, 1'000'000};
 
@@ -75,13 +75,25 @@ void Session::drain() {
   while (!over_) {
     const std::uint32_t bell = __atomic_load_n(&control.bell, __ATOMIC_SEQ_CST);
     const bool ended = end_ != End::none;
+    open_to_readers(!ended);
     const std::size_t moved = drainer_.pass();
     const bool asked = pass_on_request();
     if (ended && moved == 0 && backlog_.has_room()) break;
-    if (!ended && !asked) sleep(bell);
+    if (!asked && (!ended || !backlog_.has_room())) sleep(bell);
   }
   drain_cpu_ns_ = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
   backlog_.put({.type = Parcel::Type::end});
+}
+
+// A program may begin to leave at any time, and then waits for `readable` to be 0 if it is 1.
+void Session::open_to_readers(bool is_running) {
+  Control& control = memory_.control();
+  const bool leaves = __atomic_load_n(&control.leaving, __ATOMIC_SEQ_CST) != 0;
+  const bool readable = is_running && !leaves && clock_ns() - control.start_ns > readable_after_ns;
+  if (readable == (control.readable != 0)) return;
+  outputs_.keep_readers(!readable);
+  __atomic_store_n(&control.readable, readable ? 1 : 0, __ATOMIC_SEQ_CST);
+  Memory::wake(&control.readable);
 }
 
 // A request was made after what came before it was recorded, so it is in the backlog behind that.

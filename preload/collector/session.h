@@ -51,6 +51,7 @@ class Session {
 
   // session.cpp
   void drain();
+  void open_to_readers(bool is_running);
   bool pass_on_request();
   void sleep(std::uint32_t bell);
   void encode();

@@ -43,4 +43,21 @@ whole=False
 ended kill 137 60001 60002
 grep -qx 'mark("killed by signal 9")' t.trace || { echo "kill: no mark" >&2; failed=1; }
 ended segv 139 60001 60002
+
+# A program waits for its trace only where it was told to: here the collector stands still until it has ended.
+cat >stopped.pl <<'END'
+my @blocks = map { "x" x $_ } 1..500;
+for my $fd (glob "/proc/[0-9]*/fd/5") {
+  my ($pid) = $fd =~ /(\d+)/;
+  push @collectors, $pid if (readlink $fd // "") eq "$ENV{PWD}/w.trace";
+}
+kill STOP => @collectors;
+open F, ">", "stopped";
+print F "@collectors";
+END
+CMTTRACE_WAIT= LD_PRELOAD=$TRACER CMTTRACE_OUT=w.trace perl stopped.pl
+! grep -q '^#cmt end=' w.trace || { echo "no wait: the trace has ended" >&2; failed=1; }
+kill -CONT $(cat stopped)
+trace2cmt <w.trace >w.cmt
+grep -q '^#cmt end=' w.trace || { echo "no wait: the trace has not ended" >&2; failed=1; }
 [ "$failed" = 0 ]

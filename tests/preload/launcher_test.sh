@@ -1,5 +1,6 @@
 # cmttrace: a command is recorded and does not notice it; a line says what there is.
 
+unset CMTTRACE_WAIT  # it waits itself
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
@@ -26,6 +27,12 @@ grep -q 'nothing was recorded' err || complain "a folder that is not there: $(ca
 mkdir -p f
 status_of cmttrace -o 'f/%n.%p.trace' -- sh -c 'perl -e 1; perl -e 1'
 [ "$(ls f | grep -c '^perl')" = 2 ] && grep -q ' in [0-9]* traces' err || complain "children: $(ls f; cat err)"
+
+# A daemon is not waited for, and that is said.
+mkfifo go
+status_of cmttrace -o d.trace -- perl -e 'exit 0 if fork; @x = map "x" x $_, 1..9; open F, "<", "go"'
+[ "$status" = 0 ] && grep -q ' in 2 traces, d.trace and others: .*; 1 trace not ended$' err || complain "a daemon: $status $(cat err)"
+: >go
 
 # The signal that ends a command ends the launcher; what was recorded is whole.
 status_of cmttrace -o killed.trace -- sh -c 'kill -TERM $$'
