@@ -13,6 +13,7 @@ int record(const command::CommandLine& line);
 int record_launched(const command::CommandLine& line);  ///< `record` with a command
 int peak(const command::CommandLine& line);
 int show(const command::CommandLine& line);
+int play(const command::CommandLine& line);
 int compare(const command::CommandLine& line);
 
 int import_smaps(const command::CommandLine& line);

@@ -23,6 +23,7 @@ Watches the memory of processes from outside, through /proc.
   record   record processes, mapping by mapping, in an SQLite file
   peak     tell what the memory of a recording was made of when it was most
   show     the same of another moment
+  play     show a recording moment by moment
   import   make a recording of smaps files
   export   write everything of a recording as JSON
   compare  put several runs into one table and one picture
@@ -40,7 +41,7 @@ using command::Tool;
 
 int refuse(const CommandLine& line) {
   if (line.files().empty())
-    throw command::UsageError("a command is missing: run, get, record, peak, show, import, export or compare");
+    throw command::UsageError("a command is missing: run, get, record, peak, show, play, import, export or compare");
   throw command::UsageError("unknown command '" + line.files()[0] + "'");
 }
 
@@ -63,6 +64,7 @@ Tool tool_named(std::string_view word, int count, char** words) {
   if (word == "get") return {"cmtwatch get", CMT_VERSION, get_help, get_options(), get};
   if (word == "peak") return {"cmtwatch peak", CMT_VERSION, peak_help, peak_options(), peak};
   if (word == "show") return {"cmtwatch show", CMT_VERSION, show_help, show_options(), show};
+  if (word == "play") return {"cmtwatch play", CMT_VERSION, play_help, play_options(), play};
   if (word == "import") return {"cmtwatch import", CMT_VERSION, import_help, import_options(), import_smaps};
   if (word == "export") return {"cmtwatch export", CMT_VERSION, export_help, export_options(), export_recording};
   if (word == "compare") return {"cmtwatch compare", CMT_VERSION, compare_help, compare_options(), compare};

@@ -38,13 +38,31 @@ Tells what the memory was made of at a moment of a recording.
 Exit status: 0 done, 1 could not, 2 wrong use.
 )";
 
+const char play_help[] =
+    R"(Usage: cmtwatch play [OPTION]... FILE
+
+Shows a recording moment by moment. On a terminal the space bar pauses, the
+arrows and Enter step, Home and End go to either end, q quits; elsewhere the
+moments are printed one after another.
+
+  --speed=X        so many times as fast as it was recorded
+  --interval=TIME  a moment each so long; a number alone is milliseconds
+  --pid=PID        of this process alone
+  -v, --verbose    each process by itself
+  --bytes          numbers in bytes
+  -h, --help       say this
+  --version        say the version
+
+Exit status: 0 done, 1 could not, 2 wrong use.
+)";
+
 namespace {
 
 using command::CommandLine;
 using command::Option;
 
 std::vector<Option> common_options() {
-  return {{"bytes"}, {"json"}, {"pid", Option::Takes::value}, {"verbose", Option::Takes::nothing, 'v'}};
+  return {{"bytes"}, {"pid", Option::Takes::value}, {"verbose", Option::Takes::nothing, 'v'}};
 }
 
 MomentOptions parse_common(const CommandLine& line) {
@@ -62,13 +80,22 @@ MomentOptions parse_common(const CommandLine& line) {
 
 std::vector<Option> peak_options() {
   std::vector<Option> options = common_options();
+  options.push_back({"json"});
   options.push_back({"system"});
   return options;
 }
 
 std::vector<Option> show_options() {
   std::vector<Option> options = common_options();
+  options.push_back({"json"});
   options.push_back({"at", Option::Takes::value});
+  return options;
+}
+
+std::vector<Option> play_options() {
+  std::vector<Option> options = common_options();
+  options.push_back({"interval", Option::Takes::value});
+  options.push_back({"speed", Option::Takes::value});
   return options;
 }
 
@@ -85,6 +112,14 @@ MomentOptions parse_show(const CommandLine& line) {
   if (!at) throw command::UsageError("--at: expected a time such as 2.5s, not '" + line.value("at", "") + "'");
   options.when = MomentOptions::When::at;
   options.at_ns = *at;
+  return options;
+}
+
+PlayOptions parse_play(const CommandLine& line) {
+  line.refuse_together("speed", {"interval"});
+  PlayOptions options{.moment = parse_common(line)};
+  if (line.has("speed")) options.speed = parse_number(line, "speed", 0, 1e9);
+  if (line.has("interval")) options.interval_ns = parse_time(line, "interval", "ms");
   return options;
 }
 

@@ -2,6 +2,8 @@
 #include "cmtwatch/moment_report.h"
 #include "output/numbers.h"
 #include "output/table.h"
+#include "output/terminal.h"
+#include "output/utf8.h"
 
 namespace cmt::watch {
 namespace {
@@ -29,9 +31,9 @@ std::string parts_text(const std::vector<std::vector<process::Mapping>>& process
                figure("swapped"),
                figure("mappings")});
   const auto add = [&](const Part& part) {
-    table.add({part.name, amount(part.resident_bytes, options), amount(part.proportional_bytes, options),
-               amount(part.anonymous_bytes, options), amount(part.swapped_bytes, options),
-               output::with_commas(part.mappings)});
+    table.add({output::to_line(part.name), amount(part.resident_bytes, options),
+               amount(part.proportional_bytes, options), amount(part.anonymous_bytes, options),
+               amount(part.swapped_bytes, options), output::with_commas(part.mappings)});
   };
   for (const Part& part : breakdown.parts) add(part);
   add(breakdown.sum);
@@ -41,8 +43,10 @@ std::string parts_text(const std::vector<std::vector<process::Mapping>>& process
 /// What a process was started with, cut where a screen ends.
 std::string title_of(const RecordedProcess& process) {
   constexpr std::size_t width_max = 80;
-  if (process.command.empty()) return "(" + process.name + ")";
-  return process.command.size() <= width_max ? process.command : process.command.substr(0, width_max) + "...";
+  if (process.command.empty()) return "(" + output::to_line(process.name) + ")";
+  const std::string command = output::to_line(process.command);
+  const std::string_view shown = output::cut_to_width(command, width_max);
+  return std::string(shown) + (shown.size() < command.size() ? "..." : "");
 }
 
 std::string processes_text(const Moment& moment, const MomentOptions& options) {
@@ -61,7 +65,7 @@ std::string processes_text(const Moment& moment, const MomentOptions& options) {
 }
 
 std::string heading(const RecordedProcess& process) {
-  std::string text = "\n" + std::to_string(process.pid) + " (" + process.name + ")";
+  std::string text = "\n" + std::to_string(process.pid) + " (" + output::to_line(process.name) + ")";
   if (!process.mappings_readable) return text + ": its mappings were not recorded\n";
   return text + (*process.mappings_readable ? "\n" : ": its mappings could not be read\n");
 }

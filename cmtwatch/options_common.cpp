@@ -12,8 +12,6 @@ namespace cmt::watch {
 using command::CommandLine;
 using command::UsageError;
 
-namespace {
-
 double parse_number(const CommandLine& line, const std::string& name, double least, double most) {
   const std::string text = line.value(name, "");
   double number = 0;
@@ -23,8 +21,6 @@ double parse_number(const CommandLine& line, const std::string& name, double lea
                      text + "'");
   return number;
 }
-
-}  // namespace
 
 std::int64_t parse_time(const CommandLine& line, const std::string& name, const std::string& unit) {
   const std::string text = line.value(name, "");

@@ -12,6 +12,9 @@ namespace cmt::watch {
 /// A span of time above 0; a number alone is in `unit`.
 std::int64_t parse_time(const command::CommandLine& line, const std::string& name, const std::string& unit);
 
+/// A number above `least`, at most `most`.
+double parse_number(const command::CommandLine& line, const std::string& name, double least, double most);
+
 /// --interval, --frequency, --max-cost, --count and --duration.
 Pace parse_pace(const command::CommandLine& line, std::int64_t interval_ns);
 

@@ -27,4 +27,12 @@ std::string to_utf8(std::string_view text) {
   return out;
 }
 
+std::string to_line(std::string_view text) {
+  std::string line = to_utf8(text);
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return line;
+}
+
 }  // namespace cmt::output

@@ -15,4 +15,7 @@ std::size_t utf8_length(std::string_view text);
 /// `text`, with replacement characters for bytes that are not UTF-8.
 std::string to_utf8(std::string_view text);
 
+/// The same for a line on a terminal: control characters, which it would obey, become blanks.
+std::string to_line(std::string_view text);
+
 }  // namespace cmt::output

@@ -17,4 +17,8 @@ TEST_CASE("UTF-8: every byte that belongs to no sequence becomes a replacement c
   CHECK(to_utf8("\xed\xa0\x80z") == mark + mark + mark + "z");
 }
 
+TEST_CASE("utf8: a line has nothing that a terminal would obey") {
+  CHECK(to_line("a\nb\t\x1b[2J\x7f\xc3\xa4\xff") == "a b  [2J \xc3\xa4\xef\xbf\xbd");
+}
+
 }  // namespace cmt::output

@@ -73,7 +73,7 @@ write proc/7/smaps "$(cat many)"
 cmtwatch record --root=proc -o good.db --count=3 --interval=1ms --max-cost=100 7 || complain "a good one: $?"
 size=$(stat -c %s good.db)
 head -c 0 good.db >empty.db
-for command in peak show export compare; do
+for command in peak show play export compare; do
   case $command in show) at=--at=0 ;; export) at=--json ;; *) at= ;; esac
   for length in 1 15 16 99 100 511 512 1023; do
     head -c $length good.db >cut.db

@@ -34,13 +34,16 @@ wrong 2 "expected smaps files" import -o x.db
 wrong 2 "--interval: expected a time" import -o x.db --interval=0 x
 wrong 2 "expected one recording" export --json
 wrong 2 "--json is missing" export x.db
+wrong 2 "expected one recording" play
+wrong 2 "--interval does not go with --speed" play --speed=1 --interval=1 x.db
+wrong 2 "--speed: expected a number above 0" play --speed=0 x.db
 wrong 2 "expected runs to compare" compare
 wrong 125 "a command to run is missing" run --json
 wrong 125 "--trace: expected a name that ends in .cmt, not 'x.trace'" run --trace=x.trace true
 wrong 125 "--trace needs resident memory to compare with" run --trace --metric=swap true
 wrong 125 "--only-peak does not go with --no-peak" run --no-peak --only-peak true
 
-for command in "" run get record peak show import export compare; do
+for command in "" run get record peak show play import export compare; do
   cmtwatch $command --help >help || complain "$command --help: $?"
   head -n 1 help | grep -q "^Usage: cmtwatch ${command:-COMMAND} " || complain "$command --help: $(head -n 1 help)"
   cmtwatch $command --version | grep -qE '^cmtwatch( [a-z]+)? [0-9.]+$' || complain "$command --version"

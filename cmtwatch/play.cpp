@@ -1,0 +1,161 @@
+// cmtwatch play: a recording moment by moment, at its own pace and by the keys on a terminal, one after another
+// elsewhere.
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "cmtwatch/commands.h"
+#include "cmtwatch/moment.h"
+#include "cmtwatch/moment_options.h"
+#include "cmtwatch/moment_report.h"
+#include "cmtwatch/recording.h"
+#include "cmtwatch/screen.h"
+#include "cmtwatch/watch.h"
+#include "command/interrupts.h"
+#include "output/numbers.h"
+
+namespace cmt::watch {
+namespace {
+
+/// The moments of a recording in which those who are meant were there.
+class Moments {
+ public:
+  Moments(Database& database, Whose whose)
+      : whose_(whose), after_(database, query("min", ">")), before_(database, query("max", "<")) {}
+
+  using Tick = std::optional<std::int64_t>;
+  Tick first() { return find(after_, std::numeric_limits<std::int64_t>::min()); }
+  Tick last() { return find(before_, std::numeric_limits<std::int64_t>::max()); }
+  Tick after(std::int64_t tick) { return find(after_, tick); }
+  Tick before(std::int64_t tick) { return find(before_, tick); }
+
+ private:
+  static std::string query(const std::string& which, const std::string& side) {
+    return "select " + which + "(id) from tick where id " + side +
+           " ?1 and exists (select 1 from process join process_sample on process_id = process.id and tick_id = tick.id "
+           "where first_tick <= tick.id and last_tick >= tick.id and (pid = ?2 or ?2 is null))";
+  }
+
+  Tick find(Statement& statement, std::int64_t tick) {
+    statement.bind(tick);
+    whose_ ? statement.bind(*whose_) : statement.bind_null();
+    Tick found;
+    while (statement.step()) found = statement.number_or_null(0);
+    return found;
+  }
+
+  Whose whose_;
+  Statement after_, before_;
+};
+
+class Player {
+ public:
+  explicit Player(const PlayOptions& options)
+      : options_(options),
+        database_(options.moment.path, Database::Mode::read),
+        moments_(checked(), options.moment.whose) {
+    const auto first = moments_.first(), last = moments_.last();
+    if (!first || !last) throw std::runtime_error(options.moment.path + ": no such moment in the recording");
+    now_ = load(*first);
+    end_ns_ = begin_of(*last);
+  }
+
+  /// One after another; without waiting unless a pace is asked for.
+  void print_all() {
+    const command::Interrupts interrupts;
+    for (;;) {
+      command::print(moment_text(now_, options_.moment) + "\n");
+      const auto next = moments_.after(now_.tick);
+      if (!next) return;
+      pollfd ready{interrupts.fd(), POLLIN, 0};
+      const bool waits = options_.speed || options_.interval_ns;
+      const std::int64_t pause_ms = waits ? pause_ns(begin_of(*next)) / 1'000'000 : 0;
+      if (poll(&ready, 1, static_cast<int>(std::min<std::int64_t>(pause_ms, std::numeric_limits<int>::max()))) > 0)
+        return;
+      now_ = load(*next);
+    }
+  }
+
+  void show() {
+    Screen screen;
+    bool paused = false;
+    for (;;) {
+      const auto next = moments_.after(now_.tick);
+      std::optional<std::int64_t> until_ns;
+      if (next && !paused) until_ns = now_ns() + pause_ns(begin_of(*next));
+      screen.draw(moment_text(now_, options_.moment), status(paused, next.has_value()));
+      const Key key = screen.wait(until_ns);
+      if (key == Key::quit) return;
+      if (key == Key::pause) paused = !paused;
+      if (key == Key::next || key == Key::back) paused = true;
+      if (const auto tick = moved(key, next)) now_ = load(*tick);
+    }
+  }
+
+ private:
+  Database& checked() {
+    check_recording(database_, options_.moment.path);
+    return database_;
+  }
+
+  Moment load(std::int64_t tick) { return load_moment(database_, tick, options_.moment.whose); }
+
+  std::optional<std::int64_t> moved(Key key, std::optional<std::int64_t> next) {
+    switch (key) {
+      case Key::back:
+        return moments_.before(now_.tick);
+      case Key::first:
+        return moments_.first();
+      case Key::last:
+        return moments_.last();
+      case Key::pause:
+        return std::nullopt;
+      default:
+        return next;
+    }
+  }
+
+  std::int64_t begin_of(std::int64_t tick) {
+    return database_.number("select begin_ns from tick where id = " + std::to_string(tick));
+  }
+
+  /// Until a moment is shown that was then.
+  std::int64_t pause_ns(std::int64_t next_begin_ns) const {
+    if (options_.interval_ns) return *options_.interval_ns;
+    constexpr double longest_ns = 1e17;
+    const double pause = static_cast<double>(next_begin_ns - now_.begin_ns) / options_.speed.value_or(1);
+    return std::llround(std::clamp(pause, 0.0, longest_ns));
+  }
+
+  std::string status(bool paused, bool goes_on) const {
+    const auto seconds = [](std::int64_t ns) { return output::fixed(static_cast<double>(ns) / 1e9, 3) + " s"; };
+    return " " + seconds(now_.begin_ns) + " of " + seconds(end_ns_) + "  " +
+           (!goes_on ? "end"
+            : paused ? "paused"
+                     : "playing") +
+           "  space: pause, arrows and Enter: step, Home, End, q: quit ";
+  }
+
+  const PlayOptions& options_;
+  Database database_;
+  Moments moments_;
+  Moment now_;
+  std::int64_t end_ns_ = 0;
+};
+
+}  // namespace
+
+int play(const command::CommandLine& line) {
+  const PlayOptions options = parse_play(line);
+  Player player(options);
+  Screen::available() ? player.show() : player.print_all();
+  return 0;
+}
+
+}  // namespace cmt::watch

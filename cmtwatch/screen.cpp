@@ -1,0 +1,77 @@
+#include "cmtwatch/screen.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+
+#include "cmtwatch/watch.h"
+#include "command/command_line.h"
+#include "output/terminal.h"
+
+namespace cmt::watch {
+namespace {
+
+// Control sequences of ECMA-48 and xterm.
+constexpr std::string_view begin_page = "\x1b[?1049h\x1b[?25l";  // the other page, no cursor
+constexpr std::string_view end_page = "\x1b[?25h\x1b[?1049l";
+constexpr std::string_view to_top = "\x1b[H", clear_rest_of_line = "\x1b[K", clear_below = "\x1b[J";
+constexpr std::string_view inverse = "\x1b[7m", plain = "\x1b[0m";
+
+}  // namespace
+
+bool Screen::available() { return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1; }
+
+Screen::Screen() {
+  if (tcgetattr(STDIN_FILENO, &before_) != 0) throw std::system_error(errno, std::generic_category(), "the terminal");
+  termios raw = before_;
+  raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);  // Ctrl-C is a key, so that the terminal is put back
+  raw.c_cc[VMIN] = 1;
+  raw.c_cc[VTIME] = 0;
+  if (tcsetattr(STDIN_FILENO, TCSANOW, &raw) != 0)
+    throw std::system_error(errno, std::generic_category(), "the terminal");
+  command::print(begin_page);
+}
+
+/// A terminal that is gone need not be put back.
+Screen::~Screen() {
+  if (write(STDOUT_FILENO, end_page.data(), end_page.size()) < 0) errno = 0;
+  tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+}
+
+void Screen::draw(const std::string& text, const std::string& status) const {
+  const auto [rows, columns] = output::terminal_size(STDOUT_FILENO);
+  std::string page(to_top);
+  std::string_view rest = text;
+  for (std::size_t row = 0; row + 1 < rows; ++row) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    page.append(output::cut_to_width(line, columns)).append(clear_rest_of_line).append("\r\n");
+  }
+  page.append(inverse).append(output::cut_to_width(status, columns)).append(plain).append(clear_below);
+  command::print(page);
+}
+
+Key Screen::wait(std::optional<std::int64_t> until_ns) {
+  for (;;) {
+    while (!keys_.empty()) {
+      if (const Key key = take_key(keys_); key != Key::none) return key;
+    }
+    const std::int64_t left_ns = until_ns ? *until_ns - now_ns() : 0;
+    if (until_ns && left_ns <= 0) return Key::none;
+    const timespec left{.tv_sec = left_ns / 1'000'000'000, .tv_nsec = left_ns % 1'000'000'000};
+    pollfd ready[] = {{STDIN_FILENO, POLLIN, 0}, {interrupts_.fd(), POLLIN, 0}};
+    if (ppoll(ready, 2, until_ns ? &left : nullptr, nullptr) <= 0) continue;
+    if (ready[1].revents != 0) return Key::quit;
+    char bytes[64];
+    const ssize_t got = read(STDIN_FILENO, bytes, sizeof bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return Key::quit;
+    keys_.append(bytes, static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace cmt::watch
