@@ -162,6 +162,7 @@ Recorder::KnownProcess& Recorder::add(const ProcessFolder& folder, const process
   KnownProcess process{.start_ticks = stat.start_ticks, .name = stat.name};
   process.id = writer_.process(
       {.pid = stat.pid, .start_ticks = stat.start_ticks, .parent = stat.parent, .name = stat.name, .command = command});
+  if (measures_.mappings) process.mappings = writer_.known_mappings(process.id);
   if (measures_.counters) open_counters(process, stat.pid);
   return processes_.insert_or_assign(stat.pid, std::move(process)).first->second;
 }

@@ -1,6 +1,7 @@
 #include "cmtwatch/writer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -46,9 +47,13 @@ RecordingWriter::RecordingWriter(Database& database)
                    "values " +
                        places(7)),
       find_process_(database, "select id from process where pid = ? and start_ticks = ?"),
-      end_mappings_(database,
-                    "insert or ignore into mapping_change select id, ?, null, null, null, null, null, null, null, null "
-                    "from mapping where process_id = ?"),
+      known_mappings_(database,
+                      "select id, begin_address, end_address, permissions, name_id, (select text from name where "
+                      "name.id = name_id), resident_bytes, proportional_bytes, private_bytes, dirty_bytes, "
+                      "referenced_bytes, anonymous_bytes, huge_page_bytes, swapped_bytes "
+                      "from mapping join mapping_change on mapping_id = mapping.id "
+                      "where process_id = ? and resident_bytes is not null and tick_id = "
+                      "(select max(tick_id) from mapping_change where mapping_id = mapping.id)"),
       rename_(database, "update process set name_id = ?, command = ? where id = ?"),
       last_tick_(database, "update process set last_tick = ? where id = ?"),
       add_sample_(database, "insert into process_sample values " + places(18)),
@@ -76,13 +81,34 @@ std::int64_t RecordingWriter::process(const ProcessRow& row) {
   find_process_.bind(row.pid).bind(row.start_ticks);
   std::int64_t id = 0;
   while (find_process_.step()) id = find_process_.number(0);
-  if (id != 0) {
-    end_mappings_.bind(tick_).bind(id).run();
-    return id;
-  }
+  if (id != 0) return id;
   add_process_.bind(row.pid).bind(row.start_ticks).bind(row.parent).bind(name_id(row.name)).bind(row.command);
   add_process_.bind(tick_).bind(tick_).run();
   return database_.last_row();
+}
+
+/// What a thread's stack was named is no name that smaps has.
+KnownMappings RecordingWriter::known_mappings(std::int64_t process) {
+  constexpr std::string_view stack = "[stack:";
+  KnownMappings mappings;
+  known_mappings_.bind(process);
+  while (known_mappings_.step()) {
+    KnownMapping mapping{.id = known_mappings_.number(0),
+                         .begin = static_cast<std::uint64_t>(known_mappings_.number(1)),
+                         .end = static_cast<std::uint64_t>(known_mappings_.number(2)),
+                         .name_id = known_mappings_.number(4)};
+    known_mappings_.text(3).copy(mapping.permissions.data(), mapping.permissions.size());
+    const std::string name = known_mappings_.text(5);
+    if (name.compare(0, stack.size(), stack) == 0) {
+      std::from_chars(name.data() + stack.size(), name.data() + name.size(), mapping.thread);
+      mapping.name_id = 0;
+    }
+    for (std::size_t i = 0; i < mapping.figures.size(); ++i)
+      mapping.figures[i] = static_cast<std::uint64_t>(known_mappings_.number(6 + static_cast<int>(i)));
+    mappings.push_back(mapping);
+  }
+  std::sort(mappings.begin(), mappings.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  return mappings;
 }
 
 void RecordingWriter::rename(std::int64_t process, const std::string& name, const std::string& command) {

@@ -70,9 +70,10 @@ class RecordingWriter {
   /// The tick that was begun last.
   std::int64_t tick() const { return tick_; }
 
-  /// The id of a process, which becomes one that runs at this tick. One that an earlier run recorded keeps its row; its
-  /// mappings are written anew, since what has become of them meanwhile is not known.
+  /// The id of a process, which becomes one that runs at this tick. One that an earlier run recorded keeps its row.
   std::int64_t process(const ProcessRow& row);
+  /// Its mappings as they were written last; none of one that is new.
+  KnownMappings known_mappings(std::int64_t process);
   /// It runs another program now.
   void rename(std::int64_t process, const std::string& name, const std::string& command);
   void sample(std::int64_t process, const ProcessSample& sample);
@@ -99,7 +100,7 @@ class RecordingWriter {
   std::unordered_map<std::string, std::int64_t> names_;
   std::unordered_map<std::string, process::Disk> disks_;
 
-  Statement add_tick_, end_tick_, add_name_, find_name_, add_process_, find_process_, end_mappings_, rename_,
+  Statement add_tick_, end_tick_, add_name_, find_name_, add_process_, find_process_, known_mappings_, rename_,
       last_tick_, add_sample_, add_counters_, add_mapping_, add_change_, name_mapping_, add_system_, add_disk_;
 };
 
