@@ -1,5 +1,6 @@
 // cmtwatch get: how much memory a process has, once or again and again.
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <stdexcept>
@@ -38,8 +39,12 @@ int get(const command::CommandLine& line) {
   Plot plot(options);
   const Family::Whom whom = options.recursive ? Family::Whom::descendants : Family::Whom::one;
   Family family(options.pid, whom, options.metric, options.root, options.pause);
-  const command::Interrupts interrupts;
-  const Listener listener{interrupts.fd(), [] { return false; }};
+  command::Interrupts interrupts(command::Interrupts::Holds::resizes);
+  const Listener listener{interrupts.fd(), [&] {
+                            if (interrupts.take() != SIGWINCH) return false;
+                            report->resized();
+                            return true;
+                          }};
   const Outcome outcome = watch(family, options.pace, now_ns(), options.verbose, listener, [&](const Sample& sample) {
     plot.sample(sample);
     if (sample.processes != 0 || options.pace.count != 1) report->sample(sample);

@@ -1,6 +1,7 @@
 // cmtwatch record: moments go into a recording until the processes end, it is enough, or somebody says so.
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -19,40 +20,17 @@
 #include "cmtwatch/pause.h"
 #include "cmtwatch/record_options.h"
 #include "cmtwatch/record_plot.h"
+#include "cmtwatch/record_view.h"
 #include "cmtwatch/recorder.h"
 #include "cmtwatch/recording.h"
 #include "cmtwatch/roster.h"
 #include "cmtwatch/writer.h"
 #include "command/interrupts.h"
 #include "command/launch.h"
-#include "output/numbers.h"
 #include "output/picture_file.h"
-#include "output/progress.h"
-#include "output/sparkline.h"
 
 namespace cmt::watch {
 namespace {
-
-/// One line on a terminal.
-class LiveLine {
- public:
-  void show(std::int64_t ticks, std::size_t processes, std::uint64_t resident_bytes) {
-    if (!line_.active()) return;
-    if (recent_.size() == columns) recent_.erase(recent_.begin());
-    recent_.push_back(resident_bytes);
-    line_.show(output::with_commas(static_cast<std::uint64_t>(ticks)) + " moments, " + std::to_string(processes) +
-               (processes == 1 ? " process, " : " processes, ") + output::bytes_text(resident_bytes) + " resident  " +
-               output::sparkline(recent_, columns));
-  }
-
-  void clear() { line_.clear(); }
-
- private:
-  static constexpr std::size_t columns = 30;
-
-  output::ProgressLine line_{STDERR_FILENO};
-  std::vector<std::uint64_t> recent_;
-};
 
 Roster::Whom whom_of(const RecordOptions& options) {
   if (options.all) return Roster::Whom::all;
@@ -75,7 +53,8 @@ class Recording {
         writer_(prepared()),
         recorder_(writer_, options.measures, options.root,
                   options.all ? Recorder::OnReuse::go_on : Recorder::OnReuse::end),
-        roster_(whom_of(options), options.root) {
+        roster_(whom_of(options), options.root),
+        view_(options.command.empty() ? RecordView::Beside::nobody : RecordView::Beside::command) {
     const std::int64_t wall = clock_ns(CLOCK_REALTIME);
     const bool goes_on = writer_.tick() != 0;
     if (goes_on) {
@@ -95,18 +74,26 @@ class Recording {
   /// One moment. False where nobody is left. Throws PauseRefused.
   bool moment() {
     const std::int64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    writer_.begin_tick(now(), clock_ns(CLOCK_REALTIME));
+    const std::int64_t begin_ns = now();
+    writer_.begin_tick(begin_ns, clock_ns(CLOCK_REALTIME));
     const std::size_t recorded = options_.pause ? record_paused() : record_all();
     recorder_.forget_ended();
     recorder_.record_system();
-    writer_.end_tick(now(), clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu);
-    live_.show(writer_.tick(), recorded, recorder_.take_resident_bytes());
+    const std::int64_t cost_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    writer_.end_tick(now(), cost_ns);
+    cost_ns_ += cost_ns;
+    const std::uint64_t resident_bytes = recorder_.take_resident_bytes();
+    if (recorded != 0) view_.show(writer_.tick(), begin_ns, recorded, resident_bytes);
     tell_missing_counters();
     forget();
     return recorded != 0;
   }
 
+  void resized() { view_.resized(); }
+
   void close() {
+    const std::int64_t elapsed_ns = now_ns() - begin_ns_;
+    view_.end(elapsed_ns == 0 ? 0 : static_cast<double>(cost_ns_) / static_cast<double>(elapsed_ns));
     if (picture_) draw();
     if (pauses_.count != 0) note_pauses();
     close_recording(database_);
@@ -183,7 +170,7 @@ class Recording {
   }
 
   void tell(const std::string& what) {
-    live_.clear();
+    view_.clear();
     std::fprintf(stderr, "cmtwatch record: %s\n", what.c_str());
   }
 
@@ -209,7 +196,8 @@ class Recording {
   std::set<int> must_pause_;
   PauseCost pauses_;
   bool counters_missing_ = false;
-  LiveLine live_;
+  std::int64_t cost_ns_ = 0;
+  RecordView view_;
 };
 
 void record_until(Recording& recording, const Pace& pace, const Listener& listener) {
@@ -250,7 +238,9 @@ int record_command(const RecordOptions& options) {
     recording->must_pause(launched.pid());
     std::optional<command::Ended> ended;
     const Listener listener{launched.fd(), [&] {
-                              ended = launched.handle().ended;
+                              const command::Happening happening = launched.handle();
+                              if (happening.signal == SIGWINCH) recording->resized();
+                              ended = happening.ended;
                               return !ended;
                             }};
     const bool recorded = succeeds([&] { record_until(*recording, options.pace, listener); });
@@ -275,8 +265,12 @@ int record_processes(const RecordOptions& options) {
     recording.roster().add(pid);
     recording.must_pause(pid);
   }
-  const command::Interrupts interrupts;
-  record_until(recording, options.pace, {interrupts.fd(), [] { return false; }});
+  command::Interrupts interrupts(command::Interrupts::Holds::resizes);
+  record_until(recording, options.pace, {interrupts.fd(), [&] {
+                                           if (interrupts.take() != SIGWINCH) return false;
+                                           recording.resized();
+                                           return true;
+                                         }});
   recording.close();
   return 0;
 }

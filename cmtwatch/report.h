@@ -34,6 +34,8 @@ class Report {
  public:
   virtual ~Report() = default;
   virtual void sample(const Sample& sample) = 0;
+  /// The terminal, if there is one, has another size.
+  virtual void resized() {}
   /// `ended` is what became of a command, where there was one.
   virtual void end(const Outcome& outcome, const std::optional<command::Ended>& ended) = 0;
 };

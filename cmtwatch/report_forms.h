@@ -4,29 +4,32 @@
 #include <vector>
 
 #include "cmtwatch/report.h"
-#include "output/progress.h"
+#include "output/live_view.h"
 
 namespace cmt::watch {
 
-/// Lines for people; on a terminal one line that is written over, with the last samples as columns.
+/// Lines for people; on a terminal a view that is drawn over: the last samples as columns, and where wanted the
+/// processes. Where a command writes to the same terminal it is one line.
 class TextReport : public Report {
  public:
   TextReport(const Options& options, Destination& destination);
   void sample(const Sample& sample) override;
+  void resized() override;
   void end(const Outcome& outcome, const std::optional<command::Ended>& ended) override;
 
  private:
   std::string amount(std::uint64_t bytes) const;
   std::string tree(const Sample& sample) const;
   std::string line(const Sample& sample) const;
-  void show_live(const Sample& sample);
+  void show_live();
   std::string traced_line(const Outcome& outcome) const;
   std::string peak_line(const Outcome& outcome, const std::optional<command::Ended>& ended) const;
 
   const Options& options_;
   Destination& destination_;
-  output::ProgressLine live_;
+  output::LiveView live_;
   std::vector<std::uint64_t> recent_;
+  Sample last_;
   Sample peak_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <sstream>
 
 #include "cmtwatch/report_forms.h"
 #include "output/numbers.h"
@@ -10,7 +11,8 @@
 namespace cmt::watch {
 namespace {
 
-constexpr std::size_t columns_shown = 30;
+/// More columns than terminals have.
+constexpr std::size_t samples_kept = 1024;
 
 std::string seconds(std::int64_t ns) { return output::fixed(static_cast<double>(ns) / 1e9, 3) + " s"; }
 
@@ -83,18 +85,39 @@ std::string TextReport::line(const Sample& sample) const {
 
 void TextReport::sample(const Sample& sample) {
   if (!options_.each) return;
-  if (live_.active() && options_.pace.count != 1 && !options_.verbose) return show_live(sample);
+  const bool tree_below_command = options_.verbose && !options_.command.empty();
+  if (live_.active() && options_.pace.count != 1 && !tree_below_command) {
+    if (recent_.size() == samples_kept) recent_.erase(recent_.begin());
+    recent_.push_back(sample.bytes);
+    last_ = sample;
+    if (sample.bytes >= peak_.bytes) peak_ = sample;
+    return show_live();
+  }
   const bool alone = options_.verbose && options_.pace.count == 1;
   destination_.write((alone ? "" : line(sample)) + (options_.verbose ? tree(sample) : ""));
 }
 
-void TextReport::show_live(const Sample& sample) {
-  if (recent_.size() == columns_shown) recent_.erase(recent_.begin());
-  recent_.push_back(sample.bytes);
-  if (sample.bytes >= peak_.bytes) peak_ = sample;
-  live_.show(padded(seconds(sample.begin_ns), 12) + padded(amount(sample.bytes), 12) + " " +
-             std::string(name_of(options_.metric)) + "  " + output::sparkline(recent_, columns_shown) + "  peak " +
-             amount(peak_.bytes) + " at " + seconds(peak_.begin_ns));
+void TextReport::resized() {
+  if (recent_.empty()) return;
+  live_.resized();
+  show_live();
+}
+
+void TextReport::show_live() {
+  if (!live_.due()) return;
+  std::string head = padded(seconds(last_.begin_ns), 12) + padded(amount(last_.bytes), 12) + " " +
+                     std::string(name_of(options_.metric)) + ", peak " + amount(peak_.bytes) + " at " +
+                     seconds(peak_.begin_ns);
+  if (last_.refused != 0) head += "  (" + refusals(last_.refused) + ")";
+  const std::size_t width = live_.size().columns - 1;
+  if (!options_.command.empty()) {
+    const std::size_t left = width > head.size() + 2 ? width - head.size() - 2 : 0;
+    return live_.show({head + "  " + output::sparkline(recent_, left)});
+  }
+  std::vector<std::string> lines{head, output::sparkline(recent_, width)};
+  std::istringstream processes(options_.verbose ? tree(last_) : "");
+  for (std::string line; std::getline(processes, line);) lines.push_back(line);
+  live_.show(lines);
 }
 
 /// What was live at the peak, and where it stands.

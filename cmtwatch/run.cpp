@@ -1,6 +1,7 @@
 // cmtwatch run: starts a command, samples it until it ends, and ends as it did. What goes wrong with the report is
 // told, and never ends the command.
 
+#include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -28,6 +29,9 @@ class PatientReport {
 
   void show(const Sample& sample) {
     guard([&] { report_.sample(sample); });
+  }
+  void resized() {
+    guard([&] { report_.resized(); });
   }
   void draw(const Sample& sample) { plot_.sample(sample); }
   void end(const Outcome& outcome, const command::Ended& ended) {
@@ -81,7 +85,9 @@ class WatchedCommand {
     if (inside_) family.leave_out(collector_name);
     std::optional<command::Ended> ended;
     const Listener listener{launched.fd(), [&] {
-                              ended = launched.handle().ended;
+                              const command::Happening happening = launched.handle();
+                              if (happening.signal == SIGWINCH) report_.resized();
+                              ended = happening.ended;
                               return !ended;
                             }};
     Outcome outcome = watch(family, options_.pace, begin_ns_, options_.verbose || inside_, listener,

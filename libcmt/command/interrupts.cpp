@@ -23,8 +23,9 @@ sigset_t ending_signals() {
 
 }  // namespace
 
-Interrupts::Interrupts() {
-  const sigset_t signals = ending_signals();
+Interrupts::Interrupts(Holds holds) {
+  sigset_t signals = ending_signals();
+  if (holds == Holds::resizes) sigaddset(&signals, SIGWINCH);
   fd_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
   sigprocmask(SIG_BLOCK, &signals, &before_);
@@ -42,6 +43,11 @@ Interrupts::~Interrupts() {
 bool Interrupts::pending() const {
   pollfd wanted{.fd = fd(), .events = POLLIN, .revents = 0};
   return poll(&wanted, 1, 0) > 0;
+}
+
+int Interrupts::take() {
+  signalfd_siginfo info;
+  return read(fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info) ? static_cast<int>(info.ssi_signo) : 0;
 }
 
 }  // namespace cmt::command

@@ -8,7 +8,10 @@ namespace cmt::command {
 /// child in the foreground gets its own.
 class Interrupts {
  public:
-  Interrupts();
+  /// What is held back: `resizes`, also that the terminal has another size (SIGWINCH).
+  enum class Holds { endings, resizes };
+
+  explicit Interrupts(Holds holds = Holds::endings);
   ~Interrupts();
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
@@ -17,6 +20,8 @@ class Interrupts {
   int fd() const { return fd_; }
   /// Whether one has come.
   bool pending() const;
+  /// Takes the next one that has come; 0: none has.
+  int take();
 
  private:
   sigset_t before_;

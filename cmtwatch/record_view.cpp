@@ -1,0 +1,85 @@
+#include "cmtwatch/record_view.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <system_error>
+
+#include "command/command_line.h"
+#include "output/numbers.h"
+#include "output/sparkline.h"
+
+namespace cmt::watch {
+namespace {
+
+/// More columns than terminals have.
+constexpr std::size_t moments_kept = 1024;
+
+std::string seconds(std::int64_t ns) { return output::fixed(static_cast<double>(ns) / 1e9, 3) + " s"; }
+
+std::string counted(std::uint64_t number, const char* one, const char* more) {
+  return output::with_commas(number) + " " + (number == 1 ? one : more);
+}
+
+}  // namespace
+
+RecordView::RecordView(Beside beside)
+    : beside_(beside),
+      live_(beside == Beside::nobody ? STDOUT_FILENO : STDERR_FILENO),
+      prints_(beside == Beside::nobody && !live_.active()) {}
+
+void RecordView::show(std::int64_t tick, std::int64_t time_ns, std::size_t processes, std::uint64_t resident_bytes) {
+  ++moments_;
+  last_ = {tick, time_ns, processes, resident_bytes};
+  if (resident_bytes >= peak_.resident_bytes) peak_ = last_;
+  if (prints_) {
+    return print(seconds(time_ns) + "  " + output::bytes_text(resident_bytes) + " resident, " +
+                 counted(processes, "process", "processes") + "\n");
+  }
+  if (!live_.active()) return;
+  if (recent_.size() == moments_kept) recent_.erase(recent_.begin());
+  recent_.push_back(resident_bytes);
+  draw();
+}
+
+void RecordView::resized() {
+  if (moments_ == 0) return;
+  live_.resized();
+  draw();
+}
+
+void RecordView::draw() {
+  if (!live_.due()) return;
+  const std::string head = seconds(last_.time_ns) + "  " + output::bytes_text(last_.resident_bytes) + " resident, " +
+                           counted(last_.processes, "process", "processes") + ", " +
+                           counted(static_cast<std::uint64_t>(last_.tick), "moment", "moments") + ", peak " +
+                           output::bytes_text(peak_.resident_bytes) + " at " + seconds(peak_.time_ns);
+  const std::size_t width = live_.size().columns - 1;
+  if (beside_ == Beside::nobody) return live_.show({head, output::sparkline(recent_, width)});
+  const std::size_t left = width > head.size() + 2 ? width - head.size() - 2 : 0;
+  live_.show({head + "  " + output::sparkline(recent_, left)});
+}
+
+void RecordView::end(double cost_share) {
+  live_.clear();
+  if (moments_ == 0 || (beside_ == Beside::command && !live_.active())) return;
+  const std::string line = "peak " + output::bytes_text(peak_.resident_bytes) + " resident at " +
+                           seconds(peak_.time_ns) + "; " + counted(moments_, "moment", "moments") +
+                           "; recording took " + output::fixed(cost_share * 100, 1) + " % of a processor\n";
+  if (beside_ == Beside::nobody) return print(line);
+  std::fputs(("cmtwatch record: " + line).c_str(), stderr);
+}
+
+/// A reader that has gone does not end the recording.
+void RecordView::print(const std::string& line) {
+  if (!prints_ && !live_.active()) return;
+  try {
+    command::print(line);
+  } catch (const std::system_error& error) {
+    prints_ = false;
+    std::fprintf(stderr, "cmtwatch record: %s; the recording goes on\n", error.what());
+  }
+}
+
+}  // namespace cmt::watch

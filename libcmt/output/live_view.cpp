@@ -1,0 +1,64 @@
+#include "output/live_view.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "output/utf8.h"
+
+namespace cmt::output {
+namespace {
+
+// Control sequences of ECMA-48.
+constexpr std::string_view clear_rest_of_line = "\x1b[K", clear_below = "\x1b[J", clear_screen = "\x1b[H\x1b[2J";
+
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+}  // namespace
+
+LiveView::LiveView(int fd) : fd_(fd), terminal_(isatty(fd) == 1) {}
+
+void LiveView::show(const std::vector<std::string>& lines) {
+  if (!due()) return;
+  next_ = Clock::now() + std::chrono::milliseconds(100);
+  const auto [rows, columns] = size();
+  std::string text = to_begin();
+  lines_shown_ = std::min(lines.size(), rows - 1);
+  widest_shown_ = 0;
+  for (std::size_t i = 0; i < lines_shown_; ++i) {
+    const std::string line = to_line(lines[i]);
+    const std::string_view seen = cut_to_width(line, columns - 1);
+    widest_shown_ = std::max(widest_shown_, width_of(seen));
+    text.append(i == 0 ? "" : "\r\n").append(seen).append(clear_rest_of_line);
+  }
+  // Of several lines the cursor waits at the begin of the last: there the terminal's "^C" breaks no line.
+  write(text.append(clear_below).append(lines_shown_ > 1 ? "\r" : ""));
+}
+
+void LiveView::resized() {
+  next_ = Clock::time_point::min();
+  if (lines_shown_ == 0 || widest_shown_ < size().columns) return;
+  write(std::string(clear_screen));
+  lines_shown_ = 0;
+}
+
+void LiveView::clear() {
+  if (lines_shown_ != 0) write(to_begin().append(clear_below));
+  lines_shown_ = 0;
+}
+
+/// To the first column of the first line that is shown.
+std::string LiveView::to_begin() const {
+  return lines_shown_ > 1 ? "\r\x1b[" + std::to_string(lines_shown_ - 1) + "A" : "\r";
+}
+
+/// What could not be shown is nobody's concern.
+void LiveView::write(const std::string& text) const {
+  if (::write(fd_, text.data(), text.size()) < 0) return;
+}
+
+}  // namespace cmt::output
