@@ -32,29 +32,6 @@ bool Ledger::book_old(const Event& event, Entry& entry) {
   return true;
 }
 
-void Tally::count(const Event& event, const format::LiveBlock& old) {
-  ++totals_.events;
-  ++totals_.by_kind[static_cast<std::size_t>(event.kind)];
-  if (totals_.threads == 0 || event.thread != last_thread_) count_thread(event.thread);
-  if (old.tag != 0 && event.ends_block()) {
-    --totals_.end_live_blocks;
-    totals_.end_live_bytes -= old.size;
-  }
-  if (event.tag != 0) {
-    const std::uint64_t bytes = event.bytes();
-    ++totals_.allocations;
-    totals_.allocated_bytes += bytes;
-    totals_.end_live_bytes += bytes;
-    if (++totals_.end_live_blocks > totals_.peak_live_blocks) totals_.peak_live_blocks = totals_.end_live_blocks;
-  } else if (event.failed()) {
-    ++totals_.failed;
-  }
-  if (totals_.end_live_bytes > totals_.peak_live_bytes) {
-    totals_.peak_live_bytes = totals_.end_live_bytes;
-    totals_.peak_live_bytes_event = totals_.events;
-  }
-}
-
 void Tally::count_thread(std::uint32_t thread) {
   last_thread_ = thread;
   threads_.insert(thread);

@@ -13,7 +13,28 @@ namespace cmt {
 class Tally {
  public:
   /// `old`: the live block that the event was given, tag 0 where none is known.
-  void count(const Event& event, const format::LiveBlock& old);
+  void count(const Event& event, const format::LiveBlock& old) {
+    ++totals_.events;
+    ++totals_.by_kind[static_cast<std::size_t>(event.kind)];
+    if (totals_.threads == 0 || event.thread != last_thread_) count_thread(event.thread);
+    if (old.tag != 0 && event.ends_block()) {
+      --totals_.end_live_blocks;
+      totals_.end_live_bytes -= old.size;
+    }
+    if (event.tag != 0) {
+      const std::uint64_t bytes = event.bytes();
+      ++totals_.allocations;
+      totals_.allocated_bytes += bytes;
+      totals_.end_live_bytes += bytes;
+      if (++totals_.end_live_blocks > totals_.peak_live_blocks) totals_.peak_live_blocks = totals_.end_live_blocks;
+    } else if (event.failed()) {
+      ++totals_.failed;
+    }
+    if (totals_.end_live_bytes > totals_.peak_live_bytes) {
+      totals_.peak_live_bytes = totals_.end_live_bytes;
+      totals_.peak_live_bytes_event = totals_.events;
+    }
+  }
 
   const Totals& totals() const { return totals_; }
   Totals& totals() { return totals_; }

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstdint>
+#include <new>
 #include <unordered_map>
 #include <vector>
 
@@ -8,6 +11,26 @@
 #include "format/live_blocks.h"
 
 namespace cmt::collector {
+
+/// Memory for a large table that is looked at here and there: in huge pages, where the kernel has them.
+template <class T>
+struct HugePages {
+  using value_type = T;
+  static constexpr std::size_t page = std::size_t{2} << 20;
+
+  T* allocate(std::size_t count) {
+    const std::size_t bytes = count * sizeof(T);
+    if (bytes < 2 * page) return static_cast<T*>(::operator new(bytes));
+    void* memory = ::operator new (bytes, std::align_val_t{page});
+    ::madvise(memory, bytes, MADV_HUGEPAGE);
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, std::size_t count) {
+    if (count * sizeof(T) < 2 * page) return ::operator delete(memory);
+    ::operator delete (memory, std::align_val_t{page});
+  }
+  bool operator==(const HugePages&) const = default;
+};
 
 /// The live blocks by address: open addressing, 16 bytes a slot, at most half full; a removal closes the gap, so chains
 /// do not grow. All that is known of a block is in its slot, so an event costs one look, at memory that was fetched
@@ -95,15 +118,16 @@ class LiveTable {
   }
 
  private:
+  using Slots = std::vector<Slot, HugePages<Slot>>;
   static constexpr std::uint64_t large = 0xffffffff;  // a size that is kept beside, or this one
 
   std::size_t mask() const { return slots_.size() - 1; }
   std::size_t next(std::size_t i) const { return (i + 1) & mask(); }
 
-  // The multiplication by 2^64 / golden ratio spreads lines of 128 bytes over the high bits; blocks in one of them lie
-  // at multiples of 16, mostly.
+  // The multiplication by 2^64 / golden ratio spreads lines of 64 bytes over the high bits; blocks in one of them lie
+  // at at multiples of 16, mostly.
   std::size_t home(std::uint64_t address) const {
-    return (((address >> 7) * 0x9e3779b97f4a7c15u >> shift_) + (address >> 4 & 7)) & mask();
+    return (((address >> 6) * 0x9e3779b97f4a7c15u >> shift_) + (address >> 4 & 3)) & mask();
   }
 
   std::size_t seek(std::uint64_t address) const {
@@ -113,7 +137,7 @@ class LiveTable {
   }
 
   void grow() {
-    std::vector<Slot> old(slots_.size() * 2);
+    Slots old(slots_.size() * 2);
     old.swap(slots_);
     --shift_;
     for (const Slot& slot : old) {
@@ -121,7 +145,7 @@ class LiveTable {
     }
   }
 
-  std::vector<Slot> slots_;
+  Slots slots_;
   unsigned shift_ = 52;  // 64 less the bits of a place
   std::size_t used_ = 0;
   std::unordered_map<std::uint64_t, std::uint64_t> large_;  // by address

@@ -4,8 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "text/limits.h"
-
 namespace cmt::collector {
 namespace {
 
@@ -14,10 +12,26 @@ constexpr std::uint64_t forever = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t transit_max = std::uint64_t{1} << 28;
 
 bool makes_block(const Stream& stream) {
-  return stream.front().kind < kind_count && traits(static_cast<Kind>(stream.front().kind)).allocates;
+  return stream.kind() < kind_count && traits(static_cast<Kind>(stream.kind())).allocates;
 }
 
-bool is_later(const Stream* a, const Stream* b) { return a->front().stamp > b->front().stamp; }
+bool is_later(const Stream* a, const Stream* b) { return a->stamp() > b->stamp(); }
+
+/// What a record of a kind does, where that is one thing only.
+struct Plain {
+  enum : std::uint8_t { neither, allocates, releases } what = neither;
+  std::uint32_t size_mask = 0;  // 0 where the kind has no size
+};
+
+constexpr std::array<Plain, 64> plain_kinds = [] {
+  std::array<Plain, 64> all{};
+  for (std::size_t i = 0; i < kind_count; ++i) {
+    const KindTraits& kind = all_traits[i];
+    if (kind.allocates != kind.releases) all[i].what = kind.allocates ? Plain::allocates : Plain::releases;
+    if (kind.sizes) all[i].size_mask = ~std::uint32_t{0};
+  }
+  return all;
+}();
 
 }  // namespace
 
@@ -79,29 +93,100 @@ void Order::finish() { merge(forever); }
 /// What a blocked thread waits for has a stamp at most a little later. Nobody may go further: what comes behind the
 /// blocked event is missing to them.
 std::uint64_t Order::barrier(std::uint64_t cut) const {
-  for (const Stream* stream : blocked_) cut = std::min(cut, stream->front().stamp + 2 * stamp_slack);
+  for (const Stream* stream : blocked_) cut = std::min(cut, stream->stamp() + 2 * stamp_slack);
   return cut;
 }
 
 void Order::drain_queue(std::uint64_t cut) {
   std::uint64_t end = barrier(cut);
-  while (!queue_.empty() && queue_.front()->front().stamp <= end) {
+  while (!queue_.empty() && queue_.front()->stamp() <= end) {
     Stream* stream = dequeue();
-    const std::uint64_t bound = queue_.empty() ? end : std::min(end, queue_.front()->front().stamp);
+    const std::uint64_t bound = queue_.empty() ? end : std::min(end, queue_.front()->stamp());
     take_run(*stream, bound);
     if (stream->has_front() && stream->blocked_on == 0) queue(*stream);
     end = barrier(cut);
   }
 }
 
+/// The begin or the end of a realloc that was given a block and returned one, likewise.
+inline bool Order::take_plain_realloc(Stream& stream) {
+  const Slot& record = stream.slot();
+  const std::uint64_t address = record.head >> slot_address_shift;
+  if (stream.kind() == record_given) {
+    LiveTable::Slot* slot = live_.find(address);
+    if (slot == nullptr || slot->in_transit()) return false;
+    slot->set_in_transit(true);
+    stream.in_transit.push_back({address, stream.front_place()});
+    return true;
+  }
+  const bool is_plain = stream.kind() == static_cast<std::uint32_t>(Kind::realloc) && (record.head & slot_given) != 0 &&
+                        address != 0 && !stream.has_more();
+  if (!is_plain || stream.in_transit.empty()) return false;
+  const std::uint64_t old = stream.in_transit.back().address;
+  LiveTable::Slot* slot = live_.find(old);
+  if (slot == nullptr || slot->tag() == 0 || (address != old && live_.find(address) != nullptr)) return false;
+  stream.in_transit.pop_back();
+  BookedEvent& booked = batch_[batched_];
+  booked = {.event = {.kind = Kind::realloc,
+                      .thread = stream.thread,
+                      .size = record.body >> 32,
+                      .tag = next_tag_++,
+                      .old_tag = slot->tag(),
+                      .address = address,
+                      .old_address = old,
+                      .time_ns = stream.stamp()},
+            .old = booked_block(*slot)};
+  if (address != old) {
+    live_.erase(slot);
+    slot = &live_.place(address);
+  }
+  live_.set(*slot, {booked.event.tag, address, booked.event.size});
+  commit(booked);
+  wake(old);
+  if (address != old) wake(address);
+  return true;
+}
+
 /// As many events of one thread as come before those of all others.
 void Order::take_run(Stream& stream, std::uint64_t bound) {
   woken_ = false;
-  while (!woken_ && stream.has_front() && stream.front().stamp <= bound) {
+  while (!woken_ && stream.has_front() && stream.stamp() <= bound) {
     live_.prefetch(stream.address_ahead());
-    if (!take(stream, false)) return;
+    if (!take_plain(stream) && !take_plain_realloc(stream) && !take(stream, false)) return;
     stream.pop();
   }
+}
+
+/// Nearly all events: a call that was given a block or returned one, which the addresses do not contradict. False, and
+/// nothing changed, for others.
+inline bool Order::take_plain(const Stream& stream) {
+  const Slot& record = stream.slot();
+  const Plain plain = plain_kinds[stream.kind()];
+  const std::uint64_t address = record.head >> slot_address_shift;
+  if (plain.what == Plain::neither || address == 0 || stream.has_more()) return false;
+  LiveTable::Slot& slot = live_.place(address);
+  BookedEvent& booked = batch_[batched_];
+  booked = {.event = {.kind = static_cast<Kind>(stream.kind()),
+                      .thread = stream.thread,
+                      .size = record.body >> 32 & plain.size_mask,
+                      .alignment = alignment_of(record),
+                      .time_ns = stream.stamp()},
+            .old = {}};
+  if (plain.what == Plain::allocates) {
+    if (!slot.is_free()) return false;
+    booked.event.address = address;
+    booked.event.tag = next_tag_++;
+    live_.set(slot, {booked.event.tag, address, booked.event.size});
+  } else {
+    if (slot.is_free() || slot.in_transit() || slot.tag() == 0) return false;
+    booked.event.old_address = address;
+    booked.event.old_tag = slot.tag();
+    booked.old = booked_block(slot);
+    live_.erase(&slot);
+  }
+  commit(booked);
+  wake(address);
+  return true;
 }
 
 /// Everything up to the cut has been merged but what waits: what has waited long enough goes on without.
@@ -113,7 +198,7 @@ bool Order::force_oldest(std::uint64_t cut) {
   // The return of a realloc may have come meanwhile, with a stamp beyond the barrier.
   if (slot != nullptr && slot->in_transit() && end_realloc(stream.blocked_on)) return true;
   const std::uint64_t patience = slot != nullptr && slot->in_transit() ? transit_max : 2 * stamp_slack;
-  if (cut != forever && stream.front().stamp + patience > cut) return false;
+  if (cut != forever && stream.stamp() + patience > cut) return false;
   stream.blocked_on = 0;
   blocked_.erase(oldest);
   if (take(stream, true)) stream.pop();
@@ -126,7 +211,7 @@ bool Order::force_oldest(std::uint64_t cut) {
 bool Order::end_realloc(std::uint64_t address) {
   for (Stream& other : streams_) {
     if (other.in_transit.empty() || other.in_transit.back().address != address) continue;
-    const bool is_end = other.has_front() && other.front().given && other.blocked_on == 0;
+    const bool is_end = other.has_front() && (other.slot().head & slot_given) != 0 && other.blocked_on == 0;
     if (!is_end) return false;
     std::erase(queue_, &other);
     std::make_heap(queue_.begin(), queue_.end(), is_later);
@@ -173,7 +258,7 @@ void Order::wake_blocked(std::uint64_t address) {
 }
 
 bool Order::take(Stream& stream, bool forced) {
-  const Recorded& event = stream.front();
+  const Recorded event = stream.front();
   if (event.kind == record_owner) {
     stream.thread = static_cast<std::uint32_t>(event.size);
     return true;
@@ -201,12 +286,6 @@ BookedEvent& Order::blank(const Stream& stream, const Recorded& event) {
   if (kind.counts) booked.event.count = event.count;
   if (kind.labels) booked.event.label = stream.label();
   return booked;
-}
-
-/// A label lives no longer than its record.
-void Order::commit(const BookedEvent& booked) {
-  if (booked.event.label.size() > text::label_limit) return repairs_.add(Repair::contradiction);
-  if (++batched_ == batch_limit_ || !booked.event.label.empty()) hand_over();
 }
 
 void Order::hand_over() {

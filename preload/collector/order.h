@@ -37,6 +37,7 @@
 #include "cmt/repairs.h"
 #include "preload/collector/live_table.h"
 #include "preload/collector/stream.h"
+#include "text/limits.h"
 #include "trace/sink.h"
 
 namespace cmt::collector {
@@ -86,6 +87,8 @@ class Order : public BlockKeeper {
   void queue(Stream& stream);
   Stream* dequeue();
 
+  bool take_plain(const Stream& stream);
+  bool take_plain_realloc(Stream& stream);
   bool take(Stream& stream, bool forced);
   bool take_allocation(Stream& stream, const Recorded& event, bool forced);
   bool take_release(Stream& stream, const Recorded& event, bool forced);
@@ -102,7 +105,11 @@ class Order : public BlockKeeper {
 
   static constexpr std::size_t batch_max = 64;
   BookedEvent& blank(const Stream& stream, const Recorded& event);
-  void commit(const BookedEvent& booked);
+  // A label lives no longer than its record.
+  void commit(const BookedEvent& booked) {
+    if (booked.event.label.size() > text::label_limit) return repairs_.add(Repair::contradiction);
+    if (++batched_ == batch_limit_ || !booked.event.label.empty()) hand_over();
+  }
   void hand_over();
   format::LiveBlock booked_block(const LiveTable::Slot& slot) const;
 

@@ -50,11 +50,15 @@ void Stream::extend(const Slot& slot, std::uint32_t kind) {
   label_.append(text, length < sizeof text ? length : sizeof text);
 }
 
-void Stream::take_extension() {
-  if (extension_.size != 0) front_.size = extension_.size;
-  if (extension_.alignment != 0) front_.alignment = extension_.alignment;
-  front_.count = extension_.count;
-  front_.usable = extension_.usable;
+Recorded Stream::front() const {
+  Recorded event = extension_;
+  event.stamp = last_stamp_;
+  event.kind = kind();
+  event.given = (slot_.head & slot_given) != 0;
+  event.address = slot_.head >> slot_address_shift;
+  if (event.size == 0) event.size = slot_.body >> 32;
+  if (event.alignment == 0) event.alignment = alignment_of(slot_);
+  return event;
 }
 
 void Stream::forget_extension() {

@@ -22,14 +22,23 @@ struct Recorded {
   std::uint64_t usable = unknown;
 };
 
+inline std::uint64_t alignment_of(const Slot& slot) {
+  return (std::uint64_t{1} << (slot.head >> slot_alignment_shift & 63)) >> 1;
+}
+
 /// What came out of one ring and is not in the trace yet. The records of an event may arrive in two parts.
 class Stream {
  public:
   void append(std::vector<Slot> records);
 
-  /// Whether there is a whole event; front() is it.
+  /// Whether there is a whole event. What follows is of it.
   bool has_front() const { return has_front_; }
-  const Recorded& front() const { return front_; }
+  std::uint64_t stamp() const { return last_stamp_; }
+  std::uint32_t kind() const { return slot_.head & 63; }
+  /// The record that ends it, which says all unless has_more().
+  const Slot& slot() const { return slot_; }
+  bool has_more() const { return extended_; }
+  Recorded front() const;
   const std::string& label() const { return label_; }
   /// Goes on to the next event.
   void pop() {
@@ -69,30 +78,23 @@ class Stream {
       const Slot& slot = *next_++;
       ++place_;
       const auto kind = static_cast<std::uint32_t>(slot.head & 63);
-      if (kind < record_epoch) return complete(slot, kind);
+      if (kind < record_epoch) return complete(slot);
       extend(slot, kind);
     }
   }
 
-  void complete(const Slot& slot, std::uint32_t kind) {
+  void complete(const Slot& slot) {
     std::uint64_t stamp = epoch_ | (slot.body & 0xffffffff);
     // A signal handler may have begun a new epoch between a thread's look at the clock and its record.
     constexpr std::uint64_t epoch = std::uint64_t{1} << 32;
     if (stamp - epoch - last_stamp_ + stamp_slack < 2 * stamp_slack) stamp -= epoch;
-    const std::uint64_t log2 = slot.head >> slot_alignment_shift & 63;
-    front_ = {.stamp = last_stamp_ = stamp > last_stamp_ ? stamp : last_stamp_,
-              .kind = kind,
-              .given = (slot.head & slot_given) != 0,
-              .address = slot.head >> slot_address_shift,
-              .size = slot.body >> 32,
-              .alignment = log2 != 0 ? std::uint64_t{1} << (log2 - 1) : 0};
-    if (extended_) take_extension();
+    last_stamp_ = stamp > last_stamp_ ? stamp : last_stamp_;
+    slot_ = slot;
     has_front_ = true;
   }
 
   bool next_chunk();
   void extend(const Slot& slot, std::uint32_t kind);
-  void take_extension();
   void forget_extension();
 
   std::deque<std::vector<Slot>> chunks_;  // as they were appended; the first one is being read
@@ -103,11 +105,11 @@ class Stream {
   std::uint64_t epoch_ = 0;
   std::uint64_t epoch_before_ = 0;  // at begin_
   std::uint64_t last_stamp_ = 0;
+  Slot slot_{};
   bool has_front_ = false;
   bool extended_ = false;  // there is something in the next two
   Recorded extension_;
   std::string label_;
-  Recorded front_;
 };
 
 }  // namespace cmt::collector
