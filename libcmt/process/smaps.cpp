@@ -72,12 +72,13 @@ Mapping parse_mapping(std::string_view line, const std::string& name, std::size_
   return mapping;
 }
 
-/// False where a figure has no number.
+/// False where a figure has no number. Of most keys the first letter tells that they are others.
 bool parse_figure(std::string_view line, Mapping& mapping) {
-  const auto colon = std::min(line.find(':'), line.size());
+  const auto colon = line.find(':');
+  if (colon == line.npos) return false;
   for (const Figure& figure : figures) {
-    if (line.substr(0, colon) != figure.key) continue;
-    const std::string_view digits = without_blanks_before(line.substr(std::min(colon + 1, line.size())));
+    if (figure.key.size() != colon || figure.key[0] != line[0] || line.substr(0, colon) != figure.key) continue;
+    const std::string_view digits = without_blanks_before(line.substr(colon + 1));
     std::uint64_t kilobytes = 0;
     if (std::from_chars(digits.data(), digits.data() + digits.size(), kilobytes).ec != std::errc()) return false;
     mapping.*figure.field += kilobytes * 1024;
