@@ -9,6 +9,7 @@ namespace cmt::watch {
 /// The subcommands: each does its work and returns the exit status.
 int run(const command::CommandLine& line);
 int get(const command::CommandLine& line);
+int wss(const command::CommandLine& line);
 int record(const command::CommandLine& line);
 int record_launched(const command::CommandLine& line);  ///< `record` with a command
 int peak(const command::CommandLine& line);

@@ -8,6 +8,7 @@
 #include "cmtwatch/moment_options.h"
 #include "cmtwatch/options.h"
 #include "cmtwatch/record_options.h"
+#include "cmtwatch/working_set.h"
 #include "command/command_line.h"
 
 namespace cmt::watch {
@@ -20,6 +21,7 @@ Watches the memory of processes from outside, through /proc.
 
   run      run a command and tell the most memory that it had at once
   get      tell how much memory a process has, once or again and again
+  wss      tell the working set: what a process touches in an interval
   record   record processes, mapping by mapping, in an SQLite file
   peak     tell what the memory of a recording was made of when it was most
   show     the same of another moment
@@ -41,7 +43,8 @@ using command::Tool;
 
 int refuse(const CommandLine& line) {
   if (line.files().empty())
-    throw command::UsageError("a command is missing: run, get, record, peak, show, play, import, export or compare");
+    throw command::UsageError(
+        "a command is missing: run, get, wss, record, peak, show, play, import, export or compare");
   throw command::UsageError("unknown command '" + line.files()[0] + "'");
 }
 
@@ -62,6 +65,7 @@ Tool tool_named(std::string_view word, int count, char** words) {
     return {"cmtwatch run", CMT_VERSION, run_help, run_options(), run, CommandLine::Operands::command};
   }
   if (word == "get") return {"cmtwatch get", CMT_VERSION, get_help, get_options(), get};
+  if (word == "wss") return {"cmtwatch wss", CMT_VERSION, wss_help, wss_options(), wss};
   if (word == "peak") return {"cmtwatch peak", CMT_VERSION, peak_help, peak_options(), peak};
   if (word == "show") return {"cmtwatch show", CMT_VERSION, show_help, show_options(), show};
   if (word == "play") return {"cmtwatch play", CMT_VERSION, play_help, play_options(), play};

@@ -5,18 +5,14 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <system_error>
 
+#include "cmtwatch/proc_errors.h"
 #include "process/smaps.h"
 #include "process/status.h"
 
 namespace cmt::watch {
 namespace {
-
-bool says_gone(const std::system_error& error) {
-  return error.code().value() == ENOENT || error.code().value() == ESRCH;
-}
 
 std::uint64_t page_bytes() {
   static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));

@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <system_error>
 #include <utility>
 
+#include "cmtwatch/proc_errors.h"
 #include "process/disks.h"
 #include "process/smaps.h"
 #include "process/status.h"
@@ -19,14 +19,6 @@ namespace {
 
 using process::Mapping;
 using process::ProcessFolder;
-
-bool says_gone(const std::system_error& error) {
-  return error.code().value() == ENOENT || error.code().value() == ESRCH;
-}
-
-bool says_forbidden(const std::system_error& error) {
-  return error.code().value() == EACCES || error.code().value() == EPERM;
-}
 
 /// The text of a file of a process; nothing where it may not be read, or there is none.
 std::optional<std::string_view> text_of(const ProcessFolder& folder, const char* name, std::string& buffer) {

@@ -1,17 +1,7 @@
+#include "cmtwatch/csv.h"
 #include "cmtwatch/report_forms.h"
 
 namespace cmt::watch {
-namespace {
-
-/// A field that may hold anything, in quotes as RFC 4180 has it.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
-}
-
-}  // namespace
-
 CsvReport::CsvReport(const Options& options, Destination& destination) : options_(options), destination_(destination) {
   const std::string bytes = std::string(name_of(options.metric)) + "_bytes";
   destination_.write((options_.verbose ? "begin_ns,end_ns,pid,parent_pid,name," + bytes

@@ -16,14 +16,19 @@
 #include <system_error>
 #include <utility>
 
+#include "process/fd.h"
 #include "process/proc_file.h"
 
 namespace cmt::process {
 namespace {
 
-constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t frame_mask = (std::uint64_t{1} << 55) - 1;
 constexpr std::uint64_t resident = std::uint64_t{1} << 63;
+
+std::uint64_t page_size() {
+  static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
 
 /// Calls `visit(word, bits)` for each word of the bitmap that holds some of the frames, with theirs set.
 template <class Visit>
@@ -51,33 +56,48 @@ void PageIdle::set(std::span<const std::uint64_t> frames) const {
   });
 }
 
-std::uint64_t PageIdle::touched(std::span<const std::uint64_t> frames) const {
-  std::uint64_t count = 0;
-  for_each_word(frames, [this, &count](std::uint64_t word, std::uint64_t bits) {
+std::vector<bool> PageIdle::idle(std::span<const std::uint64_t> frames) const {
+  std::vector<bool> result;
+  result.reserve(frames.size());
+  for_each_word(frames, [&](std::uint64_t word, std::uint64_t) {
     std::uint64_t idle = 0;
-    if (pread(fd_, &idle, sizeof idle, static_cast<off_t>(word * sizeof idle)) != sizeof idle)
-      throw std::system_error(errno, std::generic_category(), path_);
-    count += static_cast<std::uint64_t>(__builtin_popcountll(bits & ~idle));
+    const ssize_t got = pread(fd_, &idle, sizeof idle, static_cast<off_t>(word * sizeof idle));
+    if (got != sizeof idle) throw std::system_error(got < 0 ? errno : EIO, std::generic_category(), path_);
+    while (result.size() < frames.size() && frames[result.size()] / 64 == word)
+      result.push_back(idle >> frames[result.size()] % 64 & 1);
   });
-  return count;
+  return result;
+}
+
+std::uint64_t PageIdle::touched(std::span<const std::uint64_t> frames) const {
+  const std::vector<bool> idle_ones = idle(frames);
+  return static_cast<std::uint64_t>(std::count(idle_ones.begin(), idle_ones.end(), false));
+}
+
+std::vector<ResidentPage> resident_pages(int pid, std::uint64_t begin, std::uint64_t end, const std::string& root) {
+  std::vector<ResidentPage> result;
+  const Fd file(ProcessFolder(pid, root).open("pagemap"));
+  std::array<std::uint64_t, 4096> entries;
+  const std::uint64_t end_page = (end + page_size() - 1) / page_size();
+  for (std::uint64_t page = begin / page_size(); page < end_page;) {
+    const std::uint64_t wanted = std::min<std::uint64_t>(entries.size(), end_page - page);
+    const ssize_t got =
+        pread(file.get(), entries.data(), wanted * sizeof entries[0], static_cast<off_t>(page * sizeof entries[0]));
+    if (got < static_cast<ssize_t>(sizeof entries[0])) break;
+    const auto count = static_cast<std::size_t>(got) / sizeof entries[0];
+    for (std::size_t i = 0; i < count; ++i) {
+      if (entries[i] & resident) result.push_back({page + i, entries[i] & frame_mask});
+    }
+    page += count;
+  }
+  return result;
 }
 
 std::vector<std::uint64_t> frames(int pid, std::uint64_t begin, std::uint64_t end, const std::string& root) {
   std::vector<std::uint64_t> result;
-  const int fd = ProcessFolder(pid, root).open("pagemap");
-  std::array<std::uint64_t, 4096> entries;
-  for (std::uint64_t page = begin / page_bytes; page < (end + page_bytes - 1) / page_bytes;) {
-    const std::uint64_t wanted = std::min<std::uint64_t>(entries.size(), (end + page_bytes - 1) / page_bytes - page);
-    const ssize_t got =
-        pread(fd, entries.data(), wanted * sizeof entries[0], static_cast<off_t>(page * sizeof entries[0]));
-    if (got < static_cast<ssize_t>(sizeof entries[0])) break;
-    const auto count = static_cast<std::size_t>(got) / sizeof entries[0];
-    for (const std::uint64_t entry : std::span(entries).first(count)) {
-      if (entry & resident && entry & frame_mask) result.push_back(entry & frame_mask);
-    }
-    page += count;
+  for (const ResidentPage& page : resident_pages(pid, begin, end, root)) {
+    if (page.frame != 0) result.push_back(page.frame);
   }
-  close(fd);
   std::sort(result.begin(), result.end());
   return result;
 }

@@ -25,13 +25,29 @@ class PageIdle {
   /// Marks frames, which rise. Those that the kernel does not track stay as they are. Throws std::system_error.
   void set(std::span<const std::uint64_t> frames) const;
 
-  /// How many of the frames, which rise, are not idle: touched since set(), or never marked.
+  /// Of each of the frames, which rise, whether it is still idle. One that was touched since set(), was never marked or
+  /// is not tracked is not. Throws std::system_error.
+  std::vector<bool> idle(std::span<const std::uint64_t> frames) const;
+
+  /// How many of the frames, which rise, are not idle.
   std::uint64_t touched(std::span<const std::uint64_t> frames) const;
 
  private:
   std::string path_;
   int fd_;
 };
+
+/// A page of a process that is in memory: its number (its address over the page size) and its frame's; 0 for a frame
+/// that is hidden from us.
+struct ResidentPage {
+  std::uint64_t page = 0;
+  std::uint64_t frame = 0;
+};
+
+/// The resident pages between two addresses, rising. Reads 8 bytes for each page of addresses, resident or not. Throws
+/// std::system_error where the process is gone.
+std::vector<ResidentPage> resident_pages(int pid, std::uint64_t begin, std::uint64_t end,
+                                         const std::string& root = "/proc");
 
 /// The frames of the resident pages between two addresses, from /proc/PID/pagemap, rising. Empty where they are hidden
 /// from us. Throws std::system_error where the process is gone.

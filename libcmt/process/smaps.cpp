@@ -25,7 +25,7 @@ struct Figure {
   std::uint64_t Mapping::*field;
 };
 
-constexpr std::array<Figure, 11> figures{{
+constexpr std::array<Figure, 13> figures{{
     {"Rss", &Mapping::resident_bytes},
     {"Pss", &Mapping::proportional_bytes},
     {"Private_Clean", &Mapping::private_bytes},
@@ -36,6 +36,8 @@ constexpr std::array<Figure, 11> figures{{
     {"Referenced", &Mapping::referenced_bytes},
     {"LazyFree", &Mapping::lazy_free_bytes},
     {"AnonHugePages", &Mapping::huge_page_bytes},
+    {"ShmemPmdMapped", &Mapping::huge_page_bytes},
+    {"FilePmdMapped", &Mapping::huge_page_bytes},
     {"Swap", &Mapping::swapped_bytes},
 }};
 

@@ -20,7 +20,7 @@ struct Mapping {
   std::uint64_t anonymous_bytes = 0;     ///< pages of no file: copies of written file pages among them
   std::uint64_t referenced_bytes = 0;    ///< touched since clear_refs was last written
   std::uint64_t lazy_free_bytes = 0;     ///< given back with MADV_FREE, still resident
-  std::uint64_t huge_page_bytes = 0;
+  std::uint64_t huge_page_bytes = 0;     ///< in transparent huge pages: anonymous, shared memory and files
   std::uint64_t swapped_bytes = 0;
 
   bool shared() const { return permissions.size() == 4 && permissions[3] == 's'; }

@@ -11,6 +11,11 @@ wrong() {  # wrong STATUS MESSAGE WORD...
 wrong 2 "a command is missing"
 wrong 2 "unknown command 'spy'" spy
 wrong 2 "expected one PID" get
+wrong 2 "expected one PID" wss
+wrong 2 "--method is idle or referenced, not 'magic'" wss --method=magic 1
+wrong 2 "--kind: expected some of heap, anonymous, file and stack, not 'heap,brain'" wss --kind=heap,brain 1
+wrong 2 "--permissions: expected some of r, w and x, not 'rws'" wss --permissions=rws 1
+wrong 2 "--csv does not go with --json" wss --csv --json 1
 wrong 2 "expected the number of a process, not 'x'" get x
 wrong 2 "--metric is" get --metric=all 1
 wrong 2 "--interval: expected a time" get --interval=0 1
@@ -43,7 +48,7 @@ wrong 125 "--trace: expected a name that ends in .cmt, not 'x.trace'" run --trac
 wrong 125 "--trace needs resident memory to compare with" run --trace --metric=swap true
 wrong 125 "--only-peak does not go with --no-peak" run --no-peak --only-peak true
 
-for command in "" run get record peak show play import export compare; do
+for command in "" run get wss record peak show play import export compare; do
   cmtwatch $command --help >help || complain "$command --help: $?"
   head -n 1 help | grep -q "^Usage: cmtwatch ${command:-COMMAND} " || complain "$command --help: $(head -n 1 help)"
   cmtwatch $command --version | grep -qE '^cmtwatch( [a-z]+)? [0-9.]+$' || complain "$command --version"

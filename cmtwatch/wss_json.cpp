@@ -1,0 +1,84 @@
+#include <unistd.h>
+
+#include "cmtwatch/hex.h"
+#include "cmtwatch/wss_report.h"
+#include "output/json.h"
+
+namespace cmt::watch {
+namespace {
+
+using output::JsonWriter;
+
+void append(JsonWriter& json, const MappingFilter& filter) {
+  json.begin_object("filter");
+  json.begin_array("kinds");
+  for (const MappingFilter::Kind kind : filter.kinds) json.value(name_of(kind));
+  json.end_array();
+  json.field("permissions", filter.permissions);
+  json.field("longer_than_pages", filter.longer_than);
+  json.end_object();
+}
+
+void append(JsonWriter& json, const TouchedMapping& of) {
+  json.begin_object();
+  json.field("begin", hex(of.mapping.begin));
+  json.field("end", hex(of.mapping.end));
+  json.field("permissions", of.mapping.permissions);
+  json.field("name", of.mapping.name);
+  json.field("working_set_bytes", of.touched_bytes);
+  json.field("resident_bytes", of.mapping.resident_bytes);
+  json.field("huge_page_bytes", of.mapping.huge_page_bytes);
+  json.field("not_tracked_bytes", of.untracked_bytes);
+  json.end_object();
+}
+
+void append(JsonWriter& json, const WorkingSet& set, bool pauses) {
+  json.begin_object();
+  json.field("begin_ns", set.begin_ns);
+  json.field("end_ns", set.end_ns);
+  json.field("interval_ns", set.length_ns());
+  json.field("marking_ns", set.marking_ns);
+  json.field("reading_ns", set.reading_ns);
+  if (pauses) json.field("paused_ns", set.paused_ns);
+  json.field("working_set_bytes", set.touched.touched_bytes());
+  json.field("working_set_pages", set.pages());
+  json.field("resident_bytes", set.touched.resident_bytes());
+  json.field("huge_page_bytes", set.touched.huge_page_bytes());
+  json.field("not_tracked_bytes", set.touched.untracked_bytes());
+  json.begin_array("mappings");
+  for (const TouchedMapping& mapping : set.touched.mappings) append(json, mapping);
+  json.end_array();
+  json.end_object();
+}
+
+}  // namespace
+
+std::string to_json(const WssOptions& options, const WssMethod& method, const std::vector<WorkingSet>& sets,
+                    const Outcome& outcome) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("schema", "cmt.wss/1");
+  json.field("pid", options.target.pid);
+  json.field("method", method.method == TouchMethod::idle ? "idle" : "referenced");
+  json.field("not_page_by_page_because", method.obstacle.empty() ? std::nullopt : std::optional(method.obstacle));
+  append(json, options.target.filter);
+  json.field("page_bytes", static_cast<std::int64_t>(sysconf(_SC_PAGESIZE)));
+  json.field("interval_ns", options.pace.interval_ns);
+  json.field("elapsed_ns", outcome.elapsed_ns);
+  json.field("ended", outcome.gone);
+  json.field("moments_missed", outcome.missed);
+  json.field("moments_skipped_for_cost", outcome.skipped);
+  json.field("cost_cpu_ns", outcome.cost_ns);
+  json.field("cost_share", outcome.cost_share());
+  if (options.pause) {
+    json.field("paused_ns", outcome.pauses.total_ns);
+    json.field("paused_ns_max", outcome.pauses.max_ns);
+  }
+  json.begin_array("samples");
+  for (const WorkingSet& set : sets) append(json, set, options.pause);
+  json.end_array();
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace cmt::watch
