@@ -139,6 +139,7 @@ std::uint64_t AddressDecoder::result_address(const AddressModel::Class& own, con
 void AddressDecoder::fill(Event& event) {
   const bool ends = event.ends_block();
   std::optional<LiveBlock> old;
+  event.address = event.old_address = 0;
   if (event.old_tag != 0) {
     if (ends) {
       old = live_.erase(event.old_tag);

@@ -70,7 +70,8 @@ class TimeDecoder {
   void fill(std::span<Event> events) {
     if (!present_) return;
     for (Event& event : events) {
-      if (const std::uint64_t value = cursor_.varint(); value != 0) event.time_ns = last_ += unzigzag(value - 1);
+      const std::uint64_t value = cursor_.varint();
+      event.time_ns = value != 0 ? last_ += unzigzag(value - 1) : unknown;
     }
   }
 
@@ -101,8 +102,8 @@ class UsableDecoder {
   void fill(std::span<Event> events) {
     if (!present_) return;
     for (Event& event : events) {
-      if (event.tag == 0) continue;
-      if (const std::uint64_t value = cursor_.varint(); value != 0) event.usable = event.bytes() + unzigzag(value - 1);
+      const std::uint64_t value = event.tag != 0 ? cursor_.varint() : 0;
+      event.usable = value != 0 ? event.bytes() + unzigzag(value - 1) : unknown;
     }
   }
 

@@ -109,21 +109,26 @@ class CoreDecoder {
   CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t events);
 
   /// Fills in the next events of the block and returns how many; fewer than asked only at its end. Fields that the core
-  /// does not know get their defaults.
+  /// does not know stay as they are; `events` are the same each time, at first with defaults.
   std::size_t next(std::span<Event> events);
 
   const CoreState& state() const { return state_; }
 
  private:
+  /// What is to do for an item. Of plain ones the first number says all, or all but a realloc's size.
+  enum class Action : std::uint8_t { other, make, end, move };
+
   /// What the low 7 bits of an item's first number say.
   struct Code {
     std::uint8_t length = 0;  // 0: no form has this code
-    bool plain = false;       // a malloc, or a free: the first number says all
-    bool releases = false;    // and it is the free
-    bool shares = false;      // the first operand stands above the code
+    Action action = Action::other;
+    Kind kind = Kind::malloc;
+    bool shares = false;         // the first operand stands above the code
+    std::uint64_t by_delta = 0;  // all bits, or none
     Form form;
   };
 
+  static Action action_of(const Form& form);
   void decode_other(Event& event, std::uint64_t first);
   void decode_operands(Event& event, const Code& code, std::uint64_t first);
   Tag old_tag(const Form& form, std::uint64_t operand) const;
@@ -132,6 +137,7 @@ class CoreDecoder {
   Cursor cursor_;
   CoreState state_;
   std::uint32_t left_;
+  bool labelled_ = false;  // some of the last events were
   std::array<Code, forms_limit> codes_{};
 };
 

@@ -1,5 +1,7 @@
 #include "format/core.h"
 
+#include <utility>
+
 namespace cmt::format {
 namespace {
 
@@ -13,42 +15,76 @@ CoreDecoder::CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t 
   const std::vector<std::uint8_t> codes = canonical_codes(table.lengths);
   for (std::size_t i = 0; i < codes.size(); ++i) {
     const Form& form = table.forms[i];
-    const bool is_free = form.operation == static_cast<int>(Kind::free);
-    const bool is_plain = !form.wide && (is_free || form.operation == static_cast<int>(Kind::malloc));
     const unsigned step = 1u << table.lengths[i];
     for (unsigned low = codes[i]; low < forms_limit; low += step) {
-      codes_[low] = {table.lengths[i], is_plain, is_free, !form.wide && form.operands() != 0, form};
+      codes_[low] = {table.lengths[i],
+                     action_of(form),
+                     static_cast<Kind>(form.operation),
+                     !form.wide && form.operands() != 0,
+                     form.by_delta ? ~std::uint64_t{0} : 0,
+                     form};
     }
   }
 }
 
-/// Nine events in ten are plain; what they change stays in registers from one to the next.
+CoreDecoder::Action CoreDecoder::action_of(const Form& form) {
+  if (form.operation >= kind_count || form.wide || form.null || form.aligned) return Action::other;
+  const KindTraits& kind = traits(static_cast<Kind>(form.operation));
+  if (kind.counts || kind.aligns || kind.labels) return Action::other;
+  if (kind.allocates && kind.releases) return Action::move;
+  if (kind.allocates) return Action::make;
+  if (!kind.releases || kind.sizes) return Action::other;
+  return Action::end;
+}
+
+/// Nine events in ten are plain; what they change stays in registers from one to the next. Only what an event may have
+/// is written, not the fields that stay the same.
 std::size_t CoreDecoder::next(std::span<Event> events) {
+  if (std::exchange(labelled_, false)) {
+    for (Event& event : events) event.label = {};
+  }
   const std::size_t count = std::min<std::size_t>(events.size(), left_);
   Cursor cursor = cursor_;
   CoreState state = state_;
   for (Event& event : events.first(count)) {
     const std::uint64_t first = cursor.varint();
     const Code& code = codes_[first % forms_limit];
-    if (!code.plain) {
-      cursor_ = cursor;
-      state_ = state;
-      decode_other(event, first);
-      cursor = cursor_;
-      state = state_;
-      continue;
-    }
     const std::uint64_t operand = first >> code.length;
-    event = Event{.kind = Kind::malloc, .thread = state.thread};
-    if (code.releases) {
-      event.kind = Kind::free;
-      event.old_tag = code.form.by_delta ? state.named_tag + unzigzag(operand)
-                      : operand == 0     ? 0
-                                         : state.next_tag - operand;
-      if (event.old_tag != 0) state.named_tag = event.old_tag;
-    } else {
-      event.size = operand;
-      if (!code.form.null) event.tag = state.next_tag++;
+    // Which of the two ways a block is named cannot be foreseen, so there is no branch.
+    const auto given = [&] {
+      const Tag from = (state.named_tag & code.by_delta) | (state.next_tag & ~code.by_delta);
+      const std::uint64_t difference = (unzigzag(operand) & code.by_delta) | ((0 - operand) & ~code.by_delta);
+      const Tag tag = (operand | code.by_delta) != 0 ? from + difference : 0;
+      state.named_tag = tag != 0 ? tag : state.named_tag;
+      return tag;
+    };
+    const auto set = [&](std::uint64_t size, Tag tag, Tag old_tag) {
+      event.kind = code.kind;
+      event.thread = state.thread;
+      event.size = size;
+      event.count = 1;
+      event.alignment = 0;
+      event.tag = tag;
+      event.old_tag = old_tag;
+    };
+    switch (code.action) {
+      case Action::make:
+        set(operand, state.next_tag++, 0);
+        break;
+      case Action::end:
+        set(0, 0, given());
+        break;
+      case Action::move: {
+        const Tag old_tag = given();
+        set(cursor.varint(), state.next_tag++, old_tag);
+        break;
+      }
+      case Action::other:
+        cursor_ = cursor;
+        state_ = state;
+        decode_other(event, first);
+        cursor = cursor_;
+        state = state_;
     }
   }
   cursor_ = cursor;
@@ -87,7 +123,10 @@ bool CoreDecoder::switch_state(const Code& code, std::uint64_t first) {
 
 void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t first) {
   const Form& form = code.form;
-  event = Event{.kind = static_cast<Kind>(form.operation), .thread = state_.thread};
+  event.kind = code.kind;
+  event.thread = state_.thread;
+  event.size = event.alignment = event.tag = event.old_tag = 0;
+  event.count = 1;
   const KindTraits& kind = traits(event.kind);
   bool shared = code.shares;
   if (!shared && first >> code.length != 0) throw WireError(cursor_.offset(), "a code that no form has");
@@ -107,6 +146,7 @@ void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t 
     const std::uint64_t size = operand();
     if (size > label_limit) throw WireError(cursor_.offset(), "a label above its limit");
     event.label = cursor_.bytes(size);
+    labelled_ = true;
   }
   if (kind.allocates && !form.null) event.tag = state_.next_tag++;
 }

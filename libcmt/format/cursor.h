@@ -32,6 +32,11 @@ class Cursor {
 
   std::uint64_t varint() {
     if (at_ != end_ && static_cast<signed char>(*at_) >= 0) return static_cast<std::uint64_t>(*at_++);
+    if (end_ - at_ >= 2 && static_cast<signed char>(at_[1]) >= 0) {
+      const std::uint64_t value = (static_cast<std::uint64_t>(at_[1]) << 7) | (static_cast<std::uint64_t>(*at_) & 0x7f);
+      at_ += 2;
+      return value;
+    }
     return long_varint();
   }
 

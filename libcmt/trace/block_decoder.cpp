@@ -1,5 +1,7 @@
 #include "trace/block_decoder.h"
 
+#include <algorithm>
+
 namespace cmt {
 
 using format::StreamId;
@@ -7,6 +9,7 @@ using format::WireError;
 
 void BlockDecoder::start(BlockBytes&& bytes, bool fresh) {
   bytes_ = std::move(bytes);
+  std::fill(batch_.begin(), batch_.end(), Event{});  // a stream that this block lacks fills nothing in
   const format::BlockHeader& header = bytes_.header();
   const auto open = [&](StreamId id, const auto& step) { bytes_.in_stream(id, [&] { step(bytes_.stream(id)); }); };
   open(StreamId::core, [&](std::string_view core) { core_.emplace(core, header.core, header.events); });
