@@ -120,7 +120,9 @@ void write_recording(const std::string& path, const std::vector<SmapsFile>& file
     const std::int64_t begin_ns = file.wall_ns - files.front().wall_ns;
     writer.begin_tick(begin_ns, file.wall_ns);
     if (process == 0) process = writer.process(row);
-    known = writer.mappings(process, known, mappings);
+    RecordingWriter::Mappings now(writer, process, known);
+    for (const Mapping& mapping : mappings) now.add(mapping);
+    known = now.end();
     writer.sample(process, sample_of(mappings));
     writer.end_tick(begin_ns, 0);
   }

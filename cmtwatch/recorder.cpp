@@ -63,14 +63,10 @@ void add_io(const ProcessFolder& folder, ProcessSample& sample, std::string& buf
   sample.written_bytes = traffic.written_bytes;
 }
 
-void add_totals(const std::vector<Mapping>& mappings, ProcessSample& sample) {
-  std::uint64_t proportional = 0, unique = 0, swapped = 0;
-  for (const Mapping& mapping : mappings) {
-    proportional += mapping.proportional_bytes;
-    unique += mapping.private_bytes;
-    swapped += mapping.swapped_bytes;
-  }
-  sample.proportional_bytes = proportional, sample.private_bytes = unique, sample.swapped_bytes = swapped;
+void add_to_totals(const Mapping& mapping, ProcessSample& sample) {
+  sample.proportional_bytes = sample.proportional_bytes.value_or(0) + mapping.proportional_bytes;
+  sample.private_bytes = sample.private_bytes.value_or(0) + mapping.private_bytes;
+  sample.swapped_bytes = sample.swapped_bytes.value_or(0) + mapping.swapped_bytes;
 }
 
 ProcessSample sample_of(const process::Stat& stat) {
@@ -119,8 +115,9 @@ Recorder::Outcome Recorder::record(int pid) {
 
 Recorder::Outcome Recorder::record(const ProcessFolder& folder, const process::Stat& stat, KnownProcess& process) {
   ProcessSample sample = sample_of(stat);
-  const Outcome outcome = record_mappings(folder, stat.pid, process, sample);
   add_statm(folder, sample, buffer_);
+  if (sample.size_bytes == 0U) throw std::system_error(ESRCH, std::generic_category(), "statm");  // it is about to end
+  const Outcome outcome = record_mappings(folder, stat.pid, process, sample);
   if (measures_.io) add_io(folder, sample, buffer_);
   if (measures_.oom) {
     sample.oom_score = number_in(folder, "oom_score", buffer_);
@@ -193,14 +190,25 @@ Recorder::Outcome Recorder::record_mappings(const ProcessFolder& folder, int pid
                                             ProcessSample& sample) {
   if (!measures_.mappings && !measures_.totals) return Outcome::wholly;
   try {
-    const auto mappings = process::parse_smaps(folder.read(measures_.mappings ? "smaps" : "smaps_rollup", buffer_));
-    add_totals(mappings, sample);
+    RecordingWriter::Mappings now(writer_, process.id, process.mappings);
+    process::SmapsParser parser([&](const Mapping& mapping) {
+      add_to_totals(mapping, sample);
+      if (measures_.mappings) now.add(mapping);
+    });
+    folder.read(measures_.mappings ? "smaps" : "smaps_rollup", buffer_,
+                [&](std::string_view piece) { parser.feed(piece); });
+    parser.end();
+    if (!sample.proportional_bytes) throw std::system_error(ESRCH, std::generic_category(), "smaps");
     if (!measures_.mappings) return Outcome::wholly;
+    process.mappings = now.end();
     sample.mappings_readable = true;
-    process.mappings = writer_.mappings(process.id, process.mappings, mappings);
   } catch (const std::system_error& error) {
     if (says_gone(error)) throw;
-    if (measures_.mappings) sample.mappings_readable = false;
+    sample.proportional_bytes = sample.private_bytes = sample.swapped_bytes = std::nullopt;
+    if (measures_.mappings) {
+      sample.mappings_readable = false;
+      process.mappings = writer_.known_mappings(process.id);  // some may have been written
+    }
     return Outcome::partly;
   }
   if (measures_.stacks) find_stacks(folder, pid, process);

@@ -132,7 +132,7 @@ void prepare_recording(Database& database, const std::string& path) {
 }
 
 void close_recording(Database& database) {
-  database.execute("pragma wal_checkpoint(truncate)");
+  database.execute("pragma busy_timeout = 500; pragma wal_checkpoint(truncate)");
   database.execute_unless_busy("pragma journal_mode = delete");
 }
 

@@ -132,33 +132,29 @@ void RecordingWriter::counters(std::int64_t process, const process::CounterValue
   add_counters_.run();
 }
 
-/// Both are in order: one walk through them finds what is new, has changed or is gone.
-KnownMappings RecordingWriter::mappings(std::int64_t process, const KnownMappings& before,
-                                        const std::vector<Mapping>& now) {
-  KnownMappings known;
-  known.reserve(now.size());
-  auto old = before.begin();
-  for (const Mapping& mapping : now) {
-    while (old != before.end() && old->begin < mapping.begin) change_mapping((old++)->id, nullptr);
-    const bool at_same_place = old != before.end() && old->begin == mapping.begin;
-    if (!at_same_place) {
-      known.push_back(add_mapping(process, mapping));
-      continue;
-    }
-    const std::int64_t name = mapping.name.empty() ? 0 : name_id(mapping.name);
-    if (old->end != mapping.end || old->name_id != name || !has_permissions(*old, mapping.permissions)) {
-      change_mapping((old++)->id, nullptr);
-      known.push_back(add_mapping(process, mapping));
-      continue;
-    }
-    known.push_back(*old++);
-    const auto figures = figures_of(mapping);
-    if (known.back().figures == figures) continue;
-    known.back().figures = figures;
-    change_mapping(known.back().id, &figures);
+void RecordingWriter::Mappings::add(const Mapping& mapping) {
+  while (old_ != before_.end() && old_->begin < mapping.begin) end_old();
+  const bool at_same_place = old_ != before_.end() && old_->begin == mapping.begin;
+  if (!at_same_place) {
+    known_.push_back(writer_.add_mapping(process_, mapping));
+    return;
   }
-  while (old != before.end()) change_mapping((old++)->id, nullptr);
-  return known;
+  const std::int64_t name = mapping.name.empty() ? 0 : writer_.name_id(mapping.name);
+  if (old_->end != mapping.end || old_->name_id != name || !has_permissions(*old_, mapping.permissions)) {
+    end_old();
+    known_.push_back(writer_.add_mapping(process_, mapping));
+    return;
+  }
+  known_.push_back(*old_++);
+  const auto figures = figures_of(mapping);
+  if (known_.back().figures == figures) return;
+  known_.back().figures = figures;
+  writer_.change_mapping(known_.back().id, &figures);
+}
+
+KnownMappings RecordingWriter::Mappings::end() {
+  while (old_ != before_.end()) end_old();
+  return std::move(known_);
 }
 
 KnownMapping RecordingWriter::add_mapping(std::int64_t process, const Mapping& mapping) {

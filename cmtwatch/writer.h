@@ -54,7 +54,9 @@ struct ProcessSample {
 ///     RecordingWriter writer(database);
 ///     writer.begin_tick(now, wall);
 ///     const std::int64_t process = writer.process({.pid = 4711, ...});
-///     const KnownMappings known = writer.mappings(process, {}, mappings);
+///     RecordingWriter::Mappings now(writer, process, before);
+///     for (const Mapping& mapping : mappings) now.add(mapping);
+///     before = now.end();
 ///     writer.sample(process, {...});
 ///     writer.end_tick(now, cost);
 ///
@@ -79,8 +81,30 @@ class RecordingWriter {
   void sample(std::int64_t process, const ProcessSample& sample);
   void counters(std::int64_t process, const process::CounterValues& values);
 
-  /// A process's mappings at this tick, by rising address, given those of before. Returns what to give next time.
-  KnownMappings mappings(std::int64_t process, const KnownMappings& before, const std::vector<process::Mapping>& now);
+  /// A process's mappings at this tick, given one after another by rising address, and those of before. Both are in
+  /// order: one walk through them finds what is new, has changed or is gone.
+  class Mappings {
+   public:
+    /// Both outlive it.
+    Mappings(RecordingWriter& writer, std::int64_t process, const KnownMappings& before)
+        : writer_(writer), process_(process), before_(before), old_(before.begin()) {
+      known_.reserve(before.size());
+    }
+
+    void add(const process::Mapping& mapping);
+    /// After the last. What to give as `before` next time.
+    KnownMappings end();
+
+   private:
+    void end_old() { writer_.change_mapping((old_++)->id, nullptr); }
+
+    RecordingWriter& writer_;
+    std::int64_t process_;
+    const KnownMappings& before_;
+    KnownMappings::const_iterator old_;
+    KnownMappings known_;
+  };
+
   /// A mapping that turned out to be a thread's stack is named as kernels before 4.5 named it: "[stack:TID]".
   void name_stack(KnownMapping& mapping, int thread);
 

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "process/fd.h"
+
 namespace cmt::process {
 namespace {
 
@@ -80,14 +82,21 @@ int ProcessFolder::open(const char* name) const {
 }
 
 std::string_view ProcessFolder::read(const char* name, std::string& buffer) const {
-  const int fd = open(name);
-  try {
-    const std::string_view text = read_again(fd, buffer);
-    close(fd);
-    return text;
-  } catch (...) {
-    close(fd);
-    throw;
+  const Fd file(open(name));
+  return read_again(file.get(), buffer);
+}
+
+void ProcessFolder::read(const char* name, std::string& buffer,
+                         const std::function<void(std::string_view)>& take) const {
+  constexpr std::size_t piece_bytes = 64 * 1024;
+  const Fd file(open(name));
+  if (buffer.size() < piece_bytes) buffer.resize(piece_bytes);
+  for (;;) {
+    const ssize_t got = ::read(file.get(), buffer.data(), piece_bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw std::system_error(errno, std::generic_category(), path_ + "/" + name);
+    if (got == 0) return;
+    take(std::string_view(buffer).substr(0, static_cast<std::size_t>(got)));
   }
 }
 

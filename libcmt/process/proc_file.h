@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,9 @@ class ProcessFolder {
 
   /// The whole of a file in it, in `buffer`, which grows as needed. Throws as open().
   std::string_view read(const char* name, std::string& buffer) const;
+
+  /// The same in pieces of at most 64 KiB, in `buffer`, for a file that may be long.
+  void read(const char* name, std::string& buffer, const std::function<void(std::string_view)>& take) const;
 
  private:
   int fd_;

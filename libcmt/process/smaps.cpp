@@ -61,17 +61,17 @@ bool parse_hex(std::string_view text, std::uint64_t& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-Mapping parse_mapping(std::string_view line, const std::string& name, std::size_t number) {
-  Mapping mapping;
+/// False where the line is none.
+bool parse_mapping(std::string_view line, Mapping& mapping) {
   const std::string_view range = take_word(line);
   const auto dash = range.find('-');
   if (dash == range.npos || !parse_hex(range.substr(0, dash), mapping.begin) ||
       !parse_hex(range.substr(dash + 1), mapping.end) || mapping.end <= mapping.begin)
-    throw FormatError(name + ":" + std::to_string(number), "expected a mapping");
+    return false;
   mapping.permissions = take_word(line);
   for (int skipped = 0; skipped < 3; ++skipped) take_word(line);  // offset, device, inode
   mapping.name = without_blanks_before(line);
-  return mapping;
+  return true;
 }
 
 /// False where a figure has no number. Of most keys the first letter tells that they are others.
@@ -90,18 +90,46 @@ bool parse_figure(std::string_view line, Mapping& mapping) {
 
 }  // namespace
 
+void SmapsParser::feed(std::string_view piece) {
+  for (auto end = piece.find('\n'); end != piece.npos; end = piece.find('\n')) {
+    const std::string_view line = piece.substr(0, end);
+    piece.remove_prefix(end + 1);
+    if (begun_.empty()) {
+      parse_line(line);
+      continue;
+    }
+    parse_line(begun_.append(line));
+    begun_.clear();
+  }
+  begun_ += piece;
+}
+
+void SmapsParser::end() {
+  if (!begun_.empty()) parse_line(begun_);
+  if (mappings_ != 0) take_(mapping_);
+}
+
+void SmapsParser::parse_line(std::string_view line) {
+  ++lines_;
+  if (is_figure(line) && mappings_ != 0) {
+    if (!parse_figure(line, mapping_)) fail("expected a number");
+    return;
+  }
+  if (mappings_ != 0) take_(mapping_);
+  mapping_ = {};
+  if (is_figure(line) || !parse_mapping(line, mapping_)) fail("expected a mapping");
+  ++mappings_;
+}
+
+void SmapsParser::fail(const char* expected) const {
+  throw FormatError(name_ + ":" + std::to_string(lines_), expected);
+}
+
 std::vector<Mapping> parse_smaps(std::string_view text, const std::string& name) {
   std::vector<Mapping> mappings;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    if (!is_figure(line))
-      mappings.push_back(parse_mapping(line, name, number));
-    else if (mappings.empty())
-      throw FormatError(name + ":" + std::to_string(number), "expected a mapping");
-    else if (!parse_figure(line, mappings.back()))
-      throw FormatError(name + ":" + std::to_string(number), "expected a number");
-  }
+  SmapsParser parser([&](const Mapping& mapping) { mappings.push_back(mapping); }, name);
+  parser.feed(text);
+  parser.end();
   return mappings;
 }
 

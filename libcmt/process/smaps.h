@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cmt::process {
@@ -30,6 +32,34 @@ struct Mapping {
 /// The mappings in the text of an smaps file; smaps_rollup is the same with one mapping, "[rollup]". Throws
 /// FormatError, with `name` and the line, for what is no such text.
 std::vector<Mapping> parse_smaps(std::string_view text, const std::string& name = "smaps");
+
+/// The same of a text that comes in pieces: a process can have 65,530 mappings, of which smaps says 50 MB.
+///
+///     SmapsParser parser([&](const Mapping& mapping) { use(mapping); });
+///     while (read more) parser.feed(piece);
+///     parser.end();
+class SmapsParser {
+ public:
+  /// `take` is called with each mapping once all of it is known.
+  explicit SmapsParser(std::function<void(const Mapping&)> take, std::string name = "smaps")
+      : take_(std::move(take)), name_(std::move(name)) {}
+
+  /// A piece; its last line may go on in the next. Throws FormatError.
+  void feed(std::string_view piece);
+
+  /// After the last piece. Throws FormatError.
+  void end();
+
+ private:
+  void parse_line(std::string_view line);
+  [[noreturn]] void fail(const char* expected) const;
+
+  std::function<void(const Mapping&)> take_;
+  std::string name_;
+  std::string begun_;  ///< a line of which the rest is to come
+  Mapping mapping_;
+  std::uint64_t mappings_ = 0, lines_ = 0;
+};
 
 /// The mappings of a living process. The kernel walks its page tables meanwhile: 65 ms a GB of small pages, and 22 us a
 /// mapping.

@@ -77,6 +77,25 @@ TEST_CASE("smaps: a range that ends before it begins, and a figure without a num
                          cmt::FormatError);
 }
 
+TEST_CASE("smaps: a text that comes in pieces, cut anywhere, is the same") {
+  const std::string_view text = two_mappings;
+  const auto whole = parse_smaps(text);
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    std::vector<Mapping> mappings;
+    SmapsParser parser([&](const Mapping& mapping) { mappings.push_back(mapping); });
+    parser.feed(text.substr(0, cut));
+    parser.feed(text.substr(cut));
+    parser.end();
+    REQUIRE(mappings.size() == whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      CHECK(mappings[i].end == whole[i].end);
+      CHECK(mappings[i].name == whole[i].name);
+      CHECK(mappings[i].resident_bytes == whole[i].resident_bytes);
+      CHECK(mappings[i].swapped_bytes == whole[i].swapped_bytes);
+    }
+  }
+}
+
 TEST_CASE("smaps: the own process has a stack, and its rollup is about the sum") {
   const auto mappings = read_smaps(getpid());
   const auto is_stack = [](const Mapping& mapping) { return mapping.name == "[stack]"; };

@@ -104,6 +104,26 @@ sqlite3 good.db 'pragma user_version = 9'
 refused peak 'good.db: a recording of version 9, which this cmtwatch does not know' good.db
 refused record 'good.db: a recording of version 9, which this cmtwatch does not know' --root=proc -o good.db --count=1 7
 
+# Somebody reads while the recording ends: that is no failure, and one file is left once they are done.
+cmtwatch record --root=proc -o read.db --interval=1ms --max-cost=100 7 2>read.err &
+recorder=$!
+until_true '[ $(moments read.db) -ge 2 ]'
+/usr/bin/python3 -c '
+import os, signal, sqlite3, sys, time
+def lives():
+    try: return " Z " not in open("/proc/%s/stat" % sys.argv[1]).read()
+    except (FileNotFoundError, ProcessLookupError): return False  # the shell has waited for it
+reader = sqlite3.connect("read.db", timeout=60, isolation_level=None)
+reader.execute("begin")
+before = reader.execute("select count(*) from tick").fetchone()
+os.kill(int(sys.argv[1]), signal.SIGINT)
+while lives(): time.sleep(0.01)
+assert reader.execute("select count(*) from tick").fetchone() == before
+reader.execute("commit")' "$recorder" || complain "a reader was disturbed"
+wait $recorder || complain "a reader makes recording fail: $? $(cat read.err)"
+whole read.db
+[ "$(ls read.db*)" = read.db ] || complain "a reader leaves $(ls read.db*)"
+
 # Processes that have no memory to record.
 refused record 'there is no process 2147483646' -o none.db 2147483646
 [ ! -e none.db ] || complain "a recording of nobody was begun"
