@@ -5,7 +5,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -18,8 +20,10 @@
 #include "cmtwatch/proc_errors.h"
 #include "cmtwatch/report.h"
 #include "cmtwatch/working_set.h"
+#include "cmtwatch/wss_plot.h"
 #include "cmtwatch/wss_report.h"
 #include "command/interrupts.h"
+#include "output/picture_file.h"
 #include "process/fd.h"
 
 namespace cmt::watch {
@@ -125,7 +129,7 @@ struct Measured {
   std::exception_ptr failure;
 };
 
-Measured measure_all(const WssOptions& options, TouchMeter& meter, WssReport& report) {
+Measured measure_all(const WssOptions& options, TouchMeter& meter, const std::function<void(const WorkingSet&)>& take) {
   const command::Interrupts interrupts;
   const process::Fd end = end_of(options.target);
   const Pace& pace = options.pace;
@@ -156,7 +160,7 @@ Measured measure_all(const WssOptions& options, TouchMeter& meter, WssReport& re
       outcome.skipped = grid.skipped();
       outcome.pauses.add(set.paused_ns);
       ++outcome.samples;
-      report.sample(set);
+      take(set);
     }
   } catch (const std::system_error& error) {
     outcome.gone = says_gone(error);
@@ -169,6 +173,12 @@ Measured measure_all(const WssOptions& options, TouchMeter& meter, WssReport& re
   return measured;
 }
 
+void draw(output::PictureFile& file, const output::Picture& picture, const std::string& numbers) {
+  file.write(picture, numbers);
+  if (const auto remark = file.remark(); !remark.empty())
+    std::fprintf(stderr, "cmtwatch wss: %.*s\n", static_cast<int>(remark.size()), remark.data());
+}
+
 }  // namespace
 
 int wss(const command::CommandLine& line) {
@@ -177,12 +187,24 @@ int wss(const command::CommandLine& line) {
   check_process(pid, options.target.root);
   if (options.pause) check_pausable(pid, options.target.root);
   Destination destination(options.output, STDOUT_FILENO);
+  std::optional<output::PictureFile> picture;
+  if (!options.plot.empty()) picture.emplace(options.plot);
   return permitted(pid, [&] {
     const WssMethod method = choose_method(options);
     const auto meter = make_touch_meter(method.method, options.target);
     const auto report = make_wss_report(options, method, destination);
-    const auto [outcome, failure] = measure_all(options, *meter, *report);
-    if (outcome.samples != 0) report->end(outcome);
+    ReuseDistance reuse;
+    std::vector<WorkingSet> sets;
+    const auto [outcome, failure] = measure_all(options, *meter, [&](const WorkingSet& set) {
+      if (method.method == TouchMethod::idle) reuse.add(set.touched.pages);
+      if (picture) sets.push_back(set);
+      report->sample(set);
+    });
+    if (outcome.samples != 0) {
+      report->end(outcome, reuse);
+      if (picture)
+        draw(*picture, to_picture(options, method, sets, reuse), to_json(options, method, sets, outcome, reuse));
+    }
     if (failure) std::rethrow_exception(failure);
     if (outcome.samples == 0 && outcome.gone)
       throw std::runtime_error("process " + std::to_string(pid) + " ended before its first interval did");

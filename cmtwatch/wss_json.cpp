@@ -51,10 +51,30 @@ void append(JsonWriter& json, const WorkingSet& set, bool pauses) {
   json.end_object();
 }
 
+void append(JsonWriter& json, const char* key, const ReuseDistance::Histogram& histogram) {
+  json.begin_array(key);
+  for (const auto& [pages, uses] : histogram) {
+    json.begin_object();
+    json.field("distance_pages", pages);
+    json.field("uses", uses);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void append(JsonWriter& json, const ReuseDistance& reuse) {
+  json.begin_object("reuse_distance");
+  json.field("uses", reuse.uses());
+  json.field("first_uses", reuse.first_uses());
+  append(json, "lower_bounds", reuse.lower());
+  append(json, "upper_bounds", reuse.upper());
+  json.end_object();
+}
+
 }  // namespace
 
 std::string to_json(const WssOptions& options, const WssMethod& method, const std::vector<WorkingSet>& sets,
-                    const Outcome& outcome) {
+                    const Outcome& outcome, const ReuseDistance& reuse) {
   JsonWriter json;
   json.begin_object();
   json.field("schema", "cmt.wss/1");
@@ -74,6 +94,7 @@ std::string to_json(const WssOptions& options, const WssMethod& method, const st
     json.field("paused_ns", outcome.pauses.total_ns);
     json.field("paused_ns_max", outcome.pauses.max_ns);
   }
+  method.method == TouchMethod::idle ? append(json, reuse) : json.field("reuse_distance", std::nullopt);
   json.begin_array("samples");
   for (const WorkingSet& set : sets) append(json, set, options.pause);
   json.end_array();

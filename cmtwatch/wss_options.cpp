@@ -29,6 +29,9 @@ watch a process at the same time disturb each other.
   --json             all intervals as JSON
   --csv              every interval as comma-separated values, with -v every
                      mapping
+  --plot=FILE        a picture, as .svg, .html, .png or .pdf by FILE's ending:
+                     the working set over time; which pages or mappings it is
+                     made of; of pages how far apart their uses are
   -o, --output=FILE  write to FILE instead of standard output
   --root=DIR         a /proc elsewhere; else what PROCFS names
   --sys=DIR          a /sys elsewhere
@@ -59,6 +62,7 @@ std::vector<Option> wss_options() {
           {"output", value, 'o'},
           {"pause"},
           {"permissions", value},
+          {"plot", value},
           {"root", value},
           {"sys", value},
           {"verbose", nothing, 'v'},
@@ -105,12 +109,14 @@ WssOptions parse_wss(const CommandLine& line) {
   options.verbose = line.has("verbose");
   options.bytes = line.has("bytes");
   options.output = line.value("output", "");
+  options.plot = parse_plot(line);
   if (line.files().size() != 1) throw UsageError("expected one PID");
   options.target = {.pid = parse_pid(line.files()[0]),
                     .root = root_of(line),
                     .sys = line.value("sys", "/sys"),
                     .filter = parse_filter(line)};
-  if (!line.has("watch") && !line.has("count") && !line.has("duration")) options.pace.count = 1;
+  const bool again = line.has("watch") || line.has("count") || line.has("duration") || line.has("plot");
+  if (!again) options.pace.count = 1;
   return options;
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "cmtwatch/csv.h"
@@ -47,8 +48,8 @@ class TextReport : public WssReport {
                        counted(set.pages(), "page") + "\n" + (options_.verbose ? mappings(set) : ""));
   }
 
-  void end(const Outcome& outcome) override {
-    destination_.write(range_line() + method_line() + grain_lines() + price_line(outcome));
+  void end(const Outcome& outcome, const ReuseDistance& reuse) override {
+    destination_.write(range_line() + method_line() + reuse_line(reuse) + grain_lines() + price_line(outcome));
   }
 
  private:
@@ -96,6 +97,22 @@ class TextReport : public WssReport {
     if (method_.method == TouchMethod::idle) return "page by page, by the kernel's bitmap of idle pages\n";
     return "mapping by mapping, by clear_refs" + (method_.obstacle.empty() ? "" : ": " + method_.obstacle) +
            "; pages, and how far apart their uses are, cannot be told\n";
+  }
+
+  /// Of one interval nothing comes back.
+  std::string reuse_line(const ReuseDistance& reuse) const {
+    if (reuse.uses() == 0 || lengths_ns_.size() == 1) return "";
+    return "reuse distance: half of all uses of pages " + within(reuse, 0.5) + ", nine in ten " + within(reuse, 0.9) +
+           "; " + counted(reuse.first_uses(), "first use") + " of " + output::with_commas(reuse.uses()) + "\n";
+  }
+
+  std::string within(const ReuseDistance& reuse, double share) const {
+    const auto bound = [&](const ReuseDistance::Histogram& histogram) {
+      const auto pages = distance_of_share(histogram, reuse.uses(), share);
+      return pages ? std::optional(amount(*pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)))) : std::nullopt;
+    };
+    const auto least = bound(reuse.lower()), most = bound(reuse.upper());
+    return least && most ? "within " + *least + " to " + *most : "are not: too many are first ones";
   }
 
   std::string grain_lines() const {
@@ -157,7 +174,7 @@ class CsvReport : public WssReport {
     destination_.write(rows);
   }
 
-  void end(const Outcome&) override {}
+  void end(const Outcome&, const ReuseDistance&) override {}
 
  private:
   static std::string figures(std::uint64_t touched, std::uint64_t resident, std::uint64_t huge,
@@ -177,7 +194,9 @@ class JsonReport : public WssReport {
       : options_(options), method_(method), destination_(destination) {}
 
   void sample(const WorkingSet& set) override { sets_.push_back(set); }
-  void end(const Outcome& outcome) override { destination_.write(to_json(options_, method_, sets_, outcome)); }
+  void end(const Outcome& outcome, const ReuseDistance& reuse) override {
+    destination_.write(to_json(options_, method_, sets_, outcome, reuse));
+  }
 
  private:
   const WssOptions& options_;

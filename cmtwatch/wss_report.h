@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cmtwatch/report.h"
+#include "cmtwatch/reuse_distance.h"
 #include "cmtwatch/working_set.h"
 
 namespace cmt::watch {
@@ -14,7 +15,8 @@ class WssReport {
  public:
   virtual ~WssReport() = default;
   virtual void sample(const WorkingSet& set) = 0;
-  virtual void end(const Outcome& outcome) = 0;
+  /// `reuse` is of pages, and empty where they are not known.
+  virtual void end(const Outcome& outcome, const ReuseDistance& reuse) = 0;
 };
 
 /// The report that the options ask for. The arguments outlive it.
@@ -23,6 +25,6 @@ std::unique_ptr<WssReport> make_wss_report(const WssOptions& options, const WssM
 
 /// Schema cmt.wss/1.
 std::string to_json(const WssOptions& options, const WssMethod& method, const std::vector<WorkingSet>& sets,
-                    const Outcome& outcome);
+                    const Outcome& outcome, const ReuseDistance& reuse);
 
 }  // namespace cmt::watch

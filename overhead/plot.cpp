@@ -4,8 +4,8 @@
 // was ever live; such a stretch is left out, a broken line stands for it, and the address behind it is told.
 
 #include <algorithm>
-#include <charconv>
 
+#include "output/address_rows.h"
 #include "output/numbers.h"
 #include "output/ticks.h"
 #include "overhead/report.h"
@@ -54,66 +54,19 @@ Panel memory(const Summary& summary, const Course& course) {
   return panel;
 }
 
-std::string hex(std::uint64_t address) {
-  char digits[16];
-  return "0x" + std::string(digits, std::to_chars(digits, digits + sizeof digits, address, 16).ptr);
-}
-
-/// The rows of the map: which bins they are, and where something is left out.
-struct Rows {
-  std::vector<std::uint64_t> bins;  ///< by rising address
-  std::vector<double> places;       ///< of their lower edges
-  Axis axis{"address", Unit::count};
-};
-
 std::vector<std::uint64_t> used_bins(const AddressMap& map) {
   std::vector<std::uint64_t> used;
   for (const AddressMap::Moment& moment : map.moments) {
     for (const AddressMap::Bin& bin : moment.bins) used.push_back(bin.bin);
   }
-  std::sort(used.begin(), used.end());
-  used.erase(std::unique(used.begin(), used.end()), used.end());
   return used;
-}
-
-Rows rows_of(const AddressMap& map) {
-  Rows rows;
-  rows.bins = used_bins(map);
-  const std::uint64_t kept_gap = rows.bins.size() / 16 + 1;
-  const auto break_room = static_cast<double>(rows.bins.size() / 40 + 1);
-  double place = 0;
-  std::vector<output::Tick> between;
-  for (std::size_t i = 0; i < rows.bins.size(); ++i) {
-    const std::uint64_t gap = i == 0 ? 0 : rows.bins[i] - rows.bins[i - 1] - 1;
-    if (gap > kept_gap) rows.axis.breaks.push_back(place + break_room / 2);
-    place += gap > kept_gap ? break_room : static_cast<double>(gap);
-    const output::Tick tick{place, hex(rows.bins[i] * map.bin_bytes)};
-    if (i == 0 || gap > kept_gap)
-      rows.axis.ticks.push_back(tick);
-    else if (i % (rows.bins.size() / 8 + 1) == 0)
-      between.push_back(tick);
-    rows.places.push_back(place);
-    place += 1;
-  }
-  rows.axis.ticks.insert(rows.axis.ticks.end(), between.begin(), between.end());
-  return rows;
-}
-
-/// The edges of all rows and of what lies between them.
-std::vector<double> edges_of(const Rows& rows) {
-  std::vector<double> edges;
-  for (const double place : rows.places) {
-    if (edges.empty() || edges.back() < place) edges.push_back(place);
-    edges.push_back(place + 1);
-  }
-  return edges;
 }
 
 Panel addresses(const Summary& summary, const Course& course) {
   const AddressMap& map = summary.plot->map;
-  const Rows rows = rows_of(map);
+  const output::AddressRows rows = output::address_rows(used_bins(map), map.bin_bytes);
   HeatMap heat{.title = "bytes live", .unit = Unit::share};
-  heat.y_edges = edges_of(rows);
+  heat.y_edges = rows.edges;
   double last = 0;
   std::vector<const AddressMap::Moment*> columns;
   for (const AddressMap::Moment& moment : map.moments) {
@@ -125,11 +78,8 @@ Panel addresses(const Summary& summary, const Course& course) {
   heat.cells.resize(heat.columns() * heat.rows());
   for (std::size_t x = 0; x < columns.size(); ++x) {
     for (const AddressMap::Bin& bin : columns[x]->bins) {
-      const auto row = std::lower_bound(rows.bins.begin(), rows.bins.end(), bin.bin) - rows.bins.begin();
-      const double place = rows.places[static_cast<std::size_t>(row)];
-      const auto y = std::lower_bound(heat.y_edges.begin(), heat.y_edges.end(), place) - heat.y_edges.begin();
       const double share = static_cast<double>(bin.live_bytes) / static_cast<double>(map.bin_bytes);
-      heat.cells[static_cast<std::size_t>(y) * heat.columns() + x] = std::clamp(share, 1e-6, 1.0);
+      heat.cells[rows.row_of(bin.bin) * heat.columns() + x] = std::clamp(share, 1e-6, 1.0);
     }
   }
   Panel panel{"Address space over time, a row for every " +

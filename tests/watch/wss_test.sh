@@ -48,6 +48,15 @@ grep -qE ' +[0-9.]+ [KM]?i?B of +64.0 MiB  rw-p anonymous$' text || complain "-v
 head -n 1 bytes | grep -qE ' \+ +[0-9.]+ [mun]?s +[0-9]+ of +[0-9]{8}  [0-9,]+ pages?$' || complain "--bytes"
 cmtwatch wss --permissions=x --interval=1ms --csv -v --method=referenced "$pid" | awk -F, 'NR > 1 && $5 !~ /x/ { exit 1 }' || complain "--permissions"
 
+# Where pages are not known, the picture is of mappings, and there is no reuse distance; the page holds the numbers.
+"${only[@]}" --count=3 --interval=20ms --plot=mappings.svg >plotted || complain "--plot: $?"
+grep -q 'which mappings' mappings.svg && grep -q '>anonymous<' mappings.svg || complain "the picture of mappings: $(head -c 300 mappings.svg)"
+! grep -q 'reuse distance' mappings.svg plotted || complain "a reuse distance of mappings"
+grep -q 'how far apart their uses are, cannot be told$' plotted || complain "$(cat plotted)"
+"${only[@]}" --count=1 --interval=20ms --plot=mappings.html >out 2>&1 || complain "a page: $?"
+grep -q 'cmt.wss/1' mappings.html || complain "the page has no numbers"
+jq -e '.reuse_distance == null' idle.json >/dev/null || complain "a reuse distance in JSON"
+
 # It ends meanwhile: what was measured is told; where nothing was, that is.
 "${only[@]}" -w --interval=10ms --max-cost=100 >ended 2>err &
 watch=$!
@@ -80,14 +89,19 @@ jq -e --argjson page "$page" '.method == "idle" and .not_page_by_page_because ==
   complain "made up: $(cat pages.json)"
 [ "$(od -An -tx1 sys/kernel/mm/page_idle/bitmap | tr -d ' \n')" = 08000000000000004000000000000000 ] ||
   complain "marks: $(od -An -tx1 sys/kernel/mm/page_idle/bitmap)"
-"${made_up[@]}" -w --interval=20ms --csv >pages.csv &
+"${made_up[@]}" -w --interval=20ms --csv --plot=pages.html >pages.csv &
 watch=$!
-until_true 'printf "\0" | dd of=sys/kernel/mm/page_idle/bitmap bs=1 seek=8 conv=notrunc && grep -q ",$page,$((3 * page)),0,$page$" pages.csv'
+until_true 'printf "\0" | dd of=sys/kernel/mm/page_idle/bitmap bs=1 seek=8 conv=notrunc && [ "$(grep -c ",$page,$((3 * page)),0,$page$" pages.csv)" -ge 3 ]'
 kill -INT $watch
 wait $watch || complain "made up, Ctrl-C: $?"
 awk -F, -v page="$page" 'NR > 1 && $3 > page { exit 1 }' pages.csv || complain "made up: $(cat pages.csv)"
 "${made_up[@]}" --interval=1ms >pages.text
 grep -qx "page by page, by the kernel's bitmap of idle pages" pages.text && grep -q '^up to .* are not tracked' pages.text || complain "$(cat pages.text)"
+
+# The one page that was touched comes back, and nothing lies between.
+grep -q 'which pages, a row for every' pages.html && grep -q 'reuse distance' pages.html || complain "the picture of pages"
+sed -n '/"schema": "cmt.wss/,$p' pages.html | tr -d ' \n' | grep -qE '"first_uses":1,"lower_bounds":\[\{"distance_pages":1,"uses":[0-9]+\}\],"upper_bounds":\[\{"distance_pages":1,' ||
+  complain "the reuse distance: $(grep -o '"reuse_distance.*' pages.html | head -c 400)"
 
 # Where pages cannot be told apart it is said, and why; whoever insists is refused.
 rm proc/kpageflags

@@ -1,0 +1,63 @@
+#include "cmtwatch/reuse_distance.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace cmt::watch {
+namespace {
+
+/// Clears, or fills up, what is beyond the first seven bits.
+std::uint64_t rounded_down(std::uint64_t distance) {
+  const int dropped = std::max(0, static_cast<int>(std::bit_width(distance)) - 7);
+  return distance >> dropped << dropped;
+}
+std::uint64_t rounded_up(std::uint64_t distance) {
+  const std::uint64_t down = rounded_down(distance);
+  if (down == distance) return distance;
+  return down + (std::uint64_t{1} << (std::bit_width(distance) - 7));
+}
+
+}  // namespace
+
+void ReuseDistance::add(std::span<const PageRun> pages) {
+  const std::size_t now = sizes_.size();
+  std::map<std::size_t, std::uint64_t> returned;  // by the interval of their last use
+  std::uint64_t used = 0;
+  for (const PageRun& run : pages) {
+    for (std::uint64_t page = run.first; page < run.first + run.count; ++page) {
+      const auto [known, is_new] = last_.try_emplace(page, now);
+      if (!is_new) {
+        ++returned[known->second];
+        known->second = now;
+      }
+    }
+    used += run.count;
+  }
+  uses_ += used;
+
+  // From the last interval back: what was used after interval j, but for now, and what besides was used now.
+  std::uint64_t since = 0;
+  std::uint64_t returned_since = 0;
+  std::size_t after = now;
+  for (auto of = returned.rbegin(); of != returned.rend(); ++of) {
+    const auto& [last, count] = *of;
+    for (; after > last + 1; --after) since += sizes_[after - 1];
+    lower_[rounded_down(since + 1)] += count;
+    returned_since += count;
+    upper_[rounded_up(since + sizes_[last] + used - returned_since)] += count;
+  }
+  for (const auto& [last, count] : returned) sizes_[last] -= count;
+  sizes_.push_back(used);
+}
+
+std::optional<std::uint64_t> distance_of_share(const ReuseDistance::Histogram& histogram, std::uint64_t uses,
+                                               double share) {
+  std::uint64_t sum = 0;
+  for (const auto& [distance, count] : histogram) {
+    sum += count;
+    if (static_cast<double>(sum) >= share * static_cast<double>(uses)) return distance;
+  }
+  return std::nullopt;
+}
+
+}  // namespace cmt::watch
