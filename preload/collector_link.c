@@ -131,7 +131,7 @@ static int become_collector(void* unused) {
 
 static int keep(void* unused) {
   (void)unused;
-  sys(SYS_setsid, 0);
+  sys(SYS_setpgid, 0, 0);
   long child = clone(become_collector, stack + stack_bytes / 2, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
   sys(SYS_close_range, 0, ~0u, 0);
   if (child > 0) sys(SYS_wait4, child, 0, 0, 0);

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "preload/alone.h"
 #include "preload/collector_link.h"
 #include "preload/output.h"
 #include "preload/real.h"
@@ -33,6 +34,7 @@ enum {
   wipe_on_fork = 18,
   wait_rounds_max = 600,
   lock_rounds_max = 10,
+
   label_bytes_max = 1024,
   label_piece = 14
 };
@@ -50,10 +52,10 @@ static struct {
   bool files_allowed;
   bool collector_started;
   bool drops;
-  bool alone;    // children are not recorded
-  bool waits;    // at its end, until its trace is whole
-  bool paused;   // by the program, or from the start
-  bool stopped;  // for ever
+  bool childless;  // children are not recorded
+  bool waits;      // at its end, until its trace is whole
+  bool paused;     // by the program, or from the start
+  bool stopped;    // for ever
   bool ending;
   bool has_key;
   pthread_key_t key;
@@ -117,7 +119,7 @@ static void begin_process(void) {
   state.generation++;
   state.collector_started = state.ending = false;
   collector_forget();
-  if (forked && state.alone) state.stopped = true;
+  if (forked && state.childless) state.stopped = true;
   if (state.paused || state.stopped) {
     record_state[0] = not_recording;
     return;
@@ -134,6 +136,7 @@ static void begin_process(void) {
   control->start_ns = clock_ns(CLOCK_MONOTONIC);
   control->start_stamp = record_clock(false);
   control->start_wall = clock_ns(CLOCK_REALTIME) / 1000000000u;
+  alone_begin_process(control);
   record_state[0] = state.generation;
   if (state.files_allowed) collector_ready();
 }
@@ -179,7 +182,9 @@ static void claim(void) {
   self->generation = state.generation;
   self->ring->left = 0;
   self->slots = (struct Slot*)((char*)state.control + self->ring->slots_at);
+  self->ring->busy = 0;
   uint32_t number = __atomic_fetch_add(&state.control->threads, 1, __ATOMIC_RELAXED);
+  self->number = number + 1;
   if (number) __atomic_store_n(&record_second_thread, true, __ATOMIC_RELAXED);  // before anyone gets a block from us
   record_long(&(struct Call){.kind = (enum Kind)record_owner, .size = number});
   if (number) record_long(&(struct Call){.kind = kind_thread_start});
@@ -192,13 +197,6 @@ static void notice_end(void) {
   pthread_setspecific(state.key, &thread_self);
   errno = saved;
 }
-
-static void block_signals(uint64_t* before) {
-  static const uint64_t all = ~(uint64_t)0;
-  sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, before, 8);
-}
-
-static void restore_signals(const uint64_t* before) { sys(SYS_rt_sigprocmask, SIG_SETMASK, before, 0, 8); }
 
 // Nothing is recorded; from outside the pause may be over.
 static bool still_off(void) {
@@ -223,6 +221,14 @@ bool record_enter(void) {
   restore_signals(&before);
   if (!thread_self.has_destructor && state.has_key) notice_end();
   return thread_self.generation == record_state[0];
+}
+
+void record_among_others(uint32_t kind, const void* address, uint64_t size) {
+  struct Thread* self = &thread_self;
+  struct Ring* ring = self->ring;
+  among_others_begin(ring);
+  record_stamped(self, kind, address, size, record_clock(record_ends_block(kind) && record_has_threads()));
+  among_others_end(ring);
 }
 
 static bool give_back(struct Ring* ring, uint64_t at, uint64_t count) {
@@ -259,6 +265,7 @@ bool record_wait(struct Ring* ring, uint64_t at, uint64_t count) {
     ring->soft = limit;
     if (state.collector_started) ring_bell();
   }
+  alone_try(&thread_self);
   if (!has_verdict() && __atomic_load_n(&state.control->paused, __ATOMIC_RELAXED)) record_state[0] = not_recording;
   return true;
 }
@@ -313,14 +320,19 @@ static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp
 
 void record_long(const struct Call* call) {
   struct Thread* self = &thread_self;
+  struct Ring* ring = self->ring;
   struct Batch batch;
   batch.count = 0;
-  uint64_t stamp = record_clock(record_has_threads());
+  bool alone = record_is_alone(self);
+  if (!alone) among_others_begin(ring);
+  uint64_t stamp = alone ? record_lease(self) : record_clock(record_has_threads());
   compose(&batch, call, stamp);
-  uint64_t at = record_reserve(self->ring, batch.count);
-  if (at + batch.count > self->ring->soft && !record_wait(self->ring, at, batch.count)) return;
-  self->epoch = (uint32_t)(stamp >> 32);
-  for (uint64_t i = 0; i < batch.count; i++) record_publish(self, at + i, batch.slots[i].head, batch.slots[i].body);
+  uint64_t at = record_reserve(ring, batch.count);
+  if (at + batch.count <= ring->soft || record_wait(ring, at, batch.count)) {
+    self->epoch = (uint32_t)(stamp >> 32);
+    for (uint64_t i = 0; i < batch.count; i++) record_publish(self, at + i, batch.slots[i].head, batch.slots[i].body);
+  }
+  if (!alone) among_others_end(ring);
 }
 
 void record_plainly(uint32_t kind, const void* address, uint64_t size) {
@@ -368,16 +380,18 @@ void record_start(void) {
 void record_files_allowed(void) {
   state.files_allowed = true;
   state.drops = is_set("CMTTRACE_ON_FULL", "drop");
+  if (!is_set("CMTTRACE_TIME", "1")) alone_allow();
   state.waits = is_set("CMTTRACE_WAIT", "1");
   record_usable = is_set("CMTTRACE_USABLE", "1");
   state.has_key = pthread_key_create(&state.key, thread_ends) == 0;
   pthread_atfork(NULL, NULL, after_fork);
   const char* parent = getenv("CMTTRACE_CHILD_OF");
-  state.alone = parent != NULL;
+  state.childless = parent != NULL;
   if (parent && strtol(parent, NULL, 10) != sys(SYS_getppid, 0)) record_stop(NULL, "", 0);
   if (!record_allowed() || !collector_ready()) return;
   if (is_set("CMTTRACE_START", "paused")) record_pause(true);
   if (!thread_self.has_destructor && state.has_key) notice_end();
+  alone_try(&thread_self);
 }
 
 // A forked child of a paused process begins when it is resumed.

@@ -65,6 +65,9 @@ struct Thread {
   struct Guard* guard;
   struct Slot* slots;
   struct Ring* ring;
+  uint32_t number;      ///< from 1 on, in its process
+  uint64_t lease;       ///< its stamps, while it records alone
+  uint64_t others;      ///< places that all other threads had reserved when it last looked
   uint32_t generation;  ///< the process (counted in forks, from 1) in which the ring is ours; no_generation: none yet
   uint32_t epoch;       ///< upper bits of the last stamp
   uint64_t guards;      ///< for tokens
@@ -88,6 +91,13 @@ extern bool record_usable;
 /// A second thread has made an event, in this process or in one that it was forked from.
 extern bool record_second_thread;
 
+/// The number of the thread that records alone (ring.h), or 0.
+extern uint32_t record_alone;
+
+static inline bool record_is_alone(const struct Thread* self) {
+  return __atomic_load_n(&record_alone, __ATOMIC_RELAXED) == self->number;
+}
+
 static inline bool record_has_threads(void) { return __atomic_load_n(&record_second_thread, __ATOMIC_RELAXED); }
 
 uint64_t record_slow_clock(void);
@@ -97,6 +107,8 @@ bool record_enter(void);
 bool record_wait(struct Ring* ring, uint64_t at, uint64_t count);
 /// Appends an event of several records, or with a new epoch.
 void record_long(const struct Call* call);
+/// Appends an event, with other threads at work.
+void record_among_others(uint32_t kind, const void* address, uint64_t size);
 void record_plainly(uint32_t kind, const void* address, uint64_t size);
 
 static inline bool record_allowed(void) {
@@ -138,10 +150,14 @@ static inline uint64_t record_head(uint32_t kind, const void* address) {
   return (uint64_t)address << slot_address_shift | kind;
 }
 
-/// Appends an event. `flags`: of the head.
-static inline void record(uint32_t kind, const void* address, uint64_t size) {
-  struct Thread* self = &thread_self;
-  uint64_t stamp = record_clock(record_ends_block(kind) && record_has_threads());
+/// The stamp of an event of a thread that records alone.
+static inline uint64_t record_lease(const struct Thread* self) {
+  uint64_t told = __atomic_load_n(&self->ring->clock, __ATOMIC_RELAXED);
+  return told > self->lease ? told : self->lease;
+}
+
+static inline void record_stamped(struct Thread* self, uint32_t kind, const void* address, uint64_t size,
+                                  uint64_t stamp) {
   if (__builtin_expect(stamp >> 32 != self->epoch || size >> 32 != 0 || record_usable, 0)) {
     record_plainly(kind, address, size);
     return;
@@ -149,6 +165,15 @@ static inline void record(uint32_t kind, const void* address, uint64_t size) {
   uint64_t at = record_reserve(self->ring, 1);
   if (__builtin_expect(at >= self->ring->soft, 0) && !record_wait(self->ring, at, 1)) return;
   record_publish(self, at, record_head(kind, address), size << 32 | (uint32_t)stamp);
+}
+
+/// Appends an event. `kind`: with flags of the head.
+static inline void record(uint32_t kind, const void* address, uint64_t size) {
+  struct Thread* self = &thread_self;
+  if (record_is_alone(self))
+    record_stamped(self, kind, address, size, record_lease(self));
+  else
+    record_among_others(kind, address, size);
 }
 
 /// Whether a guard set before is that of a function which has not returned: its frame lies above ours, and still

@@ -15,10 +15,10 @@
 /// collector can sleep without a clock: it wakes when a ring is a quarter full, when it is asked to, and a few times a
 /// second. `soft` = 0 makes the owner look at `Control` at its next event: that is how the collector stops it.
 ///
-/// At rest the limit is 64 KiB past what was read; a ring that fills up gets all of its MiB; one that stays empty for a
-/// second has its limit pulled back, and then what lies beyond is given back to the kernel. That is safe: a thread
-/// that read the old limit writes at most one event, at the place where the ring ends, and reads the new one for the
-/// next. Memory is backed before a limit allows it to be written, so it is never SIGBUS in the program.
+/// At rest the limit is 32 KiB past what was read; a ring that fills up gets all of its 256 KiB; one that stays empty
+/// for a second has its limit pulled back, and then what lies beyond is given back to the kernel. That is safe: a
+/// thread that read the old limit writes at most one event, at the place where the ring ends, and reads the new one for
+/// the next. Memory is backed before a limit allows it to be written, so it is never SIGBUS in the program.
 ///
 /// Order. Each record has a stamp, the low 32 bits of rdtsc / 16; a record `record_epoch` gives the bits above. A free
 /// is recorded before the real call, an allocation after it. rdtsc may run early, by as long as a cache line takes to
@@ -29,6 +29,18 @@
 /// thread, wait behind a fence: 13 ns. Without it half of the runs of the exchange test on such an allocator had a
 /// wrong pair, with it none of 60. A fence at each event, or rdtscp, costs as much at allocations too; a global
 /// sequence number 15 with four threads; clock_gettime 40.
+///
+/// Alone. Most programs have one thread at work at a time, and where no other thread records, a thread's own order is
+/// all there is: it needs no clock, which is more than half of what an event costs. So a thread may be alone: its
+/// number stands in `record_alone`, and its stamps are that of the moment when it began to be, or the collector's last,
+/// which is in its ring. Another thread takes the number away before it takes the stamp of its first event. Who was
+/// alone may be at an event meanwhile, with a stamp that is too early, and that is no harm: x86 keeps loads in order,
+/// so what that event depends on was there before its thread looked, and so does not depend on the other thread's.
+///
+/// To begin is harder: nobody may be at an event who has not seen it. Each of the others raises `busy` in its ring
+/// before it looks at `record_alone`, and lowers it when its record is published. They need no fence for that: who
+/// begins puts one into all of them (membarrier), and gives up if one is busy. It tries when a quarter of its ring is
+/// full, if no other thread has recorded since the last quarter. Where times are recorded nobody is alone.
 ///
 /// Rejected: 24-byte records with whole stamps and sizes (half as many events in a ring, and each line of it is
 /// fetched from the collector's cache); varints (the program pays for what the collector can do); a published head
@@ -54,14 +66,14 @@
 #include <stdint.h>
 
 enum {
-  rings_big = 512,      // of ring_slots_big places, 1 MiB each
+  rings_big = 512,      // of ring_slots_big places, 256 KiB each
   rings_small = 16384,  // the others: 16 KiB each
   rings_max = rings_big + rings_small,
   ring_slots_big = 65536,
   ring_slots_small = 1024,
-  ring_slots_at_rest = 4096,  // 64 KiB
+  ring_slots_at_rest = 2048,  // 32 KiB
   ring_slots_crowded = 256,   // the first page, where there are many rings
-  rings_roomy = 256,          // so many may have 64 KiB at their start
+  rings_roomy = 256,          // so many may have 32 KiB at their start
   rings_bytes_max = 64 << 20,
   slot_bytes = 16,
   stamp_shift = 4,  // stamps count 16 ticks of rdtsc: some 6 ns, and 32 bits of them half a minute
@@ -107,7 +119,7 @@ struct Saved {
   uint32_t epoch;
 };
 
-/// One line is the program's, one the collector's.
+/// Of two lines one is the program's, one the collector's.
 struct Ring {
   uint64_t reserved;  ///< places handed out
   uint64_t slots_at;  ///< offset of its places in the mapping
@@ -116,10 +128,12 @@ struct Ring {
   uint32_t waiting;   ///< somebody waits for `limit` to rise
   uint32_t left;      ///< its owner has said thread_exit: the ring is free once that thread is gone
   uint64_t lost;      ///< events that found it full and were told not to wait
-  uint64_t unused[2];
+  uint32_t busy;      ///< its owner is at an event that others' events may depend on
+  uint32_t unused[5];
   uint64_t soft;
   uint64_t limit;
-  uint64_t tail;  ///< places read
+  uint64_t tail;   ///< places read
+  uint64_t clock;  ///< the last pass's stamp
   struct Saved saved[2];
 };
 
@@ -145,7 +159,9 @@ struct Control {
   uint32_t request_kind;
   uint32_t bell;  ///< rises when the collector is to look
   uint32_t exec_pending;
-  uint32_t leaving;   ///< the process has begun to end by itself
+  uint32_t leaving;  ///< the process has begun to end by itself
+  uint32_t leases;   ///< how often a thread began to record alone
+  uint32_t unused;
   uint64_t ringless;  ///< events of threads that got no ring
   // Written by the collector.
   uint32_t attached;
@@ -173,6 +189,12 @@ enum { collector_memory = 3, collector_process = 4, collector_output = 5 };
 /// As in cmt/recorder_lock.h.
 static const int64_t lock_at_work = (int64_t)1 << 61;
 static const int64_t lock_is_awaited = ((int64_t)1 << 61) + 1;
+
+#ifdef __cplusplus
+static_assert(sizeof(Ring) == 128, "two lines");
+#else
+_Static_assert(sizeof(struct Ring) == 128, "two lines");
+#endif
 
 /// The rings' own table follows the control block.
 static inline struct Ring* ring_at(struct Control* control, uint32_t number) {

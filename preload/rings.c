@@ -1,6 +1,6 @@
 // One file without a name (memfd), or with one if it is to survive the machine's fault (CMTTRACE_RINGS), sparse:
-// control block, 512 rings of 1 MiB, 16,384 of 16 KiB. Mapping it as a whole at the start costs addresses only, and no
-// descriptor has to be kept open that a program could close. Where addresses or file sizes are limited (RLIMIT_AS,
+// control block, 512 rings of 256 KiB, 16,384 of 16 KiB. Mapping it as a whole at the start costs addresses only, and
+// no descriptor has to be kept open that a program could close. Where addresses or file sizes are limited (RLIMIT_AS,
 // RLIMIT_FSIZE: a file that is made longer than allowed is a signal), it is a few rings of 16 KiB.
 //
 // A memfd does not count against /dev/shm. Places that a thread may write are backed before, so that a lack of memory
@@ -108,6 +108,12 @@ static bool back(char* begin, uint64_t bytes) {
   return true;
 }
 
+// The first thread fills its ring before the collector has started. What is reserved takes no memory of the process
+// until it is written.
+static bool reserve_whole(const struct Ring* ring) {
+  return descriptor >= 0 && sys(SYS_fallocate, descriptor, 0, ring->slots_at, ring->slots * slot_bytes) == 0;
+}
+
 bool rings_open(struct Control* control, uint32_t number, uint32_t owner) {
   struct Ring* ring = ring_at(control, number);
   bool large = number < control->rings_large;
@@ -115,10 +121,13 @@ bool rings_open(struct Control* control, uint32_t number, uint32_t owner) {
   uint64_t before = large
                         ? (uint64_t)number * ring_slots_big
                         : (uint64_t)slots_large * ring_slots_big + (uint64_t)(number - slots_large) * ring_slots_small;
-  uint64_t first = !large || number >= rings_roomy ? ring_slots_crowded : ring_slots_at_rest;
   ring->slots_at = rings_control_bytes(control->rings_limit) + before * slot_bytes;
   ring->slots = large ? ring_slots_big : ring_slots_small;
-  if (!back((char*)control + ring->slots_at, first * slot_bytes)) return false;
+  uint64_t first = !large || number >= rings_roomy ? ring_slots_crowded : ring_slots_at_rest;
+  if (number == 0 && reserve_whole(ring))
+    first = ring->slots;
+  else if (!back((char*)control + ring->slots_at, first * slot_bytes))
+    return false;
   ring->limit = first;
   ring->soft = first / 2;
   __atomic_store_n(&ring->owner, owner, __ATOMIC_RELEASE);

@@ -30,3 +30,12 @@ static inline void* sys_map(size_t bytes) {
   return address < 0 && address > -4096 ? NULL : (void*)address;
 }
 static inline void sys_unmap(void* memory, size_t bytes) { sys6(SYS_munmap, (long)memory, (long)bytes, 0, 0, 0, 0); }
+
+/// All signals, so that a handler finds what is at work done or not begun.
+static inline void block_signals(uint64_t* before) {
+  static const uint64_t all = ~(uint64_t)0;
+  sys(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, before, 8);
+}
+static inline void restore_signals(const uint64_t* before) {
+  sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, before, 0, 8);
+}

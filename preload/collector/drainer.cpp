@@ -54,6 +54,7 @@ std::size_t Drainer::drain(std::uint32_t number, std::uint64_t now_ns) {
   }
   lane.quiet_since_ns = now_ns;
   lane.tail += moved;
+  __atomic_store_n(&ring.clock, memory_.control().clock_stamp, __ATOMIC_RELAXED);
   if (!memory_.is_durable()) advance(ring, lane, moved);
   backlog_.put(std::move(parcel));
   return moved;
@@ -62,6 +63,8 @@ std::size_t Drainer::drain(std::uint32_t number, std::uint64_t now_ns) {
 void Drainer::open_lane(const Ring& ring, Lane& lane) {
   lane.tail = ring.tail;
   lane.limit = ring.limit;
+  lane.is_whole = lane.limit - lane.tail == ring.slots;
+  if (lane.is_whole) whole_bytes_ += ring.slots * slot_bytes;
   lane.quiet_since_ns = clock_ns();
 }
 

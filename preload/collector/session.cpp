@@ -118,9 +118,9 @@ void Session::sleep(std::uint32_t bell) {
 }
 
 void Session::encode() {
-  // What the program may have to wait for is the drainer. The session is a scheduling group of its own (sched(7), "The
-  // autogroup feature"), so this counts between these two alone; a nicer group starves the drainer on a busy machine.
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);
+  // Behind the drainer, which the program may have to wait for, and behind the program: this can wait. But not so far
+  // behind that other programs starve it.
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 10);
   while (true) {
     auto parcel = backlog_.take(1000);
     if (parcel && !handle(*parcel)) return;
@@ -265,7 +265,7 @@ void Session::report() {
       " threads=" + std::to_string(totals.threads) + " bytes=" + std::to_string(outputs_.bytes()) +
       " time_ns=" + std::to_string(clock_ns() - control.start_ns) + " lost=" + std::to_string(lost()) +
       " repairs=" + std::to_string(order_.repairs().total()) + " inversions=" + std::to_string(order_.inversions()) +
-      " doubts=" + std::to_string(order_.repairs()[Repair::order_race]) +
+      " doubts=" + std::to_string(order_.repairs()[Repair::order_race]) + " leases=" + std::to_string(control.leases) +
       " wait_status=" + std::to_string(wait_status_) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns_) +
       " cpu_ns=" + std::to_string(cpu_ns(CLOCK_PROCESS_CPUTIME_ID)) +
       " failed=" + std::to_string(control.verdict == verdict_failed) + " path=" + control.paths[0] + "\n";

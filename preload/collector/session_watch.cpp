@@ -131,6 +131,9 @@ void Session::put_event(std::uint32_t kind, std::uint64_t size, std::string_view
     parcel.records.push_back(slot);
   }
   parcel.records.push_back({kind, size << 32 | (stamp & 0xffffffff)});
+  // What follows it in a thread that has no clock of its own.
+  for (std::uint32_t i = 0; i < memory_.ring_count(); ++i)
+    __atomic_store_n(&memory_.ring(i).clock, stamp, __ATOMIC_RELAXED);
   backlog_.put(std::move(parcel));
 }
 

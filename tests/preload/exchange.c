@@ -1,14 +1,17 @@
 // exchange FILE: eight threads make blocks of sizes that no other block has, hand them to each other through a few
 // slots, and give back what they find there. Each writes into FILE which sizes it gave back, in order.
+// exchange FILE turns: the same, but now and then one of them works alone, and the others go on while it does.
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <malloc.h>
 
-enum { threads = 8, rounds = 6000, slots = 64, first_size = 2000, mark_size = 500 };
+enum { threads = 8, rounds = 6000, slots = 64, first_size = 2000, mark_size = 500, turn_rounds = 2000, pairs = 80000 };
 
 static _Atomic(uint64_t*) slot[slots];
 static _Atomic uint32_t next_size = first_size;
@@ -16,6 +19,23 @@ static struct {
   uint32_t count;
   uint32_t sizes[2 * rounds];
 } ended[threads];
+
+static bool has_turns;
+static _Atomic uint32_t waiting, turns_over;
+
+// Each thread has its turn, and comes to all of them.
+static void alone(uint32_t self, uint32_t turn) {
+  if (turn % threads != self) {
+    waiting++;
+    while (turns_over == turn) sched_yield();
+    return;
+  }
+  while (waiting != (turn + 1) * (threads - 1)) sched_yield();
+  for (int i = 0; i < pairs; i++) {
+    if (i == pairs - 100) turns_over = turn + 1;
+    free(malloc(100));
+  }
+}
 
 static void* take(uint32_t self, _Atomic(uint64_t*)* place, uint64_t* put) {
   uint64_t* found = atomic_exchange(place, put);
@@ -28,6 +48,7 @@ static void* exchange(void* argument) {
   uint32_t self = (uint32_t)(uintptr_t)argument, random = 12345 + self;
   free(malloc(mark_size + self));
   for (int i = 0; i < rounds; i++) {
+    if (has_turns && i % turn_rounds == 0) alone(self, (uint32_t)(i / turn_rounds));
     random = random * 1664525 + 1013904223;
     _Atomic(uint64_t*)* place = &slot[random >> 16 & (slots - 1)];
     uint32_t size = next_size++;
@@ -41,7 +62,8 @@ static void* exchange(void* argument) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 2 && argc != 3) return 2;
+  has_turns = argc == 3;
   mallopt(M_ARENA_MAX, 1);  // so that one thread's blocks become another's at once
   pthread_t thread[threads];
   for (uintptr_t i = 0; i < threads; i++) pthread_create(&thread[i], NULL, exchange, (void*)i);

@@ -1,0 +1,66 @@
+#include "preload/alone.h"
+
+#include <linux/membarrier.h>
+
+#include "preload/sys.h"
+
+enum { rings_max_looked_at = 64 };
+
+uint32_t record_alone;
+
+static struct {
+  struct Control* control;
+  bool is_possible;  // the kernel puts a fence into all threads
+  bool is_allowed;
+} state;
+
+void alone_begin_process(struct Control* control) {
+  record_alone = 0;
+  state.control = control;
+  state.is_possible = sys(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+void alone_allow(void) { state.is_allowed = true; }
+
+struct Others {
+  uint64_t reserved;
+  bool busy;
+};
+
+static struct Others look_at_others(const struct Thread* self) {
+  struct Others others = {0, false};
+  uint32_t used = __atomic_load_n(&state.control->rings_used, __ATOMIC_ACQUIRE);
+  for (uint32_t i = 0; i < used && i < state.control->rings_limit; i++) {
+    struct Ring* ring = ring_at(state.control, i);
+    if (ring == self->ring) continue;
+    others.busy |= __atomic_load_n(&ring->busy, __ATOMIC_RELAXED) != 0;
+    others.reserved += __atomic_load_n(&ring->reserved, __ATOMIC_RELAXED);
+  }
+  return others;
+}
+
+static void begin(struct Thread* self) {
+  uint32_t nobody = 0, own = self->number;
+  if (!__atomic_compare_exchange_n(&record_alone, &nobody, own, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) return;
+  sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+  const struct Others others = look_at_others(self);
+  self->lease = record_clock(true) + 1;
+  if (others.busy || others.reserved != self->others) {
+    __atomic_compare_exchange_n(&record_alone, &own, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+  } else {
+    state.control->leases++;
+  }
+}
+
+void alone_try(struct Thread* self) {
+  if (!state.is_possible || !state.is_allowed || record_is_alone(self)) return;
+  if (state.control->rings_used > rings_max_looked_at) return;
+  const struct Others others = look_at_others(self);
+  if (others.reserved == self->others && !others.busy) {
+    uint64_t before;
+    block_signals(&before);  // a handler's event would have the stamp of an earlier lease
+    begin(self);
+    restore_signals(&before);
+  }
+  self->others = others.reserved;
+}
