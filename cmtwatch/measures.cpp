@@ -34,9 +34,11 @@ std::optional<Measures> parse_measures(std::string_view names) {
   for (;;) {
     const auto comma = names.find(',');
     if (!choose(names.substr(0, comma), measures)) return std::nullopt;
-    if (comma == names.npos) return measures;
+    if (comma == names.npos) break;
     names.remove_prefix(comma + 1);
   }
+  measures.mappings = measures.mappings || measures.stacks;
+  return measures;
 }
 
 std::string names_of(const Measures& measures) {

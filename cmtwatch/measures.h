@@ -9,7 +9,7 @@ namespace cmt::watch {
 /// What a recording holds beside what statm and stat say.
 struct Measures {
   bool mappings = true;   ///< smaps: what a process's memory is made of
-  bool stacks = true;     ///< which of the mappings are stacks of threads, by their stack pointers
+  bool stacks = true;     ///< which of the mappings are stacks of threads, by their stack pointers; only with them
   bool totals = false;    ///< smaps_rollup: the sums of all mappings; mappings bring them along
   bool io = true;         ///< a process's disk traffic
   bool oom = true;        ///< the scores by which the kernel chooses whom to end when memory is short
@@ -21,8 +21,8 @@ struct Measures {
 /// What they are called, for messages.
 constexpr char measure_names[] = "mappings, stacks, totals, io, oom, system, disks, counters, statm or all";
 
-/// Of names with commas between: those alone; "statm", which is always measured, stands for no more than that. Nothing
-/// where a name is unknown.
+/// Of names with commas between: those alone; "statm", which is always measured, stands for no more than that, and
+/// "stacks" brings the mappings along. Nothing where a name is unknown.
 std::optional<Measures> parse_measures(std::string_view names);
 
 /// Such names, for the recording.

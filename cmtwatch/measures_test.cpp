@@ -6,6 +6,7 @@ using namespace cmt::watch;
 
 TEST_CASE("measures: those that are named, alone") {
   CHECK(names_of(parse_measures("io,totals").value()) == "statm,totals,io");
+  CHECK(names_of(parse_measures("stacks").value()) == "statm,mappings,stacks");
   CHECK(names_of(parse_measures("statm").value()) == "statm");
   CHECK(names_of(parse_measures("all").value()) == "statm,mappings,stacks,totals,io,oom,system,disks,counters");
 }

@@ -44,6 +44,16 @@ std::vector<process::Mapping> load_mappings(Database& database, std::int64_t pro
   return mappings;
 }
 
+std::optional<RecordedMachine> load_machine(Database& database, std::int64_t tick) {
+  Statement select(database,
+                   "select total_bytes, available_bytes, swap_total_bytes, swap_free_bytes from system_sample "
+                   "where tick_id = ?");
+  select.bind(tick);
+  std::optional<RecordedMachine> machine;
+  while (select.step()) machine = {bytes_at(select, 0), bytes_at(select, 1), bytes_at(select, 2), bytes_at(select, 3)};
+  return machine;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> peak_tick(Database& database, Whose whose) {
@@ -62,7 +72,7 @@ std::optional<std::int64_t> worst_tick(Database& database) {
 }
 
 std::optional<std::int64_t> tick_at(Database& database, std::int64_t time_ns) {
-  Statement select(database, "select max(id) from tick where begin_ns <= ?");
+  Statement select(database, "select coalesce(max(id), (select min(id) from tick)) from tick where begin_ns <= ?");
   select.bind(time_ns);
   return first_number(select);
 }
@@ -76,6 +86,7 @@ Moment load_moment(Database& database, std::int64_t tick, Whose whose) {
     moment.end_ns = times.number(1);
     moment.wall_ns = times.number(2);
   }
+  moment.machine = load_machine(database, tick);
   Statement processes(
       database,
       "select process.id, pid, text, command, resident_bytes, size_bytes, proportional_bytes, oom_score, "

@@ -23,12 +23,19 @@ struct RecordedProcess {
   std::vector<process::Mapping> mappings;  ///< by rising address
 };
 
+/// The machine as it was at a moment.
+struct RecordedMachine {
+  using Bytes = std::optional<std::uint64_t>;
+  Bytes total_bytes, available_bytes, swap_total_bytes, swap_free_bytes;
+};
+
 /// A moment of a recording.
 struct Moment {
   std::int64_t tick = 0;
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   std::int64_t wall_ns = 0;
+  std::optional<RecordedMachine> machine{};
   std::vector<RecordedProcess> processes;  ///< the largest first
 };
 
@@ -41,7 +48,8 @@ std::optional<std::int64_t> peak_tick(Database& database, Whose whose);
 /// The tick at which the machine had least memory available; nothing where that was not recorded.
 std::optional<std::int64_t> worst_tick(Database& database);
 
-/// The last tick that had begun at a time since the recording began; nothing where that is before the first.
+/// The last tick that had begun at a time since the recording began, or the first where none had; nothing where there
+/// are none.
 std::optional<std::int64_t> tick_at(Database& database, std::int64_t time_ns);
 
 Moment load_moment(Database& database, std::int64_t tick, Whose whose);

@@ -52,6 +52,15 @@ void append(JsonWriter& json, const RecordedProcess& process) {
   json.end_object();
 }
 
+void append(JsonWriter& json, const RecordedMachine& machine) {
+  json.begin_object("system");
+  json.field("total_bytes", machine.total_bytes);
+  json.field("available_bytes", machine.available_bytes);
+  json.field("swap_total_bytes", machine.swap_total_bytes);
+  json.field("swap_free_bytes", machine.swap_free_bytes);
+  json.end_object();
+}
+
 }  // namespace
 
 std::string moment_json(const Moment& moment) {
@@ -64,6 +73,7 @@ std::string moment_json(const Moment& moment) {
   json.field("begin_ns", moment.begin_ns);
   json.field("end_ns", moment.end_ns);
   json.field("wall_ns", moment.wall_ns);
+  moment.machine ? append(json, *moment.machine) : json.field("system", std::nullopt);
   json.begin_array("parts");
   for (const Part& part : break_down(all).parts) append(json, part);
   json.end_array();

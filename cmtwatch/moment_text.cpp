@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "cmtwatch/breakdown.h"
 #include "cmtwatch/moment_report.h"
 #include "output/numbers.h"
@@ -64,6 +66,20 @@ std::string processes_text(const Moment& moment, const MomentOptions& options) {
   return table.text() + (left == 0 ? "" : "and " + output::with_commas(left) + " more (-v shows them)\n");
 }
 
+/// What is not known is left out.
+std::string machine_text(const RecordedMachine& machine, const MomentOptions& options) {
+  std::string text;
+  if (machine.available_bytes && machine.total_bytes)
+    text = amount(*machine.available_bytes, options) + " of " + amount(*machine.total_bytes, options) + " available";
+  if (machine.swap_total_bytes && machine.swap_free_bytes) {
+    const std::uint64_t used =
+        *machine.swap_total_bytes - std::min(*machine.swap_free_bytes, *machine.swap_total_bytes);
+    text += (text.empty() ? "" : ", ") + amount(used, options) + " of " + amount(*machine.swap_total_bytes, options) +
+            " swap used";
+  }
+  return text.empty() ? text : "the machine: " + text + "\n";
+}
+
 std::string heading(const RecordedProcess& process) {
   std::string text = "\n" + std::to_string(process.pid) + " (" + output::to_line(process.name) + ")";
   if (!process.mappings_readable) return text + ": its mappings were not recorded\n";
@@ -73,7 +89,9 @@ std::string heading(const RecordedProcess& process) {
 }  // namespace
 
 std::string moment_text(const Moment& moment, const MomentOptions& options) {
-  std::string text = "at " + output::fixed(static_cast<double>(moment.begin_ns) / 1e9, 3) + " s\n\n";
+  std::string text = "at " + output::fixed(static_cast<double>(moment.begin_ns) / 1e9, 3) + " s\n";
+  if (moment.machine) text += machine_text(*moment.machine, options);
+  text += "\n";
   std::vector<std::vector<process::Mapping>> all;
   for (const RecordedProcess& process : moment.processes) all.push_back(process.mappings);
   text += processes_text(moment, options) + "\n" + parts_text(all, options);

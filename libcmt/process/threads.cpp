@@ -22,9 +22,24 @@ std::optional<std::uint64_t> parse_stack_pointer(std::string_view text) {
   return pointer;
 }
 
+std::optional<std::uint64_t> parse_stack_pointer_of_stat(std::string_view text) {
+  constexpr int fields_between = 29 - 3;
+  auto at = text.rfind(") ");  // before field 3; the name before it may hold anything
+  for (int field = 0; at != text.npos && field <= fields_between; ++field) at = text.find(' ', at + 1);
+  if (at == text.npos) return std::nullopt;
+  std::uint64_t pointer = 0;
+  const auto error = std::from_chars(text.data() + at + 1, text.data() + text.size(), pointer).ec;
+  return error == std::errc() && pointer != 0 ? std::optional(pointer) : std::nullopt;
+}
+
 std::optional<std::uint64_t> read_stack_pointer(const ProcessFolder& process, int thread, std::string& buffer) {
+  const std::string task = "task/" + std::to_string(thread);
   try {
-    return parse_stack_pointer(process.read(("task/" + std::to_string(thread) + "/syscall").c_str(), buffer));
+    return parse_stack_pointer(process.read((task + "/syscall").c_str(), buffer));
+  } catch (const std::system_error&) {  // this kernel has none, or we may not
+  }
+  try {
+    return parse_stack_pointer_of_stat(process.read((task + "/stat").c_str(), buffer));
   } catch (const std::system_error&) {
     return std::nullopt;
   }

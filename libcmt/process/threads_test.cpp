@@ -18,6 +18,16 @@ TEST_CASE("threads: one that runs tells no stack pointer, and no other text does
     CHECK_FALSE(parse_stack_pointer(text));
 }
 
+TEST_CASE("threads: a stat may tell the stack pointer, and hides it as 0") {
+  const std::string before =
+      "9 (a) b) S 1 9 9 0 -1 0 100 0 7 0 30 40 0 0 20 0 2 0 77 8192 5 18446744073709551615 1 2 3 ";
+  CHECK(parse_stack_pointer_of_stat(before + "4096 6 7\n") == 4096);
+  CHECK_FALSE(parse_stack_pointer_of_stat(before + "0 6 7\n"));
+  CHECK_FALSE(parse_stack_pointer_of_stat(before));
+  CHECK_FALSE(parse_stack_pointer_of_stat("9 (a) S 1\n"));
+  CHECK_FALSE(parse_stack_pointer_of_stat(""));
+}
+
 TEST_CASE("threads: a process is its own first thread; one that is gone has none") {
   const auto threads = read_threads(getpid());
   CHECK(std::count(threads.begin(), threads.end(), getpid()) == 1);

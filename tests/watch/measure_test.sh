@@ -40,6 +40,25 @@ is few.db 'select resident_bytes > 0, proportional_bytes, read_bytes, oom_score,
 is few.db 'select (select count(*) from mapping), (select count(*) from system_sample), (select count(*) from disk_sample)' '0|0|0'
 cmtwatch peak -v few.db | grep -q '^7 (web (content)): its mappings were not recorded$' || complain "no mappings: $(cmtwatch peak -v few.db)"
 
+# What the machine had is told with each moment, and with its worst.
+write proc/meminfo 'MemTotal: 1000 kB
+MemAvailable: 100 kB
+SwapTotal: 50 kB
+SwapFree: 20 kB'
+cmtwatch record --root=proc -o all.db --count=1 7 || complain "going on: $?"
+cmtwatch peak --system all.db | grep -qx 'the machine: 100 KiB of 1,000 KiB available, 30 KiB of 50 KiB swap used' ||
+  complain "the machine's worst moment: $(cmtwatch peak --system all.db)"
+cmtwatch show --at=0 --json all.db | jq -e '.system == {total_bytes: 1024000, available_bytes: 307200, swap_total_bytes: null,
+  swap_free_bytes: null}' >/dev/null || complain "the machine in JSON"
+
+# What is older than --keep goes; what holds still stays, of disks too.
+cmtwatch record --root=proc -o kept.db --keep=1ns --count=130 --interval=1ms --max-cost=100 7 || complain "--keep: $?"
+[ "$(moments kept.db)" -lt 70 ] || complain "--keep keeps $(moments kept.db)"
+is kept.db 'select text, reads from disk_sample join name on name.id = name_id' 'sda|11'
+is kept.db 'select count(*) from mapping_change' 2
+is kept.db 'select count(*) from name' 4
+cmtwatch show --at=1h kept.db | grep -qE '^heap +8 KiB' || complain "forgotten: $(cmtwatch show --at=1h kept.db)"
+
 # The sums of the mappings alone.
 write proc/7/smaps_rollup "$(mapping 1000-8000 ---p '[rollup]' 20 12)"
 cmtwatch record --root=proc -o sums.db --count=1 --measure=totals,oom 7 || complain "totals: $?"
@@ -61,6 +80,12 @@ $((0x90000))|[stack:9]
 $((0xb0000))|"
 is stack.db 'select count(*) from mapping_change' 3
 cmtwatch peak stack.db | grep -qE '^stacks +8 KiB' || complain "a thread's stack: $(cmtwatch peak stack.db)"
+
+# Where there is no such file the thread's stat may tell.
+rm proc/7/task/9/syscall
+write proc/7/task/9/stat "9 (t) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 2 0 77 0 0 0 0 0 0 $((0x9fff8)) 0 0"
+cmtwatch record --root=proc -o stat.db --count=1 7 || complain "stacks by stat: $?"
+is stat.db 'select begin_address, text from mapping join name on name.id = name_id' "$((0x90000))|[stack:9]"
 
 # Threads of a living process, where the kernel tells.
 if cat /proc/self/syscall >/dev/null 2>&1; then
