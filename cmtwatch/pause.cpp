@@ -169,11 +169,13 @@ bool Pause::seize(const Thread& thread) {
 /// Waits for all that were seized together: one that executes a program waits for the others' ends.
 void Pause::await() {
   for (const std::int64_t begin = now_ns(); !awaited_.empty();) {
-    std::erase_if(awaited_, [this](const Thread& thread) {
-      const Trace trace = trace_of(thread.tid);
-      if (trace == Trace::lost) known_.erase(thread.tid);
-      return trace != Trace::runs;
-    });
+    const int tid = awaited_.back().tid;
+    const Trace trace = trace_of(tid);
+    if (trace == Trace::lost) known_.erase(tid);
+    if (trace != Trace::runs) {
+      awaited_.pop_back();
+      continue;
+    }
     const std::int64_t waited = now_ns() - begin;
     if (waited < at_once_ns) {
       sched_yield();

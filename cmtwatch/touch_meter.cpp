@@ -90,6 +90,7 @@ class IdleMeter : public TouchMeter {
     list();
     const std::vector<bool> idle = idle_.idle(heads_);
     Touched touched;
+    touched.too_long = too_long_;
     for (const Listed& listed : listed_mappings_) {
       touched.mappings.push_back({listed.mapping, 0, 0});
       for (const ResidentPage& page : listed.pages) add(touched, frames_.of(page), page, idle);
@@ -105,9 +106,13 @@ class IdleMeter : public TouchMeter {
 
   void list() {
     listed_mappings_.clear();
+    too_long_ = 0;
     frames_ = {};
     for (Mapping& mapping : read_mappings(target_, "maps")) {
-      if (!is_walkable(mapping)) continue;
+      if (!is_walkable(mapping)) {
+        ++too_long_;
+        continue;
+      }
       auto pages = process::resident_pages(target_.pid, mapping.begin, mapping.end, target_.root);
       if (pages.empty()) continue;
       for (const ResidentPage& page : pages) frames_.numbers.push_back(page.frame);
@@ -145,6 +150,7 @@ class IdleMeter : public TouchMeter {
   std::vector<Listed> listed_mappings_;
   Frames frames_;
   std::vector<std::uint64_t> heads_;
+  std::size_t too_long_ = 0;
   bool listed_ = false;
 };
 

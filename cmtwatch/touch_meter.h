@@ -28,6 +28,7 @@ struct PageRun {
 struct Touched {
   std::vector<TouchedMapping> mappings;  ///< those that are resident in part, by rising address
   std::vector<PageRun> pages;            ///< touched, rising; empty where the kernel tells of mappings only
+  std::size_t too_long = 0;              ///< mappings of more addresses than can be walked: not looked at
 
   std::uint64_t touched_bytes() const;
   std::uint64_t resident_bytes() const;

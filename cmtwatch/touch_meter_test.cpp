@@ -126,6 +126,16 @@ TEST_CASE("touch meter: a page that came since the mark was touched") {
   CHECK(touched.pages.at(0).first == 31);
 }
 
+TEST_CASE("touch meter: a range that is reserved by the terabyte is counted and left alone") {
+  const Machine machine;
+  machine.write("7/maps",
+                std::string("1000-3000 rw-p 00000000 00:00 0 [heap]\n10000-10000000000 ---p 00000000 00:00 0 \n"));
+  const auto meter = make_touch_meter(TouchMethod::idle, machine.target());
+  meter->mark();
+  CHECK(machine.idle() == Words{3, 70});
+  CHECK(meter->read().too_long == 1);
+}
+
 TEST_CASE("touch meter: only what the filter takes is marked") {
   const Machine machine;
   TouchTarget target = machine.target();

@@ -45,6 +45,7 @@ void append(JsonWriter& json, const WorkingSet& set, bool pauses) {
   json.field("resident_bytes", set.touched.resident_bytes());
   json.field("huge_page_bytes", set.touched.huge_page_bytes());
   json.field("not_tracked_bytes", set.touched.untracked_bytes());
+  json.field("mappings_too_long_to_look_at", std::uint64_t{set.touched.too_long});
   json.begin_array("mappings");
   for (const TouchedMapping& mapping : set.touched.mappings) append(json, mapping);
   json.end_array();

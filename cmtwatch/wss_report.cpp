@@ -42,6 +42,7 @@ class TextReport : public WssReport {
     least_bytes_ = std::min(least_bytes_, bytes);
     most_bytes_ = std::max(most_bytes_, bytes);
     huge_bytes_ = std::max(huge_bytes_, set.touched.huge_page_bytes());
+    too_long_ = std::max(too_long_, set.touched.too_long);
     untracked_bytes_ = std::max(untracked_bytes_, set.touched.untracked_bytes());
     destination_.write(padded(seconds(set.begin_ns), 12) + " +" + padded(length(set.length_ns()), 8) +
                        padded(amount(bytes), 14) + " of" + padded(amount(set.touched.resident_bytes()), 12) + "  " +
@@ -122,6 +123,7 @@ class TextReport : public WssReport {
           "up to " + amount(huge_bytes_) + " are in huge pages, which count as touched as a whole: it may be less\n";
     if (untracked_bytes_ != 0)
       text += "up to " + amount(untracked_bytes_) + " resident are not tracked by the kernel, and not counted\n";
+    if (too_long_ != 0) text += counted(too_long_, "mapping") + " of more than 64 GiB of addresses not looked at\n";
     return text;
   }
 
@@ -144,6 +146,7 @@ class TextReport : public WssReport {
   std::uint64_t most_bytes_ = 0;
   std::uint64_t huge_bytes_ = 0;
   std::uint64_t untracked_bytes_ = 0;
+  std::size_t too_long_ = 0;
 };
 
 /// A row an interval, or with -v a row a mapping and interval.
