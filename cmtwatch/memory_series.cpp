@@ -65,10 +65,23 @@ MemorySeries from_recording(const std::string& path) {
   return series;
 }
 
-std::string text_of(const std::string& path) {
+std::ifstream open_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::system_error(errno, std::generic_category(), path);
+  return file;
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file = open_file(path);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// By its first bytes: a recording may be larger than the memory.
+bool is_database(const std::string& path) {
+  constexpr std::string_view magic = "SQLite format 3";
+  std::string begin(magic.size(), '\0');
+  open_file(path).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin == magic;
 }
 
 }  // namespace
@@ -90,8 +103,7 @@ MemorySeries parse_series(std::string_view text, const std::string& path) {
 }
 
 MemorySeries read_series(const std::string& path) {
-  const std::string text = text_of(path);
-  if (text.rfind("SQLite format 3", 0) != 0) return parse_series(text, path);
+  if (!is_database(path)) return parse_series(text_of(path), path);
   MemorySeries series = from_recording(path);
   series.name = path;
   return series;
