@@ -20,7 +20,7 @@ const char compare_help[] =
     R"(Usage: cmtwatch compare [OPTION]... [NAME:]FILE...
 
 Puts several runs beside each other: recordings of cmtwatch record, JSON of
-cmtwatch run and get, JSON of LL-Tracket.
+cmtwatch run, get and export, JSON of LL-Tracket.
 
   --plot=FILE    a picture, as .svg, .html, .png or .pdf by FILE's ending: the
                  runs over each other

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -42,7 +43,38 @@ MemorySeries from_pairs(const Json& pairs) {
   return series;
 }
 
+/// Where a column of an exported recording's rows stands.
+std::size_t column(const Json& recording, const char* rows, const char* name) {
+  const Json& names = recording.at("columns").at(rows);
+  const auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end()) throw std::out_of_range(std::string("no column ") + name);
+  return static_cast<std::size_t>(at - names.begin());
+}
+
+/// As from_recording().
+MemorySeries from_export(const Json& recording) {
+  const std::size_t tick_of = column(recording, "samples", "tick_id"),
+                    bytes_of = column(recording, "samples", "resident_bytes");
+  const std::size_t id = column(recording, "ticks", "id"), begin = column(recording, "ticks", "begin_ns");
+  std::map<std::int64_t, std::uint64_t> sums;
+  for (const Json& process : recording.at("processes")) {
+    for (const Json& sample : process.at("samples")) {
+      std::uint64_t& sum = sums[sample.at(tick_of).get<std::int64_t>()];
+      if (!sample.at(bytes_of).is_null()) sum += sample.at(bytes_of).get<std::uint64_t>();
+    }
+  }
+  MemorySeries series{.name = {}, .metric = "rss", .time_ns = {}, .bytes = {}};
+  for (const Json& tick : recording.at("ticks")) {
+    const auto sum = sums.find(tick.at(id).get<std::int64_t>());
+    if (sum == sums.end()) continue;
+    series.time_ns.push_back(tick.at(begin).get<std::int64_t>());
+    series.bytes.push_back(sum->second);
+  }
+  return series;
+}
+
 MemorySeries from_json(const Json& json) {
+  if (json.is_object() && json.value("schema", "") == "cmt.recording/1") return from_export(json);
   if (json.is_object() && json.value("schema", "") == "cmt.watch/1") return from_watch(json);
   if (json.is_array()) return from_pairs(json);
   for (const auto& [key, value] : json.items()) {

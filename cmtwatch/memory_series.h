@@ -18,9 +18,9 @@ struct MemorySeries {
   std::size_t peak() const;
 };
 
-/// From a recording (all its processes' resident sets added up), from JSON of schema cmt.watch/1, or from LL-Tracket's
-/// JSON: pairs of milliseconds and MiB, newest first. Throws FormatError for anything else, DatabaseError and
-/// std::system_error.
+/// From a recording (all its processes' resident sets added up), from JSON of schema cmt.watch/1 or cmt.recording/1 (an
+/// exported recording: the same), or from LL-Tracket's JSON: pairs of milliseconds and MiB, newest first. Throws
+/// FormatError for anything else, DatabaseError and std::system_error.
 MemorySeries read_series(const std::string& path);
 
 /// From JSON text; `path` is for messages.

@@ -24,12 +24,26 @@ TEST_CASE("memory series: LL-Tracket's pairs are milliseconds and MiB, newest fi
   }
 }
 
+TEST_CASE("memory series: an exported recording, its processes added up") {
+  const MemorySeries series = parse_series(
+      R"({"schema": "cmt.recording/1", "columns": {"ticks": ["id", "begin_ns"], "samples": ["tick_id", "size_bytes", "resident_bytes"]},
+          "ticks": [[1, 10], [2, 20], [3, 30]],
+          "processes": [{"samples": [[1, 9, 5], [2, 9, 6]]}, {"samples": [[2, 9, 7], [2, null, null]]}]})",
+      "e.json");
+  CHECK(series.metric == "rss");
+  CHECK(series.time_ns == std::vector<std::int64_t>{10, 20});
+  CHECK(series.bytes == std::vector<std::uint64_t>{5, 13});
+}
+
 TEST_CASE("memory series: what is none is refused with its name") {
   CHECK_THROWS_WITH_AS(parse_series("{", "x"), "x: neither a recording nor a series of memory in JSON",
                        cmt::FormatError);
   CHECK_THROWS_WITH_AS(parse_series("{}", "x"), "x: no series of memory", cmt::FormatError);
   CHECK_THROWS_AS(parse_series("[[1, 2], [3, 4]]", "x"), cmt::FormatError);
   CHECK_THROWS_AS(parse_series("[1]", "x"), cmt::FormatError);
+  CHECK_THROWS_AS(parse_series(R"({"schema": "cmt.recording/1"})", "x"), cmt::FormatError);
+  CHECK_THROWS_WITH_AS(parse_series(R"({"schema": "cmt.recording/1", "columns": {"ticks": [], "samples": []}})", "x"),
+                       "x: no column tick_id", cmt::FormatError);
   CHECK_THROWS_AS(parse_series(R"({"schema": "cmt.watch/1"})", "x"), cmt::FormatError);
 }
 

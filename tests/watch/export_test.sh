@@ -58,6 +58,8 @@ cmtwatch export --json all.db >all.json || complain "export: $?"
 same all.json all.db
 jq -e '(.processes | length) == 2 and .processes[0].counters == [[1, 10, 20, null, 40, 50]] and (.disks | length) == 1' all.json >/dev/null ||
   complain "export: $(cat all.json)"
+cmtwatch compare --json all.db all.json | jq -e '.runs[0].bytes == .runs[1].bytes and .runs[0].time_ns == .runs[1].time_ns and
+  (.runs[0].bytes | length) == 4' >/dev/null || complain "compare of both: $(cmtwatch compare all.db all.json)"
 cmtwatch export --json -o file.json all.db && cmp -s file.json all.json || complain "-o"
 
 # More than is written at once.
