@@ -1,10 +1,13 @@
 // cmtwatch wss: what a process touches, interval after interval. One reading ends an interval, and the marks that
 // follow it at once begin the next, so nothing is measured before there was a first mark.
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -25,6 +28,7 @@
 #include "command/interrupts.h"
 #include "output/picture_file.h"
 #include "process/fd.h"
+#include "process/proc_file.h"
 
 namespace cmt::watch {
 namespace {
@@ -36,6 +40,17 @@ WssMethod choose_method(const WssOptions& options) {
   if (!obstacle) return {TouchMethod::idle, ""};
   if (options.method) throw std::runtime_error("--method=idle: " + *obstacle);
   return {TouchMethod::referenced, *obstacle};
+}
+
+/// Held as long as a process is marked, so that no other cmtwatch takes the marks away: the file is one for all who
+/// have it open. Throws std::runtime_error where another has it.
+process::Fd lock_marks(const TouchTarget& target) {
+  const std::string path = process::path_of(target.pid, "clear_refs", target.root);
+  process::Fd file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.get() >= 0 && flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw std::runtime_error("process " + std::to_string(target.pid) +
+                             " is being marked by another cmtwatch wss: they would disturb each other");
+  return file;
 }
 
 /// Calls `action`. Turns what it throws where a process is not ours into a line about that.
@@ -191,6 +206,7 @@ int wss(const command::CommandLine& line) {
   if (!options.plot.empty()) picture.emplace(options.plot);
   return permitted(pid, [&] {
     const WssMethod method = choose_method(options);
+    const process::Fd lock = lock_marks(options.target);
     const auto meter = make_touch_meter(method.method, options.target);
     const auto report = make_wss_report(options, method, destination);
     ReuseDistance reuse;

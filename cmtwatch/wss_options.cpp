@@ -9,8 +9,8 @@ const char wss_help[] =
 Tells the working set of a process: the memory that it touches in an interval.
 Its pages are marked at the interval's begin and looked at at its end, page by
 page by the kernel's bitmap of idle pages, or mapping by mapping by clear_refs,
-which works everywhere. Both marks are shared by all who use them: two who
-watch a process at the same time disturb each other.
+which works everywhere. Both marks are shared by all who use them: others who
+write clear_refs or the bitmap meanwhile disturb this.
 
   -w, --watch        interval after interval, until the process ends or Ctrl-C
   -v, --verbose      each mapping of which something was touched

@@ -29,6 +29,11 @@ echo 8 >&9
 "${only[@]}" -w --interval=50ms --max-cost=100 --csv >csv &
 watch=$!
 until_true 'grep -q ",$((8 * mib)),[0-9]*,0,0$" csv'
+
+# Meanwhile nobody else may mark it: both would tell nonsense.
+status=0; "${only[@]}" --interval=1ms >out 2>err || status=$?
+[ "$status" = 1 ] && [ ! -s out ] && [ "$(cat err)" = "cmtwatch wss: process $pid is being marked by another cmtwatch wss: they would disturb each other" ] ||
+  complain "two at once: $status $(cat out err)"
 kill -INT $watch
 wait $watch || complain "Ctrl-C: $?"
 awk -F, -v most=$((8 * mib)) 'NR > 1 && $3 > most { exit 1 }' csv || complain "more than was touched: $(cat csv)"
@@ -61,15 +66,18 @@ jq -e '.reuse_distance == null' idle.json >/dev/null || complain "a reuse distan
 "${only[@]}" -w --interval=10ms --max-cost=100 >ended 2>err &
 watch=$!
 until_true '[ -s ended ]'
-"${only[@]}" --interval=1h -o early >early.out 2>early.err &
-early=$!
-until_true '[ -e early ]'
 exec 9>&-
 kill "$pid"
 wait $watch || complain "the process ended: $? $(cat err)"
 grep -q '^the process has ended; ' ended || complain "the process ended: $(tail -n 2 ended)"
+sleep 1000 &
+sleeper=$!
+cmtwatch wss --method=referenced --interval=1h -o early $sleeper >early.out 2>early.err &
+early=$!
+until_true '[ -e early ]'
+kill $sleeper
 status=0; wait $early || status=$?
-[ "$status" = 1 ] && [ "$(cat early.err)" = "cmtwatch wss: process $pid ended before its first interval did" ] || complain "ended early: $status $(cat early.err)"
+[ "$status" = 1 ] && [ "$(cat early.err)" = "cmtwatch wss: process $sleeper ended before its first interval did" ] || complain "ended early: $status $(cat early.err)"
 
 # Page by page, on a made-up machine: pages 1 and 2 are the heap, in frames 70 and 3; page 5 is in one that is not tracked.
 word() { printf "%016x" "$1" | sed 's/\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)/\\x\8\\x\7\\x\6\\x\5\\x\4\\x\3\\x\2\\x\1/'; }
