@@ -9,6 +9,10 @@
 // us, and we reap it with __WCLONE. After the program's exec it is left as a zombie that no ordinary wait() sees, until
 // the process ends.
 //
+// Each of the two is a process group: signals from the terminal pass them, and the kernel does not wake a stopped
+// collector when the program ends. They stay in the program's session, where priorities count against its threads
+// (sched(7), "The autogroup feature").
+//
 // No descriptor is left open in the program: it creates the files, the collector inherits them with the memory of the
 // rings and a pidfd, and we close them. So a program that closes everything closes nothing of ours.
 #include "preload/collector_link.h"
@@ -121,6 +125,7 @@ static int become_collector(void* unused) {
   static const struct KernelAction by_default = {0};
   static const uint64_t none = 0;
   static char* arguments[] = {program, (char*)"--attach", NULL};
+  sys(SYS_setpgid, 0, 0);
   arrange_descriptors();
   for (int signal = 1; signal <= 64; signal++) sys(SYS_rt_sigaction, signal, &by_default, 0, 8);
   sys(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);

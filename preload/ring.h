@@ -69,7 +69,7 @@ enum {
   rings_big = 512,      // of ring_slots_big places, 256 KiB each
   rings_small = 16384,  // the others: 16 KiB each
   rings_max = rings_big + rings_small,
-  ring_slots_big = 65536,
+  ring_slots_big = 16384,
   ring_slots_small = 1024,
   ring_slots_at_rest = 2048,  // 32 KiB
   ring_slots_crowded = 256,   // the first page, where there are many rings

@@ -20,7 +20,7 @@ killed() {
   done
   until [ -n "$(collector_of "t.$form")" ]; do sleep 0.01; done
   kill -STOP $(collector_of "t.$form")
-  kill -KILL $(collector_of "t.$form") $!  # the kernel lets a stopped one go on when its family has ended
+  kill -KILL $! $(collector_of "t.$form")
   wait $! 2>/dev/null || true
   exec 3>&- 4<&-
   "$collector" --recover rings >said || complain "recover: exit $?"
