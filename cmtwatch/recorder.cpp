@@ -85,6 +85,15 @@ bool can_be_stack(const KnownMappings& mappings, std::size_t i) {
          mappings[i - 1].permissions == unreadable && mappings[i - 1].end == mappings[i].begin;
 }
 
+/// Leaves out what a file tells that is not there.
+template <class Action>
+void where_there(Action action) {
+  try {
+    action();
+  } catch (const std::system_error&) {
+  }
+}
+
 /// The place of the mapping that holds an address, or how many there are.
 std::size_t place_of(const KnownMappings& mappings, std::uint64_t address) {
   const auto above = std::upper_bound(mappings.begin(), mappings.end(), address,
@@ -203,7 +212,8 @@ Recorder::Outcome Recorder::record_mappings(const ProcessFolder& folder, int pid
     process.mappings = now.end();
     sample.mappings_readable = true;
   } catch (const std::system_error& error) {
-    if (says_gone(error)) throw;
+    const bool no_such_file = error.code().value() == ENOENT && text_of(folder, "stat", buffer_);
+    if (says_gone(error) && !no_such_file) throw;
     sample.proportional_bytes = sample.private_bytes = sample.swapped_bytes = std::nullopt;
     if (measures_.mappings) {
       sample.mappings_readable = false;
@@ -239,11 +249,8 @@ void Recorder::find_stacks(const ProcessFolder& folder, int pid, KnownProcess& p
 }
 
 void Recorder::record_system() {
-  try {
-    if (measures_.system) writer_.system(process::read_meminfo(root_));
-    if (measures_.disks) writer_.disks(process::read_diskstats(root_));
-  } catch (const std::system_error&) {  // a root without such files
-  }
+  if (measures_.system) where_there([this] { writer_.system(process::read_meminfo(root_)); });
+  if (measures_.disks) where_there([this] { writer_.disks(process::read_diskstats(root_)); });
 }
 
 void Recorder::forget_ended() {

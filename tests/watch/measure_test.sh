@@ -124,6 +124,10 @@ is refused.db 'select resident_bytes > 0, proportional_bytes, mappings_readable 
 1||0'
 cmtwatch peak -v refused.db | grep -q ': its mappings could not be read$' || complain "refused, shown"
 rmdir proc/7/smaps
+cmtwatch record --root=proc -o kernel.db --count=2 --interval=1ms --max-cost=100 7 2>err || complain "a kernel without smaps: $?"
+grep -q 'the mappings of process 7 may not be read' err || complain "a kernel without smaps: $(cat err)"
+is kernel.db 'select resident_bytes > 0, mappings_readable from process_sample' '1|0
+1|0'
 
 # A process that runs another program has that one's name from then on.
 process 7 77 before
