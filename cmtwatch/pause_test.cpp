@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "process/proc_file.h"
@@ -25,6 +26,7 @@ namespace {
 struct Shared {
   std::atomic<std::uint64_t> turns;    ///< rises while the child runs
   std::atomic<std::uint64_t> signals;  ///< that it handled
+  std::atomic<std::uint64_t> sum;
 };
 
 Shared* shared = nullptr;
@@ -72,7 +74,18 @@ class Child {
   char state() const { return process::read_stat(pid_).state; }
 
   void await_state(char state) const {
-    while (this->state() != state) sched_yield();
+    while (!all_threads_are(state)) sched_yield();
+  }
+
+  bool all_threads_are(char state) const {
+    try {
+      for (const int tid : process::read_threads(pid_)) {
+        if (process::read_stat(tid).state != state) return false;
+      }
+      return true;
+    } catch (const std::system_error&) {  // one has ended just now
+      return false;
+    }
   }
 
  private:
@@ -84,10 +97,30 @@ void count() {
   for (;;) ++shared->turns;
 }
 
-void count_signals() {
+void handle(int signal, void (*handler)(int, siginfo_t*, void*)) {
   struct sigaction action {};
-  action.sa_handler = [](int) { ++shared->signals; };
-  sigaction(SIGRTMIN, &action, nullptr);
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(signal, &action, nullptr);
+}
+
+/// Adds up the numbers that come with signals, too.
+void count_signals() {
+  handle(SIGRTMIN, [](int, siginfo_t* info, void*) {
+    shared->sum += static_cast<std::uint64_t>(info->si_value.sival_int);
+    ++shared->signals;
+  });
+  count();
+}
+
+/// A parent that counts the ends of its child.
+void mourn() {
+  handle(SIGCHLD, [](int, siginfo_t*, void*) { ++shared->signals; });
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  shared->sum = static_cast<std::uint64_t>(child);
   count();
 }
 
@@ -140,16 +173,17 @@ TEST_CASE("pause: all threads stand still, also those that were just being made"
 TEST_CASE("pause: no signal is lost, whether it comes before, at or in the pause") {
   if (!may_trace()) return;
   const Child child(count_signals);
-  constexpr std::uint64_t rounds = 200;
-  for (std::uint64_t round = 0; round < rounds; ++round) {
-    sigqueue(child.pid(), SIGRTMIN, {});
+  constexpr int rounds = 200;
+  for (int round = 0; round < rounds; ++round) {
+    sigqueue(child.pid(), SIGRTMIN, {.sival_int = round});
     paused(child.pid(), [&](Pause&) {
-      sigqueue(child.pid(), SIGRTMIN, {});
+      sigqueue(child.pid(), SIGRTMIN, {.sival_int = round});
       if (round % 20 == 0) usleep(5000);  // a long pause: whoever looks after ended threads comes by
     });
   }
   while (shared->signals < 2 * rounds) sched_yield();
   CHECK(shared->signals == 2 * rounds);
+  CHECK(shared->sum == rounds * (rounds - 1));
 }
 
 TEST_CASE("pause: what SIGSTOP stopped stays so until SIGCONT") {
@@ -163,6 +197,34 @@ TEST_CASE("pause: what SIGSTOP stopped stays so until SIGCONT") {
   child.await_state('T');
   kill(child.pid(), SIGCONT);
   child.await_turn();
+}
+
+TEST_CASE("pause: all threads that SIGSTOP stopped stay so") {
+  if (!may_trace()) return;
+  const Child child(breed);
+  kill(child.pid(), SIGSTOP);
+  child.await_state('T');
+  paused(child.pid(), [](Pause&) {});
+  child.await_state('T');
+  const std::uint64_t turns = shared->turns;
+  paused(child.pid(), [](Pause&) {});
+  CHECK(shared->turns == turns);
+  kill(child.pid(), SIGCONT);
+  child.await_turn();
+}
+
+TEST_CASE("pause: who ends in it is told to its parent after it") {
+  if (!may_trace()) return;
+  const Child child(mourn);
+  std::uint64_t inside = 0;
+  paused(child.pid(), [&](Pause&) {
+    kill(static_cast<pid_t>(shared->sum), SIGKILL);
+    while (process::read_stat(static_cast<int>(shared->sum)).state != 'Z') sched_yield();
+    inside = shared->signals;
+  });
+  CHECK(inside == 0);
+  while (shared->signals == 0) sched_yield();
+  CHECK(shared->signals == 1);
 }
 
 TEST_CASE("pause: SIGSTOP and SIGCONT in it do their work after it") {
