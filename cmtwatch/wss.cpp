@@ -33,12 +33,27 @@
 namespace cmt::watch {
 namespace {
 
-/// Throws std::runtime_error where pages are wanted and cannot be told apart.
+/// Throws std::runtime_error where the kernel lacks what mappings are marked by. A process that is gone lacks it, too.
+void check_referenced(const TouchTarget& target) {
+  for (const char* const name : {"clear_refs", "smaps"}) {
+    const std::string path = process::path_of(target.pid, name, target.root);
+    if (access(path.c_str(), F_OK) == 0) continue;
+    check_process(target.pid, target.root);
+    throw std::runtime_error("the kernel does not tell what is touched (CONFIG_PROC_PAGE_MONITOR): there is no " +
+                             path);
+  }
+}
+
+/// Throws std::runtime_error where there is no way, or not the one that is wanted.
 WssMethod choose_method(const WssOptions& options) {
-  if (options.method == TouchMethod::referenced) return {TouchMethod::referenced, ""};
+  if (options.method == TouchMethod::referenced) {
+    check_referenced(options.target);
+    return {TouchMethod::referenced, ""};
+  }
   const auto obstacle = obstacle_to_idle(options.target);
   if (!obstacle) return {TouchMethod::idle, ""};
   if (options.method) throw std::runtime_error("--method=idle: " + *obstacle);
+  check_referenced(options.target);
   return {TouchMethod::referenced, *obstacle};
 }
 

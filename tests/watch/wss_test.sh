@@ -120,6 +120,10 @@ printf '%x-%x rw-p 00000000 00:00 0 [heap]\nRss: 2048 kB\nReferenced: 2048 kB\nA
 "${made_up[@]}" --interval=1ms >mappings.text || complain "mappings: $?"
 grep -q '^mapping by mapping, by clear_refs: proc/kpageflags may not be read; ' mappings.text || complain "$(cat mappings.text)"
 grep -q '^up to 2.00 MiB are in huge pages' mappings.text || complain "huge pages: $(cat mappings.text)"
+rm proc/7/clear_refs
+status=0; "${made_up[@]}" 2>err || status=$?
+[ "$status" = 1 ] && [ "$(cat err)" = "cmtwatch wss: the kernel does not tell what is touched (CONFIG_PROC_PAGE_MONITOR): there is no proc/7/clear_refs" ] ||
+  complain "no clear_refs: $status $(cat err)"
 status=0; cmtwatch wss 2147483646 2>err || status=$?
 [ "$status" = 1 ] && [ "$(cat err)" = "cmtwatch wss: there is no process 2147483646" ] || complain "nobody: $status $(cat err)"
 exit $failed
