@@ -9,8 +9,20 @@
 #include "cmtwatch/pause.h"
 #include "process/children.h"
 #include "process/share_memory.h"
+#include "process/stat.h"
 
 namespace cmt::watch {
+namespace {
+
+std::optional<process::Stat> stat_of(int pid, const std::string& root) {
+  try {
+    return process::read_stat(pid, root);
+  } catch (const std::system_error&) {  // it is gone
+    return std::nullopt;
+  }
+}
+
+}  // namespace
 
 Family::Family(int pid, Whom whom, Metric metric, std::string root, bool pauses)
     : pid_(pid), whom_(whom), metric_(metric), root_(std::move(root)), pauses_(pauses) {
@@ -65,19 +77,23 @@ Sample Family::read_members(bool details) {
 /// Asked before it is read: who has memory of its own keeps it.
 bool Family::counts(Member& member) {
   if (member.ours) return *member.ours;
+  if (!left_out_.empty() && is_left_out(member.probe.pid())) return *(member.ours = false);
   const bool may_share = member.parent != 0 && root_ == "/proc";
   if (may_share && process::share_memory(member.probe.pid(), member.parent)) return false;
-  member.ours = left_out_.empty() || member.probe.name() != left_out_;
-  if (!*member.ours) leave_out_host(member.parent);
-  return *member.ours;
+  return *(member.ours = true);
 }
 
-/// Who keeps a process that is left out for another, in whose memory it runs, has that to itself when the other is
-/// gone.
-void Family::leave_out_host(int pid) {
-  for (Member& member : members_) {
-    if (member.probe.pid() == pid && !member.ours) member.ours = false;
-  }
+/// A collector's keeper once ran in the program's memory, and has it to itself when the program has executed another.
+/// It is told by its child, or before it has one by the signal that its end does not send.
+bool Family::is_left_out(int pid) const {
+  const auto stat = stat_of(pid, root_);
+  if (!stat) return false;
+  if (stat->name == left_out_ || stat->exit_signal == 0) return true;
+  const auto children = process::read_children(pid, root_);
+  return std::any_of(children.begin(), children.end(), [&](int child) {
+    const auto of_child = stat_of(child, root_);
+    return of_child && of_child->name == left_out_;
+  });
 }
 
 void Family::find() {

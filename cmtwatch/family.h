@@ -54,7 +54,7 @@ class Family {
   /// `pauses`: they are stopped while they are read.
   Family(int pid, Whom whom, Metric metric, std::string root = "/proc", bool pauses = false);
 
-  /// Processes of this name are no part of it, nor who started them without any memory of its own.
+  /// Collectors of traces, which have this name, are no part of it, nor who keeps one.
   void leave_out(std::string name) { left_out_ = std::move(name); }
 
   /// Looks for new members and reads all. `details` fills by_process. A member that has vanished is left out.
@@ -72,7 +72,7 @@ class Family {
 
   Sample read_members(bool details);
   bool counts(Member& member);
-  void leave_out_host(int pid);
+  bool is_left_out(int pid) const;
   void find();
   void find_below(int pid, std::set<int>& visited);
   void add(int pid, int parent);

@@ -18,10 +18,12 @@ namespace {
 
 constexpr std::uint64_t kernel_thread_flag = 0x00200000;  // PF_KTHREAD of the kernel's sched.h
 
-/// Fields 3 to 22 of proc(5), from field 4 on as numbers (field n at n - 4); negative ones read as 0.
+/// Fields 3 to 38 of proc(5), from field 4 on as numbers (field n at n - 4); negative ones read as 0. Older kernels,
+/// and texts made by hand, end earlier.
 struct Fields {
   char state = '?';
-  std::array<std::uint64_t, 19> numbers{};
+  std::array<std::uint64_t, 35> numbers{};
+  std::size_t count = 0;
 
   std::uint64_t number(int field) const { return numbers[static_cast<std::size_t>(field - 4)]; }
 };
@@ -32,11 +34,13 @@ Fields parse_fields(std::string_view text) {
   const char* at = text.data() + 1;
   const char* const end = text.data() + text.size();
   for (std::uint64_t& number : fields.numbers) {
-    while (at != end && *at == ' ') ++at;
-    if (at == end) throw FormatError("stat:1", "a field is missing");
+    while (at != end && (*at == ' ' || *at == '\n')) ++at;
+    if (at == end) break;
+    ++fields.count;
     const auto next = std::from_chars(at, end, number).ptr;
     for (at = next; at != end && *at != ' ';) ++at;
   }
+  if (fields.count < 22 - 3) throw FormatError("stat:1", "a field is missing");
   return fields;
 }
 
@@ -60,6 +64,7 @@ Stat parse_stat(std::string_view text) {
   stat.system_ticks = fields.number(15);
   stat.threads = fields.number(20);
   stat.start_ticks = fields.number(22);
+  if (fields.count > 38 - 4) stat.exit_signal = static_cast<int>(fields.number(38));
   return stat;
 }
 

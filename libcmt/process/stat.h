@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,7 @@ struct Stat {
   std::uint64_t threads = 0;
   std::uint64_t start_ticks = 0;  ///< after the machine's start
   bool kernel_thread = false;
+  std::optional<int> exit_signal{};  ///< what its parent gets at its end; 0: nothing, and wait() does not see it
 
   bool zombie() const { return state == 'Z' || state == 'X'; }
 };

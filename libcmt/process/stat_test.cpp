@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <system_error>
 
 #include "cmt/error.h"
@@ -47,4 +48,12 @@ TEST_CASE("stat: what is no such text is refused") {
 TEST_CASE("stat: the own process is there, and one that is gone is a system_error") {
   CHECK(read_stat(getpid()).parent == getppid());
   CHECK_THROWS_AS(read_stat(0x7ffffffe), std::system_error);
+}
+
+TEST_CASE("stat: the signal of its end is there where the kernel tells it") {
+  CHECK_FALSE(parse_stat("7 (x) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1\n").exit_signal);
+  const std::string more =
+      "7 (x) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 17 0\n";
+  CHECK(parse_stat(more).exit_signal == 17);
+  CHECK(read_stat(getpid()).exit_signal == SIGCHLD);
 }
