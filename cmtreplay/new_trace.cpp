@@ -50,11 +50,10 @@ Event Readdresser::readdress(const Event& original) {
 
 void Readdresser::rename_old(Event& event, const Event& original) {
   if (original.old_tag == 0) return;
-  const std::optional<Renamed> old = blocks_.erase(original.old_tag);
-  if (!old) return;
+  const Renamed* const old = original.ends_block() ? blocks_.erase(original.old_tag) : blocks_.find(original.old_tag);
+  if (old == nullptr) return;
   event.old_tag = old->new_tag;
   event.old_address = old->address;
-  if (!original.ends_block()) blocks_.insert(*old);
 }
 
 /// A realloc that the allocator refused leaves the old block where it is: the new tag names that one from now on.

@@ -168,11 +168,11 @@ std::vector<std::uint32_t> Planner::live_slots() const {
 }
 
 std::optional<Planner::SlottedBlock> Planner::remove(Tag tag) {
-  auto block = blocks_.erase(tag);
-  if (!block) return block;
+  const SlottedBlock* const block = blocks_.erase(tag);
+  if (block == nullptr) return std::nullopt;
   live_.bytes -= block->size;
   --live_.blocks;
-  return block;
+  return *block;
 }
 
 }  // namespace cmt::replay

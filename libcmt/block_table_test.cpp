@@ -29,7 +29,7 @@ TEST_CASE("block table: agrees with an ordered map while it grows and shrinks") 
     } else {
       const cmt::Tag victim = newest - (random() % 2 == 0 ? random() % 16 : random() % (newest + 1));
       const auto erased = table.erase(victim);
-      wrong += erased.has_value() != model.contains(victim) || (erased && erased->size != model[victim]);
+      wrong += (erased != nullptr) != model.contains(victim) || (erased && erased->size != model[victim]);
       model.erase(victim);
     }
     wrong += table.size() != model.size();

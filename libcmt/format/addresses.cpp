@@ -120,10 +120,10 @@ void AddressDecoder::take_live(std::string_view table) {
   if (!table.empty()) live_ = format::take_live(table);
 }
 
-std::uint64_t AddressDecoder::result_address(const AddressModel::Class& own, const LiveBlock* old,
+std::uint64_t AddressDecoder::result_address(const AddressModel::Class& own, const std::uint64_t* old_address,
                                              std::uint32_t& place) {
   std::uint64_t code = cursor_.varint();
-  if (old != nullptr && code-- == 0) return old->address;
+  if (old_address != nullptr && code-- == 0) return *old_address;
   if ((code & 1) == 0) {
     if (code >> 1 == AddressModel::depth) return cursor_.varint();
     if (code >> 1 > AddressModel::depth) throw WireError(cursor_.offset(), "a place that is too deep");
@@ -138,33 +138,33 @@ std::uint64_t AddressDecoder::result_address(const AddressModel::Class& own, con
 
 void AddressDecoder::fill(Event& event) {
   const bool ends = event.ends_block();
-  std::optional<LiveBlock> old;
   event.address = event.old_address = 0;
-  if (event.old_tag != 0) {
-    if (ends) {
-      old = live_.erase(event.old_tag);
-    } else if (const LiveBlock* const given = live_.find(event.old_tag)) {
-      old = *given;
-    }
-    if (old) {
-      event.old_address = old->address;
-    } else if (present_) {
-      event.old_address = cursor_.varint();
-    }
+  const LiveBlock* const given = event.old_tag == 0 ? nullptr
+                                 : ends             ? live_.erase(event.old_tag)
+                                                    : live_.find(event.old_tag);
+  const bool is_known = given != nullptr;
+  const std::uint64_t old_size = is_known ? given->size : 0;
+  if (is_known) {
+    event.old_address = given->address;
+  } else if (event.old_tag != 0 && present_) {
+    event.old_address = cursor_.varint();
   }
-  if (event.tag != 0) {
-    std::uint32_t place = AddressModel::depth;
-    const std::uint64_t bytes = event.bytes();
-    AddressModel::Class& own = model_.class_of(bytes);
-    if (present_) event.address = result_address(own, old ? &*old : nullptr, place);
-    model_.allocated(own, event.address, bytes, place);
-    const LiveBlock made{event.tag, event.address, bytes};
-    if (!live_.insert(made)) {  // a stream that is damaged may name a block twice
-      live_.erase(event.tag);
-      live_.insert(made);
-    }
+  if (event.tag != 0) make(event, is_known);
+  if (is_known && ends && (event.tag == 0 || event.address != event.old_address)) {
+    model_.freed(event.old_address, old_size);
   }
-  if (old && ends && (event.tag == 0 || event.address != old->address)) model_.freed(old->address, old->size);
+}
+
+inline void AddressDecoder::make(Event& event, bool old_is_known) {
+  std::uint32_t place = AddressModel::depth;
+  const std::uint64_t bytes = event.bytes();
+  AddressModel::Class& own = model_.class_of(bytes);
+  if (present_) event.address = result_address(own, old_is_known ? &event.old_address : nullptr, place);
+  model_.allocated(own, event.address, bytes, place);
+  const LiveBlock made{event.tag, event.address, bytes};
+  if (live_.insert(made)) return;
+  live_.erase(event.tag);  // a stream that is damaged may name a block twice
+  live_.insert(made);
 }
 
 std::string put_live(std::span<const LiveBlock> by_tag) {

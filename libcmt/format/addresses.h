@@ -69,7 +69,12 @@ class AddressDecoder {
 
   /// Fills in the addresses of events, and keeps the table of live blocks.
   void fill(std::span<Event> events) {
-    for (Event& event : events) fill(event);
+    constexpr std::size_t far = 12, near = 6;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      if (i + far < events.size()) live_.prefetch(events[i + far].old_tag);
+      if (i + near < events.size()) live_.prefetch_block(events[i + near].old_tag);
+      fill(events[i]);
+    }
   }
 
   /// Whether the stream is used up, as it has to be after the block's last event.
@@ -80,7 +85,8 @@ class AddressDecoder {
 
  private:
   void fill(Event& event);
-  std::uint64_t result_address(const AddressModel::Class& own, const LiveBlock* old, std::uint32_t& place);
+  void make(Event& event, bool old_is_known);
+  std::uint64_t result_address(const AddressModel::Class& own, const std::uint64_t* old_address, std::uint32_t& place);
 
   AddressModel model_;
   LiveBlocks live_;

@@ -21,7 +21,7 @@ Ledger::Entry Ledger::book(const Event& event) {
 /// Books the block that an event was given. False where that is no block that it can be given.
 bool Ledger::book_old(const Event& event, Entry& entry) {
   if (event.ends_block()) {
-    if (const std::optional<format::LiveBlock> ended = live_.erase(event.old_tag)) entry.old = *ended;
+    if (const format::LiveBlock* const ended = live_.erase(event.old_tag)) entry.old = *ended;
   } else if (const format::LiveBlock* const given = live_.find(event.old_tag)) {
     entry.old = *given;
   }

@@ -46,15 +46,23 @@ class ScatteredBlocks {
     return tag != 0 && block.tag != 0 ? &block : nullptr;
   }
 
+  /// Fetches what find() will look at.
+  void prefetch(Tag tag) const { __builtin_prefetch(&places_[home(tag)]); }
+
   /// Removes a block and returns it, or nothing where the tag is not alive.
   std::optional<Block> erase(Tag tag) {
-    const std::size_t place = find_place(tag);
-    if (tag == 0 || places_[place].tag == 0) return std::nullopt;
-    std::optional<Block> block = std::move(places_[place]);
-    close_gap(place);
+    Block* const found = find(tag);
+    if (found == nullptr) return std::nullopt;
+    std::optional<Block> block = std::move(*found);
+    erase(found);
+    return block;
+  }
+
+  /// Removes a block that find() found.
+  void erase(Block* block) {
+    close_gap(static_cast<std::size_t>(block - places_.data()));
     --size_;
     if (places_.size() > places_min && size_ * 4 < places_.size()) resize(places_.size() / 2);
-    return block;
   }
 
   /// Calls `visit` with every block, in no order.
