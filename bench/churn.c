@@ -1,7 +1,8 @@
-// churn THREADS SECONDS: threads that give back a block at random and take another, of 8 to 1,024 bytes, with 10,000
-// alive in all; of four threads or more, every fourth block is handed to whichever thread takes it next, which frees
-// it. Prints the calls made, the wall time and the processor time that they took in ns, and the bytes resident at the
-// end. churn THREADS rest: each thread makes one call, all wait, and it prints the same: what a thread costs at rest.
+// churn THREADS SECONDS: threads, or with 0 the program's first and only one, that give back a block at random and take
+// another, of 8 to 1,024 bytes, with 10,000 alive in all; of four threads or more, every fourth block is handed to
+// whichever thread takes it next, which frees it. Prints the calls made, the wall time and the processor time that they
+// took in ns, and the bytes resident at the end. churn THREADS rest: each thread makes one call, all wait, and it
+// prints the same: what a thread costs at rest.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -34,7 +35,7 @@ static long bytes_resident(void) {
 }
 
 static void* churn(void* seed) {
-  uint32_t count = live / (uint32_t)threads, random = (uint32_t)(uintptr_t)seed;
+  uint32_t count = live / (uint32_t)(threads ? threads : 1), random = (uint32_t)(uintptr_t)seed;
   void** blocks = calloc(count, sizeof *blocks);
   long done = 0;
   do {
@@ -63,11 +64,12 @@ int main(int argc, char** argv) {
   threads = atoi(argv[1]);
   int resting = strcmp(argv[2], "rest") == 0;
   pthread_t thread[threads_max];
-  if (threads < 1 || threads > threads_max) return 2;
+  if (threads < 0 || threads > threads_max) return 2;
   pthread_barrier_init(&all_there, NULL, (unsigned)threads + 1);
   double begin = clock_ns(CLOCK_MONOTONIC), cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   end_ns = begin + atof(argv[2]) * 1e9;
   for (intptr_t i = 0; i < threads; i++) pthread_create(&thread[i], NULL, resting ? rest : churn, (void*)(i + 1));
+  if (!threads) churn((void*)1);
   if (resting) {
     pthread_barrier_wait(&all_there);
     usleep(2500000);

@@ -24,8 +24,8 @@ struct Parcel {
   std::vector<Slot> records{};
 };
 
-/// Parcels on their way, in order: so many bytes in memory, the rest in a file without a name, up to a bound. One
-/// thread puts, one takes.
+/// Parcels on their way, in order: so many bytes in memory, the rest in a file without a name, up to a bound, which is
+/// written round and round. One thread puts, one takes.
 class Backlog {
  public:
   /// `folder`: of the file. Bounds in bytes.
@@ -48,6 +48,7 @@ class Backlog {
     std::uint64_t count = 0;  ///< records in the file at `offset`
   };
 
+  std::optional<std::uint64_t> place_in_file(std::uint64_t bytes) const;
   bool spill(Entry& entry);
   void fetch(Entry& entry);
 
@@ -56,7 +57,8 @@ class Backlog {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Entry> entries_;
-  std::uint64_t in_memory_ = 0, in_file_ = 0, file_end_ = 0;
+  std::uint64_t in_memory_ = 0, in_file_ = 0;
+  std::uint64_t file_begin_ = 0, file_end_ = 0;  // of what is in the file; the end is before the begin after a turn
   int file_ = -1;
   bool file_failed_ = false;
 };

@@ -1,0 +1,75 @@
+#include "preload/collector/backlog.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <vector>
+
+using namespace cmt::collector;
+
+namespace {
+
+constexpr std::uint64_t ring_bytes = std::uint64_t{ring_slots_big} * slot_bytes;
+
+/// Puts parcels, each of which has its own number in all of its records, and checks what comes out.
+struct Fixture {
+  explicit Fixture(std::uint64_t memory_max, std::uint64_t file_max) : backlog("/tmp", memory_max, file_max) {}
+
+  void put(std::size_t records) {
+    backlog.put({.ring = put_count, .records = std::vector<Slot>(records, Slot{put_count, records})});
+    ++put_count;
+  }
+  bool take(std::size_t records) {
+    const auto parcel = backlog.take(0);
+    if (!parcel || parcel->ring != taken_count || parcel->records.size() != records) return false;
+    for (const Slot& slot : parcel->records) {
+      if (slot.head != taken_count || slot.body != records) return false;
+    }
+    ++taken_count;
+    return true;
+  }
+
+  Backlog backlog;
+  std::uint32_t put_count = 0, taken_count = 0;
+};
+
+}  // namespace
+
+TEST_CASE("backlog: what memory does not hold goes through the file, and comes in order") {
+  Fixture fixture(ring_bytes, 8 * ring_bytes);
+  for (int i = 0; i < 6; ++i) fixture.put(ring_slots_big);
+  for (int i = 0; i < 6; ++i) CHECK(fixture.take(ring_slots_big));
+  CHECK_FALSE(fixture.backlog.take(0));
+}
+
+TEST_CASE("backlog: the file is written round and round, and is never longer than its bound") {
+  Fixture fixture(1, 4 * ring_bytes + 100);
+  std::vector<std::size_t> sizes;
+  std::size_t taken = 0;
+  for (std::uint32_t i = 0; i < 400; ++i) {
+    const std::size_t records = 1 + i * 7919 % ring_slots_big;
+    while (!fixture.backlog.has_room()) CHECK(fixture.take(sizes[taken++]));
+    fixture.put(records);
+    sizes.push_back(records);
+  }
+  while (taken < sizes.size()) CHECK(fixture.take(sizes[taken++]));
+  CHECK(taken > 390);
+}
+
+TEST_CASE("backlog: where memory and file are full there is no room, until something is taken") {
+  Fixture fixture(ring_bytes, 2 * ring_bytes);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(fixture.backlog.has_room());
+    fixture.put(ring_slots_big);
+  }
+  CHECK_FALSE(fixture.backlog.has_room());
+  CHECK(fixture.take(ring_slots_big));
+  CHECK(fixture.backlog.has_room());
+}
+
+TEST_CASE("backlog: without a file there is memory alone") {
+  Fixture fixture(ring_bytes, 0);
+  fixture.put(ring_slots_big);
+  CHECK_FALSE(fixture.backlog.has_room());
+  CHECK(fixture.take(ring_slots_big));
+}
