@@ -166,13 +166,17 @@ bool Pause::seize(const Thread& thread) {
   return true;
 }
 
+/// Whether there is nothing to wait for any more.
+bool Pause::has_settled(const Thread& thread) {
+  const Trace trace = trace_of(thread.tid);
+  if (trace == Trace::lost) known_.erase(thread.tid);
+  return trace != Trace::runs;
+}
+
 /// Waits for all that were seized together: one that executes a program waits for the others' ends.
 void Pause::await() {
   for (const std::int64_t begin = now_ns(); !awaited_.empty();) {
-    const int tid = awaited_.back().tid;
-    const Trace trace = trace_of(tid);
-    if (trace == Trace::lost) known_.erase(tid);
-    if (trace != Trace::runs) {
+    if (has_settled(awaited_.back())) {
       awaited_.pop_back();
       continue;
     }
@@ -200,11 +204,10 @@ void Pause::reap_threads() {
 void Pause::give_up_hopeless(std::int64_t waited_ns) {
   bool all_sleep = true;
   std::erase_if(awaited_, [&](const Thread& thread) {
-    const char state = state_of(thread.pid, thread.tid);
-    if (state == 'Z' || state == 'X') return true;
+    if (has_settled(thread) || has_ended(thread.pid, thread.tid)) return true;
     const bool lost = tracer_of(thread.tid) != gettid();
     if (lost) known_.erase(thread.tid);
-    all_sleep = all_sleep && (lost || state == 'D');
+    all_sleep = all_sleep && (lost || state_of(thread.pid, thread.tid) == 'D');
     return lost;
   });
   if (!all_sleep && waited_ns < patience_ns) return;

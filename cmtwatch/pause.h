@@ -44,6 +44,7 @@ class Pause {
 
   void stop(int pid);
   bool seize(const Thread& thread);
+  bool has_settled(const Thread& thread);
   void await();
   void give_up_hopeless(std::int64_t waited_ns);
 

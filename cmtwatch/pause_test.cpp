@@ -124,6 +124,16 @@ void mourn() {
   count();
 }
 
+/// Waits in the kernel for the child that runs in its memory, while another thread counts.
+void lend_memory() {
+  std::thread(count).detach();
+  const pid_t child = vfork();
+  if (child == 0) {
+    shared->sum = static_cast<std::uint64_t>(getpid());
+    for (;;) pause();
+  }
+}
+
 /// Threads that end all the time and begin anew.
 void breed() {
   const auto parent = [] {
@@ -225,6 +235,24 @@ TEST_CASE("pause: who ends in it is told to its parent after it") {
   CHECK(inside == 0);
   while (shared->signals == 0) sched_yield();
   CHECK(shared->signals == 1);
+}
+
+TEST_CASE("pause: a thread that cannot be interrupted is said not to be paused, and goes on afterwards") {
+  if (!may_trace()) return;
+  Child child(lend_memory);
+  while (shared->sum == 0 || child.state() != 'D') sched_yield();
+  std::size_t not_paused = 0;
+  bool still = false;
+  paused(child.pid(), [&](Pause& pause) {
+    const std::uint64_t turns = shared->turns;
+    not_paused = pause.not_paused();
+    still = shared->turns == turns;
+  });
+  CHECK(not_paused == 1);
+  CHECK(still);
+  child.await_turn();
+  kill(static_cast<pid_t>(shared->sum), SIGKILL);
+  CHECK(WIFEXITED(child.wait()));
 }
 
 TEST_CASE("pause: SIGSTOP and SIGCONT in it do their work after it") {
