@@ -19,7 +19,7 @@ Lanes load(const std::uint64_t* from) {
 
 /// The lower halves of four addresses.
 Lanes low_halves(const std::uint64_t* addresses) {
-  return __builtin_shuffle(load(addresses), load(addresses + 2), Lanes{0, 2, 4, 6});
+  return __builtin_shufflevector(load(addresses), load(addresses + 2), 0, 2, 4, 6);
 }
 
 /// Whether one of a group has the lower half of `address`. What is not there would cost 256 comparisons.
