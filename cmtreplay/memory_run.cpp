@@ -8,8 +8,8 @@
 // anew, just before the first operation; at the end it tells the highest resident set since. Code of libraries that was
 // loaded meanwhile is not the allocator's memory, so the growth of file pages goes off. Writing 1 clears the reference
 // bits, and the pages referenced at the next mark are the working set. A huge page counts whole. Where the kernel has a
-// bitmap of idle pages that is taken instead (process/page_idle.h). A timeline of resident
-// memory alone goes on meanwhile (timeline.h).
+// bitmap of idle pages that is taken instead (process/page_idle.h), by the first frame of a huge page for all of it. A
+// timeline of resident memory alone goes on meanwhile (timeline.h).
 //
 // One mark is where most bytes are live: resident memory there over live bytes is the fragmentation, and usable bytes
 // less requested ones the slop. After the end everything that is still live is freed, and what stays is the allocator's
@@ -21,6 +21,7 @@
 #include <memory>
 #include <system_error>
 
+#include "process/page_flags.h"
 #include "process/page_idle.h"
 #include "process/proc_file.h"
 #include "process/stat.h"
@@ -92,10 +93,10 @@ class Observer {
 
   /// By the bitmap of idle pages where it works here, which the first frames show; else by clear_refs.
   void start_working_set() {
-    frames_ = idle_.available() ? allocator_frames() : std::vector<std::uint64_t>();
-    by_idle_ = !frames_.empty();
+    kinds_ = idle_.available() && flags_.available() ? allocator_frames() : std::vector<process::FrameKind>();
+    by_idle_ = !kinds_.empty();
     if (by_idle_)
-      idle_.set(frames_);
+      idle_.set(process::heads_of(kinds_));
     else
       referenced_ = clear_refs(pid_, "1");
   }
@@ -104,9 +105,9 @@ class Observer {
   std::optional<std::uint64_t> working_set(const AllocatorMemory& memory) {
     std::optional<std::uint64_t> pages;
     if (by_idle_) {
-      frames_ = allocator_frames();
-      pages = idle_.touched(frames_);
-      idle_.set(frames_);
+      kinds_ = allocator_frames();
+      pages = idle_.touched(kinds_);
+      idle_.set(process::heads_of(kinds_));
       return pages;
     }
     if (referenced_) pages = memory.referenced_bytes / page_bytes;
@@ -115,7 +116,7 @@ class Observer {
   }
 
   /// But of address ranges that are reserved by the terabyte: their page tables take seconds to walk.
-  std::vector<std::uint64_t> allocator_frames() const {
+  std::vector<process::FrameKind> allocator_frames() {
     std::vector<std::uint64_t> all;
     for (const process::Mapping& mapping : allocator_mappings(mappings_, worker_)) {
       const bool walkable = mapping.resident_bytes != 0 && mapping.end - mapping.begin <= walked_bytes_max;
@@ -124,14 +125,15 @@ class Observer {
       all.insert(all.end(), some.begin(), some.end());
     }
     std::sort(all.begin(), all.end());
-    return all;
+    return flags_.kinds(all);
   }
 
   pid_t pid_;
   std::string worker_;
   std::vector<process::Mapping> mappings_;
   process::PageIdle idle_;
-  std::vector<std::uint64_t> frames_;
+  process::PageFlags flags_;
+  std::vector<process::FrameKind> kinds_;
   AllocatorMemory first_;
   process::Status at_start_;
   process::Stat faults_at_start_;

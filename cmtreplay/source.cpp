@@ -9,22 +9,12 @@
 #include <system_error>
 #include <vector>
 
+#include "trace/input.h"
+
 namespace cmt::replay {
 namespace {
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
-
-int open_input(const std::string& path) {
-  const int fd = path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) fail(path);
-  struct stat status {};
-  if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
-    errno = EISDIR;
-    ::close(fd);
-    fail(path);
-  }
-  return fd;
-}
 
 void write_all(int fd, const char* data, std::size_t bytes, const std::string& name) {
   while (bytes > 0) {
@@ -39,6 +29,11 @@ void write_all(int fd, const char* data, std::size_t bytes, const std::string& n
 }  // namespace
 
 Source::Source(const std::string& path) : name_(path), fd_(open_input(path)) {
+  struct stat status {};
+  if (fstat(fd_.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    errno = EISDIR;
+    fail(name_);
+  }
   begin_ = lseek(fd_.get(), 0, SEEK_CUR);
   if (begin_ >= 0) return;
   spool();

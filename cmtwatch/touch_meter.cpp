@@ -63,15 +63,6 @@ struct Frames {
     const auto place = std::lower_bound(numbers.begin(), numbers.end(), page.frame) - numbers.begin();
     return kinds[static_cast<std::size_t>(place)];
   }
-
-  /// The frames whose bits count, rising.
-  std::vector<std::uint64_t> heads() const {
-    std::vector<std::uint64_t> result;
-    for (const FrameKind& kind : kinds) {
-      if (kind.tracked && (result.empty() || result.back() != kind.head)) result.push_back(kind.head);
-    }
-    return result;
-  }
 };
 
 class IdleMeter : public TouchMeter {
@@ -123,7 +114,7 @@ class IdleMeter : public TouchMeter {
     std::sort(numbers.begin(), numbers.end());
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
     frames_.kinds = flags_.kinds(numbers);
-    heads_ = frames_.heads();
+    heads_ = process::heads_of(frames_.kinds);
     listed_ = true;
   }
 

@@ -38,6 +38,14 @@ std::vector<FrameKind> PageFlags::kinds(std::span<const std::uint64_t> frames) {
   return result;
 }
 
+std::vector<std::uint64_t> heads_of(std::span<const FrameKind> kinds) {
+  std::vector<std::uint64_t> heads;
+  for (const FrameKind& kind : kinds) {
+    if (kind.tracked && (heads.empty() || heads.back() != kind.head)) heads.push_back(kind.head);
+  }
+  return heads;
+}
+
 /// Frames are asked for in their order, mostly, so a block at a time is read.
 std::uint64_t PageFlags::flags(std::uint64_t frame) {
   if (held_.empty() || block_ != frame / frames_held) {

@@ -36,4 +36,7 @@ class PageFlags {
   std::vector<std::uint64_t> held_;
 };
 
+/// The frames whose bits tell whether these are idle: the first of each tracked page, once, rising as the frames do.
+std::vector<std::uint64_t> heads_of(std::span<const FrameKind> kinds);
+
 }  // namespace cmt::process

@@ -69,9 +69,15 @@ std::vector<bool> PageIdle::idle(std::span<const std::uint64_t> frames) const {
   return result;
 }
 
-std::uint64_t PageIdle::touched(std::span<const std::uint64_t> frames) const {
-  const std::vector<bool> idle_ones = idle(frames);
-  return static_cast<std::uint64_t>(std::count(idle_ones.begin(), idle_ones.end(), false));
+std::uint64_t PageIdle::touched(std::span<const FrameKind> kinds) const {
+  const std::vector<std::uint64_t> heads = heads_of(kinds);
+  const std::vector<bool> is_idle = idle(heads);
+  std::size_t place = 0;
+  return static_cast<std::uint64_t>(std::count_if(kinds.begin(), kinds.end(), [&](const FrameKind& kind) {
+    if (!kind.tracked) return true;
+    if (heads[place] != kind.head) ++place;
+    return !is_idle[place];
+  }));
 }
 
 std::vector<ResidentPage> resident_pages(int pid, std::uint64_t begin, std::uint64_t end, const std::string& root) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "process/page_flags.h"
+
 namespace cmt::process {
 
 /// The kernel's bitmap of idle pages, where it is built with one (CONFIG_IDLE_PAGE_TRACKING) and we may use it: a bit
@@ -29,8 +31,9 @@ class PageIdle {
   /// is not tracked is not. Throws std::system_error.
   std::vector<bool> idle(std::span<const std::uint64_t> frames) const;
 
-  /// How many of the frames, which rise, are not idle.
-  std::uint64_t touched(std::span<const std::uint64_t> frames) const;
+  /// How many of the frames of which these are the kinds, in rising order, are part of a page that is not idle. What
+  /// is not tracked counts: it may have been touched.
+  std::uint64_t touched(std::span<const FrameKind> kinds) const;
 
  private:
   std::string path_;

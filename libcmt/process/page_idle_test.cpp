@@ -55,17 +55,29 @@ TEST_CASE("page idle: frames that are marked are idle until their bit goes") {
   const PageIdle idle(fixture.bitmap());
   REQUIRE(idle.available());
   const Words some{3, 70, 71};
-  CHECK(idle.touched(some) == 3);
+  const std::vector<FrameKind> kinds{{3, true}, {70, true}, {71, true}};
+  CHECK(idle.touched(kinds) == 3);
   idle.set(some);
-  CHECK(idle.touched(some) == 0);
+  CHECK(idle.touched(kinds) == 0);
   fixture.write("bitmap", {std::uint64_t{1} << 3, std::uint64_t{1} << 7, 0});
-  CHECK(idle.touched(some) == 1);
+  CHECK(idle.touched(kinds) == 1);
+}
+
+TEST_CASE("page idle: a huge page's frames are touched together, what is not tracked always") {
+  const Fixture fixture;
+  fixture.write("bitmap", {0, 0, 0});
+  const PageIdle idle(fixture.bitmap());
+  const std::vector<FrameKind> kinds{{3, true}, {5}, {64, true, true}, {64, true, true}, {64, true, true}, {70, true}};
+  idle.set(heads_of(kinds));
+  CHECK(idle.touched(kinds) == 1);
+  fixture.write("bitmap", {std::uint64_t{1} << 3, std::uint64_t{1} << 6, 0});
+  CHECK(idle.touched(kinds) == 4);
 }
 
 TEST_CASE("page idle: a frame beyond the bitmap is an error") {
   const Fixture fixture;
   fixture.write("bitmap", {0});
-  CHECK_THROWS_AS(PageIdle(fixture.bitmap()).touched(Words{64}), std::system_error);
+  CHECK_THROWS_AS(PageIdle(fixture.bitmap()).touched(std::vector<FrameKind>{{64, true}}), std::system_error);
 }
 
 TEST_CASE("page idle: a kernel without the bitmap is said to have none") {
