@@ -7,6 +7,7 @@
 
 #include "cmtwatch/report_forms.h"
 #include "output/numbers.h"
+#include "output/utf8.h"
 
 namespace cmt::watch {
 namespace {
@@ -99,6 +100,7 @@ std::string title_of(const Options& options) {
   std::string title;
   for (const std::string& word : options.command) title += (title.empty() ? "" : " ") + word;
   constexpr std::size_t length_max = 80;
+  title = output::to_line(title);
   return title.size() <= length_max ? title : title.substr(0, length_max) + "...";
 }
 

@@ -112,4 +112,9 @@ cmtwatch run --json --interval=1ms --metric=vm -o run.json -- sleep 0.05
 jq -e '.schema == "cmt.watch/1" and .command == ["sleep", "0.05"] and .ended.status == 0 and .cost_cpu_ns > 0 and
   .peak.bytes == ([.samples[].bytes] | max) and (.samples | all(.begin_ns <= .end_ns))' run.json >/dev/null ||
   complain "run.json: $(cat run.json)"
+
+# A picture is called what was run, in one line.
+cmtwatch run --metric=rss --plot=named.svg -- sh -c 'true
+exit' >out 2>err || complain "--plot: $? $(cat err)"
+grep -q '>sh -c true exit<' named.svg || complain "the picture's title: $(head -c 500 named.svg)"
 exit $failed
