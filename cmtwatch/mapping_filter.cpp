@@ -1,9 +1,9 @@
 #include "cmtwatch/mapping_filter.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
+
+#include "process/system.h"
 
 namespace cmt::watch {
 namespace {
@@ -32,8 +32,7 @@ bool MappingFilter::takes(const process::Mapping& mapping) const {
   const bool permitted = std::all_of(permissions.begin(), permissions.end(), [&](char letter) {
     return mapping.permissions.find(letter) != std::string::npos;
   });
-  const auto page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return permitted && (mapping.end - mapping.begin) / page_bytes > longer_than;
+  return permitted && (mapping.end - mapping.begin) / process::page_bytes() > longer_than;
 }
 
 std::string_view name_of(Kind kind) { return names[static_cast<std::size_t>(kind)]; }

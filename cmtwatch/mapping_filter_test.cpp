@@ -1,7 +1,8 @@
 #include "cmtwatch/mapping_filter.h"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
+
+#include "process/system.h"
 
 using namespace cmt::watch;
 using cmt::process::Mapping;
@@ -9,10 +10,8 @@ using cmt::process::Mapping;
 namespace {
 
 Mapping mapping(const char* permissions, const char* name, unsigned pages = 2) {
-  return {.begin = 0x10000,
-          .end = 0x10000 + pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)),
-          .permissions = permissions,
-          .name = name};
+  return {
+      .begin = 0x10000, .end = 0x10000 + pages * cmt::process::page_bytes(), .permissions = permissions, .name = name};
 }
 
 MappingFilter of(const char* kinds) { return {.kinds = parse_mapping_kinds(kinds).value(), .permissions = {}}; }

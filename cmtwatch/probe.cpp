@@ -3,23 +3,14 @@
 
 #include "cmtwatch/probe.h"
 
-#include <unistd.h>
-
 #include <system_error>
 
 #include "cmtwatch/proc_errors.h"
 #include "process/smaps.h"
 #include "process/status.h"
+#include "process/system.h"
 
 namespace cmt::watch {
-namespace {
-
-std::uint64_t page_bytes() {
-  static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
-
-}  // namespace
 
 Probe::Probe(int pid, Metric metric, const std::string& root) : pid_(pid), metric_(metric), folder_(pid, root) {}
 
@@ -57,7 +48,7 @@ Reading Probe::read_cheap() {
   const std::uint64_t pages = metric_ == Metric::vm    ? statm.size_pages
                               : metric_ == Metric::rss ? statm.resident_pages
                                                        : statm.resident_pages - statm.shared_pages;
-  return {Reading::State::read, pages * page_bytes()};
+  return {Reading::State::read, pages * process::page_bytes()};
 }
 
 std::uint64_t Probe::read_rollup() {

@@ -28,6 +28,7 @@
 #include "command/interrupts.h"
 #include "command/launch.h"
 #include "output/picture_file.h"
+#include "process/system.h"
 
 namespace cmt::watch {
 namespace {
@@ -113,7 +114,7 @@ class Recording {
     set.bind("start_wall_ns").bind(wall).run();
     set.bind("start_monotonic_ns").bind(begin_ns_).run();
     set.bind("interval_ns").bind(options_.pace.interval_ns).run();
-    set.bind("page_bytes").bind(static_cast<std::int64_t>(sysconf(_SC_PAGESIZE))).run();
+    set.bind("page_bytes").bind(static_cast<std::int64_t>(process::page_bytes())).run();
     set.bind("clock_ticks_per_second").bind(static_cast<std::int64_t>(sysconf(_SC_CLK_TCK))).run();
     set.bind("measure").bind(names_of(options_.measures)).run();
   }

@@ -1,7 +1,5 @@
 #include "cmtwatch/recorder.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <system_error>
@@ -46,7 +44,7 @@ std::string command_of(const ProcessFolder& folder, std::string& buffer) {
 }
 
 void add_statm(const ProcessFolder& folder, ProcessSample& sample, std::string& buffer) {
-  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t page = process::page_bytes();
   const auto text = text_of(folder, "statm", buffer);
   if (!text) return;
   const process::Statm statm = process::parse_statm(*text);

@@ -7,8 +7,6 @@
 
 #include "cmtwatch/touch_meter.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -18,6 +16,7 @@
 #include "process/page_flags.h"
 #include "process/page_idle.h"
 #include "process/proc_file.h"
+#include "process/system.h"
 
 namespace cmt::watch {
 namespace {
@@ -28,11 +27,6 @@ using process::ResidentPage;
 
 /// Address ranges that are reserved by the terabyte are left out: their page tables take seconds to walk.
 constexpr std::uint64_t walked_bytes_max = std::uint64_t{64} << 30;
-
-std::uint64_t page_bytes() {
-  static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
 
 std::string bitmap_of(const TouchTarget& target) { return target.sys + "/kernel/mm/page_idle/bitmap"; }
 
@@ -107,7 +101,7 @@ class IdleMeter : public TouchMeter {
       auto pages = process::resident_pages(target_.pid, mapping.begin, mapping.end, target_.root);
       if (pages.empty()) continue;
       for (const ResidentPage& page : pages) frames_.numbers.push_back(page.frame);
-      mapping.resident_bytes = pages.size() * page_bytes();
+      mapping.resident_bytes = pages.size() * process::page_bytes();
       listed_mappings_.push_back({std::move(mapping), std::move(pages)});
     }
     auto& numbers = frames_.numbers;
@@ -120,14 +114,14 @@ class IdleMeter : public TouchMeter {
 
   void add(Touched& touched, const FrameKind& kind, const ResidentPage& page, const std::vector<bool>& idle) const {
     TouchedMapping& mapping = touched.mappings.back();
-    if (kind.huge) mapping.mapping.huge_page_bytes += page_bytes();
+    if (kind.huge) mapping.mapping.huge_page_bytes += process::page_bytes();
     if (!kind.tracked) {
-      mapping.untracked_bytes += page_bytes();
+      mapping.untracked_bytes += process::page_bytes();
       return;
     }
     const auto place = std::lower_bound(heads_.begin(), heads_.end(), kind.head) - heads_.begin();
     if (idle[static_cast<std::size_t>(place)]) return;
-    mapping.touched_bytes += page_bytes();
+    mapping.touched_bytes += process::page_bytes();
     auto& runs = touched.pages;
     if (!runs.empty() && runs.back().first + runs.back().count == page.page)
       ++runs.back().count;

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "process/system.h"
+
 using namespace cmt::watch;
 
 namespace fs = std::filesystem;
@@ -79,7 +81,7 @@ class Machine {
   std::string path_ = "/tmp/touch_meter.XXXXXX";
 };
 
-std::uint64_t pages_of(std::uint64_t bytes) { return bytes / static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
+std::uint64_t pages_of(std::uint64_t bytes) { return bytes / cmt::process::page_bytes(); }
 
 }  // namespace
 

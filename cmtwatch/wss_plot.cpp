@@ -1,7 +1,5 @@
 #include "cmtwatch/wss_plot.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -10,6 +8,7 @@
 #include "output/address_rows.h"
 #include "output/numbers.h"
 #include "output/ticks.h"
+#include "process/system.h"
 
 namespace cmt::watch {
 namespace {
@@ -22,8 +21,6 @@ using output::Unit;
 
 constexpr std::size_t rows_max = 512;
 constexpr std::size_t mappings_max = 40;
-
-std::uint64_t page_bytes() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
 
 Axis time_axis() { return {.title = "time", .unit = Unit::ns}; }
 
@@ -75,7 +72,7 @@ Panel pages_over_time(const std::vector<WorkingSet>& sets) {
   std::uint64_t bin_pages = 1;
   std::vector<std::uint64_t> bins = used_bins(sets, bin_pages);
   while (bins.size() > rows_max) bins = used_bins(sets, bin_pages *= 2);
-  const output::AddressRows rows = output::address_rows(std::move(bins), bin_pages * page_bytes());
+  const output::AddressRows rows = output::address_rows(std::move(bins), bin_pages * process::page_bytes());
   HeatMap heat{.title = "pages touched", .unit = Unit::share, .x_edges = time_edges(sets), .y_edges = rows.edges};
   heat.cells.resize(heat.columns() * heat.rows());
   for (std::size_t column = 0; column < sets.size(); ++column) {
@@ -85,7 +82,7 @@ Panel pages_over_time(const std::vector<WorkingSet>& sets) {
     });
   }
   Panel panel{.title = "which pages, a row for every " +
-                       output::label_text(Unit::bytes, static_cast<double>(bin_pages * page_bytes())) +
+                       output::label_text(Unit::bytes, static_cast<double>(bin_pages * process::page_bytes())) +
                        " that were ever touched",
               .x = time_axis(),
               .y = rows.axis};
@@ -135,7 +132,7 @@ Panel mappings_over_time(const std::vector<WorkingSet>& sets) {
     for (const TouchedMapping& of : sets[column].touched.mappings) {
       const auto row = row_of.find(of.mapping.begin);
       if (row == row_of.end()) continue;
-      heat.cells[row->second * heat.columns() + column] = static_cast<double>(of.touched_bytes / page_bytes());
+      heat.cells[row->second * heat.columns() + column] = static_cast<double>(of.touched_bytes / process::page_bytes());
     }
   }
   Panel panel{.title = "which mappings", .x = time_axis(), .y = std::move(axis)};
@@ -149,7 +146,7 @@ Series cumulative(const char* name, const ReuseDistance::Histogram& histogram, s
   Series series{name, {}, {}, Series::Form::step};
   std::uint64_t sum = 0;
   const auto add = [&](std::uint64_t pages) {
-    series.x.push_back(static_cast<double>(pages * page_bytes()));
+    series.x.push_back(static_cast<double>(pages * process::page_bytes()));
     series.y.push_back(static_cast<double>(sum) / static_cast<double>(uses));
   };
   add(1);

@@ -18,17 +18,13 @@
 
 #include "process/fd.h"
 #include "process/proc_file.h"
+#include "process/system.h"
 
 namespace cmt::process {
 namespace {
 
 constexpr std::uint64_t frame_mask = (std::uint64_t{1} << 55) - 1;
 constexpr std::uint64_t resident = std::uint64_t{1} << 63;
-
-std::uint64_t page_size() {
-  static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
 
 /// Calls `visit(word, bits)` for each word of the bitmap that holds some of the frames, with theirs set.
 template <class Visit>
@@ -84,8 +80,8 @@ std::vector<ResidentPage> resident_pages(int pid, std::uint64_t begin, std::uint
   std::vector<ResidentPage> result;
   const Fd file(ProcessFolder(pid, root).open("pagemap"));
   std::array<std::uint64_t, 4096> entries;
-  const std::uint64_t end_page = (end + page_size() - 1) / page_size();
-  for (std::uint64_t page = begin / page_size(); page < end_page;) {
+  const std::uint64_t end_page = (end + page_bytes() - 1) / page_bytes();
+  for (std::uint64_t page = begin / page_bytes(); page < end_page;) {
     const std::uint64_t wanted = std::min<std::uint64_t>(entries.size(), end_page - page);
     const ssize_t got =
         pread(file.get(), entries.data(), wanted * sizeof entries[0], static_cast<off_t>(page * sizeof entries[0]));

@@ -1,5 +1,7 @@
 #include "process/system.h"
 
+#include <unistd.h>
+
 #include "process/figures.h"
 #include "process/proc_file.h"
 
@@ -28,6 +30,11 @@ SystemMemory read_meminfo(const std::string& root) { return parse_meminfo(read_f
 
 DiskTraffic parse_io(std::string_view text) {
   return {find_figure(text, "read_bytes").value_or(0), find_figure(text, "write_bytes").value_or(0)};
+}
+
+std::uint64_t page_bytes() {
+  static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
 }
 
 }  // namespace cmt::process

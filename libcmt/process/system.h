@@ -24,4 +24,7 @@ struct DiskTraffic {
 
 DiskTraffic parse_io(std::string_view text);
 
+/// The size of this machine's pages.
+std::uint64_t page_bytes();
+
 }  // namespace cmt::process

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
+
 using namespace cmt::process;
 
 TEST_CASE("meminfo: figures are bytes, and one that is missing is nothing") {
@@ -21,3 +23,5 @@ TEST_CASE("io: traffic of disks, not of calls, and not what was written in vain"
   CHECK(traffic.read_bytes == 4096);
   CHECK(traffic.written_bytes == 8192);
 }
+
+TEST_CASE("pages: their size is a power of two") { CHECK(std::has_single_bit(page_bytes())); }
