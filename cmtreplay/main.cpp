@@ -32,18 +32,6 @@ using namespace cmt::replay;
 
 void say(const std::string& words) { std::cerr << "cmtreplay: " << words << std::endl; }
 
-std::string_view format_name(cmt::Format format) {
-  switch (format) {
-    case cmt::Format::text:
-      return "text";
-    case cmt::Format::cmt:
-      return "cmt";
-    case cmt::Format::legacy_cmt:
-      return "legacy_cmt";
-  }
-  return "";
-}
-
 std::vector<Allocator> find_all(AllocatorFinder& finder, const Options& options) {
   std::vector<Allocator> allocators;
   for (const std::string& name : options.allocators) allocators.push_back(finder.find(name));
@@ -205,7 +193,7 @@ int run(const Options& options) {
   Result baseline = std::move(runs.results.back());
   runs.results.pop_back();
   const Report report{.file = source.name(),
-                      .format = std::string(format_name(trace.format())),
+                      .format = std::string(name(trace.format())),
                       .rounds = options.runs,
                       .trace = trace,
                       .results = std::move(runs.results),

@@ -14,18 +14,6 @@ using cmt::output::fixed;
 using cmt::output::time_text;
 using cmt::output::with_commas;
 
-std::string_view form_name(cmt::Format format) {
-  switch (format) {
-    case cmt::Format::text:
-      return "text";
-    case cmt::Format::cmt:
-      return "cmt";
-    case cmt::Format::legacy_cmt:
-      return "legacy_cmt";
-  }
-  return "";
-}
-
 std::string stream_title(const StreamSize& stream) {
   const std::string_view name = stream_name(stream.id);
   return name.empty() ? "stream " + std::to_string(stream.id) : std::string(name);
@@ -136,8 +124,8 @@ void put_counts(cmt::output::JsonWriter& json, const cmt::Totals& totals) {
 }  // namespace
 
 std::string to_text(const Info& info) {
-  std::string text = info.name + ": " + std::string(form_name(info.header.format)) + ", " +
-                     with_commas(info.totals.events) + " events in " + with_commas(info.file_bytes) + " bytes, " +
+  std::string text = info.name + ": " + std::string(name(info.header.format)) + ", " + with_commas(info.totals.events) +
+                     " events in " + with_commas(info.file_bytes) + " bytes, " +
                      fixed(info.per_event(info.file_bytes), 3) + " an event\n";
   if (info.cut_off) text += "  breaks off: the figures are of what is whole\n";
   if (info.totals.truncated && !info.cut_off) text += "  the recording broke off\n";
@@ -150,7 +138,7 @@ std::string to_json(const Info& info) {
   json.begin_object();
   json.field("schema", "cmt.info/1");
   json.field("file", info.name);
-  json.field("format", form_name(info.header.format));
+  json.field("format", name(info.header.format));
   json.field("file_bytes", info.file_bytes);
   json.field("bytes_per_event", info.per_event(info.file_bytes));
   json.field("totals_stated", info.totals_stated);

@@ -15,6 +15,9 @@ namespace cmt {
 
 enum class Format { text, cmt, legacy_cmt };
 
+/// "text", "cmt" or "legacy_cmt".
+std::string_view name(Format format);
+
 /// What is known of a trace before its first event.
 struct Header {
   Format format = Format::text;  ///< of the input; a writer ignores it
