@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <span>
 
 #include "output/json.h"
@@ -15,16 +14,11 @@ extern "C" {
 namespace cmt::replay {
 namespace {
 
+using output::hex;
 using output::with_commas;
 
 constexpr std::array<const char*, fault_count> fault_names{
     "misaligned", "overlap", "contents", "moved", "not_zero", "usable_size", "usable_size", "impossible", "lost"};
-
-std::string hex(std::uint64_t address) {
-  std::array<char, 16> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), address, 16).ptr;
-  return {digits.data(), end};
-}
 
 /// As a program writes it.
 std::string call_text(const finding& finding) {

@@ -12,10 +12,10 @@
 
 #include "cmtwatch/commands.h"
 #include "cmtwatch/database.h"
-#include "cmtwatch/hex.h"
 #include "cmtwatch/recording.h"
 #include "cmtwatch/report.h"
 #include "output/json.h"
+#include "output/numbers.h"
 
 namespace cmt::watch {
 
@@ -139,8 +139,8 @@ class Export {
     mappings.bind(process);
     while (mappings.step()) {
       json_.begin_object();
-      json_.field("begin", hex(static_cast<std::uint64_t>(mappings.number(1))));
-      json_.field("end", hex(static_cast<std::uint64_t>(mappings.number(2))));
+      json_.field("begin", output::hex(static_cast<std::uint64_t>(mappings.number(1))));
+      json_.field("end", output::hex(static_cast<std::uint64_t>(mappings.number(2))));
       json_.field("permissions", mappings.text(3));
       const std::string name = mappings.text(4);
       json_.field("name", name.empty() ? std::nullopt : std::optional(name));

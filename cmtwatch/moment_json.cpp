@@ -1,7 +1,7 @@
 #include "cmtwatch/breakdown.h"
-#include "cmtwatch/hex.h"
 #include "cmtwatch/moment_report.h"
 #include "output/json.h"
+#include "output/numbers.h"
 
 namespace cmt::watch {
 namespace {
@@ -10,8 +10,8 @@ using output::JsonWriter;
 
 void append(JsonWriter& json, const process::Mapping& mapping) {
   json.begin_object();
-  json.field("begin", hex(mapping.begin));
-  json.field("end", hex(mapping.end));
+  json.field("begin", output::hex(mapping.begin));
+  json.field("end", output::hex(mapping.end));
   json.field("permissions", mapping.permissions);
   json.field("name", mapping.name.empty() ? std::nullopt : std::optional(mapping.name));
   json.field("resident_bytes", mapping.resident_bytes);

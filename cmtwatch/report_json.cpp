@@ -1,3 +1,4 @@
+#include "cmtwatch/cost_json.h"
 #include "cmtwatch/report_forms.h"
 #include "output/json.h"
 
@@ -102,14 +103,7 @@ std::string to_json(const Options& options, const std::vector<Sample>& samples, 
   json.field("recursive", options.recursive);
   json.field("interval_ns", options.pace.interval_ns);
   json.field("elapsed_ns", outcome.elapsed_ns);
-  json.field("moments_missed", outcome.missed);
-  json.field("moments_skipped_for_cost", outcome.skipped);
-  json.field("cost_cpu_ns", outcome.cost_ns);
-  json.field("cost_share", outcome.cost_share());
-  if (options.pause) {
-    json.field("paused_ns", outcome.pauses.total_ns);
-    json.field("paused_ns_max", outcome.pauses.max_ns);
-  }
+  append_cost(json, outcome, options.pause);
   if (ended) append_ended(json, *ended);
   append_peak(json, options, outcome);
   if (outcome.traced) append_traced(json, *outcome.traced);

@@ -1,8 +1,8 @@
-#include <unistd.h>
-
-#include "cmtwatch/hex.h"
+#include "cmtwatch/cost_json.h"
 #include "cmtwatch/wss_report.h"
 #include "output/json.h"
+#include "output/numbers.h"
+#include "process/system.h"
 
 namespace cmt::watch {
 namespace {
@@ -21,8 +21,8 @@ void append(JsonWriter& json, const MappingFilter& filter) {
 
 void append(JsonWriter& json, const TouchedMapping& of) {
   json.begin_object();
-  json.field("begin", hex(of.mapping.begin));
-  json.field("end", hex(of.mapping.end));
+  json.field("begin", output::hex(of.mapping.begin));
+  json.field("end", output::hex(of.mapping.end));
   json.field("permissions", of.mapping.permissions);
   json.field("name", of.mapping.name);
   json.field("working_set_bytes", of.touched_bytes);
@@ -83,18 +83,11 @@ std::string to_json(const WssOptions& options, const WssMethod& method, const st
   json.field("method", method.method == TouchMethod::idle ? "idle" : "referenced");
   json.field("not_page_by_page_because", method.obstacle.empty() ? std::nullopt : std::optional(method.obstacle));
   append(json, options.target.filter);
-  json.field("page_bytes", static_cast<std::int64_t>(sysconf(_SC_PAGESIZE)));
+  json.field("page_bytes", process::page_bytes());
   json.field("interval_ns", options.pace.interval_ns);
   json.field("elapsed_ns", outcome.elapsed_ns);
   json.field("ended", outcome.gone);
-  json.field("moments_missed", outcome.missed);
-  json.field("moments_skipped_for_cost", outcome.skipped);
-  json.field("cost_cpu_ns", outcome.cost_ns);
-  json.field("cost_share", outcome.cost_share());
-  if (options.pause) {
-    json.field("paused_ns", outcome.pauses.total_ns);
-    json.field("paused_ns_max", outcome.pauses.max_ns);
-  }
+  append_cost(json, outcome, options.pause);
   method.method == TouchMethod::idle ? append(json, reuse) : json.field("reuse_distance", std::nullopt);
   json.begin_array("samples");
   for (const WorkingSet& set : sets) append(json, set, options.pause);

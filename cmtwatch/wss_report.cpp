@@ -1,14 +1,12 @@
 #include "cmtwatch/wss_report.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "cmtwatch/csv.h"
-#include "cmtwatch/hex.h"
 #include "output/numbers.h"
+#include "process/system.h"
 
 namespace cmt::watch {
 namespace {
@@ -110,7 +108,7 @@ class TextReport : public WssReport {
   std::string within(const ReuseDistance& reuse, double share) const {
     const auto bound = [&](const ReuseDistance::Histogram& histogram) {
       const auto pages = distance_of_share(histogram, reuse.uses(), share);
-      return pages ? std::optional(amount(*pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)))) : std::nullopt;
+      return pages ? std::optional(amount(*pages * process::page_bytes())) : std::nullopt;
     };
     const auto least = bound(reuse.lower()), most = bound(reuse.upper());
     return least && most ? "within " + *least + " to " + *most : "are not: too many are first ones";
@@ -170,7 +168,7 @@ class CsvReport : public WssReport {
     std::string rows;
     for (const TouchedMapping& of : touched.mappings) {
       const process::Mapping& mapping = of.mapping;
-      rows += times + hex(mapping.begin) + "," + hex(mapping.end) + "," + mapping.permissions + "," +
+      rows += times + output::hex(mapping.begin) + "," + output::hex(mapping.end) + "," + mapping.permissions + "," +
               quoted(mapping.name) + "," +
               figures(of.touched_bytes, mapping.resident_bytes, mapping.huge_page_bytes, of.untracked_bytes) + "\n";
     }
@@ -210,9 +208,7 @@ class JsonReport : public WssReport {
 
 }  // namespace
 
-std::uint64_t WorkingSet::pages() const {
-  return touched.touched_bytes() / static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
+std::uint64_t WorkingSet::pages() const { return touched.touched_bytes() / process::page_bytes(); }
 
 std::unique_ptr<WssReport> make_wss_report(const WssOptions& options, const WssMethod& method,
                                            Destination& destination) {

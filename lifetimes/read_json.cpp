@@ -9,6 +9,7 @@
 
 #include "cmt/error.h"
 #include "lifetimes/report.h"
+#include "output/numbers.h"
 
 namespace cmt::lifetimes {
 namespace {
@@ -118,9 +119,7 @@ Summary read(const Json& value) {
 }
 
 std::string place_of(const Json::parse_error& error) {
-  char text[40];
-  std::snprintf(text, sizeof text, "offset 0x%zx", error.byte == 0 ? 0 : error.byte - 1);
-  return text;
+  return "offset 0x" + output::hex(error.byte == 0 ? 0 : error.byte - 1);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "overhead/annotate.h"
 
-#include <charconv>
 #include <vector>
 
 #include "heap/leak_lines.h"
 #include "heap/pages.h"
+#include "overhead/block_text.h"
 
 namespace cmt::overhead {
 
@@ -12,16 +12,6 @@ using heap::gap;
 using heap::Neighbourhood;
 using heap::own_pages;
 using heap::PlacedBlock;
-
-namespace {
-
-std::string block_text(const PlacedBlock& block) {
-  char digits[17];
-  const std::string address(digits, std::to_chars(digits, digits + sizeof digits, block.address, 16).ptr);
-  return address + "<" + std::to_string(block.tag) + ">";
-}
-
-}  // namespace
 
 void Annotator::add(const Event& event, std::string_view line) {
   clock_.begin(event);

@@ -17,10 +17,10 @@
 //   address_map bin_bytes, moments[]: event, time_ns, bins[]: [address / bin_bytes, live_bytes], those that blocks lie
 //   in
 
-#include <charconv>
 #include <initializer_list>
 
 #include "output/json.h"
+#include "output/numbers.h"
 #include "overhead/report.h"
 
 namespace cmt::overhead {
@@ -28,11 +28,6 @@ namespace {
 
 using heap::SizeClasses;
 using output::JsonWriter;
-
-std::string hex(std::uint64_t address) {
-  char digits[16];
-  return {digits, std::to_chars(digits, digits + sizeof digits, address, 16).ptr};
-}
 
 void write_tuple(JsonWriter& json, std::initializer_list<std::uint64_t> numbers) {
   json.begin_array();
@@ -94,7 +89,7 @@ void write_pins(JsonWriter& json, const Pins& pins) {
   json.begin_array("oldest");
   for (const Pin& pin : pins.oldest) {
     json.begin_object();
-    json.field("address", hex(pin.block.address));
+    json.field("address", output::hex(pin.block.address));
     json.field("tag", pin.block.tag);
     json.field("size_bytes", pin.block.size);
     json.field("age_allocated_bytes", pin.age_bytes);

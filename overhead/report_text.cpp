@@ -1,7 +1,6 @@
-#include <charconv>
-
 #include "output/numbers.h"
 #include "output/table.h"
+#include "overhead/block_text.h"
 #include "overhead/report.h"
 
 namespace cmt::overhead {
@@ -67,12 +66,6 @@ std::string gaps_text(const Summary& summary) {
     if (gaps.count != 0) table.add({class_text(i), with_commas(gaps.count), bytes_text(gaps.bytes)});
   }
   return table.text();
-}
-
-std::string block_text(const heap::PlacedBlock& block) {
-  char digits[16];
-  const std::string address(digits, std::to_chars(digits, digits + sizeof digits, block.address, 16).ptr);
-  return address + "<" + std::to_string(block.tag) + ">";
 }
 
 std::string pins_text(const Pins& pins) {

@@ -1,16 +1,12 @@
 #include "event_checks.h"
 
-#include <array>
-#include <cinttypes>
-#include <cstdio>
+#include "output/numbers.h"
 
 namespace trace2cmt {
 namespace {
 
 std::string block_text(cmt::Tag tag, std::uint64_t address) {
-  std::array<char, 64> text;
-  std::snprintf(text.data(), text.size(), "%" PRIx64 "<%" PRIu64 ">", address, tag);
-  return text.data();
+  return cmt::output::hex(address) + "<" + std::to_string(tag) + ">";
 }
 
 }  // namespace

@@ -4,9 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
-#include <cinttypes>
 #include <cstdio>
 #include <system_error>
 #include <vector>
@@ -61,24 +60,10 @@ bool TraceFile::is_cmt() const { return at(0, cmt::format::magic.size()) == cmt:
 
 std::string TraceFile::at(std::uint64_t offset, std::uint64_t count) const {
   if (offset >= size_) return {};
-  std::string bytes(std::min(count, size_ - offset), '\0');
-  std::size_t got = 0;
-  while (got < bytes.size()) {
-    const ssize_t n = pread(fd_, bytes.data() + got, bytes.size() - got, static_cast<off_t>(offset + got));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(name_);
-    if (n == 0) break;
-    got += static_cast<std::size_t>(n);
-  }
-  bytes.resize(got);
-  return bytes;
+  return cmt::bytes_at(fd_, name_, offset, std::min(count, size_ - offset));
 }
 
-std::string TraceFile::place(std::uint64_t offset) const {
-  std::array<char, 40> text;
-  std::snprintf(text.data(), text.size(), ": offset 0x%" PRIx64, offset);
-  return name_ + text.data();
-}
+std::string TraceFile::place(std::uint64_t offset) const { return cmt::place_in(name_, offset); }
 
 cmt::Reader TraceFile::reader(cmt::ReadOptions options) const {
   const int fd = open(("/proc/self/fd/" + std::to_string(fd_)).c_str(), O_RDONLY | O_CLOEXEC);

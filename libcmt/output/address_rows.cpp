@@ -2,18 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 #include <string>
 
+#include "output/numbers.h"
+
 namespace cmt::output {
-namespace {
-
-std::string hex(std::uint64_t address) {
-  char digits[16];
-  return "0x" + std::string(digits, std::to_chars(digits, digits + sizeof digits, address, 16).ptr);
-}
-
-}  // namespace
 
 std::size_t AddressRows::row_of(std::uint64_t bin) const {
   const auto found = std::lower_bound(bins.begin(), bins.end(), bin);
@@ -34,7 +27,7 @@ AddressRows address_rows(std::vector<std::uint64_t> bins, std::uint64_t bin_byte
     const std::uint64_t gap = i == 0 ? 0 : used[i] - used[i - 1] - 1;
     if (gap > kept_gap) result.axis.breaks.push_back(place + break_room / 2);
     place += gap > kept_gap ? break_room : static_cast<double>(gap);
-    const Tick tick{place, hex(used[i] * bin_bytes)};
+    const Tick tick{place, "0x" + hex(used[i] * bin_bytes)};
     if (i == 0 || gap > kept_gap)
       result.axis.ticks.push_back(tick);
     else if (i % (used.size() / 8 + 1) == 0)

@@ -1,6 +1,7 @@
 #include "output/numbers.h"
 
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <span>
 
@@ -22,6 +23,11 @@ std::string with_commas(std::uint64_t number) {
   std::string text = std::to_string(number);
   for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
   return text;
+}
+
+std::string hex(std::uint64_t address) {
+  std::array<char, 16> digits;
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), address, 16).ptr};
 }
 
 std::string fixed(double number, int decimals) {

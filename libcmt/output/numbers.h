@@ -8,6 +8,9 @@ namespace cmt::output {
 /// "1,234,567".
 std::string with_commas(std::uint64_t number);
 
+/// An address as traces and smaps write it: "7ffd30a51000".
+std::string hex(std::uint64_t address);
+
 /// A number with so many digits after the point: fixed(2.345, 1) is "2.3".
 std::string fixed(double number, int decimals);
 

@@ -29,6 +29,12 @@ TEST_CASE("numbers: commas stand between thousands") {
   CHECK(with_commas(1234567) == "1,234,567");
 }
 
+TEST_CASE("numbers: an address is lower case, without 0x and without zeros before it") {
+  CHECK(hex(0) == "0");
+  CHECK(hex(0x7ffd30a51000) == "7ffd30a51000");
+  CHECK(hex(~std::uint64_t{0}) == "ffffffffffffffff");
+}
+
 TEST_CASE("numbers: bytes are written in units of 1,024 with three digits") {
   CHECK(bytes_text(0) == "0 B");
   CHECK(bytes_text(1023) == "1023 B");

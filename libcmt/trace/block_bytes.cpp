@@ -1,6 +1,6 @@
 #include "trace/block_bytes.h"
 
-#include <cstdio>
+#include "output/numbers.h"
 
 namespace cmt {
 
@@ -52,11 +52,9 @@ void BlockBytes::decompress(StreamId id, std::string_view section, format::Decom
 }
 
 void BlockBytes::fail_in(StreamId id, const WireError& error) const {
-  char at[24];
-  std::snprintf(at, sizeof at, "0x%llx", static_cast<unsigned long long>(error.offset()));
   const auto number = static_cast<std::size_t>(id);
-  throw WireError(frame_offsets_[number],
-                  std::string(stream_names[number]) + " stream: byte " + at + ": " + error.what());
+  throw WireError(frame_offsets_[number], std::string(stream_names[number]) + " stream: byte 0x" +
+                                              output::hex(error.offset()) + ": " + error.what());
 }
 
 }  // namespace cmt

@@ -5,12 +5,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
 #include <system_error>
 
 #include "cmt/recorder_lock.h"
+#include "output/numbers.h"
 
 namespace cmt {
 namespace {
@@ -97,13 +96,17 @@ void Input::go_to(std::uint64_t offset) {
   at_end_ = false;
 }
 
-std::string Input::at(std::uint64_t offset, std::size_t count) const {
+std::string Input::at(std::uint64_t offset, std::size_t count) const { return bytes_at(fd_, name_, offset, count); }
+
+std::string Input::place(std::uint64_t offset) const { return place_in(name_, offset); }
+
+std::string bytes_at(int fd, const std::string& name, std::uint64_t offset, std::size_t count) {
   std::string bytes(count, '\0');
   std::size_t got = 0;
   while (got < count) {
-    const ssize_t n = pread(fd_, bytes.data() + got, count - got, static_cast<off_t>(offset + got));
+    const ssize_t n = pread(fd, bytes.data() + got, count - got, static_cast<off_t>(offset + got));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(name_);
+    if (n < 0) fail(name);
     if (n == 0) break;
     got += static_cast<std::size_t>(n);
   }
@@ -111,10 +114,8 @@ std::string Input::at(std::uint64_t offset, std::size_t count) const {
   return bytes;
 }
 
-std::string Input::place(std::uint64_t offset) const {
-  char text[40];
-  std::snprintf(text, sizeof text, ": offset 0x%" PRIx64, offset);
-  return name_ + text;
+std::string place_in(const std::string& name, std::uint64_t offset) {
+  return name + ": offset 0x" + output::hex(offset);
 }
 
 }  // namespace cmt

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "heap/placed_block.h"
+#include "output/numbers.h"
+
+namespace cmt::overhead {
+
+/// A block as traces name it: "7ffd30a51000<12>".
+inline std::string block_text(const heap::PlacedBlock& block) {
+  return output::hex(block.address) + "<" + std::to_string(block.tag) + ">";
+}
+
+}  // namespace cmt::overhead
