@@ -65,7 +65,7 @@ const std::map<std::string, std::set<std::string>> units{
     {"max-events", {""}},
 };
 
-/// The tracer takes what it does not understand for nothing; here it is told.
+/// The tracer would say so in the command's name, and let it run.
 void check(const std::string& option, const std::string& value) {
   const std::size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
   const auto allowed = units.find(option);

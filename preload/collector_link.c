@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "preload/name.h"
@@ -34,7 +35,7 @@
 #include "preload/rings.h"
 #include "preload/sys.h"
 
-enum { stack_bytes = 64 * 1024, variables_max = 4096, above_all = 16 };
+enum { stack_bytes = 64 * 1024, variables_max = 4096, above_all = 16, descriptors_needed = 24 };
 
 static char program[path_bytes_max];
 static char** environment;
@@ -104,6 +105,19 @@ struct KernelAction {
   uint64_t mask;
 };
 
+// What the collector may have beyond the program's own limit, it takes.
+static bool are_descriptors_enough(void) {
+  struct rlimit files;
+  return sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &files) != 0 || files.rlim_max >= descriptors_needed;
+}
+
+static void raise_descriptors(void) {
+  struct rlimit files;
+  if (sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &files, 0);
+}
+
 static void arrange_descriptors(void) {
   long high[sizeof inherited / sizeof *inherited];
   // Above the numbers that they go to, so that one does not overwrite the other.
@@ -126,6 +140,7 @@ static int become_collector(void* unused) {
   static const uint64_t none = 0;
   static char* arguments[] = {program, (char*)"--attach", NULL};
   sys(SYS_setpgid, 0, 0);
+  raise_descriptors();
   arrange_descriptors();
   for (int signal = 1; signal <= 64; signal++) sys(SYS_rt_sigaction, signal, &by_default, 0, 8);
   sys(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
@@ -183,6 +198,7 @@ static void close_inherited(void) {
 long collector_start(struct Control* control) {
   if (!environment) collector_configure();
   if (!program[0] || !environment) return -ENOENT;
+  if (!are_descriptors_enough()) return -EMFILE;
   long failed = output_create(control, inherited + collector_output - collector_memory);
   if (failed) {
     record_stop("cannot create ", output_path(), -failed);
@@ -194,5 +210,6 @@ long collector_start(struct Control* control) {
   inherited_count = collector_output - collector_memory + (int)control->outputs;
   keeper = start_keeper();
   close_inherited();
+  if (keeper < 0) output_discard(control);
   return keeper < 0 ? keeper : 0;
 }

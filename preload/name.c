@@ -1,15 +1,20 @@
 #include "preload/name.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "preload/ring.h"
 #include "preload/sys.h"
 #include "preload/words.h"
 
-static char templates[outputs_max][path_bytes_max];
-static char rings[path_bytes_max];
+_Static_assert((int)name_rings == outputs_max, "behind the trace's files");
+
+enum { parts_max = 100000 };
+
+static char templates[names_max][path_bytes_max];
 static uint32_t count;
 static char folder[path_bytes_max];
 static char program[256] = "program";
@@ -29,12 +34,18 @@ static void copy_list(const char* wanted) {
   }
 }
 
+static void copy_variable(uint32_t which, const char* name) {
+  const char* value = getenv(name);
+  if (value) copy(templates[which], path_bytes_max, value, strlen(value));
+}
+
 void name_configure(void) {
   const char* wanted = getenv("CMTTRACE_OUT");
   copy_list(wanted ? wanted : "");
   if (!count) copy_list("%n.%p.trace");
-  const char* kept = getenv("CMTTRACE_RINGS");
-  if (kept) copy(rings, sizeof rings, kept, strlen(kept));
+  copy_variable(name_rings, "CMTTRACE_RINGS");
+  copy_variable(name_control, "CMTTRACE_CONTROL");
+  copy_variable(name_status, "CMTTRACE_STATUS");
   // A child that changes its folder still writes where its parent began.
   if (sys(SYS_getcwd, folder, sizeof folder - 1) <= 0 || folder[0] != '/') folder[0] = 0;
   const char* own = program_invocation_short_name;
@@ -85,12 +96,28 @@ static bool expand(char* out, const char* template, int process, int n) {
   return true;
 }
 
-bool name_expand(char out[path_bytes_max], uint32_t which, int process, int n) {
+bool name_is_given(uint32_t which) {
   if (!count) name_configure();
-  return expand(out, templates[which], process, n);
+  return templates[which][0] != 0;
 }
 
-bool name_of_rings(char out[path_bytes_max], int process, int n) {
-  if (!count) name_configure();
-  return rings[0] && expand(out, rings, process, n);
+bool name_expand(char out[path_bytes_max], uint32_t which, int process, int n) {
+  out[0] = 0;
+  return name_is_given(which) && expand(out, templates[which], process, n);
+}
+
+static long why_taken(const char* path) {
+  struct stat status;
+  if (sys(SYS_stat, path, &status) != 0 || S_ISREG(status.st_mode)) return 0;
+  return S_ISDIR(status.st_mode) ? -EISDIR : -EEXIST;
+}
+
+long name_create(char out[path_bytes_max], uint32_t which, int process, uint32_t mode) {
+  long fd = -EEXIST;
+  for (int n = 1; fd == -EEXIST && n <= parts_max; n++) {
+    if (!name_expand(out, which, process, n)) return -ENAMETOOLONG;
+    fd = sys(SYS_open, out, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd == -EEXIST && why_taken(out)) return why_taken(out);
+  }
+  return fd;
 }

@@ -16,9 +16,15 @@ const char* name_of_program(void);
 /// How many files a trace has, at most outputs_max.
 uint32_t name_count(void);
 
-/// The n-th name to try for file `which`, absolute where it can be: ".2", ".3" stand before the ending. False if it is
-/// too long.
+/// Which file: below outputs_max one of the trace's, else that of a variable of its own, which may be unset.
+enum { name_rings = 4, name_control, name_status, names_max };
+
+bool name_is_given(uint32_t which);
+
+/// The n-th name to try for it, absolute where it can be: ".2", ".3" stand before the ending. False if there is none,
+/// or it is too long.
 bool name_expand(char out[path_bytes_max], uint32_t which, int process, int n);
 
-/// The n-th name to try for the rings (CMTTRACE_RINGS). False if they are to be in memory.
-bool name_of_rings(char out[path_bytes_max], int process, int n);
+/// Creates the file under the first name that is free, for reading and writing, and returns its descriptor or -errno.
+/// `out`: the name; empty where there is none. What has the name and is no file (a device, a folder) is not gone round.
+long name_create(char out[path_bytes_max], uint32_t which, int process, uint32_t mode);

@@ -11,8 +11,6 @@
 #include "preload/sys.h"
 #include "preload/words.h"
 
-enum { parts_max = 100000 };
-
 struct Identity {
   uint64_t device;
   uint64_t inode;
@@ -20,7 +18,6 @@ struct Identity {
 
 static struct Identity standard_error;
 static char path[output_path_bytes];
-static char status_path[output_path_bytes];
 
 static struct Identity identity_of(int fd) {
   struct stat status;
@@ -28,24 +25,16 @@ static struct Identity identity_of(int fd) {
   return (struct Identity){status.st_dev, status.st_ino};
 }
 
-void say_configure(void) {
-  if (!standard_error.inode) standard_error = identity_of(2);
-}
+void say_configure(void) { standard_error = identity_of(2); }
 
 void say(const char* what, const char* detail, long error) {
   struct Identity now = identity_of(2);
-  if (standard_error.inode && (standard_error.device != now.device || standard_error.inode != now.inode)) return;
+  if (standard_error.device != now.device || standard_error.inode != now.inode) return;
   static char line[2 * output_path_bytes];  // not on the stack: a thread's may be small
   char* end = put_text(put_text(put_text(line, "libcmttrace: "), what), detail);
   if (error) end = put_text(put_decimal(put_text(end, " (error "), (uint64_t)error), ")");
   *end++ = '\n';
   sys(SYS_write, 2, line, end - line);
-}
-
-void output_configure(void) {
-  const char* status = getenv("CMTTRACE_STATUS");
-  if (status && strlen(status) < sizeof status_path) strcpy(status_path, status);
-  name_configure();
 }
 
 const char* output_path(void) { return path; }
@@ -58,39 +47,69 @@ static void lock(long fd) {
 }
 
 static long create(uint32_t which, int process) {
-  long fd = -EEXIST;
-  for (int n = 1; fd == -EEXIST && n <= parts_max; n++) {
-    if (!name_expand(path, which, process, n)) return -ENAMETOOLONG;
-    fd = sys(SYS_open, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  }
+  long fd = name_create(path, which, process, 0666);
   if (fd >= 0) lock(fd);
   return fd;
 }
 
+// The collector reads it, from both sides, so that it stays open where nobody writes.
+static long make_control(struct Control* control) {
+  struct stat status;
+  if (!name_is_given(name_control)) return 0;
+  if (!name_expand(path, name_control, (int)control->process, 1)) return -ENAMETOOLONG;
+  long failed = sys(SYS_mknod, path, S_IFIFO | 0600, 0);
+  control->made_control = failed == 0;
+  if (failed == -EEXIST && sys(SYS_lstat, path, &status) == 0 && S_ISFIFO(status.st_mode)) failed = 0;
+  if (!failed) strcpy(control->control_path, path);
+  return failed;
+}
+
+// A child that may not write there any more (another user, another root) is recorded all the same.
+static long open_status(struct Control* control) {
+  if (!name_is_given(name_status)) return -1;
+  if (!name_expand(path, name_status, (int)control->process, 1)) return -ENAMETOOLONG;
+  long fd = sys(SYS_open, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd >= 0) strcpy(control->status_path, path);
+  return fd;
+}
+
 // Of the two lines that the trace of a process has in CMTTRACE_STATUS this is the first; the collector's is the other.
-static void report_begin(const struct Control* control) {
-  if (!status_path[0]) return;
-  long fd = sys(SYS_open, status_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0) return;
+static void report_begin(const struct Control* control, long fd) {
   static char line[output_path_bytes + 64];
   char* end = put_text(put_decimal(put_text(line, "pid="), control->process), " begun=1 path=");
   end = put_text(put_text(end, control->paths[0]), "\n");
   sys(SYS_write, fd, line, end - line);
-  sys(SYS_close, fd);
 }
 
-long output_create(struct Control* control, int descriptors[outputs_max]) {
+static long create_all(struct Control* control, int descriptors[outputs_max]) {
   control->outputs = 0;
   for (uint32_t i = 0; i < name_count(); i++) {
     long fd = create(i, (int)control->process);
-    if (fd < 0) {
-      while (control->outputs) sys(SYS_close, descriptors[--control->outputs]);
-      return fd;
-    }
+    if (fd < 0) return fd;
     strcpy(control->paths[i], path);
     descriptors[control->outputs++] = (int)fd;
   }
-  describe(control);
-  report_begin(control);
   return 0;
+}
+
+void output_discard(const struct Control* control) {
+  for (uint32_t i = 0; i < control->outputs; i++) sys(SYS_unlink, control->paths[i]);
+  if (control->made_control) sys(SYS_unlink, control->control_path);
+}
+
+static void give_up(struct Control* control, const int descriptors[outputs_max]) {
+  output_discard(control);
+  while (control->outputs) sys(SYS_close, descriptors[--control->outputs]);
+}
+
+long output_create(struct Control* control, int descriptors[outputs_max]) {
+  long status = open_status(control);
+  if (status < 0 && name_is_given(name_status) && !control->forked) return status;
+  long failed = make_control(control);
+  if (!failed) failed = create_all(control, descriptors);
+  if (failed) give_up(control, descriptors);
+  if (!failed) describe(control);
+  if (!failed && status >= 0) report_begin(control, status);
+  if (status >= 0) sys(SYS_close, status);
+  return failed;
 }

@@ -3,15 +3,15 @@
 
 #include "preload/ring.h"
 
-/// From the constructor: what a file may be called.
-void output_configure(void);
-
-/// Creates the files of a process that begins, and says where they are in `control`. Returns 0, or -errno of one that
-/// could not be created, whose path is then output_path().
+/// Creates the files of a process that begins, and its FIFO for commands, and says where they are in `control`. Returns
+/// 0, or -errno of one that could not be created, whose path is then output_path().
 long output_create(struct Control* control, int descriptors[outputs_max]);
 const char* output_path(void);
+/// Removes what output_create() has created: nobody will write there.
+void output_discard(const struct Control* control);
 
-/// Remembers what standard error is.
+/// Remembers what standard error is, or that it is closed.
 void say_configure(void);
-/// One line on standard error, if that is still what it was at the start. `error`: an errno, or 0.
+/// One line on standard error, if that is still what it was at the start: its number may be a file of the program now.
+/// `error`: an errno, or 0.
 void say(const char* what, const char* detail, long error);

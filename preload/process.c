@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #include "preload/collector_link.h"
-#include "preload/output.h"
+#include "preload/environment.h"
+#include "preload/name.h"
 #include "preload/real.h"
 #include "preload/record.h"
 #include "preload/sys.h"
@@ -71,8 +72,10 @@ __attribute__((constructor)) static void begin(void) {
   if (!real_ready()) return;
   forget_errors();
   find_next();
-  output_configure();
+  name_configure();
   collector_configure();
+  const char* fault = environment_fault();
+  if (fault) record_stop(fault, "; the program goes on untraced", 0);
   record_files_allowed();
   at_quick_exit(record_leaving);  // the first to be registered is the last to be called
   errno = saved;

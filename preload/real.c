@@ -50,9 +50,9 @@ bool real_find(void) {
   if (real_state != 0) return real_state == 2;
   int saved = errno;
   real_state = 1;
+  say_configure();
   if (sanitized()) die("the program is built with a sanitizer, and cannot be traced", "");
   find_all();
-  say_configure();
   record_start();
   real_state = 2;
   errno = saved;

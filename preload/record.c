@@ -24,6 +24,8 @@
 
 #include "preload/alone.h"
 #include "preload/collector_link.h"
+#include "preload/environment.h"
+#include "preload/name.h"
 #include "preload/output.h"
 #include "preload/real.h"
 #include "preload/rings.h"
@@ -61,11 +63,6 @@ static struct {
   pthread_key_t key;
 } state;
 
-static bool is_set(const char* name, const char* value) {
-  const char* found = getenv(name);
-  return found && strcmp(found, value) == 0;
-}
-
 static uint64_t clock_ns(clockid_t clock) {
   struct timespec now;
   clock_gettime(clock, &now);
@@ -78,6 +75,7 @@ uint64_t record_slow_clock(void) { return clock_ns(CLOCK_MONOTONIC) >> stamp_shi
 void record_stop(const char* what, const char* detail, long error) {
   record_state[0] = not_recording;
   if (__atomic_exchange_n(&state.stopped, true, __ATOMIC_RELAXED)) return;
+  if (!state.collector_started) rings_discard(state.control);
   if (what) say(what, detail, error);
 }
 
@@ -107,6 +105,7 @@ static bool collector_ready(void) {
   state.collector_started = true;
   long failed = collector_start(state.control);
   if (!failed) return true;
+  rings_discard(state.control);
   record_stop("cannot start the collector", "; the program goes on untraced", -failed);
   return false;
 }
@@ -126,7 +125,8 @@ static void begin_process(void) {
   }
   long failed = rings_map(&state.control);
   if (failed) {
-    record_stop("no memory for the rings", "; the program goes on untraced", -failed);
+    record_stop(name_is_given(name_rings) ? "cannot create CMTTRACE_RINGS" : "no memory for the rings",
+                "; the program goes on untraced", -failed);
     return;
   }
   struct Control* control = state.control;
@@ -379,17 +379,18 @@ void record_start(void) {
 
 void record_files_allowed(void) {
   state.files_allowed = true;
-  state.drops = is_set("CMTTRACE_ON_FULL", "drop");
-  if (!is_set("CMTTRACE_TIME", "1")) alone_allow();
-  state.waits = is_set("CMTTRACE_WAIT", "1");
-  record_usable = is_set("CMTTRACE_USABLE", "1");
+  state.drops = environment_says("CMTTRACE_ON_FULL", "drop");
+  if (!environment_says("CMTTRACE_TIME", "1")) alone_allow();
+  state.waits = environment_says("CMTTRACE_WAIT", "1");
+  record_usable = environment_says("CMTTRACE_USABLE", "1");
   state.has_key = pthread_key_create(&state.key, thread_ends) == 0;
   pthread_atfork(NULL, NULL, after_fork);
   const char* parent = getenv("CMTTRACE_CHILD_OF");
+  if (parent && *parent == 0) parent = NULL;
   state.childless = parent != NULL;
   if (parent && strtol(parent, NULL, 10) != sys(SYS_getppid, 0)) record_stop(NULL, "", 0);
   if (!record_allowed() || !collector_ready()) return;
-  if (is_set("CMTTRACE_START", "paused")) record_pause(true);
+  if (environment_says("CMTTRACE_START", "paused")) record_pause(true);
   if (!thread_self.has_destructor && state.has_key) notice_end();
   alone_try(&thread_self);
 }

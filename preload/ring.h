@@ -141,7 +141,7 @@ enum { request_none, request_checkpoint, request_finish };
 enum { verdict_go_on, verdict_enough, verdict_failed };
 
 struct Control {
-  char magic[8];  ///< "cmtring1"
+  char magic[8];  ///< "cmtring2"
   uint32_t process;
   uint32_t clock_is_ns;  ///< no usable rdtsc: stamps are nanoseconds / 16
   uint64_t start_stamp;
@@ -161,7 +161,7 @@ struct Control {
   uint32_t exec_pending;
   uint32_t leaving;  ///< the process has begun to end by itself
   uint32_t leases;   ///< how often a thread began to record alone
-  uint32_t unused;
+  uint32_t made_control;
   uint64_t ringless;  ///< events of threads that got no ring
   // Written by the collector.
   uint32_t attached;
@@ -180,7 +180,9 @@ struct Control {
   char program[256];
   char command[command_bytes_max];
   char paths[outputs_max][output_path_bytes];
-  char rings_path[output_path_bytes];  ///< where this is a file; empty in memory
+  char rings_path[output_path_bytes];    ///< where this is a file; empty in memory
+  char control_path[output_path_bytes];  ///< a FIFO for commands; empty: none
+  char status_path[output_path_bytes];   ///< a file to be appended to at the end; empty: none
 };
 
 /// The collector's descriptors.

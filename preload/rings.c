@@ -52,16 +52,12 @@ static uint32_t rings_that_fit(uint32_t* large) {
 
 static long open_file(char path[path_bytes_max]) {
   int process = (int)sys(SYS_getpid, 0);
-  long fd = -EEXIST;
-  for (int n = 1; fd == -EEXIST && name_of_rings(path, process, n); n++) {
-    fd = sys(SYS_open, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  }
-  if (path[0]) return fd;
+  path[0] = 0;
+  if (name_is_given(name_rings)) return name_create(path, name_rings, process, 0600);
   return sys(SYS_memfd_create, "cmttrace", 1 /* MFD_CLOEXEC */);
 }
 
 static long make_file(char path[path_bytes_max], uint64_t bytes) {
-  path[0] = 0;
   long fd = open_file(path);
   if (fd < 0) return fd;
   long failed = sys(SYS_ftruncate, fd, bytes);
@@ -89,8 +85,12 @@ long rings_map(struct Control** control) {
   (*control)->rings_limit = rings;
   (*control)->rings_large = large;
   __builtin_memcpy((*control)->rings_path, path, sizeof path);
-  __builtin_memcpy((*control)->magic, "cmtring1", 8);
+  __builtin_memcpy((*control)->magic, "cmtring2", 8);
   return 0;
+}
+
+void rings_discard(const struct Control* control) {
+  if (control && control->rings_path[0]) sys(SYS_unlink, control->rings_path);
 }
 
 void rings_forget(const struct Control* control) {

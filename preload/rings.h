@@ -11,6 +11,8 @@ long rings_map(struct Control** control);
 /// handler that forked may have interrupted a thread that writes there.
 void rings_forget(const struct Control* control);
 int rings_descriptor(void);
+/// Where no collector was ever at them: removes their file, if they are in one.
+void rings_discard(const struct Control* control);
 void rings_close_descriptor(void);
 
 /// Makes ring `number` usable, for a thread of the kernel's id `owner`. False where there is no memory for it.

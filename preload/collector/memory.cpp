@@ -27,7 +27,7 @@ Memory::Memory(int fd, const std::string& path) : fd_(fd) {
   if (begin == MAP_FAILED) throw std::system_error(errno, std::generic_category(), path);
   control_ = static_cast<Control*>(begin);
   const std::uint64_t control_bytes = rings_control_bytes(control_->rings_limit);
-  if (std::memcmp(control_->magic, "cmtring1", 8) != 0 || control_->rings_limit > rings_max || control_bytes > bytes_ ||
+  if (std::memcmp(control_->magic, "cmtring2", 8) != 0 || control_->rings_limit > rings_max || control_bytes > bytes_ ||
       control_->outputs > outputs_max) {
     throw FormatError(path, "holds no rings");
   }

@@ -65,7 +65,7 @@ void Session::run() {
   ring_bell();
   drainer.join();
   watcher.join();
-  if (made_control_) ::unlink(settings_.control_path.c_str());
+  if (memory_.control().made_control != 0) ::unlink(memory_.control().control_path);
   if (memory_.is_durable()) ::unlink(memory_.control().rings_path);
   report();
 }
@@ -255,8 +255,8 @@ std::uint64_t Session::lost() {
 
 // One line for who started the program, and for tests.
 void Session::report() {
-  if (settings_.status_path.empty()) return;
-  const int fd = ::open(settings_.status_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (memory_.control().status_path[0] == 0) return;
+  const int fd = ::open(memory_.control().status_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd < 0) return;
   Control& control = memory_.control();
   const Totals& totals = outputs_.totals();

@@ -78,7 +78,6 @@ class Session {
   Ticks ticks_;
   int process_fd_;
   int control_fd_ = -1;
-  bool made_control_ = false;
   int over_fd_;  // readable when it is over
   std::uint32_t requests_seen_ = 0;
   std::atomic<End> end_ = End::none;

@@ -33,17 +33,6 @@ constexpr std::uint64_t pidfd_info_exit = 1 << 3;
 
 constexpr std::uint64_t tick_ns = 50'000'000, exec_seldom_ns = 2'000'000'000;
 
-std::string expand(std::string path, const Control& control) {
-  const std::pair<std::string_view, std::string> names[] = {{"%p", std::to_string(control.process)},
-                                                            {"%n", control.program}};
-  for (const auto& [name, value] : names) {
-    for (std::size_t at = path.find(name); at != std::string::npos; at = path.find(name, at + value.size())) {
-      path.replace(at, name.size(), value);
-    }
-  }
-  return path;
-}
-
 }  // namespace
 
 void Session::watch() {
@@ -138,16 +127,8 @@ void Session::put_event(std::uint32_t kind, std::uint64_t size, std::string_view
 }
 
 void Session::open_control() {
-  if (settings_.control_path.empty()) return;
-  settings_.control_path = expand(settings_.control_path, memory_.control());
-  const char* path = settings_.control_path.c_str();
-  made_control_ = ::mkfifo(path, 0600) == 0;
-  if (!made_control_ && errno != EEXIST) return;
-  control_fd_ = ::open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-  struct stat status {};
-  if (control_fd_ < 0 || ::fstat(control_fd_, &status) != 0 || S_ISFIFO(status.st_mode)) return;
-  ::close(control_fd_);
-  control_fd_ = -1;
+  if (memory_.control().control_path[0] == 0) return;
+  control_fd_ = ::open(memory_.control().control_path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 }
 
 void Session::read_commands() {

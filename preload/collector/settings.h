@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 namespace cmt::collector {
 
@@ -13,8 +12,6 @@ struct Settings {
   std::uint64_t events_max;
   std::uint64_t time_ns_max;
   std::uint64_t spill_bytes_max;
-  std::string control_path;  ///< a FIFO to be made, and read
-  std::string status_path;   ///< a file to be appended to at the end
 
   static Settings from_environment();
 };

@@ -1,0 +1,60 @@
+# What the environment asks of the tracer is done, or one line says that it cannot be, and the program goes on untraced.
+
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+# refused LINE VARIABLE=VALUE...: says so, whatever else is asked for, and leaves nothing behind.
+refused() {
+  line=$1 status=0
+  shift
+  rm -rf t
+  mkdir t
+  env CMTTRACE_OUT=t/t.trace CMTTRACE_RINGS=t/rings CMTTRACE_CONTROL=t/fifo "$@" LD_PRELOAD=$TRACER \
+    perl -e 'print "out"; exit 3' >out 2>err || status=$?
+  [ $status = 3 ] && [ "$(cat out)" = out ] || complain "$*: the program did not go on: $status $(cat out)"
+  [ "$(cat err)" = "libcmttrace: $line" ] || complain "$*: said: $(cat err)"
+  [ -z "$(ls t)" ] || complain "$*: left $(ls t)"
+}
+for setting in ON_FULL=stop START=pause TIME=yes USABLE=2 WAIT=maybe SAMPLE=often SAMPLE=-1ms MAX_TIME=1h 'MAX_TIME= 1s' \
+  MAX_BYTES=1X MAX_BYTES=M MAX_BYTES=18014398509481984K MAX_EVENTS=1K MAX_EVENTS=18446744073709551616 SPILL=all \
+  CHILD_OF=me OUT=a,b,c,d,e; do
+  refused "CMTTRACE_${setting%=*} cannot be '${setting#*=}'; the program goes on untraced" "CMTTRACE_$setting"
+done
+refused "CMTTRACE_OUT cannot be '$(printf 'x%.0s' {1..64})...'; the program goes on untraced" "CMTTRACE_OUT=$(printf 'x%.0s' {1..4000})"
+refused 'CMTTRACE_MAX_EVENT is not a variable that the tracer knows; the program goes on untraced' CMTTRACE_MAX_EVENT=7
+
+# What cannot be created. Numbers are for files: a device or a folder is not gone round.
+refused "cannot create $PWD/no/t.trace (error 2)" CMTTRACE_OUT=no/t.trace
+refused 'cannot create /dev/full (error 17)' CMTTRACE_OUT=/dev/full
+refused "cannot create $PWD/t (error 21)" CMTTRACE_OUT=t
+refused "cannot create $PWD/out (error 17)" CMTTRACE_CONTROL=out
+refused "cannot create $PWD/no/fifo (error 2)" CMTTRACE_CONTROL=no/fifo
+refused "cannot create $PWD/no/status (error 2)" CMTTRACE_STATUS=no/status
+refused 'cannot create CMTTRACE_RINGS; the program goes on untraced (error 2)' CMTTRACE_RINGS=no/rings
+refused 'cannot create CMTTRACE_RINGS; the program goes on untraced (error 21)' CMTTRACE_RINGS=t
+refused 'cannot start the collector; the program goes on untraced (error 2)' CMTTRACE_COLLECTOR=/nonexistent
+(ulimit -n 20 && refused 'cannot start the collector; the program goes on untraced (error 24)' && exit $failed) || failed=1
+
+# An empty value is none.
+rm -f t.*
+env CMTTRACE_{START,TIME,USABLE,SAMPLE,MAX_TIME,MAX_BYTES,MAX_EVENTS,SPILL,ON_FULL,RINGS,CONTROL,STATUS,CHILD_OF}= CMTTRACE_OUT=t.trace \
+  LD_PRELOAD="$TRACER" "$BUILD/tests/preload/calls" all 2>err || complain "empty values: exit $?"
+[ ! -s err ] && grep -q '^malloc(70001)' t.trace && ! grep -q ' time=' t.trace || complain "empty values: $(cat err)"
+
+# Few descriptors, but the collector may have more.
+rm -f t.*
+(ulimit -Sn 8 && CMTTRACE_OUT=t.trace LD_PRELOAD=$TRACER "$BUILD/tests/preload/calls" all)
+grep -q '^malloc(70001)' t.trace || complain "a soft limit on descriptors: $(ls)"
+
+# Paths are those of the folder where the program began, and have its name and number.
+rm -rf t
+mkdir t
+CMTTRACE_OUT=t/%n.%p.trace CMTTRACE_STATUS=t/%n.status LD_PRELOAD=$TRACER \
+  perl -e 'chdir "/"; if (!fork) { my @x = map { "x" x $_ } 1..99; exit } wait' || complain "a changed folder: exit $?"
+[ "$(ls t | grep -c '^perl\.[0-9]*\.trace$')" = 2 ] && [ "$(grep -c begun=1 t/perl.status)" = 2 ] && [ "$(wc -l <t/perl.status)" = 4 ] ||
+  complain "a changed folder: $(ls t; cat t/perl.status)"
+
+# The number of a closed standard error is a file of the program's own, and no line for us.
+(ulimit -f 1500 && CMTTRACE_OUT=big.trace LD_PRELOAD=$TRACER bash -c 'exec 2>precious; x=$(seq 100000); y=($x); exit 4' 2>&-) && status=0 || status=$?
+[ $status = 4 ] && [ -e precious ] && [ ! -s precious ] || complain "no standard error: exit $status, $(cat precious)"
+[ "$(tail -n 1 big.trace)" != '#cmt end=complete' ] || complain 'no limit was reached'
+exit $failed
