@@ -7,18 +7,25 @@ complain() { echo "$*" >&2; failed=1; }
 # status_of COMMAND...: leaves `status`, and the files out and err.
 status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
 
-# until_true CONDITION: waits for it.
-until_true() { until eval "$1" 2>/dev/null; do sleep 0.01; done; }
+# until_true CONDITION: waits for it, but not for ever: ctest would end the test without a word.
+until_true() {
+  local give_up=$((SECONDS + 300))
+  until eval "$1" 2>/dev/null; do
+    [ "$SECONDS" -lt "$give_up" ] || { echo "still not so after 300 s: $1" >&2; exit 1; }
+    sleep 0.01
+  done
+}
 
 # hold SHARED_MB PARENT_MB CHILD_MB: starts two processes that hold memory (holder.py) until let_go; `parent` and `child`
 # are their pids. What runs in the background meanwhile has to close descriptor 9.
 hold() {
   rm -f holder.go holder.pids
   mkfifo holder.go
+  parent='' child=''
   "$SOURCE/tests/watch/holder.py" "$@" <holder.go >holder.pids &
   exec 9>holder.go
-  until_true '[ -s holder.pids ]'
-  read -r parent child <holder.pids
+  until_true 'read -r parent child <holder.pids || ! kill -0 $!'
+  [ -n "$child" ] || { echo "holder.py $* has ended" >&2; exit 1; }
 }
 let_go() { exec 9>&-; }
 

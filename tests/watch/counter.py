@@ -20,6 +20,6 @@ def count(place):
         os.pwrite(file, b"%019d\n" % turns, 20 * place)
 
 
-print(os.getpid(), flush=True)
+os.write(1, b"%d\n" % os.getpid())
 threading.Thread(target=count, args=(1,), daemon=True).start()
 count(0)

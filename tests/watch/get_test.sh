@@ -39,7 +39,7 @@ rm -f watched ended
 cmtwatch get -w --interval=1ms "$parent" >watched 9>&- &
 watch=$!
 until_true '[ -s watched ]'
-kill -INT $watch 2>/dev/null || kill -TERM $watch
+kill -INT $watch
 wait $watch || complain "interrupted: $?"
 tail -n 1 watched | grep -q '^peak ' || complain "interrupted: no peak"
 cmtwatch get -w --interval=1ms "$parent" >ended 9>&- &

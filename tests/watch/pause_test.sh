@@ -1,8 +1,6 @@
 # cmtwatch --pause: all threads stand still while they are measured, and go on whatever becomes of cmtwatch.
 
-failed=0
-complain() { echo "$*" >&2; failed=1; }
-until_true() { until eval "$1" 2>/dev/null; do sleep 0.01; done; }
+. "$SOURCE/tests/watch/common.sh"
 states() { sed 's/.*) \(.\).*/\1/' /proc/"$1"/task/*/stat | sort -u | tr -d '\n'; }
 goes_on() {  # goes_on FILE: both threads count on
   local before; before=$(head -c 40 "$1")

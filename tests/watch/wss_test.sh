@@ -1,8 +1,6 @@
 # cmtwatch wss: what a process touches, and nothing else.
 
-failed=0
-complain() { echo "$*" >&2; failed=1; }
-until_true() { until eval "$1" 2>/dev/null; do sleep 0.01; done; }
+. "$SOURCE/tests/watch/common.sh"
 
 mkfifo go
 "$SOURCE/tests/watch/toucher.py" <go >pid &
@@ -63,11 +61,10 @@ grep -q 'cmt.wss/1' mappings.html || complain "the page has no numbers"
 jq -e '.reuse_distance == null' idle.json >/dev/null || complain "a reuse distance in JSON"
 
 # It ends meanwhile: what was measured is told; where nothing was, that is.
-"${only[@]}" -w --interval=10ms --max-cost=100 >ended 2>err &
+"${only[@]}" -w --interval=10ms --max-cost=100 >ended 2>err 9>&- &
 watch=$!
 until_true '[ -s ended ]'
 exec 9>&-
-kill "$pid"
 wait $watch || complain "the process ended: $? $(cat err)"
 grep -q '^the process has ended; ' ended || complain "the process ended: $(tail -n 2 ended)"
 sleep 1000 &
