@@ -103,6 +103,11 @@ std::optional<std::int64_t> Statement::number_or_null(int column) const {
   return number(column);
 }
 
+std::optional<std::uint64_t> Statement::bytes_or_null(int column) const {
+  const auto number = number_or_null(column);
+  return number ? std::optional(static_cast<std::uint64_t>(*number)) : std::nullopt;
+}
+
 std::string Statement::text(int column) const {
   const auto* const text = sqlite3_column_text(statement_, column);
   return text ? std::string(reinterpret_cast<const char*>(text),

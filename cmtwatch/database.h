@@ -83,6 +83,7 @@ class Statement {
   bool is_number(int column) const;
   std::int64_t number(int column) const;
   std::optional<std::int64_t> number_or_null(int column) const;
+  std::optional<std::uint64_t> bytes_or_null(int column) const;
   std::string text(int column) const;
 
  private:

@@ -13,6 +13,7 @@
 #include "cmt/error.h"
 #include "cmtwatch/database.h"
 #include "cmtwatch/recording.h"
+#include "cmtwatch/summed.h"
 
 namespace cmt::watch {
 namespace {
@@ -51,24 +52,31 @@ std::size_t column(const Json& recording, const char* rows, const char* name) {
   return static_cast<std::size_t>(at - names.begin());
 }
 
+std::optional<std::uint64_t> bytes_in(const Json& row, std::size_t column) {
+  const Json& bytes = row.at(column);
+  return bytes.is_null() ? std::nullopt : std::optional(bytes.get<std::uint64_t>());
+}
+
 /// As from_recording().
 MemorySeries from_export(const Json& recording) {
   const std::size_t tick_of = column(recording, "samples", "tick_id"),
-                    bytes_of = column(recording, "samples", "resident_bytes");
+                    proportional = column(recording, "samples", "proportional_bytes"),
+                    resident = column(recording, "samples", "resident_bytes");
   const std::size_t id = column(recording, "ticks", "id"), begin = column(recording, "ticks", "begin_ns");
-  std::map<std::int64_t, std::uint64_t> sums;
+  std::map<std::int64_t, Summed> sums;
+  Summed all;
   for (const Json& process : recording.at("processes")) {
     for (const Json& sample : process.at("samples")) {
-      std::uint64_t& sum = sums[sample.at(tick_of).get<std::int64_t>()];
-      if (!sample.at(bytes_of).is_null()) sum += sample.at(bytes_of).get<std::uint64_t>();
+      for (Summed* const sum : {&sums[sample.at(tick_of).get<std::int64_t>()], &all})
+        sum->add(bytes_in(sample, proportional), bytes_in(sample, resident));
     }
   }
-  MemorySeries series{.name = {}, .metric = "rss", .time_ns = {}, .bytes = {}};
+  MemorySeries series{.name = {}, .metric = std::string(all.metric()), .time_ns = {}, .bytes = {}};
   for (const Json& tick : recording.at("ticks")) {
     const auto sum = sums.find(tick.at(id).get<std::int64_t>());
     if (sum == sums.end()) continue;
     series.time_ns.push_back(tick.at(begin).get<std::int64_t>());
-    series.bytes.push_back(sum->second);
+    series.bytes.push_back(sum->second.bytes());
   }
   return series;
 }
@@ -86,14 +94,19 @@ MemorySeries from_json(const Json& json) {
 MemorySeries from_recording(const std::string& path) {
   Database database(path, Database::Mode::read);
   check_recording(database, path);
-  MemorySeries series{.name = {}, .metric = "rss", .time_ns = {}, .bytes = {}};
+  MemorySeries series;
+  Summed all;
   Statement select(database,
-                   "select begin_ns, sum(resident_bytes) from tick join process_sample on tick_id = tick.id "
-                   "group by tick.id order by tick.id");
+                   "select begin_ns, sum(coalesce(proportional_bytes, resident_bytes)), max(proportional_bytes), "
+                   "max(resident_bytes) filter (where proportional_bytes is null) "
+                   "from tick join process_sample on tick_id = tick.id group by tick.id order by tick.id");
   while (select.step()) {
     series.time_ns.push_back(select.number(0));
     series.bytes.push_back(static_cast<std::uint64_t>(select.number(1)));
+    all.add(select.bytes_or_null(2), std::nullopt);
+    all.add(std::nullopt, select.bytes_or_null(3));
   }
+  series.metric = all.metric();
   return series;
 }
 

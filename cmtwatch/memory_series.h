@@ -10,7 +10,7 @@ namespace cmt::watch {
 /// How much memory a run had over time, whoever measured it.
 struct MemorySeries {
   std::string name;
-  std::string metric;                 ///< "pss", "rss"…; "" where the file does not say
+  std::string metric;                 ///< "pss", "rss", "pss or rss"…; "" where the file does not say
   std::vector<std::int64_t> time_ns;  ///< rising, since the run's start
   std::vector<std::uint64_t> bytes;
 
@@ -18,7 +18,7 @@ struct MemorySeries {
   std::size_t peak() const;
 };
 
-/// From a recording (all its processes' resident sets added up), from JSON of schema cmt.watch/1 or cmt.recording/1 (an
+/// From a recording (its processes added up as Summed does), from JSON of schema cmt.watch/1 or cmt.recording/1 (an
 /// exported recording: the same), or from LL-Tracket's JSON: pairs of milliseconds and MiB, newest first. Throws
 /// FormatError for anything else, DatabaseError and std::system_error.
 MemorySeries read_series(const std::string& path);

@@ -26,13 +26,28 @@ TEST_CASE("memory series: LL-Tracket's pairs are milliseconds and MiB, newest fi
 
 TEST_CASE("memory series: an exported recording, its processes added up") {
   const MemorySeries series = parse_series(
-      R"({"schema": "cmt.recording/1", "columns": {"ticks": ["id", "begin_ns"], "samples": ["tick_id", "size_bytes", "resident_bytes"]},
+      R"({"schema": "cmt.recording/1", "columns": {"ticks": ["id", "begin_ns"], "samples": ["tick_id", "proportional_bytes", "resident_bytes"]},
           "ticks": [[1, 10], [2, 20], [3, 30]],
-          "processes": [{"samples": [[1, 9, 5], [2, 9, 6]]}, {"samples": [[2, 9, 7], [2, null, null]]}]})",
+          "processes": [{"samples": [[1, null, 5], [2, null, 6]]}, {"samples": [[2, null, 7], [2, null, null]]}]})",
       "e.json");
   CHECK(series.metric == "rss");
   CHECK(series.time_ns == std::vector<std::int64_t>{10, 20});
   CHECK(series.bytes == std::vector<std::uint64_t>{5, 13});
+}
+
+TEST_CASE("memory series: an exported recording counts what processes share once, where it knows it") {
+  const auto of_samples = [](const std::string& second) {
+    return parse_series(
+        R"({"schema": "cmt.recording/1", "columns": {"ticks": ["id", "begin_ns"],
+              "samples": ["tick_id", "proportional_bytes", "resident_bytes"]},
+            "ticks": [[1, 10]], "processes": [{"samples": [[1, 4, 6]]}, {"samples": [)" +
+            second + "]}]}",
+        "e.json");
+  };
+  CHECK(of_samples("[1, 3, 7]").metric == "pss");
+  CHECK(of_samples("[1, 3, 7]").bytes == std::vector<std::uint64_t>{7});
+  CHECK(of_samples("[1, null, 7]").metric == "pss or rss");
+  CHECK(of_samples("[1, null, 7]").bytes == std::vector<std::uint64_t>{11});
 }
 
 TEST_CASE("memory series: what is none is refused with its name") {

@@ -9,11 +9,6 @@ std::optional<std::int64_t> first_number(Statement& statement) {
   return number;
 }
 
-std::optional<std::uint64_t> bytes_at(const Statement& statement, int column) {
-  const auto number = statement.number_or_null(column);
-  return number ? std::optional(static_cast<std::uint64_t>(*number)) : std::nullopt;
-}
-
 std::vector<process::Mapping> load_mappings(Database& database, std::int64_t process, std::int64_t tick) {
   Statement select(database,
                    "select begin_address, end_address, permissions, text, resident_bytes, proportional_bytes, "
@@ -50,16 +45,24 @@ std::optional<RecordedMachine> load_machine(Database& database, std::int64_t tic
                    "where tick_id = ?");
   select.bind(tick);
   std::optional<RecordedMachine> machine;
-  while (select.step()) machine = {bytes_at(select, 0), bytes_at(select, 1), bytes_at(select, 2), bytes_at(select, 3)};
+  while (select.step())
+    machine = {select.bytes_or_null(0), select.bytes_or_null(1), select.bytes_or_null(2), select.bytes_or_null(3)};
   return machine;
 }
 
 }  // namespace
 
+Summed Moment::sum() const {
+  Summed sum;
+  for (const RecordedProcess& process : processes) sum.add(process.proportional_bytes, process.resident_bytes);
+  return sum;
+}
+
 std::optional<std::int64_t> peak_tick(Database& database, Whose whose) {
-  Statement select(database,
-                   "select tick_id from process_sample join process on process.id = process_id where pid = ?1 or ?1 is "
-                   "null group by tick_id order by sum(resident_bytes) desc, tick_id limit 1");
+  Statement select(
+      database,
+      "select tick_id from process_sample join process on process.id = process_id where pid = ?1 or ?1 is "
+      "null group by tick_id order by sum(coalesce(proportional_bytes, resident_bytes)) desc, tick_id limit 1");
   whose ? select.bind(*whose) : select.bind_null();
   return first_number(select);
 }
@@ -92,7 +95,8 @@ Moment load_moment(Database& database, std::int64_t tick, Whose whose) {
       "select process.id, pid, text, command, resident_bytes, size_bytes, proportional_bytes, oom_score, "
       "mappings_readable "
       "from process_sample join process on process.id = process_id join name on name.id = name_id "
-      "where tick_id = ?1 and (pid = ?2 or ?2 is null) order by resident_bytes desc, pid");
+      "where tick_id = ?1 and (pid = ?2 or ?2 is null) order by coalesce(proportional_bytes, resident_bytes) desc, "
+      "pid");
   processes.bind(tick);
   whose ? processes.bind(*whose) : processes.bind_null();
   while (processes.step()) {
@@ -101,9 +105,9 @@ Moment load_moment(Database& database, std::int64_t tick, Whose whose) {
     moment.processes.push_back({.pid = static_cast<int>(processes.number(1)),
                                 .name = processes.text(2),
                                 .command = processes.text(3),
-                                .resident_bytes = bytes_at(processes, 4),
-                                .size_bytes = bytes_at(processes, 5),
-                                .proportional_bytes = bytes_at(processes, 6),
+                                .resident_bytes = processes.bytes_or_null(4),
+                                .size_bytes = processes.bytes_or_null(5),
+                                .proportional_bytes = processes.bytes_or_null(6),
                                 .oom_score = processes.number_or_null(7),
                                 .mappings_readable = readable ? std::optional(has_mappings) : std::nullopt,
                                 .mappings = has_mappings ? load_mappings(database, processes.number(0), tick)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cmtwatch/database.h"
+#include "cmtwatch/summed.h"
 #include "process/smaps.h"
 
 namespace cmt::watch {
@@ -37,12 +38,15 @@ struct Moment {
   std::int64_t wall_ns = 0;
   std::optional<RecordedMachine> machine{};
   std::vector<RecordedProcess> processes;  ///< the largest first
+
+  Summed sum() const;
 };
 
 /// Which processes are meant: one of a pid, or all.
 using Whose = std::optional<int>;
 
-/// The tick at which those processes had most resident memory together; nothing where they are not in the recording.
+/// The tick at which those processes had most memory together, as Moment::sum() counts it; nothing where they are not
+/// in the recording.
 std::optional<std::int64_t> peak_tick(Database& database, Whose whose);
 
 /// The tick at which the machine had least memory available; nothing where that was not recorded.

@@ -73,6 +73,8 @@ std::string moment_json(const Moment& moment) {
   json.field("begin_ns", moment.begin_ns);
   json.field("end_ns", moment.end_ns);
   json.field("wall_ns", moment.wall_ns);
+  json.field("metric", moment.sum().metric());
+  json.field("bytes", moment.sum().bytes());
   moment.machine ? append(json, *moment.machine) : json.field("system", std::nullopt);
   json.begin_array("parts");
   for (const Part& part : break_down(all).parts) append(json, part);

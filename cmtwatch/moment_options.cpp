@@ -118,6 +118,7 @@ MomentOptions parse_show(const CommandLine& line) {
 PlayOptions parse_play(const CommandLine& line) {
   line.refuse_together("speed", {"interval"});
   PlayOptions options{.moment = parse_common(line)};
+  options.moment.when = MomentOptions::When::at;
   if (line.has("speed")) options.speed = parse_number(line, "speed", 0, 1e9);
   if (line.has("interval")) options.interval_ns = parse_time(line, "interval", "ms");
   return options;

@@ -26,6 +26,7 @@ Table::Column figure(const char* title) { return {title, Align::right}; }
 
 std::string parts_text(const std::vector<std::vector<process::Mapping>>& processes, const MomentOptions& options) {
   const Breakdown breakdown = break_down(processes);
+  if (breakdown.sum.mappings == 0) return "no mappings are known\n";
   Table table({{"memory"},
                figure("resident"),
                figure("proportional"),
@@ -89,7 +90,11 @@ std::string heading(const RecordedProcess& process) {
 }  // namespace
 
 std::string moment_text(const Moment& moment, const MomentOptions& options) {
-  std::string text = "at " + output::fixed(static_cast<double>(moment.begin_ns) / 1e9, 3) + " s\n";
+  std::string text = "at " + output::fixed(static_cast<double>(moment.begin_ns) / 1e9, 3) + " s";
+  const Summed sum = moment.sum();
+  if (options.when == MomentOptions::When::peak)
+    text += ", peak " + amount(sum.bytes(), options) + " " + std::string(sum.metric());
+  text += "\n";
   if (moment.machine) text += machine_text(*moment.machine, options);
   text += "\n";
   std::vector<std::vector<process::Mapping>> all;

@@ -83,8 +83,8 @@ class Recording {
     const std::int64_t cost_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     writer_.end_tick(now(), cost_ns);
     cost_ns_ += cost_ns;
-    const std::uint64_t resident_bytes = recorder_.take_resident_bytes();
-    if (recorded != 0) view_.show(writer_.tick(), begin_ns, recorded, resident_bytes);
+    const Summed sum = recorder_.take_sum();
+    if (recorded != 0) view_.show(writer_.tick(), begin_ns, recorded, sum);
     tell_missing_counters();
     forget();
     return recorded != 0;

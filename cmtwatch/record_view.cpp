@@ -18,6 +18,10 @@ constexpr std::size_t moments_kept = 1024;
 
 std::string seconds(std::int64_t ns) { return output::fixed(static_cast<double>(ns) / 1e9, 3) + " s"; }
 
+std::string amount(const Summed& memory) {
+  return output::bytes_text(memory.bytes()) + " " + std::string(memory.metric());
+}
+
 std::string counted(std::uint64_t number, const char* one, const char* more) {
   return output::with_commas(number) + " " + (number == 1 ? one : more);
 }
@@ -29,17 +33,16 @@ RecordView::RecordView(Beside beside)
       live_(beside == Beside::nobody ? STDOUT_FILENO : STDERR_FILENO),
       prints_(beside == Beside::nobody && !live_.active()) {}
 
-void RecordView::show(std::int64_t tick, std::int64_t time_ns, std::size_t processes, std::uint64_t resident_bytes) {
+void RecordView::show(std::int64_t tick, std::int64_t time_ns, std::size_t processes, Summed memory) {
   ++moments_;
-  last_ = {tick, time_ns, processes, resident_bytes};
-  if (resident_bytes >= peak_.resident_bytes) peak_ = last_;
+  last_ = {tick, time_ns, processes, memory};
+  if (memory.bytes() >= peak_.memory.bytes()) peak_ = last_;
   if (prints_) {
-    return print(seconds(time_ns) + "  " + output::bytes_text(resident_bytes) + " resident, " +
-                 counted(processes, "process", "processes") + "\n");
+    return print(seconds(time_ns) + "  " + amount(memory) + ", " + counted(processes, "process", "processes") + "\n");
   }
   if (!live_.active()) return;
   if (recent_.size() == moments_kept) recent_.erase(recent_.begin());
-  recent_.push_back(resident_bytes);
+  recent_.push_back(memory.bytes());
   draw();
 }
 
@@ -51,10 +54,10 @@ void RecordView::resized() {
 
 void RecordView::draw() {
   if (!live_.due()) return;
-  const std::string head = seconds(last_.time_ns) + "  " + output::bytes_text(last_.resident_bytes) + " resident, " +
+  const std::string head = seconds(last_.time_ns) + "  " + amount(last_.memory) + ", " +
                            counted(last_.processes, "process", "processes") + ", " +
                            counted(static_cast<std::uint64_t>(last_.tick), "moment", "moments") + ", peak " +
-                           output::bytes_text(peak_.resident_bytes) + " at " + seconds(peak_.time_ns);
+                           amount(peak_.memory) + " at " + seconds(peak_.time_ns);
   const std::size_t width = live_.size().columns - 1;
   if (beside_ == Beside::nobody) return live_.show({head, output::sparkline(recent_, width)});
   const std::size_t left = width > head.size() + 2 ? width - head.size() - 2 : 0;
@@ -64,9 +67,9 @@ void RecordView::draw() {
 void RecordView::end(double cost_share) {
   live_.clear();
   if (moments_ == 0 || (beside_ == Beside::command && !live_.active())) return;
-  const std::string line = "peak " + output::bytes_text(peak_.resident_bytes) + " resident at " +
-                           seconds(peak_.time_ns) + "; " + counted(moments_, "moment", "moments") +
-                           "; recording took " + output::fixed(cost_share * 100, 1) + " % of a processor\n";
+  const std::string line = "peak " + amount(peak_.memory) + " at " + seconds(peak_.time_ns) + "; " +
+                           counted(moments_, "moment", "moments") + "; recording took " +
+                           output::fixed(cost_share * 100, 1) + " % of a processor\n";
   if (beside_ == Beside::nobody) return print(line);
   std::fputs(("cmtwatch record: " + line).c_str(), stderr);
 }

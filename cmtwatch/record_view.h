@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cmtwatch/summed.h"
 #include "output/live_view.h"
 
 namespace cmt::watch {
@@ -17,7 +18,7 @@ class RecordView {
   explicit RecordView(Beside beside);
 
   /// A moment of the recording: its number, its time since the recording began, and what was recorded.
-  void show(std::int64_t tick, std::int64_t time_ns, std::size_t processes, std::uint64_t resident_bytes);
+  void show(std::int64_t tick, std::int64_t time_ns, std::size_t processes, Summed memory);
 
   /// The terminal has another size.
   void resized();
@@ -33,7 +34,7 @@ class RecordView {
     std::int64_t tick = 0;
     std::int64_t time_ns = 0;
     std::size_t processes = 0;
-    std::uint64_t resident_bytes = 0;
+    Summed memory{};
   };
 
   void draw();

@@ -133,7 +133,7 @@ Recorder::Outcome Recorder::record(const ProcessFolder& folder, const process::S
   writer_.sample(process.id, sample);
   if (measures_.counters) record_counters(process);
   process.last_tick = writer_.tick();
-  resident_bytes_ += sample.resident_bytes.value_or(0);
+  sum_.add(sample.proportional_bytes, sample.resident_bytes);
   return outcome;
 }
 
@@ -255,6 +255,6 @@ void Recorder::forget_ended() {
   std::erase_if(processes_, [this](const auto& entry) { return entry.second.last_tick != writer_.tick(); });
 }
 
-std::uint64_t Recorder::take_resident_bytes() { return std::exchange(resident_bytes_, 0); }
+Summed Recorder::take_sum() { return std::exchange(sum_, {}); }
 
 }  // namespace cmt::watch

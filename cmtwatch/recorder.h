@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cmtwatch/measures.h"
+#include "cmtwatch/summed.h"
 #include "cmtwatch/writer.h"
 #include "process/counters.h"
 #include "process/proc_file.h"
@@ -44,7 +45,7 @@ class Recorder {
   void forget_ended();
 
   /// Of the processes that were recorded since the last call.
-  std::uint64_t take_resident_bytes();
+  Summed take_sum();
 
   /// Why there are no counters of the processor; empty where there are some, or none were wanted.
   const std::string& counters_missing() const { return counters_missing_; }
@@ -73,7 +74,7 @@ class Recorder {
   std::string root_;
   OnReuse on_reuse_;
   std::string buffer_;
-  std::uint64_t resident_bytes_ = 0;
+  Summed sum_;
   std::string counters_missing_;
   std::map<int, KnownProcess> processes_;
 };

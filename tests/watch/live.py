@@ -153,8 +153,8 @@ peak = r"peak [0-9.]+ [KM]iB "
 get = program + ["get", "-w", "--metric=rss", "--interval=1ms", "--max-cost=100"]
 record = program + ["record", "--interval=1ms", "--max-cost=100", "--measure=statm"]
 check_view(get + [pid], r"[0-9.]+ [KM]iB rss, " + peak + "at ", peak + "rss at .* samples")
-check_view(record + ["-o", "live.db", pid], r"[0-9.]+ [KM]iB resident, 1 process, ", peak + "resident at .* moments; recording took")
+check_view(record + ["-o", "live.db", pid], r"[0-9.]+ [KM]iB rss, 1 process, ", peak + "rss at .* moments; recording took")
 check_tree(get + ["-r", "-v", pid])
 asks = ["--", "sh", "-c", "echo said; read -r word; exit 7"]
 check_command(program + ["run", "-w", "--metric=rss", "--interval=1ms", "--max-cost=100"] + asks, peak)
-check_command(record + ["-o", "command.db"] + asks, peak + "resident")
+check_command(record + ["-o", "command.db"] + asks, peak + "rss")

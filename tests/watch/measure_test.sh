@@ -59,6 +59,34 @@ is kept.db 'select count(*) from mapping_change' 2
 is kept.db 'select count(*) from name' 4
 cmtwatch show --at=1h kept.db | grep -qE '^heap +8 KiB' || complain "forgotten: $(cmtwatch show --at=1h kept.db)"
 
+# What two processes share counts once in what they have together: most at the first moment, though more pages are
+# resident at the second. Where proportional sets are not recorded there are the resident ones to go by.
+process 8 88 other
+most() {  # most PSS_KIB STATM: a moment of two processes
+  for pid in 7 8; do
+    write proc/$pid/smaps_rollup "$(mapping 1000-8000 ---p '[rollup]' 100 "$1")"
+    write proc/$pid/statm "100 $2 2 0 0 0 0"
+  done
+  cmtwatch record --root=proc -o shared.db --measure=totals --count=1 7 8 >>said
+  cmtwatch record --root=proc -o resident.db --measure=statm --count=1 7 8 >/dev/null
+}
+rm -f said
+most 60 20
+most 50 30
+grep -qE '^[0-9.]+ s  100 KiB pss, 2 processes$' said && grep -qE '^peak 120 KiB pss at ' said || complain "while recording: $(cat said)"
+cmtwatch peak shared.db >text
+head -n 1 text | grep -qxE 'at [0-9.]+ s, peak 120 KiB pss' && tail -n 1 text | grep -qx 'no mappings are known' || complain "most, what is shared counting once: $(cat text)"
+cmtwatch peak --json resident.db | jq -e --argjson page "$page" '.tick == 2 and .metric == "rss" and .bytes == 60 * $page' >/dev/null ||
+  complain "most resident: $(cmtwatch peak resident.db)"
+ask shared.db 'update process_sample set proportional_bytes = null where process_id = 2'
+cmtwatch peak shared.db | head -n 1 | grep -q ' KiB pss or rss$' || complain "some of both: $(cmtwatch peak shared.db)"
+cmtwatch export --json -o shared.json shared.db
+cmtwatch compare --bytes --json shared.db shared.json resident.db >text
+jq -e --argjson page "$page" '.runs | map(.metric) == ["pss or rss", "pss or rss", "rss"] and
+  map(.peak_bytes) == [50 * 1024 + 30 * $page, 50 * 1024 + 30 * $page, 60 * $page]' text >/dev/null ||
+  complain "compared: $(cat text)"
+rm -r proc/8
+
 # The sums of the mappings alone.
 write proc/7/smaps_rollup "$(mapping 1000-8000 ---p '[rollup]' 20 12)"
 cmtwatch record --root=proc -o sums.db --count=1 --measure=totals,oom 7 || complain "totals: $?"
