@@ -146,14 +146,14 @@ class Recording {
     return recorded;
   }
 
-  /// False where it is gone. Of those that are named it is said, once, what may not be read.
+  /// False where there is no sample of it. Of those that are named it is said, once, what may not be read.
   bool record(int pid) {
     const Recorder::Outcome outcome = recorder_.record(pid);
     if (outcome == Recorder::Outcome::gone) roster_.remove(pid);
     const bool named = std::find(options_.pids.begin(), options_.pids.end(), pid) != options_.pids.end();
     if (outcome == Recorder::Outcome::partly && named && partly_.insert(pid).second)
       tell("the mappings of process " + std::to_string(pid) + " may not be read: what else there is of it is recorded");
-    return outcome != Recorder::Outcome::gone;
+    return outcome == Recorder::Outcome::partly || outcome == Recorder::Outcome::wholly;
   }
 
   void tell_missing_counters() {

@@ -7,6 +7,7 @@
 
 #include "cmtwatch/proc_errors.h"
 #include "process/disks.h"
+#include "process/share_memory.h"
 #include "process/smaps.h"
 #include "process/status.h"
 #include "process/system.h"
@@ -111,6 +112,7 @@ Recorder::Outcome Recorder::record(int pid) {
     const ProcessFolder folder(pid, root_);
     process::Stat stat = process::parse_stat(folder.read("stat", buffer_));
     stat.pid = pid;
+    if (is_lent(stat)) return Outcome::lent;
     KnownProcess* const process = stat.zombie() || stat.kernel_thread ? nullptr : find(folder, stat);
     if (process) return record(folder, stat, *process);
   } catch (const std::system_error& error) {
@@ -118,6 +120,12 @@ Recorder::Outcome Recorder::record(int pid) {
   }
   processes_.erase(pid);
   return Outcome::gone;
+}
+
+/// Whether it is a child between vfork and exec. Who was once seen with memory of its own keeps it.
+bool Recorder::is_lent(const process::Stat& stat) const {
+  return root_ == "/proc" && !processes_.contains(stat.pid) && processes_.contains(stat.parent) &&
+         process::share_memory(stat.pid, stat.parent);
 }
 
 Recorder::Outcome Recorder::record(const ProcessFolder& folder, const process::Stat& stat, KnownProcess& process) {

@@ -30,8 +30,9 @@ class Recorder {
   /// What a pid means whose process has ended, and another has got: nobody, or that one.
   enum class OnReuse { end, go_on };
 
-  /// What came of a process. `partly`: its mappings were wanted and may not be read.
-  enum class Outcome { gone, partly, wholly };
+  /// What came of a process. `lent`: it still runs in its parent's memory, which counts there, and has no sample of its
+  /// own. `partly`: its mappings were wanted and may not be read.
+  enum class Outcome { gone, lent, partly, wholly };
 
   Recorder(RecordingWriter& writer, Measures measures, std::string root, OnReuse on_reuse);
 
@@ -61,6 +62,7 @@ class Recorder {
     std::vector<process::Counters> counters{};        ///< of the threads that there were at first
   };
 
+  bool is_lent(const process::Stat& stat) const;
   Outcome record(const process::ProcessFolder& folder, const process::Stat& stat, KnownProcess& process);
   KnownProcess* find(const process::ProcessFolder& folder, const process::Stat& stat);
   KnownProcess& add(const process::ProcessFolder& folder, const process::Stat& stat);

@@ -37,3 +37,11 @@ moments() { [ -s "$1" ] && ask "$1" 'select count(*) from tick' || echo 0; }
 
 # whole DATABASE: complains where it is not.
 whole() { [ "$(ask "$1" 'pragma integrity_check')" = ok ] || complain "$1 is damaged"; }
+
+# made_vfork: makes ./vfork (vfork.c); false without a C compiler, or where the kernel does not let us compare two
+# processes' memory: kcmp(2), by its number.
+made_vfork() {
+  cc -w -o vfork "$SOURCE/tests/watch/vfork.c" 2>/dev/null && /usr/bin/python3 -c 'import ctypes, os, platform
+number = {"x86_64": 312, "aarch64": 272}[platform.machine()]
+raise SystemExit(ctypes.CDLL(None).syscall(number, os.getpid(), os.getpid(), 1, 0, 0) != 0)' 2>/dev/null
+}

@@ -80,6 +80,21 @@ wait $! || complain "the process ended: $?"
 status=0; cmtwatch record -o command.db -- sh -c 'exit 6' || status=$?
 [ "$status" = 6 ] && whole command.db || complain "a command: $status"
 
+# Between vfork and exec a child runs in its parent's memory, which counts once.
+if made_vfork; then
+  rm -f seen borrowed
+  cmtwatch record -o vfork.db -r --measure=statm --interval=1ms --max-cost=100 -- ./vfork &
+  until_true '[ -e borrowed ]'
+  before=$(moments vfork.db)
+  until_true '[ $(moments vfork.db) -ge $((before + 5)) ]'
+  touch seen
+  wait $! || complain "vfork: $?"
+  most=$(ask vfork.db 'select max(sum) from (select sum(resident_bytes) as sum from process_sample group by tick_id)')
+  [ "$most" -ge 64000000 ] && [ "$most" -lt 100000000 ] || complain "memory that is lent counts twice: $most"
+else
+  echo "skipped: kcmp(2) or a C compiler is missing: memory that is lent to a child"
+fi
+
 # Old moments are forgotten, what still holds is kept: a name with blanks, mapped before and idle since.
 cp /bin/sleep 'a name with blanks'
 './a name with blanks' 1000 &

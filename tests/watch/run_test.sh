@@ -68,27 +68,8 @@ wait $! || complain "a family: $?"
 [ -e seen ] || complain "an orphan was not seen"
 
 # Between vfork and exec a child runs in its parent's memory, which counts once.
-cat >vfork.c <<'END'
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-int main(void) {
-  memset(malloc(64000000), 1, 64000000);
-  if (vfork() != 0) return wait(NULL) < 0;
-  close(open("borrowed", O_WRONLY | O_CREAT, 0666));
-  while (access("seen", F_OK) != 0) usleep(1000);
-  _exit(0);
-}
-END
-can_compare() {  # whether the kernel lets us compare two processes' memory: kcmp(2), by its number
-  /usr/bin/python3 -c 'import ctypes, os, platform
-number = {"x86_64": 312, "aarch64": 272}[platform.machine()]
-raise SystemExit(ctypes.CDLL(None).syscall(number, os.getpid(), os.getpid(), 1, 0, 0) != 0)' 2>/dev/null
-}
-if can_compare && cc -w -o vfork vfork.c 2>/dev/null; then
-  rm -f seen csv
+if made_vfork; then
+  rm -f seen csv borrowed
   mkfifo csv
   cmtwatch run -r --metric=rss --interval=5ms --csv -o csv -- ./vfork &
   left=5 most=0
