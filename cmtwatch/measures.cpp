@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "output/numbers.h"
+
 namespace cmt::watch {
 namespace {
 
@@ -47,6 +49,11 @@ std::string names_of(const Measures& measures) {
     if (measures.*measure) names.append(",").append(name);
   }
   return names;
+}
+
+std::string CountersMissing::text() const {
+  if (processes == asked) return reason;
+  return output::with_commas(processes) + " of " + output::with_commas(asked) + " processes: " + reason;
 }
 
 }  // namespace cmt::watch

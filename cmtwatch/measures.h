@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,5 +28,15 @@ std::optional<Measures> parse_measures(std::string_view names);
 
 /// Such names, for the recording.
 std::string names_of(const Measures& measures);
+
+/// Of whom there are no counters of the processor though they were wanted.
+struct CountersMissing {
+  std::string reason{};       ///< of the last one
+  std::size_t processes = 0;  ///< that have none
+  std::size_t asked = 0;      ///< of so many
+
+  /// "Operation not permitted" where nobody has any, else "1 of 57 processes: Operation not permitted".
+  std::string text() const;
+};
 
 }  // namespace cmt::watch

@@ -11,6 +11,11 @@ TEST_CASE("measures: those that are named, alone") {
   CHECK(names_of(parse_measures("all").value()) == "statm,mappings,stacks,totals,io,oom,system,disks,counters");
 }
 
+TEST_CASE("measures: of how many processes there are no counters, where it is not all of them") {
+  CHECK(CountersMissing{"Not supported", 57, 57}.text() == "Not supported");
+  CHECK(CountersMissing{"Not permitted", 1, 1057}.text() == "1 of 1,057 processes: Not permitted");
+}
+
 TEST_CASE("measures: unknown and empty names are refused") {
   for (const char* names : {"", "io,", ",io", "IO", "io oom", "everything"}) CHECK_FALSE(parse_measures(names));
 }

@@ -85,7 +85,7 @@ class Recording {
     cost_ns_ += cost_ns;
     const Summed sum = recorder_.take_sum();
     if (recorded != 0) view_.show(writer_.tick(), begin_ns, recorded, sum);
-    tell_missing_counters();
+    if (counters_missing_told_.empty()) tell_missing_counters();
     forget();
     return recorded != 0;
   }
@@ -95,6 +95,7 @@ class Recording {
   void close() {
     const std::int64_t elapsed_ns = now_ns() - begin_ns_;
     view_.end(elapsed_ns == 0 ? 0 : static_cast<double>(cost_ns_) / static_cast<double>(elapsed_ns));
+    tell_missing_counters();
     if (picture_) draw();
     if (pauses_.count != 0) note_pauses();
     close_recording(database_);
@@ -156,12 +157,15 @@ class Recording {
     return outcome == Recorder::Outcome::partly || outcome == Recorder::Outcome::wholly;
   }
 
+  /// When some first are, and at the end where it has become another figure.
   void tell_missing_counters() {
-    if (recorder_.counters_missing().empty() || counters_missing_) return;
-    counters_missing_ = true;
-    tell("no hardware counters here: " + recorder_.counters_missing());
+    const CountersMissing& missing = recorder_.counters_missing();
+    if (missing.processes == 0 || missing.text() == counters_missing_told_) return;
+    counters_missing_told_ = missing.text();
+    tell((missing.processes == missing.asked ? "no hardware counters here: " : "no hardware counters of ") +
+         missing.text());
     Statement set(database_, "insert or replace into about values ('counters_missing', ?)");
-    set.bind(recorder_.counters_missing()).run();
+    set.bind(missing.text()).run();
   }
 
   void draw() {
@@ -196,7 +200,7 @@ class Recording {
   std::set<int> partly_;
   std::set<int> must_pause_;
   PauseCost pauses_;
-  bool counters_missing_ = false;
+  std::string counters_missing_told_;
   std::int64_t cost_ns_ = 0;
   RecordView view_;
 };

@@ -173,17 +173,18 @@ Recorder::KnownProcess& Recorder::add(const ProcessFolder& folder, const process
 
 /// Counts are of the whole process or none: a thread whose counters do not open takes the others' away.
 void Recorder::open_counters(KnownProcess& process, int pid) {
-  if (root_ != "/proc") {
-    counters_missing_ = "they count on this machine alone, not on that of " + root_;
-    return;
-  }
+  ++counters_missing_.asked;
+  const auto miss = [this](std::string reason) {
+    ++counters_missing_.processes;
+    counters_missing_.reason = std::move(reason);
+  };
+  if (root_ != "/proc") return miss("they count on this machine alone, not on that of " + root_);
   for (const int thread : process::read_threads(pid)) {
     process::Counters counters(thread, process::Counters::Heirs::threads);
     if (counters.error() == ESRCH) continue;
     if (counters.error() != 0) {
-      counters_missing_ = counters.missing();
       process.counters.clear();
-      return;
+      return miss(counters.missing());
     }
     counters.start();
     process.counters.push_back(std::move(counters));

@@ -48,8 +48,8 @@ class Recorder {
   /// Of the processes that were recorded since the last call.
   Summed take_sum();
 
-  /// Why there are no counters of the processor; empty where there are some, or none were wanted.
-  const std::string& counters_missing() const { return counters_missing_; }
+  /// Among all processes so far.
+  const CountersMissing& counters_missing() const { return counters_missing_; }
 
  private:
   struct KnownProcess {
@@ -77,7 +77,7 @@ class Recorder {
   OnReuse on_reuse_;
   std::string buffer_;
   Summed sum_;
-  std::string counters_missing_;
+  CountersMissing counters_missing_;
   std::map<int, KnownProcess> processes_;
 };
 
