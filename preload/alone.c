@@ -2,6 +2,7 @@
 
 #include <linux/membarrier.h>
 
+#include "preload/sandbox.h"
 #include "preload/sys.h"
 
 enum { rings_max_looked_at = 64 };
@@ -53,7 +54,7 @@ static void begin(struct Thread* self) {
 }
 
 void alone_try(struct Thread* self) {
-  if (!state.is_possible || !state.is_allowed || record_is_alone(self)) return;
+  if (!state.is_possible || !state.is_allowed || sandbox_entered || record_is_alone(self)) return;
   if (state.control->rings_used > rings_max_looked_at) return;
   const struct Others others = look_at_others(self);
   if (others.reserved == self->others && !others.busy) {

@@ -8,6 +8,7 @@
 
 #include "preload/describe.h"
 #include "preload/name.h"
+#include "preload/sandbox.h"
 #include "preload/sys.h"
 #include "preload/words.h"
 
@@ -28,6 +29,7 @@ static struct Identity identity_of(int fd) {
 void say_configure(void) { standard_error = identity_of(2); }
 
 void say(const char* what, const char* detail, long error) {
+  if (sandbox_entered) return;
   struct Identity now = identity_of(2);
   if (standard_error.device != now.device || standard_error.inode != now.inode) return;
   static char line[2 * output_path_bytes];  // not on the stack: a thread's may be small

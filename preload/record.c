@@ -23,12 +23,14 @@
 #include <time.h>
 
 #include "preload/alone.h"
+#include "preload/clock.h"
 #include "preload/collector_link.h"
 #include "preload/environment.h"
 #include "preload/name.h"
 #include "preload/output.h"
 #include "preload/real.h"
 #include "preload/rings.h"
+#include "preload/sandbox.h"
 #include "preload/sys.h"
 
 enum {
@@ -63,14 +65,6 @@ static struct {
   pthread_key_t key;
 } state;
 
-static uint64_t clock_ns(clockid_t clock) {
-  struct timespec now;
-  clock_gettime(clock, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-uint64_t record_slow_clock(void) { return clock_ns(CLOCK_MONOTONIC) >> stamp_shift; }
-
 // Says it once; the threads notice by their next look at record_state.
 void record_stop(const char* what, const char* detail, long error) {
   record_state[0] = not_recording;
@@ -82,7 +76,15 @@ void record_stop(const char* what, const char* detail, long error) {
 static void ring_bell(void) {
   struct Control* control = state.control;
   __atomic_fetch_add(&control->bell, 1, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&control->asleep, __ATOMIC_SEQ_CST)) sys(SYS_futex, &control->bell, FUTEX_WAKE, 1);
+  if (__atomic_load_n(&control->asleep, __ATOMIC_SEQ_CST) && !sandbox_entered)
+    sys(SYS_futex, &control->bell, FUTEX_WAKE, 1);
+}
+
+// Whether the word has not changed in a tenth of a second.
+static bool wait_in_vain(const uint32_t* word, uint32_t seen) {
+  static const struct timespec tenth = {.tv_nsec = 100000000};
+  if (sandbox_entered) return sandbox_wait(word, seen);
+  return sys(SYS_futex, word, FUTEX_WAIT, seen, &tenth) == -ETIMEDOUT;
 }
 
 // The collector's last word: it needs no more, or can do no more.
@@ -110,6 +112,14 @@ static bool collector_ready(void) {
   return false;
 }
 
+// A child of vfork, which may be the first to record after a fork, is not the process.
+static uint32_t own_process(void) {
+  if (record_state[1] == 0) record_state[1] = (uint32_t)sys(SYS_getpid, 0);
+  return record_state[1];
+}
+
+static bool is_vforked(void) { return !sandbox_entered && own_process() != (uint32_t)sys(SYS_getpid, 0); }
+
 static void begin_process(void) {
   bool forked = state.generation != 0;
   if (state.control) state.paused = state.control->paused;
@@ -130,7 +140,7 @@ static void begin_process(void) {
     return;
   }
   struct Control* control = state.control;
-  control->process = (uint32_t)sys(SYS_getpid, 0);
+  control->process = own_process();
   control->forked = forked;
   control->clock_is_ns = record_clock_is_ns;
   control->start_ns = clock_ns(CLOCK_MONOTONIC);
@@ -141,7 +151,15 @@ static void begin_process(void) {
   if (state.files_allowed) collector_ready();
 }
 
-static bool is_gone(uint32_t thread) { return sys(SYS_tgkill, state.control->process, thread, 0) == -ESRCH; }
+static bool is_gone(uint32_t thread) {
+  return !sandbox_entered && sys(SYS_tgkill, state.control->process, thread, 0) == -ESRCH;
+}
+
+// In a sandbox one that no kernel gives.
+static uint32_t own_number(void) {
+  if (sandbox_entered) return (uint32_t)1 << 31 | (uint32_t)((uintptr_t)&thread_self >> 6);
+  return (uint32_t)sys(SYS_gettid, 0);
+}
 
 static bool take_over(struct Ring* ring, uint32_t self) {
   uint32_t owner = __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE);
@@ -174,7 +192,7 @@ static void claim(void) {
   struct Thread* self = &thread_self;
   self->guard = NULL;
   self->epoch = 0;
-  self->ring = ring_for((uint32_t)sys(SYS_gettid, 0));
+  self->ring = ring_for(own_number());
   if (!self->ring) {
     self->ringless = state.generation;
     return;
@@ -214,11 +232,15 @@ bool record_enter(void) {
     __atomic_fetch_add(&state.control->ringless, 1, __ATOMIC_RELAXED);
     return false;
   }
+  if (record_state[0] == 0 && sandbox_entered) {
+    if (state.control) __atomic_fetch_add(&state.control->ringless, 1, __ATOMIC_RELAXED);  // our parent's
+    return false;
+  }
   uint64_t before;
-  block_signals(&before);
+  if (!sandbox_entered) block_signals(&before);
   if (record_state[0] == 0) begin_process();
   if (record_state[0] == state.generation && thread_self.generation != state.generation) claim();
-  restore_signals(&before);
+  if (!sandbox_entered) restore_signals(&before);
   if (!thread_self.has_destructor && state.has_key) notice_end();
   return thread_self.generation == record_state[0];
 }
@@ -241,10 +263,9 @@ static bool give_back(struct Ring* ring, uint64_t at, uint64_t count) {
 
 // Whether the time was up.
 static bool wait_for_limit(struct Ring* ring, uint64_t seen) {
-  struct timespec tenth = {.tv_nsec = 100000000};
   __atomic_store_n(&ring->waiting, 1, __ATOMIC_SEQ_CST);
   ring_bell();
-  return sys(SYS_futex, &ring->limit, FUTEX_WAIT, (uint32_t)seen, &tenth) == -ETIMEDOUT;
+  return wait_in_vain((const uint32_t*)&ring->limit, (uint32_t)seen);
 }
 
 bool record_wait(struct Ring* ring, uint64_t at, uint64_t count) {
@@ -343,6 +364,18 @@ void record_label(enum Kind kind, const char* label) {
   if (record_allowed()) record_long(&(struct Call){.kind = kind, .label = label});
 }
 
+void record_own_name(const char* name) {
+  if (!is_vforked()) record_label(kind_thread_name, name);
+}
+
+bool record_may_enter_sandbox(bool has_clock) {
+  if (is_vforked()) return false;
+  if (record_allowed()) ring_bell();
+  if (state.control) sandbox_begin(state.control, record_clock(true));
+  if (!has_clock) record_clock_is_ns = true;
+  return true;
+}
+
 // Other destructors may run after ours and call free: ours asks to be called again until the last round.
 static void thread_ends(void* unused) {
   (void)unused;
@@ -356,23 +389,13 @@ static void thread_ends(void* unused) {
 
 // Kernels before 4.14 wipe nothing.
 static void after_fork(void) {
-  if (state.control && state.control->process != (uint32_t)sys(SYS_getpid, 0)) record_state[0] = 0;
-}
-
-// Stamps of different processors have to be comparable: "invariant TSC" (AMD and Intel: leaf 0x80000007, EDX bit 8).
-static bool has_steady_tsc(void) {
-  uint32_t a = 0x80000000u, b, c = 0, d;
-  __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-  if (a < 0x80000007u) return false;
-  a = 0x80000007u;
-  c = 0;
-  __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-  return d >> 8 & 1;
+  record_state[0] = 0;
+  if (!sandbox_entered) record_state[1] = (uint32_t)sys(SYS_getpid, 0);
 }
 
 void record_start(void) {
   sys(SYS_madvise, record_state, sizeof record_state, wipe_on_fork);
-  record_clock_is_ns = !has_steady_tsc();
+  record_clock_is_ns = !clock_has_steady_tsc();
   state.started = true;
   begin_process();
 }
@@ -411,18 +434,15 @@ void record_pause(bool paused) {
 }
 
 // A vfork child's end is not its parent's, and a forked child that recorded nothing has nothing to end.
-static bool is_ours(void) {
-  return state.control && record_state[0] != 0 && state.control->process == (uint32_t)sys(SYS_getpid, 0);
-}
+static bool is_ours(void) { return state.control && record_state[0] != 0 && !is_vforked(); }
 
-static bool can_ask(void) { return is_ours() && !state.stopped && !state.ending && state.collector_started; }
+static bool can_ask(void) { return !state.stopped && !state.ending && state.collector_started && is_ours(); }
 
 // With the first process of a container the kernel ends all others, and so the collector.
 static bool is_waited_for(void) { return can_ask() && (state.waits || state.control->process == 1); }
 
 static bool ask(uint32_t kind) {
   struct Control* control = state.control;
-  struct timespec tenth = {.tv_nsec = 100000000};
   if (!is_waited_for()) return false;
   state.ending = kind == request_finish;
   __atomic_store_n(&control->request_kind, kind, __ATOMIC_RELAXED);
@@ -432,7 +452,7 @@ static bool ask(uint32_t kind) {
     uint32_t done = __atomic_load_n(&control->done, __ATOMIC_ACQUIRE);
     if ((int32_t)(done - mine) >= 0) return true;
     if (collector_gone()) return !collector_is_lost();
-    rounds += sys(SYS_futex, &control->done, FUTEX_WAIT, done, &tenth) == -ETIMEDOUT;
+    rounds += wait_in_vain(&control->done, done);
   }
   return false;
 }
@@ -440,14 +460,13 @@ static bool ask(uint32_t kind) {
 // From here on who reads the trace waits for its end.
 static void announce_end(void) {
   struct Control* control = state.control;
-  struct timespec tenth = {.tv_nsec = 100000000};
   if (!can_ask()) return;
   __atomic_store_n(&control->leaving, 1, __ATOMIC_SEQ_CST);
   if (!__atomic_load_n(&control->readable, __ATOMIC_SEQ_CST)) return;
   ring_bell();
   for (int rounds = 0; rounds < lock_rounds_max && __atomic_load_n(&control->readable, __ATOMIC_ACQUIRE); rounds++) {
     if (collector_gone()) return;
-    sys(SYS_futex, &control->readable, FUTEX_WAIT, 1, &tenth);
+    wait_in_vain(&control->readable, 1);
   }
 }
 
@@ -459,7 +478,7 @@ void record_leaving(void) {
 void record_finish(void) {
   announce_end();
   if (!ask(request_finish)) return;
-  collector_reap();
+  if (!sandbox_entered) collector_reap();
   if (!has_verdict()) record_stop(NULL, "", 0);
 }
 

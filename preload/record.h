@@ -211,6 +211,12 @@ void record_finish(void);
 bool record_before_exec(void);
 void record_exec_failed(bool announced);
 
+/// While system calls are still allowed, in a process that is about to forbid them to itself, and maybe the clock: does
+/// what needs them. False where this is not about this process, but about a child of vfork.
+bool record_may_enter_sandbox(bool has_clock);
+
+/// The calling thread's name, unless the caller is a child of vfork, which borrows the thread.
+void record_own_name(const char* name);
 /// A label of a mark or of the thread.
 void record_label(enum Kind kind, const char* label);
 void record_pause(bool paused);

@@ -171,8 +171,8 @@ struct Control {
   uint32_t paused;    ///< from outside
   uint32_t readable;  ///< who reads the trace does not wait for its end (cmt/recorder_lock.h)
   uint64_t saves;
-  uint32_t times;  ///< whether the trace has them
-  uint32_t unused_too;
+  uint32_t times;                        ///< whether the trace has them
+  uint32_t sandboxed;                    ///< by the program: it rings no bell any more (sandbox.h)
   uint64_t saved_bytes[2][outputs_max];  ///< of the files
   uint64_t clock_stamp;                  ///< a late stamp, and the time that it was
   uint64_t clock_ns;

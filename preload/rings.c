@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 
 #include "preload/name.h"
+#include "preload/sandbox.h"
 #include "preload/sys.h"
 
 enum { populate_write = 23 };  // MADV_POPULATE_WRITE, since Linux 5.14
@@ -102,6 +103,7 @@ void rings_forget(const struct Control* control) {
 
 // Older kernels than the one that knows the advice write to each page themselves.
 static bool back(char* begin, uint64_t bytes) {
+  if (sandbox_entered) return true;
   long failed = sys(SYS_madvise, begin, bytes, populate_write);
   if (failed != -EINVAL) return failed == 0;
   for (uint64_t at = 0; at < bytes; at += 4096) __atomic_fetch_or((uint64_t*)(begin + at), 0, __ATOMIC_RELAXED);

@@ -112,7 +112,8 @@ bool Session::pass_on_request() {
 void Session::sleep(std::uint32_t bell) {
   Control& control = memory_.control();
   __atomic_store_n(&control.asleep, 1, __ATOMIC_SEQ_CST);
-  const timespec& time = backlog_.has_room() ? nap : short_nap;
+  const bool is_called = backlog_.has_room() && __atomic_load_n(&control.sandboxed, __ATOMIC_RELAXED) == 0;
+  const timespec& time = is_called ? nap : short_nap;
   ::syscall(SYS_futex, &control.bell, FUTEX_WAIT, bell, &time, nullptr, 0);
   __atomic_store_n(&control.asleep, 0, __ATOMIC_SEQ_CST);
 }
