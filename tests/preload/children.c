@@ -59,6 +59,23 @@ static int vforks(char* self) {
   return wait_for(child);
 }
 
+// The first to ask malloc for anything after a fork is a child of vfork: it is not the process that is recorded.
+static int vfork_first(char* self) {
+  make(50001);
+  pid_t child = fork();
+  if (child != 0) return wait_for(child);
+  child = vfork();
+  if (child == 0) {
+    make(50002);
+    execl(self, self, "block", (char*)NULL);
+    _exit(6);
+  }
+  if (wait_for(child) != 0) exit(2);
+  for (int i = 0; i < 200000; i++) free(malloc(50003));
+  make(50004);
+  exit(waitpid(-1, NULL, __WALL) != -1);
+}
+
 // As a daemon does: everything is closed, and the numbers are used anew.
 static int closes(const char* how) {
   make(50001);
@@ -101,6 +118,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "block") == 0) return make(50009), 0;
   if (strcmp(what, "forks") == 0) return forks();
   if (strcmp(what, "vforks") == 0) return vforks(argv[0]);
+  if (strcmp(what, "vfork_first") == 0) return vfork_first(argv[0]);
   if (strcmp(what, "closes") == 0) return closes(argv[2]);
   if (strcmp(what, "lonely") == 0) return lonely();
   return 2;

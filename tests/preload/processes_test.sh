@@ -22,6 +22,8 @@ traced forks
 expect forks 50000 50001 50005 / 50002 50003 / 50004
 traced vforks
 expect vforks 50001 50002 50003 50004 / 50009 / 50009
+traced vfork_first
+expect vfork_first 50001 / 50002 50003 50004 / 50009
 for how in closefrom close_range loop overwrite; do
   traced closes $how
   expect "closes $how" 50001 50002 50003
