@@ -67,7 +67,7 @@
 
 enum {
   rings_big = 512,      // of ring_slots_big places, 256 KiB each
-  rings_small = 16384,  // the others: 16 KiB each
+  rings_small = 12288,  // the others: 16 KiB each
   rings_max = rings_big + rings_small,
   ring_slots_big = 16384,
   ring_slots_small = 1024,

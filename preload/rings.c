@@ -1,5 +1,5 @@
 // One file without a name (memfd), or with one if it is to survive the machine's fault (CMTTRACE_RINGS), sparse:
-// control block, 512 rings of 256 KiB, 16,384 of 16 KiB. Mapping it as a whole at the start costs addresses only, and
+// control block, 512 rings of 256 KiB, 12,288 of 16 KiB. Mapping it as a whole at the start costs addresses only, and
 // no descriptor has to be kept open that a program could close. Where addresses or file sizes are limited (RLIMIT_AS,
 // RLIMIT_FSIZE: a file that is made longer than allowed is a signal), it is a few rings of 16 KiB.
 //

@@ -50,6 +50,7 @@ std::size_t Drainer::drain(std::uint32_t number, std::uint64_t now_ns) {
   if (memory_.is_durable()) give_back_saved(ring, lane);
   if (moved == 0) {
     if (!memory_.is_durable()) rest(ring, lane, now_ns);
+    if (lane.is_crowded && __atomic_load_n(&ring.waiting, __ATOMIC_ACQUIRE) != 0) open_page(ring, lane);
     return 0;
   }
   lane.quiet_since_ns = now_ns;
@@ -64,6 +65,7 @@ void Drainer::open_lane(const Ring& ring, Lane& lane) {
   lane.tail = ring.tail;
   lane.limit = ring.limit;
   lane.is_whole = lane.limit - lane.tail == ring.slots;
+  lane.is_crowded = !lane.is_whole && lane.limit - lane.tail <= ring_slots_crowded;
   if (lane.is_whole) whole_bytes_ += ring.slots * slot_bytes;
   lane.quiet_since_ns = clock_ns();
 }
@@ -76,16 +78,30 @@ void Drainer::give_back_saved(Ring& ring, Lane& lane) {
   set_limit(ring, lane, std::max(limit, lane.limit));
 }
 
-bool Drainer::may_grow(const Ring& ring) const {
-  const std::uint64_t at_rest = std::uint64_t{memory_.ring_count()} * ring_slots_at_rest * slot_bytes;
-  return whole_bytes_ + std::min<std::uint64_t>(at_rest, rings_bytes_max / 4) + ring.slots * slot_bytes <=
-         rings_bytes_max;
+// Besides what all rings have where they are at rest: of the large ones more than a page.
+bool Drainer::may_grow(std::uint64_t bytes) const {
+  const std::uint64_t rings = memory_.ring_count(), large = std::min<std::uint64_t>(rings, rings_big);
+  const std::uint64_t at_rest = (large * ring_slots_at_rest + (rings - large) * page_records) * slot_bytes;
+  return whole_bytes_ + at_rest + bytes <= rings_bytes_max;
+}
+
+// Where there are many rings each has one page, the one that its tail is in, and the next when that is read or when its
+// thread has to wait for it: an event of several records may not fit what is left.
+void Drainer::open_page(Ring& ring, Lane& lane) {
+  const bool is_reached = lane.tail == lane.limit;
+  const std::uint64_t limit =
+      is_reached ? lane.tail / page_records * page_records + page_records : lane.limit + page_records;
+  if (limit > lane.tail + ring.slots || !memory_.back(ring, lane.limit, limit)) return;
+  memory_.release(ring, lane.released, lane.tail);
+  lane.released = lane.tail / page_records * page_records;
+  set_limit(ring, lane, limit);
 }
 
 // A ring that was a quarter full when it was looked at gets all of its places.
 void Drainer::advance(Ring& ring, Lane& lane, std::size_t moved) {
   const std::uint64_t allowed = lane.limit - (lane.tail - moved);
-  if (!lane.is_whole && moved * 4 >= allowed && may_grow(ring) && memory_.back(ring, 0, ring.slots)) {
+  if (!lane.is_whole && moved * 4 >= allowed && may_grow(ring.slots * slot_bytes) &&
+      memory_.back(ring, 0, ring.slots)) {
     lane.is_whole = true;
     whole_bytes_ += ring.slots * slot_bytes;
   }
@@ -94,10 +110,17 @@ void Drainer::advance(Ring& ring, Lane& lane, std::size_t moved) {
     set_limit(ring, lane, lane.tail + ring.slots);
     return;
   }
+  if (lane.is_crowded) {
+    const bool waits = __atomic_load_n(&ring.waiting, __ATOMIC_ACQUIRE) != 0;
+    const bool is_short = lane.limit - lane.tail < page_records / 2;
+    const bool has_room = may_grow(memory_.ring_count() * page_records * slot_bytes);
+    lane.tail == lane.limit || waits || (is_short && has_room) ? open_page(ring, lane)
+                                                               : set_limit(ring, lane, lane.limit);
+    return;
+  }
   const std::uint64_t limit = std::max(lane.limit, lane.tail + std::min(allowed, std::uint64_t{ring_slots_at_rest}));
   if (!memory_.back(ring, lane.limit, limit)) return;
-  if (ring.slots > ring_slots_at_rest)
-    memory_.release(ring, (lane.tail - moved) / page_records * page_records, lane.tail);
+  memory_.release(ring, (lane.tail - moved) / page_records * page_records, lane.tail);
   set_limit(ring, lane, limit);
 }
 
@@ -111,8 +134,9 @@ void Drainer::set_limit(Ring& ring, Lane& lane, std::uint64_t limit) {
 
 // A thread that has seen the old limit writes one event at most, and that one at the tail.
 void Drainer::rest(Ring& ring, Lane& lane, std::uint64_t now_ns) {
-  if (!lane.is_whole || ring.slots <= ring_slots_at_rest || now_ns - lane.quiet_since_ns < quiet_ns) return;
-  const std::uint64_t limit = lane.tail + ring_slots_at_rest;
+  if (!lane.is_whole || now_ns - lane.quiet_since_ns < quiet_ns) return;
+  const bool is_small = ring.slots <= ring_slots_at_rest;
+  const std::uint64_t limit = is_small ? (lane.tail / page_records + 2) * page_records : lane.tail + ring_slots_at_rest;
   lane.quiet_since_ns = now_ns;
   if (!lane.is_shrinking) {
     lane.is_shrinking = true;
@@ -120,6 +144,8 @@ void Drainer::rest(Ring& ring, Lane& lane, std::uint64_t now_ns) {
     return;
   }
   lane.is_shrinking = lane.is_whole = false;
+  lane.is_crowded = is_small;
+  lane.released = lane.tail / page_records * page_records;
   whole_bytes_ -= ring.slots * slot_bytes;
   memory_.release(ring, limit, lane.tail + ring.slots);
 }

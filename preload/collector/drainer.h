@@ -25,16 +25,19 @@ class Drainer {
     std::uint64_t tail = 0;
     std::uint64_t limit = 0;  ///< as in the ring
     std::uint64_t quiet_since_ns = 0;
-    bool is_whole = false;  ///< all of it is backed, and may be written
+    std::uint64_t released = 0;  ///< of a crowded ring: what lies before was given back
+    bool is_whole = false;       ///< all of it is backed, and may be written
+    bool is_crowded = false;     ///< one of many: has a page, or two
     bool is_shrinking = false;
   };
 
   std::size_t drain(std::uint32_t number, std::uint64_t now_ns);
   void advance(Ring& ring, Lane& lane, std::size_t moved);
   void give_back_saved(Ring& ring, Lane& lane);
+  void open_page(Ring& ring, Lane& lane);
   void rest(Ring& ring, Lane& lane, std::uint64_t now_ns);
   void set_limit(Ring& ring, Lane& lane, std::uint64_t limit);
-  bool may_grow(const Ring& ring) const;
+  bool may_grow(std::uint64_t bytes) const;
   void open_lane(const Ring& ring, Lane& lane);
 
   Memory& memory_;
