@@ -5,11 +5,11 @@ command -v cc >/dev/null || { echo "skipped: no C compiler"; exit 77; }
 cc -O1 -o asker "$SOURCE/tests/watch/asker.c" || { echo "skipped: the C compiler does not work"; exit 77; }
 
 # lead OPTION... -- COMMAND...: lets the command go on from step to step when some samples were taken at it; its exit status.
-# The page holds all numbers as JSON.
+# The page holds all numbers as JSON. Descriptor 7 ends the lines where cmtwatch does not even open them.
 lead() {
   rm -f at.* go.* lines page.html
   mkfifo lines
-  cmtwatch run -w --interval=5ms --max-cost=100 --metric=rss --plot=page.html -o lines "$@" 2>err &
+  cmtwatch run -w --interval=5ms --max-cost=100 --metric=rss --plot=page.html -o lines "$@" 2>err 7>lines &
   local left1=5 left2=5 also=at.1
   [ "${*: -1}" = fork ] && also=at.3
   while read -r line; do
@@ -21,6 +21,7 @@ lead() {
     [ "$left2" = 0 ] && : >go.2
   done <lines
   status=0; wait $! || status=$?
+  [ -s page.html ] || { echo "cmtwatch run: exit $status without a page: $(cat err)" >&2; exit 1; }
   sed -n 's/.*id="numbers">//; /"schema": "cmt.watch\/1"/,/^<\/script>/p' page.html | sed '/^<\/script>/d; 1s/^/{/' >numbers.json
 }
 
