@@ -1,5 +1,6 @@
 #include "cmtwatch/family.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,17 +11,13 @@
 #include "process/children.h"
 #include "process/share_memory.h"
 #include "process/stat.h"
+#include "process/status.h"
 
 namespace cmt::watch {
 namespace {
 
-std::optional<process::Stat> stat_of(int pid, const std::string& root) {
-  try {
-    return process::read_stat(pid, root);
-  } catch (const std::system_error&) {  // it is gone
-    return std::nullopt;
-  }
-}
+/// But SIGKILL and SIGSTOP, which cannot be blocked.
+constexpr std::uint64_t all_signals = ~(std::uint64_t{1} << (SIGKILL - 1) | std::uint64_t{1} << (SIGSTOP - 1));
 
 }  // namespace
 
@@ -74,26 +71,30 @@ Sample Family::read_members(bool details) {
   return sample;
 }
 
-/// Asked before it is read: who has memory of its own keeps it.
+/// Asked before it is read: who has memory of its own keeps it. Whose it is is asked after that: a collector, which
+/// shares its keeper's memory until it executes its program, has its name when it has memory of its own.
 bool Family::counts(Member& member) {
   if (member.ours) return *member.ours;
-  if (!left_out_.empty() && is_left_out(member.probe.pid())) return *(member.ours = false);
   const bool may_share = member.parent != 0 && root_ == "/proc";
   if (may_share && process::share_memory(member.probe.pid(), member.parent)) return false;
-  return *(member.ours = true);
+  member.ours = left_out_.empty() ? true : is_ours(member.probe.pid());
+  return member.ours.value_or(false);
 }
 
-/// A collector's keeper once ran in the program's memory, and has it to itself when the program has executed another.
-/// It is told by its child, or before it has one by the signal that its end does not send.
-bool Family::is_left_out(int pid) const {
-  const auto stat = stat_of(pid, root_);
-  if (!stat) return false;
-  if (stat->name == left_out_ || stat->exit_signal == 0) return true;
-  const auto children = process::read_children(pid, root_);
-  return std::any_of(children.begin(), children.end(), [&](int child) {
-    const auto of_child = stat_of(child, root_);
-    return of_child && of_child->name == left_out_;
-  });
+/// A collector's keeper runs in the program's memory, and has it to itself when the program has ended or executed
+/// another. It is told by its end, which sends no signal. An orphan's does, and the keeper is told by its mask: it
+/// blocks each signal from its birth on, and nobody else those that glibc keeps for itself, but a child of glibc's fork
+/// until it runs: so of such an orphan it is not known yet.
+std::optional<bool> Family::is_ours(int pid) const {
+  try {
+    const process::Stat stat = process::read_stat(pid, root_);
+    if (stat.name == left_out_ || stat.exit_signal == 0) return false;
+    if (pid == pid_ || process::read_status(pid, root_).blocked_signals != all_signals) return true;
+    const bool orphaned = process::read_stat(pid, root_).parent == getpid();  // it may have become one since
+    return orphaned ? std::nullopt : std::optional(true);
+  } catch (const std::system_error&) {  // it is gone
+    return std::nullopt;
+  }
 }
 
 void Family::find() {

@@ -67,12 +67,12 @@ class Family {
   struct Member {
     Probe probe;
     int parent;
-    std::optional<bool> ours{};  ///< known once it has memory of its own
+    std::optional<bool> ours{};  ///< known once it has memory of its own, and it is known whose it is
   };
 
   Sample read_members(bool details);
   bool counts(Member& member);
-  bool is_left_out(int pid) const;
+  std::optional<bool> is_ours(int pid) const;
   void find();
   void find_below(int pid, std::set<int>& visited);
   void add(int pid, int parent);

@@ -52,23 +52,36 @@ class Account {
 
 std::int64_t middle_of(const Sample& sample) { return sample.begin_ns + (sample.end_ns - sample.begin_ns) / 2; }
 
-/// Whether the process was there.
-bool give(Sample& sample, int pid, const Live& live) {
-  for (ProcessReading& process : sample.by_process) {
-    if (process.pid != pid) continue;
-    process.live = live;
-    return true;
+/// From the first sample that a process is in to behind the last. It need not be in all of them: while it executes
+/// another program it has no memory for a moment.
+struct Presence {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+std::map<int, Presence> presences(const std::vector<Sample>& samples) {
+  std::map<int, Presence> presences;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    for (const ProcessReading& process : samples[i].by_process)
+      presences.insert({process.pid, {i, i}}).first->second.end = i + 1;
   }
-  return false;
+  return presences;
 }
 
-/// Reads a trace, and gives the samples of its process from `from` on and before `until_ns` what was live.
-void join_trace(InsideTrace& trace, std::vector<Sample>& samples, std::size_t from, std::int64_t until_ns) {
+/// Where the process is in it.
+void give(Sample& sample, int pid, const Live& live) {
+  for (ProcessReading& process : sample.by_process) {
+    if (process.pid == pid) process.live = live;
+  }
+}
+
+/// Reads a trace, and gives the samples of its process from `next` to `end` and before `until_ns` what was live.
+void join_trace(InsideTrace& trace, std::vector<Sample>& samples, std::size_t next, std::size_t end,
+                std::int64_t until_ns) {
   Reader reader(trace.path, {.addresses = false, .usable = false});
   Account account;
-  std::size_t next = from;
   const auto is_due = [&](std::int64_t now_ns) {
-    return next < samples.size() && middle_of(samples[next]) < std::min(now_ns, until_ns);
+    return next < end && middle_of(samples[next]) < std::min(now_ns, until_ns);
   };
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     trace.events += events.size();
@@ -83,7 +96,7 @@ void join_trace(InsideTrace& trace, std::vector<Sample>& samples, std::size_t fr
   trace.whole = reader.totals() || !reader.truncated();
   // After its last event a process may live on, and what it has stays live; of one whose trace breaks off that is not
   // known.
-  while (trace.whole && is_due(never) && give(samples[next], trace.pid, account.live())) ++next;
+  while (trace.whole && is_due(never)) give(samples[next++], trace.pid, account.live());
 }
 
 /// When, on the monotonic clock, a trace's time 0 was.
@@ -145,16 +158,18 @@ Traced Inside::join(std::vector<Sample>& samples, std::int64_t begin_ns, const C
     if (!is_last) ends[i] = traced.traces[next->second].begin_ns;
     next->second = i;
   }
+  const std::map<int, Presence> where = presences(samples);
   for (std::size_t i = 0; i < traced.traces.size(); ++i) {
     InsideTrace& trace = traced.traces[i];
-    const auto from = std::lower_bound(samples.begin(), samples.end(), trace.begin_ns,
-                                       [](const Sample& sample, std::int64_t ns) { return middle_of(sample) < ns; });
-    // Before its first event a process has asked for nothing.
-    for (auto before = from; nexts.at(trace.pid) == i && before != samples.begin();) {
-      if (!give(*--before, trace.pid, {})) break;
+    const auto found = where.find(trace.pid);
+    const Presence there = found == where.end() ? Presence{} : found->second;
+    std::size_t next = there.begin;
+    for (; next < there.end && middle_of(samples[next]) < trace.begin_ns; ++next) {
+      // Before its first event a process has asked for nothing.
+      if (nexts.at(trace.pid) == i) give(samples[next], trace.pid, {});
     }
     try {
-      join_trace(trace, samples, static_cast<std::size_t>(from - samples.begin()), ends[i]);
+      join_trace(trace, samples, next, there.end, ends[i]);
     } catch (const std::exception& error) {
       complain(error.what());
     }

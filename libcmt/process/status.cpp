@@ -21,10 +21,11 @@ Status parse_status(std::string_view text) {
           .resident_shared_bytes = bytes("RssShmem"),
           .swapped_bytes = bytes("VmSwap"),
           .threads = figure(text, "Threads"),
-          .tracer = static_cast<int>(figure(text, "TracerPid"))};
+          .tracer = static_cast<int>(figure(text, "TracerPid")),
+          .blocked_signals = find_figure(text, "SigBlk", 16).value_or(0)};
 }
 
-Status read_status(int pid) { return parse_status(read_file(path_of(pid, "status"))); }
+Status read_status(int pid, const std::string& root) { return parse_status(read_file(path_of(pid, "status", root))); }
 
 Statm parse_statm(std::string_view text) {
   Statm statm;

@@ -55,6 +55,15 @@ jq -e '
   complain "a family: $(jq -c '[.traced, .samples[-1]]' numbers.json)"
 [ "$(ls f.*.cmt | wc -l)" = 2 ] || complain "traces of a family: $(ls)"
 
+# Nor who keeps a collector when its program has ended.
+cc -O1 -w -o keeper "$SOURCE/tests/watch/keeper.c"
+lead -r -v --trace='o.%p.cmt' -- sh -c './keeper; : >at.1
+  until [ -e go.1 ]; do sleep 0.01; done; : >at.2
+  until [ -e go.2 ]; do sleep 0.01; done; exit 3'
+[ "$status" = 3 ] && jq -e --argjson keeper "$(cat keeper.pid)" '(.samples | length) >= 10 and
+  all(.samples[].by_process[]; .pid != $keeper)' numbers.json >/dev/null ||
+  complain "who keeps a collector: $status $(jq -c '.samples[4]' numbers.json)"
+
 # Without -r only the command is traced; as CSV the columns stand beside the others.
 cmtwatch run --trace=c.cmt --csv -o c.csv --interval=5ms -- sh -c 'perl -e "sleep 0"; exit 4' || status=$?
 [ "$status" = 4 ] && [ "$(ls c*.cmt)" = c.cmt ] || complain "a child is traced: $status $(ls c*.cmt)"
