@@ -34,7 +34,7 @@ int attach() {
   // Whoever ends the program ends it, and what it has recorded is still to be written.
   for (const int signal : {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT, SIGTERM}) std::signal(signal, SIG_IGN);
   lift_limits();
-  Memory memory(collector_memory, "rings");
+  Memory memory(collector_memory, Memory::Use::together, "rings");
   std::vector<int> outputs;
   for (std::uint32_t i = 0; i < memory.control().outputs; ++i)
     outputs.push_back(collector_output + static_cast<int>(i));
@@ -76,7 +76,9 @@ int run_recovery(const std::string& rings, const std::vector<std::string>& outpu
   const Recovered recovered = recover(rings, outputs);
   std::printf("%s: %llu events, %llu of them from the rings\n", recovered.paths.front().c_str(),
               static_cast<unsigned long long>(recovered.events), static_cast<unsigned long long>(recovered.from_rings));
-  return std::fflush(stdout) == 0 ? 0 : complain("standard output: cannot be written");
+  if (std::fflush(stdout) != 0) return complain("standard output: cannot be written");
+  if (recovered.rings_missing == 0) return 0;
+  return complain(rings + ": is cut off: " + std::to_string(recovered.rings_missing) + " of its rings are missing");
 }
 
 // By getopt and not by libcmt/command, whose library would make each start take twice as long.

@@ -18,19 +18,35 @@
 
 namespace cmt::collector {
 
-Memory::Memory(int fd, const std::string& path) : fd_(fd) {
+namespace {
+
+template <std::size_t bytes>
+bool is_text(const char (&field)[bytes]) {
+  return std::memchr(field, 0, bytes) != nullptr;
+}
+
+/// What a file of somebody's may not have.
+bool is_sound(const Control& control) {
+  return std::memcmp(control.magic, "cmtring2", sizeof control.magic) == 0 && control.rings_limit <= rings_max &&
+         control.outputs != 0 && control.outputs <= outputs_max &&
+         std::all_of(control.paths, control.paths + outputs_max, [](const auto& path) { return is_text(path); }) &&
+         is_text(control.program) && is_text(control.command) && is_text(control.rings_path);
+}
+
+}  // namespace
+
+Memory::Memory(int fd, Use use, const std::string& path) : fd_(fd) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) throw std::system_error(errno, std::generic_category(), path);
   bytes_ = static_cast<std::uint64_t>(status.st_size);
   if (bytes_ < sizeof(Control)) throw FormatError(path, "holds no rings");
-  void* begin = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  const int sharing = use == Use::together ? MAP_SHARED : MAP_PRIVATE;
+  void* begin = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, fd, 0);
   if (begin == MAP_FAILED) throw std::system_error(errno, std::generic_category(), path);
   control_ = static_cast<Control*>(begin);
-  const std::uint64_t control_bytes = rings_control_bytes(control_->rings_limit);
-  if (std::memcmp(control_->magic, "cmtring2", 8) != 0 || control_->rings_limit > rings_max || control_bytes > bytes_ ||
-      control_->outputs > outputs_max) {
-    throw FormatError(path, "holds no rings");
-  }
+  if (!is_sound(*control_)) throw FormatError(path, "holds no rings");
+  if (rings_control_bytes(control_->rings_limit) > bytes_)
+    throw FormatError(path, "is cut off in the table of its rings");
 }
 
 Memory::~Memory() {
@@ -42,10 +58,15 @@ std::uint32_t Memory::ring_count() const {
   return std::min(__atomic_load_n(&control_->rings_used, __ATOMIC_ACQUIRE), control_->rings_limit);
 }
 
+bool Memory::has_places(const Ring& ring) const {
+  return ring.slots <= bytes_ / slot_bytes && ring.slots_at <= bytes_ - ring.slots * slot_bytes &&
+         ring.slots_at % slot_bytes == 0 && (ring.slots & (ring.slots - 1)) == 0;
+}
+
 // A place is published when its head is valid and has the parity of the lap that it is in.
 std::size_t Memory::read(const Ring& ring, std::uint64_t from, std::vector<Slot>& out) const {
   const std::uint64_t slots = ring.slots;
-  if (slots == 0 || (slots & (slots - 1)) != 0 || ring.slots_at + slots * slot_bytes > bytes_) return 0;
+  if (slots == 0 || !has_places(ring)) return 0;
   const auto* places = reinterpret_cast<const Slot*>(reinterpret_cast<const char*>(control_) + ring.slots_at);
   const std::size_t before = out.size();
   for (std::uint64_t at = from; at < from + slots; ++at) {

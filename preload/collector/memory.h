@@ -12,8 +12,10 @@ namespace cmt::collector {
 /// The memory that program and collector share, mapped here. Throws std::system_error.
 class Memory {
  public:
+  enum class Use { together, alone };  ///< with a program; or a copy, of what is left of one
+
   /// Takes over `fd`. Throws FormatError where it holds no rings.
-  explicit Memory(int fd, const std::string& path = {});
+  Memory(int fd, Use use, const std::string& path);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -27,6 +29,9 @@ class Memory {
   /// Rings that a thread has or had.
   std::uint32_t ring_count() const;
   Ring& ring(std::uint32_t number) { return *ring_at(control_, number); }
+
+  /// Whether all places of a ring are in the memory: a file may have been cut off.
+  bool has_places(const Ring& ring) const;
 
   /// Appends the records that were published from place `from` on, and returns how many.
   std::size_t read(const Ring& ring, std::uint64_t from, std::vector<Slot>& out) const;

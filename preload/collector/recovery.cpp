@@ -40,7 +40,9 @@ int first_bytes(const std::string& path, std::uint64_t bytes) {
   while (bytes != 0) {
     const ssize_t got = ::read(from, chunk.data(), std::min<std::uint64_t>(chunk.size(), bytes));
     if (got <= 0) break;
-    if (::write(::fileno(copy.get()), chunk.data(), static_cast<std::size_t>(got)) != got) break;
+    if (::write(::fileno(copy.get()), chunk.data(), static_cast<std::size_t>(got)) != got) {
+      throw std::system_error(errno, std::generic_category(), "a file for what is read");
+    }
     bytes -= static_cast<std::uint64_t>(got);
   }
   ::close(from);
@@ -69,7 +71,7 @@ class Recovery {
     Repairs repairs = order_.repairs();
     repairs += repairs_;
     outputs_.finish(repairs, true);
-    return {.events = events_, .from_rings = events_ - before, .paths = {}};
+    return {.events = events_, .from_rings = events_ - before, .rings_missing = rings_missing_, .paths = {}};
   }
 
  private:
@@ -88,6 +90,7 @@ class Recovery {
     for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) {
       const Ring& ring = memory_.ring(i);
       const Saved saved = control_.saves != 0 ? memory_.saved(ring) : Saved{};
+      if (!memory_.has_places(ring)) ++rings_missing_;
       records.clear();
       memory_.read(ring, saved.place, records);
       order_.resume(i, saved);
@@ -113,19 +116,42 @@ class Recovery {
   Ticks ticks_;
   Repairs repairs_;
   std::uint64_t events_ = 0;
+  std::uint32_t rings_missing_ = 0;
+};
+
+/// New files, which go away again where nothing came of them.
+class Files {
+ public:
+  explicit Files(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) {
+      descriptors.push_back(open_file(path, O_RDWR | O_CREAT | O_EXCL));
+      created_.push_back(path);
+    }
+  }
+  ~Files() {
+    for (const std::string& path : created_) ::unlink(path.c_str());
+  }
+  Files(const Files&) = delete;
+  Files& operator=(const Files&) = delete;
+  void keep() { created_.clear(); }
+
+  std::vector<int> descriptors;
+
+ private:
+  std::vector<std::string> created_;
 };
 
 }  // namespace
 
 Recovered recover(const std::string& rings, std::vector<std::string> outputs) {
-  Memory memory(open_file(rings, O_RDWR), rings);
+  Memory memory(open_file(rings, O_RDONLY), Memory::Use::alone, rings);
   Control& control = memory.control();
   if (outputs.empty()) {
     for (std::uint32_t i = 0; i < control.outputs; ++i) outputs.push_back(recovered_name(control.paths[i]));
   }
-  std::vector<int> descriptors;
-  for (const std::string& path : outputs) descriptors.push_back(open_file(path, O_RDWR | O_CREAT | O_EXCL));
-  Recovered recovered = Recovery(memory, outputs, descriptors).run();
+  Files files(outputs);
+  Recovered recovered = Recovery(memory, outputs, files.descriptors).run();
+  files.keep();
   recovered.paths = std::move(outputs);
   return recovered;
 }

@@ -35,6 +35,46 @@ for form in trace cmt; do
   killed $form 1000 60000 5 20000
 done
 
+# Rings that are whole, cut, of a lost trace, or broken. They are read from a file that may not be written, and stay.
+# refused LINE...: exit 1, one line, and no file.
+refused() {
+  status=0
+  rm -f back.trace
+  "$collector" --recover "$1" -o back.trace >said 2>err || status=$?
+  [ "$status" = 1 ] && [ "$(cat err)" = "cmttrace-collector: $2" ] && [ ! -e back.trace ] || complain "$1: $status $(cat err)"
+}
+chmod 400 rings
+before=$(cksum <rings)
+"$collector" --recover rings -o again.trace >said || complain "a second time: exit $?"
+trace2cmt --to=text t.recovered.cmt | cmp - again.trace || complain 'recovered twice, differently'
+[ "$(cksum <rings)" = "$before" ] || complain 'the rings have changed'
+status=0
+"$collector" --recover rings -o again.trace 2>err || status=$?
+[ $status = 1 ] && grep -q 'again.trace: File exists' err || complain "an output that exists: $status $(cat err)"
+: >empty
+head -c 20000 rings >short
+head -c 100000 rings >table
+refused empty 'empty: holds no rings'
+refused short 'short: holds no rings'
+refused table 'table: is cut off in the table of its rings'
+refused again.trace 'again.trace: holds no rings'
+# Cut off behind the table, in the first ring: what the trace's file has is still written.
+for kilobytes in $(seq 64 64 8192); do
+  status=0
+  rm -f back.trace
+  head -c ${kilobytes}K rings >cut
+  "$collector" --recover cut -o back.trace >said 2>err || status=$?
+  grep -q 'in the table' err || break
+done
+[ $status = 1 ] && [ "$(cat err)" = 'cmttrace-collector: cut: is cut off: 1 of its rings are missing' ] || complain "cut: $status $(cat err)"
+trace2cmt --verify back.trace >said && [ "$(grep -c '^malloc(60006)' back.trace)" -le $sum ] || complain "cut: $(cat said)"
+mv t.cmt away.cmt
+refused rings "$PWD/t.cmt: No such file or directory"
+: >t.cmt
+refused rings "$PWD/t.cmt: is shorter than its rings say"
+mv away.cmt t.cmt
+/usr/bin/python3 "$SOURCE/tests/preload/broken_rings.py" "$collector" rings || complain 'broken rings'
+
 # Where both end as they should, nothing is left.
 rm -f t.* rings
 echo 5 | LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace CMTTRACE_RINGS=rings "$BUILD/tests/preload/marked" blocks >said
