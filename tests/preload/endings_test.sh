@@ -47,9 +47,11 @@ ended segv 139 60001 60002
 # A program waits for its trace only where it was told to: here the collector stands still until it has ended.
 cat >stopped.pl <<'END'
 my @blocks = map { "x" x $_ } 1..500;
-for my $fd (glob "/proc/[0-9]*/fd/5") {
-  my ($pid) = $fd =~ /(\d+)/;
-  push @collectors, $pid if (readlink $fd // "") eq "$ENV{PWD}/w.trace";
+until (@collectors || $turns++ > 20000) {  # it may not have begun yet
+  for my $fd (glob "/proc/[0-9]*/fd/5") {
+    my ($pid) = $fd =~ /(\d+)/;
+    push @collectors, $pid if (readlink $fd // "") eq "$ENV{PWD}/w.trace";
+  }
 }
 kill STOP => @collectors;
 open F, ">", "stopped";

@@ -77,9 +77,11 @@ status_of cmttrace --recover=rings true
 [ "$status" = 125 ] && grep -q -- '--recover runs no command' err || complain "--recover and a command: $status $(cat err)"
 cat >both.pl <<'END'
 my @blocks = map { "x" x $_ } 1..500;
-for my $fd (glob "/proc/[0-9]*/fd/5") {
-  my ($pid) = $fd =~ /(\d+)/;
-  push @collectors, $pid if (readlink $fd // "") eq "$ENV{PWD}/r.cmt";
+until (@collectors || $turns++ > 20000) {  # it may not have begun yet
+  for my $fd (glob "/proc/[0-9]*/fd/5") {
+    my ($pid) = $fd =~ /(\d+)/;
+    push @collectors, $pid if (readlink $fd // "") eq "$ENV{PWD}/r.cmt";
+  }
 }
 kill STOP => @collectors;
 @more = map { "y" x $_ } 1..500;
