@@ -108,10 +108,9 @@ MomentOptions parse_peak(const CommandLine& line) {
 
 MomentOptions parse_show(const CommandLine& line) {
   MomentOptions options = parse_common(line);
-  const auto at = command::parse_duration(line.value("at", ""), "s");
-  if (!at) throw command::UsageError("--at: expected a time such as 2.5s, not '" + line.value("at", "") + "'");
   options.when = MomentOptions::When::at;
-  options.at_ns = *at;
+  options.at_ns = line.parsed("at", "", "a time such as 2.5s",
+                              [](const std::string& text) { return command::parse_duration(text, "s"); });
   return options;
 }
 

@@ -116,10 +116,7 @@ Options::Peak parse_peak(const CommandLine& line) {
 Options parse_common(const CommandLine& line, std::int64_t interval_ns) {
   line.refuse_together("json", {"csv"});
   Options options;
-  const std::string metric = line.value("metric", "pss");
-  const auto named = metric_named(metric);
-  if (!named) throw UsageError(std::string("--metric is ") + metric_names + ", not '" + metric + "'");
-  options.metric = *named;
+  options.metric = line.parsed("metric", "pss", metric_names, metric_named);
   options.pace = parse_pace(line, interval_ns);
   options.peak = parse_peak(line);
   if (line.has("json")) options.form = Options::Form::json;

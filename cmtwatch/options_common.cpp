@@ -23,10 +23,10 @@ double parse_number(const CommandLine& line, const std::string& name, double lea
 }
 
 std::int64_t parse_time(const CommandLine& line, const std::string& name, const std::string& unit) {
-  const std::string text = line.value(name, "");
-  const auto time = command::parse_duration(text, unit);
-  if (!time || *time == 0) throw UsageError("--" + name + ": expected a time such as 10ms or 2s, not '" + text + "'");
-  return *time;
+  return line.parsed(name, "", "a time such as 10ms or 2s", [&unit](const std::string& text) {
+    const auto time = command::parse_duration(text, unit);
+    return time == 0 ? std::nullopt : time;
+  });
 }
 
 Pace parse_pace(const CommandLine& line, std::int64_t interval_ns) {

@@ -73,13 +73,8 @@ namespace {
 
 MappingFilter parse_filter(const CommandLine& line) {
   MappingFilter filter;
-  if (line.has("kind")) {
-    const std::string text = line.value("kind", "");
-    const auto kinds = parse_mapping_kinds(text);
-    if (!kinds)
-      throw UsageError(std::string("--kind: expected some of ") + mapping_kind_names + ", not '" + text + "'");
-    filter.kinds = *kinds;
-  }
+  if (line.has("kind"))
+    filter.kinds = line.parsed("kind", "", std::string("some of ") + mapping_kind_names, parse_mapping_kinds);
   filter.permissions = line.value("permissions", "");
   const bool letters = filter.permissions.find_first_not_of("rwx") == std::string::npos && !filter.permissions.empty();
   if (line.has("permissions") && !letters)

@@ -45,13 +45,6 @@ Exit status: 0 done, 1 could not, 2 wrong use.
 namespace {
 
 using command::CommandLine;
-using command::UsageError;
-
-heap::Clock::Unit parse_clock(const std::string& name) {
-  const auto unit = heap::Clock::parse(name);
-  if (!unit) throw UsageError("--clock: expected events, time or bytes, not " + name);
-  return *unit;
-}
 
 void check_combination(const CommandLine& line) {
   line.refuse_together("merge", {"summary", "counts", "clock", "strict", "leaks", "totals"});
@@ -80,7 +73,7 @@ Options parse_options(const CommandLine& line) {
   check_combination(line);
   Options options;
   options.command = command_of(line);
-  options.clock = parse_clock(line.value("clock", "events"));
+  options.clock = line.parsed("clock", "events", "events, time or bytes", heap::Clock::parse);
   options.leaks = line.has("leaks");
   options.totals = line.has("totals");
   options.strict = line.has("strict");

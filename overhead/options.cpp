@@ -51,12 +51,6 @@ namespace {
 using command::CommandLine;
 using command::UsageError;
 
-heap::Clock::Unit parse_clock(const std::string& name) {
-  const auto unit = heap::Clock::parse(name);
-  if (!unit) throw UsageError("--clock: expected events, time or bytes, not " + name);
-  return *unit;
-}
-
 /// "4096", "4K", "2M": the power of two.
 int parse_page_shift(const std::string& text) {
   std::uint64_t bytes = 0;
@@ -100,7 +94,7 @@ Options parse_options(const CommandLine& line) {
   const bool summarises = line.has("summary") || line.has("json") || line.has("csv") || line.has("plot");
   if (summarises) options.command = Options::Command::summarise;
   options.path = line.file();
-  options.annotation.clock = parse_clock(line.value("clock", "events"));
+  options.annotation.clock = line.parsed("clock", "events", "events, time or bytes", heap::Clock::parse);
   options.annotation.page_shift = parse_page_shift(line.value("page-size", "4K"));
   options.annotation.huge_pages = line.has("huge-pages");
   options.annotation.totals = line.has("totals");

@@ -132,6 +132,10 @@ std::string CommandLine::checked(const std::string& name,
   return text;
 }
 
+void CommandLine::refuse(const std::string& name, std::string_view wanted, const std::string& given) {
+  throw UsageError("--" + name + ": expected " + std::string(wanted) + ", not '" + given + "'");
+}
+
 void CommandLine::refuse_together(const std::string& first, std::initializer_list<const char*> others) const {
   for (const char* other : others) {
     if (has(first) && has(other)) throw UsageError(std::string("--") + other + " does not go with --" + first);

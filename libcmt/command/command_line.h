@@ -50,6 +50,16 @@ class CommandLine {
   /// UsageError.
   std::string checked(const std::string& name, const std::function<std::string(const std::string&)>& fault) const;
 
+  /// The value of an option, or `otherwise`, as `parse` reads it: as an optional, empty for what is not `wanted`.
+  /// Throws UsageError.
+  template <class Parse>
+  auto parsed(const std::string& name, const std::string& otherwise, std::string_view wanted, Parse parse) const {
+    const std::string text = value(name, otherwise);
+    const auto result = parse(text);
+    if (!result) refuse(name, wanted, text);
+    return *result;
+  }
+
   /// All values, in order.
   std::vector<std::string> values(const std::string& name) const;
 
@@ -63,6 +73,8 @@ class CommandLine {
   std::string file() const;
 
  private:
+  [[noreturn]] static void refuse(const std::string& name, std::string_view wanted, const std::string& given);
+
   std::map<std::string, std::vector<std::string>> given_;
   std::vector<std::string> files_;
 };

@@ -55,6 +55,14 @@ TEST_CASE("command line: a number has to be whole and within its bounds") {
   }
 }
 
+TEST_CASE("command line: a value that cannot be read is refused with what is wanted") {
+  const auto length = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text.size()); };
+  CHECK(parse({"-o", "abc"}).parsed("output", "", "some text", length) == 3);
+  CHECK(parse({}).parsed("output", "ab", "some text", length) == 2);
+  CHECK_THROWS_WITH_AS(parse({"-o", ""}).parsed("output", "ab", "some text", length),
+                       "--output: expected some text, not ''", UsageError);
+}
+
 namespace {
 
 std::vector<std::string> command_of(std::vector<const char*> words) {

@@ -23,7 +23,7 @@ refused() {  # refused STATUS WORDS TOOL OPTION...
 }
 for tool in lifetimes overhead; do
   refused 1 'readme_8.trace: times were not recorded: --clock=time has nothing to count' $tool --clock=time
-  refused 2 '--clock: expected events, time or bytes, not lines' $tool --clock=lines
+  refused 2 '--clock: expected events, time or bytes, not '\''lines'\''' $tool --clock=lines
 done
 for size in 0 5 x 4T 4096K0 -4096 99999999999999999999; do
   refused 2 "--page-size: expected a power of two, not $size" overhead --page-size=$size

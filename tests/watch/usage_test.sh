@@ -17,7 +17,7 @@ wrong 2 "--kind: expected some of heap, anonymous, file and stack, not 'heap,bra
 wrong 2 "--permissions: expected some of r, w and x, not 'rws'" wss --permissions=rws 1
 wrong 2 "--csv does not go with --json" wss --csv --json 1
 wrong 2 "expected the number of a process, not 'x'" get x
-wrong 2 "--metric is" get --metric=all 1
+wrong 2 "--metric: expected pss, rss, uss, anon, swap or vm, not 'all'" get --metric=all 1
 wrong 2 "--interval: expected a time" get --interval=0 1
 wrong 2 "--frequency does not go with --interval" get --interval=1 -f 1 1
 wrong 2 "--frequency: expected a number above 0" get -f 0 1
