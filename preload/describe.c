@@ -6,18 +6,7 @@
 
 #include "preload/name.h"
 #include "preload/sys.h"
-
-// A header is UTF-8; a command line may be anything.
-static void make_utf8(char* text, size_t length) {
-  for (size_t i = 0; i < length;) {
-    unsigned char c = (unsigned char)text[i];
-    size_t more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : c >= 0xe0 && c < 0xf0 ? 2 : c >= 0xf0 && c < 0xf5 ? 3 : 9;
-    bool whole = more < 9 && i + more < length;
-    for (size_t k = 1; whole && k <= more; k++) whole = ((unsigned char)text[i + k] & 0xc0) == 0x80;
-    if (!whole) text[i] = '?';
-    i += whole ? more + 1 : 1;
-  }
-}
+#include "preload/words.h"
 
 // /proc has it as it is now; argv would have to be found first, and programs write over it. After an exec the collector
 // would read another one.

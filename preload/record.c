@@ -39,7 +39,6 @@ enum {
   wait_rounds_max = 600,
   lock_rounds_max = 10,
 
-  label_bytes_max = 1024,
   label_piece = 14
 };
 
@@ -135,7 +134,7 @@ static void begin_process(void) {
   }
   long failed = rings_map(&state.control);
   if (failed) {
-    record_stop(name_is_given(name_rings) ? "cannot create CMTTRACE_RINGS" : "no memory for the rings",
+    record_stop(name_is_given(name_rings) ? "cannot create CMTTRACE_RINGS" : "cannot make the rings",
                 "; the program goes on untraced", -failed);
     return;
   }
@@ -358,10 +357,6 @@ void record_long(const struct Call* call) {
 
 void record_plainly(uint32_t kind, const void* address, uint64_t size) {
   record_long(&(struct Call){.kind = kind & 63, .flags = kind & slot_given, .address = address, .size = size});
-}
-
-void record_label(enum Kind kind, const char* label) {
-  if (record_allowed()) record_long(&(struct Call){.kind = kind, .label = label});
 }
 
 void record_own_name(const char* name) {

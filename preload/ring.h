@@ -82,6 +82,7 @@ enum {
   output_path_bytes = 4096,
   command_bytes_max = 16384,
   message_bytes = 256,
+  label_bytes_max = 1024,
 };
 
 /// Two words. The first, from bit 0: kind (6 bits), the base-2 logarithm of the alignment plus 1 (6 bits, 0: none),

@@ -46,6 +46,8 @@ class Session {
   void sample();
   void read_commands();
   void command(std::string_view line);
+  void put_mark(std::string label);
+  void set_paused(bool paused);
   void open_control();
   void put_event(std::uint32_t kind, std::uint64_t size, std::string_view label);
 
@@ -78,7 +80,8 @@ class Session {
   Ticks ticks_;
   int process_fd_;
   int control_fd_ = -1;
-  int over_fd_;  // readable when it is over
+  std::string commands_;  ///< of which the end has not come
+  int over_fd_;           // readable when it is over
   std::uint32_t requests_seen_ = 0;
   std::atomic<End> end_ = End::none;
   std::atomic<bool> over_ = false;

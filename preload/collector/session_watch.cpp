@@ -17,6 +17,7 @@
 #include <fstream>
 
 #include "preload/collector/session.h"
+#include "preload/words.h"
 
 namespace cmt::collector {
 namespace {
@@ -131,26 +132,46 @@ void Session::open_control() {
   control_fd_ = ::open(memory_.control().control_path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 }
 
+// What a line is cut in, because it did not fit any more, waits for the rest.
 void Session::read_commands() {
   char text[PIPE_BUF];
   const ssize_t got = ::read(control_fd_, text, sizeof text);
-  std::string_view lines(text, got > 0 ? static_cast<std::size_t>(got) : 0);
-  while (!lines.empty()) {
+  if (got <= 0) return;
+  commands_.append(text, static_cast<std::size_t>(got));
+  std::string_view lines = commands_;
+  const bool is_cut = got == sizeof text && lines.find('\n') != lines.npos && lines.back() != '\n';
+  const std::size_t whole = is_cut ? lines.rfind('\n') + 1 : lines.size();
+  for (lines = lines.substr(0, whole); !lines.empty();) {
     const std::size_t end = std::min(lines.find('\n'), lines.size());
     command(lines.substr(0, end));
     lines.remove_prefix(std::min(end + 1, lines.size()));
   }
+  commands_.erase(0, whole);
 }
 
+void Session::put_mark(std::string label) {
+  if (label.size() > label_bytes_max) label.resize(label_bytes_max);
+  make_utf8(label.data(), label.size());
+  put_event(static_cast<std::uint32_t>(Kind::mark), 0, label);
+}
+
+void Session::set_paused(bool paused) {
+  put_mark(paused ? "cmt_pause" : "cmt_resume");
+  __atomic_store_n(&memory_.control().paused, paused ? 1 : 0, __ATOMIC_SEQ_CST);
+  if (paused) drainer_.call_threads();
+}
+
+// Who wrote a command that is none sees that in the trace: nobody else reads what we could say.
 void Session::command(std::string_view line) {
-  Control& control = memory_.control();
   if (line == "stop" || line == "start") {
-    put_event(static_cast<std::uint32_t>(Kind::mark), 0, line == "stop" ? "cmt_pause" : "cmt_resume");
-    __atomic_store_n(&control.paused, line == "stop" ? 1 : 0, __ATOMIC_SEQ_CST);
-    if (line == "stop") drainer_.call_threads();
+    set_paused(line == "stop");
+  } else if (line == "flush") {
+    flush_asked_ = true;
+  } else if (line.starts_with("mark ")) {
+    put_mark(std::string(line.substr(5)));
+  } else if (!line.empty()) {
+    put_mark("unknown command: " + std::string(line));
   }
-  if (line == "flush") flush_asked_ = true;
-  if (line.starts_with("mark ")) put_event(static_cast<std::uint32_t>(Kind::mark), 0, line.substr(5, 1024));
   ring_bell();
 }
 

@@ -14,6 +14,11 @@ traced "$marked" inside
 expect 'malloc(60001) mark("phase \"two\"") malloc(60002) mark("cmt_pause") mark("cmt_resume") malloc(60004)'
 /usr/bin/python3 "$SOURCE/tests/preload/trace.py" t.trace >/dev/null || failed=1
 
+traced "$marked" labels
+trace2cmt --strict <t.trace >t.cmt || complain 'labels that are no text'
+[ "$(grep -c '^mark' t.trace)" = 4 ] && grep -qx 'mark("? a ??")' t.trace && grep -qxF 'mark("a\nb\t\"\\\x01")' t.trace || complain "labels: $(cat t.trace)"
+[ "$(grep -m 1 -o 'mark(.*' t.trace | grep -o '€' | wc -l)" = 341 ] || complain "a long label: $(grep -m 1 '^mark' t.trace)"
+
 export CMTTRACE_START=paused
 traced "$marked" inside
 expect 'mark("cmt_pause") mark("cmt_resume") malloc(60004)'
@@ -30,6 +35,16 @@ until_true test -p control.$!
 echo 'mark from outside' >control.$!
 echo flush >control.$!
 until_true grep -q 'mark("from outside")' t.trace
+# What was recorded is in the file after a second, in whole blocks, whether asked for or not.
+make 60005
+until_true grep -q '^malloc(60005)' t.trace
+# Commands that are none, and more of them than are read at once.
+echo $'stopp\n\nmark' >control.$!
+until_true sh -c "echo flush >control.$!; grep -q 'mark(\"unknown command: mark\")' t.trace"
+/usr/bin/python3 -c 'import sys; open(sys.argv[1], "wb", 0).write(b"".join(b"mark many %d %s\n" % (i, b"x" * (i % 50)) for i in range(400)))' control.$!
+until_true sh -c "echo flush >control.$!; grep -q 'mark(\"many 399 ' t.trace"
+[ "$(grep -c '^mark("many [0-9]* x*")' t.trace)" = 400 ] && [ "$(grep -c '^mark("unknown command: ' t.trace)" = 2 ] ||
+  complain "commands: $(grep -v '^mark("many [0-9]* x*")' t.trace | grep '^mark')"
 echo stop >control.$!
 until_true sh -c "echo flush >control.$!; grep -q 'mark(\"cmt_pause\")' t.trace"
 make 60009  # the first event after a stop may still be recorded
@@ -39,7 +54,7 @@ until_true sh -c "echo flush >control.$!; grep -q 'mark(\"cmt_resume\")' t.trace
 make 60004
 exec 3>&-
 wait $! || complain "the program: exit $?"
-[ "$(seen | sed 's/ malloc(60009)//')" = 'malloc(60001) mark("from outside") mark("cmt_pause") mark("cmt_resume") malloc(60004)' ] ||
+[ "$(grep -v 'unknown command\|mark("many' t.trace >t2 && mv t2 t.trace && seen | sed 's/ malloc(60009)//')" = 'malloc(60001) mark("from outside") malloc(60005) mark("cmt_pause") mark("cmt_resume") malloc(60004)' ] ||
   complain "from outside: $(seen)"
 [ ! -e control.$! ] || complain "the FIFO is still there"
 

@@ -7,6 +7,18 @@
 
 static void block(size_t size) { free(malloc(size)); }
 
+// What a trace's words are not: other bytes than UTF-8, more than a line's worth.
+static int labels(void) {
+  char long_one[3001] = {0};
+  for (int i = 0; i < 3000; i += 3) memcpy(long_one + i, "\xe2\x82\xac", 3);
+  cmt_mark(long_one);
+  cmt_mark("\xff a \xe2\x82");
+  cmt_mark("a\nb\t\"\\\x01");
+  cmt_mark("");
+  cmt_mark(NULL);
+  return 0;
+}
+
 static int inside(void) {
   block(60001);
   cmt_mark("phase \"two\"");
@@ -48,6 +60,7 @@ static int many(void) {
 int main(int argc, char** argv) {
   const char* how = argc == 2 ? argv[1] : "";
   if (strcmp(how, "inside") == 0) return inside();
+  if (strcmp(how, "labels") == 0) return labels();
   if (strcmp(how, "reads") == 0) return reads();
   if (strcmp(how, "blocks") == 0) return blocks();
   if (strcmp(how, "many") == 0) return many();
