@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <thread>
 
 namespace cmt::collector {
@@ -151,7 +152,10 @@ bool Session::handle(Parcel& parcel) {
   return true;
 }
 
+// What comes after the last event that is wanted is not the trace's any more.
 std::size_t Session::add(std::span<BookedEvent> events) {
+  if (events.size() > settings_.events_max - events_) events = events.first(settings_.events_max - events_);
+  if (events.empty()) return std::numeric_limits<std::size_t>::max();
   for (auto& [event, old] : events) event.time_ns = settings_.times ? ticks_.time_of(event.time_ns) : unknown;
   events_ += events.size();
   return outputs_.add(events);

@@ -59,7 +59,7 @@ wait $! || complain "the program: exit $?"
 [ ! -e control.$! ] || complain "the FIFO is still there"
 
 # Limits: the trace ends whole, the program goes on, nobody says a word.
-for limit in MAX_EVENTS=1000 MAX_BYTES=20K MAX_TIME=1ns; do
+for limit in MAX_EVENTS=0 MAX_BYTES=20K MAX_TIME=1ns; do
   for form in trace cmt; do
     rm -f t.*
     env CMTTRACE_$limit CMTTRACE_OUT=t.$form LD_PRELOAD=$TRACER "$marked" many 2>err || complain "$limit: exit $?"
@@ -75,6 +75,15 @@ CMTTRACE_SAMPLE=1ms CMTTRACE_USABLE=1 traced /usr/bin/python3 -c 'import time; t
 [ "$(grep -c '^sample([1-9][0-9]*)' t.trace)" -gt 5 ] || complain "samples: $(grep -c '^sample' t.trace)"
 grep -q '^malloc(24) = [0-9a-f]*<[0-9]*> usable=24$' t.trace || complain "no usable size: $(grep -m 3 '^malloc' t.trace)"
 /usr/bin/python3 "$SOURCE/tests/preload/trace.py" t.trace >/dev/null || failed=1
+
+# Of events there are as many as wanted.
+for events in 1 7 1000 100003; do
+  rm -f t.*
+  CMTTRACE_MAX_EVENTS=$events CMTTRACE_OUT=t.trace,t.cmt LD_PRELOAD=$TRACER "$marked" many || complain "$events events: exit $?"
+  [ "$(grep -vc '^#' t.trace)" = $events ] || complain "$events events: $(grep -vc '^#' t.trace)"
+  trace2cmt --verify t.cmt >said || complain "$events events: $(cat said)"
+  trace2cmt --to=text t.cmt | cmp - t.trace || complain "$events events: two forms differ"
+done
 
 # A thread that may not wait drops, and what is dropped is counted.
 CMTTRACE_ON_FULL=drop CMTTRACE_STATUS=status traced "$marked" many
