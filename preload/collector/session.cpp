@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -14,12 +15,15 @@
 #include <limits>
 #include <thread>
 
+#include "preload/collector/neighbours.h"
+
 namespace cmt::collector {
 namespace {
 
 constexpr std::uint64_t memory_max = 64 << 20;
 constexpr std::uint64_t flush_ns = 1'000'000'000, readable_after_ns = 1'000'000'000;
 constexpr std::uint64_t tags_in_reserve = 1000, tags_in_reserve_forked = 1'000'000;
+constexpr int neighbour_pause_ms = 5, neighbour_tries_max = 2000;
 constexpr timespec nap{0, 100'000'000}, short_nap{0, 1'000'000};
 
 std::uint64_t cpu_ns(clockid_t clock) {
@@ -232,7 +236,12 @@ void Session::finish(bool truncated) {
   outputs_.finish(repairs, truncated);
 }
 
+// The kernel ends all processes of a container with the first, and so the collectors of those that have ended before
+// it.
 void Session::answer(std::uint32_t request) {
+  for (int tries = 0; memory_.process() == 1 && tries < neighbour_tries_max && has_busy_neighbour(); ++tries) {
+    ::poll(nullptr, 0, neighbour_pause_ms);
+  }
   Control& control = memory_.control();
   __atomic_store_n(&control.done, request, __ATOMIC_SEQ_CST);
   Memory::wake(&control.done);
