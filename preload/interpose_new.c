@@ -41,7 +41,10 @@ static void has_failed(const void* caller) {
   record_new(&self->retry, NULL);
 }
 
+bool malloc_was_ours;
+
 void* malloc_inside(size_t size, const void* caller) {
+  if (__builtin_expect(!malloc_was_ours, 0)) malloc_was_ours = true;
   void* block = real.malloc(size);
   if (!block) has_failed(caller);
   return block;

@@ -14,12 +14,12 @@
 
 #include "preload/collector_link.h"
 #include "preload/environment.h"
+#include "preload/interpose.h"
 #include "preload/name.h"
+#include "preload/output.h"
 #include "preload/real.h"
 #include "preload/record.h"
 #include "preload/sys.h"
-
-#define EXPORT __attribute__((visibility("default")))
 
 // Found in the constructor: after a fork in a program with threads, dlsym may wait for ever.
 static struct {
@@ -67,6 +67,18 @@ static void forget_errors(void) {
   if (outermost) guard_leave();
 }
 
+// Of an allocator in the program itself, or named before us in LD_PRELOAD, we hear nothing. To call it is the only way
+// to know: the address of malloc may be that of the program's own jump to it.
+static void tell_of_other_malloc(void) {
+  Dl_info theirs;
+  struct Guard guard;
+  bool outermost = guard_enter(&guard, kind_malloc);
+  free(malloc(1));
+  if (outermost) guard_leave();
+  if (malloc_was_ours || !dladdr(dlsym(RTLD_DEFAULT, "malloc"), &theirs)) return;
+  say("not recorded, because it comes before the tracer: the malloc of ", theirs.dli_fname, 0);
+}
+
 __attribute__((constructor)) static void begin(void) {
   int saved = errno;
   if (!real_ready()) return;
@@ -77,6 +89,7 @@ __attribute__((constructor)) static void begin(void) {
   const char* fault = environment_fault();
   if (fault) record_stop(fault, "; the program goes on untraced", 0);
   record_files_allowed();
+  if (record_allowed()) tell_of_other_malloc();
   at_quick_exit(record_leaving);  // the first to be registered is the last to be called
   errno = saved;
 }

@@ -5,6 +5,7 @@
 
 #include <elf.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -35,8 +36,15 @@ std::string find_in_path(const std::string& word) {
 bool changes_user(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return false;
+  const bool has_capabilities = getuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
   return ((status.st_mode & S_ISUID) && status.st_uid != getuid()) ||
-         ((status.st_mode & S_ISGID) && status.st_gid != getgid());
+         ((status.st_mode & S_ISGID) && status.st_gid != getgid()) || has_capabilities;
+}
+
+bool is_32_bit(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char begin[EI_NIDENT] = {};
+  return file.read(begin, sizeof begin) && std::memcmp(begin, ELFMAG, SELFMAG) == 0 && begin[EI_CLASS] == ELFCLASS32;
 }
 
 /// Whether a file is a 64-bit ELF program that asks for no interpreter.
@@ -79,6 +87,7 @@ std::string obstacle(const std::string& word) {
   const std::string path = find_in_path(word);
   if (path.empty()) return {};
   if (changes_user(path)) return path + " runs with another user's rights: nothing can be recorded";
+  if (is_32_bit(path)) return path + " is a 32-bit program: nothing can be recorded";
   if (is_static(path)) return path + " is linked statically: nothing can be recorded";
   return {};
 }

@@ -4,11 +4,14 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -172,6 +175,42 @@ static int fork_quietly(void) {
   _exit(0);
 }
 
+static int in_our_memory(void* block) {
+  free(block);
+  free(malloc(38004));
+  return 3;
+}
+
+// Children that libc knows nothing of: one by the system call, one that shares memory and thread data while we wait.
+static int clone_by_hand(void) {
+  static char stack[1 << 16];
+  pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+  if (child == 0) {
+    free(malloc(38003));
+    _exit(0);
+  }
+  if (wait_for(child) != 0) return 1;
+  child = clone(in_our_memory, stack + sizeof stack, CLONE_VM | SIGCHLD, malloc(38005));
+  if (wait_for(child) != 3) return 2;
+  free(malloc(38006));
+  return 0;
+}
+
+// A second libc, with a malloc of its own that nobody stands before.
+static int other_namespace(void) {
+  void* libc = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW);
+  void* (*theirs)(size_t);
+  void (*give_back)(void*);
+  if (!libc) return 1;
+  *(void**)&theirs = dlsym(libc, "malloc");
+  *(void**)&give_back = dlsym(libc, "free");
+  for (int i = 0; i < 1000; i++) {
+    give_back(theirs(38007));
+    free(malloc(38008));
+  }
+  return dlclose(libc);
+}
+
 // As servers do for ps: the strings of the environment are elsewhere from now on, and the old ones are overwritten.
 static int set_title(void) {
   char** copy = calloc(1000, sizeof *copy);
@@ -216,6 +255,8 @@ int main(int argc, char** argv) {
   if (strcmp(what, "daemonise") == 0) return daemonise();
   if (strcmp(what, "chroot") == 0) return change_root(argument);
   if (strcmp(what, "fork_quietly") == 0) return fork_quietly();
+  if (strcmp(what, "clone_by_hand") == 0) return clone_by_hand();
+  if (strcmp(what, "other_namespace") == 0) return other_namespace();
   if (strcmp(what, "set_title") == 0) return set_title();
   if (strcmp(what, "steady") == 0) return steady(atoi(argument));
   return 2;

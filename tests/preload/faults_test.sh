@@ -61,6 +61,13 @@ for form in trace cmt; do
   files 2
   has 1 "malloc\(38001\) = $b"
 
+  traced 0 clone_by_hand
+  files 2
+  for size in 38003 38004 38005 38006; do has 1 "malloc\($size\) = $b"; done
+  traced 0 other_namespace
+  has 0 "malloc\(38007\) = $b"
+  has 1000 "malloc\(38008\) = $b"
+
   TRACER="$TRACER $programs/libplugin.so" CMTTRACE_TIME=1 traced 0 set_title
   files 2
   has 1 "malloc\(38002\) = $b"
@@ -78,6 +85,8 @@ done
 # A program with its own malloc, as Chromium is: in its forked child a thread is the first that records anything.
 rm -rf t
 mkdir t
-(cd t && LD_PRELOAD=$TRACER timeout 60 "$programs/own_malloc") || { echo "own_malloc: exit $?" >&2; failed=1; }
+(cd t && timeout 60 env LD_PRELOAD="$TRACER" "$programs/own_malloc" 2>../err) || { echo "own_malloc: exit $?" >&2; failed=1; }
+[ "$(cat err)" = "libcmttrace: not recorded, because it comes before the tracer: the malloc of $programs/own_malloc" ] ||
+  { echo "own_malloc: said: $(cat err)" >&2; failed=1; }
 [ "$(cat t/* | grep -c '^thread_name("in a child")')" = 1 ] || { echo "own_malloc: $(cat t/*)" >&2; failed=1; }
 [ "$failed" = 0 ]

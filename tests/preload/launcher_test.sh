@@ -38,6 +38,26 @@ status_of cmttrace -o d.trace -- perl -e 'exit 0 if fork; @x = map "x" x $_, 1..
 status_of cmttrace -o killed.trace -- sh -c 'kill -TERM $$'
 [ "$status" = 143 ] && grep -q ' in killed.trace' err || complain "SIGTERM: $status $(cat err)"
 
+# Ctrl-C reaches the command once, and the launcher waits for what it makes of it.
+/usr/bin/python3 "$SOURCE/tests/preload/terminal.py" cmttrace -o c.trace -- perl -e \
+  '$| = 1; $SIG{INT} = sub { $n++ }; print "ready\n"; sleep 1 until $n; select undef, undef, undef, 0.2; print "$n times\n"; exit 6' >out
+grep -qE '^(\^C)?1 times$' out && grep -qx 'status 6' out && grep -q 'cmttrace: .* in c.trace: .*; nothing was lost' out || complain "Ctrl-C: $(cat out)"
+/usr/bin/python3 "$SOURCE/tests/preload/terminal.py" cmttrace -o i.trace -- perl -e '$| = 1; print "ready\n"; sleep 100' >out
+grep -qx 'status -2' out && grep -q 'cmttrace: .* in i.trace' out || complain "Ctrl-C that ends: $(cat out)"
+# What it is sent itself it passes on.
+mkfifo ready
+cmttrace -o usr1.trace -- perl -e '$SIG{USR1} = sub { exit 9 }; open F, ">", "ready"; close F; sleep 1 while 1' 2>err &
+: <ready
+kill -USR1 $!
+wait $! && status=0 || status=$?
+[ $status = 9 ] && grep -q ' in usr1.trace' err || complain "SIGUSR1: $status $(cat err)"
+# Standard streams that are closed stay so.
+for closed in '>&- 2>err' '<&- >&- 2>&-'; do
+  rm -f n.trace
+  eval "cmttrace -o n.trace -- perl -e 'exit 5' $closed" && status=0 || status=$?
+  [ $status = 5 ] && [ "$(tail -n 1 n.trace)" = '#cmt end=complete' ] || complain "$closed: $status"
+done
+
 # What cannot be started, and what cannot be recorded.
 status_of cmttrace ./nowhere
 [ "$status" = 127 ] && [ "$(cat err)" = "cmttrace: ./nowhere: No such file or directory" ] || complain "127: $(cat err)"
@@ -48,6 +68,25 @@ status_of cmttrace --follow=maybe true
 if echo 'int main(void) { return 5; }' >static.c && cc -static static.c -o static.out 2>/dev/null; then
   status_of cmttrace ./static.out
   [ "$status" = 5 ] && grep -q 'linked statically' err || complain "a static program: $status $(cat err)"
+fi
+
+if [ "$(id -u)" = 0 ]; then
+  cp "$(command -v perl)" mine
+  chown 65534 mine
+  chmod 4755 mine
+  status_of cmttrace ./mine -e 'exit 6'
+  [ "$status" = 6 ] && grep -q "another user's rights" err && grep -q 'nothing was recorded' err || complain "set-user-ID: $status $(cat err)"
+  chown 0 mine
+  chmod 755 mine
+  if setcap cap_net_raw+ep mine 2>/dev/null && command -v setpriv >/dev/null; then
+    chmod 777 .
+    status_of setpriv --reuid 65534 --clear-groups "$(command -v cmttrace)" ./mine -e 'exit 6'
+    [ "$status" = 126 ] || { [ "$status" = 6 ] && grep -q "another user's rights" err; } || complain "capabilities: $status $(cat err)"
+  else
+    echo 'not tested: capabilities: setcap or setpriv is missing'
+  fi
+else
+  echo 'not tested: set-user-ID: that needs root'
 fi
 
 # What is not followed is not recorded, and the command is, even where a shell starts it.

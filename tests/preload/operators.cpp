@@ -1,5 +1,6 @@
 // operators WHAT: operator new and delete in all their forms, with sizes that tell which; and what happens where there
 // is no memory.
+#include <csetjmp>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -42,6 +43,42 @@ __attribute__((noinline)) void deeper(int levels) {
   std::free(std::malloc(80002));
 }
 
+sigjmp_buf out;
+
+// The second call jumps out of operator new, as the first makes it call again.
+void jump_out() {
+  std::free(std::malloc(80005));
+  if (++handler_calls % 2 == 0) siglongjmp(out, 1);
+}
+
+void throw_at_once() {
+  std::free(std::malloc(80006));
+  throw std::bad_alloc();
+}
+
+// Each form that has no memory, with a handler that leaves it, one way or the other; what follows is recorded.
+int left() {
+  volatile int jumps = 0;
+  std::set_new_handler(jump_out);
+  if (sigsetjmp(out, 1) == 0) ::operator delete(::operator new(too_much));
+  jumps = jumps + 1;
+  std::free(std::malloc(80007));
+  if (jumps == 1 && sigsetjmp(out, 1) == 0) ::operator delete[](::operator new[](too_much, std::align_val_t{256}));
+  jumps = jumps + 1;
+  std::free(std::malloc(80008));
+  std::set_new_handler(throw_at_once);
+  int wrong = jumps < 2;
+  wrong += ::operator new(too_much, std::nothrow) != nullptr;
+  wrong += ::operator new[](too_much, std::align_val_t{64}, std::nothrow) != nullptr;
+  try {
+    ::operator delete(::operator new (too_much, std::align_val_t{64}));
+    ++wrong;
+  } catch (const std::bad_alloc&) {
+    deeper(3);
+  }
+  return wrong;
+}
+
 int thrown() {
   int caught = 0;
   try {
@@ -73,5 +110,6 @@ int thrown() {
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "all") == 0) return all(), 0;
   if (argc == 2 && std::strcmp(argv[1], "thrown") == 0) return thrown();
+  if (argc == 2 && std::strcmp(argv[1], "left") == 0) return left();
   return 2;
 }

@@ -51,6 +51,28 @@ malloc(80001) = B
 malloc(80004) = B
 END
 
+# A handler that leaves operator new by a jump, or throws, in its aligned and nothrow forms.
+traced left
+expect left <<'END'
+operator new(4611686018427387903) = 0
+malloc(80005) = B
+operator new(4611686018427387903) = 0
+malloc(80005) = B
+malloc(80007) = B
+operator new[](4611686018427387903, align=256) = 0
+malloc(80005) = B
+operator new[](4611686018427387903, align=256) = 0
+malloc(80005) = B
+malloc(80008) = B
+operator new(4611686018427387903, nothrow) = 0
+malloc(80006) = B
+operator new[](4611686018427387903, align=64, nothrow) = 0
+malloc(80006) = B
+operator new(4611686018427387903, align=64) = 0
+malloc(80006) = B
+malloc(80002) = B
+END
+
 # A plugin's C++ library is not in the program's scope: its operator new is found all the same.
 cat >plugin.cpp <<'END'
 extern "C" int use() { int* p = new int[17502]; delete[] p; return 0; }

@@ -1,0 +1,46 @@
+# A full ring: the collector stands still while the program goes on. A thread waits for it and loses nothing; one that may
+# not wait drops, and every event that it dropped is counted.
+
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+mkfifo in out
+# begin ON_FULL: a program that makes as many blocks as it is told, with a collector that stands still.
+begin() {
+  rm -f t.trace status
+  LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace CMTTRACE_STATUS=status CMTTRACE_ON_FULL=$1 "$BUILD/tests/preload/marked" blocks <in >out &
+  program=$!
+  exec 3>in 4<out
+  make 10
+  collector=$(/usr/bin/python3 -c "import os, sys; sys.path.insert(0, '$SOURCE/tests/preload')
+from await_closed import open_files
+print(max(open_files()[os.path.realpath('t.trace')]))")
+  kill -STOP "$collector"
+}
+make() { echo "$1" >&3; read -r said <&4; }
+end() {
+  exec 3>&- 4<&-
+  wait $program || complain "exit $?"
+  lost=$(sed -n 's/.* lost=\([0-9]*\) .*/\1/p' status)
+  made=$(grep -c '^malloc(60006)' t.trace || true) freed=$(grep -c '^free(' t.trace || true)
+}
+
+begin wait
+echo 60000 >&3
+! read -r -t 0.3 said <&4 || complain 'wait: the thread did not wait'
+kill -CONT "$collector"
+read -r said <&4
+end
+[ "$made" = 60010 ] && [ "$lost" = 0 ] && ! grep -q '^#cmt repairs' t.trace || complain "wait: $made blocks, $lost lost"
+
+begin drop
+make 60000
+kill -CONT "$collector"
+make 10
+end
+[ "$lost" -gt 80000 ] || complain "drop: $lost lost"
+# A free whose malloc was dropped has no block, and is a repair or a block that was never seen; a malloc whose free was dropped stays.
+repairs=$(sed -n 's/^#cmt repairs=\([0-9]*\)$/\1/p' t.trace)
+[ "$repairs" -ge "$lost" ] || complain "drop: $lost lost, $repairs told of"
+[ $((120040 - lost - made)) -le $((freed + repairs - lost)) ] && [ "$made" -ge 5000 ] || complain "drop: $made made, $freed freed, $lost lost, $repairs repairs"
+[ "$(grep -c '^malloc(60006)' <(tail -n 200 t.trace))" -ge 10 ] || complain 'drop: what came afterwards is missing'
+exit $failed
