@@ -127,7 +127,8 @@ void Drainer::advance(Ring& ring, Lane& lane, std::size_t moved) {
 void Drainer::set_limit(Ring& ring, Lane& lane, std::uint64_t limit) {
   lane.limit = limit;
   ring.tail = lane.tail;
-  __atomic_store_n(&ring.soft, lane.tail + (limit - lane.tail) / 4, __ATOMIC_RELEASE);
+  __atomic_store_n(&ring.soft, lane.tail + (limit - lane.tail) / 4, __ATOMIC_SEQ_CST);
+  if (calls_threads()) __atomic_store_n(&ring.soft, 0, __ATOMIC_SEQ_CST);
   __atomic_store_n(&ring.limit, limit, __ATOMIC_SEQ_CST);
   if (__atomic_exchange_n(&ring.waiting, 0, __ATOMIC_SEQ_CST) != 0) Memory::wake(&ring.limit);
 }
@@ -148,6 +149,13 @@ void Drainer::rest(Ring& ring, Lane& lane, std::uint64_t now_ns) {
   lane.released = lane.tail / page_records * page_records;
   whole_bytes_ -= ring.slots * slot_bytes;
   memory_.release(ring, limit, lane.tail + ring.slots);
+}
+
+// Who called them may have done so just before `soft` was set.
+bool Drainer::calls_threads() const {
+  const Control& control = memory_.control();
+  return __atomic_load_n(&control.paused, __ATOMIC_SEQ_CST) != 0 ||
+         __atomic_load_n(&control.verdict, __ATOMIC_SEQ_CST) != verdict_go_on;
 }
 
 void Drainer::call_threads() {

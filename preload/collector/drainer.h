@@ -36,6 +36,7 @@ class Drainer {
   void give_back_saved(Ring& ring, Lane& lane);
   void open_page(Ring& ring, Lane& lane);
   void rest(Ring& ring, Lane& lane, std::uint64_t now_ns);
+  bool calls_threads() const;
   void set_limit(Ring& ring, Lane& lane, std::uint64_t limit);
   bool may_grow(std::uint64_t bytes) const;
   void open_lane(const Ring& ring, Lane& lane);

@@ -21,6 +21,7 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
 
   Control& control() { return *control_; }
+  const Control& control() const { return *control_; }
   std::uint32_t process() const { return control_->process; }
   int descriptor() const { return fd_; }
   /// Whether the rings are a file, for a recovery: places are given back only when what was in them is saved.

@@ -52,9 +52,20 @@ make 60003
 echo start >control.$!
 until_true sh -c "echo flush >control.$!; grep -q 'mark(\"cmt_resume\")' t.trace"
 make 60004
+# A command to stop is never overtaken by the collector's own work at the rings.
+for n in $(seq 2 25); do
+  for _ in 1 2 3; do make 60010; done
+  echo stop >control.$!
+  until_true sh -c "echo flush >control.$!; [ \$(grep -c 'mark(\"cmt_pause\")' t.trace) = $n ]"
+  make 60011
+  make 60012
+  echo start >control.$!
+  until_true sh -c "echo flush >control.$!; [ \$(grep -c 'mark(\"cmt_resume\")' t.trace) = $n ]"
+done
 exec 3>&-
 wait $! || complain "the program: exit $?"
-[ "$(grep -v 'unknown command\|mark("many' t.trace >t2 && mv t2 t.trace && seen | sed 's/ malloc(60009)//')" = 'malloc(60001) mark("from outside") malloc(60005) mark("cmt_pause") mark("cmt_resume") malloc(60004)' ] ||
+! grep -q '^malloc(60012)' t.trace || complain "after a stop: $(grep -c '^malloc(60012)' t.trace) events"
+[ "$(grep -v 'unknown command\|mark("many' t.trace >t2 && mv t2 t.trace && seen | sed 's/ malloc(60009)//; s/malloc(60004).*/malloc(60004)/')" = 'malloc(60001) mark("from outside") malloc(60005) mark("cmt_pause") mark("cmt_resume") malloc(60004)' ] ||
   complain "from outside: $(seen)"
 [ ! -e control.$! ] || complain "the FIFO is still there"
 
