@@ -156,7 +156,7 @@ EXPORT void free(void* block) {
     if (record_allowed()) record(kind_free, block, 0);
     real.free(block);
     guard_leave();
-  } else {
+  } else if (block) {  // of NULL by dlerror, on our behalf, the allocator need not hear
     real.free(block);
   }
 }

@@ -6,11 +6,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/// Somebody's malloc from inside one of our functions was ours.
-extern bool malloc_was_ours;
-
 /// malloc and aligned_alloc called from inside one of our functions: nothing to record, unless it is operator new that
-/// calls, and there is no memory. `caller`: the address that it returns to.
+/// calls, and there is no memory. What the tracer itself asks for is in the arena: its blocks are not the program's.
+/// `caller`: the address that it returns to.
 void* malloc_inside(size_t size, const void* caller);
 void* aligned_inside(size_t alignment, size_t size, const void* caller);
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "preload/arena.h"
 #include "preload/collector_link.h"
 #include "preload/environment.h"
 #include "preload/interpose.h"
@@ -61,7 +62,7 @@ static void end_for_good(int status, void* unused) {
 // dlerror takes gettext's lock, which the caller of the first malloc may hold (bindtextdomain).
 static void forget_errors(void) {
   struct Guard guard;
-  bool outermost = guard_enter(&guard, kind_malloc);
+  bool outermost = guard_enter(&guard, kind_own_use);
   dlerror();
   dlerror();  // frees what the first has said
   if (outermost) guard_leave();
@@ -72,10 +73,11 @@ static void forget_errors(void) {
 static void tell_of_other_malloc(void) {
   Dl_info theirs;
   struct Guard guard;
-  bool outermost = guard_enter(&guard, kind_malloc);
-  free(malloc(1));
+  bool outermost = guard_enter(&guard, kind_own_use);
+  void* block = malloc(1);
+  free(block);
   if (outermost) guard_leave();
-  if (malloc_was_ours || !dladdr(dlsym(RTLD_DEFAULT, "malloc"), &theirs)) return;
+  if (arena_owns(block) || !dladdr(dlsym(RTLD_DEFAULT, "malloc"), &theirs)) return;
   say("not recorded, because it comes before the tracer: the malloc of ", theirs.dli_fname, 0);
 }
 

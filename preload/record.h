@@ -37,6 +37,7 @@ enum Kind {
   kind_thread_exit = 21,
   kind_thread_name = 22,
   kind_mark = 23,
+  kind_own_use = 63,  ///< of a guard alone: the tracer calls what may call malloc
 };
 
 /// An event that has more than an address and a size.
