@@ -158,6 +158,7 @@ bool Session::handle(Parcel& parcel) {
 
 // What comes after the last event that is wanted is not the trace's any more.
 std::size_t Session::add(std::span<BookedEvent> events) {
+  if (outputs_.bytes() >= settings_.bytes_max) return std::numeric_limits<std::size_t>::max();
   if (events.size() > settings_.events_max - events_) events = events.first(settings_.events_max - events_);
   if (events.empty()) return std::numeric_limits<std::size_t>::max();
   for (auto& [event, old] : events) event.time_ns = settings_.times ? ticks_.time_of(event.time_ns) : unknown;

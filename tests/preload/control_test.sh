@@ -87,6 +87,10 @@ CMTTRACE_SAMPLE=1ms CMTTRACE_USABLE=1 traced /usr/bin/python3 -c 'import time; t
 grep -q '^malloc(24) = [0-9a-f]*<[0-9]*> usable=24$' t.trace || complain "no usable size: $(grep -m 3 '^malloc' t.trace)"
 /usr/bin/python3 "$SOURCE/tests/preload/trace.py" t.trace >/dev/null || failed=1
 
+# Of a text there is little more than wanted.
+CMTTRACE_MAX_BYTES=20K traced "$marked" many
+[ "$(stat -c %s t.trace)" -gt 20480 ] && [ "$(stat -c %s t.trace)" -lt 200000 ] || complain "20K: $(stat -c %s t.trace) bytes"
+
 # Of events there are as many as wanted.
 for events in 1 7 1000 100003; do
   rm -f t.*
