@@ -46,8 +46,13 @@ std::string summary(const command::Recorded& recorded, const std::string& first,
             " an event";
   }
   text += "; " + output::fixed(seconds, 2) + " s; ";
-  text += recorded.repairs == 0 ? "nothing was lost" : counted(recorded.repairs, "event") + " lost or in doubt";
-  if (recorded.unfinished != 0) text += "; " + counted(recorded.unfinished, "trace") + " not ended";
+  if (recorded.repairs != 0) text += counted(recorded.repairs, "event") + " lost or in doubt";
+  if (recorded.repairs != 0 && recorded.broken != 0) text += "; ";
+  if (recorded.broken != 0) text += counted(recorded.broken, "trace") + " could not be written to the end";
+  if (recorded.repairs == 0 && recorded.broken == 0) text += "nothing was lost";
+  if (recorded.unfinished > recorded.broken) {
+    text += "; " + counted(recorded.unfinished - recorded.broken, "trace") + " not ended";
+  }
   return text;
 }
 

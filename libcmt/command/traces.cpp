@@ -26,7 +26,8 @@ namespace fs = std::filesystem;
 
 constexpr int patience_ms = 2000;
 constexpr int step_ms = 10;
-constexpr std::string_view pid_key = "pid=", path_key = " path=", begun_key = " begun=1 ", cpu_key = " cpu_ns=";
+constexpr std::string_view pid_key = "pid=", path_key = " path=", begun_key = " begun=1 ",
+                           cpu_key = " cpu_ns=", failed_key = " failed=1 ";
 
 /// Shorter, where it lies in the folder that we are in.
 std::string seen_from_here(const std::string& path) {
@@ -47,6 +48,7 @@ void take_line(std::string_view line, std::vector<Begun>& traces) {
   const auto trace = std::find_if(traces.begin(), traces.end(), [&](const Begun& begun) { return begun.path == path; });
   if (trace == traces.end()) return;
   trace->ended = true;
+  trace->failed = line.substr(0, path_at + 1).find(failed_key) != line.npos;
   if (const auto at = line.find(cpu_key); at < path_at) {
     std::from_chars(line.data() + at + cpu_key.size(), line.data() + path_at, trace->collector_cpu_ns);
   }
@@ -145,6 +147,10 @@ void add_trace(const std::string& path, Recorded& recorded) {
   recorded.unfinished += reader.truncated();
 }
 
+static bool is_broken(const Begun& trace) {
+  return trace.failed || (!trace.ended && !is_written(trace.path) && !is_running(trace.process));
+}
+
 Recorded wait_for_traces(const Traces& traces, const std::function<void(const std::string&)>& complain,
                          const Pause& pause) {
   for (int waited_ms = 0;; waited_ms += step_ms) {
@@ -152,7 +158,10 @@ Recorded wait_for_traces(const Traces& traces, const std::function<void(const st
     const bool is_awaited = std::any_of(all.begin(), all.end(), [&](const Begun& trace) {
       return !trace.ended && (waited_ms < patience_ms || !is_running(trace.process)) && is_written(trace.path);
     });
-    if (!is_awaited || pause(step_ms)) return add_traces(all, complain);
+    if (is_awaited && !pause(step_ms)) continue;
+    Recorded recorded = add_traces(all, complain);
+    recorded.broken = static_cast<unsigned>(std::count_if(all.begin(), all.end(), is_broken));
+    return recorded;
   }
 }
 

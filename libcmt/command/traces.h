@@ -10,8 +10,9 @@ namespace cmt::command {
 /// A trace that a process of the command has begun.
 struct Begun {
   int process = 0;
-  std::string path;    ///< as seen from here
-  bool ended = false;  ///< its collector has said so, and the next
+  std::string path;     ///< as seen from here
+  bool ended = false;   ///< its collector has said so, and the next two
+  bool failed = false;  ///< not all could be written
   std::int64_t collector_cpu_ns = 0;
 };
 
@@ -50,6 +51,7 @@ struct Recorded {
   std::uint64_t repairs = 0;  ///< events that were lost or altered
   unsigned files = 0;
   unsigned unfinished = 0;  ///< that break off: recorded still, or cut
+  unsigned broken = 0;      ///< whose collector could not go on, or is dead
 };
 
 /// Adds one trace. Throws FormatError and std::system_error.

@@ -34,6 +34,19 @@ status_of cmttrace -o d.trace -- perl -e 'exit 0 if fork; @x = map "x" x $_, 1..
 [ "$status" = 0 ] && grep -q ' in 2 traces, d.trace and others: .*; 1 trace not ended$' err || complain "a daemon: $status $(cat err)"
 : >go
 
+# What could not be written is not passed over.
+(ulimit -f 1500; status_of cmttrace -o big.trace -- "$BUILD/tests/preload/faults" steady 60000; echo $status >status)
+[ "$(cat status)" = 5 ] && grep -q ' in big.trace: .* s; 1 trace could not be written to the end$' err || complain "a limit on files: $(cat status err)"
+cat >alone.pl <<'END'
+my @blocks = map { "x" x $_ } 1..500;
+for my $fd (glob "/proc/[0-9]*/fd/5") {
+  my ($pid) = $fd =~ /(\d+)/;
+  kill KILL => $pid if (readlink $fd // "") eq "$ENV{PWD}/alone.cmt" && open(F, "<", "/proc/$pid/comm") && <F> =~ /^cmttrace-col/;
+}
+END
+status_of cmttrace -o alone.cmt -- perl alone.pl
+[ "$status" = 0 ] && grep -q 'could not be written to the end$' err || complain "a dead collector: $status $(cat err)"
+
 # The signal that ends a command ends the launcher; what was recorded is whole.
 status_of cmttrace -o killed.trace -- sh -c 'kill -TERM $$'
 [ "$status" = 143 ] && grep -q ' in killed.trace' err || complain "SIGTERM: $status $(cat err)"
