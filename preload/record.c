@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,10 +73,11 @@ void record_stop(const char* what, const char* detail, long error) {
   if (what) say(what, detail, error);
 }
 
-static void ring_bell(void) {
+// Wakes the collector if it sleeps at least so deeply.
+static void ring_bell(uint32_t depth) {
   struct Control* control = state.control;
   __atomic_fetch_add(&control->bell, 1, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&control->asleep, __ATOMIC_SEQ_CST) && !sandbox_entered)
+  if (__atomic_load_n(&control->asleep, __ATOMIC_SEQ_CST) >= depth && !sandbox_entered)
     sys(SYS_futex, &control->bell, FUTEX_WAKE, 1);
 }
 
@@ -256,14 +258,14 @@ static bool give_back(struct Ring* ring, uint64_t at, uint64_t count) {
   uint64_t end = at + count;
   if (!__atomic_compare_exchange_n(&ring->reserved, &end, at, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return false;
   __atomic_fetch_add(&ring->lost, 1, __ATOMIC_RELAXED);
-  ring_bell();
+  ring_bell(asleep_briefly);
   return true;
 }
 
 // Whether the time was up.
 static bool wait_for_limit(struct Ring* ring, uint64_t seen) {
   __atomic_store_n(&ring->waiting, 1, __ATOMIC_SEQ_CST);
-  ring_bell();
+  ring_bell(asleep_briefly);
   return wait_in_vain((const uint32_t*)&ring->limit, (uint32_t)seen);
 }
 
@@ -283,8 +285,9 @@ bool record_wait(struct Ring* ring, uint64_t at, uint64_t count) {
   }
   if (at + count > ring->soft) {
     ring->soft = limit;
-    if (state.collector_started) ring_bell();
+    if (state.collector_started) ring_bell(asleep_deeply);
   }
+  if (!sandbox_entered) ring->processor = (uint32_t)sched_getcpu() + 1;
   alone_try(&thread_self);
   if (!has_verdict() && __atomic_load_n(&state.control->paused, __ATOMIC_RELAXED)) record_state[0] = not_recording;
   return true;
@@ -365,7 +368,7 @@ void record_own_name(const char* name) {
 
 bool record_may_enter_sandbox(bool has_clock) {
   if (is_vforked()) return false;
-  if (record_allowed()) ring_bell();
+  if (record_allowed()) ring_bell(asleep_briefly);
   if (state.control) sandbox_begin(state.control, record_clock(true));
   if (!has_clock) record_clock_is_ns = true;
   return true;
@@ -442,7 +445,7 @@ static bool ask(uint32_t kind) {
   state.ending = kind == request_finish;
   __atomic_store_n(&control->request_kind, kind, __ATOMIC_RELAXED);
   uint32_t mine = __atomic_add_fetch(&control->request, 1, __ATOMIC_SEQ_CST);
-  ring_bell();
+  ring_bell(asleep_briefly);
   for (int rounds = 0; rounds < wait_rounds_max;) {
     uint32_t done = __atomic_load_n(&control->done, __ATOMIC_ACQUIRE);
     if ((int32_t)(done - mine) >= 0) return true;
@@ -458,7 +461,7 @@ static void announce_end(void) {
   if (!can_ask()) return;
   __atomic_store_n(&control->leaving, 1, __ATOMIC_SEQ_CST);
   if (!__atomic_load_n(&control->readable, __ATOMIC_SEQ_CST)) return;
-  ring_bell();
+  ring_bell(asleep_briefly);
   for (int rounds = 0; rounds < lock_rounds_max && __atomic_load_n(&control->readable, __ATOMIC_ACQUIRE); rounds++) {
     if (collector_gone()) return;
     wait_in_vain(&control->readable, 1);

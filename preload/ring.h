@@ -13,7 +13,10 @@
 /// A ring has `soft` and `limit`, both counted in places since the ring began, both written by the collector. Beyond
 /// `limit` a thread waits, or drops if it was told to. Beyond `soft` it rings the collector's bell, once, and so the
 /// collector can sleep without a clock: it wakes when a ring is a quarter full, when it is asked to, and a few times a
-/// second. `soft` = 0 makes the owner look at `Control` at its next event: that is how the collector stops it.
+/// second. But who is woken by another thread is mostly put on that one's processor, before it, and that was the
+/// greatest part of what the program waited for. So where rings fill in less than some milliseconds the collector goes
+/// by the clock, rather, and moves away from the processors where the program's threads say that they are. `soft` = 0
+/// makes the owner look at `Control` at its next event: that is how the collector stops it.
 ///
 /// At rest the limit is 32 KiB past what was read; a ring that fills up gets all of its 256 KiB; one that stays empty
 /// for a second has its limit pulled back, and then what lies beyond is given back to the kernel. That is safe: a
@@ -122,15 +125,16 @@ struct Saved {
 
 /// Of two lines one is the program's, one the collector's.
 struct Ring {
-  uint64_t reserved;  ///< places handed out
-  uint64_t slots_at;  ///< offset of its places in the mapping
-  uint32_t slots;     ///< how many, a power of two
-  uint32_t owner;     ///< the kernel's id of the thread that has it; 0: nobody
-  uint32_t waiting;   ///< somebody waits for `limit` to rise
-  uint32_t left;      ///< its owner has said thread_exit: the ring is free once that thread is gone
-  uint64_t lost;      ///< events that found it full and were told not to wait
-  uint32_t busy;      ///< its owner is at an event that others' events may depend on
-  uint32_t unused[5];
+  uint64_t reserved;   ///< places handed out
+  uint64_t slots_at;   ///< offset of its places in the mapping
+  uint32_t slots;      ///< how many, a power of two
+  uint32_t owner;      ///< the kernel's id of the thread that has it; 0: nobody
+  uint32_t waiting;    ///< somebody waits for `limit` to rise
+  uint32_t left;       ///< its owner has said thread_exit: the ring is free once that thread is gone
+  uint64_t lost;       ///< events that found it full and were told not to wait
+  uint32_t busy;       ///< its owner is at an event that others' events may depend on
+  uint32_t processor;  ///< where its owner was at a quarter of the ring, plus 1
+  uint32_t unused[4];
   uint64_t soft;
   uint64_t limit;
   uint64_t tail;   ///< places read
@@ -138,6 +142,8 @@ struct Ring {
   struct Saved saved[2];
 };
 
+/// Who sleeps briefly comes back before a ring that is a quarter full is full.
+enum { awake, asleep_briefly, asleep_deeply };
 enum { request_none, request_checkpoint, request_finish };
 enum { verdict_go_on, verdict_enough, verdict_failed };
 
@@ -166,7 +172,7 @@ struct Control {
   uint64_t ringless;  ///< events of threads that got no ring
   // Written by the collector.
   uint32_t attached;
-  uint32_t asleep;
+  uint32_t asleep;    ///< how deeply
   uint32_t done;      ///< the request that is done
   uint32_t verdict;   ///< whether the program should go on recording
   uint32_t paused;    ///< from outside

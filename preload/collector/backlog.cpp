@@ -8,7 +8,7 @@
 namespace cmt::collector {
 namespace {
 
-constexpr std::uint64_t parcel_bytes_max = std::uint64_t{ring_slots_big} * slot_bytes;
+constexpr std::uint64_t parcel_bytes_max = std::uint64_t{ring_slots_big} * Packer::record_bytes_max;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ bool Backlog::has_room() {
 
 void Backlog::put(Parcel parcel) {
   Entry entry{.parcel = std::move(parcel)};
-  const std::uint64_t bytes = entry.parcel.records.size() * sizeof(Slot);
+  const std::uint64_t bytes = entry.parcel.records.bytes.size();
   std::unique_lock lock(mutex_);
   if (in_memory_ + bytes > memory_max_ && bytes != 0 && spill(entry)) {
     in_file_ += bytes;
@@ -48,26 +48,29 @@ bool Backlog::spill(Entry& entry) {
   if (file_ < 0 && !file_failed_) file_ = ::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file_ < 0) file_ = ::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   file_failed_ = file_ < 0;
-  const std::uint64_t bytes = entry.parcel.records.size() * sizeof(Slot);
+  std::vector<std::uint8_t>& records = entry.parcel.records.bytes;
+  const std::uint64_t bytes = records.size();
   const auto place = place_in_file(bytes);
   if (file_failed_ || !place) return false;
-  const auto written = ::pwrite(file_, entry.parcel.records.data(), bytes, static_cast<off_t>(*place));
+  const auto written = ::pwrite(file_, records.data(), bytes, static_cast<off_t>(*place));
   file_failed_ = written != static_cast<ssize_t>(bytes);
   if (file_failed_) return false;
   if (in_file_ == 0) file_begin_ = *place;
   entry.offset = *place;
-  entry.count = entry.parcel.records.size();
+  entry.bytes = bytes;
   file_end_ = *place + bytes;
-  std::vector<Slot>().swap(entry.parcel.records);
+  std::vector<std::uint8_t>().swap(records);
   return true;
 }
 
 void Backlog::fetch(Entry& entry) {
-  if (entry.count == 0) return;
-  const std::uint64_t bytes = entry.count * sizeof(Slot);
-  entry.parcel.records.resize(entry.count);
-  const auto got = ::pread(file_, entry.parcel.records.data(), bytes, static_cast<off_t>(entry.offset));
-  if (got < 0) entry.parcel.records.clear();
+  if (entry.bytes == 0) return;
+  Packed& records = entry.parcel.records;
+  records.bytes.resize(entry.bytes);
+  const auto got = ::pread(file_, records.bytes.data(), entry.bytes, static_cast<off_t>(entry.offset));
+  if (got == static_cast<ssize_t>(entry.bytes)) return;
+  lost_ += records.count;
+  records.count = 0;
 }
 
 std::optional<Parcel> Backlog::take(int milliseconds) {
@@ -78,10 +81,10 @@ std::optional<Parcel> Backlog::take(int milliseconds) {
   entries_.pop_front();
   lock.unlock();
   fetch(entry);
-  const std::uint64_t bytes = entry.parcel.records.size() * sizeof(Slot);
+  const std::uint64_t bytes = entry.parcel.records.bytes.size();
   lock.lock();
-  if (entry.count != 0) file_begin_ = entry.offset + entry.count * sizeof(Slot);
-  (entry.count != 0 ? in_file_ : in_memory_) -= bytes;
+  if (entry.bytes != 0) file_begin_ = entry.offset + entry.bytes;
+  (entry.bytes != 0 ? in_file_ : in_memory_) -= bytes;
   return std::move(entry.parcel);
 }
 

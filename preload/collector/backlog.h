@@ -1,14 +1,14 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "preload/ring.h"
+#include "preload/collector/packed.h"
 
 namespace cmt::collector {
 
@@ -21,7 +21,7 @@ struct Parcel {
   std::uint64_t clock_stamp = 0;  ///< of a cut: a stamp and the time that it was
   std::uint64_t clock_ns = 0;
   std::uint64_t value = 0;  ///< of a request: which
-  std::vector<Slot> records{};
+  Packed records{};
 };
 
 /// Parcels on their way, in order: so many bytes in memory, the rest in a file without a name, up to a bound, which is
@@ -40,12 +40,14 @@ class Backlog {
   void put(Parcel parcel);
   /// Waits for the next one; nothing after `milliseconds`.
   std::optional<Parcel> take(int milliseconds);
+  /// How many records could not be read from the file again.
+  std::uint64_t lost() const { return lost_; }
 
  private:
   struct Entry {
     Parcel parcel;
     std::uint64_t offset = 0;
-    std::uint64_t count = 0;  ///< records in the file at `offset`
+    std::uint64_t bytes = 0;  ///< of its records, in the file at `offset`
   };
 
   std::optional<std::uint64_t> place_in_file(std::uint64_t bytes) const;
@@ -61,6 +63,7 @@ class Backlog {
   std::uint64_t file_begin_ = 0, file_end_ = 0;  // of what is in the file; the end is before the begin after a turn
   int file_ = -1;
   bool file_failed_ = false;
+  std::atomic<std::uint64_t> lost_ = 0;
 };
 
 }  // namespace cmt::collector

@@ -9,21 +9,23 @@ using namespace cmt::collector;
 
 namespace {
 
-constexpr std::uint64_t ring_bytes = std::uint64_t{ring_slots_big} * slot_bytes;
+constexpr std::uint64_t ring_bytes = std::uint64_t{ring_slots_big} * Packer::record_bytes_max;
 
-/// Puts parcels, each of which has its own number in all of its records, and checks what comes out.
+/// Puts parcels, each of which has its own number in all of its bytes, and checks what comes out.
 struct Fixture {
   explicit Fixture(std::uint64_t memory_max, std::uint64_t file_max) : backlog("/tmp", memory_max, file_max) {}
 
   void put(std::size_t records) {
-    backlog.put({.ring = put_count, .records = std::vector<Slot>(records, Slot{put_count, records})});
+    const std::vector<std::uint8_t> bytes(records * Packer::record_bytes_max, static_cast<std::uint8_t>(put_count));
+    backlog.put({.ring = put_count, .records = {bytes, records}});
     ++put_count;
   }
   bool take(std::size_t records) {
     const auto parcel = backlog.take(0);
-    if (!parcel || parcel->ring != taken_count || parcel->records.size() != records) return false;
-    for (const Slot& slot : parcel->records) {
-      if (slot.head != taken_count || slot.body != records) return false;
+    if (!parcel || parcel->ring != taken_count || parcel->records.count != records) return false;
+    if (parcel->records.bytes.size() != records * Packer::record_bytes_max) return false;
+    for (const std::uint8_t byte : parcel->records.bytes) {
+      if (byte != static_cast<std::uint8_t>(taken_count)) return false;
     }
     ++taken_count;
     return true;

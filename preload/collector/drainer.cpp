@@ -33,9 +33,12 @@ std::size_t Drainer::pass() {
   memory_.control().clock_ns = cut.clock_ns;
   const std::uint32_t rings = memory_.ring_count();
   if (lanes_.size() < rings) lanes_.resize(rings);
+  pace_.begin_pass(cut.clock_ns);
+  CPU_ZERO(&busy_);
   std::size_t moved = 0;
   for (std::uint32_t i = 0; i < rings; ++i) moved += drain(i, cut.clock_ns);
   backlog_.put(std::move(cut));
+  pace_.end_pass();
   return moved;
 }
 
@@ -45,8 +48,7 @@ std::size_t Drainer::drain(std::uint32_t number, std::uint64_t now_ns) {
   Lane& lane = lanes_[number];
   if (lane.limit == 0) open_lane(ring, lane);
   if (!backlog_.has_room()) return 0;
-  Parcel parcel{.ring = number};
-  const std::size_t moved = memory_.read(ring, lane.tail, parcel.records);
+  const std::size_t moved = read(ring, lane);
   if (memory_.is_durable()) give_back_saved(ring, lane);
   if (moved == 0) {
     if (!memory_.is_durable()) rest(ring, lane, now_ns);
@@ -54,10 +56,22 @@ std::size_t Drainer::drain(std::uint32_t number, std::uint64_t now_ns) {
     return 0;
   }
   lane.quiet_since_ns = now_ns;
-  lane.tail += moved;
   __atomic_store_n(&ring.clock, memory_.control().clock_stamp, __ATOMIC_RELAXED);
   if (!memory_.is_durable()) advance(ring, lane, moved);
-  backlog_.put(std::move(parcel));
+  backlog_.put({.ring = number, .records = packer_.take()});
+  return moved;
+}
+
+// In pieces, so that a thread that waits can go on while the rest is read.
+std::size_t Drainer::read(Ring& ring, Lane& lane) {
+  constexpr std::uint64_t piece = 1024;
+  std::size_t moved = 0, got;
+  do {
+    got = memory_.read(ring, lane.tail, piece, packer_);
+    moved += got;
+    lane.tail += got;
+    if (got == piece && lane.is_whole && !memory_.is_durable()) set_limit(ring, lane, lane.tail + ring.slots);
+  } while (got == piece && moved < ring.slots);
   return moved;
 }
 
@@ -99,7 +113,10 @@ void Drainer::open_page(Ring& ring, Lane& lane) {
 
 // A ring that was a quarter full when it was looked at gets all of its places.
 void Drainer::advance(Ring& ring, Lane& lane, std::size_t moved) {
-  const std::uint64_t allowed = lane.limit - (lane.tail - moved);
+  const std::uint64_t allowed = lane.is_whole ? ring.slots : lane.limit - (lane.tail - moved);
+  pace_.found(moved, allowed);
+  const std::uint32_t processor = __atomic_load_n(&ring.processor, __ATOMIC_RELAXED);
+  if (moved * 16 >= allowed && processor != 0) CPU_SET(processor - 1, &busy_);
   if (!lane.is_whole && moved * 4 >= allowed && may_grow(ring.slots * slot_bytes) &&
       memory_.back(ring, 0, ring.slots)) {
     lane.is_whole = true;

@@ -1,12 +1,20 @@
 #pragma once
 
+#include <sched.h>
+
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "preload/collector/backlog.h"
 #include "preload/collector/memory.h"
+#include "preload/collector/pace.h"
 
 namespace cmt::collector {
+
+/// The clocks that stamps and times are from.
+std::uint64_t clock_stamp(const Control& control);
+std::uint64_t clock_ns();
 
 /// Moves records out of the rings, and says how far threads may write.
 class Drainer {
@@ -15,6 +23,12 @@ class Drainer {
 
   /// Reads each ring once, and puts what was there, and the cut, into the backlog. How many records.
   std::size_t pass();
+
+  /// How long until the next pass, in ns; nothing where it can wait for the bell.
+  std::optional<std::uint64_t> nap_ns() const { return pace_.nap(clock_ns()); }
+
+  /// Where the threads run whose rings the last pass found well filled.
+  const cpu_set_t& busy_processors() const { return busy_; }
 
   /// Makes each thread look at the control block at its next event.
   void call_threads();
@@ -32,6 +46,7 @@ class Drainer {
   };
 
   std::size_t drain(std::uint32_t number, std::uint64_t now_ns);
+  std::size_t read(Ring& ring, Lane& lane);
   void advance(Ring& ring, Lane& lane, std::size_t moved);
   void give_back_saved(Ring& ring, Lane& lane);
   void open_page(Ring& ring, Lane& lane);
@@ -44,11 +59,10 @@ class Drainer {
   Memory& memory_;
   Backlog& backlog_;
   std::vector<Lane> lanes_;
+  Packer packer_;
+  Pace pace_;
+  cpu_set_t busy_{};
   std::uint64_t whole_bytes_ = 0;
 };
-
-/// The clocks that stamps and times are from.
-std::uint64_t clock_stamp(const Control& control);
-std::uint64_t clock_ns();
 
 }  // namespace cmt::collector

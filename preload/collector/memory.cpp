@@ -64,19 +64,19 @@ bool Memory::has_places(const Ring& ring) const {
 }
 
 // A place is published when its head is valid and has the parity of the lap that it is in.
-std::size_t Memory::read(const Ring& ring, std::uint64_t from, std::vector<Slot>& out) const {
+std::size_t Memory::read(const Ring& ring, std::uint64_t from, std::uint64_t count_max, Packer& out) const {
   const std::uint64_t slots = ring.slots;
   if (slots == 0 || !has_places(ring)) return 0;
   const auto* places = reinterpret_cast<const Slot*>(reinterpret_cast<const char*>(control_) + ring.slots_at);
-  const std::size_t before = out.size();
-  for (std::uint64_t at = from; at < from + slots; ++at) {
+  const std::size_t before = out.count();
+  for (std::uint64_t at = from; at < from + std::min(slots, count_max); ++at) {
     const Slot& place = places[at & (slots - 1)];
     const std::uint64_t head = __atomic_load_n(&place.head, __ATOMIC_ACQUIRE);
     const std::uint64_t wanted = slot_valid | ((at & slots) != 0 ? slot_parity : 0);
     if ((head & (slot_valid | slot_parity)) != wanted) break;
-    out.push_back({head, place.body});
+    out.add(head, place.body);
   }
-  return out.size() - before;
+  return out.count() - before;
 }
 
 void Memory::allocate(const Ring& ring, std::uint64_t from, std::uint64_t to, int mode, bool& done) const {

@@ -3,9 +3,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
-#include "preload/ring.h"
+#include "preload/collector/packed.h"
 
 namespace cmt::collector {
 
@@ -34,8 +33,8 @@ class Memory {
   /// Whether all places of a ring are in the memory: a file may have been cut off.
   bool has_places(const Ring& ring) const;
 
-  /// Appends the records that were published from place `from` on, and returns how many.
-  std::size_t read(const Ring& ring, std::uint64_t from, std::vector<Slot>& out) const;
+  /// Adds the records that were published from place `from` on, at most so many, and returns how many.
+  std::size_t read(const Ring& ring, std::uint64_t from, std::uint64_t count_max, Packer& out) const;
 
   /// Makes places from one to another writable. False where there is no memory.
   bool back(const Ring& ring, std::uint64_t from, std::uint64_t to) const;

@@ -35,7 +35,7 @@ constexpr std::array<Plain, 64> plain_kinds = [] {
 
 }  // namespace
 
-void Order::append(std::uint32_t ring, std::vector<Slot> records) {
+void Order::append(std::uint32_t ring, Packed records) {
   while (ring >= streams_.size()) streams_.emplace_back();
   Stream& stream = streams_[ring];
   stream.append(std::move(records));

@@ -51,7 +51,7 @@ class Order : public BlockKeeper {
   Order(std::uint64_t reserve, Sink sink) : sink_(std::move(sink)), first_tag_(reserve + 1), next_tag_(reserve + 1) {}
 
   /// What was read from a ring, by its number.
-  void append(std::uint32_t ring, std::vector<Slot> records);
+  void append(std::uint32_t ring, Packed records);
   /// Puts everything in order that has a stamp up to `cut`.
   void merge(std::uint64_t cut);
   /// Everything that is there, at the end: nothing else will come.

@@ -28,7 +28,9 @@ class Threads {
   void record(std::uint32_t ring, std::uint32_t kind, std::uint64_t address, std::uint64_t size, std::uint64_t stamp,
               std::uint64_t flags = 0) {
     const Slot slot{address << slot_address_shift | flags | kind, size << 32 | stamp};
-    order.append(ring, {slot});
+    Packer packer;
+    packer.add(slot.head, slot.body);
+    order.append(ring, packer.take());
   }
 
   std::string lines;

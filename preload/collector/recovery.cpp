@@ -86,15 +86,14 @@ class Recovery {
   }
 
   void read_rings() {
-    std::vector<Slot> records;
+    Packer records;
     for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) {
       const Ring& ring = memory_.ring(i);
       const Saved saved = control_.saves != 0 ? memory_.saved(ring) : Saved{};
       if (!memory_.has_places(ring)) ++rings_missing_;
-      records.clear();
-      memory_.read(ring, saved.place, records);
+      memory_.read(ring, saved.place, ring.slots, records);
       order_.resume(i, saved);
-      order_.append(i, records);
+      order_.append(i, records.take());
     }
     order_.finish();
   }

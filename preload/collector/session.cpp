@@ -3,8 +3,11 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +23,7 @@
 namespace cmt::collector {
 namespace {
 
-constexpr std::uint64_t memory_max = 64 << 20;
+constexpr std::uint64_t memory_max = 64 << 20, spill_max = std::uint64_t{4} << 30;
 constexpr std::uint64_t flush_ns = 1'000'000'000, readable_after_ns = 1'000'000'000;
 constexpr std::uint64_t tags_in_reserve = 1000, tags_in_reserve_forked = 1'000'000;
 constexpr int neighbour_pause_ms = 5, neighbour_tries_max = 2000;
@@ -39,13 +42,41 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
+/// As in the kernel's sched/types.h.
+struct SchedAttributes {
+  std::uint32_t size, policy;
+  std::uint64_t flags;
+  std::int32_t nice;
+  std::uint32_t priority;
+  std::uint64_t runtime, deadline, period;
+};
+
+/// The calling thread wants little time at once, and that soon: kernels from 6.12 on do not let others end their turn
+/// first.
+void ask_for_short_turns() {
+  SchedAttributes attributes{};
+  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != SCHED_OTHER)
+    return;
+  attributes.runtime = 100'000;
+  ::syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+/// Of the file for what is spilled: as was asked for, or so that it does not fill the disk.
+std::uint64_t spill_bytes_max(const Settings& settings, const std::string& folder) {
+  if (settings.spill_bytes_max) return *settings.spill_bytes_max;
+  struct statvfs disk {};
+  const bool known = ::statvfs(folder.c_str(), &disk) == 0;
+  return known ? std::min<std::uint64_t>(spill_max, disk.f_bavail * disk.f_frsize / 4) : spill_max;
+}
+
 }  // namespace
 
 Session::Session(Memory& memory, const std::vector<int>& outputs, int process_fd, Settings settings)
     : memory_(memory),
       settings_(std::move(settings)),
       outputs_(memory.control(), paths_of(memory.control()), outputs, settings_.times, order_),
-      backlog_(folder_of(memory.control().paths[0]), memory_max, settings_.spill_bytes_max),
+      backlog_(folder_of(memory.control().paths[0]), memory_max,
+               spill_bytes_max(settings_, folder_of(memory.control().paths[0]))),
       drainer_(memory, backlog_),
       order_(memory.control().forked != 0 ? tags_in_reserve_forked : tags_in_reserve,
              [this](std::span<BookedEvent> events) { return add(events); }),
@@ -58,6 +89,7 @@ void Session::run() {
   __atomic_store_n(&memory_.control().attached, 1, __ATOMIC_RELEASE);
   memory_.control().times = settings_.times;
   open_control();
+  encoder_thread_ = ::gettid();
   std::thread drainer([this] { drain(); });
   std::thread watcher([this] { watch(); });
   try {
@@ -77,17 +109,29 @@ void Session::run() {
 
 void Session::drain() {
   Control& control = memory_.control();
+  ::prctl(PR_SET_TIMERSLACK, 1);
+  ask_for_short_turns();
   while (!over_) {
     const std::uint32_t bell = __atomic_load_n(&control.bell, __ATOMIC_SEQ_CST);
     const bool ended = end_ != End::none;
     open_to_readers(!ended);
     const std::size_t moved = drainer_.pass();
     const bool asked = pass_on_request();
+    stand_aside();
     if (ended && moved == 0 && backlog_.has_room()) break;
     if (!asked && (!ended || !backlog_.has_room())) sleep(bell);
   }
   drain_cpu_ns_ = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
   backlog_.put({.type = Parcel::Type::end});
+}
+
+// Not where the program's threads are at work, as long as there is another processor. By itself the kernel wakes the
+// drainer where the bell was rung, and so takes the time from the program.
+void Session::stand_aside() {
+  const cpu_set_t& busy = drainer_.busy_processors();
+  if (CPU_COUNT(&busy) == 0) return;
+  processors_.leave(busy, ::sched_getcpu(), 0);
+  processors_.leave(busy, encoder_processor_, encoder_thread_);
 }
 
 // A program may begin to leave at any time, and then waits for `readable` to be 0 if it is 1.
@@ -114,13 +158,17 @@ bool Session::pass_on_request() {
   return true;
 }
 
+// Where the rings fill fast this wakes by the clock. By the bell it would mostly wake on the processor of who rang, and
+// take from the program's time what the other one could do.
 void Session::sleep(std::uint32_t bell) {
   Control& control = memory_.control();
-  __atomic_store_n(&control.asleep, 1, __ATOMIC_SEQ_CST);
   const bool is_called = backlog_.has_room() && __atomic_load_n(&control.sandboxed, __ATOMIC_RELAXED) == 0;
-  const timespec& time = is_called ? nap : short_nap;
+  const auto brief_ns = is_called ? drainer_.nap_ns() : std::nullopt;
+  const timespec brief{0, static_cast<long>(brief_ns.value_or(0))};
+  const timespec& time = !is_called ? short_nap : brief_ns ? brief : nap;
+  __atomic_store_n(&control.asleep, brief_ns ? asleep_briefly : asleep_deeply, __ATOMIC_SEQ_CST);
   ::syscall(SYS_futex, &control.bell, FUTEX_WAIT, bell, &time, nullptr, 0);
-  __atomic_store_n(&control.asleep, 0, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&control.asleep, awake, __ATOMIC_SEQ_CST);
 }
 
 void Session::encode() {
@@ -128,7 +176,9 @@ void Session::encode() {
   // behind that other programs starve it.
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 10);
   while (true) {
+    encoder_processor_ = -1;
     auto parcel = backlog_.take(1000);
+    encoder_processor_ = ::sched_getcpu();
     if (parcel && !handle(*parcel)) return;
   }
 }
@@ -263,7 +313,7 @@ void Session::fail(const OutputError& error) {
 }
 
 std::uint64_t Session::lost() {
-  std::uint64_t sum = __atomic_load_n(&memory_.control().ringless, __ATOMIC_RELAXED);
+  std::uint64_t sum = __atomic_load_n(&memory_.control().ringless, __ATOMIC_RELAXED) + backlog_.lost();
   for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) sum += memory_.ring(i).lost;
   return sum;
 }

@@ -5,7 +5,7 @@
 //                 +-- the watch: end of the process, samples, commands from outside
 //
 // The drainer does nothing that takes long, so that rings are emptied whatever the encoder is at (zstd takes some
-// milliseconds a block). It sleeps on the program's bell.
+// milliseconds a block). It sleeps until the program rings, or, where the rings fill fast, by the clock.
 //
 // A request for a whole trace while the program goes on (before an exec, in abort) is met by a copy of this process, by
 // fork: the copy writes what a trace ends with, and the original takes that back if anything follows. So there is
@@ -23,6 +23,7 @@
 #include "preload/collector/memory.h"
 #include "preload/collector/order.h"
 #include "preload/collector/outputs.h"
+#include "preload/collector/processors.h"
 #include "preload/collector/settings.h"
 #include "preload/collector/ticks.h"
 
@@ -53,6 +54,7 @@ class Session {
 
   // session.cpp
   void drain();
+  void stand_aside();
   void open_to_readers(bool is_running);
   bool pass_on_request();
   void sleep(std::uint32_t bell);
@@ -76,6 +78,9 @@ class Session {
   Outputs outputs_;
   Backlog backlog_;
   Drainer drainer_;
+  Processors processors_;
+  pid_t encoder_thread_ = 0;
+  std::atomic<int> encoder_processor_ = -1;  // -1: it has nothing to do
   Order order_;
   Ticks ticks_;
   int process_fd_;

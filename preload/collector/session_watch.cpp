@@ -107,10 +107,10 @@ void Session::sample() {
 
 /// An event that no thread of the program made, as a ring of its own would have it.
 void Session::put_event(std::uint32_t kind, std::uint64_t size, std::string_view label) {
-  Parcel parcel{.ring = rings_max};
+  Packer records;
   const std::uint64_t stamp = clock_stamp(memory_.control());
-  parcel.records.push_back({record_epoch, stamp >> 32});
-  if (size >> 32 != 0) parcel.records.push_back({record_size, size});
+  records.add(record_epoch, stamp >> 32);
+  if (size >> 32 != 0) records.add(record_size, size);
   for (; !label.empty(); label.remove_prefix(std::min<std::size_t>(label.size(), 14))) {
     const std::size_t length = std::min<std::size_t>(label.size(), 14);
     char text[14] = {};
@@ -118,13 +118,13 @@ void Session::put_event(std::uint32_t kind, std::uint64_t size, std::string_view
     Slot slot{record_piece | length << slot_alignment_shift, 0};
     std::memcpy(reinterpret_cast<char*>(&slot.head) + 2, text, 6);
     std::memcpy(&slot.body, text + 6, 8);
-    parcel.records.push_back(slot);
+    records.add(slot.head, slot.body);
   }
-  parcel.records.push_back({kind, size << 32 | (stamp & 0xffffffff)});
+  records.add(kind, size << 32 | (stamp & 0xffffffff));
   // What follows it in a thread that has no clock of its own.
   for (std::uint32_t i = 0; i < memory_.ring_count(); ++i)
     __atomic_store_n(&memory_.ring(i).clock, stamp, __ATOMIC_RELAXED);
-  backlog_.put(std::move(parcel));
+  backlog_.put({.ring = rings_max, .records = records.take()});
 }
 
 void Session::open_control() {

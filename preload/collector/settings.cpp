@@ -31,7 +31,8 @@ Settings Settings::from_environment() {
   settings.bytes_max = quantity("CMTTRACE_MAX_BYTES", units_of_size, no_limit);
   settings.events_max = quantity("CMTTRACE_MAX_EVENTS", units_of_count, no_limit);
   settings.time_ns_max = quantity("CMTTRACE_MAX_TIME", units_of_time, no_limit);
-  settings.spill_bytes_max = quantity("CMTTRACE_SPILL", units_of_size, std::uint64_t{1} << 30);
+  const std::uint64_t spill = quantity("CMTTRACE_SPILL", units_of_size, no_limit);
+  if (spill != no_limit) settings.spill_bytes_max = spill;
   return settings;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace cmt::collector {
 
@@ -11,7 +12,7 @@ struct Settings {
   std::uint64_t bytes_max;
   std::uint64_t events_max;
   std::uint64_t time_ns_max;
-  std::uint64_t spill_bytes_max;
+  std::optional<std::uint64_t> spill_bytes_max;
 
   static Settings from_environment();
 };

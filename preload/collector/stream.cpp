@@ -1,29 +1,33 @@
 #include "preload/collector/stream.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace cmt::collector {
 
-void Stream::append(std::vector<Slot> records) {
-  if (records.empty()) return;
-  const bool is_first = chunks_.empty();
+void Stream::append(Packed records) {
+  if (records.count == 0) return;
   chunks_.push_back(std::move(records));
-  if (is_first) {
-    next_ = chunks_.front().data();
-    end_ = next_ + chunks_.front().size();
-  }
+  if (chunks_.size() == 1) unpacker_ = Unpacker(chunks_.front());
   if (!has_front_) decode();
 }
 
-bool Stream::next_chunk() {
-  if (!chunks_.empty()) chunks_.pop_front();
-  if (chunks_.empty()) {
-    next_ = end_ = nullptr;
-    return false;
+// Whether there is a next record.
+bool Stream::refill() {
+  unpacked_.resize(unpacked_max);
+  Slot* to = std::copy(next_, end_, unpacked_.data());
+  Slot* const limit = unpacked_.data() + unpacked_.size();
+  while (to != limit && !chunks_.empty()) {
+    for (auto left = std::min<std::ptrdiff_t>(limit - to, unpacker_.left()); left != 0; --left)
+      *to++ = unpacker_.next();
+    if (unpacker_.left() != 0) break;
+    chunks_.pop_front();
+    if (!chunks_.empty()) unpacker_ = Unpacker(chunks_.front());
   }
-  next_ = chunks_.front().data();
-  end_ = next_ + chunks_.front().size();
-  return true;
+  next_ = unpacked_.data();
+  end_ = to;
+  refill_at_ = chunks_.empty() ? end_ : end_ - ahead;
+  return next_ != end_;
 }
 
 void Stream::resume(const Saved& saved) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cmt/event.h"
-#include "preload/ring.h"
+#include "preload/collector/packed.h"
 
 namespace cmt::collector {
 
@@ -29,7 +29,7 @@ inline std::uint64_t alignment_of(const Slot& slot) {
 /// What came out of one ring and is not in the trace yet. The records of an event may arrive in two parts.
 class Stream {
  public:
-  void append(std::vector<Slot> records);
+  void append(Packed records);
 
   /// Whether there is a whole event. What follows is of it.
   bool has_front() const { return has_front_; }
@@ -49,10 +49,7 @@ class Stream {
     decode();
   }
   /// The address in a record that comes soon, or 0.
-  std::uint64_t address_ahead() const {
-    constexpr std::ptrdiff_t ahead = 16;
-    return end_ - next_ > ahead ? next_[ahead].head >> slot_address_shift : 0;
-  }
+  std::uint64_t address_ahead() const { return end_ - next_ > ahead ? next_[ahead].head >> slot_address_shift : 0; }
   /// How many records were appended before the first one that is not in the trace.
   std::uint64_t settled() const { return in_transit.empty() ? begin_ : in_transit.front().place; }
   /// As of there, unless a realloc is in transit.
@@ -74,7 +71,7 @@ class Stream {
  private:
   // Takes records until the one that ends an event. What those before it say is kept where they run out.
   void decode() {
-    while (next_ != end_ || next_chunk()) {
+    while (next_ < refill_at_ || refill()) {
       const Slot& slot = *next_++;
       ++place_;
       const auto kind = static_cast<std::uint32_t>(slot.head & 63);
@@ -93,15 +90,20 @@ class Stream {
     has_front_ = true;
   }
 
-  bool next_chunk();
+  bool refill();
   void extend(const Slot& slot, std::uint32_t kind);
   void forget_extension();
 
-  std::deque<std::vector<Slot>> chunks_;  // as they were appended; the first one is being read
+  static constexpr std::ptrdiff_t ahead = 16, unpacked_max = 128;
+
+  std::deque<Packed> chunks_;  // as they were appended; the first one is being read
+  Unpacker unpacker_;          // of the first one
+  std::vector<Slot> unpacked_;
   const Slot* next_ = nullptr;
   const Slot* end_ = nullptr;
-  std::uint64_t place_ = 0;  // of `next_`: how many records were appended before it
-  std::uint64_t begin_ = 0;  // of the front's first record
+  const Slot* refill_at_ = nullptr;  // short of the end while there is more, so that there are addresses ahead
+  std::uint64_t place_ = 0;          // of `next_`: how many records were appended before it
+  std::uint64_t begin_ = 0;          // of the front's first record
   std::uint64_t epoch_ = 0;
   std::uint64_t epoch_before_ = 0;  // at begin_
   std::uint64_t last_stamp_ = 0;
