@@ -53,7 +53,16 @@ static int refused(void) {
   errno = 77;
   void* none = (void*)8;
   wrong |= posix_memalign(&none, 3, 8) != EINVAL || none != (void*)8 || errno != 77;
+  wrong |= posix_memalign(&none, 64, huge) != ENOMEM || none != (void*)8;
   free(block);
+  errno = 0;
+  wrong |= aligned_alloc(64, huge) != NULL || errno != ENOMEM;
+  errno = 0;
+  wrong |= memalign(64, huge) != NULL || errno != ENOMEM;
+  errno = 0;
+  wrong |= valloc(huge) != NULL || errno != ENOMEM;
+  errno = 0;
+  wrong |= pvalloc(huge) != NULL || errno != ENOMEM;
   return wrong;
 }
 

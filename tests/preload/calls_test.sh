@@ -23,7 +23,8 @@ has "free_aligned_sized\\($b, 64, 70080\\)"
 
 traced refused
 for line in 'malloc\(9[0-9]+\)' 'calloc\(9[0-9]+, 16\)' "realloc\\($b, 9[0-9]+\\)" "reallocarray\\($b, 9[0-9]+, 16\\)" \
-  'posix_memalign\(3, 8\)'; do
+  'posix_memalign\(64, 9[0-9]+\)' 'posix_memalign\(3, 8\)' 'aligned_alloc\(64, 9[0-9]+\)' 'memalign\(64, 9[0-9]+\)' \
+  'valloc\(9[0-9]+\)' 'pvalloc\(9[0-9]+\)'; do
   has "$line = 0"
 done
 has "free\\($b\\)"

@@ -34,6 +34,8 @@ refused 'cannot create CMTTRACE_RINGS; the program goes on untraced (error 21)' 
 refused 'cannot start the collector; the program goes on untraced (error 2)' CMTTRACE_COLLECTOR=/nonexistent
 (ulimit -n 20 && refused 'cannot start the collector; the program goes on untraced (error 24)' && exit $failed) || failed=1
 
+(ulimit -f 40 && refused 'cannot make the rings; the program goes on untraced (error 27)' CMTTRACE_RINGS= && exit $failed) || failed=1
+
 # An empty value is none.
 rm -f t.*
 env CMTTRACE_{START,TIME,USABLE,SAMPLE,MAX_TIME,MAX_BYTES,MAX_EVENTS,SPILL,ON_FULL,RINGS,CONTROL,STATUS,CHILD_OF}= CMTTRACE_OUT=t.trace \
