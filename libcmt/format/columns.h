@@ -26,6 +26,15 @@ class ColumnEncoder {
     return out;
   }
 
+  /// Takes so many values that were not recorded.
+  void put_unknown(std::size_t count) {
+    if (any_) {
+      out_.append(count, '\0');
+    } else {
+      unknown_before_ += count;
+    }
+  }
+
  protected:
   void put(bool known, std::uint64_t difference) {
     if (!known && !any_) {

@@ -65,10 +65,25 @@ void CmtSink::start_core(Tag next_tag) {
 }
 
 void CmtSink::encode(std::span<const BookedEvent> events) {
-  for (const BookedEvent& booked : events) core_.add(booked.event);
+  bool any_time = false, any_usable = false;
+  std::size_t made = 0;
+  for (const BookedEvent& booked : events) {
+    core_.add(booked.event);
+    any_time |= booked.event.time_ns != unknown;
+    any_usable |= booked.event.usable != unknown;
+    made += booked.event.tag != 0 ? 1 : 0;
+  }
   for (const BookedEvent& booked : events) addresses_.add(booked.event, booked.old.tag != 0 ? &booked.old : nullptr);
-  for (const BookedEvent& booked : events) times_.add(booked.event);
-  for (const BookedEvent& booked : events) usable_.add(booked.event);
+  if (any_time) {
+    for (const BookedEvent& booked : events) times_.add(booked.event);
+  } else {
+    times_.put_unknown(events.size());
+  }
+  if (any_usable) {
+    for (const BookedEvent& booked : events) usable_.add(booked.event);
+  } else {
+    usable_.put_unknown(made);
+  }
   events_ += events.size();
   if (core_.events() == options_.block_events || core_.full()) {
     flush_block();

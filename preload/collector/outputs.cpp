@@ -64,7 +64,7 @@ void Outputs::each(Action action) {
 
 std::size_t Outputs::add(std::span<const BookedEvent> events) {
   if (!marks_.empty()) go_on();
-  for (const BookedEvent& booked : events) tally_.count(booked.event, booked.old);
+  tally_.count(events);
   std::size_t room = std::numeric_limits<std::size_t>::max();
   each([&](File& file) {
     file.sink->add(events);
