@@ -11,6 +11,7 @@
 // behind whose frame is gone: record.h, guard_holds.
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -84,7 +85,50 @@ static void* find(const char* name, const void* caller) {
   return found;
 }
 
-static inline void end_new(const struct Guard* guard, const void* block) {
+static struct { uintptr_t begin, end; } allocator;
+
+static int find_allocator(struct dl_phdr_info* object, size_t bytes, void* unused) {
+  (void)bytes;
+  (void)unused;
+  const uintptr_t wanted = (uintptr_t)real.malloc;
+  uintptr_t begin = UINTPTR_MAX, end = 0;
+  for (int i = 0; i < object->dlpi_phnum; i++) {
+    if (object->dlpi_phdr[i].p_type != PT_LOAD) continue;
+    const uintptr_t from = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr, to = from + object->dlpi_phdr[i].p_memsz;
+    if (from < begin) begin = from;
+    if (to > end) end = to;
+  }
+  if (wanted < begin || wanted >= end) return 0;
+  allocator.end = end;
+  allocator.begin = begin;
+  return 1;
+}
+
+static bool is_of_allocator(const void* code) {
+  return (uintptr_t)code >= allocator.begin && (uintptr_t)code < allocator.end;
+}
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+// It may jump to malloc, which then returns to our operator new.
+bool guard_is_of_allocator(const void* code) {
+  return is_of_allocator(code) || ((const char*)code >= __ehdr_start && (const char*)code < _end);
+}
+
+static enum Kind flag_of(const void* function) {
+  if (!allocator.begin) dl_iterate_phdr(find_allocator, NULL);
+  return function && is_of_allocator(function) ? kind_of_allocators_own : 0;
+}
+
+// Of the allocator's own nothing was recorded inside, whatever became of the guard.
+static inline void end_new(struct Guard* guard, const void* block) {
+  if (__builtin_expect(guard->kind >= kind_of_allocators_own, 0)) {
+    if (thread_self.guard == guard) guard_leave();
+    guard->kind -= kind_of_allocators_own;
+    record_new(guard, block);
+    return;
+  }
   // Lifted by a failed malloc inside: that one, and the retry, are recorded.
   bool mine = thread_self.guard == guard;
   if (mine) guard_leave();
@@ -92,21 +136,28 @@ static inline void end_new(const struct Guard* guard, const void* block) {
   if (mine) record_new(guard, block);
 }
 
-#define NEXT(symbol)               \
-  static __typeof__(&symbol) next; \
-  if (__builtin_expect(!next, 0)) *(void**)&next = find(#symbol, __builtin_return_address(0))
+#define NEXT_FUNCTION(symbol, also)                              \
+  static __typeof__(&symbol) next;                               \
+  if (__builtin_expect(!next, 0)) {                              \
+    *(void**)&next = find(#symbol, __builtin_return_address(0)); \
+    also;                                                        \
+  }
 
-#define NEW(symbol, kind_of_call, aligned, parameters, arguments)                        \
-  EXPORT void* symbol parameters;                                                        \
-  EXPORT void* symbol parameters {                                                       \
-    if (!real_ready()) return malloc(size);                                              \
-    NEXT(symbol);                                                                        \
-    struct Guard guard = {.size = size, .alignment = aligned};                           \
-    if (!guard_enter(&guard, kind_of_call)) return next ? next arguments : malloc(size); \
-    thread_self.retry_caller = NULL;                                                     \
-    void* block = next ? next arguments : malloc(size);                                  \
-    end_new(&guard, block);                                                              \
-    return block;                                                                        \
+#define NEXT_NEW(symbol) \
+  static enum Kind flag; \
+  NEXT_FUNCTION(symbol, flag = flag_of(*(void**)&next))
+
+#define NEW(symbol, kind_of_call, aligned, parameters, arguments)                               \
+  EXPORT void* symbol parameters;                                                               \
+  EXPORT void* symbol parameters {                                                              \
+    if (!real_ready()) return malloc(size);                                                     \
+    NEXT_NEW(symbol)                                                                            \
+    struct Guard guard = {.size = size, .alignment = aligned};                                  \
+    if (!guard_enter(&guard, kind_of_call | flag)) return next ? next arguments : malloc(size); \
+    thread_self.retry_caller = NULL;                                                            \
+    void* block = next ? next arguments : malloc(size);                                         \
+    end_new(&guard, block);                                                                     \
+    return block;                                                                               \
   }
 
 #define NEW_FORMS(name, kind)                                                                        \
@@ -123,7 +174,7 @@ NEW_FORMS(_Zna, kind_operator_new_array)
   EXPORT void symbol parameters;                                                                                  \
   EXPORT void symbol parameters {                                                                                 \
     if (!real_ready() || arena_owns(block)) return;                                                               \
-    NEXT(symbol);                                                                                                 \
+    NEXT_FUNCTION(symbol, )                                                                                       \
     struct Guard guard;                                                                                           \
     bool outermost = guard_enter(&guard, kind_of_call);                                                           \
     if (outermost && record_allowed()) {                                                                          \

@@ -37,7 +37,9 @@ enum Kind {
   kind_thread_exit = 21,
   kind_thread_name = 22,
   kind_mark = 23,
-  kind_own_use = 63,  ///< of a guard alone: the tracer calls what may call malloc
+  // Of a guard alone.
+  kind_own_use = 63,            ///< the tracer calls what may call malloc
+  kind_of_allocators_own = 64,  ///< a flag: an operator new that is the allocator's, not the C++ library's
 };
 
 /// An event that has more than an address and a size.
@@ -177,16 +179,23 @@ static inline void record(uint32_t kind, const void* address, uint64_t size) {
     record_among_others(kind, address, size);
 }
 
+/// Whether code of the allocator's library.
+bool guard_is_of_allocator(const void* code);
+
 /// Whether a guard set before is that of a function which has not returned: its frame lies above ours, and still
-/// holds its token. Where it does not, an exception or longjmp went past it.
-static inline bool guard_holds(const struct Guard* guard, const void* frame) {
-  return (const void*)guard > frame && guard->token == (thread_self.guards ^ (uintptr_t)guard);
+/// holds its token. Where it does not, an exception or longjmp went past it. An allocator's own operator new tells us
+/// nothing of its failures: there only what the allocator itself calls is inside, not a new_handler, and not what comes
+/// after an exception.
+static inline bool guard_holds(const struct Guard* guard, const void* frame, const void* caller) {
+  if ((const void*)guard <= frame || guard->token != (thread_self.guards ^ (uintptr_t)guard)) return false;
+  return __builtin_expect(guard->kind < kind_of_allocators_own, 1) || guard_is_of_allocator(caller);
 }
 
 /// Before the real function is called: whether the call is the program's own, and to be recorded.
 static inline bool guard_enter(struct Guard* mine, enum Kind kind) {
   struct Thread* self = &thread_self;
-  if (__builtin_expect(self->guard != NULL, 0) && guard_holds(self->guard, mine)) return false;
+  if (__builtin_expect(self->guard != NULL, 0) && guard_holds(self->guard, mine, __builtin_return_address(0)))
+    return false;
   mine->token = ++self->guards ^ (uintptr_t)mine;
   mine->kind = kind;
   self->guard = mine;

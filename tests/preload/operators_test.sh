@@ -73,6 +73,20 @@ malloc(80006) = B
 malloc(80002) = B
 END
 
+# Allocators with an operator new of their own, which throws where we do not see it: no call after it is taken for one
+# inside, nor that of a handler, and none is recorded twice.
+for library in libjemalloc.so.2 libmimalloc.so.2 libtcmalloc_minimal.so.4; do
+  /sbin/ldconfig -p | grep -q "$library" || { echo "not tested: $library is not installed"; continue; }
+  TRACER="$TRACER $library" traced all
+  [ "$(grep -c '^operator new[^(]*(700' lines)" = 12 ] && [ "$(grep -c '^operator delete' lines)" = 13 ] && ! grep -q '^malloc(700' lines ||
+    { echo "$library: not each operator once" >&2; failed=1; }
+  # mimalloc ends a program that has no memory.
+  LD_PRELOAD=$library "$operators" left 2>/dev/null || continue
+  TRACER="$TRACER $library" traced left
+  [ "$(grep -o '^malloc(8000[0-9])' lines | tr -dc '0-9\n' | paste -sd' ')" = \
+    '80005 80005 80007 80005 80005 80008 80006 80006 80006 80002' ] || { echo "$library: $(cat lines)" >&2; failed=1; }
+done
+
 # A plugin's C++ library is not in the program's scope: its operator new is found all the same.
 cat >plugin.cpp <<'END'
 extern "C" int use() { int* p = new int[17502]; delete[] p; return 0; }
