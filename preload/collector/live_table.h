@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <unordered_map>
 #include <vector>
@@ -13,23 +14,28 @@
 
 namespace cmt::collector {
 
-/// Memory for a large table that is looked at here and there: in huge pages, where the kernel has them.
+/// Zeroed memory for a table that is looked at here and there: a large one in huge pages, where the kernel has them,
+/// and zeroed by the kernel alone.
 template <class T>
-struct HugePages {
+struct ZeroedPages {
   using value_type = T;
   static constexpr std::size_t page = std::size_t{2} << 20, line = 64;
 
   T* allocate(std::size_t count) {
     const std::size_t bytes = count * sizeof(T);
-    if (bytes < 2 * page) return static_cast<T*>(::operator new (bytes, std::align_val_t{line}));
-    void* memory = ::operator new (bytes, std::align_val_t{page});
+    if (bytes < 2 * page) return static_cast<T*>(std::memset(::operator new (bytes, std::align_val_t{line}), 0, bytes));
+    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
     ::madvise(memory, bytes, MADV_HUGEPAGE);
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, std::size_t count) {
-    ::operator delete (memory, std::align_val_t{count * sizeof(T) < 2 * page ? line : page});
+    if (count * sizeof(T) < 2 * page) return ::operator delete (memory, std::align_val_t{line});
+    ::munmap(memory, count * sizeof(T));
   }
-  bool operator==(const HugePages&) const = default;
+  template <class U>
+  void construct(U*) {}  // it is zero
+  bool operator==(const ZeroedPages&) const = default;
 };
 
 /// The live blocks by address: buckets of four slots, a line of memory each, at most half full; what does not fit goes
@@ -117,7 +123,7 @@ class LiveTable {
   }
 
  private:
-  using Slots = std::vector<Slot, HugePages<Slot>>;
+  using Slots = std::vector<Slot, ZeroedPages<Slot>>;
   static constexpr std::uint64_t large = 0xffffffff;  // a size that is kept beside, or this one
 
   static constexpr std::size_t width = 4, first_slots = 4096;

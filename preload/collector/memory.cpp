@@ -68,15 +68,14 @@ std::size_t Memory::read(const Ring& ring, std::uint64_t from, std::uint64_t cou
   const std::uint64_t slots = ring.slots;
   if (slots == 0 || !has_places(ring)) return 0;
   const auto* places = reinterpret_cast<const Slot*>(reinterpret_cast<const char*>(control_) + ring.slots_at);
-  const std::size_t before = out.count();
-  for (std::uint64_t at = from; at < from + std::min(slots, count_max); ++at) {
+  std::uint64_t at = from;
+  return out.add_all(std::min(slots, count_max), [&](Slot& slot) {
     const Slot& place = places[at & (slots - 1)];
-    const std::uint64_t head = __atomic_load_n(&place.head, __ATOMIC_ACQUIRE);
-    const std::uint64_t wanted = slot_valid | ((at & slots) != 0 ? slot_parity : 0);
-    if ((head & (slot_valid | slot_parity)) != wanted) break;
-    out.add(head, place.body);
-  }
-  return out.count() - before;
+    slot.head = __atomic_load_n(&place.head, __ATOMIC_ACQUIRE);
+    slot.body = place.body;
+    const std::uint64_t wanted = slot_valid | ((at++ & slots) != 0 ? slot_parity : 0);
+    return (slot.head & (slot_valid | slot_parity)) == wanted;
+  });
 }
 
 void Memory::allocate(const Ring& ring, std::uint64_t from, std::uint64_t to, int mode, bool& done) const {
