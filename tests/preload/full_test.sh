@@ -15,6 +15,7 @@ begin() {
 from await_closed import open_files
 print(max(open_files()[os.path.realpath('t.trace')]))")
   kill -STOP "$collector"
+  while grep -qs '^State:[[:space:]][^Tt]' "/proc/$collector/task"/*/status; do :; done  # a thread stops when it looks
 }
 make() { echo "$1" >&3; read -r said <&4; }
 end() {
