@@ -25,7 +25,7 @@ void alone_allow(void) { state.is_allowed = true; }
 
 struct Others {
   uint64_t reserved;
-  bool busy;
+  bool busy;  // somebody may be at an event
 };
 
 static struct Others look_at_others(const struct Thread* self) {
@@ -34,8 +34,10 @@ static struct Others look_at_others(const struct Thread* self) {
   for (uint32_t i = 0; i < used && i < state.control->rings_limit; i++) {
     struct Ring* ring = ring_at(state.control, i);
     if (ring == self->ring) continue;
-    others.busy |= __atomic_load_n(&ring->busy, __ATOMIC_RELAXED) != 0;
-    others.reserved += __atomic_load_n(&ring->reserved, __ATOMIC_RELAXED);
+    const uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+    const uint64_t reserved = __atomic_load_n(&ring->reserved, __ATOMIC_RELAXED);
+    others.busy |= tail != reserved || __atomic_load_n(&ring->busy, __ATOMIC_RELAXED) != 0;
+    others.reserved += reserved;
   }
   return others;
 }

@@ -10,13 +10,13 @@ void alone_allow(void);
 /// Makes the calling thread the one, if no other has recorded anything since it last tried.
 void alone_try(struct Thread* self);
 
-/// Around each event of a thread that is not, from before its stamp is taken. One instruction each, because a signal
-/// handler may come between.
-static inline void among_others_begin(struct Ring* ring) {
-  __asm__ volatile("incl %0" : "+m"(ring->busy) : : "memory", "cc");
+/// Around an event, from before the thread looks whether it is alone: nobody else begins to be. One instruction each,
+/// because a signal handler may come between.
+static inline void busy_begin(struct Ring* ring) { __asm__ volatile("incl %0" : "+m"(ring->busy) : : "memory", "cc"); }
+static inline void busy_end(struct Ring* ring) { __asm__ volatile("decl %0" : "+m"(ring->busy) : : "memory", "cc"); }
+
+/// Nobody is alone any more. Before the stamp of an event is taken that is not of who is.
+static inline void alone_end(void) {
   uint32_t alone = __atomic_load_n(&record_alone, __ATOMIC_RELAXED);
   if (alone) __atomic_compare_exchange_n(&record_alone, &alone, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
-}
-static inline void among_others_end(struct Ring* ring) {
-  __asm__ volatile("decl %0" : "+m"(ring->busy) : : "memory", "cc");
 }

@@ -34,14 +34,7 @@
 #include "preload/sandbox.h"
 #include "preload/sys.h"
 
-enum {
-  destructor_rounds_max = 3,
-  wipe_on_fork = 18,
-  wait_rounds_max = 600,
-  lock_rounds_max = 10,
-
-  label_piece = 14
-};
+enum { destructor_rounds_max = 3, wipe_on_fork = 18, wait_rounds_max = 600, lock_rounds_max = 10 };
 
 __thread struct Thread thread_self = {.generation = no_generation};
 _Alignas(4096) uint32_t record_state[1024];
@@ -246,14 +239,6 @@ bool record_enter(void) {
   return thread_self.generation == record_state[0];
 }
 
-void record_among_others(uint32_t kind, const void* address, uint64_t size) {
-  struct Thread* self = &thread_self;
-  struct Ring* ring = self->ring;
-  among_others_begin(ring);
-  record_stamped(self, kind, address, size, record_clock(record_ends_block(kind) && record_has_threads()));
-  among_others_end(ring);
-}
-
 static bool give_back(struct Ring* ring, uint64_t at, uint64_t count) {
   uint64_t end = at + count;
   if (!__atomic_compare_exchange_n(&ring->reserved, &end, at, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return false;
@@ -291,75 +276,6 @@ bool record_wait(struct Ring* ring, uint64_t at, uint64_t count) {
   alone_try(&thread_self);
   if (!has_verdict() && __atomic_load_n(&state.control->paused, __ATOMIC_RELAXED)) record_state[0] = not_recording;
   return true;
-}
-
-/// The records of one event.
-struct Batch {
-  uint64_t count;
-  struct Slot slots[label_bytes_max / label_piece + 8];
-};
-
-static void add(struct Batch* batch, uint32_t kind, uint64_t value) {
-  batch->slots[batch->count++] = (struct Slot){kind, value};
-}
-
-static void add_label(struct Batch* batch, const char* label) {
-  size_t length = strnlen(label, label_bytes_max);
-  for (size_t at = 0; at < length; at += label_piece) {
-    size_t piece = length - at < label_piece ? length - at : label_piece;
-    struct Slot slot = {record_piece | piece << slot_alignment_shift, 0};
-    char text[16] = {0};
-    memcpy(text, label + at, piece);
-    memcpy((char*)&slot.head + 2, text, 6);
-    memcpy(&slot.body, text + 6, 8);
-    batch->slots[batch->count++] = slot;
-  }
-}
-
-static uint64_t alignment_bits(uint64_t alignment) {
-  return (uint64_t)(__builtin_ctzll(alignment) + 1) << slot_alignment_shift;
-}
-
-static bool fits_bits(uint64_t alignment) { return (alignment & (alignment - 1)) == 0 && alignment >> 62 == 0; }
-
-static bool allocates(uint32_t kind) {
-  return kind == kind_malloc || (kind >= kind_calloc && kind <= kind_pvalloc) ||
-         (kind >= kind_operator_new && kind <= kind_operator_new_array_nothrow);
-}
-
-static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp) {
-  uint64_t head = record_head(call->kind, call->address) | call->flags;
-  if (stamp >> 32 != thread_self.epoch) add(batch, record_epoch, stamp >> 32);
-  if (call->has_count) add(batch, record_count, call->count);
-  if (call->size >> 32) add(batch, record_size, call->size);
-  if (call->alignment && fits_bits(call->alignment)) head |= alignment_bits(call->alignment);
-  if (call->alignment && !fits_bits(call->alignment)) add(batch, record_alignment, call->alignment);
-  if (call->label) add_label(batch, call->label);
-  if (record_usable && call->address && allocates(call->kind) && real.malloc_usable_size) {
-    add(batch, record_usable_size, real.malloc_usable_size((void*)(uintptr_t)call->address));
-  }
-  batch->slots[batch->count++] = (struct Slot){head, call->size << 32 | (uint32_t)stamp};
-}
-
-void record_long(const struct Call* call) {
-  struct Thread* self = &thread_self;
-  struct Ring* ring = self->ring;
-  struct Batch batch;
-  batch.count = 0;
-  bool alone = record_is_alone(self);
-  if (!alone) among_others_begin(ring);
-  uint64_t stamp = alone ? record_lease(self) : record_clock(record_has_threads());
-  compose(&batch, call, stamp);
-  uint64_t at = record_reserve(ring, batch.count);
-  if (at + batch.count <= ring->soft || record_wait(ring, at, batch.count)) {
-    self->epoch = (uint32_t)(stamp >> 32);
-    for (uint64_t i = 0; i < batch.count; i++) record_publish(self, at + i, batch.slots[i].head, batch.slots[i].body);
-  }
-  if (!alone) among_others_end(ring);
-}
-
-void record_plainly(uint32_t kind, const void* address, uint64_t size) {
-  record_long(&(struct Call){.kind = kind & 63, .flags = kind & slot_given, .address = address, .size = size});
 }
 
 void record_own_name(const char* name) {

@@ -1,4 +1,4 @@
-/// Recording an event: the path that every call takes, as inline functions, and the seldom rest in record.c.
+/// Recording an event: the path that every call takes, as inline functions, and the rest in append.c and record.c.
 ///
 /// `thread_self.guard` is the frame of the outermost of our functions that is at work in this thread, so that what the
 /// real function calls of ours in turn (aligned_alloc calls memalign, operator new calls malloc) is no event. A frame
@@ -112,7 +112,10 @@ bool record_wait(struct Ring* ring, uint64_t at, uint64_t count);
 void record_long(const struct Call* call);
 /// Appends an event, with other threads at work.
 void record_among_others(uint32_t kind, const void* address, uint64_t size);
+/// One that may be more than a record.
 void record_plainly(uint32_t kind, const void* address, uint64_t size);
+/// The same in a place that is reserved, at which the thread has to wait, or before which it was alone.
+void record_at(uint64_t at, uint32_t kind, const void* address, uint64_t size);
 
 static inline bool record_allowed(void) {
   return __builtin_expect(thread_self.generation == record_state[0], 1) || record_enter();
@@ -159,24 +162,33 @@ static inline uint64_t record_lease(const struct Thread* self) {
   return told > self->lease ? told : self->lease;
 }
 
-static inline void record_stamped(struct Thread* self, uint32_t kind, const void* address, uint64_t size,
-                                  uint64_t stamp) {
-  if (__builtin_expect(stamp >> 32 != self->epoch || size >> 32 != 0 || record_usable, 0)) {
-    record_plainly(kind, address, size);
-    return;
-  }
-  uint64_t at = record_reserve(self->ring, 1);
-  if (__builtin_expect(at >= self->ring->soft, 0) && !record_wait(self->ring, at, 1)) return;
+/// Whether an event is one record.
+static inline bool record_is_short(const struct Thread* self, uint64_t size, uint64_t stamp) {
+  return stamp >> 32 == self->epoch && size >> 32 == 0 && !record_usable;
+}
+
+static inline void record_put(const struct Thread* self, uint64_t at, uint32_t kind, const void* address, uint64_t size,
+                              uint64_t stamp) {
   record_publish(self, at, record_head(kind, address), size << 32 | (uint32_t)stamp);
 }
 
 /// Appends an event. `kind`: with flags of the head.
 static inline void record(uint32_t kind, const void* address, uint64_t size) {
   struct Thread* self = &thread_self;
-  if (record_is_alone(self))
-    record_stamped(self, kind, address, size, record_lease(self));
-  else
+  if (!record_is_alone(self)) {
     record_among_others(kind, address, size);
+    return;
+  }
+  uint64_t stamp = record_lease(self);
+  if (__builtin_expect(!record_is_short(self, size, stamp), 0)) {
+    record_plainly(kind, address, size);
+    return;
+  }
+  uint64_t at = record_reserve(self->ring, 1);
+  if (__builtin_expect(at < self->ring->soft && record_is_alone(self), 1))
+    record_put(self, at, kind, address, size, stamp);
+  else
+    record_at(at, kind, address, size);
 }
 
 /// Whether code of the allocator's library.

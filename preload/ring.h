@@ -41,9 +41,13 @@
 /// so what that event depends on was there before its thread looked, and so does not depend on the other thread's.
 ///
 /// To begin is harder: nobody may be at an event who has not seen it. Each of the others raises `busy` in its ring
-/// before it looks at `record_alone`, and lowers it when its record is published. They need no fence for that: who
-/// begins puts one into all of them (membarrier), and gives up if one is busy. It tries when a quarter of its ring is
-/// full, if no other thread has recorded since the last quarter. Where times are recorded nobody is alone.
+/// before it looks at `record_alone`, and lowers it when its record is published. Who was alone before, and may have
+/// been stopped after it looked, raises nothing, but looks once more when it has reserved its place. They need no fence
+/// for that: who begins puts one into all of them (membarrier), and gives up if one is busy, or has reserved a place
+/// that the collector has not read. (Else that one's event, with a stamp of long ago, could appear while a pass is at
+/// work, behind it, and before it what depends on it, with a stamp below the cut: see collector/order.h.) It tries when
+/// a quarter of its ring is full, if no other thread has recorded since the last quarter. Where times are recorded
+/// nobody is alone.
 ///
 /// Rejected: 24-byte records with whole stamps and sizes (half as many events in a ring, and each line of it is
 /// fetched from the collector's cache); varints (the program pays for what the collector can do); a published head
@@ -137,7 +141,7 @@ struct Ring {
   uint32_t unused[4];
   uint64_t soft;
   uint64_t limit;
-  uint64_t tail;   ///< places read
+  uint64_t tail;   ///< places read, all of them published
   uint64_t clock;  ///< the last pass's stamp
   struct Saved saved[2];
 };

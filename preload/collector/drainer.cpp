@@ -56,6 +56,7 @@ std::size_t Drainer::drain(std::uint32_t number, std::uint64_t now_ns) {
     return 0;
   }
   lane.quiet_since_ns = now_ns;
+  __atomic_store_n(&ring.tail, lane.tail, __ATOMIC_RELEASE);
   __atomic_store_n(&ring.clock, memory_.control().clock_stamp, __ATOMIC_RELAXED);
   if (!memory_.is_durable()) advance(ring, lane, moved);
   backlog_.put({.ring = number, .records = packer_.take()});
@@ -143,7 +144,6 @@ void Drainer::advance(Ring& ring, Lane& lane, std::size_t moved) {
 
 void Drainer::set_limit(Ring& ring, Lane& lane, std::uint64_t limit) {
   lane.limit = limit;
-  ring.tail = lane.tail;
   __atomic_store_n(&ring.soft, lane.tail + (limit - lane.tail) / 4, __ATOMIC_SEQ_CST);
   if (calls_threads()) __atomic_store_n(&ring.soft, 0, __ATOMIC_SEQ_CST);
   __atomic_store_n(&ring.limit, limit, __ATOMIC_SEQ_CST);

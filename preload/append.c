@@ -1,0 +1,114 @@
+// Appending what is more than the path in record.h: an event with other threads at work, or one of several records.
+#include <string.h>
+
+#include "preload/alone.h"
+#include "preload/real.h"
+#include "preload/record.h"
+
+enum { label_piece = 14 };
+
+/// The records of one event.
+struct Batch {
+  uint64_t count;
+  struct Slot slots[label_bytes_max / label_piece + 8];
+};
+
+static void add(struct Batch* batch, uint32_t kind, uint64_t value) {
+  batch->slots[batch->count++] = (struct Slot){kind, value};
+}
+
+static void add_label(struct Batch* batch, const char* label) {
+  size_t length = strnlen(label, label_bytes_max);
+  for (size_t at = 0; at < length; at += label_piece) {
+    size_t piece = length - at < label_piece ? length - at : label_piece;
+    struct Slot slot = {record_piece | piece << slot_alignment_shift, 0};
+    char text[16] = {0};
+    memcpy(text, label + at, piece);
+    memcpy((char*)&slot.head + 2, text, 6);
+    memcpy(&slot.body, text + 6, 8);
+    batch->slots[batch->count++] = slot;
+  }
+}
+
+static uint64_t alignment_bits(uint64_t alignment) {
+  return (uint64_t)(__builtin_ctzll(alignment) + 1) << slot_alignment_shift;
+}
+
+static bool fits_bits(uint64_t alignment) { return (alignment & (alignment - 1)) == 0 && alignment >> 62 == 0; }
+
+static bool allocates(uint32_t kind) {
+  return kind == kind_malloc || (kind >= kind_calloc && kind <= kind_pvalloc) ||
+         (kind >= kind_operator_new && kind <= kind_operator_new_array_nothrow);
+}
+
+static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp) {
+  uint64_t head = record_head(call->kind, call->address) | call->flags;
+  if (stamp >> 32 != thread_self.epoch) add(batch, record_epoch, stamp >> 32);
+  if (call->has_count) add(batch, record_count, call->count);
+  if (call->size >> 32) add(batch, record_size, call->size);
+  if (call->alignment && fits_bits(call->alignment)) head |= alignment_bits(call->alignment);
+  if (call->alignment && !fits_bits(call->alignment)) add(batch, record_alignment, call->alignment);
+  if (call->label) add_label(batch, call->label);
+  if (record_usable && call->address && allocates(call->kind) && real.malloc_usable_size) {
+    add(batch, record_usable_size, real.malloc_usable_size((void*)(uintptr_t)call->address));
+  }
+  batch->slots[batch->count++] = (struct Slot){head, call->size << 32 | (uint32_t)stamp};
+}
+
+void record_long(const struct Call* call) {
+  struct Thread* self = &thread_self;
+  struct Ring* ring = self->ring;
+  struct Batch batch;
+  batch.count = 0;
+  busy_begin(ring);
+  bool alone = record_is_alone(self);
+  if (!alone) alone_end();
+  uint64_t stamp = alone ? record_lease(self) : record_clock(record_has_threads());
+  compose(&batch, call, stamp);
+  uint64_t at = record_reserve(ring, batch.count);
+  if (at + batch.count <= ring->soft || record_wait(ring, at, batch.count)) {
+    self->epoch = (uint32_t)(stamp >> 32);
+    for (uint64_t i = 0; i < batch.count; i++) record_publish(self, at + i, batch.slots[i].head, batch.slots[i].body);
+  }
+  busy_end(ring);
+}
+
+__attribute__((noinline)) void record_plainly(uint32_t kind, const void* address, uint64_t size) {
+  record_long(&(struct Call){.kind = kind & 63, .flags = kind & slot_given, .address = address, .size = size});
+}
+
+static inline __attribute__((always_inline)) void record_stamped(uint64_t at, uint32_t kind, const void* address,
+                                                                 uint64_t size, uint64_t stamp) {
+  struct Thread* self = &thread_self;
+  if (__builtin_expect(at < self->ring->soft, 1) || record_wait(self->ring, at, 1))
+    record_put(self, at, kind, address, size, stamp);
+}
+
+// Where another thread has ended that this one is alone, maybe since it looked, the event's stamp is of now. What is
+// reserved for it is then for the epoch if that has changed.
+void record_at(uint64_t at, uint32_t kind, const void* address, uint64_t size) {
+  struct Thread* self = &thread_self;
+  const bool alone = record_is_alone(self);
+  if (!alone) alone_end();
+  uint64_t stamp = alone ? record_lease(self) : record_clock(true);
+  if (stamp >> 32 == self->epoch) {
+    record_stamped(at, kind, address, size, stamp);
+    return;
+  }
+  record_stamped(at, record_epoch, NULL, 0, stamp >> 32);
+  self->epoch = (uint32_t)(stamp >> 32);
+  record_plainly(kind, address, size);
+}
+
+void record_among_others(uint32_t kind, const void* address, uint64_t size) {
+  struct Thread* self = &thread_self;
+  struct Ring* ring = self->ring;
+  busy_begin(ring);
+  alone_end();
+  uint64_t stamp = record_clock(record_ends_block(kind) && record_has_threads());
+  if (__builtin_expect(record_is_short(self, size, stamp), 1))
+    record_stamped(record_reserve(ring, 1), kind, address, size, stamp);
+  else
+    record_plainly(kind, address, size);
+  busy_end(ring);
+}
