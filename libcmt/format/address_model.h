@@ -38,6 +38,15 @@ class AddressModel {
 
   void reset();
 
+  /// Fetches what an event about a block of that size will look at.
+  void prefetch(std::uint64_t size) const {
+    const std::vector<std::uint64_t>& freed = class_of(size).freed_;
+    constexpr std::uintptr_t line = 64;
+    const std::uintptr_t top = reinterpret_cast<std::uintptr_t>(freed.data()) + freed.size() * sizeof freed[0] - 1;
+    __builtin_prefetch(reinterpret_cast<const void*>(top), 1);
+    __builtin_prefetch(reinterpret_cast<const void*>(top - line), 1);
+  }
+
   const Class& class_of(std::uint64_t size) const { return classes_[number_of(size)]; }
   Class& class_of(std::uint64_t size) { return classes_[number_of(size)]; }
 

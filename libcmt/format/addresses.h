@@ -28,6 +28,11 @@ class AddressEncoder {
     any_address_ |= (event.address | event.old_address) != 0;
   }
 
+  /// Fetches what add() will look at.
+  void prefetch(const Event& event, const LiveBlock& old) const {
+    model_.prefetch(event.tag != 0 ? event.size : old.size);
+  }
+
   /// The stream of the events since the last finish(), not compressed. Empty where no event has an address.
   std::string finish();
 

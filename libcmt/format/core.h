@@ -33,7 +33,7 @@ class CoreEncoder {
   /// Takes the next event. Its tag, if it has one, is not below the state's next_tag.
   void add(const Event& event) {
     ++events_;
-    if (event.thread == state_.thread) {
+    if (event.thread == state_.thread || switch_thread(event.thread)) {
       if (event.kind == Kind::malloc && event.tag == state_.next_tag && put_short(0, event.size)) {
         ++state_.next_tag;
         return;
@@ -65,7 +65,8 @@ class CoreEncoder {
  private:
   static constexpr std::size_t label_bytes_limit = 1 << 20;
 
-  static constexpr unsigned free_by_distance = Form{1}.wire(), free_by_delta = Form{1, true}.wire();
+  static constexpr unsigned free_by_distance = Form{1}.wire(), free_by_delta = Form{1, true}.wire(),
+                            thread_switch = Form{Form::thread_switch}.wire();
   /// Above this a first operand and a code of 7 bits do not fit 64 bits together.
   static constexpr unsigned shared_bits = 64 - code_bits_limit;
 
@@ -74,6 +75,12 @@ class CoreEncoder {
     const unsigned number = form_numbers_[wire];
     if (number == 0 || items_end_ == items_limit_ || first >> shared_bits != 0) return false;
     put_item(number - 1, first);
+    return true;
+  }
+
+  bool switch_thread(std::uint32_t thread) {
+    if (!put_short(thread_switch, thread)) return false;
+    state_.thread = thread;
     return true;
   }
 

@@ -69,6 +69,7 @@ void CmtSink::encode(std::span<const BookedEvent> events) {
   std::size_t made = 0;
   for (const BookedEvent& booked : events) {
     core_.add(booked.event);
+    addresses_.prefetch(booked.event, booked.old);
     any_time |= booked.event.time_ns != unknown;
     any_usable |= booked.event.usable != unknown;
     made += booked.event.tag != 0 ? 1 : 0;

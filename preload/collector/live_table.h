@@ -1,5 +1,6 @@
 #pragma once
 
+#include <emmintrin.h>
 #include <sys/mman.h>
 
 #include <bit>
@@ -86,7 +87,7 @@ class LiveTable {
 
   /// The entry of an address, or the free one where it belongs. Valid until the next insert or erase.
   Slot& place(std::uint64_t address) {
-    if ((used_ + 1) * 2 > slots_.size()) grow();
+    if (used_ * 2 > mask_) grow();
     return slots_[seek(address)];
   }
 
@@ -128,26 +129,41 @@ class LiveTable {
 
   static constexpr std::size_t width = 4, first_slots = 4096;
 
-  std::size_t mask() const { return slots_.size() - 1; }
-  std::size_t next(std::size_t bucket) const { return (bucket + width) & mask(); }
+  std::size_t next(std::size_t bucket) const { return (bucket + width) & mask_; }
   static std::size_t bucket_of(std::size_t i) { return i & ~(width - 1); }
 
-  // The multiplication by 2^64 / golden ratio spreads lines of 64 bytes over the high bits.
+  // The multiplication by 2^64 / golden ratio spreads lines of 64 bytes over the upper half.
   std::size_t home(std::uint64_t address) const { return ((address >> 6) * 0x9e3779b97f4a7c15u >> shift_) * width; }
 
-  /// Which slots of a bucket are free, a bit each.
-  unsigned free_in(std::size_t bucket) const {
-    unsigned free = 0;
-    for (std::size_t i = 0; i < width; ++i) free |= (slots_[bucket + i].is_free() ? 1u : 0u) << i;
-    return free;
+  /// The heads of a bucket's slots.
+  struct Heads {
+    __m128i low, high;
+
+    /// Which are equal to a number when `shift` bits of each are dropped, a bit each.
+    template <int shift>
+    unsigned equal(std::uint64_t number) const {
+      const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(number));
+      const __m128 first = _mm_castsi128_ps(_mm_cmpeq_epi32(_mm_srli_epi64(low, shift), wanted));
+      const __m128 second = _mm_castsi128_ps(_mm_cmpeq_epi32(_mm_srli_epi64(high, shift), wanted));
+      const __m128 halves = _mm_and_ps(_mm_shuffle_ps(first, second, 0x88), _mm_shuffle_ps(first, second, 0xdd));
+      return static_cast<unsigned>(_mm_movemask_ps(halves));
+    }
+  };
+
+  Heads heads_of(std::size_t bucket) const {
+    const auto* at = reinterpret_cast<const __m128i*>(&slots_[bucket]);
+    return {_mm_unpacklo_epi64(at[0], at[1]), _mm_unpacklo_epi64(at[2], at[3])};
   }
+
+  /// Which slots of a bucket are free, a bit each.
+  unsigned free_in(std::size_t bucket) const { return heads_of(bucket).equal<0>(0); }
 
   std::size_t seek(std::uint64_t address) const {
     for (std::size_t bucket = home(address);; bucket = next(bucket)) {
-      unsigned same = 0;
-      for (std::size_t i = 0; i < width; ++i) same |= (slots_[bucket + i].address() == address ? 1u : 0u) << i;
+      const Heads heads = heads_of(bucket);
+      const unsigned same = heads.equal<16>(address);
       if (same != 0) return bucket + static_cast<std::size_t>(std::countr_zero(same));
-      const unsigned free = free_in(bucket);
+      const unsigned free = heads.equal<0>(0);
       if (free != 0) return bucket + static_cast<std::size_t>(std::countr_zero(free));
     }
   }
@@ -156,9 +172,9 @@ class LiveTable {
   void fill(std::size_t hole) {
     for (std::size_t bucket = next(bucket_of(hole));; bucket = next(bucket)) {
       const bool was_full = free_in(bucket) == 0;
-      const std::size_t far = (bucket - bucket_of(hole)) & mask();
+      const std::size_t far = (bucket - bucket_of(hole)) & mask_;
       for (std::size_t i = bucket; i < bucket + width; ++i) {
-        if (slots_[i].is_free() || ((bucket - home(slots_[i].address())) & mask()) < far) continue;
+        if (slots_[i].is_free() || ((bucket - home(slots_[i].address())) & mask_) < far) continue;
         slots_[hole] = slots_[i];
         slots_[i] = Slot{};
         hole = i;
@@ -171,6 +187,7 @@ class LiveTable {
   void grow() {
     Slots old(slots_.size() * 2);
     old.swap(slots_);
+    mask_ = slots_.size() - 1;
     --shift_;
     for (const Slot& slot : old) {
       if (!slot.is_free()) slots_[seek(slot.address())] = slot;
@@ -178,6 +195,7 @@ class LiveTable {
   }
 
   Slots slots_;
+  std::size_t mask_ = first_slots - 1;
   unsigned shift_ = 64 - std::countr_zero(first_slots / width);  // 64 less the bits of a bucket's number
   std::size_t used_ = 0;
   std::unordered_map<std::uint64_t, std::uint64_t> large_;  // by address

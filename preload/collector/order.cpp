@@ -147,30 +147,20 @@ inline bool Order::take_plain_realloc(Stream& stream) {
   return true;
 }
 
-/// As many events of one thread as come before those of all others.
-void Order::take_run(Stream& stream, std::uint64_t bound) {
-  woken_ = false;
-  while (!woken_ && stream.has_front() && stream.stamp() <= bound) {
-    live_.prefetch(stream.address_ahead());
-    if (!take_plain(stream) && !take_plain_realloc(stream) && !take(stream, false)) return;
-    stream.pop();
-  }
-}
-
-/// Nearly all events: a call that was given a block or returned one, which the addresses do not contradict. False, and
-/// nothing changed, for others.
-inline bool Order::take_plain(const Stream& stream) {
-  const Slot& record = stream.slot();
-  const Plain plain = plain_kinds[stream.kind()];
+/// Nearly all events: a call that was given a block or returned one, which the addresses do not contradict, and nobody
+/// waits. False, and nothing changed, for others.
+inline bool Order::take_plain(const Slot& record, std::uint64_t stamp, std::uint32_t thread) {
+  const std::uint32_t kind = record.head & 63;
+  const Plain plain = plain_kinds[kind];
   const std::uint64_t address = record.head >> slot_address_shift;
-  if (plain.what == Plain::neither || address == 0 || stream.has_more()) return false;
+  if (plain.what == Plain::neither || address == 0) return false;
   LiveTable::Slot& slot = live_.place(address);
   BookedEvent& booked = batch_[batched_];
-  booked = {.event = {.kind = static_cast<Kind>(stream.kind()),
-                      .thread = stream.thread,
+  booked = {.event = {.kind = static_cast<Kind>(kind),
+                      .thread = thread,
                       .size = record.body >> 32 & plain.size_mask,
                       .alignment = alignment_of(record),
-                      .time_ns = stream.stamp()},
+                      .time_ns = stamp},
             .old = {}};
   if (plain.what == Plain::allocates) {
     if (!slot.is_free()) return false;
@@ -185,8 +175,24 @@ inline bool Order::take_plain(const Stream& stream) {
     live_.erase(&slot);
   }
   commit(booked);
-  wake(address);
   return true;
+}
+
+/// As many events of one thread as come before those of all others.
+void Order::take_run(Stream& stream, std::uint64_t bound) {
+  woken_ = false;
+  while (!woken_ && stream.has_front() && stream.stamp() <= bound) {
+    if (blocked_.empty()) {
+      stream.take_short(bound,
+                        [&, thread = stream.thread](const Slot& record, std::uint64_t stamp, std::uint64_t ahead) {
+                          live_.prefetch(ahead);
+                          return take_plain(record, stamp, thread);
+                        });
+      if (!stream.has_front() || stream.stamp() > bound) return;
+    }
+    if (!take_plain_realloc(stream) && !take(stream, false)) return;
+    stream.pop();
+  }
 }
 
 /// Everything up to the cut has been merged but what waits: what has waited long enough goes on without.

@@ -87,7 +87,7 @@ class Order : public BlockKeeper {
   void queue(Stream& stream);
   Stream* dequeue();
 
-  bool take_plain(const Stream& stream);
+  bool take_plain(const Slot& record, std::uint64_t stamp, std::uint32_t thread);
   bool take_plain_realloc(Stream& stream);
   bool take(Stream& stream, bool forced);
   bool take_allocation(Stream& stream, const Recorded& event, bool forced);

@@ -14,6 +14,9 @@
 namespace cmt::collector {
 namespace {
 
+/// Of zstd: beside 3, a twelfth of the encoding less, and files of a compiler 4 % larger, of others 0 to 1 %.
+constexpr int level = 1;
+
 static_assert(lock_at_work == recorder_at_work && lock_is_awaited == recorder_is_awaited);
 
 std::string wall_clock(std::uint64_t seconds) {
@@ -44,7 +47,7 @@ Outputs::Outputs(const Control& control, const std::vector<std::string>& paths, 
                  bool times, const BlockKeeper& keeper) {
   const Header header = header_of(control, times);
   for (std::size_t i = 0; i < descriptors.size(); ++i) {
-    const WriteOptions options{.format = paths[i].ends_with(".cmt") ? Format::cmt : Format::text};
+    const WriteOptions options{.format = paths[i].ends_with(".cmt") ? Format::cmt : Format::text, .level = level};
     auto output = std::make_unique<Output>(descriptors[i]);
     auto sink = make_sink(*output, header, options, keeper);
     files_.push_back({descriptors[i], paths[i], std::move(output), std::move(sink)});

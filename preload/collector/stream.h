@@ -48,8 +48,11 @@ class Stream {
     if (extended_) forget_extension();
     decode();
   }
-  /// The address in a record that comes soon, or 0.
-  std::uint64_t address_ahead() const { return end_ - next_ > ahead ? next_[ahead].head >> slot_address_shift : 0; }
+  /// Hands one event after the other to `take`, with its stamp and the address in a record that comes soon, or 0: the
+  /// front, which there has to be, and what follows, as long as their stamps are at most `bound`, one record says all,
+  /// and `take` says that it took them. What it did not take is the front.
+  template <class Take>
+  void take_short(std::uint64_t bound, const Take& take);
   /// How many records were appended before the first one that is not in the trace.
   std::uint64_t settled() const { return in_transit.empty() ? begin_ : in_transit.front().place; }
   /// As of there, unless a realloc is in transit.
@@ -81,13 +84,17 @@ class Stream {
   }
 
   void complete(const Slot& slot) {
+    last_stamp_ = stamp_of(slot, last_stamp_);
+    slot_ = slot;
+    has_front_ = true;
+  }
+
+  std::uint64_t stamp_of(const Slot& slot, std::uint64_t last) const {
     std::uint64_t stamp = epoch_ | (slot.body & 0xffffffff);
     // A signal handler may have begun a new epoch between a thread's look at the clock and its record.
     constexpr std::uint64_t epoch = std::uint64_t{1} << 32;
-    if (stamp - epoch - last_stamp_ + stamp_slack < 2 * stamp_slack) stamp -= epoch;
-    last_stamp_ = stamp > last_stamp_ ? stamp : last_stamp_;
-    slot_ = slot;
-    has_front_ = true;
+    if (stamp - epoch - last + stamp_slack < 2 * stamp_slack) stamp -= epoch;
+    return stamp > last ? stamp : last;
   }
 
   bool refill();
@@ -113,5 +120,31 @@ class Stream {
   Recorded extension_;
   std::string label_;
 };
+
+template <class Take>
+void Stream::take_short(std::uint64_t bound, const Take& take) {
+  while (has_front_ && !extended_ && last_stamp_ <= bound) {
+    const Slot* next = next_;
+    const Slot* const end = end_ - next > ahead ? end_ - ahead : next;
+    Slot slot = slot_;
+    std::uint64_t stamp = last_stamp_;
+    bool taken;
+    while ((taken = take(slot, stamp, next < end ? next[ahead].head >> slot_address_shift : 0))) {
+      if (next >= refill_at_ || (next->head & 63) >= record_epoch) break;
+      const std::uint64_t later = stamp_of(*next, stamp);
+      if (later > bound) break;
+      stamp = later;
+      slot = *next++;
+    }
+    // The last one that was looked at is the front; if it was taken, what follows is for decode().
+    place_ += static_cast<std::uint64_t>(next - next_);
+    if (next != next_) begin_ = place_ - 1, epoch_before_ = epoch_;
+    next_ = next;
+    slot_ = slot;
+    last_stamp_ = stamp;
+    if (!taken) return;
+    pop();
+  }
+}
 
 }  // namespace cmt::collector
