@@ -32,10 +32,13 @@ bool Ledger::book_old(const Event& event, Entry& entry) {
   return true;
 }
 
-void Tally::count_thread(std::uint32_t thread) {
-  last_thread_ = thread;
-  threads_.insert(thread);
-  totals_.threads = threads_.size();
+void Tally::count_new_thread(std::uint32_t thread) {
+  if (thread < few_threads) {
+    seen_[thread / 64] |= std::uint64_t{1} << thread % 64;
+    ++totals_.threads;
+  } else if (threads_.insert(thread).second) {
+    ++totals_.threads;
+  }
 }
 
 }  // namespace cmt

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <unordered_set>
@@ -74,11 +75,19 @@ class Tally {
     }
   }
 
-  void count_thread(std::uint32_t thread);
+  void count_thread(std::uint32_t thread) {
+    last_thread_ = thread;
+    if (thread < few_threads && (seen_[thread / 64] >> thread % 64 & 1) != 0) return;
+    count_new_thread(thread);
+  }
+  void count_new_thread(std::uint32_t thread);
+
+  static constexpr std::uint32_t few_threads = 1024;
 
   Totals totals_;
   std::uint32_t last_thread_ = 0;
-  std::unordered_set<std::uint32_t> threads_;
+  std::array<std::uint64_t, few_threads / 64> seen_{};  // a bit for each of the first numbers
+  std::unordered_set<std::uint32_t> threads_;           // the others
 };
 
 /// Keeps the live blocks and the totals of a trace as its events go by, and refuses an event that contradicts those

@@ -23,7 +23,7 @@ bool Backlog::has_room() {
 
 void Backlog::put(Parcel parcel) {
   Entry entry{.parcel = std::move(parcel)};
-  const std::uint64_t bytes = entry.parcel.records.bytes.size();
+  const std::uint64_t bytes = entry.parcel.records.bytes();
   std::unique_lock lock(mutex_);
   if (in_memory_ + bytes > memory_max_ && bytes != 0 && spill(entry)) {
     in_file_ += bytes;
@@ -48,26 +48,28 @@ bool Backlog::spill(Entry& entry) {
   if (file_ < 0 && !file_failed_) file_ = ::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file_ < 0) file_ = ::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   file_failed_ = file_ < 0;
-  std::vector<std::uint8_t>& records = entry.parcel.records.bytes;
-  const std::uint64_t bytes = records.size();
+  Packed& records = entry.parcel.records;
+  const std::uint64_t bytes = records.bytes();
   const auto place = place_in_file(bytes);
   if (file_failed_ || !place) return false;
-  const auto written = ::pwrite(file_, records.data(), bytes, static_cast<off_t>(*place));
+  const auto written = ::pwrite(file_, records.words.get(), bytes, static_cast<off_t>(*place));
   file_failed_ = written != static_cast<ssize_t>(bytes);
   if (file_failed_) return false;
   if (in_file_ == 0) file_begin_ = *place;
   entry.offset = *place;
   entry.bytes = bytes;
   file_end_ = *place + bytes;
-  std::vector<std::uint8_t>().swap(records);
+  records.words.reset();
+  records.size = 0;
   return true;
 }
 
 void Backlog::fetch(Entry& entry) {
   if (entry.bytes == 0) return;
   Packed& records = entry.parcel.records;
-  records.bytes.resize(entry.bytes);
-  const auto got = ::pread(file_, records.bytes.data(), entry.bytes, static_cast<off_t>(entry.offset));
+  records.size = entry.bytes / sizeof records.words[0];
+  records.words = std::make_unique_for_overwrite<std::uint64_t[]>(records.size);
+  const auto got = ::pread(file_, records.words.get(), entry.bytes, static_cast<off_t>(entry.offset));
   if (got == static_cast<ssize_t>(entry.bytes)) return;
   lost_ += records.count;
   records.count = 0;
@@ -81,7 +83,7 @@ std::optional<Parcel> Backlog::take(int milliseconds) {
   entries_.pop_front();
   lock.unlock();
   fetch(entry);
-  const std::uint64_t bytes = entry.parcel.records.bytes.size();
+  const std::uint64_t bytes = entry.parcel.records.bytes();
   lock.lock();
   if (entry.bytes != 0) file_begin_ = entry.offset + entry.bytes;
   (entry.bytes != 0 ? in_file_ : in_memory_) -= bytes;

@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <vector>
+#include <memory>
+#include <utility>
 
 using namespace cmt::collector;
 
@@ -11,21 +13,23 @@ namespace {
 
 constexpr std::uint64_t ring_bytes = std::uint64_t{ring_slots_big} * Packer::record_bytes_max;
 
-/// Puts parcels, each of which has its own number in all of its bytes, and checks what comes out.
+/// Puts parcels, each of which has its own number in all of its words, and checks what comes out.
 struct Fixture {
   explicit Fixture(std::uint64_t memory_max, std::uint64_t file_max) : backlog("/tmp", memory_max, file_max) {}
 
   void put(std::size_t records) {
-    const std::vector<std::uint8_t> bytes(records * Packer::record_bytes_max, static_cast<std::uint8_t>(put_count));
-    backlog.put({.ring = put_count, .records = {bytes, records}});
+    Packed packed{std::make_unique<std::uint64_t[]>(records * 2), records * 2, records};
+    std::fill_n(packed.words.get(), packed.size, put_count);
+    backlog.put({.ring = put_count, .records = std::move(packed)});
     ++put_count;
   }
   bool take(std::size_t records) {
     const auto parcel = backlog.take(0);
     if (!parcel || parcel->ring != taken_count || parcel->records.count != records) return false;
-    if (parcel->records.bytes.size() != records * Packer::record_bytes_max) return false;
-    for (const std::uint8_t byte : parcel->records.bytes) {
-      if (byte != static_cast<std::uint8_t>(taken_count)) return false;
+    const Packed& packed = parcel->records;
+    if (packed.size != records * 2) return false;
+    for (std::size_t i = 0; i < packed.size; ++i) {
+      if (packed.words[i] != taken_count) return false;
     }
     ++taken_count;
     return true;

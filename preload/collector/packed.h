@@ -1,41 +1,52 @@
-/// Records on their way from the rings to the trace, in 5 to 8 bytes each instead of 16: hundreds of millions may have
-/// to wait there, and what is moved through memory is felt by the program on the other processor.
+/// Records on their way from the rings to the trace, most of them in 8 bytes instead of 16: hundreds of millions may
+/// have to wait there, and what is moved through memory is felt by the program on the other processor.
 ///
-/// A record is a code of two bytes, and then of each field the bytes that are not 0: the address as a difference from
-/// the one before, the size, the stamp as a difference from the one before, the alignment. The code says how many there
-/// are of each. Each piece stands for itself.
+/// A record is short where its address and stamp are near those of the one before, its size is not large, and it has
+/// no alignment: one word. Others are two words, the record itself. Each piece stands for itself.
 ///
-/// Rejected: a byte for a code that was met before (slower, for one byte of six); zstd -1 on whole records, 104 to 126
-/// ns each.
+/// Rejected: two bytes that say how many bytes of each field follow (5 to 8 bytes a record, but 10 ns for both
+/// directions instead of 4); a byte for such a code that was met before (slower still, for one byte of six); zstd -1 on
+/// whole records (104 to 126 ns).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "preload/ring.h"
 
 namespace cmt::collector {
 
-/// Records, packed, with some bytes behind them that mean nothing.
+/// Records, packed.
 struct Packed {
-  std::vector<std::uint8_t> bytes;
+  std::unique_ptr<std::uint64_t[]> words;
+  std::size_t size = 0;  // of them
   std::size_t count = 0;
+
+  std::size_t bytes() const { return size * sizeof words[0]; }
 };
 
 /// What both sides know of the records before.
 struct PackedState {
-  /// A code, from bit 0: kind (6 bits), given (1), and the lengths of address (3), size (3), stamp (2) and alignment
-  /// (1), in bytes; those of the stamp are 0, 1, 2 and 4.
-  enum : unsigned { given_at = 6, address_at = 7, size_at = 10, stamp_at = 13, alignment_at = 15 };
-  static constexpr unsigned null_address = 7;  // in place of a length; the next one does not differ from it
-  static constexpr unsigned address_bits = 48;
+  /// A short record, from bit 0: 1, kind (6 bits), given (1), the stamp's difference (11), size (17), the address's
+  /// difference in units of 8 bytes (28, signed). The first word of a long one: 0, kind and alignment (12), nothing,
+  /// given, nothing, address (48).
+  enum : unsigned { kind_at = 1, given_at = 7, stamp_at = 8, size_at = 19, address_at = 36 };
+  static constexpr unsigned stamp_bits = size_at - stamp_at, size_bits = address_at - size_at;
+  static constexpr unsigned address_bits = 64 - address_at, address_unit_bits = 3;
 
-  static constexpr std::uint64_t low_bytes(unsigned count) { return (std::uint64_t{1} << 8 * count) - 1; }
+  static bool has_stamp(std::uint64_t kind) { return kind < record_epoch; }
 
-  static bool has_stamp(std::uint32_t code) { return (code & 63) < record_epoch; }
+  /// After a long one.
+  void go_on(std::uint64_t head, std::uint64_t body) {
+    if (!has_stamp(head & 63)) return;
+    last_stamp = static_cast<std::uint32_t>(body);
+    if (head >> slot_address_shift != 0) last_address = head >> slot_address_shift;
+  }
 
-  std::uint64_t last_address = 0;  // its lowest four bits, mostly 0, are the highest here
+  std::uint64_t last_address = 0;
   std::uint32_t last_stamp = 0;
 };
 
@@ -45,14 +56,14 @@ class Packer : PackedState {
   /// that there is none. Returns how many.
   template <class Next>
   std::size_t add_all(std::size_t records_max, const Next& next) {
-    const std::size_t wanted = used_ + records_max * record_bytes_max;
-    if (bytes_.size() < wanted) bytes_.resize(wanted * 2);
+    const std::size_t wanted = used_ + records_max * record_words_max;
+    if (words_.size() < wanted) words_.resize(wanted * 2);
     PackedState state = *this;  // in registers
-    std::uint8_t* to = bytes_.data() + used_;
+    std::uint64_t* to = words_.data() + used_;
     std::size_t added = 0;
     for (Slot slot; added != records_max && next(slot); ++added) to = put(to, state, slot.head, slot.body);
     static_cast<PackedState&>(*this) = state;
-    used_ = static_cast<std::size_t>(to - bytes_.data());
+    used_ = static_cast<std::size_t>(to - words_.data());
     count_ += added;
     return added;
   }
@@ -68,55 +79,39 @@ class Packer : PackedState {
 
   /// What was added since the last time.
   Packed take() {
-    Packed all{{bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(used_ + slack)}, count_};
+    Packed all{std::make_unique_for_overwrite<std::uint64_t[]>(used_), used_, count_};
+    std::copy_n(words_.begin(), used_, all.words.get());
     static_cast<PackedState&>(*this) = PackedState{};
     used_ = count_ = 0;
     return all;
   }
 
-  static constexpr std::size_t slack = 8;
-  /// The most that a record takes, in bytes.
-  static constexpr std::size_t record_bytes_max = 2 + 6 + 4 + 4 + 1 + slack;
+  /// The most that a record takes.
+  static constexpr std::size_t record_words_max = 2, record_bytes_max = 16;
 
  private:
-  static std::uint8_t* put(std::uint8_t* to, PackedState& state, std::uint64_t head, std::uint64_t body) {
-    const std::uint64_t alignment = head >> slot_alignment_shift & 63;
-    std::uint32_t code = (head & 63) | (head & slot_given) >> 14 << given_at;
-    const std::uint64_t difference = differ(state, head >> slot_address_shift);
-    const auto size = static_cast<std::uint32_t>(body >> 32);
-    const std::uint32_t stamp = static_cast<std::uint32_t>(body) - (has_stamp(code) ? state.last_stamp : 0);
-    state.last_stamp = has_stamp(code) ? static_cast<std::uint32_t>(body) : state.last_stamp;
-    const bool is_null = head >> slot_address_shift == 0;
-    const unsigned address_bytes = length_of(difference), size_bytes = length_of(size);
-    const unsigned stamp_length = length_of(stamp), stamp_bytes = stamp_length + (stamp_length == 3 ? 1 : 0);
-    code |= (is_null ? null_address : address_bytes) << address_at | size_bytes << size_at;
-    code |= (stamp_length < 3 ? stamp_length : 3) << stamp_at | (alignment != 0 ? 1u : 0u) << alignment_at;
-    std::memcpy(to, &code, 2);
-    to += 2;
-    std::memcpy(to, &difference, sizeof difference);
-    to += address_bytes;
-    std::memcpy(to, &size, sizeof size);
-    to += size_bytes;
-    std::memcpy(to, &stamp, sizeof stamp);
-    to += stamp_bytes;
-    if (alignment != 0) *to++ = static_cast<std::uint8_t>(alignment);
+  static std::uint64_t* put(std::uint64_t* to, PackedState& state, std::uint64_t head, std::uint64_t body) {
+    constexpr std::uint64_t far = std::uint64_t{1} << (address_bits + address_unit_bits - 1);
+    const std::uint64_t kind = head & 63, given = head >> 14 & 1, alignment = head >> slot_alignment_shift & 63;
+    const std::uint64_t address = head >> slot_address_shift, size = body >> 32,
+                        from_last = address - state.last_address;
+    const std::uint32_t later = static_cast<std::uint32_t>(body) - state.last_stamp;
+    const std::uint64_t too_large = (from_last + far) >> (address_bits + address_unit_bits) | size >> size_bits |
+                                    later >> stamp_bits | alignment | (from_last & 7) | (has_stamp(kind) ? 0 : 1);
+    if (too_large != 0) {
+      *to++ = (head & 0xfff) << kind_at | (head & slot_given) | address << slot_address_shift;
+      *to++ = body;
+      state.go_on(head, body);
+      return to;
+    }
+    *to++ = 1 | kind << kind_at | given << given_at | std::uint64_t{later} << stamp_at | size << size_at |
+            from_last >> address_unit_bits << address_at;
+    state.last_address = address;
+    state.last_stamp = static_cast<std::uint32_t>(body);
     return to;
   }
 
-  /// Of a number of less than 63 bits, in bytes; without a branch for 0.
-  static unsigned length_of(std::uint64_t value) {
-    return (63 - static_cast<unsigned>(__builtin_clzll(2 * value + 1)) + 7) / 8;
-  }
-
-  static std::uint64_t differ(PackedState& state, std::uint64_t address) {
-    if (address == 0) return 0;
-    const std::uint64_t turned = (address >> 4 | address << (address_bits - 4)) & low_bytes(6);
-    const auto difference = static_cast<std::int64_t>((turned - state.last_address) << 16) >> 16;
-    state.last_address = turned;
-    return static_cast<std::uint64_t>(difference << 1 ^ difference >> 63) & low_bytes(6);
-  }
-
-  std::vector<std::uint8_t> bytes_ = std::vector<std::uint8_t>(4096);
+  std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(1024);
   std::size_t used_ = 0, count_ = 0;
 };
 
@@ -124,45 +119,29 @@ class Packer : PackedState {
 class Unpacker : PackedState {
  public:
   Unpacker() = default;
-  explicit Unpacker(const Packed& packed) : at_(packed.bytes.data()), left_(packed.count) {}
+  explicit Unpacker(const Packed& packed) : at_(packed.words.get()), left_(packed.count) {}
 
   std::size_t left() const { return left_; }
 
   /// The next record; there has to be one.
   Slot next() {
     --left_;
-    const std::uint32_t code = load() & 0xffff;
-    at_ += 2;
-    const std::uint64_t address = take_address(code >> address_at & 7);
-    const unsigned size_bytes = code >> size_at & 7, stamp_length = code >> stamp_at & 3;
-    const unsigned stamp_bytes = (1u << stamp_length) >> 1;
-    const std::uint64_t size = load() & low_bytes(size_bytes);
-    at_ += size_bytes;
-    const std::uint32_t base = has_stamp(code) ? last_stamp : 0;
-    const std::uint32_t stamp = base + static_cast<std::uint32_t>(load() & low_bytes(stamp_bytes));
-    at_ += stamp_bytes;
-    if (has_stamp(code)) last_stamp = stamp;
-    std::uint64_t head = address << slot_address_shift | (code & 63) | (code >> given_at & 1) << 14;
-    if (code >> alignment_at != 0) head |= std::uint64_t{*at_++} << slot_alignment_shift;
-    return {head, size << 32 | stamp};
+    const std::uint64_t word = *at_++;
+    if ((word & 1) == 0) {
+      const Slot slot{(word >> kind_at & 0xfff) | (word & (slot_given | ~std::uint64_t{0xffff})), *at_++};
+      go_on(slot.head, slot.body);
+      return slot;
+    }
+    const auto from_last = static_cast<std::int64_t>(word) >> address_at;
+    last_address += static_cast<std::uint64_t>(from_last) << address_unit_bits;
+    last_stamp += static_cast<std::uint32_t>(word >> stamp_at & ((1u << stamp_bits) - 1));
+    const std::uint64_t size = word >> size_at & ((1u << size_bits) - 1);
+    return {last_address << slot_address_shift | (word >> kind_at & 63) | (word >> given_at & 1) << 14,
+            size << 32 | last_stamp};
   }
 
  private:
-  std::uint64_t load() const {
-    std::uint64_t value;
-    std::memcpy(&value, at_, sizeof value);
-    return value;
-  }
-
-  std::uint64_t take_address(unsigned length) {
-    if (length == null_address) return 0;
-    const std::uint64_t folded = load() & low_bytes(length);
-    at_ += length;
-    last_address = (last_address + (folded >> 1 ^ (0 - (folded & 1)))) & low_bytes(6);
-    return (last_address << 4 | last_address >> (address_bits - 4)) & low_bytes(6);
-  }
-
-  const std::uint8_t* at_ = nullptr;
+  const std::uint64_t* at_ = nullptr;
   std::size_t left_ = 0;
 };
 
