@@ -65,10 +65,12 @@ class Reading {
   explicit Reading(Database& database)
       : ticks_(database, "select id, begin_ns from tick order by id"),
         changes_(database,
-                 "select tick_id, process_id, mapping_id, resident_bytes, swapped_bytes from mapping_change "
+                 "select tick_id, process_id, mapping_id, proportional_bytes, swapped_bytes from mapping_change "
                  "join mapping on mapping.id = mapping_id order by tick_id"),
-        samples_(database,
-                 "select tick_id, process_id, resident_bytes, mappings_readable from process_sample order by tick_id"),
+        samples_(
+            database,
+            "select tick_id, process_id, proportional_bytes, resident_bytes, mappings_readable from process_sample "
+            "order by tick_id"),
         mapping_(database,
                  "select begin_address, end_address, permissions, text from mapping left join name on name.id = "
                  "name_id where mapping.id = ?"),
@@ -86,7 +88,7 @@ class Reading {
     while (ticks_.step()) {
       const std::int64_t tick = ticks_.number(0);
       series_.time_ns.push_back(ticks_.number(1));
-      series_.resident_bytes.emplace_back();
+      series_.sums.emplace_back();
       series_.by_kind.emplace_back();
       while (changes_left_ && changes_.number(0) <= tick) take_change();
       while (samples_left_ && samples_.number(0) <= tick) take_sample();
@@ -101,12 +103,12 @@ class Reading {
   void take_change() {
     Process& process = processes_[changes_.number(1)];
     const std::int64_t id = changes_.number(2);
-    const auto resident = changes_.number_or_null(3);
-    if (!resident) {
+    const auto proportional = changes_.bytes_or_null(3);
+    if (!proportional) {
       process.remove(id);
     } else {
       Mapping& now = process.at(id, [&] { return mapping(id); });
-      now.resident_bytes = static_cast<std::uint64_t>(*resident);
+      now.proportional_bytes = *proportional;
       now.swapped_bytes = static_cast<std::uint64_t>(changes_.number(4));
     }
     changes_left_ = changes_.step();
@@ -126,27 +128,26 @@ class Reading {
 
   void take_sample() {
     const std::int64_t process = samples_.number(1);
-    const auto resident = samples_.number_or_null(2);
-    const auto bytes = static_cast<std::uint64_t>(resident.value_or(0));
+    const auto proportional = samples_.bytes_or_null(2), resident = samples_.bytes_or_null(3);
+    Summed own;
+    own.add(proportional, resident);
     BytesByKind& kinds = series_.by_kind.back();
-    if (samples_.number_or_null(3).value_or(0) != 0)
+    if (proportional && samples_.number_or_null(4).value_or(0) != 0)
       add(kinds, processes_[process].bytes());
     else
-      kinds[place(MemoryKind::not_read)] += bytes;
-    if (resident) {
-      auto& sum = series_.resident_bytes.back();
-      sum = sum.value_or(0) + bytes;
-      auto& own = totals_[process].resident_bytes;
-      own.resize(series_.time_ns.size());
-      own.back() = bytes;
-    }
+      kinds[place(proportional ? MemoryKind::totals : MemoryKind::not_read)] += own.bytes();
+    series_.sums.back().add(own);
+    KindSeries::Process& total = totals_[process];
+    total.all.add(own);
+    total.bytes.resize(series_.time_ns.size());
+    total.bytes.back() = own.bytes();
     samples_left_ = samples_.step();
   }
 
   /// The series of the largest processes, and one of the others.
   void name_largest() {
     const auto most = [](const KindSeries::Process& process) {
-      const auto& bytes = process.resident_bytes;
+      const auto& bytes = process.bytes;
       return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
     };
     std::vector<KindSeries::Process> all;
@@ -155,11 +156,12 @@ class Reading {
     std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return most(a) > most(b); });
     KindSeries::Process others{0, "others", std::vector<std::uint64_t>(series_.time_ns.size())};
     for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i].resident_bytes.resize(series_.time_ns.size());
+      all[i].bytes.resize(series_.time_ns.size());
       if (i < processes_named) {
         series_.processes.push_back(std::move(all[i]));
       } else {
-        for (std::size_t t = 0; t < series_.time_ns.size(); ++t) others.resident_bytes[t] += all[i].resident_bytes[t];
+        others.all.add(all[i].all);
+        for (std::size_t t = 0; t < series_.time_ns.size(); ++t) others.bytes[t] += all[i].bytes[t];
       }
     }
     if (all.size() > processes_named) series_.processes.push_back(std::move(others));
@@ -176,16 +178,22 @@ class Reading {
 }  // namespace
 
 std::string_view name_of(MemoryKind kind) {
-  constexpr std::array<std::string_view, memory_kinds> names{
-      "heap", "anonymous", "stacks", "files", "shared memory", "others", "mappings not read", "swapped out"};
+  constexpr std::array<std::string_view, memory_kinds> names{"heap",           "anonymous",         "stacks",
+                                                             "files",          "shared memory",     "others",
+                                                             "not told apart", "mappings not read", "swapped out"};
   return names[place(kind)];
+}
+
+Metric metric_of(MemoryKind kind) {
+  if (kind == MemoryKind::swapped) return Metric::swap;
+  return kind == MemoryKind::not_read ? Metric::rss : Metric::pss;
 }
 
 BytesByKind by_kind(const std::vector<Mapping>& mappings) {
   BytesByKind bytes{};
   const std::vector<Part> parts = parts_of(mappings);
   for (std::size_t i = 0; i < mappings.size(); ++i) {
-    bytes[place(kind_of(mappings[i], parts[i].name))] += mappings[i].resident_bytes;
+    bytes[place(kind_of(mappings[i], parts[i].name))] += mappings[i].proportional_bytes;
     bytes[place(MemoryKind::swapped)] += mappings[i].swapped_bytes;
   }
   return bytes;

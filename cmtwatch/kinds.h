@@ -2,12 +2,13 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cmtwatch/database.h"
+#include "cmtwatch/metric.h"
+#include "cmtwatch/summed.h"
 #include "process/smaps.h"
 
 namespace cmt::watch {
@@ -20,28 +21,33 @@ enum class MemoryKind {
   files,     ///< programs, libraries with their data, and mapped files
   shared,    ///< memory without a file that processes share
   others,    ///< what the kernel maps
+  totals,    ///< of processes of which the sums of the mappings alone were recorded
   not_read,  ///< resident by statm, of processes whose mappings were not or could not be read
   swapped,   ///< not resident
 };
-constexpr std::size_t memory_kinds = 8;
+constexpr std::size_t memory_kinds = 9;
 
 std::string_view name_of(MemoryKind kind);
 
+/// What its bytes are of: proportional sets, but for what is not read and what is swapped out.
+Metric metric_of(MemoryKind kind);
+
 using BytesByKind = std::array<std::uint64_t, memory_kinds>;
 
-/// The resident bytes of one process's mappings, which rise by address, by kind; and what of them is swapped out.
+/// The proportional bytes of one process's mappings, which rise by address, by kind; and what of them is swapped out.
 BytesByKind by_kind(const std::vector<process::Mapping>& mappings);
 
-/// A whole recording, moment by moment.
+/// A whole recording, moment by moment. Kinds without what is swapped out, and processes, are each what `sums` is.
 struct KindSeries {
   struct Process {
     int pid = 0;
     std::string name;
-    std::vector<std::uint64_t> resident_bytes;  ///< by statm; 0 where it was not there
+    std::vector<std::uint64_t> bytes{};  ///< 0 where it was not there
+    Summed all{};                        ///< its moments added up, for their metric
   };
 
   std::vector<std::int64_t> time_ns;
-  std::vector<std::optional<std::uint64_t>> resident_bytes;  ///< by statm, over all processes; none: none could be read
+  std::vector<Summed> sums;  ///< of all processes
   std::vector<BytesByKind> by_kind;
   std::vector<Process> processes;  ///< the largest ones, and the rest as one with pid 0; empty where there is only one
 };

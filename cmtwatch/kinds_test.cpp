@@ -12,14 +12,20 @@ using cmt::process::Mapping;
 namespace {
 
 Mapping mapping(std::uint64_t begin, std::uint64_t end, const char* permissions, const char* name,
-                std::uint64_t resident, std::uint64_t swapped = 0) {
+                std::uint64_t proportional, std::uint64_t swapped = 0) {
   Mapping made;
   made.begin = begin, made.end = end, made.permissions = permissions, made.name = name;
-  made.resident_bytes = resident, made.swapped_bytes = swapped;
+  made.resident_bytes = proportional + 1'000'000, made.proportional_bytes = proportional, made.swapped_bytes = swapped;
   return made;
 }
 
 std::uint64_t bytes(const BytesByKind& all, MemoryKind kind) { return all[static_cast<std::size_t>(kind)]; }
+
+std::vector<std::uint64_t> moments_of(const KindSeries& series, MemoryKind kind) {
+  std::vector<std::uint64_t> moments;
+  for (const BytesByKind& moment : series.by_kind) moments.push_back(bytes(moment, kind));
+  return moments;
+}
 
 /// A recording that is filled by hand.
 class Made {
@@ -48,18 +54,22 @@ class Made {
     say("insert into process values (" + number + ", 10" + number + ", 5, 1, 1, 'app', 1, " +
         std::to_string(last_tick) + ")");
   }
-  void sample(int tick, int process, const std::string& resident, const std::string& readable = "1") {
-    say("insert into process_sample (tick_id, process_id, resident_bytes, mappings_readable) values (" +
-        std::to_string(tick) + ", " + std::to_string(process) + ", " + resident + ", " + readable + ")");
+  void sample(int tick, int process, const std::string& proportional, const std::string& resident,
+              const std::string& readable = "1") {
+    say("insert into process_sample (tick_id, process_id, proportional_bytes, resident_bytes, mappings_readable) "
+        "values (" +
+        std::to_string(tick) + ", " + std::to_string(process) + ", " + proportional + ", " + resident + ", " +
+        readable + ")");
   }
   void anonymous(int id, int process) {
     say("insert into mapping values (" + std::to_string(id) + ", " + std::to_string(process) +
         ", 4096, 8192, 'rw-p', null)");
   }
-  void change(int mapping, int tick, const std::string& resident) {
-    const std::string swapped = resident == "null" ? "null" : "7";
-    say("insert into mapping_change (mapping_id, tick_id, resident_bytes, swapped_bytes) values (" +
-        std::to_string(mapping) + ", " + std::to_string(tick) + ", " + resident + ", " + swapped + ")");
+  void change(int mapping, int tick, const std::string& proportional) {
+    const bool gone = proportional == "null";
+    say("insert into mapping_change (mapping_id, tick_id, resident_bytes, proportional_bytes, swapped_bytes) values (" +
+        std::to_string(mapping) + ", " + std::to_string(tick) + ", " + (gone ? "null, " : "5000, ") + proportional +
+        (gone ? ", null)" : ", 7)"));
   }
 
  private:
@@ -97,23 +107,56 @@ TEST_CASE("kinds: a mapping holds until it changes, and a process until it ends"
   made.change(1, 3, "50");
   made.change(2, 2, "1000");
   made.change(2, 4, "null");
-  for (const int tick : {1, 2, 3}) made.sample(tick, 1, "100");
-  made.sample(2, 2, "1000");
-  made.sample(3, 2, "900", "0");
-  made.sample(4, 2, "null");
+  made.sample(1, 1, "100", "5000");
+  made.sample(2, 1, "100", "5000");
+  made.sample(3, 1, "50", "5000");
+  made.sample(2, 2, "1000", "5000");
+  made.sample(3, 2, "null", "900", "0");
+  made.sample(4, 2, "null", "null");
   const KindSeries series = read_kinds(made.database());
   CHECK(series.time_ns == std::vector<std::int64_t>{10, 20, 30, 40});
-  CHECK(series.resident_bytes == std::vector<std::optional<std::uint64_t>>{100, 1100, 1000, std::nullopt});
-  std::vector<std::uint64_t> anonymous, unread, swapped;
-  for (const BytesByKind& moment : series.by_kind) {
-    anonymous.push_back(bytes(moment, MemoryKind::anonymous));
-    unread.push_back(bytes(moment, MemoryKind::not_read));
-    swapped.push_back(bytes(moment, MemoryKind::swapped));
+  std::vector<std::uint64_t> sums;
+  std::vector<std::string_view> metrics;
+  for (const Summed& sum : series.sums) {
+    sums.push_back(sum.bytes());
+    metrics.push_back(sum.any() ? sum.metric() : "nothing");
   }
-  CHECK(anonymous == std::vector<std::uint64_t>{100, 1100, 50, 0});
-  CHECK(unread == std::vector<std::uint64_t>{0, 0, 900, 0});
-  CHECK(swapped == std::vector<std::uint64_t>{7, 14, 7, 0});
+  CHECK(sums == std::vector<std::uint64_t>{100, 1100, 950, 0});
+  CHECK(metrics == std::vector<std::string_view>{"pss", "pss", "pss or rss", "nothing"});
+  CHECK(moments_of(series, MemoryKind::anonymous) == std::vector<std::uint64_t>{100, 1100, 50, 0});
+  CHECK(moments_of(series, MemoryKind::not_read) == std::vector<std::uint64_t>{0, 0, 900, 0});
+  CHECK(moments_of(series, MemoryKind::swapped) == std::vector<std::uint64_t>{7, 14, 7, 0});
   REQUIRE(series.processes.size() == 2);
-  CHECK(series.processes[0].resident_bytes == std::vector<std::uint64_t>{0, 1000, 900, 0});
+  CHECK(series.processes[0].bytes == std::vector<std::uint64_t>{0, 1000, 900, 0});
+  CHECK(series.processes[0].all.metric() == "pss or rss");
   CHECK(series.processes[1].pid == 101);
+  CHECK(series.processes[1].all.metric() == "pss");
+}
+
+TEST_CASE("kinds: sums of mappings without the mappings are not told apart, and are proportional") {
+  Made made;
+  made.tick(1);
+  made.process(1, 1);
+  made.process(2, 1);
+  made.sample(1, 1, "100", "5000", "null");
+  made.sample(1, 2, "null", "900", "null");
+  const KindSeries series = read_kinds(made.database());
+  CHECK(moments_of(series, MemoryKind::totals) == std::vector<std::uint64_t>{100});
+  CHECK(moments_of(series, MemoryKind::not_read) == std::vector<std::uint64_t>{900});
+  CHECK(series.sums[0].bytes() == 1000);
+}
+
+TEST_CASE("kinds: the processes that are not named are counted together, as what any of them is") {
+  Made made;
+  made.tick(1);
+  for (int process = 1; process <= 9; ++process) {
+    made.process(process, 1);
+    made.sample(1, process, process == 1 ? "null" : std::to_string(process * 10), "4", "null");
+  }
+  const KindSeries series = read_kinds(made.database());
+  REQUIRE(series.processes.size() == 7);
+  CHECK(series.processes[0].bytes == std::vector<std::uint64_t>{90});
+  CHECK(series.processes[6].pid == 0);
+  CHECK(series.processes[6].bytes == std::vector<std::uint64_t>{4 + 20 + 30});
+  CHECK(series.processes[6].all.metric() == "pss or rss");
 }

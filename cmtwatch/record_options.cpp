@@ -29,7 +29,8 @@ they end or Ctrl-C. A recording that exists is gone on with.
                      or all. The default is all but totals and counters
   --pause            stop all threads while a moment is recorded; not with --all
   --plot=FILE        at the end, a picture of the recording, as .svg, .html,
-                     .png or .pdf by FILE's ending: memory by kind, over time
+                     .png or .pdf by FILE's ending: memory by kind and by
+                     process, over time
   --root=DIR         a /proc elsewhere; else what PROCFS names
   -h, --help         say this
   --version          say the version

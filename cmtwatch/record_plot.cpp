@@ -12,16 +12,29 @@ using output::Panel;
 using output::Series;
 using output::Unit;
 
-Panel empty_panel(const char* title) {
-  return {.title = title, .x = {.title = "time", .unit = Unit::ns}, .y = {.title = "memory", .unit = Unit::bytes}};
+/// What the bytes of some moments are of.
+std::string_view metric_of(const std::vector<Summed>& moments) {
+  Summed all;
+  for (const Summed& moment : moments) all.add(moment);
+  return all.metric();
 }
 
-Series resident_line(const KindSeries& series) {
-  Series line{"resident set", {}, {}};
+std::string with_metric(const std::string& name, std::string_view metric) {
+  return name + " (" + std::string(metric) + ")";
+}
+
+Panel empty_panel(const char* title, std::string_view metric) {
+  return {.title = title,
+          .x = {.title = "time", .unit = Unit::ns},
+          .y = {.title = with_metric("memory", metric), .unit = Unit::bytes}};
+}
+
+Series sum_line(const KindSeries& series, std::string_view metric) {
+  Series line{with_metric("in all", metric), {}, {}};
   for (std::size_t i = 0; i < series.time_ns.size(); ++i) {
-    if (!series.resident_bytes[i]) continue;
+    if (!series.sums[i].any()) continue;
     line.x.push_back(static_cast<double>(series.time_ns[i]));
-    line.y.push_back(static_cast<double>(*series.resident_bytes[i]));
+    line.y.push_back(static_cast<double>(series.sums[i].bytes()));
   }
   return line;
 }
@@ -36,25 +49,34 @@ Series band(const KindSeries& series, std::string name, Bytes bytes) {
   return made;
 }
 
-/// Kinds that there is nothing of are left out.
-Panel kinds_panel(const KindSeries& series) {
-  Panel panel = empty_panel("by kind of memory");
-  panel.series.push_back(resident_line(series));
-  for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
+/// A band says what it is of where that is not what the axis says.
+std::string band_name(const std::string& name, std::string_view metric, std::string_view axis_metric) {
+  return metric == axis_metric ? name : with_metric(name, metric);
+}
+
+/// Kinds that there is nothing of are left out. What is swapped out is in none of the sums.
+Panel kinds_panel(const KindSeries& series, std::string_view metric) {
+  Panel panel = empty_panel("by kind of memory", metric);
+  panel.series.push_back(sum_line(series, metric));
+  for (std::size_t i = 0; i < memory_kinds; ++i) {
     const bool any = std::any_of(series.by_kind.begin(), series.by_kind.end(),
-                                 [kind](const BytesByKind& moment) { return moment[kind] != 0; });
+                                 [i](const BytesByKind& moment) { return moment[i] != 0; });
     if (!any) continue;
-    panel.series.push_back(band(series, std::string(name_of(static_cast<MemoryKind>(kind))),
-                                [&](std::size_t i) { return series.by_kind[i][kind]; }));
+    const auto kind = static_cast<MemoryKind>(i);
+    const std::string name(name_of(kind));
+    panel.series.push_back(band(series,
+                                kind == MemoryKind::swapped ? name : band_name(name, name_of(metric_of(kind)), metric),
+                                [&](std::size_t moment) { return series.by_kind[moment][i]; }));
   }
   return panel;
 }
 
-Panel processes_panel(const KindSeries& series) {
-  Panel panel = empty_panel("by process");
+Panel processes_panel(const KindSeries& series, std::string_view metric) {
+  Panel panel = empty_panel("by process", metric);
   for (const KindSeries::Process& process : series.processes) {
     const std::string name = process.pid == 0 ? process.name : process.name + " " + std::to_string(process.pid);
-    panel.series.push_back(band(series, name, [&](std::size_t i) { return process.resident_bytes[i]; }));
+    panel.series.push_back(
+        band(series, band_name(name, process.all.metric(), metric), [&](std::size_t i) { return process.bytes[i]; }));
   }
   return panel;
 }
@@ -63,13 +85,15 @@ Panel processes_panel(const KindSeries& series) {
 
 output::Picture picture_of(const KindSeries& series, const std::string& title) {
   std::string subtitle = output::with_commas(series.time_ns.size()) + " moments";
-  const auto peak = std::max_element(series.resident_bytes.begin(), series.resident_bytes.end());
-  if (peak != series.resident_bytes.end() && *peak)
-    subtitle += ", most resident " + output::bytes_text(**peak) + " at " +
-                output::time_text(static_cast<double>(
-                    series.time_ns[static_cast<std::size_t>(peak - series.resident_bytes.begin())]));
-  output::Picture picture{title, subtitle, {kinds_panel(series)}};
-  if (!series.processes.empty()) picture.panels.push_back(processes_panel(series));
+  const auto peak = std::max_element(series.sums.begin(), series.sums.end(),
+                                     [](const Summed& a, const Summed& b) { return a.bytes() < b.bytes(); });
+  if (peak != series.sums.end() && peak->any())
+    subtitle +=
+        ", most " + output::bytes_text(peak->bytes()) + " " + std::string(peak->metric()) + " at " +
+        output::time_text(static_cast<double>(series.time_ns[static_cast<std::size_t>(peak - series.sums.begin())]));
+  const std::string_view metric = metric_of(series.sums);
+  output::Picture picture{title, subtitle, {kinds_panel(series, metric)}};
+  if (!series.processes.empty()) picture.panels.push_back(processes_panel(series, metric));
   return picture;
 }
 
@@ -78,16 +102,18 @@ std::string to_json(const KindSeries& series, const std::string& title) {
   json.begin_object();
   json.field("schema", "cmt.kinds/1");
   json.field("recording", title);
+  json.field("metric", metric_of(series.sums));
   json.begin_array("time_ns");
   for (const std::int64_t time : series.time_ns) json.value(time);
   json.end_array();
-  json.begin_array("resident_bytes");
-  for (const auto& bytes : series.resident_bytes) json.value(bytes);
+  json.begin_array("bytes");
+  for (const Summed& sum : series.sums) json.value(sum.any() ? std::optional(sum.bytes()) : std::nullopt);
   json.end_array();
   json.begin_array("kinds");
   for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
     json.begin_object();
     json.field("name", name_of(static_cast<MemoryKind>(kind)));
+    json.field("metric", name_of(metric_of(static_cast<MemoryKind>(kind))));
     json.begin_array("bytes");
     for (const BytesByKind& moment : series.by_kind) json.value(moment[kind]);
     json.end_array();
@@ -99,8 +125,9 @@ std::string to_json(const KindSeries& series, const std::string& title) {
     json.begin_object();
     json.field("pid", process.pid == 0 ? std::nullopt : std::optional(process.pid));
     json.field("name", process.name);
-    json.begin_array("resident_bytes");
-    for (const std::uint64_t bytes : process.resident_bytes) json.value(bytes);
+    json.field("metric", process.all.metric());
+    json.begin_array("bytes");
+    for (const std::uint64_t bytes : process.bytes) json.value(bytes);
     json.end_array();
     json.end_object();
   }

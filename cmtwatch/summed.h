@@ -16,6 +16,15 @@ class Summed {
     (proportional_bytes ? any_proportional_ : any_resident_) = true;
   }
 
+  void add(const Summed& other) {
+    bytes_ += other.bytes_;
+    any_proportional_ |= other.any_proportional_;
+    any_resident_ |= other.any_resident_;
+  }
+
+  /// Whether anything could be read.
+  bool any() const { return any_proportional_ || any_resident_; }
+
   std::uint64_t bytes() const { return bytes_; }
 
   /// "pss", "rss", or "pss or rss" where it is the one of some and the other of others.

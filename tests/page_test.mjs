@@ -68,11 +68,11 @@ const checkWatch = (name, panel, {samples, metric, traced}) => {
     : read.filter((sample) => sample.live_bytes != null).map((sample) => Math.max(0, sample.beyond_live_bytes)));
 };
 
-/// Recordings of cmtwatch: what was resident, by kind.
-const checkKinds = (name, panel, {time_ns, resident_bytes, kinds}) => {
-  const line = seriesOf(panel, "resident set");
-  same(name, "times", line.x, time_ns.filter((_, i) => resident_bytes[i] != null));
-  same(name, "resident bytes", line.y, resident_bytes.filter((bytes) => bytes != null));
+/// Recordings of cmtwatch: what there was in all, by kind.
+const checkKinds = (name, panel, {time_ns, metric, bytes, kinds}) => {
+  const line = seriesOf(panel, `in all (${metric})`);
+  same(name, "times", line.x, time_ns.filter((_, i) => bytes[i] != null));
+  same(name, "bytes", line.y, bytes.filter((sum) => sum != null));
   for (const kind of kinds) {
     const there = kind.bytes.some((bytes) => bytes > 0);
     same(name, kind.name, seriesOf(panel, kind.name).y, there ? kind.bytes : []);

@@ -19,9 +19,9 @@ most=$(ask r.db "select max(n) from (select count(*) n from mapping_change join 
 
 # A picture is of the whole recording, and needs no mappings.
 cmtwatch record -o p.db --measure=statm --count=2 --interval=1ms --plot=p.svg "$parent" || complain "--plot: $?"
-grep -q '2 moments, most resident' p.svg && grep -q '>mappings not read<' p.svg && ! grep -q '>heap<' p.svg || complain "statm's picture"
+grep -qE '2 moments, most [0-9.]+ MiB rss at ' p.svg && grep -q '>mappings not read<' p.svg && ! grep -q '>heap<' p.svg || complain "statm's picture"
 cmtwatch record -o p.db --count=2 --interval=1ms --plot=p.svg "$parent" || complain "--plot, going on: $?"
-grep -q '4 moments, most resident' p.svg && grep -q '>heap<' p.svg && grep -q '>shared memory<' p.svg || complain "the picture"
+grep -q '4 moments, most ' p.svg && grep -q '>heap (pss)<' p.svg && grep -q '>shared memory (pss)<' p.svg || complain "the picture"
 status_of cmtwatch record -o none.db --plot=/nowhere/p.svg --count=1 "$parent"
 [ "$status" = 1 ] && grep -q '/nowhere/p.svg' err && [ ! -e none.db ] || complain "a picture that cannot be written: $(cat err)"
 
