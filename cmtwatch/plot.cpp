@@ -104,6 +104,16 @@ std::string title_of(const Options& options) {
   return title.size() <= length_max ? title : title.substr(0, length_max) + "...";
 }
 
+/// Who could not be read is in no line, at whatever sample that was.
+std::string subtitle_of(const std::vector<Sample>& samples, const Outcome& outcome, const std::string& metric) {
+  std::string text = output::with_commas(outcome.samples) + " samples";
+  if (outcome.peak) text += ", peak " + output::bytes_text(outcome.peak->bytes) + " " + metric;
+  if (outcome.peak && outcome.peak->live) text += ", then live " + output::bytes_text(outcome.peak->live->bytes);
+  unsigned refused = 0;
+  for (const Sample& sample : samples) refused = std::max(refused, sample.refused);
+  return refused == 0 ? text : text + ", " + refusals(refused);
+}
+
 output::Picture picture_of(const Options& options, const std::vector<Sample>& samples, const Outcome& outcome) {
   const std::string metric(name_of(options.metric));
   Panel panel{.title = "memory over time",
@@ -114,10 +124,7 @@ output::Picture picture_of(const Options& options, const std::vector<Sample>& sa
   const auto bands = options.verbose ? bands_of(samples) : traced ? live_bands_of(samples) : std::vector<Series>();
   panel.series.insert(panel.series.end(), bands.begin(), bands.end());
   if (options.verbose && traced) panel.series.push_back(live_line_of(samples));
-  std::string subtitle = output::with_commas(outcome.samples) + " samples";
-  if (outcome.peak) subtitle += ", peak " + output::bytes_text(outcome.peak->bytes);
-  if (outcome.peak && outcome.peak->live) subtitle += ", then live " + output::bytes_text(outcome.peak->live->bytes);
-  return {title_of(options), subtitle, {panel}};
+  return {title_of(options), subtitle_of(samples, outcome, metric), {panel}};
 }
 
 }  // namespace

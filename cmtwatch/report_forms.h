@@ -8,6 +8,9 @@
 
 namespace cmt::watch {
 
+/// "1 process could not be read", "2 processes…".
+std::string refusals(unsigned count);
+
 /// Lines for people; on a terminal a view that is drawn over: the last samples as columns, and where wanted the
 /// processes. Where a command writes to the same terminal it is one line.
 class TextReport : public Report {

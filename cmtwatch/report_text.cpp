@@ -20,11 +20,6 @@ std::string padded(const std::string& text, std::size_t width) {
   return text.size() >= width ? text : std::string(width - text.size(), ' ') + text;
 }
 
-/// "1 process could not be read", "2 processes…".
-std::string refusals(unsigned count) {
-  return std::to_string(count) + (count == 1 ? " process" : " processes") + " could not be read";
-}
-
 /// Those that --pause could not stop.
 std::string runners(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " process" : " processes") + " not paused";
@@ -51,6 +46,10 @@ void walk(const std::vector<ProcessReading>& processes,
 }
 
 }  // namespace
+
+std::string refusals(unsigned count) {
+  return std::to_string(count) + (count == 1 ? " process" : " processes") + " could not be read";
+}
 
 TextReport::TextReport(const Options& options, Destination& destination)
     : options_(options), destination_(destination), live_(destination.fd()) {}

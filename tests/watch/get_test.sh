@@ -71,6 +71,14 @@ done
 [ "$(cmtwatch get --root=proc --bytes -r 9)" = 61440 ] || complain "a fixture's family: $(cmtwatch get --root=proc -r 9)"
 [ "$(cmtwatch get --root=proc --metric=anon --bytes 9)" = $((6 * $(getconf PAGESIZE))) ] || complain "a fixture's statm"
 
+# Who cannot be read is in no sum; a picture says so.
+rm proc/10/smaps_rollup
+mkdir proc/10/smaps_rollup
+cmtwatch get --root=proc -r --count=2 --interval=1ms --plot=refused.svg 9 >out || complain "some can be read: $?"
+grep -q '2 samples, peak 30.0 KiB pss, 1 process could not be read<' refused.svg && grep -q '>memory (pss)<' refused.svg ||
+  complain "the picture of some: $(head -c 2000 refused.svg)"
+rmdir proc/10/smaps_rollup
+
 # A closed pipe ends it.
 status=0
 { cmtwatch get -w --interval=1ms $$ 2>err || echo $? >status; } | head -n 1 >/dev/null
