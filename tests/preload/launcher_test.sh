@@ -39,9 +39,14 @@ status_of cmttrace -o d.trace -- perl -e 'exit 0 if fork; @x = map "x" x $_, 1..
 [ "$(cat status)" = 5 ] && grep -q ' in big.trace: .* s; 1 trace could not be written to the end$' err || complain "a limit on files: $(cat status err)"
 cat >alone.pl <<'END'
 my @blocks = map { "x" x $_ } 1..500;
-for my $fd (glob "/proc/[0-9]*/fd/5") {
-  my ($pid) = $fd =~ /(\d+)/;
-  kill KILL => $pid if (readlink $fd // "") eq "$ENV{PWD}/alone.cmt" && open(F, "<", "/proc/$pid/comm") && <F> =~ /^cmttrace-col/;
+my $killed = 0;
+until ($killed) {  # it may not have begun
+  for my $fd (glob "/proc/[0-9]*/fd/5") {
+    my ($pid) = $fd =~ /(\d+)/;
+    next unless (readlink $fd // "") eq "$ENV{PWD}/alone.cmt" && open(F, "<", "/proc/$pid/comm") && <F> =~ /^cmttrace-col/;
+    $killed += kill KILL => $pid;
+  }
+  select undef, undef, undef, 0.01 unless $killed;
 }
 END
 status_of cmttrace -o alone.cmt -- perl alone.pl
