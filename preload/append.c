@@ -41,9 +41,10 @@ static bool allocates(uint32_t kind) {
          (kind >= kind_operator_new && kind <= kind_operator_new_array_nothrow);
 }
 
-static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp) {
+static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp, uint32_t epoch) {
   uint64_t head = record_head(call->kind, call->address) | call->flags;
-  if (stamp >> 32 != thread_self.epoch) add(batch, record_epoch, stamp >> 32);
+  batch->count = 0;
+  if (stamp >> 32 != epoch) add(batch, record_epoch, stamp >> 32);
   if (call->has_count) add(batch, record_count, call->count);
   if (call->size >> 32) add(batch, record_size, call->size);
   if (call->alignment && fits_bits(call->alignment)) head |= alignment_bits(call->alignment);
@@ -55,48 +56,46 @@ static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp
   batch->slots[batch->count++] = (struct Slot){head, call->size << 32 | (uint32_t)stamp};
 }
 
-void record_long(const struct Call* call) {
-  struct Thread* self = &thread_self;
-  struct Ring* ring = self->ring;
+static bool has_place(struct Ring* ring, uint64_t at, uint64_t count) {
+  return __builtin_expect(at + count <= ring->soft, 1) || record_wait(ring, at, count);
+}
+
+// False where a signal handler has begun an epoch before the places were reserved. They are void then.
+static bool append(struct Thread* self, const struct Call* call) {
   struct Batch batch;
-  batch.count = 0;
-  busy_begin(ring);
   bool alone = record_is_alone(self);
   if (!alone) alone_end();
   uint64_t stamp = alone ? record_lease(self) : record_clock(record_has_threads());
-  compose(&batch, call, stamp);
-  uint64_t at = record_reserve(ring, batch.count);
-  if (at + batch.count <= ring->soft || record_wait(ring, at, batch.count)) {
-    self->epoch = (uint32_t)(stamp >> 32);
-    for (uint64_t i = 0; i < batch.count; i++) record_publish(self, at + i, batch.slots[i].head, batch.slots[i].body);
+  uint32_t epoch = self->epoch;
+  compose(&batch, call, stamp, epoch);
+  uint64_t at = record_reserve(self->ring, batch.count);
+  if (!has_place(self->ring, at, batch.count)) return true;
+  const bool is_true = self->epoch == epoch;
+  if (is_true) self->epoch = (uint32_t)(stamp >> 32);
+  for (uint64_t i = 0; i < batch.count; i++) {
+    struct Slot slot = is_true ? batch.slots[i] : (struct Slot){record_void, 0};
+    record_publish(self, at + i, slot.head, slot.body);
   }
-  busy_end(ring);
+  return is_true;
+}
+
+void record_long(const struct Call* call) {
+  struct Thread* self = &thread_self;
+  busy_begin(self->ring);
+  while (!append(self, call)) continue;
+  busy_end(self->ring);
 }
 
 __attribute__((noinline)) void record_plainly(uint32_t kind, const void* address, uint64_t size) {
   record_long(&(struct Call){.kind = kind & 63, .flags = kind & slot_given, .address = address, .size = size});
 }
 
-static inline __attribute__((always_inline)) void record_stamped(uint64_t at, uint32_t kind, const void* address,
-                                                                 uint64_t size, uint64_t stamp) {
+// The thread has to wait, or its stamp has become wrong: another thread has ended that this one is alone, or a signal
+// handler has begun an epoch.
+void record_anew(uint64_t at, uint32_t kind, const void* address, uint64_t size) {
   struct Thread* self = &thread_self;
-  if (__builtin_expect(at < self->ring->soft, 1) || record_wait(self->ring, at, 1))
-    record_put(self, at, kind, address, size, stamp);
-}
-
-// Where another thread has ended that this one is alone, maybe since it looked, the event's stamp is of now. What is
-// reserved for it is then for the epoch if that has changed.
-void record_at(uint64_t at, uint32_t kind, const void* address, uint64_t size) {
-  struct Thread* self = &thread_self;
-  const bool alone = record_is_alone(self);
-  if (!alone) alone_end();
-  uint64_t stamp = alone ? record_lease(self) : record_clock(true);
-  if (stamp >> 32 == self->epoch) {
-    record_stamped(at, kind, address, size, stamp);
-    return;
-  }
-  record_stamped(at, record_epoch, NULL, 0, stamp >> 32);
-  self->epoch = (uint32_t)(stamp >> 32);
+  if (!has_place(self->ring, at, 1)) return;
+  record_publish(self, at, record_void, 0);
   record_plainly(kind, address, size);
 }
 
@@ -106,9 +105,14 @@ void record_among_others(uint32_t kind, const void* address, uint64_t size) {
   busy_begin(ring);
   alone_end();
   uint64_t stamp = record_clock(record_ends_block(kind) && record_has_threads());
-  if (__builtin_expect(record_is_short(self, size, stamp), 1))
-    record_stamped(record_reserve(ring, 1), kind, address, size, stamp);
-  else
+  if (__builtin_expect(record_is_short(size), 1)) {
+    uint64_t at = record_reserve(ring, 1);
+    if (__builtin_expect(!record_is_of_epoch(self, stamp), 0))
+      record_anew(at, kind, address, size);
+    else if (has_place(ring, at, 1))
+      record_put(self, at, kind, address, size, stamp);
+  } else {
     record_plainly(kind, address, size);
+  }
   busy_end(ring);
 }

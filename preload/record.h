@@ -114,8 +114,8 @@ void record_long(const struct Call* call);
 void record_among_others(uint32_t kind, const void* address, uint64_t size);
 /// One that may be more than a record.
 void record_plainly(uint32_t kind, const void* address, uint64_t size);
-/// The same in a place that is reserved, at which the thread has to wait, or before which it was alone.
-void record_at(uint64_t at, uint32_t kind, const void* address, uint64_t size);
+/// The same where a place is reserved at which it cannot stand.
+void record_anew(uint64_t at, uint32_t kind, const void* address, uint64_t size);
 
 static inline bool record_allowed(void) {
   return __builtin_expect(thread_self.generation == record_state[0], 1) || record_enter();
@@ -162,10 +162,12 @@ static inline uint64_t record_lease(const struct Thread* self) {
   return told > self->lease ? told : self->lease;
 }
 
-/// Whether an event is one record.
-static inline bool record_is_short(const struct Thread* self, uint64_t size, uint64_t stamp) {
-  return stamp >> 32 == self->epoch && size >> 32 == 0 && !record_usable;
-}
+/// Whether an event is one record, but for a new epoch.
+static inline bool record_is_short(uint64_t size) { return size >> 32 == 0 && !record_usable; }
+
+/// Whether a record says all of its stamp. To be asked when its place is reserved: a signal handler that begins an
+/// epoch does so before, and is seen here, or behind.
+static inline bool record_is_of_epoch(const struct Thread* self, uint64_t stamp) { return stamp >> 32 == self->epoch; }
 
 static inline void record_put(const struct Thread* self, uint64_t at, uint32_t kind, const void* address, uint64_t size,
                               uint64_t stamp) {
@@ -180,15 +182,15 @@ static inline void record(uint32_t kind, const void* address, uint64_t size) {
     return;
   }
   uint64_t stamp = record_lease(self);
-  if (__builtin_expect(!record_is_short(self, size, stamp), 0)) {
+  if (__builtin_expect(!record_is_short(size), 0)) {
     record_plainly(kind, address, size);
     return;
   }
   uint64_t at = record_reserve(self->ring, 1);
-  if (__builtin_expect(at < self->ring->soft && record_is_alone(self), 1))
+  if (__builtin_expect(at < self->ring->soft && record_is_alone(self) && record_is_of_epoch(self, stamp), 1))
     record_put(self, at, kind, address, size, stamp);
   else
-    record_at(at, kind, address, size);
+    record_anew(at, kind, address, size);
 }
 
 /// Whether code of the allocator's library.

@@ -23,15 +23,17 @@
 /// thread that read the old limit writes at most one event, at the place where the ring ends, and reads the new one for
 /// the next. Memory is backed before a limit allows it to be written, so it is never SIGBUS in the program.
 ///
-/// Order. Each record has a stamp, the low 32 bits of rdtsc / 16; a record `record_epoch` gives the bits above. A free
-/// is recorded before the real call, an allocation after it. rdtsc may run early, by as long as a cache line takes to
-/// come from another processor. Where that puts an allocation before the free that made room for it, the collector
-/// mends it by the dependency itself (collector/order.h). Of an event that ends a block it could not: with caches a
-/// thread (jemalloc, mimalloc, tcmalloc) a block is freed, given again and handed over in 30 ns, and an early stamp
-/// puts the new owner's free before the old one's, without a contradiction. So those, and only where there is a second
-/// thread, wait behind a fence: 13 ns. Without it half of the runs of the exchange test on such an allocator had a
-/// wrong pair, with it none of 60. A fence at each event, or rdtscp, costs as much at allocations too; a global
-/// sequence number 15 with four threads; clock_gettime 40.
+/// Order. Each record has a stamp, the low 32 bits of rdtsc / 16; a record `record_epoch` gives the bits above. Whether
+/// they are others is asked when the place is reserved: a signal handler that changes them does so before, and then the
+/// place is void and the event recorded anew, or behind. A free is recorded before the real call, an allocation after
+/// it. rdtsc may run early, by as long as a cache line takes to come from another processor. Where that puts an
+/// allocation before the free that made room for it, the collector mends it by the dependency itself
+/// (collector/order.h). Of an event that ends a block it could not: with caches a thread (jemalloc, mimalloc, tcmalloc)
+/// a block is freed, given again and handed over in 30 ns, and an early stamp puts the new owner's free before the old
+/// one's, without a contradiction. So those, and only where there is a second thread, wait behind a fence: 13 ns.
+/// Without it half of the runs of the exchange test on such an allocator had a wrong pair, with it none of 60. A fence
+/// at each event, or rdtscp, costs as much at allocations too; a global sequence number 15 with four threads;
+/// clock_gettime 40.
 ///
 /// Alone. Most programs have one thread at work at a time, and where no other thread records, a thread's own order is
 /// all there is: it needs no clock, which is more than half of what an event costs. So a thread may be alone: its
@@ -118,6 +120,7 @@ enum {
   record_alignment = 43,  // an alignment that is no power of two, or huge
   record_usable_size = 44,
   record_piece = 45,  // 14 bytes of text: 6 in the address, 8 in the second word; how many stands for the alignment
+  record_void = 46,   // nothing: a place that was reserved for what is now behind it
 };
 
 /// How far a ring's records are in the file, where the rings are to be recovered from.

@@ -41,6 +41,7 @@ void Stream::extend(const Slot& slot, std::uint32_t kind) {
     epoch_ = slot.body << 32;
     return;
   }
+  if (kind == record_void) return;
   extended_ = true;
   if (kind == record_count) extension_.count = slot.body;
   if (kind == record_size) extension_.size = slot.body;

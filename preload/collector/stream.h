@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -89,12 +90,9 @@ class Stream {
     has_front_ = true;
   }
 
+  // A signal handler may have recorded between its thread's look at the clock and the record.
   std::uint64_t stamp_of(const Slot& slot, std::uint64_t last) const {
-    std::uint64_t stamp = epoch_ | (slot.body & 0xffffffff);
-    // A signal handler may have begun a new epoch between a thread's look at the clock and its record.
-    constexpr std::uint64_t epoch = std::uint64_t{1} << 32;
-    if (stamp - epoch - last + stamp_slack < 2 * stamp_slack) stamp -= epoch;
-    return stamp > last ? stamp : last;
+    return std::max(epoch_ | (slot.body & 0xffffffff), last);
   }
 
   bool refill();
