@@ -35,7 +35,7 @@ class Backlog {
   Backlog(const Backlog&) = delete;
   Backlog& operator=(const Backlog&) = delete;
 
-  /// Whether another parcel of records may come.
+  /// Whether records may come: those of all rings, which are then beyond the bounds for a while.
   bool has_room();
   void put(Parcel parcel);
   /// Waits for the next one; nothing after `milliseconds`.

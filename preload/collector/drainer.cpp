@@ -24,7 +24,9 @@ std::uint64_t clock_stamp(const Control& control) {
   return (control.clock_is_ns != 0 ? clock_ns() : __rdtsc()) >> stamp_shift;
 }
 
-std::size_t Drainer::pass() {
+std::optional<std::size_t> Drainer::pass(bool must) {
+  CPU_ZERO(&busy_);
+  if (!must && !backlog_.has_room()) return std::nullopt;
   Parcel cut{.type = Parcel::Type::cut};
   cut.clock_stamp = clock_stamp(memory_.control());
   cut.clock_ns = clock_ns();
@@ -34,7 +36,6 @@ std::size_t Drainer::pass() {
   const std::uint32_t rings = memory_.ring_count();
   if (lanes_.size() < rings) lanes_.resize(rings);
   pace_.begin_pass(cut.clock_ns);
-  CPU_ZERO(&busy_);
   std::size_t moved = 0;
   for (std::uint32_t i = 0; i < rings; ++i) moved += drain(i, cut.clock_ns);
   backlog_.put(std::move(cut));
@@ -47,7 +48,6 @@ std::size_t Drainer::drain(std::uint32_t number, std::uint64_t now_ns) {
   if (__atomic_load_n(&ring.owner, __ATOMIC_ACQUIRE) == 0) return 0;
   Lane& lane = lanes_[number];
   if (lane.limit == 0) open_lane(ring, lane);
-  if (!backlog_.has_room()) return 0;
   const std::size_t moved = read(ring, lane);
   if (memory_.is_durable()) give_back_saved(ring, lane);
   if (moved == 0) {

@@ -21,8 +21,9 @@ class Drainer {
  public:
   Drainer(Memory& memory, Backlog& backlog) : memory_(memory), backlog_(backlog) {}
 
-  /// Reads each ring once, and puts what was there, and the cut, into the backlog. How many records.
-  std::size_t pass();
+  /// Reads each ring once, and puts what was there, and the cut, into the backlog. How many records; nothing, and no
+  /// ring is read, where the backlog has no room, unless it `must`: a cut is one only if all rings were read.
+  std::optional<std::size_t> pass(bool must = false);
 
   /// How long until the next pass, in ns; nothing where it can wait for the bell.
   std::optional<std::uint64_t> nap_ns() const { return pace_.nap(clock_ns()); }

@@ -115,11 +115,11 @@ void Session::drain() {
     const std::uint32_t bell = __atomic_load_n(&control.bell, __ATOMIC_SEQ_CST);
     const bool ended = end_ != End::none;
     open_to_readers(!ended);
-    const std::size_t moved = drainer_.pass();
+    const auto moved = drainer_.pass();
     const bool asked = pass_on_request();
     stand_aside();
-    if (ended && moved == 0 && backlog_.has_room()) break;
-    if (!asked && (!ended || !backlog_.has_room())) sleep(bell);
+    if (ended && moved == std::size_t{0}) break;
+    if (!asked && (!ended || !moved)) sleep(bell);
   }
   drain_cpu_ns_ = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
   backlog_.put({.type = Parcel::Type::end});
@@ -152,7 +152,7 @@ bool Session::pass_on_request() {
   if (request == requests_seen_) return false;
   const bool finish = __atomic_load_n(&control.request_kind, __ATOMIC_RELAXED) == request_finish;
   // What was recorded between the last look at the rings and this one.
-  drainer_.pass();
+  drainer_.pass(true);
   requests_seen_ = request;
   backlog_.put({.type = finish ? Parcel::Type::finish : Parcel::Type::checkpoint, .value = request});
   return true;
