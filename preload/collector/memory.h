@@ -25,7 +25,9 @@ class Memory {
   int descriptor() const { return fd_; }
   /// Whether the rings are a file, for a recovery: places are given back only when what was in them is saved.
   bool is_durable() const { return control_->rings_path[0] != 0; }
-  const Saved& saved(const Ring& ring) const { return ring.saved[control_->saves & 1]; }
+  const Saved& saved(const Ring& ring) const {
+    return ring.saved[__atomic_load_n(&control_->saves, __ATOMIC_ACQUIRE) & 1];
+  }
   /// Rings that a thread has or had.
   std::uint32_t ring_count() const;
   Ring& ring(std::uint32_t number) { return *ring_at(control_, number); }
