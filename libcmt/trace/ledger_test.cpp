@@ -81,6 +81,19 @@ TEST_CASE("ledger: totals are those counted by hand") {
   CHECK(totals.by_kind[0] == 2);
 }
 
+TEST_CASE("ledger: each thread is counted once, whatever its number") {
+  Ledger ledger;
+  Tag tag = 0;
+  for (int round = 0; round < 2; ++round) {
+    for (const std::uint32_t thread : {0u, 63u, 64u, 1023u, 1024u, 1025u, 2048u, 0xffffffffu}) {
+      Event event = makes(++tag);
+      event.thread = thread;
+      ledger.book(event);
+    }
+  }
+  CHECK(ledger.totals().threads == 8);
+}
+
 TEST_CASE("writer: what the ledger refuses is not written, and neither is a label that is too long") {
   const int fd = fixture::file_of("");
   Writer writer(fd, {});

@@ -65,6 +65,41 @@ TEST_CASE("packed: values before an event do not disturb the stamps, nor a NULL 
   check_round_trip(records, 16 + 16 + 8 + 16 + 8);
 }
 
+TEST_CASE("packed: a record is short up to the very bounds, and comes back on either side of them") {
+  constexpr std::uint64_t place = 0x7f00'0000'1000, stamp = 0xffff'ff00, gib = std::uint64_t{1} << 30;
+  const Slot first = event(0, place, 16, stamp);
+  const auto check = [&](const Slot& second, bool is_short) {
+    check_round_trip({first, second, first}, 16 + (is_short ? 8 : 16) + 16);
+    Packer packer;
+    packer.add(first.head, first.body);
+    packer.add(second.head, second.body);
+    CHECK(packer.take().bytes() == (is_short ? 24 : 32));
+  };
+  check(event(0, place + gib - 8, 16, stamp), true);
+  check(event(0, place + gib, 16, stamp), false);
+  check(event(0, place - gib, 16, stamp), true);
+  check(event(0, place - gib - 8, 16, stamp), false);
+  check(event(0, place + 8, 16, stamp), true);
+  check(event(0, place + 4, 16, stamp), false);
+  check(event(0, 0xffff'ffff'fff8, 16, stamp), false);
+  check(event(1, 0, 0, stamp), false);
+  check(event(0, place, (1 << 17) - 1, stamp), true);
+  check(event(0, place, 1 << 17, stamp), false);
+  check(event(0, place, 0xffff'ffff, stamp), false);
+  check(event(0, place, 16, (stamp + 0x7ff) & 0xffff'ffff), true);
+  check(event(0, place, 16, (stamp + 0x800) & 0xffff'ffff), false);
+  check(event(0, place, 16, stamp - 1), false);
+  check({first.head | slot_given, first.body}, true);
+  check({first.head | 5 << slot_alignment_shift, first.body}, false);
+  check(event(record_given, place, 0, stamp), true);
+  check(event(record_owner, 0, 3, stamp), false);
+  check(event(record_epoch, 0, 0, 7), false);
+}
+
+TEST_CASE("packed: blocks and NULL at the very bottom of the addresses") {
+  check_round_trip({event(1, 0, 0, 1), event(0, 8, 1, 2), event(1, 0, 0, 3), event(0, 0x10, 1, 4)}, 4 * 8);
+}
+
 TEST_CASE("packed: nothing") {
   Packer packer;
   const Packed packed = packer.take();
