@@ -125,6 +125,9 @@ static bool run(void (*event)(uintptr_t), bool alone, void (*handle)(void), long
             (unsigned long long)seen[block_of_handler].stamp, (unsigned long long)seen[block_behind].stamp);
     assert(false);
   }
+  // Who is no more alone and has not raised `busy` sees that when its place is reserved.
+  if (handle == handler_no_more_alone && event == short_event && !record_usable)
+    assert(own.stamp == after || own.place < seen[block_of_handler].place);
   return true;
 }
 
