@@ -21,8 +21,8 @@ struct Real real;
 
 static alignas(128) struct Ring ring;
 static struct Slot slots[places];
-static const uint64_t before = 0x2fffff000, after = 0x300000500;
-static uint64_t now;
+static const uint64_t before = 0x2fffff000;
+static uint64_t after, now;
 static bool drops;
 
 uint64_t record_slow_clock(void) { return now; }
@@ -158,12 +158,25 @@ static void drop(void) {
   assert(seen[block_of_thread].events == 0 && seen[block_behind].events == 1 && seen[block_behind].stamp == after);
 }
 
+// Another thread's being alone ends with an event.
+static void end_lease(void (*event)(uintptr_t)) {
+  begin(false);
+  record_alone = 2;
+  event(block_of_thread);
+  assert(record_alone == 0);
+}
+
 int main(void) {
   real.malloc_usable_size = usable;
   sigaction(SIGTRAP, &(struct sigaction){.sa_sigaction = at_step, .sa_flags = SA_SIGINFO}, NULL);
-  run_kinds(false, handler_among_others);
-  run_kinds(true, handler_alone);
-  run_kinds(true, handler_no_more_alone);
+  for (int has_new_epoch = 0; has_new_epoch < 2; has_new_epoch++) {
+    after = has_new_epoch ? 0x300000500 : 0x2fffff700;
+    run_kinds(false, handler_among_others);
+    run_kinds(true, handler_alone);
+    run_kinds(true, handler_no_more_alone);
+  }
+  end_lease(short_event);
+  end_lease(long_event);
   drop();
   return 0;
 }
