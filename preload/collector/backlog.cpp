@@ -4,13 +4,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <utility>
 
 namespace cmt::collector {
-namespace {
-
-constexpr std::uint64_t parcel_bytes_max = std::uint64_t{ring_slots_big} * Packer::record_bytes_max;
-
-}  // namespace
 
 Backlog::~Backlog() {
   if (file_ >= 0) ::close(file_);
@@ -18,50 +14,77 @@ Backlog::~Backlog() {
 
 bool Backlog::has_room() {
   const std::lock_guard lock(mutex_);
-  return in_memory_ < memory_max_ || (!file_failed_ && place_in_file(parcel_bytes_max).has_value());
+  return in_memory_ < memory_max_ || (!file_failed_ && has_place(place_bytes));
 }
 
 void Backlog::put(Parcel parcel) {
   Entry entry{.parcel = std::move(parcel)};
   const std::uint64_t bytes = entry.parcel.records.bytes();
   std::unique_lock lock(mutex_);
-  if (in_memory_ + bytes > memory_max_ && bytes != 0 && spill(entry)) {
-    in_file_ += bytes;
-  } else {
-    in_memory_ += bytes;
-  }
+  const bool fits = in_memory_ + bytes <= memory_max_;
+  lock.unlock();
+  if (!fits && bytes != 0) spill(entry);
+  lock.lock();
+  if (entry.bytes == 0) in_memory_ += bytes;
   entries_.push_back(std::move(entry));
   lock.unlock();
   arrived_.notify_one();
 }
 
-// In one piece, at the end or, after that, before what is there still.
-std::optional<std::uint64_t> Backlog::place_in_file(std::uint64_t bytes) const {
-  if (in_file_ == 0) return bytes <= file_max_ ? std::optional<std::uint64_t>(0) : std::nullopt;
-  const bool has_turned = file_end_ <= file_begin_;
-  if (file_end_ + bytes <= (has_turned ? file_begin_ : file_max_)) return file_end_;
-  if (!has_turned && bytes <= file_begin_) return 0;
-  return std::nullopt;
+bool Backlog::has_place(std::uint64_t bytes) const {
+  return filled_ + bytes <= place_bytes ||
+         (bytes <= place_bytes && (!free_.empty() || (unread_.size() + 1) * place_bytes <= file_max_));
 }
 
-bool Backlog::spill(Entry& entry) {
+std::optional<std::uint64_t> Backlog::reserve(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (!has_place(bytes)) return std::nullopt;
+  if (filled_ + bytes > place_bytes) {
+    if (free_.empty()) {
+      free_.push_back(unread_.size());
+      unread_.push_back(0);
+    }
+    place_ = free_.back();
+    free_.pop_back();
+    filled_ = 0;
+  }
+  ++unread_[place_];
+  return place_ * place_bytes + std::exchange(filled_, filled_ + bytes);
+}
+
+void Backlog::release(std::uint64_t offset) {
+  const std::size_t place = offset / place_bytes;
+  if (--unread_[place] != 0) return;
+  if (place == place_ && filled_ < place_bytes) {
+    filled_ = 0;
+  } else {
+    free_.push_back(place);
+  }
+}
+
+bool Backlog::opens_file() {
   if (file_ < 0 && !file_failed_) file_ = ::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (file_ < 0) file_ = ::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  file_failed_ = file_ < 0;
+  if (file_ < 0 && !file_failed_) file_ = ::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  return file_ >= 0 && !file_failed_;
+}
+
+// What cannot be written stays in memory.
+void Backlog::spill(Entry& entry) {
   Packed& records = entry.parcel.records;
   const std::uint64_t bytes = records.bytes();
-  const auto place = place_in_file(bytes);
-  if (file_failed_ || !place) return false;
-  const auto written = ::pwrite(file_, records.words.get(), bytes, static_cast<off_t>(*place));
-  file_failed_ = written != static_cast<ssize_t>(bytes);
-  if (file_failed_) return false;
-  if (in_file_ == 0) file_begin_ = *place;
-  entry.offset = *place;
+  const auto offset = file_max_ != 0 ? reserve(bytes) : std::nullopt;
+  if (!offset) return;
+  const bool is_written = opens_file() && ::pwrite(file_, records.words.get(), bytes, static_cast<off_t>(*offset)) ==
+                                              static_cast<ssize_t>(bytes);
+  if (!is_written) {
+    const std::lock_guard lock(mutex_);
+    file_failed_ = true;
+    return release(*offset);
+  }
+  entry.offset = *offset;
   entry.bytes = bytes;
-  file_end_ = *place + bytes;
   records.words.reset();
   records.size = 0;
-  return true;
 }
 
 void Backlog::fetch(Entry& entry) {
@@ -85,8 +108,11 @@ std::optional<Parcel> Backlog::take(int milliseconds) {
   fetch(entry);
   const std::uint64_t bytes = entry.parcel.records.bytes();
   lock.lock();
-  if (entry.bytes != 0) file_begin_ = entry.offset + entry.bytes;
-  (entry.bytes != 0 ? in_file_ : in_memory_) -= bytes;
+  if (entry.bytes != 0) {
+    release(entry.offset);
+  } else {
+    in_memory_ -= bytes;
+  }
   return std::move(entry.parcel);
 }
 
