@@ -30,7 +30,7 @@ class AddressEncoder {
 
   /// Fetches what add() will look at.
   void prefetch(const Event& event, const LiveBlock& old) const {
-    model_.prefetch(event.tag != 0 ? event.size : old.size);
+    model_.prefetch(event.tag != 0 ? event.bytes() : old.size);
   }
 
   /// The stream of the events since the last finish(), not compressed. Empty where no event has an address.

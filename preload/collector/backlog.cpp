@@ -55,7 +55,7 @@ std::optional<std::uint64_t> Backlog::reserve(std::uint64_t bytes) {
 void Backlog::release(std::uint64_t offset) {
   const std::size_t place = offset / place_bytes;
   if (--unread_[place] != 0) return;
-  if (place == place_ && filled_ < place_bytes) {
+  if (place == place_) {
     filled_ = 0;
   } else {
     free_.push_back(place);
@@ -72,7 +72,7 @@ bool Backlog::opens_file() {
 void Backlog::spill(Entry& entry) {
   Packed& records = entry.parcel.records;
   const std::uint64_t bytes = records.bytes();
-  const auto offset = file_max_ != 0 ? reserve(bytes) : std::nullopt;
+  const auto offset = reserve(bytes);
   if (!offset) return;
   const bool is_written = opens_file() && ::pwrite(file_, records.words.get(), bytes, static_cast<off_t>(*offset)) ==
                                               static_cast<ssize_t>(bytes);
