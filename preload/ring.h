@@ -8,7 +8,8 @@
 /// the lap. So a program that is killed leaves whole records, all that it published, and there is no counter to
 /// publish. A place is reserved by one xadd instruction without a lock prefix, which a signal handler comes before
 /// or after, never between; a handler that interrupts a thread between its reservation and its publication appends
-/// behind it, and the collector, which stops at the first place that is not published, takes both in order.
+/// behind it, and the collector, which stops at the first place that is not published, takes both in order. Where the
+/// handler never comes back the place stays empty, and only at the end does the collector go past it.
 ///
 /// A ring has `soft` and `limit`, both counted in places since the ring began, both written by the collector. Beyond
 /// `limit` a thread waits, or drops if it was told to. Beyond `soft` it rings the collector's bell, once, and so the

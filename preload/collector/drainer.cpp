@@ -63,6 +63,19 @@ std::size_t Drainer::drain(std::uint32_t number, std::uint64_t now_ns) {
   return moved;
 }
 
+bool Drainer::skip_unpublished() {
+  bool found = false;
+  for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    const std::size_t skipped = lane.limit == 0 ? 0 : memory_.skip(memory_.ring(i), lane.tail, lane.limit, packer_);
+    if (skipped == 0) continue;
+    found = true;
+    lane.tail += skipped;
+    backlog_.put({.ring = i, .records = packer_.take()});
+  }
+  return found;
+}
+
 // In pieces, so that a thread that waits can go on while the rest is read.
 std::size_t Drainer::read(Ring& ring, Lane& lane) {
   constexpr std::uint64_t piece = 1024;

@@ -25,6 +25,10 @@ class Drainer {
   /// ring is read, where the backlog has no room, unless it `must`: a cut is one only if all rings were read.
   std::optional<std::size_t> pass(bool must = false);
 
+  /// Where nothing is waited for any more, and a pass has found nothing: goes past places that were never published,
+  /// where there is something behind them. Whether there was.
+  bool skip_unpublished();
+
   /// How long until the next pass, in ns; nothing where it can wait for the bell.
   std::optional<std::uint64_t> nap_ns() const { return pace_.nap(clock_ns()); }
 

@@ -37,6 +37,9 @@ class Program {
     }
   }
 
+  /// Places that are never published.
+  void reserve(std::uint32_t number, std::uint64_t count) { memory_.ring(number).reserved += count; }
+
  private:
   static int make() {
     const int fd = ::memfd_create("rings", MFD_CLOEXEC);
@@ -93,4 +96,30 @@ TEST_CASE("drainer: what is asked for at the end is read though there is no room
   CHECK(program.memory().ring(1).tail == 5);
   CHECK(records_up_to_cut(backlog) == std::uint64_t{100});
   CHECK(records_up_to_cut(backlog) == std::uint64_t{5});
+}
+
+TEST_CASE("drainer: at the end what lies behind a place that was never published is read, and no more") {
+  Program program;
+  Backlog backlog("/tmp", 1 << 20, 0);
+  Drainer drainer(program.memory(), backlog);
+  program.record(0, slots - 1);
+  CHECK(drainer.pass() == slots - std::size_t{1});
+  CHECK_FALSE(drainer.skip_unpublished());
+  program.record(0, 10);
+  program.reserve(0, 2);
+  program.record(0, 5);
+  program.reserve(0, 1);
+  program.record(0, 3);
+  program.reserve(0, 4);
+  CHECK(drainer.pass() == std::size_t{10});
+  CHECK(drainer.pass() == std::size_t{0});
+  CHECK(drainer.skip_unpublished());
+  CHECK(drainer.pass() == std::size_t{5});
+  CHECK(drainer.skip_unpublished());
+  CHECK(drainer.pass() == std::size_t{3});
+  CHECK_FALSE(drainer.skip_unpublished());
+  CHECK(records_up_to_cut(backlog) == std::uint64_t{slots - 1});
+  std::uint64_t behind = 0;
+  while (const auto records = records_up_to_cut(backlog)) behind += *records;
+  CHECK(behind == 10 + 2 + 5 + 1 + 3);
 }

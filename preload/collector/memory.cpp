@@ -20,6 +20,11 @@ namespace cmt::collector {
 
 namespace {
 
+// A place is published when its head is valid and has the parity of the lap that it is in.
+bool is_published(std::uint64_t head, std::uint64_t at, std::uint64_t slots) {
+  return (head & (slot_valid | slot_parity)) == (slot_valid | ((at & slots) != 0 ? slot_parity : 0));
+}
+
 template <std::size_t bytes>
 bool is_text(const char (&field)[bytes]) {
   return std::memchr(field, 0, bytes) != nullptr;
@@ -63,19 +68,29 @@ bool Memory::has_places(const Ring& ring) const {
          ring.slots_at % slot_bytes == 0 && (ring.slots & (ring.slots - 1)) == 0;
 }
 
-// A place is published when its head is valid and has the parity of the lap that it is in.
 std::size_t Memory::read(const Ring& ring, std::uint64_t from, std::uint64_t count_max, Packer& out) const {
   const std::uint64_t slots = ring.slots;
   if (slots == 0 || !has_places(ring)) return 0;
-  const auto* places = reinterpret_cast<const Slot*>(reinterpret_cast<const char*>(control_) + ring.slots_at);
+  const Slot* const places = this->places(ring);
   std::uint64_t at = from;
   return out.add_all(std::min(slots, count_max), [&](Slot& slot) {
     const Slot& place = places[at & (slots - 1)];
     slot.head = __atomic_load_n(&place.head, __ATOMIC_ACQUIRE);
     slot.body = place.body;
-    const std::uint64_t wanted = slot_valid | ((at++ & slots) != 0 ? slot_parity : 0);
-    return (slot.head & (slot_valid | slot_parity)) == wanted;
+    return is_published(slot.head, at++, slots);
   });
+}
+
+std::size_t Memory::skip(const Ring& ring, std::uint64_t from, std::uint64_t end, Packer& out) const {
+  const std::uint64_t slots = ring.slots;
+  if (slots == 0 || !has_places(ring)) return 0;
+  const Slot* const places = this->places(ring);
+  end = std::min({end, ring.reserved, from + slots});
+  std::uint64_t at = from;
+  while (at < end && !is_published(__atomic_load_n(&places[at & (slots - 1)].head, __ATOMIC_ACQUIRE), at, slots)) ++at;
+  if (at >= end) return 0;
+  for (std::uint64_t i = from; i < at; ++i) out.add(record_void, 0);
+  return at - from;
 }
 
 void Memory::allocate(const Ring& ring, std::uint64_t from, std::uint64_t to, int mode, bool& done) const {

@@ -38,6 +38,10 @@ class Memory {
   /// Adds the records that were published from place `from` on, at most so many, and returns how many.
   std::size_t read(const Ring& ring, std::uint64_t from, std::uint64_t count_max, Packer& out) const;
 
+  /// Adds a void record for each place from `from` on that is not published, if one behind them is, before `end`, and
+  /// returns how many. For when nobody will publish them: who had reserved them was killed in a signal handler's time.
+  std::size_t skip(const Ring& ring, std::uint64_t from, std::uint64_t end, Packer& out) const;
+
   /// Makes places from one to another writable. False where there is no memory.
   bool back(const Ring& ring, std::uint64_t from, std::uint64_t to) const;
   /// Gives the memory of whole pages between two places back; they read as not published.
@@ -47,6 +51,9 @@ class Memory {
   static void wake(const void* word);
 
  private:
+  const Slot* places(const Ring& ring) const {
+    return reinterpret_cast<const Slot*>(reinterpret_cast<const char*>(control_) + ring.slots_at);
+  }
   void allocate(const Ring& ring, std::uint64_t from, std::uint64_t to, int mode, bool& done) const;
 
   int fd_;

@@ -118,7 +118,7 @@ void Session::drain() {
     const auto moved = drainer_.pass();
     const bool asked = pass_on_request();
     stand_aside();
-    if (ended && moved == std::size_t{0}) break;
+    if (ended && moved == std::size_t{0} && !drainer_.skip_unpublished()) break;
     if (!asked && (!ended || !moved)) sleep(bell);
   }
   drain_cpu_ns_ = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -152,7 +152,8 @@ bool Session::pass_on_request() {
   if (request == requests_seen_) return false;
   const bool finish = __atomic_load_n(&control.request_kind, __ATOMIC_RELAXED) == request_finish;
   // What was recorded between the last look at the rings and this one.
-  drainer_.pass(true);
+  do drainer_.pass(true);
+  while (finish && drainer_.skip_unpublished());
   requests_seen_ = request;
   backlog_.put({.type = finish ? Parcel::Type::finish : Parcel::Type::checkpoint, .value = request});
   return true;

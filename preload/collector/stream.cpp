@@ -41,7 +41,8 @@ void Stream::extend(const Slot& slot, std::uint32_t kind) {
     epoch_ = slot.body << 32;
     return;
   }
-  if (kind == record_void) return;
+  // It may stand for the end of an event of which there is the begin.
+  if (kind == record_void) return forget_extension();
   extended_ = true;
   if (kind == record_count) extension_.count = slot.body;
   if (kind == record_size) extension_.size = slot.body;

@@ -162,3 +162,13 @@ TEST_CASE("stream: a resumed one goes on at its place, of its epoch") {
   CHECK(stream.epoch() == 3);
   CHECK(stream.thread == 7);
 }
+
+TEST_CASE("stream: what began an event that has no end is not the next one's") {
+  constexpr std::uint64_t piece = record_piece | std::uint64_t{2} << slot_alignment_shift | 0x6261 << 16;
+  Stream stream;
+  stream.append(packed({{record_count, 5}, {piece, 0}, {record_void, 0}, slot_of(malloc_kind, 16, 8, 1)}, 0, 4));
+  CHECK(stream.has_front());
+  CHECK_FALSE(stream.has_more());
+  CHECK(stream.front().count == 1);
+  CHECK(stream.label().empty());
+}

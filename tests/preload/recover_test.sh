@@ -30,6 +30,23 @@ killed() {
 }
 collector_of() { for p in $(pgrep -x cmttrace-collec); do [ "$(readlink /proc/$p/fd/5)" != "$PWD/$1" ] || echo $p; done; }
 
+# A place that was never filled, because a signal handler came between, and what the handler recorded behind it.
+for step in $(seq 30 4 90); do
+  rm -f t.* rings
+  LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace CMTTRACE_RINGS=rings \
+    "$BUILD/tests/preload/interrupted" malloc kill "$step" >out &
+  read -r said <out || true
+  [ "$said" = + ] || { wait $!; break; }
+  until [ -n "$(collector_of t.trace)" ]; do sleep 0.01; done
+  kill -STOP $(collector_of t.trace)
+  kill -KILL $! $(collector_of t.trace)
+  wait $! 2>/dev/null || true
+  "$collector" --recover rings -o "unfilled.$step.trace" >said || complain "unfilled, $step: exit $?"
+  [ "$(grep -c '^malloc(7000[23])' "unfilled.$step.trace")" = 2 ] || complain "unfilled, $step: no later event"
+done
+grep -L '^malloc(70001)' unfilled.*.trace | grep -q . || complain 'no place that was not filled'
+rm unfilled.*
+
 for form in trace cmt; do
   killed $form 10
   killed $form 1000 60000 5 20000

@@ -1,0 +1,52 @@
+"""interrupted_check.py PROGRAM: a signal handler comes after each single instruction of the tracer's in an event, and never
+returns: it leaves by longjmp, or it makes events and the program is killed in it. The place in the ring that the event
+had may then never be filled; what comes behind it is in the trace all the same.
+
+Between the two instructions that say that the real function is at work what a handler asks for is no event.
+"""
+
+import os
+import subprocess
+import sys
+
+from await_closed import await_closed
+
+
+def later_events(program, event, then, step):
+    """Whether the trace has the two that came later, or None where the event had ended before."""
+    path = f'{event}.{then}.{step}.trace'
+    environment = dict(os.environ, LD_PRELOAD=os.environ['TRACER'], CMTTRACE_OUT=path)
+    process = subprocess.Popen([program, event, then, str(step)], env=environment, stdout=subprocess.PIPE)
+    said = process.stdout.read(1)
+    if then == 'kill' and said == b'+':
+        process.kill()
+    status = process.wait()
+    process.stdout.close()
+    await_closed(path)
+    with open(path, encoding='utf-8') as file:
+        lines = file.read().splitlines()
+    os.remove(path)
+    assert said in (b'+', b'.'), f'{path}: exit {status}'
+    assert status == (-9 if then == 'kill' and said == b'+' else 0), f'{path}: exit {status}'
+    if said == b'.':
+        return None
+    found = [sum(line.startswith(f'malloc({size}) = ') for line in lines) for size in (70002, 70003)]
+    assert found in ([1, 1], [0, 0]), f'{path}: {found}'
+    return found == [1, 1]
+
+
+def check(program, event, then):
+    seen, step = [], 0
+    while (found := later_events(program, event, then, step)) is not None:
+        seen.append(found)
+        step += 1
+    inside = [step for step in range(len(seen)) if not seen[step]]
+    assert len(inside) <= 8, f'{event}, {then}: lost after instructions {inside} of {len(seen)}'
+    assert inside == list(range(inside[0], inside[-1] + 1)) if inside else then == 'jump', f'{event}, {then}: {inside}'
+    assert len(seen) > 40, f'{event}, {then}: {len(seen)} instructions'
+    return len(seen)
+
+
+if __name__ == '__main__':
+    runs = sum(check(sys.argv[1], *which) for which in (('malloc', 'kill'), ('malloc', 'jump'), ('calloc', 'kill')))
+    print(f'{runs} interruptions, and no later event lost')

@@ -1,0 +1,3 @@
+# What comes behind an event that never ended is not lost.
+
+/usr/bin/python3 "$SOURCE/tests/preload/interrupted_check.py" "$BUILD/tests/preload/interrupted"
