@@ -254,11 +254,24 @@ static bool wait_for_limit(struct Ring* ring, uint64_t seen) {
   return wait_in_vain((const uint32_t*)&ring->limit, (uint32_t)seen);
 }
 
+// The collector stops at a place that is not published. Where that is one of ours from before, the event was
+// interrupted by a signal handler, which we are in or which never came back, or its vforked child was killed: waiting
+// is in vain. The tail may be told later than the limit that comes of it, and then another lap has its place.
+static bool is_held_up(const struct Ring* ring, uint64_t at, uint64_t limit) {
+  uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+  return tail < at && limit <= tail + ring->slots &&
+         !slot_is_published(&thread_self.slots[tail & (ring->slots - 1)], tail, ring->slots);
+}
+
 bool record_wait(struct Ring* ring, uint64_t at, uint64_t count) {
   uint64_t limit = __atomic_load_n(&ring->limit, __ATOMIC_ACQUIRE);
   for (int rounds = 0; at + count > limit;) {
     if (!collector_ready() || collector_is_lost()) return false;
     if (state.drops && give_back(ring, at, count)) return false;
+    if (is_held_up(ring, at, limit)) {
+      record_stop("an event was interrupted and did not go on; the program goes on untraced", "", 0);
+      return false;
+    }
     if (rounds == wait_rounds_max) {
       record_stop("the collector does not go on; the program goes on untraced", "", 0);
       return false;

@@ -73,6 +73,7 @@
 /// it is.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -212,6 +213,12 @@ static_assert(sizeof(Ring) == 128, "two lines");
 #else
 _Static_assert(sizeof(struct Ring) == 128, "two lines");
 #endif
+
+/// Whether the place `at` of a ring is published: its head is valid, with the parity of the lap that it is in.
+static inline bool slot_is_published(const struct Slot* slot, uint64_t at, uint64_t slots) {
+  const uint64_t wanted = (uint64_t)slot_valid | ((at & slots) != 0 ? (uint64_t)slot_parity : 0);
+  return (__atomic_load_n(&slot->head, __ATOMIC_ACQUIRE) & (slot_valid | slot_parity)) == wanted;
+}
 
 /// The rings' own table follows the control block.
 static inline struct Ring* ring_at(struct Control* control, uint32_t number) {

@@ -20,11 +20,6 @@ namespace cmt::collector {
 
 namespace {
 
-// A place is published when its head is valid and has the parity of the lap that it is in.
-bool is_published(std::uint64_t head, std::uint64_t at, std::uint64_t slots) {
-  return (head & (slot_valid | slot_parity)) == (slot_valid | ((at & slots) != 0 ? slot_parity : 0));
-}
-
 template <std::size_t bytes>
 bool is_text(const char (&field)[bytes]) {
   return std::memchr(field, 0, bytes) != nullptr;
@@ -75,9 +70,9 @@ std::size_t Memory::read(const Ring& ring, std::uint64_t from, std::uint64_t cou
   std::uint64_t at = from;
   return out.add_all(std::min(slots, count_max), [&](Slot& slot) {
     const Slot& place = places[at & (slots - 1)];
-    slot.head = __atomic_load_n(&place.head, __ATOMIC_ACQUIRE);
-    slot.body = place.body;
-    return is_published(slot.head, at++, slots);
+    const bool published = slot_is_published(&place, at++, slots);
+    slot = place;
+    return published;
   });
 }
 
@@ -87,7 +82,7 @@ std::size_t Memory::skip(const Ring& ring, std::uint64_t from, std::uint64_t end
   const Slot* const places = this->places(ring);
   end = std::min({end, ring.reserved, from + slots});
   std::uint64_t at = from;
-  while (at < end && !is_published(__atomic_load_n(&places[at & (slots - 1)].head, __ATOMIC_ACQUIRE), at, slots)) ++at;
+  while (at < end && !slot_is_published(&places[at & (slots - 1)], at, slots)) ++at;
   if (at >= end) return 0;
   for (std::uint64_t i = from; i < at; ++i) out.add(record_void, 0);
   return at - from;

@@ -1,6 +1,7 @@
 // interrupted EVENT THEN STEP: makes an event (malloc or calloc), in which a signal handler comes after so many
-// instructions of the tracer's. It leaves by longjmp (`jump`), or else never: it makes two events of 70,002 and
-// 70,003 bytes, says "+", and waits to be killed. Says "." where the event had fewer instructions.
+// instructions of the tracer's. It leaves by longjmp (`jump`, and `run`, which goes on with more events than a ring has
+// places), or else never. Then come two events, of 70,002 and 70,003 bytes, and it says "+"; or "." where the event had
+// fewer instructions.
 #include <dlfcn.h>
 #include <link.h>
 #include <setjmp.h>
@@ -17,7 +18,7 @@ enum { trap_flag = 0x100 };
 
 static uintptr_t code_begin, code_end;
 static volatile long steps_left;
-static bool jumps;
+static bool jumps, runs;
 static sigjmp_buf behind;
 
 static int find_code(struct dl_phdr_info* object, size_t size, void* unused) {
@@ -68,7 +69,8 @@ int main(int argc, char** argv) {
   dl_iterate_phdr(find_code, NULL);
   sigaction(SIGTRAP, &(struct sigaction){.sa_sigaction = at_step, .sa_flags = SA_SIGINFO}, NULL);
   const bool counts = strcmp(argv[1], "calloc") == 0;
-  jumps = strcmp(argv[2], "jump") == 0;
+  runs = strcmp(argv[2], "run") == 0;
+  jumps = runs || strcmp(argv[2], "jump") == 0;
   steps_left = atol(argv[3]);
   free(counts ? calloc(3, 7) : malloc(7));  // symbols are bound
   if (sigsetjmp(behind, 1) == 0) {
@@ -79,6 +81,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   later_events();
+  for (int i = 0; runs && i < 40000; i++) free(malloc(8));
   say("+\n");
   return 0;
 }

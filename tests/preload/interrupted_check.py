@@ -1,6 +1,7 @@
 """interrupted_check.py PROGRAM: a signal handler comes after each single instruction of the tracer's in an event, and never
 returns: it leaves by longjmp, or it makes events and the program is killed in it. The place in the ring that the event
-had may then never be filled; what comes behind it is in the trace all the same.
+had may then never be filled; what comes behind it is in the trace all the same, but of a program that goes on for longer
+than the ring lasts the trace ends there, and one line says so.
 
 Between the two instructions that say that the real function is at work what a handler asks for is no event.
 """
@@ -11,17 +12,24 @@ import sys
 
 from await_closed import await_closed
 
+HELD_UP = 'libcmttrace: an event was interrupted and did not go on; the program goes on untraced\n'
+held_up = []
+
 
 def later_events(program, event, then, step):
     """Whether the trace has the two that came later, or None where the event had ended before."""
     path = f'{event}.{then}.{step}.trace'
     environment = dict(os.environ, LD_PRELOAD=os.environ['TRACER'], CMTTRACE_OUT=path)
-    process = subprocess.Popen([program, event, then, str(step)], env=environment, stdout=subprocess.PIPE)
+    process = subprocess.Popen([program, event, then, str(step)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     said = process.stdout.read(1)
     if then == 'kill' and said == b'+':
         process.kill()
     status = process.wait()
+    lines = process.stderr.read().decode()
     process.stdout.close()
+    process.stderr.close()
+    assert lines == (HELD_UP if then == 'run' and lines else ''), f'{path}: {lines}'
+    held_up.append(lines != '')
     await_closed(path)
     with open(path, encoding='utf-8') as file:
         lines = file.read().splitlines()
@@ -49,4 +57,8 @@ def check(program, event, then):
 
 if __name__ == '__main__':
     runs = sum(check(sys.argv[1], *which) for which in (('malloc', 'kill'), ('malloc', 'jump'), ('calloc', 'kill')))
+    for step in range(0, 200, 3):
+        if later_events(sys.argv[1], 'malloc', 'run', step) is None:
+            break
+    assert True in held_up and False in held_up
     print(f'{runs} interruptions, and no later event lost')
