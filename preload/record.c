@@ -256,11 +256,13 @@ static bool wait_for_limit(struct Ring* ring, uint64_t seen) {
 
 // The collector stops at a place that is not published. Where that is one of ours from before, the event was
 // interrupted by a signal handler, which we are in or which never came back, or its vforked child was killed: waiting
-// is in vain. The tail may be told later than the limit that comes of it, and then another lap has its place.
+// is in vain. The tail may be told later than the limit that comes of it, and then another lap has its place. But it is
+// told before the place is given back to the kernel, which empties it: only a tail that still stands is one.
 static bool is_held_up(const struct Ring* ring, uint64_t at, uint64_t limit) {
   uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
   return tail < at && limit <= tail + ring->slots &&
-         !slot_is_published(&thread_self.slots[tail & (ring->slots - 1)], tail, ring->slots);
+         !slot_is_published(&thread_self.slots[tail & (ring->slots - 1)], tail, ring->slots) &&
+         __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) == tail;
 }
 
 bool record_wait(struct Ring* ring, uint64_t at, uint64_t count) {
