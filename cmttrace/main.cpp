@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -28,7 +29,7 @@ command::Launch launch_of(const Options& options, const command::Traces& traces)
   command::Launch launch{.words = options.command, .output = {}, .error = {}, .environment = options.environment};
   for (auto& variable : command::tracing_environment(options.output, options.follow))
     launch.environment.push_back(std::move(variable));
-  launch.environment.emplace_back("CMTTRACE_STATUS", traces.status_path());
+  launch.environment.emplace_back("CMTTRACE_STATUS", traces.setting());
   return launch;
 }
 
@@ -70,20 +71,21 @@ std::string summary(const command::Recorded& recorded, const std::string& first,
 int run(const command::CommandLine& line) {
   const Options options = parse_options(line);
   if (!options.recover.empty()) recover(options);
-  const command::Traces traces;
-  const command::Launch launch = launch_of(options, traces);
+  std::optional<command::Traces> traces(std::in_place);
+  const command::Launch launch = launch_of(options, *traces);
   if (const std::string why = command::obstacle(options.command[0]); !why.empty()) say(why);
   try {
     const auto begin = Clock::now();
     command::Launched launched(launch);
     const command::Ended ended = launched.wait();
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    const auto recorded = command::wait_for_traces(traces, say, [&](int milliseconds) {
+    const auto recorded = command::wait_for_traces(*traces, say, [&](int milliseconds) {
       pollfd signals{launched.fd(), POLLIN, 0};
       return poll(&signals, 1, milliseconds) > 0 && launched.handle().signal != 0;
     });
-    const auto begun = traces.begun();
+    const auto begun = traces->begun();
     say(summary(recorded, begun.empty() ? "" : begun.front().path, seconds));
+    traces.reset();  // for what follows does not come back
     command::end_alike(ended);
   } catch (const command::LaunchError& error) {
     say(error.what());

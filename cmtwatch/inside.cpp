@@ -144,7 +144,7 @@ bool sleep_ms(int milliseconds) {
 Inside::Inside(const std::string& pattern, bool follow)
     : made_ns_(now_ns()), environment_(command::tracing_environment(absolute(pattern), follow)) {
   environment_.emplace_back("CMTTRACE_TIME", "1");
-  environment_.emplace_back("CMTTRACE_STATUS", files_.status_path());
+  environment_.emplace_back("CMTTRACE_STATUS", files_.setting());
 }
 
 Traced Inside::join(std::vector<Sample>& samples, std::int64_t begin_ns, const Complain& complain) {

@@ -18,6 +18,7 @@ static char templates[names_max][path_bytes_max];
 static uint32_t count;
 static char folder[path_bytes_max];
 static char program[256] = "program";
+static bool only_if_there;
 
 static void copy(char* out, size_t room, const char* text, size_t length) {
   if (length >= room) length = room - 1;
@@ -46,6 +47,8 @@ void name_configure(void) {
   copy_variable(name_rings, "CMTTRACE_RINGS");
   copy_variable(name_control, "CMTTRACE_CONTROL");
   copy_variable(name_status, "CMTTRACE_STATUS");
+  only_if_there = templates[name_status][0] == '-';
+  if (only_if_there) memmove(templates[name_status], templates[name_status] + 1, path_bytes_max - 1);
   // A child that changes its folder still writes where its parent began.
   if (sys(SYS_getcwd, folder, sizeof folder - 1) <= 0 || folder[0] != '/') folder[0] = 0;
   const char* own = program_invocation_short_name;
@@ -100,6 +103,8 @@ bool name_is_given(uint32_t which) {
   if (!count) name_configure();
   return templates[which][0] != 0;
 }
+
+bool name_only_if_there(void) { return only_if_there; }
 
 bool name_expand(char out[path_bytes_max], uint32_t which, int process, int n) {
   out[0] = 0;

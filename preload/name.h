@@ -21,6 +21,10 @@ enum { name_rings = 4, name_control, name_status, names_max };
 
 bool name_is_given(uint32_t which);
 
+/// Whether the file of name_status is written to where it is, and not missed where it is not: a launcher has made it,
+/// and removes it when it ends, however long what the command has left behind goes on.
+bool name_only_if_there(void);
+
 /// The n-th name to try for it, absolute where it can be: ".2", ".3" stand before the ending. False if there is none,
 /// or it is too long.
 bool name_expand(char out[path_bytes_max], uint32_t which, int process, int n);

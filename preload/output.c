@@ -70,7 +70,8 @@ static long make_control(struct Control* control) {
 static long open_status(struct Control* control) {
   if (!name_is_given(name_status)) return -1;
   if (!name_expand(path, name_status, (int)control->process, 1)) return -ENAMETOOLONG;
-  long fd = sys(SYS_open, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int create = name_only_if_there() ? 0 : O_CREAT;
+  long fd = sys(SYS_open, path, O_WRONLY | create | O_APPEND | O_CLOEXEC, 0666);
   if (fd >= 0) strcpy(control->status_path, path);
   return fd;
 }
@@ -106,7 +107,7 @@ static void give_up(struct Control* control, const int descriptors[outputs_max])
 
 long output_create(struct Control* control, int descriptors[outputs_max]) {
   long status = open_status(control);
-  if (status < 0 && name_is_given(name_status) && !control->forked) return status;
+  if (status < 0 && name_is_given(name_status) && !name_only_if_there() && !control->forked) return status;
   long failed = make_control(control);
   if (!failed) failed = create_all(control, descriptors);
   if (failed) give_up(control, descriptors);

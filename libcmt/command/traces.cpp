@@ -83,16 +83,17 @@ std::uint64_t count_events(Reader& reader, std::uint64_t& threads) {
 
 Traces::Traces() {
   if (const char* const given = std::getenv("CMTTRACE_STATUS"); given != nullptr && *given != 0) {
+    is_kept_by_others_ = *given == '-';
+    path_ = fs::absolute(given + is_kept_by_others_);
     std::error_code error;
-    path_ = fs::absolute(given);
     const auto size = fs::file_size(path_, error);
     if (!error) begin_ = size;
-    return;
+    if (!error || !is_kept_by_others_) return;
   }
   path_ = fs::temp_directory_path() / "cmttrace.XXXXXX";
   const int fd = mkstemp(path_.data());
   if (fd < 0) throw std::system_error(errno, std::generic_category(), path_);
-  is_ours_ = true;
+  is_ours_ = is_kept_by_others_ = true;
   // The command may become another user, who then has a line to add.
   fchmod(fd, 0622);
   close(fd);
@@ -101,6 +102,8 @@ Traces::Traces() {
 Traces::~Traces() {
   if (is_ours_) unlink(path_.c_str());
 }
+
+std::string Traces::setting() const { return (is_kept_by_others_ ? "-" : "") + path_; }
 
 std::vector<Begun> Traces::begun() const {
   std::vector<Begun> traces;

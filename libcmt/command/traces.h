@@ -20,15 +20,15 @@ struct Begun {
 /// (CMTTRACE_STATUS): a line when one begins, another when it is whole.
 class Traces {
  public:
-  /// The file that CMTTRACE_STATUS names, from its end on, or else one of our own for as long as this lives. Throws
-  /// std::system_error.
+  /// The file that CMTTRACE_STATUS names, from its end on, or else one of our own for as long as this lives: also
+  /// where it names that of a launcher that is no more. Throws std::system_error.
   Traces();
   ~Traces();
   Traces(const Traces&) = delete;
   Traces& operator=(const Traces&) = delete;
 
-  /// For the command's environment.
-  const std::string& status_path() const { return path_; }
+  /// CMTTRACE_STATUS for the command's environment.
+  std::string setting() const;
   /// In the order in which they began.
   std::vector<Begun> begun() const;
 
@@ -36,6 +36,7 @@ class Traces {
   std::string path_;
   std::uint64_t begin_ = 0;  ///< what the file had before, in bytes
   bool is_ours_ = false;
+  bool is_kept_by_others_ = false;  ///< than the processes that write to it: they do not make it
 };
 
 /// Whether a collector has a trace's file, and so may still write to it.

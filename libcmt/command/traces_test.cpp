@@ -56,11 +56,23 @@ TEST_CASE("traces: without CMTTRACE_STATUS the file is our own, and goes with us
   std::string path;
   {
     const Traces traces;
-    path = traces.status_path();
+    REQUIRE(traces.setting().starts_with("-/"));
+    path = traces.setting().substr(1);
     CHECK(std::filesystem::exists(path));
     CHECK(traces.begun().empty());
   }
   CHECK_FALSE(std::filesystem::exists(path));
+}
+
+TEST_CASE_FIXTURE(Fixture, "traces: the file of a launcher around us is used, and that of one that is no more is not") {
+  setenv("CMTTRACE_STATUS", ("-" + status).c_str(), 1);
+  CHECK(Traces().setting() != "-" + status);
+  CHECK_FALSE(std::filesystem::exists(status));
+  add("pid=1 begun=1 path=/before");
+  const Traces traces;
+  CHECK(traces.setting() == "-" + status);
+  add("pid=7 begun=1 path=/a.cmt");
+  CHECK(traces.begun().size() == 1);
 }
 
 TEST_CASE_FIXTURE(Fixture, "traces: a file is written to as long as a collector holds its lock") {

@@ -322,7 +322,7 @@ std::uint64_t Session::lost() {
 // One line for who started the program, and for tests.
 void Session::report() {
   if (memory_.control().status_path[0] == 0) return;
-  const int fd = ::open(memory_.control().status_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int fd = ::open(memory_.control().status_path, O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd < 0) return;
   Control& control = memory_.control();
   const Totals& totals = outputs_.totals();

@@ -55,6 +55,13 @@ CMTTRACE_OUT=t/%n.%p.trace CMTTRACE_STATUS=t/%n.status LD_PRELOAD=$TRACER \
 [ "$(ls t | grep -c '^perl\.[0-9]*\.trace$')" = 2 ] && [ "$(grep -c begun=1 t/perl.status)" = 2 ] && [ "$(wc -l <t/perl.status)" = 4 ] ||
   complain "a changed folder: $(ls t; cat t/perl.status)"
 
+# A status file that others keep is not made, and not missed.
+CMTTRACE_OUT=kept.trace CMTTRACE_STATUS=-t/none LD_PRELOAD=$TRACER perl -e 1 2>err || complain "a status file that is not there: exit $?"
+: >t/kept
+CMTTRACE_OUT=kept.trace CMTTRACE_STATUS=-t/kept LD_PRELOAD=$TRACER perl -e 1 2>>err || complain "a status file of others: exit $?"
+[ ! -s err ] && [ -e kept.trace ] && [ ! -e t/none ] && [ "$(wc -l <t/kept)" = 2 ] && grep -q 'path=.*kept\.2\.trace$' t/kept ||
+  complain "a status file of others: $(ls; cat err t/kept)"
+
 # The number of a closed standard error is a file of the program's own, and no line for us.
 (ulimit -f 1500 && CMTTRACE_OUT=big.trace LD_PRELOAD=$TRACER bash -c 'exec 2>precious; x=$(seq 100000); y=($x); exit 4' 2>&-) && status=0 || status=$?
 [ $status = 4 ] && [ -e precious ] && [ ! -s precious ] || complain "no standard error: exit $status, $(cat precious)"

@@ -1,8 +1,10 @@
 # cmttrace: a command is recorded and does not notice it; a line says what there is.
 
-unset CMTTRACE_WAIT  # it waits itself
+unset CMTTRACE_WAIT CMTTRACE_STATUS  # it waits itself
 failed=0
 complain() { echo "$*" >&2; failed=1; }
+mkdir -p -m 1777 temporary
+export TMPDIR=$PWD/temporary
 status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
 
 # The line at the end, and the trace that it tells of.
@@ -32,7 +34,14 @@ status_of cmttrace -o 'f/%n.%p.trace' -- sh -c 'perl -e 1; perl -e 1'
 mkfifo go
 status_of cmttrace -o d.trace -- perl -e 'exit 0 if fork; @x = map "x" x $_, 1..9; open F, "<", "go"'
 [ "$status" = 0 ] && grep -q ' in 2 traces, d.trace and others: .*; 1 trace not ended$' err || complain "a daemon: $status $(cat err)"
+[ -z "$(ls temporary)" ] || complain "a launcher that has ended left $(ls temporary)"
 : >go
+# Nor do the collectors of what is left behind make its file anew, and a program that that starts later is recorded.
+mkdir -p late
+status_of cmttrace -o 'late/%n.%p.trace' -- perl -e 'exit 0 if fork; open F, "<", "go"; exec "perl", "-e", 1'
+[ "$status" = 0 ] || complain "a daemon that starts another program: $status $(cat err)"
+: >go
+until [ "$(grep -lx '#cmt end=complete' late/* | wc -l)" = 3 ]; do sleep 0.01; done
 
 # What could not be written is not passed over.
 (ulimit -f 1500; status_of cmttrace -o big.trace -- "$BUILD/tests/preload/faults" steady 60000; echo $status >status)
@@ -148,4 +157,5 @@ status_of cmttrace --rings=rings -o r.cmt -- perl both.pl
 [ "$status" = 137 ] && [ -s rings ] || complain "both killed: $status $(cat err)"
 status_of cmttrace --recover=rings -o back.trace
 [ "$status" = 0 ] && [ "$(grep -c '^malloc' back.trace)" -gt 1000 ] || complain "recovered: $status $(cat out err)"
+[ -z "$(ls temporary)" ] || complain "left: $(ls temporary)"
 exit $failed
