@@ -55,7 +55,7 @@ class Recording {
         recorder_(writer_, options.measures, options.root,
                   options.all ? Recorder::OnReuse::go_on : Recorder::OnReuse::end),
         roster_(whom_of(options), options.root),
-        view_(options.command.empty() ? RecordView::Beside::nobody : RecordView::Beside::command) {
+        view_(options.command.empty() ? output::Beside::nobody : output::Beside::command) {
     const std::int64_t wall = clock_ns(CLOCK_REALTIME);
     const bool goes_on = writer_.tick() != 0;
     if (goes_on) {
@@ -91,6 +91,7 @@ class Recording {
   }
 
   void resized() { view_.resized(); }
+  void clear() { view_.clear(); }
 
   void close() {
     const std::int64_t elapsed_ns = now_ns() - begin_ns_;
@@ -238,7 +239,10 @@ int record_command(const RecordOptions& options) {
   std::optional<Recording> recording(std::in_place, options);
   if (options.recursive) prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
-    command::Launched launched({.words = options.command, .output = {}, .error = {}, .environment = {}});
+    command::Launched launched(
+        {.words = options.command, .output = {}, .error = {}, .environment = {}, .before_stop = [&] {
+           recording->clear();
+         }});
     options.recursive ? recording->roster().add_children_of(getpid()) : recording->roster().add(launched.pid());
     recording->must_pause(launched.pid());
     std::optional<command::Ended> ended;
@@ -249,6 +253,7 @@ int record_command(const RecordOptions& options) {
                               return !ended;
                             }};
     const bool recorded = succeeds([&] { record_until(*recording, options.pace, listener); });
+    recording->clear();
     if (!ended) ended = launched.wait();
     const bool closed = recorded && succeeds([&] { recording->close(); });
     recording.reset();

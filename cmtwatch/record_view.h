@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "cmtwatch/summed.h"
-#include "output/live_view.h"
+#include "output/terminal_view.h"
 
 namespace cmt::watch {
 
@@ -13,9 +14,7 @@ namespace cmt::watch {
 /// line a moment. A command's streams are its own: beside it there is one line, on a terminal only.
 class RecordView {
  public:
-  enum class Beside { nobody, command };
-
-  explicit RecordView(Beside beside);
+  explicit RecordView(output::Beside beside);
 
   /// A moment of the recording: its number, its time since the recording began, and what was recorded.
   void show(std::int64_t tick, std::int64_t time_ns, std::size_t processes, Summed memory);
@@ -23,8 +22,8 @@ class RecordView {
   /// The terminal has another size.
   void resized();
 
-  /// Takes away what is drawn: before anything else is written, and at the end.
-  void clear() { live_.clear(); }
+  /// Takes away what is drawn: before anything else is written, before we stop, and at the end.
+  void clear() { live_->clear(); }
 
   /// The moment of those shown that had most, and what recording cost in all, as a share of a processor.
   void end(double cost_share);
@@ -40,8 +39,8 @@ class RecordView {
   void draw();
   void print(const std::string& line);
 
-  Beside beside_;
-  output::LiveView live_;
+  output::Beside beside_;
+  std::unique_ptr<output::TerminalView> live_;
   bool prints_;
   std::uint64_t moments_ = 0;
   Moment last_, peak_;

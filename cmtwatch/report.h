@@ -36,6 +36,8 @@ class Report {
   virtual void sample(const Sample& sample) = 0;
   /// The terminal, if there is one, has another size.
   virtual void resized() {}
+  /// Takes away what is drawn: before anything else is written to the terminal, and before we stop.
+  virtual void clear() {}
   /// `ended` is what became of a command, where there was one.
   virtual void end(const Outcome& outcome, const std::optional<command::Ended>& ended) = 0;
 };

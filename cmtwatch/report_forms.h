@@ -1,10 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "cmtwatch/report.h"
-#include "output/live_view.h"
+#include "output/terminal_view.h"
 
 namespace cmt::watch {
 
@@ -18,6 +19,7 @@ class TextReport : public Report {
   TextReport(const Options& options, Destination& destination);
   void sample(const Sample& sample) override;
   void resized() override;
+  void clear() override { live_->clear(); }
   void end(const Outcome& outcome, const std::optional<command::Ended>& ended) override;
 
  private:
@@ -30,7 +32,7 @@ class TextReport : public Report {
 
   const Options& options_;
   Destination& destination_;
-  output::LiveView live_;
+  std::unique_ptr<output::TerminalView> live_;
   std::vector<std::uint64_t> recent_;
   Sample last_;
   Sample peak_;

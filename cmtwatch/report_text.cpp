@@ -52,7 +52,10 @@ std::string refusals(unsigned count) {
 }
 
 TextReport::TextReport(const Options& options, Destination& destination)
-    : options_(options), destination_(destination), live_(destination.fd()) {}
+    : options_(options),
+      destination_(destination),
+      live_(output::make_terminal_view(destination.fd(),
+                                       options.command.empty() ? output::Beside::nobody : output::Beside::command)) {}
 
 std::string TextReport::amount(std::uint64_t bytes) const {
   return options_.bytes ? std::to_string(bytes) : output::bytes_text(bytes);
@@ -85,7 +88,7 @@ std::string TextReport::line(const Sample& sample) const {
 void TextReport::sample(const Sample& sample) {
   if (!options_.each) return;
   const bool tree_below_command = options_.verbose && !options_.command.empty();
-  if (live_.active() && options_.pace.count != 1 && !tree_below_command) {
+  if (live_->active() && options_.pace.count != 1 && !tree_below_command) {
     if (recent_.size() == samples_kept) recent_.erase(recent_.begin());
     recent_.push_back(sample.bytes);
     last_ = sample;
@@ -98,25 +101,25 @@ void TextReport::sample(const Sample& sample) {
 
 void TextReport::resized() {
   if (recent_.empty()) return;
-  live_.resized();
+  live_->resized();
   show_live();
 }
 
 void TextReport::show_live() {
-  if (!live_.due()) return;
+  if (!live_->due()) return;
   std::string head = padded(seconds(last_.begin_ns), 12) + padded(amount(last_.bytes), 12) + " " +
                      std::string(name_of(options_.metric)) + ", peak " + amount(peak_.bytes) + " at " +
                      seconds(peak_.begin_ns);
   if (last_.refused != 0) head += "  (" + refusals(last_.refused) + ")";
-  const std::size_t width = live_.size().columns - 1;
+  const std::size_t width = live_->size().columns - 1;
   if (!options_.command.empty()) {
     const std::size_t left = width > head.size() + 2 ? width - head.size() - 2 : 0;
-    return live_.show({head + "  " + output::sparkline(recent_, left)});
+    return live_->show({head + "  " + output::sparkline(recent_, left)});
   }
   std::vector<std::string> lines{head, output::sparkline(recent_, width)};
   std::istringstream processes(options_.verbose ? tree(last_) : "");
   for (std::string line; std::getline(processes, line);) lines.push_back(line);
-  live_.show(lines);
+  live_->show(lines);
 }
 
 /// What was live at the peak, and where it stands.
@@ -175,7 +178,7 @@ std::string TextReport::peak_line(const Outcome& outcome, const std::optional<co
 }
 
 void TextReport::end(const Outcome& outcome, const std::optional<command::Ended>& ended) {
-  live_.clear();
+  live_->clear();
   if (options_.peak == Options::Peak::without) return;
   if (options_.peak == Options::Peak::only) {
     if (outcome.peak) destination_.write(amount(outcome.peak->bytes) + "\n");

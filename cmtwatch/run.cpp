@@ -33,6 +33,7 @@ class PatientReport {
   void resized() {
     guard([&] { report_.resized(); });
   }
+  void clear() { report_.clear(); }
   void draw(const Sample& sample) { plot_.sample(sample); }
   void end(const Outcome& outcome, const command::Ended& ended) {
     if (outcome.samples != 0 || outcome.refusal.empty()) {
@@ -53,6 +54,7 @@ class PatientReport {
       action();
     } catch (const std::exception& error) {
       failed_ = true;
+      clear();
       std::fprintf(stderr, "cmtwatch run: %s\n", error.what());
     }
   }
@@ -78,7 +80,8 @@ class WatchedCommand {
     command::Launched launched({.words = options_.command,
                                 .output = options_.command_output,
                                 .error = options_.command_error,
-                                .environment = inside_ ? inside_->environment() : Environment()});
+                                .environment = inside_ ? inside_->environment() : Environment(),
+                                .before_stop = [this] { report_.clear(); }});
     begin_ns_ = now_ns();
     const Family::Whom whom = options_.recursive ? Family::Whom::adopted : Family::Whom::one;
     Family family(launched.pid(), whom, options_.metric, "/proc", options_.pause);
@@ -92,6 +95,7 @@ class WatchedCommand {
                             }};
     Outcome outcome = watch(family, options_.pace, begin_ns_, options_.verbose || inside_, listener,
                             [&](const Sample& sample) { take(sample); });
+    report_.clear();
     if (!ended) ended = launched.wait();
     if (inside_) join(outcome);
     report_.end(outcome, *ended);

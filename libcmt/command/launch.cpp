@@ -26,7 +26,7 @@
 namespace cmt::command {
 namespace {
 
-constexpr int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
+constexpr int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
 
 sigset_t awaited() {
   sigset_t set;
@@ -125,7 +125,7 @@ Launched::HeldSignals::~HeldSignals() {
   sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 
-Launched::Launched(const Launch& launch) {
+Launched::Launched(const Launch& launch) : before_stop_(launch.before_stop) {
   const int failure = spawn(launch, signals_.before, pid_);
   if (failure == 0) return;
   throw LaunchError(launch.words[0] + ": " + std::strerror(failure),
@@ -138,11 +138,26 @@ Happening Launched::handle() {
   while (read(signals_.fd, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGCHLD) continue;
-    happening.signal = signal;
     if (info.ssi_code != SI_KERNEL) kill(pid_, signal);
+    if (signal == SIGTSTP)
+      stop();
+    else
+      happening.signal = signal;
   }
   happening.ended = reap();
   return happening;
+}
+
+/// As the signal would have done, had it not been held back.
+void Launched::stop() const {
+  if (sigismember(&signals_.before, SIGTSTP) == 1) return;
+  if (before_stop_) before_stop_();
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTSTP);
+  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  raise(SIGTSTP);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 
 std::optional<Ended> Launched::reap() {

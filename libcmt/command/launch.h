@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -18,6 +19,7 @@ struct Launch {
   std::string output;              ///< its standard output goes to this file; empty: to ours
   std::string error;               ///< the same for its standard error
   std::vector<std::pair<std::string, std::string>> environment;  ///< set beside ours, or instead of it
+  std::function<void()> before_stop{};  ///< called when Ctrl-Z is to stop us, as it does the command
 };
 
 /// How a command ended.
@@ -45,7 +47,8 @@ class Launched {
   /// Readable, for poll(), when handle() has something to do.
   int fd() const { return signals_.fd; }
 
-  /// Takes what has come, without waiting: passes a signal on, reaps the command and what was reparented to us.
+  /// Takes what has come, without waiting: passes a signal on, reaps the command and what was reparented to us. Where
+  /// that is to stop (SIGTSTP), it returns when we go on.
   Happening handle();
 
   /// Waits for the end.
@@ -62,9 +65,11 @@ class Launched {
     int fd = -1;
   };
 
+  void stop() const;
   std::optional<Ended> reap();
 
   HeldSignals signals_;
+  std::function<void()> before_stop_;
   pid_t pid_ = -1;
 };
 

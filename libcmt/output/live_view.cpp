@@ -1,7 +1,5 @@
 #include "output/live_view.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <string_view>
 
@@ -20,11 +18,9 @@ std::size_t width_of(std::string_view text) {
 
 }  // namespace
 
-LiveView::LiveView(int fd) : fd_(fd), terminal_(isatty(fd) == 1) {}
+LiveView::LiveView(int fd) : TerminalView(fd, Clock::time_point::min()) {}
 
-void LiveView::show(const std::vector<std::string>& lines) {
-  if (!due()) return;
-  next_ = Clock::now() + std::chrono::milliseconds(100);
+void LiveView::draw(const std::vector<std::string>& lines) {
   const auto [rows, columns] = size();
   std::string text = to_begin();
   lines_shown_ = std::min(lines.size(), rows - 1);
@@ -40,9 +36,9 @@ void LiveView::show(const std::vector<std::string>& lines) {
 }
 
 void LiveView::resized() {
-  next_ = Clock::time_point::min();
+  TerminalView::resized();
   if (lines_shown_ == 0 || widest_shown_ < size().columns) return;
-  write(std::string(clear_screen));
+  write(clear_screen);
   lines_shown_ = 0;
 }
 
@@ -54,11 +50,6 @@ void LiveView::clear() {
 /// To the first column of the first line that is shown.
 std::string LiveView::to_begin() const {
   return lines_shown_ > 1 ? "\r\x1b[" + std::to_string(lines_shown_ - 1) + "A" : "\r";
-}
-
-/// What could not be shown is nobody's concern.
-void LiveView::write(const std::string& text) const {
-  if (::write(fd_, text.data(), text.size()) < 0) return;
 }
 
 }  // namespace cmt::output

@@ -8,6 +8,8 @@ namespace cmt::output {
 struct TerminalSize {
   std::size_t rows = 24;
   std::size_t columns = 80;
+
+  bool operator==(const TerminalSize&) const = default;
 };
 
 /// Of the terminal that a descriptor is of; 24 rows of 80 columns where it does not say.
