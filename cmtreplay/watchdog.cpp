@@ -1,7 +1,11 @@
 #include "cmtreplay/watchdog.h"
 
+#include <algorithm>
+
 namespace cmt::replay {
 namespace {
+
+constexpr std::chrono::milliseconds between_looks_max{500};
 
 std::uint32_t state_of(const lane& lane) { return __atomic_load_n(&lane.state, __ATOMIC_ACQUIRE); }
 
@@ -16,11 +20,13 @@ bool Watchdog::look(std::span<const lane> lanes, Clock::time_point now) {
     paces = paces || state == lane_pacing;
     works = works || state == lane_running;
   }
+  stood_ += std::min<Clock::duration>(now - looked_, between_looks_max);
+  looked_ = now;
   if (progress_ != progress || paces || !works) {
     progress_ = progress;
-    since_ = now;
+    stood_ = {};
   }
-  return now - since_ >= patience_;
+  return stood_ >= patience_;
 }
 
 std::uint32_t Watchdog::culprit(std::span<const lane> lanes) {

@@ -10,7 +10,8 @@
 namespace cmt::replay {
 
 /// Tells a worker that hangs from one that is slow: in so many seconds no lane has come any further, though there is
-/// something to do. A lane that keeps the recorded pace may sleep as long as the program did.
+/// something to do. A lane that keeps the recorded pace may sleep as long as the program did. Where nobody looked for a
+/// while all of us stood still (Ctrl-Z, a virtual machine that is halted): of that half a second counts.
 class Watchdog {
  public:
   using Clock = std::chrono::steady_clock;
@@ -26,7 +27,8 @@ class Watchdog {
  private:
   std::chrono::seconds patience_;
   std::optional<std::uint64_t> progress_;
-  Clock::time_point since_;
+  Clock::time_point looked_;
+  Clock::duration stood_{};
 };
 
 }  // namespace cmt::replay

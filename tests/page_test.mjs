@@ -7,6 +7,7 @@ import {isDeepStrictEqual} from "node:util";
 const require = createRequire(path.join(process.env.NODE_PATH, "page_test.mjs"));
 const {default: puppeteer} = await import(require.resolve("puppeteer-core"));
 
+const patience = 300_000;  // of a machine that has much else to do
 let failed = false;
 const check = (truth, words) => {
   if (truth) return;
@@ -44,7 +45,7 @@ const checkZoom = async (page, name) => {
     await page.waitForFunction((index, width) => {
       const {min, max} = window.plots[index].scales.x;
       return Math.abs(max - min - width) < width / 100;
-    }, {timeout: 5000}, i, before[i][1] - before[i][0]).catch(() => check(false, `${name}: panel ${i} does not zoom out`));
+    }, {timeout: patience}, i, before[i][1] - before[i][0]).catch(() => check(false, `${name}: panel ${i} does not zoom out`));
   }
 };
 
@@ -113,9 +114,10 @@ const titleOf = (json) => {
   return (json.name ?? json.inputs[0].name).replace(/^-$/, "standard input");
 };
 
-const browser = await puppeteer.launch({executablePath: process.env.BROWSER, headless: true, args: ["--no-sandbox", "--disable-gpu"]});
+const browser = await puppeteer.launch({executablePath: process.env.BROWSER, headless: true, timeout: patience, protocolTimeout: patience, args: ["--no-sandbox", "--disable-gpu"]});
 for (const name of process.argv.slice(2)) {
   const page = await browser.newPage();
+  page.setDefaultTimeout(patience);
   await page.setViewport({width: 1000, height: 900});
   const requests = [];
   page.on("console", (message) => check(false, `${name}: console: ${message.text()}`));

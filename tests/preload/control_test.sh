@@ -1,13 +1,12 @@
 # Marks, pauses, commands from outside, limits, samples and usable sizes.
 
+. "$SOURCE/tests/waiting.sh"
 marked=$BUILD/tests/preload/marked
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 traced() { rm -f t.*; LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace "$@" || complain "$*: exit $?"; }
 seen() { grep -oE '^malloc\(6000[0-9]\)|^mark.*' t.trace | uniq | sed 's/ thread=.*//' | paste -sd' '; }
 expect() { [ "$(seen)" = "$1" ] || complain "$(seen), not $1"; }
-# until CONDITION...: it may take the collector a moment
-until_true() { for _ in $(seq 600); do "$@" && return; sleep 0.05; done; complain "never: $*"; }
 
 "$marked" inside || complain "without the tracer: exit $?"
 traced "$marked" inside
@@ -31,36 +30,36 @@ LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace CMTTRACE_CONTROL=control.%p "$marked" re
 exec 3>in 4<out
 make() { echo "$1" >&3; read -r said <&4; }
 make 60001
-until_true test -p control.$!
+until_true "test -p control.$!"
 echo 'mark from outside' >control.$!
 echo flush >control.$!
-until_true grep -q 'mark("from outside")' t.trace
+until_true "grep -q 'mark(\"from outside\")' t.trace"
 # What was recorded is in the file after a second, in whole blocks, whether asked for or not.
 make 60005
-until_true grep -q '^malloc(60005)' t.trace
+until_true "grep -q '^malloc(60005)' t.trace"
 # Commands that are none, and more of them than are read at once.
 echo $'stopp\n\nmark' >control.$!
-until_true sh -c "echo flush >control.$!; grep -q 'mark(\"unknown command: mark\")' t.trace"
+until_true "echo flush >control.$!; grep -q 'mark(\"unknown command: mark\")' t.trace"
 /usr/bin/python3 -c 'import sys; open(sys.argv[1], "wb", 0).write(b"".join(b"mark many %d %s\n" % (i, b"x" * (i % 50)) for i in range(400)))' control.$!
-until_true sh -c "echo flush >control.$!; grep -q 'mark(\"many 399 ' t.trace"
+until_true "echo flush >control.$!; grep -q 'mark(\"many 399 ' t.trace"
 [ "$(grep -c '^mark("many [0-9]* x*")' t.trace)" = 400 ] && [ "$(grep -c '^mark("unknown command: ' t.trace)" = 2 ] ||
   complain "commands: $(grep -v '^mark("many [0-9]* x*")' t.trace | grep '^mark')"
 echo stop >control.$!
-until_true sh -c "echo flush >control.$!; grep -q 'mark(\"cmt_pause\")' t.trace"
+until_true "echo flush >control.$!; grep -q 'mark(\"cmt_pause\")' t.trace"
 make 60009  # the first event after a stop may still be recorded
 make 60003
 echo start >control.$!
-until_true sh -c "echo flush >control.$!; grep -q 'mark(\"cmt_resume\")' t.trace"
+until_true "echo flush >control.$!; grep -q 'mark(\"cmt_resume\")' t.trace"
 make 60004
 # A command to stop is never overtaken by the collector's own work at the rings.
 for n in $(seq 2 25); do
   for _ in 1 2 3; do make 60010; done
   echo stop >control.$!
-  until_true sh -c "echo flush >control.$!; [ \$(grep -c 'mark(\"cmt_pause\")' t.trace) = $n ]"
+  until_true "echo flush >control.$!; [ \$(grep -c 'mark(\"cmt_pause\")' t.trace) = $n ]"
   make 60011
   make 60012
   echo start >control.$!
-  until_true sh -c "echo flush >control.$!; [ \$(grep -c 'mark(\"cmt_resume\")' t.trace) = $n ]"
+  until_true "echo flush >control.$!; [ \$(grep -c 'mark(\"cmt_resume\")' t.trace) = $n ]"
 done
 exec 3>&-
 wait $! || complain "the program: exit $?"
@@ -82,8 +81,13 @@ for limit in MAX_EVENTS=0 MAX_BYTES=20K MAX_TIME=1ns; do
   done
 done
 
-CMTTRACE_SAMPLE=1ms CMTTRACE_USABLE=1 traced /usr/bin/python3 -c 'import time; time.sleep(0.1)'
-[ "$(grep -c '^sample([1-9][0-9]*)' t.trace)" -gt 5 ] || complain "samples: $(grep -c '^sample' t.trace)"
+rm -f t.*
+CMTTRACE_SAMPLE=1ms CMTTRACE_USABLE=1 LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace "$marked" reads <in >out &
+exec 3>in 4<out
+make 24
+until_true '[ "$(grep -c "^sample([1-9][0-9]*)" t.trace)" -gt 5 ]'
+exec 3>&- 4<&-
+wait $! || complain "samples: exit $?"
 grep -q '^malloc(24) = [0-9a-f]*<[0-9]*> usable=24$' t.trace || complain "no usable size: $(grep -m 3 '^malloc' t.trace)"
 /usr/bin/python3 "$SOURCE/tests/preload/trace.py" t.trace >/dev/null || failed=1
 

@@ -1,5 +1,6 @@
 # However a process ends, everything that it did before is in its trace.
 
+. "$SOURCE/tests/waiting.sh"
 endings=$BUILD/tests/preload/endings
 failed=0
 # ended HOW STATUS SIZE...: the trace has these blocks, in this order, and an end line.
@@ -8,7 +9,7 @@ ended() {
   shift 2
   rm -f t*.trace
   LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace "$endings" "$how" 2>err || status=$?
-  for _ in $(seq 600); do grep -q '^#cmt end=' t.trace && break; sleep 0.1; done
+  until_true "grep -q '^#cmt end=' t.trace"
   [ "$status" = "$wanted" ] || { echo "$how: exit $status" >&2; failed=1; }
   sizes "$how" t.trace "$@"
   /usr/bin/python3 -c "import sys; sys.path.insert(0, '$SOURCE/tests/preload')
@@ -45,21 +46,26 @@ grep -qx 'mark("killed by signal 9")' t.trace || { echo "kill: no mark" >&2; fai
 ended segv 139 60001 60002
 
 # A program waits for its trace only where it was told to: here the collector stands still until it has ended.
-cat >stopped.pl <<'END'
-my @blocks = map { "x" x $_ } 1..500;
-until (@collectors || $turns++ > 20000) {  # it may not have begun yet
-  for my $fd (glob "/proc/[0-9]*/fd/5") {
-    my ($pid) = $fd =~ /(\d+)/;
-    push @collectors, $pid if (readlink $fd // "") eq "$ENV{PWD}/w.trace";
-  }
-}
-kill STOP => @collectors;
-open F, ">", "stopped";
-print F "@collectors";
-END
-CMTTRACE_WAIT= LD_PRELOAD=$TRACER CMTTRACE_OUT=w.trace perl stopped.pl
+CMTTRACE_WAIT= LD_PRELOAD=$TRACER CMTTRACE_OUT=w.trace perl -I"$SOURCE/tests/preload" -Mcollector -e '
+  my @blocks = map { "x" x $_ } 1..500;
+  my $collector = collector("w.trace");
+  kill STOP => $collector;
+  open F, ">", "stopped";
+  print F $collector;'
 ! grep -q '^#cmt end=' w.trace || { echo "no wait: the trace has ended" >&2; failed=1; }
 kill -CONT $(cat stopped)
+# Who reads it waits for its end. Where the program has been for a second the collector has to ask for that again.
+/usr/bin/python3 - "$(cat stopped)" <<'END'
+import fcntl, os, sys
+awaited = 2**61 + 1
+with open('w.trace') as file:
+    while os.path.exists(f'/proc/{sys.argv[1]}'):
+        try:
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, awaited)
+        except BlockingIOError:
+            break
+        fcntl.lockf(file, fcntl.LOCK_UN, 1, awaited)
+END
 trace2cmt <w.trace >w.cmt
 grep -q '^#cmt end=' w.trace || { echo "no wait: the trace has not ended" >&2; failed=1; }
 [ "$failed" = 0 ]

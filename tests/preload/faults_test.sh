@@ -1,6 +1,7 @@
 # Programs that crash, fork, exec, daemonise and start threads by the thousand: none of them notices, every process has
 # a trace, and nothing of it is missing. Each as text and as .cmt.
 
+. "$SOURCE/tests/waiting.sh"
 programs=$BUILD/tests/preload
 failed=0
 complain() { echo "$what ($form): $*" >&2; failed=1; }
@@ -10,7 +11,7 @@ run() {
   shift
   rm -rf t
   mkdir t
-  (cd t && timeout 60 env LD_PRELOAD="$TRACER" CMTTRACE_OUT=%n.%p.$form "$programs/faults" "$@" >../out 2>../err) || status=$?
+  (cd t && timeout 300 env LD_PRELOAD="$TRACER" CMTTRACE_OUT=%n.%p.$form "$programs/faults" "$@" >../out 2>../err) || status=$?
   [ "$status" = "$wanted" ] || complain "exit $status: $(cat err)"
   ! grep libcmttrace err || complain "said: $(cat err)"
 }
@@ -74,10 +75,7 @@ for form in trace cmt; do
   ! grep -h '^malloc' t/* | grep -v ' time=' || complain 'an event of a child without its time'
 
   run 0 daemonise
-  for _ in $(seq 600); do
-    for trace in t/*; do trace2cmt --to=text "$trace" 2>/dev/null || true; done | grep -c 'malloc(36000)' | grep -qx 1000 && break
-    sleep 0.05
-  done
+  until_true '[ "$(for trace in t/*; do trace2cmt --to=text "$trace"; done | grep -c "malloc(36000)")" = 1000 ]'
   read_traces
   has 1000 "malloc\(36000\) = $b"
 done
@@ -85,7 +83,7 @@ done
 # A program with its own malloc, as Chromium is: in its forked child a thread is the first that records anything.
 rm -rf t
 mkdir t
-(cd t && timeout 60 env LD_PRELOAD="$TRACER" "$programs/own_malloc" 2>../err) || { echo "own_malloc: exit $?" >&2; failed=1; }
+(cd t && timeout 300 env LD_PRELOAD="$TRACER" "$programs/own_malloc" 2>../err) || { echo "own_malloc: exit $?" >&2; failed=1; }
 [ "$(cat err)" = "libcmttrace: not recorded, because it comes before the tracer: the malloc of $programs/own_malloc" ] ||
   { echo "own_malloc: said: $(cat err)" >&2; failed=1; }
 [ "$(cat t/* | grep -c '^thread_name("in a child")')" = 1 ] || { echo "own_malloc: $(cat t/*)" >&2; failed=1; }

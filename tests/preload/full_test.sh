@@ -11,9 +11,7 @@ begin() {
   program=$!
   exec 3>in 4<out
   make 10
-  collector=$(/usr/bin/python3 -c "import os, sys; sys.path.insert(0, '$SOURCE/tests/preload')
-from await_closed import open_files
-print(max(open_files()[os.path.realpath('t.trace')]))")
+  collector=$(perl -I"$SOURCE/tests/preload" -Mcollector -e 'print collector("t.trace")')
   kill -STOP "$collector"
   while grep -qs '^State:[[:space:]][^Tt]' "/proc/$collector/task"/*/status; do :; done  # a thread stops when it looks
 }
@@ -38,10 +36,11 @@ make 60000
 kill -CONT "$collector"
 make 10
 end
+# A ring that nothing came into for a second has 2,048 places, before it has 16,384.
 [ "$lost" -gt 80000 ] || complain "drop: $lost lost"
 # A free whose malloc was dropped has no block, and is a repair or a block that was never seen; a malloc whose free was dropped stays.
 repairs=$(sed -n 's/^#cmt repairs=\([0-9]*\)$/\1/p' t.trace)
 [ "$repairs" -ge "$lost" ] || complain "drop: $lost lost, $repairs told of"
-[ $((120040 - lost - made)) -le $((freed + repairs - lost)) ] && [ "$made" -ge 5000 ] || complain "drop: $made made, $freed freed, $lost lost, $repairs repairs"
+[ $((120040 - lost - made)) -le $((freed + repairs - lost)) ] && [ "$made" -ge 1000 ] || complain "drop: $made made, $freed freed, $lost lost, $repairs repairs"
 [ "$(grep -c '^malloc(60006)' <(tail -n 200 t.trace))" -ge 10 ] || complain 'drop: what came afterwards is missing'
 exit $failed

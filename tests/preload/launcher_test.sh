@@ -1,5 +1,6 @@
 # cmttrace: a command is recorded and does not notice it; a line says what there is.
 
+. "$SOURCE/tests/waiting.sh"
 unset CMTTRACE_WAIT CMTTRACE_STATUS  # it waits itself
 failed=0
 complain() { echo "$*" >&2; failed=1; }
@@ -30,9 +31,9 @@ mkdir -p f
 status_of cmttrace -o 'f/%n.%p.trace' -- sh -c 'perl -e 1; perl -e 1'
 [ "$(ls f | grep -c '^perl')" = 2 ] && grep -q ' in [0-9]* traces' err || complain "children: $(ls f; cat err)"
 
-# A daemon is not waited for, and that is said.
+# A daemon is not waited for, and that is said. Its parent waits until it is at work.
 mkfifo go
-status_of cmttrace -o d.trace -- perl -e 'exit 0 if fork; @x = map "x" x $_, 1..9; open F, "<", "go"'
+status_of cmttrace -o d.trace -- perl -e 'pipe R, W; if (fork) { close W; <R>; exit 0 } @x = map "x" x $_, 1..9; close W; open F, "<", "go"'
 [ "$status" = 0 ] && grep -q ' in 2 traces, d.trace and others: .*; 1 trace not ended$' err || complain "a daemon: $status $(cat err)"
 [ -z "$(ls temporary)" ] || complain "a launcher that has ended left $(ls temporary)"
 : >go
@@ -41,24 +42,13 @@ mkdir -p late
 status_of cmttrace -o 'late/%n.%p.trace' -- perl -e 'exit 0 if fork; open F, "<", "go"; exec "perl", "-e", 1'
 [ "$status" = 0 ] || complain "a daemon that starts another program: $status $(cat err)"
 : >go
-until [ "$(grep -lx '#cmt end=complete' late/* | wc -l)" = 3 ]; do sleep 0.01; done
+until_true '[ "$(grep -lx "#cmt end=complete" late/* | wc -l)" = 3 ]'
 
 # What could not be written is not passed over.
 (ulimit -f 1500; status_of cmttrace -o big.trace -- "$BUILD/tests/preload/faults" steady 60000; echo $status >status)
 [ "$(cat status)" = 5 ] && grep -q ' in big.trace: .* s; 1 trace could not be written to the end$' err || complain "a limit on files: $(cat status err)"
-cat >alone.pl <<'END'
-my @blocks = map { "x" x $_ } 1..500;
-my $killed = 0;
-until ($killed) {  # it may not have begun
-  for my $fd (glob "/proc/[0-9]*/fd/5") {
-    my ($pid) = $fd =~ /(\d+)/;
-    next unless (readlink $fd // "") eq "$ENV{PWD}/alone.cmt" && open(F, "<", "/proc/$pid/comm") && <F> =~ /^cmttrace-col/;
-    $killed += kill KILL => $pid;
-  }
-  select undef, undef, undef, 0.01 unless $killed;
-}
-END
-status_of cmttrace -o alone.cmt -- perl alone.pl
+find_collector=(perl -I"$SOURCE/tests/preload" -Mcollector)
+status_of cmttrace -o alone.cmt -- "${find_collector[@]}" -e 'my @blocks = map { "x" x $_ } 1..500; kill KILL => collector("alone.cmt")'
 [ "$status" = 0 ] && grep -q 'could not be written to the end$' err || complain "a dead collector: $status $(cat err)"
 
 # The signal that ends a command ends the launcher; what was recorded is whole.
@@ -127,8 +117,10 @@ grep '^malloc' u.trace | tail -n 1 | grep -q ' time=[0-9]* usable=[0-9]*$' || co
 status_of cmttrace --max-events=7 --max-bytes=2M --max-time=3min --control=c -o m.trace -- sh -c \
   'echo $CMTTRACE_MAX_EVENTS $CMTTRACE_MAX_BYTES $CMTTRACE_MAX_TIME $CMTTRACE_CONTROL'
 [ "$(cat out)" = '7 2M 3min c' ] || complain "limits: $(cat out err)"
-status_of cmttrace --sample=1ms -o s.trace -- perl -e 'select undef, undef, undef, 0.2'
-grep -q '^sample(' s.trace || complain "--sample: none"
+cmttrace --sample=1ms -o s.trace -- cat go 2>err &
+until_true "grep -q '^sample(' s.trace"
+: >go
+wait $! || complain "--sample: $? $(cat err)"
 status_of cmttrace --paused -o p.trace -- perl -e 1
 [ "$(grep -v '^#' p.trace | tail -n 1)" = 'mark("cmt_pause")' ] || complain "--paused: $(tail -n 3 p.trace)"
 for bad in --sample=often --max-bytes=1X --max-events=all --max-time=soon; do
@@ -141,19 +133,12 @@ status_of cmttrace --recover=nowhere
 [ "$status" = 1 ] && grep -q 'nowhere: No such file or directory' err || complain "--recover: $status $(cat err)"
 status_of cmttrace --recover=rings true
 [ "$status" = 125 ] && grep -q -- '--recover runs no command' err || complain "--recover and a command: $status $(cat err)"
-cat >both.pl <<'END'
-my @blocks = map { "x" x $_ } 1..500;
-until (@collectors || $turns++ > 20000) {  # it may not have begun yet
-  for my $fd (glob "/proc/[0-9]*/fd/5") {
-    my ($pid) = $fd =~ /(\d+)/;
-    push @collectors, $pid if (readlink $fd // "") eq "$ENV{PWD}/r.cmt";
-  }
-}
-kill STOP => @collectors;
-@more = map { "y" x $_ } 1..500;
-kill KILL => @collectors, $$;
-END
-status_of cmttrace --rings=rings -o r.cmt -- perl both.pl
+status_of cmttrace --rings=rings -o r.cmt -- "${find_collector[@]}" -e '
+  my @blocks = map { "x" x $_ } 1..500;
+  my $collector = collector("r.cmt");
+  kill STOP => $collector;
+  my @more = map { "y" x $_ } 1..500;
+  kill KILL => $collector, $$;'
 [ "$status" = 137 ] && [ -s rings ] || complain "both killed: $status $(cat err)"
 status_of cmttrace --recover=rings -o back.trace
 [ "$status" = 0 ] && [ "$(grep -c '^malloc' back.trace)" -gt 1000 ] || complain "recovered: $status $(cat out err)"

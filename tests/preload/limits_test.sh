@@ -73,23 +73,7 @@ mkfifo in
 LD_PRELOAD=$TRACER CMTTRACE_OUT=t.cmt "$programs/faults" steady 400000 <in >out 2>err &
 exec 3>in
 until grep -q half out; do sleep 0.01; done
-/usr/bin/python3 - "$SOURCE/tests/preload" <<'END'
-import os, sys, time
-sys.path.insert(0, sys.argv[1])
-from await_closed import open_files
-
-
-def is_collector(pid):
-    with open(f'/proc/{pid}/comm') as comm:
-        return comm.read().startswith('cmttrace-coll')
-
-
-collectors = []
-while len(collectors) != 1:  # it may only now be started
-    time.sleep(0.01)
-    collectors = [pid for pid in open_files().get(os.path.realpath('t.cmt'), []) if is_collector(pid)]
-os.kill(collectors[0], 9)
-END
+perl -I"$SOURCE/tests/preload" -Mcollector -e 'kill KILL => collector("t.cmt")'
 status=0
 echo >&3
 wait $! || status=$?

@@ -18,9 +18,7 @@ killed() {
     read -r said <&4
     sum=$((sum + blocks))
   done
-  until [ -n "$(collector_of "t.$form")" ]; do sleep 0.01; done
-  kill -STOP $(collector_of "t.$form")
-  kill -KILL $! $(collector_of "t.$form")
+  kill_both "t.$form"
   wait $! 2>/dev/null || true
   exec 3>&- 4<&-
   "$collector" --recover rings >said || complain "recover: exit $?"
@@ -28,7 +26,11 @@ killed() {
   /usr/bin/python3 "$SOURCE/tests/preload/trace.py" --truncated text >/dev/null || complain "$form: a broken trace"
   [ "$(grep -c '^malloc(60006)' text)" = $sum ] || complain "$form $*: $(grep -c '^malloc(60006)' text) blocks, not $sum; $(cat said)"
 }
-collector_of() { for p in $(pgrep -x cmttrace-collec); do [ "$(readlink /proc/$p/fd/5)" != "$PWD/$1" ] || echo $p; done; }
+kill_both() {
+  writer=$(perl -I"$SOURCE/tests/preload" -Mcollector -e 'print collector(@ARGV)' "$1")
+  kill -STOP "$writer"
+  kill -KILL $! "$writer"
+}
 
 # A place that was never filled, because a signal handler came between, and what the handler recorded behind it.
 for step in $(seq 30 4 90); do
@@ -37,9 +39,7 @@ for step in $(seq 30 4 90); do
     "$BUILD/tests/preload/interrupted" malloc kill "$step" >out &
   read -r said <out || true
   [ "$said" = + ] || { wait $!; break; }
-  until [ -n "$(collector_of t.trace)" ]; do sleep 0.01; done
-  kill -STOP $(collector_of t.trace)
-  kill -KILL $! $(collector_of t.trace)
+  kill_both t.trace
   wait $! 2>/dev/null || true
   "$collector" --recover rings -o "unfilled.$step.trace" >said || complain "unfilled, $step: exit $?"
   [ "$(grep -c '^malloc(7000[23])' "unfilled.$step.trace")" = 2 ] || complain "unfilled, $step: no later event"

@@ -1,12 +1,10 @@
 # SIGTERM (as Ctrl-C) ends a worker that hangs, and what is known is printed.
+. "$SOURCE/tests/waiting.sh"
 faulty=$BUILD/tests/replay/libfaulty_at_size.so
 echo 'malloc(77777) = 1000<1>' > t.trace
 cmtreplay --alloc=$faulty --alloc=libc --runs=1 --json t.trace > report.json 2> words &
 replay=$!
-for _ in $(seq 600); do
-  if test -e hanging || ! kill -0 $replay; then break; fi
-  sleep 0.1
-done
+until_true 'test -e hanging || ! kill -0 $replay'
 test -e hanging
 worker=$(cat /proc/$replay/task/$replay/children)
 kill -TERM $replay

@@ -1,20 +1,13 @@
-# What the tests of cmtwatch share; they source it. A background job opens its files later than the shell goes on, so a
+# What the tests of cmtwatch share; they source it, and it until_true. A background job opens its files later than the shell goes on, so a
 # file that somebody waits for is one that cannot be there yet: a fresh name, or removed right before.
+
+. "$SOURCE/tests/waiting.sh"
 
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 
 # status_of COMMAND...: leaves `status`, and the files out and err.
 status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
-
-# until_true CONDITION: waits for it, but not for ever: ctest would end the test without a word.
-until_true() {
-  local give_up=$((SECONDS + 300))
-  until eval "$1" 2>/dev/null; do
-    [ "$SECONDS" -lt "$give_up" ] || { echo "still not so after 300 s: $1" >&2; exit 1; }
-    sleep 0.01
-  done
-}
 
 # hold SHARED_MB PARENT_MB CHILD_MB: starts two processes that hold memory (holder.py) until let_go; `parent` and `child`
 # are their pids. What runs in the background meanwhile has to close descriptor 9.

@@ -71,7 +71,7 @@ sleep 1000 &
 sleeper=$!
 cmtwatch wss --method=referenced --interval=1h -o early $sleeper >early.out 2>early.err &
 early=$!
-until_true '[ -e early ]'
+until_true 'grep -q " FLOCK .* $early " /proc/locks'  # it marks it
 kill $sleeper
 status=0; wait $early || status=$?
 [ "$status" = 1 ] && [ "$(cat early.err)" = "cmtwatch wss: process $sleeper ended before its first interval did" ] || complain "ended early: $status $(cat early.err)"
