@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,6 +20,18 @@
 namespace cmt::collector {
 
 namespace {
+
+constexpr std::uint64_t line_slots = 64 / slot_bytes;
+
+const bool has_clflushopt = __builtin_cpu_supports("clflushopt") != 0;
+
+/// Takes a line of memory out of all caches.
+void flush_line(const Slot* at) {
+  if (has_clflushopt)
+    __asm__ volatile("clflushopt %0" : : "m"(*at));
+  else
+    _mm_clflush(at);
+}
 
 template <std::size_t bytes>
 bool is_text(const char (&field)[bytes]) {
@@ -70,9 +83,10 @@ std::size_t Memory::read(const Ring& ring, std::uint64_t from, std::uint64_t cou
   std::uint64_t at = from;
   return out.add_all(std::min(slots, count_max), [&](Slot& slot) {
     const Slot& place = places[at & (slots - 1)];
-    const bool published = slot_is_published(&place, at++, slots);
+    if (!slot_is_published(&place, at++, slots)) return false;
     slot = place;
-    return published;
+    if ((at & (line_slots - 1)) == 0) flush_line(&place);
+    return true;
   });
 }
 
