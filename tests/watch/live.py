@@ -19,7 +19,7 @@ def check_view(command, header, last):
     terminal = Terminal(command, echoes=True)
 
     def shows(condition):
-        lines = terminal.screen.text()
+        lines = terminal.screen.shown()
         return len(lines) == 2 and re.search(header, lines[0]) and is_sparkline(lines[1]) and condition(*lines)
 
     terminal.wait_for(lambda _: shows(lambda head, columns: len(columns) >= 40), "40 columns")
@@ -28,7 +28,7 @@ def check_view(command, header, last):
     terminal.resize(5, 250)
     terminal.wait_for(lambda _: shows(lambda head, columns: len(columns) >= 30), "a larger view")
     terminal.type(b"\x03")
-    status, left = terminal.end(), terminal.screen.text()
+    status, left = terminal.end(), terminal.screen.shown()
     assert status == 0, f"exit {status}: {left}"
     assert len(left) == 1 and re.match(last, left[0]), left
 
@@ -38,14 +38,14 @@ def check_tree(command):
     terminal = Terminal(command, rows=4, columns=60, echoes=True)
 
     def shows_tree(screen):
-        lines = screen.text()
+        lines = screen.shown()
         return len(lines) == 3 and is_sparkline(lines[1]) and re.search(r"iB +\d+  \S", lines[2])
 
     terminal.wait_for(shows_tree, "a tree")
     terminal.send("SIGTERM")
     terminal.resize(4, 250)  # what follows has room
     assert terminal.end() == 0
-    assert len(terminal.screen.text()) == 1, terminal.screen.text()
+    assert len(terminal.screen.shown()) == 1, terminal.screen.shown()
 
 
 pid, program = sys.argv[1], sys.argv[2:]

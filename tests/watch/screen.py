@@ -62,6 +62,13 @@ class Screen(pyte.HistoryScreen):
             lines.pop()
         return lines
 
+    def shown(self):
+        """Those that there is room for, without the empty ones below."""
+        lines = [line.rstrip() for line in self.display]
+        while lines and not lines[-1]:
+            lines.pop()
+        return lines
+
     def last_row(self):
         return self.display[-1].rstrip()
 
