@@ -42,6 +42,7 @@ class Session {
   // session_watch.cpp
   void watch();
   bool was_executed() const;
+  void end_waiting();
   End how_it_ended();
   int wait_status() const;
   void sample();
@@ -93,6 +94,7 @@ class Session {
   std::atomic<bool> flush_asked_ = false;
   std::atomic<std::uint64_t> drain_cpu_ns_ = 0;
   int wait_status_ = -1;
+  bool was_waiting_ = false;  // for its keeper, when we looked last
   std::uint64_t events_ = 0, events_flushed_ = 0, flushed_ns_ = 0;
 };
 

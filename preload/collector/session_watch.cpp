@@ -16,6 +16,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "preload/collector/parent_wait.h"
 #include "preload/collector/session.h"
 #include "preload/words.h"
 
@@ -54,11 +55,21 @@ void Session::watch() {
     if (gone) {
       end_ = how_it_ended();
     } else if (__atomic_load_n(&control.exec_pending, __ATOMIC_ACQUIRE) != 0 || now - looked_ns > exec_seldom_ns) {
-      looked_ns = now;
       if (was_executed()) end_ = End::executed;
+      if (now - looked_ns > exec_seldom_ns) end_waiting();
+      looked_ns = now;
     }
   }
   ring_bell();
+}
+
+/// A program that waits for its keeper gets the keeper's end: it has no other children, and would wait for ever. We go
+/// on as a child of init. The first process of a container inherits its collector instead, and so gains nothing.
+void Session::end_waiting() {
+  const int keeper = ::getppid();
+  const bool is_waiting = memory_.process() != 1 && waits_for_only(memory_.process(), keeper);
+  if (is_waiting && was_waiting_) ::kill(keeper, SIGKILL);
+  was_waiting_ = is_waiting;
 }
 
 bool Session::was_executed() const {

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,18 @@ static int lonely(void) {
   return child_signals != 1;
 }
 
+// As strace does: until there is no child, clones too. What is made afterwards is recorded as well.
+static int all(void) {
+  make(50001);
+  pid_t child = fork();
+  if (child == 0) _exit(3);
+  bool is_found = false;
+  for (pid_t ended; (ended = waitpid(-1, NULL, __WALL)) != -1;) is_found |= ended == child;
+  for (int i = 0; i < 20000; i++) free(malloc(50002));
+  make(50003);
+  return !is_found || errno != ECHILD;
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (strcmp(what, "block") == 0) return make(50009), 0;
@@ -121,5 +134,6 @@ int main(int argc, char** argv) {
   if (strcmp(what, "vfork_first") == 0) return vfork_first(argv[0]);
   if (strcmp(what, "closes") == 0) return closes(argv[2]);
   if (strcmp(what, "lonely") == 0) return lonely();
+  if (strcmp(what, "all") == 0) return all();
   return 2;
 }

@@ -1,0 +1,28 @@
+#include "preload/collector/parent_wait.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+using namespace cmt::collector;
+
+TEST_CASE("parent wait: a wait for any child, clones too, is one") {
+  CHECK(is_wait_for_any("61 0xffffffff 0x7ffd 0x40000000 0x0 0x0 0x0 0x7ffd 0x7f09"));
+  CHECK(is_wait_for_any("61 0xffffffffffffffff 0x0 0x80000000 0x0 0x0 0x0 0x7ffd 0x7f09"));
+  CHECK(is_wait_for_any("247 0x0 0x0 0x7ffd 0x40000004 0x0 0x0 0x7ffd 0x7f09"));
+}
+
+TEST_CASE("parent wait: one for a certain child, for no clone, or that does not last, is none") {
+  CHECK_FALSE(is_wait_for_any("61 0x2a 0x0 0x40000000 0x0 0x0 0x0 0x7ffd 0x7f09"));
+  CHECK_FALSE(is_wait_for_any("61 0xffffffff 0x0 0x0 0x0 0x0 0x0 0x7ffd 0x7f09"));
+  CHECK_FALSE(is_wait_for_any("61 0xffffffff 0x0 0x40000001 0x0 0x0 0x0 0x7ffd 0x7f09"));
+  CHECK_FALSE(is_wait_for_any("247 0x1 0x2a 0x7ffd 0x40000004 0x0 0x0 0x7ffd 0x7f09"));
+  CHECK_FALSE(is_wait_for_any("0 0xffffffff 0x0 0x40000000 0x0 0x0 0x0 0x7ffd 0x7f09"));
+  CHECK_FALSE(is_wait_for_any("running"));
+  CHECK_FALSE(is_wait_for_any("-1 0x7ffd 0x7f09"));
+  CHECK_FALSE(is_wait_for_any(""));
+}
+
+TEST_CASE("parent wait: a process that runs, or is not there, does not wait") {
+  CHECK_FALSE(waits_for_only(getpid(), 1));
+  CHECK_FALSE(waits_for_only(0x7fffffff, 1));
+}
