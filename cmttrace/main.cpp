@@ -50,6 +50,7 @@ std::string summary(const command::Recorded& recorded, const std::string& first,
   if (recorded.repairs != 0) text += counted(recorded.repairs, "event") + " lost or in doubt";
   if (recorded.repairs != 0 && recorded.broken != 0) text += "; ";
   if (recorded.broken != 0) text += counted(recorded.broken, "trace") + " could not be written to the end";
+  if (recorded.error != 0) text += ": " + std::generic_category().message(recorded.error);
   if (recorded.repairs == 0 && recorded.broken == 0) text += "nothing was lost";
   if (recorded.unfinished > recorded.broken) {
     text += "; " + counted(recorded.unfinished - recorded.broken, "trace") + " not ended";

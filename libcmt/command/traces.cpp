@@ -27,13 +27,19 @@ namespace fs = std::filesystem;
 constexpr int patience_ms = 2000;
 constexpr int step_ms = 10;
 constexpr std::string_view pid_key = "pid=", path_key = " path=", begun_key = " begun=1 ",
-                           cpu_key = " cpu_ns=", failed_key = " failed=1 ";
+                           cpu_key = " cpu_ns=", failed_key = " failed=";
 
 /// Shorter, where it lies in the folder that we are in.
 std::string seen_from_here(const std::string& path) {
   std::error_code error;
   const std::string here = fs::current_path(error).string() + "/";
   return !error && path.starts_with(here) ? path.substr(here.size()) : path;
+}
+
+void take_number(std::string_view line, std::string_view key, auto& number) {
+  if (const auto at = line.find(key); at != line.npos) {
+    std::from_chars(line.data() + at + key.size(), line.data() + line.size(), number);
+  }
 }
 
 /// Takes one line, "pid=7 begun=1 path=/tmp/app.7.cmt"; the last line of a trace has other things before the path.
@@ -48,10 +54,8 @@ void take_line(std::string_view line, std::vector<Begun>& traces) {
   const auto trace = std::find_if(traces.begin(), traces.end(), [&](const Begun& begun) { return begun.path == path; });
   if (trace == traces.end()) return;
   trace->ended = true;
-  trace->failed = line.substr(0, path_at + 1).find(failed_key) != line.npos;
-  if (const auto at = line.find(cpu_key); at < path_at) {
-    std::from_chars(line.data() + at + cpu_key.size(), line.data() + path_at, trace->collector_cpu_ns);
-  }
+  take_number(line.substr(0, path_at), failed_key, trace->error);
+  take_number(line.substr(0, path_at), cpu_key, trace->collector_cpu_ns);
 }
 
 Recorded add_traces(const std::vector<Begun>& traces, const std::function<void(const std::string&)>& complain) {
@@ -151,7 +155,7 @@ void add_trace(const std::string& path, Recorded& recorded) {
 }
 
 static bool is_broken(const Begun& trace) {
-  return trace.failed || (!trace.ended && !is_written(trace.path) && !is_running(trace.process));
+  return trace.error != 0 || (!trace.ended && !is_written(trace.path) && !is_running(trace.process));
 }
 
 Recorded wait_for_traces(const Traces& traces, const std::function<void(const std::string&)>& complain,
@@ -164,6 +168,8 @@ Recorded wait_for_traces(const Traces& traces, const std::function<void(const st
     if (is_awaited && !pause(step_ms)) continue;
     Recorded recorded = add_traces(all, complain);
     recorded.broken = static_cast<unsigned>(std::count_if(all.begin(), all.end(), is_broken));
+    const auto failed = std::find_if(all.begin(), all.end(), [](const Begun& trace) { return trace.error != 0; });
+    if (failed != all.end()) recorded.error = failed->error;
     return recorded;
   }
 }

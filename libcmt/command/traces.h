@@ -10,9 +10,9 @@ namespace cmt::command {
 /// A trace that a process of the command has begun.
 struct Begun {
   int process = 0;
-  std::string path;     ///< as seen from here
-  bool ended = false;   ///< its collector has said so, and the next two
-  bool failed = false;  ///< not all could be written
+  std::string path;    ///< as seen from here
+  bool ended = false;  ///< its collector has said so, and the next two
+  int error = 0;       ///< an errno: why not all could be written
   std::int64_t collector_cpu_ns = 0;
 };
 
@@ -53,6 +53,7 @@ struct Recorded {
   unsigned files = 0;
   unsigned unfinished = 0;  ///< that break off: recorded still, or cut
   unsigned broken = 0;      ///< whose collector could not go on, or is dead
+  int error = 0;            ///< an errno: why the first of them could not; 0: not known
 };
 
 /// Adds one trace. Throws FormatError and std::system_error.

@@ -41,8 +41,11 @@ TEST_CASE_FIXTURE(Fixture, "traces: what began and what ended is told by the sta
   add("of nobody");
   add("pid=7 events=3 drain_cpu_ns=4 cpu_ns=55 failed=0 path=/a b.cmt");
   const auto begun = traces.begun();
+  add("pid=8 events=3 cpu_ns=55 failed=28 path=/c begun=1 path=d");
+  CHECK(traces.begun()[1].error == 28);
   REQUIRE(begun.size() == 2);
-  CHECK((begun[0].process == 7 && begun[0].path == "/a b.cmt" && begun[0].ended && begun[0].collector_cpu_ns == 55));
+  CHECK((begun[0].process == 7 && begun[0].path == "/a b.cmt" && begun[0].ended && begun[0].collector_cpu_ns == 55 &&
+         begun[0].error == 0));
   CHECK((begun[1].process == 8 && begun[1].path == "/c begun=1 path=d" && !begun[1].ended));
 }
 

@@ -309,6 +309,7 @@ void Session::give_verdict(std::uint32_t verdict, const std::string& message) {
 }
 
 void Session::fail(const OutputError& error) {
+  error_ = error.error;
   const std::string what = error.error == EFBIG ? "the limit on file sizes is reached by " : "cannot go on writing ";
   give_verdict(verdict_failed, what + error.path + " (error " + std::to_string(error.error) + ")");
 }
@@ -333,8 +334,8 @@ void Session::report() {
       " repairs=" + std::to_string(order_.repairs().total()) + " inversions=" + std::to_string(order_.inversions()) +
       " doubts=" + std::to_string(order_.repairs()[Repair::order_race]) + " leases=" + std::to_string(control.leases) +
       " wait_status=" + std::to_string(wait_status_) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns_) +
-      " cpu_ns=" + std::to_string(cpu_ns(CLOCK_PROCESS_CPUTIME_ID)) +
-      " failed=" + std::to_string(control.verdict == verdict_failed) + " path=" + control.paths[0] + "\n";
+      " cpu_ns=" + std::to_string(cpu_ns(CLOCK_PROCESS_CPUTIME_ID)) + " failed=" + std::to_string(error_) +
+      " path=" + control.paths[0] + "\n";
   if (::write(fd, line.data(), line.size()) < 0) ::close(fd);
   ::close(fd);
 }

@@ -93,6 +93,7 @@ class Session {
   std::atomic<bool> over_ = false;
   std::atomic<bool> flush_asked_ = false;
   std::atomic<std::uint64_t> drain_cpu_ns_ = 0;
+  int error_ = 0;  // that ended the trace
   int wait_status_ = -1;
   bool was_waiting_ = false;  // for its keeper, when we looked last
   std::uint64_t events_ = 0, events_flushed_ = 0, flushed_ns_ = 0;

@@ -46,7 +46,7 @@ until_true '[ "$(grep -lx "#cmt end=complete" late/* | wc -l)" = 3 ]'
 
 # What could not be written is not passed over.
 (ulimit -f 1500; status_of cmttrace -o big.trace -- "$BUILD/tests/preload/faults" steady 60000; echo $status >status)
-[ "$(cat status)" = 5 ] && grep -q ' in big.trace: .* s; 1 trace could not be written to the end$' err || complain "a limit on files: $(cat status err)"
+[ "$(cat status)" = 5 ] && grep -q ' in big.trace: .* s; 1 trace could not be written to the end: File too large$' err || complain "a limit on files: $(cat status err)"
 find_collector=(perl -I"$SOURCE/tests/preload" -Mcollector)
 status_of cmttrace -o alone.cmt -- "${find_collector[@]}" -e 'my @blocks = map { "x" x $_ } 1..500; kill KILL => collector("alone.cmt")'
 [ "$status" = 0 ] && grep -q 'could not be written to the end$' err || complain "a dead collector: $status $(cat err)"
