@@ -154,8 +154,17 @@ void add_trace(const std::string& path, Recorded& recorded) {
   recorded.unfinished += reader.truncated();
 }
 
-static bool is_broken(const Begun& trace) {
-  return trace.error != 0 || (!trace.ended && !is_written(trace.path) && !is_running(trace.process));
+/// A collector tells of the end of a trace before it lets its file go. So where nobody has the file, what was told is
+/// read after that was seen.
+static void add_broken(const Traces& traces, const std::vector<Begun>& all, Recorded& recorded) {
+  std::set<std::string> left;
+  for (const Begun& trace : all) {
+    if (!trace.ended && !is_written(trace.path) && !is_running(trace.process)) left.insert(trace.path);
+  }
+  for (const Begun& trace : traces.begun()) {
+    if (trace.error != 0 || (!trace.ended && left.contains(trace.path))) ++recorded.broken;
+    if (trace.error != 0 && recorded.error == 0) recorded.error = trace.error;
+  }
 }
 
 Recorded wait_for_traces(const Traces& traces, const std::function<void(const std::string&)>& complain,
@@ -167,9 +176,7 @@ Recorded wait_for_traces(const Traces& traces, const std::function<void(const st
     });
     if (is_awaited && !pause(step_ms)) continue;
     Recorded recorded = add_traces(all, complain);
-    recorded.broken = static_cast<unsigned>(std::count_if(all.begin(), all.end(), is_broken));
-    const auto failed = std::find_if(all.begin(), all.end(), [](const Begun& trace) { return trace.error != 0; });
-    if (failed != all.end()) recorded.error = failed->error;
+    add_broken(traces, all, recorded);
     return recorded;
   }
 }

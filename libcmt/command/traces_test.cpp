@@ -97,3 +97,11 @@ TEST_CASE("traces: this process is running, and one that cannot be is not") {
   CHECK(is_running(getpid()));
   CHECK_FALSE(is_running(0x7fffffff));
 }
+
+TEST_CASE_FIXTURE(Fixture, "traces: one whose end is told while others are read is not broken") {
+  const Traces traces;
+  add("pid=2147483647 begun=1 path=/nowhere/a.cmt");
+  add("pid=2147483647 begun=1 path=/nowhere/b.cmt");
+  const auto end_of_a = [&](const std::string&) { add("pid=2147483647 events=3 failed=0 path=/nowhere/a.cmt"); };
+  CHECK(wait_for_traces(traces, end_of_a, [](int) { return false; }).broken == 1);
+}
