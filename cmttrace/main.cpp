@@ -82,7 +82,7 @@ int run(const command::CommandLine& line) {
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     const auto recorded = command::wait_for_traces(*traces, say, [&](int milliseconds) {
       pollfd signals{launched.fd(), POLLIN, 0};
-      return poll(&signals, 1, milliseconds) > 0 && launched.handle().signal != 0;
+      return poll(&signals, 1, milliseconds) > 0 && command::asks_to_end(launched.handle().signal);
     });
     const auto begun = traces->begun();
     say(summary(recorded, begun.empty() ? "" : begun.front().path, seconds));

@@ -113,6 +113,10 @@ Ended ended_of(int status, const rusage& usage) {
 
 }  // namespace
 
+bool asks_to_end(int signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
+
 Launched::HeldSignals::HeldSignals() {
   const sigset_t set = awaited();
   fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -138,10 +142,10 @@ Happening Launched::handle() {
   while (read(signals_.fd, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGCHLD) continue;
-    if (info.ssi_code != SI_KERNEL) kill(pid_, signal);
+    if (info.ssi_code != SI_KERNEL && !is_reaped_) kill(pid_, signal);
     if (signal == SIGTSTP)
       stop();
-    else
+    else if (!asks_to_end(happening.signal))
       happening.signal = signal;
   }
   happening.ended = reap();
@@ -165,7 +169,9 @@ std::optional<Ended> Launched::reap() {
   int status = 0;
   rusage usage;
   for (pid_t pid; (pid = wait4(-1, &status, WNOHANG, &usage)) > 0;) {
-    if (pid == pid_) ended = ended_of(status, usage);
+    if (pid != pid_) continue;
+    ended = ended_of(status, usage);
+    is_reaped_ = true;
   }
   return ended;
 }

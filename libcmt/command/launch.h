@@ -29,9 +29,12 @@ struct Ended {
   std::uint64_t resident_bytes_peak = 0;  ///< of the largest process among it and the children it waited for
 };
 
+/// Whether a signal that came to us is one by which somebody wants us to end.
+bool asks_to_end(int signal);
+
 /// What befell a launched command, or us.
 struct Happening {
-  int signal = 0;              ///< one that came to us and was passed on; 0: none
+  int signal = 0;              ///< one that came to us and was passed on, of several one that asks_to_end(); 0: none
   std::optional<Ended> ended;  ///< set once
 };
 
@@ -71,6 +74,7 @@ class Launched {
   HeldSignals signals_;
   std::function<void()> before_stop_;
   pid_t pid_ = -1;
+  bool is_reaped_ = false;  // its number may be another one's
 };
 
 /// A command that could not be started; `status` is what a launcher exits with.
