@@ -113,9 +113,7 @@ Ended ended_of(int status, const rusage& usage) {
 
 }  // namespace
 
-bool asks_to_end(int signal) {
-  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
-}
+bool asks_to_end(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT; }
 
 Launched::HeldSignals::HeldSignals() {
   const sigset_t set = awaited();

@@ -79,9 +79,9 @@ done
 cmttrace -o slow.cmt -- "${find_collector[@]}" -e 'my $n = collector("slow.cmt"); kill STOP => $n; open F, ">", "stopped"; print F $n' 2>err &
 until [ -s stopped ] && ! pgrep -P $! >/dev/null; do sleep 0.01; done
 for signal in WINCH CONT; do
-  kill -$signal $!
-  until grep -qE '^State:.Z|^ShdPnd:.0*$' /proc/$!/status; do sleep 0.01; done
-done
+  kill -$signal $! || complain "$signal while it waits: $(cat err)"
+  while kill -0 $! && ! grep -q '^ShdPnd:.0*$' /proc/$!/status; do sleep 0.01; done
+done 2>/dev/null
 kill -CONT "$(cat stopped)"
 wait $! && grep -q ' in slow.cmt: .*; nothing was lost' err || complain "SIGWINCH while it waits: $(cat err)"
 
