@@ -1,5 +1,6 @@
 #include "preload/collector/memory.h"
 
+#include <cpuid.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <linux/futex.h>
@@ -23,7 +24,12 @@ namespace {
 
 constexpr std::uint64_t line_slots = 64 / slot_bytes;
 
-const bool has_clflushopt = __builtin_cpu_supports("clflushopt") != 0;
+bool knows_clflushopt() {
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_CLFLUSHOPT) != 0;
+}
+
+const bool has_clflushopt = knows_clflushopt();
 
 /// Takes a line of memory out of all caches.
 void flush_line(const Slot* at) {
