@@ -85,10 +85,11 @@ class Terminal:
         self.written = b""
         self.master, slave = os.openpty()
         self.set_size(rows, columns)
+        settings = termios.tcgetattr(slave)
+        settings[3] |= termios.NOFLSH  # Ctrl-C would throw away what nobody has read, also the half of a drawing
         if not echoes:
-            settings = termios.tcgetattr(slave)
             settings[3] &= ~termios.ECHO
-            termios.tcsetattr(slave, termios.TCSANOW, settings)
+        termios.tcsetattr(slave, termios.TCSANOW, settings)
         environment = dict(os.environ, TERM=term)
         if term is None:
             del environment["TERM"]
