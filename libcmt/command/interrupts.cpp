@@ -9,8 +9,6 @@
 #include <system_error>
 
 namespace cmt::command {
-namespace {
-
 sigset_t ending_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -20,8 +18,6 @@ sigset_t ending_signals() {
   sigaddset(&signals, SIGQUIT);
   return signals;
 }
-
-}  // namespace
 
 Interrupts::Interrupts(Holds holds) {
   sigset_t signals = ending_signals();

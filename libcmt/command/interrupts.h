@@ -4,6 +4,9 @@
 
 namespace cmt::command {
 
+/// Those by which somebody wants us to end.
+sigset_t ending_signals();
+
 /// While it lives, what ends a process politely (Ctrl-C, SIGTERM, SIGHUP, SIGQUIT) does not, but can be asked for. A
 /// child in the foreground gets its own.
 class Interrupts {

@@ -22,6 +22,7 @@
 #include <system_error>
 
 #include "command/command_line.h"
+#include "command/interrupts.h"
 
 namespace cmt::command {
 namespace {
@@ -111,9 +112,25 @@ Ended ended_of(int status, const rusage& usage) {
   return ended;
 }
 
+sigset_t only(int signal) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  return set;
+}
+
+void raise_unheld(int signal) {
+  const sigset_t set = only(signal);
+  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  raise(signal);
+}
+
 }  // namespace
 
-bool asks_to_end(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT; }
+bool asks_to_end(int signal) {
+  const sigset_t signals = ending_signals();
+  return sigismember(&signals, signal) == 1;
+}
 
 Launched::HeldSignals::HeldSignals() {
   const sigset_t set = awaited();
@@ -154,11 +171,8 @@ Happening Launched::handle() {
 void Launched::stop() const {
   if (sigismember(&signals_.before, SIGTSTP) == 1) return;
   if (before_stop_) before_stop_();
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGTSTP);
-  sigprocmask(SIG_UNBLOCK, &set, nullptr);
-  raise(SIGTSTP);
+  raise_unheld(SIGTSTP);
+  const sigset_t set = only(SIGTSTP);
   sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 
@@ -187,11 +201,7 @@ void end_alike(const Ended& ended) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   std::signal(ended.signal, SIG_DFL);
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, ended.signal);
-  sigprocmask(SIG_UNBLOCK, &set, nullptr);
-  raise(ended.signal);
+  raise_unheld(ended.signal);
   std::exit(128 + ended.signal);
 }
 
