@@ -11,8 +11,9 @@
 
 #include "preload/alone.h"
 #include "preload/real.h"
+#include "tests/preload/single_step.h"
 
-enum { places = 64, trap_flag = 0x100 };
+enum { places = 64 };
 
 __thread struct Thread thread_self;
 bool record_clock_is_ns = true, record_second_thread, record_usable, sandbox_entered;
@@ -95,14 +96,6 @@ static void at_step(int signal, siginfo_t* info, void* context) {
   if (steps_left-- != 0) return;
   ((ucontext_t*)context)->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
   handler();
-}
-
-static inline void set_trap(uint64_t flags) {
-  __asm__ volatile(
-      "lea -128(%%rsp), %%rsp\n pushfq\n andq $~0x100, (%%rsp)\n orq %0, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp"
-      :
-      : "r"(flags)
-      : "memory", "cc");
 }
 
 // Whether the handler came; it has not where the event was over before.

@@ -14,7 +14,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { trap_flag = 0x100 };
+#include "tests/preload/single_step.h"
 
 static uintptr_t code_begin, code_end;
 static volatile long steps_left;
@@ -54,14 +54,6 @@ static void at_step(int signal, siginfo_t* info, void* context) {
   later_events();
   say("+\n");
   for (;;) pause();
-}
-
-static inline void set_trap(uint64_t flags) {
-  __asm__ volatile(
-      "lea -128(%%rsp), %%rsp\n pushfq\n andq $~0x100, (%%rsp)\n orq %0, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp"
-      :
-      : "r"(flags)
-      : "memory", "cc");
 }
 
 int main(int argc, char** argv) {
