@@ -26,7 +26,8 @@ endif()
 
 add_library(cmt_sanitize INTERFACE)
 if(CMT_SANITIZE)
-  target_compile_options(cmt_sanitize INTERFACE -fsanitize=${CMT_SANITIZE} -fno-omit-frame-pointer)
+  # What they find ends the program, undefined behaviour too.
+  target_compile_options(cmt_sanitize INTERFACE -fsanitize=${CMT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(cmt_sanitize INTERFACE -fsanitize=${CMT_SANITIZE})
 endif()
 
@@ -34,31 +35,57 @@ if(CMT_FUZZ)
   target_compile_options(cmt_sanitize INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# cmt_tool(NAME SOURCES...): a command-line program on libcmt, installed.
-function(cmt_tool name)
-  add_executable(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE cmt::cmt cmt_command cmt_warnings cmt_sanitize)
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/libcmt)
-  target_compile_definitions(${name} PRIVATE CMT_VERSION="${PROJECT_VERSION}")
+# cmt_parts(NAME SOURCES... [LIBRARIES LIBRARY...]): the static library NAME_parts, which a program is made of but for its
+# main.cpp. Its unit tests link it too, so that nothing is compiled twice.
+function(cmt_parts name)
+  cmake_parse_arguments(part "" "" "LIBRARIES" ${ARGN})
+  add_library(${name}_parts STATIC ${part_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name}_parts PUBLIC cmt::cmt cmt_command ${part_LIBRARIES} PRIVATE cmt_warnings cmt_sanitize)
+  target_include_directories(${name}_parts PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/libcmt)
+  target_compile_definitions(${name}_parts PUBLIC CMT_VERSION="${PROJECT_VERSION}")
+endfunction()
+
+# cmt_tool(NAME LIBRARY): an installed command-line program: main.cpp upon its parts.
+function(cmt_tool name parts)
+  add_executable(${name} main.cpp)
+  target_link_libraries(${name} PRIVATE ${parts} cmt_warnings cmt_sanitize)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
-# cmt_unit_tests(NAME SOURCES...): the doctest cases that sit beside the code.
-function(cmt_unit_tests name)
+# cmt_unit_tests(NAME LIBRARY SOURCES...): the doctest cases that sit beside the code of a library.
+function(cmt_unit_tests name library)
   if(BUILD_TESTING)
     add_executable(${name} ${ARGN})
-    target_link_libraries(${name} PRIVATE cmt::cmt cmt_doctest_main cmt_warnings cmt_sanitize)
+    target_link_libraries(${name} PRIVATE ${library} cmt_doctest_main cmt_warnings cmt_sanitize)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/libcmt)
+    target_compile_options(${name} PRIVATE -O0)  # doctest's macros are half of what optimising costs
     add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
   endif()
 endfunction()
 
-# cmt_script_test(NAME SCRIPT): a shell script that exits 0 where all is well, 77 where it is skipped. It finds what was
-# built in $BUILD and the sources in $SOURCE, and runs in an empty folder of its own.
+# cmt_tool_of_folder(NAME [LIBRARIES LIBRARY...]): the tool whose files are all of this folder, with its unit tests.
+function(cmt_tool_of_folder name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "(/main|_test)\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  cmt_parts(${name} ${sources} ${ARGN})
+  cmt_tool(${name} ${name}_parts)
+  if(tests)
+    cmt_unit_tests(${name}_unit_test ${name}_parts ${tests})
+  endif()
+endfunction()
+
+# cmt_script_test(NAME SCRIPT [SANITIZERS address|thread...]): a shell script that exits 0 where all is well, 77 where it is
+# skipped. It finds what was built in $BUILD and the sources in $SOURCE, and runs in an empty folder of its own. With
+# sanitizers only the scripts run that name one of them: those that reach what it finds.
 function(cmt_script_test name script)
-  if(BUILD_TESTING)
+  cmake_parse_arguments(test "" "" "SANITIZERS" ${ARGN})
+  string(REPLACE "," "|" sanitizers "${CMT_SANITIZE}")
+  if(BUILD_TESTING AND (NOT CMT_SANITIZE OR "${test_SANITIZERS}" MATCHES "${sanitizers}"))
     add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tests/run-script ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${name})
-    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300
       ENVIRONMENT "BUILD=${PROJECT_BINARY_DIR};SOURCE=${PROJECT_SOURCE_DIR};CMT_SANITIZE=${CMT_SANITIZE}")
   endif()
 endfunction()

@@ -49,7 +49,7 @@ std::string relay(int threads, int blocks) {
   return text;
 }
 
-PreparedTrace prepared(const std::string& text, const TraceOptions& options) {
+PreparedTrace prepare(const std::string& text, const TraceOptions& options) {
   const auto open = [text] {
     const int fd = memfd_create("trace", MFD_CLOEXEC);
     REQUIRE(write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
@@ -128,7 +128,7 @@ TEST_CASE("engine: at every mark the live blocks are those of the trace, in any 
   const std::string text = relay(3, 4000);
   for (const bool strict : {false, true}) {
     for (const std::uint64_t bytes_max : {std::uint64_t{64} << 20, std::uint64_t{0}}) {
-      const PreparedTrace trace = prepared(text, {.strict = strict, .prepared_bytes_max = bytes_max});
+      const PreparedTrace trace = prepare(text, {.strict = strict, .prepared_bytes_max = bytes_max});
       CHECK(trace.lanes() == 3);
       Engine engine(trace);
       engine.run(trace);
@@ -139,7 +139,7 @@ TEST_CASE("engine: at every mark the live blocks are those of the trace, in any 
 }
 
 TEST_CASE("engine: one thread's blocks need no order") {
-  const PreparedTrace trace = prepared(relay(3, 20000), {.threads = false});
+  const PreparedTrace trace = prepare(relay(3, 20000), {.threads = false});
   Engine engine(trace);
   engine.run(trace);
   CHECK(live == 0);

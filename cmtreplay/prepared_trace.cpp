@@ -16,19 +16,6 @@ namespace {
 
 constexpr std::size_t mark_count = 100;
 
-/// Whether a trace has a second thread.
-class ThreadWatch {
- public:
-  bool sees_second(const Event& event) {
-    if (event.kind == Kind::mark || event.kind == Kind::sample) return false;
-    if (!first_) first_ = event.thread;
-    return event.thread != *first_;
-  }
-
- private:
-  std::optional<std::uint32_t> first_;
-};
-
 }  // namespace
 
 /// One pass, in one order.
@@ -62,6 +49,19 @@ class PreparedTrace::Pass {
   }
 
  private:
+  /// Whether a trace has a second thread.
+  class ThreadWatch {
+   public:
+    bool sees_second(const Event& event) {
+      if (event.kind == Kind::mark || event.kind == Kind::sample) return false;
+      if (!first_) first_ = event.thread;
+      return event.thread != *first_;
+    }
+
+   private:
+    std::optional<std::uint32_t> first_;
+  };
+
   void take(const Event& event);
   void count(const Event& event, const Step& step);
   void finish();

@@ -12,10 +12,10 @@ using cmt::Kind;
 
 namespace {
 
-Event made(cmt::Tag tag, std::uint32_t thread) {
+Event made_by(cmt::Tag tag, std::uint32_t thread) {
   return {.kind = Kind::malloc, .thread = thread, .size = 8, .tag = tag};
 }
-Event freed(cmt::Tag tag, std::uint32_t thread) { return {.kind = Kind::free, .thread = thread, .old_tag = tag}; }
+Event freed_by(cmt::Tag tag, std::uint32_t thread) { return {.kind = Kind::free, .thread = thread, .old_tag = tag}; }
 Event of_thread(Kind kind, std::uint32_t thread) { return {.kind = kind, .thread = thread}; }
 
 const char* control_name(std::uint64_t word) {
@@ -68,7 +68,7 @@ class Routed {
 
 TEST_CASE("router: on one thread there are calls and an end") {
   Routed routed(Order::one_thread);
-  for (const Event& event : {made(1, 0), made(2, 1), freed(1, 1), of_thread(Kind::thread_exit, 1)})
+  for (const Event& event : {made_by(1, 0), made_by(2, 1), freed_by(1, 1), of_thread(Kind::thread_exit, 1)})
     routed.router.route(event);
   routed.router.finish();
   CHECK(routed.lane(0) == "malloc malloc free end");
@@ -76,7 +76,8 @@ TEST_CASE("router: on one thread there are calls and an end") {
 
 TEST_CASE("router: each thread has a lane, the first one starts the others, and a lane that was left serves again") {
   Routed routed(Order::free);
-  for (const Event& event : {made(1, 5), made(2, 7), freed(1, 7), of_thread(Kind::thread_exit, 7), made(3, 9)})
+  for (const Event& event :
+       {made_by(1, 5), made_by(2, 7), freed_by(1, 7), of_thread(Kind::thread_exit, 7), made_by(3, 9)})
     routed.router.route(event);
   routed.router.finish();
   CHECK(routed.lane(0) == "epoch0 malloc start1 start1 /epoch0 end");
@@ -88,7 +89,7 @@ TEST_CASE("router: each thread has a lane, the first one starts the others, and 
 
 TEST_CASE("router: the lane left longest ago comes first") {
   Routed routed(Order::free);
-  for (const Event& event : {made(1, 0), made(2, 1), made(3, 2), of_thread(Kind::thread_exit, 2),
+  for (const Event& event : {made_by(1, 0), made_by(2, 1), made_by(3, 2), of_thread(Kind::thread_exit, 2),
                              of_thread(Kind::thread_exit, 1), of_thread(Kind::thread_start, 3)})
     routed.router.route(event);
   CHECK(routed.lane(0) == "epoch0 malloc start1 start2 start2");
@@ -96,10 +97,10 @@ TEST_CASE("router: the lane left longest ago comes first") {
 
 TEST_CASE("router: an epoch ends in all lanes that took part in it") {
   Routed routed(Order::free);
-  routed.router.route(made(1, 0));
-  routed.router.route(made(2, 1));
-  for (cmt::Tag tag = 3; tag < 3 + schedule_epoch_operations; ++tag) routed.router.route(made(tag, 0));
-  routed.router.route(freed(2, 1));
+  routed.router.route(made_by(1, 0));
+  routed.router.route(made_by(2, 1));
+  for (cmt::Tag tag = 3; tag < 3 + schedule_epoch_operations; ++tag) routed.router.route(made_by(tag, 0));
+  routed.router.route(freed_by(2, 1));
   routed.router.finish();
   CHECK(routed.lane(1) == "epoch0 malloc /epoch0 epoch1 free /epoch1 end");
   CHECK(routed.epochs == std::map<std::uint32_t, int>{{0, 2}, {1, 2}});
@@ -107,7 +108,8 @@ TEST_CASE("router: an epoch ends in all lanes that took part in it") {
 
 TEST_CASE("router: in strict order turns pass from lane to lane, and from a thread that ends to the first") {
   Routed routed(Order::strict);
-  for (const Event& event : {made(1, 0), made(2, 1), made(3, 0), freed(3, 1), of_thread(Kind::thread_exit, 1)})
+  for (const Event& event :
+       {made_by(1, 0), made_by(2, 1), made_by(3, 0), freed_by(3, 1), of_thread(Kind::thread_exit, 1)})
     routed.router.route(event);
   routed.router.finish();
   CHECK(routed.lane(0) == "malloc start1 pass0 await2 malloc pass0 await4 end");
@@ -117,7 +119,7 @@ TEST_CASE("router: in strict order turns pass from lane to lane, and from a thre
 TEST_CASE("router: recorded times go along a tenth of a millisecond apart, each lane's own") {
   Routed routed(Order::one_thread, true);
   for (std::uint64_t i = 0; i < 4; ++i) {
-    Event event = made(i + 1, 0);
+    Event event = made_by(i + 1, 0);
     event.time_ns = 1000 + i * 60'000;
     routed.router.route(event);
   }
@@ -126,7 +128,7 @@ TEST_CASE("router: recorded times go along a tenth of a millisecond apart, each 
 
 TEST_CASE("router: a mark starts no thread") {
   Routed routed(Order::free);
-  routed.router.route(made(1, 3));
+  routed.router.route(made_by(1, 3));
   routed.router.route(of_thread(Kind::mark, 0));
   CHECK(routed.router.counts().lives == 1);
 }

@@ -12,10 +12,10 @@ namespace fs = std::filesystem;
 namespace {
 
 /// A /proc with one process of so many resident pages, of which 10 are shared.
-class Fixture {
+class StatmFile {
  public:
-  Fixture() { fs::create_directories(root_ / "7"); }
-  ~Fixture() { fs::remove_all(root_); }
+  StatmFile() { fs::create_directories(root_ / "7"); }
+  ~StatmFile() { fs::remove_all(root_); }
   void resident(int pages) const { std::ofstream(root_ / "7" / "statm") << "500 " << pages << " 10 0 0 0 0\n"; }
   std::string root() const { return root_; }
 
@@ -35,7 +35,7 @@ void sample(Timeline& timeline, std::uint64_t event, std::size_t count) {
 }  // namespace
 
 TEST_CASE("timeline: samples are what is resident above the start, with the event before and a rising clock") {
-  const Fixture fixture;
+  const StatmFile fixture;
   fixture.resident(30);
   Timeline timeline(7, fixture.root());
   fixture.resident(130);
@@ -50,7 +50,7 @@ TEST_CASE("timeline: samples are what is resident above the start, with the even
 }
 
 TEST_CASE("timeline: where less is resident than at the start it is 0") {
-  const Fixture fixture;
+  const StatmFile fixture;
   fixture.resident(30);
   Timeline timeline(7, fixture.root());
   fixture.resident(20);
@@ -59,7 +59,7 @@ TEST_CASE("timeline: where less is resident than at the start it is 0") {
 }
 
 TEST_CASE("timeline: nothing is sampled while the worker stands") {
-  const Fixture fixture;
+  const StatmFile fixture;
   fixture.resident(30);
   Timeline timeline(7, fixture.root());
   std::this_thread::sleep_for(std::chrono::milliseconds(30));

@@ -73,7 +73,7 @@ class SharedVerification {
   void* begin_;
 };
 
-Finding read(const finding& finding, std::uint64_t event) {
+Finding finding_of(const finding& finding, std::uint64_t event) {
   return {.event = event,
           .fault = fault_names[finding.fault],
           .call = call_text(finding),
@@ -88,7 +88,7 @@ std::vector<Finding> findings_of(const verification& shared, const PreparedTrace
     places.push_back({.lane = static_cast<std::uint32_t>(finding.lane), .position = finding.position});
   const std::vector<std::uint64_t> events = trace.events_at(places, trace.order());
   std::vector<Finding> findings;
-  for (std::size_t i = 0; i < found.size(); ++i) findings.push_back(read(found[i], events[i]));
+  for (std::size_t i = 0; i < found.size(); ++i) findings.push_back(finding_of(found[i], events[i]));
   return findings;
 }
 

@@ -15,28 +15,27 @@ constexpr std::uint64_t guard_bytes_max = 64 * 1024;
 /// Parts that are shown first, whatever their size.
 constexpr std::string_view first_parts[] = {"stacks", "thread stacks (guessed)", "heap", "anonymous", "sockets"};
 
-bool begins(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
-
 bool is_guard(const Mapping& mapping) {
-  return mapping.name.empty() && begins(mapping.permissions, "---") && mapping.end - mapping.begin <= guard_bytes_max;
+  return mapping.name.empty() && mapping.permissions.starts_with("---") &&
+         mapping.end - mapping.begin <= guard_bytes_max;
 }
 
-bool is_private_data(const Mapping& mapping) { return mapping.name.empty() && begins(mapping.permissions, "rw-p"); }
+bool is_private_data(const Mapping& mapping) { return mapping.name.empty() && mapping.permissions.starts_with("rw-p"); }
 
 /// The files that code is run from: programs and libraries.
 std::set<std::string_view> code_files(const std::vector<Mapping>& mappings) {
   std::set<std::string_view> names;
   for (const Mapping& mapping : mappings) {
-    if (mapping.permissions.find('x') != std::string::npos && begins(mapping.name, "/")) names.insert(mapping.name);
+    if (mapping.permissions.find('x') != std::string::npos && mapping.name.starts_with("/")) names.insert(mapping.name);
   }
   return names;
 }
 
 /// What a mapping belongs to, given the one before it that touches it, or none, and the files that code is run from.
 std::string part_name(const Mapping& mapping, const Mapping* before, const std::set<std::string_view>& code) {
-  if (begins(mapping.name, "[stack")) return "stacks";
+  if (mapping.name.starts_with("[stack")) return "stacks";
   if (mapping.name == "[heap]") return "heap";
-  if (begins(mapping.name, "socket:")) return "sockets";
+  if (mapping.name.starts_with("socket:")) return "sockets";
   if (!mapping.name.empty()) return mapping.name;
   if (before && is_private_data(mapping) && is_guard(*before)) return "thread stacks (guessed)";
   if (before && is_private_data(mapping) && code.contains(before->name)) return before->name;

@@ -67,9 +67,7 @@ Figures figures_of(const MemorySeries& series, const MemorySeries& first) {
   return figures;
 }
 
-std::string seconds(const std::optional<std::int64_t>& ns) {
-  return ns ? output::fixed(static_cast<double>(*ns) / 1e9, 3) + " s" : "";
-}
+std::string seconds(const std::optional<std::int64_t>& ns) { return ns ? output::seconds_text(*ns) : ""; }
 
 std::string table_of(const std::vector<MemorySeries>& runs, bool bytes) {
   output::Table table({{"run"},

@@ -15,16 +15,14 @@ using process::Mapping;
 
 constexpr std::size_t processes_named = 6;
 
-bool begins(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
-
 MemoryKind kind_of(const Mapping& mapping, std::string_view part) {
   if (part == "heap") return MemoryKind::heap;
-  if (begins(part, "stacks") || begins(part, "thread stacks")) return MemoryKind::stacks;
-  if (part == "anonymous" || begins(part, "[anon:")) return MemoryKind::anonymous;
+  if (part.starts_with("stacks") || part.starts_with("thread stacks")) return MemoryKind::stacks;
+  if (part == "anonymous" || part.starts_with("[anon:")) return MemoryKind::anonymous;
   for (const char* const shared : {"/memfd:", "/dev/shm/", "/dev/zero", "/SYSV", "[anon_shmem:"}) {
-    if (begins(mapping.name, shared)) return MemoryKind::shared;
+    if (mapping.name.starts_with(shared)) return MemoryKind::shared;
   }
-  return begins(part, "/") ? MemoryKind::files : MemoryKind::others;
+  return part.starts_with("/") ? MemoryKind::files : MemoryKind::others;
 }
 
 std::size_t place(MemoryKind kind) { return static_cast<std::size_t>(kind); }
@@ -60,9 +58,9 @@ class Process {
   bool changed_ = true;
 };
 
-class Reading {
+class RecordingOfKinds {
  public:
-  explicit Reading(Database& database)
+  explicit RecordingOfKinds(Database& database)
       : ticks_(database, "select id, begin_ns from tick order by id"),
         changes_(database,
                  "select tick_id, process_id, mapping_id, proportional_bytes, swapped_bytes from mapping_change "
@@ -199,6 +197,6 @@ BytesByKind by_kind(const std::vector<Mapping>& mappings) {
   return bytes;
 }
 
-KindSeries read_kinds(Database& database) { return Reading(database).read(); }
+KindSeries read_kinds(Database& database) { return RecordingOfKinds(database).read(); }
 
 }  // namespace cmt::watch

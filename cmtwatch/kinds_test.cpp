@@ -11,8 +11,8 @@ using cmt::process::Mapping;
 
 namespace {
 
-Mapping mapping(std::uint64_t begin, std::uint64_t end, const char* permissions, const char* name,
-                std::uint64_t proportional, std::uint64_t swapped = 0) {
+Mapping mapping_with(std::uint64_t begin, std::uint64_t end, const char* permissions, const char* name,
+                     std::uint64_t proportional, std::uint64_t swapped = 0) {
   Mapping made;
   made.begin = begin, made.end = end, made.permissions = permissions, made.name = name;
   made.resident_bytes = proportional + 1'000'000, made.proportional_bytes = proportional, made.swapped_bytes = swapped;
@@ -82,11 +82,11 @@ class Made {
 }  // namespace
 
 TEST_CASE("kinds: mappings are told apart by name, and data behind a library is the library's") {
-  const BytesByKind all =
-      by_kind({mapping(0x1000, 0x2000, "r-xp", "/lib/a.so", 1), mapping(0x2000, 0x3000, "rw-p", "", 2),
-               mapping(0x4000, 0x5000, "rw-p", "[heap]", 4, 1000), mapping(0x6000, 0x7000, "rw-p", "", 8),
-               mapping(0x8000, 0x9000, "rw-s", "/memfd:x (deleted)", 16),
-               mapping(0xa000, 0xb000, "rw-p", "[stack]", 32), mapping(0xc000, 0xd000, "r-xp", "[vdso]", 64)});
+  const BytesByKind all = by_kind(
+      {mapping_with(0x1000, 0x2000, "r-xp", "/lib/a.so", 1), mapping_with(0x2000, 0x3000, "rw-p", "", 2),
+       mapping_with(0x4000, 0x5000, "rw-p", "[heap]", 4, 1000), mapping_with(0x6000, 0x7000, "rw-p", "", 8),
+       mapping_with(0x8000, 0x9000, "rw-s", "/memfd:x (deleted)", 16),
+       mapping_with(0xa000, 0xb000, "rw-p", "[stack]", 32), mapping_with(0xc000, 0xd000, "r-xp", "[vdso]", 64)});
   CHECK(bytes(all, MemoryKind::files) == 3);
   CHECK(bytes(all, MemoryKind::heap) == 4);
   CHECK(bytes(all, MemoryKind::anonymous) == 8);

@@ -9,7 +9,7 @@
 namespace cmt::watch {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, bool Measures::*>, 8> all{{
+constexpr std::array<std::pair<std::string_view, bool Measures::*>, 8> measures_by_name{{
     {"mappings", &Measures::mappings},
     {"stacks", &Measures::stacks},
     {"totals", &Measures::totals},
@@ -21,18 +21,19 @@ constexpr std::array<std::pair<std::string_view, bool Measures::*>, 8> all{{
 }};
 
 bool choose(std::string_view name, Measures& measures) {
-  for (const auto& [known, measure] : all) {
+  for (const auto& [known, measure] : measures_by_name) {
     if (name == known || name == "all") measures.*measure = true;
   }
   return name == "all" || name == "statm" ||
-         std::any_of(all.begin(), all.end(), [name](const auto& entry) { return entry.first == name; });
+         std::any_of(measures_by_name.begin(), measures_by_name.end(),
+                     [name](const auto& entry) { return entry.first == name; });
 }
 
 }  // namespace
 
 std::optional<Measures> parse_measures(std::string_view names) {
   Measures measures;
-  for (const auto& [name, measure] : all) measures.*measure = false;
+  for (const auto& [name, measure] : measures_by_name) measures.*measure = false;
   for (;;) {
     const auto comma = names.find(',');
     if (!choose(names.substr(0, comma), measures)) return std::nullopt;
@@ -45,7 +46,7 @@ std::optional<Measures> parse_measures(std::string_view names) {
 
 std::string names_of(const Measures& measures) {
   std::string names = "statm";
-  for (const auto& [name, measure] : all) {
+  for (const auto& [name, measure] : measures_by_name) {
     if (measures.*measure) names.append(",").append(name);
   }
   return names;

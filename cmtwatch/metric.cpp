@@ -5,15 +5,15 @@
 namespace cmt::watch {
 namespace {
 
-constexpr std::array<std::string_view, 6> names{"pss", "rss", "uss", "anon", "swap", "vm"};
+constexpr std::array<std::string_view, 6> all_names{"pss", "rss", "uss", "anon", "swap", "vm"};
 
 }  // namespace
 
-std::string_view name_of(Metric metric) { return names[static_cast<std::size_t>(metric)]; }
+std::string_view name_of(Metric metric) { return all_names[static_cast<std::size_t>(metric)]; }
 
 std::optional<Metric> metric_named(std::string_view name) {
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == name) return static_cast<Metric>(i);
+  for (std::size_t i = 0; i < all_names.size(); ++i) {
+    if (all_names[i] == name) return static_cast<Metric>(i);
   }
   return std::nullopt;
 }

@@ -61,11 +61,11 @@ namespace {
 using command::CommandLine;
 using command::Option;
 
-std::vector<Option> common_options() {
+std::vector<Option> moment_options() {
   return {{"bytes"}, {"pid", Option::Takes::value}, {"verbose", Option::Takes::nothing, 'v'}};
 }
 
-MomentOptions parse_common(const CommandLine& line) {
+MomentOptions parse_moment(const CommandLine& line) {
   MomentOptions options;
   if (line.files().size() != 1) throw command::UsageError("expected one recording");
   options.path = line.files()[0];
@@ -79,21 +79,21 @@ MomentOptions parse_common(const CommandLine& line) {
 }  // namespace
 
 std::vector<Option> peak_options() {
-  std::vector<Option> options = common_options();
+  std::vector<Option> options = moment_options();
   options.push_back({"json"});
   options.push_back({"system"});
   return options;
 }
 
 std::vector<Option> show_options() {
-  std::vector<Option> options = common_options();
+  std::vector<Option> options = moment_options();
   options.push_back({"json"});
   options.push_back({"at", Option::Takes::value});
   return options;
 }
 
 std::vector<Option> play_options() {
-  std::vector<Option> options = common_options();
+  std::vector<Option> options = moment_options();
   options.push_back({"interval", Option::Takes::value});
   options.push_back({"speed", Option::Takes::value});
   return options;
@@ -101,13 +101,13 @@ std::vector<Option> play_options() {
 
 MomentOptions parse_peak(const CommandLine& line) {
   line.refuse_together("system", {"pid"});
-  MomentOptions options = parse_common(line);
+  MomentOptions options = parse_moment(line);
   if (line.has("system")) options.when = MomentOptions::When::worst;
   return options;
 }
 
 MomentOptions parse_show(const CommandLine& line) {
-  MomentOptions options = parse_common(line);
+  MomentOptions options = parse_moment(line);
   options.when = MomentOptions::When::at;
   options.at_ns = line.parsed("at", "", "a time such as 2.5s",
                               [](const std::string& text) { return command::parse_duration(text, "s"); });
@@ -116,7 +116,7 @@ MomentOptions parse_show(const CommandLine& line) {
 
 PlayOptions parse_play(const CommandLine& line) {
   line.refuse_together("speed", {"interval"});
-  PlayOptions options{.moment = parse_common(line)};
+  PlayOptions options{.moment = parse_moment(line)};
   options.moment.when = MomentOptions::When::at;
   if (line.has("speed")) options.speed = parse_number(line, "speed", 0, 1e9);
   if (line.has("interval")) options.interval_ns = parse_time(line, "interval", "ms");

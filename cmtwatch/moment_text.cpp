@@ -90,7 +90,7 @@ std::string heading(const RecordedProcess& process) {
 }  // namespace
 
 std::string moment_text(const Moment& moment, const MomentOptions& options) {
-  std::string text = "at " + output::fixed(static_cast<double>(moment.begin_ns) / 1e9, 3) + " s";
+  std::string text = "at " + output::seconds_text(moment.begin_ns);
   const Summed sum = moment.sum();
   if (options.when == MomentOptions::When::peak)
     text += ", peak " + amount(sum.bytes(), options) + " " + std::string(sum.metric());

@@ -82,43 +82,43 @@ using command::Option;
 using command::UsageError;
 
 constexpr std::int64_t millisecond_ns = 1'000'000;
-constexpr auto value = Option::Takes::value;
-constexpr auto nothing = Option::Takes::nothing;
+constexpr auto takes_value = Option::Takes::value;
+constexpr auto takes_nothing = Option::Takes::nothing;
 
-std::vector<Option> common_options() {
+std::vector<Option> watch_options() {
   return {{"bytes"},
-          {"count", value},
+          {"count", takes_value},
           {"csv"},
-          {"duration", value},
-          {"frequency", value, 'f'},
-          {"interval", value},
+          {"duration", takes_value},
+          {"frequency", takes_value, 'f'},
+          {"interval", takes_value},
           {"json"},
-          {"max-cost", value},
-          {"metric", value},
+          {"max-cost", takes_value},
+          {"metric", takes_value},
           {"no-peak"},
           {"only-peak"},
-          {"output", value, 'o'},
+          {"output", takes_value, 'o'},
           {"pause"},
           {"peak"},
-          {"plot", value},
-          {"recursive", nothing, 'r'},
-          {"verbose", nothing, 'v'},
-          {"watch", nothing, 'w'}};
+          {"plot", takes_value},
+          {"recursive", takes_nothing, 'r'},
+          {"verbose", takes_nothing, 'v'},
+          {"watch", takes_nothing, 'w'}};
 }
 
-Options::Peak parse_peak(const CommandLine& line) {
+Options::Peak parse_peak_choice(const CommandLine& line) {
   line.refuse_together("no-peak", {"peak", "only-peak"});
   line.refuse_together("only-peak", {"peak", "watch", "csv", "json"});
   if (line.has("no-peak")) return Options::Peak::without;
   return line.has("only-peak") ? Options::Peak::only : Options::Peak::beside;
 }
 
-Options parse_common(const CommandLine& line, std::int64_t interval_ns) {
+Options parse_watch(const CommandLine& line, std::int64_t interval_ns) {
   line.refuse_together("json", {"csv"});
   Options options;
   options.metric = line.parsed("metric", "pss", metric_names, metric_named);
   options.pace = parse_pace(line, interval_ns);
-  options.peak = parse_peak(line);
+  options.peak = parse_peak_choice(line);
   if (line.has("json")) options.form = Options::Form::json;
   if (line.has("csv")) options.form = Options::Form::csv;
   options.each = line.has("watch") || options.form != Options::Form::text;
@@ -143,21 +143,21 @@ std::string parse_trace(const CommandLine& line, Metric metric) {
 }  // namespace
 
 std::vector<Option> run_options() {
-  std::vector<Option> options = common_options();
-  options.push_back({"stdout", value, 'O'});
-  options.push_back({"stderr", value, 'E'});
+  std::vector<Option> options = watch_options();
+  options.push_back({"stdout", takes_value, 'O'});
+  options.push_back({"stderr", takes_value, 'E'});
   options.push_back({"trace", Option::Takes::value_or_nothing});
   return options;
 }
 
 std::vector<Option> get_options() {
-  std::vector<Option> options = common_options();
-  options.push_back({"root", value});
+  std::vector<Option> options = watch_options();
+  options.push_back({"root", takes_value});
   return options;
 }
 
 Options parse_run(const CommandLine& line) {
-  Options options = parse_common(line, 100 * millisecond_ns);
+  Options options = parse_watch(line, 100 * millisecond_ns);
   if (line.files().empty()) throw UsageError("a command to run is missing");
   options.command = line.files();
   options.trace = parse_trace(line, options.metric);
@@ -167,7 +167,7 @@ Options parse_run(const CommandLine& line) {
 }
 
 Options parse_get(const CommandLine& line) {
-  Options options = parse_common(line, 1000 * millisecond_ns);
+  Options options = parse_watch(line, 1000 * millisecond_ns);
   if (line.files().size() != 1) throw UsageError("expected one PID");
   options.pid = parse_pid(line.files()[0]);
   options.root = root_of(line);

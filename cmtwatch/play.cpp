@@ -134,8 +134,7 @@ class Player {
   }
 
   std::string status(bool paused, bool goes_on) const {
-    const auto seconds = [](std::int64_t ns) { return output::fixed(static_cast<double>(ns) / 1e9, 3) + " s"; };
-    return " " + seconds(now_.begin_ns) + " of " + seconds(end_ns_) + "  " +
+    return " " + output::seconds_text(now_.begin_ns) + " of " + output::seconds_text(end_ns_) + "  " +
            (!goes_on ? "end"
             : paused ? "paused"
                      : "playing") +

@@ -18,8 +18,6 @@ using output::Beside;
 /// More columns than terminals have.
 constexpr std::size_t moments_kept = 1024;
 
-std::string seconds(std::int64_t ns) { return output::fixed(static_cast<double>(ns) / 1e9, 3) + " s"; }
-
 std::string amount(const Summed& memory) {
   return output::bytes_text(memory.bytes()) + " " + std::string(memory.metric());
 }
@@ -40,7 +38,8 @@ void RecordView::show(std::int64_t tick, std::int64_t time_ns, std::size_t proce
   last_ = {tick, time_ns, processes, memory};
   if (memory.bytes() >= peak_.memory.bytes()) peak_ = last_;
   if (prints_) {
-    return print(seconds(time_ns) + "  " + amount(memory) + ", " + counted(processes, "process", "processes") + "\n");
+    return print(output::seconds_text(time_ns) + "  " + amount(memory) + ", " +
+                 counted(processes, "process", "processes") + "\n");
   }
   if (!live_->active()) return;
   if (recent_.size() == moments_kept) recent_.erase(recent_.begin());
@@ -56,10 +55,10 @@ void RecordView::resized() {
 
 void RecordView::draw() {
   if (!live_->due()) return;
-  const std::string head = seconds(last_.time_ns) + "  " + amount(last_.memory) + ", " +
+  const std::string head = output::seconds_text(last_.time_ns) + "  " + amount(last_.memory) + ", " +
                            counted(last_.processes, "process", "processes") + ", " +
                            counted(static_cast<std::uint64_t>(last_.tick), "moment", "moments") + ", peak " +
-                           amount(peak_.memory) + " at " + seconds(peak_.time_ns);
+                           amount(peak_.memory) + " at " + output::seconds_text(peak_.time_ns);
   const std::size_t width = live_->size().columns - 1;
   if (beside_ == Beside::nobody) return live_->show({head, output::sparkline(recent_, width)});
   const std::size_t left = width > head.size() + 2 ? width - head.size() - 2 : 0;
@@ -69,7 +68,7 @@ void RecordView::draw() {
 void RecordView::end(double cost_share) {
   live_->clear();
   if (moments_ == 0 || (beside_ == Beside::command && !live_->active())) return;
-  const std::string line = "peak " + amount(peak_.memory) + " at " + seconds(peak_.time_ns) + "; " +
+  const std::string line = "peak " + amount(peak_.memory) + " at " + output::seconds_text(peak_.time_ns) + "; " +
                            counted(moments_, "moment", "moments") + "; recording took " +
                            output::fixed(cost_share * 100, 1) + " % of a processor\n";
   if (beside_ == Beside::nobody) return print(line);

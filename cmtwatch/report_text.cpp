@@ -14,12 +14,6 @@ namespace {
 /// More columns than terminals have.
 constexpr std::size_t samples_kept = 1024;
 
-std::string seconds(std::int64_t ns) { return output::fixed(static_cast<double>(ns) / 1e9, 3) + " s"; }
-
-std::string padded(const std::string& text, std::size_t width) {
-  return text.size() >= width ? text : std::string(width - text.size(), ' ') + text;
-}
-
 /// Those that --pause could not stop.
 std::string runners(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " process" : " processes") + " not paused";
@@ -65,21 +59,21 @@ std::string TextReport::amount(std::uint64_t bytes) const {
 std::string TextReport::tree(const Sample& sample) const {
   const auto live = [&](const std::optional<Live>& one) {
     if (!sample.live) return std::string();
-    return one ? padded(amount(one->bytes), 12) + " live" : padded("not traced", 17);
+    return one ? output::padded(amount(one->bytes), 12) + " live" : output::padded("not traced", 17);
   };
   std::string text;
   walk(sample.by_process, [&](const ProcessReading& process, unsigned depth) {
-    text += padded(process.bytes ? amount(*process.bytes) : "not readable", 12) + live(process.live);
-    text += padded(std::to_string(process.pid), 9) + std::string(2 + 2 * depth, ' ') + process.name + "\n";
+    text += output::padded(process.bytes ? amount(*process.bytes) : "not readable", 12) + live(process.live);
+    text += output::padded(std::to_string(process.pid), 9) + std::string(2 + 2 * depth, ' ') + process.name + "\n";
   });
-  if (sample.by_process.size() > 1) text += padded(amount(sample.bytes), 12) + live(sample.live) + "  in all\n";
+  if (sample.by_process.size() > 1) text += output::padded(amount(sample.bytes), 12) + live(sample.live) + "  in all\n";
   return text;
 }
 
 std::string TextReport::line(const Sample& sample) const {
   const bool one_answer = options_.pace.count == 1;
-  std::string text = one_answer ? "" : padded(seconds(sample.begin_ns), 12) + " ";
-  text += one_answer ? amount(sample.bytes) : padded(amount(sample.bytes), 12);
+  std::string text = one_answer ? "" : output::padded(output::seconds_text(sample.begin_ns), 12) + " ";
+  text += one_answer ? amount(sample.bytes) : output::padded(amount(sample.bytes), 12);
   if (sample.refused != 0) text += "  (" + refusals(sample.refused) + ")";
   if (sample.not_paused != 0) text += "  (" + runners(sample.not_paused) + ")";
   return text + "\n";
@@ -107,9 +101,9 @@ void TextReport::resized() {
 
 void TextReport::show_live() {
   if (!live_->due()) return;
-  std::string head = padded(seconds(last_.begin_ns), 12) + padded(amount(last_.bytes), 12) + " " +
-                     std::string(name_of(options_.metric)) + ", peak " + amount(peak_.bytes) + " at " +
-                     seconds(peak_.begin_ns);
+  std::string head = output::padded(output::seconds_text(last_.begin_ns), 12) +
+                     output::padded(amount(last_.bytes), 12) + " " + std::string(name_of(options_.metric)) + ", peak " +
+                     amount(peak_.bytes) + " at " + output::seconds_text(peak_.begin_ns);
   if (last_.refused != 0) head += "  (" + refusals(last_.refused) + ")";
   const std::size_t width = live_->size().columns - 1;
   if (!options_.command.empty()) {
@@ -161,7 +155,7 @@ std::string TextReport::peak_line(const Outcome& outcome, const std::optional<co
     text += "not readable";
   } else {
     text += amount(outcome.peak->bytes) + " " + std::string(name_of(options_.metric)) + " at " +
-            seconds(outcome.peak->begin_ns);
+            output::seconds_text(outcome.peak->begin_ns);
     if (outcome.peak->refused != 0) text += " (" + refusals(outcome.peak->refused) + ")";
     if (outcome.peak->not_paused != 0) text += " (" + runners(outcome.peak->not_paused) + ")";
   }

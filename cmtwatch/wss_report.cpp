@@ -14,8 +14,6 @@ namespace {
 /// So many mappings are shown by themselves.
 constexpr std::size_t mappings_shown = 20;
 
-std::string seconds(std::int64_t ns) { return output::fixed(static_cast<double>(ns) / 1e9, 3) + " s"; }
-
 std::string length(std::int64_t ns) { return output::time_text(static_cast<double>(ns)); }
 
 /// "1 page", "2,048 pages".
@@ -23,14 +21,10 @@ std::string counted(std::uint64_t count, const char* noun) {
   return output::with_commas(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-std::string padded(const std::string& text, std::size_t width) {
-  return text.size() >= width ? text : std::string(width - text.size(), ' ') + text;
-}
-
 /// Lines for people.
-class TextReport : public WssReport {
+class WssText : public WssReport {
  public:
-  TextReport(const WssOptions& options, const WssMethod& method, Destination& destination)
+  WssText(const WssOptions& options, const WssMethod& method, Destination& destination)
       : options_(options), method_(method), destination_(destination) {}
 
   void sample(const WorkingSet& set) override {
@@ -42,9 +36,10 @@ class TextReport : public WssReport {
     huge_bytes_ = std::max(huge_bytes_, set.touched.huge_page_bytes());
     too_long_ = std::max(too_long_, set.touched.too_long);
     untracked_bytes_ = std::max(untracked_bytes_, set.touched.untracked_bytes());
-    destination_.write(padded(seconds(set.begin_ns), 12) + " +" + padded(length(set.length_ns()), 8) +
-                       padded(amount(bytes), 14) + " of" + padded(amount(set.touched.resident_bytes()), 12) + "  " +
-                       counted(set.pages(), "page") + "\n" + (options_.verbose ? mappings(set) : ""));
+    destination_.write(output::padded(output::seconds_text(set.begin_ns), 12) + " +" +
+                       output::padded(length(set.length_ns()), 8) + output::padded(amount(bytes), 14) + " of" +
+                       output::padded(amount(set.touched.resident_bytes()), 12) + "  " + counted(set.pages(), "page") +
+                       "\n" + (options_.verbose ? mappings(set) : ""));
   }
 
   void end(const Outcome& outcome, const ReuseDistance& reuse) override {
@@ -73,14 +68,16 @@ class TextReport : public WssReport {
         text += line(*touched[i]);
     }
     if (others != 0)
-      text += padded(amount(others), 37) + "  in " + std::to_string(touched.size() - mappings_shown) + " others\n";
+      text +=
+          output::padded(amount(others), 37) + "  in " + std::to_string(touched.size() - mappings_shown) + " others\n";
     return text;
   }
 
   std::string line(const TouchedMapping& touched) const {
     const process::Mapping& mapping = touched.mapping;
-    return padded(amount(touched.touched_bytes), 37) + " of" + padded(amount(mapping.resident_bytes), 12) + "  " +
-           mapping.permissions + " " + (mapping.name.empty() ? "anonymous" : mapping.name) + "\n";
+    return output::padded(amount(touched.touched_bytes), 37) + " of" +
+           output::padded(amount(mapping.resident_bytes), 12) + "  " + mapping.permissions + " " +
+           (mapping.name.empty() ? "anonymous" : mapping.name) + "\n";
   }
 
   std::string range_line() const {
@@ -148,9 +145,9 @@ class TextReport : public WssReport {
 };
 
 /// A row an interval, or with -v a row a mapping and interval.
-class CsvReport : public WssReport {
+class WssCsv : public WssReport {
  public:
-  CsvReport(const WssOptions& options, Destination& destination) : options_(options), destination_(destination) {
+  WssCsv(const WssOptions& options, Destination& destination) : options_(options), destination_(destination) {
     destination_.write(std::string("begin_ns,end_ns,") + (options.verbose ? "begin,end,permissions,name," : "") +
                        "working_set_bytes,resident_bytes,huge_page_bytes,not_tracked_bytes" +
                        (options.pause && !options.verbose ? ",paused_ns\n" : "\n"));
@@ -189,9 +186,9 @@ class CsvReport : public WssReport {
 };
 
 /// Written at the end: intervals are kept until then.
-class JsonReport : public WssReport {
+class WssJson : public WssReport {
  public:
-  JsonReport(const WssOptions& options, const WssMethod& method, Destination& destination)
+  WssJson(const WssOptions& options, const WssMethod& method, Destination& destination)
       : options_(options), method_(method), destination_(destination) {}
 
   void sample(const WorkingSet& set) override { sets_.push_back(set); }
@@ -214,13 +211,13 @@ std::unique_ptr<WssReport> make_wss_report(const WssOptions& options, const WssM
                                            Destination& destination) {
   switch (options.form) {
     case WssOptions::Form::json:
-      return std::make_unique<JsonReport>(options, method, destination);
+      return std::make_unique<WssJson>(options, method, destination);
     case WssOptions::Form::csv:
-      return std::make_unique<CsvReport>(options, destination);
+      return std::make_unique<WssCsv>(options, destination);
     case WssOptions::Form::text:
       break;
   }
-  return std::make_unique<TextReport>(options, method, destination);
+  return std::make_unique<WssText>(options, method, destination);
 }
 
 }  // namespace cmt::watch

@@ -77,7 +77,7 @@ output::Axis age_axis(heap::Clock::Unit clock) {
   return {};
 }
 
-std::string share_text(std::uint64_t part, std::uint64_t whole) {
+std::string percent_text(std::uint64_t part, std::uint64_t whole) {
   return output::fixed(whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole), 1) + " %";
 }
 
@@ -96,8 +96,8 @@ output::Picture to_picture(const Summary& summary) {
   output::Picture picture;
   picture.title = title(summary);
   picture.subtitle = output::with_commas(events) + " events; " + output::with_commas(all.allocated.blocks) +
-                     " blocks, of which " + share_text(all.short_lived, all.allocated.blocks) +
-                     " were short-lived and " + share_text(all.leaked.blocks, all.allocated.blocks) +
+                     " blocks, of which " + percent_text(all.short_lived, all.allocated.blocks) +
+                     " were short-lived and " + percent_text(all.leaked.blocks, all.allocated.blocks) +
                      " alive at the end";
   output::Panel panel{"Lifetime by size", {"bytes asked for", Unit::bytes, true}, age_axis(summary.clock)};
   panel.heat = heat_of(summary);

@@ -8,7 +8,7 @@
 namespace trace2cmt {
 namespace {
 
-constexpr std::size_t buffer_size = 64 * 1024;
+constexpr std::size_t csv_buffer_bytes = 64 * 1024;
 constexpr std::string_view line_end = "\r\n";
 
 void append_number(std::string& out, std::uint64_t number) {
@@ -45,7 +45,7 @@ void CsvSink::put(const cmt::Event& event, const cmt::format::LiveBlock* old) {
   }
   if (row.label) append_text(buffer_, *row.label);
   buffer_ += line_end;
-  if (buffer_.size() < buffer_size) return;
+  if (buffer_.size() < csv_buffer_bytes) return;
   output_.write(buffer_);
   buffer_.clear();
 }

@@ -5,7 +5,7 @@
 namespace trace2cmt {
 namespace {
 
-constexpr std::size_t buffer_size = 64 * 1024;
+constexpr std::size_t legacy_buffer_bytes = 64 * 1024;
 constexpr std::uint64_t first_step = 2;
 
 }  // namespace
@@ -23,7 +23,7 @@ void LegacySink::put(const cmt::Event& event, const cmt::format::LiveBlock* old)
   put_number(call.size);
   put_number(distance);
   if (call.size != 0) put_number(step_to(call.tag));
-  if (buffer_.size() < buffer_size) return;
+  if (buffer_.size() < legacy_buffer_bytes) return;
   output_.write(buffer_);
   buffer_.clear();
 }

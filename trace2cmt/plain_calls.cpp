@@ -6,7 +6,7 @@ namespace trace2cmt {
 namespace {
 
 /// By Loss.
-constexpr std::array<std::string_view, loss_count> words{
+constexpr std::array<std::string_view, loss_count> loss_words{
     "calls that were refused: left out",
     "calls that were given NULL to free, or returned NULL for 0 bytes: left out",
     "frees of blocks that the trace does not know: left out",
@@ -64,7 +64,7 @@ std::uint64_t PlainCalls::size_of(const cmt::Event& event) {
 void PlainCalls::report(std::string_view form, const Say& say) const {
   for (std::size_t i = 0; i < loss_count; ++i) {
     if (losses_[i] == 0) continue;
-    say(std::string(form) + " cannot say " + cmt::output::with_commas(losses_[i]) + " " + std::string(words[i]));
+    say(std::string(form) + " cannot say " + cmt::output::with_commas(losses_[i]) + " " + std::string(loss_words[i]));
   }
 }
 

@@ -12,7 +12,7 @@
 namespace trace2cmt {
 namespace {
 
-constexpr std::size_t buffer_size = 64 * 1024;
+constexpr std::size_t rep_buffer_bytes = 64 * 1024;
 constexpr std::uint64_t weight = 1;
 
 }  // namespace
@@ -46,7 +46,7 @@ void RepSink::put_line(char operation, std::uint64_t id, std::uint64_t size) {
   buffer_ += std::to_string(id);
   if (operation != 'f') buffer_ += ' ' + std::to_string(size);
   buffer_ += '\n';
-  if (buffer_.size() >= buffer_size) flush();
+  if (buffer_.size() >= rep_buffer_bytes) flush();
 }
 
 void RepSink::flush() {
@@ -73,7 +73,7 @@ void RepSink::write_file() {
     output.write(std::to_string(number) + "\n");
   }
   std::rewind(body_.get());
-  std::array<char, buffer_size> part;
+  std::array<char, rep_buffer_bytes> part;
   while (const std::size_t size = std::fread(part.data(), 1, part.size(), body_.get())) {
     output.write({part.data(), size});
   }

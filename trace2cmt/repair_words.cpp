@@ -10,7 +10,7 @@ struct Words {
   const char* many;
 };
 
-constexpr std::array<Words, cmt::repair_count> words{{
+constexpr std::array<Words, cmt::repair_count> repair_words{{
     {"line not understood", "lines not understood"},
     {"free of no block dropped", "frees of no block dropped"},
     {"realloc of no block taken as an allocation", "reallocs of no block taken as allocations"},
@@ -30,7 +30,7 @@ void append(std::string& out, std::uint64_t count, const Words& word) {
 
 std::string repairs_by_kind(const cmt::Repairs& repairs) {
   std::string out;
-  for (std::size_t i = 0; i < words.size(); ++i) append(out, repairs.by_kind[i], words[i]);
+  for (std::size_t i = 0; i < repair_words.size(); ++i) append(out, repairs.by_kind[i], repair_words[i]);
   if (!out.empty()) append(out, repairs.other, {"of another kind", "of other kinds"});
   return out;
 }

@@ -21,7 +21,7 @@ namespace {
 using cmt::format::SectionStart;
 using cmt::format::WireError;
 
-[[noreturn]] void fail(const std::string& name) { throw std::system_error(errno, std::generic_category(), name); }
+[[noreturn]] void fail_at(const std::string& name) { throw std::system_error(errno, std::generic_category(), name); }
 
 bool can_seek(int fd) {
   struct stat status;
@@ -33,11 +33,11 @@ int copy_of(int fd, const std::string& name) {
   std::FILE* const file = std::tmpfile();
   const int copy = file == nullptr ? -1 : fcntl(fileno(file), F_DUPFD_CLOEXEC, 3);
   if (file != nullptr) std::fclose(file);
-  if (copy < 0) fail("a temporary file");
+  if (copy < 0) fail_at("a temporary file");
   cmt::Output output(copy);
   std::vector<char> part(256 * 1024);
   for (ssize_t size; (size = read(fd, part.data(), part.size())) != 0;) {
-    if (size < 0 && errno != EINTR) fail(name);
+    if (size < 0 && errno != EINTR) fail_at(name);
     if (size > 0) output.write({part.data(), static_cast<std::size_t>(size)});
   }
   close(fd);
@@ -50,7 +50,7 @@ TraceFile::TraceFile(const std::string& path, From from)
     : name_(path == "-" ? "standard input" : path), from_(std::move(from)), fd_(cmt::open_input(path)) {
   if (!can_seek(fd_)) fd_ = copy_of(fd_, name_);
   struct stat status;
-  if (fstat(fd_, &status) != 0) fail(name_);
+  if (fstat(fd_, &status) != 0) fail_at(name_);
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
 
@@ -67,7 +67,7 @@ std::string TraceFile::place(std::uint64_t offset) const { return cmt::place_in(
 
 cmt::Reader TraceFile::reader(cmt::ReadOptions options) const {
   const int fd = open(("/proc/self/fd/" + std::to_string(fd_)).c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) fail(name_);
+  if (fd < 0) fail_at(name_);
   return open_log(fd, name_, from_, std::move(options));
 }
 

@@ -15,13 +15,13 @@ using namespace cmt::command;
 namespace {
 
 /// A folder, and CMTTRACE_STATUS a file in it.
-struct Fixture {
-  Fixture() {
+struct StatusFile {
+  StatusFile() {
     REQUIRE(mkdtemp(folder.data()) != nullptr);
     status = folder + "/status";
     setenv("CMTTRACE_STATUS", status.c_str(), 1);
   }
-  ~Fixture() {
+  ~StatusFile() {
     unsetenv("CMTTRACE_STATUS");
     std::filesystem::remove_all(folder);
   }
@@ -32,7 +32,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "traces: what began and what ended is told by the status file, from where it is") {
+TEST_CASE_FIXTURE(StatusFile, "traces: what began and what ended is told by the status file, from where it is") {
   add("pid=1 begun=1 path=/before");
   const Traces traces;
   CHECK(traces.begun().empty());
@@ -49,7 +49,7 @@ TEST_CASE_FIXTURE(Fixture, "traces: what began and what ended is told by the sta
   CHECK((begun[1].process == 8 && begun[1].path == "/c begun=1 path=d" && !begun[1].ended));
 }
 
-TEST_CASE_FIXTURE(Fixture, "traces: a path in the folder that we are in is short") {
+TEST_CASE_FIXTURE(StatusFile, "traces: a path in the folder that we are in is short") {
   const Traces traces;
   add("pid=7 begun=1 path=" + std::filesystem::current_path().string() + "/x.cmt");
   CHECK(traces.begun()[0].path == "x.cmt");
@@ -67,7 +67,8 @@ TEST_CASE("traces: without CMTTRACE_STATUS the file is our own, and goes with us
   CHECK_FALSE(std::filesystem::exists(path));
 }
 
-TEST_CASE_FIXTURE(Fixture, "traces: the file of a launcher around us is used, and that of one that is no more is not") {
+TEST_CASE_FIXTURE(StatusFile,
+                  "traces: the file of a launcher around us is used, and that of one that is no more is not") {
   setenv("CMTTRACE_STATUS", ("-" + status).c_str(), 1);
   CHECK(Traces().setting() != "-" + status);
   CHECK_FALSE(std::filesystem::exists(status));
@@ -78,7 +79,7 @@ TEST_CASE_FIXTURE(Fixture, "traces: the file of a launcher around us is used, an
   CHECK(traces.begun().size() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "traces: a file is written to as long as a collector holds its lock") {
+TEST_CASE_FIXTURE(StatusFile, "traces: a file is written to as long as a collector holds its lock") {
   add("");
   CHECK_FALSE(is_written(status));
   const int fd = open(status.c_str(), O_RDWR | O_CLOEXEC);
@@ -98,7 +99,7 @@ TEST_CASE("traces: this process is running, and one that cannot be is not") {
   CHECK_FALSE(is_running(0x7fffffff));
 }
 
-TEST_CASE_FIXTURE(Fixture, "traces: one whose end is told while others are read is not broken") {
+TEST_CASE_FIXTURE(StatusFile, "traces: one whose end is told while others are read is not broken") {
   const Traces traces;
   add("pid=2147483647 begun=1 path=/nowhere/a.cmt");
   add("pid=2147483647 begun=1 path=/nowhere/b.cmt");

@@ -10,7 +10,7 @@ using namespace cmt::format;
 
 namespace {
 
-std::string error_of(std::string_view bytes, std::uint64_t limit = ~std::uint64_t{0}) {
+std::string varint_error(std::string_view bytes, std::uint64_t limit = ~std::uint64_t{0}) {
   try {
     Cursor(bytes).varint(limit, "a number");
     return "";
@@ -55,19 +55,19 @@ TEST_CASE("zigzag: small differences of either sign are small, and all come back
 }
 
 TEST_CASE("cursor: a number that has no end is reported") {
-  CHECK(error_of("") == "a number is cut off");
-  CHECK(error_of("\x80") == "a number is cut off");
-  CHECK(error_of(std::string(9, '\xff')) == "a number is cut off");
+  CHECK(varint_error("") == "a number is cut off");
+  CHECK(varint_error("\x80") == "a number is cut off");
+  CHECK(varint_error(std::string(9, '\xff')) == "a number is cut off");
 }
 
 TEST_CASE("cursor: a number of more than 64 bits is reported") {
-  CHECK(error_of(std::string(9, '\xff') + "\x02") == "a number of more than 64 bits");
-  CHECK(error_of(std::string(10, '\x80') + "\x01") == "a number of more than 64 bits");
+  CHECK(varint_error(std::string(9, '\xff') + "\x02") == "a number of more than 64 bits");
+  CHECK(varint_error(std::string(10, '\x80') + "\x01") == "a number of more than 64 bits");
 }
 
 TEST_CASE("cursor: a number above its limit is reported with its name, its value and where it begins") {
-  CHECK(error_of("\x05", 5) == "");
-  CHECK(error_of("\x06", 5) == "a number 6 is above its limit");
+  CHECK(varint_error("\x05", 5) == "");
+  CHECK(varint_error("\x06", 5) == "a number 6 is above its limit");
   Cursor cursor(std::string_view("\x01\x06", 2));
   cursor.varint();
   try {

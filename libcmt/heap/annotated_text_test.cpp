@@ -13,7 +13,7 @@ namespace {
 
 /// What `write` leaves in a file.
 template <class Write>
-std::string written(Write write) {
+std::string annotated(Write write) {
   std::FILE* const file = std::tmpfile();
   AnnotatedText text(fileno(file));
   write(text);
@@ -29,7 +29,7 @@ std::string written(Write write) {
 }  // namespace
 
 TEST_CASE("annotated text: an annotation begins at column 50, or right behind a longer line") {
-  CHECK(written([](AnnotatedText& text) {
+  CHECK(annotated([](AnnotatedText& text) {
           text.annotate("free(10)");
           text.decimal(12);
           text.close();
@@ -46,7 +46,7 @@ TEST_CASE("annotated text: lines stay in order over many buffers, and one longer
   std::string expected;
   for (int i = 0; i < 1000; ++i) expected += line + '\n';
   expected += huge + '\n' + line + '\n';
-  CHECK(written([&](AnnotatedText& text) {
+  CHECK(annotated([&](AnnotatedText& text) {
           for (int i = 0; i < 1000; ++i) text.bare(line);
           text.bare(huge);
           text.bare(line);

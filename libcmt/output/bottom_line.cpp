@@ -23,8 +23,8 @@
 namespace cmt::output {
 namespace {
 
-constexpr std::string_view save = "\0337", restore = "\0338", index = "\033D";
-constexpr std::string_view up = "\033[A", down = "\033[B", plain = "\033[m";
+constexpr std::string_view save = "\0337", restore = "\0338", next_line = "\033D";
+constexpr std::string_view up = "\033[A", down = "\033[B", no_style = "\033[m";
 constexpr std::string_view clear_rest_of_line = "\033[K", clear_below = "\033[J", whole_region = "\033[r";
 
 /// A terminal that became narrower after we looked must not break the line in two, and scroll.
@@ -44,13 +44,13 @@ std::string region_above(std::size_t row) { return "\033[1;" + std::to_string(ro
 /// The whole terminal is the region, and the last row is empty where it is ours.
 std::string give_back(std::size_t rows, bool ours) {
   std::string text = std::string(save).append(whole_region);
-  if (ours) text.append(to_row(rows)).append(plain).append(clear_rest_of_line);
+  if (ours) text.append(to_row(rows)).append(no_style).append(clear_rest_of_line);
   return text.append(restore);
 }
 
 /// Of another size, terminals keep the old line, break it in two or put it elsewhere; but never above the cursor. The
 /// whole terminal must be the region.
-std::string erase_below_cursor() { return std::string(down).append("\r").append(plain).append(clear_below); }
+std::string erase_below_cursor() { return std::string(down).append("\r").append(no_style).append(clear_below); }
 
 /// Where another job is in the foreground, the terminal may be set to stop us for it.
 class WritesFromBackground {
@@ -87,11 +87,11 @@ void BottomLine::draw(const std::vector<std::string>& lines) {
   const bool changed = drawn_on_ && *drawn_on_ != now;
   std::string text;
   if (!drawn_on_ || changed || Clock::now() >= reserve_again_) {
-    text.append(give_back(now.rows, drawn_on_ == now)).append(index).append(up);
+    text.append(give_back(now.rows, drawn_on_ == now)).append(next_line).append(up);
     reserve_again_ = Clock::now() + reserve_interval;
   }
   text.append(save).append(changed ? erase_below_cursor() : "");
-  text.append(region_above(now.rows)).append(to_row(now.rows)).append(plain).append(wrap_off);
+  text.append(region_above(now.rows)).append(to_row(now.rows)).append(no_style).append(wrap_off);
   text.append(cut_to_width(to_line(lines[0]), now.columns - 1));
   text.append(clear_rest_of_line).append(wrap_on).append(restore);
   drawn_on_ = now;
@@ -102,7 +102,7 @@ void BottomLine::clear() {
   if (!drawn_on_) return;
   const TerminalSize now = size();
   std::string text = give_back(now.rows, drawn_on_ == now);
-  if (drawn_on_ != now) text.append(index).append(up).append(save).append(erase_below_cursor()).append(restore);
+  if (drawn_on_ != now) text.append(next_line).append(up).append(save).append(erase_below_cursor()).append(restore);
   drawn_on_.reset();
   const WritesFromBackground allowed;
   write(text);

@@ -9,7 +9,7 @@ namespace cmt::output {
 namespace {
 
 // Control sequences of ECMA-48.
-constexpr std::string_view clear_rest_of_line = "\x1b[K", clear_below = "\x1b[J", clear_screen = "\x1b[H\x1b[2J";
+constexpr std::string_view erase_line = "\x1b[K", erase_below = "\x1b[J", erase_screen = "\x1b[H\x1b[2J";
 
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(
@@ -29,21 +29,21 @@ void LiveView::draw(const std::vector<std::string>& lines) {
     const std::string line = to_line(lines[i]);
     const std::string_view seen = cut_to_width(line, columns - 1);
     widest_shown_ = std::max(widest_shown_, width_of(seen));
-    text.append(i == 0 ? "" : "\r\n").append(seen).append(clear_rest_of_line);
+    text.append(i == 0 ? "" : "\r\n").append(seen).append(erase_line);
   }
   // Of several lines the cursor waits at the begin of the last: there the terminal's "^C" breaks no line.
-  write(text.append(clear_below).append(lines_shown_ > 1 ? "\r" : ""));
+  write(text.append(erase_below).append(lines_shown_ > 1 ? "\r" : ""));
 }
 
 void LiveView::resized() {
   TerminalView::resized();
   if (lines_shown_ == 0 || widest_shown_ < size().columns) return;
-  write(clear_screen);
+  write(erase_screen);
   lines_shown_ = 0;
 }
 
 void LiveView::clear() {
-  if (lines_shown_ != 0) write(to_begin().append(clear_below));
+  if (lines_shown_ != 0) write(to_begin().append(erase_below));
   lines_shown_ = 0;
 }
 

@@ -46,4 +46,10 @@ std::string time_text(double nanoseconds) {
   return scaled(nanoseconds, 1000, units);
 }
 
+std::string seconds_text(std::int64_t nanoseconds) { return fixed(static_cast<double>(nanoseconds) / 1e9, 3) + " s"; }
+
+std::string padded(const std::string& text, std::size_t width) {
+  return text.size() >= width ? text : std::string(width - text.size(), ' ') + text;
+}
+
 }  // namespace cmt::output

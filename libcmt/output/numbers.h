@@ -20,4 +20,10 @@ std::string bytes_text(std::uint64_t bytes);
 /// A span of time with three digits or more: "812 ns", "12.4 us", "3.05 s".
 std::string time_text(double nanoseconds);
 
+/// A time on a clock, in seconds with three digits behind the point: "3.142 s".
+std::string seconds_text(std::int64_t nanoseconds);
+
+/// Blanks and the text, as wide as a column.
+std::string padded(const std::string& text, std::size_t width);
+
 }  // namespace cmt::output

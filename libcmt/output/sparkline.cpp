@@ -6,7 +6,7 @@
 namespace cmt::output {
 namespace {
 
-constexpr std::array<const char*, 8> heights{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+constexpr std::array<const char*, 8> bars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 }  // namespace
 
@@ -17,7 +17,7 @@ std::string sparkline(std::span<const std::uint64_t> numbers, std::size_t width)
   std::string line;
   for (const std::uint64_t number : numbers) {
     const double share = static_cast<double>(number) / static_cast<double>(most);
-    line += heights[std::min<std::size_t>(7, static_cast<std::size_t>(share * 8))];
+    line += bars[std::min<std::size_t>(7, static_cast<std::size_t>(share * 8))];
   }
   return line;
 }

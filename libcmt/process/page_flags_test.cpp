@@ -10,19 +10,19 @@ using namespace cmt::process;
 
 namespace {
 
-constexpr std::uint64_t lru = 1 << 5, head = 1 << 15, tail = 1 << 16, huge = 1 << 22;
+constexpr std::uint64_t lru_page = 1 << 5, head_page = 1 << 15, tail_page = 1 << 16, huge_page = 1 << 22;
 
 /// A made-up /proc with nothing but flags.
-class Root {
+class FlagsFile {
  public:
-  explicit Root(const std::vector<std::uint64_t>& flags) {
+  explicit FlagsFile(const std::vector<std::uint64_t>& flags) {
     REQUIRE(mkdtemp(path_.data()) != nullptr);
     std::ofstream(path_ + "/kpageflags", std::ios::binary)
         .write(reinterpret_cast<const char*>(flags.data()), static_cast<std::streamsize>(flags.size() * 8));
   }
-  ~Root() { std::filesystem::remove_all(path_); }
-  Root(const Root&) = delete;
-  Root& operator=(const Root&) = delete;
+  ~FlagsFile() { std::filesystem::remove_all(path_); }
+  FlagsFile(const FlagsFile&) = delete;
+  FlagsFile& operator=(const FlagsFile&) = delete;
 
   const std::string& path() const { return path_; }
 
@@ -34,10 +34,10 @@ class Root {
 
 TEST_CASE("page flags: a part of a huge page is what its head is") {
   std::vector<std::uint64_t> flags(1200);
-  flags[3] = lru;
-  flags[510] = lru | head | huge;
-  for (std::size_t frame = 511; frame < 1100; ++frame) flags[frame] = tail | huge;
-  const Root root(flags);
+  flags[3] = lru_page;
+  flags[510] = lru_page | head_page | huge_page;
+  for (std::size_t frame = 511; frame < 1100; ++frame) flags[frame] = tail_page | huge_page;
+  const FlagsFile root(flags);
   PageFlags of(root.path());
   REQUIRE(of.available());
   const std::vector<std::uint64_t> frames{2, 3, 510, 511, 512, 1099, 1100, 5000};

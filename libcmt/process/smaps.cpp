@@ -49,7 +49,7 @@ std::string_view without_blanks_before(std::string_view text) {
 }
 
 /// The next word of a line, which it takes off.
-std::string_view take_word(std::string_view& line) {
+std::string_view take_field(std::string_view& line) {
   line = without_blanks_before(line);
   const std::string_view word = line.substr(0, line.find(' '));
   line.remove_prefix(word.size());
@@ -63,13 +63,13 @@ bool parse_hex(std::string_view text, std::uint64_t& value) {
 
 /// False where the line is none.
 bool parse_mapping(std::string_view line, Mapping& mapping) {
-  const std::string_view range = take_word(line);
+  const std::string_view range = take_field(line);
   const auto dash = range.find('-');
   if (dash == range.npos || !parse_hex(range.substr(0, dash), mapping.begin) ||
       !parse_hex(range.substr(dash + 1), mapping.end) || mapping.end <= mapping.begin)
     return false;
-  mapping.permissions = take_word(line);
-  for (int skipped = 0; skipped < 3; ++skipped) take_word(line);  // offset, device, inode
+  mapping.permissions = take_field(line);
+  for (int skipped = 0; skipped < 3; ++skipped) take_field(line);  // offset, device, inode
   mapping.name = without_blanks_before(line);
   return true;
 }

@@ -8,9 +8,9 @@ using namespace cmt;
 
 namespace {
 
-Event makes(Tag tag, std::uint64_t size = 8) { return {.kind = Kind::malloc, .size = size, .tag = tag}; }
-Event ends(Tag tag) { return {.kind = Kind::free, .old_tag = tag}; }
-Event grows(Tag old_tag, Tag tag, std::uint64_t size) {
+Event malloc_of(Tag tag, std::uint64_t size = 8) { return {.kind = Kind::malloc, .size = size, .tag = tag}; }
+Event free_of(Tag tag) { return {.kind = Kind::free, .old_tag = tag}; }
+Event realloc_of(Tag old_tag, Tag tag, std::uint64_t size) {
   return {.kind = Kind::realloc, .size = size, .tag = tag, .old_tag = old_tag};
 }
 
@@ -18,54 +18,54 @@ Event grows(Tag old_tag, Tag tag, std::uint64_t size) {
 
 TEST_CASE("ledger: a tag that is not above all before is refused") {
   Ledger ledger;
-  CHECK(ledger.book(makes(5)).accepted);
-  CHECK(!ledger.book(makes(5)).accepted);
-  CHECK(!ledger.book(makes(4)).accepted);
-  CHECK(ledger.book(makes(9)).accepted);
+  CHECK(ledger.book(malloc_of(5)).accepted);
+  CHECK(!ledger.book(malloc_of(5)).accepted);
+  CHECK(!ledger.book(malloc_of(4)).accepted);
+  CHECK(ledger.book(malloc_of(9)).accepted);
   CHECK(ledger.totals().events == 2);
 }
 
 TEST_CASE("ledger: a block of this trace is ended once") {
   Ledger ledger;
-  ledger.book(makes(5));
-  CHECK(ledger.book(ends(5)).accepted);
-  CHECK(!ledger.book(ends(5)).accepted);
-  CHECK(!ledger.book(grows(5, 6, 1)).accepted);
-  CHECK(!ledger.book(ends(6)).accepted);
+  ledger.book(malloc_of(5));
+  CHECK(ledger.book(free_of(5)).accepted);
+  CHECK(!ledger.book(free_of(5)).accepted);
+  CHECK(!ledger.book(realloc_of(5, 6, 1)).accepted);
+  CHECK(!ledger.book(free_of(6)).accepted);
 }
 
 TEST_CASE("ledger: a block from before the first allocation may be given back") {
   Ledger ledger;
-  CHECK(ledger.book(ends(4)).accepted);
-  CHECK(!ledger.book(makes(4)).accepted);
-  CHECK(ledger.book(makes(5)).accepted);
-  CHECK(ledger.book(ends(3)).accepted);
+  CHECK(ledger.book(free_of(4)).accepted);
+  CHECK(!ledger.book(malloc_of(4)).accepted);
+  CHECK(ledger.book(malloc_of(5)).accepted);
+  CHECK(ledger.book(free_of(3)).accepted);
 }
 
 TEST_CASE("ledger: a block is not made of itself or of a later one") {
   Ledger ledger;
-  CHECK(!ledger.book(grows(7, 7, 1)).accepted);
-  CHECK(!ledger.book(grows(8, 7, 1)).accepted);
-  CHECK(ledger.book(grows(6, 7, 1)).accepted);
+  CHECK(!ledger.book(realloc_of(7, 7, 1)).accepted);
+  CHECK(!ledger.book(realloc_of(8, 7, 1)).accepted);
+  CHECK(ledger.book(realloc_of(6, 7, 1)).accepted);
 }
 
 TEST_CASE("ledger: a refused realloc leaves its block alive, one to 0 ends it") {
   Ledger ledger;
-  ledger.book(makes(1));
-  CHECK(ledger.book(grows(1, 0, 100)).accepted);
+  ledger.book(malloc_of(1));
+  CHECK(ledger.book(realloc_of(1, 0, 100)).accepted);
   CHECK(ledger.live().size() == 1);
   CHECK(ledger.totals().failed == 1);
-  CHECK(ledger.book(grows(1, 0, 0)).accepted);
+  CHECK(ledger.book(realloc_of(1, 0, 0)).accepted);
   CHECK(ledger.live().size() == 0);
   CHECK(ledger.totals().failed == 1);
 }
 
 TEST_CASE("ledger: totals are those counted by hand") {
   Ledger ledger;
-  ledger.book(makes(1, 100));
-  ledger.book(makes(2, 50));
-  ledger.book(grows(1, 3, 10));
-  Event other = ends(2);
+  ledger.book(malloc_of(1, 100));
+  ledger.book(malloc_of(2, 50));
+  ledger.book(realloc_of(1, 3, 10));
+  Event other = free_of(2);
   other.thread = 7;
   ledger.book(other);
   const Totals& totals = ledger.totals();
@@ -86,7 +86,7 @@ TEST_CASE("ledger: each thread is counted once, whatever its number") {
   Tag tag = 0;
   for (int round = 0; round < 2; ++round) {
     for (const std::uint32_t thread : {0u, 63u, 64u, 1023u, 1024u, 1025u, 2048u, 0xffffffffu}) {
-      Event event = makes(++tag);
+      Event event = malloc_of(++tag);
       event.thread = thread;
       ledger.book(event);
     }
@@ -97,9 +97,9 @@ TEST_CASE("ledger: each thread is counted once, whatever its number") {
 TEST_CASE("writer: what the ledger refuses is not written, and neither is a label that is too long") {
   const int fd = fixture::file_of("");
   Writer writer(fd, {});
-  CHECK(writer.add(makes(1)));
-  CHECK(!writer.add(makes(1)));
-  CHECK(!writer.add(ends(2)));
+  CHECK(writer.add(malloc_of(1)));
+  CHECK(!writer.add(malloc_of(1)));
+  CHECK(!writer.add(free_of(2)));
   const std::string label(4097, 'x');
   CHECK(!writer.add({.kind = Kind::mark, .label = label}));
   CHECK(writer.add({.kind = Kind::mark, .label = std::string_view(label).substr(1)}));

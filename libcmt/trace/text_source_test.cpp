@@ -5,44 +5,44 @@
 #include "trace/trace_fixture.h"
 
 using namespace cmt;
-using Lines = std::vector<std::string>;
+using Texts = std::vector<std::string>;
 
 TEST_CASE("text: blocks without tags get them, from 1") {
   const auto read =
       fixture::read_all("malloc(8) = 10\nmalloc(8) = 20\nrealloc(10, 9) = 10\nfree(20)\nfree(10)\nfree(0)\n");
-  CHECK(read.lines == Lines{"malloc(8) = 10<1>", "malloc(8) = 20<2>", "realloc(10<1>, 9) = 10<3>", "free(20<2>)",
+  CHECK(read.lines == Texts{"malloc(8) = 10<1>", "malloc(8) = 20<2>", "realloc(10<1>, 9) = 10<3>", "free(20<2>)",
                             "free(10<3>)", "free(0)"});
   CHECK(read.defects == 0);
 }
 
 TEST_CASE("text: a block without a tag among blocks with tags gets one above the last") {
   const auto read = fixture::read_all("malloc(8) = 10<41>\nmalloc(8) = 20\nfree(20)\n");
-  CHECK(read.lines == Lines{"malloc(8) = 10<41>", "malloc(8) = 20<42>", "free(20<42>)"});
+  CHECK(read.lines == Texts{"malloc(8) = 10<41>", "malloc(8) = 20<42>", "free(20<42>)"});
 }
 
 TEST_CASE("text: a free where no block lives is dropped, and counted") {
   const auto read = fixture::read_all("malloc(8) = 10\nfree(20)\nfree(10)\nfree(10)\n");
-  CHECK(read.lines == Lines{"malloc(8) = 10<1>", "free(10<1>)"});
+  CHECK(read.lines == Texts{"malloc(8) = 10<1>", "free(10<1>)"});
   CHECK(read.messages ==
-        Lines{"app:2: no block lives at this address: dropped", "app:4: no block lives at this address: dropped"});
+        Texts{"app:2: no block lives at this address: dropped", "app:4: no block lives at this address: dropped"});
 }
 
 TEST_CASE("text: a realloc where no block lives is an allocation of that size") {
   const auto read = fixture::read_all("realloc(20, 8) = 30\nreallocarray(40, 2, 8) = 50\n");
-  CHECK(read.lines == Lines{"malloc(8) = 30<1>", "calloc(2, 8) = 50<2>"});
+  CHECK(read.lines == Texts{"malloc(8) = 30<1>", "calloc(2, 8) = 50<2>"});
   CHECK(read.defects == 2);
 }
 
 TEST_CASE("text: an allocation at a live address ends the block there first") {
   const auto read = fixture::read_all("malloc(8) = 10\nmalloc(9) = 10\n");
-  CHECK(read.lines == Lines{"malloc(8) = 10<1>", "free(10<1>)", "malloc(9) = 10<2>"});
-  CHECK(read.messages == Lines{"app:2: a block lives at this address already: ended first"});
+  CHECK(read.lines == Texts{"malloc(8) = 10<1>", "free(10<1>)", "malloc(9) = 10<2>"});
+  CHECK(read.messages == Texts{"app:2: a block lives at this address already: ended first"});
 }
 
 TEST_CASE("text: a realloc that was refused leaves its block alive, one to 0 does not") {
   const auto read = fixture::read_all("malloc(8) = 10\nrealloc(10, 99) = 0\nrealloc(10, 0) = 0\nmalloc(8) = 10\n");
   CHECK(read.lines ==
-        Lines{"malloc(8) = 10<1>", "realloc(10<1>, 99) = 0", "realloc(10<1>, 0) = 0", "malloc(8) = 10<2>"});
+        Texts{"malloc(8) = 10<1>", "realloc(10<1>, 99) = 0", "realloc(10<1>, 0) = 0", "malloc(8) = 10<2>"});
   CHECK(read.defects == 0);
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("text: another version and too many header lines are refused, metadata
   std::string many = "#cmt text=1\n";
   for (int i = 0; i < 1025; ++i) many += "#cmt k=v\n";
   CHECK(fixture::read_all(many).error == "app:1026: more than 1024 header lines");
-  CHECK(fixture::read_all("free(0)\n#cmt pid=1\n").messages == Lines{"app:2: metadata after the first event: dropped"});
+  CHECK(fixture::read_all("free(0)\n#cmt pid=1\n").messages == Texts{"app:2: metadata after the first event: dropped"});
 }
 
 TEST_CASE("text: what is binary, or one endless line, is refused") {
@@ -77,7 +77,7 @@ TEST_CASE("text: a strict reader stops at the first defect") {
 TEST_CASE("text: NULs behind the last line are a recorder that was killed") {
   const std::string killed = "#cmt text=1\nmalloc(8) = 10<1>\n" + std::string(5000, '\0');
   const auto read = fixture::read_all(killed);
-  CHECK(read.lines == Lines{"malloc(8) = 10<1>"});
+  CHECK(read.lines == Texts{"malloc(8) = 10<1>"});
   CHECK(read.defects == 0);
   CHECK(read.truncated);
 }

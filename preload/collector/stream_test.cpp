@@ -11,7 +11,7 @@ using namespace cmt::collector;
 
 namespace {
 
-constexpr std::uint32_t malloc_kind = 0, free_kind = 1, realloc_kind = 3;
+constexpr std::uint32_t stream_malloc = 0, stream_free = 1, stream_realloc = 3;
 
 Slot slot_of(std::uint64_t kind, std::uint64_t address, std::uint64_t size, std::uint64_t stamp) {
   return {address << slot_address_shift | kind, size << 32 | (stamp & 0xffffffff)};
@@ -31,7 +31,7 @@ std::vector<Slot> records_of(std::mt19937& random, std::size_t count) {
     if (what == 1) records.push_back({record_count, random() % 9});
     if (what == 2) records.push_back({record_size, std::uint64_t{random()} << 32});
     if (what == 3) records.push_back({record_piece | std::uint64_t{2} << slot_alignment_shift | 0x6261 << 16, 0});
-    const std::uint32_t kind = what < 8 ? realloc_kind : what % 2 == 0 ? malloc_kind : free_kind;
+    const std::uint32_t kind = what < 8 ? stream_realloc : what % 2 == 0 ? stream_malloc : stream_free;
     records.push_back(slot_of(kind, 0x1000 + random() % 5000 * 16, random() % 2000, stamp));
   }
   return records;
@@ -86,7 +86,7 @@ struct Runs {
 
   void take_run(std::uint64_t bound) {
     stream.take_short(bound, [&](const Slot& slot, std::uint64_t stamp, std::uint64_t) {
-      if ((slot.head & 63) == realloc_kind) return false;
+      if ((slot.head & 63) == stream_realloc) return false;
       is_same = is_same && at < wanted.size() && stamp <= bound && seen(slot, stamp) == wanted[at].record;
       ++at, ++in_runs;
       return true;
@@ -100,7 +100,7 @@ struct Runs {
       if (!stream.has_front()) return;
       is_same = is_same && at < wanted.size() && front_of(stream) == wanted[at];
       // Nothing is left over that was to be taken.
-      is_same = is_same && (stream.stamp() > bound || stream.has_more() || stream.kind() == realloc_kind);
+      is_same = is_same && (stream.stamp() > bound || stream.has_more() || stream.kind() == stream_realloc);
       stream.pop();
       ++at;
     }
@@ -131,7 +131,7 @@ TEST_CASE("stream: what is taken in runs is what comes one by one, wherever chun
 
 TEST_CASE("stream: the address ahead is that of a record that follows, where there is one") {
   std::vector<Slot> records;
-  for (std::uint64_t i = 0; i < 1000; ++i) records.push_back(slot_of(malloc_kind, 16 * (i + 1), 8, i));
+  for (std::uint64_t i = 0; i < 1000; ++i) records.push_back(slot_of(stream_malloc, 16 * (i + 1), 8, i));
   Stream stream;
   stream.append(packed(records, 0, records.size()));
   std::uint64_t at = 0, known = 0;
@@ -150,7 +150,7 @@ TEST_CASE("stream: the address ahead is that of a record that follows, where the
 TEST_CASE("stream: a resumed one goes on at its place, of its epoch") {
   Stream stream;
   stream.resume({.place = 500, .thread = 7, .epoch = 3});
-  stream.append(packed({slot_of(malloc_kind, 16, 8, 5), slot_of(free_kind, 16, 0, 9)}, 0, 2));
+  stream.append(packed({slot_of(stream_malloc, 16, 8, 5), slot_of(stream_free, 16, 0, 9)}, 0, 2));
   CHECK(stream.settled() == 500);
   std::uint64_t last = 0;
   stream.take_short(~std::uint64_t{0}, [&](const Slot&, std::uint64_t stamp, std::uint64_t) {
@@ -166,7 +166,7 @@ TEST_CASE("stream: a resumed one goes on at its place, of its epoch") {
 TEST_CASE("stream: what began an event that has no end is not the next one's") {
   constexpr std::uint64_t piece = record_piece | std::uint64_t{2} << slot_alignment_shift | 0x6261 << 16;
   Stream stream;
-  stream.append(packed({{record_count, 5}, {piece, 0}, {record_void, 0}, slot_of(malloc_kind, 16, 8, 1)}, 0, 4));
+  stream.append(packed({{record_count, 5}, {piece, 0}, {record_void, 0}, slot_of(stream_malloc, 16, 8, 1)}, 0, 4));
   CHECK(stream.has_front());
   CHECK_FALSE(stream.has_more());
   CHECK(stream.front().count == 1);

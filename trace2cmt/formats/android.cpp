@@ -36,7 +36,7 @@ const Operation* find_operation(std::string_view name) {
   return nullptr;
 }
 
-struct Record {
+struct AndroidRecord {
   std::uint64_t thread = 0;
   const Operation* operation = nullptr;
   std::uint64_t address = 0;
@@ -44,7 +44,7 @@ struct Record {
   std::size_t count = 0;
 };
 
-bool take_record(std::string_view line, Record& record) {
+bool take_android_record(std::string_view line, AndroidRecord& record) {
   std::string_view thread;
   if (!take_until(line, ':', thread) || !whole_number(trimmed(thread), record.thread)) return false;
   record.operation = find_operation(take_word(line));
@@ -58,7 +58,7 @@ bool take_record(std::string_view line, Record& record) {
   return record.count == record.operation->numbers || record.count == record.operation->numbers + 2;
 }
 
-Event event_of(const Record& record) {
+Event event_of(const AndroidRecord& record) {
   Event event{.kind = record.operation->kind};
   switch (event.kind) {
     case Kind::free:
@@ -89,8 +89,8 @@ class AndroidParser : public LogParser {
  public:
   void parse(std::string_view line, Findings& found) override {
     if (trimmed(line).empty()) return;
-    Record record;
-    if (!take_record(line, record)) return found.wrong("TID: CALL ADDRESS and its numbers");
+    AndroidRecord record;
+    if (!take_android_record(line, record)) return found.wrong("TID: CALL ADDRESS and its numbers");
     Event event = event_of(record);
     event.thread = found.thread(record.thread);
     if (record.count > record.operation->numbers) {
@@ -103,13 +103,14 @@ class AndroidParser : public LogParser {
   }
 };
 
-bool is_telling(std::string_view line) {
-  Record record;
-  return !line.empty() && is_digit(line.front()) && take_record(line, record);
+bool tells_android(std::string_view line) {
+  AndroidRecord record;
+  return !line.empty() && is_digit(line.front()) && take_android_record(line, record);
 }
 
 }  // namespace
 
-const LogFormat android_format{"android", "Android malloc_debug record_allocs", is_telling, make_parser<AndroidParser>};
+const LogFormat android_format{"android", "Android malloc_debug record_allocs", tells_android,
+                               make_parser<AndroidParser>};
 
 }  // namespace trace2cmt

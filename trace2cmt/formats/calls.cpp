@@ -11,7 +11,7 @@ namespace {
 using cmt::Kind;
 
 /// size_t is mangled as m where it has 64 bits, as j where it has 32.
-constexpr std::array calls{
+constexpr std::array call_names{
     CallName{"malloc", Kind::malloc, "s"},
     CallName{"free", Kind::free, "p"},
     CallName{"realloc", Kind::realloc, "ps"},
@@ -62,8 +62,9 @@ Kind without_size(Kind kind) {
 }  // namespace
 
 const CallName* find_call(std::string_view name) {
-  const auto* found = std::find_if(calls.begin(), calls.end(), [&](const CallName& c) { return c.name == name; });
-  return found == calls.end() ? nullptr : found;
+  const auto* found =
+      std::find_if(call_names.begin(), call_names.end(), [&](const CallName& c) { return c.name == name; });
+  return found == call_names.end() ? nullptr : found;
 }
 
 bool take_arguments(std::string_view& line, Arguments& arguments) {

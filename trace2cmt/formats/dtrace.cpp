@@ -163,7 +163,7 @@ class DtraceParser : public LogParser {
   bool is_in_frames_ = false;
 };
 
-bool is_telling(std::string_view line) {
+bool tells_dtrace(std::string_view line) {
   Fields fields;
   return line.starts_with(record_type) || line.starts_with("call-trace\t") ||
          line.starts_with("#timestamp-unix-ns\t") || take_raw(line, fields);
@@ -171,6 +171,6 @@ bool is_telling(std::string_view line) {
 
 }  // namespace
 
-const LogFormat dtrace_format{"dtrace", "DTrace, memory-alloc-tracing", is_telling, make_parser<DtraceParser>};
+const LogFormat dtrace_format{"dtrace", "DTrace, memory-alloc-tracing", tells_dtrace, make_parser<DtraceParser>};
 
 }  // namespace trace2cmt

@@ -8,10 +8,10 @@
 namespace trace2cmt {
 namespace {
 
-constexpr std::uint64_t second_ns = 1'000'000'000;
+constexpr std::uint64_t ns_a_second = 1'000'000'000;
 
 std::string iso_8601(std::uint64_t unix_ns) {
-  const auto seconds = static_cast<std::time_t>(unix_ns / second_ns);
+  const auto seconds = static_cast<std::time_t>(unix_ns / ns_a_second);
   std::tm parts{};
   char text[32];
   if (gmtime_r(&seconds, &parts) == nullptr) return {};

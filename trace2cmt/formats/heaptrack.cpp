@@ -137,7 +137,7 @@ class HeaptrackParser : public LogParser {
   std::vector<Info> infos_;
 };
 
-bool is_telling(std::string_view line) {
+bool tells_heaptrack(std::string_view line) {
   std::uint64_t version = 0, format = 0;
   if (!take_prefix(line, "v ")) return false;
   return take_hex(line, version) && version >= 0x10000 && take_hex(line, format) && trimmed(line).empty();
@@ -145,6 +145,6 @@ bool is_telling(std::string_view line) {
 
 }  // namespace
 
-const LogFormat heaptrack_format{"heaptrack", "heaptrack", is_telling, make_parser<HeaptrackParser>};
+const LogFormat heaptrack_format{"heaptrack", "heaptrack", tells_heaptrack, make_parser<HeaptrackParser>};
 
 }  // namespace trace2cmt

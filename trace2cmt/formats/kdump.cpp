@@ -19,8 +19,6 @@ namespace {
 using cmt::Event;
 using cmt::Kind;
 
-constexpr std::uint64_t wall_clock_ns = 100'000'000'000'000'000;  // March 1973: no trace ran longer
-
 constexpr std::array<std::string_view, 14> other_types{" CALL  ", " RET   ", " NAMI  ",   " GIO   ",   " PSIG  ",
                                                        " CSW   ", " STRU  ", " STRUCT  ", " SYSCTL  ", " SCTL  ",
                                                        " CAP   ", " PFLT  ", " PRET  ",   " ARGS  "};
@@ -61,7 +59,7 @@ bool take_columns(std::string_view left, Columns& columns) {
   return true;
 }
 
-bool take_hex(std::string_view& text, std::uint64_t& value) {
+bool take_0x(std::string_view& text, std::uint64_t& value) {
   if (!take_prefix(text, "0x")) return false;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
@@ -78,12 +76,12 @@ bool take_size(std::string_view& text, std::uint64_t& value) {
 bool take_body(std::string_view body, Event& event) {
   if (take_prefix(body, "free(")) {
     event.kind = Kind::free;
-    return take_hex(body, event.old_address) && body == ")";
+    return take_0x(body, event.old_address) && body == ")";
   }
-  if (!take_hex(body, event.address)) return false;
+  if (!take_0x(body, event.address)) return false;
   if (take_prefix(body, " = malloc(")) return take_size(body, event.size);
   event.kind = Kind::realloc;
-  return take_prefix(body, " = realloc(") && take_hex(body, event.old_address) && take_prefix(body, ", ") &&
+  return take_prefix(body, " = realloc(") && take_0x(body, event.old_address) && take_prefix(body, ", ") &&
          take_size(body, event.size);
 }
 
@@ -135,7 +133,7 @@ class KdumpParser : public LogParser {
   std::uint64_t elapsed_ns_ = 0;  // the sum of what -R says
 };
 
-bool is_telling(std::string_view line) {
+bool tells_kdump(std::string_view line) {
   const std::size_t place = line.find(" USER  ");
   Columns columns;
   Event event;
@@ -146,6 +144,6 @@ bool is_telling(std::string_view line) {
 
 }  // namespace
 
-const LogFormat kdump_format{"kdump", "FreeBSD kdump", is_telling, make_parser<KdumpParser>};
+const LogFormat kdump_format{"kdump", "FreeBSD kdump", tells_kdump, make_parser<KdumpParser>};
 
 }  // namespace trace2cmt

@@ -16,14 +16,14 @@ namespace {
 
 using cmt::Event;
 
-struct Record {
+struct LogallocRecord {
   std::uint64_t pid = 0;
   std::uint64_t tid = 0;
   std::string_view name;
   std::string_view rest;  ///< behind the parenthesis that opens
 };
 
-bool take_record(std::string_view line, Record& record) {
+bool take_logalloc_record(std::string_view line, LogallocRecord& record) {
   std::string_view call;
   if (!take_until(line, '(', call)) return false;
   record.rest = line;
@@ -37,7 +37,7 @@ bool take_record(std::string_view line, Record& record) {
 /// The allocator's own calls, which neither make nor end a block.
 bool is_other_call(std::string_view name) { return name.starts_with("jemalloc_") || name == "malloc_usable_size"; }
 
-bool take_event(const Record& record, Event& event) {
+bool take_event(const LogallocRecord& record, Event& event) {
   const CallName* const call = find_call(record.name);
   std::string_view rest = record.rest;
   Arguments arguments;
@@ -51,9 +51,9 @@ class LogallocParser : public LogParser {
  public:
   void parse(std::string_view line, Findings& found) override {
     if (trimmed(line).empty()) return;
-    Record record;
+    LogallocRecord record;
     Event event;
-    if (!take_record(line, record)) return found.wrong("PID TID CALL(ARGUMENTS)");
+    if (!take_logalloc_record(line, record)) return found.wrong("PID TID CALL(ARGUMENTS)");
     if (!found.process(record.pid) || is_other_call(record.name)) return;
     if (!take_event(record, event)) return found.wrong("a known call with its result behind '='");
     event.thread = found.thread(record.tid);
@@ -62,15 +62,15 @@ class LogallocParser : public LogParser {
 };
 
 /// `=` stands right behind the parenthesis.
-bool is_telling(std::string_view line) {
-  Record record;
+bool tells_logalloc(std::string_view line) {
+  LogallocRecord record;
   Event event;
-  if (line.empty() || !is_digit(line.front()) || !take_record(line, record)) return false;
+  if (line.empty() || !is_digit(line.front()) || !take_logalloc_record(line, record)) return false;
   return record.name == "jemalloc_stats" || (line.find(")=0x") != std::string_view::npos && take_event(record, event));
 }
 
 }  // namespace
 
-const LogFormat logalloc_format{"logalloc", "Firefox logalloc", is_telling, make_parser<LogallocParser>};
+const LogFormat logalloc_format{"logalloc", "Firefox logalloc", tells_logalloc, make_parser<LogallocParser>};
 
 }  // namespace trace2cmt

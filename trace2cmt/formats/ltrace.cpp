@@ -26,7 +26,6 @@ namespace {
 using cmt::Event;
 using cmt::Kind;
 
-constexpr std::uint64_t wall_clock_ns = 100'000'000'000'000'000;
 constexpr std::size_t depth_limit = 256;
 
 /// A line without what stands before the call.
@@ -204,7 +203,7 @@ class LtraceParser : public LogParser {
   std::vector<std::vector<Pending>> calls_;  // by thread, the innermost last
 };
 
-bool is_telling(std::string_view text) {
+bool tells_ltrace(std::string_view text) {
   const Line line = take_line(text);
   std::string_view call = line.call, name;
   if (call.starts_with("<... ")) return call.find(" resumed>") != std::string_view::npos;
@@ -216,6 +215,6 @@ bool is_telling(std::string_view text) {
 
 }  // namespace
 
-const LogFormat ltrace_format{"ltrace", "ltrace", is_telling, make_parser<LtraceParser>};
+const LogFormat ltrace_format{"ltrace", "ltrace", tells_ltrace, make_parser<LtraceParser>};
 
 }  // namespace trace2cmt

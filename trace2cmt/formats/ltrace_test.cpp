@@ -8,65 +8,68 @@ using fixture::Lines;
 
 namespace {
 
-Lines found(std::string_view log) { return found_in(ltrace_format, log); }
+Lines ltrace_lines(std::string_view log) { return found_in(ltrace_format, log); }
 
 }  // namespace
 
 TEST_CASE("ltrace: calls are found with and without a pid, a program, a time and a caller") {
-  CHECK(found("malloc(10) = 0x55\n12 free(0x55) = <void>") == Lines{"malloc(10) = 55", "free(55) thread=1"});
+  CHECK(ltrace_lines("malloc(10) = 0x55\n12 free(0x55) = <void>") == Lines{"malloc(10) = 55", "free(55) thread=1"});
   CHECK(
-      found(
+      ltrace_lines(
           "[pid 12] prog->malloc(10)      = 0x55\n[pid 12] prog->free(nil) = <void>\n[pid 12] free((nil)) = <void>") ==
       Lines{"malloc(10) = 55", "free(0)", "free(0)"});
-  CHECK(found("12 [0x401136] prog->malloc(10) = nil") == Lines{"malloc(10) = 0"});
-  CHECK(found("12 1700000000.000001 prog->free(0) = <void>\n12 1700000000.000003 prog->free(0x10) = <void>") ==
+  CHECK(ltrace_lines("12 [0x401136] prog->malloc(10) = nil") == Lines{"malloc(10) = 0"});
+  CHECK(ltrace_lines("12 1700000000.000001 prog->free(0) = <void>\n12 1700000000.000003 prog->free(0x10) = <void>") ==
         Lines{"free(0) time=0", "free(10) time=2000"});
-  CHECK(found("12 14:02:01 free(0) = <void>\n12 14:02:01.250000 free(0) = <void>") ==
+  CHECK(ltrace_lines("12 14:02:01 free(0) = <void>\n12 14:02:01.250000 free(0) = <void>") ==
         Lines{"free(0) time=0", "free(0) time=250000000"});
-  CHECK(found("12 0.000000 free(0) = <void>\n12 0.000002 free(0) = <void>\n12 0.000003 free(0) = <void>").back() ==
-        "free(0) time=5000");
+  CHECK(
+      ltrace_lines("12 0.000000 free(0) = <void>\n12 0.000002 free(0) = <void>\n12 0.000003 free(0) = <void>").back() ==
+      "free(0) time=5000");
 }
 
 TEST_CASE("ltrace: an unfinished allocation is taken where it returns, a free where it begins") {
-  CHECK(found("1 p->malloc(40 <unfinished ...>\n"
-              "2 p->free(0x20 <unfinished ...>\n"
-              "1 <... malloc resumed> )      = 0x20\n"
-              "2 <... free resumed> )        = <void>\n") == Lines{"free(20) thread=1", "malloc(40) = 20"});
+  CHECK(ltrace_lines("1 p->malloc(40 <unfinished ...>\n"
+                     "2 p->free(0x20 <unfinished ...>\n"
+                     "1 <... malloc resumed> )      = 0x20\n"
+                     "2 <... free resumed> )        = <void>\n") == Lines{"free(20) thread=1", "malloc(40) = 20"});
 }
 
 TEST_CASE("ltrace: a call without return yet is unfinished") {
-  CHECK(found("1 p->malloc(41 <no return ...>\n2 +++ exited (status 0) +++\n1 <... malloc resumed> ) = 0x20") ==
+  CHECK(ltrace_lines("1 p->malloc(41 <no return ...>\n2 +++ exited (status 0) +++\n1 <... malloc resumed> ) = 0x20") ==
         Lines{"thread_exit() thread=1", "malloc(41) = 20"});
 }
 
 TEST_CASE("ltrace: a call within another of the same thread is part of that one") {
-  CHECK(found("q->_Znam(40, 4 <unfinished ...>\n"
-              "lib->_Znwm(40, 4 <unfinished ...>\n"
-              "lib->malloc(40)               = 0x20\n"
-              "<... _Znwm resumed> )         = 0x20\n"
-              "<... _Znam resumed> )         = 0x20\n"
-              "q->_ZdlPvm(0x20, 40, 0 <unfinished ...>\n"
-              "lib->free(0x20)               = <void>\n"
-              "<... _ZdlPvm resumed> )       = 0\n") == Lines{"operator new[](40) = 20", "operator delete(20, 40)"});
+  CHECK(ltrace_lines("q->_Znam(40, 4 <unfinished ...>\n"
+                     "lib->_Znwm(40, 4 <unfinished ...>\n"
+                     "lib->malloc(40)               = 0x20\n"
+                     "<... _Znwm resumed> )         = 0x20\n"
+                     "<... _Znam resumed> )         = 0x20\n"
+                     "q->_ZdlPvm(0x20, 40, 0 <unfinished ...>\n"
+                     "lib->free(0x20)               = <void>\n"
+                     "<... _ZdlPvm resumed> )       = 0\n") ==
+        Lines{"operator new[](40) = 20", "operator delete(20, 40)"});
 }
 
 TEST_CASE("ltrace: a call of something else hides nothing") {
   CHECK(
-      found(
+      ltrace_lines(
           "p->strdup(\"x\" <unfinished ...>\nlibc->malloc(2) = 0x20\n<... strdup resumed> ) = 0x20\nputs(\"(\") = 1") ==
       Lines{"malloc(2) = 20"});
 }
 
 TEST_CASE("ltrace: a thread's end is an event, signals are not") {
-  CHECK(found("1 --- SIGCHLD (Child exited) ---\n1 +++ exited (status 0) +++\n+++ exited (status 0) +++") ==
+  CHECK(ltrace_lines("1 --- SIGCHLD (Child exited) ---\n1 +++ exited (status 0) +++\n+++ exited (status 0) +++") ==
         Lines{"thread_exit()"});
 }
 
 TEST_CASE("ltrace: every call of the family has its arguments") {
-  CHECK(found("a->calloc(3, 8) = 0x10\na->realloc(0x10, 0) = 0\na->reallocarray(0, 5, 16, 7) = 0x10\n"
-              "a->memalign(64, 128, 0x7f, 9) = 0x40\na->aligned_alloc(32, 96, 0, 5) = 0x60\na->valloc(1, 2) = 0x1000\n"
-              "a->pvalloc(1) = 0x2000\na->posix_memalign(0x7ff, 3, 100, 3) = 22\n"
-              "a->_ZnwmSt11align_val_t(64, 128) = 0x80\na->_ZdlPvSt11align_val_t(0x80, 128) = 0") ==
+  CHECK(ltrace_lines(
+            "a->calloc(3, 8) = 0x10\na->realloc(0x10, 0) = 0\na->reallocarray(0, 5, 16, 7) = 0x10\n"
+            "a->memalign(64, 128, 0x7f, 9) = 0x40\na->aligned_alloc(32, 96, 0, 5) = 0x60\na->valloc(1, 2) = 0x1000\n"
+            "a->pvalloc(1) = 0x2000\na->posix_memalign(0x7ff, 3, 100, 3) = 22\n"
+            "a->_ZnwmSt11align_val_t(64, 128) = 0x80\na->_ZdlPvSt11align_val_t(0x80, 128) = 0") ==
         Lines{"calloc(3, 8) = 10", "realloc(10, 0) = 0", "reallocarray(0, 5, 16) = 10", "memalign(64, 128) = 40",
               "aligned_alloc(32, 96) = 60", "valloc(1) = 1000", "pvalloc(1) = 2000", "posix_memalign(3, 100) = 0",
               "operator new(64, align=128) = 80", "operator delete(80, align=128)"});
@@ -78,14 +81,14 @@ TEST_CASE("ltrace: --pid chooses a thread") {
 }
 
 TEST_CASE("ltrace: what is wrong is said") {
-  CHECK(found("hello") == Lines{"? a call"});
-  CHECK(found("a->malloc(x) = 0x10") == Lines{"? numbers for arguments"});
-  CHECK(found("a->calloc(3) = 0x10") == Lines{"? numbers for arguments"});
-  CHECK(found("a->malloc(10)") == Lines{"? '=' and the result"});
-  CHECK(found("a->malloc(10) = x") == Lines{"? '=' and the result"});
-  CHECK(found("<... malloc resumed> ) = 0x10") == Lines{"? a call that was begun by this thread"});
-  CHECK(found("1 malloc(1 <unfinished ...>\n2 <... malloc resumed> ) = 0x10") ==
+  CHECK(ltrace_lines("hello") == Lines{"? a call"});
+  CHECK(ltrace_lines("a->malloc(x) = 0x10") == Lines{"? numbers for arguments"});
+  CHECK(ltrace_lines("a->calloc(3) = 0x10") == Lines{"? numbers for arguments"});
+  CHECK(ltrace_lines("a->malloc(10)") == Lines{"? '=' and the result"});
+  CHECK(ltrace_lines("a->malloc(10) = x") == Lines{"? '=' and the result"});
+  CHECK(ltrace_lines("<... malloc resumed> ) = 0x10") == Lines{"? a call that was begun by this thread"});
+  CHECK(ltrace_lines("1 malloc(1 <unfinished ...>\n2 <... malloc resumed> ) = 0x10") ==
         Lines{"? a call that was begun by this thread"});
-  CHECK(found("a->posix_memalign(0x7ff, 256, 100) = 0") ==
+  CHECK(ltrace_lines("a->posix_memalign(0x7ff, 256, 100) = 0") ==
         Lines{"? a block: ltrace does not show that of posix_memalign"});
 }

@@ -23,13 +23,13 @@ namespace {
 using cmt::Event;
 using cmt::Kind;
 
-struct Record {
+struct MtraceRecord {
   char sign = 0;
   std::uint64_t address = 0;
   std::uint64_t size = 0;
 };
 
-bool take_record(std::string_view line, Record& record) {
+bool take_mtrace_record(std::string_view line, MtraceRecord& record) {
   const std::string_view last = take_last_word(line), middle = take_last_word(line);
   if (middle == "-" || middle == "<") {
     record.sign = middle[0];
@@ -46,8 +46,8 @@ class MtraceParser : public LogParser {
   void parse(std::string_view line, Findings& found) override {
     line = trimmed(line);
     if (line.empty() || line == "= Start" || line == "= End") return;
-    Record record;
-    if (!take_record(line, record)) return found.wrong("+, -, <, > or ! with an address");
+    MtraceRecord record;
+    if (!take_mtrace_record(line, record)) return found.wrong("+, -, <, > or ! with an address");
     const std::optional<std::uint64_t> given = std::exchange(given_, std::nullopt);
     if (!given && record.sign == '>') return found.wrong("'<' before '>'");
     if (given && record.sign != '>') found.wrong("'>' behind '<'");
@@ -59,7 +59,7 @@ class MtraceParser : public LogParser {
   }
 
  private:
-  void add(const Record& record, std::uint64_t given, Findings& found) {
+  void add(const MtraceRecord& record, std::uint64_t given, Findings& found) {
     switch (record.sign) {
       case '+':
         return found.add({.kind = Kind::malloc, .size = record.size, .address = record.address});
@@ -78,13 +78,13 @@ class MtraceParser : public LogParser {
   std::optional<std::uint64_t> given_;  // to a realloc whose result comes next
 };
 
-bool is_telling(std::string_view line) {
-  Record record;
-  return line == "= Start" || ((line.starts_with("@ ") || line.find(" 0x") == 1) && take_record(line, record));
+bool tells_mtrace(std::string_view line) {
+  MtraceRecord record;
+  return line == "= Start" || ((line.starts_with("@ ") || line.find(" 0x") == 1) && take_mtrace_record(line, record));
 }
 
 }  // namespace
 
-const LogFormat mtrace_format{"mtrace", "glibc mtrace", is_telling, make_parser<MtraceParser>};
+const LogFormat mtrace_format{"mtrace", "glibc mtrace", tells_mtrace, make_parser<MtraceParser>};
 
 }  // namespace trace2cmt

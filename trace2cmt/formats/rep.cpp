@@ -59,13 +59,13 @@ class RepParser : public LogParser {
   int header_lines_ = 0;
 };
 
-bool is_telling(std::string_view line) {
+bool tells_rep(std::string_view line) {
   Event event;
   return line.size() > 2 && line[1] == ' ' && (is_digit(line[2]) || line == "f -1") && take_event(line, event);
 }
 
 }  // namespace
 
-const LogFormat rep_format{"rep", "malloc lab", is_telling, make_parser<RepParser>};
+const LogFormat rep_format{"rep", "malloc lab", tells_rep, make_parser<RepParser>};
 
 }  // namespace trace2cmt

@@ -90,7 +90,7 @@ class ValgrindParser : public LogParser {
   }
 };
 
-bool is_telling(std::string_view line) {
+bool tells_valgrind(std::string_view line) {
   Speech speech;
   Event event;
   return take_speech(line, "--", speech) && take_call(speech.rest, event) == Found::event;
@@ -98,6 +98,6 @@ bool is_telling(std::string_view line) {
 
 }  // namespace
 
-const LogFormat valgrind_format{"valgrind", "valgrind --trace-malloc", is_telling, make_parser<ValgrindParser>};
+const LogFormat valgrind_format{"valgrind", "valgrind --trace-malloc", tells_valgrind, make_parser<ValgrindParser>};
 
 }  // namespace trace2cmt

@@ -8,49 +8,50 @@ using fixture::Lines;
 
 namespace {
 
-Lines found(std::string_view log) { return found_in(valgrind_format, log); }
+Lines valgrind_lines(std::string_view log) { return found_in(valgrind_format, log); }
 
 }  // namespace
 
 TEST_CASE("valgrind: calls of C and C++ are found") {
-  CHECK(found("--12-- malloc(10) = 0x4A6B040\n--12-- calloc(1,8) = 0x10\n--12-- realloc(0x10,20) = 0x20\n"
-              "--12-- memalign(al 64, size 128) = 0x40\n--12-- free(0x20)\n--12-- malloc(9) = 0x0\n"
-              "--12-- _Znwm(4) = 0x30\n--12-- _ZnamRKSt9nothrow_t(4) = 0x50\n--12-- _ZdaPvm(0x50)\n"
-              "--12-- _ZnwmSt11align_val_t(size 64, al 64) = 0x80\n--12-- _ZdlPvmSt11align_val_t(0x80)\n") ==
+  CHECK(valgrind_lines("--12-- malloc(10) = 0x4A6B040\n--12-- calloc(1,8) = 0x10\n--12-- realloc(0x10,20) = 0x20\n"
+                       "--12-- memalign(al 64, size 128) = 0x40\n--12-- free(0x20)\n--12-- malloc(9) = 0x0\n"
+                       "--12-- _Znwm(4) = 0x30\n--12-- _ZnamRKSt9nothrow_t(4) = 0x50\n--12-- _ZdaPvm(0x50)\n"
+                       "--12-- _ZnwmSt11align_val_t(size 64, al 64) = 0x80\n--12-- _ZdlPvmSt11align_val_t(0x80)\n") ==
         Lines{"malloc(10) = 4a6b040", "calloc(1, 8) = 10", "realloc(10, 20) = 20", "memalign(64, 128) = 40", "free(20)",
               "malloc(9) = 0", "operator new(4) = 30", "operator new[](4, nothrow) = 50", "operator delete[](50)",
               "operator new(64, align=64) = 80", "operator delete(80)"});
 }
 
 TEST_CASE("valgrind: a call within a realloc is part of it") {
-  CHECK(found("--12-- realloc(0x0,20)malloc(20) = 0x10\n--12-- realloc(0x10,0)free(0x10)\n--12--  = 0\n") ==
+  CHECK(valgrind_lines("--12-- realloc(0x0,20)malloc(20) = 0x10\n--12-- realloc(0x10,0)free(0x10)\n--12--  = 0\n") ==
         Lines{"realloc(0, 20) = 10", "realloc(10, 0) = 0"});
 }
 
 TEST_CASE("valgrind: time stamps are days, hours, minutes and seconds") {
-  CHECK(found("--00:00:00:01.500 12-- free(0x0)\n--01:01:01:02.000 12-- free(0x0)") ==
+  CHECK(valgrind_lines("--00:00:00:01.500 12-- free(0x0)\n--01:01:01:02.000 12-- free(0x0)") ==
         Lines{"free(0) time=0", "free(0) time=90060500000000"});
 }
 
 TEST_CASE("valgrind: what else it says is passed over") {
-  CHECK(found("==12== Memcheck\n**12** words\n--12-- Reading syms from libc.so\n--12-- REDIR: 0x40 (x:strlen)\n"
-              "--12-- malloc_usable_size(0x10) = 8\n")
-            .empty());
+  CHECK(
+      valgrind_lines("==12== Memcheck\n**12** words\n--12-- Reading syms from libc.so\n--12-- REDIR: 0x40 (x:strlen)\n"
+                     "--12-- malloc_usable_size(0x10) = 8\n")
+          .empty());
 }
 
 TEST_CASE("valgrind: what is wrong is said") {
-  CHECK(found("hello") == Lines{"? --PID-- or ==PID=="});
-  CHECK(found("--99:00:00:01.5-- free(0x10)") == Lines{"? --PID-- or ==PID=="});
+  CHECK(valgrind_lines("hello") == Lines{"? --PID-- or ==PID=="});
+  CHECK(valgrind_lines("--99:00:00:01.5-- free(0x10)") == Lines{"? --PID-- or ==PID=="});
   for (const std::string_view call :
        {"malloc(10)", "malloc(10) = x", "malloc(x) = 0x10", "malloc(10 = 0x10", "frob(10)", "calloc(1) = 0x10",
         "free(0x10) = 0x20", "realloc(0x0,20)frob(20) = 0x10"}) {
     CAPTURE(call);
-    CHECK(found("--12-- " + std::string(call)) == Lines{"? a known call with its result"});
+    CHECK(valgrind_lines("--12-- " + std::string(call)) == Lines{"? a known call with its result"});
   }
 }
 
 TEST_CASE("valgrind: a second process is an error, unless one is chosen") {
   constexpr std::string_view log = "--1-- free(0x10)\n--2-- free(0x20)";
-  CHECK_THROWS_AS(found(log), SeveralProcesses);
+  CHECK_THROWS_AS(valgrind_lines(log), SeveralProcesses);
   CHECK(found_in(valgrind_format, log, Findings(2)) == Lines{"free(20)"});
 }

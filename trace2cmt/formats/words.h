@@ -9,6 +9,9 @@ namespace trace2cmt {
 
 // What the logs' lines are made of.
 
+/// A time of so many ns is one since 1970 (March 1973): no trace ran longer.
+constexpr std::uint64_t wall_clock_ns = 100'000'000'000'000'000;
+
 inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
