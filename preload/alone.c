@@ -51,13 +51,13 @@ static void begin(struct Thread* self) {
   if (others.busy || others.reserved != self->others) {
     __atomic_compare_exchange_n(&record_alone, &own, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
   } else {
-    state.control->leases++;
+    __atomic_fetch_add(&state.control->leases, 1, __ATOMIC_RELAXED);
   }
 }
 
 void alone_try(struct Thread* self) {
   if (!state.is_possible || !state.is_allowed || sandbox_entered || record_is_alone(self)) return;
-  if (state.control->rings_used > rings_max_looked_at) return;
+  if (__atomic_load_n(&state.control->rings_used, __ATOMIC_RELAXED) > rings_max_looked_at) return;
   const struct Others others = look_at_others(self);
   if (others.reserved == self->others && !others.busy) {
     uint64_t before;

@@ -58,9 +58,11 @@ static struct {
   pthread_key_t key;
 } state;
 
+static void set_generation(uint32_t generation) { __atomic_store_n(&record_state[0], generation, __ATOMIC_RELAXED); }
+
 // Says it once; the threads notice by their next look at record_state.
 void record_stop(const char* what, const char* detail, long error) {
-  record_state[0] = not_recording;
+  set_generation(not_recording);
   if (__atomic_exchange_n(&state.stopped, true, __ATOMIC_RELAXED)) return;
   if (!state.collector_started) rings_discard(state.control);
   if (what) say(what, detail, error);
@@ -124,7 +126,7 @@ static void begin_process(void) {
   collector_forget();
   if (forked && state.childless) state.stopped = true;
   if (state.paused || state.stopped) {
-    record_state[0] = not_recording;
+    set_generation(not_recording);
     return;
   }
   long failed = rings_map(&state.control);
@@ -141,7 +143,7 @@ static void begin_process(void) {
   control->start_stamp = record_clock(false);
   control->start_wall = clock_ns(CLOCK_REALTIME) / 1000000000u;
   alone_begin_process(control);
-  record_state[0] = state.generation;
+  set_generation(state.generation);
   if (state.files_allowed) collector_ready();
 }
 
@@ -192,9 +194,9 @@ static void claim(void) {
     return;
   }
   self->generation = state.generation;
-  self->ring->left = 0;
+  __atomic_store_n(&self->ring->left, 0, __ATOMIC_RELAXED);
   self->slots = (struct Slot*)((char*)state.control + self->ring->slots_at);
-  self->ring->busy = 0;
+  __atomic_store_n(&self->ring->busy, 0, __ATOMIC_RELAXED);
   uint32_t number = __atomic_fetch_add(&state.control->threads, 1, __ATOMIC_RELAXED);
   self->number = number + 1;
   if (number) __atomic_store_n(&record_second_thread, true, __ATOMIC_RELAXED);  // before anyone gets a block from us
@@ -214,29 +216,29 @@ static void notice_end(void) {
 static bool still_off(void) {
   if (state.stopped || !state.control) return true;
   if (has_verdict() || __atomic_load_n(&state.control->paused, __ATOMIC_RELAXED)) return true;
-  record_state[0] = state.generation;
+  set_generation(state.generation);
   return false;
 }
 
 bool record_enter(void) {
   if (!state.started) return false;
-  if (record_state[0] == not_recording && still_off()) return false;
-  if (thread_self.generation == record_state[0]) return true;
-  if (record_state[0] != 0 && thread_self.ringless == record_state[0]) {
+  if (record_generation() == not_recording && still_off()) return false;
+  if (thread_self.generation == record_generation()) return true;
+  if (record_generation() != 0 && thread_self.ringless == record_generation()) {
     __atomic_fetch_add(&state.control->ringless, 1, __ATOMIC_RELAXED);
     return false;
   }
-  if (record_state[0] == 0 && sandbox_entered) {
+  if (record_generation() == 0 && sandbox_entered) {
     if (state.control) __atomic_fetch_add(&state.control->ringless, 1, __ATOMIC_RELAXED);  // our parent's
     return false;
   }
   uint64_t before;
   if (!sandbox_entered) block_signals(&before);
-  if (record_state[0] == 0) begin_process();
-  if (record_state[0] == state.generation && thread_self.generation != state.generation) claim();
+  if (record_generation() == 0) begin_process();
+  if (record_generation() == state.generation && thread_self.generation != state.generation) claim();
   if (!sandbox_entered) restore_signals(&before);
   if (!thread_self.has_destructor && state.has_key) notice_end();
-  return thread_self.generation == record_state[0];
+  return thread_self.generation == record_generation();
 }
 
 static bool give_back(struct Ring* ring, uint64_t at, uint64_t count) {
@@ -283,13 +285,13 @@ bool record_wait(struct Ring* ring, uint64_t at, uint64_t count) {
     if (now != limit) rounds = 0;
     limit = now;
   }
-  if (at + count > ring->soft) {
-    ring->soft = limit;
+  if (!record_has_place(ring, at, count)) {
+    __atomic_store_n(&ring->soft, limit, __ATOMIC_RELAXED);
     if (state.collector_started) ring_bell(asleep_deeply);
   }
-  if (!sandbox_entered) ring->processor = (uint32_t)sched_getcpu() + 1;
+  if (!sandbox_entered) __atomic_store_n(&ring->processor, (uint32_t)sched_getcpu() + 1, __ATOMIC_RELAXED);
   alone_try(&thread_self);
-  if (!has_verdict() && __atomic_load_n(&state.control->paused, __ATOMIC_RELAXED)) record_state[0] = not_recording;
+  if (!has_verdict() && __atomic_load_n(&state.control->paused, __ATOMIC_RELAXED)) set_generation(not_recording);
   return true;
 }
 
@@ -318,7 +320,7 @@ static void thread_ends(void* unused) {
 
 // Kernels before 4.14 wipe nothing.
 static void after_fork(void) {
-  record_state[0] = 0;
+  set_generation(0);
   if (!sandbox_entered) record_state[1] = (uint32_t)sys(SYS_getpid, 0);
 }
 
@@ -353,17 +355,17 @@ void record_pause(bool paused) {
   if (!state.started || state.stopped) return;
   if (paused && record_allowed()) record_label(kind_mark, "cmt_pause");
   state.paused = paused;
-  if (control && record_state[0] != 0) {
+  if (control && record_generation() != 0) {
     __atomic_store_n(&control->paused, paused, __ATOMIC_SEQ_CST);
-    record_state[0] = paused ? not_recording : state.generation;
+    set_generation(paused ? not_recording : state.generation);
   } else if (!paused) {
-    record_state[0] = 0;
+    set_generation(0);
   }
   if (!paused && record_allowed()) record_label(kind_mark, "cmt_resume");
 }
 
 // A vfork child's end is not its parent's, and a forked child that recorded nothing has nothing to end.
-static bool is_ours(void) { return state.control && record_state[0] != 0 && !is_vforked(); }
+static bool is_ours(void) { return state.control && record_generation() != 0 && !is_vforked(); }
 
 static bool can_ask(void) { return !state.stopped && !state.ending && state.collector_started && is_ours(); }
 

@@ -89,6 +89,8 @@ extern uint32_t record_state[1024];
 static const uint32_t not_recording = 0xffffffffu;
 enum { no_generation = 0x7fffffff };
 
+static inline uint32_t record_generation(void) { return __atomic_load_n(&record_state[0], __ATOMIC_RELAXED); }
+
 extern bool record_clock_is_ns;
 extern bool record_usable;
 /// A second thread has made an event, in this process or in one that it was forked from.
@@ -118,7 +120,7 @@ void record_plainly(uint32_t kind, const void* address, uint64_t size);
 void record_anew(uint64_t at, uint32_t kind, const void* address, uint64_t size);
 
 static inline bool record_allowed(void) {
-  return __builtin_expect(thread_self.generation == record_state[0], 1) || record_enter();
+  return __builtin_expect(thread_self.generation == record_generation(), 1) || record_enter();
 }
 
 /// Now. rdtsc may run before what comes before it is done, by as long as a cache line takes to come from another
@@ -138,10 +140,20 @@ static inline bool record_ends_block(uint32_t kind) {
          (kind >= kind_operator_delete && kind <= kind_operator_delete_array_sized);
 }
 
-// One instruction: a signal handler comes before it or after it.
+// One instruction: a signal handler comes before it or after it. The thread sanitizer does not see into it.
 static inline uint64_t record_reserve(struct Ring* ring, uint64_t count) {
+#ifdef CMT_SANITIZED
+  return __atomic_fetch_add(&ring->reserved, count, __ATOMIC_RELAXED);
+#else
   __asm__ volatile("xaddq %0, %1" : "+r"(count), "+m"(ring->reserved) : : "memory", "cc");
   return count;
+#endif
+}
+
+/// Whether so many places from `at` on may be written without a look at `limit`. What the collector has read there
+/// it has read before.
+static inline bool record_has_place(const struct Ring* ring, uint64_t at, uint64_t count) {
+  return at + count <= __atomic_load_n(&ring->soft, __ATOMIC_ACQUIRE);
 }
 
 static inline void record_publish(const struct Thread* self, uint64_t at, uint64_t head, uint64_t body) {
@@ -187,7 +199,7 @@ static inline void record(uint32_t kind, const void* address, uint64_t size) {
     return;
   }
   uint64_t at = record_reserve(self->ring, 1);
-  if (__builtin_expect(at < self->ring->soft && record_is_alone(self) && record_is_of_epoch(self, stamp), 1))
+  if (__builtin_expect(record_has_place(self->ring, at, 1) && record_is_alone(self) && record_is_of_epoch(self, stamp), 1))
     record_put(self, at, kind, address, size, stamp);
   else
     record_anew(at, kind, address, size);

@@ -69,6 +69,7 @@ Memory::Memory(int fd, Use use, const std::string& path) : fd_(fd) {
 }
 
 Memory::~Memory() {
+  if (!is_ours_) return;
   ::munmap(control_, bytes_);
   ::close(fd_);
 }

@@ -15,6 +15,8 @@ class Memory {
 
   /// Takes over `fd`. Throws FormatError where it holds no rings.
   Memory(int fd, Use use, const std::string& path);
+  /// Memory that is mapped in this process already, by a program that is this process, too. `fd` stays its own.
+  Memory(int fd, Control& mapped) : fd_(fd), bytes_(mapped.bytes), control_(&mapped), is_ours_(false) {}
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -59,6 +61,7 @@ class Memory {
   int fd_;
   std::uint64_t bytes_ = 0;
   Control* control_ = nullptr;
+  bool is_ours_ = true;
 };
 
 }  // namespace cmt::collector

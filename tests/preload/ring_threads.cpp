@@ -1,0 +1,214 @@
+// The program's side of the rings and the collector's, as threads of one process: so the thread sanitizer, which sees
+// neither two processes nor two mappings of the same memory, sees both at once. What is left out is what lies between
+// two processes: the start of the collector, and files.
+//
+// Four threads allocate and free addresses of a made-up allocator, which orders its threads as a real one does: who
+// frees an address gives it back with a release, who gets it takes it with an acquire. Blocks change hands on the way.
+// The drainer and the encoder are threads as in the collector. Each block has a number of its own as its size, so that
+// the trace can be checked: each address is given and freed in turns, and each free ends the block that it was given.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "preload/collector/backlog.h"
+#include "preload/collector/drainer.h"
+#include "preload/collector/order.h"
+
+extern "C" {
+#include "preload/collector_link.h"
+#include "preload/environment.h"
+#include "preload/name.h"
+#include "preload/output.h"
+#include "preload/real.h"
+#include "preload/record.h"
+#include "preload/rings.h"
+#include "preload/sandbox.h"
+
+// What record.c and rings.c ask of the rest of the tracer.
+static Control* shared;
+bool sandbox_entered = false;
+Real real;
+long collector_start(Control* control) {
+  shared = control;
+  return 0;
+}
+bool collector_gone() { return false; }
+void collector_reap() {}
+void collector_forget() {}
+bool environment_says(const char*, const char*) { return false; }
+bool name_is_given(std::uint32_t) { return false; }
+long name_create(char*, std::uint32_t, int, std::uint32_t) { return -1; }
+void sandbox_begin(Control*, std::uint64_t) {}
+std::uint64_t sandbox_clock() { return 0; }
+bool sandbox_wait(const std::uint32_t*, std::uint32_t) { return false; }
+void record_label(Kind, const char*) {}
+void say(const char* what, const char* detail, long) { FAIL(what << detail); }
+}
+
+using namespace cmt::collector;
+
+namespace {
+
+constexpr unsigned programs_threads = 4, addresses = 64;
+
+/// An address, and the block that has it: 0 where it is free.
+struct Cell {
+  std::atomic<std::uint32_t> block = 0;
+  std::atomic<bool> is_taken = false;
+};
+
+std::array<Cell, addresses> cells;
+std::atomic<std::uint32_t> blocks = 0;
+
+void* address_of(std::size_t cell) { return reinterpret_cast<void*>(0x100000 + cell * 16); }
+
+/// What the interposed malloc does after the real one, and free before it.
+void record_if_allowed(std::uint32_t kind, const void* address, std::uint64_t size) {
+  if (record_allowed()) record(kind, address, size);
+}
+
+/// Allocates where a cell is free, frees where it has a block, whosever it was.
+void churn(unsigned seed, int calls) {
+  std::uint32_t random = seed;
+  for (int i = 0; i < calls; ++i) {
+    random = random * 1664525 + 1013904223;
+    const std::size_t number = random >> 16 & (addresses - 1);
+    Cell& cell = cells[number];
+    if (cell.is_taken.exchange(true, std::memory_order_acquire)) continue;  // another thread is at it
+    if (const std::uint32_t block = cell.block.load(std::memory_order_relaxed); block != 0) {
+      record_if_allowed(kind_free_sized, address_of(number), block);
+      cell.block.store(0, std::memory_order_relaxed);
+    } else {
+      const std::uint32_t fresh = ++blocks;
+      cell.block.store(fresh, std::memory_order_relaxed);
+      record_if_allowed(kind_malloc, address_of(number), fresh);
+    }
+    cell.is_taken.store(false, std::memory_order_release);
+  }
+}
+
+/// The thread sanitizer has left a thread when its destructors run for the last time: so what ours says there, the
+/// thread says itself.
+void begin_thread() { thread_self.has_destructor = 1; }
+void end_thread() {
+  Call exit{};
+  exit.kind = kind_thread_exit;
+  record_long(&exit);
+  __atomic_store_n(&thread_self.ring->left, 1, __ATOMIC_RELEASE);
+}
+
+/// The collector's two threads.
+class Collector {
+ public:
+  Collector() : memory_(rings_descriptor(), *shared), backlog_("/tmp", 1 << 20, 1 << 28), drainer_(memory_, backlog_) {
+    drains_ = std::thread([this] { drain(); });
+    encodes_ = std::thread([this] { encode(); });
+  }
+
+  /// All that was recorded until now, in order.
+  std::vector<cmt::Event> finish() {
+    over_ = true;
+    drains_.join();
+    encodes_.join();
+    return std::move(events_);
+  }
+
+  std::uint64_t repairs() const { return order_.repairs().total(); }
+
+ private:
+  void drain() {
+    while (!over_) {
+      drainer_.pass();
+      std::this_thread::yield();
+    }
+    while (drainer_.pass(true) != std::size_t{0}) continue;
+    backlog_.put({.type = Parcel::Type::end});
+  }
+
+  void encode() {
+    for (;;) {
+      auto parcel = backlog_.take(1000);
+      if (!parcel) continue;
+      if (parcel->type == Parcel::Type::records) order_.append(parcel->ring, std::move(parcel->records));
+      if (parcel->type == Parcel::Type::cut) order_.merge(parcel->stamp);
+      if (parcel->type == Parcel::Type::end) return order_.finish();
+    }
+  }
+
+  Memory memory_;
+  Backlog backlog_;
+  Drainer drainer_;
+  std::vector<cmt::Event> events_;
+  Order order_{0, [this](std::span<cmt::BookedEvent> booked) {
+                 for (const cmt::BookedEvent& one : booked) events_.push_back(one.event);
+                 return std::size_t{64};
+               }};
+  std::atomic<bool> over_ = false;
+  std::thread drains_, encodes_;
+};
+
+/// How many blocks were allocated, where the trace is right: each address has one block at a time, and a free ends the
+/// one that it was given.
+std::uint32_t checked(const std::vector<cmt::Event>& events) {
+  std::map<cmt::Tag, std::uint64_t> live;
+  std::uint32_t allocated = 0, wrong = 0;
+  for (const cmt::Event& event : events) {
+    if (event.makes_block()) {
+      ++allocated;
+      live[event.tag] = event.size;
+    } else if (event.kind == cmt::Kind::free_sized) {
+      const auto block = live.extract(event.old_tag);
+      wrong += block.empty() || block.mapped() != event.size;
+    }
+  }
+  CHECK(wrong == 0);
+  std::uint32_t still_live = 0;
+  for (const Cell& cell : cells) still_live += cell.block != 0;
+  CHECK(live.size() == still_live);
+  return allocated;
+}
+
+}  // namespace
+
+TEST_CASE("rings: what threads record while it is drained is whole and in order, together, alone and in turns") {
+  constexpr int calls = 30'000;
+  begin_thread();
+  record_start();
+  record_files_allowed();
+  REQUIRE(shared != nullptr);
+  Collector collector;
+  churn(1, calls);  // alone
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < programs_threads; ++i) {
+    threads.emplace_back([i] {
+      begin_thread();
+      churn(2 + i, calls);
+      end_thread();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::atomic<unsigned> turn = 0;  // each alone for a while, with its ring as the others left it
+  threads.clear();
+  for (unsigned i = 0; i < programs_threads; ++i) {
+    threads.emplace_back([i, &turn] {
+      begin_thread();
+      for (unsigned round = 0; round < 3; ++round) {
+        while (turn != round * programs_threads + i) std::this_thread::yield();
+        churn(100 * round + i, calls / 3);
+        ++turn;
+      }
+      end_thread();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::vector<cmt::Event> events = collector.finish();
+  CHECK(checked(events) == blocks);
+  CHECK(collector.repairs() == 0);
+  CHECK(__atomic_load_n(&shared->leases, __ATOMIC_RELAXED) > 0);
+}
