@@ -14,6 +14,18 @@ if(BUILD_TESTING OR NOT DEFINED BUILD_TESTING)
   find_package(doctest REQUIRED)
 endif()
 
+if(CMT_CCACHE)
+  find_program(CMT_CCACHE_PROGRAM ccache)
+endif()
+if(CMT_CCACHE_PROGRAM)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMT_CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMT_CCACHE_PROGRAM})
+endif()
+if(CMT_TIDY)
+  # clang knows not all of GCC's options.
+  set(CMAKE_CXX_CLANG_TIDY clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-error)
+endif()
+
 add_library(cmt_warnings INTERFACE)
 target_compile_options(cmt_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -31,9 +43,26 @@ if(CMT_SANITIZE)
   target_link_options(cmt_sanitize INTERFACE -fsanitize=${CMT_SANITIZE})
 endif()
 
+# cmt_compile_quickly(TARGET): what is not busy in the tests is not optimised for the sanitizers.
+function(cmt_compile_quickly target)
+  if(CMT_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()
+
 if(CMT_FUZZ)
   target_compile_options(cmt_sanitize INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+
+# cmt_take_plain(FILE...): takes what sanitizers do not change from the build without, and to the same place in this one.
+function(cmt_take_plain)
+  foreach(file ${ARGN})
+    add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/${file} DEPENDS ${CMT_PLAIN}/${file}
+      COMMAND ${CMAKE_COMMAND} -E copy ${CMT_PLAIN}/${file} ${PROJECT_BINARY_DIR}/${file})
+    string(REPLACE "/" "_" target take_${file})
+    add_custom_target(${target} ALL DEPENDS ${PROJECT_BINARY_DIR}/${file})
+  endforeach()
+endfunction()
 
 # cmt_parts(NAME SOURCES... [LIBRARIES LIBRARY...]): the static library NAME_parts, which a program is made of but for its
 # main.cpp. Its unit tests link it too, so that nothing is compiled twice.
@@ -52,28 +81,36 @@ function(cmt_tool name parts)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
-# cmt_unit_tests(NAME LIBRARY SOURCES...): the doctest cases that sit beside the code of a library.
+# cmt_unit_tests(NAME LIBRARY [THREADS] SOURCES... [ARGUMENTS ARGUMENT...]): the doctest cases that sit beside the code of a
+# library. THREADS: some have several threads; only those are built with the thread sanitizer.
 function(cmt_unit_tests name library)
-  if(BUILD_TESTING)
-    add_executable(${name} ${ARGN})
+  cmake_parse_arguments(test "THREADS" "" "ARGUMENTS" ${ARGN})
+  if(BUILD_TESTING AND (test_THREADS OR NOT CMT_SANITIZE STREQUAL "thread"))
+    add_executable(${name} ${test_UNPARSED_ARGUMENTS})
     target_link_libraries(${name} PRIVATE ${library} cmt_doctest_main cmt_warnings cmt_sanitize)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/libcmt)
+    set_target_properties(${name} PROPERTIES CXX_CLANG_TIDY "")
     target_compile_options(${name} PRIVATE -O0)  # doctest's macros are half of what optimising costs
-    add_test(NAME ${name} COMMAND ${name})
+    add_test(NAME ${name} COMMAND ${name} ${test_ARGUMENTS})
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)
   endif()
 endfunction()
 
-# cmt_tool_of_folder(NAME [LIBRARIES LIBRARY...]): the tool whose files are all of this folder, with its unit tests.
+# cmt_tool_of_folder(NAME [THREADS] [LIBRARIES LIBRARY...]): the tool whose files are all of this folder, with its unit tests.
 function(cmt_tool_of_folder name)
+  cmake_parse_arguments(tool "THREADS" "" "LIBRARIES" ${ARGN})
+  set(threads "")
+  if(tool_THREADS)
+    set(threads THREADS)
+  endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "(/main|_test)\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
-  cmt_parts(${name} ${sources} ${ARGN})
+  cmt_parts(${name} ${sources} LIBRARIES ${tool_LIBRARIES})
   cmt_tool(${name} ${name}_parts)
   if(tests)
-    cmt_unit_tests(${name}_unit_test ${name}_parts ${tests})
+    cmt_unit_tests(${name}_unit_test ${name}_parts ${threads} ${tests})
   endif()
 endfunction()
 
