@@ -114,15 +114,19 @@ function(cmt_tool_of_folder name)
   endif()
 endfunction()
 
-# cmt_script_test(NAME SCRIPT [SANITIZERS address|thread...]): a shell script that exits 0 where all is well, 77 where it is
+# cmt_script_test(NAME SCRIPT [SANITIZERS address|thread...] [COST SECONDS]): a shell script that exits 0 where all is well, 77 where it is
 # skipped. It finds what was built in $BUILD and the sources in $SOURCE, and runs in an empty folder of its own. With
-# sanitizers only the scripts run that name one of them: those that reach what it finds.
+# sanitizers only the scripts run that name one of them: those that reach what it finds. COST: what takes long, and mostly
+# waits, begins first.
 function(cmt_script_test name script)
-  cmake_parse_arguments(test "" "" "SANITIZERS" ${ARGN})
+  cmake_parse_arguments(test "" "COST" "SANITIZERS" ${ARGN})
   string(REPLACE "," "|" sanitizers "${CMT_SANITIZE}")
   if(BUILD_TESTING AND (NOT CMT_SANITIZE OR "${test_SANITIZERS}" MATCHES "${sanitizers}"))
     add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tests/run-script ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${name})
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300
       ENVIRONMENT "BUILD=${PROJECT_BINARY_DIR};SOURCE=${PROJECT_SOURCE_DIR};CMT_SANITIZE=${CMT_SANITIZE}")
+    if(test_COST)
+      set_tests_properties(${name} PROPERTIES COST ${test_COST})
+    endif()
   endif()
 endfunction()

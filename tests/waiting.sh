@@ -2,9 +2,9 @@
 
 # until_true CONDITION: waits for it, but not for ever: ctest would end the test without a word.
 until_true() {
-  local give_up=$((SECONDS + 300))
+  local give_up=$((SECONDS + 240))
   until eval "$1" 2>/dev/null; do
-    [ "$SECONDS" -lt "$give_up" ] || { echo "still not so after 300 s: $1" >&2; exit 1; }
+    [ "$SECONDS" -lt "$give_up" ] || { echo "still not so after 240 s: $1" >&2; exit 1; }
     sleep 0.01
   done
 }

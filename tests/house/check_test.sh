@@ -34,6 +34,11 @@ accepts overhead/a.cpp '#include "heap/b.h"' '#include "overhead/b.h"'
 
 refuses 'a.cpp: 501 lines' overhead/a.cpp $(yes '//' | head -n 501)
 accepts overhead/a.cpp $(yes '//' | head -n 500)
+long() { echo 'void long_one(int* a) {'; seq "$1" | sed 's/.*/  ++*a;/'; echo '}'; }
+mapfile -t body < <(long 69)
+refuses 'a.cpp:1: long_one has 71 lines' overhead/a.cpp "${body[@]}"
+mapfile -t body < <(long 68)
+accepts overhead/a.cpp "${body[@]}"
 refuses 'clang-format -i' overhead/a.cpp 'int  a;'
 refuses 'home.ann' overhead/a.cpp "// see /home""/ann/notes"
 exit $failed

@@ -4,7 +4,7 @@ use strict;
 
 sub collector {
   my $wanted = readlink("/proc/self/cwd") . "/$_[0]";
-  my $give_up = time + 300;
+  my $give_up = time + 240;
   while (time < $give_up) {
     for my $folder (glob "/proc/[0-9]*") {
       open(my $name, "<", "$folder/comm") or next;

@@ -11,7 +11,7 @@ run() {
   shift
   rm -rf t
   mkdir t
-  (cd t && timeout 300 env LD_PRELOAD="$TRACER" CMTTRACE_OUT=%n.%p.$form "$programs/faults" "$@" >../out 2>../err) || status=$?
+  (cd t && timeout 240 env LD_PRELOAD="$TRACER" CMTTRACE_OUT=%n.%p.$form "$programs/faults" "$@" >../out 2>../err) || status=$?
   [ "$status" = "$wanted" ] || complain "exit $status: $(cat err)"
   ! grep libcmttrace err || complain "said: $(cat err)"
 }
@@ -83,7 +83,7 @@ done
 # A program with its own malloc, as Chromium is: in its forked child a thread is the first that records anything.
 rm -rf t
 mkdir t
-(cd t && timeout 300 env LD_PRELOAD="$TRACER" "$programs/own_malloc" 2>../err) || { echo "own_malloc: exit $?" >&2; failed=1; }
+(cd t && timeout 240 env LD_PRELOAD="$TRACER" "$programs/own_malloc" 2>../err) || { echo "own_malloc: exit $?" >&2; failed=1; }
 [ "$(cat err)" = "libcmttrace: not recorded, because it comes before the tracer: the malloc of $programs/own_malloc" ] ||
   { echo "own_malloc: said: $(cat err)" >&2; failed=1; }
 [ "$(cat t/* | grep -c '^thread_name("in a child")')" = 1 ] || { echo "own_malloc: $(cat t/*)" >&2; failed=1; }

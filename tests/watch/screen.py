@@ -128,9 +128,9 @@ class Terminal:
 
     def wait_for(self, condition, what):
         """Not for ever: ctest would end the test without a word."""
-        give_up = time.monotonic() + 300
+        give_up = time.monotonic() + 240
         while not condition(self.screen):
-            assert time.monotonic() < give_up, f"still not after 300 s: {what}: {self.screen.text()}"
+            assert time.monotonic() < give_up, f"still not after 240 s: {what}: {self.screen.text()}"
             assert self.read(), f"ended before {what}: {self.screen.text()}"
 
     def end(self):
