@@ -55,6 +55,9 @@ if(CMT_FUZZ)
 endif()
 
 # cmt_take_plain(FILE...): takes what sanitizers do not change from the build without, and to the same place in this one.
+if(CMT_PLAIN AND NOT EXISTS ${CMT_PLAIN}/preload/libcmttrace.so)
+  message(FATAL_ERROR "${CMT_PLAIN} is to be built first: cmake --workflow --preset dev")
+endif()
 function(cmt_take_plain)
   foreach(file ${ARGN})
     add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/${file} DEPENDS ${CMT_PLAIN}/${file}

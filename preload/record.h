@@ -199,7 +199,8 @@ static inline void record(uint32_t kind, const void* address, uint64_t size) {
     return;
   }
   uint64_t at = record_reserve(self->ring, 1);
-  if (__builtin_expect(record_has_place(self->ring, at, 1) && record_is_alone(self) && record_is_of_epoch(self, stamp), 1))
+  if (__builtin_expect(record_has_place(self->ring, at, 1) && record_is_alone(self) && record_is_of_epoch(self, stamp),
+                       1))
     record_put(self, at, kind, address, size, stamp);
   else
     record_anew(at, kind, address, size);
