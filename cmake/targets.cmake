@@ -22,8 +22,9 @@ if(CMT_CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMT_CCACHE_PROGRAM})
 endif()
 if(CMT_TIDY)
-  # clang knows not all of GCC's options.
-  set(CMAKE_CXX_CLANG_TIDY clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-error)
+  # clang does not know all of GCC's options, and has sized deallocation off by default.
+  set(CMAKE_CXX_CLANG_TIDY clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-error
+    --extra-arg=-fsized-deallocation)
 endif()
 
 add_library(cmt_warnings INTERFACE)
@@ -36,7 +37,8 @@ if(CMT_WARNINGS_AS_ERRORS)
   target_compile_options(cmt_warnings INTERFACE -Werror)
 endif()
 
-# A program takes whole objects from a library, which are a dozen files each: what it does not use is left out.
+# In a unity build an object has up to 12 sources, and the linker takes it whole. Sections for each function and variable
+# let it drop what a program does not use.
 if(NOT CMT_SANITIZE)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-ffunction-sections;-fdata-sections>")
   add_link_options("$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:LINKER:--gc-sections>")
@@ -49,8 +51,9 @@ if(CMT_SANITIZE)
   target_link_options(cmt_sanitize INTERFACE -fsanitize=${CMT_SANITIZE})
 endif()
 
-# cmt_compile_quickly(TARGET): what is not busy in the tests is not optimised for the sanitizers.
-function(cmt_compile_quickly target)
+# cmt_unoptimised_with_sanitizers(TARGET): with sanitizers the target is compiled with -O0, which takes half of the time. For
+# targets that use little processor time in the tests.
+function(cmt_unoptimised_with_sanitizers target)
   if(CMT_SANITIZE)
     target_compile_options(${target} PRIVATE -O0)
   endif()
@@ -60,15 +63,15 @@ if(CMT_FUZZ)
   target_compile_options(cmt_sanitize INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# cmt_take_plain(FILE...): takes what sanitizers do not change from the build without, and to the same place in this one.
-if(CMT_PLAIN AND NOT EXISTS ${CMT_PLAIN}/preload/libcmttrace.so)
-  message(FATAL_ERROR "${CMT_PLAIN} is to be built first: cmake --workflow --preset dev")
+# cmt_copy_unsanitized(FILE...): copies what no sanitizer changes from CMT_UNSANITIZED_BUILD to the same place in this build.
+if(CMT_UNSANITIZED_BUILD AND NOT EXISTS ${CMT_UNSANITIZED_BUILD}/preload/libcmttrace.so)
+  message(FATAL_ERROR "${CMT_UNSANITIZED_BUILD} is to be built first: cmake --workflow --preset dev")
 endif()
-function(cmt_take_plain)
+function(cmt_copy_unsanitized)
   foreach(file ${ARGN})
-    add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/${file} DEPENDS ${CMT_PLAIN}/${file}
-      COMMAND ${CMAKE_COMMAND} -E copy ${CMT_PLAIN}/${file} ${PROJECT_BINARY_DIR}/${file})
-    string(REPLACE "/" "_" target take_${file})
+    add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/${file} DEPENDS ${CMT_UNSANITIZED_BUILD}/${file}
+      COMMAND ${CMAKE_COMMAND} -E copy ${CMT_UNSANITIZED_BUILD}/${file} ${PROJECT_BINARY_DIR}/${file})
+    string(REPLACE "/" "_" target copy_${file})
     add_custom_target(${target} ALL DEPENDS ${PROJECT_BINARY_DIR}/${file})
   endforeach()
 endfunction()
@@ -123,10 +126,9 @@ function(cmt_tool_of_folder name)
   endif()
 endfunction()
 
-# cmt_script_test(NAME SCRIPT [SANITIZERS address|thread...] [COST SECONDS]): a shell script that exits 0 where all is well, 77 where it is
-# skipped. It finds what was built in $BUILD and the sources in $SOURCE, and runs in an empty folder of its own. With
-# sanitizers only the scripts run that name one of them: those that reach what it finds. COST: what takes long, and mostly
-# waits, begins first.
+# cmt_script_test(NAME SCRIPT [SANITIZERS address|thread...] [COST SECONDS]): a shell script that exits 0 where all is well,
+# 77 where it is skipped. It finds what was built in $BUILD and the sources in $SOURCE, and runs in an empty folder of its
+# own. A build with sanitizers runs only the scripts that name one of them. ctest starts tests of a high COST first.
 function(cmt_script_test name script)
   cmake_parse_arguments(test "" "COST" "SANITIZERS" ${ARGN})
   string(REPLACE "," "|" sanitizers "${CMT_SANITIZE}")

@@ -57,7 +57,7 @@ static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp
 }
 
 static bool has_place(struct Ring* ring, uint64_t at, uint64_t count) {
-  return __builtin_expect(record_has_place(ring, at, count), 1) || record_wait(ring, at, count);
+  return __builtin_expect(record_is_below_soft(ring, at, count), 1) || record_wait(ring, at, count);
 }
 
 // False where a signal handler has begun an epoch before the places were reserved. They are void then.

@@ -285,7 +285,7 @@ bool record_wait(struct Ring* ring, uint64_t at, uint64_t count) {
     if (now != limit) rounds = 0;
     limit = now;
   }
-  if (!record_has_place(ring, at, count)) {
+  if (!record_is_below_soft(ring, at, count)) {
     __atomic_store_n(&ring->soft, limit, __ATOMIC_RELAXED);
     if (state.collector_started) ring_bell(asleep_deeply);
   }

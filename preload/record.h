@@ -140,7 +140,8 @@ static inline bool record_ends_block(uint32_t kind) {
          (kind >= kind_operator_delete && kind <= kind_operator_delete_array_sized);
 }
 
-// One instruction: a signal handler comes before it or after it. The thread sanitizer does not see into it.
+// Reserves `count` places and returns the first. Only the owner and its signal handlers do, and a signal cannot split
+// one instruction, so it needs no lock prefix. The thread sanitizer does not see into assembly: there it is an atomic.
 static inline uint64_t record_reserve(struct Ring* ring, uint64_t count) {
 #ifdef CMT_SANITIZED
   return __atomic_fetch_add(&ring->reserved, count, __ATOMIC_RELAXED);
@@ -150,9 +151,10 @@ static inline uint64_t record_reserve(struct Ring* ring, uint64_t count) {
 #endif
 }
 
-/// Whether so many places from `at` on may be written without a look at `limit`. What the collector has read there
-/// it has read before.
-static inline bool record_has_place(const struct Ring* ring, uint64_t at, uint64_t count) {
+/// Whether `count` places from `at` on lie below `soft`, so that `limit` need not be looked at. The acquire puts the
+/// collector's earlier reads of these places before our writes. (Where we have stored `soft` ourselves, in record_wait,
+/// the acquire of `limit` there does.)
+static inline bool record_is_below_soft(const struct Ring* ring, uint64_t at, uint64_t count) {
   return at + count <= __atomic_load_n(&ring->soft, __ATOMIC_ACQUIRE);
 }
 
@@ -199,8 +201,8 @@ __attribute__((always_inline)) static inline void record(uint32_t kind, const vo
     return;
   }
   uint64_t at = record_reserve(self->ring, 1);
-  if (__builtin_expect(record_has_place(self->ring, at, 1) && record_is_alone(self) && record_is_of_epoch(self, stamp),
-                       1))
+  if (__builtin_expect(
+          record_is_below_soft(self->ring, at, 1) && record_is_alone(self) && record_is_of_epoch(self, stamp), 1))
     record_put(self, at, kind, address, size, stamp);
   else
     record_anew(at, kind, address, size);

@@ -2,10 +2,10 @@
 // neither two processes nor two mappings of the same memory, sees both at once. What is left out is what lies between
 // two processes: the start of the collector, and files.
 //
-// Four threads allocate and free addresses of a made-up allocator, which orders its threads as a real one does: who
-// frees an address gives it back with a release, who gets it takes it with an acquire. Blocks change hands on the way.
-// The drainer and the encoder are threads as in the collector. Each block has a number of its own as its size, so that
-// the trace can be checked: each address is given and freed in turns, and each free ends the block that it was given.
+// The main thread, then four threads at once, then four in turn allocate and free addresses of a simulated allocator.
+// As in a real one, a free is a release operation on the address, and an allocation an acquire; blocks change hands on
+// the way. The drainer and the encoder are threads as in the collector. Each block has a number of its own as its size,
+// so that the trace can be checked: each free has to end the block that it was given.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -93,8 +93,8 @@ void churn(unsigned seed, int calls) {
   }
 }
 
-/// The thread sanitizer has left a thread when its destructors run for the last time: so what ours says there, the
-/// thread says itself.
+/// The thread sanitizer no longer tracks a thread when the last round of its destructors runs, in which the tracer
+/// records the thread's exit. So begin_thread() leaves the destructor out, and end_thread() records the exit.
 void begin_thread() { thread_self.has_destructor = 1; }
 void end_thread() {
   Call exit{};
@@ -153,15 +153,15 @@ class Collector {
   std::thread drains_, encodes_;
 };
 
-/// How many blocks were allocated, where the trace is right: each address has one block at a time, and a free ends the
-/// one that it was given.
-std::uint32_t checked(const std::vector<cmt::Event>& events) {
+/// Checks that each allocation has a new tag, that each free has the tag and the size of a live block, and that as many
+/// blocks are live at the end as cells have one. Returns how many were allocated.
+std::uint32_t check_pairs(const std::vector<cmt::Event>& events) {
   std::map<cmt::Tag, std::uint64_t> live;
   std::uint32_t allocated = 0, wrong = 0;
   for (const cmt::Event& event : events) {
     if (event.makes_block()) {
       ++allocated;
-      live[event.tag] = event.size;
+      wrong += !live.emplace(event.tag, event.size).second;
     } else if (event.kind == cmt::Kind::free_sized) {
       const auto block = live.extract(event.old_tag);
       wrong += block.empty() || block.mapped() != event.size;
@@ -208,7 +208,7 @@ TEST_CASE("rings: what threads record while it is drained is whole and in order,
   }
   for (std::thread& thread : threads) thread.join();
   const std::vector<cmt::Event> events = collector.finish();
-  CHECK(checked(events) == blocks);
+  CHECK(check_pairs(events) == blocks);
   CHECK(collector.repairs() == 0);
   CHECK(__atomic_load_n(&shared->leases, __ATOMIC_RELAXED) > 0);
 }
