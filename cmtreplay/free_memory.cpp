@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "process/proc_file.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::replay {
 namespace {

@@ -22,9 +22,9 @@
 #include "cmtreplay/report_details.h"
 #include "cmtreplay/source.h"
 #include "cmtreplay/verification.h"
-#include "command/open_trace.h"
-#include "output/numbers.h"
-#include "output/progress.h"
+#include "toolkit/command/open_trace.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/terminal/progress.h"
 
 namespace {
 

@@ -21,11 +21,11 @@
 #include <memory>
 #include <system_error>
 
-#include "process/page_flags.h"
-#include "process/page_idle.h"
-#include "process/proc_file.h"
-#include "process/stat.h"
-#include "process/status.h"
+#include "toolkit/process/page_flags.h"
+#include "toolkit/process/page_idle.h"
+#include "toolkit/process/proc_file.h"
+#include "toolkit/process/stat.h"
+#include "toolkit/process/status.h"
 
 namespace cmt::replay {
 namespace {

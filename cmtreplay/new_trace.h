@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "cmt/block_table.h"
 #include "cmt/reader.h"
 #include "cmtreplay/planner.h"
 #include "cmtreplay/shared_memory.h"
+#include "libcmt/block_table.h"
 
 namespace cmt::replay {
 

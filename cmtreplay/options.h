@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "command/command_line.h"
+#include "toolkit/command/command_line.h"
 
 namespace cmt::replay {
 

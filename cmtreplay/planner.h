@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "cmt/block_table.h"
 #include "cmt/event.h"
 #include "cmtreplay/protocol.h"
 #include "cmtreplay/slot_pool.h"
+#include "libcmt/block_table.h"
 
 namespace cmt::replay {
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "cmtreplay/report.h"
-#include "output/numbers.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::replay {
 namespace {

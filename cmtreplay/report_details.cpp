@@ -4,10 +4,10 @@
 
 #include "cmtreplay/report.h"
 #include "cmtreplay/report_details.h"
-#include "output/json.h"
-#include "output/numbers.h"
-#include "output/table.h"
-#include "process/counters.h"
+#include "toolkit/output/json.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
+#include "toolkit/process/counters.h"
 
 namespace cmt::replay {
 namespace {

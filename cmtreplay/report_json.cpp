@@ -5,8 +5,8 @@
 
 #include "cmtreplay/report.h"
 #include "cmtreplay/report_details.h"
-#include "output/json.h"
-#include "process/proc_file.h"
+#include "toolkit/output/json.h"
+#include "toolkit/process/proc_file.h"
 
 extern "C" {
 #include "cmtreplay/calls.h"

@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "cmtreplay/report.h"
-#include "output/numbers.h"
-#include "output/table.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
 
 namespace cmt::replay {
 namespace {

@@ -10,7 +10,7 @@
 #include "cmtreplay/latency_summary.h"
 #include "cmtreplay/timeline.h"
 #include "cmtreplay/worker_process.h"
-#include "process/counters.h"
+#include "toolkit/process/counters.h"
 
 namespace cmt::replay {
 

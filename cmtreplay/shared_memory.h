@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "process/fd.h"
+#include "toolkit/process/fd.h"
 
 namespace cmt::replay {
 

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <vector>
 
-#include "trace/input.h"
+#include "libcmt/trace/input.h"
 
 namespace cmt::replay {
 namespace {

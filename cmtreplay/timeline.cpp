@@ -4,8 +4,8 @@
 #include <ctime>
 #include <system_error>
 
-#include "process/proc_file.h"
-#include "process/status.h"
+#include "toolkit/process/proc_file.h"
+#include "toolkit/process/status.h"
 
 namespace cmt::replay {
 namespace {

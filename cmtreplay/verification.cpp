@@ -4,8 +4,8 @@
 #include <array>
 #include <span>
 
-#include "output/json.h"
-#include "output/numbers.h"
+#include "toolkit/output/json.h"
+#include "toolkit/output/numbers.h"
 
 extern "C" {
 #include "cmtreplay/verify.h"

@@ -8,7 +8,7 @@
 #include "cmtreplay/allocator.h"
 #include "cmtreplay/feed.h"
 #include "cmtreplay/watchdog.h"
-#include "command/interrupts.h"
+#include "toolkit/command/interrupts.h"
 
 namespace cmt::replay {
 

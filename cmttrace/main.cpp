@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "cmttrace/options.h"
-#include "command/launch.h"
-#include "command/tracer.h"
-#include "command/traces.h"
-#include "output/numbers.h"
+#include "toolkit/command/launch.h"
+#include "toolkit/command/tracer.h"
+#include "toolkit/command/traces.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::trace_launcher {
 namespace {

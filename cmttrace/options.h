@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "command/command_line.h"
+#include "toolkit/command/command_line.h"
 
 namespace cmt::trace_launcher {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "process/smaps.h"
+#include "toolkit/process/smaps.h"
 
 namespace cmt::watch {
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "process/stat.h"
+#include "toolkit/process/stat.h"
 
 namespace cmt::watch {
 

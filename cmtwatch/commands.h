@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "command/command_line.h"
+#include "toolkit/command/command_line.h"
 
 namespace cmt::watch {
 

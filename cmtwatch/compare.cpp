@@ -9,10 +9,10 @@
 #include "cmtwatch/commands.h"
 #include "cmtwatch/memory_series.h"
 #include "cmtwatch/options_common.h"
-#include "output/json.h"
-#include "output/numbers.h"
-#include "output/picture_file.h"
-#include "output/table.h"
+#include "toolkit/output/json.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
+#include "toolkit/picture/picture_file.h"
 
 namespace cmt::watch {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cmtwatch/watch.h"
-#include "output/json.h"
+#include "toolkit/output/json.h"
 
 namespace cmt::watch {
 

@@ -14,8 +14,8 @@
 #include "cmtwatch/database.h"
 #include "cmtwatch/recording.h"
 #include "cmtwatch/report.h"
-#include "output/json.h"
-#include "output/numbers.h"
+#include "toolkit/output/json.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::watch {
 

@@ -8,10 +8,10 @@
 #include <system_error>
 
 #include "cmtwatch/pause.h"
-#include "process/children.h"
-#include "process/share_memory.h"
-#include "process/stat.h"
-#include "process/status.h"
+#include "toolkit/process/children.h"
+#include "toolkit/process/share_memory.h"
+#include "toolkit/process/stat.h"
+#include "toolkit/process/status.h"
 
 namespace cmt::watch {
 namespace {

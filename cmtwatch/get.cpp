@@ -14,7 +14,7 @@
 #include "cmtwatch/plot.h"
 #include "cmtwatch/report.h"
 #include "cmtwatch/watch.h"
-#include "command/interrupts.h"
+#include "toolkit/command/interrupts.h"
 
 namespace cmt::watch {
 namespace {

@@ -15,8 +15,8 @@
 #include "cmtwatch/options_common.h"
 #include "cmtwatch/recording.h"
 #include "cmtwatch/writer.h"
-#include "process/proc_file.h"
-#include "process/smaps.h"
+#include "toolkit/process/proc_file.h"
+#include "toolkit/process/smaps.h"
 
 namespace cmt::watch {
 

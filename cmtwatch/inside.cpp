@@ -13,10 +13,10 @@
 #include <string_view>
 #include <system_error>
 
-#include "cmt/block_table.h"
 #include "cmt/reader.h"
 #include "cmtwatch/watch.h"
-#include "command/tracer.h"
+#include "libcmt/block_table.h"
+#include "toolkit/command/tracer.h"
 
 namespace cmt::watch {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "cmtwatch/family.h"
 #include "cmtwatch/traced.h"
-#include "command/traces.h"
+#include "toolkit/command/traces.h"
 
 namespace cmt::watch {
 

@@ -9,7 +9,7 @@
 #include "cmtwatch/options.h"
 #include "cmtwatch/record_options.h"
 #include "cmtwatch/working_set.h"
-#include "command/command_line.h"
+#include "toolkit/command/command_line.h"
 
 namespace cmt::watch {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "process/system.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::watch {
 namespace {

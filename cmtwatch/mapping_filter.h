@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "process/smaps.h"
+#include "toolkit/process/smaps.h"
 
 namespace cmt::watch {
 

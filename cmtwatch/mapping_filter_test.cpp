@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "process/system.h"
+#include "toolkit/process/system.h"
 
 using namespace cmt::watch;
 using cmt::process::Mapping;

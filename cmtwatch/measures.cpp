@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "output/numbers.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::watch {
 namespace {

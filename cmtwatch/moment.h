@@ -7,7 +7,7 @@
 
 #include "cmtwatch/database.h"
 #include "cmtwatch/summed.h"
-#include "process/smaps.h"
+#include "toolkit/process/smaps.h"
 
 namespace cmt::watch {
 

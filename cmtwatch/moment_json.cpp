@@ -1,7 +1,7 @@
 #include "cmtwatch/breakdown.h"
 #include "cmtwatch/moment_report.h"
-#include "output/json.h"
-#include "output/numbers.h"
+#include "toolkit/output/json.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::watch {
 namespace {

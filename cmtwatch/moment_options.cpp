@@ -1,7 +1,7 @@
 #include "cmtwatch/moment_options.h"
 
 #include "cmtwatch/options_common.h"
-#include "command/duration.h"
+#include "toolkit/command/duration.h"
 
 namespace cmt::watch {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cmtwatch/moment.h"
-#include "command/command_line.h"
+#include "toolkit/command/command_line.h"
 
 namespace cmt::watch {
 

@@ -2,10 +2,10 @@
 
 #include "cmtwatch/breakdown.h"
 #include "cmtwatch/moment_report.h"
-#include "output/numbers.h"
-#include "output/table.h"
-#include "output/terminal.h"
-#include "output/utf8.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
+#include "toolkit/output/utf8.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace cmt::watch {
 namespace {

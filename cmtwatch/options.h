@@ -5,7 +5,7 @@
 
 #include "cmtwatch/metric.h"
 #include "cmtwatch/watch.h"
-#include "command/command_line.h"
+#include "toolkit/command/command_line.h"
 
 namespace cmt::watch {
 

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <limits>
 
-#include "command/duration.h"
-#include "output/picture_file.h"
+#include "toolkit/command/duration.h"
+#include "toolkit/picture/picture_file.h"
 
 namespace cmt::watch {
 

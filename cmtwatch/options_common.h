@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cmtwatch/watch.h"
-#include "command/command_line.h"
+#include "toolkit/command/command_line.h"
 
 /// Options that several subcommands have. All throw UsageError.
 namespace cmt::watch {

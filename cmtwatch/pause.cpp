@@ -32,11 +32,11 @@
 #include <thread>
 
 #include "cmtwatch/watch.h"
-#include "output/numbers.h"
-#include "process/proc_file.h"
-#include "process/stat.h"
-#include "process/status.h"
-#include "process/threads.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/process/proc_file.h"
+#include "toolkit/process/stat.h"
+#include "toolkit/process/status.h"
+#include "toolkit/process/threads.h"
 
 namespace cmt::watch {
 namespace {

@@ -17,8 +17,8 @@
 #include "cmtwatch/recording.h"
 #include "cmtwatch/screen.h"
 #include "cmtwatch/watch.h"
-#include "command/interrupts.h"
-#include "output/numbers.h"
+#include "toolkit/command/interrupts.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::watch {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "cmtwatch/report_forms.h"
-#include "output/numbers.h"
-#include "output/utf8.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/utf8.h"
 
 namespace cmt::watch {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "cmtwatch/options.h"
 #include "cmtwatch/watch.h"
-#include "command/launch.h"
-#include "output/picture_file.h"
+#include "toolkit/command/launch.h"
+#include "toolkit/picture/picture_file.h"
 
 namespace cmt::watch {
 

@@ -6,9 +6,9 @@
 #include <system_error>
 
 #include "cmtwatch/proc_errors.h"
-#include "process/smaps.h"
-#include "process/status.h"
-#include "process/system.h"
+#include "toolkit/process/smaps.h"
+#include "toolkit/process/status.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::watch {
 

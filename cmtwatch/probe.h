@@ -4,8 +4,8 @@
 #include <string>
 
 #include "cmtwatch/metric.h"
-#include "process/fd.h"
-#include "process/proc_file.h"
+#include "toolkit/process/fd.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::watch {
 

@@ -25,10 +25,10 @@
 #include "cmtwatch/recording.h"
 #include "cmtwatch/roster.h"
 #include "cmtwatch/writer.h"
-#include "command/interrupts.h"
-#include "command/launch.h"
-#include "output/picture_file.h"
-#include "process/system.h"
+#include "toolkit/command/interrupts.h"
+#include "toolkit/command/launch.h"
+#include "toolkit/picture/picture_file.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::watch {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "cmtwatch/measures.h"
 #include "cmtwatch/watch.h"
-#include "command/command_line.h"
+#include "toolkit/command/command_line.h"
 
 namespace cmt::watch {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "output/json.h"
-#include "output/numbers.h"
+#include "toolkit/output/json.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::watch {
 namespace {

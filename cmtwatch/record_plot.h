@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cmtwatch/kinds.h"
-#include "output/picture.h"
+#include "toolkit/picture/picture.h"
 
 namespace cmt::watch {
 

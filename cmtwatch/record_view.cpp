@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <system_error>
 
-#include "command/command_line.h"
-#include "output/numbers.h"
-#include "output/sparkline.h"
+#include "toolkit/command/command_line.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/terminal/sparkline.h"
 
 namespace cmt::watch {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cmtwatch/summed.h"
-#include "output/terminal_view.h"
+#include "toolkit/terminal/terminal_view.h"
 
 namespace cmt::watch {
 

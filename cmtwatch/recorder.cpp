@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "cmtwatch/proc_errors.h"
-#include "process/disks.h"
-#include "process/share_memory.h"
-#include "process/smaps.h"
-#include "process/status.h"
-#include "process/system.h"
-#include "process/threads.h"
+#include "toolkit/process/disks.h"
+#include "toolkit/process/share_memory.h"
+#include "toolkit/process/smaps.h"
+#include "toolkit/process/status.h"
+#include "toolkit/process/system.h"
+#include "toolkit/process/threads.h"
 
 namespace cmt::watch {
 namespace {

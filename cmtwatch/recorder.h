@@ -10,9 +10,9 @@
 #include "cmtwatch/measures.h"
 #include "cmtwatch/summed.h"
 #include "cmtwatch/writer.h"
-#include "process/counters.h"
-#include "process/proc_file.h"
-#include "process/stat.h"
+#include "toolkit/process/counters.h"
+#include "toolkit/process/proc_file.h"
+#include "toolkit/process/stat.h"
 
 namespace cmt::watch {
 

@@ -6,7 +6,7 @@
 
 #include "cmtwatch/options.h"
 #include "cmtwatch/watch.h"
-#include "command/launch.h"
+#include "toolkit/command/launch.h"
 
 namespace cmt::watch {
 

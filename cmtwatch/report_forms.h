@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cmtwatch/report.h"
-#include "output/terminal_view.h"
+#include "toolkit/terminal/terminal_view.h"
 
 namespace cmt::watch {
 

@@ -1,6 +1,6 @@
 #include "cmtwatch/cost_json.h"
 #include "cmtwatch/report_forms.h"
-#include "output/json.h"
+#include "toolkit/output/json.h"
 
 namespace cmt::watch {
 namespace {

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "cmtwatch/report_forms.h"
-#include "output/numbers.h"
-#include "output/sparkline.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/terminal/sparkline.h"
 
 namespace cmt::watch {
 namespace {

@@ -1,6 +1,6 @@
 #include "cmtwatch/roster.h"
 
-#include "process/children.h"
+#include "toolkit/process/children.h"
 
 namespace cmt::watch {
 

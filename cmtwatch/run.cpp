@@ -16,8 +16,8 @@
 #include "cmtwatch/plot.h"
 #include "cmtwatch/report.h"
 #include "cmtwatch/watch.h"
-#include "command/launch.h"
-#include "command/tracer.h"
+#include "toolkit/command/launch.h"
+#include "toolkit/command/tracer.h"
 
 namespace cmt::watch {
 namespace {

@@ -9,8 +9,8 @@
 #include <system_error>
 
 #include "cmtwatch/watch.h"
-#include "command/command_line.h"
-#include "output/terminal.h"
+#include "toolkit/command/command_line.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace cmt::watch {
 namespace {

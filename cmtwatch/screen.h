@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cmtwatch/keys.h"
-#include "command/interrupts.h"
+#include "toolkit/command/interrupts.h"
 
 namespace cmt::watch {
 

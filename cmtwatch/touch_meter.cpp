@@ -13,10 +13,10 @@
 #include <system_error>
 #include <utility>
 
-#include "process/page_flags.h"
-#include "process/page_idle.h"
-#include "process/proc_file.h"
-#include "process/system.h"
+#include "toolkit/process/page_flags.h"
+#include "toolkit/process/page_idle.h"
+#include "toolkit/process/proc_file.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::watch {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cmtwatch/mapping_filter.h"
-#include "process/smaps.h"
+#include "toolkit/process/smaps.h"
 
 namespace cmt::watch {
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "process/system.h"
+#include "toolkit/process/system.h"
 
 using namespace cmt::watch;
 

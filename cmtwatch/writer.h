@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "cmtwatch/database.h"
-#include "process/counters.h"
-#include "process/disks.h"
-#include "process/smaps.h"
-#include "process/system.h"
+#include "toolkit/process/counters.h"
+#include "toolkit/process/disks.h"
+#include "toolkit/process/smaps.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::watch {
 

@@ -25,10 +25,10 @@
 #include "cmtwatch/working_set.h"
 #include "cmtwatch/wss_plot.h"
 #include "cmtwatch/wss_report.h"
-#include "command/interrupts.h"
-#include "output/picture_file.h"
-#include "process/fd.h"
-#include "process/proc_file.h"
+#include "toolkit/command/interrupts.h"
+#include "toolkit/picture/picture_file.h"
+#include "toolkit/process/fd.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::watch {
 namespace {

@@ -1,8 +1,8 @@
 #include "cmtwatch/cost_json.h"
 #include "cmtwatch/wss_report.h"
-#include "output/json.h"
-#include "output/numbers.h"
-#include "process/system.h"
+#include "toolkit/output/json.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::watch {
 namespace {

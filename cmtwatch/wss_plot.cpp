@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "output/address_rows.h"
-#include "output/numbers.h"
-#include "output/ticks.h"
-#include "process/system.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/picture/address_rows.h"
+#include "toolkit/picture/ticks.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::watch {
 namespace {

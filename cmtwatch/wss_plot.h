@@ -4,7 +4,7 @@
 
 #include "cmtwatch/reuse_distance.h"
 #include "cmtwatch/working_set.h"
-#include "output/picture.h"
+#include "toolkit/picture/picture.h"
 
 namespace cmt::watch {
 

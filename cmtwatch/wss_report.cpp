@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "cmtwatch/csv.h"
-#include "output/numbers.h"
-#include "process/system.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::watch {
 namespace {

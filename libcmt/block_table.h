@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "cmt/event.h"
-#include "cmt/scattered_blocks.h"
+#include "libcmt/scattered_blocks.h"
 
 namespace cmt {
 

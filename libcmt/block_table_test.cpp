@@ -1,4 +1,4 @@
-#include "cmt/block_table.h"
+#include "libcmt/block_table.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 
 namespace {
 
-struct Block {
+struct Value {
   cmt::Tag tag = 0;
   std::uint64_t size = 0;
 };
@@ -16,7 +16,7 @@ struct Block {
 
 TEST_CASE("block table: agrees with an ordered map while it grows and shrinks") {
   std::mt19937_64 random(42);
-  cmt::BlockTable<Block> table;
+  cmt::BlockTable<Value> table;
   std::map<cmt::Tag, std::uint64_t> model;
   cmt::Tag newest = 0;
   int wrong = 0;
@@ -36,12 +36,12 @@ TEST_CASE("block table: agrees with an ordered map while it grows and shrinks") 
   }
   CHECK(wrong == 0);
   std::size_t seen = 0;
-  table.for_each([&](const Block& block) { seen += model.contains(block.tag); });
+  table.for_each([&](const Value& block) { seen += model.contains(block.tag); });
   CHECK(seen == model.size());
 }
 
 TEST_CASE("block table: a tag that is alive is refused") {
-  cmt::BlockTable<Block> table;
+  cmt::BlockTable<Value> table;
   CHECK(table.insert({7, 8}));
   CHECK_FALSE(table.insert({7, 16}));
   CHECK(table.erase(7)->size == 8);
@@ -49,12 +49,12 @@ TEST_CASE("block table: a tag that is alive is refused") {
 }
 
 TEST_CASE("block table: tag 0 is never alive") {
-  cmt::BlockTable<Block> table;
+  cmt::BlockTable<Value> table;
   CHECK_FALSE(table.erase(0));
 }
 
 TEST_CASE("block table: of groups that age, what lives is found wherever it is kept") {
-  cmt::BlockTable<Block> table;
+  cmt::BlockTable<Value> table;
   constexpr cmt::Tag count = 100000;
   for (cmt::Tag tag = 1; tag <= count; ++tag) table.insert({tag, tag * 3});
   REQUIRE(table.size() == count);
@@ -66,7 +66,7 @@ TEST_CASE("block table: of groups that age, what lives is found wherever it is k
     }
     std::size_t live = 0;
     for (cmt::Tag tag = 1; tag <= count; ++tag) {
-      const Block* const found = table.find(tag);
+      const Value* const found = table.find(tag);
       wrong += (found != nullptr) != lives(tag, share) || (found != nullptr && found->size != tag * 3);
       live += lives(tag, share);
     }
@@ -76,7 +76,7 @@ TEST_CASE("block table: of groups that age, what lives is found wherever it is k
 }
 
 TEST_CASE("block table: a tag that comes late is found, and refused a second time") {
-  cmt::BlockTable<Block> table;
+  cmt::BlockTable<Value> table;
   CHECK(table.insert({1000000, 1}));
   CHECK(table.insert({5, 2}));
   CHECK(table.insert({6, 3}));

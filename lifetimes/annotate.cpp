@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "heap/leak_lines.h"
+#include "toolkit/annotate/leak_lines.h"
 
 namespace cmt::lifetimes {
 

@@ -4,12 +4,12 @@
 #include <string>
 #include <string_view>
 
-#include "cmt/block_table.h"
 #include "cmt/reader.h"
-#include "command/complaints.h"
-#include "heap/annotated_text.h"
-#include "heap/clock.h"
-#include "heap/live_totals.h"
+#include "libcmt/block_table.h"
+#include "libcmt/heap/clock.h"
+#include "libcmt/heap/live_totals.h"
+#include "toolkit/annotate/annotated_text.h"
+#include "toolkit/command/complaints.h"
 
 namespace cmt::lifetimes {
 

@@ -8,14 +8,14 @@
 #include <string>
 #include <system_error>
 
-#include "command/command_line.h"
-#include "command/trace_input.h"
-#include "heap/annotated_text.h"
 #include "lifetimes/annotate.h"
 #include "lifetimes/counts.h"
 #include "lifetimes/report.h"
 #include "lifetimes/summarise.h"
-#include "output/picture_file.h"
+#include "toolkit/annotate/annotated_text.h"
+#include "toolkit/command/command_line.h"
+#include "toolkit/command/trace_input.h"
+#include "toolkit/picture/picture_file.h"
 
 namespace cmt::lifetimes {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string>
 
-#include "cmt/block_table.h"
 #include "cmt/reader.h"
-#include "command/complaints.h"
-#include "heap/clock.h"
+#include "libcmt/block_table.h"
+#include "libcmt/heap/clock.h"
+#include "toolkit/command/complaints.h"
 
 namespace cmt::lifetimes {
 

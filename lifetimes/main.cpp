@@ -1,9 +1,9 @@
 // lifetimes: how long blocks live. Four commands on one command line: annotate a trace, summarise it, count its pairs
 // of lifetime and size, or merge summaries.
 
-#include "command/command_line.h"
 #include "lifetimes/commands.h"
 #include "lifetimes/options.h"
+#include "toolkit/command/command_line.h"
 
 namespace cmt::lifetimes {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <initializer_list>
 
-#include "output/picture_file.h"
+#include "toolkit/picture/picture_file.h"
 
 namespace cmt::lifetimes {
 

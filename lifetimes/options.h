@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "command/command_line.h"
-#include "heap/clock.h"
+#include "libcmt/heap/clock.h"
+#include "toolkit/command/command_line.h"
 
 namespace cmt::lifetimes {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "lifetimes/report.h"
-#include "output/numbers.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::lifetimes {
 namespace {

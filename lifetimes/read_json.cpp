@@ -9,7 +9,7 @@
 
 #include "cmt/error.h"
 #include "lifetimes/report.h"
-#include "output/numbers.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::lifetimes {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "lifetimes/summary.h"
-#include "output/picture.h"
+#include "toolkit/picture/picture.h"
 
 namespace cmt::lifetimes {
 

@@ -18,7 +18,7 @@
 #include <algorithm>
 
 #include "lifetimes/report.h"
-#include "output/json.h"
+#include "toolkit/output/json.h"
 
 namespace cmt::lifetimes {
 namespace {

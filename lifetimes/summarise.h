@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <string>
 
-#include "cmt/block_table.h"
 #include "cmt/reader.h"
-#include "command/complaints.h"
-#include "heap/at_peak.h"
-#include "heap/clock.h"
+#include "libcmt/block_table.h"
+#include "libcmt/heap/at_peak.h"
+#include "libcmt/heap/clock.h"
 #include "lifetimes/summary.h"
+#include "toolkit/command/complaints.h"
 
 namespace cmt::lifetimes {
 

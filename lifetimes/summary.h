@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cmt/event.h"
-#include "heap/clock.h"
-#include "heap/log_linear.h"
+#include "libcmt/heap/clock.h"
+#include "libcmt/heap/log_linear.h"
 
 /// What is known of the lifetimes in one trace or in many: plain numbers that are added, so that the summary of many
 /// traces is made of their summaries, wherever those were made. Only a peak cannot be added: each input keeps its own,

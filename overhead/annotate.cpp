@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "heap/leak_lines.h"
-#include "heap/pages.h"
+#include "libcmt/heap/pages.h"
 #include "overhead/block_text.h"
+#include "toolkit/annotate/leak_lines.h"
 
 namespace cmt::overhead {
 

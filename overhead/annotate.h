@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "cmt/reader.h"
-#include "command/complaints.h"
-#include "heap/address_index.h"
-#include "heap/annotated_text.h"
-#include "heap/clock.h"
-#include "heap/live_totals.h"
+#include "libcmt/heap/address_index.h"
+#include "libcmt/heap/clock.h"
+#include "libcmt/heap/live_totals.h"
+#include "toolkit/annotate/annotated_text.h"
+#include "toolkit/command/complaints.h"
 
 namespace cmt::overhead {
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "heap/placed_block.h"
-#include "output/numbers.h"
+#include "libcmt/heap/placed_block.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::overhead {
 

@@ -7,13 +7,13 @@
 #include <optional>
 #include <system_error>
 
-#include "command/command_line.h"
-#include "command/trace_input.h"
-#include "heap/annotated_text.h"
-#include "output/picture_file.h"
 #include "overhead/annotate.h"
 #include "overhead/report.h"
 #include "overhead/summarise.h"
+#include "toolkit/annotate/annotated_text.h"
+#include "toolkit/command/command_line.h"
+#include "toolkit/command/trace_input.h"
+#include "toolkit/picture/picture_file.h"
 
 namespace cmt::overhead {
 namespace {

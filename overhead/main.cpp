@@ -1,8 +1,8 @@
 // overhead: where blocks lie. Annotates a trace, or summarises it.
 
-#include "command/command_line.h"
 #include "overhead/commands.h"
 #include "overhead/options.h"
+#include "toolkit/command/command_line.h"
 
 namespace cmt::overhead {
 namespace {

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "output/picture_file.h"
+#include "toolkit/picture/picture_file.h"
 
 namespace cmt::overhead {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "command/command_line.h"
 #include "overhead/annotate.h"
+#include "toolkit/command/command_line.h"
 
 namespace cmt::overhead {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "heap/address_index.h"
+#include "libcmt/heap/address_index.h"
 #include "overhead/summary.h"
 
 namespace cmt::overhead {

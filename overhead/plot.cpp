@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "output/address_rows.h"
-#include "output/numbers.h"
-#include "output/ticks.h"
 #include "overhead/report.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/picture/address_rows.h"
+#include "toolkit/picture/ticks.h"
 
 namespace cmt::overhead {
 namespace {

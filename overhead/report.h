@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "output/picture.h"
 #include "overhead/summary.h"
+#include "toolkit/picture/picture.h"
 
 namespace cmt::overhead {
 

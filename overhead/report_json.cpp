@@ -19,9 +19,9 @@
 
 #include <initializer_list>
 
-#include "output/json.h"
-#include "output/numbers.h"
 #include "overhead/report.h"
+#include "toolkit/output/json.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::overhead {
 namespace {

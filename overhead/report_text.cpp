@@ -1,7 +1,7 @@
-#include "output/numbers.h"
-#include "output/table.h"
 #include "overhead/block_text.h"
 #include "overhead/report.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
 
 namespace cmt::overhead {
 namespace {

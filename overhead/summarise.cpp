@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "heap/pages.h"
+#include "libcmt/heap/pages.h"
 #include "overhead/pin_walk.h"
 
 namespace cmt::overhead {

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "cmt/reader.h"
-#include "command/complaints.h"
-#include "heap/address_index.h"
-#include "heap/at_peak.h"
+#include "libcmt/heap/address_index.h"
+#include "libcmt/heap/at_peak.h"
 #include "overhead/plot_data.h"
 #include "overhead/summary.h"
+#include "toolkit/command/complaints.h"
 
 namespace cmt::overhead {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cmt/event.h"
-#include "heap/log_linear.h"
-#include "heap/placed_block.h"
+#include "libcmt/heap/log_linear.h"
+#include "libcmt/heap/placed_block.h"
 
 /// Where the blocks of a trace lie, over time, and what of the memory that they keep is of no use to them.
 ///

@@ -3,7 +3,7 @@
 #include <array>
 #include <charconv>
 
-#include "output/utf8.h"
+#include "toolkit/output/utf8.h"
 
 namespace trace2cmt {
 namespace {

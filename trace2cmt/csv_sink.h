@@ -3,8 +3,8 @@
 #include <string>
 
 #include "event_rows.h"
+#include "libcmt/trace/output.h"
 #include "sink.h"
-#include "trace/output.h"
 
 namespace trace2cmt {
 

@@ -1,6 +1,6 @@
 #include "event_checks.h"
 
-#include "output/numbers.h"
+#include "toolkit/output/numbers.h"
 
 namespace trace2cmt {
 namespace {

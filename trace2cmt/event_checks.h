@@ -7,8 +7,8 @@
 
 #include "cmt/event.h"
 #include "cmt/header.h"
-#include "heap/address_index.h"
-#include "trace/ledger.h"
+#include "libcmt/heap/address_index.h"
+#include "libcmt/trace/ledger.h"
 
 namespace trace2cmt {
 

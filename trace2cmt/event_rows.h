@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-#include "cmt/block_table.h"
 #include "cmt/event.h"
-#include "format/live_blocks.h"
+#include "libcmt/block_table.h"
+#include "libcmt/format/live_blocks.h"
 
 namespace trace2cmt {
 

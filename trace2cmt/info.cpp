@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "cmt/error.h"
-#include "format/columns.h"
-#include "format/cursor.h"
-#include "format/sections.h"
-#include "format/zstd.h"
-#include "trace/ledger.h"
+#include "libcmt/format/columns.h"
+#include "libcmt/format/cursor.h"
+#include "libcmt/format/sections.h"
+#include "libcmt/format/zstd.h"
+#include "libcmt/trace/ledger.h"
 
 namespace trace2cmt {
 namespace {

@@ -1,9 +1,9 @@
 #include "info.h"
-#include "output/json.h"
-#include "output/numbers.h"
-#include "output/table.h"
-#include "output/utf8.h"
-#include "text/format.h"
+#include "libcmt/text/format.h"
+#include "toolkit/output/json.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
+#include "toolkit/output/utf8.h"
 
 namespace trace2cmt {
 namespace {

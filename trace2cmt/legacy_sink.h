@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "libcmt/trace/output.h"
 #include "plain_calls.h"
 #include "sink.h"
-#include "trace/output.h"
 
 namespace trace2cmt {
 

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "cmt/block_table.h"
 #include "cmt/event.h"
 #include "filter.h"
+#include "libcmt/block_table.h"
 
 namespace trace2cmt {
 

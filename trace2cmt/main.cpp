@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "anonymise.h"
-#include "command/complaints.h"
 #include "filter.h"
 #include "info.h"
 #include "inputs.h"
@@ -18,6 +17,7 @@
 #include "sink.h"
 #include "slice.h"
 #include "thread_choice.h"
+#include "toolkit/command/complaints.h"
 #include "verify.h"
 
 namespace {

@@ -2,14 +2,14 @@
 
 #include <filesystem>
 
-#include "command/open_trace.h"
-#include "format/legacy.h"
-#include "format/wire.h"
-#include "trace/cmt_source.h"
-#include "trace/legacy_source.h"
-#include "trace/line_source.h"
-#include "trace/reader_impl.h"
-#include "trace/text_source.h"
+#include "libcmt/format/legacy.h"
+#include "libcmt/format/wire.h"
+#include "libcmt/trace/cmt_source.h"
+#include "libcmt/trace/legacy_source.h"
+#include "libcmt/trace/line_source.h"
+#include "libcmt/trace/reader_impl.h"
+#include "libcmt/trace/text_source.h"
+#include "toolkit/command/open_trace.h"
 #include "trace2cmt/formats/format.h"
 
 namespace trace2cmt {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "command/command_line.h"
 #include "open_log.h"
 #include "slice.h"
+#include "toolkit/command/command_line.h"
 
 namespace trace2cmt {
 

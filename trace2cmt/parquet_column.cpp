@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <span>
 
-#include "format/cursor.h"
-#include "output/utf8.h"
+#include "libcmt/format/cursor.h"
 #include "thrift_compact.h"
+#include "toolkit/output/utf8.h"
 
 namespace trace2cmt {
 namespace {

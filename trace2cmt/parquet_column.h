@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "event_rows.h"
-#include "format/zstd.h"
+#include "libcmt/format/zstd.h"
 
 namespace trace2cmt {
 

@@ -10,8 +10,8 @@
 
 #include "parquet_sink.h"
 
-#include "format/cursor.h"
-#include "output/utf8.h"
+#include "libcmt/format/cursor.h"
+#include "toolkit/output/utf8.h"
 
 namespace trace2cmt {
 namespace {

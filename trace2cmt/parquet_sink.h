@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "event_rows.h"
-#include "format/zstd.h"
+#include "libcmt/format/zstd.h"
+#include "libcmt/trace/output.h"
 #include "parquet_column.h"
 #include "sink.h"
 #include "thrift_compact.h"
-#include "trace/output.h"
 
 namespace trace2cmt {
 

@@ -1,6 +1,6 @@
 #include "plain_calls.h"
 
-#include "output/numbers.h"
+#include "toolkit/output/numbers.h"
 
 namespace trace2cmt {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cmt/error.h"
-#include "trace/output.h"
+#include "libcmt/trace/output.h"
 
 namespace trace2cmt {
 namespace {

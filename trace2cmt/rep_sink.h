@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "cmt/block_table.h"
+#include "libcmt/block_table.h"
 #include "plain_calls.h"
 #include "sink.h"
 

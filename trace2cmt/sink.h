@@ -6,8 +6,8 @@
 
 #include "cmt/event.h"
 #include "cmt/header.h"
+#include "libcmt/trace/ledger.h"
 #include "options.h"
-#include "trace/ledger.h"
 
 namespace trace2cmt {
 

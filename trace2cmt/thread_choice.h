@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <set>
 
-#include "cmt/block_table.h"
 #include "filter.h"
+#include "libcmt/block_table.h"
 
 namespace trace2cmt {
 

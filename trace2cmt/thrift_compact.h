@@ -5,7 +5,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "format/varint.h"
+#include "libcmt/format/varint.h"
 
 namespace trace2cmt {
 

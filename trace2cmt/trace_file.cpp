@@ -10,10 +10,10 @@
 #include <system_error>
 #include <vector>
 
-#include "format/cursor.h"
-#include "format/wire.h"
-#include "trace/input.h"
-#include "trace/output.h"
+#include "libcmt/format/cursor.h"
+#include "libcmt/format/wire.h"
+#include "libcmt/trace/input.h"
+#include "libcmt/trace/output.h"
 
 namespace trace2cmt {
 namespace {

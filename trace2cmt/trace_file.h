@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "cmt/reader.h"
-#include "format/sections.h"
+#include "libcmt/format/sections.h"
 #include "open_log.h"
 
 namespace trace2cmt {

@@ -1,7 +1,7 @@
 #include "verify.h"
 
 #include "event_checks.h"
-#include "output/numbers.h"
+#include "toolkit/output/numbers.h"
 
 namespace trace2cmt {
 namespace {

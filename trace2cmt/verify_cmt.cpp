@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "event_checks.h"
-#include "format/addresses.h"
-#include "format/columns.h"
-#include "format/core.h"
-#include "format/cursor.h"
-#include "format/sections.h"
-#include "format/zstd.h"
-#include "output/numbers.h"
+#include "libcmt/format/addresses.h"
+#include "libcmt/format/columns.h"
+#include "libcmt/format/core.h"
+#include "libcmt/format/cursor.h"
+#include "libcmt/format/sections.h"
+#include "libcmt/format/zstd.h"
+#include "toolkit/output/numbers.h"
 #include "verify.h"
 
 namespace trace2cmt {

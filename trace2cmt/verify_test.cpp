@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "cmt/error.h"
-#include "format/sections.h"
-#include "format/zstd.h"
-#include "trace/trace_fixture.h"
+#include "libcmt/format/sections.h"
+#include "libcmt/format/zstd.h"
+#include "libcmt/trace/trace_fixture.h"
 
 namespace trace2cmt {
 namespace {

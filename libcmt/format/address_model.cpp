@@ -1,4 +1,4 @@
-#include "format/address_model.h"
+#include "libcmt/format/address_model.h"
 
 #include <bit>
 #include <cstring>

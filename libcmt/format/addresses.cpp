@@ -21,7 +21,7 @@
 // Both sides run the same model, so its memory is bounded by rule: a class keeps at most 16,384 freed addresses if its
 // blocks are small, 256 if not, and drops the older half where it is full.
 
-#include "format/addresses.h"
+#include "libcmt/format/addresses.h"
 
 #include <algorithm>
 #include <bit>

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "cmt/event.h"
-#include "format/address_model.h"
-#include "format/cursor.h"
-#include "format/live_blocks.h"
-#include "format/varint_writer.h"
+#include "libcmt/format/address_model.h"
+#include "libcmt/format/cursor.h"
+#include "libcmt/format/live_blocks.h"
+#include "libcmt/format/varint_writer.h"
 
 namespace cmt::format {
 

@@ -1,9 +1,9 @@
-#include "format/addresses.h"
+#include "libcmt/format/addresses.h"
 
 #include <doctest/doctest.h>
 
-#include "trace/ledger.h"
-#include "trace/trace_fixture.h"
+#include "libcmt/trace/ledger.h"
+#include "libcmt/trace/trace_fixture.h"
 
 using namespace cmt;
 using namespace cmt::format;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "cmt/event.h"
-#include "format/cursor.h"
+#include "libcmt/format/cursor.h"
 
 namespace cmt::format {
 

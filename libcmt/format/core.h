@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cmt/event.h"
-#include "format/forms.h"
-#include "format/varint.h"
+#include "libcmt/format/forms.h"
+#include "libcmt/format/varint.h"
 
 namespace cmt::format {
 

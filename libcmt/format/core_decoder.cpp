@@ -1,4 +1,4 @@
-#include "format/core.h"
+#include "libcmt/format/core.h"
 
 #include <utility>
 

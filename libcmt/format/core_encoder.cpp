@@ -14,8 +14,8 @@
 
 #include <algorithm>
 
-#include "format/core.h"
-#include "format/varint_writer.h"
+#include "libcmt/format/core.h"
+#include "libcmt/format/varint_writer.h"
 
 namespace cmt::format {
 namespace {

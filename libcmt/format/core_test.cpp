@@ -1,8 +1,8 @@
-#include "format/core.h"
+#include "libcmt/format/core.h"
 
 #include <doctest/doctest.h>
 
-#include "trace/trace_fixture.h"
+#include "libcmt/trace/trace_fixture.h"
 
 using namespace cmt;
 using namespace cmt::format;

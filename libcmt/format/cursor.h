@@ -1,12 +1,14 @@
 #pragma once
 
+#include <array>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
-#include "format/varint.h"
+#include "libcmt/format/varint.h"
 
 namespace cmt::format {
 
@@ -21,6 +23,12 @@ class WireError : public std::runtime_error {
  private:
   std::uint64_t offset_;
 };
+
+/// An offset as messages have it: "0x1f3".
+inline std::string hex_text(std::uint64_t offset) {
+  std::array<char, 16> digits;
+  return "0x" + std::string(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), offset, 16).ptr);
+}
 
 /// The one way in which bytes are read: every step is checked against the end. Throws WireError.
 class Cursor {

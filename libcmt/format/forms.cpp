@@ -13,7 +13,7 @@
 // steps, nothing beside the 256 Ki events of a block. On a block of only malloc and free it yields the lengths 1, 2, 2:
 // `size << 1`, `distance << 2 | 1`, `delta << 2 | 3`.
 
-#include "format/forms.h"
+#include "libcmt/format/forms.h"
 
 #include <limits>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cmt/event.h"
-#include "format/cursor.h"
+#include "libcmt/format/cursor.h"
 
 namespace cmt::format {
 

@@ -1,4 +1,4 @@
-#include "format/forms.h"
+#include "libcmt/format/forms.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "format/legacy.h"
+#include "libcmt/format/legacy.h"
 
 namespace cmt::format {
 namespace {

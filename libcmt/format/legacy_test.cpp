@@ -1,8 +1,8 @@
-#include "format/legacy.h"
+#include "libcmt/format/legacy.h"
 
 #include <doctest/doctest.h>
 
-#include "trace/trace_fixture.h"
+#include "libcmt/trace/trace_fixture.h"
 
 using namespace cmt;
 

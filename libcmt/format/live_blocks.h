@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "cmt/block_table.h"
 #include "cmt/event.h"
+#include "libcmt/block_table.h"
 
 namespace cmt::format {
 

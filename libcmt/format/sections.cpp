@@ -1,9 +1,9 @@
-#include "format/sections.h"
+#include "libcmt/format/sections.h"
 
 #include <boost/crc.hpp>
 
-#include "format/cursor.h"
-#include "format/wire.h"
+#include "libcmt/format/cursor.h"
+#include "libcmt/format/wire.h"
 
 namespace cmt::format {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cmt/header.h"
-#include "format/core.h"
+#include "libcmt/format/core.h"
 
 namespace cmt::format {
 

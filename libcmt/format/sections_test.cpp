@@ -1,9 +1,9 @@
-#include "format/sections.h"
+#include "libcmt/format/sections.h"
 
 #include <doctest/doctest.h>
 
-#include "format/cursor.h"
-#include "format/wire.h"
+#include "libcmt/format/cursor.h"
+#include "libcmt/format/wire.h"
 
 using namespace cmt;
 using namespace cmt::format;

@@ -1,10 +1,10 @@
-#include "format/varint.h"
+#include "libcmt/format/varint.h"
 
 #include <doctest/doctest.h>
 
 #include <bit>
 
-#include "format/cursor.h"
+#include "libcmt/format/cursor.h"
 
 using namespace cmt::format;
 

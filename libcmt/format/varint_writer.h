@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "format/varint.h"
+#include "libcmt/format/varint.h"
 
 namespace cmt::format {
 

@@ -1,4 +1,4 @@
-#include "format/varint_writer.h"
+#include "libcmt/format/varint_writer.h"
 
 #include <doctest/doctest.h>
 

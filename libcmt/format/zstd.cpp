@@ -1,11 +1,11 @@
-#include "format/zstd.h"
+#include "libcmt/format/zstd.h"
 
 #include <zstd.h>
 
 #include <algorithm>
 #include <new>
 
-#include "format/cursor.h"
+#include "libcmt/format/cursor.h"
 
 namespace cmt::format {
 

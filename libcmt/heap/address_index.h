@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "heap/block_page.h"
-#include "heap/placed_block.h"
+#include "libcmt/heap/block_page.h"
+#include "libcmt/heap/placed_block.h"
 
 namespace cmt::heap {
 

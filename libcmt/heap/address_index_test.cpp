@@ -1,4 +1,4 @@
-#include "heap/address_index.h"
+#include "libcmt/heap/address_index.h"
 
 #include <doctest/doctest.h>
 

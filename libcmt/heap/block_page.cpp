@@ -1,4 +1,4 @@
-#include "heap/block_page.h"
+#include "libcmt/heap/block_page.h"
 
 #include <algorithm>
 #include <cstring>

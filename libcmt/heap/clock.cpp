@@ -1,4 +1,4 @@
-#include "heap/clock.h"
+#include "libcmt/heap/clock.h"
 
 namespace cmt::heap {
 

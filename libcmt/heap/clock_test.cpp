@@ -1,4 +1,4 @@
-#include "heap/clock.h"
+#include "libcmt/heap/clock.h"
 
 #include <doctest/doctest.h>
 

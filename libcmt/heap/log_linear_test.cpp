@@ -1,4 +1,4 @@
-#include "heap/log_linear.h"
+#include "libcmt/heap/log_linear.h"
 
 #include <doctest/doctest.h>
 

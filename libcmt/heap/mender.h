@@ -9,8 +9,8 @@
 
 #include "cmt/event.h"
 #include "cmt/repairs.h"
-#include "heap/address_index.h"
-#include "heap/tagger.h"
+#include "libcmt/heap/address_index.h"
+#include "libcmt/heap/tagger.h"
 
 namespace cmt::heap {
 

@@ -1,4 +1,4 @@
-#include "heap/mender.h"
+#include "libcmt/heap/mender.h"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "heap/placed_block.h"
+#include "libcmt/heap/placed_block.h"
 
 namespace cmt::heap {
 

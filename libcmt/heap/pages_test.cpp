@@ -1,4 +1,4 @@
-#include "heap/pages.h"
+#include "libcmt/heap/pages.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "heap/tagger.h"
+#include "libcmt/heap/tagger.h"
 
 #include <optional>
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "cmt/event.h"
-#include "cmt/scattered_blocks.h"
+#include "libcmt/scattered_blocks.h"
 
 namespace cmt::heap {
 

@@ -1,4 +1,4 @@
-#include "text/format.h"
+#include "libcmt/text/format.h"
 
 #include <algorithm>
 #include <charconv>

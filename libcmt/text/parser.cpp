@@ -6,13 +6,13 @@
 // their order is the same for all: block, alignment, count, size; only operator new and delete name their alignment,
 // after the size.
 
-#include "text/parser.h"
+#include "libcmt/text/parser.h"
 
 #include <algorithm>
 #include <array>
 
-#include "text/limits.h"
-#include "text/scanner.h"
+#include "libcmt/text/limits.h"
+#include "libcmt/text/scanner.h"
 
 namespace cmt::text {
 namespace {

@@ -1,9 +1,9 @@
-#include "text/parser.h"
+#include "libcmt/text/parser.h"
 
 #include <doctest/doctest.h>
 
 #include "cmt/text.h"
-#include "trace/trace_fixture.h"
+#include "libcmt/trace/trace_fixture.h"
 
 using namespace cmt;
 using text::Line;

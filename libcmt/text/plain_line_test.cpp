@@ -1,11 +1,11 @@
-#include "text/plain_line.h"
+#include "libcmt/text/plain_line.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
 #include "cmt/text.h"
-#include "text/parser.h"
+#include "libcmt/text/parser.h"
 
 using namespace cmt;
 

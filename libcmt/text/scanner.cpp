@@ -1,4 +1,4 @@
-#include "text/scanner.h"
+#include "libcmt/text/scanner.h"
 
 namespace cmt::text {
 namespace {

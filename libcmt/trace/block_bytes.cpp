@@ -1,6 +1,4 @@
-#include "trace/block_bytes.h"
-
-#include "output/numbers.h"
+#include "libcmt/trace/block_bytes.h"
 
 namespace cmt {
 
@@ -53,8 +51,8 @@ void BlockBytes::decompress(StreamId id, std::string_view section, format::Decom
 
 void BlockBytes::fail_in(StreamId id, const WireError& error) const {
   const auto number = static_cast<std::size_t>(id);
-  throw WireError(frame_offsets_[number], std::string(stream_names[number]) + " stream: byte 0x" +
-                                              output::hex(error.offset()) + ": " + error.what());
+  throw WireError(frame_offsets_[number], std::string(stream_names[number]) + " stream: byte " +
+                                              format::hex_text(error.offset()) + ": " + error.what());
 }
 
 }  // namespace cmt

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "cmt/reader.h"
-#include "format/cursor.h"
-#include "format/sections.h"
-#include "format/zstd.h"
+#include "libcmt/format/cursor.h"
+#include "libcmt/format/sections.h"
+#include "libcmt/format/zstd.h"
 
 namespace cmt {
 

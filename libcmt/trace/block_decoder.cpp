@@ -1,4 +1,4 @@
-#include "trace/block_decoder.h"
+#include "libcmt/trace/block_decoder.h"
 
 #include <algorithm>
 

@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "format/addresses.h"
-#include "format/columns.h"
-#include "format/core.h"
-#include "trace/block_bytes.h"
+#include "libcmt/format/addresses.h"
+#include "libcmt/format/columns.h"
+#include "libcmt/format/core.h"
+#include "libcmt/trace/block_bytes.h"
 
 namespace cmt {
 

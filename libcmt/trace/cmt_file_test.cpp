@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "format/sections.h"
-#include "format/wire.h"
-#include "trace/trace_fixture.h"
+#include "libcmt/format/sections.h"
+#include "libcmt/format/wire.h"
+#include "libcmt/trace/trace_fixture.h"
 
 using namespace cmt;
 using namespace cmt::fixture;

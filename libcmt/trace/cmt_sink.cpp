@@ -11,7 +11,7 @@
 // With two threads, a block is compressed while the next one fills. So what it costs is known late, and with one thread
 // too it counts late: the bytes are the same.
 
-#include "trace/cmt_sink.h"
+#include "libcmt/trace/cmt_sink.h"
 
 #include <algorithm>
 

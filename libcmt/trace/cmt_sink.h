@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "cmt/writer.h"
-#include "format/addresses.h"
-#include "format/columns.h"
-#include "format/core.h"
-#include "format/sections.h"
-#include "format/zstd.h"
-#include "trace/output.h"
-#include "trace/sink.h"
+#include "libcmt/format/addresses.h"
+#include "libcmt/format/columns.h"
+#include "libcmt/format/core.h"
+#include "libcmt/format/sections.h"
+#include "libcmt/format/zstd.h"
+#include "libcmt/trace/output.h"
+#include "libcmt/trace/sink.h"
 
 namespace cmt {
 

@@ -8,9 +8,9 @@
 // An input that can seek has its index and totals read through its tail. Without a tail (a pipe, a killed recorder) it
 // is read from the begin to where it breaks off, and that is said there.
 
-#include "trace/cmt_source.h"
+#include "libcmt/trace/cmt_source.h"
 
-#include "format/wire.h"
+#include "libcmt/format/wire.h"
 
 namespace cmt {
 

@@ -7,10 +7,10 @@
 #include <optional>
 #include <vector>
 
-#include "trace/block_bytes.h"
-#include "trace/block_decoder.h"
-#include "trace/input.h"
-#include "trace/source.h"
+#include "libcmt/trace/block_bytes.h"
+#include "libcmt/trace/block_decoder.h"
+#include "libcmt/trace/input.h"
+#include "libcmt/trace/source.h"
 
 namespace cmt {
 

@@ -1,4 +1,4 @@
-#include "trace/input.h"
+#include "libcmt/trace/input.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,8 +8,8 @@
 #include <cstring>
 #include <system_error>
 
-#include "cmt/recorder_lock.h"
-#include "output/numbers.h"
+#include "libcmt/format/cursor.h"
+#include "libcmt/trace/recorder_lock.h"
 
 namespace cmt {
 namespace {
@@ -115,7 +115,7 @@ std::string bytes_at(int fd, const std::string& name, std::uint64_t offset, std:
 }
 
 std::string place_in(const std::string& name, std::uint64_t offset) {
-  return name + ": offset 0x" + output::hex(offset);
+  return name + ": offset " + format::hex_text(offset);
 }
 
 }  // namespace cmt

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/bytes.h"
+#include "libcmt/trace/bytes.h"
 
 namespace cmt {
 

@@ -1,4 +1,4 @@
-#include "trace/ledger.h"
+#include "libcmt/trace/ledger.h"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 #include <unordered_set>
 
 #include "cmt/header.h"
-#include "format/live_blocks.h"
-#include "trace/sink.h"
+#include "libcmt/format/live_blocks.h"
+#include "libcmt/trace/sink.h"
 
 namespace cmt {
 

@@ -1,8 +1,8 @@
-#include "trace/ledger.h"
+#include "libcmt/trace/ledger.h"
 
 #include <doctest/doctest.h>
 
-#include "trace/trace_fixture.h"
+#include "libcmt/trace/trace_fixture.h"
 
 using namespace cmt;
 

@@ -1,4 +1,4 @@
-#include "trace/legacy_source.h"
+#include "libcmt/trace/legacy_source.h"
 
 namespace cmt {
 

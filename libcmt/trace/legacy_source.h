@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "format/legacy.h"
-#include "trace/input.h"
-#include "trace/source.h"
+#include "libcmt/format/legacy.h"
+#include "libcmt/trace/input.h"
+#include "libcmt/trace/source.h"
 
 namespace cmt {
 

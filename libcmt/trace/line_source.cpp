@@ -1,6 +1,6 @@
-#include "trace/line_source.h"
+#include "libcmt/trace/line_source.h"
 
-#include "text/limits.h"
+#include "libcmt/text/limits.h"
 
 namespace cmt {
 namespace {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "heap/mender.h"
-#include "trace/input.h"
-#include "trace/source.h"
+#include "libcmt/heap/mender.h"
+#include "libcmt/trace/input.h"
+#include "libcmt/trace/source.h"
 
 namespace cmt {
 

@@ -1,4 +1,4 @@
-#include "trace/output.h"
+#include "libcmt/trace/output.h"
 
 #include <unistd.h>
 

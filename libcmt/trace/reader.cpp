@@ -9,13 +9,13 @@
 
 #include "cmt/reader.h"
 
-#include "format/legacy.h"
-#include "format/wire.h"
-#include "trace/cmt_source.h"
-#include "trace/input.h"
-#include "trace/legacy_source.h"
-#include "trace/reader_impl.h"
-#include "trace/text_source.h"
+#include "libcmt/format/legacy.h"
+#include "libcmt/format/wire.h"
+#include "libcmt/trace/cmt_source.h"
+#include "libcmt/trace/input.h"
+#include "libcmt/trace/legacy_source.h"
+#include "libcmt/trace/reader_impl.h"
+#include "libcmt/trace/text_source.h"
 
 namespace cmt {
 

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "cmt/reader.h"
-#include "trace/input.h"
-#include "trace/source.h"
+#include "libcmt/trace/input.h"
+#include "libcmt/trace/source.h"
 
 namespace cmt {
 

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "cmt/parts.h"
-#include "trace/trace_fixture.h"
+#include "libcmt/trace/trace_fixture.h"
 
 using namespace cmt;
 using namespace cmt::fixture;

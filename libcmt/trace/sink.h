@@ -6,8 +6,8 @@
 
 #include "cmt/header.h"
 #include "cmt/writer.h"
-#include "format/live_blocks.h"
-#include "trace/output.h"
+#include "libcmt/format/live_blocks.h"
+#include "libcmt/trace/output.h"
 
 namespace cmt {
 

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "cmt/text.h"
-#include "text/format.h"
-#include "trace/output.h"
-#include "trace/sink.h"
+#include "libcmt/text/format.h"
+#include "libcmt/trace/output.h"
+#include "libcmt/trace/sink.h"
 
 namespace cmt {
 

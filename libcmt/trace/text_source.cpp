@@ -1,8 +1,8 @@
-#include "trace/text_source.h"
+#include "libcmt/trace/text_source.h"
 
 #include <cstdlib>
 
-#include "text/limits.h"
+#include "libcmt/text/limits.h"
 
 namespace cmt {
 

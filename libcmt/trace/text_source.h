@@ -1,8 +1,8 @@
 #pragma once
 
-#include "text/parser.h"
-#include "text/plain_line.h"
-#include "trace/line_source.h"
+#include "libcmt/text/parser.h"
+#include "libcmt/text/plain_line.h"
+#include "libcmt/trace/line_source.h"
 
 namespace cmt {
 

@@ -1,9 +1,9 @@
 #include "cmt/writer.h"
 
-#include "text/limits.h"
-#include "trace/cmt_sink.h"
-#include "trace/ledger.h"
-#include "trace/text_sink.h"
+#include "libcmt/text/limits.h"
+#include "libcmt/trace/cmt_sink.h"
+#include "libcmt/trace/ledger.h"
+#include "libcmt/trace/text_sink.h"
 
 namespace cmt {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cmt/event.h"
-#include "format/live_blocks.h"
+#include "libcmt/format/live_blocks.h"
 
 namespace cmt::collector {
 

@@ -35,10 +35,10 @@
 
 #include "cmt/event.h"
 #include "cmt/repairs.h"
+#include "libcmt/text/limits.h"
+#include "libcmt/trace/sink.h"
 #include "preload/collector/live_table.h"
 #include "preload/collector/stream.h"
-#include "text/limits.h"
-#include "trace/sink.h"
 
 namespace cmt::collector {
 

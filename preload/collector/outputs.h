@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "cmt/repairs.h"
-#include "preload/ring.h"
-#include "trace/ledger.h"
+#include "libcmt/trace/ledger.h"
+#include "preload/protocol.h"
 
 namespace cmt::collector {
 

@@ -15,7 +15,7 @@
 #include <memory>
 #include <vector>
 
-#include "preload/ring.h"
+#include "preload/protocol.h"
 
 namespace cmt::collector {
 

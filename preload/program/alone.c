@@ -1,9 +1,9 @@
-#include "preload/alone.h"
+#include "preload/program/alone.h"
 
 #include <linux/membarrier.h>
 
-#include "preload/sandbox.h"
-#include "preload/sys.h"
+#include "preload/program/sandbox.h"
+#include "preload/program/sys.h"
 
 enum { rings_max_looked_at = 64 };
 

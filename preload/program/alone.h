@@ -1,7 +1,7 @@
 /// Which thread records alone, and so needs no clock. The rules, and why they hold, are in ring.h, "Alone".
 #pragma once
 
-#include "preload/record.h"
+#include "preload/program/record.h"
 
 /// In a process that begins: nobody is.
 void alone_begin_process(struct Control* control);

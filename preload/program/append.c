@@ -1,9 +1,9 @@
 // Appending what is more than the path in record.h: an event with other threads at work, or one of several records.
 #include <string.h>
 
-#include "preload/alone.h"
-#include "preload/real.h"
-#include "preload/record.h"
+#include "preload/program/alone.h"
+#include "preload/program/real.h"
+#include "preload/program/record.h"
 
 enum { label_piece = 14 };
 

@@ -1,4 +1,4 @@
-#include "preload/arena.h"
+#include "preload/program/arena.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
-#include "preload/clock.h"
+#include "preload/program/clock.h"
 
-#include "preload/record.h"
-#include "preload/sandbox.h"
+#include "preload/program/record.h"
+#include "preload/program/sandbox.h"
 
 uint64_t clock_ns(clockid_t clock) {
   struct timespec now;

@@ -15,7 +15,7 @@
 //
 // No descriptor is left open in the program: it creates the files, the collector inherits them with the memory of the
 // rings and a pidfd, and we close them. So a program that closes everything closes nothing of ours.
-#include "preload/collector_link.h"
+#include "preload/program/collector_link.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,11 +29,11 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "preload/name.h"
-#include "preload/output.h"
-#include "preload/record.h"
-#include "preload/rings.h"
-#include "preload/sys.h"
+#include "preload/program/name.h"
+#include "preload/program/output.h"
+#include "preload/program/record.h"
+#include "preload/program/rings.h"
+#include "preload/program/sys.h"
 
 enum { stack_bytes = 64 * 1024, variables_max = 4096, above_all = 16, descriptors_needed = 24 };
 

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "preload/ring.h"
+#include "preload/protocol.h"
 
 /// From the constructor: where the collector is, and with which environment it runs.
 void collector_configure(void);

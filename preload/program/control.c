@@ -1,7 +1,7 @@
 // The other side of cmttrace.h.
-#include "preload/interpose.h"
-#include "preload/real.h"
-#include "preload/record.h"
+#include "preload/program/interpose.h"
+#include "preload/program/real.h"
+#include "preload/program/record.h"
 #include "preload/words.h"
 
 EXPORT void cmttrace_mark(const char* label);

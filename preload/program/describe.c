@@ -1,11 +1,11 @@
-#include "preload/describe.h"
+#include "preload/program/describe.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "preload/name.h"
-#include "preload/sys.h"
+#include "preload/program/name.h"
+#include "preload/program/sys.h"
 #include "preload/words.h"
 
 // /proc has it as it is now; argv would have to be found first, and programs write over it. After an exec the collector

@@ -1,12 +1,12 @@
-#include "preload/environment.h"
+#include "preload/program/environment.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/name.h"
+#include "preload/program/name.h"
+#include "preload/protocol.h"
 #include "preload/quantity.h"
-#include "preload/ring.h"
 #include "preload/words.h"
 
 static const char prefix[] = "CMTTRACE_";

@@ -19,10 +19,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "preload/arena.h"
-#include "preload/interpose.h"
-#include "preload/real.h"
-#include "preload/record.h"
+#include "preload/program/arena.h"
+#include "preload/program/interpose.h"
+#include "preload/program/real.h"
+#include "preload/program/record.h"
 
 // Calls the real function, guarded, and records its result; what we are called from inside is handed through.
 #define ALLOCATE(call, kind_of_call, ...)                                                                   \

@@ -15,10 +15,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "preload/arena.h"
-#include "preload/interpose.h"
-#include "preload/real.h"
-#include "preload/record.h"
+#include "preload/program/arena.h"
+#include "preload/program/interpose.h"
+#include "preload/program/real.h"
+#include "preload/program/record.h"
 
 enum { operator_bytes_max = 512 };
 

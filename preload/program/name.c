@@ -1,4 +1,4 @@
-#include "preload/name.h"
+#include "preload/program/name.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "preload/ring.h"
-#include "preload/sys.h"
+#include "preload/program/sys.h"
+#include "preload/protocol.h"
 #include "preload/words.h"
 
 _Static_assert((int)name_rings == outputs_max, "behind the trace's files");

@@ -1,4 +1,4 @@
-#include "preload/output.h"
+#include "preload/program/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "preload/describe.h"
-#include "preload/name.h"
-#include "preload/sandbox.h"
-#include "preload/sys.h"
+#include "preload/program/describe.h"
+#include "preload/program/name.h"
+#include "preload/program/sandbox.h"
+#include "preload/program/sys.h"
 #include "preload/words.h"
 
 struct Identity {

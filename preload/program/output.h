@@ -1,7 +1,7 @@
 /// The trace's files, which the program creates and the collector writes, and the one line on standard error.
 #pragma once
 
-#include "preload/ring.h"
+#include "preload/protocol.h"
 
 /// Creates the files of a process that begins, and its FIFO for commands, and says where they are in `control`. Returns
 /// 0, or -errno of one that could not be created, whose path is then output_path().

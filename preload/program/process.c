@@ -12,15 +12,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "preload/arena.h"
-#include "preload/collector_link.h"
-#include "preload/environment.h"
-#include "preload/interpose.h"
-#include "preload/name.h"
-#include "preload/output.h"
-#include "preload/real.h"
-#include "preload/record.h"
-#include "preload/sys.h"
+#include "preload/program/arena.h"
+#include "preload/program/collector_link.h"
+#include "preload/program/environment.h"
+#include "preload/program/interpose.h"
+#include "preload/program/name.h"
+#include "preload/program/output.h"
+#include "preload/program/real.h"
+#include "preload/program/record.h"
+#include "preload/program/sys.h"
 
 // Found in the constructor: after a fork in a program with threads, dlsym may wait for ever.
 static struct {

@@ -1,11 +1,11 @@
-#include "preload/real.h"
+#include "preload/program/real.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 
-#include "preload/output.h"
-#include "preload/record.h"
-#include "preload/sys.h"
+#include "preload/program/output.h"
+#include "preload/program/record.h"
+#include "preload/program/sys.h"
 
 struct Real real;
 int real_state;

@@ -12,7 +12,7 @@
 //
 // What starts or claims blocks signals, so that a handler finds it done or not begun. All waiting is in pieces of 0.1
 // s, each followed by a look whether the collector still lives, and bounded.
-#include "preload/record.h"
+#include "preload/program/record.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -23,16 +23,16 @@
 #include <string.h>
 #include <time.h>
 
-#include "preload/alone.h"
-#include "preload/clock.h"
-#include "preload/collector_link.h"
-#include "preload/environment.h"
-#include "preload/name.h"
-#include "preload/output.h"
-#include "preload/real.h"
-#include "preload/rings.h"
-#include "preload/sandbox.h"
-#include "preload/sys.h"
+#include "preload/program/alone.h"
+#include "preload/program/clock.h"
+#include "preload/program/collector_link.h"
+#include "preload/program/environment.h"
+#include "preload/program/name.h"
+#include "preload/program/output.h"
+#include "preload/program/real.h"
+#include "preload/program/rings.h"
+#include "preload/program/sandbox.h"
+#include "preload/program/sys.h"
 
 enum { destructor_rounds_max = 3, wipe_on_fork = 18, wait_rounds_max = 600, lock_rounds_max = 10 };
 

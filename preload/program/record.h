@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "preload/ring.h"
+#include "preload/protocol.h"
 
 /// The values are libcmt's, and on the wire (format-spec/cmt.md, "Kinds").
 enum Kind {

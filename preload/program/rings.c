@@ -5,16 +5,16 @@
 //
 // A memfd does not count against /dev/shm. Places that a thread may write are backed before, so that a lack of memory
 // is an error here or in the collector, and no SIGBUS there.
-#include "preload/rings.h"
+#include "preload/program/rings.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "preload/name.h"
-#include "preload/sandbox.h"
-#include "preload/sys.h"
+#include "preload/program/name.h"
+#include "preload/program/sandbox.h"
+#include "preload/program/sys.h"
 
 enum { populate_write = 23 };  // MADV_POPULATE_WRITE, since Linux 5.14
 

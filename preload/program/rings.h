@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "preload/ring.h"
+#include "preload/protocol.h"
 
 /// Makes it. Returns 0 or -errno. Its descriptor is open until rings_close_descriptor(), which the collector needs.
 long rings_map(struct Control** control);

@@ -1,4 +1,4 @@
-#include "preload/sandbox.h"
+#include "preload/program/sandbox.h"
 
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -7,9 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "preload/interpose.h"
-#include "preload/real.h"
-#include "preload/record.h"
+#include "preload/program/interpose.h"
+#include "preload/program/real.h"
+#include "preload/program/record.h"
 
 enum { pauses_max = 1 << 21, name_bytes_max = 15 };
 

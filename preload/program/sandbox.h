@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "preload/ring.h"
+#include "preload/protocol.h"
 
 extern bool sandbox_entered;
 

@@ -2,7 +2,7 @@
 
 git init -q tree
 cd tree
-mkdir -p script libcmt/text libcmt/heap libcmt/trace overhead lifetimes preload
+mkdir -p script libcmt/text libcmt/trace toolkit/output overhead preload/program preload/collector
 cp "$SOURCE/script/check" script/
 cp "$SOURCE/.clang-format" .
 failed=0
@@ -23,14 +23,20 @@ accepts() {
   script/check >out 2>&1 || { echo "wrongly refused: $*: $(cat out)" >&2; failed=1; }
 }
 
-refuses 'text/a.h.*may not' libcmt/text/a.h '#include "heap/b.h"'
+refuses 'text/a.h.*may not' libcmt/text/a.h '#include "libcmt/heap/b.h"'
 refuses 'text/a.h.*may not' libcmt/text/a.h '#include "../heap/b.h"'
-refuses 'text/a.h.*may not' libcmt/text/a.h '#include "trace/b.h"'
+refuses 'text/a.h.*may not' libcmt/text/a.h '#include "libcmt/trace/b.h"'
+refuses 'trace/a.h.*may not' libcmt/trace/a.h '#include "toolkit/output/b.h"'
+refuses 'output/a.h.*may not' toolkit/output/a.h '#include "cmt/event.h"'
 refuses 'overhead/a.cpp.*may not' overhead/a.cpp '#include "lifetimes/b.h"'
-refuses 'preload/a.c.*may not' preload/a.c '#include "cmt/event.h"'
-accepts libcmt/text/a.h '#include "cmt/event.h"' '#include "text/b.h"'
-accepts libcmt/trace/a.h '#include "heap/b.h"' '#include "text/b.h"'
-accepts overhead/a.cpp '#include "heap/b.h"' '#include "overhead/b.h"'
+refuses 'program/a.c.*may not' preload/program/a.c '#include "cmt/event.h"'
+refuses 'program/a.c.*may not' preload/program/a.c '#include "preload/collector/order.h"'
+refuses 'collector/a.cpp.*may not' preload/collector/a.cpp '#include "toolkit/output/b.h"'
+accepts libcmt/text/a.h '#include "cmt/event.h"' '#include "libcmt/text/b.h"'
+accepts libcmt/trace/a.h '#include "libcmt/heap/b.h"' '#include "libcmt/text/b.h"'
+accepts preload/collector/a.cpp '#include "preload/protocol.h"' '#include "libcmt/trace/b.h"'
+accepts overhead/a.cpp '#include "libcmt/heap/b.h"' '#include "toolkit/output/b.h"' '#include "overhead/b.h"'
+refuses 'perf.data: a file of unknown kind' perf.data x
 
 refuses 'a.cpp: 501 lines' overhead/a.cpp $(yes '//' | head -n 501)
 accepts overhead/a.cpp $(yes '//' | head -n 500)

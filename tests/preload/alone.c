@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "preload/alone.h"
+#include "preload/program/alone.h"
 
 __thread struct Thread thread_self;
 bool record_clock_is_ns, record_second_thread, record_usable, sandbox_entered;

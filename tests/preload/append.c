@@ -9,8 +9,8 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include "preload/alone.h"
-#include "preload/real.h"
+#include "preload/program/alone.h"
+#include "preload/program/real.h"
 #include "tests/preload/single_step.h"
 
 enum { places = 64 };

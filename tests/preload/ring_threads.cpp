@@ -21,14 +21,14 @@
 #include "preload/collector/order.h"
 
 extern "C" {
-#include "preload/collector_link.h"
-#include "preload/environment.h"
-#include "preload/name.h"
-#include "preload/output.h"
-#include "preload/real.h"
-#include "preload/record.h"
-#include "preload/rings.h"
-#include "preload/sandbox.h"
+#include "preload/program/collector_link.h"
+#include "preload/program/environment.h"
+#include "preload/program/name.h"
+#include "preload/program/output.h"
+#include "preload/program/real.h"
+#include "preload/program/record.h"
+#include "preload/program/rings.h"
+#include "preload/program/sandbox.h"
 
 // What record.c and rings.c ask of the rest of the tracer.
 static Control* shared;

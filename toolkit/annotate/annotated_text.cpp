@@ -1,4 +1,4 @@
-#include "heap/annotated_text.h"
+#include "toolkit/annotate/annotated_text.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "heap/leak_lines.h"
+#include "toolkit/annotate/leak_lines.h"
 
 #include <algorithm>
 

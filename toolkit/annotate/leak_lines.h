@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "heap/annotated_text.h"
-#include "heap/clock.h"
-#include "heap/placed_block.h"
+#include "libcmt/heap/clock.h"
+#include "libcmt/heap/placed_block.h"
+#include "toolkit/annotate/annotated_text.h"
 
 namespace cmt::heap {
 

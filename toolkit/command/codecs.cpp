@@ -2,7 +2,7 @@
 // names its fields differently. A generic stream library would hide that as well, but none decodes zstd with windows
 // above 128 MiB, and what it says of damaged files is no message for a person.
 
-#include "command/codecs.h"
+#include "toolkit/command/codecs.h"
 
 #include <bzlib.h>
 #include <lzma.h>

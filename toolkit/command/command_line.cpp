@@ -1,7 +1,7 @@
 // The one file that includes Boost.Program_options: a translation unit with it costs 4.4 s. Its rendering of help is
 // not used; a tool's help is written by hand, and a test compares it with what is parsed.
 
-#include "command/command_line.h"
+#include "toolkit/command/command_line.h"
 
 #include <algorithm>
 #include <boost/program_options.hpp>

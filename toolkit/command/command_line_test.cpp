@@ -1,4 +1,4 @@
-#include "command/command_line.h"
+#include "toolkit/command/command_line.h"
 
 #include <doctest/doctest.h>
 

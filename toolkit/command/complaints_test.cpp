@@ -1,4 +1,4 @@
-#include "command/complaints.h"
+#include "toolkit/command/complaints.h"
 
 #include <doctest/doctest.h>
 

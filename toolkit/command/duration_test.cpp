@@ -1,4 +1,4 @@
-#include "command/duration.h"
+#include "toolkit/command/duration.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "command/interrupts.h"
+#include "toolkit/command/interrupts.h"
 
 #include <poll.h>
 #include <sys/signalfd.h>

@@ -3,7 +3,7 @@
 // kill() sent. Signals are blocked here and taken from a signalfd, but the command has to start with the mask that we
 // found. And SIGPIPE and SIGXFSZ, which our tools ignore, have to be as they were.
 
-#include "command/launch.h"
+#include "toolkit/command/launch.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -21,8 +21,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "command/command_line.h"
-#include "command/interrupts.h"
+#include "toolkit/command/command_line.h"
+#include "toolkit/command/interrupts.h"
 
 namespace cmt::command {
 namespace {

@@ -1,4 +1,4 @@
-#include "command/launch.h"
+#include "toolkit/command/launch.h"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include <iterator>
 #include <system_error>
 
-#include "command/command_line.h"
+#include "toolkit/command/command_line.h"
 
 using namespace cmt::command;
 

@@ -1,4 +1,4 @@
-#include "command/open_trace.h"
+#include "toolkit/command/open_trace.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include <system_error>
 #include <vector>
 
-#include "command/codecs.h"
-#include "trace/reader_impl.h"
+#include "libcmt/trace/reader_impl.h"
+#include "toolkit/command/codecs.h"
 
 namespace cmt::command {
 namespace {

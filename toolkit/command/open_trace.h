@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cmt/reader.h"
-#include "trace/input.h"
+#include "libcmt/trace/input.h"
 
 namespace cmt::command {
 

@@ -1,7 +1,7 @@
-#include "command/trace_input.h"
+#include "toolkit/command/trace_input.h"
 
 #include "cmt/text.h"
-#include "command/open_trace.h"
+#include "toolkit/command/open_trace.h"
 
 namespace cmt::command {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "cmt/reader.h"
-#include "command/complaints.h"
+#include "toolkit/command/complaints.h"
 
 namespace cmt::command {
 

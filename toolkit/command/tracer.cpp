@@ -1,7 +1,7 @@
 // What the dynamic loader would do with a program, looked up beforehand. It ignores LD_PRELOAD, or what is in it, for a
 // program of another user's rights; and a program without a PT_INTERP entry (elf(5)) has no dynamic loader at all.
 
-#include "command/tracer.h"
+#include "toolkit/command/tracer.h"
 
 #include <elf.h>
 #include <sys/stat.h>

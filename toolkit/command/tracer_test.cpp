@@ -1,4 +1,4 @@
-#include "command/tracer.h"
+#include "toolkit/command/tracer.h"
 
 #include <doctest/doctest.h>
 #include <elf.h>

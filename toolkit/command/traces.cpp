@@ -1,4 +1,4 @@
-#include "command/traces.h"
+#include "toolkit/command/traces.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 #include <system_error>
 
 #include "cmt/reader.h"
-#include "cmt/recorder_lock.h"
+#include "libcmt/trace/recorder_lock.h"
 
 namespace cmt::command {
 namespace {

@@ -1,4 +1,4 @@
-#include "command/traces.h"
+#include "toolkit/command/traces.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cmt/recorder_lock.h"
+#include "libcmt/trace/recorder_lock.h"
 
 using namespace cmt::command;
 

@@ -1,4 +1,4 @@
-#include "output/json.h"
+#include "toolkit/output/json.h"
 
 #include <array>
 #include <cassert>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "output/utf8.h"
+#include "toolkit/output/utf8.h"
 
 namespace cmt::output {
 namespace {

@@ -1,4 +1,4 @@
-#include "output/json.h"
+#include "toolkit/output/json.h"
 
 #include <doctest/doctest.h>
 

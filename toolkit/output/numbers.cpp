@@ -1,4 +1,4 @@
-#include "output/numbers.h"
+#include "toolkit/output/numbers.h"
 
 #include <array>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "output/table.h"
+#include "toolkit/output/table.h"
 
 #include <algorithm>
 #include <cassert>

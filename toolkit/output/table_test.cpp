@@ -1,8 +1,8 @@
-#include "output/table.h"
+#include "toolkit/output/table.h"
 
 #include <doctest/doctest.h>
 
-#include "output/numbers.h"
+#include "toolkit/output/numbers.h"
 
 using namespace cmt::output;
 

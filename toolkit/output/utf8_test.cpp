@@ -1,4 +1,4 @@
-#include "output/utf8.h"
+#include "toolkit/output/utf8.h"
 
 #include <doctest/doctest.h>
 

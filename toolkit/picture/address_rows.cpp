@@ -1,10 +1,10 @@
-#include "output/address_rows.h"
+#include "toolkit/picture/address_rows.h"
 
 #include <algorithm>
 #include <cassert>
 #include <string>
 
-#include "output/numbers.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::output {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "output/picture.h"
+#include "toolkit/picture/picture.h"
 
 namespace cmt::output {
 

@@ -1,4 +1,4 @@
-#include "output/address_rows.h"
+#include "toolkit/picture/address_rows.h"
 
 #include <doctest/doctest.h>
 

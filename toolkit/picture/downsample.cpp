@@ -1,4 +1,4 @@
-#include "output/downsample.h"
+#include "toolkit/picture/downsample.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
-#include "output/page.h"
+#include "toolkit/picture/page.h"
 
-#include "output/svg.h"
-#include "output/svg_text.h"
 #include "page_parts.h"  // made by CMake: the parts
+#include "toolkit/picture/svg.h"
+#include "toolkit/picture/svg_text.h"
 
 namespace cmt::output {
 namespace {

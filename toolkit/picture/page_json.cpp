@@ -9,10 +9,10 @@
 
 #include <cmath>
 
-#include "output/downsample.h"
-#include "output/json.h"
-#include "output/page.h"
-#include "output/ranges.h"
+#include "toolkit/output/json.h"
+#include "toolkit/picture/downsample.h"
+#include "toolkit/picture/page.h"
+#include "toolkit/picture/ranges.h"
 
 namespace cmt::output {
 namespace {

@@ -1,4 +1,4 @@
-#include "output/picture_file.h"
+#include "toolkit/picture/picture_file.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "output/page.h"
-#include "output/svg.h"
+#include "toolkit/picture/page.h"
+#include "toolkit/picture/svg.h"
 
 namespace cmt::output {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "output/picture.h"
+#include "toolkit/picture/picture.h"
 
 namespace cmt::output {
 

@@ -1,10 +1,10 @@
-#include "output/ranges.h"
+#include "toolkit/picture/ranges.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "output/ticks.h"
+#include "toolkit/picture/ticks.h"
 
 namespace cmt::output {
 namespace {

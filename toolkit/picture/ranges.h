@@ -1,6 +1,6 @@
 #pragma once
 
-#include "output/picture.h"
+#include "toolkit/picture/picture.h"
 
 namespace cmt::output {
 

@@ -1,9 +1,9 @@
-#include "output/svg.h"
+#include "toolkit/picture/svg.h"
 
 #include <algorithm>
 
-#include "output/svg_parts.h"
 #include "page_parts.h"  // made by CMake: svg_style
+#include "toolkit/picture/svg_parts.h"
 
 namespace cmt::output {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "output/picture.h"
+#include "toolkit/picture/picture.h"
 
 namespace cmt::output {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "output/svg_parts.h"
+#include "toolkit/picture/svg_parts.h"
 
 namespace cmt::output {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "output/svg_parts.h"
+#include "toolkit/picture/svg_parts.h"
 
 namespace cmt::output {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "output/downsample.h"
-#include "output/svg_parts.h"
+#include "toolkit/picture/downsample.h"
+#include "toolkit/picture/svg_parts.h"
 
 namespace cmt::output {
 namespace {

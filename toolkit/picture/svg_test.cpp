@@ -1,4 +1,4 @@
-#include "output/svg.h"
+#include "toolkit/picture/svg.h"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <limits>
 #include <string>
 
-#include "output/page.h"
-#include "output/picture_file.h"
+#include "toolkit/picture/page.h"
+#include "toolkit/picture/picture_file.h"
 
 using namespace cmt::output;
 

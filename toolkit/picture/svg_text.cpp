@@ -1,8 +1,8 @@
-#include "output/svg_text.h"
+#include "toolkit/picture/svg_text.h"
 
 #include <cmath>
 
-#include "output/numbers.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::output {
 

@@ -1,4 +1,4 @@
-#include "output/ticks.h"
+#include "toolkit/picture/ticks.h"
 
 #include <doctest/doctest.h>
 

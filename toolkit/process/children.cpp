@@ -1,4 +1,4 @@
-#include "process/children.h"
+#include "toolkit/process/children.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,9 +7,9 @@
 #include <system_error>
 
 #include "cmt/error.h"
-#include "process/numbers_in.h"
-#include "process/proc_file.h"
-#include "process/stat.h"
+#include "toolkit/process/numbers_in.h"
+#include "toolkit/process/proc_file.h"
+#include "toolkit/process/stat.h"
 
 namespace cmt::process {
 namespace {

@@ -1,4 +1,4 @@
-#include "process/children.h"
+#include "toolkit/process/children.h"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "process/counters.h"
+#include "toolkit/process/counters.h"
 
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "process/fd.h"
+#include "toolkit/process/fd.h"
 
 namespace cmt::process {
 

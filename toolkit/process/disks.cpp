@@ -5,7 +5,7 @@
 // major, minor, name; reads, merged, sectors, milliseconds; writes, merged, sectors, milliseconds; requests under way,
 // milliseconds with any. Kernels add numbers at the end. A sector is 512 bytes here, whatever the device has.
 
-#include "process/disks.h"
+#include "toolkit/process/disks.h"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-#include "process/proc_file.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::process {
 namespace {

@@ -1,4 +1,4 @@
-#include "process/disks.h"
+#include "toolkit/process/disks.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "process/figures.h"
+#include "toolkit/process/figures.h"
 
 #include <charconv>
 

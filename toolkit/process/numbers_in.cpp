@@ -1,4 +1,4 @@
-#include "process/numbers_in.h"
+#include "toolkit/process/numbers_in.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,7 +1,7 @@
 // kpageflags is an array of words of 8 bytes, one for each frame, with a bit for each property (the kernel's
 // include/uapi/linux/kernel-page-flags.h). A huge page is a head and its tails, in frames that follow each other; what
 // holds for all of it is said of the head.
-#include "process/page_flags.h"
+#include "toolkit/process/page_flags.h"
 
 #include <fcntl.h>
 #include <unistd.h>

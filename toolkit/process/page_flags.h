@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "process/fd.h"
+#include "toolkit/process/fd.h"
 
 namespace cmt::process {
 

@@ -1,4 +1,4 @@
-#include "process/page_flags.h"
+#include "toolkit/process/page_flags.h"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>

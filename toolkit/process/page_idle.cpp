@@ -5,7 +5,7 @@
 //
 // and the bitmap one for each 64 frames. A bit that is written 0 changes nothing, so marking some of a word's frames
 // leaves the others alone.
-#include "process/page_idle.h"
+#include "toolkit/process/page_idle.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -16,9 +16,9 @@
 #include <system_error>
 #include <utility>
 
-#include "process/fd.h"
-#include "process/proc_file.h"
-#include "process/system.h"
+#include "toolkit/process/fd.h"
+#include "toolkit/process/proc_file.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::process {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "process/page_flags.h"
+#include "toolkit/process/page_flags.h"
 
 namespace cmt::process {
 

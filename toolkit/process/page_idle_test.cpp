@@ -1,4 +1,4 @@
-#include "process/page_idle.h"
+#include "toolkit/process/page_idle.h"
 
 #include <doctest/doctest.h>
 

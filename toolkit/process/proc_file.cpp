@@ -1,4 +1,4 @@
-#include "process/proc_file.h"
+#include "toolkit/process/proc_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "process/fd.h"
+#include "toolkit/process/fd.h"
 
 namespace cmt::process {
 namespace {

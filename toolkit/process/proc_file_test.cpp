@@ -1,4 +1,4 @@
-#include "process/proc_file.h"
+#include "toolkit/process/proc_file.h"
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "process/share_memory.h"
+#include "toolkit/process/share_memory.h"
 
 #include <linux/kcmp.h>
 #include <sys/syscall.h>

@@ -8,14 +8,14 @@
 //
 // A figure's line begins with a capital letter, a mapping's with a lower-case hexadecimal digit: that tells them apart.
 // Kernels add figures as they grow, so unknown ones are skipped.
-#include "process/smaps.h"
+#include "toolkit/process/smaps.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 
 #include "cmt/error.h"
-#include "process/proc_file.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::process {
 namespace {

@@ -1,4 +1,4 @@
-#include "process/smaps.h"
+#include "toolkit/process/smaps.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

@@ -5,13 +5,13 @@
 // A name may hold blanks and brackets, so the fields are counted from the last closing bracket: the first after it is
 // field 3 of proc(5).
 
-#include "process/stat.h"
+#include "toolkit/process/stat.h"
 
 #include <array>
 #include <charconv>
 
 #include "cmt/error.h"
-#include "process/proc_file.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::process {
 namespace {

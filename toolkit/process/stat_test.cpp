@@ -1,4 +1,4 @@
-#include "process/stat.h"
+#include "toolkit/process/stat.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

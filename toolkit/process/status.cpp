@@ -1,9 +1,9 @@
-#include "process/status.h"
+#include "toolkit/process/status.h"
 
 #include <charconv>
 
-#include "process/figures.h"
-#include "process/proc_file.h"
+#include "toolkit/process/figures.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::process {
 namespace {

@@ -1,11 +1,11 @@
-#include "process/status.h"
+#include "toolkit/process/status.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
 
 #include <system_error>
 
-#include "process/proc_file.h"
+#include "toolkit/process/proc_file.h"
 
 using namespace cmt::process;
 

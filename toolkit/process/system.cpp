@@ -1,9 +1,9 @@
-#include "process/system.h"
+#include "toolkit/process/system.h"
 
 #include <unistd.h>
 
-#include "process/figures.h"
-#include "process/proc_file.h"
+#include "toolkit/process/figures.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::process {
 

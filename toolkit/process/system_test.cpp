@@ -1,4 +1,4 @@
-#include "process/system.h"
+#include "toolkit/process/system.h"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
-#include "process/threads.h"
+#include "toolkit/process/threads.h"
 
 #include <charconv>
 #include <system_error>
 
-#include "process/numbers_in.h"
+#include "toolkit/process/numbers_in.h"
 
 namespace cmt::process {
 

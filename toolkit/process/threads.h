@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "process/proc_file.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::process {
 

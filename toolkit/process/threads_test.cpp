@@ -1,4 +1,4 @@
-#include "process/threads.h"
+#include "toolkit/process/threads.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

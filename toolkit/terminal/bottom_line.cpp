@@ -9,7 +9,7 @@
 // Nobody tells us that a command has reset the terminal, and with it the region. The region is set with every drawing,
 // which is enough while the cursor is above the last row; for the rest the row is reserved again now and then.
 
-#include "output/bottom_line.h"
+#include "toolkit/terminal/bottom_line.h"
 
 #include <signal.h>
 #include <termios.h>
@@ -18,7 +18,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "output/utf8.h"
+#include "toolkit/output/utf8.h"
 
 namespace cmt::output {
 namespace {

@@ -1,4 +1,4 @@
-#include "output/bottom_line.h"
+#include "toolkit/terminal/bottom_line.h"
 
 #include <doctest/doctest.h>
 #include <termios.h>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "output/terminal_for_tests.h"
+#include "toolkit/terminal/terminal_for_tests.h"
 
 using cmt::output::BottomLine;
 using cmt::output::check_written;

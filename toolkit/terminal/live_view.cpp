@@ -1,9 +1,9 @@
-#include "output/live_view.h"
+#include "toolkit/terminal/live_view.h"
 
 #include <algorithm>
 #include <string_view>
 
-#include "output/utf8.h"
+#include "toolkit/output/utf8.h"
 
 namespace cmt::output {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "output/terminal_view.h"
+#include "toolkit/terminal/terminal_view.h"
 
 namespace cmt::output {
 

@@ -1,10 +1,10 @@
-#include "output/live_view.h"
+#include "toolkit/terminal/live_view.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "output/terminal_for_tests.h"
+#include "toolkit/terminal/terminal_for_tests.h"
 
 using cmt::output::check_written;
 using cmt::output::LiveView;

@@ -1,10 +1,10 @@
-#include "output/progress.h"
+#include "toolkit/terminal/progress.h"
 
 #include <unistd.h>
 
 #include <string>
 
-#include "output/terminal.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace cmt::output {
 ProgressLine::ProgressLine(int fd) : fd_(fd), terminal_(isatty(fd) == 1) {}

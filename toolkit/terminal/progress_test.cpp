@@ -1,4 +1,4 @@
-#include "output/progress.h"
+#include "toolkit/terminal/progress.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "output/sparkline.h"
+#include "toolkit/terminal/sparkline.h"
 
 #include <algorithm>
 #include <array>

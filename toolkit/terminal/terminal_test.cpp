@@ -1,4 +1,4 @@
-#include "output/terminal.h"
+#include "toolkit/terminal/terminal.h"
 
 #include <doctest/doctest.h>
 

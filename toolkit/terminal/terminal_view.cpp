@@ -1,9 +1,9 @@
-#include "output/terminal_view.h"
+#include "toolkit/terminal/terminal_view.h"
 
 #include <unistd.h>
 
-#include "output/bottom_line.h"
-#include "output/live_view.h"
+#include "toolkit/terminal/bottom_line.h"
+#include "toolkit/terminal/live_view.h"
 
 namespace cmt::output {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "output/terminal.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace cmt::output {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "text/limits.h"
+#include "libcmt/text/limits.h"
 
 namespace trace2cmt {
 namespace {

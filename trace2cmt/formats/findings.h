@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cmt/event.h"
-#include "cmt/hash.h"
+#include "libcmt/hash.h"
 
 namespace trace2cmt {
 

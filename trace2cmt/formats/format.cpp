@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "text/parser.h"
+#include "libcmt/text/parser.h"
 
 namespace trace2cmt {
 namespace {
