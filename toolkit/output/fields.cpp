@@ -1,0 +1,22 @@
+#include "toolkit/output/fields.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace cmt::output {
+
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == text.npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_cell(double number) {
+  if (!std::isfinite(number)) return {};
+  std::array<char, 32> digits;
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr};
+}
+
+}  // namespace cmt::output
