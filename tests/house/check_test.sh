@@ -34,8 +34,8 @@ refuses 'program/a.c.*may not' preload/program/a.c '#include "preload/collector/
 refuses 'collector/a.cpp.*may not' preload/collector/a.cpp '#include "toolkit/output/b.h"'
 accepts libcmt/text/a.h '#include "cmt/event.h"' '#include "libcmt/text/b.h"'
 accepts libcmt/trace/a.h '#include "libcmt/heap/b.h"' '#include "libcmt/text/b.h"'
-accepts preload/collector/a.cpp '#include "preload/protocol.h"' '#include "libcmt/trace/b.h"'
-accepts overhead/a.cpp '#include "libcmt/heap/b.h"' '#include "toolkit/output/b.h"' '#include "overhead/b.h"'
+accepts preload/collector/a.cpp '#include "libcmt/trace/b.h"' '#include "preload/protocol.h"'
+accepts overhead/a.cpp '#include "libcmt/heap/b.h"' '#include "overhead/b.h"' '#include "toolkit/output/b.h"'
 refuses 'perf.data: a file of unknown kind' perf.data x
 
 refuses 'a.cpp: 501 lines' overhead/a.cpp $(yes '//' | head -n 501)
