@@ -17,6 +17,9 @@
 /// A key ends with its unit (_bytes, _ns, _pages, …) or counts things. Visitors below make JSON, CSV and the list of
 /// all fields of that; a reader is a visitor that is handed an object that is not const, and assigns. doc/reports.md is
 /// that list of every report.
+///
+/// A member whose JSON is not what its type suggests is wrapped, as time_ns above: see the functions that return a
+/// Nullable, Omittable, Tuples, InUse, ByClass or ByName.
 #pragma once
 
 #include <concepts>
@@ -35,7 +38,7 @@ namespace cmt::output {
 template <class M, class T>
 concept DescribedAs = std::same_as<std::remove_const_t<M>, T>;
 
-/// A number of which the largest one (cmt::unknown) stands for "not known".
+/// A number of which the largest one (cmt::unknown) stands for "not known": null in JSON.
 template <class Number>
 struct Nullable {
   Number& number;
@@ -47,9 +50,76 @@ struct Nullable {
   void set(const std::optional<Value>& value) { number = value ? *value : static_cast<Value>(-1); }
 };
 
+/// An optional whose key is left out where it is empty, rather than null.
+template <class Optional>
+struct Omittable {
+  Optional& optional;
+};
+
+/// A vector of described structs that are written as arrays of their values: [[1, 8], [2, 16]].
+template <class List>
+struct Tuples {
+  List& list;
+};
+
+/// A vector of described structs, of which only those that return true from in_use() are written.
+template <class List>
+struct InUse {
+  List& list;
+};
+
+/// A number, or a described struct, for each class of a histogram (libcmt/heap/log_linear.h). Written as tuples, each
+/// with the least number of its class first; classes that equal T{} are left out.
+template <class Classes, class Values>
+struct ByClass {
+  Values& values;
+
+  /// Calls visit(least number of the class, value).
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::size_t i = 0; i < Classes::count; ++i) {
+      if (!(values[i] == std::remove_cvref_t<decltype(values[i])>{})) visit(Classes::low(i), values[i]);
+    }
+  }
+};
+
+/// Numbers by name, as an object whose keys vary; zeros are left out. `name` returns the key for an index.
+template <class Values, class Name>
+struct ByName {
+  Values& values;
+  Name name;
+
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i] != 0) visit(name(i), values[i]);
+    }
+  }
+};
+
 template <class Number>
 Nullable<Number> nullable(Number& number) {
   return {number};
+}
+template <class Optional>
+Omittable<Optional> omit_if_empty(Optional& optional) {
+  return {optional};
+}
+template <class List>
+Tuples<List> as_tuples(List& list) {
+  return {list};
+}
+template <class List>
+InUse<List> in_use_only(List& list) {
+  return {list};
+}
+template <class Classes, class Values>
+ByClass<Classes, Values> by_class(Values& values) {
+  return {values};
+}
+template <class Values, class Name>
+ByName<Values, Name> by_name(Values& values, Name name) {
+  return {values, name};
 }
 
 namespace detail {
@@ -59,20 +129,15 @@ struct AnyVisitor {
   void operator()(std::string_view, T&&, std::string_view) {}
 };
 
-template <class T>
-struct IsList : std::false_type {};
-template <class T>
-struct IsList<std::vector<T>> : std::true_type {};
-
-template <class T>
-struct IsNullable : std::false_type {};
-template <class T>
-struct IsNullable<Nullable<T>> : std::true_type {};
-
-template <class T>
-struct IsOptional : std::false_type {};
-template <class T>
-struct IsOptional<std::optional<T>> : std::true_type {};
+/// Whether T is Wrapper<...>, and its only or first argument.
+template <class T, template <class...> class Wrapper>
+struct IsA : std::false_type {};
+template <template <class...> class Wrapper, class First, class... Rest>
+struct IsA<Wrapper<First, Rest...>, Wrapper> : std::true_type {
+  using Argument = std::remove_const_t<First>;
+};
+template <class T, template <class...> class Wrapper>
+inline constexpr bool is_a = IsA<std::remove_const_t<T>, Wrapper>::value;
 
 }  // namespace detail
 
@@ -89,23 +154,31 @@ class JsonFields {
 
   template <class T>
   void operator()(std::string_view key, const T& value, std::string_view /*doc*/) {
-    if constexpr (detail::IsNullable<T>::value) {
+    using namespace detail;
+    if constexpr (is_a<T, Nullable>) {
       json_.field(key, value.value());
-    } else if constexpr (detail::IsList<T>::value) {
-      json_.begin_array(key);
-      for (const auto& each : value) element(each);
-      json_.end_array();
-    } else if constexpr (detail::IsOptional<T>::value) {
+    } else if constexpr (is_a<T, Omittable>) {
+      if (value.optional) (*this)(key, *value.optional, {});
+    } else if constexpr (is_a<T, std::optional>) {
       value ? (*this)(key, *value, {}) : json_.field(key, std::nullopt);
+    } else if constexpr (is_a<T, ByName>) {
+      json_.begin_object(key);
+      value.for_each([this](std::string_view name, const auto& number) { json_.field(name, number); });
+      json_.end_object();
     } else if constexpr (Described<const T>) {
       json_.begin_object(key);
       describe(*this, value);
       json_.end_object();
+    } else if constexpr (is_a<T, std::vector> || is_a<T, Tuples> || is_a<T, InUse> || is_a<T, ByClass>) {
+      json_.begin_array(key);
+      elements(value);
+      json_.end_array();
     } else {
       json_.field(key, value);
     }
   }
 
+  /// One value of the array that is open.
   template <class T>
   void element(const T& value) {
     if constexpr (Described<const T>) {
@@ -118,6 +191,46 @@ class JsonFields {
   }
 
  private:
+  /// The visitor for a tuple: values without their keys.
+  struct Values {
+    JsonWriter& json;
+    template <class T>
+    void operator()(std::string_view, const T& value, std::string_view) {
+      json.value(value);
+    }
+  };
+
+  template <class T>
+  void elements(const T& list) {
+    using namespace detail;
+    if constexpr (is_a<T, Tuples>) {
+      for (const auto& each : list.list) tuple(each);
+    } else if constexpr (is_a<T, InUse>) {
+      for (const auto& each : list.list) {
+        if (each.in_use()) element(each);
+      }
+    } else if constexpr (is_a<T, ByClass>) {
+      list.for_each([this](auto low, const auto& value) { tuple(low, value); });
+    } else {
+      for (const auto& each : list) element(each);
+    }
+  }
+
+  template <class... T>
+  void tuple(const T&... parts) {
+    json_.begin_array();
+    (append(parts), ...);
+    json_.end_array();
+  }
+  template <class T>
+  void append(const T& value) {
+    Values values{json_};
+    if constexpr (Described<const T>)
+      describe(values, value);
+    else
+      json_.value(value);
+  }
+
   JsonWriter& json_;
 };
 
@@ -146,28 +259,13 @@ void write_array(JsonWriter& json, std::string_view key, const std::vector<T>& v
 std::string csv_cell(std::string_view text);
 std::string csv_cell(double number);  ///< as short as it can be read back; empty for what is no number
 
-/// The titles of a table in CSV, and its rows: "event,time_ns,usable_bytes\n". What is not known is an empty cell.
-/// Only for structs without vectors.
-template <class T>
-std::string csv_titles();
-template <Described T>
-std::string csv_row(const T& value);
-
-/// One field as doc/reports.md lists it.
-struct FieldDoc {
-  std::string key;   ///< with those that it is within: "marks[].event"
-  std::string type;  ///< "number", "text", "true or false", "object", "array"
-  std::string doc;
-  bool may_be_null;
-};
-
 namespace detail {
 
 struct CsvTitles {
   std::string text;
   template <class T>
   void operator()(std::string_view key, const T&, std::string_view) {
-    static_assert(!IsList<T>::value, "a row of CSV has no room for a list");
+    static_assert(!is_a<T, std::vector>, "a row of CSV has no room for a list");
     text += (text.empty() ? "" : ",") + std::string(key);
   }
 };
@@ -184,9 +282,9 @@ struct CsvCells {
   }
   template <class T>
   void append(const T& value) {
-    if constexpr (IsNullable<T>::value) {
+    if constexpr (is_a<T, Nullable>) {
       append(value.value());
-    } else if constexpr (IsOptional<T>::value) {
+    } else if constexpr (is_a<T, std::optional>) {
       if (value) append(*value);
     } else if constexpr (std::same_as<T, bool>) {
       text += value ? "true" : "false";
@@ -198,13 +296,47 @@ struct CsvCells {
   }
 };
 
+}  // namespace detail
+
+/// The titles of a table in CSV: "event,time_ns,usable_bytes\n". Only for structs without vectors; the titles may
+/// depend on the value.
+template <class T>
+std::string csv_titles(const T& value = {}) {
+  detail::CsvTitles titles;
+  describe(titles, value);
+  return titles.text + "\n";
+}
+
+/// One row of it. What is not known is an empty cell.
+template <Described T>
+std::string csv_row(const T& value) {
+  detail::CsvCells cells;
+  describe(cells, value);
+  return cells.text + "\n";
+}
+
+/// One field as doc/reports.md lists it.
+struct FieldDoc {
+  std::string key;   ///< with those that it is within: "marks[].event"
+  std::string type;  ///< "number", "text", "true or false", "object", "numbers", "texts", "objects", "tuples"
+  std::string doc;
+  bool may_be_null = false;
+  bool may_be_absent = false;
+};
+
+namespace detail {
+
 template <class T>
 constexpr std::string_view type_name() {
-  if constexpr (IsNullable<T>::value) return "number";
   if constexpr (std::same_as<T, bool>) return "true or false";
-  if constexpr (std::is_arithmetic_v<T>) return "number";
-  if constexpr (IsList<T>::value) return "array";
-  if constexpr (Described<T>) return "object";
+  if constexpr (std::is_arithmetic_v<T> || is_a<T, Nullable>) return "number";
+  if constexpr (Described<T> || is_a<T, ByName>) return "object";
+  if constexpr (is_a<T, Tuples> || is_a<T, ByClass>) return "tuples";
+  if constexpr (is_a<T, InUse>) return "objects";
+  if constexpr (is_a<T, std::vector>) {
+    constexpr std::string_view element = type_name<typename IsA<T, std::vector>::Argument>();
+    return element == "object" ? "objects" : element == "number" ? "numbers" : element == "text" ? "texts" : "arrays";
+  }
   return "text";
 }
 
@@ -214,26 +346,40 @@ class FieldLister {
 
   template <class T>
   void operator()(std::string_view key, const T&, std::string_view doc) {
-    if constexpr (IsOptional<T>::value) {
-      add<typename T::value_type>(key, doc, true);
+    FieldDoc field{prefix_ + std::string(key), {}, std::string(doc)};
+    if constexpr (is_a<T, Omittable>) {
+      field.may_be_absent = true;
+      add<typename IsA<typename IsA<T, Omittable>::Argument, std::optional>::Argument>(std::move(field));
+    } else if constexpr (is_a<T, std::optional>) {
+      field.may_be_null = true;
+      add<typename IsA<T, std::optional>::Argument>(std::move(field));
     } else {
-      add<T>(key, doc, IsNullable<T>::value);
+      field.may_be_null = is_a<T, Nullable>;
+      add<T>(std::move(field));
     }
   }
 
  private:
   template <class T>
-  void add(std::string_view key, std::string_view doc, bool may_be_null) {
-    const std::string name = prefix_ + std::string(key);
-    list_.push_back({name, std::string(type_name<T>()), std::string(doc), may_be_null});
-    if constexpr (IsList<T>::value) {
-      if constexpr (Described<typename T::value_type>) list<typename T::value_type>(name + "[].");
+  void add(FieldDoc field) {
+    field.type = type_name<T>();
+    const std::string key = field.key;
+    list_.push_back(std::move(field));
+    if constexpr (is_a<T, InUse>) {
+      add_elements<typename IsA<T, InUse>::Argument>(key);
+    } else if constexpr (is_a<T, std::vector>) {
+      add_elements<T>(key);
     } else if constexpr (Described<T>) {
-      list<T>(name + ".");
+      add_fields<T>(key + ".");
     }
   }
+  template <class List>
+  void add_elements(const std::string& key) {
+    using Element = typename IsA<List, std::vector>::Argument;
+    if constexpr (Described<Element>) add_fields<Element>(key + "[].");
+  }
   template <class T>
-  void list(const std::string& prefix) {
+  void add_fields(const std::string& prefix) {
     const T value{};
     FieldLister below(list_, prefix);
     describe(below, value);
@@ -244,21 +390,6 @@ class FieldLister {
 };
 
 }  // namespace detail
-
-template <class T>
-std::string csv_titles() {
-  const T value{};
-  detail::CsvTitles titles;
-  describe(titles, value);
-  return titles.text + "\n";
-}
-
-template <Described T>
-std::string csv_row(const T& value) {
-  detail::CsvCells cells;
-  describe(cells, value);
-  return cells.text + "\n";
-}
 
 /// All fields of a struct and of those within it, in their order.
 template <class T>

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <limits>
 
 namespace {
@@ -46,6 +48,42 @@ void describe(Visitor& field, R& report) {
   field("samples", report.samples, "plain");
 }
 
+/// Classes of two numbers each: 0-1, 2-3, …
+struct Pairs {
+  static constexpr std::size_t count = 3;
+  static std::uint64_t low(std::size_t i) { return 2 * i; }
+};
+
+struct Item {
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+  bool in_use() const { return blocks != 0; }
+  bool operator==(const Item&) const = default;
+};
+
+template <class Visitor, cmt::output::DescribedAs<Item> I>
+void describe(Visitor& field, I& item) {
+  field("bytes", item.bytes, "in all");
+  field("blocks", item.blocks, "how many");
+}
+
+struct Wrapped {
+  std::optional<Inner> inner;
+  std::vector<Item> items;
+  std::array<Item, Pairs::count> by_pair{};
+  std::array<std::uint64_t, 2> by_color{};
+};
+
+template <class Visitor, cmt::output::DescribedAs<Wrapped> W>
+void describe(Visitor& field, W& wrapped) {
+  const auto color = [](std::size_t i) { return std::string_view(i == 0 ? "red" : "green"); };
+  field("inner", cmt::output::omit_if_empty(wrapped.inner), "where there is one");
+  field("tuples", cmt::output::as_tuples(wrapped.items), "[bytes, blocks]");
+  field("used", cmt::output::in_use_only(wrapped.items), "of the items");
+  field("by_pair", cmt::output::by_class<Pairs>(wrapped.by_pair), "[least, bytes, blocks]");
+  field("by_color", cmt::output::by_name(wrapped.by_color, color), "how many");
+}
+
 /// A reader: assigns what can be assigned.
 struct Doubling {
   void operator()(std::string_view, std::uint64_t& value, std::string_view) { value *= 2; }
@@ -83,7 +121,29 @@ TEST_CASE("fields: the list names every field with those that it is within") {
   CHECK(list[7].key == "inner");
   CHECK(list[7].type == "object");
   CHECK(list[8].key == "inner.blocks");
-  CHECK(list[9].type == "array");
+  CHECK(list[9].type == "numbers");
+}
+
+TEST_CASE("fields: a wrapper chooses a field's form in JSON") {
+  Wrapped wrapped{.inner = {}, .items = {{5, 1}, {6, 0}}, .by_pair = {{{0, 0}, {7, 2}, {0, 0}}}, .by_color = {0, 3}};
+  cmt::output::JsonWriter json;
+  cmt::output::write_object(json, wrapped);
+  std::string text = json.take();
+  std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
+  CHECK(text ==
+        R"({"tuples":[[5,1],[6,0]],"used":[{"bytes":5,"blocks":1}],"by_pair":[[2,7,2]],"by_color":{"green":3}})");
+}
+
+TEST_CASE("fields: the list tells what a wrapper does") {
+  const auto list = cmt::output::list_fields<Wrapped>();
+  REQUIRE(list.size() == 8);
+  CHECK(list[0].type == "object");
+  CHECK(list[0].may_be_absent);
+  CHECK(list[2].type == "tuples");
+  CHECK(list[3].type == "objects");
+  CHECK(list[5].key == "used[].blocks");
+  CHECK(list[6].type == "tuples");
+  CHECK(list[7].type == "object");
 }
 
 TEST_CASE("fields: a visitor can assign the members of an object that is not const") {
