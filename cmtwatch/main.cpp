@@ -4,11 +4,11 @@
 #include <string>
 #include <string_view>
 
-#include "cmtwatch/commands.h"
-#include "cmtwatch/moment_options.h"
-#include "cmtwatch/options.h"
-#include "cmtwatch/record_options.h"
-#include "cmtwatch/working_set.h"
+#include "cmtwatch/commands/commands.h"
+#include "cmtwatch/commands/moment_options.h"
+#include "cmtwatch/commands/options.h"
+#include "cmtwatch/commands/record_options.h"
+#include "cmtwatch/working_set/working_set.h"
 #include "toolkit/command/command_line.h"
 
 namespace cmt::watch {

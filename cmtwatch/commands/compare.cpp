@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "cmtwatch/commands.h"
-#include "cmtwatch/memory_series.h"
-#include "cmtwatch/options_common.h"
+#include "cmtwatch/commands/commands.h"
+#include "cmtwatch/commands/options_common.h"
+#include "cmtwatch/recording/memory_series.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "cmtwatch/commands.h"
-#include "cmtwatch/database.h"
-#include "cmtwatch/recording.h"
-#include "cmtwatch/report.h"
+#include "cmtwatch/commands/commands.h"
+#include "cmtwatch/recording/database.h"
+#include "cmtwatch/recording/recording.h"
+#include "cmtwatch/report/report.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 

@@ -6,14 +6,14 @@
 #include <stdexcept>
 #include <string>
 
-#include "cmtwatch/check_process.h"
-#include "cmtwatch/commands.h"
-#include "cmtwatch/family.h"
-#include "cmtwatch/options.h"
-#include "cmtwatch/pause.h"
-#include "cmtwatch/plot.h"
-#include "cmtwatch/report.h"
-#include "cmtwatch/watch.h"
+#include "cmtwatch/commands/commands.h"
+#include "cmtwatch/commands/options.h"
+#include "cmtwatch/report/report.h"
+#include "cmtwatch/report/watch_plot.h"
+#include "cmtwatch/sample/check_process.h"
+#include "cmtwatch/sample/pause.h"
+#include "cmtwatch/sample/process_set.h"
+#include "cmtwatch/sample/sampling.h"
 #include "toolkit/command/interrupts.h"
 
 namespace cmt::watch {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "cmt/error.h"
-#include "cmtwatch/commands.h"
-#include "cmtwatch/options_common.h"
-#include "cmtwatch/recording.h"
-#include "cmtwatch/writer.h"
+#include "cmtwatch/commands/commands.h"
+#include "cmtwatch/commands/options_common.h"
+#include "cmtwatch/recording/recording.h"
+#include "cmtwatch/recording/writer.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/smaps.h"
 

@@ -1,6 +1,6 @@
-#include "cmtwatch/moment_options.h"
+#include "cmtwatch/commands/moment_options.h"
 
-#include "cmtwatch/options_common.h"
+#include "cmtwatch/commands/options_common.h"
 #include "toolkit/command/duration.h"
 
 namespace cmt::watch {

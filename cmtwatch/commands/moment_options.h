@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cmtwatch/moment.h"
+#include "cmtwatch/recording/moment.h"
 #include "toolkit/command/command_line.h"
 
 namespace cmt::watch {

@@ -1,6 +1,6 @@
-#include "cmtwatch/options.h"
+#include "cmtwatch/commands/options.h"
 
-#include "cmtwatch/options_common.h"
+#include "cmtwatch/commands/options_common.h"
 
 namespace cmt::watch {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "cmtwatch/metric.h"
-#include "cmtwatch/watch.h"
+#include "cmtwatch/sample/metric.h"
+#include "cmtwatch/sample/sampling.h"
 #include "toolkit/command/command_line.h"
 
 namespace cmt::watch {

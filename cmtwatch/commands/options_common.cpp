@@ -1,4 +1,4 @@
-#include "cmtwatch/options_common.h"
+#include "cmtwatch/commands/options_common.h"
 
 #include <charconv>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cmtwatch/watch.h"
+#include "cmtwatch/sample/sampling.h"
 #include "toolkit/command/command_line.h"
 
 /// Options that several subcommands have. All throw UsageError.

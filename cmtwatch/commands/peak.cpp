@@ -2,11 +2,11 @@
 
 #include <stdexcept>
 
-#include "cmtwatch/commands.h"
-#include "cmtwatch/moment.h"
-#include "cmtwatch/moment_options.h"
-#include "cmtwatch/moment_report.h"
-#include "cmtwatch/recording.h"
+#include "cmtwatch/commands/commands.h"
+#include "cmtwatch/commands/moment_options.h"
+#include "cmtwatch/recording/moment.h"
+#include "cmtwatch/recording/recording.h"
+#include "cmtwatch/report/moment_report.h"
 
 namespace cmt::watch {
 namespace {

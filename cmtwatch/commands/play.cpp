@@ -10,13 +10,13 @@
 #include <stdexcept>
 #include <string>
 
-#include "cmtwatch/commands.h"
-#include "cmtwatch/moment.h"
-#include "cmtwatch/moment_options.h"
-#include "cmtwatch/moment_report.h"
-#include "cmtwatch/recording.h"
-#include "cmtwatch/screen.h"
-#include "cmtwatch/watch.h"
+#include "cmtwatch/commands/commands.h"
+#include "cmtwatch/commands/moment_options.h"
+#include "cmtwatch/recording/moment.h"
+#include "cmtwatch/recording/recording.h"
+#include "cmtwatch/report/moment_report.h"
+#include "cmtwatch/report/screen.h"
+#include "cmtwatch/sample/sampling.h"
 #include "toolkit/command/interrupts.h"
 #include "toolkit/output/numbers.h"
 

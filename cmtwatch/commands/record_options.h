@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cmtwatch/measures.h"
-#include "cmtwatch/watch.h"
+#include "cmtwatch/recording/measures.h"
+#include "cmtwatch/sample/sampling.h"
 #include "toolkit/command/command_line.h"
 
 namespace cmt::watch {

@@ -9,13 +9,13 @@
 #include <exception>
 #include <stdexcept>
 
-#include "cmtwatch/commands.h"
-#include "cmtwatch/family.h"
-#include "cmtwatch/inside.h"
-#include "cmtwatch/options.h"
-#include "cmtwatch/plot.h"
-#include "cmtwatch/report.h"
-#include "cmtwatch/watch.h"
+#include "cmtwatch/commands/commands.h"
+#include "cmtwatch/commands/options.h"
+#include "cmtwatch/report/report.h"
+#include "cmtwatch/report/watch_plot.h"
+#include "cmtwatch/sample/process_set.h"
+#include "cmtwatch/sample/sampling.h"
+#include "cmtwatch/sample/traced_command.h"
 #include "toolkit/command/launch.h"
 #include "toolkit/command/tracer.h"
 

@@ -1,5 +1,5 @@
-#include "cmtwatch/options_common.h"
-#include "cmtwatch/working_set.h"
+#include "cmtwatch/commands/options_common.h"
+#include "cmtwatch/working_set/working_set.h"
 
 namespace cmt::watch {
 

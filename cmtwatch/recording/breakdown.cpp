@@ -1,4 +1,4 @@
-#include "cmtwatch/breakdown.h"
+#include "cmtwatch/recording/breakdown.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "cmtwatch/database.h"
+#include "cmtwatch/recording/database.h"
 
 #include <sqlite3.h>
 

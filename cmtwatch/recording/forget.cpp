@@ -1,4 +1,4 @@
-#include "cmtwatch/forget.h"
+#include "cmtwatch/recording/forget.h"
 
 namespace cmt::watch {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "cmtwatch/database.h"
+#include "cmtwatch/recording/database.h"
 
 namespace cmt::watch {
 

@@ -1,12 +1,12 @@
 // A recording holds what changed, so it is read as it was written: from moment to moment, the mappings that there are
 // being kept. Only of a process in which something changed they are sorted into kinds anew.
 
-#include "cmtwatch/kinds.h"
+#include "cmtwatch/recording/kinds.h"
 
 #include <algorithm>
 #include <map>
 
-#include "cmtwatch/breakdown.h"
+#include "cmtwatch/recording/breakdown.h"
 
 namespace cmt::watch {
 namespace {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "cmtwatch/database.h"
-#include "cmtwatch/metric.h"
-#include "cmtwatch/summed.h"
+#include "cmtwatch/recording/database.h"
+#include "cmtwatch/sample/metric.h"
+#include "cmtwatch/sample/summed.h"
 #include "toolkit/process/smaps.h"
 
 namespace cmt::watch {

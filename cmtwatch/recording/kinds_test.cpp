@@ -1,10 +1,10 @@
-#include "cmtwatch/kinds.h"
+#include "cmtwatch/recording/kinds.h"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cmtwatch/recording.h"
+#include "cmtwatch/recording/recording.h"
 
 using namespace cmt::watch;
 using cmt::process::Mapping;

@@ -1,4 +1,4 @@
-#include "cmtwatch/measures.h"
+#include "cmtwatch/recording/measures.h"
 
 #include <algorithm>
 #include <array>

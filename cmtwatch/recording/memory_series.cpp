@@ -1,6 +1,6 @@
 // The one file that includes nlohmann/json, which costs seconds a translation unit.
 
-#include "cmtwatch/memory_series.h"
+#include "cmtwatch/recording/memory_series.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,9 +11,9 @@
 #include <system_error>
 
 #include "cmt/error.h"
-#include "cmtwatch/database.h"
-#include "cmtwatch/recording.h"
-#include "cmtwatch/summed.h"
+#include "cmtwatch/recording/database.h"
+#include "cmtwatch/recording/recording.h"
+#include "cmtwatch/sample/summed.h"
 
 namespace cmt::watch {
 namespace {

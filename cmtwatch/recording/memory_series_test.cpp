@@ -1,4 +1,4 @@
-#include "cmtwatch/memory_series.h"
+#include "cmtwatch/recording/memory_series.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "cmtwatch/moment.h"
+#include "cmtwatch/recording/moment.h"
 
 namespace cmt::watch {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cmtwatch/database.h"
-#include "cmtwatch/summed.h"
+#include "cmtwatch/recording/database.h"
+#include "cmtwatch/sample/summed.h"
 #include "toolkit/process/smaps.h"
 
 namespace cmt::watch {

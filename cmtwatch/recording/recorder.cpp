@@ -1,11 +1,11 @@
-#include "cmtwatch/recorder.h"
+#include "cmtwatch/recording/recorder.h"
 
 #include <algorithm>
 #include <charconv>
 #include <system_error>
 #include <utility>
 
-#include "cmtwatch/proc_errors.h"
+#include "cmtwatch/sample/proc_errors.h"
 #include "toolkit/process/disks.h"
 #include "toolkit/process/share_memory.h"
 #include "toolkit/process/smaps.h"

@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cmtwatch/measures.h"
-#include "cmtwatch/summed.h"
-#include "cmtwatch/writer.h"
+#include "cmtwatch/recording/measures.h"
+#include "cmtwatch/recording/writer.h"
+#include "cmtwatch/sample/summed.h"
 #include "toolkit/process/counters.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/stat.h"

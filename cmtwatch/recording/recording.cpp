@@ -1,4 +1,4 @@
-#include "cmtwatch/recording.h"
+#include "cmtwatch/recording/recording.h"
 
 namespace cmt::watch {
 namespace {

@@ -20,7 +20,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cmtwatch/database.h"
+#include "cmtwatch/recording/database.h"
 
 namespace cmt::watch {
 

@@ -1,11 +1,11 @@
-#include "cmtwatch/writer.h"
+#include "cmtwatch/recording/writer.h"
 
 #include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <utility>
 
-#include "cmtwatch/forget.h"
+#include "cmtwatch/recording/forget.h"
 
 namespace cmt::watch {
 namespace {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cmtwatch/database.h"
+#include "cmtwatch/recording/database.h"
 #include "toolkit/process/counters.h"
 #include "toolkit/process/disks.h"
 #include "toolkit/process/smaps.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cmtwatch/watch.h"
+#include "cmtwatch/sample/sampling.h"
 #include "toolkit/output/json.h"
 
 namespace cmt::watch {

@@ -1,7 +1,7 @@
 // A terminal sends an arrow as Escape, "[" or "O" and a letter; Home and End so or with a number and "~"; and in
 // general after Escape and "[" digits and semicolons up to one byte that is neither (ECMA-48, 5.4).
 
-#include "cmtwatch/keys.h"
+#include "cmtwatch/report/keys.h"
 
 #include <string_view>
 

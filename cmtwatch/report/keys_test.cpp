@@ -1,4 +1,4 @@
-#include "cmtwatch/keys.h"
+#include "cmtwatch/report/keys.h"
 
 #include <doctest/doctest.h>
 

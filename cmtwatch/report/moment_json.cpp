@@ -1,5 +1,5 @@
-#include "cmtwatch/breakdown.h"
-#include "cmtwatch/moment_report.h"
+#include "cmtwatch/recording/breakdown.h"
+#include "cmtwatch/report/moment_report.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 

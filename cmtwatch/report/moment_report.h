@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "cmtwatch/moment.h"
-#include "cmtwatch/moment_options.h"
+#include "cmtwatch/commands/moment_options.h"
+#include "cmtwatch/recording/moment.h"
 
 namespace cmt::watch {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "cmtwatch/breakdown.h"
-#include "cmtwatch/moment_report.h"
+#include "cmtwatch/recording/breakdown.h"
+#include "cmtwatch/report/moment_report.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 #include "toolkit/output/utf8.h"

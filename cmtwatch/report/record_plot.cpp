@@ -1,4 +1,4 @@
-#include "cmtwatch/record_plot.h"
+#include "cmtwatch/report/record_plot.h"
 
 #include <algorithm>
 

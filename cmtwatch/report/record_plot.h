@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "cmtwatch/kinds.h"
+#include "cmtwatch/recording/kinds.h"
 #include "toolkit/picture/picture.h"
 
 namespace cmt::watch {

@@ -1,4 +1,4 @@
-#include "cmtwatch/record_view.h"
+#include "cmtwatch/report/record_view.h"
 
 #include <unistd.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cmtwatch/summed.h"
+#include "cmtwatch/sample/summed.h"
 #include "toolkit/terminal/terminal_view.h"
 
 namespace cmt::watch {

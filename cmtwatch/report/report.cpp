@@ -1,4 +1,4 @@
-#include "cmtwatch/report.h"
+#include "cmtwatch/report/report.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "cmtwatch/report_forms.h"
+#include "cmtwatch/report/watch_report.h"
 
 namespace cmt::watch {
 

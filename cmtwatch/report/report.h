@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "cmtwatch/options.h"
-#include "cmtwatch/watch.h"
+#include "cmtwatch/commands/options.h"
+#include "cmtwatch/sample/sampling.h"
 #include "toolkit/command/launch.h"
 
 namespace cmt::watch {

@@ -1,4 +1,4 @@
-#include "cmtwatch/screen.h"
+#include "cmtwatch/report/screen.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "cmtwatch/watch.h"
+#include "cmtwatch/sample/sampling.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/terminal/terminal.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "cmtwatch/keys.h"
+#include "cmtwatch/report/keys.h"
 #include "toolkit/command/interrupts.h"
 
 namespace cmt::watch {

@@ -1,5 +1,5 @@
-#include "cmtwatch/csv.h"
-#include "cmtwatch/report_forms.h"
+#include "cmtwatch/report/csv.h"
+#include "cmtwatch/report/watch_report.h"
 
 namespace cmt::watch {
 CsvReport::CsvReport(const Options& options, Destination& destination) : options_(options), destination_(destination) {

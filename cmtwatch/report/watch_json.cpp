@@ -1,5 +1,5 @@
-#include "cmtwatch/cost_json.h"
-#include "cmtwatch/report_forms.h"
+#include "cmtwatch/report/cost_json.h"
+#include "cmtwatch/report/watch_report.h"
 #include "toolkit/output/json.h"
 
 namespace cmt::watch {

@@ -1,11 +1,11 @@
-#include "cmtwatch/plot.h"
+#include "cmtwatch/report/watch_plot.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <map>
 #include <utility>
 
-#include "cmtwatch/report_forms.h"
+#include "cmtwatch/report/watch_report.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/utf8.h"
 

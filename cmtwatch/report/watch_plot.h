@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cmtwatch/options.h"
-#include "cmtwatch/watch.h"
+#include "cmtwatch/commands/options.h"
+#include "cmtwatch/sample/sampling.h"
 #include "toolkit/command/launch.h"
 #include "toolkit/picture/picture_file.h"
 

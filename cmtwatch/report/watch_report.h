@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cmtwatch/report.h"
+#include "cmtwatch/report/report.h"
 #include "toolkit/terminal/terminal_view.h"
 
 namespace cmt::watch {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <sstream>
 
-#include "cmtwatch/report_forms.h"
+#include "cmtwatch/report/watch_report.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/terminal/sparkline.h"
 

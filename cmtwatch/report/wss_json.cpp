@@ -1,5 +1,5 @@
-#include "cmtwatch/cost_json.h"
-#include "cmtwatch/wss_report.h"
+#include "cmtwatch/report/cost_json.h"
+#include "cmtwatch/report/wss_report.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/system.h"

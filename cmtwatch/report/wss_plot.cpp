@@ -1,4 +1,4 @@
-#include "cmtwatch/wss_plot.h"
+#include "cmtwatch/report/wss_plot.h"
 
 #include <algorithm>
 #include <map>

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "cmtwatch/reuse_distance.h"
-#include "cmtwatch/working_set.h"
+#include "cmtwatch/working_set/reuse_distance.h"
+#include "cmtwatch/working_set/working_set.h"
 #include "toolkit/picture/picture.h"
 
 namespace cmt::watch {

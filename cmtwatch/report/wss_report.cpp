@@ -1,10 +1,10 @@
-#include "cmtwatch/wss_report.h"
+#include "cmtwatch/report/wss_report.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "cmtwatch/csv.h"
+#include "cmtwatch/report/csv.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/system.h"
 

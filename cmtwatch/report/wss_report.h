@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "cmtwatch/report.h"
-#include "cmtwatch/reuse_distance.h"
-#include "cmtwatch/working_set.h"
+#include "cmtwatch/report/report.h"
+#include "cmtwatch/working_set/reuse_distance.h"
+#include "cmtwatch/working_set/working_set.h"
 
 namespace cmt::watch {
 

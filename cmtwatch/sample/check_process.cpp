@@ -1,4 +1,4 @@
-#include "cmtwatch/check_process.h"
+#include "cmtwatch/sample/check_process.h"
 
 #include <signal.h>
 

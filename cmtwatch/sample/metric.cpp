@@ -1,4 +1,4 @@
-#include "cmtwatch/metric.h"
+#include "cmtwatch/sample/metric.h"
 
 #include <array>
 

@@ -13,7 +13,7 @@
 //
 // What was stopped by SIGSTOP before stays so afterwards, and a signal that comes meanwhile is delivered afterwards.
 
-#include "cmtwatch/pause.h"
+#include "cmtwatch/sample/pause.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -31,7 +31,7 @@
 #include <system_error>
 #include <thread>
 
-#include "cmtwatch/watch.h"
+#include "cmtwatch/sample/sampling.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/stat.h"

@@ -1,4 +1,4 @@
-#include "cmtwatch/pause.h"
+#include "cmtwatch/sample/pause.h"
 
 #include <doctest/doctest.h>
 #include <signal.h>

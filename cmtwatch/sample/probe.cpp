@@ -1,11 +1,11 @@
 // statm is cheap, and a descriptor of it stays good when the process runs another program, so that one is kept open.
 // smaps_rollup belongs to the address space of the moment when it was opened, which ends with exec: it is opened anew.
 
-#include "cmtwatch/probe.h"
+#include "cmtwatch/sample/probe.h"
 
 #include <system_error>
 
-#include "cmtwatch/proc_errors.h"
+#include "cmtwatch/sample/proc_errors.h"
 #include "toolkit/process/smaps.h"
 #include "toolkit/process/status.h"
 #include "toolkit/process/system.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cmtwatch/metric.h"
+#include "cmtwatch/sample/metric.h"
 #include "toolkit/process/fd.h"
 #include "toolkit/process/proc_file.h"
 

@@ -1,4 +1,4 @@
-#include "cmtwatch/family.h"
+#include "cmtwatch/sample/process_set.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <iterator>
 #include <system_error>
 
-#include "cmtwatch/pause.h"
+#include "cmtwatch/sample/pause.h"
 #include "toolkit/process/children.h"
 #include "toolkit/process/share_memory.h"
 #include "toolkit/process/stat.h"

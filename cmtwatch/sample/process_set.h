@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cmtwatch/metric.h"
-#include "cmtwatch/probe.h"
+#include "cmtwatch/sample/metric.h"
+#include "cmtwatch/sample/probe.h"
 
 namespace cmt::watch {
 

@@ -1,4 +1,4 @@
-#include "cmtwatch/roster.h"
+#include "cmtwatch/sample/roster.h"
 
 #include "toolkit/process/children.h"
 

@@ -1,4 +1,4 @@
-#include "cmtwatch/grid.h"
+#include "cmtwatch/sample/sample_clock.h"
 
 #include <sys/timerfd.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "cmtwatch/grid.h"
+#include "cmtwatch/sample/sample_clock.h"
 
 #include <doctest/doctest.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
-#include "cmtwatch/watch.h"
+#include "cmtwatch/sample/sampling.h"
 
 #include <poll.h>
 
-#include "cmtwatch/grid.h"
+#include "cmtwatch/sample/sample_clock.h"
 
 namespace cmt::watch {
 namespace {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "cmtwatch/family.h"
-#include "cmtwatch/pause.h"
-#include "cmtwatch/traced.h"
+#include "cmtwatch/sample/pause.h"
+#include "cmtwatch/sample/process_set.h"
+#include "cmtwatch/sample/traced.h"
 
 namespace cmt::watch {
 

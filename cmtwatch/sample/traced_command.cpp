@@ -1,4 +1,4 @@
-#include "cmtwatch/inside.h"
+#include "cmtwatch/sample/traced_command.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #include <system_error>
 
 #include "cmt/reader.h"
-#include "cmtwatch/watch.h"
+#include "cmtwatch/sample/sampling.h"
 #include "libcmt/block_table.h"
 #include "toolkit/command/tracer.h"
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "cmtwatch/family.h"
-#include "cmtwatch/traced.h"
+#include "cmtwatch/sample/process_set.h"
+#include "cmtwatch/sample/traced.h"
 #include "toolkit/command/traces.h"
 
 namespace cmt::watch {

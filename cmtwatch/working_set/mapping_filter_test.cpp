@@ -1,4 +1,4 @@
-#include "cmtwatch/mapping_filter.h"
+#include "cmtwatch/working_set/mapping_filter.h"
 
 #include <doctest/doctest.h>
 

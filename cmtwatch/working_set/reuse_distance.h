@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cmtwatch/touch_meter.h"
+#include "cmtwatch/working_set/touch_meter.h"
 
 namespace cmt::watch {
 

@@ -1,4 +1,4 @@
-#include "cmtwatch/reuse_distance.h"
+#include "cmtwatch/working_set/reuse_distance.h"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 // By Referenced: clear_refs takes the accessed bits from all pages of the process, and smaps counts, for each mapping,
 // those that have it again.
 
-#include "cmtwatch/touch_meter.h"
+#include "cmtwatch/working_set/touch_meter.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cmtwatch/mapping_filter.h"
+#include "cmtwatch/working_set/mapping_filter.h"
 #include "toolkit/process/smaps.h"
 
 namespace cmt::watch {

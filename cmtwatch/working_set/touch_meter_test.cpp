@@ -1,4 +1,4 @@
-#include "cmtwatch/touch_meter.h"
+#include "cmtwatch/working_set/touch_meter.h"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>

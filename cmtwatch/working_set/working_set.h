@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cmtwatch/touch_meter.h"
-#include "cmtwatch/watch.h"
+#include "cmtwatch/sample/sampling.h"
+#include "cmtwatch/working_set/touch_meter.h"
 #include "toolkit/command/command_line.h"
 
 namespace cmt::watch {
