@@ -21,11 +21,9 @@
 #include <memory>
 #include <system_error>
 
-#include "toolkit/process/page_flags.h"
-#include "toolkit/process/page_idle.h"
+#include "toolkit/process/page_frames.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/stat.h"
-#include "toolkit/process/status.h"
 
 namespace cmt::replay {
 namespace {

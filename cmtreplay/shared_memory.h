@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "toolkit/process/fd.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::replay {
 

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "toolkit/process/proc_file.h"
-#include "toolkit/process/status.h"
+#include "toolkit/process/stat.h"
 
 namespace cmt::replay {
 namespace {

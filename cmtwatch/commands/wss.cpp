@@ -27,7 +27,6 @@
 #include "cmtwatch/working_set/working_set.h"
 #include "toolkit/command/interrupts.h"
 #include "toolkit/picture/picture_file.h"
-#include "toolkit/process/fd.h"
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::watch {

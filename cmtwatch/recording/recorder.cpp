@@ -6,12 +6,10 @@
 #include <utility>
 
 #include "cmtwatch/sample/proc_errors.h"
-#include "toolkit/process/disks.h"
-#include "toolkit/process/share_memory.h"
+#include "toolkit/process/process_tree.h"
 #include "toolkit/process/smaps.h"
-#include "toolkit/process/status.h"
+#include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
-#include "toolkit/process/threads.h"
 
 namespace cmt::watch {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "cmtwatch/recording/database.h"
 #include "toolkit/process/counters.h"
-#include "toolkit/process/disks.h"
 #include "toolkit/process/smaps.h"
 #include "toolkit/process/system.h"
 

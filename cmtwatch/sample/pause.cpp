@@ -34,9 +34,8 @@
 #include "cmtwatch/sample/sampling.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/proc_file.h"
+#include "toolkit/process/process_tree.h"
 #include "toolkit/process/stat.h"
-#include "toolkit/process/status.h"
-#include "toolkit/process/threads.h"
 
 namespace cmt::watch {
 namespace {

@@ -13,8 +13,8 @@
 #include <system_error>
 #include <thread>
 
+#include "toolkit/process/process_tree.h"
 #include "toolkit/process/stat.h"
-#include "toolkit/process/threads.h"
 
 using namespace cmt::watch;
 using namespace cmt;

@@ -7,7 +7,7 @@
 
 #include "cmtwatch/sample/proc_errors.h"
 #include "toolkit/process/smaps.h"
-#include "toolkit/process/status.h"
+#include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::watch {

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "cmtwatch/sample/metric.h"
-#include "toolkit/process/fd.h"
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::watch {

@@ -8,10 +8,8 @@
 #include <system_error>
 
 #include "cmtwatch/sample/pause.h"
-#include "toolkit/process/children.h"
-#include "toolkit/process/share_memory.h"
+#include "toolkit/process/process_tree.h"
 #include "toolkit/process/stat.h"
-#include "toolkit/process/status.h"
 
 namespace cmt::watch {
 namespace {

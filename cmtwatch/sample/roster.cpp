@@ -1,6 +1,6 @@
 #include "cmtwatch/sample/roster.h"
 
-#include "toolkit/process/children.h"
+#include "toolkit/process/process_tree.h"
 
 namespace cmt::watch {
 

@@ -13,8 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "toolkit/process/page_flags.h"
-#include "toolkit/process/page_idle.h"
+#include "toolkit/process/page_frames.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/system.h"
 

@@ -9,34 +9,34 @@
 #include <string_view>
 #include <vector>
 
-#include "toolkit/process/fd.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::process {
 
-/// What the processor counts.
+/// The hardware counters that are read.
 inline constexpr std::array<std::string_view, 5> counter_names{"instructions", "cycles", "cache_misses",
                                                                "l1_data_misses", "data_tlb_misses"};
 
-/// One run's counts, in the order of counter_names; nothing where this one is not to be had.
+/// Counts in the order of counter_names; nothing for a counter that this machine does not give.
 using CounterValues = std::array<std::optional<std::uint64_t>, counter_names.size()>;
 
-/// The hardware counters of a thread and what it starts from now on, in user mode. Many machines have none to give:
-/// virtual ones, and those that forbid it (kernel.perf_event_paranoid).
+/// The hardware counters of a thread and of those that it starts from now on, in user mode. Many machines give none:
+/// virtual ones, and those where kernel.perf_event_paranoid forbids it.
 class Counters {
  public:
-  /// Whose counts are added to the thread's: of all that it starts, or not of other processes.
+  /// Whose counts are added to the thread's: those of all threads and processes that it starts, or of threads alone.
   enum class Heirs { all, threads };
 
   explicit Counters(pid_t thread, Heirs heirs = Heirs::all);
 
   void start() const;
-  /// Counts since the start. Those for which the processor had no register all the time are scaled.
+  /// Counts since the start, scaled up where the processor had a register for a counter only part of the time.
   CounterValues read() const;
   CounterValues stop() const;
 
-  /// Why there are none at all; empty where there are some.
+  /// Why no counter could be opened; empty where some could.
   std::string missing() const;
-  /// The same as an errno; 0 where there are some. ESRCH: the thread is gone.
+  /// The same as an errno, or 0. ESRCH: the thread is gone.
   int error() const { return error_; }
 
  private:

@@ -1,11 +1,15 @@
-// Both files are arrays of words of 8 bytes. pagemap has one for each page of the address space,
+// kpageflags is an array of words of 8 bytes, one for each frame, with a bit for each property (the kernel's
+// include/uapi/linux/kernel-page-flags.h). A huge page is a head and its tails, in frames that follow each other; the
+// flags that hold for the whole page are set at the head alone.
+//
+// pagemap and the bitmap of idle pages are such arrays too. pagemap has one for each page of the address space,
 //
 //   bits 0-54  the frame, 0 where we may not know it
 //   bit 63     the page is resident
 //
 // and the bitmap one for each 64 frames. A bit that is written 0 changes nothing, so marking some of a word's frames
 // leaves the others alone.
-#include "toolkit/process/page_idle.h"
+#include "toolkit/process/page_frames.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -16,12 +20,14 @@
 #include <system_error>
 #include <utility>
 
-#include "toolkit/process/fd.h"
-#include "toolkit/process/proc_file.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::process {
 namespace {
+
+constexpr std::uint64_t bit(unsigned number) { return std::uint64_t{1} << number; }
+constexpr std::uint64_t lru = bit(5), compound_tail = bit(16), transparent_huge = bit(22);
+constexpr std::uint64_t frames_held = 512;
 
 constexpr std::uint64_t frame_mask = (std::uint64_t{1} << 55) - 1;
 constexpr std::uint64_t resident = std::uint64_t{1} << 63;
@@ -39,15 +45,53 @@ void for_each_word(std::span<const std::uint64_t> frames, Visit visit) {
 
 }  // namespace
 
-PageIdle::PageIdle(std::string bitmap) : path_(std::move(bitmap)), fd_(open(path_.c_str(), O_RDWR | O_CLOEXEC)) {}
+PageFlags::PageFlags(const std::string& root)
+    : path_(root + "/kpageflags"), file_(open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {}
 
-PageIdle::~PageIdle() {
-  if (fd_ >= 0) close(fd_);
+std::vector<FrameKind> PageFlags::kinds(std::span<const std::uint64_t> frames) {
+  std::vector<FrameKind> result;
+  result.reserve(frames.size());
+  for (const std::uint64_t frame : frames) {
+    const bool is_tail = flags(frame) & compound_tail;
+    const bool follows = !result.empty() && frames[result.size() - 1] + 1 == frame;
+    std::uint64_t head = frame;
+    if (is_tail && follows)
+      head = result.back().head;  // one search for all tails of a page
+    else
+      while (head != 0 && flags(head) & compound_tail) --head;
+    const std::uint64_t of_all = flags(head);
+    result.push_back({head, (of_all & lru) != 0, (of_all & transparent_huge) != 0});
+  }
+  return result;
 }
+
+std::vector<std::uint64_t> heads_of(std::span<const FrameKind> kinds) {
+  std::vector<std::uint64_t> heads;
+  for (const FrameKind& kind : kinds) {
+    if (kind.tracked && (heads.empty() || heads.back() != kind.head)) heads.push_back(kind.head);
+  }
+  return heads;
+}
+
+/// Most callers ask in rising order, so a whole block of flags is read at once.
+std::uint64_t PageFlags::flags(std::uint64_t frame) {
+  if (held_.empty() || block_ != frame / frames_held) {
+    block_ = frame / frames_held;
+    held_.assign(frames_held, 0);
+    const auto offset = static_cast<off_t>(block_ * frames_held * sizeof held_[0]);
+    if (pread(file_.get(), held_.data(), frames_held * sizeof held_[0], offset) < 0) {
+      held_.clear();
+      throw std::system_error(errno, std::generic_category(), path_);
+    }
+  }
+  return held_[frame % frames_held];
+}
+
+PageIdle::PageIdle(std::string bitmap) : path_(std::move(bitmap)), file_(open(path_.c_str(), O_RDWR | O_CLOEXEC)) {}
 
 void PageIdle::set(std::span<const std::uint64_t> frames) const {
   for_each_word(frames, [this](std::uint64_t word, std::uint64_t bits) {
-    if (pwrite(fd_, &bits, sizeof bits, static_cast<off_t>(word * sizeof bits)) != sizeof bits)
+    if (pwrite(file_.get(), &bits, sizeof bits, static_cast<off_t>(word * sizeof bits)) != sizeof bits)
       throw std::system_error(errno, std::generic_category(), path_);
   });
 }
@@ -57,7 +101,7 @@ std::vector<bool> PageIdle::idle(std::span<const std::uint64_t> frames) const {
   result.reserve(frames.size());
   for_each_word(frames, [&](std::uint64_t word, std::uint64_t) {
     std::uint64_t idle = 0;
-    const ssize_t got = pread(fd_, &idle, sizeof idle, static_cast<off_t>(word * sizeof idle));
+    const ssize_t got = pread(file_.get(), &idle, sizeof idle, static_cast<off_t>(word * sizeof idle));
     if (got != sizeof idle) throw std::system_error(got < 0 ? errno : EIO, std::generic_category(), path_);
     while (result.size() < frames.size() && frames[result.size()] / 64 == word)
       result.push_back(idle >> frames[result.size()] % 64 & 1);

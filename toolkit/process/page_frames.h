@@ -1,3 +1,4 @@
+/// Frames of physical memory: which ones the pages of a process are in, what they are, and whether they are idle.
 #pragma once
 
 #include <cstdint>
@@ -5,39 +6,67 @@
 #include <string>
 #include <vector>
 
-#include "toolkit/process/page_flags.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::process {
 
+/// What idle tracking needs to know of a frame.
+struct FrameKind {
+  std::uint64_t head = 0;  ///< the first frame of the huge page that it is a part of, else itself
+  bool tracked = false;    ///< the kernel tells whether it is idle: so for pages that it may reclaim, and for no others
+  bool huge = false;       ///< part of a transparent huge page, of whatever size
+};
+
+/// The flags of frames of physical memory, /proc/kpageflags. Reading them needs CAP_SYS_ADMIN.
+class PageFlags {
+ public:
+  /// `root` is the /proc that the file is in.
+  explicit PageFlags(const std::string& root = "/proc");
+
+  bool available() const { return file_.get() >= 0; }
+
+  /// The kinds of frames, given in rising order. Throws std::system_error.
+  std::vector<FrameKind> kinds(std::span<const std::uint64_t> frames);
+
+ private:
+  std::uint64_t flags(std::uint64_t frame);
+
+  std::string path_;
+  Fd file_;
+  std::uint64_t block_ = 0;  ///< the number of the block in held_
+  std::vector<std::uint64_t> held_;
+};
+
+/// The frames whose bits tell whether these are idle: the first frame of each tracked page, once, in rising order.
+std::vector<std::uint64_t> heads_of(std::span<const FrameKind> kinds);
+
 /// The kernel's bitmap of idle pages, where it is built with one (CONFIG_IDLE_PAGE_TRACKING) and we may use it: a bit
-/// for each frame of physical memory, set by us and cleared by whoever touches the page. Unlike clear_refs it leaves
-/// other users of the referenced bits alone, the kernel's reclaim above all.
+/// for each frame of physical memory, which we set and the kernel clears when the page is touched. Unlike clear_refs it
+/// does not disturb other users of the referenced bits, above all the kernel's reclaim.
 ///
 /// Reading frames needs CAP_SYS_ADMIN. A huge page has its bit at its first frame.
 class PageIdle {
  public:
   /// `bitmap` and the root of `frames()` let fixtures stand in for the kernel's files.
   explicit PageIdle(std::string bitmap = "/sys/kernel/mm/page_idle/bitmap");
-  ~PageIdle();
-  PageIdle(const PageIdle&) = delete;
-  PageIdle& operator=(const PageIdle&) = delete;
 
-  bool available() const { return fd_ >= 0; }
+  bool available() const { return file_.get() >= 0; }
 
-  /// Marks frames, which rise. Those that the kernel does not track stay as they are. Throws std::system_error.
+  /// Marks frames, given in rising order, as idle. Frames that the kernel does not track stay as they are. Throws
+  /// std::system_error.
   void set(std::span<const std::uint64_t> frames) const;
 
-  /// Of each of the frames, which rise, whether it is still idle. One that was touched since set(), was never marked or
-  /// is not tracked is not. Throws std::system_error.
+  /// Whether each of the frames, given in rising order, is still idle: marked by set(), tracked, and not touched since.
+  /// Throws std::system_error.
   std::vector<bool> idle(std::span<const std::uint64_t> frames) const;
 
-  /// How many of the frames of which these are the kinds, in rising order, are part of a page that is not idle. What
-  /// is not tracked counts: it may have been touched.
+  /// How many of the frames with these kinds, in rising order, are part of a page that is not idle. Untracked frames
+  /// count: they may have been touched.
   std::uint64_t touched(std::span<const FrameKind> kinds) const;
 
  private:
   std::string path_;
-  int fd_;
+  Fd file_;
 };
 
 /// A page of a process that is in memory: its number (its address over the page size) and its frame's; 0 for a frame

@@ -1,12 +1,15 @@
-#include "toolkit/process/page_flags.h"
+#include "toolkit/process/page_frames.h"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 
 using namespace cmt::process;
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -28,6 +31,28 @@ class FlagsFile {
 
  private:
   std::string path_ = "/tmp/page_flags.XXXXXX";
+};
+
+using Words = std::vector<std::uint64_t>;
+
+constexpr std::uint64_t resident = std::uint64_t{1} << 63;
+
+/// Files as the kernel has them, in a folder of their own.
+class Fixture {
+ public:
+  Fixture() { fs::create_directories(root_ / "7"); }
+  ~Fixture() { fs::remove_all(root_); }
+  std::string root() const { return root_; }
+  std::string bitmap() const { return root_ / "bitmap"; }
+
+  void write(const std::string& name, const Words& words) const {
+    std::ofstream(root_ / name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(words.data()),
+               static_cast<std::streamsize>(words.size() * sizeof words[0]));
+  }
+
+ private:
+  fs::path root_ = fs::temp_directory_path() / "cmt_page_idle_test";
 };
 
 }  // namespace
@@ -54,3 +79,51 @@ TEST_CASE("page flags: a part of a huge page is what its head is") {
 }
 
 TEST_CASE("page flags: a kernel without them is said to have none") { CHECK_FALSE(PageFlags("/nowhere").available()); }
+
+TEST_CASE("page idle: frames are those of resident pages in the range, rising") {
+  const Fixture fixture;
+  fixture.write("7/pagemap", {resident | 99, resident | 70, 55, resident | 3, resident, resident | 98});
+  CHECK(frames(7, 4096, 5 * 4096, fixture.root()) == Words{3, 70});
+  CHECK(frames(7, 0, 1, fixture.root()) == Words{99});
+  CHECK(frames(7, 5 * 4096, 9 * 4096, fixture.root()) == Words{98});
+}
+
+TEST_CASE("page idle: a process that is gone is an error") {
+  const Fixture fixture;
+  CHECK_THROWS_AS(frames(8, 0, 4096, fixture.root()), std::system_error);
+}
+
+TEST_CASE("page idle: frames that are marked are idle until their bit goes") {
+  const Fixture fixture;
+  fixture.write("bitmap", {0, 0, 0});
+  const PageIdle idle(fixture.bitmap());
+  REQUIRE(idle.available());
+  const Words some{3, 70, 71};
+  const std::vector<FrameKind> kinds{{3, true}, {70, true}, {71, true}};
+  CHECK(idle.touched(kinds) == 3);
+  idle.set(some);
+  CHECK(idle.touched(kinds) == 0);
+  fixture.write("bitmap", {std::uint64_t{1} << 3, std::uint64_t{1} << 7, 0});
+  CHECK(idle.touched(kinds) == 1);
+}
+
+TEST_CASE("page idle: a huge page's frames are touched together, what is not tracked always") {
+  const Fixture fixture;
+  fixture.write("bitmap", {0, 0, 0});
+  const PageIdle idle(fixture.bitmap());
+  const std::vector<FrameKind> kinds{{3, true}, {5}, {64, true, true}, {64, true, true}, {64, true, true}, {70, true}};
+  idle.set(heads_of(kinds));
+  CHECK(idle.touched(kinds) == 1);
+  fixture.write("bitmap", {std::uint64_t{1} << 3, std::uint64_t{1} << 6, 0});
+  CHECK(idle.touched(kinds) == 4);
+}
+
+TEST_CASE("page idle: a frame beyond the bitmap is an error") {
+  const Fixture fixture;
+  fixture.write("bitmap", {0});
+  CHECK_THROWS_AS(PageIdle(fixture.bitmap()).touched(std::vector<FrameKind>{{64, true}}), std::system_error);
+}
+
+TEST_CASE("page idle: a kernel without the bitmap is said to have none") {
+  CHECK_FALSE(PageIdle("/nowhere/bitmap").available());
+}

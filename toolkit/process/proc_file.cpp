@@ -1,47 +1,45 @@
 #include "toolkit/process/proc_file.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <filesystem>
 #include <system_error>
-#include <utility>
-
-#include "toolkit/process/fd.h"
 
 namespace cmt::process {
 namespace {
 
-/// A descriptor that is closed when it goes out of sight.
-class OpenFile {
- public:
-  OpenFile(const std::string& path, int flags) : fd_(open(path.c_str(), flags | O_CLOEXEC)), path_(path) {
-    if (fd_ < 0) fail();
-  }
-  ~OpenFile() { close(fd_); }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
+namespace fs = std::filesystem;
 
-  int fd() const { return fd_; }
+[[noreturn]] void fail(const std::string& path) { throw std::system_error(errno, std::generic_category(), path); }
 
-  [[noreturn]] void fail() const { throw std::system_error(errno, std::generic_category(), path_); }
+Fd open_file(const std::string& path, int flags) {
+  Fd file(::open(path.c_str(), flags | O_CLOEXEC));
+  if (file.get() < 0) fail(path);
+  return file;
+}
 
- private:
-  int fd_;
-  std::string path_;
-};
+std::optional<std::uint64_t> first_number(std::string_view text, int base) {
+  std::uint64_t value = 0;
+  const auto digits = text.find_first_of(base == 16 ? "0123456789abcdef" : "0123456789");
+  if (digits == text.npos) return std::nullopt;
+  std::from_chars(text.data() + digits, text.data() + text.size(), value, base);
+  return value;
+}
 
 }  // namespace
 
 std::string read_file(const std::string& path) {
-  const OpenFile file(path, O_RDONLY);
+  const Fd file = open_file(path, O_RDONLY);
   std::string text;
   std::size_t used = 0;
   for (;;) {
     text.resize(used + 64 * 1024);
-    const ssize_t got = read(file.fd(), text.data() + used, text.size() - used);
+    const ssize_t got = read(file.get(), text.data() + used, text.size() - used);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) file.fail();
+    if (got < 0) fail(path);
     used += static_cast<std::size_t>(got);
     if (got == 0) break;
   }
@@ -50,34 +48,35 @@ std::string read_file(const std::string& path) {
 }
 
 void write_file(const std::string& path, const std::string& text) {
-  const OpenFile file(path, O_WRONLY);
+  const Fd file = open_file(path, O_WRONLY);
   ssize_t put;
-  do put = write(file.fd(), text.data(), text.size());
+  do put = write(file.get(), text.data(), text.size());
   while (put < 0 && errno == EINTR);
-  if (put < 0) file.fail();
+  if (put < 0) fail(path);
 }
 
-ProcessFolder::ProcessFolder(int pid, const std::string& root) : path_(root + "/" + std::to_string(pid)) {
-  fd_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path_);
+std::string path_of(int pid, const std::string& name, const std::string& root) {
+  return root + "/" + std::to_string(pid) + "/" + name;
 }
 
-ProcessFolder::~ProcessFolder() {
-  if (fd_ >= 0) close(fd_);
+std::string_view read_again(int fd, std::string& buffer) {
+  std::size_t used = 0;
+  for (;;) {
+    if (buffer.size() - used < 4096) buffer.resize(buffer.size() + 16 * 1024);
+    const ssize_t got = pread(fd, buffer.data() + used, buffer.size() - used, static_cast<off_t>(used));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("reading /proc");
+    if (got == 0) return std::string_view(buffer.data(), used);
+    used += static_cast<std::size_t>(got);
+  }
 }
 
-ProcessFolder::ProcessFolder(ProcessFolder&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
-
-ProcessFolder& ProcessFolder::operator=(ProcessFolder&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  std::swap(path_, other.path_);
-  return *this;
-}
+ProcessFolder::ProcessFolder(int pid, const std::string& root)
+    : path_(root + "/" + std::to_string(pid)), fd_(open_file(path_, O_RDONLY | O_DIRECTORY)) {}
 
 int ProcessFolder::open(const char* name) const {
-  const int fd = openat(fd_, name, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), path_ + "/" + name);
+  const int fd = openat(fd_.get(), name, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail(path_ + "/" + name);
   return fd;
 }
 
@@ -94,26 +93,33 @@ void ProcessFolder::read(const char* name, std::string& buffer,
   for (;;) {
     const ssize_t got = ::read(file.get(), buffer.data(), piece_bytes);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw std::system_error(errno, std::generic_category(), path_ + "/" + name);
+    if (got < 0) fail(path_ + "/" + name);
     if (got == 0) return;
     take(std::string_view(buffer).substr(0, static_cast<std::size_t>(got)));
   }
 }
 
-std::string_view read_again(int fd, std::string& buffer) {
-  std::size_t used = 0;
-  for (;;) {
-    if (buffer.size() - used < 4096) buffer.resize(buffer.size() + 16 * 1024);
-    const ssize_t got = pread(fd, buffer.data() + used, buffer.size() - used, static_cast<off_t>(used));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw std::system_error(errno, std::generic_category(), "reading /proc");
-    if (got == 0) return std::string_view(buffer.data(), used);
-    used += static_cast<std::size_t>(got);
+std::vector<int> numbers_in(const std::string& folder) {
+  std::vector<int> numbers;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    int number = 0;
+    const auto [rest, problem] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (problem == std::errc() && rest == name.data() + name.size()) numbers.push_back(number);
   }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
 }
 
-std::string path_of(int pid, const std::string& name, const std::string& root) {
-  return root + "/" + std::to_string(pid) + "/" + name;
+std::optional<std::uint64_t> find_figure(std::string_view text, std::string_view key, int base) {
+  for (auto at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
+    const bool begins_line = at == 0 || text[at - 1] == '\n';
+    if (!begins_line || text.substr(at + key.size(), 1) != ":") continue;
+    const std::string_view rest = text.substr(at + key.size());
+    return first_number(rest.substr(0, rest.find('\n')), base);
+  }
+  return std::nullopt;
 }
 
 }  // namespace cmt::process

@@ -1,29 +1,58 @@
+/// Files that the kernel makes up as they are read, such as /proc/PID/smaps: they have no size, and the process may be
+/// gone before the last byte.
 #pragma once
 
+#include <unistd.h>
+
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace cmt::process {
 
-/// The whole of a file that the kernel makes up as it is read, such as /proc/PID/smaps. Such files have no size, and
-/// the process may be gone: then std::system_error.
+/// A file descriptor that is closed with its owner; -1: none.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Fd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  int get() const { return fd_; }
+  void close() { *this = Fd(); }
+
+ private:
+  int fd_ = -1;
+};
+
+/// Throws std::system_error where the file cannot be opened or read, which is also so where its process has ended.
 std::string read_file(const std::string& path);
 
 /// Writes a short command to a file such as /proc/PID/clear_refs. Throws std::system_error.
 void write_file(const std::string& path, const std::string& text);
 
-/// "/proc/12/smaps". `root` lets a fixture, or another machine's /proc, stand in for the own one.
+/// "/proc/12/smaps". `root` is another machine's /proc, or a test's.
 std::string path_of(int pid, const std::string& name, const std::string& root = "/proc");
 
-/// The folder of one process, held open: whoever gets the pid after it is not mistaken for it. Not copied, moved only.
+/// The whole of an open file from its beginning, in `buffer`, which grows as needed. Throws std::system_error.
+std::string_view read_again(int fd, std::string& buffer);
+
+/// The folder of one process, held open, so that another process that is given the same pid later is not mistaken for
+/// it.
 class ProcessFolder {
  public:
   /// Throws std::system_error where there is no such process, or it may not be seen.
   explicit ProcessFolder(int pid, const std::string& root = "/proc");
-  ~ProcessFolder();
-  ProcessFolder(ProcessFolder&& other) noexcept;
-  ProcessFolder& operator=(ProcessFolder&& other) noexcept;
 
   /// Opens a file in it for reading. Throws std::system_error, with ENOENT or ESRCH where the process is gone.
   int open(const char* name) const;
@@ -31,15 +60,19 @@ class ProcessFolder {
   /// The whole of a file in it, in `buffer`, which grows as needed. Throws as open().
   std::string_view read(const char* name, std::string& buffer) const;
 
-  /// The same in pieces of at most 64 KiB, in `buffer`, for a file that may be long.
+  /// The same in pieces of at most 64 KiB, for a file that may be long.
   void read(const char* name, std::string& buffer, const std::function<void(std::string_view)>& take) const;
 
  private:
-  int fd_;
   std::string path_;
+  Fd fd_;
 };
 
-/// The whole of an open file from its beginning, in `buffer`, which grows as needed. Throws std::system_error.
-std::string_view read_again(int fd, std::string& buffer);
+/// The names in a folder that are numbers, ascending. Empty where it cannot be listed.
+std::vector<int> numbers_in(const std::string& folder);
+
+/// The number behind "KEY:" at the beginning of a line, as in /proc/PID/status, /proc/PID/io and /proc/meminfo; nothing
+/// where there is no such line.
+std::optional<std::uint64_t> find_figure(std::string_view text, std::string_view key, int base = 10);
 
 }  // namespace cmt::process

@@ -1,20 +1,22 @@
-#include "toolkit/process/children.h"
+#include "toolkit/process/process_tree.h"
 
-#include <algorithm>
+#include <linux/kcmp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <charconv>
 #include <optional>
 #include <string_view>
 #include <system_error>
 
 #include "cmt/error.h"
-#include "toolkit/process/numbers_in.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/stat.h"
 
 namespace cmt::process {
 namespace {
 
-/// What a file that may be gone holds.
+/// Nothing where the file is gone.
 std::optional<std::string> text_of(const std::string& path) {
   try {
     return read_file(path);
@@ -66,16 +68,8 @@ std::vector<int> read_children(int pid, const std::string& root) {
   return text_of(path_of(pid, "stat", root)) ? children_by_parent(pid, root) : std::vector<int>();
 }
 
-std::vector<int> read_descent(int pid, const std::string& root) {
-  std::vector<int> descent;
-  if (!text_of(path_of(pid, "stat", root))) return descent;
-  descent.push_back(pid);
-  for (std::size_t i = 0; i < descent.size(); ++i) {
-    for (const int child : read_children(descent[i], root)) {
-      if (std::find(descent.begin(), descent.end(), child) == descent.end()) descent.push_back(child);
-    }
-  }
-  return descent;
-}
+std::vector<int> read_threads(int pid, const std::string& root) { return numbers_in(path_of(pid, "task", root)); }
+
+bool share_memory(int pid, int other) { return syscall(SYS_kcmp, pid, other, KCMP_VM, 0, 0) == 0; }
 
 }  // namespace cmt::process

@@ -1,6 +1,7 @@
-#include "toolkit/process/children.h"
+#include "toolkit/process/process_tree.h"
 
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,6 +43,27 @@ class Root {
   std::string path_ = "/tmp/children.XXXXXX";
 };
 
+int wait_for_signal(void*) {
+  pause();
+  _exit(0);
+}
+
+/// A child that does nothing, in our memory or in its own.
+class Idle {
+ public:
+  explicit Idle(int flags)
+      : stack_(64 * 1024), pid_(clone(wait_for_signal, &*stack_.end(), flags | SIGCHLD, nullptr)) {}
+  ~Idle() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  int pid() const { return pid_; }
+
+ private:
+  std::vector<char> stack_;
+  int pid_;
+};
+
 }  // namespace
 
 TEST_CASE("children: the lists of all threads count") {
@@ -58,13 +80,12 @@ TEST_CASE("children: without lists the parents tell") {
   root.add(7, 5);
   root.add(8, 7);
   CHECK(read_children(5, root.path()) == std::vector<int>{7});
-  CHECK(read_descent(5, root.path()) == std::vector<int>{5, 7, 8});
+  CHECK(read_children(7, root.path()) == std::vector<int>{8});
 }
 
-TEST_CASE("children: a process that is gone has none, and no descent") {
+TEST_CASE("children: a process that is gone has none") {
   const Root root;
   CHECK(read_children(5, root.path()).empty());
-  CHECK(read_descent(5, root.path()).empty());
   CHECK(read_pids("/nowhere/to/be/found").empty());
 }
 
@@ -74,8 +95,26 @@ TEST_CASE("children: a child of this process is found") {
     pause();
     _exit(0);
   }
-  const auto descent = read_descent(getpid());
-  CHECK(std::find(descent.begin(), descent.end(), child) != descent.end());
+  const auto children = read_children(getpid());
+  CHECK(std::find(children.begin(), children.end(), child) != children.end());
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
+}
+
+TEST_CASE("shared memory: a child that runs in ours is told from one with a copy") {
+  if (!share_memory(getpid(), getpid())) {
+    MESSAGE("skipped: this kernel does not let us compare processes");
+    return;
+  }
+  const Idle shares(CLONE_VM);
+  const Idle copies(0);
+  CHECK(share_memory(shares.pid(), getpid()));
+  CHECK_FALSE(share_memory(copies.pid(), getpid()));
+  CHECK_FALSE(share_memory(2147483646, getpid()));
+}
+
+TEST_CASE("threads: a process is its own first thread; one that is gone has none") {
+  const auto threads = read_threads(getpid());
+  CHECK(std::count(threads.begin(), threads.end(), getpid()) == 1);
+  CHECK(read_threads(0x7ffffffe).empty());
 }

@@ -137,9 +137,4 @@ std::vector<Mapping> read_smaps(int pid, const std::string& root) {
   return parse_smaps(read_file(path_of(pid, "smaps", root)));
 }
 
-Mapping read_smaps_rollup(int pid, const std::string& root) {
-  const std::vector<Mapping> mappings = parse_smaps(read_file(path_of(pid, "smaps_rollup", root)));
-  return mappings.empty() ? Mapping() : mappings.front();
-}
-
 }  // namespace cmt::process

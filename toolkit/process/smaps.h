@@ -9,7 +9,7 @@
 
 namespace cmt::process {
 
-/// One mapping of a process, as /proc/PID/smaps tells it. Sizes are bytes; what the kernel does not say is 0.
+/// One mapping of a process from /proc/PID/smaps. Sizes are bytes; a figure that the kernel does not have is 0.
 struct Mapping {
   std::uint64_t begin = 0;  ///< first address
   std::uint64_t end = 0;    ///< one past the last
@@ -20,7 +20,7 @@ struct Mapping {
   std::uint64_t private_bytes = 0;       ///< clean and dirty, mapped by this process alone
   std::uint64_t dirty_bytes = 0;         ///< written to since they were read, or never of a file
   std::uint64_t anonymous_bytes = 0;     ///< pages of no file: copies of written file pages among them
-  std::uint64_t referenced_bytes = 0;    ///< touched since clear_refs was last written
+  std::uint64_t referenced_bytes = 0;    ///< touched since clear_refs was written last
   std::uint64_t lazy_free_bytes = 0;     ///< given back with MADV_FREE, still resident
   std::uint64_t huge_page_bytes = 0;     ///< in transparent huge pages: anonymous, shared memory and files
   std::uint64_t swapped_bytes = 0;
@@ -30,10 +30,10 @@ struct Mapping {
 };
 
 /// The mappings in the text of an smaps file; smaps_rollup is the same with one mapping, "[rollup]". Throws
-/// FormatError, with `name` and the line, for what is no such text.
+/// FormatError, with `name` and the line, where the text is not of that form.
 std::vector<Mapping> parse_smaps(std::string_view text, const std::string& name = "smaps");
 
-/// The same of a text that comes in pieces: a process can have 65,530 mappings, of which smaps says 50 MB.
+/// Parses a text that comes in pieces: a process can have 65,530 mappings, which smaps describes in 50 MB.
 ///
 ///     SmapsParser parser([&](const Mapping& mapping) { use(mapping); });
 ///     while (read more) parser.feed(piece);
@@ -56,16 +56,13 @@ class SmapsParser {
 
   std::function<void(const Mapping&)> take_;
   std::string name_;
-  std::string begun_;  ///< a line of which the rest is to come
+  std::string begun_;  ///< the beginning of a line whose rest is in the next piece
   Mapping mapping_;
   std::uint64_t mappings_ = 0, lines_ = 0;
 };
 
-/// The mappings of a living process. The kernel walks its page tables meanwhile: 65 ms a GB of small pages, and 22 us a
-/// mapping.
+/// The mappings of a living process. The kernel walks its page tables for them: 65 ms per GB of small pages, and 22 us
+/// per mapping.
 std::vector<Mapping> read_smaps(int pid, const std::string& root = "/proc");
-
-/// The sums over all mappings, from smaps_rollup.
-Mapping read_smaps_rollup(int pid, const std::string& root = "/proc");
 
 }  // namespace cmt::process

@@ -9,9 +9,9 @@
 
 #include <array>
 #include <charconv>
+#include <system_error>
 
 #include "cmt/error.h"
-#include "toolkit/process/proc_file.h"
 
 namespace cmt::process {
 namespace {
@@ -44,6 +44,8 @@ Fields parse_fields(std::string_view text) {
   return fields;
 }
 
+std::uint64_t figure(std::string_view text, std::string_view key) { return find_figure(text, key).value_or(0); }
+
 }  // namespace
 
 Stat parse_stat(std::string_view text) {
@@ -69,5 +71,71 @@ Stat parse_stat(std::string_view text) {
 }
 
 Stat read_stat(int pid, const std::string& root) { return parse_stat(read_file(path_of(pid, "stat", root))); }
+
+Status parse_status(std::string_view text) {
+  const auto bytes = [text](std::string_view key) { return figure(text, key) * 1024; };
+  return {.resident_bytes_peak = bytes("VmHWM"),
+          .resident_bytes = bytes("VmRSS"),
+          .resident_anonymous_bytes = bytes("RssAnon"),
+          .resident_file_bytes = bytes("RssFile"),
+          .resident_shared_bytes = bytes("RssShmem"),
+          .swapped_bytes = bytes("VmSwap"),
+          .threads = figure(text, "Threads"),
+          .tracer = static_cast<int>(figure(text, "TracerPid")),
+          .blocked_signals = find_figure(text, "SigBlk", 16).value_or(0)};
+}
+
+Status read_status(int pid, const std::string& root) { return parse_status(read_file(path_of(pid, "status", root))); }
+
+Statm parse_statm(std::string_view text) {
+  Statm statm;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::uint64_t* field : {&statm.size_pages, &statm.resident_pages, &statm.shared_pages}) {
+    while (at != end && *at == ' ') ++at;
+    at = std::from_chars(at, end, *field).ptr;
+  }
+  return statm;
+}
+
+DiskTraffic parse_io(std::string_view text) {
+  return {find_figure(text, "read_bytes").value_or(0), find_figure(text, "write_bytes").value_or(0)};
+}
+
+std::optional<std::uint64_t> parse_stack_pointer(std::string_view text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  const auto last = line.rfind(' ');
+  if (last == line.npos) return std::nullopt;  // "running"
+  const std::string_view rest = line.substr(0, last);
+  const std::string_view word = rest.substr(rest.rfind(' ') + 1);
+  if (word.substr(0, 2) != "0x") return std::nullopt;
+  std::uint64_t pointer = 0;
+  const auto [end, error] = std::from_chars(word.data() + 2, word.data() + word.size(), pointer, 16);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return pointer;
+}
+
+std::optional<std::uint64_t> parse_stack_pointer_of_stat(std::string_view text) {
+  constexpr int fields_between = 29 - 3;
+  auto at = text.rfind(") ");  // before field 3; the name before it may hold anything
+  for (int field = 0; at != text.npos && field <= fields_between; ++field) at = text.find(' ', at + 1);
+  if (at == text.npos) return std::nullopt;
+  std::uint64_t pointer = 0;
+  const auto error = std::from_chars(text.data() + at + 1, text.data() + text.size(), pointer).ec;
+  return error == std::errc() && pointer != 0 ? std::optional(pointer) : std::nullopt;
+}
+
+std::optional<std::uint64_t> read_stack_pointer(const ProcessFolder& process, int thread, std::string& buffer) {
+  const std::string task = "task/" + std::to_string(thread);
+  try {
+    return parse_stack_pointer(process.read((task + "/syscall").c_str(), buffer));
+  } catch (const std::system_error&) {  // this kernel has none, or we may not
+  }
+  try {
+    return parse_stack_pointer_of_stat(process.read((task + "/stat").c_str(), buffer));
+  } catch (const std::system_error&) {
+    return std::nullopt;
+  }
+}
 
 }  // namespace cmt::process

@@ -1,3 +1,4 @@
+/// Figures of one process: /proc/PID/stat, status, statm and io, and the stack pointers of its threads.
 #pragma once
 
 #include <cstdint>
@@ -5,12 +6,15 @@
 #include <string>
 #include <string_view>
 
+#include "toolkit/process/proc_file.h"
+
 namespace cmt::process {
 
-/// What /proc/PID/stat says. A pid is used again after its process; pid and start together name one process for good.
+/// /proc/PID/stat. The kernel gives a pid to another process later; pid and start time together name one process for
+/// good.
 struct Stat {
   int pid = 0;
-  std::string name;  ///< at most 15 bytes, whatever they are: blanks and brackets too
+  std::string name;  ///< at most 15 bytes, blanks and brackets among them
   char state = '?';  ///< R running, S sleeping, Z zombie…
   int parent = 0;
   std::uint64_t minor_faults = 0;
@@ -20,15 +24,64 @@ struct Stat {
   std::uint64_t threads = 0;
   std::uint64_t start_ticks = 0;  ///< after the machine's start
   bool kernel_thread = false;
-  std::optional<int> exit_signal{};  ///< what its parent gets at its end; 0: nothing, and wait() does not see it
+  std::optional<int> exit_signal{};  ///< sent to its parent when it ends; 0: none, and wait() does not see it
 
   bool zombie() const { return state == 'Z' || state == 'X'; }
 };
 
-/// Throws FormatError for what is no such text.
+/// Throws FormatError where the text is not of that form.
 Stat parse_stat(std::string_view text);
 
 /// Throws std::system_error where the process is gone.
 Stat read_stat(int pid, const std::string& root = "/proc");
+
+/// /proc/PID/status. The kernel keeps the memory counters per processor, so that they may be off by some tens of pages;
+/// smaps is exact and expensive.
+struct Status {
+  std::uint64_t resident_bytes_peak = 0;  ///< VmHWM: since the start, or since `5` was written to clear_refs
+  std::uint64_t resident_bytes = 0;       ///< VmRSS: the sum of the next three
+  std::uint64_t resident_anonymous_bytes = 0;
+  std::uint64_t resident_file_bytes = 0;
+  std::uint64_t resident_shared_bytes = 0;
+  std::uint64_t swapped_bytes = 0;
+  std::uint64_t threads = 0;
+  int tracer = 0;                     ///< the thread that traces it with ptrace; 0: none
+  std::uint64_t blocked_signals = 0;  ///< bit 0 is signal 1
+};
+
+/// A figure that the text lacks stays 0: a kernel thread has no memory of its own.
+Status parse_status(std::string_view text);
+
+Status read_status(int pid, const std::string& root = "/proc");
+
+/// /proc/PID/statm, in pages. Reading it costs 10 us.
+struct Statm {
+  std::uint64_t size_pages = 0;
+  std::uint64_t resident_pages = 0;
+  std::uint64_t shared_pages = 0;  ///< file pages and shared memory: resident less shared is anonymous
+};
+
+Statm parse_statm(std::string_view text);
+
+Statm read_statm(int pid, const std::string& root = "/proc");
+
+/// /proc/PID/io: bytes that a process has had read from disks, and written to them.
+struct DiskTraffic {
+  std::uint64_t read_bytes = 0;
+  std::uint64_t written_bytes = 0;
+};
+
+DiskTraffic parse_io(std::string_view text);
+
+/// The stack pointer of a thread that waits in the kernel, from the text of /proc/PID/task/TID/syscall: the last number
+/// but one. Nothing for a thread that runs.
+std::optional<std::uint64_t> parse_stack_pointer(std::string_view text);
+
+/// The same from the text of /proc/PID/task/TID/stat (kstkesp, field 29 of proc(5)). Nothing where it is 0: since Linux
+/// 4.11 the kernel hides it for a thread that lives.
+std::optional<std::uint64_t> parse_stack_pointer_of_stat(std::string_view text);
+
+/// Tries both for a thread. Nothing also where the thread is another user's, or gone.
+std::optional<std::uint64_t> read_stack_pointer(const ProcessFolder& process, int thread, std::string& buffer);
 
 }  // namespace cmt::process

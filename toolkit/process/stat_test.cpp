@@ -57,3 +57,68 @@ TEST_CASE("stat: the signal of its end is there where the kernel tells it") {
   CHECK(parse_stat(more).exit_signal == 17);
   CHECK(read_stat(getpid()).exit_signal == SIGCHLD);
 }
+
+TEST_CASE("status: memory is read in bytes") {
+  const Status status = parse_status(
+      "Name:\tVmRSS: 9\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\nRssAnon:\t 512 kB\nRssFile:\t 256 kB\n"
+      "RssShmem:\t 128 kB\nVmSwap:\t 64 kB\nThreads:\t3\nTracerPid:\t77\nSigBlk:\tfffffffe7ffbfeff\n");
+  CHECK(status.resident_bytes_peak == 2048 * 1024);
+  CHECK(status.resident_bytes == 1024 * 1024);
+  CHECK(status.resident_anonymous_bytes == 512 * 1024);
+  CHECK(status.resident_file_bytes == 256 * 1024);
+  CHECK(status.resident_shared_bytes == 128 * 1024);
+  CHECK(status.swapped_bytes == 64 * 1024);
+  CHECK(status.threads == 3);
+  CHECK(status.tracer == 77);
+  CHECK(status.blocked_signals == 0xfffffffe7ffbfeff);
+}
+
+TEST_CASE("status: a kernel thread, which has no memory, reads as zeros") {
+  CHECK(parse_status("Name:\tkthreadd\nThreads:\t1\n").resident_bytes == 0);
+}
+
+TEST_CASE("status: the own process is resident") { CHECK(read_status(getpid()).resident_bytes > 0); }
+
+TEST_CASE("statm: size, resident and shared pages are read") {
+  const Statm statm = parse_statm("1000 200 30 4 0 50 0\n");
+  CHECK(statm.size_pages == 1000);
+  CHECK(statm.resident_pages == 200);
+  CHECK(statm.shared_pages == 30);
+}
+
+TEST_CASE("statm: a text that is cut reads as zeros from there") { CHECK(parse_statm("7").resident_pages == 0); }
+
+TEST_CASE("proc: a process that is gone is a system_error with the path") {
+  CHECK_THROWS_AS(read_status(0x7ffffffe), std::system_error);
+  CHECK_THROWS_AS(write_file(path_of(0x7ffffffe, "clear_refs"), "1"), std::system_error);
+}
+
+TEST_CASE("proc: another root can stand in for /proc") { CHECK(path_of(7, "statm", "/tmp/x") == "/tmp/x/7/statm"); }
+
+TEST_CASE("threads: the stack pointer is the last number but one of a thread that waits") {
+  CHECK(parse_stack_pointer("0 0x3 0x7faef9d7a000 0x20000 0x1 0x2 0x0 0x7fff21ca5d98 0x7faef9ef42ad\n") ==
+        0x7fff21ca5d98);
+  CHECK(parse_stack_pointer("-1 0x7fff21ca5d98 0x7faef9ef42ad\n") == 0x7fff21ca5d98);
+}
+
+TEST_CASE("threads: one that runs tells no stack pointer, and no other text does") {
+  for (const char* text : {"running\n", "", "\n", "7", "7 8\n", "0x 0x1\n", "1 0xg 0x1\n"})
+    CHECK_FALSE(parse_stack_pointer(text));
+}
+
+TEST_CASE("threads: a stat may tell the stack pointer, and hides it as 0") {
+  const std::string before =
+      "9 (a) b) S 1 9 9 0 -1 0 100 0 7 0 30 40 0 0 20 0 2 0 77 8192 5 18446744073709551615 1 2 3 ";
+  CHECK(parse_stack_pointer_of_stat(before + "4096 6 7\n") == 4096);
+  CHECK_FALSE(parse_stack_pointer_of_stat(before + "0 6 7\n"));
+  CHECK_FALSE(parse_stack_pointer_of_stat(before));
+  CHECK_FALSE(parse_stack_pointer_of_stat("9 (a) S 1\n"));
+  CHECK_FALSE(parse_stack_pointer_of_stat(""));
+}
+
+TEST_CASE("io: traffic of disks, not of calls, and not what was written in vain") {
+  const DiskTraffic traffic =
+      parse_io("rchar: 1\nwchar: 2\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 3\n");
+  CHECK(traffic.read_bytes == 4096);
+  CHECK(traffic.written_bytes == 8192);
+}

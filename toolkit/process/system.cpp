@@ -2,10 +2,41 @@
 
 #include <unistd.h>
 
-#include "toolkit/process/figures.h"
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::process {
+namespace {
+
+constexpr std::uint64_t sector_bytes = 512;
+constexpr std::size_t numbers_used = 10;
+
+std::string_view take_word(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+std::optional<Disk> parse_disk(std::string_view line) {
+  take_word(line), take_word(line);
+  Disk disk{.name = std::string(take_word(line))};
+  std::array<std::uint64_t, numbers_used> numbers{};
+  for (std::uint64_t& number : numbers) {
+    const std::string_view word = take_word(line);
+    if (std::from_chars(word.data(), word.data() + word.size(), number).ec != std::errc()) return std::nullopt;
+  }
+  disk.reads = numbers[0], disk.read_bytes = numbers[2] * sector_bytes;
+  disk.writes = numbers[4], disk.written_bytes = numbers[6] * sector_bytes;
+  disk.busy_ms = numbers[9];
+  return disk;
+}
+
+}  // namespace
 
 SystemMemory parse_meminfo(std::string_view text) {
   const auto bytes = [text](std::string_view key) -> std::optional<std::uint64_t> {
@@ -28,13 +59,36 @@ SystemMemory parse_meminfo(std::string_view text) {
 
 SystemMemory read_meminfo(const std::string& root) { return parse_meminfo(read_file(root + "/meminfo")); }
 
-DiskTraffic parse_io(std::string_view text) {
-  return {find_figure(text, "read_bytes").value_or(0), find_figure(text, "write_bytes").value_or(0)};
+// A device in /proc/diskstats is a line of numbers around its name (iostats.rst of the kernel's documentation):
+//
+//   8 0 sda 11713 2905 986306 4117 7010 5117 380914 3018 0 4900 7135 ...
+//
+// major, minor, name; reads, merged, sectors, milliseconds; writes, merged, sectors, milliseconds; requests under way,
+// milliseconds with any. Kernels add numbers at the end. A sector is 512 bytes here, whatever the device's own size.
+
+std::vector<Disk> parse_diskstats(std::string_view text) {
+  std::vector<Disk> disks;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (auto disk = parse_disk(line)) disks.push_back(std::move(*disk));
+  }
+  return disks;
 }
+
+std::vector<Disk> read_diskstats(const std::string& root) { return parse_diskstats(read_file(root + "/diskstats")); }
 
 std::uint64_t page_bytes() {
   static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   return bytes;
 }
+
+std::int64_t clock_ns(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+}
+
+std::int64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
 
 }  // namespace cmt::process
