@@ -1,10 +1,10 @@
-/* A program that does nothing but allocate, for bench/replay_overhead: the same calls as a loop, and as a trace of it.
+/* A program that only allocates, for bench/replay_overhead: the same calls as a loop, and as a trace.
  *
- *     bare_loop EVENTS            runs them and prints nanoseconds of CPU time a call, the least of nine rounds
+ *     bare_loop EVENTS            runs the loop and prints nanoseconds of CPU time a call, the least of nine rounds
  *     bare_loop EVENTS --trace    writes the trace
  *
- * A table of 10,000 blocks; each step frees one at random and makes another of 16 to 1,039 bytes in its place, and
- * touches it as cmtreplay does: a write into each page, and the last byte. */
+ * A table holds 10,000 blocks. Each step frees one at random and allocates another of 16 to 1,039 bytes in its place,
+ * and touches it as cmtreplay does: a write into each page, and the last byte. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

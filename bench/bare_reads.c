@@ -1,6 +1,6 @@
-/* bare_reads FILE COUNT [INTERVAL_NS]: the least that a sample of FILE can cost: COUNT times open, read to its end and
-   close, one every INTERVAL_NS on a fixed grid of a timer, or without a pause. Prints the processor time of one, in ns.
- */
+/* bare_reads FILE COUNT [INTERVAL_NS]: the lower bound for the cost of a sample of FILE. Opens it, reads it to its end
+   and closes it, COUNT times: one every INTERVAL_NS on a fixed grid of a timer, or without a pause. Prints the
+   processor time of one, in ns. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>

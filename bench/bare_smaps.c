@@ -1,5 +1,5 @@
-/* bare_smaps PID COUNT INTERVAL_MS: what reading a process's smaps costs whoever does it: opens, reads and closes it
- * COUNT times, that long apart, and does nothing with it. */
+/* bare_smaps PID COUNT INTERVAL_MS: the cost of reading a process's smaps, for any reader. Opens, reads and closes it
+ * COUNT times, INTERVAL_MS apart, and uses nothing of it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,10 @@
-// churn THREADS SECONDS: threads, or with 0 the program's first and only one, that give back a block at random and take
-// another, of 8 to 1,024 bytes, with 10,000 alive in all; of four threads or more, every fourth block is handed to
-// whichever thread takes it next, which frees it. Prints the calls made, the wall time and the processor time that they
-// took in ns, and the bytes resident at the end. churn THREADS rest: each thread makes one call, all wait, and it
-// prints the same: what a thread costs at rest.
+// churn THREADS SECONDS: each thread frees a block at random and allocates another of 8 to 1,024 bytes; 10,000 blocks
+// are alive in all. THREADS 0 uses the program's first thread only. From four threads on, every fourth block is handed
+// to the thread that asks next, which frees it. Prints the calls made, their wall time and processor time in ns, and
+// the bytes resident at the end.
+//
+// churn THREADS rest: each thread makes one call, then all wait. Prints the same: the memory that a thread costs at
+// rest.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>

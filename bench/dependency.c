@@ -1,6 +1,6 @@
-/* What a satisfied dependency costs, for bench/replay_overhead: a block that another thread has put into a slot long
- * ago is taken out, against one that this thread put in itself and a bare load. Compile with cmtreplay/schedule.c.
- * Prints nanoseconds each, the least of nine rounds. */
+/* The cost of a dependency that is already satisfied, for bench/replay_overhead: takes a block out of a slot into which
+ * another thread put it long ago, against a slot that this thread filled itself, and against a plain load. Compile with
+ * the replay's schedule.c. Prints nanoseconds each, the least of nine rounds. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* held_mappings COUNT: a process with COUNT mappings of two pages beside its own, every second one readable only, so
- * that the kernel does not join them; all resident. Prints its pid and sleeps until a signal. */
+/* held_mappings COUNT: a process with COUNT resident mappings of two pages, besides its own. Every second one is
+ * read-only, so that the kernel does not merge them. Prints its pid and sleeps until a signal. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

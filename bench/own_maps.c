@@ -1,15 +1,16 @@
-/* Preloaded into a program before an allocator, it keeps what the program maps apart from what its allocator maps:
- * anonymous mappings that others than the allocator ask for, and the stacks of threads, become private mappings of a
- * memfd, and smaps tells them by its name, "/memfd:program". To the program they are what they were: zeros of its own.
+/* Preloaded into a program before an allocator, it separates the memory that the program maps from the memory that its
+ * allocator maps. Anonymous mappings that code outside of the allocator asks for, and the stacks of threads, become
+ * private mappings of a memfd, and smaps shows them by its name, "/memfd:program". The program sees no difference.
  *
  *     cc -O2 -shared -fPIC -o own_maps.so own_maps.c
  *     SMAPS_LOG=app.smaps LD_PRELOAD="./own_maps.so libjemalloc.so.2" app
  *
- * After every 3 ms of CPU time or so, and at the end, it writes the program's smaps to a file. A clock of CPU time, and
- * the program itself as the one who looks, make the samples the same on an idle machine and on a busy one.
+ * It appends the program's smaps to a file after every 3 ms of CPU time or so, and at the end. Samples are equal on an
+ * idle and on a busy machine, because the clock is CPU time and the program reads its own smaps.
  *
- * Who asks is told by the object that the call returns to. The C library's malloc maps by calls of its own that nobody
- * can stand before, and so stays what it is. For measuring alone: stacks of threads are never given back. */
+ * The caller is identified by the object that the call returns to. The C library's malloc maps memory by internal
+ * calls, which cannot be intercepted and stay as they are. For measurements only: stacks of threads are never released.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
-// round_trip: how long a line of memory takes from the first processor that may be used to the last and back, in ns:
-// the least mean of 400 series of 100. The processors of a virtual machine may be of one cache at one time and far from
-// each other at another.
+// round_trip: the time in ns that a cache line takes from the first processor that may be used to the last one and
+// back: the least mean of 400 series of 100. The processors of a virtual machine share a cache at some times and not at
+// others.
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
-/* What bench/watch_cost watches.
+/* The programs that bench/watch_cost watches.
 
-   watched burst: 100 MiB that live for 20 ms.
-   watched clock: 20,000 allocations, and on standard output the monotonic clock right before and right after each. */
+   watched burst: allocates 100 MiB for 20 ms.
+   watched clock: makes 20,000 allocations, and prints the monotonic clock right before and right after each. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
-// A program with threads for bench/fidelity: four threads index words. Each makes documents for its neighbour, indexes
-// those that it gets in a map of its own, and drops old ones; so blocks of one thread are freed by another all the
-// time.
+// A program with threads for bench/fidelity. Four threads index words: each makes documents for its neighbour, indexes
+// those that it receives in a map of its own, and drops old ones. So threads constantly free blocks of other threads.
 #include <array>
 #include <condition_variable>
 #include <cstdint>
