@@ -1,12 +1,12 @@
 /* The cost of a dependency that is already satisfied, for bench/replay_overhead: takes a block out of a slot into which
  * another thread put it long ago, against a slot that this thread filled itself, and against a plain load. Compile with
- * the replay's schedule.c. Prints nanoseconds each, the least of nine rounds. */
+ * cmtreplay/worker/schedule.c and cmtreplay/protocol.c. Prints nanoseconds each, the least of nine rounds. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 
-#include "cmtreplay/schedule.h"
+#include "cmtreplay/worker/schedule.h"
 
 enum { slots = 4096, rounds = 9, passes = 200 };
 
@@ -26,7 +26,7 @@ static void* put_all(void* unused) {
 
 /* Fills all slots in a thread of its own, then takes them out in this one. */
 static double pass_ns(int foreign) {
-  static struct schedule_counts counts;
+  static struct wait_counts counts;
   pthread_t maker;
   pthread_create(&maker, NULL, put_all, NULL);
   pthread_join(maker, NULL);

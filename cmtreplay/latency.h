@@ -6,7 +6,8 @@
 #pragma once
 
 #include <stdint.h>
-#include <time.h>
+
+#include "cmtreplay/protocol.h"
 
 enum latency_kind {
   latency_malloc = 0,
@@ -48,9 +49,7 @@ static inline uint64_t latency_clock(void) {
   __asm__ volatile("rdtscp" : "=a"(low), "=d"(high) : : "rcx", "memory");
   return (uint64_t)high << 32 | low;
 #else
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+  return monotonic_ns();
 #endif
 }
 

@@ -16,12 +16,12 @@
 #include <string>
 
 #include "cmtreplay/free_memory.h"
-#include "cmtreplay/new_trace.h"
 #include "cmtreplay/options.h"
-#include "cmtreplay/report.h"
-#include "cmtreplay/report_details.h"
-#include "cmtreplay/source.h"
-#include "cmtreplay/verification.h"
+#include "cmtreplay/plan/trace_source.h"
+#include "cmtreplay/report/new_trace.h"
+#include "cmtreplay/report/report.h"
+#include "cmtreplay/report/report_details.h"
+#include "cmtreplay/report/verification.h"
 #include "toolkit/command/open_trace.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/terminal/progress.h"

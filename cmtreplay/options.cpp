@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "cmtreplay/allocator_name.h"
+#include "cmtreplay/run/allocator_name.h"
 
 namespace cmt::replay {
 

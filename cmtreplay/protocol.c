@@ -1,5 +1,27 @@
-/* The worker and its parent both speak of calls by name. */
-#include "calls.h"
+/* Compiled into the worker and into its parent. */
+#define _GNU_SOURCE
+#include "cmtreplay/protocol.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 const char* const call_names[call_count] = {"malloc",        "free",           "calloc",   "realloc", "reallocarray",
                                             "aligned_alloc", "posix_memalign", "memalign", "valloc",  "pvalloc"};
+
+uint64_t monotonic_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+void futex_wait(const uint32_t* word, uint32_t seen, uint64_t ns, int shared) {
+  const struct timespec longest = {.tv_sec = (time_t)(ns / 1000000000U), .tv_nsec = (long)(ns % 1000000000U)};
+  syscall(SYS_futex, word, shared ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, seen, &longest, NULL, 0);
+}
+
+void futex_wake_all(const uint32_t* word, int shared) {
+  syscall(SYS_futex, word, shared ? FUTEX_WAKE : FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}

@@ -32,7 +32,13 @@
 
 #include <stdint.h>
 
-#include "schedule.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The calls by name, in the order of struct calls. */
+enum { call_count = 10 };
+extern const char* const call_names[call_count];
 
 enum operation {
   operation_malloc = 0,
@@ -67,6 +73,7 @@ enum control_word {
 };
 
 enum {
+  page_bytes = 4096,
   slot_bits = 28,
   slot_null = 0,    /* holds NULL */
   slot_scratch = 1, /* for a malloc(0) that returned NULL in the trace: freed at once; one lane only */
@@ -97,6 +104,17 @@ enum touch {
   touch_all = 3
 };
 
+/* Operations of an epoch (worker/schedule.h). */
+enum { epoch_operations = 4096 };
+
+/* How often a thread had to wait, how often it slept then, and for how long in all. */
+struct wait_counts {
+  uint64_t block_waits, block_sleeps, block_wait_ns;    /* true dependencies: a block was not made yet */
+  uint64_t window_waits, window_sleeps, window_wait_ns; /* false ones: too far ahead */
+  uint64_t turn_waits, turn_sleeps, turn_wait_ns;
+  uint32_t waiting; /* it does so now */
+};
+
 enum lane_state {
   lane_unused = 0,  /* no thread */
   lane_running = 1, /* in a call, between two, or waiting as its `waits` say */
@@ -115,7 +133,7 @@ struct lane {
   uint32_t state, sleeping;
   uint64_t refused;    /* calls that returned NULL here and not in the trace */
   uint64_t starved_ns; /* time without words to carry out */
-  struct schedule_counts waits;
+  struct wait_counts waits;
   struct { /* where it stands while no thread runs it */
     uint32_t opened, chunk;
     uint64_t sequence, words;
@@ -133,7 +151,7 @@ struct control {
   int32_t drain_fd; /* of the slots, 4 bytes each, whose blocks are freed after the end; -1: they stay */
   uint32_t drain_count;
   uint32_t counts_usable;  /* usable_bytes is kept */
-  int32_t verification_fd; /* of a struct verification (verify.h); -1: the calls are not checked */
+  int32_t verification_fd; /* of a struct verification; -1: the calls are not checked */
   int32_t target, touch;
   uint32_t replaced; /* a bit for each call that the library lacks, in the order of call_names */
   uint32_t lane_count, chunk_count;
@@ -163,3 +181,50 @@ struct control {
 static inline struct lane* control_lanes(struct control* control) {
   return (struct lane*)((char*)control + control->lanes_offset);
 }
+
+/* With --verify the worker leaves the faults that it finds in shared memory, so that they outlive a worker that dies of
+ * one. Each breaks a promise that malloc(3) or C makes to programs. */
+enum fault {
+  fault_misaligned = 0,   /* the address is no multiple of what was asked for, or of what its size may need */
+  fault_overlap = 1,      /* some of its bytes are in a block that is live: `other` is where that begins */
+  fault_contents = 2,     /* what was written to the block was not there any more when it was freed: `other` is where */
+  fault_moved = 3,        /* the same, over a realloc */
+  fault_not_zero = 4,     /* calloc: `other` is the first byte that is not 0 */
+  fault_usable = 5,       /* malloc_usable_size says less than was asked for: `other` is what it said */
+  fault_usable_other = 6, /* malloc_usable_size promised bytes that are in another live block: `other` is that one */
+  fault_impossible = 7,   /* more than an address space holds was asked for, and a block returned */
+  fault_lost = 8          /* a realloc that was refused did not leave the block as it was */
+};
+
+enum { fault_count = 9, findings_max = 1000 };
+
+#define finding_at_end UINT64_MAX
+
+struct finding {
+  uint32_t fault;       /* enum fault */
+  uint32_t call;        /* as in call_names */
+  uint64_t lane;        /* of operations, and where in it the call stands: so the event is known */
+  uint64_t position;    /* finding_at_end: after the trace */
+  uint64_t address;     /* of the block */
+  uint64_t size, count; /* as asked for; count 1 where the call has none */
+  uint64_t alignment;   /* as asked for, or what the block needs by its size; 0 where it is not meant */
+  uint64_t other;
+};
+
+struct verification {
+  uint64_t found; /* all of them; the first findings_max are kept */
+  uint64_t blocks, bytes;
+  uint64_t has_usable_size;
+  uint64_t trying_impossible; /* call + 1 while an impossible call is made: an allocator may end the process there */
+  struct finding findings[findings_max];
+};
+
+uint64_t monotonic_ns(void);
+
+/* The futex calls. `seen`: sleeps only while the word is that. `shared`: with another process. */
+void futex_wait(const uint32_t* word, uint32_t seen, uint64_t ns, int shared);
+void futex_wake_all(const uint32_t* word, int shared);
+
+#ifdef __cplusplus
+}
+#endif

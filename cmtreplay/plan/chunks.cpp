@@ -1,4 +1,4 @@
-#include "cmtreplay/chunks.h"
+#include "cmtreplay/plan/chunks.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "cmtreplay/plan/shared_memory.h"
 #include "cmtreplay/protocol.h"
-#include "cmtreplay/shared_memory.h"
 
 namespace cmt::replay {
 

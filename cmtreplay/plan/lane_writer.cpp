@@ -1,4 +1,4 @@
-#include "cmtreplay/lane_writer.h"
+#include "cmtreplay/plan/lane_writer.h"
 
 namespace cmt::replay {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "cmtreplay/chunks.h"
+#include "cmtreplay/plan/chunks.h"
 
 namespace cmt::replay {
 

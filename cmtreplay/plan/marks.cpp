@@ -1,4 +1,4 @@
-#include "cmtreplay/marks.h"
+#include "cmtreplay/plan/marks.h"
 
 #include <algorithm>
 #include <utility>

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cmt/event.h"
-#include "cmtreplay/planner.h"
+#include "cmtreplay/plan/planner.h"
 
 namespace cmt::replay {
 

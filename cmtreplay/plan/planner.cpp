@@ -1,12 +1,10 @@
-#include "cmtreplay/planner.h"
+#include "cmtreplay/plan/planner.h"
 
 #include <bit>
 #include <initializer_list>
 
 namespace cmt::replay {
 namespace {
-
-constexpr std::uint64_t worker_page_bytes = 4096;  // as in touch.h
 
 /// Adds one operation to a step.
 void push(Step& step, operation kind, std::uint32_t slot, std::uint64_t size,
@@ -138,7 +136,7 @@ Step Planner::resize(const Event& event, const SlottedBlock& old) {
   add(event.tag, event.bytes(), slot);
   if (event.kind == Kind::reallocarray)
     push(step, operation_reallocarray, slot, event.size, {event.count, old.size});
-  else if (old.size > worker_page_bytes)
+  else if (old.size > page_bytes)
     push(step, operation_realloc_from, slot, event.size, {old.size});
   else
     push(step, operation_realloc, slot, event.size);

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cmt/event.h"
+#include "cmtreplay/plan/slot_pool.h"
 #include "cmtreplay/protocol.h"
-#include "cmtreplay/slot_pool.h"
 #include "libcmt/block_table.h"
 
 namespace cmt::replay {

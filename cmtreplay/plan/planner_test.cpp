@@ -1,4 +1,4 @@
-#include "cmtreplay/planner.h"
+#include "cmtreplay/plan/planner.h"
 
 #include <doctest/doctest.h>
 

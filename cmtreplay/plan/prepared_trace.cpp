@@ -5,7 +5,7 @@
 //
 // To say at which event an allocator crashed, a lane's position has to be led back to its event. The same events make
 // the same words, so they are made once more, up to there: paid for a crash alone.
-#include "cmtreplay/prepared_trace.h"
+#include "cmtreplay/plan/prepared_trace.h"
 
 #include <algorithm>
 #include <map>

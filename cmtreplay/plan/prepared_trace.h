@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cmt/reader.h"
-#include "cmtreplay/chunks.h"
-#include "cmtreplay/marks.h"
-#include "cmtreplay/router.h"
+#include "cmtreplay/plan/chunks.h"
+#include "cmtreplay/plan/marks.h"
+#include "cmtreplay/plan/router.h"
 
 namespace cmt::replay {
 

@@ -1,4 +1,4 @@
-#include "cmtreplay/prepared_trace.h"
+#include "cmtreplay/plan/prepared_trace.h"
 
 #include <doctest/doctest.h>
 #include <sys/mman.h>

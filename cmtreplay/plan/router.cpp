@@ -1,4 +1,4 @@
-#include "cmtreplay/router.h"
+#include "cmtreplay/plan/router.h"
 
 #include <stdexcept>
 
@@ -33,7 +33,7 @@ Router::Router(LaneWriter& writer, Order order, bool paced, std::function<void(s
 }
 
 Step Router::route(const Event& event) {
-  if (order_ == Order::free && counts_.operations / schedule_epoch_operations > epoch_) {
+  if (order_ == Order::free && counts_.operations / epoch_operations > epoch_) {
     end_epoch();
     ++epoch_;
     planner_.begin_epoch();

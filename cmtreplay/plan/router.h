@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cmtreplay/lane_writer.h"
-#include "cmtreplay/planner.h"
+#include "cmtreplay/plan/lane_writer.h"
+#include "cmtreplay/plan/planner.h"
 
 namespace cmt::replay {
 

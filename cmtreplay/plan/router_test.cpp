@@ -1,4 +1,4 @@
-#include "cmtreplay/router.h"
+#include "cmtreplay/plan/router.h"
 
 #include <doctest/doctest.h>
 
@@ -99,7 +99,7 @@ TEST_CASE("router: an epoch ends in all lanes that took part in it") {
   Routed routed(Order::free);
   routed.router.route(made_by(1, 0));
   routed.router.route(made_by(2, 1));
-  for (cmt::Tag tag = 3; tag < 3 + schedule_epoch_operations; ++tag) routed.router.route(made_by(tag, 0));
+  for (cmt::Tag tag = 3; tag < 3 + epoch_operations; ++tag) routed.router.route(made_by(tag, 0));
   routed.router.route(freed_by(2, 1));
   routed.router.finish();
   CHECK(routed.lane(1) == "epoch0 malloc /epoch0 epoch1 free /epoch1 end");

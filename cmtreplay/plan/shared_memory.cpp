@@ -1,4 +1,4 @@
-#include "cmtreplay/shared_memory.h"
+#include "cmtreplay/plan/shared_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "cmtreplay/slot_pool.h"
+#include "cmtreplay/plan/slot_pool.h"
 
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-#include "cmtreplay/source.h"
+#include "cmtreplay/plan/trace_source.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "cmtreplay/shared_memory.h"
+#include "cmtreplay/plan/shared_memory.h"
 
 namespace cmt::replay {
 

@@ -1,7 +1,7 @@
 // The worker keeps returned pointers in the order of its operations. Planning the trace once more, with the planner
 // that made those operations, tells which event each belongs to; so nothing but the pointers has to be stored, 8 bytes
 // each.
-#include "cmtreplay/new_trace.h"
+#include "cmtreplay/report/new_trace.h"
 
 #include <fcntl.h>
 

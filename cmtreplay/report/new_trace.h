@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cmt/reader.h"
-#include "cmtreplay/planner.h"
-#include "cmtreplay/shared_memory.h"
+#include "cmtreplay/plan/planner.h"
+#include "cmtreplay/plan/shared_memory.h"
 #include "libcmt/block_table.h"
 
 namespace cmt::replay {

@@ -1,4 +1,4 @@
-#include "cmtreplay/new_trace.h"
+#include "cmtreplay/report/new_trace.h"
 
 #include <doctest/doctest.h>
 

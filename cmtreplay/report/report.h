@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cmtreplay/runs.h"
-#include "cmtreplay/summary.h"
+#include "cmtreplay/run/runs.h"
+#include "cmtreplay/run/summary.h"
 
 namespace cmt::replay {
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "cmtreplay/report.h"
+#include "cmtreplay/report/report.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::replay {

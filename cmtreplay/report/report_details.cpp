@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "cmtreplay/report.h"
-#include "cmtreplay/report_details.h"
+#include "cmtreplay/report/report.h"
+#include "cmtreplay/report/report_details.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "cmtreplay/report.h"
+#include "cmtreplay/report/report.h"
 
 namespace cmt::output {
 class JsonWriter;

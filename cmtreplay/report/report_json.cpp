@@ -3,14 +3,11 @@
 #include <cmath>
 #include <limits>
 
-#include "cmtreplay/report.h"
-#include "cmtreplay/report_details.h"
+#include "cmtreplay/protocol.h"
+#include "cmtreplay/report/report.h"
+#include "cmtreplay/report/report_details.h"
 #include "toolkit/output/json.h"
 #include "toolkit/process/proc_file.h"
-
-extern "C" {
-#include "cmtreplay/calls.h"
-}
 
 namespace cmt::replay {
 namespace {

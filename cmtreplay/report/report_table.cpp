@@ -2,7 +2,7 @@
 #include <cmath>
 #include <optional>
 
-#include "cmtreplay/report.h"
+#include "cmtreplay/report/report.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 

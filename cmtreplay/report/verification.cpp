@@ -1,15 +1,12 @@
-#include "cmtreplay/verification.h"
+#include "cmtreplay/report/verification.h"
 
 #include <algorithm>
 #include <array>
 #include <span>
 
+#include "cmtreplay/protocol.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
-
-extern "C" {
-#include "cmtreplay/verify.h"
-}
 
 namespace cmt::replay {
 namespace {

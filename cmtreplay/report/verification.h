@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cmtreplay/worker_process.h"
+#include "cmtreplay/run/worker_process.h"
 
 namespace cmt::replay {
 

@@ -5,7 +5,7 @@
 //
 // LD_PRELOAD takes several libraries, split at blanks and colons, and expands `$`. A path that holds one of these is
 // reached through a symbolic link in a private folder.
-#include "cmtreplay/allocator.h"
+#include "cmtreplay/run/allocator.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,12 +16,9 @@
 #include <system_error>
 #include <utility>
 
-#include "cmtreplay/allocator_name.h"
-#include "cmtreplay/shared_memory.h"
-
-extern "C" {
-#include "cmtreplay/calls.h"
-}
+#include "cmtreplay/plan/shared_memory.h"
+#include "cmtreplay/protocol.h"
+#include "cmtreplay/run/allocator_name.h"
 
 namespace cmt::replay {
 namespace {

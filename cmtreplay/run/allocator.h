@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cmtreplay/child.h"
+#include "cmtreplay/run/child.h"
 
 namespace cmt::replay {
 

@@ -8,13 +8,13 @@
 //   /dev/shm, /memfd:, /dev/zero,    an allocator that hands out shared memory
 //   /SYSV..., mapped shared
 //   other files, mapped shared       nobody's: the page cache
-#include "cmtreplay/allocator_memory.h"
+#include "cmtreplay/run/allocator_memory.h"
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 
-#include "cmtreplay/shared_memory.h"
+#include "cmtreplay/plan/shared_memory.h"
 
 namespace cmt::replay {
 namespace {

@@ -1,4 +1,4 @@
-#include "cmtreplay/allocator_memory.h"
+#include "cmtreplay/run/allocator_memory.h"
 
 #include <doctest/doctest.h>
 

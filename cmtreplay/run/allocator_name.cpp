@@ -1,4 +1,4 @@
-#include "cmtreplay/allocator_name.h"
+#include "cmtreplay/run/allocator_name.h"
 
 #include <algorithm>
 #include <cctype>

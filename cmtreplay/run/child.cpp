@@ -1,4 +1,4 @@
-#include "cmtreplay/child.h"
+#include "cmtreplay/run/child.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "cmtreplay/control_region.h"
+#include "cmtreplay/run/control_region.h"
 
 namespace cmt::replay {
 

@@ -3,12 +3,9 @@
 #include <cstdint>
 #include <span>
 
-#include "cmtreplay/shared_memory.h"
-
-extern "C" {
 #include "cmtreplay/latency.h"
+#include "cmtreplay/plan/shared_memory.h"
 #include "cmtreplay/protocol.h"
-}
 
 namespace cmt::replay {
 

@@ -1,4 +1,4 @@
-#include "cmtreplay/feed.h"
+#include "cmtreplay/run/feed.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,9 +7,7 @@ namespace cmt::replay {
 namespace {
 
 /// Epochs that may be under way at once: as many as the words of a ring can hold, and some.
-std::uint32_t epochs_of(std::uint32_t chunks) {
-  return std::bit_ceil(chunks * chunk_words / schedule_epoch_operations + 8);
-}
+std::uint32_t epochs_of(std::uint32_t chunks) { return std::bit_ceil(chunks * chunk_words / epoch_operations + 8); }
 
 }  // namespace
 
@@ -19,7 +17,7 @@ void publish(lane& lane, std::uint32_t first_chunk, std::uint64_t position) {
   if (before == 0) lane.first_chunk = first_chunk;
   __atomic_store_n(&lane.published, position, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&lane.sleeping, __ATOMIC_SEQ_CST) != 0)
-    schedule_wake_all(reinterpret_cast<const std::uint32_t*>(&lane.published), 1);
+    futex_wake_all(reinterpret_cast<const std::uint32_t*>(&lane.published), 1);
 }
 
 ControlSizes PreparedFeed::sizes() const {

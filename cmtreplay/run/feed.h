@@ -4,8 +4,8 @@
 #include <functional>
 #include <optional>
 
-#include "cmtreplay/control_region.h"
-#include "cmtreplay/prepared_trace.h"
+#include "cmtreplay/plan/prepared_trace.h"
+#include "cmtreplay/run/control_region.h"
 
 namespace cmt::replay {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cmtreplay/control_region.h"
+#include "cmtreplay/run/control_region.h"
 
 namespace cmt::replay {
 

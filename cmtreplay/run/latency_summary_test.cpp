@@ -1,4 +1,4 @@
-#include "cmtreplay/latency_summary.h"
+#include "cmtreplay/run/latency_summary.h"
 
 #include <doctest/doctest.h>
 

@@ -14,7 +14,7 @@
 // One mark is where most bytes are live: resident memory there over live bytes is the fragmentation, and usable bytes
 // less requested ones the slop. After the end everything that is still live is freed, and what stays is the allocator's
 // own: the drain.
-#include "cmtreplay/memory_run.h"
+#include "cmtreplay/run/memory_run.h"
 
 #include <algorithm>
 #include <cstring>
@@ -28,7 +28,6 @@
 namespace cmt::replay {
 namespace {
 
-constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t walked_bytes_max = std::uint64_t{64} << 30;
 
 std::uint64_t difference(std::uint64_t now, std::uint64_t before) { return now > before ? now - before : 0; }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cmtreplay/runs.h"
+#include "cmtreplay/run/runs.h"
 
 namespace cmt::replay {
 

@@ -1,12 +1,12 @@
 // Time and memory are measured in different runs, because reading smaps and clearing reference bits locks the worker's
 // memory map and empties its TLB. A timed run is left alone from its first operation to its last.
-#include "cmtreplay/runs.h"
+#include "cmtreplay/run/runs.h"
 
 #include <algorithm>
 #include <numeric>
 #include <random>
 
-#include "cmtreplay/memory_run.h"
+#include "cmtreplay/run/memory_run.h"
 
 namespace cmt::replay {
 namespace {

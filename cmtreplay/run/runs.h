@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "cmtreplay/allocator_memory.h"
-#include "cmtreplay/latency_summary.h"
-#include "cmtreplay/timeline.h"
-#include "cmtreplay/worker_process.h"
+#include "cmtreplay/run/allocator_memory.h"
+#include "cmtreplay/run/latency_summary.h"
+#include "cmtreplay/run/timeline.h"
+#include "cmtreplay/run/worker_process.h"
 #include "toolkit/process/counters.h"
 
 namespace cmt::replay {

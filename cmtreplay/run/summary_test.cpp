@@ -1,4 +1,4 @@
-#include "cmtreplay/summary.h"
+#include "cmtreplay/run/summary.h"
 
 #include <doctest/doctest.h>
 

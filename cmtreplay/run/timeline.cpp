@@ -1,16 +1,16 @@
-#include "cmtreplay/timeline.h"
+#include "cmtreplay/run/timeline.h"
 
 #include <algorithm>
 #include <ctime>
 #include <system_error>
 
+#include "cmtreplay/protocol.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/stat.h"
 
 namespace cmt::replay {
 namespace {
 
-constexpr std::uint64_t statm_page_bytes = 4096;
 constexpr std::size_t samples_max = 8192;
 
 std::uint64_t own_cpu_ns() {
@@ -82,7 +82,7 @@ void Timeline::sample_now_and_then() {
 /// Of no file, and of no memory that is shared: those of the replay are shared.
 std::uint64_t Timeline::resident_bytes() {
   const process::Statm statm = process::parse_statm(process::read_again(statm_.get(), text_));
-  return (statm.resident_pages - std::min(statm.resident_pages, statm.shared_pages)) * statm_page_bytes;
+  return (statm.resident_pages - std::min(statm.resident_pages, statm.shared_pages)) * page_bytes;
 }
 
 void Timeline::keep(const TimelineSample& sample) {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "cmtreplay/shared_memory.h"
+#include "cmtreplay/plan/shared_memory.h"
 
 namespace cmt::replay {
 

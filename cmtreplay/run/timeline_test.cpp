@@ -1,4 +1,4 @@
-#include "cmtreplay/timeline.h"
+#include "cmtreplay/run/timeline.h"
 
 #include <doctest/doctest.h>
 

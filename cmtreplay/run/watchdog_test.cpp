@@ -1,4 +1,4 @@
-#include "cmtreplay/watchdog.h"
+#include "cmtreplay/run/watchdog.h"
 
 #include <doctest/doctest.h>
 

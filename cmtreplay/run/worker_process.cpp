@@ -1,4 +1,4 @@
-#include "cmtreplay/worker_process.h"
+#include "cmtreplay/run/worker_process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -187,7 +187,7 @@ static void wait_for_changes(control& control, Missing missing, const std::funct
     const std::uint32_t changes = missing();
     if (changes == 0) break;
     __atomic_store_n(&control.wake_at, seen + changes, __ATOMIC_SEQ_CST);
-    schedule_sleep(&control.changes, seen, glance_ms * 1'000'000, 1);
+    futex_wait(&control.changes, seen, glance_ms * 1'000'000, 1);
     glance();
   }
   __atomic_store_n(&control.parent_sleeps, 0U, __ATOMIC_SEQ_CST);

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cmtreplay/allocator.h"
-#include "cmtreplay/feed.h"
-#include "cmtreplay/watchdog.h"
+#include "cmtreplay/run/allocator.h"
+#include "cmtreplay/run/feed.h"
+#include "cmtreplay/run/watchdog.h"
 #include "toolkit/command/interrupts.h"
 
 namespace cmt::replay {

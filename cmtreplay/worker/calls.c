@@ -2,7 +2,7 @@
  * the procedure linkage table costs any program, and the null allocator, an allocator with gaps and an ordinary one
  * run through the same loop, so that their times may be compared. */
 #define _GNU_SOURCE
-#include "calls.h"
+#include "cmtreplay/worker/calls.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,71 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "target.h"
-
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-
-struct calls process_calls(void) {
-  return (struct calls){malloc,         free,     calloc, realloc, reallocarray, aligned_alloc,
-                        posix_memalign, memalign, valloc, pvalloc, NULL};
-}
-
-void call_addresses(const struct calls* calls, const void* addresses[call_count]) {
-  memcpy(addresses, calls, call_count * sizeof *addresses);
-}
-
-_Static_assert(offsetof(struct calls, free_sized) == call_count * sizeof(void*), "as many names as calls");
-
-/* A sized free under the names that libraries have it. The loader finds it, or leaves NULL; dlsym would ask the
- * allocator for the text of an error. It must be of the library that malloc is of: a block has to go back to where it
- * came from.
- */
-
-__attribute__((weak)) void free_sized(void*, size_t);
-__attribute__((weak)) void sdallocx(void*, size_t, int);
-__attribute__((weak)) void mi_free_size_aligned(void*, size_t, size_t);
-__attribute__((weak)) void tc_free_sized(void*, size_t);
-
-static void by_free_sized(void* block, size_t size, size_t alignment) {
-  if (alignment > 1)
-    free(block);
-  else
-    free_sized(block, size);
-}
-
-static void by_sdallocx(void* block, size_t size, size_t alignment) {
-  if (block) sdallocx(block, size, alignment > 1 ? __builtin_ctzl(alignment) : 0);
-}
-
-static void by_mi_free_size(void* block, size_t size, size_t alignment) {
-  mi_free_size_aligned(block, size, alignment);
-}
-
-static void by_tc_free_sized(void* block, size_t size, size_t alignment) {
-  if (alignment > 1)
-    free(block);
-  else
-    tc_free_sized(block, size);
-}
-
-static int is_of_library(uintptr_t function, const void* library) {
-  Dl_info info;
-  return function && dladdr((const void*)function, &info) && info.dli_fbase == library;
-}
-
-/* The allocator's sized free, or NULL. */
-static void (*found_sized_free(void))(void*, size_t, size_t) {
-  Dl_info library;
-  const struct calls all = process_calls();
-  const void* addresses[call_count];
-  call_addresses(&all, addresses);
-  if (!dladdr(addresses[0], &library)) return NULL;
-  if (is_of_library((uintptr_t)free_sized, library.dli_fbase)) return by_free_sized;
-  if (is_of_library((uintptr_t)sdallocx, library.dli_fbase)) return by_sdallocx;
-  if (is_of_library((uintptr_t)mi_free_size_aligned, library.dli_fbase)) return by_mi_free_size;
-  if (is_of_library((uintptr_t)tc_free_sized, library.dli_fbase)) return by_tc_free_sized;
-  return NULL;
-}
+#include "cmtreplay/worker/target.h"
 
 /* Stand-ins. They know malloc and free alone, and posix_memalign where the library has it. */
 
@@ -142,7 +78,7 @@ struct calls completed_calls(uint32_t replaced) {
     if (replaced >> i & 1)
       memcpy((char*)&own + i * sizeof(void*), (char*)&stand_ins + i * sizeof(void*), sizeof(void*));
   }
-  own.free_sized = replaced >> 1 & 1 ? NULL : found_sized_free();
+  own.free_sized = replaced >> 1 & 1 ? NULL : target_sized_free();
   if (!own.free_sized) own.free_sized = unsized_free;
   return own;
 }
@@ -235,4 +171,74 @@ struct calls null_calls(void) {
   return (struct calls){null_malloc,       null_free,          null_calloc,         null_realloc,
                         null_reallocarray, null_aligned_alloc, null_posix_memalign, null_aligned_alloc,
                         null_valloc,       null_pvalloc,       null_free_sized};
+}
+
+/* Usable sizes. In a memory run each call asks the allocator how many bytes of the block may be used: those beyond the
+ * requested size are slop. It asks again when the block is freed, so that nothing has to be remembered. */
+
+static struct calls uncounted;
+static usable_size_call* usable_size;
+static uint64_t* total;
+
+static void* came(void* block) {
+  if (block) __atomic_fetch_add(total, usable_size(block), __ATOMIC_RELAXED);
+  return block;
+}
+
+static uint64_t goes(void* block) {
+  const uint64_t bytes = block ? usable_size(block) : 0;
+  __atomic_fetch_sub(total, bytes, __ATOMIC_RELAXED);
+  return bytes;
+}
+
+static void* counted_malloc(size_t size) { return came(uncounted.malloc(size)); }
+static void* counted_calloc(size_t count, size_t size) { return came(uncounted.calloc(count, size)); }
+static void* counted_aligned_alloc(size_t alignment, size_t size) {
+  return came(uncounted.aligned_alloc(alignment, size));
+}
+static void* counted_memalign(size_t alignment, size_t size) { return came(uncounted.memalign(alignment, size)); }
+static void* counted_valloc(size_t size) { return came(uncounted.valloc(size)); }
+static void* counted_pvalloc(size_t size) { return came(uncounted.pvalloc(size)); }
+
+static void counted_free(void* block) {
+  goes(block);
+  uncounted.free(block);
+}
+
+static void counted_free_sized(void* block, size_t size, size_t alignment) {
+  goes(block);
+  uncounted.free_sized(block, size, alignment);
+}
+
+/* A block whose realloc was refused stays. */
+static void* resized(void* block, uint64_t before, size_t size) {
+  if (!block && size) __atomic_fetch_add(total, before, __ATOMIC_RELAXED);
+  return came(block);
+}
+
+static void* counted_realloc(void* old, size_t size) {
+  const uint64_t before = goes(old);
+  return resized(uncounted.realloc(old, size), before, size);
+}
+
+static void* counted_reallocarray(void* old, size_t count, size_t size) {
+  const uint64_t before = goes(old);
+  return resized(uncounted.reallocarray(old, count, size), before, count && size);
+}
+
+static int counted_posix_memalign(void** block, size_t alignment, size_t size) {
+  const int error = uncounted.posix_memalign(block, alignment, size);
+  if (error == 0) came(*block);
+  return error;
+}
+
+int count_usable(struct calls* calls, uint64_t* sum) {
+  usable_size = target_usable_size();
+  if (!usable_size) return 0;
+  uncounted = *calls;
+  total = sum;
+  *calls = (struct calls){counted_malloc,       counted_free,          counted_calloc,         counted_realloc,
+                          counted_reallocarray, counted_aligned_alloc, counted_posix_memalign, counted_memalign,
+                          counted_valloc,       counted_pvalloc,       counted_free_sized};
+  return 1;
 }

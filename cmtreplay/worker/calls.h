@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cmtreplay/protocol.h"
+
 struct calls {
   void* (*malloc)(size_t);
   void (*free)(void*);
@@ -18,14 +20,6 @@ struct calls {
   void (*free_sized)(void*, size_t size, size_t alignment); /* alignment 1: none was stated */
 };
 
-enum { call_count = 10 };
-
-/* "malloc", "free", ..., in the order of the struct. */
-extern const char* const call_names[call_count];
-
-/* What the process's names lead to: libc's, or those of what is preloaded. */
-struct calls process_calls(void);
-
 /* Those of the library under test (target.h), where bit i of `replaced` makes call i of what the library does have: a
  * library of malloc and free alone must not be mixed with libc's calloc. Alignment is not honoured then unless there is
  * a posix_memalign, realloc copies nothing, and a free that is missing does nothing. */
@@ -35,5 +29,6 @@ struct calls completed_calls(uint32_t replaced);
 int reserve_null_range(void);
 struct calls null_calls(void);
 
-/* The addresses of the ten, for dladdr. */
-void call_addresses(const struct calls* calls, const void* addresses[call_count]);
+/* Wraps the calls so that each adds the block's usable size to `total` or takes it off. Returns 0, and changes nothing,
+ * where the library does not tell usable sizes. */
+int count_usable(struct calls* calls, uint64_t* total);

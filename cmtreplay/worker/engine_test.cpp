@@ -9,10 +9,10 @@
 #include <string>
 #include <thread>
 
-#include "cmtreplay/feed.h"
+#include "cmtreplay/run/feed.h"
 
 extern "C" {
-#include "cmtreplay/runner.h"
+#include "cmtreplay/worker/runner.h"
 }
 
 using namespace cmt::replay;
@@ -80,6 +80,7 @@ class Engine {
     stacks_bytes_ = region->lanes().size() * lane_stack_bytes;
     replay_.stacks =
         static_cast<char*>(mmap(nullptr, stacks_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    replay_.run_lane = run_lane;
     replay_.calls.malloc = counted_malloc;
     replay_.calls.free = counted_free;
     replay_.calls.realloc = counted_realloc;

@@ -1,19 +1,14 @@
 #define _GNU_SOURCE
-#include "runner.h"
+#include "cmtreplay/worker/runner.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { sleep_ns_max = 1000 * 1000 * 1000 };
+enum { sleep_ns_max = 1000 * 1000 * 1000, join_sleep_ns_max = 100 * 1000 * 1000 };
 
 __thread struct runner* current_runner;
-
-uint64_t nanoseconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t position_words(const struct runner* runner) {
   return ((uint64_t)(uintptr_t)runner->at - runner->bias) / sizeof(uint64_t);
@@ -29,7 +24,7 @@ static void tell_change(struct control* control, int urgent) {
   const int awaited = (int32_t)(changes - __atomic_load_n(&control->wake_at, __ATOMIC_RELAXED)) >= 0;
   if ((__atomic_load_n(&control->parent_sleeps, __ATOMIC_SEQ_CST) && (urgent || awaited)) ||
       __atomic_load_n(&control->main_sleeps, __ATOMIC_SEQ_CST))
-    schedule_wake_all(&control->changes, 1);
+    futex_wake_all(&control->changes, 1);
 }
 
 /* Chunks. */
@@ -54,7 +49,7 @@ static void follow_link(struct runner* runner, uint32_t next) {
 
 static void wait_for_words(struct runner* runner, uint64_t consumed) {
   struct lane* const lane = runner->lane;
-  const uint64_t begin = nanoseconds_now();
+  const uint64_t begin = monotonic_ns();
   __atomic_store_n(&lane->position, consumed * sizeof(uint64_t), __ATOMIC_RELAXED);
   set_state(runner, lane_idle);
   tell_change(runner->replay->control, 1);
@@ -62,11 +57,11 @@ static void wait_for_words(struct runner* runner, uint64_t consumed) {
   for (;;) {
     const uint64_t published = __atomic_load_n(&lane->published, __ATOMIC_SEQ_CST);
     if (published != consumed) break;
-    schedule_sleep((const uint32_t*)(const void*)&lane->published, (uint32_t)published, sleep_ns_max, 1);
+    futex_wait((const uint32_t*)(const void*)&lane->published, (uint32_t)published, sleep_ns_max, 1);
   }
   __atomic_store_n(&lane->sleeping, 0, __ATOMIC_SEQ_CST);
   set_state(runner, lane_running);
-  lane->starved_ns += nanoseconds_now() - begin;
+  lane->starved_ns += monotonic_ns() - begin;
 }
 
 void runner_refill(struct runner* runner) {
@@ -113,11 +108,50 @@ static void keep_pace(struct runner* runner, uint64_t recorded_ns) {
   const struct replay* const replay = runner->replay;
   if (!(replay->control->pace > 0)) return;
   const uint64_t due = replay->begin_ns + (uint64_t)((double)recorded_ns / replay->control->pace);
-  if (nanoseconds_now() >= due) return;
+  if (monotonic_ns() >= due) return;
   set_state(runner, lane_pacing);
   const struct timespec until = {.tv_sec = (time_t)(due / 1000000000U), .tv_nsec = (long)(due % 1000000000U)};
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) continue;
   set_state(runner, lane_running);
+}
+
+/* Threads begin and end where the trace says. The main thread starts all of them, at the recorded place of its own
+ * lane; a lane's next thread starts once the one before has ended, caches flushed and all. Their stacks lie in memory
+ * of the replay's own. What pthread_create asks of calloc for itself (a table of thread-local storage, some 300 bytes a
+ * thread) it asks of the allocator under test, as in any program. */
+
+static void* run_thread(void* lane) {
+  struct lane* const its = lane;
+  struct replay* const replay = (struct replay*)(uintptr_t)its->thread.replay;
+  struct runner runner;
+  runner_open(&runner, replay, (uint32_t)(its - replay->lanes));
+  replay->run_lane(&runner);
+  /* Where the trace ended first, the thread stays: at its end it would give its caches back. */
+  while (its->thread.ended_by == control_end) pause();
+  return NULL;
+}
+
+static void join(struct lane* lane) {
+  pthread_join((pthread_t)lane->thread.handle, NULL);
+  lane->thread.started = 0;
+}
+
+static void start_thread(struct replay* replay, uint32_t number) {
+  struct lane* const lane = &replay->lanes[number];
+  if (lane->thread.started) join(lane);
+  lane->thread.replay = (uint64_t)(uintptr_t)replay;
+  pthread_attr_t attributes;
+  pthread_t thread;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, replay->stacks + (uint64_t)(number - 1) * lane_stack_bytes, lane_stack_bytes);
+  const int error = pthread_create(&thread, &attributes, run_thread, lane);
+  pthread_attr_destroy(&attributes);
+  if (error) {
+    replay->control->thread_errno = error;
+    _exit(1);
+  }
+  lane->thread.handle = (uint64_t)thread;
+  lane->thread.started = 1;
 }
 
 int runner_control(struct runner* runner, uint64_t word) {
@@ -155,4 +189,28 @@ int runner_control(struct runner* runner, uint64_t word) {
   }
   close_life(runner, what);
   return 0;
+}
+
+/* Whether a lane has come to the end of all that there is. Asked once the main thread has, whose lane is published
+ * last.
+ */
+static int is_over(const struct lane* lane) {
+  if (!lane->thread.started) return 1;
+  return __atomic_load_n(&lane->state, __ATOMIC_ACQUIRE) == lane_ended &&
+         __atomic_load_n(&lane->position, __ATOMIC_RELAXED) ==
+             __atomic_load_n(&lane->published, __ATOMIC_RELAXED) * sizeof(uint64_t);
+}
+
+void finish_threads(struct replay* replay) {
+  struct control* const control = replay->control;
+  for (uint32_t i = 1; i < control->lane_count; ++i) {
+    struct lane* const lane = &replay->lanes[i];
+    __atomic_store_n(&control->main_sleeps, 1, __ATOMIC_SEQ_CST);
+    for (;;) {
+      const uint32_t seen = __atomic_load_n(&control->changes, __ATOMIC_SEQ_CST);
+      if (is_over(lane)) break;
+      futex_wait(&control->changes, seen, join_sleep_ns_max, 1);
+    }
+    if (lane->thread.started && lane->thread.ended_by == control_exit) join(lane);
+  }
 }

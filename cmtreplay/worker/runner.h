@@ -3,9 +3,12 @@
 
 #include <stdint.h>
 
-#include "calls.h"
-#include "latency.h"
-#include "protocol.h"
+#include "cmtreplay/latency.h"
+#include "cmtreplay/protocol.h"
+#include "cmtreplay/worker/calls.h"
+#include "cmtreplay/worker/schedule.h"
+
+struct runner;
 
 /* What all threads share. Only the worker's main thread writes to it, before any other runs. */
 struct replay {
@@ -21,6 +24,7 @@ struct replay {
   struct schedule schedule;
   struct calls calls;
   uint64_t begin_ns;
+  void (*run_lane)(struct runner*); /* for threads that start: runs until the thread's life is over */
 };
 
 struct runner {
@@ -45,14 +49,11 @@ void runner_refill(struct runner* runner);
 /* Carries out an operation_control; `at` stands behind it. False: the thread's life is over. */
 int runner_control(struct runner* runner, uint64_t word);
 
-/* Runs until the thread's life is over. */
+/* Runs until the thread's life is over (loop.c). */
 void run_lane(struct runner* runner);
 
 /* What is running in this thread, for whoever has to name the event: signal handlers, calls that check. */
 extern __thread struct runner* current_runner;
 
-uint64_t nanoseconds_now(void);
-
-/* Threads: each lane has its own, and its stack. */
-void start_thread(struct replay* replay, uint32_t lane);
+/* The main thread, at its end: waits until every lane has come to the end of its words. */
 void finish_threads(struct replay* replay);

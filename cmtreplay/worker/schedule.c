@@ -1,8 +1,6 @@
 #define _GNU_SOURCE
-#include "schedule.h"
+#include "cmtreplay/worker/schedule.h"
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -13,25 +11,10 @@ enum { sleep_ns_max = 100 * 1000 * 1000, sleep_ns_blind = 1000 * 1000 };
 #define COMPLETE 0x80000000U /* in `pending`, with the number of an epoch that is over */
 #define EPOCH_BITS 0x7fffffffU
 
-static uint64_t now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
-
 static void pause_briefly(void) {
 #if defined __x86_64__
   __builtin_ia32_pause();
 #endif
-}
-
-void schedule_sleep(const uint32_t* word, uint32_t seen, uint64_t ns, int shared) {
-  const struct timespec longest = {.tv_sec = (time_t)(ns / 1000000000U), .tv_nsec = (long)(ns % 1000000000U)};
-  syscall(SYS_futex, word, shared ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, seen, &longest, NULL, 0);
-}
-
-void schedule_wake_all(const uint32_t* word, int shared) {
-  syscall(SYS_futex, word, shared ? FUTEX_WAKE : FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 void schedule_open(struct schedule* schedule, uint32_t spins, uint32_t* pending, uint32_t pending_mask) {
@@ -42,20 +25,20 @@ void schedule_open(struct schedule* schedule, uint32_t spins, uint32_t* pending,
 
 /* A wait begins and ends. */
 
-static uint64_t begin_wait(struct schedule_counts* counts) {
+static uint64_t begin_wait(struct wait_counts* counts) {
   __atomic_store_n(&counts->waiting, 1, __ATOMIC_RELAXED);
-  return now_ns();
+  return monotonic_ns();
 }
 
-static void end_wait(struct schedule_counts* counts, uint64_t begin, uint64_t* waits, uint64_t* wait_ns) {
+static void end_wait(struct wait_counts* counts, uint64_t begin, uint64_t* waits, uint64_t* wait_ns) {
   __atomic_store_n(&counts->waiting, 0, __ATOMIC_RELAXED);
   ++*waits;
-  *wait_ns += now_ns() - begin;
+  *wait_ns += monotonic_ns() - begin;
 }
 
 /* Blocks. */
 
-void schedule_wake(void** slot) { schedule_wake_all((const uint32_t*)(void*)slot, 0); }
+void schedule_wake(void** slot) { futex_wake_all((const uint32_t*)(void*)slot, 0); }
 
 /* A block may lie at a multiple of 4 GiB, and then its lower half says nothing: the whole slot is looked at each time.
  */
@@ -64,12 +47,12 @@ static void* sleep_for_block(struct schedule* schedule, void** slot) {
   __atomic_fetch_add(&schedule->sleepers, 1, __ATOMIC_SEQ_CST);
   syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
   while (!(block = __atomic_load_n(slot, __ATOMIC_ACQUIRE)))
-    schedule_sleep((const uint32_t*)(void*)slot, 0, schedule->sleep_ns, 0);
+    futex_wait((const uint32_t*)(void*)slot, 0, schedule->sleep_ns, 0);
   __atomic_fetch_sub(&schedule->sleepers, 1, __ATOMIC_SEQ_CST);
   return block;
 }
 
-void* schedule_wait_for_block(struct schedule* schedule, void** slot, struct schedule_counts* counts) {
+void* schedule_wait_for_block(struct schedule* schedule, void** slot, struct wait_counts* counts) {
   const uint64_t begin = begin_wait(counts);
   void* block = NULL;
   for (uint32_t spin = 0; !block && spin < schedule->spins; ++spin) {
@@ -101,17 +84,17 @@ static int wait_for_number(const struct schedule* schedule, uint32_t* number, ui
   for (;;) {
     const uint32_t seen = __atomic_load_n(number, __ATOMIC_SEQ_CST);
     if ((int32_t)(seen - wanted) >= 0) break;
-    schedule_sleep(number, seen, sleep_ns_max, 0);
+    futex_wait(number, seen, sleep_ns_max, 0);
   }
   __atomic_fetch_sub(sleepers, 1, __ATOMIC_SEQ_CST);
   return 1;
 }
 
 static void wake_for_number(const uint32_t* number, const uint32_t* sleepers) {
-  if (__atomic_load_n(sleepers, __ATOMIC_SEQ_CST) != 0) schedule_wake_all(number, 0);
+  if (__atomic_load_n(sleepers, __ATOMIC_SEQ_CST) != 0) futex_wake_all(number, 0);
 }
 
-void schedule_begin_epoch(struct schedule* schedule, uint32_t epoch, struct schedule_counts* counts) {
+void schedule_begin_epoch(struct schedule* schedule, uint32_t epoch, struct wait_counts* counts) {
   const uint32_t wanted = epoch - 1; /* as many are done once epoch - 2 is */
   if (epoch < 2 || reached(&schedule->epochs_done, wanted)) return;
   const uint64_t begin = begin_wait(counts);
@@ -135,7 +118,7 @@ void schedule_end_epoch(struct schedule* schedule, uint32_t epoch) {
   }
 }
 
-void schedule_await_turn(struct schedule* schedule, uint32_t turn, struct schedule_counts* counts) {
+void schedule_await_turn(struct schedule* schedule, uint32_t turn, struct wait_counts* counts) {
   if (reached(&schedule->turn, turn)) return;
   const uint64_t begin = begin_wait(counts);
   counts->turn_sleeps += (uint64_t)wait_for_number(schedule, &schedule->turn, turn, &schedule->turn_sleepers);

@@ -24,23 +24,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cmtreplay/protocol.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Operations of an epoch. */
-enum { schedule_epoch_operations = 4096 };
-
 /* What stands in a slot for a block that the allocator refused. */
 #define SCHEDULE_REFUSED ((void*)1)
-
-/* How often a thread had to wait, how often it slept then, and for how long in all. */
-struct schedule_counts {
-  uint64_t block_waits, block_sleeps, block_wait_ns;    /* true dependencies: a block was not made yet */
-  uint64_t window_waits, window_sleeps, window_wait_ns; /* false ones: too far ahead */
-  uint64_t turn_waits, turn_sleeps, turn_wait_ns;
-  uint32_t waiting; /* it does so now */
-};
 
 struct schedule {
   uint32_t spins;                                 /* looks before a sleep; 0: there are fewer CPUs than threads */
@@ -55,7 +46,7 @@ struct schedule {
 /* `pending` belongs to the caller, and counts the lanes of each epoch before any of them ends it. */
 void schedule_open(struct schedule* schedule, uint32_t spins, uint32_t* pending, uint32_t pending_mask);
 
-void* schedule_wait_for_block(struct schedule* schedule, void** slot, struct schedule_counts* counts);
+void* schedule_wait_for_block(struct schedule* schedule, void** slot, struct wait_counts* counts);
 void schedule_wake(void** slot);
 
 /* Puts a block, or NULL for one that was refused, into an empty slot. */
@@ -73,7 +64,7 @@ static inline void* schedule_take_own(void** slot) {
 }
 
 /* Takes out a block that another thread puts in, now or later. */
-static inline void* schedule_take(struct schedule* schedule, void** slot, struct schedule_counts* counts) {
+static inline void* schedule_take(struct schedule* schedule, void** slot, struct wait_counts* counts) {
   void* block = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
   if (__builtin_expect(!block, 0)) block = schedule_wait_for_block(schedule, slot, counts);
   __atomic_store_n(slot, NULL, __ATOMIC_RELAXED);
@@ -81,16 +72,12 @@ static inline void* schedule_take(struct schedule* schedule, void** slot, struct
 }
 
 /* Begins an epoch: waits until all lanes have ended the one before the last. */
-void schedule_begin_epoch(struct schedule* schedule, uint32_t epoch, struct schedule_counts* counts);
+void schedule_begin_epoch(struct schedule* schedule, uint32_t epoch, struct wait_counts* counts);
 void schedule_end_epoch(struct schedule* schedule, uint32_t epoch);
 
 /* Turns are counted from 0. Whoever has had one passes it on. */
-void schedule_await_turn(struct schedule* schedule, uint32_t turn, struct schedule_counts* counts);
+void schedule_await_turn(struct schedule* schedule, uint32_t turn, struct wait_counts* counts);
 void schedule_pass_turn(struct schedule* schedule);
-
-/* The futex calls, for whoever else has to wait. `seen`: sleeps only while the word is that. */
-void schedule_sleep(const uint32_t* word, uint32_t seen, uint64_t ns, int shared);
-void schedule_wake_all(const uint32_t* word, int shared);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-#include "cmtreplay/schedule.h"
+#include "cmtreplay/worker/schedule.h"
 
 #include <doctest/doctest.h>
 
@@ -28,7 +28,7 @@ struct Fixture {
 TEST_CASE("schedule: a block that is there is taken without a wait, and leaves the slot empty") {
   Fixture fixture(0);
   void* slot = nullptr;
-  schedule_counts counts{};
+  wait_counts counts{};
   schedule_put(&fixture.schedule, &slot, block(7));
   CHECK(schedule_take(&fixture.schedule, &slot, &counts) == block(7));
   CHECK(slot == nullptr);
@@ -38,7 +38,7 @@ TEST_CASE("schedule: a block that is there is taken without a wait, and leaves t
 TEST_CASE("schedule: a refused block is there too, and is NULL") {
   Fixture fixture(0);
   void* slot = nullptr;
-  schedule_counts counts{};
+  wait_counts counts{};
   schedule_put(&fixture.schedule, &slot, nullptr);
   CHECK(slot != nullptr);
   CHECK(schedule_take(&fixture.schedule, &slot, &counts) == nullptr);
@@ -51,7 +51,7 @@ TEST_CASE("schedule: whoever needs a block waits for its maker, asleep or spinni
     Fixture fixture(spins);
     constexpr std::uintptr_t count = 2000;
     std::vector<void*> slots(count);
-    schedule_counts counts{};
+    wait_counts counts{};
     std::thread taker([&] {
       for (std::uintptr_t i = 0; i < count; ++i)
         CHECK(schedule_take(&fixture.schedule, &slots[i], &counts) == block(i + 1));
@@ -68,7 +68,7 @@ TEST_CASE("schedule: what its maker wrote into a block is seen by its taker") {
   constexpr int count = 1000;
   std::vector<std::array<int, 4>> blocks(count);
   std::vector<void*> there(count), back(count);
-  schedule_counts counts{}, its_counts{};
+  wait_counts counts{}, its_counts{};
   std::thread other([&] {
     for (int i = 0; i < count; ++i) {
       auto* const found = static_cast<std::array<int, 4>*>(schedule_take(&fixture.schedule, &there[i], &its_counts));
@@ -90,7 +90,7 @@ TEST_CASE("schedule: no epoch begins before the one before the last has ended ev
   constexpr std::uint32_t epochs = 12, lanes = 3;
   Fixture fixture(0, std::vector<std::uint32_t>(epochs, lanes));
   std::array<std::atomic<int>, epochs> ended{};
-  std::vector<schedule_counts> counts(lanes);
+  std::vector<wait_counts> counts(lanes);
   std::vector<std::thread> threads;
   for (std::uint32_t lane = 0; lane < lanes; ++lane) {
     threads.emplace_back([&, lane] {
@@ -127,7 +127,7 @@ TEST_CASE("schedule: turns are taken one at a time, in order") {
   Fixture fixture(0);
   constexpr std::uint32_t lanes = 3, rounds = 50;
   std::vector<std::uint32_t> order;
-  std::vector<schedule_counts> counts(lanes);
+  std::vector<wait_counts> counts(lanes);
   std::vector<std::thread> threads;
   for (std::uint32_t lane = 0; lane < lanes; ++lane) {
     threads.emplace_back([&, lane] {
@@ -151,7 +151,7 @@ TEST_CASE("schedule: over a window of reused slots each taker finds its own bloc
   schedule_open(&fixture.schedule, 50, pending.data(), 255);
   std::vector<void*> slots(per_epoch * 3);
   const auto slot = [&](std::uint32_t epoch, std::uint32_t i) { return &slots[epoch % 3 * per_epoch + i]; };
-  schedule_counts makers{}, takers{};
+  wait_counts makers{}, takers{};
   std::thread maker([&] {
     for (std::uint32_t epoch = 0; epoch < epochs; ++epoch) {
       schedule_begin_epoch(&fixture.schedule, epoch, &makers);

@@ -1,11 +1,32 @@
-/* A library whose names begin with a prefix (scalable_malloc, je_malloc) is preloaded like any other, and its calls are
- * looked up in it by name. Loading it with dlopen alone would do for some; those that keep state of threads in static
- * TLS (jemalloc, scudo) cannot be loaded so. */
+/* Looks up the calls of the library under test.
+ *
+ * Without a prefix they are what the process's own names lead to: libc's, or those of the preloaded library. A library
+ * whose names begin with a prefix (scalable_malloc, je_malloc) is preloaded like any other, and its calls are looked up
+ * in it by name. Loading it with dlopen alone would do for some libraries; those that keep state of threads in static
+ * TLS (jemalloc, scudo) cannot be loaded that way. */
 #define _GNU_SOURCE
-#include "target.h"
+#include "cmtreplay/worker/target.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <malloc.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+static struct calls process_calls(void) {
+  return (struct calls){malloc,         free,     calloc, realloc, reallocarray, aligned_alloc,
+                        posix_memalign, memalign, valloc, pvalloc, NULL};
+}
+
+static void call_addresses(const struct calls* calls, const void* addresses[call_count]) {
+  memcpy(addresses, calls, call_count * sizeof *addresses);
+}
+
+_Static_assert(offsetof(struct calls, free_sized) == call_count * sizeof(void*), "as many names as calls");
 
 static const char* prefix;
 static void* library;
@@ -54,4 +75,90 @@ usable_size_call* target_usable_size(void) {
   usable_size_call* call;
   memcpy(&call, &found, sizeof call);
   return call;
+}
+
+/* A sized free under the names that libraries have it. The loader finds it, or leaves NULL; dlsym would ask the
+ * allocator for the text of an error. It must be of the library that malloc is of: a block has to go back to where it
+ * came from.
+ */
+
+__attribute__((weak)) void free_sized(void*, size_t);
+__attribute__((weak)) void sdallocx(void*, size_t, int);
+__attribute__((weak)) void mi_free_size_aligned(void*, size_t, size_t);
+__attribute__((weak)) void tc_free_sized(void*, size_t);
+
+static void by_free_sized(void* block, size_t size, size_t alignment) {
+  if (alignment > 1)
+    free(block);
+  else
+    free_sized(block, size);
+}
+
+static void by_sdallocx(void* block, size_t size, size_t alignment) {
+  if (block) sdallocx(block, size, alignment > 1 ? __builtin_ctzl(alignment) : 0);
+}
+
+static void by_mi_free_size(void* block, size_t size, size_t alignment) {
+  mi_free_size_aligned(block, size, alignment);
+}
+
+static void by_tc_free_sized(void* block, size_t size, size_t alignment) {
+  if (alignment > 1)
+    free(block);
+  else
+    tc_free_sized(block, size);
+}
+
+static int is_of_library(uintptr_t function, const void* base) {
+  Dl_info info;
+  return function && dladdr((const void*)function, &info) && info.dli_fbase == base;
+}
+
+/* The allocator's sized free, or NULL. */
+sized_free_call* target_sized_free(void) {
+  Dl_info own;
+  const struct calls all = process_calls();
+  const void* addresses[call_count];
+  call_addresses(&all, addresses);
+  if (!dladdr(addresses[0], &own)) return NULL;
+  if (is_of_library((uintptr_t)free_sized, own.dli_fbase)) return by_free_sized;
+  if (is_of_library((uintptr_t)sdallocx, own.dli_fbase)) return by_sdallocx;
+  if (is_of_library((uintptr_t)mi_free_size_aligned, own.dli_fbase)) return by_mi_free_size;
+  if (is_of_library((uintptr_t)tc_free_sized, own.dli_fbase)) return by_tc_free_sized;
+  return NULL;
+}
+
+/* The probe: a line for each call and for each loaded object, on standard output. */
+
+static void say(const char* word, const char* path) {
+  char line[8192];
+  size_t length = 0;
+  for (const char* part = word; *part; ++part) line[length++] = *part;
+  line[length++] = ' ';
+  for (const char* part = path; *part && length < sizeof line - 1; ++part) line[length++] = *part;
+  line[length++] = '\n';
+  for (size_t put = 0; put < length;) {
+    const ssize_t now = write(STDOUT_FILENO, line + put, length - put);
+    if (now < 0 && errno != EINTR) _exit(1);
+    if (now > 0) put += (size_t)now;
+  }
+}
+
+static int say_object(struct dl_phdr_info* object, size_t info_bytes, void* unused) {
+  (void)info_bytes;
+  (void)unused;
+  say("object", object->dlpi_name);
+  return 0;
+}
+
+int probe(void) {
+  const struct calls found = target_calls();
+  const void* addresses[call_count];
+  call_addresses(&found, addresses);
+  for (int i = 0; i < call_count; ++i) {
+    Dl_info info;
+    say(call_names[i], addresses[i] && dladdr(addresses[i], &info) ? info.dli_fname : "");
+  }
+  dl_iterate_phdr(say_object, NULL);
+  return 0;
 }

@@ -2,7 +2,7 @@
 
 git init -q tree
 cd tree
-mkdir -p script libcmt/text libcmt/trace toolkit/output overhead preload/program preload/collector
+mkdir -p script libcmt/text libcmt/trace toolkit/output overhead preload/program preload/collector cmtreplay/plan cmtreplay/run cmtreplay/worker
 cp "$SOURCE/script/check" script/
 cp "$SOURCE/.clang-format" .
 failed=0
@@ -32,6 +32,12 @@ refuses 'overhead/a.cpp.*may not' overhead/a.cpp '#include "lifetimes/b.h"'
 refuses 'program/a.c.*may not' preload/program/a.c '#include "cmt/event.h"'
 refuses 'program/a.c.*may not' preload/program/a.c '#include "preload/collector/order.h"'
 refuses 'collector/a.cpp.*may not' preload/collector/a.cpp '#include "toolkit/output/b.h"'
+refuses 'plan/a.h.*may not' cmtreplay/plan/a.h '#include "cmtreplay/run/b.h"'
+refuses 'run/a.h.*may not' cmtreplay/run/a.h '#include "cmtreplay/worker/b.h"'
+refuses 'worker/a.c.*may not' cmtreplay/worker/a.c '#include "cmtreplay/plan/b.h"'
+refuses 'worker/a.c.*may not' cmtreplay/worker/a.c '#include "toolkit/process/b.h"'
+accepts cmtreplay/worker/a.c '#include "cmtreplay/protocol.h"' '#include "cmtreplay/worker/b.h"'
+accepts cmtreplay/run/a.h '#include "cmtreplay/plan/b.h"' '#include "toolkit/process/b.h"'
 accepts libcmt/text/a.h '#include "cmt/event.h"' '#include "libcmt/text/b.h"'
 accepts libcmt/trace/a.h '#include "libcmt/heap/b.h"' '#include "libcmt/text/b.h"'
 accepts preload/collector/a.cpp '#include "libcmt/trace/b.h"' '#include "preload/protocol.h"'

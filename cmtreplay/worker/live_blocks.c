@@ -1,0 +1,156 @@
+#define _GNU_SOURCE
+#include "cmtreplay/worker/live_blocks.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static const uint64_t address_space_bytes = (uint64_t)1 << 47;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint8_t* shadow;
+static struct live_block* table;
+static uint64_t table_entries, table_used;
+
+void live_blocks_lock(void) { pthread_mutex_lock(&lock); }
+void live_blocks_unlock(void) { pthread_mutex_unlock(&lock); }
+
+/* The shadow. */
+
+static uint8_t bits_from(unsigned first) { return (uint8_t)(0xff << first); }
+static uint8_t bits_before(unsigned end) { return (uint8_t) ~(0xff << end); }
+
+enum shadow_action { shadow_set, shadow_clear, shadow_test };
+
+/* Returns 1 where shadow_test finds a bit that is set, else 0. */
+static int shadow_range(enum shadow_action action, uintptr_t begin, uint64_t bytes) {
+  if (bytes == 0 || begin + bytes > address_space_bytes) return 0;
+  const uintptr_t end = begin + bytes;
+  for (uintptr_t at = begin / 8; at <= (end - 1) / 8; ++at) {
+    uint8_t bits = 0xff;
+    if (at == begin / 8) bits &= bits_from(begin % 8);
+    if (at == end / 8) bits &= bits_before(end % 8);
+    if (action == shadow_test && (shadow[at] & bits)) return 1;
+    if (action == shadow_set) shadow[at] |= bits;
+    if (action == shadow_clear) shadow[at] &= (uint8_t)~bits;
+  }
+  return 0;
+}
+
+int live_blocks_have(uintptr_t begin, uint64_t bytes) { return shadow_range(shadow_test, begin, bytes); }
+
+/* The table. */
+
+static uint64_t hash(uint64_t value) {
+  value ^= value >> 32;
+  value *= 0xd6e8feb86659fd93u;
+  value ^= value >> 32;
+  return value * 0xd6e8feb86659fd93u;
+}
+
+/* Index of a block's entry, or of the empty one where it belongs. */
+static uint64_t entry_index(uintptr_t begin) {
+  uint64_t index = hash(begin) & (table_entries - 1);
+  while (table[index].begin && table[index].begin != begin) index = (index + 1) & (table_entries - 1);
+  return index;
+}
+
+static struct live_block* map_table(uint64_t entries) {
+  void* const map =
+      mmap(NULL, entries * sizeof(struct live_block), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return map == MAP_FAILED ? NULL : map;
+}
+
+/* Doubles the table. Where there is no memory for that it stays as full as it is. */
+static void grow(void) {
+  struct live_block* const old = table;
+  const uint64_t old_entries = table_entries;
+  struct live_block* const wider = map_table(old_entries * 2);
+  if (!wider) return;
+  table = wider;
+  table_entries = old_entries * 2;
+  for (uint64_t i = 0; i < old_entries; ++i) {
+    if (old[i].begin) table[entry_index(old[i].begin)] = old[i];
+  }
+  munmap(old, old_entries * sizeof *old);
+}
+
+int live_blocks_open(void) {
+  const uint64_t shadow_bytes = address_space_bytes / 8;
+  void* const map =
+      mmap(NULL, shadow_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  table_entries = 1 << 16;
+  table = map_table(table_entries);
+  if (map == MAP_FAILED || !table) return errno;
+  madvise(map, shadow_bytes, MADV_NOHUGEPAGE);
+  shadow = map;
+  return 0;
+}
+
+const struct live_block* live_blocks_find(uintptr_t begin) {
+  const struct live_block* const entry = &table[entry_index(begin)];
+  return entry->begin ? entry : NULL;
+}
+
+struct live_block live_blocks_overlapping(uintptr_t begin, uint64_t bytes) {
+  for (uint64_t i = 0; i < table_entries; ++i) {
+    const struct live_block* const block = &table[i];
+    if (block->begin && block->begin < begin + bytes && begin < block->begin + block->usable) return *block;
+  }
+  return (struct live_block){0};
+}
+
+void live_blocks_insert(const struct live_block* block) {
+  if (!block->seed && live_blocks_find(block->begin)) return;
+  if (++table_used > table_entries / 2) grow();
+  table[entry_index(block->begin)] = *block;
+  shadow_range(shadow_set, block->begin, block->usable);
+}
+
+/* Closes the gap: entries behind it that would no longer be found move up. */
+struct live_block live_blocks_remove(uintptr_t begin) {
+  uint64_t gap = entry_index(begin);
+  const struct live_block removed = table[gap];
+  if (!removed.begin) return removed;
+  const uint64_t mask = table_entries - 1;
+  for (uint64_t index = (gap + 1) & mask; table[index].begin; index = (index + 1) & mask) {
+    const uint64_t wanted = hash(table[index].begin) & mask;
+    if (((index - wanted) & mask) < ((index - gap) & mask)) continue;
+    table[gap] = table[index];
+    gap = index;
+  }
+  table[gap].begin = 0;
+  --table_used;
+  shadow_range(shadow_clear, removed.begin, removed.usable);
+  return removed;
+}
+
+void live_blocks_for_each(void (*visit)(const struct live_block*)) {
+  for (uint64_t i = 0; i < table_entries; ++i) {
+    if (table[i].begin) visit(&table[i]);
+  }
+}
+
+/* Patterns. */
+
+/* No byte of a pattern is 0. */
+static uint64_t pattern(uint64_t seed, uint64_t offset) { return hash(seed + offset) | 0x0101010101010101u; }
+
+void fill_pattern(char* bytes, uint64_t size, uint64_t seed) {
+  for (uint64_t at = 0; at < size; at += 8) {
+    const uint64_t word = pattern(seed, at);
+    memcpy(bytes + at, &word, size - at < 8 ? size - at : 8);
+  }
+}
+
+const char* first_changed(const char* bytes, uint64_t size, uint64_t seed) {
+  for (uint64_t at = 0; seed && at < size; at += 8) {
+    const uint64_t word = pattern(seed, at);
+    const uint64_t length = size - at < 8 ? size - at : 8;
+    for (uint64_t i = 0; memcmp(bytes + at, &word, length) != 0 && i < length; ++i) {
+      if (bytes[at + i] != ((const char*)&word)[i]) return bytes + at + i;
+    }
+  }
+  return NULL;
+}
