@@ -1,4 +1,4 @@
-# What is inconsistent in a trace is told with its place and counted; with --strict it is an error.
+# Inconsistencies in a trace are reported with their position and counted; with --strict the first is an error.
 
 bad=$SOURCE/tests/annotate/golden/bad.trace
 cp "$bad" bad.trace

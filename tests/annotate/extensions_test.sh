@@ -1,4 +1,4 @@
-# What goes beyond the original's form is asked for by options, and is told in golden files by the name of the options.
+# Annotations beyond the original's form are enabled by options. The golden files are named after the options.
 
 golden=$SOURCE/tests/annotate/golden
 failed=0

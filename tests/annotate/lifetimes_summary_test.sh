@@ -1,4 +1,4 @@
-# The summaries of lifetimes: against what awk counts in the annotated lines, and merged against one run over all.
+# The summaries of lifetimes equal awk's counts of the annotated lines, and merged summaries equal one run over all.
 
 golden=$SOURCE/tests/annotate/golden
 failed=0

@@ -1,4 +1,4 @@
-# The summary of overhead: against the totals that annotation gives, and against golden files.
+# The summary of overhead equals the totals of the annotation, and golden files.
 
 golden=$SOURCE/tests/annotate/golden
 failed=0

@@ -1,4 +1,4 @@
-# --plot: files of all four forms, the same bytes every time, and one clear line for what cannot be drawn.
+# --plot: files of all four forms, the same bytes every time, and one clear line for a picture that cannot be drawn.
 
 failed=0
 complain() { echo "$*" >&2; failed=1; }

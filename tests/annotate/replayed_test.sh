@@ -1,4 +1,4 @@
-# The new trace that cmtreplay -v writes goes straight in: lifetimes are the same, and neighbours are the allocator's.
+# The new trace that cmtreplay -v writes can be annotated: lifetimes are the same, neighbours are the allocator's.
 
 golden=$SOURCE/tests/annotate/golden
 for name in readme_6655 readme_8; do

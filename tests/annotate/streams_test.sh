@@ -1,5 +1,4 @@
-# Reading and writing where it is not a plain file: whatever its length a trace costs the memory of its live blocks, and
-# output that cannot be written is said in one line.
+# Pipes and long traces: memory depends on the live blocks only, and output that cannot be written is reported in one line.
 
 # 600,000 events in which two blocks live at a time.
 seq 1 200000 | awk '{ printf "malloc(24) = %x<%d>\nrealloc(%x<%d>, 48) = %x<%d>\nfree(%x<%d>)\n",

@@ -1,4 +1,4 @@
-# trace2cmt from outside: what it reads, what it writes, and what it says where it cannot.
+# trace2cmt from outside: its input, its output, and its messages.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }

@@ -1,4 +1,4 @@
-# The logs of other tools from outside: what becomes of the samples, of compression, of several processes, of repairs.
+# Logs of other tools from outside: the samples, compression, several processes, repairs.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }

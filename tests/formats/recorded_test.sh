@@ -1,5 +1,6 @@
-# What mtrace, valgrind, ltrace and heaptrack write today is read as their samples here are. Addresses, times, pids and how threads
-# take turns differ from run to run, and libraries allocate for themselves: so calls and sizes are compared, sorted.
+# Logs that mtrace, valgrind, ltrace and heaptrack write today are read as the stored samples are. Addresses, times, pids and
+# the turns of threads differ from run to run, and libraries allocate for themselves: so calls and sizes are compared,
+# sorted.
 
 calls() {
   grep -v '^#cmt\|^sample' | sed -E 's/[0-9a-f]*<[0-9]+>/B/g; s/ thread=.*//; s/ time=.*//' |

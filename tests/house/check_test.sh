@@ -1,4 +1,4 @@
-# script/check finds what it says that it finds, in a repository that is wrong in one way at a time.
+# script/check finds each kind of fault, in a repository with one fault at a time.
 
 git init -q tree
 cd tree

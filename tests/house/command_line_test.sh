@@ -1,4 +1,4 @@
-# What every tool's command line promises: --help, --version, and the way to say that it was used wrongly.
+# The command line of every tool: --help, --version, and the message for wrong use.
 
 failed=0
 complain() { echo "$tool: $*" >&2; failed=1; }

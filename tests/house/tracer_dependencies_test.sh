@@ -1,4 +1,4 @@
-# What is loaded into strangers' programs needs nothing but the C library, and brings no sanitizer along.
+# The library that is loaded into traced programs needs only the C library, and brings no sanitizer along.
 
 needed=$(readelf -d "$TRACER" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc\.so\.6|ld-linux-x86-64\.so\.2)$' || true)
 [ -z "$needed" ] || { echo "libcmttrace.so needs $needed" >&2; exit 1; }

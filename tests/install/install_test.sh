@@ -1,5 +1,5 @@
-# Installs this build to a prefix of its own, moves it, and uses it as a stranger would: tools by PATH, the library
-# through CMake and through pkg-config.
+# Installs this build to a prefix, moves the prefix, and uses it from outside: tools by PATH, the library through CMake and
+# through pkg-config.
 
 if [ -n "${CMT_SANITIZE:-}" ]; then
   echo "skipped: a library with sanitizers cannot be linked into a program without"

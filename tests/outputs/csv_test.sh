@@ -1,4 +1,4 @@
-# --to=csv: one row an event, as RFC 4180 has it, with the values that the text has.
+# --to=csv: one row an event, in the form of RFC 4180, with the values of the text.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }

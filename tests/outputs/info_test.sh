@@ -1,4 +1,4 @@
-# --info: what a file holds, of a whole .cmt without decoding an event; the same from any form and from a pipe.
+# --info: the contents of a file, of a whole .cmt without decoding an event; the same from any form and from a pipe.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }

@@ -1,5 +1,5 @@
-# --to=parquet: DuckDB finds in it the types and values that the CSV of the same trace has, and the questions of the
-# manual page get the right answers.
+# --to=parquet: DuckDB reads the types and values of the CSV of the same trace, and the manual page's questions get the right
+# answers.
 
 command -v node >/dev/null || { echo "skipped: no node"; exit 77; }
 [ -d "$SOURCE/node_modules/@duckdb/node-api" ] || { echo "skipped: script/bootstrap has not installed @duckdb/node-api"; exit 77; }

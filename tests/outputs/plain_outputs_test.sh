@@ -1,4 +1,5 @@
-# --to=legacy and --to=rep: the nearest that they can say, what they cannot counted, and readable by what reads them.
+# --to=legacy and --to=rep: the nearest calls that the forms have; other events are counted; the programs for these forms
+# read the files.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }

@@ -1,4 +1,4 @@
-# --thread, several files, --anonymise: what stays, and that it replays.
+# --thread, several files, --anonymise: which events stay, and that they replay.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }

@@ -1,4 +1,4 @@
-# --slice: the events of a part of a trace, after allocations of what was live, so that it replays.
+# --slice: the events of a part of a trace, after allocations of the blocks that were live, so that it replays.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }

@@ -1,5 +1,5 @@
-# --verify: what is whole is "ok", and each fault is told with its place. All vectors, files of which one statement is
-# wrong, and what trace2cmt itself writes. Every cut and every flipped bit are in trace2cmt/verify_test.cpp.
+# --verify: a whole file is "ok", and each fault is reported with its offset. Checks all vectors, files with one wrong
+# statement, and trace2cmt's own files. Every cut and every flipped bit are in trace2cmt's unit tests.
 
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }

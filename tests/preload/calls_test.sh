@@ -1,4 +1,4 @@
-# Each function of malloc(3) has its line, and keeps its promises to the program.
+# Each function of malloc(3) is recorded in a line of its own, and behaves as documented.
 
 calls=$BUILD/tests/preload/calls
 failed=0

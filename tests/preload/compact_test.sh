@@ -1,4 +1,4 @@
-# A name that ends in .cmt: the same events, encoded by a process that the program does not notice.
+# A name that ends in .cmt: the same events, encoded by the collector, unnoticed by the program.
 
 . "$SOURCE/tests/waiting.sh"
 programs=$BUILD/tests/preload

@@ -1,5 +1,5 @@
-# The first process of a container: with it the kernel ends all others, the collector too. It has children that it did not
-# have, were they not its own.
+# The first process of a container: when it ends, the kernel kills all others, the collector too. The tracer gives it no
+# child that it would see.
 
 [ "$(unshare -pf --mount-proc echo yes 2>/dev/null)" = yes ] || { echo 'skipped: this may not make a process namespace'; exit 77; }
 unset CMTTRACE_WAIT

@@ -1,4 +1,4 @@
-# However a process ends, everything that it did before is in its trace.
+# However a process ends, its trace has everything that it did before.
 
 . "$SOURCE/tests/waiting.sh"
 endings=$BUILD/tests/preload/endings

@@ -1,4 +1,4 @@
-# What the environment asks of the tracer is done, or one line says that it cannot be, and the program goes on untraced.
+# Each variable of the tracer takes effect, or one line says why it cannot, and the program goes on untraced.
 
 failed=0
 complain() { echo "$*" >&2; failed=1; }

@@ -1,5 +1,5 @@
-# Programs that crash, fork, exec, daemonise and start threads by the thousand: none of them notices, every process has
-# a trace, and nothing of it is missing. Each as text and as .cmt.
+# Programs that crash, fork, exec, daemonise and start threads by the thousand: they work as without the tracer, and each
+# process has a complete trace. As text and as .cmt.
 
 . "$SOURCE/tests/waiting.sh"
 programs=$BUILD/tests/preload

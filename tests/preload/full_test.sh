@@ -1,5 +1,5 @@
-# A full ring: the collector stands still while the program goes on. A thread waits for it and loses nothing; one that may
-# not wait drops, and every event that it dropped is counted.
+# A full ring while the collector is stopped. A thread waits and loses nothing; with CMTTRACE_ON_FULL=drop it drops events,
+# and counts each.
 
 failed=0
 complain() { echo "$*" >&2; failed=1; }

@@ -1,3 +1,3 @@
-# What comes behind an event that never ended is not lost.
+# Events behind one that was never completed are not lost.
 
 /usr/bin/python3 "$SOURCE/tests/preload/interrupted_check.py" "$BUILD/tests/preload/interrupted"

@@ -1,3 +1,3 @@
-# Killed at any moment, a program's trace has every call that had returned.
+# A program is killed at a random moment: its trace has every call that had returned.
 
 /usr/bin/python3 "$SOURCE/tests/preload/kill_check.py" "$BUILD/tests/preload/victim" 1 50

@@ -1,4 +1,4 @@
-# cmttrace: a command is recorded and does not notice it; a line says what there is.
+# cmttrace: a command is recorded and does not notice it; a line says what was recorded.
 
 . "$SOURCE/tests/waiting.sh"
 unset CMTTRACE_WAIT CMTTRACE_STATUS  # it waits itself

@@ -1,5 +1,5 @@
-# Where the trace cannot go on, the program does, as if nothing had happened, and one line says so; what is in the trace
-# by then can be read, and does not pretend to be whole.
+# Where the trace cannot be continued, the program goes on as if nothing had happened, and one line says so. The trace can be
+# read to that point, and is marked as truncated.
 
 programs=$BUILD/tests/preload
 failed=0

@@ -1,4 +1,4 @@
-# Where the trace goes, and that no file is ever written over.
+# The names of trace files; no file is ever overwritten.
 
 calls=$BUILD/tests/preload/calls
 failed=0

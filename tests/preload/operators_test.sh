@@ -1,4 +1,4 @@
-# operator new and delete are events of their own, once each; what they throw goes through.
+# operator new and delete are events of their own, once each; their exceptions reach the program.
 
 operators=$BUILD/tests/preload/operators
 failed=0

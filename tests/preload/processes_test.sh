@@ -1,4 +1,5 @@
-# Each process has a file of its own, and only processes have; a program that closes everything is still traced.
+# Each process has a file of its own; a child of vfork has none until it calls exec. A program that closes all descriptors is
+# still traced.
 
 children=$BUILD/tests/preload/children
 failed=0

@@ -1,5 +1,5 @@
-# Program and collector are killed together, as a machine or a container is: what was recorded is in the file of the
-# rings, or in the trace's.
+# Program and collector are killed together, as in a machine or container that is killed: every event is in the trace's file
+# or in the file of the rings.
 
 collector=$BUILD/preload/cmttrace-collector
 failed=0

@@ -1,5 +1,5 @@
-# A program that is killed for its next system call is not killed for ours, and nothing that it does is missing. It also
-# proves that recording makes no system call.
+# A program that is killed for its next system call is not killed for ours, and its trace is complete. This also proves that
+# recording makes no system call.
 
 sandbox=$BUILD/tests/preload/sandbox
 failed=0

@@ -1,4 +1,4 @@
-# Every packaged allocator that is installed runs, and the JSON says of each what it should.
+# Every packaged allocator that is installed runs, and the JSON has all that it should have of each.
 /usr/bin/python3 "$SOURCE/tests/replay/make_trace.py" 30000 > t.trace
 options=(--alloc=libc)
 for name in jemalloc mimalloc tcmalloc tbb scudo; do

@@ -1,4 +1,4 @@
-# A trace that cannot be read is said with its name and place; one that broke off is replayed as far as it goes.
+# A trace that cannot be read is reported with its name and position; one that is cut off is replayed as far as it goes.
 status=0
 cmtreplay missing.cmt > out 2> words || status=$?
 test $status = 1

@@ -1,4 +1,4 @@
-# The example of how to bring one's own allocator never frees: its memory is about the sum of all bytes asked for.
+# The example of an allocator of one's own never frees: its memory is about the sum of all bytes asked for.
 bump=$BUILD/cmtreplay/libexample_bump.so
 /usr/bin/python3 - > t.trace << 'END'
 for tag in range(1, 5001):

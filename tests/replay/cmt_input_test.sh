@@ -1,4 +1,4 @@
-# A .cmt replays as its text does; cut, as far as it is whole; damaged, not at all, with the place.
+# A .cmt replays as its text does. A cut one is replayed to the cut; a damaged one is refused, with the offset.
 /usr/bin/python3 "$SOURCE/tests/replay/make_trace.py" 30000 5 > t.trace
 trace2cmt -o t.cmt t.trace
 live() {

@@ -1,4 +1,4 @@
-# An allocator that crashes is a result: the event and the signal are said, the others still run, the status is 1.
+# An allocator that crashes is a result: event and signal are reported, the other allocators still run, the status is 1.
 faulty=$BUILD/tests/replay/libfaulty_at_size.so
 cat > t.trace << 'END'
 malloc(10) = 1000<1>

@@ -1,4 +1,4 @@
-# SIGTERM (as Ctrl-C) ends a worker that hangs, and what is known is printed.
+# SIGTERM (as Ctrl-C) ends a worker that hangs, and the results so far are printed.
 . "$SOURCE/tests/waiting.sh"
 faulty=$BUILD/tests/replay/libfaulty_at_size.so
 echo 'malloc(77777) = 1000<1>' > t.trace

@@ -1,4 +1,4 @@
-# Memory over time: marks with events, times and clock, the moment of most live bytes among them; slop, drain, timeline.
+# Memory over time: marks with event, time and clock, one of them where most bytes are live; slop, drain, timeline.
 /usr/bin/python3 - > t.trace << 'END'
 tag, live, time = 0, [], 1000
 def step(call):

@@ -1,5 +1,5 @@
-# An allocator that never touches memory has none: what cmtreplay reports is the allocator's alone. On one thread or
-# several, prepared or streamed.
+# The null allocator has no memory: cmtreplay reports the allocator's memory alone. On one thread or several, prepared or
+# streamed.
 /usr/bin/python3 "$SOURCE/tests/replay/make_trace.py" 50000 > one.trace
 /usr/bin/python3 "$SOURCE/tests/replay/make_threads.py" 50000 16 > several.trace
 for trace in one several; do

@@ -1,4 +1,4 @@
-# LD_PRELOAD splits at blanks and colons and expands $: libraries in such places work all the same, and nothing stays
+# LD_PRELOAD splits at blanks and colons and expands $. Libraries with such paths work all the same, and no link stays
 # behind.
 mkdir -p 'a b:c $ORIGIN' temporary
 cp "$BUILD/cmtreplay/libexample_bump.so" 'a b:c $ORIGIN/my bump.so'

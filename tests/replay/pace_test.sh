@@ -1,5 +1,4 @@
-# Recorded times are kept where that is asked for, or a multiple of them; how much faster a replay was than the program is
-# said.
+# --pace keeps the recorded times or a multiple; the report says how much faster than the program a replay was.
 for tag in $(seq 1 40); do
   echo "malloc(64) = ${tag}000<$tag> thread=$((tag % 2)) time=$((tag * 2500000))"
 done > t.trace

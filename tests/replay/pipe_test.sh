@@ -1,5 +1,4 @@
-# A pipe is read as often as it takes: what it holds is kept in a file without a name. Streamed or prepared, the series is
-# the same.
+# A pipe is copied to a file without a name, to be read several times. The series is the same, streamed or prepared.
 /usr/bin/python3 "$SOURCE/tests/replay/make_trace.py" 20000 11 > t.trace
 mkdir temporary
 facts() { /usr/bin/python3 -c '

@@ -1,4 +1,4 @@
-# A library without the plain names is called by its own; what it lacks is emulated, and said.
+# --prefix: a library without the plain names is called by its own; missing calls are emulated, with a message.
 library=$BUILD/tests/replay/libprefixed.so
 /usr/bin/python3 "$SOURCE/tests/replay/make_trace.py" 5000 > t.trace
 status=0

@@ -1,4 +1,4 @@
-# What follows an allocator's name is set in its environment alone.
+# Settings behind an allocator's name are set in its own environment only.
 library=$BUILD/tests/replay/libfaulty_set_by_environment.so
 echo 'malloc(100) = 1000<1>' > t.trace
 WASTE_KIB=8192 cmtreplay --alloc="$library" --alloc="$library,WASTE_KIB=1024" --alloc="$library,WASTE_KIB=0,A=b,c" \

@@ -1,4 +1,4 @@
-# A free that stated a size states it to an allocator that can be told; one that stated a wrong size states none.
+# A free that stated the right size states it to an allocator with sized free; one that stated a wrong size is a plain free.
 sized=$BUILD/tests/replay/libsized.so
 cat > t.trace << 'END'
 malloc(24) = 1000<1>

@@ -1,5 +1,5 @@
-# Threads that free and resize each other's blocks: every allocator, in every order, prepared and streamed, replays the
-# same calls; what depended on what is counted; and a new trace has no address twice at once.
+# Threads that free and resize each other's blocks: every allocator, in every order, prepared and streamed, replays the same
+# calls; dependencies are counted; in a new trace no address is live twice.
 /usr/bin/python3 "$SOURCE/tests/replay/make_threads.py" 15000 4 > t.trace
 calls=$(grep -cv thread_ t.trace)
 lives=$(grep -c thread_start t.trace)

@@ -1,4 +1,4 @@
-# What cannot be used is said by name before anything runs.
+# A library that cannot be used is named in a message before anything runs.
 refused() {
   local status=0
   cmtreplay --alloc=libc "--alloc=$1" --runs=1 /dev/null > out 2> words || status=$?

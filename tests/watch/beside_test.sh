@@ -1,4 +1,4 @@
-# What cmtwatch shows on the terminal of a command (beside.py).
+# The line that cmtwatch shows on the terminal of a command (beside.py).
 
 . "$SOURCE/tests/watch/common.sh"
 /usr/bin/python3 "$SOURCE/tests/watch/beside.py" cmtwatch || complain "beside a command"

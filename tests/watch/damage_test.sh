@@ -1,5 +1,5 @@
-# What befalls recordings: full disks, damage, processes that may not be seen. One clear line each, and nothing lost that
-# was whole.
+# Damage to recordings: full disks, damaged files, processes that may not be read. One clear line each, and whole moments are
+# kept.
 
 . "$SOURCE/tests/watch/common.sh"
 . "$SOURCE/tests/watch/made_up.sh"

@@ -1,4 +1,4 @@
-# cmtwatch export: everything of a recording, row by row, as JSON.
+# cmtwatch export: all tables of a recording, row by row, as JSON.
 
 . "$SOURCE/tests/watch/common.sh"
 . "$SOURCE/tests/watch/made_up.sh"

@@ -1,4 +1,4 @@
-# cmtwatch import: smaps files become a recording; and what peak makes of one whose every figure is known.
+# cmtwatch import: smaps files become a recording; peak of a recording whose every figure is known.
 
 . "$SOURCE/tests/watch/common.sh"
 . "$SOURCE/tests/watch/made_up.sh"

@@ -1,4 +1,5 @@
-# cmtwatch record --plot: a picture adds processes up as peak and show do, whatever could be read of them, and says so.
+# cmtwatch record --plot: the picture adds processes up as peak and show do, also where some could not be read, and says
+# which metric it shows.
 
 . "$SOURCE/tests/watch/common.sh"
 . "$SOURCE/tests/watch/made_up.sh"

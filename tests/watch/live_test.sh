@@ -1,4 +1,4 @@
-# What cmtwatch shows on a terminal (live.py), and elsewhere.
+# The views of cmtwatch on a terminal (live.py), and the lines elsewhere.
 
 . "$SOURCE/tests/watch/common.sh"
 hold 1 2 1

@@ -1,4 +1,4 @@
-# cmtwatch record: what is measured, of a /proc where every figure is known.
+# cmtwatch record --measure: the figures of a /proc where every figure is known.
 
 . "$SOURCE/tests/watch/common.sh"
 . "$SOURCE/tests/watch/made_up.sh"

@@ -1,5 +1,5 @@
-# The pages that cmtwatch --plot writes, in a browser: they draw, they zoom, they load and leak nothing, and their numbers
-# are the JSON's. What the browser has to find is in tests/page_test.mjs.
+# The pages that cmtwatch --plot writes, in a browser: they draw and zoom, load nothing, leak nothing, and hold the numbers
+# of the JSON. tests/page_test.mjs has the checks.
 
 . "$SOURCE/tests/watch/common.sh"
 skip() { echo "skipped: $*"; exit 77; }

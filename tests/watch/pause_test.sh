@@ -1,4 +1,4 @@
-# cmtwatch --pause: all threads stand still while they are measured, and go on whatever becomes of cmtwatch.
+# cmtwatch --pause: all threads stand still while they are measured, and go on whatever happens to cmtwatch.
 
 . "$SOURCE/tests/watch/common.sh"
 states() { sed 's/.*) \(.\).*/\1/' /proc/"$1"/task/*/stat | sort -u | tr -d '\n'; }

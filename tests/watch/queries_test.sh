@@ -1,4 +1,4 @@
-# Every query of the manual page answers, of a recording in which every figure is known.
+# Every query of the manual page answers, on a recording in which every figure is known.
 
 . "$SOURCE/tests/watch/common.sh"
 . "$SOURCE/tests/watch/made_up.sh"

@@ -1,4 +1,4 @@
-# cmtwatch record: what processes' memory is made of, moment by moment, in a file that is always whole.
+# cmtwatch record: the memory of processes, moment by moment, in a file that is always whole.
 
 . "$SOURCE/tests/watch/common.sh"
 rm -f ./*.db ./*.db-wal ./*.db-shm

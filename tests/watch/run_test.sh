@@ -1,4 +1,4 @@
-# cmtwatch run: the command does not notice it, and its peak is told.
+# cmtwatch run: the command does not notice it, and its peak is reported.
 
 . "$SOURCE/tests/watch/common.sh"
 

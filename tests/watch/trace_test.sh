@@ -1,4 +1,4 @@
-# cmtwatch run --trace: what a command has, and what of it is live, at the same moments.
+# cmtwatch run --trace: resident and live bytes of a command at the same moments.
 
 . "$SOURCE/tests/watch/common.sh"
 command -v cc >/dev/null || { echo "skipped: no C compiler"; exit 77; }

@@ -1,4 +1,4 @@
-# What cmtwatch's command line promises, for each subcommand.
+# The command line of each subcommand of cmtwatch.
 
 . "$SOURCE/tests/watch/common.sh"
 wrong() {  # wrong STATUS MESSAGE WORD...

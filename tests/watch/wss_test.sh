@@ -1,4 +1,4 @@
-# cmtwatch wss: what a process touches, and nothing else.
+# cmtwatch wss: the memory that a process touches, and no other.
 
 . "$SOURCE/tests/watch/common.sh"
 
