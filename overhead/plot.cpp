@@ -8,7 +8,7 @@
 #include "overhead/report.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/picture/address_rows.h"
-#include "toolkit/picture/ticks.h"
+#include "toolkit/picture/axis.h"
 
 namespace cmt::overhead {
 namespace {

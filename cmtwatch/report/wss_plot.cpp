@@ -7,7 +7,7 @@
 
 #include "toolkit/output/numbers.h"
 #include "toolkit/picture/address_rows.h"
-#include "toolkit/picture/ticks.h"
+#include "toolkit/picture/axis.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::watch {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "toolkit/picture/ticks.h"
+#include "toolkit/picture/axis.h"
 
 namespace cmt::output {
 namespace {

@@ -3,10 +3,10 @@
 #include <string>
 #include <string_view>
 
+#include "toolkit/picture/axis.h"
 #include "toolkit/picture/picture.h"
 #include "toolkit/picture/ranges.h"
 #include "toolkit/picture/svg_text.h"
-#include "toolkit/picture/ticks.h"
 
 /// The parts of a panel as SVG. Internal to svg*.cpp.
 namespace cmt::output {

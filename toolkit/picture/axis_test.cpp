@@ -1,4 +1,4 @@
-#include "toolkit/picture/ticks.h"
+#include "toolkit/picture/axis.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // Round numbers for axes. What is round depends on the unit: bytes step by powers of two, all else by 1, 2 or 5 times
 // a power of ten. A logarithmic axis has powers: of 10, or for bytes of 2, every one or every n-th of them.
 
-#include "toolkit/picture/ticks.h"
+#include "toolkit/picture/axis.h"
 
 #include <algorithm>
 #include <array>
