@@ -1,28 +1,110 @@
 // lifetimes: how long blocks live. Four commands on one command line: annotate a trace, summarise it, count its pairs
 // of lifetime and size, or merge summaries.
 
-#include "lifetimes/commands.h"
-#include "lifetimes/options.h"
+#include "lifetimes/annotate.h"
+#include "lifetimes/pair_counter.h"
+#include "lifetimes/summarise.h"
+#include "lifetimes/summary.h"
+#include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/command_line.h"
 
 namespace cmt::lifetimes {
 namespace {
 
-void run(const Options& options) {
-  switch (options.command) {
-    case Options::Command::annotate:
-      return annotate(options);
-    case Options::Command::summarise:
-      return summarise(options);
-    case Options::Command::count:
-      return count(options);
-    case Options::Command::merge:
-      return merge(options);
-  }
+using annotate::Options;
+using command::CommandLine;
+
+constexpr const char* tool = "lifetimes";
+
+const char help_text[] =
+    R"(Usage: lifetimes [OPTION]... [FILE]
+       lifetimes --merge [OPTION]... JSON...
+
+Annotates a trace, text or .cmt, with the lifetimes of its blocks. Each line
+that ends a block gets the block's size and its age in lines:
+
+  free(81d3b83a0<6656>)                         # 16 bytes, allocated 1 lines ago
+
+Without FILE, or where FILE is -, the trace is read from standard input.
+
+  --clock=UNIT   the unit of ages: events (called lines; the default), time (ns,
+                 where it was recorded), bytes (allocated meanwhile)
+  --leaks        at the end, add a comment line for every block still live
+  --totals       also show the live bytes and blocks after the event
+
+Instead of annotating:
+
+  --summary      print lifetimes by size, short-lived and temporary blocks,
+                 blocks freed by another thread, reallocation chains, the peak
+                 and leaks
+  --counts       print how often each pair of lifetime and size occurs, in lines
+                 of count, lifetime and size
+  --merge        add up summaries that --summary --json wrote
+  --json         print the summary as JSON
+  --csv          print the summary's size classes as comma-separated values
+  --plot=FILE    draw how many blocks of which size lived how long; FILE ends in
+                 .svg, .html, .png or .pdf; the summary is printed too with
+                 --summary, --json or --csv
+
+  --strict       stop at the first defect of the trace; else defects are
+                 reported and counted
+  -h, --help     show this help
+  --version      show the version
+
+Exit status: 0 done, 1 could not, 2 wrong use.
+)";
+
+void annotate_lines(const Options& options) {
+  annotate::annotate_trace(options, [&](annotate::AnnotatedText& out, command::Complaints& complaints) {
+    return Annotator({options.clock, options.totals}, out, complaints);
+  });
 }
 
-int run_line(const command::CommandLine& line) {
-  run(parse_options(line));
+void summarise(const Options& options) {
+  annotate::Trace trace(options, false);
+  annotate::SummaryOutput output(options);
+  Summariser summariser(options.path, options.clock, trace.complaints());
+  trace.for_each([&](const Event& event, std::size_t) { summariser.count_event(event); });
+  output.write(summariser.finish(trace.truncated()));
+  trace.complaints().end();
+}
+
+void count_pairs(const Options& options) {
+  annotate::Trace trace(options, false);
+  PairCounter counter(options.clock, trace.complaints());
+  trace.for_each([&](const Event& event, std::size_t) { counter.count_event(event); });
+  command::print(counter.to_text());
+  trace.complaints().end();
+}
+
+void merge(const Options& options, const std::vector<std::string>& paths) {
+  annotate::SummaryOutput output(options);
+  Summary sum = read_json(paths.front());
+  for (std::size_t i = 1; i < paths.size(); ++i) {
+    const Summary other = read_json(paths[i]);
+    if (other.clock != sum.clock) {
+      throw FormatError(paths[i], "its lifetimes are by another clock than those of " + paths.front());
+    }
+    sum.merge(other);
+  }
+  output.write(sum);
+}
+
+int run(const CommandLine& line) {
+  line.refuse_together("merge", {"summary", "counts", "clock", "strict", "leaks", "totals"});
+  line.refuse_together("counts", {"summary", "json", "csv", "plot", "leaks", "totals"});
+  Options options = annotate::parse_options(tool, line, {"leaks", "totals"});
+  if (line.has("merge")) {
+    merge(options, line.files().empty() ? std::vector<std::string>{"-"} : line.files());
+    return 0;
+  }
+  options.path = line.file();
+  if (line.has("counts"))
+    count_pairs(options);
+  else if (options.summarises)
+    summarise(options);
+  else
+    annotate_lines(options);
   return 0;
 }
 
@@ -31,5 +113,6 @@ int run_line(const command::CommandLine& line) {
 
 int main(int argc, char** argv) {
   using namespace cmt::lifetimes;
-  return cmt::command::run(argc, argv, {"lifetimes", CMT_VERSION, help_text, known_options(), run_line});
+  return cmt::command::run(argc, argv,
+                           {tool, CMT_VERSION, help_text, cmt::annotate::known_options({{"counts"}, {"merge"}}), run});
 }

@@ -1,9 +1,9 @@
-// The summary as a picture: a map of how many blocks of which size lived how long. Lifetimes are shown with four
-// classes a doubling, as sizes are, and all up to 7 by themselves.
+// The summary as a picture: a map of how many blocks of which size lived how long. Its columns are the size classes.
+// Its rows are lifetimes, with four rows a doubling as sizes have, and one for each lifetime up to 7.
 
 #include <algorithm>
 
-#include "lifetimes/report.h"
+#include "lifetimes/summary.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::lifetimes {
@@ -18,37 +18,37 @@ constexpr std::size_t age_rows = single_rows + (AgeClasses::count - single_rows)
 /// The first class of a row.
 std::size_t first_age(std::size_t row) { return row < single_rows ? row : 2 * row - single_rows; }
 
-/// From the first to the last index at which there is something.
-struct Used {
+/// The first and the last index in use.
+struct IndexRange {
   std::size_t first = ~std::size_t{0};
   std::size_t last = 0;
 
-  void add(std::size_t i) {
+  void include(std::size_t i) {
     first = std::min(first, i);
     last = std::max(last, i);
   }
-  bool none() const { return first > last; }
+  bool is_empty() const { return first > last; }
 };
 
 double edge_after(std::uint64_t high) { return static_cast<double>(high) + 1; }
 
-std::uint64_t count_of(const Summary& summary, std::size_t size, std::size_t row) {
+std::uint64_t ended_in_row(const SizeSummary& size, std::size_t row) {
   std::uint64_t count = 0;
-  for (std::size_t age = first_age(row); age < first_age(row + 1); ++age) count += summary.count_of(size, age);
+  for (std::size_t age = first_age(row); age < first_age(row + 1); ++age) count += size.lifetimes[age];
   return count;
 }
 
 HeatMap heat_of(const Summary& summary) {
-  Used sizes, rows;
+  IndexRange sizes, rows;
   for (std::size_t size = 0; size < SizeClasses::count; ++size) {
-    if (summary.sizes[size].allocated.blocks != 0) sizes.add(size);
+    if (summary.sizes[size].in_use()) sizes.include(size);
     for (std::size_t row = 0; row < age_rows; ++row) {
-      if (count_of(summary, size, row) != 0) rows.add(row);
+      if (ended_in_row(summary.sizes[size], row) != 0) rows.include(row);
     }
   }
   HeatMap heat{.title = "blocks", .log = true, .marginals = true};
-  if (sizes.none()) return heat;
-  if (rows.none()) rows.add(0);
+  if (sizes.is_empty()) return heat;
+  if (rows.is_empty()) rows.include(0);
   for (std::size_t size = sizes.first; size <= sizes.last; ++size) {
     heat.x_edges.push_back(static_cast<double>(SizeClasses::low(size)));
     heat.apart.push_back(static_cast<double>(summary.sizes[size].leaked.blocks));
@@ -57,7 +57,7 @@ HeatMap heat_of(const Summary& summary) {
   for (std::size_t row = rows.first; row <= rows.last; ++row) {
     heat.y_edges.push_back(static_cast<double>(AgeClasses::low(first_age(row))));
     for (std::size_t size = sizes.first; size <= sizes.last; ++size) {
-      heat.cells.push_back(static_cast<double>(count_of(summary, size, row)));
+      heat.cells.push_back(static_cast<double>(ended_in_row(summary.sizes[size], row)));
     }
   }
   heat.y_edges.push_back(edge_after(AgeClasses::high(first_age(rows.last + 1) - 1)));
@@ -77,8 +77,9 @@ output::Axis age_axis(heap::Clock::Unit clock) {
   return {};
 }
 
-std::string percent_text(std::uint64_t part, std::uint64_t whole) {
-  return output::fixed(whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole), 1) + " %";
+/// Of all blocks that were made; "0.0 %" where there are none.
+std::string percent_of_blocks(std::uint64_t part, const SizeSummary& all) {
+  return output::percent_text(part, std::max<std::uint64_t>(all.allocated.blocks, 1));
 }
 
 std::string title(const Summary& summary) {
@@ -96,9 +97,8 @@ output::Picture to_picture(const Summary& summary) {
   output::Picture picture;
   picture.title = title(summary);
   picture.subtitle = output::with_commas(events) + " events; " + output::with_commas(all.allocated.blocks) +
-                     " blocks, of which " + percent_text(all.short_lived, all.allocated.blocks) +
-                     " were short-lived and " + percent_text(all.leaked.blocks, all.allocated.blocks) +
-                     " alive at the end";
+                     " blocks, of which " + percent_of_blocks(all.short_lived, all) + " were short-lived and " +
+                     percent_of_blocks(all.leaked.blocks, all) + " alive at the end";
   output::Panel panel{"Lifetime by size", {"bytes asked for", Unit::bytes, true}, age_axis(summary.clock)};
   panel.heat = heat_of(summary);
   picture.panels = {std::move(panel)};

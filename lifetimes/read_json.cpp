@@ -1,4 +1,5 @@
-// The one file that includes nlohmann/json, which costs seconds a translation unit.
+// Reads a summary back from its JSON, for --merge. No other file of this tool includes nlohmann/json, which costs
+// seconds to compile.
 
 #include <cerrno>
 #include <cstdio>
@@ -8,7 +9,7 @@
 #include <system_error>
 
 #include "cmt/error.h"
-#include "lifetimes/report.h"
+#include "lifetimes/summary.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::lifetimes {
@@ -46,79 +47,100 @@ std::uint64_t number(const Json& value) {
 
 /// The index of the class that begins with a number.
 template <class Classes>
-std::size_t class_of(const Json& low) {
-  const std::size_t index = Classes::index(number(low));
-  if (Classes::low(index) != number(low)) throw std::invalid_argument("a class that begins with a wrong number");
+std::size_t class_index(std::uint64_t low) {
+  const std::size_t index = Classes::index(low);
+  if (Classes::low(index) != low) throw std::invalid_argument("a class that begins with a wrong number");
   return index;
 }
 
-const Json& tuple(const Json& value, std::size_t size) {
-  if (value.size() != size) throw std::invalid_argument("expected " + std::to_string(size) + " numbers");
-  return value;
-}
+/// Assigns each field of a description that is an lvalue or a wrapper of one. Computed fields follow from these; they
+/// need not be in the JSON.
+class JsonReader {
+ public:
+  explicit JsonReader(const Json& object) : object_(object) {}
 
-Input read_input(const Json& value) {
-  Input input;
-  input.name = member(value, "name").get<std::string>();
-  input.events = number(member(value, "events"));
-  input.defects = number(member(value, "defects"));
-  input.truncated = member(value, "truncated").get<bool>();
-  input.peak.live = {number(member(value, "peak_live_blocks")), number(member(value, "peak_live_bytes"))};
-  input.peak.event = number(member(value, "peak_event"));
-  if (!member(value, "peak_time_ns").is_null()) input.peak.time_ns = number(member(value, "peak_time_ns"));
-  for (const Json& size : member(value, "peak_sizes")) {
-    const Json& numbers = tuple(size, 3);
-    input.peak.sizes[class_of<SizeClasses>(numbers[0])] = {number(numbers[1]), number(numbers[2])};
+  template <class T>
+  void operator()(std::string_view key, T&& value, std::string_view /*doc*/) {
+    constexpr bool assignable = std::is_lvalue_reference_v<T> && !std::is_const_v<std::remove_reference_t<T>>;
+    if constexpr (assignable || is_wrapper<T>) read(member(object_, std::string(key).c_str()), value);
   }
-  return input;
-}
 
-void read_size(Summary& summary, const Json& value) {
-  const std::size_t index = class_of<SizeClasses>(member(value, "size_bytes_min"));
-  SizeSummary& size = summary.sizes[index];
-  size.allocated = {number(member(value, "allocated_blocks")), number(member(value, "allocated_bytes"))};
-  size.leaked = {number(member(value, "leaked_blocks")), number(member(value, "leaked_bytes"))};
-  size.ended = number(member(value, "ended_blocks"));
-  size.short_lived = number(member(value, "short_lived_blocks"));
-  size.temporary = number(member(value, "temporary_blocks"));
-  size.other_thread = number(member(value, "other_thread_blocks"));
-  size.lifetime_max = number(member(value, "lifetime_max"));
-  for (const Json& lifetime : member(value, "lifetimes")) {
-    const Json& numbers = tuple(lifetime, 2);
-    summary.count_of(index, class_of<AgeClasses>(numbers[0])) = number(numbers[1]);
+ private:
+  template <class T>
+  static constexpr bool is_wrapper =
+      output::detail::is_a<T, output::Nullable> || output::detail::is_a<T, output::ByClass> ||
+      output::detail::is_a<T, output::ByName> || output::detail::is_a<T, output::InUse>;
+
+  static void read(const Json& json, std::uint64_t& value) { value = number(json); }
+  static void read(const Json& json, bool& value) { value = json.get<bool>(); }
+  static void read(const Json& json, std::string& value) { value = json.get<std::string>(); }
+  static void read(const Json& json, output::Nullable<std::uint64_t>& value) {
+    if (!json.is_null()) value.set(number(json));
   }
-}
-
-void read_kinds(Summary& summary, const Json& value) {
-  for (const auto& [kind, count] : value.items()) {
-    std::size_t index = 0;
-    while (index < summary.by_kind.size() && name(static_cast<Kind>(index)) != kind) ++index;
-    if (index == summary.by_kind.size()) throw std::invalid_argument("an unknown kind of event: " + kind);
-    summary.by_kind[index] = number(count);
+  template <class T>
+  static void read(const Json& json, std::vector<T>& list) {
+    for (const Json& each : json) read_object(each, list.emplace_back());
   }
-}
+  static void read(const Json& json, output::InUse<std::vector<SizeSummary>>& sizes) {
+    for (const Json& each : json) {
+      SizeSummary size;
+      read_object(each, size);
+      sizes.list[class_index<SizeClasses>(size.size_bytes_min)] = size;
+    }
+  }
+  template <class Classes, class Values>
+  static void read(const Json& json, output::ByClass<Classes, Values>& classes) {
+    for (const Json& tuple : json) {
+      TupleReader rest{tuple};
+      std::uint64_t low = 0;
+      rest({}, low, {});
+      auto& value = classes.values[class_index<Classes>(low)];
+      if constexpr (output::Described<std::remove_reference_t<decltype(value)>>)
+        describe(rest, value);
+      else
+        rest({}, value, {});
+      if (rest.next != tuple.size()) throw std::invalid_argument("expected " + std::to_string(rest.next) + " numbers");
+    }
+  }
+  template <class Values, class Name>
+  static void read(const Json& json, output::ByName<Values, Name>& names) {
+    for (const auto& [key, count] : json.items()) {
+      std::size_t index = 0;
+      while (index < names.values.size() && names.name(index) != key) ++index;
+      if (index == names.values.size()) throw std::invalid_argument("an unknown kind of event: " + key);
+      names.values[index] = number(count);
+    }
+  }
+  template <class T>
+  static void read_object(const Json& json, T& value) {
+    JsonReader reader(json);
+    describe(reader, value);
+  }
 
-Summary read(const Json& value) {
-  if (member(value, "schema").get<std::string>() != "cmt.lifetimes/1")
-    throw std::invalid_argument("not of schema cmt.lifetimes/1");
-  const std::string unit = member(value, "clock_unit").get<std::string>();
+  struct TupleReader {
+    const Json& tuple;
+    std::size_t next = 0;
+
+    void operator()(std::string_view, std::uint64_t& value, std::string_view) { value = number(tuple.at(next++)); }
+  };
+
+  const Json& object_;
+};
+
+Summary read_summary(const Json& json) {
+  if (member(json, "schema").get<std::string>() != schema) {
+    throw std::invalid_argument("not of schema " + std::string(schema));
+  }
+  const std::string unit = member(json, "clock_unit").get<std::string>();
   const auto clock = heap::Clock::parse(unit == "ns" ? "time" : unit);
   if (!clock) throw std::invalid_argument("an unknown unit: " + unit);
   Summary summary(*clock);
-  for (const Json& input : member(value, "inputs")) summary.inputs.push_back(read_input(input));
-  read_kinds(summary, member(value, "kinds"));
-  summary.failed = number(member(value, "failed"));
-  summary.unknown_ends = number(member(value, "unknown_ends"));
-  summary.chain_max = number(member(value, "chain_max"));
-  for (const Json& chain : member(value, "chains")) {
-    const Json& numbers = tuple(chain, 2);
-    summary.chains[class_of<AgeClasses>(numbers[0])] = number(numbers[1]);
-  }
-  for (const Json& size : member(value, "sizes")) read_size(summary, size);
+  JsonReader reader(json);
+  describe(reader, summary);
   return summary;
 }
 
-std::string place_of(const Json::parse_error& error) {
+std::string offset_text(const Json::parse_error& error) {
   return "offset 0x" + output::hex(error.byte == 0 ? 0 : error.byte - 1);
 }
 
@@ -127,9 +149,9 @@ std::string place_of(const Json::parse_error& error) {
 Summary read_json(const std::string& path) {
   const std::string text = read_all(path);
   try {
-    return read(Json::parse(text));
+    return read_summary(Json::parse(text));
   } catch (const Json::parse_error& error) {
-    throw FormatError(path + ": " + place_of(error), "no JSON");
+    throw FormatError(path + ": " + offset_text(error), "no JSON");
   } catch (const Json::exception& error) {
     throw FormatError(path, std::string("not a summary: ") + error.what());
   } catch (const std::invalid_argument& error) {

@@ -1,8 +1,9 @@
-#include <array>
-#include <utility>
-#include <vector>
+// The summary as text, JSON and CSV.
 
-#include "lifetimes/report.h"
+#include <optional>
+
+#include "lifetimes/summary.h"
+#include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 
@@ -10,23 +11,10 @@ namespace cmt::lifetimes {
 namespace {
 
 using output::Align;
+using output::percent_text;
 using output::with_commas;
 
-std::string share_text(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? "-" : output::fixed(100.0 * static_cast<double>(part) / static_cast<double>(whole), 1) + " %";
-}
-
-std::string size_text(std::size_t size_class) {
-  const std::uint64_t low = SizeClasses::low(size_class);
-  const std::uint64_t high = SizeClasses::high(size_class);
-  return low == high ? std::to_string(low) : std::to_string(low) + "-" + std::to_string(high);
-}
-
 std::string age_text(const std::optional<std::uint64_t>& age) { return age ? with_commas(*age) : "-"; }
-
-std::string_view unit_text(heap::Clock::Unit clock) {
-  return clock == heap::Clock::Unit::time ? "ns" : heap::Clock::name(clock);
-}
 
 std::string amount_text(const Amount& amount) {
   return with_commas(amount.blocks) + " blocks, " + with_commas(amount.bytes) + " bytes";
@@ -41,15 +29,11 @@ std::string input_text(const Input& input) {
   return text + "\n";
 }
 
+/// The bounds of the peak that several inputs had together.
 std::string bounds_text(const Summary& summary) {
   if (summary.inputs.size() < 2) return {};
-  Amount sum;
-  std::uint64_t greatest = 0;
-  for (const Input& input : summary.inputs) {
-    sum.add(input.peak.live);
-    if (input.peak.live.bytes > greatest) greatest = input.peak.live.bytes;
-  }
-  return "peak live of all: from " + with_commas(greatest) + " to " + with_commas(sum.bytes) + " bytes\n";
+  return "peak live of all: from " + with_commas(summary.peak_bytes_max()) + " to " +
+         with_commas(summary.peak_sum().bytes) + " bytes\n";
 }
 
 std::string totals_text(const Summary& summary) {
@@ -57,13 +41,13 @@ std::string totals_text(const Summary& summary) {
   std::uint64_t chains = 0;
   for (const std::uint64_t count : summary.chains) chains += count;
   output::Table table({{"blocks"}, {"number", Align::right}, {"share", Align::right}});
-  const auto row = [&](const std::string& what, std::uint64_t count, std::uint64_t of) {
-    table.add({what, with_commas(count), share_text(count, of)});
+  const auto row = [&](const std::string& title, std::uint64_t count, std::uint64_t whole) {
+    table.add({title, with_commas(count), percent_text(count, whole)});
   };
   row("allocated", all.allocated.blocks, all.allocated.blocks);
   row("alive at the end", all.leaked.blocks, all.allocated.blocks);
   row("ended", all.ended, all.allocated.blocks);
-  const std::string bound = with_commas(short_lived_max(summary.clock)) + " " + std::string(unit_text(summary.clock));
+  const std::string bound = with_commas(short_lived_max(summary.clock)) + " " + std::string(summary.unit_name());
   row("  after " + bound + " or less", all.short_lived, all.ended);
   row("  temporary: freed by the thread's next event", all.temporary, all.ended);
   row("  by another thread", all.other_thread, all.ended);
@@ -71,15 +55,6 @@ std::string totals_text(const Summary& summary) {
   row("ended, from before the begin", summary.unknown_ends, 0);
   row("refused", summary.failed, 0);
   return table.text();
-}
-
-/// Of which sizes the peaks were, together.
-std::array<Amount, SizeClasses::count> peak_sizes(const Summary& summary) {
-  std::array<Amount, SizeClasses::count> sums{};
-  for (const Input& input : summary.inputs) {
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add(input.peak.sizes[i]);
-  }
-  return sums;
 }
 
 std::string sizes_text(const Summary& summary) {
@@ -96,25 +71,38 @@ std::string sizes_text(const Summary& summary) {
                        {"bytes", Align::right},
                        {"at end", Align::right},
                        {"bytes", Align::right}});
-  const auto peaks = peak_sizes(summary);
-  const auto add_row = [&](std::string name, const SizeSummary& size, auto quantile, const Amount& peak) {
+  const auto add_row = [&](const std::string& name, const SizeSummary& size, const Amount& peak) {
     const std::string longest = size.ended == 0 ? "-" : with_commas(size.lifetime_max);
-    table.add({std::move(name), with_commas(size.allocated.blocks), output::bytes_text(size.allocated.bytes),
-               share_text(size.short_lived, size.ended), share_text(size.temporary, size.ended),
-               age_text(quantile(0.5)), age_text(quantile(0.9)), age_text(quantile(0.99)), longest,
-               with_commas(peak.blocks), output::bytes_text(peak.bytes), with_commas(size.leaked.blocks),
-               output::bytes_text(size.leaked.bytes)});
+    table.add({name, with_commas(size.allocated.blocks), output::bytes_text(size.allocated.bytes),
+               percent_text(size.short_lived, size.ended), percent_text(size.temporary, size.ended),
+               age_text(size.lifetime_quantile(0.5)), age_text(size.lifetime_quantile(0.9)),
+               age_text(size.lifetime_quantile(0.99)), longest, with_commas(peak.blocks),
+               output::bytes_text(peak.bytes), with_commas(size.leaked.blocks), output::bytes_text(size.leaked.bytes)});
   };
-  Amount peak_all;
   for (std::size_t i = 0; i < SizeClasses::count; ++i) {
-    peak_all.add(peaks[i]);
-    if (summary.sizes[i].allocated.blocks == 0) continue;
-    add_row(
-        size_text(i), summary.sizes[i], [&](double share) { return summary.quantile(i, share); }, peaks[i]);
+    const SizeSummary& size = summary.sizes[i];
+    Amount peak;
+    for (const Input& input : summary.inputs) peak.add(input.peak.sizes[i]);
+    if (size.in_use()) add_row(output::range_text(size.size_bytes_min, size.size_bytes_max()), size, peak);
   }
-  add_row(
-      "all", summary.total(), [&](double share) { return summary.quantile(share); }, peak_all);
+  add_row("all", summary.total(), summary.peak_sum());
   return table.text();
+}
+
+/// A row of CSV. Its titles name the unit of lifetimes, and its order is not that of the JSON.
+struct CsvRow {
+  const SizeSummary& size;
+  std::string unit;
+};
+
+template <class Visitor, output::DescribedAs<CsvRow> R>
+void describe(Visitor& field, R& row) {
+  const std::string prefix = "lifetime_" + row.unit + "_";
+  const auto longest = row.size.ended == 0 ? std::nullopt : std::optional(row.size.lifetime_max);
+  describe_counts(field, row.size);
+  describe_quantiles(field, row.size, prefix);
+  field(prefix + "max", longest, "the longest lifetime");
+  describe_leaks(field, row.size);
 }
 
 }  // namespace
@@ -124,7 +112,18 @@ std::string to_text(const Summary& summary) {
   for (const Input& input : summary.inputs) text += input_text(input);
   text += bounds_text(summary);
   text += "\n" + totals_text(summary);
-  text += "\nlifetimes in " + std::string(unit_text(summary.clock)) + ", by bytes asked for\n\n" + sizes_text(summary);
+  text += "\nlifetimes in " + std::string(summary.unit_name()) + ", by bytes asked for\n\n" + sizes_text(summary);
+  return text;
+}
+
+std::string to_json(const Summary& summary) { return output::json_text(summary); }
+
+std::string to_csv(const Summary& summary) {
+  const std::string unit(summary.unit_name());
+  std::string text = output::csv_titles(CsvRow{summary.sizes.front(), unit});
+  for (const SizeSummary& size : summary.sizes) {
+    if (size.in_use()) text += output::csv_row(CsvRow{size, unit});
+  }
   return text;
 }
 

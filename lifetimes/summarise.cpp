@@ -7,32 +7,31 @@
 namespace cmt::lifetimes {
 
 Summariser::Summariser(const std::string& name, heap::Clock::Unit clock, command::Complaints& complaints)
-    : complaints_(complaints), clock_(clock), summary_(clock), short_lived_max_(short_lived_max(clock)) {
+    : complaints_(complaints), summary_(clock), live_(clock, complaints), short_lived_max_(short_lived_max(clock)) {
   input_.name = std::filesystem::path(name).filename().string();
 }
 
-void Summariser::add(const Event& event) {
+void Summariser::count_event(const Event& event) {
   ++input_.events;
-  clock_.begin(event);
+  live_.start_event(event);
   ++summary_.by_kind[static_cast<std::size_t>(event.kind)];
   if (event.failed()) ++summary_.failed;
   Tag& last_made = last_made_by(event.thread);
-  const std::uint32_t reallocations = event.ends_block() ? end(event, last_made) : 0;
-  if (event.makes_block()) begin(event, reallocations);
+  const std::uint32_t reallocations = event.ends_block() ? end_block(event, last_made) : 0;
+  if (event.makes_block()) begin_block(event, reallocations);
   last_made = event.tag;
 }
 
 Tag& Summariser::last_made_by(std::uint32_t thread) { return thread == 0 ? first_thread_made_ : last_made_[thread]; }
 
-/// Returns how many reallocations the block's successor, if there is one, has behind it.
-std::uint32_t Summariser::end(const Event& event, Tag last_made) {
-  const auto block = live_.erase(event.old_tag);
-  if (!block) {
+/// Returns how many reallocations the event's new block, if it makes one, has behind it.
+std::uint32_t Summariser::end_block(const Event& event, Tag last_made) {
+  const Block* const block = live_.end_block(event.old_tag);
+  if (block == nullptr) {
     ++summary_.unknown_ends;
-    if (first_tag_ != 0 && event.old_tag >= first_tag_) complain(event.old_tag, "is ended and not alive");
     return event.makes_block() ? 1 : 0;
   }
-  const std::uint64_t age = clock_.now() - block->born;
+  const std::uint64_t age = live_.clock().now() - block->born;
   const std::size_t size_class = SizeClasses::index(block->size);
   SizeSummary& size = summary_.sizes[size_class];
   ++size.ended;
@@ -40,7 +39,7 @@ std::uint32_t Summariser::end(const Event& event, Tag last_made) {
   size.other_thread += block->thread != event.thread;
   size.temporary += event.old_tag == last_made && !event.makes_block();
   size.lifetime_max = std::max(size.lifetime_max, age);
-  ++summary_.count_of(size_class, AgeClasses::index(age));
+  ++size.lifetimes[AgeClasses::index(age)];
   live_by_size_[size_class].change(peaks_).remove(block->size);
   live_total_.remove(block->size);
   if (event.makes_block()) return block->reallocations + 1;
@@ -48,23 +47,17 @@ std::uint32_t Summariser::end(const Event& event, Tag last_made) {
   return 0;
 }
 
-void Summariser::begin(const Event& event, std::uint32_t reallocations) {
-  if (first_tag_ == 0) first_tag_ = event.tag;
+void Summariser::begin_block(const Event& event, std::uint32_t reallocations) {
+  if (!live_.begin_block(event, {.thread = event.thread, .reallocations = reallocations})) return;
   const std::uint64_t size = event.bytes();
-  clock_.allocate(size);
-  const Block block{event.tag, size, clock_.now(), event.thread, reallocations};
-  if (!live_.insert(block)) {
-    complain(event.tag, "is made and already alive");
-    return;
-  }
   const std::size_t size_class = SizeClasses::index(size);
   summary_.sizes[size_class].allocated.add(size);
   live_by_size_[size_class].change(peaks_).add(size);
   live_total_.add(size);
-  if (live_total_.bytes > input_.peak.live.bytes) note_peak(event);
+  if (live_total_.bytes > input_.peak.live.bytes) save_peak(event);
 }
 
-void Summariser::note_peak(const Event& event) {
+void Summariser::save_peak(const Event& event) {
   ++peaks_;
   input_.peak.live = live_total_;
   input_.peak.event = input_.events;
@@ -88,7 +81,5 @@ Summary Summariser::finish(bool truncated) {
   summary_.inputs.push_back(std::move(input_));
   return std::move(summary_);
 }
-
-void Summariser::complain(Tag tag, const char* what) { complaints_.add("block <" + std::to_string(tag) + "> " + what); }
 
 }  // namespace cmt::lifetimes

@@ -6,12 +6,10 @@
 #include <cstdint>
 #include <string>
 
-#include "cmt/reader.h"
-#include "libcmt/block_table.h"
+#include "cmt/event.h"
 #include "libcmt/heap/at_peak.h"
-#include "libcmt/heap/clock.h"
+#include "lifetimes/live_blocks.h"
 #include "lifetimes/summary.h"
-#include "toolkit/command/complaints.h"
 
 namespace cmt::lifetimes {
 
@@ -21,9 +19,9 @@ class Summariser {
   /// `name` is the input's. Borrows `complaints`.
   Summariser(const std::string& name, heap::Clock::Unit clock, command::Complaints& complaints);
 
-  void add(const Event& event);
+  void count_event(const Event& event);
 
-  /// Counts what is still alive, and returns all. To be called once.
+  /// Counts the blocks that are still live and returns the summary. To be called once.
   Summary finish(bool truncated);
 
  private:
@@ -36,24 +34,21 @@ class Summariser {
   };
 
   Tag& last_made_by(std::uint32_t thread);
-  std::uint32_t end(const Event& event, Tag last_made);
-  void begin(const Event& event, std::uint32_t reallocations);
+  std::uint32_t end_block(const Event& event, Tag last_made);
+  void begin_block(const Event& event, std::uint32_t reallocations);
   void count_chain(std::uint32_t reallocations);
-  void note_peak(const Event& event);
-  void complain(Tag tag, const char* what);
+  void save_peak(const Event& event);
 
   command::Complaints& complaints_;
-  heap::Clock clock_;
   Summary summary_;
   Input input_;
-  BlockTable<Block> live_;
+  LiveBlocks<Block> live_;
   Amount live_total_;
   std::array<heap::AtPeak<Amount>, SizeClasses::count> live_by_size_{};
   std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved
   std::uint64_t short_lived_max_;
   tsl::robin_map<std::uint32_t, Tag> last_made_;  // by thread: the block that its last event made; 0: none
   Tag first_thread_made_ = 0;                     // the same of thread 0, which needs no search
-  Tag first_tag_ = 0;
 };
 
 }  // namespace cmt::lifetimes

@@ -37,7 +37,7 @@ Event realloc(Tag old_tag, std::uint64_t size, Tag tag) {
 Summary summary_of(std::initializer_list<Event> events, Clock::Unit clock = Clock::Unit::events) {
   Complaints complaints(false, [](const std::string&) {});
   Summariser summariser("a/b.trace", clock, complaints);
-  for (const Event& event : events) summariser.add(event);
+  for (const Event& event : events) summariser.count_event(event);
   return summariser.finish(false);
 }
 
@@ -81,9 +81,9 @@ TEST_CASE("summary: a chain of reallocations is counted when its last block is f
 
 TEST_CASE("summary: quantiles are the ends of classes, and never above the longest lifetime") {
   Summary summary = summary_of({malloc(8, 1), free(1), malloc(8, 2), free(2), malloc(8, 3), malloc(8, 4), free(3)});
-  CHECK(summary.quantile(SizeClasses::index(8), 0.5) == 1);
-  CHECK(summary.quantile(SizeClasses::index(8), 0.99) == 2);
-  CHECK_FALSE(summary.quantile(SizeClasses::index(16), 0.5));
+  CHECK(of_size(summary, 8).lifetime_quantile(0.5) == 1);
+  CHECK(of_size(summary, 8).lifetime_quantile(0.99) == 2);
+  CHECK_FALSE(of_size(summary, 16).lifetime_quantile(0.5));
 }
 
 TEST_CASE("summary: by the clock of bytes a lifetime is what was allocated meanwhile") {

@@ -1,3 +1,8 @@
+/// The lifetimes in one trace or in many, as plain numbers that can be added: the summary of many traces is made of
+/// their summaries, wherever those were made. Only a peak cannot be added. Each input keeps its own; the greatest and
+/// the sum of all bound the peak that the inputs had together.
+///
+/// A class of sizes or lifetimes is named by its least number (libcmt/heap/log_linear.h).
 #pragma once
 
 #include <array>
@@ -9,16 +14,15 @@
 #include "cmt/event.h"
 #include "libcmt/heap/clock.h"
 #include "libcmt/heap/log_linear.h"
+#include "toolkit/output/fields.h"
+#include "toolkit/picture/picture.h"
 
-/// What is known of the lifetimes in one trace or in many: plain numbers that are added, so that the summary of many
-/// traces is made of their summaries, wherever those were made. Only a peak cannot be added: each input keeps its own,
-/// and the greatest and the sum of all bound what the inputs had together.
 namespace cmt::lifetimes {
 
 using heap::AgeClasses;
 using heap::SizeClasses;
 
-/// Blocks and what they asked for.
+/// Blocks and the bytes that were asked for.
 struct Amount {
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
@@ -29,11 +33,17 @@ struct Amount {
   bool operator==(const Amount&) const = default;
 };
 
-/// The most bytes that were live, the first moment of it, and of which sizes they were.
+template <class Visitor, output::DescribedAs<Amount> A>
+void describe(Visitor& field, A& amount) {
+  field("blocks", amount.blocks, "blocks");
+  field("bytes", amount.bytes, "bytes asked for");
+}
+
+/// The most live bytes, the first event with as many, and their sizes.
 struct Peak {
   Amount live;
-  std::uint64_t event = 0;          ///< counted from 1
-  std::uint64_t time_ns = unknown;  ///< since the start of the recording
+  std::uint64_t event = 0;
+  std::uint64_t time_ns = unknown;
   std::array<Amount, SizeClasses::count> sizes{};
 };
 
@@ -45,55 +55,138 @@ struct Input {
   Peak peak;
 };
 
+template <class Visitor, output::DescribedAs<Input> I>
+void describe(Visitor& field, I& input) {
+  field("name", input.name, "the file's name without its folder");
+  field("events", input.events, "events read");
+  field("defects", input.defects, "defects found in the trace");
+  field("truncated", input.truncated, "whether the trace breaks off");
+  field("peak_live_blocks", input.peak.live.blocks, "live blocks at the peak of live bytes");
+  field("peak_live_bytes", input.peak.live.bytes, "the most live bytes");
+  field("peak_event", input.peak.event, "the peak's event, counted from 1");
+  field("peak_time_ns", output::nullable(input.peak.time_ns), "the peak's time since the recording began");
+  field("peak_sizes", output::by_class<SizeClasses>(input.peak.sizes),
+        "blocks live at the peak: [size_bytes_min, blocks, bytes]");
+}
+
 /// The blocks of one class of sizes.
 struct SizeSummary {
+  std::uint64_t size_bytes_min = 0;
   Amount allocated;
-  Amount leaked;                   ///< alive at the end
-  std::uint64_t ended = 0;         ///< blocks with a lifetime
-  std::uint64_t temporary = 0;     ///< of these: freed by the next event of the thread that made it
-  std::uint64_t short_lived = 0;   ///< of these: with a lifetime up to short_lived_max()
-  std::uint64_t other_thread = 0;  ///< of these: ended by another thread than the one that made it
+  Amount leaked;
+  std::uint64_t ended = 0;
+  std::uint64_t temporary = 0;
+  std::uint64_t short_lived = 0;
+  std::uint64_t other_thread = 0;
   std::uint64_t lifetime_max = 0;
-  bool operator==(const SizeSummary&) const = default;
+  std::array<std::uint64_t, AgeClasses::count> lifetimes{};  ///< ended blocks by lifetime
+
+  std::uint64_t size_bytes_max() const { return SizeClasses::high(SizeClasses::index(size_bytes_min)); }
+  bool in_use() const { return allocated.blocks != 0; }
+
+  /// Adds another one's blocks.
+  void add(const SizeSummary& other);
+
+  /// The lifetime that `share` of the ended blocks do not exceed, rounded up to the end of its class; empty where none
+  /// ended.
+  std::optional<std::uint64_t> lifetime_quantile(double share) const;
 };
 
-/// A lifetime up to this counts as short, in the clock's unit. For bytes it is the bound of Barrett and Zorn (1993).
+/// The parts of a size class that JSON and CSV have in different orders.
+template <class Visitor, output::DescribedAs<SizeSummary> S>
+void describe_counts(Visitor& field, S& size) {
+  field("size_bytes_min", size.size_bytes_min, "the least size of the class");
+  field("size_bytes_max", size.size_bytes_max(), "the greatest size of the class");
+  field("allocated_blocks", size.allocated.blocks, "blocks made");
+  field("allocated_bytes", size.allocated.bytes, "bytes asked for by them");
+  field("ended_blocks", size.ended, "blocks that were made and ended");
+  field("short_lived_blocks", size.short_lived, "of these: with a lifetime up to short_lived_max");
+  field("temporary_blocks", size.temporary, "of these: freed by the next event of the thread that made them");
+  field("other_thread_blocks", size.other_thread, "of these: ended by another thread than the one that made them");
+}
+template <class Visitor, output::DescribedAs<SizeSummary> S>
+void describe_leaks(Visitor& field, S& size) {
+  field("leaked_blocks", size.leaked.blocks, "blocks still live at the end");
+  field("leaked_bytes", size.leaked.bytes, "their bytes");
+}
+template <class Visitor, output::DescribedAs<SizeSummary> S>
+void describe_quantiles(Visitor& field, S& size, const std::string& prefix) {
+  field(prefix + "p50", size.lifetime_quantile(0.5), "half of the ended blocks lived no longer");
+  field(prefix + "p90", size.lifetime_quantile(0.9), "90 % of them lived no longer");
+  field(prefix + "p99", size.lifetime_quantile(0.99), "99 % of them lived no longer");
+}
+
+template <class Visitor, output::DescribedAs<SizeSummary> S>
+void describe(Visitor& field, S& size) {
+  describe_counts(field, size);
+  describe_leaks(field, size);
+  field("lifetime_max", size.lifetime_max, "the longest lifetime");
+  describe_quantiles(field, size, "lifetime_");
+  field("lifetimes", output::by_class<AgeClasses>(size.lifetimes), "ended blocks: [lifetime_min, blocks]");
+}
+
+/// A lifetime up to this is short, in the clock's unit. For bytes it is the bound of Barrett and Zorn (1993).
 std::uint64_t short_lived_max(heap::Clock::Unit clock);
 
 struct Summary {
-  explicit Summary(heap::Clock::Unit unit) : clock(unit), ages(SizeClasses::count * AgeClasses::count) {}
+  explicit Summary(heap::Clock::Unit unit = heap::Clock::Unit::events);
 
   heap::Clock::Unit clock;
   std::vector<Input> inputs;
   std::array<std::uint64_t, kind_count> by_kind{};
-  std::uint64_t failed = 0;        ///< calls that were refused
-  std::uint64_t unknown_ends = 0;  ///< of blocks from before the begin
-  std::array<SizeSummary, SizeClasses::count> sizes{};
-  std::vector<std::uint64_t> ages;  ///< ended blocks by size and lifetime: count_of()
-
-  /// Blocks by how often they were reallocated before they were freed or the trace ended; 0 is not counted.
-  std::array<std::uint64_t, AgeClasses::count> chains{};
+  std::uint64_t failed = 0;
+  std::uint64_t unknown_ends = 0;
+  std::array<std::uint64_t, AgeClasses::count> chains{};  ///< blocks by the reallocations behind them; 0 is not counted
   std::uint64_t chain_max = 0;
+  std::vector<SizeSummary> sizes;  ///< by size class
 
-  std::uint64_t& count_of(std::size_t size_class, std::size_t age_class) {
-    return ages[size_class * AgeClasses::count + age_class];
-  }
-  std::uint64_t count_of(std::size_t size_class, std::size_t age_class) const {
-    return ages[size_class * AgeClasses::count + age_class];
-  }
+  /// "events", "ns" or "bytes".
+  std::string_view unit_name() const;
 
   /// The sum over all sizes.
   SizeSummary total() const;
 
-  /// The lifetime that `share` of a class's blocks do not exceed, rounded up to its class's end; nothing where none
-  /// ended.
-  std::optional<std::uint64_t> quantile(std::size_t size_class, double share) const;
-
-  /// The same over all sizes.
-  std::optional<std::uint64_t> quantile(double share) const;
+  /// The sum and the greatest of the inputs' peaks.
+  Amount peak_sum() const;
+  std::uint64_t peak_bytes_max() const;
 
   /// Adds another summary by the same clock. Throws std::invalid_argument for one by another.
   void merge(const Summary& other);
 };
+
+inline constexpr std::string_view schema = "cmt.lifetimes/1";
+
+template <class Visitor, output::DescribedAs<Summary> S>
+void describe(Visitor& field, S& summary) {
+  const auto kind_name = [](std::size_t i) { return name(static_cast<Kind>(i)); };
+  field("schema", schema, "the name and version of this form");
+  field("clock_unit", summary.unit_name(), "the unit of lifetimes: events, ns or bytes (allocated meanwhile)");
+  field("short_lived_max", short_lived_max(summary.clock), "a lifetime up to this is short, in clock_unit");
+  field("inputs", summary.inputs, "the traces");
+  field("peak_live_bytes_max", summary.peak_bytes_max(), "the greatest of the inputs' peaks: all together had no less");
+  field("peak_live_bytes_sum", summary.peak_sum().bytes, "the sum of the inputs' peaks: all together had no more");
+  field("kinds", output::by_name(summary.by_kind, kind_name), "events by kind, those that occur");
+  field("failed", summary.failed, "calls that were refused");
+  field("unknown_ends", summary.unknown_ends, "ends of blocks that were made before the trace began");
+  field("chain_max", summary.chain_max, "the most reallocations of one block");
+  field("chains", output::by_class<AgeClasses>(summary.chains),
+        "blocks that were reallocated before they were freed or the trace ended: [reallocations_min, blocks]");
+  field("sizes", output::in_use_only(summary.sizes), "the size classes of which blocks were made");
+}
+
+/// For people: the inputs, counts of blocks, and a line for each class of sizes.
+std::string to_text(const Summary& summary);
+
+/// For programs; read_json() reads it back.
+std::string to_json(const Summary& summary);
+
+/// For spreadsheets: the classes of sizes under a line of titles.
+std::string to_csv(const Summary& summary);
+
+/// A map of how many blocks of which size lived how long.
+output::Picture to_picture(const Summary& summary);
+
+/// A summary from its JSON. `path` is a file, "-" standard input. Throws FormatError and std::system_error.
+Summary read_json(const std::string& path);
 
 }  // namespace cmt::lifetimes

@@ -3,63 +3,64 @@
 #include <vector>
 
 #include "libcmt/heap/pages.h"
-#include "overhead/block_text.h"
-#include "toolkit/annotate/leak_lines.h"
 
 namespace cmt::overhead {
 
+using annotate::block_text;
 using heap::gap;
 using heap::Neighbourhood;
 using heap::own_pages;
 using heap::PlacedBlock;
 
-void Annotator::add(const Event& event, std::string_view line) {
+void require_addresses(const Event& event, const command::Complaints& complaints) {
+  if ((event.ends_block() && event.old_address == 0) || (event.makes_block() && event.address == 0)) {
+    throw FormatError(complaints.here(), "a block without an address: its neighbours cannot be known");
+  }
+}
+
+void Annotator::annotate(const Event& event, std::string_view line) {
   clock_.begin(event);
   const bool ends = event.ends_block();
   const bool makes = event.makes_block();
-  if (!ends && !makes) return out_.bare(line);
-  need_addresses(event);
-  out_.annotate(line);
+  if (!ends && !makes) return out_.plain_line(line);
+  require_addresses(event, complaints_);
+  out_.begin_annotated_line(line);
   if (ends) annotate_end(event);
   if (ends && makes) out_.text("; ");
   if (makes) annotate_begin(event);
   if (settings_.totals) append_totals();
   if (makes && !settings_.totals) out_.text(" ");
-  out_.close();
+  out_.end_line();
 }
 
 void Annotator::annotate_end(const Event& event) {
   const auto found = live_.erase(event.old_address);
   if (!found) {
     out_.text("unknown block");
-    if (first_tag_ != 0 && event.old_tag >= first_tag_) {
-      complain("block " + block_text({event.old_address, 0, 0, event.old_tag}) + " is ended and not alive");
+    if (first_tag_.is_made_here(event.old_tag)) {
+      complaints_.add("block " + block_text({event.old_address, 0, 0, event.old_tag}) + " is ended and not alive");
     }
     return;
   }
   if (found->block.tag != event.old_tag) {
-    complain("block " + block_text({event.old_address, 0, 0, event.old_tag}) + " is ended where " +
-             block_text(found->block) + " lives");
+    complaints_.add("block " + block_text({event.old_address, 0, 0, event.old_tag}) + " is ended where " +
+                    block_text(found->block) + " lives");
   }
   count_end(*found);
-  out_.decimal(found->block.size);
-  out_.text(" bytes, allocated ");
-  out_.decimal(clock_.now() - found->block.born);
-  out_.text(" ");
-  out_.text(clock_.unit_text());
+  out_.block_age(found->block.size, found->block.born, clock_);
   out_.text(" ago, ");
   append_neighbours(*found);
   append_pages(*found, "-", " fewer");
 }
 
 void Annotator::annotate_begin(const Event& event) {
-  if (first_tag_ == 0) first_tag_ = event.tag;
+  first_tag_.note(event.tag);
   clock_.allocate(event.bytes());
   const PlacedBlock block{event.address, event.bytes(), clock_.now(), event.tag};
   auto found = live_.insert(block);
   if (!found) {
     const auto old = live_.erase(block.address);
-    complain("block " + block_text(block) + " is made where " + block_text(old->block) + " lives");
+    complaints_.add("block " + block_text(block) + " is made where " + block_text(old->block) + " lives");
     count_end(*old);
     found = live_.insert(block);
   }
@@ -105,7 +106,7 @@ void Annotator::append_pages(const Neighbourhood& found, std::string_view betwee
   out_.text(change);
 }
 
-/// "[8508041, 8508041], 0": the first and the last page, and how many are the block's own.
+/// "[8508041, 8508041], 0": the first and the last page, and the number of those that are the block's own.
 void Annotator::append_page_range(const Neighbourhood& found, int shift, std::string_view between) {
   out_.text("[");
   out_.decimal(found.block.address >> shift);
@@ -116,11 +117,9 @@ void Annotator::append_page_range(const Neighbourhood& found, int shift, std::st
 }
 
 void Annotator::append_totals() {
-  out_.text(", live ");
-  out_.decimal(totals_.bytes);
-  out_.text(" bytes in ");
-  out_.decimal(totals_.blocks);
-  out_.text(" blocks on ");
+  out_.text(", ");
+  out_.live_totals(totals_.bytes, totals_.blocks);
+  out_.text(" on ");
   out_.decimal(pages_);
   out_.text(" pages");
   if (!settings_.huge_pages) return;
@@ -133,7 +132,7 @@ void Annotator::append_leaks() {
   std::vector<PlacedBlock> leaks;
   leaks.reserve(live_.size());
   live_.for_each([&](const PlacedBlock& block) { leaks.push_back(block); });
-  heap::append_leaks(out_, std::move(leaks), clock_);
+  annotate::append_leaks(out_, std::move(leaks), clock_);
 }
 
 void Annotator::check_overlap(const Neighbourhood& found) {
@@ -141,19 +140,11 @@ void Annotator::check_overlap(const Neighbourhood& found) {
     return low.address != 0 && high.address != 0 && low.size != 0 && low.last() >= high.address;
   };
   if (overlap(found.prev, found.block)) {
-    complain("block " + block_text(found.block) + " lies in " + block_text(found.prev));
+    complaints_.add("block " + block_text(found.block) + " lies in " + block_text(found.prev));
   }
   if (overlap(found.block, found.next)) {
-    complain("block " + block_text(found.block) + " reaches into " + block_text(found.next));
+    complaints_.add("block " + block_text(found.block) + " reaches into " + block_text(found.next));
   }
 }
-
-void Annotator::need_addresses(const Event& event) const {
-  if ((event.ends_block() && event.old_address == 0) || (event.makes_block() && event.address == 0)) {
-    throw FormatError(complaints_.here(), "a block without an address: its neighbours cannot be known");
-  }
-}
-
-void Annotator::complain(const std::string& what) { complaints_.add(what); }
 
 }  // namespace cmt::overhead

@@ -6,8 +6,11 @@ PinWalk::PinWalk(const heap::AddressIndex& live, int page_shift, std::uint64_t o
     : page_shift_(page_shift), old_before_(old_before) {
   live.for_each([this](const heap::PlacedBlock& block) { visit(block); });
   close_page();
-  old_.pinned = pins_.size();
+  old_.pinned_pages = pins_.size();
   old_.packed_bytes += old_.bytes;
+  const std::uint64_t page_size = std::uint64_t{1} << page_shift_;
+  const std::uint64_t packed_pages = old_.packed_bytes / page_size + (old_.packed_bytes % page_size != 0);
+  old_.separable_pages = old_.pages > packed_pages ? old_.pages - packed_pages : 0;
 }
 
 void PinWalk::visit(const heap::PlacedBlock& block) {

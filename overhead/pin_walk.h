@@ -8,16 +8,16 @@
 
 namespace cmt::overhead {
 
-/// One walk over all live blocks by rising address, which finds the pages that old blocks are on and those that they
-/// pin. Costs some 3 ns a block.
+/// One walk over all live blocks by rising address. It finds the pages that old blocks are on and the blocks that pin
+/// pages. Costs some 3 ns a block.
 class PinWalk {
  public:
-  /// A block made before `old_before`, in allocated bytes, is old.
+  /// A block is old if it was made before `old_before`, in allocated bytes.
   PinWalk(const heap::AddressIndex& live, int page_shift, std::uint64_t old_before);
 
   const OldBlocks& old() const { return old_; }
 
-  /// The blocks that pin a page; one that lies across a border, alone on both sides, is there twice.
+  /// The blocks that pin a page. A block across the border of two pages that is alone on both is there twice.
   const std::vector<heap::PlacedBlock>& pins() const { return pins_; }
 
  private:
@@ -31,7 +31,7 @@ class PinWalk {
   std::uint64_t page_ = ~std::uint64_t{0};      // of the last block's end
   std::uint64_t old_page_ = ~std::uint64_t{0};  // of the last old block's end
   std::uint64_t on_page_ = 0;                   // blocks seen on page_
-  std::uint64_t last_address_ = 0;              // of the block before, and what else a pin needs
+  std::uint64_t last_address_ = 0;              // of the previous block, as are its size, birth and tag
   std::uint64_t last_size_ = 0;
   std::uint64_t last_born_ = 0;
   Tag last_tag_ = 0;

@@ -1,11 +1,11 @@
-// The summary as a picture: how much memory there was over time, and which.
+// The summary as a picture: the memory in use over time, and below it a map of the addresses that were live.
 //
-// In the map every bin of addresses that was ever in use is a row. Between rows that are far from each other nothing
-// was ever live; such a stretch is left out, a broken line stands for it, and the address behind it is told.
+// In the map each bin of addresses that was ever in use is a row. A long stretch of addresses between rows where
+// nothing was ever live is left out: a broken line stands for it, and the next row is labelled with its address.
 
 #include <algorithm>
 
-#include "overhead/report.h"
+#include "overhead/summary.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/picture/address_rows.h"
 #include "toolkit/picture/axis.h"
@@ -19,16 +19,16 @@ using output::Panel;
 using output::Series;
 using output::Unit;
 
-/// What the moments of a trace are placed by: time where it was recorded, else events.
-class Course {
+/// The x axis: time where it was recorded, else events.
+class TimeAxis {
  public:
-  explicit Course(const Summary& summary)
-      : timed_(!summary.plot->curve.empty() && summary.plot->curve.back().time_ns != unknown) {}
+  explicit TimeAxis(const Summary& summary)
+      : timed_(!summary.curve->empty() && summary.curve->back().time_ns != unknown) {}
 
   Axis axis() const { return timed_ ? Axis{"time", Unit::ns} : Axis{"events", Unit::count}; }
 
   template <class Moment>
-  double place(const Moment& moment) const {
+  double position(const Moment& moment) const {
     if (!timed_) return static_cast<double>(moment.event);
     return moment.time_ns == unknown ? 0 : static_cast<double>(moment.time_ns);
   }
@@ -37,19 +37,19 @@ class Course {
   bool timed_;
 };
 
-Panel memory(const Summary& summary, const Course& course) {
+Panel memory_panel(const Summary& summary, const TimeAxis& axis) {
   Series live{"live bytes", {}, {}, Series::Form::band};
   Series rest{"unused on the pages that live blocks are on", {}, {}, Series::Form::band};
   Series free{"on wholly free pages between them", {}, {}, Series::Form::band};
-  for (const Sample& sample : summary.plot->curve) {
-    const auto bytes = static_cast<double>(sample.live_bytes);
-    const auto pages = static_cast<double>(sample.pages) * static_cast<double>(summary.page_size);
-    for (Series* series : {&live, &rest, &free}) series->x.push_back(course.place(sample));
+  for (const MemoryUse& use : *summary.curve) {
+    const auto bytes = static_cast<double>(use.live_bytes);
+    const auto pages = static_cast<double>(use.pages) * static_cast<double>(summary.page_size);
+    for (Series* series : {&live, &rest, &free}) series->x.push_back(axis.position(use));
     live.y.push_back(bytes);
     rest.y.push_back(std::max(0.0, pages - bytes));
-    free.y.push_back(static_cast<double>(sample.free_pages) * static_cast<double>(summary.page_size));
+    free.y.push_back(static_cast<double>(use.free_pages) * static_cast<double>(summary.page_size));
   }
-  Panel panel{"Memory over time", course.axis(), {"", Unit::bytes}};
+  Panel panel{"Memory over time", axis.axis(), {"", Unit::bytes}};
   panel.series = {std::move(live), std::move(rest), std::move(free)};
   return panel;
 }
@@ -62,8 +62,8 @@ std::vector<std::uint64_t> used_bins(const AddressMap& map) {
   return used;
 }
 
-Panel addresses(const Summary& summary, const Course& course) {
-  const AddressMap& map = summary.plot->map;
+Panel address_panel(const Summary& summary, const TimeAxis& axis) {
+  const AddressMap& map = *summary.address_map;
   const output::AddressRows rows = output::address_rows(used_bins(map), map.bin_bytes);
   HeatMap heat{.title = "bytes live", .unit = Unit::share};
   heat.y_edges = rows.edges;
@@ -71,8 +71,8 @@ Panel addresses(const Summary& summary, const Course& course) {
   std::vector<const AddressMap::Moment*> columns;
   for (const AddressMap::Moment& moment : map.moments) {
     if (heat.x_edges.empty()) heat.x_edges.push_back(last);
-    if (course.place(moment) <= last) continue;
-    heat.x_edges.push_back(last = course.place(moment));
+    if (axis.position(moment) <= last) continue;
+    heat.x_edges.push_back(last = axis.position(moment));
     columns.push_back(&moment);
   }
   heat.cells.resize(heat.columns() * heat.rows());
@@ -84,7 +84,7 @@ Panel addresses(const Summary& summary, const Course& course) {
   }
   Panel panel{"Address space over time, a row for every " +
                   output::label_text(Unit::bytes, static_cast<double>(map.bin_bytes)) + " that were ever used",
-              course.axis(), rows.axis};
+              axis.axis(), rows.axis};
   if (heat.columns() > 0) panel.heat = std::move(heat);
   return panel;
 }
@@ -92,15 +92,15 @@ Panel addresses(const Summary& summary, const Course& course) {
 }  // namespace
 
 output::Picture to_picture(const Summary& summary) {
-  const Course course(summary);
-  const Sample& peak = summary.peak;
+  const TimeAxis axis(summary);
+  const MemoryUse& peak = summary.peak;
   output::Picture picture;
   picture.title = summary.name == "-" ? "standard input" : summary.name;
   picture.subtitle = output::with_commas(summary.events) + " events; at the peak " +
                      output::bytes_text(peak.live_bytes) + " live in " + output::with_commas(peak.live_blocks) +
                      " blocks on " + output::with_commas(peak.pages) + " pages of " +
                      output::label_text(Unit::bytes, static_cast<double>(summary.page_size));
-  picture.panels = {memory(summary, course), addresses(summary, course)};
+  picture.panels = {memory_panel(summary, axis), address_panel(summary, axis)};
   return picture;
 }
 

@@ -4,7 +4,7 @@
 
 namespace cmt::overhead {
 
-void Curve::begin(const Sample& now) {
+void Curve::begin_interval(const MemoryUse& now) {
   if (next_ != 0) done_.push_back({least_, most_});
   if (done_.size() == intervals_max) {
     for (std::size_t i = 0; i < intervals_max / 2; ++i) {
@@ -20,17 +20,17 @@ void Curve::begin(const Sample& now) {
   least_ = most_ = now;
 }
 
-std::vector<Sample> Curve::finish() && {
+std::vector<MemoryUse> Curve::finish() && {
   if (next_ != 0) done_.push_back({least_, most_});
-  std::vector<Sample> samples;
+  std::vector<MemoryUse> moments;
   for (const auto& [least, most] : done_) {
-    samples.push_back(least.event < most.event ? least : most);
-    if (least.event != most.event) samples.push_back(least.event < most.event ? most : least);
+    moments.push_back(least.event < most.event ? least : most);
+    if (least.event != most.event) moments.push_back(least.event < most.event ? most : least);
   }
-  return samples;
+  return moments;
 }
 
-void AddressMapper::add(const Sample& now, const heap::AddressIndex& live) {
+void AddressMapper::add_moment(const MemoryUse& now, const heap::AddressIndex& live) {
   if (!moments_.empty() && moments_.back().event == now.event) moments_.pop_back();
   moments_.push_back({now.event, now.time_ns, {}});
   live.for_each([this](const heap::PlacedBlock& block) { add_block(block); });
@@ -47,22 +47,22 @@ void AddressMapper::add_block(const heap::PlacedBlock& block) {
   for (std::uint64_t bin = block.address >> shift_; bin <= last; ++bin) {
     const std::uint64_t begin = std::max(block.address, bin << shift_);
     const std::uint64_t end = std::min(block.last(), (bin << shift_) + ((std::uint64_t{1} << shift_) - 1));
-    moment.add(bin, block.size == 0 ? 0 : end - begin + 1);
+    moment.add_bytes(bin, block.size == 0 ? 0 : end - begin + 1);
   }
 }
 
-/// Makes one bin of two, at all moments.
+/// Joins each two bins, at all moments.
 void AddressMapper::coarsen() {
   ++shift_;
   for (AddressMap::Moment& moment : moments_) {
     std::vector<AddressMap::Bin> bins;
     bins.swap(moment.bins);
-    for (const AddressMap::Bin& bin : bins) moment.add(bin.bin / 2, bin.live_bytes);
+    for (const AddressMap::Bin& bin : bins) moment.add_bytes(bin.bin / 2, bin.live_bytes);
     moment.bins.shrink_to_fit();
   }
 }
 
-void AddressMapper::thin(std::uint64_t interval) {
+void AddressMapper::drop_moments(std::uint64_t interval) {
   std::erase_if(moments_, [&](const AddressMap::Moment& moment) { return moment.event % interval != 0; });
 }
 

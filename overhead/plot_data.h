@@ -8,50 +8,49 @@
 
 namespace cmt::overhead {
 
-/// The course of the memory for a picture: of every interval of events the moments with the least and with the most
-/// live bytes, in their order. So a peak of one event is kept in a trace of any length. Intervals double when there are
-/// 512.
+/// The memory in use over time, for a picture: of each interval of events the moments with the least and with the most
+/// live bytes, in their order. So a peak of a single event is kept in a trace of any length. When there are 512
+/// intervals, each two become one.
 class Curve {
  public:
-  /// `now` after an event. Costs two comparisons.
-  void add(const Sample& now) {
-    if (now.event >= next_) begin(now);
+  /// To be called after each event. Costs two comparisons.
+  void add(const MemoryUse& now) {
+    if (now.event >= next_) begin_interval(now);
     if (now.live_bytes < least_.live_bytes) least_ = now;
     if (now.live_bytes > most_.live_bytes) most_ = now;
   }
 
-  std::vector<Sample> finish() &&;
+  std::vector<MemoryUse> finish() &&;
 
  private:
   static constexpr std::size_t intervals_max = 512;
 
   struct Interval {
-    Sample least;
-    Sample most;
+    MemoryUse least;
+    MemoryUse most;
   };
 
-  void begin(const Sample& now);
+  void begin_interval(const MemoryUse& now);
 
   std::vector<Interval> done_;
-  Sample least_;
-  Sample most_;
+  MemoryUse least_;
+  MemoryUse most_;
   std::uint64_t interval_ = 1;
   std::uint64_t next_ = 0;
 };
 
-/// Which memory was live when, for a picture: the live bytes of every bin of addresses, at so many moments.
+/// The addresses that were live, for a picture: the live bytes of each bin of addresses at some moments.
 ///
-/// A bin is a page, or as many as are needed so that no moment has more than 2,048 bins and all together not more than
-/// 192: whenever there are more, two bins become one at all moments. A moment costs a walk over all live blocks.
-/// Memory: at most 8 MiB.
+/// A bin is one page at first. Whenever a moment has more than 2,048 bins, or in the end all moments together more than
+/// 192, each two bins become one at all moments. A moment costs a walk over all live blocks. Memory: at most 8 MiB.
 class AddressMapper {
  public:
   explicit AddressMapper(int page_shift) : shift_(page_shift) {}
 
-  void add(const Sample& now, const heap::AddressIndex& live);
+  void add_moment(const MemoryUse& now, const heap::AddressIndex& live);
 
   /// Drops every moment whose event is no multiple of `interval`.
-  void thin(std::uint64_t interval);
+  void drop_moments(std::uint64_t interval);
 
   AddressMap finish() &&;
 

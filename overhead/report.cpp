@@ -1,28 +1,22 @@
-#include "overhead/block_text.h"
-#include "overhead/report.h"
+// The summary as text, JSON and CSV.
+
+#include "overhead/summary.h"
+#include "toolkit/annotate/annotated_text.h"
+#include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 
 namespace cmt::overhead {
 namespace {
 
-using heap::SizeClasses;
 using output::Align;
 using output::bytes_text;
+using output::percent_text;
+using output::range_text;
 using output::with_commas;
 
-std::string share_text(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? "-" : output::fixed(100.0 * static_cast<double>(part) / static_cast<double>(whole), 1) + " %";
-}
-
-std::string class_text(std::size_t i) {
-  const std::uint64_t low = SizeClasses::low(i);
-  const std::uint64_t high = SizeClasses::high(i);
-  return low == high ? std::to_string(low) : std::to_string(low) + "-" + std::to_string(high);
-}
-
 std::string head_text(const Summary& summary) {
-  const Sample& peak = summary.peak;
+  const MemoryUse& peak = summary.peak;
   std::string text = summary.name + ": " + with_commas(summary.events) + " events";
   if (summary.truncated) text += ", breaks off";
   if (summary.defects != 0) text += ", " + with_commas(summary.defects) + " defects";
@@ -32,9 +26,9 @@ std::string head_text(const Summary& summary) {
   const std::uint64_t touched = peak.pages * summary.page_size;
   const std::uint64_t internal = peak.slop_bytes.value_or(peak.small_gap_bytes);
   const std::uint64_t unused = touched > peak.live_bytes ? touched - peak.live_bytes : 0;
-  text += "  unused on the pages at the peak: " + share_text(unused, touched) + "; internal, " +
-          (peak.slop_bytes ? "by usable size: " : "as gaps of 31 bytes or less: ") + share_text(internal, touched) +
-          "; external: " + share_text(unused > internal ? unused - internal : 0, touched) + "\n";
+  text += "  unused on the pages at the peak: " + percent_text(unused, touched) + "; internal, " +
+          (peak.slop_bytes ? "by usable size: " : "as gaps of 31 bytes or less: ") + percent_text(internal, touched) +
+          "; external: " + percent_text(unused > internal ? unused - internal : 0, touched) + "\n";
   return text;
 }
 
@@ -52,9 +46,9 @@ std::string samples_text(const Summary& summary) {
     if (!sample.old) continue;
     const OldBlocks& old = *sample.old;
     table.add({with_commas(sample.event), bytes_text(sample.live_bytes), with_commas(sample.pages),
-               with_commas(sample.free_pages), share_text(sample.live_bytes, sample.pages * summary.page_size),
-               with_commas(old.pages), with_commas(old.pinned), share_text(old.pinned, sample.pages),
-               bytes_text(old.separable(summary.page_size) * summary.page_size)});
+               with_commas(sample.free_pages), percent_text(sample.live_bytes, sample.pages * summary.page_size),
+               with_commas(old.pages), with_commas(old.pinned_pages), percent_text(old.pinned_pages, sample.pages),
+               bytes_text(old.separable_pages * summary.page_size)});
   }
   return table.text();
 }
@@ -63,22 +57,25 @@ std::string gaps_text(const Summary& summary) {
   output::Table table({{"gap", Align::right}, {"gaps", Align::right}, {"bytes", Align::right}});
   for (std::size_t i = 0; i < SizeClasses::count; ++i) {
     const Gaps& gaps = summary.gaps[i];
-    if (gaps.count != 0) table.add({class_text(i), with_commas(gaps.count), bytes_text(gaps.bytes)});
+    if (gaps.count != 0)
+      table.add(
+          {range_text(SizeClasses::low(i), SizeClasses::high(i)), with_commas(gaps.count), bytes_text(gaps.bytes)});
   }
   return table.text();
 }
 
 std::string pins_text(const Pins& pins) {
-  if (pins.pinned == 0) return "no page is pinned by a small old block at any sample\n";
+  if (pins.pinned_pages == 0) return "no page is pinned by a small old block at any sample\n";
   output::Table sizes({{"size", Align::right}, {"pages", Align::right}});
   for (std::size_t i = 0; i < SizeClasses::count; ++i) {
-    if (pins.pages_by_size[i] != 0) sizes.add({class_text(i), with_commas(pins.pages_by_size[i])});
+    if (pins.pages_by_size[i] != 0)
+      sizes.add({range_text(SizeClasses::low(i), SizeClasses::high(i)), with_commas(pins.pages_by_size[i])});
   }
   output::Table oldest({{"block"}, {"size", Align::right}, {"allocated since", Align::right}});
   for (const Pin& pin : pins.oldest) {
-    oldest.add({block_text(pin.block), with_commas(pin.block.size), bytes_text(pin.age_bytes)});
+    oldest.add({annotate::block_text(pin.block), with_commas(pin.block.size), bytes_text(pin.age_bytes)});
   }
-  return "at event " + with_commas(pins.event) + " small old blocks pin " + with_commas(pins.pinned) + " of " +
+  return "at event " + with_commas(pins.event) + " small old blocks pin " + with_commas(pins.pinned_pages) + " of " +
          with_commas(pins.pages) + " pages; by size of the block, and the oldest\n\n" + sizes.text() + "\n" +
          oldest.text();
 }
@@ -90,6 +87,14 @@ std::string to_text(const Summary& summary) {
          "\npages over time; free: wholly, between touched ones; by old: old blocks are on them;\n" +
          "separable: could be given back if old blocks lay apart\n\n" + samples_text(summary) +
          "\ngaps between neighbours at the peak, in bytes\n\n" + gaps_text(summary) + "\n" + pins_text(summary.pins);
+}
+
+std::string to_json(const Summary& summary) { return output::json_text(summary); }
+
+std::string to_csv(const Summary& summary) {
+  std::string text = output::csv_titles<Sample>();
+  for (const Sample& sample : summary.samples) text += output::csv_row(sample);
+  return text;
 }
 
 }  // namespace cmt::overhead

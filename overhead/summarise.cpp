@@ -4,13 +4,13 @@
 #include <filesystem>
 
 #include "libcmt/heap/pages.h"
+#include "overhead/annotate.h"
 #include "overhead/pin_walk.h"
 
 namespace cmt::overhead {
 
 using heap::Neighbourhood;
 using heap::PlacedBlock;
-using heap::SizeClasses;
 
 Summariser::Summariser(const std::string& name, int page_shift, bool has_usable, command::Complaints& complaints)
     : complaints_(complaints), page_shift_(page_shift) {
@@ -19,28 +19,26 @@ Summariser::Summariser(const std::string& name, int page_shift, bool has_usable,
   if (has_usable) now_.slop_bytes = 0;
 }
 
-void Summariser::add(const Event& event) {
+void Summariser::count_event(const Event& event) {
   ++now_.event;
   if (event.time_ns != unknown) now_.time_ns = event.time_ns;
-  if ((event.ends_block() && event.old_address == 0) || (event.makes_block() && event.address == 0)) {
-    throw FormatError(complaints_.here(), "a block without an address: its neighbours cannot be known");
-  }
-  if (event.ends_block()) end(event);
-  if (event.makes_block()) begin(event);
+  require_addresses(event, complaints_);
+  if (event.ends_block()) end_block(event);
+  if (event.makes_block()) begin_block(event);
   if (plot_) plot_->curve.add(now_);
-  if (now_.event == next_sample_) sample(now_.event % (samples_a_walk * interval_) == 0);
+  if (now_.event == next_sample_) take_sample(now_.event % (samples_a_walk * interval_) == 0);
 }
 
-void Summariser::end(const Event& event) {
+void Summariser::end_block(const Event& event) {
   if (const auto found = live_.erase(event.old_address)) {
     count_end(*found);
-  } else if (first_tag_ != 0 && event.old_tag >= first_tag_) {
-    complain("block <" + std::to_string(event.old_tag) + "> is ended and not alive");
+  } else if (first_tag_.is_made_here(event.old_tag)) {
+    complaints_.add("block <" + std::to_string(event.old_tag) + "> is ended and not alive");
   }
 }
 
-void Summariser::begin(const Event& event) {
-  if (first_tag_ == 0) first_tag_ = event.tag;
+void Summariser::begin_block(const Event& event) {
+  first_tag_.note(event.tag);
   allocated_bytes_ += event.bytes();
   const std::uint64_t slop = event.usable == unknown || event.usable < event.bytes() ? 0 : event.usable - event.bytes();
   const PlacedBlock block{event.address, event.bytes(), allocated_bytes_, event.tag, slop};
@@ -48,7 +46,8 @@ void Summariser::begin(const Event& event) {
   if (!found) {
     const auto old = live_.erase(block.address);
     count_end(*old);
-    complain("block <" + std::to_string(block.tag) + "> is made where <" + std::to_string(old->block.tag) + "> lives");
+    complaints_.add("block <" + std::to_string(block.tag) + "> is made where <" + std::to_string(old->block.tag) +
+                    "> lives");
     found = live_.insert(block);
   }
   count_begin(*found);
@@ -63,7 +62,7 @@ void Summariser::count_begin(const Neighbourhood& found) {
   if (now_.slop_bytes) *now_.slop_bytes += found.block.slop;
   ++now_.live_blocks;
   now_.live_bytes += found.block.size;
-  if (now_.live_bytes > summary_.peak.live_bytes) note_peak();
+  if (now_.live_bytes > summary_.peak.live_bytes) save_peak();
 }
 
 void Summariser::count_end(const Neighbourhood& found) {
@@ -78,8 +77,7 @@ void Summariser::count_end(const Neighbourhood& found) {
 
 namespace {
 
-/// The bytes between two neighbours; nothing where there are not two, where they overlap, or where they are in two
-/// areas.
+/// The bytes between two neighbours. Empty where there is only one, where they overlap, or where they lie in two areas.
 std::optional<std::uint64_t> gap_within_area(const PlacedBlock& low, const PlacedBlock& high) {
   if (low.address == 0 || high.address == 0) return std::nullopt;
   const std::int64_t bytes = heap::gap(low, high);
@@ -89,7 +87,7 @@ std::optional<std::uint64_t> gap_within_area(const PlacedBlock& low, const Place
 
 }  // namespace
 
-/// Adds a gap `times` times: 1, or -1 to take it away. Sums wrap, so that one form of arithmetic serves both.
+/// Adds a gap `times` times: 1, or -1 to remove it. Sums wrap, so that both are the same arithmetic.
 void Summariser::count_gap(const PlacedBlock& low, const PlacedBlock& high, std::int64_t times) {
   const auto bytes = gap_within_area(low, high);
   if (!bytes) return;
@@ -101,30 +99,30 @@ void Summariser::count_gap(const PlacedBlock& low, const PlacedBlock& high, std:
   now_.free_pages += sign * free_pages(low, high);
 }
 
-/// Pages that lie in a gap as a whole.
+/// The pages that lie wholly in a gap.
 std::uint64_t Summariser::free_pages(const PlacedBlock& low, const PlacedBlock& high) const {
   const std::uint64_t last = low.last() >> page_shift_;
   const std::uint64_t first = high.address >> page_shift_;
   return first > last + 1 ? first - last - 1 : 0;
 }
 
-void Summariser::note_peak() {
+void Summariser::save_peak() {
   ++peaks_;
   summary_.peak = now_;
 }
 
-void Summariser::sample(bool walks) {
+void Summariser::take_sample(bool walks) {
   next_sample_ = now_.event + interval_;
-  summary_.samples.push_back(now_);
+  summary_.samples.push_back({now_, {}});
   if (walks) summary_.samples.back().old = find_old();
-  if (plot_) plot_->map.add(now_, live_);
-  if (summary_.samples.size() == samples_max) thin();
+  if (plot_) plot_->map.add_moment(now_, live_);
+  if (summary_.samples.size() == samples_max) drop_samples();
 }
 
 OldBlocks Summariser::find_old() {
   const std::uint64_t renewed = std::min(now_.live_bytes, allocated_bytes_);
   const PinWalk walk(live_, page_shift_, allocated_bytes_ - renewed);
-  if (walk.pins().size() > summary_.pins.pinned) keep_pins(walk.pins());
+  if (walk.pins().size() > summary_.pins.pinned_pages) keep_pins(walk.pins());
   return walk.old();
 }
 
@@ -139,7 +137,7 @@ void Summariser::keep_pins(const std::vector<PlacedBlock>& pins) {
   }
 }
 
-void Summariser::thin() {
+void Summariser::drop_samples() {
   interval_ *= 2;
   next_sample_ = now_.event + interval_;
   std::vector<Sample> kept;
@@ -149,13 +147,16 @@ void Summariser::thin() {
     if (sample.event % (samples_a_walk / 2 * interval_) != 0) kept.back().old.reset();
   }
   summary_.samples.swap(kept);
-  if (plot_) plot_->map.thin(interval_);
+  if (plot_) plot_->map.drop_moments(interval_);
 }
 
 Summary Summariser::finish(bool truncated) {
   if (!summary_.samples.empty() && summary_.samples.back().event == now_.event) summary_.samples.pop_back();
-  sample(true);
-  if (plot_) summary_.plot = PlotData{std::move(plot_->curve).finish(), std::move(plot_->map).finish()};
+  take_sample(true);
+  if (plot_) {
+    summary_.curve = std::move(plot_->curve).finish();
+    summary_.address_map = std::move(plot_->map).finish();
+  }
   for (std::size_t i = 0; i < SizeClasses::count; ++i) summary_.gaps[i] = gaps_[i].at_peak(peaks_);
   summary_.events = now_.event;
   summary_.defects = complaints_.count();

@@ -32,7 +32,7 @@ Event free(const Event& made) {
 Summary summary_of(const std::vector<Event>& events, bool has_usable = false) {
   Complaints complaints(false, [](const std::string&) {});
   Summariser summariser("a/b.trace", 12, has_usable, complaints);
-  for (const Event& event : events) summariser.add(event);
+  for (const Event& event : events) summariser.count_event(event);
   return summariser.finish(false);
 }
 
@@ -115,10 +115,10 @@ TEST_CASE("overhead summary: what outlived the heap's renewal and holds a page a
     events.push_back(free(block));
   }
   const Summary summary = summary_of(events);
-  CHECK(summary.pins.pinned == 2);
+  CHECK(summary.pins.pinned_pages == 2);
   REQUIRE(summary.pins.oldest.size() == 2);
   CHECK(summary.pins.oldest[0].block.tag == 1);
-  CHECK(summary.samples.back().old->separable(4096) == 1);
+  CHECK(summary.samples.back().old->separable_pages == 1);
 }
 
 TEST_CASE("overhead summary: a block without an address is an error") {

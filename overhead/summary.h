@@ -1,3 +1,16 @@
+/// Where the blocks of a trace lie over time, and which of the memory that they keep is of no use to them.
+///
+///     |blocks.gap.|blocks.....|...........|old........|     4 pages: 3 touched, 1 wholly free; the last is pinned
+///
+/// Area: neighbours with a gap of area_gap_min bytes or more between them lie in two mappings. That gap is no part of a
+/// heap; neither it nor its pages are counted. `span_pages` are the pages from the first to the last of each area,
+/// touched or wholly free.
+///
+/// Old: a block is old when more bytes were allocated since it was made than are live now. If all blocks lived equally
+/// long, the whole heap would have been replaced in that time. (The clock of bytes is that of garbage collection; see
+/// libcmt/heap/clock.h.)
+///
+/// Pinned: a page is pinned when a single block is on it, which is old and no larger than an eighth of the page.
 #pragma once
 
 #include <array>
@@ -9,81 +22,126 @@
 #include "cmt/event.h"
 #include "libcmt/heap/log_linear.h"
 #include "libcmt/heap/placed_block.h"
+#include "toolkit/output/fields.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/picture/picture.h"
 
-/// Where the blocks of a trace lie, over time, and what of the memory that they keep is of no use to them.
-///
-///     |blocks.gap.|blocks.....|...........|old........|     4 pages: 3 touched, 1 wholly free; the last is pinned
-///
-/// Areas: a gap of area_gap_min bytes or more is between two mappings and belongs to no heap. It is not counted, and
-/// neither are its pages. `span` is the pages from the first to the last of each area: touched and wholly free.
-///
-/// Old: a block is old when, since it was made, more bytes were allocated than are live now. Were all lives of one
-/// length, the heap would have been renewed meanwhile. (The clock of bytes is that of garbage collection; see
-/// heap/clock.h.)
-///
-/// Pinned: a page that one block alone is on, an old one, and of no more than an eighth of the page.
 namespace cmt::overhead {
+
+using heap::SizeClasses;
 
 inline constexpr std::uint64_t area_gap_min = 64 * 1024 * 1024;
 
-/// Gaps below this are the allocator's rounding and headers: no block would fit.
+/// A gap up to this is the allocator's rounding and headers: no block would fit.
 inline constexpr std::uint64_t small_gap_max = 31;
 
-/// What only a walk over all live blocks tells.
+/// The old blocks, which are found by a walk over all live blocks.
 struct OldBlocks {
   std::uint64_t bytes = 0;
-  std::uint64_t packed_bytes = 0;  ///< with the small gaps behind them: packing does not do away with rounding
-  std::uint64_t pages = 0;         ///< that old blocks are on: what stays when all others have died
-  std::uint64_t pinned = 0;        ///< of these: that one small old block alone is on
-
-  /// Pages that could be given back when the young have died, if the old lay apart from them, packed.
-  std::uint64_t separable(std::uint64_t page_size) const {
-    const std::uint64_t packed = packed_bytes / page_size + (packed_bytes % page_size != 0);
-    return pages > packed ? pages - packed : 0;
-  }
+  std::uint64_t packed_bytes = 0;
+  std::uint64_t pages = 0;
+  std::uint64_t pinned_pages = 0;
+  std::uint64_t separable_pages = 0;
 };
 
-/// One moment.
-struct Sample {
-  std::uint64_t event = 0;          ///< counted from 1
-  std::uint64_t time_ns = unknown;  ///< since the start of the recording
+/// The memory in use after one event.
+struct MemoryUse {
+  std::uint64_t event = 0;
+  std::uint64_t time_ns = unknown;
   std::uint64_t live_bytes = 0;
   std::uint64_t live_blocks = 0;
-  std::uint64_t pages = 0;                  ///< that live blocks are on
-  std::uint64_t free_pages = 0;             ///< wholly free between them
-  std::uint64_t small_gap_bytes = 0;        ///< in gaps up to small_gap_max
-  std::optional<std::uint64_t> slop_bytes;  ///< usable sizes less sizes; nothing where they were not recorded
-  std::optional<OldBlocks> old;             ///< of every eighth or 16th sample and the last
+  std::uint64_t pages = 0;
+  std::uint64_t free_pages = 0;
+  std::uint64_t small_gap_bytes = 0;
+  std::optional<std::uint64_t> slop_bytes;
 
   std::uint64_t span_pages() const { return pages + free_pages; }
 };
+
+template <class Visitor>
+void describe(Visitor& field, const MemoryUse& use) {
+  field("event", use.event, "the last event, counted from 1");
+  field("time_ns", output::nullable(use.time_ns), "since the recording began");
+  field("live_bytes", use.live_bytes, "live bytes");
+  field("live_blocks", use.live_blocks, "live blocks");
+  field("pages", use.pages, "pages that live blocks are on");
+  field("free_pages", use.free_pages, "wholly free pages between them");
+  field("span_pages", use.span_pages(), "both");
+  field("small_gap_bytes", use.small_gap_bytes, "bytes in gaps of 31 bytes or less");
+  field("slop_bytes", use.slop_bytes, "usable sizes less sizes, where usable sizes were recorded");
+}
+
+struct Sample : MemoryUse {
+  std::optional<OldBlocks> old;  ///< of every eighth or 16th sample and the last
+};
+
+template <class Visitor>
+void describe(Visitor& field, const Sample& sample) {
+  describe(field, static_cast<const MemoryUse&>(sample));
+  const auto of_old = [&](std::uint64_t OldBlocks::*member) {
+    return sample.old ? std::optional((*sample.old).*member) : std::nullopt;
+  };
+  field("old_bytes", of_old(&OldBlocks::bytes),
+        "live bytes of old blocks; this and the next four of some samples only");
+  field("old_packed_bytes", of_old(&OldBlocks::packed_bytes),
+        "with the gaps of 31 bytes or less behind them, which packing does not remove");
+  field("old_pages", of_old(&OldBlocks::pages), "pages that old blocks are on: they stay when all others have ended");
+  field("pinned_pages", of_old(&OldBlocks::pinned_pages), "of these: pages that only one small old block is on");
+  field("separable_pages", of_old(&OldBlocks::separable_pages),
+        "old_pages less the pages that the old blocks would need if they were packed");
+}
 
 /// Gaps between neighbours.
 struct Gaps {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
+  bool operator==(const Gaps&) const = default;
 };
+
+template <class Visitor>
+void describe(Visitor& field, const Gaps& gaps) {
+  field("gaps", gaps.count, "gaps");
+  field("bytes", gaps.bytes, "their bytes");
+}
 
 /// A block that pins a page.
 struct Pin {
   heap::PlacedBlock block;
-  std::uint64_t age_bytes = 0;  ///< allocated since it was made
+  std::uint64_t age_bytes = 0;
 };
 
-/// Who pins the memory, at one moment.
-struct Pins {
-  std::uint64_t event = 0;
-  std::uint64_t pages = 0;   ///< that live blocks are on
-  std::uint64_t pinned = 0;  ///< that one small old block alone is on
-  std::array<std::uint64_t, heap::SizeClasses::count> pages_by_size{};
-  std::vector<Pin> oldest;  ///< at most pins_max, the oldest first
-};
+template <class Visitor>
+void describe(Visitor& field, const Pin& pin) {
+  field("address", output::hex(pin.block.address), "in hexadecimal digits");
+  field("tag", pin.block.tag, "the block's number");
+  field("size_bytes", pin.block.size, "bytes asked for");
+  field("age_allocated_bytes", pin.age_bytes, "bytes allocated since it was made");
+}
 
 inline constexpr std::size_t pins_max = 10;
 
-/// Which memory was live when.
+/// The blocks that pin pages at one moment.
+struct Pins {
+  std::uint64_t event = 0;
+  std::uint64_t pages = 0;
+  std::uint64_t pinned_pages = 0;
+  std::array<std::uint64_t, SizeClasses::count> pages_by_size{};
+  std::vector<Pin> oldest;  ///< at most pins_max, the oldest first
+};
+
+template <class Visitor>
+void describe(Visitor& field, const Pins& pins) {
+  field("event", pins.event, "the sample's event");
+  field("pinned_pages", pins.pinned_pages, "pages that only one small old block is on");
+  field("pages", pins.pages, "pages that live blocks are on");
+  field("pages_by_size", output::by_class<SizeClasses>(pins.pages_by_size),
+        "pinned pages by the size of the block: [size_bytes_min, pages]");
+  field("oldest", pins.oldest, "the ten oldest of these blocks, the oldest first");
+}
+
+/// The addresses that were live, by moment.
 struct AddressMap {
-  /// Addresses from bin * bin_bytes on.
+  /// The addresses from bin * bin_bytes on.
   struct Bin {
     std::uint64_t bin = 0;
     std::uint64_t live_bytes = 0;
@@ -92,10 +150,10 @@ struct AddressMap {
   struct Moment {
     std::uint64_t event = 0;
     std::uint64_t time_ns = unknown;
-    std::vector<Bin> bins;  ///< where blocks lie, by rising address
+    std::vector<Bin> bins;  ///< those that blocks lie in, by rising address
 
     /// Adds bytes to the last bin, or to a new one behind it.
-    void add(std::uint64_t bin, std::uint64_t bytes) {
+    void add_bytes(std::uint64_t bin, std::uint64_t bytes) {
       if (bins.empty() || bins.back().bin != bin) bins.push_back({bin, 0});
       bins.back().live_bytes += bytes;
     }
@@ -105,11 +163,22 @@ struct AddressMap {
   std::vector<Moment> moments;
 };
 
-/// What is collected for a picture alone.
-struct PlotData {
-  std::vector<Sample> curve;  ///< the lows and highs of live bytes; without what a walk finds
-  AddressMap map;
-};
+template <class Visitor>
+void describe(Visitor& field, const AddressMap::Bin& bin) {
+  field("bin", bin.bin, "address / bin_bytes");
+  field("live_bytes", bin.live_bytes, "live bytes in the bin");
+}
+template <class Visitor>
+void describe(Visitor& field, const AddressMap::Moment& moment) {
+  field("event", moment.event, "the last event, counted from 1");
+  field("time_ns", output::nullable(moment.time_ns), "since the recording began");
+  field("bins", output::as_tuples(moment.bins), "bins that blocks lie in: [address / bin_bytes, live_bytes]");
+}
+template <class Visitor>
+void describe(Visitor& field, const AddressMap& map) {
+  field("bin_bytes", map.bin_bytes, "addresses of a bin");
+  field("moments", map.moments, "moments, evenly over the trace");
+}
 
 struct Summary {
   std::string name;
@@ -117,12 +186,44 @@ struct Summary {
   std::uint64_t events = 0;
   std::uint64_t defects = 0;
   bool truncated = false;
-  std::vector<Sample> samples;  ///< evenly over the trace; the last is its end
-  Sample peak;                  ///< of live bytes
   std::uint64_t pages_peak = 0;
-  std::array<Gaps, heap::SizeClasses::count> gaps{};  ///< at the peak of live bytes
-  Pins pins;                                          ///< at the sample with the most pinned pages
-  std::optional<PlotData> plot{};                     ///< where it was asked for
+  std::vector<Sample> samples;
+  MemoryUse peak;
+  std::array<Gaps, SizeClasses::count> gaps{};
+  Pins pins;
+  std::optional<std::vector<MemoryUse>> curve;  ///< collected for a picture only, as is the map
+  std::optional<AddressMap> address_map;
 };
+
+template <class Visitor>
+void describe(Visitor& field, const Summary& summary) {
+  field("schema", "cmt.overhead/1", "the name and version of this form");
+  field("name", summary.name, "the file's name without its folder");
+  field("page_size_bytes", summary.page_size, "bytes of a page");
+  field("events", summary.events, "events read");
+  field("defects", summary.defects, "defects found in the trace");
+  field("truncated", summary.truncated, "whether the trace breaks off");
+  field("pages_peak", summary.pages_peak, "the most pages that live blocks were on");
+  field("samples", summary.samples, "moments, evenly over the trace; the last is its end");
+  field("peak", summary.peak, "the moment of most live bytes");
+  field("gaps_at_peak", output::by_class<SizeClasses>(summary.gaps),
+        "gaps between neighbours at that moment: [gap_bytes_min, gaps, bytes]");
+  field("pins", summary.pins, "the sample with the most pinned pages");
+  field("curve", output::omit_if_empty(summary.curve),
+        "with --plot: of at most 512 intervals the moments of least and of most live bytes");
+  field("address_map", output::omit_if_empty(summary.address_map), "with --plot: which addresses were live when");
+}
+
+/// For people: the samples, the gaps at the peak, and the blocks that pin pages.
+std::string to_text(const Summary& summary);
+
+/// For programs.
+std::string to_json(const Summary& summary);
+
+/// For spreadsheets: the samples under a line of titles.
+std::string to_csv(const Summary& summary);
+
+/// Memory over time, and a map of the addresses that were live. The summary must have its curve and its address map.
+output::Picture to_picture(const Summary& summary);
 
 }  // namespace cmt::overhead

@@ -2,10 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
-namespace cmt::heap {
+#include "toolkit/output/numbers.h"
+
+namespace cmt::annotate {
 namespace {
 
 void write_all(int fd, std::string_view bytes) {
@@ -28,7 +31,26 @@ void AnnotatedText::flush() {
   write_all(fd_, collected);
 }
 
-/// A line that is longer than the buffer. It is empty at this moment.
+/// Writes a line that is longer than the buffer, which is empty at this moment.
 void AnnotatedText::write_through(std::string_view line) { write_all(fd_, line); }
 
-}  // namespace cmt::heap
+std::string block_text(const heap::PlacedBlock& block) {
+  return output::hex(block.address) + "<" + std::to_string(block.tag) + ">";
+}
+
+void append_leaks(AnnotatedText& out, std::vector<heap::PlacedBlock> blocks, const heap::Clock& clock) {
+  std::sort(blocks.begin(), blocks.end(),
+            [](const heap::PlacedBlock& a, const heap::PlacedBlock& b) { return a.tag < b.tag; });
+  for (const heap::PlacedBlock& block : blocks) {
+    out.begin_line("# leak: ");
+    if (block.address != 0) out.hex(block.address);
+    out.text("<");
+    out.decimal(block.tag);
+    out.text(">, ");
+    out.block_age(block.size, block.born, clock);
+    out.text(" before the end");
+    out.end_line();
+  }
+}
+
+}  // namespace cmt::annotate

@@ -5,38 +5,42 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
-namespace cmt::heap {
+#include "libcmt/heap/clock.h"
+#include "libcmt/heap/placed_block.h"
 
-/// A trace as text whose lines carry annotations behind " # ", from column 50 on or after the line where that is
-/// longer:
+namespace cmt::annotate {
+
+/// A trace as text whose lines carry annotations. An annotation follows " # ", in column 50 or after a longer line:
 ///
 ///     free(81d3b83a0<6656>)                             # 16 bytes, allocated 1 lines ago
 ///
-/// Collects lines in a buffer of its own and writes it in large pieces: some 5 ns a number. Every line has room for
-/// 1 KiB of annotation.
+/// Lines are collected in a buffer that is written in pieces of 256 KiB; a number costs some 5 ns. An annotation has at
+/// most 1 KiB.
 class AnnotatedText {
  public:
   /// Borrows `fd`.
   explicit AnnotatedText(int fd);
 
-  /// Begins a line, which is put together by the calls that follow until close().
-  void open(std::string_view line) {
+  /// Begins a line. The calls that follow append to it until end_line().
+  void begin_line(std::string_view line) {
     if (room() < line.size() + width + annotation_max) flush();
     if (room() < line.size() + width + annotation_max) return write_through(line);
     text(line);
   }
 
   /// A line without an annotation.
-  void bare(std::string_view line) {
-    open(line);
-    close();
+  void plain_line(std::string_view line) {
+    begin_line(line);
+    end_line();
   }
 
-  /// Begins a line with one.
-  void annotate(std::string_view line) {
-    open(line);
+  /// Begins a line that has one.
+  void begin_annotated_line(std::string_view line) {
+    begin_line(line);
     for (std::size_t column = line.size(); column < width; ++column) *at_++ = ' ';
     text(" # ");
   }
@@ -51,9 +55,27 @@ class AnnotatedText {
   void signed_decimal(std::int64_t number) { at_ = std::to_chars(at_, end(), number).ptr; }
   void hex(std::uint64_t number) { at_ = std::to_chars(at_, end(), number, 16).ptr; }
 
-  void close() { *at_++ = '\n'; }
+  /// "16 bytes, allocated 1 lines": how large a block is and how long it has lived by the clock.
+  void block_age(std::uint64_t size, std::uint64_t born, const heap::Clock& clock) {
+    decimal(size);
+    text(" bytes, allocated ");
+    decimal(clock.now() - born);
+    text(" ");
+    text(clock.unit_text());
+  }
 
-  /// Writes what is still here. Not done by the destructor: it throws std::system_error.
+  /// "live 16 bytes in 2 blocks".
+  void live_totals(std::uint64_t bytes, std::uint64_t blocks) {
+    text("live ");
+    decimal(bytes);
+    text(" bytes in ");
+    decimal(blocks);
+    text(" blocks");
+  }
+
+  void end_line() { *at_++ = '\n'; }
+
+  /// Writes the buffer. The destructor does not, as this throws std::system_error.
   void flush();
 
  private:
@@ -71,4 +93,12 @@ class AnnotatedText {
   char* at_;
 };
 
-}  // namespace cmt::heap
+/// A block as traces name it: "7ffd30a51000<12>".
+std::string block_text(const heap::PlacedBlock& block);
+
+/// Appends a comment line for every block, the oldest first. A trace with such lines reads as one without.
+///
+///     # leak: 81d220b48<6655>, 8 bytes, allocated 5 lines before the end
+void append_leaks(AnnotatedText& out, std::vector<heap::PlacedBlock> blocks, const heap::Clock& clock);
+
+}  // namespace cmt::annotate

@@ -7,7 +7,7 @@
 #include <string>
 #include <system_error>
 
-using cmt::heap::AnnotatedText;
+using cmt::annotate::AnnotatedText;
 
 namespace {
 
@@ -30,13 +30,13 @@ std::string annotated(Write write) {
 
 TEST_CASE("annotated text: an annotation begins at column 50, or right behind a longer line") {
   CHECK(annotated([](AnnotatedText& text) {
-          text.annotate("free(10)");
+          text.begin_annotated_line("free(10)");
           text.decimal(12);
-          text.close();
-          text.annotate(std::string(60, 'x'));
+          text.end_line();
+          text.begin_annotated_line(std::string(60, 'x'));
           text.hex(0xabc);
           text.signed_decimal(-1);
-          text.close();
+          text.end_line();
         }) == "free(10)" + std::string(41, ' ') + " # 12\n" + std::string(60, 'x') + " # abc-1\n");
 }
 
@@ -47,14 +47,14 @@ TEST_CASE("annotated text: lines stay in order over many buffers, and one longer
   for (int i = 0; i < 1000; ++i) expected += line + '\n';
   expected += huge + '\n' + line + '\n';
   CHECK(annotated([&](AnnotatedText& text) {
-          for (int i = 0; i < 1000; ++i) text.bare(line);
-          text.bare(huge);
-          text.bare(line);
+          for (int i = 0; i < 1000; ++i) text.plain_line(line);
+          text.plain_line(huge);
+          text.plain_line(line);
         }) == expected);
 }
 
 TEST_CASE("annotated text: what cannot be written is an error") {
   AnnotatedText text(-1);
-  text.bare("free(10)");
+  text.plain_line("free(10)");
   CHECK_THROWS_AS(text.flush(), std::system_error);
 }

@@ -255,6 +255,14 @@ void write_array(JsonWriter& json, std::string_view key, const std::vector<T>& v
   JsonFields{json}(key, values, {});
 }
 
+/// A report: one object, as a text of its own.
+template <Described T>
+std::string json_text(const T& report) {
+  JsonWriter json;
+  JsonFields{json}.element(report);
+  return json.take();
+}
+
 /// A text as a cell of CSV (RFC 4180): in quotes where a comma, a quote or a line's end would break the row up.
 std::string csv_cell(std::string_view text);
 std::string csv_cell(double number);  ///< as short as it can be read back; empty for what is no number

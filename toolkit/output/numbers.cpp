@@ -36,6 +36,14 @@ std::string fixed(double number, int decimals) {
   return text.data();
 }
 
+std::string percent_text(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? "-" : fixed(100.0 * static_cast<double>(part) / static_cast<double>(whole), 1) + " %";
+}
+
+std::string range_text(std::uint64_t low, std::uint64_t high) {
+  return low == high ? std::to_string(low) : std::to_string(low) + "-" + std::to_string(high);
+}
+
 std::string bytes_text(std::uint64_t bytes) {
   constexpr std::array<const char*, 6> units{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   return scaled(static_cast<double>(bytes), 1024, units);

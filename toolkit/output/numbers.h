@@ -14,6 +14,12 @@ std::string hex(std::uint64_t address);
 /// A number with so many digits after the point: fixed(2.345, 1) is "2.3".
 std::string fixed(double number, int decimals);
 
+/// A part as a share of the whole: "12.3 %"; "-" where the whole is 0.
+std::string percent_text(std::uint64_t part, std::uint64_t whole);
+
+/// From the least to the greatest number of a class: "8-9"; "7" where they are the same.
+std::string range_text(std::uint64_t low, std::uint64_t high);
+
 /// Bytes with three digits or more and a unit of 1,024: "812 B", "12.4 KiB", "3.05 GiB".
 std::string bytes_text(std::uint64_t bytes);
 

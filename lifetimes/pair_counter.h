@@ -5,23 +5,21 @@
 #include <cstdint>
 #include <string>
 
-#include "cmt/reader.h"
-#include "libcmt/block_table.h"
-#include "libcmt/heap/clock.h"
-#include "toolkit/command/complaints.h"
+#include "cmt/event.h"
+#include "lifetimes/live_blocks.h"
 
 namespace cmt::lifetimes {
 
-/// Counts how often every pair of lifetime and size occurs: the original's lifetimes-summary.sh, byte for byte.
-/// Memory: the live blocks', and 40 bytes or so a pair.
+/// Counts how often each pair of lifetime and size occurs. The output is that of the original's lifetimes-summary.sh,
+/// byte for byte. Memory: the live blocks, and some 40 bytes a pair.
 class PairCounter {
  public:
   /// Borrows `complaints`.
-  PairCounter(heap::Clock::Unit clock, command::Complaints& complaints) : clock_(clock), complaints_(complaints) {}
+  PairCounter(heap::Clock::Unit clock, command::Complaints& complaints) : live_(clock, complaints) {}
 
-  void add(const Event& event);
+  void count_event(const Event& event);
 
-  /// Lines "  COUNT LIFETIME SIZE", by lifetime as a number, then by size as a text: so the original's sort has it.
+  /// Lines "  COUNT LIFETIME SIZE", sorted by lifetime as a number, then by size as text, as the original's sort does.
   std::string to_text() const;
 
  private:
@@ -42,14 +40,8 @@ class PairCounter {
     }
   };
 
-  void end(Tag tag);
-  void complain(Tag tag, const char* what);
-
-  heap::Clock clock_;
-  command::Complaints& complaints_;
-  BlockTable<Block> live_;
+  LiveBlocks<Block> live_;
   tsl::robin_map<Pair, std::uint64_t, Hash> counts_;
-  Tag first_tag_ = 0;
 };
 
 }  // namespace cmt::lifetimes

@@ -1,29 +1,17 @@
-#include "lifetimes/counts.h"
+#include "lifetimes/pair_counter.h"
 
 #include <algorithm>
 #include <vector>
 
 namespace cmt::lifetimes {
 
-void PairCounter::add(const Event& event) {
-  clock_.begin(event);
-  if (event.ends_block()) end(event.old_tag);
-  if (!event.makes_block()) return;
-  if (first_tag_ == 0) first_tag_ = event.tag;
-  clock_.allocate(event.bytes());
-  if (!live_.insert({event.tag, event.bytes(), clock_.now()})) complain(event.tag, "is made and already alive");
-}
-
-void PairCounter::end(Tag tag) {
-  if (const auto block = live_.erase(tag)) {
-    ++counts_[Pair{clock_.now() - block->born, block->size}];
-  } else if (first_tag_ != 0 && tag >= first_tag_) {
-    complain(tag, "is ended and not alive");
+void PairCounter::count_event(const Event& event) {
+  live_.start_event(event);
+  if (event.ends_block()) {
+    const Block* const block = live_.end_block(event.old_tag);
+    if (block != nullptr) ++counts_[Pair{live_.clock().now() - block->born, block->size}];
   }
-}
-
-void PairCounter::complain(Tag tag, const char* what) {
-  complaints_.add("block <" + std::to_string(tag) + "> " + what);
+  if (event.makes_block()) live_.begin_block(event);
 }
 
 std::string PairCounter::to_text() const {

@@ -1,0 +1,53 @@
+#include "toolkit/annotate/trace_tool.h"
+
+#include <cstdio>
+
+namespace cmt::annotate {
+
+std::vector<command::Option> known_options(std::vector<command::Option> own) {
+  const auto value = command::Option::Takes::value;
+  const std::vector<command::Option> shared{{"clock", value}, {"csv"},    {"json"},    {"leaks"},
+                                            {"plot", value},  {"strict"}, {"summary"}, {"totals"}};
+  own.insert(own.end(), shared.begin(), shared.end());
+  return own;
+}
+
+Options parse_options(const std::string& tool, const command::CommandLine& line,
+                      std::initializer_list<const char*> annotation_only) {
+  for (const char* const form : {"json", "csv", "summary", "plot"}) line.refuse_together(form, annotation_only);
+  line.refuse_together("json", {"csv"});
+  Options options{.tool = tool};
+  const bool prints = line.has("summary") || line.has("json") || line.has("csv");
+  options.clock = line.parsed("clock", "events", "events, time or bytes", heap::Clock::parse);
+  options.leaks = line.has("leaks");
+  options.totals = line.has("totals");
+  options.strict = line.has("strict");
+  options.plot = line.checked("plot", output::PictureFile::fault_of);
+  options.summarises = prints || !options.plot.empty();
+  options.prints = prints || options.plot.empty();
+  if (line.has("json")) options.form = Options::Form::json;
+  if (line.has("csv")) options.form = Options::Form::csv;
+  return options;
+}
+
+void print_message(const std::string& tool, const std::string& message) {
+  std::fprintf(stderr, "%s: %s\n", tool.c_str(), message.c_str());
+}
+
+Trace::Trace(const Options& options, bool addresses)
+    : TraceInput(options.path, {.strict = options.strict, .addresses = addresses},
+                 [tool = options.tool](const std::string& message) { print_message(tool, message); }) {
+  if (options.clock == heap::Clock::Unit::time) require_times("--clock=time");
+}
+
+SummaryOutput::SummaryOutput(const Options& options) : options_(options) {
+  if (!options.plot.empty()) picture_.emplace(options.plot);
+}
+
+void SummaryOutput::write_picture(const output::Picture& picture, const std::string& numbers) {
+  picture_->write(picture, numbers);
+  if (picture_->remark().empty()) return;
+  print_message(options_.tool, options_.plot + ": " + std::string(picture_->remark()));
+}
+
+}  // namespace cmt::annotate

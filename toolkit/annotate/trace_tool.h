@@ -1,0 +1,120 @@
+/// The outline that lifetimes and overhead share. Both read one trace and either annotate its lines or summarise it, as
+/// text, JSON, CSV or a picture. A tool adds options of its own, an annotator, and a summary with to_text(), to_json(),
+/// to_csv() and to_picture() in its namespace.
+#pragma once
+
+#include <unistd.h>
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "libcmt/heap/clock.h"
+#include "toolkit/annotate/annotated_text.h"
+#include "toolkit/command/command_line.h"
+#include "toolkit/command/trace_input.h"
+#include "toolkit/picture/picture_file.h"
+
+namespace cmt::annotate {
+
+/// The options of both tools.
+struct Options {
+  enum class Form { text, json, csv };
+
+  std::string tool;         ///< begins each message
+  bool summarises = false;  ///< rather than annotates
+  std::string path = "-";
+  heap::Clock::Unit clock = heap::Clock::Unit::events;
+  Form form = Form::text;  ///< of a summary
+  bool leaks = false;
+  bool totals = false;
+  bool strict = false;
+  std::string plot{};  ///< the picture's file; empty: no picture
+  bool prints = true;  ///< the summary too, or only a picture
+};
+
+/// The options of both tools, and those that only one has.
+std::vector<command::Option> known_options(std::vector<command::Option> own);
+
+/// All options but the path. `annotation_only` are those that do not go with a summary. Throws UsageError.
+Options parse_options(const std::string& tool, const command::CommandLine& line,
+                      std::initializer_list<const char*> annotation_only);
+
+/// Writes "TOOL: MESSAGE" to standard error.
+void print_message(const std::string& tool, const std::string& message);
+
+/// The trace that the options name. Its defects go to standard error.
+class Trace : public command::TraceInput {
+ public:
+  /// Throws FormatError where ages are to be counted in time and the trace has none.
+  explicit Trace(const Options& options, bool addresses = true);
+};
+
+/// The first block that a trace makes. Its tag tells the end of a block from before the trace, which is no defect, from
+/// the end of one that has ended already.
+class FirstTag {
+ public:
+  void note(Tag tag) {
+    if (tag_ == 0) tag_ = tag;
+  }
+  bool is_made_here(Tag tag) const { return tag_ != 0 && tag >= tag_; }
+
+ private:
+  Tag tag_ = 0;
+};
+
+/// Writes the trace to standard output with its annotations. `make_annotator(out, complaints)` returns an object with
+/// annotate(event, line), which writes the line to `out`, and append_leaks(). Before an error is thrown all lines up to
+/// it are written.
+template <class MakeAnnotator>
+void annotate_trace(const Options& options, MakeAnnotator make_annotator) {
+  Trace trace(options);
+  AnnotatedText out(STDOUT_FILENO);
+  auto annotator = make_annotator(out, trace.complaints());
+  try {
+    trace.for_each([&](const Event& event, std::size_t i) { annotator.annotate(event, trace.line(event, i)); });
+    if (options.leaks) annotator.append_leaks();
+  } catch (const FormatError&) {
+    out.flush();
+    throw;
+  }
+  out.flush();
+  trace.complaints().end();
+}
+
+/// Where a summary goes: to standard output in the form asked for, and as a picture to the file of --plot. That file is
+/// opened by the constructor, before the work begins.
+class SummaryOutput {
+ public:
+  explicit SummaryOutput(const Options& options);
+
+  bool draws() const { return picture_.has_value(); }
+
+  template <class Summary>
+  void write(const Summary& summary) {
+    if (picture_) write_picture(to_picture(summary), to_json(summary));
+    if (options_.prints) command::print(formatted(summary));
+  }
+
+ private:
+  template <class Summary>
+  std::string formatted(const Summary& summary) const {
+    switch (options_.form) {
+      case Options::Form::json:
+        return to_json(summary);
+      case Options::Form::csv:
+        return to_csv(summary);
+      case Options::Form::text:
+        break;
+    }
+    return to_text(summary);
+  }
+  void write_picture(const output::Picture& picture, const std::string& numbers);
+
+  const Options& options_;
+  std::optional<output::PictureFile> picture_;
+};
+
+}  // namespace cmt::annotate
