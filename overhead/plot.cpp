@@ -7,7 +7,6 @@
 
 #include "overhead/summary.h"
 #include "toolkit/output/numbers.h"
-#include "toolkit/picture/address_rows.h"
 #include "toolkit/picture/axis.h"
 
 namespace cmt::overhead {

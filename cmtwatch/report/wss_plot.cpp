@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "toolkit/output/numbers.h"
-#include "toolkit/picture/address_rows.h"
 #include "toolkit/picture/axis.h"
 #include "toolkit/process/system.h"
 

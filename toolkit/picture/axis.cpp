@@ -1,12 +1,10 @@
-// Round numbers for axes. What is round depends on the unit: bytes step by powers of two, all else by 1, 2 or 5 times
-// a power of ten. A logarithmic axis has powers: of 10, or for bytes of 2, every one or every n-th of them.
-
 #include "toolkit/picture/axis.h"
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
-#include <cstdint>
+#include <limits>
 #include <span>
 
 #include "toolkit/output/numbers.h"
@@ -19,30 +17,35 @@ struct Magnitude {
   const char* name;
 };
 
-constexpr std::array<Magnitude, 7> counts{
+constexpr std::array<Magnitude, 7> count_magnitudes{
     {{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "G"}, {1e12, "T"}, {1e15, "P"}, {1e18, "E"}}};
-constexpr std::array<Magnitude, 7> bytes{
+constexpr std::array<Magnitude, 7> byte_magnitudes{
     {{1, "B"}, {0x1p10, "KiB"}, {0x1p20, "MiB"}, {0x1p30, "GiB"}, {0x1p40, "TiB"}, {0x1p50, "PiB"}, {0x1p60, "EiB"}}};
-constexpr std::array<Magnitude, 4> times{{{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}}};
-constexpr std::array<Magnitude, 1> shares{{{0.01, "%"}}};
+constexpr std::array<Magnitude, 4> time_magnitudes{{{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}}};
+constexpr std::array<Magnitude, 1> share_magnitudes{{{0.01, "%"}}};
 
-std::span<const Magnitude> magnitudes(Unit unit) {
-  switch (unit) {
-    case Unit::count:
-      return counts;
-    case Unit::bytes:
-      return bytes;
-    case Unit::ns:
-      return times;
-    case Unit::share:
-      return shares;
-  }
-  return counts;
-}
+/// A round step is a factor times a power of the base. A logarithmic axis has powers of the base.
+constexpr std::array<double, 3> decimal_factors{1, 2, 5};
+constexpr std::array<double, 1> binary_factors{1};
 
-/// The greatest unit of which a number is at least one.
+struct TickRules {
+  std::string_view name;
+  std::span<const Magnitude> magnitudes;
+  double base;
+  std::span<const double> factors;
+  double least_step;
+};
+
+constexpr std::array<TickRules, 4> tick_rules{{{"count", count_magnitudes, 10, decimal_factors, 1},
+                                               {"bytes", byte_magnitudes, 2, binary_factors, 1},
+                                               {"ns", time_magnitudes, 10, decimal_factors, 1},
+                                               {"share", share_magnitudes, 10, decimal_factors, 0}}};
+
+const TickRules& rules_of(Unit unit) { return tick_rules[static_cast<std::size_t>(unit)]; }
+
+/// The greatest magnitude of which a number is at least one.
 const Magnitude& magnitude_of(Unit unit, double number) {
-  const std::span<const Magnitude> all = magnitudes(unit);
+  const std::span<const Magnitude> all = rules_of(unit).magnitudes;
   std::size_t i = 0;
   while (i + 1 < all.size() && number >= all[i + 1].size) ++i;
   return all[i];
@@ -65,13 +68,13 @@ std::string with_unit(double number, const Magnitude& magnitude) {
 
 /// The least round step that is no less than `step`.
 double round_step(Unit unit, double step) {
-  if (unit == Unit::bytes) return std::exp2(std::max(0.0, std::ceil(std::log2(step) - 1e-9)));
-  if (unit != Unit::share && step <= 1) return 1;
-  const double power = std::pow(10, std::floor(std::log10(step) + 1e-9));
-  for (const double factor : {1.0, 2.0, 5.0}) {
+  const TickRules& rules = rules_of(unit);
+  if (step <= rules.least_step) return rules.least_step;
+  const double power = std::pow(rules.base, std::floor(std::log(step) / std::log(rules.base) + 1e-9));
+  for (const double factor : rules.factors) {
     if (factor * power >= step * (1 - 1e-9)) return factor * power;
   }
-  return 10 * power;
+  return rules.base * power;
 }
 
 std::vector<Tick> linear_ticks(Unit unit, double low, double high, int most) {
@@ -88,7 +91,7 @@ std::vector<Tick> linear_ticks(Unit unit, double low, double high, int most) {
 }
 
 std::vector<Tick> log_ticks(Unit unit, double low, double high, int most) {
-  const double base = unit == Unit::bytes ? 2 : 10;
+  const double base = rules_of(unit).base;
   const double first = low < 1 ? 0 : std::ceil(std::log(low) / std::log(base) - 1e-9);
   const double last = std::floor(std::log(std::max(high, 1.0)) / std::log(base) + 1e-9);
   const double every = std::max(1.0, std::ceil((last - first + 1) / std::max(1, most - (low < 1 ? 1 : 0))));
@@ -101,6 +104,49 @@ std::vector<Tick> log_ticks(Unit unit, double low, double high, int most) {
   return ticks;
 }
 
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+/// The least and the greatest of some numbers.
+struct Extent {
+  double low = infinite;
+  double high = -infinite;
+
+  void add(double number) {
+    if (!std::isfinite(number)) return;
+    low = std::min(low, number);
+    high = std::max(high, number);
+  }
+
+  Range range() const {
+    if (high < low) return {};
+    return high > low ? Range{low, high} : Range{std::min(low, 0.0), low > 0 ? low : 1};
+  }
+};
+
+void add_x(Extent& extent, const Panel& panel) {
+  for (const Series& series : panel.series) {
+    for (const double x : series.x) extent.add(x);
+  }
+  if (!panel.heat) return;
+  for (const double edge : panel.heat->x_edges) extent.add(edge);
+}
+
+/// The greatest height that is drawn: of a line its own, of bands their sum.
+double greatest_height(const Panel& panel) {
+  Extent extent;
+  std::vector<double> sums;
+  for (const Series& series : panel.series) {
+    const bool band = series.form == Series::Form::band;
+    if (band && sums.size() < series.y.size()) sums.resize(series.y.size());
+    for (std::size_t i = 0; i < series.y.size(); ++i) {
+      if (!std::isfinite(series.y[i])) continue;
+      if (band) sums[i] += std::max(series.y[i], 0.0);
+      extent.add(band ? sums[i] : series.y[i]);
+    }
+  }
+  return extent.high;
+}
+
 }  // namespace
 
 double to_scale(double number, bool log) {
@@ -108,9 +154,9 @@ double to_scale(double number, bool log) {
   return number >= 1 ? 1 + std::log2(number) : std::max(number, 0.0);
 }
 
-double from_scale(double place, bool log) {
-  if (!log) return place;
-  return place >= 1 ? std::exp2(place - 1) : std::max(place, 0.0);
+double from_scale(double position, bool log) {
+  if (!log) return position;
+  return position >= 1 ? std::exp2(position - 1) : std::max(position, 0.0);
 }
 
 std::vector<Tick> choose_ticks(Unit unit, bool log, double low, double high, int most) {
@@ -133,6 +179,96 @@ double round_up(Unit unit, double high) {
   if (!(high > 0) || !std::isfinite(high)) return 1;
   const double step = round_step(unit, high / 10);
   return std::ceil(high / step - 1e-9) * step;
+}
+
+Range x_range(const Picture& picture, const Panel& panel) {
+  const Axis& axis = panel.x;
+  const bool shared = std::all_of(picture.panels.begin(), picture.panels.end(), [&](const Panel& other) {
+    return other.x.title == axis.title && other.x.unit == axis.unit && other.x.log == axis.log;
+  });
+  Extent extent;
+  if (!shared) {
+    add_x(extent, panel);
+  } else {
+    for (const Panel& other : picture.panels) add_x(extent, other);
+  }
+  return extent.range();
+}
+
+Range y_range(const Panel& panel) {
+  if (!panel.heat) return {0, round_up(panel.y.unit, greatest_height(panel))};
+  Extent extent;
+  for (const double edge : panel.heat->y_edges) extent.add(edge);
+  return extent.range();
+}
+
+Range colour_range(const HeatMap& heat) {
+  if (heat.unit == Unit::share) return {0, 1};
+  double most = 0;
+  for (const std::vector<double>* cells : {&heat.cells, &heat.apart}) {
+    for (const double cell : *cells) {
+      if (std::isfinite(cell)) most = std::max(most, cell);
+    }
+  }
+  if (heat.log) return {1, std::max(most, 2.0)};
+  return {0, most > 0 ? most : 1};
+}
+
+std::size_t AddressRows::row_of(std::uint64_t bin) const {
+  const auto found = std::lower_bound(bins.begin(), bins.end(), bin);
+  assert(found != bins.end() && *found == bin);
+  return rows[static_cast<std::size_t>(found - bins.begin())];
+}
+
+AddressRows address_rows(std::vector<std::uint64_t> bins, std::uint64_t bin_bytes) {
+  AddressRows result{.bins = std::move(bins), .rows = {}, .edges = {}, .axis = {.title = "address"}};
+  auto& used = result.bins;
+  std::sort(used.begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
+  const std::uint64_t kept_gap = used.size() / 16 + 1;
+  const auto break_room = static_cast<double>(used.size() / 40 + 1);
+  double position = 0;
+  std::vector<Tick> between;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    const std::uint64_t gap = i == 0 ? 0 : used[i] - used[i - 1] - 1;
+    if (gap > kept_gap) result.axis.breaks.push_back(position + break_room / 2);
+    position += gap > kept_gap ? break_room : static_cast<double>(gap);
+    const Tick tick{position, "0x" + hex(used[i] * bin_bytes)};
+    if (i == 0 || gap > kept_gap)
+      result.axis.ticks.push_back(tick);
+    else if (i % (used.size() / 8 + 1) == 0)
+      between.push_back(tick);
+    if (result.edges.empty() || result.edges.back() < position) result.edges.push_back(position);
+    result.rows.push_back(result.edges.size() - 1);
+    result.edges.push_back(position + 1);
+    position += 1;
+  }
+  result.axis.ticks.insert(result.axis.ticks.end(), between.begin(), between.end());
+  return result;
+}
+
+std::string_view unit_name(Unit unit) { return rules_of(unit).name; }
+
+void write_tick_rules(JsonWriter& json) {
+  json.begin_object("tick_rules");
+  for (const TickRules& rules : tick_rules) {
+    json.begin_object(rules.name);
+    json.field("base", rules.base);
+    json.field("least_step", rules.least_step);
+    json.begin_array("factors");
+    for (const double factor : rules.factors) json.value(factor);
+    json.end_array();
+    json.begin_array("magnitudes");
+    for (const Magnitude& magnitude : rules.magnitudes) {
+      json.begin_array();
+      json.value(magnitude.size);
+      json.value(magnitude.name);
+      json.end_array();
+    }
+    json.end_array();
+    json.end_object();
+  }
+  json.end_object();
 }
 
 }  // namespace cmt::output

@@ -6,26 +6,26 @@
 namespace cmt::output {
 namespace {
 
-/// The points to be kept, by their height alone: of every column the first, the lowest, the highest, the last.
-std::vector<std::size_t> choose(const std::vector<double>& x, const std::vector<double>& y, double low, double high,
-                                std::size_t columns) {
+/// The indexes of the points to keep: of each column the first, the lowest, the highest and the last.
+std::vector<std::size_t> kept_points(const std::vector<double>& x, const std::vector<double>& y, double low,
+                                     double high, std::size_t columns) {
   std::vector<std::size_t> chosen;
   const std::size_t size = std::min(x.size(), y.size());
   const auto column = [&](double at) {
     return high > low ? static_cast<std::size_t>((at - low) / (high - low) * static_cast<double>(columns)) : 0;
   };
-  const auto sound = [&](std::size_t i) {
+  const auto is_visible = [&](std::size_t i) {
     return std::isfinite(x[i]) && std::isfinite(y[i]) && x[i] >= low && x[i] <= high;
   };
   for (std::size_t i = 0; i < size;) {
-    if (!sound(i)) {
+    if (!is_visible(i)) {
       ++i;
       continue;
     }
     std::size_t least = i, greatest = i, last = i;
     const std::size_t first = i;
-    for (; i < size && (!sound(i) || column(x[i]) == column(x[first])); ++i) {
-      if (!sound(i)) continue;
+    for (; i < size && (!is_visible(i) || column(x[i]) == column(x[first])); ++i) {
+      if (!is_visible(i)) continue;
       if (y[i] < y[least]) least = i;
       if (y[i] > y[greatest]) greatest = i;
       last = i;
@@ -37,7 +37,7 @@ std::vector<std::size_t> choose(const std::vector<double>& x, const std::vector<
   return chosen;
 }
 
-Series pick(const Series& series, const std::vector<double>& x, const std::vector<std::size_t>& chosen) {
+Series points_at(const Series& series, const std::vector<double>& x, const std::vector<std::size_t>& chosen) {
   Series picked{series.name, {}, {}, series.form};
   for (const std::size_t i : chosen) {
     picked.x.push_back(x[i]);
@@ -46,8 +46,8 @@ Series pick(const Series& series, const std::vector<double>& x, const std::vecto
   return picked;
 }
 
-/// Every n-th edge and the last.
-std::vector<double> every(const std::vector<double>& edges, std::size_t n) {
+/// Each n-th edge, and the last.
+std::vector<double> thinned_edges(const std::vector<double>& edges, std::size_t n) {
   std::vector<double> kept;
   for (std::size_t i = 0; i + 1 < edges.size(); i += n) kept.push_back(edges[i]);
   if (!edges.empty()) kept.push_back(edges.back());
@@ -58,7 +58,7 @@ std::vector<double> every(const std::vector<double>& edges, std::size_t n) {
 
 Series downsample(const Series& series, double low, double high, std::size_t columns) {
   Series seen{series.name, {}, {}, series.form};
-  for (const std::size_t i : choose(series.x, series.y, low, high, columns)) {
+  for (const std::size_t i : kept_points(series.x, series.y, low, high, columns)) {
     seen.x.push_back(series.x[i]);
     seen.y.push_back(series.y[i]);
   }
@@ -74,9 +74,9 @@ std::vector<Series> downsample_bands(const std::vector<Series>& bands, double lo
       if (std::isfinite(band.y[i])) sums[i] += std::max(band.y[i], 0.0);
     }
   }
-  const std::vector<std::size_t> chosen = choose(x, sums, low, high, columns);
+  const std::vector<std::size_t> chosen = kept_points(x, sums, low, high, columns);
   std::vector<Series> picked;
-  for (const Series& band : bands) picked.push_back(pick(band, x, chosen));
+  for (const Series& band : bands) picked.push_back(points_at(band, x, chosen));
   return picked;
 }
 
@@ -85,8 +85,8 @@ HeatMap downsample(const HeatMap& heat, std::size_t most) {
   const std::size_t high = heat.rows() / most + 1;
   if (wide == 1 && high == 1) return heat;
   HeatMap seen = heat;
-  seen.x_edges = every(heat.x_edges, wide);
-  seen.y_edges = every(heat.y_edges, high);
+  seen.x_edges = thinned_edges(heat.x_edges, wide);
+  seen.y_edges = thinned_edges(heat.y_edges, high);
   seen.cells.assign(seen.columns() * seen.rows(), 0);
   seen.apart.assign(heat.apart.empty() ? 0 : seen.columns(), 0);
   for (std::size_t row = 0; row < heat.rows(); ++row) {

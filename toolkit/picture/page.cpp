@@ -1,13 +1,141 @@
-#include "toolkit/picture/page.h"
+// A picture as an HTML page. Its script, page.js, draws the panels with uPlot from this JSON:
+//
+//   tick_rules  by unit: base, least_step, factors[], magnitudes[]: [size, name] (axis.cpp)
+//   panels[]    title; x and y: title, unit, log, range, ticks[]: [at, label], breaks[]
+//               series[]: name, form, x[], y[]
+//               heat (or null): title, unit, log, colours: range, x_edges[], y_edges[], apart_title, apart[],
+//                 cells[]: [row, first column, cells…], runs of cells that are not 0
+//
+// Points that a screen cannot show are left out as in an SVG, but with eight times as many columns, for zooming.
+
+#include <cmath>
 
 #include "page_parts.h"  // made by CMake: the parts
-#include "toolkit/picture/svg.h"
-#include "toolkit/picture/svg_text.h"
+#include "toolkit/output/json.h"
+#include "toolkit/picture/axis.h"
+#include "toolkit/picture/downsample.h"
+#include "toolkit/picture/svg_parts.h"
 
 namespace cmt::output {
 namespace {
 
-/// The bytes of a digest in base64 (RFC 4648), as a content policy wants them.
+constexpr std::size_t columns_max = 6400;
+constexpr std::size_t heat_edges_max = 1024;
+
+std::string_view form_name(Series::Form form) {
+  switch (form) {
+    case Series::Form::line:
+      return "line";
+    case Series::Form::step:
+      return "step";
+    case Series::Form::band:
+      return "band";
+  }
+  return "";
+}
+
+void write_numbers(JsonWriter& json, std::string_view key, const std::vector<double>& numbers) {
+  json.begin_array(key);
+  for (const double number : numbers) json.value(number);
+  json.end_array();
+}
+
+void write_axis(JsonWriter& json, std::string_view key, const Axis& axis, const Range& range) {
+  json.begin_object(key);
+  json.field("title", axis.title);
+  json.field("unit", unit_name(axis.unit));
+  json.field("log", axis.log);
+  write_numbers(json, "range", {range.low, range.high});
+  json.begin_array("ticks");
+  for (const Tick& tick : axis.ticks) {
+    json.begin_array();
+    json.value(tick.at);
+    json.value(tick.label);
+    json.end_array();
+  }
+  json.end_array();
+  write_numbers(json, "breaks", axis.breaks);
+  json.end_object();
+}
+
+void write_series(JsonWriter& json, const Panel& panel, const Range& range) {
+  std::vector<Series> bands;
+  for (const Series& series : panel.series) {
+    if (series.form == Series::Form::band) bands.push_back(series);
+  }
+  bands = downsample_bands(bands, range.low, range.high, columns_max);
+  std::size_t band = 0;
+  json.begin_array("series");
+  for (const Series& series : panel.series) {
+    const bool is_band = series.form == Series::Form::band;
+    const Series seen = is_band ? bands[band++] : downsample(series, range.low, range.high, columns_max);
+    json.begin_object();
+    json.field("name", seen.name);
+    json.field("form", form_name(seen.form));
+    write_numbers(json, "x", seen.x);
+    write_numbers(json, "y", seen.y);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+/// Shares with four digits: finer differences have no colour of their own.
+double rounded(double number, Unit unit) { return unit == Unit::share ? std::round(number * 1e4) / 1e4 : number; }
+
+void write_row(JsonWriter& json, const HeatMap& heat, std::size_t row) {
+  for (std::size_t x = 0; x < heat.columns(); ++x) {
+    if (!(heat.at(x, row) > 0)) continue;
+    json.begin_array();
+    json.value(static_cast<std::uint64_t>(row));
+    json.value(static_cast<std::uint64_t>(x));
+    for (; x < heat.columns() && heat.at(x, row) > 0; ++x) json.value(rounded(heat.at(x, row), heat.unit));
+    json.end_array();
+  }
+}
+
+void write_heat(JsonWriter& json, const HeatMap& whole) {
+  const HeatMap heat = downsample(whole, heat_edges_max);
+  const Range colours = colour_range(heat);
+  json.begin_object("heat");
+  json.field("title", heat.title);
+  json.field("unit", unit_name(heat.unit));
+  json.field("log", heat.log);
+  write_numbers(json, "colours", {colours.low, colours.high});
+  write_numbers(json, "x_edges", heat.x_edges);
+  write_numbers(json, "y_edges", heat.y_edges);
+  json.field("apart_title", heat.apart_title);
+  write_numbers(json, "apart", heat.apart);
+  json.begin_array("cells");
+  for (std::size_t row = 0; row < heat.rows(); ++row) write_row(json, heat, row);
+  json.end_array();
+  json.end_object();
+}
+
+/// The picture as JSON, for page.js, which draws it.
+std::string page_json(const Picture& picture) {
+  JsonWriter json;
+  json.begin_object();
+  write_tick_rules(json);
+  json.begin_array("panels");
+  for (const Panel& panel : picture.panels) {
+    const Range range = x_range(picture, panel);
+    json.begin_object();
+    json.field("title", panel.title);
+    write_axis(json, "x", panel.x, range);
+    write_axis(json, "y", panel.y, y_range(panel));
+    write_series(json, panel, range);
+    if (panel.heat)
+      write_heat(json, *panel.heat);
+    else
+      json.field("heat", std::nullopt);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return json.take();
+}
+
+/// The bytes of a digest in base64 (RFC 4648), the form that a content policy needs.
 std::string base64(std::string_view hex) {
   constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const auto bits_at = [hex](std::size_t bit) -> unsigned {
@@ -26,15 +154,15 @@ std::string base64(std::string_view hex) {
   return text;
 }
 
-std::string source(const PagePart& part) { return " 'sha256-" + base64(part.digest) + "'"; }
+std::string policy_source(const PagePart& part) { return " 'sha256-" + base64(part.digest) + "'"; }
 
 std::string element(std::string_view name, std::string_view text) {
   const std::string tag(name);
   return '<' + tag + '>' + std::string(text) + "</" + tag + ">\n";
 }
 
-/// JSON inside of HTML: no "<" may end the element that holds it.
-std::string data(std::string_view id, std::string_view json) {
+/// JSON inside HTML, without any "<", which could end the element.
+std::string data_element(std::string_view id, std::string_view json) {
   std::string text = "<script type=\"application/json\" id=\"" + std::string(id) + "\">";
   for (const char c : json) {
     if (c == '<')
@@ -47,24 +175,25 @@ std::string data(std::string_view id, std::string_view json) {
 
 std::string head(const Picture& picture) {
   std::string policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src";
-  for (const PagePart& style : {page_style, svg_style, uplot_style}) policy += source(style);
-  policy += "; script-src" + (page_zooms() ? source(uplot_script) + source(page_script) : std::string(" 'none'"));
+  for (const PagePart& style : {page_style, svg_style, uplot_style}) policy += policy_source(style);
+  policy += "; script-src" +
+            (page_zooms() ? policy_source(uplot_script) + policy_source(page_script) : std::string(" 'none'"));
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"" +
          policy + "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
          element("title", SvgText::escape(picture.title)) + element("style", page_style.text);
 }
 
-/// What zooms, drawn by the scripts.
-std::string zooming(const Picture& picture) {
+/// The body of a page that zooms, drawn by the scripts.
+std::string zooming_body(const Picture& picture) {
   return element("style", svg_style.text) + element("style", uplot_style.text) + "</head>\n<body>\n" +
          element("h1", SvgText::escape(picture.title)) + element("p", SvgText::escape(picture.subtitle)) +
          "<p class=\"hint\">Drag to zoom, double-click to see all again.</p>\n<main id=\"panels\"></main>\n" +
-         data("picture", page_json(picture)) + "<!-- uPlot:\n" + std::string(uplot_licence) + "-->\n" +
+         data_element("picture", page_json(picture)) + "<!-- uPlot:\n" + std::string(uplot_licence) + "-->\n" +
          element("script", uplot_script.text) + element("script", page_script.text);
 }
 
-std::string still(const Picture& picture) {
+std::string still_body(const Picture& picture) {
   return "</head>\n<body>\n" + to_svg(picture) + "<p class=\"hint\">Made without uPlot: this page does not zoom.</p>\n";
 }
 
@@ -73,8 +202,8 @@ std::string still(const Picture& picture) {
 bool page_zooms() { return !uplot_script.text.empty(); }
 
 std::string to_html(const Picture& picture, std::string_view numbers) {
-  return head(picture) + (page_zooms() ? zooming(picture) : still(picture)) + data("numbers", numbers) +
-         "</body>\n</html>\n";
+  return head(picture) + (page_zooms() ? zooming_body(picture) : still_body(picture)) +
+         data_element("numbers", numbers) + "</body>\n</html>\n";
 }
 
 }  // namespace cmt::output

@@ -1,18 +1,13 @@
-// Draws the panels of a picture (page_json.cpp says what it holds) with uPlot. Colours are those of the SVG's style
-// sheet, asked of the browser, so that light and dark need no second list.
+// Draws the panels of a picture with uPlot; page.cpp describes its JSON. The colours are those of the SVG's style sheet,
+// as the browser computes them, so that light and dark need no second list.
 "use strict";
 (() => {
   const picture = JSON.parse(document.getElementById("picture").textContent);
   const main = document.getElementById("panels");
 
-  // Numbers and their units, as ticks.cpp has them.
-  const magnitudes = {
-    count: [[1, ""], [1e3, "k"], [1e6, "M"], [1e9, "G"], [1e12, "T"], [1e15, "P"], [1e18, "E"]],
-    bytes: ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"].map((name, i) => [1024 ** i, name]),
-    ns: [[1, "ns"], [1e3, "us"], [1e6, "ms"], [1e9, "s"]],
-    share: [[0.01, "%"]],
-  };
-  const magnitude = (unit, number) => magnitudes[unit].findLast(([size]) => Math.abs(number) >= size) ?? magnitudes[unit][0];
+  // Numbers with their units, by the rules that axis.cpp hands over.
+  const rules = picture.tick_rules;
+  const magnitude = (unit, number) => rules[unit].magnitudes.findLast(([size]) => Math.abs(number) >= size) ?? rules[unit].magnitudes[0];
   const withUnit = (number, [size, name], digits) => {
     const text = String(+(number / size).toFixed(digits));
     return text === "0" || name === "" ? text : text + " " + name;
@@ -26,10 +21,10 @@
   const fromScale = (place, log) => (!log ? place : place >= 1 ? 2 ** (place - 1) : place);
 
   const roundStep = (unit, step) => {
-    if (unit === "bytes") return 2 ** Math.max(0, Math.ceil(Math.log2(step) - 1e-9));
-    if (unit !== "share" && step <= 1) return 1;
-    const power = 10 ** Math.floor(Math.log10(step) + 1e-9);
-    return power * [1, 2, 5, 10].find((factor) => factor * power >= step * (1 - 1e-9));
+    const {base, least_step: least, factors} = rules[unit];
+    if (step <= least) return least;
+    const power = base ** Math.floor(Math.log(step) / Math.log(base) + 1e-9);
+    return power * [...factors, base].find((factor) => factor * power >= step * (1 - 1e-9));
   };
   const linearTicks = (unit, low, high, most) => {
     const step = roundStep(unit, (high - low) / (most - 1));
@@ -40,7 +35,7 @@
     return ticks;
   };
   const logTicks = (unit, low, high, most) => {
-    const base = unit === "bytes" ? 2 : 10;
+    const {base} = rules[unit];
     const first = low < 1 ? 0 : Math.ceil(Math.log(low) / Math.log(base) - 1e-9);
     const last = Math.floor(Math.log(Math.max(high, 1)) / Math.log(base) + 1e-9);
     if (last <= first) return linearTicks(unit, low, high, most);

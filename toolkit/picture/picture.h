@@ -3,19 +3,20 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-/// What a picture shows, as plain data: to_svg() and to_html() draw it, and whoever has the numbers only fills it in.
+/// The content of a picture as plain data. A tool fills it in; to_svg() and to_html() draw it.
 ///
 ///     Panel panel{.title = "memory", .x = {"time", Unit::ns}, .y = {"bytes", Unit::bytes}};
 ///     panel.series.push_back({"resident", times, bytes, Series::Form::line});
-///     save_picture("out.svg", {"a program", "1,234 samples", {panel}}, {});
+///     std::string svg = to_svg({"a program", "1,234 samples", {panel}});
 ///
-/// Everything may be empty, one point, or beyond any bound: what cannot be placed is left out, and a panel without
-/// anything says so.
+/// Anything may be empty, a single point, or infinite: numbers without a position are left out, and an empty panel says
+/// "nothing to show".
 namespace cmt::output {
 
-/// What numbers mean: chooses round ones for an axis, and how they are written.
+/// What numbers measure: decides which are round, and how they are written.
 enum class Unit {
   count,  ///< 1-2-5; 1,500 or 1.5 M
   bytes,  ///< powers of two; KiB, MiB
@@ -34,7 +35,7 @@ struct Axis {
   std::string title;
   Unit unit = Unit::count;
   bool log = false;              ///< logarithmic from 1 on; from 0 to 1 there is one more doubling's room, linear
-  std::vector<Tick> ticks{};     ///< where they are not to be chosen; those that would overlap are left out
+  std::vector<Tick> ticks{};     ///< empty: chosen by the unit; those that would overlap are left out
   std::vector<double> breaks{};  ///< where something was left out of a y axis
 };
 
@@ -84,5 +85,18 @@ struct Picture {
   std::string subtitle;
   std::vector<Panel> panels;
 };
+
+/// A picture as SVG, of a fixed width and as high as its panels need. The same picture gives the same bytes. Colours
+/// suit white, and black where the viewer prefers dark. Some 10 kB, and up to some 200 kB for a map, however many
+/// numbers it shows.
+std::string to_svg(const Picture& picture);
+
+/// A picture as one HTML page that opens without a network. It zooms by dragging, shows the numbers under the pointer,
+/// and contains `numbers`, the tool's JSON, in the element of that name. By its content policy the browser runs and
+/// styles only what is in the page. Built without uPlot, the page is the SVG alone.
+std::string to_html(const Picture& picture, std::string_view numbers);
+
+/// Whether pages zoom: whether this was built with uPlot.
+bool page_zooms();
 
 }  // namespace cmt::output

@@ -14,9 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "toolkit/picture/page.h"
-#include "toolkit/picture/svg.h"
-
 namespace cmt::output {
 namespace {
 
@@ -34,8 +31,8 @@ void write_all(int fd, std::string_view bytes) {
   }
 }
 
-/// A file without a name that holds the bytes, at its begin.
-int in_memory(std::string_view bytes) {
+/// An unnamed file with these bytes, positioned at its beginning.
+int memory_file(std::string_view bytes) {
   const int fd = memfd_create("picture", MFD_CLOEXEC);
   if (fd < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
   try {
@@ -48,8 +45,8 @@ int in_memory(std::string_view bytes) {
   return fd;
 }
 
-/// Runs rsvg-convert, without a shell, from one descriptor to another; -1: /dev/null. Returns its exit status, or
-/// nothing where it could not be started. A PDF tells when it was made; here that is no part of it.
+/// Runs rsvg-convert, without a shell, from one descriptor to another; -1 is /dev/null. Returns its exit status, empty
+/// where it could not be started. A PDF contains its date, which SOURCE_DATE_EPOCH makes a fixed one.
 std::optional<int> run_converter(std::vector<std::string> arguments, int in, int out) {
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -96,7 +93,8 @@ std::string PictureFile::fault_of(const std::string& path) {
 PictureFile::PictureFile(const std::string& path) : path_(path), form_(form_of(path).value()) {
   const bool converted = form_ == Form::png || form_ == Form::pdf;
   if (converted && run_converter({"rsvg-convert", "--version"}, -1, -1) != 0) {
-    throw std::runtime_error(path_ + ": png and pdf need rsvg-convert (Debian: librsvg2-bin), which is not here; " +
+    throw std::runtime_error(path_ +
+                             ": png and pdf need rsvg-convert (Debian: librsvg2-bin), which is not installed; " +
                              "svg and html do not");
   }
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -134,7 +132,7 @@ void PictureFile::write_bytes(std::string_view bytes) {
 }
 
 void PictureFile::convert(std::string_view svg) {
-  const int in = in_memory(svg);
+  const int in = memory_file(svg);
   const char* const format = form_ == Form::png ? "png" : "pdf";
   const auto status = run_converter({"rsvg-convert", "-f", format, "-z", form_ == Form::png ? "2" : "1"}, in, fd_);
   ::close(in);

@@ -8,9 +8,9 @@
 
 namespace cmt::output {
 
-/// The file that a picture goes to. It is opened at once, so that nobody waits for what cannot be written, and taken
-/// away again where nothing was written to it. Its ending says how: .svg, .html, .png, .pdf. The last two are made by
-/// rsvg-convert.
+/// The file that a picture is written to. Its ending chooses the form: .svg, .html, .png or .pdf; the last two are made
+/// by rsvg-convert. The constructor opens it, so that an error shows before the work begins; the destructor removes a
+/// new file that nothing was written to.
 class PictureFile {
  public:
   enum class Form { svg, html, png, pdf };
@@ -18,20 +18,20 @@ class PictureFile {
   /// By a path's ending.
   static std::optional<Form> form_of(std::string_view path);
 
-  /// What is wrong with the name of a file that a picture is to go to; empty: nothing is.
+  /// The fault of a path as the name of a picture; empty where there is none.
   static std::string fault_of(const std::string& path);
 
-  /// `path` has one of the endings. Throws std::system_error, and std::runtime_error where rsvg-convert is needed and
-  /// missing.
+  /// `path` must have one of the endings. Throws std::system_error, and std::runtime_error where rsvg-convert is needed
+  /// and missing.
   explicit PictureFile(const std::string& path);
   ~PictureFile();
   PictureFile(const PictureFile&) = delete;
   PictureFile& operator=(const PictureFile&) = delete;
 
-  /// `numbers` is JSON, for the page. Throws as the constructor does.
+  /// `numbers` is the JSON that a page contains. Throws as the constructor does.
   void write(const Picture& picture, std::string_view numbers);
 
-  /// What a user should know of the file, or nothing: that a page does not zoom.
+  /// A note for the user, that a page does not zoom; empty otherwise.
   std::string_view remark() const;
 
  private:

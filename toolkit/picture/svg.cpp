@@ -1,8 +1,8 @@
-#include "toolkit/picture/svg.h"
-
 #include <algorithm>
+#include <cmath>
 
 #include "page_parts.h"  // made by CMake: svg_style
+#include "toolkit/output/numbers.h"
 #include "toolkit/picture/svg_parts.h"
 
 namespace cmt::output {
@@ -30,7 +30,7 @@ Frame frame_of(const Picture& picture, const Panel& panel) {
   return frame;
 }
 
-/// Room left of the axes for labels, the same of all panels, so that equal moments lie below each other.
+/// The room for labels left of the axes. It is the same for all panels, so that equal times lie below each other.
 double room_left(const Picture& picture) {
   double room = 40;
   for (const Panel& panel : picture.panels) {
@@ -86,6 +86,78 @@ std::string to_svg(const Picture& picture) {
   svg += svg_style.text;
   svg += "</style>\n<rect width=\"" + width + "\" height=\"" + height + "\" class=\"ground\"/>\n";
   return svg + body.take() + "</svg>\n";
+}
+
+std::string SvgText::number(double number) {
+  std::string text = fixed(std::isfinite(number) ? number : 0, 1);
+  if (text.ends_with(".0")) text.erase(text.size() - 2);
+  return text == "-0" ? "0" : text;
+}
+
+std::string SvgText::escape(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '&')
+      escaped += "&amp;";
+    else if (c == '<')
+      escaped += "&lt;";
+    else if (c == '>')
+      escaped += "&gt;";
+    else if (c == '"')
+      escaped += "&quot;";
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      escaped += "\xef\xbf\xbd";
+    else
+      escaped += c;
+  }
+  return escaped;
+}
+
+void SvgText::attributes(std::initializer_list<std::pair<const char*, double>> numbers) {
+  for (const auto& [name, value] : numbers) text_ += ' ' + std::string(name) + "=\"" + number(value) + '"';
+}
+
+void SvgText::class_attribute(std::string_view style) {
+  text_ += " class=\"";
+  text_ += style;
+  text_ += '"';
+}
+
+void SvgText::line(double x1, double y1, double x2, double y2, std::string_view style) {
+  text_ += "<line";
+  attributes({{"x1", x1}, {"y1", y1}, {"x2", x2}, {"y2", y2}});
+  class_attribute(style);
+  text_ += "/>\n";
+}
+
+void SvgText::rect(double x, double y, double width, double height, std::string_view style) {
+  text_ += "<rect";
+  attributes({{"x", x}, {"y", y}, {"width", width}, {"height", height}});
+  class_attribute(style);
+  text_ += "/>\n";
+}
+
+void SvgText::path(std::string_view steps, std::string_view style) {
+  if (steps.empty()) return;
+  text_ += "<path d=\"";
+  text_ += steps;
+  text_ += '"';
+  class_attribute(style);
+  text_ += "/>\n";
+}
+
+void SvgText::words(double x, double y, Anchor anchor, std::string_view style, std::string_view words) {
+  text_ += "<text";
+  attributes({{"x", x}, {"y", y}});
+  if (anchor != Anchor::start) text_ += anchor == Anchor::middle ? " text-anchor=\"middle\"" : " text-anchor=\"end\"";
+  class_attribute(style);
+  text_ += '>' + escape(words) + "</text>\n";
+}
+
+void SvgText::words_up(double x, double y, std::string_view style, std::string_view words) {
+  text_ += "<text text-anchor=\"middle\" transform=\"translate(" + number(x) + ' ' + number(y) + ") rotate(-90)\"";
+  class_attribute(style);
+  text_ += '>' + escape(words) + "</text>\n";
 }
 
 }  // namespace cmt::output

@@ -1,5 +1,5 @@
-// A map as SVG: one path for each colour, of rectangles at whole pixels, where neighbours of one colour are one.
-// So there are no seams between cells, and a map takes some 100 kB. Of cells that share a pixel the greatest is drawn.
+// A map as SVG: one path for each colour, of rectangles at whole pixels. Neighbours of one colour are one rectangle, so
+// that there are no seams between cells and a map takes some 100 kB. Of cells that share a pixel the greatest is drawn.
 
 #include <algorithm>
 #include <array>
@@ -17,18 +17,18 @@ constexpr double apart_size = 12;
 constexpr double apart_gap = 6;
 constexpr double bar_room = 104;  // the colours, their labels and what is between
 
-/// The edges of which there are not more than one in `distance` pixels, by their index; the first and the last stay.
-template <class Place>
-std::vector<std::size_t> visible_edges(const std::vector<double>& edges, Place place, double distance) {
+/// The indexes of edges that are at least `distance` pixels apart; the first and the last are among them.
+template <class Pixel>
+std::vector<std::size_t> visible_edges(const std::vector<double>& edges, Pixel pixel, double distance) {
   std::vector<std::size_t> visible{0};
   for (std::size_t i = 1; i + 1 < edges.size(); ++i) {
-    if (std::abs(place(edges[i]) - place(edges[visible.back()])) >= distance) visible.push_back(i);
+    if (std::abs(pixel(edges[i]) - pixel(edges[visible.back()])) >= distance) visible.push_back(i);
   }
   if (edges.size() > 1) visible.push_back(edges.size() - 1);
   return visible;
 }
 
-/// Cells of one colour beside each other, by their places among the edges that are seen.
+/// Cells of one colour beside each other, by their indexes among the visible edges.
 struct Run {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -37,23 +37,24 @@ struct Run {
   double bottom = 0;
 };
 
-/// The rectangles of every colour.
-class Cells {
+/// The rectangles of each colour.
+class CellPaths {
  public:
   /// The pixels at which columns begin and end.
-  explicit Cells(std::vector<double> columns) : columns_(std::move(columns)) {}
+  explicit CellPaths(std::vector<double> columns) : columns_(std::move(columns)) {}
 
-  /// A row above all rows so far; `levels` has a colour for every column, or -1. Where it repeats a run of the row
-  /// below, that one grows.
+  /// Adds a row above all rows so far. `levels` has the colour of each column, or -1. A run that is the same in the row
+  /// below makes one rectangle with it.
   void add_row(const std::vector<int>& levels, double top, double bottom) {
     std::vector<Run> runs;
     for (std::size_t begin = 0; begin < levels.size();) {
       std::size_t end = begin + 1;
       while (end < levels.size() && levels[end] == levels[begin]) ++end;
-      if (levels[begin] >= 0) runs.push_back(grown({begin, end, levels[begin], std::round(top), std::round(bottom)}));
+      if (levels[begin] >= 0)
+        runs.push_back(joined_with_below({begin, end, levels[begin], std::round(top), std::round(bottom)}));
       begin = end;
     }
-    for (const Run& run : below_) finish(run);
+    for (const Run& run : below_) append_rectangle(run);
     below_ = std::move(runs);
   }
 
@@ -65,8 +66,8 @@ class Cells {
   }
 
  private:
-  /// The run with the equal one of the row below, which it takes away.
-  Run grown(Run run) {
+  /// The run, joined with the equal one of the row below, which is removed.
+  Run joined_with_below(Run run) {
     const auto below = std::lower_bound(below_.begin(), below_.end(), run.begin,
                                         [](const Run& other, std::size_t begin) { return other.begin < begin; });
     if (below == below_.end() || below->begin != run.begin || below->end != run.end) return run;
@@ -76,7 +77,7 @@ class Cells {
     return run;
   }
 
-  void finish(const Run& run) {
+  void append_rectangle(const Run& run) {
     if (run.level < 0) return;
     const double x = columns_[run.begin];
     const double width = std::max(1.0, columns_[run.end] - x);
@@ -92,7 +93,7 @@ class Cells {
 
 std::vector<double> pixels(const HeatMap& heat, const Frame& frame, const std::vector<std::size_t>& columns) {
   std::vector<double> pixels;
-  for (const std::size_t column : columns) pixels.push_back(std::round(frame.place_x(heat.x_edges[column])));
+  for (const std::size_t column : columns) pixels.push_back(std::round(frame.pixel_x(heat.x_edges[column])));
   return pixels;
 }
 
@@ -100,12 +101,12 @@ int level_or_none(const HeatMap& heat, const Range& colours, double cell) {
   return cell > 0 ? heat_level(heat, colours, cell) : -1;
 }
 
-/// The row that is none of the map's rows.
+/// Draws the row above the map that is not one of its rows.
 void draw_apart(SvgText& svg, const HeatMap& heat, const Frame& frame, const Range& colours) {
   const double bottom = frame.top - apart_gap;
   const auto columns = visible_edges(
       heat.x_edges, [](double) { return 0.0; }, 0);
-  Cells cells(pixels(heat, frame, columns));
+  CellPaths cells(pixels(heat, frame, columns));
   std::vector<int> levels;
   for (const double cell : heat.apart) levels.push_back(level_or_none(heat, colours, cell));
   cells.add_row(levels, bottom - apart_size, bottom);
@@ -115,10 +116,10 @@ void draw_apart(SvgText& svg, const HeatMap& heat, const Frame& frame, const Ran
 
 void draw_cells(SvgText& svg, const HeatMap& heat, const Frame& frame, const Range& colours) {
   const auto columns = visible_edges(
-      heat.x_edges, [&](double x) { return frame.place_x(x); }, 1.5);
+      heat.x_edges, [&](double x) { return frame.pixel_x(x); }, 1.5);
   const auto rows = visible_edges(
-      heat.y_edges, [&](double y) { return frame.place_y(y); }, 1);
-  Cells cells(pixels(heat, frame, columns));
+      heat.y_edges, [&](double y) { return frame.pixel_y(y); }, 1);
+  CellPaths cells(pixels(heat, frame, columns));
   for (std::size_t row = 0; row + 1 < rows.size(); ++row) {
     std::vector<int> levels(columns.size() - 1, -1);
     for (std::size_t column = 0; column < levels.size(); ++column) {
@@ -128,7 +129,7 @@ void draw_cells(SvgText& svg, const HeatMap& heat, const Frame& frame, const Ran
       }
       levels[column] = level_or_none(heat, colours, most);
     }
-    cells.add_row(levels, frame.place_y(heat.y_edges[rows[row + 1]]), frame.place_y(heat.y_edges[rows[row]]));
+    cells.add_row(levels, frame.pixel_y(heat.y_edges[rows[row + 1]]), frame.pixel_y(heat.y_edges[rows[row]]));
   }
   cells.draw(svg);
 }
@@ -148,14 +149,14 @@ void draw_marginals(SvgText& svg, const HeatMap& heat, const Frame& frame) {
   const double most_beside = *std::max_element(by_row.begin(), by_row.end());
   for (std::size_t i = 0; i < by_column.size(); ++i) {
     const double height = most > 0 ? marginal_size * by_column[i] / most : 0;
-    const double x = frame.place_x(heat.x_edges[i]);
-    if (height > 0) svg.rect(x, bottom - height, frame.place_x(heat.x_edges[i + 1]) - x - 0.4, height, "bar");
+    const double x = frame.pixel_x(heat.x_edges[i]);
+    if (height > 0) svg.rect(x, bottom - height, frame.pixel_x(heat.x_edges[i + 1]) - x - 0.4, height, "bar");
   }
   for (std::size_t i = 0; i < by_row.size(); ++i) {
     const double width = most_beside > 0 ? marginal_size * by_row[i] / most_beside : 0;
-    const double y = frame.place_y(heat.y_edges[i + 1]);
+    const double y = frame.pixel_y(heat.y_edges[i + 1]);
     if (width > 0) {
-      svg.rect(frame.right() + marginal_gap, y, width, frame.place_y(heat.y_edges[i]) - y - 0.4, "bar");
+      svg.rect(frame.right() + marginal_gap, y, width, frame.pixel_y(heat.y_edges[i]) - y - 0.4, "bar");
     }
   }
   svg.words(frame.left - 7, bottom - marginal_size + 4, Anchor::end, "label", label_text(heat.unit, most));
@@ -176,7 +177,7 @@ void draw_colours(SvgText& svg, const HeatMap& heat, const Frame& frame, const R
     svg.rect(left, bar.bottom() - (level + 1) * step, bar.width, step + 0.3, "h" + std::to_string(level));
   }
   for (const Tick& tick : choose_ticks(heat.unit, heat.log, colours.low, colours.high, 7)) {
-    const double y = bar.place_y(tick.at);
+    const double y = bar.pixel_y(tick.at);
     svg.line(bar.right(), y, bar.right() + 4, y, "axis");
     svg.words(bar.right() + 7, y + 4, Anchor::start, "label", tick.label);
   }

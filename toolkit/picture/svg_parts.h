@@ -1,23 +1,53 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "toolkit/picture/axis.h"
 #include "toolkit/picture/picture.h"
-#include "toolkit/picture/ranges.h"
-#include "toolkit/picture/svg_text.h"
 
-/// The parts of a panel as SVG. Internal to svg*.cpp.
+/// The parts of a panel as SVG. Internal to svg*.cpp and page.cpp.
 namespace cmt::output {
 
+/// Writes an SVG element by element. Lengths are pixels, with at most one digit after the point. An element has a class
+/// instead of colours and fonts, which svg.css gives.
+class SvgText {
+ public:
+  enum class Anchor { start, middle, end };
+
+  void line(double x1, double y1, double x2, double y2, std::string_view style);
+  void rect(double x, double y, double width, double height, std::string_view style);
+  void path(std::string_view steps, std::string_view style);
+  void words(double x, double y, Anchor anchor, std::string_view style, std::string_view words);
+
+  /// The same, rotated to be read upwards.
+  void words_up(double x, double y, std::string_view style, std::string_view words);
+
+  std::string take() { return std::move(text_); }
+
+  /// "12.3", "12".
+  static std::string number(double number);
+
+  /// The text with XML's special characters escaped. Characters that XML may not contain become U+FFFD.
+  static std::string escape(std::string_view text);
+
+ private:
+  void attributes(std::initializer_list<std::pair<const char*, double>> numbers);
+  void class_attribute(std::string_view style);
+
+  std::string text_;
+};
+
 inline constexpr int heat_levels = 12;       ///< colours of a map
-inline constexpr int series_looks = 8;       ///< colours of series
+inline constexpr int series_colours = 8;     ///< colours of series
 inline constexpr double letter_width = 6.6;  ///< of the labels' font, at most in the mean
 
 inline double text_width(std::string_view text) { return static_cast<double>(text.size()) * letter_width; }
 
-/// The rectangle between a panel's axes, and where numbers lie in it.
+/// The rectangle between a panel's axes, and the pixels of numbers in it.
 struct Frame {
   double left = 0;
   double top = 0;
@@ -30,11 +60,11 @@ struct Frame {
 
   double right() const { return left + width; }
   double bottom() const { return top + height; }
-  double place_x(double number) const { return left + width * place(number, x, log_x); }
-  double place_y(double number) const { return bottom() - height * place(number, y, log_y); }
+  double pixel_x(double number) const { return left + width * share(number, x, log_x); }
+  double pixel_y(double number) const { return bottom() - height * share(number, y, log_y); }
 
  private:
-  static double place(double number, const Range& range, bool log) {
+  static double share(double number, const Range& range, bool log) {
     const double low = to_scale(range.low, log);
     return (to_scale(number, log) - low) / (to_scale(range.high, log) - low);
   }
@@ -48,15 +78,15 @@ void draw_axes(SvgText& svg, const Panel& panel, const Frame& frame);
 void draw_series(SvgText& svg, const Panel& panel, const Frame& frame);
 void draw_heat(SvgText& svg, const HeatMap& heat, const Frame& frame);
 
-/// Heights that a map needs above itself for its marginal and the row that is apart, and widths to the right.
+/// The height that a map needs above itself for its marginal and the row apart, and the width to its right.
 double heat_room_above(const HeatMap& heat);
 double heat_room_right(const HeatMap& heat);
 
 /// The names of the series in lines of at most `width`; returns the height. Draws nothing where `svg` is null.
 double draw_legend(SvgText* svg, const Panel& panel, double left, double top, double width);
 
-/// "s0" to "s7", and for more series than looks the same again.
-std::string series_look(std::size_t index);
+/// The number of a series' colour, "0" to "7"; the ninth series has the first's again.
+std::string series_colour(std::size_t index);
 
 /// The number of the colour for a cell, from 0 to heat_levels - 1.
 int heat_level(const HeatMap& heat, const Range& range, double cell);

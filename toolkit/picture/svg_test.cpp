@@ -1,4 +1,4 @@
-#include "toolkit/picture/svg.h"
+#include "toolkit/picture/picture.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,6 @@
 #include <limits>
 #include <string>
 
-#include "toolkit/picture/page.h"
 #include "toolkit/picture/picture_file.h"
 
 using namespace cmt::output;
