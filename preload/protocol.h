@@ -1,99 +1,101 @@
-/// What the traced program and its collector share: the memory, and the rules by which both use it. C and C++ alike.
+/// The memory that the traced program and its collector share: its layout, who writes which field and in which order,
+/// and what the reader may assume. C and C++. doc/architecture.md explains the design, with an example.
 ///
-/// The program may not notice us. So its threads do nothing but append records of 16 bytes to rings of their own: no
-/// lock, no system call, no line of memory that another thread writes. Everything else (order, tags, files) is done by
-/// the collector, another process, which may be late, slow or dead without harm to the program.
+///     offset 0                   struct Control
+///     next multiple of 128       struct Ring, rings_limit of them: the first rings_large are large, the others small
+///     ring->slots_at, each ring  struct Slot, ring->slots of them
 ///
-/// A record is published by its own first word, which is written last and carries the valid bit and the parity of
-/// the lap. So a program that is killed leaves whole records, all that it published, and there is no counter to
-/// publish. A place is reserved by one xadd instruction without a lock prefix, which a signal handler comes before
-/// or after, never between; a handler that interrupts a thread between its reservation and its publication appends
-/// behind it, and the collector, which stops at the first place that is not published, takes both in order. Where the
-/// handler never comes back the place stays empty, and only at the end does the collector go past it.
+/// A program's thread records a call without a lock, without a system call, and without touching a cache line that
+/// another thread of the program writes. The collector may be late, slow or dead without harm to the program.
 ///
-/// What the collector has read it takes out of all caches. Else its thread, a lap later, would have to take each line
-/// back from the collector's cache, and that is felt where the two processors have no cache in common: 31 ns an event
-/// in the program, 9 with it. (A prefetch to write, 256 to 2,048 bytes ahead, did nothing: the line was there, only not
-/// its own.)
+/// # Terms
 ///
-/// A ring has `soft` and `limit`, both counted in places since the ring began, both written by the collector. Beyond
-/// `limit` a thread waits, or drops if it was told to. Beyond `soft` it rings the collector's bell, once, and so the
-/// collector can sleep without a clock: it wakes when a ring is a quarter full, when it is asked to, and a few times a
-/// second. But who is woken by another thread is mostly put on that one's processor, before it, and that was the
-/// greatest part of what the program waited for. So where rings fill in less than some milliseconds the collector goes
-/// by the clock, rather, and moves away from the processors where the program's threads say that they are. `soft` = 0
-/// makes the owner look at `Control` at its next event: that is how the collector stops it.
+/// A record is 16 bytes. An event is one record, with others before it where it has more to tell. A slot is the memory
+/// of one record. A position counts the slots that a ring has handed out since it began, and never wraps: position p is
+/// slot p % slots, in lap p / slots.
 ///
-/// At rest the limit is 32 KiB past what was read; a ring that fills up gets all of its 256 KiB; one that stays empty
-/// for a second has its limit pulled back, and then what lies beyond is given back to the kernel. That is safe: a
-/// thread that read the old limit writes at most one event, at the place where the ring ends, and reads the new one for
-/// the next. Memory is backed before a limit allows it to be written, so it is never SIGBUS in the program.
+/// # Writing and reading a record
 ///
-/// Order. Each record has a stamp, the low 32 bits of rdtsc / 16; a record `record_epoch` gives the bits above. Whether
-/// they are others is asked when the place is reserved: a signal handler that changes them does so before, and then the
-/// place is void and the event recorded anew, or behind. A free is recorded before the real call, an allocation after
-/// it. rdtsc may run early, by as long as a cache line takes to come from another processor. Where that puts an
-/// allocation before the free that made room for it, the collector mends it by the dependency itself
-/// (collector/order.h). Of an event that ends a block it could not: with caches a thread (jemalloc, mimalloc, tcmalloc)
-/// a block is freed, given again and handed over in 30 ns, and an early stamp puts the new owner's free before the old
-/// one's, without a contradiction. So those, and only where there is a second thread, wait behind a fence: 13 ns.
-/// Without it half of the runs of the exchange test on such an allocator had a wrong pair, with it none of 60. A fence
-/// at each event, or rdtscp, costs as much at allocations too; a global sequence number 15 with four threads;
-/// clock_gettime 40.
+/// Only the ring's owner, one thread, and the signal handlers that interrupt it write records to it:
+///  1. `reserved` += n, by one xadd instruction without a lock prefix. A signal handler comes before or after it.
+///  2. If position + n > `soft`: if position + n > `limit` too, wait for `limit`, or drop the event (`lost` += 1).
+///  3. Store `body`; then store `head` with release order, with slot_valid and the parity of the lap.
 ///
-/// Alone. Most programs have one thread at work at a time, and where no other thread records, a thread's own order is
-/// all there is: it needs no clock, which is more than half of what an event costs. So a thread may be alone: its
-/// number stands in `record_alone`, and its stamps are that of the moment when it began to be, or the collector's last,
-/// which is in its ring. Another thread takes the number away before it takes the stamp of its first event. Who was
-/// alone may be at an event meanwhile, with a stamp that is too early, and that is no harm: x86 keeps loads in order,
-/// so what that event depends on was there before its thread looked, and so does not depend on the other thread's.
+/// slot_is_published() tells the reader that a record is whole. There is no counter to publish, and a program that is
+/// killed leaves whole records only. A signal handler that comes between 1 and 3 publishes behind the interrupted
+/// record; the collector reads in the order of positions and stops at the first that is not published. A handler that
+/// never returns leaves such a position for ever: the collector passes over it once the program has ended.
 ///
-/// To begin is harder: nobody may be at an event who has not seen it. Each of the others raises `busy` in its ring
-/// before it looks at `record_alone`, and lowers it when its record is published. Who was alone before, and may have
-/// been stopped after it looked, raises nothing, but looks once more when it has reserved its place. They need no fence
-/// for that: who begins puts one into all of them (membarrier), and gives up if one is busy, or has reserved a place
-/// that the collector has not read. (Else that one's event, with a stamp of long ago, could appear while a pass is at
-/// work, behind it, and before it what depends on it, with a stamp below the cut: see collector/order.h.) It tries when
-/// a quarter of its ring is full, if no other thread has recorded since the last quarter. Where times are recorded
-/// nobody is alone.
+/// The collector reads records, flushes their cache lines, and then stores `tail`, `clock`, `soft` and `limit`, in this
+/// order. Without the flush the program's processor fetches each line from the collector's cache a lap later: an event
+/// then costs 31 ns instead of 9 where the two share no cache. (Prefetching the lines does not help.)
 ///
-/// Rejected: 24-byte records with whole stamps and sizes (half as many events in a ring, and more of its lines travel);
-/// varints (the program pays for what the collector can do); a published head (needs a nesting counter against signal
-/// handlers); a futex or a pipe an event; a lock.
+/// # Limits
 ///
-/// Fork. A child has its parent's rings mapped and must not write there: a page that the kernel wipes in a child
-/// tells it (record.c). It then makes its own memory and starts its own collector. A child of vfork borrows its
-/// parent's thread and ring.
+/// Slots below `limit` are backed by memory, so that no write raises SIGBUS. A thread whose record lies beyond `soft`
+/// rings the collector's bell and stores `soft` = `limit`. The collector stores `soft` = 0 to make a thread look at
+/// Control (`verdict`, `paused`) at its next event. After a second without records the collector lowers `limit` and
+/// releases the memory beyond it. A thread that has read the old limit writes one event at most, at `tail`, before it
+/// reads the new one.
 ///
-/// Recovery. Where the rings are a file (CMTTRACE_RINGS), places are given back to the threads only when the trace's
-/// files have what was in them, in whole blocks. `saves` then goes up by one, and its parity tells which of two states
-/// is valid: how long the files were, how far each ring was. What was written after is still in the rings, so a
-/// recovery cuts the files there and reads on in the rings.
+/// # Stamps
 ///
-/// The end is noticed through a pidfd; all records are still in this memory, so a program does not wait for its trace.
-/// Who reads the trace next does, by a lock on its file (cmt/recorder_lock.h), which the collector lets go while the
-/// program is at work: so a program that has been for a second waits, `leaving`, until the lock is taken again. Where
-/// it was told to wait for the trace (CMTTRACE_WAIT), or is the first process of a container, with which the kernel
-/// ends all others, it asks (`request`) before exit, _exit, abort and exec for the trace to be whole, and waits until
-/// it is.
+/// A stamp is the low 32 bits of rdtsc >> stamp_shift. record_stamp_high gives the upper bits of the stamps behind it.
+/// A signal handler may record other upper bits: so a thread compares its own after step 1, and makes the slot void
+/// where they differ.
+///
+/// A free is recorded before the real call, an allocation after it. rdtsc may run early, by up to a cache miss. Where
+/// that puts an allocation before the free that made room for it, the collector repairs the order by the dependency
+/// (collector/order.h). It cannot repair two events that end blocks: an allocator with per-thread caches hands a block
+/// to another thread within 30 ns, and both orders are plausible. So these take their stamp behind an lfence (13 ns),
+/// as soon as the program has a second thread.
+///
+/// # The lease
+///
+/// While only one thread records, its own order is all there is, and it needs no clock, which is half the cost of an
+/// event. That thread holds the lease: its number is in `lease_holder`, a variable of the program. Its stamps are the
+/// greater of the stamp at which its lease began and `clock` of its ring. With times there are no leases.
+///
+/// Another thread revokes the lease (compare-and-swap to 0) before it takes the stamp of an event. The holder may be
+/// within an event then, with a stamp that is too early. That does no harm: x86 keeps loads in order, so this event
+/// depends on nothing that the other thread did after it had revoked the lease.
+///
+/// A lease may begin only while no other thread is within an event without having seen it. So a thread without the
+/// lease increments `busy` before it reads `lease_holder`, and decrements it when its record is published. The holder
+/// leaves `busy` alone, but reads `lease_holder` again after step 1: it may have been preempted after it read it first.
+/// A thread that wants the lease stores its number, makes the kernel run a memory barrier on all threads
+/// (membarrier(2)), and gives up if another ring is busy or has reserved positions that the collector has not read.
+/// Such an event has a stamp from before the lease; published behind a pass of the collector, it would come too late.
+///
+/// # Recovery and end
+///
+/// With CMTTRACE_RINGS this memory is a file. `limit` then rises only when the trace's files hold the records, in whole
+/// blocks: the collector writes `saved_bytes` and each ring's `saved` for the other parity of `saves`, then increments
+/// `saves`. A recovery truncates the files to the valid state and reads on in the rings.
+///
+/// The collector notices the program's end by a pidfd and reads the rings after it: the program does not wait. While
+/// the program runs, tools may read the trace (`readable`); one that ends sets `leaving`, and waits until the collector
+/// has locked the trace again (cmt/recorder_lock.h). A program that waits for its whole trace (CMTTRACE_WAIT, the first
+/// process of a container) stores `request_kind`, increments `request`, rings the bell, and waits for `done`.
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
-  rings_big = 512,      // of ring_slots_big places, 256 KiB each
-  rings_small = 12288,  // the others: 16 KiB each
+  rings_big = 512,      // large rings: ring_slots_big slots, 256 KiB
+  rings_small = 12288,  // small rings: ring_slots_small slots, 16 KiB
   rings_max = rings_big + rings_small,
   ring_slots_big = 16384,
   ring_slots_small = 1024,
-  ring_slots_at_rest = 2048,  // 32 KiB
-  ring_slots_crowded = 256,   // the first page, where there are many rings
-  rings_roomy = 256,          // so many may have 32 KiB at their start
-  rings_bytes_max = 64 << 20,
+  ring_slots_at_rest = 2048,   // 32 KiB
+  ring_slots_crowded = 256,    // one page
+  rings_roomy = 256,           // the first so many rings start with ring_slots_at_rest slots
+  rings_bytes_max = 64 << 20,  // memory that all rings may use
   slot_bytes = 16,
-  stamp_shift = 4,  // stamps count 16 ticks of rdtsc: some 6 ns, and 32 bits of them half a minute
-  stamp_slack = 512,
+  stamp_shift = 4,    // a stamp counts 16 ticks of rdtsc, some 6 ns: 32 bits last half a minute
+  stamp_slack = 512,  // stamps are early by less than this
   outputs_max = 4,
   output_path_bytes = 4096,
   command_bytes_max = 16384,
@@ -101,136 +103,152 @@ enum {
   label_bytes_max = 1024,
 };
 
-/// Two words. The first, from bit 0: kind (6 bits), the base-2 logarithm of the alignment plus 1 (6 bits, 0: none),
-/// valid, parity of the lap, nested, given, and 48 bits of address. The second: stamp (32 bits), size (32 bits).
+/// A record. `head`, from bit 0: kind (7 bits), alignment (6 bits: the base-2 logarithm plus 1; 0: none), valid, parity
+/// of the lap, has_old_block, address (48 bits). `body`: stamp (32 bits), size (32 bits).
 struct Slot {
   uint64_t head;
   uint64_t body;
 };
 
 enum {
-  slot_alignment_shift = 6,
-  slot_valid = 1 << 12,
-  slot_parity = 1 << 13,
-  slot_given = 1 << 14,  // of a realloc: it was given a block, named by the record_given before
+  slot_kind_mask = (1 << 7) - 1,
+  slot_alignment_shift = 7,
+  slot_alignment_mask = (1 << 6) - 1,
+  slot_valid = 1 << 13,
+  slot_parity = 1 << 14,
+  slot_has_old_block = 1 << 15,  // a realloc was given a block; record_realloc_begin before it names the block
   slot_address_shift = 16,
 };
 
-/// Kinds of records: below 32 those of events (format-spec/cmt.md, "Kinds"). The others stand before the event that
-/// they belong to, and their second word is their value.
+/// Kinds of records. Those below 64 are events (cmt/kinds.h). Records from record_stamp_high on have no stamp: `body`
+/// is a value, which belongs to the event behind them.
 enum {
-  record_given = 32,      // an event's place of its own, with a stamp: a realloc of the block at `address` begins
-  record_owner = 33,      // with a stamp: the ring is thread `size`'s from here on
-  record_epoch = 40,      // stamps from here on have these upper bits
-  record_count = 41,      // elements
-  record_size = 42,       // a size of more than 32 bits
-  record_alignment = 43,  // an alignment that is no power of two, or huge
-  record_usable_size = 44,
-  record_piece = 45,  // 14 bytes of text: 6 in the address, 8 in the second word; how many stands for the alignment
-  record_void = 46,   // nothing: a place that was reserved for what is now behind it
+  record_events = 64,         // so many kinds of events
+  record_realloc_begin = 64,  // with a stamp: a realloc of the block at `address` begins
+  record_owner = 65,          // with a stamp: the ring belongs to thread number `size` from here on
+  record_stamp_high = 72,     // the upper 32 bits of all stamps from here on
+  record_count = 73,          // elements
+  record_size = 74,           // a size of more than 32 bits
+  record_alignment = 75,      // an alignment that is no power of two or above 2^61
+  record_usable_size = 76,
+  record_piece = 77,  // text of up to 14 bytes: 6 in `address`, 8 in `body`; its length is in the bits of the alignment
+  record_void = 78,   // a reserved slot that holds nothing; records before it, of an event not yet ended, are void too
 };
 
-/// How far a ring's records are in the file, where the rings are to be recovered from.
+static inline uint32_t slot_kind(uint64_t head) { return (uint32_t)head & slot_kind_mask; }
+
+/// The six bits of the alignment.
+static inline uint32_t slot_alignment(uint64_t head) {
+  return (uint32_t)(head >> slot_alignment_shift) & slot_alignment_mask;
+}
+
+/// The state of a ring in the trace's files, for a recovery.
 struct Saved {
-  uint64_t place;
-  uint32_t thread;  ///< whose the ring was there
-  uint32_t epoch;
+  uint64_t position;    ///< of the first record that is not in the files
+  uint32_t thread;      ///< the ring's thread number there
+  uint32_t stamp_high;  ///< the stamps' upper bits there
 };
 
-/// Of two lines one is the program's, one the collector's.
+/// Two cache lines: the first is written by the program, the second by the collector. Exceptions: the program sets
+/// the first `soft` and `limit`, stores `soft` = `limit` (Limits); the collector clears `waiting`.
 struct Ring {
-  uint64_t reserved;   ///< places handed out
-  uint64_t slots_at;   ///< offset of its places in the mapping
+  uint64_t reserved;   ///< positions handed out
+  uint64_t slots_at;   ///< offset of its slots in the mapping
   uint32_t slots;      ///< how many, a power of two
-  uint32_t owner;      ///< the kernel's id of the thread that has it; 0: nobody
-  uint32_t waiting;    ///< somebody waits for `limit` to rise
-  uint32_t left;       ///< its owner has said thread_exit: the ring is free once that thread is gone
-  uint64_t lost;       ///< events that found it full and were told not to wait
-  uint32_t busy;       ///< its owner is at an event that others' events may depend on
-  uint32_t processor;  ///< where its owner was at a quarter of the ring, plus 1
+  uint32_t owner;      ///< the kernel's id of the owner; 0: never used. Stored last when a ring is opened
+  uint32_t waiting;    ///< the owner waits for `limit` to rise (a futex on `limit`)
+  uint32_t left;       ///< the owner has recorded its exit: the ring is free once that thread is gone
+  uint64_t lost;       ///< events dropped because the ring was full
+  uint32_t busy;       ///< above 0: the owner is within an event (The lease)
+  uint32_t processor;  ///< CPU number + 1 of the owner when it last passed `soft`
   uint32_t unused[4];
   uint64_t soft;
   uint64_t limit;
-  uint64_t tail;   ///< places read, all of them published
-  uint64_t clock;  ///< the last pass's stamp
+  uint64_t tail;   ///< positions read by the collector
+  uint64_t clock;  ///< the stamp of the collector's last pass that found records
   struct Saved saved[2];
 };
 
-/// Who sleeps briefly comes back before a ring that is a quarter full is full.
+/// Control::asleep. A collector that sleeps briefly wakes by itself before a quarter-full ring is full.
 enum { awake, asleep_briefly, asleep_deeply };
 enum { request_none, request_checkpoint, request_finish };
 enum { verdict_go_on, verdict_enough, verdict_failed };
 
 struct Control {
-  char magic[8];  ///< "cmtring2"
+  // Written by the program before the collector starts.
+  char magic[8];  ///< ring_magic
   uint32_t process;
   uint32_t clock_is_ns;  ///< no usable rdtsc: stamps are nanoseconds / 16
   uint64_t start_stamp;
   uint64_t start_ns;     ///< CLOCK_MONOTONIC at start_stamp
   uint64_t start_wall;   ///< seconds since 1970
   uint64_t bytes;        ///< of the mapping
-  uint32_t rings_limit;  ///< entries of `rings`
-  uint32_t rings_large;  ///< the first so many have ring_slots_big places
-  uint32_t forked;       ///< blocks from before the start are many
-  uint32_t outputs;      ///< the collector's descriptors from collector_output on
-  // Written by the program, from here on.
-  uint32_t threads;     ///< numbers given
-  uint32_t rings_used;  ///< rings that were ever somebody's
-  uint32_t request;     ///< rises with each
-  uint32_t request_kind;
-  uint32_t bell;  ///< rises when the collector is to look
-  uint32_t exec_pending;
-  uint32_t leaving;  ///< the process has begun to end by itself
-  uint32_t leases;   ///< how often a thread began to record alone
-  uint32_t made_control;
-  uint64_t ringless;  ///< events of threads that got no ring
+  uint32_t rings_limit;  ///< entries of the table of rings
+  uint32_t rings_large;  ///< the first so many have ring_slots_big slots
+  uint32_t forked;       ///< a forked child: blocks may be older than the trace
+  uint32_t outputs;      ///< files of the trace: the collector's descriptors from collector_output on
+  // Written by the program while it runs.
+  uint32_t threads;       ///< thread numbers given
+  uint32_t rings_used;    ///< rings that ever had an owner; may exceed rings_limit for a moment
+  uint32_t request;       ///< incremented for each request
+  uint32_t request_kind;  ///< stored before `request`
+  uint32_t bell;          ///< the futex on which the collector sleeps; incremented to wake it
+  uint32_t exec_pending;  ///< the program is about to call exec
+  uint32_t leaving;       ///< the program is about to end by itself
+  uint32_t leases;        ///< leases granted
+  uint32_t made_control;  ///< the program has created control_path
+  uint64_t ringless;      ///< events of threads that got no ring
   // Written by the collector.
   uint32_t attached;
-  uint32_t asleep;    ///< how deeply
-  uint32_t done;      ///< the request that is done
-  uint32_t verdict;   ///< whether the program should go on recording
-  uint32_t paused;    ///< from outside
-  uint32_t readable;  ///< who reads the trace does not wait for its end (cmt/recorder_lock.h)
-  uint64_t saves;
-  uint32_t times;                        ///< whether the trace has them
-  uint32_t sandboxed;                    ///< by the program: it rings no bell any more (sandbox.h)
-  uint64_t saved_bytes[2][outputs_max];  ///< of the files
-  uint64_t clock_stamp;                  ///< a late stamp, and the time that it was
-  uint64_t clock_ns;
-  char message[message_bytes];  ///< why it has failed
+  uint32_t asleep;
+  uint32_t done;                         ///< the last request that is done
+  uint32_t verdict;                      ///< whether the program should go on recording
+  uint32_t paused;                       ///< by a command; the program writes it too (cmt_pause)
+  uint32_t readable;                     ///< tools may read the trace before its end (cmt/recorder_lock.h)
+  uint64_t saves;                        ///< states saved; its parity is the index of the valid one
+  uint32_t times;                        ///< whether the trace has times
+  uint32_t sandboxed;                    ///< by the program: it makes no system calls any more, and rings no bell
+  uint64_t saved_bytes[2][outputs_max];  ///< lengths of the files
+  uint64_t clock_stamp;                  ///< the stamp at which the last pass began,
+  uint64_t clock_ns;                     ///< and the CLOCK_MONOTONIC of it
+  char message[message_bytes];           ///< the reason for verdict_failed
+  // Written by the program before the collector starts.
   char program[256];
   char command[command_bytes_max];
   char paths[outputs_max][output_path_bytes];
-  char rings_path[output_path_bytes];    ///< where this is a file; empty in memory
-  char control_path[output_path_bytes];  ///< a FIFO for commands; empty: none
-  char status_path[output_path_bytes];   ///< a file to be appended to at the end; empty: none
+  char rings_path[output_path_bytes];    ///< the file that holds this memory; empty: memory without a name
+  char control_path[output_path_bytes];  ///< a FIFO that takes commands; empty: none
+  char status_path[output_path_bytes];   ///< a file to which a line is appended at the end; empty: none
 };
+
+/// Of the layout: other bytes mean another one.
+#define ring_magic "cmtring3"
 
 /// The collector's descriptors.
 enum { collector_memory = 3, collector_process = 4, collector_output = 5 };
 
-/// As in cmt/recorder_lock.h.
+/// The bytes of a trace that are locked, as in cmt/recorder_lock.h.
 static const int64_t lock_at_work = (int64_t)1 << 61;
 static const int64_t lock_is_awaited = ((int64_t)1 << 61) + 1;
 
-#ifdef __cplusplus
-static_assert(sizeof(Ring) == 128, "two lines");
-#else
-_Static_assert(sizeof(struct Ring) == 128, "two lines");
-#endif
+static_assert(sizeof(struct Ring) == 128, "two cache lines");
+static_assert(sizeof(struct Slot) == slot_bytes, "a record is 16 bytes");
+static_assert(record_events <= record_realloc_begin && (int)record_void <= (int)slot_kind_mask, "kinds fit their bits");
+static_assert(slot_alignment_shift == 7 && slot_valid == 1 << (slot_alignment_shift + 6), "the fields of a head meet");
 
-/// Whether the place `at` of a ring is published: its head is valid, with the parity of the lap that it is in.
-static inline bool slot_is_published(const struct Slot* slot, uint64_t at, uint64_t slots) {
-  const uint64_t wanted = (uint64_t)slot_valid | ((at & slots) != 0 ? (uint64_t)slot_parity : 0);
+/// Whether the record at `position` of a ring of `slots` slots is published, and whole.
+static inline bool slot_is_published(const struct Slot* slot, uint64_t position, uint64_t slots) {
+  const uint64_t wanted = (uint64_t)slot_valid | ((position & slots) != 0 ? (uint64_t)slot_parity : 0);
   return (__atomic_load_n(&slot->head, __ATOMIC_ACQUIRE) & (slot_valid | slot_parity)) == wanted;
 }
 
-/// The rings' own table follows the control block.
+/// An entry of the table of rings, which follows Control.
 static inline struct Ring* ring_at(struct Control* control, uint32_t number) {
   const uint64_t begin = (sizeof(struct Control) + 127) & ~(uint64_t)127;
   return (struct Ring*)((char*)control + begin) + number;
 }
 
+/// Of Control and the table of rings, in whole pages.
 static inline uint64_t rings_control_bytes(uint32_t rings) {
   return (sizeof(struct Control) + 128 + rings * sizeof(struct Ring) + 4095) & ~(uint64_t)4095;
 }

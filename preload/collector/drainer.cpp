@@ -100,7 +100,7 @@ void Drainer::open_lane(const Ring& ring, Lane& lane) {
 
 void Drainer::give_back_saved(Ring& ring, Lane& lane) {
   lane.is_whole = lane.is_whole || memory_.back(ring, 0, ring.slots);
-  const std::uint64_t limit = memory_.saved(ring).place + ring.slots;
+  const std::uint64_t limit = memory_.saved(ring).position + ring.slots;
   if (!lane.is_whole || (limit <= lane.limit)) return;
   set_limit(ring, lane, std::max(limit, lane.limit));
 }

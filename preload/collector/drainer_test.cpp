@@ -47,7 +47,7 @@ class Program {
     void* at = ::mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     REQUIRE(at != MAP_FAILED);
     auto* control = static_cast<Control*>(at);
-    std::memcpy(control->magic, "cmtring2", sizeof control->magic);
+    std::memcpy(control->magic, ring_magic, sizeof control->magic);
     control->rings_limit = control->rings_used = rings;
     control->outputs = 1;
     ::munmap(at, sizeof(Control));

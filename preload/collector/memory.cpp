@@ -46,7 +46,7 @@ bool is_text(const char (&field)[bytes]) {
 
 /// What a file of somebody's may not have.
 bool is_sound(const Control& control) {
-  return std::memcmp(control.magic, "cmtring2", sizeof control.magic) == 0 && control.rings_limit <= rings_max &&
+  return std::memcmp(control.magic, ring_magic, sizeof control.magic) == 0 && control.rings_limit <= rings_max &&
          control.outputs != 0 && control.outputs <= outputs_max &&
          std::all_of(control.paths, control.paths + outputs_max, [](const auto& path) { return is_text(path); }) &&
          is_text(control.program) && is_text(control.command) && is_text(control.rings_path);

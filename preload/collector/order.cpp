@@ -23,8 +23,8 @@ struct Plain {
   std::uint32_t size_mask = 0;  // 0 where the kind has no size
 };
 
-constexpr std::array<Plain, 64> plain_kinds = [] {
-  std::array<Plain, 64> all{};
+constexpr std::array<Plain, slot_kind_mask + 1> plain_kinds = [] {
+  std::array<Plain, slot_kind_mask + 1> all{};
   for (std::size_t i = 0; i < kind_count; ++i) {
     const KindTraits& kind = all_traits[i];
     if (kind.allocates != kind.releases) all[i].what = kind.allocates ? Plain::allocates : Plain::releases;
@@ -112,15 +112,15 @@ void Order::drain_queue(std::uint64_t cut) {
 inline bool Order::take_plain_realloc(Stream& stream) {
   const Slot& record = stream.slot();
   const std::uint64_t address = record.head >> slot_address_shift;
-  if (stream.kind() == record_given) {
+  if (stream.kind() == record_realloc_begin) {
     LiveTable::Slot* slot = live_.find(address);
     if (slot == nullptr || slot->in_transit()) return false;
     slot->set_in_transit(true);
     stream.in_transit.push_back({address, stream.front_place()});
     return true;
   }
-  const bool is_plain = stream.kind() == static_cast<std::uint32_t>(Kind::realloc) && (record.head & slot_given) != 0 &&
-                        address != 0 && !stream.has_more();
+  const bool is_plain = stream.kind() == static_cast<std::uint32_t>(Kind::realloc) &&
+                        (record.head & slot_has_old_block) != 0 && address != 0 && !stream.has_more();
   if (!is_plain || stream.in_transit.empty()) return false;
   const std::uint64_t old = stream.in_transit.back().address;
   LiveTable::Slot* slot = live_.find(old);
@@ -150,7 +150,7 @@ inline bool Order::take_plain_realloc(Stream& stream) {
 /// Nearly all events: a call that was given a block or returned one, which the addresses do not contradict, and nobody
 /// waits. False, and nothing changed, for others.
 inline bool Order::take_plain(const Slot& record, std::uint64_t stamp, std::uint32_t thread) {
-  const std::uint32_t kind = record.head & 63;
+  const std::uint32_t kind = slot_kind(record.head);
   const Plain plain = plain_kinds[kind];
   const std::uint64_t address = record.head >> slot_address_shift;
   if (plain.what == Plain::neither || address == 0) return false;
@@ -217,7 +217,7 @@ bool Order::force_oldest(std::uint64_t cut) {
 bool Order::end_realloc(std::uint64_t address) {
   for (Stream& other : streams_) {
     if (other.in_transit.empty() || other.in_transit.back().address != address) continue;
-    const bool is_end = other.has_front() && (other.slot().head & slot_given) != 0 && other.blocked_on == 0;
+    const bool is_end = other.has_front() && (other.slot().head & slot_has_old_block) != 0 && other.blocked_on == 0;
     if (!is_end) return false;
     std::erase(queue_, &other);
     std::make_heap(queue_.begin(), queue_.end(), is_later);
@@ -269,7 +269,7 @@ bool Order::take(Stream& stream, bool forced) {
     stream.thread = static_cast<std::uint32_t>(event.size);
     return true;
   }
-  if (event.kind == record_given) return take_given(stream, event, forced);
+  if (event.kind == record_realloc_begin) return take_given(stream, event, forced);
   if (event.kind >= kind_count) return true;
   const KindTraits& kind = traits(static_cast<Kind>(event.kind));
   if (kind.allocates && kind.releases) return take_realloc(stream, event, forced);

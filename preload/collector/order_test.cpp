@@ -33,7 +33,7 @@ class Threads {
               std::uint64_t flags = 0) {
     const Slot slot{address << slot_address_shift | flags | kind, size << 32 | (stamp & 0xffffffff)};
     Packer packer;
-    if (stamp >> 32 != epochs_[ring]) packer.add(record_epoch, epochs_[ring] = stamp >> 32);
+    if (stamp >> 32 != epochs_[ring]) packer.add(record_stamp_high, epochs_[ring] = stamp >> 32);
     packer.add(slot.head, slot.body);
     order.append(ring, packer.take());
   }
@@ -129,8 +129,8 @@ TEST_CASE("order: nobody overtakes an event that waits, so a free finds the bloc
 TEST_CASE("order: a realloc that others overtook ends its block where they have the address") {
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 10);
-  t.record(0, record_given, 0x100, 0, 20);
-  t.record(0, realloc_kind, 0x200, 2, 5000, slot_given);
+  t.record(0, record_realloc_begin, 0x100, 0, 20);
+  t.record(0, realloc_kind, 0x200, 2, 5000, slot_has_old_block);
   t.record(1, malloc_kind, 0x100, 3, 30);
   t.record(1, free_kind, 0x100, 0, 40);
   t.order.merge(9000);
@@ -140,11 +140,11 @@ TEST_CASE("order: a realloc that others overtook ends its block where they have 
 TEST_CASE("order: what depends on a realloc waits until its return is seen") {
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 10);
-  t.record(0, record_given, 0x100, 0, 20);
+  t.record(0, record_realloc_begin, 0x100, 0, 20);
   t.record(1, malloc_kind, 0x100, 3, 30);
   t.order.merge(100'000);
   CHECK(t.lines == "malloc(1) = 100<10>; ");
-  t.record(0, realloc_kind, 0x200, 2, 100'001, slot_given);
+  t.record(0, realloc_kind, 0x200, 2, 100'001, slot_has_old_block);
   t.order.merge(200'000);
   CHECK(t.lines == "malloc(1) = 100<10>; realloc(100<10>, 2) = 200<11>; malloc(3) = 100<12>; ");
 }
@@ -152,7 +152,7 @@ TEST_CASE("order: what depends on a realloc waits until its return is seen") {
 TEST_CASE("order: a realloc without a return is no event") {
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 10);
-  t.record(0, record_given, 0x100, 0, 20);
+  t.record(0, record_realloc_begin, 0x100, 0, 20);
   t.order.finish();
   CHECK(t.lines == "malloc(1) = 100<10>; ");
 }

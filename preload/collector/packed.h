@@ -30,18 +30,22 @@ struct Packed {
 
 /// What both sides know of the records before.
 struct PackedState {
-  /// A short record, from bit 0: 1, kind (6 bits), given (1), the stamp's difference (11), size (17), the address's
-  /// difference in units of 8 bytes (28, signed). The first word of a long one: 0, kind and alignment (12), nothing,
-  /// given, nothing, address (48).
-  enum : unsigned { kind_at = 1, given_at = 7, stamp_at = 8, size_at = 19, address_at = 36 };
+  /// A short record, from bit 0: 1, kind (7 bits), has_old_block (1), the stamp's difference (11), size (16), the
+  /// address's difference in units of 8 bytes (28, signed). The first word of a long one: 0, kind and alignment (13),
+  /// nothing, has_old_block, address (48).
+  enum : unsigned { kind_at = 1, old_block_at = 8, stamp_at = 9, size_at = 20, address_at = 36 };
   static constexpr unsigned stamp_bits = size_at - stamp_at, size_bits = address_at - size_at;
   static constexpr unsigned address_bits = 64 - address_at, address_unit_bits = 3;
 
-  static bool has_stamp(std::uint64_t kind) { return kind < record_epoch; }
+  static constexpr std::uint64_t kind_and_alignment = slot_valid - 1;
+  static_assert(slot_kind_mask >> (old_block_at - kind_at) == 0, "a short record has room for each kind");
+  static_assert(kind_and_alignment << kind_at < slot_has_old_block, "a long record's fields do not overlap");
+
+  static bool has_stamp(std::uint64_t kind) { return kind < record_stamp_high; }
 
   /// After a long one.
   void go_on(std::uint64_t head, std::uint64_t body) {
-    if (!has_stamp(head & 63)) return;
+    if (!has_stamp(slot_kind(head))) return;
     last_stamp = static_cast<std::uint32_t>(body);
     if (head >> slot_address_shift != 0) last_address = head >> slot_address_shift;
   }
@@ -92,19 +96,20 @@ class Packer : PackedState {
  private:
   static std::uint64_t* put(std::uint64_t* to, PackedState& state, std::uint64_t head, std::uint64_t body) {
     constexpr std::uint64_t far = std::uint64_t{1} << (address_bits + address_unit_bits - 1);
-    const std::uint64_t kind = head & 63, given = head >> 14 & 1, alignment = head >> slot_alignment_shift & 63;
+    const std::uint64_t kind = slot_kind(head), alignment = slot_alignment(head),
+                        old_block = (head & slot_has_old_block) / slot_has_old_block;
     const std::uint64_t address = head >> slot_address_shift, size = body >> 32,
                         from_last = address - state.last_address;
     const std::uint32_t later = static_cast<std::uint32_t>(body) - state.last_stamp;
     const std::uint64_t too_large = (from_last + far) >> (address_bits + address_unit_bits) | size >> size_bits |
                                     later >> stamp_bits | alignment | (from_last & 7) | (has_stamp(kind) ? 0 : 1);
     if (too_large != 0) {
-      *to++ = (head & 0xfff) << kind_at | (head & slot_given) | address << slot_address_shift;
+      *to++ = (head & kind_and_alignment) << kind_at | (head & slot_has_old_block) | address << slot_address_shift;
       *to++ = body;
       state.go_on(head, body);
       return to;
     }
-    *to++ = 1 | kind << kind_at | given << given_at | std::uint64_t{later} << stamp_at | size << size_at |
+    *to++ = 1 | kind << kind_at | old_block << old_block_at | std::uint64_t{later} << stamp_at | size << size_at |
             from_last >> address_unit_bits << address_at;
     state.last_address = address;
     state.last_stamp = static_cast<std::uint32_t>(body);
@@ -128,7 +133,8 @@ class Unpacker : PackedState {
     --left_;
     const std::uint64_t word = *at_++;
     if ((word & 1) == 0) {
-      const Slot slot{(word >> kind_at & 0xfff) | (word & (slot_given | ~std::uint64_t{0xffff})), *at_++};
+      const Slot slot{(word >> kind_at & kind_and_alignment) | (word & (slot_has_old_block | ~std::uint64_t{0xffff})),
+                      *at_++};
       go_on(slot.head, slot.body);
       return slot;
     }
@@ -136,7 +142,8 @@ class Unpacker : PackedState {
     last_address += static_cast<std::uint64_t>(from_last) << address_unit_bits;
     last_stamp += static_cast<std::uint32_t>(word >> stamp_at & ((1u << stamp_bits) - 1));
     const std::uint64_t size = word >> size_at & ((1u << size_bits) - 1);
-    return {last_address << slot_address_shift | (word >> kind_at & 63) | (word >> given_at & 1) << 14,
+    return {last_address << slot_address_shift | (word >> kind_at & slot_kind_mask) |
+                (word >> old_block_at & 1) * slot_has_old_block,
             size << 32 | last_stamp};
   }
 

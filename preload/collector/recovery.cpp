@@ -91,8 +91,8 @@ class Recovery {
       const Ring& ring = memory_.ring(i);
       const Saved saved = control_.saves != 0 ? memory_.saved(ring) : Saved{};
       if (!memory_.has_places(ring)) ++rings_missing_;
-      const std::uint64_t end = saved.place + ring.slots;
-      for (std::uint64_t at = saved.place, got = 1; got != 0 && at < end; at += got) {
+      const std::uint64_t end = saved.position + ring.slots;
+      for (std::uint64_t at = saved.position, got = 1; got != 0 && at < end; at += got) {
         got = memory_.read(ring, at, end - at, records);
         if (got == 0) got = memory_.skip(ring, at, end, records);
       }

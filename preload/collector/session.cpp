@@ -236,7 +236,7 @@ void Session::at_cut(const Parcel& parcel) {
 bool Session::rings_fill_up() {
   if (!memory_.is_durable()) return false;
   for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) {
-    if (order_.settled(i).place > memory_.saved(memory_.ring(i)).place + memory_.ring(i).slots / 2) return true;
+    if (order_.settled(i).position > memory_.saved(memory_.ring(i)).position + memory_.ring(i).slots / 2) return true;
   }
   return false;
 }

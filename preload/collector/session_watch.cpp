@@ -120,7 +120,7 @@ void Session::sample() {
 void Session::put_event(std::uint32_t kind, std::uint64_t size, std::string_view label) {
   Packer records;
   const std::uint64_t stamp = clock_stamp(memory_.control());
-  records.add(record_epoch, stamp >> 32);
+  records.add(record_stamp_high, stamp >> 32);
   if (size >> 32 != 0) records.add(record_size, size);
   for (; !label.empty(); label.remove_prefix(std::min<std::size_t>(label.size(), 14))) {
     const std::size_t length = std::min<std::size_t>(label.size(), 14);

@@ -31,13 +31,13 @@ bool Stream::refill() {
 }
 
 void Stream::resume(const Saved& saved) {
-  place_ = begin_ = saved.place;
+  place_ = begin_ = saved.position;
   thread = saved.thread;
-  epoch_ = epoch_before_ = std::uint64_t{saved.epoch} << 32;
+  epoch_ = epoch_before_ = std::uint64_t{saved.stamp_high} << 32;
 }
 
 void Stream::extend(const Slot& slot, std::uint32_t kind) {
-  if (kind == record_epoch) {
+  if (kind == record_stamp_high) {
     epoch_ = slot.body << 32;
     return;
   }
@@ -52,7 +52,7 @@ void Stream::extend(const Slot& slot, std::uint32_t kind) {
   char text[14];
   std::memcpy(text, reinterpret_cast<const char*>(&slot.head) + 2, 6);
   std::memcpy(text + 6, &slot.body, 8);
-  const std::size_t length = slot.head >> slot_alignment_shift & 63;
+  const std::size_t length = slot_alignment(slot.head);
   label_.append(text, length < sizeof text ? length : sizeof text);
 }
 
@@ -60,7 +60,7 @@ Recorded Stream::front() const {
   Recorded event = extension_;
   event.stamp = last_stamp_;
   event.kind = kind();
-  event.given = (slot_.head & slot_given) != 0;
+  event.given = (slot_.head & slot_has_old_block) != 0;
   event.address = slot_.head >> slot_address_shift;
   if (event.size == 0) event.size = slot_.body >> 32;
   if (event.alignment == 0) event.alignment = alignment_of(slot_);

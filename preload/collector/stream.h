@@ -14,7 +14,7 @@ namespace cmt::collector {
 /// One event as a thread recorded it, before it has a place and a tag.
 struct Recorded {
   std::uint64_t stamp = 0;
-  std::uint32_t kind = 0;  ///< cmt::Kind, or one of ring.h
+  std::uint32_t kind = 0;  ///< cmt::Kind, or a kind of record (protocol.h)
   bool given = false;      ///< a realloc that was given a block
   std::uint64_t address = 0;
   std::uint64_t size = 0;
@@ -23,9 +23,7 @@ struct Recorded {
   std::uint64_t usable = unknown;
 };
 
-inline std::uint64_t alignment_of(const Slot& slot) {
-  return (std::uint64_t{1} << (slot.head >> slot_alignment_shift & 63)) >> 1;
-}
+inline std::uint64_t alignment_of(const Slot& slot) { return (std::uint64_t{1} << slot_alignment(slot.head)) >> 1; }
 
 /// What came out of one ring and is not in the trace yet. The records of an event may arrive in two parts.
 class Stream {
@@ -35,7 +33,7 @@ class Stream {
   /// Whether there is a whole event. What follows is of it.
   bool has_front() const { return has_front_; }
   std::uint64_t stamp() const { return last_stamp_; }
-  std::uint32_t kind() const { return slot_.head & 63; }
+  std::uint32_t kind() const { return slot_kind(slot_.head); }
   /// The record that ends it, which says all unless has_more().
   const Slot& slot() const { return slot_; }
   bool has_more() const { return extended_; }
@@ -78,8 +76,8 @@ class Stream {
     while (next_ < refill_at_ || refill()) {
       const Slot& slot = *next_++;
       ++place_;
-      const auto kind = static_cast<std::uint32_t>(slot.head & 63);
-      if (kind < record_epoch) return complete(slot);
+      const std::uint32_t kind = slot_kind(slot.head);
+      if (kind < record_stamp_high) return complete(slot);
       extend(slot, kind);
     }
   }
@@ -128,7 +126,7 @@ void Stream::take_short(std::uint64_t bound, const Take& take) {
     std::uint64_t stamp = last_stamp_;
     bool taken;
     while ((taken = take(slot, stamp, next < end ? next[ahead].head >> slot_address_shift : 0))) {
-      if (next >= refill_at_ || (next->head & 63) >= record_epoch) break;
+      if (next >= refill_at_ || slot_kind(next->head) >= record_stamp_high) break;
       const std::uint64_t later = stamp_of(*next, stamp);
       if (later > bound) break;
       stamp = later;

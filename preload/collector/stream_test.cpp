@@ -25,7 +25,7 @@ std::vector<Slot> records_of(std::mt19937& random, std::size_t count) {
   while (records.size() < count) {
     now += random() % 100 != 0 ? random() % 100 : random();
     const std::uint64_t stamp = now - random() % 300;
-    if (stamp >> 32 != epoch) records.push_back({record_epoch, epoch = stamp >> 32});
+    if (stamp >> 32 != epoch) records.push_back({record_stamp_high, epoch = stamp >> 32});
     const auto what = random() % 64;
     if (what == 0) records.push_back({record_void, 0});
     if (what == 1) records.push_back({record_count, random() % 9});
@@ -86,7 +86,7 @@ struct Runs {
 
   void take_run(std::uint64_t bound) {
     stream.take_short(bound, [&](const Slot& slot, std::uint64_t stamp, std::uint64_t) {
-      if ((slot.head & 63) == stream_realloc) return false;
+      if (slot_kind(slot.head) == stream_realloc) return false;
       is_same = is_same && at < wanted.size() && stamp <= bound && seen(slot, stamp) == wanted[at].record;
       ++at, ++in_runs;
       return true;
@@ -149,7 +149,7 @@ TEST_CASE("stream: the address ahead is that of a record that follows, where the
 
 TEST_CASE("stream: a resumed one goes on at its place, of its epoch") {
   Stream stream;
-  stream.resume({.place = 500, .thread = 7, .epoch = 3});
+  stream.resume({.position = 500, .thread = 7, .stamp_high = 3});
   stream.append(packed({slot_of(stream_malloc, 16, 8, 5), slot_of(stream_free, 16, 0, 9)}, 0, 2));
   CHECK(stream.settled() == 500);
   std::uint64_t last = 0;

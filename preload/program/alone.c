@@ -7,7 +7,7 @@
 
 enum { rings_max_looked_at = 64 };
 
-uint32_t record_alone;
+uint32_t lease_holder;
 
 static struct {
   struct Control* control;
@@ -16,7 +16,7 @@ static struct {
 } state;
 
 void alone_begin_process(struct Control* control) {
-  record_alone = 0;
+  lease_holder = 0;
   state.control = control;
   state.is_possible = sys(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
@@ -44,12 +44,12 @@ static struct Others look_at_others(const struct Thread* self) {
 
 static void begin(struct Thread* self) {
   uint32_t nobody = 0, own = self->number;
-  if (!__atomic_compare_exchange_n(&record_alone, &nobody, own, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) return;
+  if (!__atomic_compare_exchange_n(&lease_holder, &nobody, own, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) return;
   sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
   const struct Others others = look_at_others(self);
   self->lease = record_clock(true) + 1;
   if (others.busy || others.reserved != self->others) {
-    __atomic_compare_exchange_n(&record_alone, &own, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&lease_holder, &own, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
   } else {
     __atomic_fetch_add(&state.control->leases, 1, __ATOMIC_RELAXED);
   }

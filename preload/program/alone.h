@@ -1,4 +1,5 @@
-/// Which thread records alone, and so needs no clock. The rules, and why they hold, are in ring.h, "Alone".
+/// Which thread records alone, and so needs no clock. The rules, and why they hold, are in preload/protocol.h, "The
+/// lease".
 #pragma once
 
 #include "preload/program/record.h"
@@ -22,6 +23,6 @@ static inline void busy_end(struct Ring* ring) { __asm__ volatile("decl %0" : "+
 
 /// Nobody is alone any more. Before the stamp of an event is taken that is not of who is.
 static inline void alone_end(void) {
-  uint32_t alone = __atomic_load_n(&record_alone, __ATOMIC_RELAXED);
-  if (alone) __atomic_compare_exchange_n(&record_alone, &alone, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+  uint32_t alone = __atomic_load_n(&lease_holder, __ATOMIC_RELAXED);
+  if (alone) __atomic_compare_exchange_n(&lease_holder, &alone, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }

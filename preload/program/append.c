@@ -44,7 +44,7 @@ static bool allocates(uint32_t kind) {
 static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp, uint32_t epoch) {
   uint64_t head = record_head(call->kind, call->address) | call->flags;
   batch->count = 0;
-  if (stamp >> 32 != epoch) add(batch, record_epoch, stamp >> 32);
+  if (stamp >> 32 != epoch) add(batch, record_stamp_high, stamp >> 32);
   if (call->has_count) add(batch, record_count, call->count);
   if (call->size >> 32) add(batch, record_size, call->size);
   if (call->alignment && fits_bits(call->alignment)) head |= alignment_bits(call->alignment);
@@ -87,7 +87,8 @@ void record_long(const struct Call* call) {
 }
 
 __attribute__((noinline)) void record_plainly(uint32_t kind, const void* address, uint64_t size) {
-  record_long(&(struct Call){.kind = kind & 63, .flags = kind & slot_given, .address = address, .size = size});
+  record_long(&(struct Call){
+      .kind = kind & slot_kind_mask, .flags = kind & slot_has_old_block, .address = address, .size = size});
 }
 
 // The thread has to wait, or its stamp has become wrong: another thread has ended that this one is alone, or a signal

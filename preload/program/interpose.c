@@ -14,7 +14,7 @@
 //
 // This file and interpose_new.c hold the functions that the program calls in place of malloc(3)'s. Each one hands
 // through to the next library's (real.c), so that other preloaded allocators are traced as well, and records what came
-// of it: a free before the real call, an allocation after it (ring.h). Cost: see bench/tracer_cost.
+// of it: a free before the real call, an allocation after it (preload/protocol.h). Cost: see bench/tracer_cost.
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -120,10 +120,10 @@ EXPORT void* realloc(void* block, size_t size) {
   struct Guard guard;
   if (!guard_enter(&guard, kind_realloc)) return real.realloc(block, size);
   bool given = block && record_allowed();
-  if (given) record(record_given, block, 0);
+  if (given) record(record_realloc_begin, block, 0);
   void* result = real.realloc(block, size);
   guard_leave();
-  if (record_allowed()) record(kind_realloc | (block ? slot_given : 0), result, size);
+  if (record_allowed()) record(kind_realloc | (block ? slot_has_old_block : 0), result, size);
   return result;
 }
 
@@ -135,12 +135,12 @@ EXPORT void* reallocarray(void* block, size_t count, size_t size) {
   struct Guard guard;
   if (!guard_enter(&guard, kind_reallocarray)) return real.reallocarray(block, count, size);
   bool given = block && record_allowed();
-  if (given) record(record_given, block, 0);
+  if (given) record(record_realloc_begin, block, 0);
   void* result = real.reallocarray(block, count, size);
   guard_leave();
   if (record_allowed()) {
     record_long(&(struct Call){.kind = kind_reallocarray,
-                               .flags = block ? slot_given : 0,
+                               .flags = block ? slot_has_old_block : 0,
                                .address = result,
                                .size = size,
                                .has_count = true,

@@ -45,7 +45,7 @@ enum Kind {
 /// An event that has more than an address and a size.
 struct Call {
   enum Kind kind;
-  uint32_t flags;  ///< slot_given
+  uint32_t flags;  ///< slot_has_old_block
   const void* address;
   uint64_t size;
   bool has_count;
@@ -96,11 +96,11 @@ extern bool record_usable;
 /// A second thread has made an event, in this process or in one that it was forked from.
 extern bool record_second_thread;
 
-/// The number of the thread that records alone (ring.h), or 0.
-extern uint32_t record_alone;
+/// The number of the thread that records alone (preload/protocol.h), or 0.
+extern uint32_t lease_holder;
 
 static inline bool record_is_alone(const struct Thread* self) {
-  return __atomic_load_n(&record_alone, __ATOMIC_RELAXED) == self->number;
+  return __atomic_load_n(&lease_holder, __ATOMIC_RELAXED) == self->number;
 }
 
 static inline bool record_has_threads(void) { return __atomic_load_n(&record_second_thread, __ATOMIC_RELAXED); }
@@ -135,9 +135,9 @@ static inline uint64_t record_clock(bool fenced) {
 /// been handed over a moment ago, by a thread that had freed it and been given the same address again, and all that
 /// takes an allocator with caches a thread 30 ns.
 static inline bool record_ends_block(uint32_t kind) {
-  kind &= 63;
-  return kind == record_given || kind == kind_free || kind == kind_free_sized || kind == kind_free_aligned_sized ||
-         (kind >= kind_operator_delete && kind <= kind_operator_delete_array_sized);
+  kind &= slot_kind_mask;
+  return kind == record_realloc_begin || kind == kind_free || kind == kind_free_sized ||
+         kind == kind_free_aligned_sized || (kind >= kind_operator_delete && kind <= kind_operator_delete_array_sized);
 }
 
 // Reserves `count` places and returns the first. Only the owner and its signal handlers do, and a signal cannot split

@@ -86,7 +86,7 @@ long rings_map(struct Control** control) {
   (*control)->rings_limit = rings;
   (*control)->rings_large = large;
   __builtin_memcpy((*control)->rings_path, path, sizeof path);
-  __builtin_memcpy((*control)->magic, "cmtring2", 8);
+  __builtin_memcpy((*control)->magic, ring_magic, 8);
   return 0;
 }
 

@@ -1,4 +1,5 @@
-// Of a thread that would record alone, beside another one's ring: whether it begins to (preload/ring.h, "Alone").
+// Of a thread that would record alone, beside another one's ring: whether it begins to (preload/protocol.h, "The
+// lease").
 #include <assert.h>
 #include <stdalign.h>
 #include <stdio.h>

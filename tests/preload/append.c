@@ -1,6 +1,6 @@
 // Of what a thread appends, where a signal handler or a full ring comes between: that each record's stamp is its own,
-// also where the upper bits of stamps change meanwhile (preload/ring.h, "record_epoch"). The handler comes after each
-// single instruction.
+// also where the upper bits of stamps change meanwhile (preload/protocol.h, "Stamps"). The handler comes after
+// each single instruction.
 #define _GNU_SOURCE
 #include <assert.h>
 #include <signal.h>
@@ -42,7 +42,7 @@ static void begin(bool alone) {
   memset(slots, 0, sizeof slots);
   ring = (struct Ring){.slots = places, .soft = places};
   thread_self = (struct Thread){.number = 1, .ring = &ring, .slots = slots, .lease = before, .epoch = before >> 32};
-  record_alone = alone;
+  lease_holder = alone;
   now = before;
 }
 
@@ -57,11 +57,11 @@ static void read_ring(struct Seen* seen, size_t blocks) {
   memset(seen, 0, blocks * sizeof *seen);
   for (uint64_t at = 0; at < ring.reserved; at++) {
     const struct Slot slot = slots[at];
-    const uint32_t kind = slot.head & 63;
+    const uint32_t kind = slot_kind(slot.head);
     const uint64_t block = slot.head >> slot_address_shift;
     assert((slot.head & slot_valid) != 0);
-    if (kind == record_epoch) epoch = slot.body;
-    if (kind >= record_epoch) continue;
+    if (kind == record_stamp_high) epoch = slot.body;
+    if (kind >= record_stamp_high) continue;
     assert(block < blocks);
     seen[block] = (struct Seen){seen[block].events + 1, at, epoch << 32 | (uint32_t)slot.body};
   }
@@ -84,7 +84,7 @@ static void handler_alone(void) {
   handler_among_others();
 }
 static void handler_no_more_alone(void) {
-  __atomic_store_n(&record_alone, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&lease_holder, 0, __ATOMIC_RELAXED);
   handler_among_others();
 }
 
@@ -154,9 +154,9 @@ static void drop(void) {
 // Another thread's being alone ends with an event.
 static void end_lease(void (*event)(uintptr_t)) {
   begin(false);
-  record_alone = 2;
+  lease_holder = 2;
   event(block_of_thread);
-  assert(record_alone == 0);
+  assert(lease_holder == 0);
 }
 
 int main(void) {
