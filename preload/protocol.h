@@ -248,6 +248,10 @@ static inline struct Ring* ring_at(struct Control* control, uint32_t number) {
   return (struct Ring*)((char*)control + begin) + number;
 }
 
+static inline struct Slot* ring_slots(const struct Control* control, const struct Ring* ring) {
+  return (struct Slot*)((char*)control + ring->slots_at);
+}
+
 /// Of Control and the table of rings, in whole pages.
 static inline uint64_t rings_control_bytes(uint32_t rings) {
   return (sizeof(struct Control) + 128 + rings * sizeof(struct Ring) + 4095) & ~(uint64_t)4095;

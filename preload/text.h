@@ -1,17 +1,18 @@
-/// Text without libc's formatting, which allocates and takes locks.
+/// Text and numbers without libc's formatting, which allocates and takes locks. C and C++.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-/// Both write without a zero byte, and return where they ended.
+/// Writes the text without its terminating zero. Returns the end of the output.
 static inline char* put_text(char* out, const char* text) {
   size_t length = strlen(text);
   memcpy(out, text, length);
   return out + length;
 }
 
+/// The same for a number.
 static inline char* put_decimal(char* out, uint64_t value) {
   char digits[20], *first = digits + sizeof digits;
   do *--first = (char)('0' + value % 10);
@@ -21,7 +22,7 @@ static inline char* put_decimal(char* out, uint64_t value) {
   return out + length;
 }
 
-/// What is not UTF-8, as a trace's words are, becomes question marks.
+/// Replaces bytes that are not UTF-8 by question marks: all text in a trace is UTF-8.
 static inline void make_utf8(char* text, size_t length) {
   for (size_t i = 0; i < length;) {
     unsigned char c = (unsigned char)text[i];
@@ -31,4 +32,32 @@ static inline void make_utf8(char* text, size_t length) {
     if (!whole) text[i] = '?';
     i += whole ? more + 1 : 1;
   }
+}
+
+struct Unit {
+  char name[4];
+  uint64_t factor;
+};
+
+/// The units of a quantity. The first is that of a number without a unit; a factor of 0 ends the list.
+static const struct Unit units_of_time[] = {{"", 1000000000}, {"s", 1000000000},     {"ns", 1}, {"us", 1000},
+                                            {"ms", 1000000},  {"min", 60000000000u}, {"", 0}};
+static const struct Unit units_of_size[] = {{"", 1},          {"K", 1 << 10},   {"M", 1 << 20},   {"G", 1 << 30},
+                                            {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"", 0}};
+static const struct Unit units_of_count[] = {{"", 1}, {"", 0}};
+
+/// Reads a whole number with one of the units, such as "10ms", "64M" or "1000". False if the text is not one, or the
+/// value exceeds 64 bits.
+static inline bool read_quantity(const char* text, const struct Unit* units, uint64_t* value) {
+  uint64_t number = 0;
+  const char* at = text;
+  for (; *at >= '0' && *at <= '9'; at++) {
+    if (__builtin_mul_overflow(number, (uint64_t)10, &number)) return false;
+    if (__builtin_add_overflow(number, (uint64_t)(*at - '0'), &number)) return false;
+  }
+  if (at == text) return false;
+  for (; units->factor; units++) {
+    if (strcmp(units->name, at) == 0) return !__builtin_mul_overflow(number, units->factor, value);
+  }
+  return false;
 }

@@ -18,7 +18,7 @@
 
 #include "preload/collector/parent_wait.h"
 #include "preload/collector/session.h"
-#include "preload/words.h"
+#include "preload/text.h"
 
 namespace cmt::collector {
 namespace {

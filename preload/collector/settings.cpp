@@ -4,7 +4,7 @@
 #include <limits>
 #include <string_view>
 
-#include "preload/quantity.h"
+#include "preload/text.h"
 
 namespace cmt::collector {
 namespace {
@@ -19,7 +19,7 @@ const char* value_of(const char* name) {
 /// The program has complained about what cannot be read, and then records nothing.
 std::uint64_t quantity(const char* name, const Unit* units, std::uint64_t otherwise) {
   std::uint64_t value = 0;
-  return quantity_read(value_of(name), units, &value) ? value : otherwise;
+  return read_quantity(value_of(name), units, &value) ? value : otherwise;
 }
 
 }  // namespace

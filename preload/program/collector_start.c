@@ -1,111 +1,132 @@
-// A child is a nuisance in a stranger's program: wait() returns it, SIGCHLD is sent for it, and if it is orphaned, a
-// subreaper inherits it. The kernel leaves a child alone that was cloned with exit signal 0; but exec sets the signal
-// to SIGCHLD again, so a collector that was started by exec is a child like all others. Hence two processes:
-//
-//     program  --clone, exit signal 0-->  keeper  --vfork, exec-->  collector
-//
-// The keeper never calls exec. It shares the program's memory, costs one page of stack, has no descriptors, blocks all
-// signals, calls nothing but the kernel, and waits for its child; then it says so in the memory that it shares with
-// us, and we reap it with __WCLONE. After the program's exec it is left as a zombie that no ordinary wait() sees, until
-// the process ends.
-//
-// Each of the two is a process group: signals from the terminal pass them, and the kernel does not wake a stopped
-// collector when the program ends. They stay in the program's session, where priorities count against its threads
-// (sched(7), "The autogroup feature").
-//
-// No descriptor is left open in the program: it creates the files, the collector inherits them with the memory of the
-// rings and a pidfd, and we close them. So a program that closes everything closes nothing of ours.
-#include "preload/program/collector_link.h"
+#include "preload/program/collector_start.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "preload/program/name.h"
-#include "preload/program/output.h"
-#include "preload/program/record.h"
+#include "preload/program/kernel.h"
 #include "preload/program/rings.h"
-#include "preload/program/sys.h"
+#include "preload/program/settings.h"
+#include "preload/text.h"
 
-enum { stack_bytes = 64 * 1024, variables_max = 4096, above_all = 16, descriptors_needed = 24 };
+enum { stack_bytes = 64 * 1024, above_all = 16, descriptors_needed = 24 };
 
-static char program[path_bytes_max];
-static char** environment;
+static char path[output_path_bytes];  // the file that was created last
+static bool is_path_refused;
 static char* stack;
 static long keeper;
-static volatile uint32_t gone;
-static struct Control* rings;
+static volatile uint32_t is_gone;
+static struct Control* shared;
 
-/// What the collector gets, in the order of its numbers from collector_memory on.
+/// The collector's descriptors from collector_memory on.
 static int inherited[collector_output - collector_memory + outputs_max];
 static int inherited_count;
 
-extern char** environ;
-
-static bool try_program(const char* folder, size_t length, const char* rest) {
-  if (length + strlen(rest) >= sizeof program) return false;
-  memcpy(program, folder, length);
-  strcpy(program + length, rest);
-  return sys(SYS_access, program, X_OK) == 0;
+// Locks the trace against readers. The collector inherits the lock with the descriptor.
+static void lock(long fd) {
+  struct flock both = {
+      .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = lock_at_work, .l_len = lock_is_awaited + 1 - lock_at_work};
+  sys(SYS_fcntl, fd, F_OFD_SETLK, &both);
 }
 
-static void find_program(void) {
-  const char* given = getenv("CMTTRACE_COLLECTOR");
-  if (given && try_program(given, strlen(given), "")) return;
-  Dl_info self;
-  if (given || !dladdr((void*)(uintptr_t)collector_configure, &self) || !self.dli_fname) {
-    program[0] = 0;
-    return;
+static long create_outputs(struct Control* control, int descriptors[outputs_max]) {
+  control->outputs = 0;
+  for (uint32_t i = 0; i < trace_path_count(); i++) {
+    long fd = path_create(path, i, (int)control->process, 0666);
+    if (fd < 0) return fd;
+    lock(fd);
+    strcpy(control->paths[i], path);
+    descriptors[control->outputs++] = (int)fd;
   }
-  const char* slash = strrchr(self.dli_fname, '/');
-  size_t folder = slash ? (size_t)(slash - self.dli_fname) + 1 : 0;
-  if (try_program(self.dli_fname, folder, "cmttrace-collector")) return;
-  if (try_program(self.dli_fname, folder, "../libexec/cmt/cmttrace-collector")) return;
-  if (try_program(self.dli_fname, folder, "../../libexec/cmt/cmttrace-collector")) return;
-  program[0] = 0;
+  return 0;
 }
 
-static bool is_ours(const char* variable) {
-  return strncmp(variable, "LD_", 3) == 0 && strncmp(variable, "LD_LIBRARY_PATH=", 16) != 0;
+static long create_fifo(struct Control* control) {
+  struct stat status;
+  if (!path_is_given(path_control)) return 0;
+  if (!path_expand(path, path_control, (int)control->process, 1)) return -ENAMETOOLONG;
+  long failed = sys(SYS_mknod, path, S_IFIFO | 0600, 0);
+  control->made_control = failed == 0;
+  if (failed == -EEXIST && sys(SYS_lstat, path, &status) == 0 && S_ISFIFO(status.st_mode)) failed = 0;
+  if (!failed) strcpy(control->control_path, path);
+  return failed;
 }
 
-// A copy, strings too: servers write their state over them, for ps (setproctitle), and their children need a collector.
-// Without what would trace the collector.
-static void copy_environment(void) {
-  size_t count = 0, bytes = 0;
-  for (char** v = environ; v && *v && count < variables_max; v++, count++) bytes += strlen(*v) + 1;
-  environment = sys_map((count + 1) * sizeof(char*) + bytes);
-  if (!environment) return;
-  char* text = (char*)(environment + count + 1);
-  char** copy = environment;
-  for (char** v = environ; v && *v && count > 0; v++, count--) {
-    if (is_ours(*v)) continue;
-    *copy++ = strcpy(text, *v);
-    text += strlen(text) + 1;
+static long open_status(struct Control* control) {
+  if (!path_is_given(path_status)) return -1;
+  if (!path_expand(path, path_status, (int)control->process, 1)) return -ENAMETOOLONG;
+  const int create = status_must_exist() ? 0 : O_CREAT;
+  long fd = sys(SYS_open, path, O_WRONLY | create | O_APPEND | O_CLOEXEC, 0666);
+  if (fd >= 0) strcpy(control->status_path, path);
+  return fd;
+}
+
+// The first of two lines about this trace in CMTTRACE_STATUS; the collector writes the second.
+static void report_begin(const struct Control* control, long fd) {
+  static char line[output_path_bytes + 64];
+  char* end = put_text(put_decimal(put_text(line, "pid="), control->process), " begun=1 path=");
+  end = put_text(put_text(end, control->paths[0]), "\n");
+  sys(SYS_write, fd, line, end - line);
+}
+
+// From /proc: programs write over argv, and after an exec the collector would read the next program's.
+static void describe_command(char out[command_bytes_max]) {
+  long file = sys(SYS_open, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  size_t length = 0;
+  for (long got = 1; got > 0 && length < command_bytes_max - 1;) {
+    got = sys(SYS_read, file, out + length, command_bytes_max - 1 - length);
+    if (got > 0) length += (size_t)got;
   }
+  sys(SYS_close, file);
+  while (length && out[length - 1] == 0) length--;
+  for (size_t i = 0; i < length; i++) {
+    if (out[i] == 0) out[i] = ' ';
+  }
+  make_utf8(out, length);
+  out[length] = 0;
 }
 
-void collector_configure(void) {
-  find_program();
-  copy_environment();
+static void describe_program(struct Control* control) {
+  size_t length = strnlen(program_name(), sizeof control->program - 1);
+  memcpy(control->program, program_name(), length);
+  make_utf8(control->program, length);
+  describe_command(control->command);
 }
 
-struct KernelAction {
-  void* handler;
-  unsigned long flags;
-  void* restorer;
-  uint64_t mask;
-};
+static void remove_files(const struct Control* control) {
+  for (uint32_t i = 0; i < control->outputs; i++) sys(SYS_unlink, control->paths[i]);
+  if (control->made_control) sys(SYS_unlink, control->control_path);
+}
 
-// What the collector may have beyond the program's own limit, it takes.
+static void close_outputs(struct Control* control, const int descriptors[outputs_max]) {
+  while (control->outputs) sys(SYS_close, descriptors[--control->outputs]);
+}
+
+// A forked child that may not write to CMTTRACE_STATUS (it has changed its user or root) is recorded all the same.
+static long create_files(struct Control* control, int descriptors[outputs_max]) {
+  long status = open_status(control);
+  if (status < 0 && path_is_given(path_status) && !status_must_exist() && !control->forked) return status;
+  long failed = create_fifo(control);
+  if (!failed) failed = create_outputs(control, descriptors);
+  if (failed) {
+    remove_files(control);
+    close_outputs(control, descriptors);
+  } else {
+    describe_program(control);
+    if (status >= 0) report_begin(control, status);
+  }
+  if (status >= 0) sys(SYS_close, status);
+  return failed;
+}
+
+// The collector may need more descriptors than the program's soft limit, and raises it.
 static bool are_descriptors_enough(void) {
   struct rlimit files;
   return sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &files) != 0 || files.rlim_max >= descriptors_needed;
@@ -118,9 +139,9 @@ static void raise_descriptors(void) {
   sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &files, 0);
 }
 
+// Moves the descriptors above the numbers that they go to first, so that none overwrites another.
 static void arrange_descriptors(void) {
   long high[sizeof inherited / sizeof *inherited];
-  // Above the numbers that they go to, so that one does not overwrite the other.
   for (int i = 0; i < inherited_count; i++) high[i] = sys(SYS_fcntl, inherited[i], F_DUPFD_CLOEXEC, above_all);
   long null = sys(SYS_open, "/dev/null", O_RDWR | O_CLOEXEC);
   null = sys(SYS_fcntl, null, F_DUPFD_CLOEXEC, above_all);
@@ -133,18 +154,26 @@ static void arrange_descriptors(void) {
   sys(SYS_close_range, collector_memory + inherited_count, ~0u, 0);
 }
 
-// In the collector-to-be, in the program's memory: only the kernel may be called, and nothing returned from.
+struct KernelAction {
+  void* handler;
+  unsigned long flags;
+  void* restorer;
+  uint64_t mask;
+};
+
+// In the process that becomes the collector, in the program's memory: it calls only the kernel, and never returns.
 static int become_collector(void* unused) {
   (void)unused;
   static const struct KernelAction by_default = {0};
   static const uint64_t none = 0;
-  static char* arguments[] = {program, (char*)"--attach", NULL};
+  static const char* arguments[] = {NULL, "--attach", NULL};
+  arguments[0] = collector_program();
   sys(SYS_setpgid, 0, 0);
   raise_descriptors();
   arrange_descriptors();
   for (int signal = 1; signal <= 64; signal++) sys(SYS_rt_sigaction, signal, &by_default, 0, 8);
   sys(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
-  sys(SYS_execve, program, arguments, environment);
+  sys(SYS_execve, arguments[0], arguments, collector_environment());
   sys(SYS_exit_group, 127);
   return 0;
 }
@@ -155,8 +184,8 @@ static int keep(void* unused) {
   long child = clone(become_collector, stack + stack_bytes / 2, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
   sys(SYS_close_range, 0, ~0u, 0);
   if (child > 0) sys(SYS_wait4, child, 0, 0, 0);
-  gone = 1;
-  sys(SYS_futex, &rings->done, FUTEX_WAKE, 0x7fffffff);
+  is_gone = 1;
+  sys(SYS_futex, &shared->done, FUTEX_WAKE, 0x7fffffff);
   sys(SYS_exit_group, 0);
   return 0;
 }
@@ -165,27 +194,13 @@ static long start_keeper(void) {
   if (!stack) stack = sys_map(stack_bytes);
   if (!stack) return -ENOMEM;
   int saved = errno;
-  uint64_t all = ~(uint64_t)0, before;
-  sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
+  uint64_t before;
+  block_signals(&before);
   long process = clone(keep, stack + stack_bytes, CLONE_VM, NULL);
   if (process < 0) process = -errno;
-  sys(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, 8);
+  restore_signals(&before);
   errno = saved;
   return process;
-}
-
-// A process that has had a keeper, and a keeper's stack, may not use it for the next one while that lives: only a
-// forked child starts a second one, and its stack is a copy.
-void collector_forget(void) {
-  gone = 0;
-  keeper = 0;
-}
-
-bool collector_gone(void) { return gone != 0; }
-
-void collector_reap(void) {
-  if (keeper > 0) sys(SYS_wait4, keeper, 0, __WCLONE, 0);
-  keeper = 0;
 }
 
 static void close_inherited(void) {
@@ -196,20 +211,33 @@ static void close_inherited(void) {
 }
 
 long collector_start(struct Control* control) {
-  if (!environment) collector_configure();
-  if (!program[0] || !environment) return -ENOENT;
+  is_path_refused = false;
+  if (!collector_environment() || !collector_program()[0]) return -ENOENT;
   if (!are_descriptors_enough()) return -EMFILE;
-  long failed = output_create(control, inherited + collector_output - collector_memory);
-  if (failed) {
-    record_stop("cannot create ", output_path(), -failed);
-    return failed;
-  }
-  rings = control;
+  long failed = create_files(control, inherited + collector_output - collector_memory);
+  is_path_refused = failed != 0;
+  if (failed) return failed;
+  shared = control;
   inherited[0] = rings_descriptor();
   inherited[1] = (int)sys(SYS_pidfd_open, control->process, 0);
   inherited_count = collector_output - collector_memory + (int)control->outputs;
   keeper = start_keeper();
   close_inherited();
-  if (keeper < 0) output_discard(control);
+  if (keeper < 0) remove_files(control);
   return keeper < 0 ? keeper : 0;
+}
+
+const char* collector_refused_path(void) { return is_path_refused ? path : NULL; }
+
+bool collector_is_gone(void) { return is_gone != 0; }
+
+void collector_reap(void) {
+  if (keeper > 0) sys(SYS_wait4, keeper, 0, __WCLONE, 0);
+  keeper = 0;
+}
+
+// The keeper's stack can be used again: in a forked child it is a copy that no keeper runs on.
+void collector_forget(void) {
+  is_gone = 0;
+  keeper = 0;
 }

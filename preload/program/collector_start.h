@@ -1,19 +1,36 @@
-/// The process that reads the rings: started so that the program never notices.
+/// Starts the collector, so that the program does not notice.
+///
+/// A child process is in a stranger's way: wait() returns it, SIGCHLD is sent for it, and if it is orphaned a subreaper
+/// inherits it. The kernel hides a child that was cloned with exit signal 0, but exec sets the signal to SIGCHLD again.
+/// Hence two processes:
+///
+///     program  --clone, exit signal 0-->  keeper  --vfork, exec-->  collector
+///
+/// The keeper never calls exec. It shares the program's memory, costs one page of stack, has no descriptors, blocks all
+/// signals, calls nothing but the kernel, and waits for its child; then it sets a variable of ours, and we reap it with
+/// __WCLONE. After an exec of the program it is a zombie that no ordinary wait() sees, until the process ends.
+///
+/// Each of the two is a process group: signals of the terminal pass them by, and the kernel does not wake a stopped
+/// collector when the program ends. They stay in the program's session, where their priority counts against its threads
+/// (sched(7), "The autogroup feature").
+///
+/// No descriptor stays open in the program: it creates the files, the collector inherits them, the rings' memory and a
+/// pidfd, and the program closes its own. So a program that closes all descriptors closes none of ours.
 #pragma once
 
 #include <stdbool.h>
 
 #include "preload/protocol.h"
 
-/// From the constructor: where the collector is, and with which environment it runs.
-void collector_configure(void);
-
-/// Creates the trace's files and starts it on them and the rings. Returns 0 or -errno; does not wait for it.
+/// Creates the files of the trace and the FIFO for commands, writes their paths and the program's description to
+/// `control`, and starts the collector. Returns 0 or -errno; does not wait for it.
 long collector_start(struct Control* control);
+/// The file that could not be created, after a failed collector_start(); NULL if the failure was another.
+const char* collector_refused_path(void);
 
 /// Whether it was started and has ended.
-bool collector_gone(void);
-/// Waits for it to be gone.
+bool collector_is_gone(void);
+/// Waits for its end.
 void collector_reap(void);
-/// In a forked child: the parent's is not ours.
+/// In a forked child: the parent's collector is not ours.
 void collector_forget(void);

@@ -1,38 +1,96 @@
-// libcmttrace.so: LD_PRELOAD=libcmttrace.so app records every call of malloc(3)'s functions and of operator new and
-// delete that app and its libraries make, as text (format-spec/text.md) in app.PID.trace. man/libcmttrace.1 has the
-// environment variables.
+// libcmttrace.so: LD_PRELOAD=libcmttrace.so app records the calls of malloc(3)'s functions and of operator new and
+// delete that app and its libraries make, in a trace. man/libcmttrace.1 has the environment variables.
 //
-// Promised: each free is paired with its own malloc and no address lives twice, whatever the threads do
+// Promised: each free is paired with its own malloc, and no address lives twice, whatever the threads do
 // (collector/order.h). Events are complete, with static initialisers before ours and exit handlers after ours, however
-// the process ends. Each forked child writes a file of its own. The program's results, errno, output, exit status and
-// children are what they are without us; of standard error at most one line is used, for a problem, after which the
-// program goes on untraced.
+// the process ends. Each forked child writes a trace of its own. The program's results, errno, output, exit status and
+// children stay as they are. Standard error gets one line at most, about a problem; the program then goes on untraced.
 //
-// Not seen: static and setuid programs (the loader ignores us), memory managers inside a program, operator new that a
-// program defines itself (its calls of malloc are seen). A program built with a sanitizer is refused with one line, and
-// ends.
+// Not seen: static and set-user-ID programs (the loader ignores us), memory managers inside a program, an operator new
+// that a program defines itself (its calls of malloc are seen). A program built with a sanitizer is ended with one
+// line.
 //
-// This file and interpose_new.c hold the functions that the program calls in place of malloc(3)'s. Each one hands
-// through to the next library's (real.c), so that other preloaded allocators are traced as well, and records what came
-// of it: a free before the real call, an allocation after it (preload/protocol.h). Cost: see bench/tracer_cost.
+// This file has the functions that the program calls in place of malloc(3)'s. Each calls the next library's (real.h),
+// so that other preloaded allocators are traced too, and records the event: a free before the real call, an allocation
+// after it (preload/protocol.h). Cost: bench/tracer_cost.
+#include "preload/program/interpose.h"
+
 #include <errno.h>
-#include <stdint.h>
 #include <string.h>
 
-#include "preload/program/arena.h"
-#include "preload/program/interpose.h"
+#include "preload/program/lifecycle.h"
 #include "preload/program/real.h"
-#include "preload/program/record.h"
 
-// Calls the real function, guarded, and records its result; what we are called from inside is handed through.
-#define ALLOCATE(call, kind_of_call, ...)                                                                   \
-  do {                                                                                                      \
-    struct Guard guard;                                                                                     \
-    if (!guard_enter(&guard, kind_of_call)) return call;                                                    \
-    void* block = call;                                                                                     \
-    guard_leave();                                                                                          \
-    if (record_allowed()) record_long(&(struct Call){.kind = kind_of_call, .address = block, __VA_ARGS__}); \
-    return block;                                                                                           \
+enum { operator_bytes_max = 512 };
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+__attribute__((noinline)) bool guard_is_of_allocator(const void* code) {
+  return is_allocator_code(code) || ((const char*)code >= __ehdr_start && (const char*)code < _end);
+}
+
+void record_new(const struct Guard* guard, const void* block) {
+  if (!recording_is_on()) return;
+  if (!guard->alignment) {
+    record(guard->kind, block, guard->size);
+    return;
+  }
+  record_long(
+      &(struct Call){.kind = guard->kind, .address = block, .size = guard->size, .alignment = guard->alignment});
+}
+
+static bool is_operator_new(uint32_t kind) {
+  return kind >= kind_operator_new && kind <= kind_operator_new_array_nothrow;
+}
+
+// Where malloc fails inside operator new, operator new calls the new_handler, which may allocate, free, or throw, or it
+// throws bad_alloc itself. We cannot see an exception pass: a landing pad would need the C++ runtime. So the failure is
+// recorded here, as that of operator new, and the guard is lifted: the new_handler's calls are the program's own again,
+// and no guard stays set if it throws.
+static void note_failure(const void* caller) {
+  struct Thread* self = &thread_self;
+  if (!self->guard || !is_operator_new(self->guard->kind)) return;
+  self->retry = *self->guard;
+  self->retry_caller = caller;
+  self->guard = NULL;
+  record_new(&self->retry, NULL);
+}
+
+// After the new_handler, operator new calls malloc again, from the same place, or near it, where the compiler has made
+// two calls of the loop's one: that call is recorded as operator new. False for another call.
+static __attribute__((noinline)) bool is_retry(void* block, const void* caller) {
+  struct Thread* self = &thread_self;
+  uintptr_t distance = (uintptr_t)caller - (uintptr_t)self->retry_caller + operator_bytes_max / 2;
+  if (distance > operator_bytes_max) return false;
+  record_new(&self->retry, block);
+  return true;
+}
+
+// Calls from inside of an interposed function, to return to `caller`. The tracer's own are served from the arena: their
+// blocks are not the program's.
+static __attribute__((noinline)) void* malloc_inside(size_t size, const void* caller) {
+  if (__builtin_expect(thread_self.guard->kind == guard_own_use, 0)) return arena_allocate(16, size);
+  void* block = real.malloc(size);
+  if (!block) note_failure(caller);
+  return block;
+}
+
+static __attribute__((noinline)) void* aligned_inside(size_t alignment, size_t size, const void* caller) {
+  void* block = real.aligned_alloc(alignment, size);
+  if (!block) note_failure(caller);
+  return block;
+}
+
+// Calls the real function, guarded, and records its result. A call from inside of another function is only passed on.
+#define ALLOCATE(call, kind_of_call, ...)                                                                    \
+  do {                                                                                                       \
+    struct Guard guard;                                                                                      \
+    if (!guard_enter(&guard, kind_of_call)) return call;                                                     \
+    void* block = call;                                                                                      \
+    guard_leave();                                                                                           \
+    if (recording_is_on()) record_long(&(struct Call){.kind = kind_of_call, .address = block, __VA_ARGS__}); \
+    return block;                                                                                            \
   } while (0)
 
 static void* unavailable(void) {
@@ -41,52 +99,53 @@ static void* unavailable(void) {
 }
 
 EXPORT void* malloc(size_t size) {
-  if (!real_ready()) return arena_allocate(16, size);
+  if (!tracer_is_ready()) return arena_allocate(16, size);
   struct Guard guard;
   if (!guard_enter(&guard, kind_malloc)) return malloc_inside(size, __builtin_return_address(0));
   void* block = real.malloc(size);
   guard_leave();
   const void* caller = __builtin_return_address(0);
-  if (__builtin_expect(thread_self.retry_caller != NULL, 0) && malloc_was_retried(block, caller)) return block;
-  if (record_allowed()) record(kind_malloc, block, size);
+  if (__builtin_expect(thread_self.retry_caller != NULL, 0) && is_retry(block, caller)) return block;
+  if (recording_is_on()) record(kind_malloc, block, size);
   return block;
 }
 
 EXPORT void* calloc(size_t count, size_t size) {
   size_t bytes;
-  if (!real_ready()) return __builtin_mul_overflow(count, size, &bytes) ? unavailable() : arena_allocate(16, bytes);
+  if (!tracer_is_ready())
+    return __builtin_mul_overflow(count, size, &bytes) ? unavailable() : arena_allocate(16, bytes);
   ALLOCATE(real.calloc(count, size), kind_calloc, .size = size, .has_count = true, .count = count);
 }
 
 EXPORT void* aligned_alloc(size_t alignment, size_t size) {
-  if (!real_ready()) return arena_allocate(alignment, size);
+  if (!tracer_is_ready()) return arena_allocate(alignment, size);
   if (!real.aligned_alloc) return unavailable();
   struct Guard guard;
   if (!guard_enter(&guard, kind_aligned_alloc)) return aligned_inside(alignment, size, __builtin_return_address(0));
   void* block = real.aligned_alloc(alignment, size);
   guard_leave();
   const void* caller = __builtin_return_address(0);
-  if (__builtin_expect(thread_self.retry_caller != NULL, 0) && malloc_was_retried(block, caller)) return block;
-  if (record_allowed()) {
+  if (__builtin_expect(thread_self.retry_caller != NULL, 0) && is_retry(block, caller)) return block;
+  if (recording_is_on()) {
     record_long(&(struct Call){.kind = kind_aligned_alloc, .address = block, .size = size, .alignment = alignment});
   }
   return block;
 }
 
 EXPORT void* memalign(size_t alignment, size_t size) {
-  if (!real_ready()) return arena_allocate(alignment, size);
+  if (!tracer_is_ready()) return arena_allocate(alignment, size);
   if (!real.memalign) return unavailable();
   ALLOCATE(real.memalign(alignment, size), kind_memalign, .size = size, .alignment = alignment);
 }
 
 EXPORT int posix_memalign(void** result, size_t alignment, size_t size) {
-  if (!real_ready()) return (*result = arena_allocate(alignment, size)) ? 0 : ENOMEM;
+  if (!tracer_is_ready()) return (*result = arena_allocate(alignment, size)) ? 0 : ENOMEM;
   if (!real.posix_memalign) return ENOMEM;
   struct Guard guard;
   if (!guard_enter(&guard, kind_posix_memalign)) return real.posix_memalign(result, alignment, size);
   int status = real.posix_memalign(result, alignment, size);
   guard_leave();
-  if (record_allowed()) {
+  if (recording_is_on()) {
     record_long(&(struct Call){
         .kind = kind_posix_memalign, .address = status ? NULL : *result, .size = size, .alignment = alignment});
   }
@@ -94,18 +153,18 @@ EXPORT int posix_memalign(void** result, size_t alignment, size_t size) {
 }
 
 EXPORT void* valloc(size_t size) {
-  if (!real_ready()) return arena_allocate(4096, size);
+  if (!tracer_is_ready()) return arena_allocate(4096, size);
   if (!real.valloc) return unavailable();
   ALLOCATE(real.valloc(size), kind_valloc, .size = size);
 }
 
 EXPORT void* pvalloc(size_t size) {
-  if (!real_ready()) return arena_allocate(4096, (size + 4095) & ~(size_t)4095);
+  if (!tracer_is_ready()) return arena_allocate(4096, (size + 4095) & ~(size_t)4095);
   if (!real.pvalloc) return unavailable();
   ALLOCATE(real.pvalloc(size), kind_pvalloc, .size = size);
 }
 
-// A block of the arena cannot grow where it is. To the trace, which never saw it, its successor is a new block.
+// A block of the arena cannot grow. The trace has never seen it: there its successor is a new block.
 static void* move_from_arena(void* block, size_t size) {
   size_t old = arena_size(block);
   void* moved = malloc(size);
@@ -113,32 +172,32 @@ static void* move_from_arena(void* block, size_t size) {
   return moved;
 }
 
-// A realloc is recorded twice: that the old block is given away, before; what came of it, after. In between, others
-// may get the old block's address.
+// A realloc is recorded twice: before it, the old block; after it, the result. In between, another thread may get the
+// old block's address.
 EXPORT void* realloc(void* block, size_t size) {
-  if (!real_ready() || arena_owns(block)) return block ? move_from_arena(block, size) : malloc(size);
+  if (!tracer_is_ready() || arena_owns(block)) return block ? move_from_arena(block, size) : malloc(size);
   struct Guard guard;
   if (!guard_enter(&guard, kind_realloc)) return real.realloc(block, size);
-  bool given = block && record_allowed();
+  bool given = block && recording_is_on();
   if (given) record(record_realloc_begin, block, 0);
   void* result = real.realloc(block, size);
   guard_leave();
-  if (record_allowed()) record(kind_realloc | (block ? slot_has_old_block : 0), result, size);
+  if (recording_is_on()) record(kind_realloc | (block ? slot_has_old_block : 0), result, size);
   return result;
 }
 
 EXPORT void* reallocarray(void* block, size_t count, size_t size) {
   size_t bytes;
-  if (!real_ready() || arena_owns(block) || !real.reallocarray) {
+  if (!tracer_is_ready() || arena_owns(block) || !real.reallocarray) {
     return __builtin_mul_overflow(count, size, &bytes) ? unavailable() : realloc(block, bytes);
   }
   struct Guard guard;
   if (!guard_enter(&guard, kind_reallocarray)) return real.reallocarray(block, count, size);
-  bool given = block && record_allowed();
+  bool given = block && recording_is_on();
   if (given) record(record_realloc_begin, block, 0);
   void* result = real.reallocarray(block, count, size);
   guard_leave();
-  if (record_allowed()) {
+  if (recording_is_on()) {
     record_long(&(struct Call){.kind = kind_reallocarray,
                                .flags = block ? slot_has_old_block : 0,
                                .address = result,
@@ -150,22 +209,22 @@ EXPORT void* reallocarray(void* block, size_t count, size_t size) {
 }
 
 EXPORT void free(void* block) {
-  if (!real_ready() || arena_owns(block)) return;
+  if (!tracer_is_ready() || arena_owns(block)) return;
   struct Guard guard;
   if (guard_enter(&guard, kind_free)) {
-    if (record_allowed()) record(kind_free, block, 0);
+    if (recording_is_on()) record(kind_free, block, 0);
     real.free(block);
     guard_leave();
-  } else if (block) {  // of NULL by dlerror, on our behalf, the allocator need not hear
+  } else if (block) {  // NULL: dlerror's, which we have called
     real.free(block);
   }
 }
 
 EXPORT void free_sized(void* block, size_t size) {
-  if (!real_ready() || arena_owns(block)) return;
+  if (!tracer_is_ready() || arena_owns(block)) return;
   struct Guard guard;
   bool outermost = guard_enter(&guard, kind_free_sized);
-  if (outermost && record_allowed()) record(kind_free_sized, block, size);
+  if (outermost && recording_is_on()) record(kind_free_sized, block, size);
   if (real.free_sized)
     real.free_sized(block, size);
   else
@@ -174,10 +233,10 @@ EXPORT void free_sized(void* block, size_t size) {
 }
 
 EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) {
-  if (!real_ready() || arena_owns(block)) return;
+  if (!tracer_is_ready() || arena_owns(block)) return;
   struct Guard guard;
   bool outermost = guard_enter(&guard, kind_free_aligned_sized);
-  if (outermost && record_allowed()) {
+  if (outermost && recording_is_on()) {
     record_long(
         &(struct Call){.kind = kind_free_aligned_sized, .address = block, .size = size, .alignment = alignment});
   }
@@ -189,6 +248,6 @@ EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) {
 }
 
 EXPORT size_t malloc_usable_size(void* block) {
-  if (!real_ready() || arena_owns(block)) return block ? arena_size(block) : 0;
-  return real.malloc_usable_size ? real.malloc_usable_size(block) : 0;
+  if (!tracer_is_ready() || arena_owns(block)) return block ? arena_size(block) : 0;
+  return real.usable_size ? real.usable_size(block) : 0;
 }

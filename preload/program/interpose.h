@@ -1,17 +1,48 @@
-/// What interpose.c and interpose_new.c share.
+/// What the interposed functions share: the guard against events inside of events.
+///
+/// The real functions call interposed ones in turn: aligned_alloc calls memalign, operator new calls malloc. Only the
+/// outermost call is an event. Its guard, in its frame, is `thread_self.guard` while it runs. A frame that an exception
+/// or longjmp has left must not guard for ever: see guard_holds().
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "preload/program/record.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-/// malloc and aligned_alloc called from inside one of our functions: nothing to record, unless it is operator new that
-/// calls, and there is no memory. What the tracer itself asks for is in the arena: its blocks are not the program's.
-/// `caller`: the address that it returns to.
-void* malloc_inside(size_t size, const void* caller);
-void* aligned_inside(size_t alignment, size_t size, const void* caller);
+/// Values of Guard::kind that are no kinds of events.
+enum {
+  guard_own_use = 128,       ///< the tracer itself calls a function that may call malloc
+  guard_in_allocator = 256,  ///< a flag: an operator new that the allocator's library has in place of the C++ library's
+};
 
-/// After operator new's malloc has failed and a new_handler has made room, operator new calls malloc again, from the
-/// same place: then this records the operator new. False where it is another call.
-bool malloc_was_retried(void* block, const void* caller);
+/// Whether code is of the allocator's library, or ours: an operator new of the allocator may jump to malloc, which then
+/// returns to our operator new.
+bool guard_is_of_allocator(const void* code);
+
+/// Whether the function that has set the guard has not returned: its frame lies above `frame`, and still holds its
+/// token. An allocator's operator new does not tell us its failures: there only calls by the allocator's code are
+/// inside, not those of a new_handler, and not those that follow an exception.
+static inline bool guard_holds(const struct Guard* guard, const void* frame, const void* caller) {
+  if ((const void*)guard <= frame || guard->token != (thread_self.guards ^ (uintptr_t)guard)) return false;
+  return __builtin_expect(guard->kind < guard_in_allocator, 1) || guard_is_of_allocator(caller);
+}
+
+/// Before the real function is called: whether the call is the program's, and so an event.
+static inline bool guard_enter(struct Guard* mine, uint32_t kind) {
+  struct Thread* self = &thread_self;
+  if (__builtin_expect(self->guard != NULL, 0) && guard_holds(self->guard, mine, __builtin_return_address(0)))
+    return false;
+  mine->token = ++self->guards ^ (uintptr_t)mine;
+  mine->kind = kind;
+  self->guard = mine;
+  return true;
+}
+
+static inline void guard_leave(void) { thread_self.guard = NULL; }
+
+/// Records an operator new that has returned `block`, or NULL.
+void record_new(const struct Guard* guard, const void* block);

@@ -1,26 +1,36 @@
-// A process's ends: before what is known to be one, a program that is to wait until its trace is whole does so
-// (record.h).
+// Calls that concern the process: its ends, what it forbids to itself, names of threads, and the functions of
+// cmttrace.h.
 //
-// exit: our destructor may come before other libraries'. But a handler that is registered while handlers run is run
-// too, after those of all libraries: that one is the end. _exit, quick_exit, abort, a failed assertion and exec run no
-// handlers: they are stopped by name here. After the last three, and a failed exec, the program may still go on. What
-// ends otherwise (a signal, a system call past libc) is noticed by the collector.
+// Ends. Before each that is known, a program that is to wait for its trace does so (tracing.h). exit: our destructor
+// may come before other libraries'. But a handler that is registered while handlers run is run too, after those of all
+// libraries: ours comes last. _exit, quick_exit, abort, a failed assertion and exec run no handlers, and are
+// interposed; after the last three, and a failed exec, the program may go on. Other ends (a signal, a system call past
+// libc) are noticed by the collector.
+//
+// Sandboxes (kernel.h). The interposed prctl and syscall, which libseccomp calls too, see a program enter one. A
+// program that enters by an instruction of its own, or is within one after an exec, is not seen: a forbidden system
+// call of the tracer then does no harm if it fails (a full ring is noticed a tenth of a second later), but a signal for
+// it would end the program.
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
-#include "preload/program/arena.h"
-#include "preload/program/collector_link.h"
-#include "preload/program/environment.h"
 #include "preload/program/interpose.h"
-#include "preload/program/name.h"
-#include "preload/program/output.h"
+#include "preload/program/lifecycle.h"
 #include "preload/program/real.h"
-#include "preload/program/record.h"
-#include "preload/program/sys.h"
+#include "preload/program/settings.h"
+
+EXPORT void cmttrace_mark(const char* label);
+EXPORT void cmttrace_pause(void);
+EXPORT void cmttrace_resume(void);
+
+enum { thread_name_bytes_max = 15 };
 
 // Found in the constructor: after a fork in a program with threads, dlsym may wait for ever.
 static struct {
@@ -35,7 +45,11 @@ static struct {
   int (*fexecve)(int, char* const*, char* const*);
   int (*execveat)(int, const char*, char* const*, char* const*, int);
   int (*pthread_setname_np)(pthread_t, const char*);
+  int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
 } next;
+
+typedef long Syscall(long, long, long, long, long, long, long);
+__attribute__((used)) static Syscall* next_syscall;
 
 static void find_next(void) {
   if (next.end) return;
@@ -49,31 +63,33 @@ static void find_next(void) {
   *(void**)&next.fexecve = real_must("fexecve");
   *(void**)&next.execveat = real_must("execveat");
   *(void**)&next.pthread_setname_np = real_must("pthread_setname_np");
+  *(void**)&next.prctl = real_must("prctl");
+  *(void**)&next_syscall = real_must("syscall");
   *(void**)&next.end = real_must("_exit");
 }
 
 static void end_for_good(int status, void* unused) {
   (void)status;
   (void)unused;
-  record_finish();
+  tracing_finish();
 }
 
-// The functions that real.c did not find are not the program's error, nor what dlerror frees its event. Not told there:
-// dlerror takes gettext's lock, which the caller of the first malloc may hold (bindtextdomain).
+// The functions that real.c did not find are no errors of the program, and dlerror's free is no event of it. Not called
+// there: dlerror takes gettext's lock, which the caller of the first malloc may hold (bindtextdomain).
 static void forget_errors(void) {
   struct Guard guard;
-  bool outermost = guard_enter(&guard, kind_own_use);
+  bool outermost = guard_enter(&guard, guard_own_use);
   dlerror();
-  dlerror();  // frees what the first has said
+  dlerror();  // frees the text of the first
   if (outermost) guard_leave();
 }
 
-// Of an allocator in the program itself, or named before us in LD_PRELOAD, we hear nothing. To call it is the only way
-// to know: the address of malloc may be that of the program's own jump to it.
-static void tell_of_other_malloc(void) {
+// An allocator in the program itself, or named before us in LD_PRELOAD, hides us. Only a call shows it: the address of
+// malloc may be that of a jump in the program.
+static void report_hiding_malloc(void) {
   Dl_info theirs;
   struct Guard guard;
-  bool outermost = guard_enter(&guard, kind_own_use);
+  bool outermost = guard_enter(&guard, guard_own_use);
   void* block = malloc(1);
   free(block);
   if (outermost) guard_leave();
@@ -83,16 +99,15 @@ static void tell_of_other_malloc(void) {
 
 __attribute__((constructor)) static void begin(void) {
   int saved = errno;
-  if (!real_ready()) return;
+  if (!tracer_is_ready()) return;
   forget_errors();
   find_next();
-  name_configure();
-  collector_configure();
-  const char* fault = environment_fault();
-  if (fault) record_stop(fault, "; the program goes on untraced", 0);
-  record_files_allowed();
-  if (record_allowed()) tell_of_other_malloc();
-  at_quick_exit(record_leaving);  // the first to be registered is the last to be called
+  settings_read();
+  const char* fault = settings_fault();
+  if (fault) tracing_stop(fault, "; the program goes on untraced", 0);
+  start_collecting();
+  if (recording_is_on()) report_hiding_malloc();
+  at_quick_exit(tracing_leave);  // the first to be registered is the last to be called
   errno = saved;
 }
 
@@ -100,7 +115,7 @@ __attribute__((destructor)) static void end(void) { on_exit(end_for_good, NULL);
 
 EXPORT void _exit(int status) {
   find_next();
-  record_finish();
+  tracing_finish();
   next.end(status);
 }
 
@@ -108,29 +123,29 @@ EXPORT void _Exit(int status) { _exit(status); }
 
 EXPORT void quick_exit(int status) {
   find_next();
-  record_leaving();
+  tracing_leave();
   next.quick_exit(status);
 }
 
 EXPORT void abort(void) {
   find_next();
-  record_leaving();
+  tracing_leave();
   next.abort();
 }
 
 EXPORT void __assert_fail(const char* assertion, const char* file, unsigned line, const char* function) {
   find_next();
-  record_leaving();
+  tracing_leave();
   next.assert_fail(assertion, file, line, function);
 }
 
-#define EXEC(call)                    \
-  __extension__({                     \
-    find_next();                      \
-    bool held = record_before_exec(); \
-    int result = call;                \
-    record_exec_failed(held);         \
-    result;                           \
+#define EXEC(call)                     \
+  __extension__({                      \
+    find_next();                       \
+    bool held = tracing_before_exec(); \
+    int result = call;                 \
+    tracing_exec_failed(held);         \
+    result;                            \
   })
 
 EXPORT int execve(const char* path, char* const* arguments, char* const* environment) {
@@ -153,7 +168,7 @@ EXPORT int execveat(int folder, const char* path, char* const* arguments, char* 
   return EXEC(next.execveat(folder, path, arguments, environment, flags));
 }
 
-// execl's arguments, as an array on the stack (the caller may be a child of vfork), and what stands after them.
+// execl's arguments, as an array on the stack (the caller may be a child of vfork), and a list of those behind them.
 #define LISTED(first, arguments, rest)                                               \
   va_list rest, counting;                                                            \
   va_start(rest, first);                                                             \
@@ -192,4 +207,80 @@ EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
   int failed = next.pthread_setname_np(thread, name);
   if (!failed && pthread_equal(thread, pthread_self())) record_label(kind_thread_name, name);
   return failed;
+}
+
+static bool clock_was_slow;
+
+// Before the call that enters a sandbox. False if the process is in one already.
+static bool enter_sandbox(bool has_clock) {
+  clock_was_slow = clock_is_slow;
+  if (sandbox_entered || !tracer_is_ready() || !prepare_sandbox(has_clock)) return false;
+  sandbox_entered = true;
+  return true;
+}
+
+static void cancel_if_refused(bool is_first, long failed) {
+  if (!is_first || !failed) return;
+  sandbox_cancel();
+  clock_is_slow = clock_was_slow;
+}
+
+static void name_thread(const char* given) {
+  char name[thread_name_bytes_max + 1] = {0};
+  memcpy(name, given, strnlen(given, thread_name_bytes_max));  // the kernel reads no more
+  if (tracer_is_ready()) record_thread_name(name);
+}
+
+EXPORT int prctl(int option, ...) {
+  va_list list;
+  va_start(list, option);
+  unsigned long a = va_arg(list, unsigned long), b = va_arg(list, unsigned long), c = va_arg(list, unsigned long),
+                d = va_arg(list, unsigned long);
+  va_end(list);
+  find_next();
+  bool has_clock = !(option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT);
+  bool enters = option == PR_SET_SECCOMP || (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
+  bool first = enters && enter_sandbox(has_clock && option != PR_SET_TSC);
+  int failed = next.prctl(option, a, b, c, d);
+  cancel_if_refused(first, failed);
+  if (option == PR_SET_NAME && !failed) name_thread((const char*)a);
+  return failed;
+}
+
+__attribute__((used)) static long watched_syscall(long number, long a, long b, long c, long d, long e, long f) {
+  find_next();
+  if (number == SYS_prctl) return prctl((int)a, b, c, d, e);
+  bool enters = number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER);
+  bool first = enters && enter_sandbox(a != SECCOMP_SET_MODE_STRICT);
+  long result = next_syscall(number, a, b, c, d, e, f);
+  cancel_if_refused(first, result);
+  return result;
+}
+
+_Static_assert(SYS_prctl == 157 && SYS_seccomp == 317, "named in syscall");
+
+// All other system calls pass without a frame of ours: a child may return on another stack.
+EXPORT __attribute__((naked)) long syscall(__attribute__((unused)) long number, ...) {
+  __asm__(
+      "cmp $157, %rdi\n\t"
+      "je 1f\n\t"
+      "cmp $317, %rdi\n\t"
+      "je 1f\n\t"
+      "mov next_syscall(%rip), %rax\n\t"
+      "test %rax, %rax\n\t"
+      "je 1f\n\t"
+      "jmp *%rax\n"
+      "1:\tjmp watched_syscall");
+}
+
+void cmttrace_mark(const char* label) {
+  if (tracer_is_ready() && label) record_label(kind_mark, label);
+}
+
+void cmttrace_pause(void) {
+  if (tracer_is_ready()) pause_recording(true);
+}
+
+void cmttrace_resume(void) {
+  if (tracer_is_ready()) pause_recording(false);
 }

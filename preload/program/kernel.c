@@ -1,7 +1,34 @@
-#include "preload/program/clock.h"
+#include "preload/program/kernel.h"
 
-#include "preload/program/record.h"
-#include "preload/program/sandbox.h"
+#include <linux/futex.h>
+#include <sys/stat.h>
+
+#include "preload/text.h"
+
+enum { pauses_max = 1 << 21 };  // of the processor: a tenth of a second
+
+bool sandbox_entered, clock_is_slow;
+
+static struct {
+  struct Control* control;
+  uint64_t began;
+} sandbox;
+
+void sandbox_begin(struct Control* control, uint64_t now) {
+  sandbox.control = control;
+  sandbox.began = now;
+  __atomic_store_n(&control->sandboxed, 1, __ATOMIC_SEQ_CST);
+}
+
+void sandbox_cancel(void) {
+  sandbox_entered = false;
+  if (sandbox.control) sandbox.control->sandboxed = 0;
+}
+
+static uint64_t sandbox_stamp(void) {
+  uint64_t told = sandbox.control ? __atomic_load_n(&sandbox.control->clock_stamp, __ATOMIC_RELAXED) : 0;
+  return told > sandbox.began ? told : sandbox.began;
+}
 
 uint64_t clock_ns(clockid_t clock) {
   struct timespec now;
@@ -9,11 +36,9 @@ uint64_t clock_ns(clockid_t clock) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-uint64_t record_slow_clock(void) {
-  return sandbox_entered ? sandbox_clock() : clock_ns(CLOCK_MONOTONIC) >> stamp_shift;
-}
+uint64_t clock_slow_stamp(void) { return sandbox_entered ? sandbox_stamp() : clock_ns(CLOCK_MONOTONIC) >> stamp_shift; }
 
-// "Invariant TSC" (AMD and Intel: leaf 0x80000007, EDX bit 8).
+// AMD and Intel: leaf 0x80000007, EDX bit 8.
 bool clock_has_steady_tsc(void) {
   uint32_t a = 0x80000000u, b, c = 0, d;
   __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
@@ -22,4 +47,44 @@ bool clock_has_steady_tsc(void) {
   c = 0;
   __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
   return d >> 8 & 1;
+}
+
+static bool spin_timed_out(const uint32_t* word, uint32_t seen) {
+  for (int i = 0; i < pauses_max; i++) {
+    if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != seen) return false;
+    __builtin_ia32_pause();
+  }
+  return true;
+}
+
+bool wait_timed_out(const uint32_t* word, uint32_t seen) {
+  static const struct timespec tenth = {.tv_nsec = 100000000};
+  if (sandbox_entered) return spin_timed_out(word, seen);
+  return sys(SYS_futex, word, FUTEX_WAIT, seen, &tenth) == -ETIMEDOUT;
+}
+
+struct FileIdentity {
+  uint64_t device;
+  uint64_t inode;
+};
+
+static struct FileIdentity standard_error;
+
+static struct FileIdentity identity_of(int fd) {
+  struct stat status;
+  if (sys(SYS_fstat, fd, &status) != 0) return (struct FileIdentity){0, 0};
+  return (struct FileIdentity){status.st_dev, status.st_ino};
+}
+
+void say_configure(void) { standard_error = identity_of(2); }
+
+void say(const char* what, const char* detail, long error) {
+  if (sandbox_entered) return;
+  struct FileIdentity now = identity_of(2);
+  if (standard_error.device != now.device || standard_error.inode != now.inode) return;
+  static char line[2 * output_path_bytes];  // not on the stack: a thread's may be small
+  char* end = put_text(put_text(put_text(line, "libcmttrace: "), what), detail);
+  if (error) end = put_text(put_decimal(put_text(end, " (error "), (uint64_t)error), ")");
+  *end++ = '\n';
+  sys(SYS_write, 2, line, end - line);
 }

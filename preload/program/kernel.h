@@ -1,11 +1,25 @@
-/// System calls without libc's wrappers: they leave errno alone, are no cancellation points, and go past whatever the
-/// program or we have put before the names of libc.
+/// All that the tracer asks of the kernel: system calls, clocks, waiting, and its line on standard error.
+///
+/// System calls are made without libc's wrappers: so they leave errno alone, are no cancellation points, and are not
+/// caught by functions that the program or the tracer has put before those of libc.
+///
+/// A program may forbid system calls to itself (seccomp(2)), and the kernel may end it at the next one. From then on,
+/// `sandbox_entered`, the tracer makes none in it: nobody is woken or awaited by a futex, the collector looks at the
+/// rings by itself a thousand times a second, threads are not told apart by the kernel's ids, and events of forked
+/// children are counted as lost. interpose_process.c notices the moment.
 #pragma once
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <time.h>
+
+#include "preload/protocol.h"
+
+/// Of a variable: our code reaches it without the global offset table, one instruction less for each use.
+#define HIDDEN __attribute__((visibility("hidden")))
 
 static inline long sys6(long number, long a, long b, long c, long d, long e, long f) {
   register long r10 __asm__("r10") = d;
@@ -19,19 +33,18 @@ static inline long sys6(long number, long a, long b, long c, long d, long e, lon
   return result;
 }
 
-/// Returns what the kernel returns: -errno on failure. Takes up to six arguments of any scalar type.
+/// Returns the kernel's result: -errno on failure. Takes up to six arguments of any scalar type.
 #define sys(...) sys_padded(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define sys_padded(number, a, b, c, d, e, f, ...) \
   sys6(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/// Fresh zeroed memory that is in no heap, or NULL.
+/// New zeroed memory outside of all heaps, or NULL.
 static inline void* sys_map(size_t bytes) {
   long address = sys6(SYS_mmap, 0, (long)bytes, 3 /* read, write */, 0x22 /* private, anonymous */, -1, 0);
   return address < 0 && address > -4096 ? NULL : (void*)address;
 }
-static inline void sys_unmap(void* memory, size_t bytes) { sys6(SYS_munmap, (long)memory, (long)bytes, 0, 0, 0, 0); }
 
-/// All signals, so that a handler finds what is at work done or not begun.
+/// Blocks all signals: a handler then runs before or after the code in between, never within it.
 static inline void block_signals(uint64_t* before) {
   static const uint64_t all = ~(uint64_t)0;
   sys(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, before, 8);
@@ -39,3 +52,33 @@ static inline void block_signals(uint64_t* before) {
 static inline void restore_signals(const uint64_t* before) {
   sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, before, 0, 8);
 }
+
+extern bool sandbox_entered HIDDEN;
+/// Before the program enters its sandbox at stamp `now`: from here on the collector's stamps are the slow clock.
+void sandbox_begin(struct Control* control, uint64_t now);
+/// The program was refused it.
+void sandbox_cancel(void);
+
+uint64_t clock_ns(clockid_t clock);
+/// Whether rdtsc runs at the same rate on all processors, and always ("invariant TSC").
+bool clock_has_steady_tsc(void);
+/// Stamps are nanoseconds / 16, or the collector's in a sandbox, because rdtsc cannot be used.
+extern bool clock_is_slow HIDDEN;
+uint64_t clock_slow_stamp(void);
+
+/// The stamp of now. rdtsc may run before the instructions in front of it are done, by up to a cache miss; not if
+/// `fenced`.
+static inline uint64_t clock_stamp(bool fenced) {
+  if (__builtin_expect(clock_is_slow, 0)) return clock_slow_stamp();
+  if (fenced) __builtin_ia32_lfence();
+  return __builtin_ia32_rdtsc() >> stamp_shift;
+}
+
+/// Waits 0.1 s at most for `*word` to differ from `seen`. Whether the time was up.
+bool wait_timed_out(const uint32_t* word, uint32_t seen);
+
+/// Remembers which file standard error is, or that it is closed.
+void say_configure(void);
+/// Writes one line to standard error, if that is still the same file: the program may use its number for another one
+/// now. `error`: an errno, or 0.
+void say(const char* what, const char* detail, long error);

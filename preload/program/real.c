@@ -1,14 +1,11 @@
 #include "preload/program/real.h"
 
 #include <dlfcn.h>
-#include <errno.h>
+#include <link.h>
 
-#include "preload/program/output.h"
-#include "preload/program/record.h"
-#include "preload/program/sys.h"
+#include "preload/program/kernel.h"
 
 struct Real real;
-int real_state;
 
 static void* find(const char* name) { return dlsym(RTLD_NEXT, name); }
 
@@ -23,7 +20,14 @@ void* real_must(const char* name) {
   return found;
 }
 
-static void find_all(void) {
+// A sanitizer's allocator has to come first in the search order: it calls dlsym, and by that us, before it can be
+// called itself. The user would see its message only, or a crash at its start.
+static bool is_sanitized(void) {
+  return dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") || dlsym(RTLD_DEFAULT, "__msan_init");
+}
+
+void real_find_all(void) {
+  if (is_sanitized()) die("the program is built with a sanitizer, and cannot be traced", "");
   *(void**)&real.malloc = real_must("malloc");
   *(void**)&real.calloc = real_must("calloc");
   *(void**)&real.realloc = real_must("realloc");
@@ -34,27 +38,50 @@ static void find_all(void) {
   *(void**)&real.memalign = find("memalign");
   *(void**)&real.valloc = find("valloc");
   *(void**)&real.pvalloc = find("pvalloc");
-  *(void**)&real.malloc_usable_size = find("malloc_usable_size");
+  *(void**)&real.usable_size = find("malloc_usable_size");
   *(void**)&real.free_sized = find("free_sized");
   *(void**)&real.free_aligned_sized = find("free_aligned_sized");
 }
 
-// A sanitizer's allocator has to come first: it calls dlsym, and so us, before it can be called itself. Its own
-// message, or a crash in its start, would be all there is to see.
-static bool sanitized(void) {
-  return dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") || dlsym(RTLD_DEFAULT, "__msan_init");
+static struct { uintptr_t begin, end; } allocator;
+
+static int find_allocator(struct dl_phdr_info* object, size_t bytes, void* unused) {
+  (void)bytes;
+  (void)unused;
+  const uintptr_t wanted = (uintptr_t)real.malloc;
+  uintptr_t begin = UINTPTR_MAX, end = 0;
+  for (int i = 0; i < object->dlpi_phnum; i++) {
+    if (object->dlpi_phdr[i].p_type != PT_LOAD) continue;
+    const uintptr_t from = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr, to = from + object->dlpi_phdr[i].p_memsz;
+    if (from < begin) begin = from;
+    if (to > end) end = to;
+  }
+  if (wanted < begin || wanted >= end) return 0;
+  allocator.end = end;
+  allocator.begin = begin;
+  return 1;
 }
 
-// The process has one thread this early: the dynamic loader's first call of malloc comes before any constructor.
-bool real_find(void) {
-  if (real_state != 0) return real_state == 2;
-  int saved = errno;
-  real_state = 1;
-  say_configure();
-  if (sanitized()) die("the program is built with a sanitizer, and cannot be traced", "");
-  find_all();
-  record_start();
-  real_state = 2;
-  errno = saved;
-  return true;
+bool is_allocator_code(const void* code) {
+  if (!allocator.begin) dl_iterate_phdr(find_allocator, NULL);
+  return (uintptr_t)code >= allocator.begin && (uintptr_t)code < allocator.end;
 }
+
+_Alignas(4096) char arena_memory[arena_bytes];
+static size_t arena_used;
+
+enum { arena_header = 16 };  // before each block: its size
+
+void* arena_allocate(size_t alignment, size_t size) {
+  if (alignment < 16) alignment = 16;
+  size_t begin = (arena_used + arena_header + alignment - 1) & ~(alignment - 1);
+  if (alignment > 4096 || size > sizeof arena_memory || begin + size > sizeof arena_memory) {
+    errno = ENOMEM;
+    return NULL;
+  }
+  arena_used = begin + size;
+  *(size_t*)(arena_memory + begin - arena_header) = size;
+  return arena_memory + begin;
+}
+
+size_t arena_size(const void* block) { return *(const size_t*)((const char*)block - arena_header); }

@@ -1,20 +1,13 @@
-// One file without a name (memfd), or with one if it is to survive the machine's fault (CMTTRACE_RINGS), sparse:
-// control block, 512 rings of 256 KiB, 12,288 of 16 KiB. Mapping it as a whole at the start costs addresses only, and
-// no descriptor has to be kept open that a program could close. Where addresses or file sizes are limited (RLIMIT_AS,
-// RLIMIT_FSIZE: a file that is made longer than allowed is a signal), it is a few rings of 16 KiB.
-//
-// A memfd does not count against /dev/shm. Places that a thread may write are backed before, so that a lack of memory
-// is an error here or in the collector, and no SIGBUS there.
 #include "preload/program/rings.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "preload/program/name.h"
-#include "preload/program/sandbox.h"
-#include "preload/program/sys.h"
+#include "preload/program/kernel.h"
+#include "preload/program/settings.h"
 
 enum { populate_write = 23 };  // MADV_POPULATE_WRITE, since Linux 5.14
 
@@ -38,7 +31,7 @@ static uint64_t bytes_for(uint32_t large, uint32_t all) {
          (uint64_t)(all - large) * ring_slots_small * slot_bytes;
 }
 
-// A sixteenth of a limited address space, and all of what a file may have.
+// A sixteenth of a limited address space, and all that a file may have.
 static uint32_t rings_that_fit(uint32_t* large) {
   uint64_t space = limit_of(RLIMIT_AS), file = limit_of(RLIMIT_FSIZE);
   uint64_t room = space == RLIM_INFINITY ? space : space / 16;
@@ -51,14 +44,14 @@ static uint32_t rings_that_fit(uint32_t* large) {
   return rings;
 }
 
-static long open_file(char path[path_bytes_max]) {
+static long open_file(char path[output_path_bytes]) {
   int process = (int)sys(SYS_getpid, 0);
   path[0] = 0;
-  if (name_is_given(name_rings)) return name_create(path, name_rings, process, 0600);
+  if (path_is_given(path_rings)) return path_create(path, path_rings, process, 0600);
   return sys(SYS_memfd_create, "cmttrace", 1 /* MFD_CLOEXEC */);
 }
 
-static long make_file(char path[path_bytes_max], uint64_t bytes) {
+static long make_file(char path[output_path_bytes], uint64_t bytes) {
   long fd = open_file(path);
   if (fd < 0) return fd;
   long failed = sys(SYS_ftruncate, fd, bytes);
@@ -71,7 +64,7 @@ long rings_map(struct Control** control) {
   uint64_t bytes = bytes_for(large, rings);
   if (rings == 0) return -EFBIG;
   rings_close_descriptor();
-  static char path[path_bytes_max];
+  static char path[output_path_bytes];
   long fd = make_file(path, bytes);
   if (fd < 0) return fd;
   long begin = sys(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
@@ -85,8 +78,8 @@ long rings_map(struct Control** control) {
   (*control)->bytes = bytes;
   (*control)->rings_limit = rings;
   (*control)->rings_large = large;
-  __builtin_memcpy((*control)->rings_path, path, sizeof path);
-  __builtin_memcpy((*control)->magic, ring_magic, 8);
+  memcpy((*control)->rings_path, path, sizeof path);
+  memcpy((*control)->magic, ring_magic, sizeof(*control)->magic);
   return 0;
 }
 
@@ -101,7 +94,7 @@ void rings_forget(const struct Control* control) {
       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
-// Older kernels than the one that knows the advice write to each page themselves.
+// Kernels that do not know the advice back a page when it is written to.
 static bool back(char* begin, uint64_t bytes) {
   if (sandbox_entered) return true;
   long failed = sys(SYS_madvise, begin, bytes, populate_write);
@@ -110,22 +103,21 @@ static bool back(char* begin, uint64_t bytes) {
   return true;
 }
 
-// The first thread fills its ring before the collector has started. What is reserved takes no memory of the process
-// until it is written.
+// The first thread fills its ring before the collector has started. Reserving takes no memory until it is written to.
 static bool reserve_whole(const struct Ring* ring) {
   return descriptor >= 0 && sys(SYS_fallocate, descriptor, 0, ring->slots_at, ring->slots * slot_bytes) == 0;
 }
 
-bool rings_open(struct Control* control, uint32_t number, uint32_t owner) {
+static bool open_ring(struct Control* control, uint32_t number, uint32_t owner) {
   struct Ring* ring = ring_at(control, number);
-  bool large = number < control->rings_large;
-  uint32_t slots_large = control->rings_large;
-  uint64_t before = large
-                        ? (uint64_t)number * ring_slots_big
-                        : (uint64_t)slots_large * ring_slots_big + (uint64_t)(number - slots_large) * ring_slots_small;
-  ring->slots_at = rings_control_bytes(control->rings_limit) + before * slot_bytes;
-  ring->slots = large ? ring_slots_big : ring_slots_small;
-  uint64_t first = !large || number >= rings_roomy ? ring_slots_crowded : ring_slots_at_rest;
+  const uint32_t rings_large = control->rings_large;
+  const bool is_large = number < rings_large;
+  const uint64_t slots_before =
+      is_large ? (uint64_t)number * ring_slots_big
+               : (uint64_t)rings_large * ring_slots_big + (uint64_t)(number - rings_large) * ring_slots_small;
+  ring->slots_at = rings_control_bytes(control->rings_limit) + slots_before * slot_bytes;
+  ring->slots = is_large ? ring_slots_big : ring_slots_small;
+  uint64_t first = !is_large || number >= rings_roomy ? ring_slots_crowded : ring_slots_at_rest;
   if (number == 0 && reserve_whole(ring))
     first = ring->slots;
   else if (!back((char*)control + ring->slots_at, first * slot_bytes))
@@ -134,4 +126,42 @@ bool rings_open(struct Control* control, uint32_t number, uint32_t owner) {
   ring->soft = first / 2;
   __atomic_store_n(&ring->owner, owner, __ATOMIC_RELEASE);
   return true;
+}
+
+static bool is_gone(const struct Control* control, uint32_t thread) {
+  return !sandbox_entered && sys(SYS_tgkill, control->process, thread, 0) == -ESRCH;
+}
+
+// The kernel's id of the thread; in a sandbox, an address in the thread's memory, with a bit that no id has.
+static uint32_t own_id(void) {
+  static __thread char own;
+  if (sandbox_entered) return (uint32_t)1 << 31 | (uint32_t)((uintptr_t)&own >> 6);
+  return (uint32_t)sys(SYS_gettid, 0);
+}
+
+static bool take_over(const struct Control* control, struct Ring* ring, uint32_t self) {
+  uint32_t owner = __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE);
+  if (owner == 0 || (owner != self && !is_gone(control, owner))) return false;
+  return __atomic_compare_exchange_n(&ring->owner, &owner, self, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+// `any`: also of a thread that has not recorded its exit.
+static struct Ring* take_over_one(struct Control* control, uint32_t self, bool any) {
+  uint32_t used = __atomic_load_n(&control->rings_used, __ATOMIC_ACQUIRE);
+  if (used > control->rings_limit) used = control->rings_limit;
+  for (uint32_t i = 0; i < used; i++) {
+    struct Ring* ring = ring_at(control, i);
+    if ((any || __atomic_load_n(&ring->left, __ATOMIC_RELAXED)) && take_over(control, ring, self)) return ring;
+  }
+  return NULL;
+}
+
+struct Ring* rings_claim(struct Control* control) {
+  const uint32_t self = own_id();
+  struct Ring* ring = take_over_one(control, self, false);
+  if (ring) return ring;
+  uint32_t fresh = __atomic_fetch_add(&control->rings_used, 1, __ATOMIC_ACQ_REL);
+  if (fresh < control->rings_limit) return open_ring(control, fresh, self) ? ring_at(control, fresh) : NULL;
+  __atomic_fetch_sub(&control->rings_used, 1, __ATOMIC_ACQ_REL);
+  return take_over_one(control, self, true);
 }

@@ -1,19 +1,31 @@
-/// The memory that the rings are in: made, mapped, and backed before it is used.
+/// The memory of the rings (preload/protocol.h): created, mapped, backed, and given to threads.
+///
+/// One file, without a name (memfd) or with one that survives the machine's failure (CMTTRACE_RINGS), sparse: Control,
+/// 512 rings of 256 KiB, 12,288 of 16 KiB. Mapping all of it at the start costs addresses only, and no descriptor has
+/// to stay open, which a program could close. Where addresses or file sizes are limited (RLIMIT_AS; RLIMIT_FSIZE, which
+/// sends a signal for a file that grows beyond it), it is a few rings of 16 KiB. A memfd does not count against
+/// /dev/shm. Slots are backed before a thread may write to them: a lack of memory is an error here or in the collector,
+/// not SIGBUS in the program.
 #pragma once
 
 #include <stdbool.h>
 
 #include "preload/protocol.h"
 
-/// Makes it. Returns 0 or -errno. Its descriptor is open until rings_close_descriptor(), which the collector needs.
+/// Creates the rings of this process. Returns 0 or -errno. Their descriptor stays open, for the collector to inherit.
 long rings_map(struct Control** control);
-/// In a forked child: the parent's are not ours. Puts memory that nobody shares in their place, because a signal
-/// handler that forked may have interrupted a thread that writes there.
-void rings_forget(const struct Control* control);
 int rings_descriptor(void);
-/// Where no collector was ever at them: removes their file, if they are in one.
-void rings_discard(const struct Control* control);
 void rings_close_descriptor(void);
 
-/// Makes ring `number` usable, for a thread of the kernel's id `owner`. False where there is no memory for it.
-bool rings_open(struct Control* control, uint32_t number, uint32_t owner);
+/// In a forked child: replaces the parent's rings by memory that nobody shares, because the signal handler that forked
+/// may have interrupted a thread that writes to them.
+void rings_forget(const struct Control* control);
+
+/// Removes the file of rings that no collector has ever read.
+void rings_discard(const struct Control* control);
+
+/// Gives the calling thread a ring: one whose owner has recorded its exit and is gone, or a new one, or, where there
+/// are no more, one whose owner is gone. NULL if there is none, or no memory for it. Threads end after they have
+/// recorded their exit, because other destructors and libc itself free memory after that. So 1,000 short threads need a
+/// few rings; records that the collector has not read yet stay in front of the new owner's.
+struct Ring* rings_claim(struct Control* control);

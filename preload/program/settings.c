@@ -1,24 +1,172 @@
-#include "preload/program/name.h"
+#include "preload/program/settings.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "preload/program/sys.h"
-#include "preload/protocol.h"
-#include "preload/words.h"
+#include "preload/program/kernel.h"
+#include "preload/text.h"
 
-_Static_assert((int)name_rings == outputs_max, "behind the trace's files");
+enum { numbers_max = 100000, variables_max = 4096, shown_bytes_max = 64 };
 
-enum { parts_max = 100000 };
-
-static char templates[names_max][path_bytes_max];
-static uint32_t count;
-static char folder[path_bytes_max];
+static char templates[paths_max][output_path_bytes];
+static uint32_t trace_paths;
+static char folder[output_path_bytes];
 static char program[256] = "program";
-static bool only_if_there;
+static bool status_exists;
+static char collector[output_path_bytes];
+static char** environment;
+
+extern char** environ;
+
+/// A variable has units, or words to choose from, or is a path, or several with commas between them.
+static const struct Variable {
+  const char* name;
+  const struct Unit* units;
+  const char* words[3];
+  uint32_t paths_max;
+} variables[] = {
+    {.name = "CMTTRACE_OUT", .paths_max = outputs_max},
+    {.name = "CMTTRACE_RINGS", .paths_max = 1},
+    {.name = "CMTTRACE_CONTROL", .paths_max = 1},
+    {.name = "CMTTRACE_STATUS", .paths_max = 1},
+    {.name = "CMTTRACE_COLLECTOR", .paths_max = 1},
+    {.name = "CMTTRACE_TIME", .words = {"0", "1"}},
+    {.name = "CMTTRACE_USABLE", .words = {"0", "1"}},
+    {.name = "CMTTRACE_WAIT", .words = {"0", "1"}},
+    {.name = "CMTTRACE_START", .words = {"paused"}},
+    {.name = "CMTTRACE_ON_FULL", .words = {"wait", "drop"}},
+    {.name = "CMTTRACE_SAMPLE", .units = units_of_time},
+    {.name = "CMTTRACE_MAX_TIME", .units = units_of_time},
+    {.name = "CMTTRACE_MAX_BYTES", .units = units_of_size},
+    {.name = "CMTTRACE_SPILL", .units = units_of_size},
+    {.name = "CMTTRACE_MAX_EVENTS", .units = units_of_count},
+    {.name = "CMTTRACE_CHILD_OF", .units = units_of_count},
+};
+
+bool setting_is(const char* name, const char* value) {
+  const char* found = getenv(name);
+  return found && strcmp(found, value) == 0;
+}
+
+static bool is_one_of(const char* value, const char* const* words) {
+  while (*words && strcmp(*words, value) != 0) words++;
+  return *words != NULL;
+}
+
+static bool are_paths(const char* value, uint32_t count_max) {
+  uint32_t paths = 0;
+  while (*value) {
+    size_t length = count_max == 1 ? strlen(value) : strcspn(value, ",");
+    if (length >= output_path_bytes / 2 || (length && ++paths > count_max)) return false;
+    value += length;
+    value += *value == ',';
+  }
+  return true;
+}
+
+static bool is_understood(const struct Variable* variable, const char* value) {
+  uint64_t unused;
+  if (*value == 0) return true;  // as if it were not set
+  if (variable->units) return read_quantity(value, variable->units, &unused);
+  if (variable->paths_max) return are_paths(value, variable->paths_max);
+  return is_one_of(value, variable->words);
+}
+
+static const char* line_about(const char* name, size_t length, const char* value) {
+  static char line[256];
+  memcpy(line, name, length);
+  char* end = put_text(line + length, " cannot be '");
+  size_t shown = strnlen(value, shown_bytes_max);
+  memcpy(end, value, shown);
+  put_text(end + shown, shown == shown_bytes_max ? "...'" : "'")[0] = 0;
+  return line;
+}
+
+static const char* fault_of(const char* entry) {
+  size_t length = strcspn(entry, "=");
+  const char* value = entry + length + (entry[length] == '=');
+  if (length > shown_bytes_max) length = shown_bytes_max;
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+    const struct Variable* variable = &variables[i];
+    if (strlen(variable->name) != length || memcmp(variable->name, entry, length) != 0) continue;
+    return is_understood(variable, value) ? NULL : line_about(entry, length, value);
+  }
+  static char line[128];
+  memcpy(line, entry, length);
+  put_text(line + length, " is not a variable that the tracer knows")[0] = 0;
+  return line;
+}
+
+const char* settings_fault(void) {
+  static const char prefix[] = "CMTTRACE_";
+  const char* fault = NULL;
+  for (char** entry = environ; entry && *entry && !fault; entry++) {
+    if (strncmp(*entry, prefix, sizeof prefix - 1) == 0) fault = fault_of(*entry);
+  }
+  return fault;
+}
+
+static bool is_collector(const char* beside, size_t length, const char* rest) {
+  if (length + strlen(rest) >= sizeof collector) return false;
+  memcpy(collector, beside, length);
+  strcpy(collector + length, rest);
+  if (sys(SYS_access, collector, X_OK) == 0) return true;
+  collector[0] = 0;
+  return false;
+}
+
+static void find_collector(void) {
+  const char* given = getenv("CMTTRACE_COLLECTOR");
+  Dl_info self;
+  if (given) {
+    is_collector(given, strlen(given), "");
+    return;
+  }
+  if (!dladdr(templates, &self) || !self.dli_fname) return;
+  const char* slash = strrchr(self.dli_fname, '/');
+  size_t length = slash ? (size_t)(slash - self.dli_fname) + 1 : 0;
+  if (is_collector(self.dli_fname, length, "cmttrace-collector")) return;
+  if (is_collector(self.dli_fname, length, "../libexec/cmt/cmttrace-collector")) return;
+  is_collector(self.dli_fname, length, "../../libexec/cmt/cmttrace-collector");
+}
+
+static bool is_for_loader(const char* variable) {
+  return strncmp(variable, "LD_", 3) == 0 && strncmp(variable, "LD_LIBRARY_PATH=", 16) != 0;
+}
+
+// The strings are copied too: servers write their state over them (setproctitle), and may fork after that.
+static void copy_environment(void) {
+  size_t count = 0, bytes = 0;
+  for (char** v = environ; v && *v && count < variables_max; v++, count++) bytes += strlen(*v) + 1;
+  environment = sys_map((count + 1) * sizeof(char*) + bytes);
+  if (!environment) return;
+  char* text = (char*)(environment + count + 1);
+  char** copy = environment;
+  for (char** v = environ; v && *v && count > 0; v++, count--) {
+    if (is_for_loader(*v)) continue;
+    *copy++ = strcpy(text, *v);
+    text += strlen(text) + 1;
+  }
+}
+
+static void read_for_collector(void) {
+  find_collector();
+  copy_environment();
+}
+
+const char* collector_program(void) {
+  if (!environment) read_for_collector();
+  return collector;
+}
+
+char** collector_environment(void) {
+  if (!environment) read_for_collector();
+  return environment;
+}
 
 static void copy(char* out, size_t room, const char* text, size_t length) {
   if (length >= room) length = room - 1;
@@ -26,43 +174,55 @@ static void copy(char* out, size_t room, const char* text, size_t length) {
   out[length] = 0;
 }
 
-static void copy_list(const char* wanted) {
-  for (count = 0; count < outputs_max && *wanted;) {
-    size_t length = strcspn(wanted, ",");
-    if (length) copy(templates[count++], path_bytes_max, wanted, length);
-    wanted += length;
-    wanted += *wanted == ',';
+static void copy_trace_paths(const char* list) {
+  for (trace_paths = 0; trace_paths < outputs_max && *list;) {
+    size_t length = strcspn(list, ",");
+    if (length) copy(templates[trace_paths++], output_path_bytes, list, length);
+    list += length;
+    list += *list == ',';
   }
 }
 
 static void copy_variable(uint32_t which, const char* name) {
   const char* value = getenv(name);
-  if (value) copy(templates[which], path_bytes_max, value, strlen(value));
+  if (value) copy(templates[which], output_path_bytes, value, strlen(value));
 }
 
-void name_configure(void) {
-  const char* wanted = getenv("CMTTRACE_OUT");
-  copy_list(wanted ? wanted : "");
-  if (!count) copy_list("%n.%p.trace");
-  copy_variable(name_rings, "CMTTRACE_RINGS");
-  copy_variable(name_control, "CMTTRACE_CONTROL");
-  copy_variable(name_status, "CMTTRACE_STATUS");
-  only_if_there = templates[name_status][0] == '-';
-  if (only_if_there) memmove(templates[name_status], templates[name_status] + 1, path_bytes_max - 1);
-  // A child that changes its folder still writes where its parent began.
+static void read_paths(void) {
+  const char* list = getenv("CMTTRACE_OUT");
+  copy_trace_paths(list ? list : "");
+  if (!trace_paths) copy_trace_paths("%n.%p.trace");
+  copy_variable(path_rings, "CMTTRACE_RINGS");
+  copy_variable(path_control, "CMTTRACE_CONTROL");
+  copy_variable(path_status, "CMTTRACE_STATUS");
+  status_exists = templates[path_status][0] == '-';
+  if (status_exists) memmove(templates[path_status], templates[path_status] + 1, output_path_bytes - 1);
+  // A child that changes its folder still writes to where its parent began.
   if (sys(SYS_getcwd, folder, sizeof folder - 1) <= 0 || folder[0] != '/') folder[0] = 0;
   const char* own = program_invocation_short_name;
   if (own && *own) copy(program, sizeof program, own, strlen(own));
 }
 
-const char* name_of_program(void) { return program; }
-
-uint32_t name_count(void) {
-  if (!count) name_configure();
-  return count;
+void settings_read(void) {
+  read_paths();
+  read_for_collector();
 }
 
-static char* fill(char* out, const char* end, const char* template, int process) {
+const char* program_name(void) { return program; }
+
+uint32_t trace_path_count(void) {
+  if (!trace_paths) read_paths();
+  return trace_paths;
+}
+
+bool status_must_exist(void) { return status_exists; }
+
+bool path_is_given(uint32_t which) {
+  if (!trace_paths) read_paths();
+  return templates[which][0] != 0;
+}
+
+static char* fill_template(char* out, const char* end, const char* template, int process) {
   for (const char* t = template; *t; t++) {
     if (end - out < (long)sizeof program) return NULL;
     if (t[0] == '%' && t[1] == 'p')
@@ -87,42 +247,31 @@ static void insert_number(char* name, char* end, int n) {
   memcpy(dot, number, length);
 }
 
-static bool expand(char* out, const char* template, int process, int n) {
-  char* begin = out;
-  if (template[0] != '/' && folder[0]) {
-    if (strlen(folder) > path_bytes_max / 2) return false;
-    begin = put_text(put_text(out, folder), folder[1] ? "/" : "");
-  }
-  char* end = fill(begin, out + path_bytes_max - 32, template, process);
-  if (!end) return false;
-  if (n > 1) insert_number(begin, end, n);
-  return true;
-}
-
-bool name_is_given(uint32_t which) {
-  if (!count) name_configure();
-  return templates[which][0] != 0;
-}
-
-bool name_only_if_there(void) { return only_if_there; }
-
-bool name_expand(char out[path_bytes_max], uint32_t which, int process, int n) {
+bool path_expand(char out[output_path_bytes], uint32_t which, int process, int n) {
   out[0] = 0;
-  return name_is_given(which) && expand(out, templates[which], process, n);
+  if (!path_is_given(which)) return false;
+  char* name = out;
+  if (templates[which][0] != '/' && folder[0]) {
+    if (strlen(folder) > output_path_bytes / 2) return false;
+    name = put_text(put_text(out, folder), folder[1] ? "/" : "");
+  }
+  char* end = fill_template(name, out + output_path_bytes - 32, templates[which], process);
+  if (end && n > 1) insert_number(name, end, n);
+  return end != NULL;
 }
 
-static long why_taken(const char* path) {
+static long error_of_taken(const char* path) {
   struct stat status;
   if (sys(SYS_stat, path, &status) != 0 || S_ISREG(status.st_mode)) return 0;
   return S_ISDIR(status.st_mode) ? -EISDIR : -EEXIST;
 }
 
-long name_create(char out[path_bytes_max], uint32_t which, int process, uint32_t mode) {
+long path_create(char out[output_path_bytes], uint32_t which, int process, uint32_t mode) {
   long fd = -EEXIST;
-  for (int n = 1; fd == -EEXIST && n <= parts_max; n++) {
-    if (!name_expand(out, which, process, n)) return -ENAMETOOLONG;
+  for (int n = 1; fd == -EEXIST && n <= numbers_max; n++) {
+    if (!path_expand(out, which, process, n)) return -ENAMETOOLONG;
     fd = sys(SYS_open, out, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (fd == -EEXIST && why_taken(out)) return why_taken(out);
+    if (fd == -EEXIST && error_of_taken(out)) return error_of_taken(out);
   }
   return fd;
 }

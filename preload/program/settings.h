@@ -1,34 +1,50 @@
-/// Where the trace goes: CMTTRACE_OUT, names between commas, with `%p` the process, `%n` the program's name, `%%` a per
-/// cent sign.
+/// The environment variables CMTTRACE_… (libcmttrace(1)): their check, the paths that they name, and the collector's
+/// own environment.
+///
+/// Paths are templates: `%p` is the process id, `%n` the program's name, `%%` a per cent sign. They are relative to the
+/// folder where the program started.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { path_bytes_max = 4096 };
+#include "preload/protocol.h"
 
-/// Reads the environment, the working directory and the program's name, once.
-void name_configure(void);
+/// Reads the variables, the working directory and the program's name: at the tracer's constructor, when all three are
+/// known. The functions below read them too, if they are called before.
+void settings_read(void);
 
-/// The program's name.
-const char* name_of_program(void);
+/// A line about the first variable that is not understood, or NULL. Recording without a limit because its variable is
+/// misspelt would be worse than not recording.
+const char* settings_fault(void);
 
-/// How many files a trace has, at most outputs_max.
-uint32_t name_count(void);
+/// Whether the variable has this value.
+bool setting_is(const char* name, const char* value);
 
-/// Which file: below outputs_max one of the trace's, else that of a variable of its own, which may be unset.
-enum { name_rings = 4, name_control, name_status, names_max };
+const char* program_name(void);
 
-bool name_is_given(uint32_t which);
+/// The collector's path; empty if it was not found.
+const char* collector_program(void);
+/// The program's environment without what would trace the collector; NULL if there was no memory.
+char** collector_environment(void);
 
-/// Whether the file of name_status is written to where it is, and not missed where it is not: a launcher has made it,
-/// and removes it when it ends, however long what the command has left behind goes on.
-bool name_only_if_there(void);
+/// How many files the trace is written to, at most outputs_max.
+uint32_t trace_path_count(void);
 
-/// The n-th name to try for it, absolute where it can be: ".2", ".3" stand before the ending. False if there is none,
-/// or it is too long.
-bool name_expand(char out[path_bytes_max], uint32_t which, int process, int n);
+/// A path's number: below outputs_max a file of the trace, otherwise that of a variable, which may be unset.
+enum { path_rings = outputs_max, path_control, path_status, paths_max };
 
-/// Creates the file under the first name that is free, for reading and writing, and returns its descriptor or -errno.
-/// `out`: the name; empty where there is none. What has the name and is no file (a device, a folder) is not gone round.
-long name_create(char out[path_bytes_max], uint32_t which, int process, uint32_t mode);
+bool path_is_given(uint32_t which);
+
+/// Whether the file of path_status is not to be created: a launcher has made it, and removes it when it ends; processes
+/// that it leaves behind do not make it again.
+bool status_must_exist(void);
+
+/// Fills in the template, absolute where the folder is known. `n` above 1 inserts ".2", ".3", … before the ending.
+/// False if there is no template, or the path is too long.
+bool path_expand(char out[output_path_bytes], uint32_t which, int process, int n);
+
+/// Creates the file under the first number that is free, for reading and writing. Returns its descriptor or -errno;
+/// `out` is the path tried last. A name that is taken by a folder or a device is an error, not a reason to try the
+/// next.
+long path_create(char out[output_path_bytes], uint32_t which, int process, uint32_t mode);

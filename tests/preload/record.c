@@ -1,7 +1,6 @@
-// Of what a thread appends, where a signal handler or a full ring comes between: that each record's stamp is its own,
-// also where the upper bits of stamps change meanwhile (preload/protocol.h, "Stamps"). The handler comes after
-// each single instruction.
-#define _GNU_SOURCE
+// Whether each record has the stamp of its own event, where a signal handler or a full ring comes between, and also
+// where the upper bits of stamps change meanwhile (preload/protocol.h, "Stamps"). The handler comes after each single
+// instruction.
 #include <assert.h>
 #include <signal.h>
 #include <stdalign.h>
@@ -9,61 +8,59 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include "preload/program/alone.h"
-#include "preload/program/real.h"
+#include "preload/program/record.h"
+#include "preload/program/tracing.h"
 #include "tests/preload/single_step.h"
 
-enum { places = 64 };
+enum { slots_in_ring = 64 };
 
-__thread struct Thread thread_self;
-bool record_clock_is_ns = true, record_second_thread, record_usable, sandbox_entered;
-uint32_t record_state[1024];
-struct Real real;
+bool clock_is_slow = true, sandbox_entered;
 
 static alignas(128) struct Ring ring;
-static struct Slot slots[places];
+static struct Slot slots[slots_in_ring];
 static const uint64_t before = 0x2fffff000;
 static uint64_t after, now;
 static bool drops;
 
-uint64_t record_slow_clock(void) { return now; }
+uint64_t clock_slow_stamp(void) { return now; }
 
 static size_t usable(void* block) { return (uintptr_t)block; }
 
-bool record_wait(struct Ring* full, uint64_t at, uint64_t count) {
-  full->soft = at + count + places;
+bool wait_for_room(struct Ring* full, uint64_t position, uint64_t count) {
+  full->soft = position + count + slots_in_ring;
   if (!drops) return true;
   drops = false;
-  full->reserved = at;
+  full->reserved = position;
   return false;
 }
 
-static void begin(bool alone) {
+static void begin(bool has_lease) {
   memset(slots, 0, sizeof slots);
-  ring = (struct Ring){.slots = places, .soft = places};
-  thread_self = (struct Thread){.number = 1, .ring = &ring, .slots = slots, .lease = before, .epoch = before >> 32};
-  lease_holder = alone;
+  ring = (struct Ring){.slots = slots_in_ring, .soft = slots_in_ring};
+  thread_self =
+      (struct Thread){.number = 1, .ring = &ring, .slots = slots, .lease_began = before, .stamp_high = before >> 32};
+  lease_holder = has_lease;
   now = before;
 }
 
-// What the ring has of each block.
+// The events of one block in the ring.
 struct Seen {
   int events;
-  uint64_t place, stamp;
+  uint64_t position, stamp;
 };
 
 static void read_ring(struct Seen* seen, size_t blocks) {
-  uint64_t epoch = before >> 32;
+  uint64_t stamp_high = before >> 32;
   memset(seen, 0, blocks * sizeof *seen);
   for (uint64_t at = 0; at < ring.reserved; at++) {
     const struct Slot slot = slots[at];
     const uint32_t kind = slot_kind(slot.head);
     const uint64_t block = slot.head >> slot_address_shift;
     assert((slot.head & slot_valid) != 0);
-    if (kind == record_stamp_high) epoch = slot.body;
+    if (kind == record_stamp_high) stamp_high = slot.body;
     if (kind >= record_stamp_high) continue;
     assert(block < blocks);
-    seen[block] = (struct Seen){seen[block].events + 1, at, epoch << 32 | (uint32_t)slot.body};
+    seen[block] = (struct Seen){seen[block].events + 1, at, stamp_high << 32 | (uint32_t)slot.body};
   }
 }
 
@@ -75,17 +72,17 @@ static void long_event(uintptr_t block) {
 }
 
 // Handlers that take longer than stamps are ever early by.
-static void handler_among_others(void) {
+static void handler_without_lease(void) {
   now = after;
   short_event(block_of_handler);
 }
-static void handler_alone(void) {
+static void handler_with_lease(void) {
   __atomic_store_n(&ring.clock, after, __ATOMIC_RELAXED);
-  handler_among_others();
+  handler_without_lease();
 }
-static void handler_no_more_alone(void) {
+static void handler_of_revoked_lease(void) {
   __atomic_store_n(&lease_holder, 0, __ATOMIC_RELAXED);
-  handler_among_others();
+  handler_without_lease();
 }
 
 static volatile long steps_left;
@@ -99,8 +96,8 @@ static void at_step(int signal, siginfo_t* info, void* context) {
 }
 
 // Whether the handler came; it has not where the event was over before.
-static bool run(void (*event)(uintptr_t), bool alone, void (*handle)(void), long steps) {
-  begin(alone);
+static bool run(void (*event)(uintptr_t), bool has_lease, void (*handle)(void), long steps) {
+  begin(has_lease);
   handler = handle;
   steps_left = steps;
   set_trap(trap_flag);
@@ -118,40 +115,40 @@ static bool run(void (*event)(uintptr_t), bool alone, void (*handle)(void), long
             (unsigned long long)seen[block_of_handler].stamp, (unsigned long long)seen[block_behind].stamp);
     assert(false);
   }
-  // Who is no more alone and has not raised `busy` sees that when its place is reserved.
-  if (handle == handler_no_more_alone && event == short_event && !record_usable)
-    assert(own.stamp == after || own.place < seen[block_of_handler].place);
+  // A thread that has lost the lease, and has not raised `busy`, sees that when its position is reserved.
+  if (handle == handler_of_revoked_lease && event == short_event && !record_usable)
+    assert(own.stamp == after || own.position < seen[block_of_handler].position);
   return true;
 }
 
-static void run_all(void (*event)(uintptr_t), bool alone, void (*handle)(void)) {
+static void run_all(void (*event)(uintptr_t), bool has_lease, void (*handle)(void)) {
   long steps = 0;
-  while (run(event, alone, handle, steps)) steps++;
+  while (run(event, has_lease, handle, steps)) steps++;
   assert(steps > 10);
 }
 
-static void run_kinds(bool alone, void (*handle)(void)) {
-  run_all(short_event, alone, handle);
-  run_all(long_event, alone, handle);
-  record_usable = true;
-  run_all(short_event, alone, handle);
-  record_usable = false;
+static void run_kinds(bool has_lease, void (*handle)(void)) {
+  run_all(short_event, has_lease, handle);
+  run_all(long_event, has_lease, handle);
+  record_usable = usable;
+  run_all(short_event, has_lease, handle);
+  record_usable = NULL;
 }
 
-// An event that is dropped takes no epoch with it.
+// A dropped event does not take the upper bits of stamps with it.
 static void drop(void) {
   struct Seen seen[blocks];
   begin(false);
   now = after;
   ring.soft = 0;
   drops = true;
-  record_anew(record_reserve(&ring, 1), kind_malloc, (void*)block_of_thread, 8);
+  record_again(ring_reserve(&ring, 1), kind_malloc, (void*)block_of_thread, 8);
   short_event(block_behind);
   read_ring(seen, blocks);
   assert(seen[block_of_thread].events == 0 && seen[block_behind].events == 1 && seen[block_behind].stamp == after);
 }
 
-// Another thread's being alone ends with an event.
+// An event of another thread revokes the lease.
 static void end_lease(void (*event)(uintptr_t)) {
   begin(false);
   lease_holder = 2;
@@ -160,13 +157,12 @@ static void end_lease(void (*event)(uintptr_t)) {
 }
 
 int main(void) {
-  real.malloc_usable_size = usable;
   sigaction(SIGTRAP, &(struct sigaction){.sa_sigaction = at_step, .sa_flags = SA_SIGINFO}, NULL);
-  for (int has_new_epoch = 0; has_new_epoch < 2; has_new_epoch++) {
-    after = has_new_epoch ? 0x300000500 : 0x2fffff700;
-    run_kinds(false, handler_among_others);
-    run_kinds(true, handler_alone);
-    run_kinds(true, handler_no_more_alone);
+  for (int has_new_high = 0; has_new_high < 2; has_new_high++) {
+    after = has_new_high ? 0x300000500 : 0x2fffff700;
+    run_kinds(false, handler_without_lease);
+    run_kinds(true, handler_with_lease);
+    run_kinds(true, handler_of_revoked_lease);
   }
   end_lease(short_event);
   end_lease(long_event);

@@ -1,6 +1,5 @@
-// The program's side of the rings and the collector's, as threads of one process: so the thread sanitizer, which sees
-// neither two processes nor two mappings of the same memory, sees both at once. What is left out is what lies between
-// two processes: the start of the collector, and files.
+// Both sides of the rings as threads of one process, for the thread sanitizer, which follows neither two processes nor
+// two mappings of the same memory. The start of the collector and files are left out.
 //
 // The main thread, then four threads at once, then four in turn allocate and free addresses of a simulated allocator.
 // As in a real one, a free is a release operation on the address, and an allocation an acquire; blocks change hands on
@@ -21,34 +20,27 @@
 #include "preload/collector/order.h"
 
 extern "C" {
-#include "preload/program/collector_link.h"
-#include "preload/program/environment.h"
-#include "preload/program/name.h"
-#include "preload/program/output.h"
+#include "preload/program/collector_start.h"
+#include "preload/program/lifecycle.h"
 #include "preload/program/real.h"
-#include "preload/program/record.h"
 #include "preload/program/rings.h"
-#include "preload/program/sandbox.h"
+#include "preload/program/settings.h"
 
-// What record.c and rings.c ask of the rest of the tracer.
+// The rest of the tracer, which is not under test.
 static Control* shared;
-bool sandbox_entered = false;
 Real real;
+void real_find_all() {}
 long collector_start(Control* control) {
   shared = control;
   return 0;
 }
-bool collector_gone() { return false; }
+const char* collector_refused_path() { return nullptr; }
+bool collector_is_gone() { return false; }
 void collector_reap() {}
 void collector_forget() {}
-bool environment_says(const char*, const char*) { return false; }
-bool name_is_given(std::uint32_t) { return false; }
-long name_create(char*, std::uint32_t, int, std::uint32_t) { return -1; }
-void sandbox_begin(Control*, std::uint64_t) {}
-std::uint64_t sandbox_clock() { return 0; }
-bool sandbox_wait(const std::uint32_t*, std::uint32_t) { return false; }
-void record_label(Kind, const char*) {}
-void say(const char* what, const char* detail, long) { FAIL(what << detail); }
+bool setting_is(const char*, const char*) { return false; }
+bool path_is_given(std::uint32_t) { return false; }
+long path_create(char*, std::uint32_t, int, std::uint32_t) { return -1; }
 }
 
 using namespace cmt::collector;
@@ -70,7 +62,7 @@ void* address_of(std::size_t cell) { return reinterpret_cast<void*>(0x100000 + c
 
 /// What the interposed malloc does after the real one, and free before it.
 void record_if_allowed(std::uint32_t kind, const void* address, std::uint64_t size) {
-  if (record_allowed()) record(kind, address, size);
+  if (recording_is_on()) record(kind, address, size);
 }
 
 /// Allocates where a cell is free, frees where it has a block, whosever it was.
@@ -179,8 +171,8 @@ std::uint32_t check_pairs(const std::vector<cmt::Event>& events) {
 TEST_CASE("rings: what threads record while it is drained is whole and in order, together, alone and in turns") {
   constexpr int calls = 30'000;
   begin_thread();
-  record_start();
-  record_files_allowed();
+  start_recording();
+  start_collecting();
   REQUIRE(shared != nullptr);
   Collector collector;
   churn(1, calls);  // alone
@@ -210,5 +202,6 @@ TEST_CASE("rings: what threads record while it is drained is whole and in order,
   const std::vector<cmt::Event> events = collector.finish();
   CHECK(check_pairs(events) == blocks);
   CHECK(collector.repairs() == 0);
+  CHECK_FALSE(tracing.is_stopped);
   CHECK(__atomic_load_n(&shared->leases, __ATOMIC_RELAXED) > 0);
 }

@@ -1,0 +1,43 @@
+/// The seldom part of recording: a process's start, a thread's first event and its end, pauses.
+///
+/// Fork. The kernel wipes generation_page in a child (tracing.h); the child's first event then makes rings of its own
+/// and starts a collector of its own. Until then the parent's rings stay mapped, and nobody writes to them.
+///
+/// Starting a process and claiming a ring block signals, so that a handler finds them done or not begun.
+#pragma once
+
+#include <stdbool.h>
+
+#include "preload/program/record.h"
+#include "preload/program/tracing.h"
+
+/// 0: not started; 1: the real functions are being looked for; 2: ready.
+extern int tracer_state HIDDEN;
+
+/// At the first call: finds the real functions, creates the rings and chooses the clock. The process has one thread
+/// then, because the dynamic loader calls malloc before any constructor. False while the functions are being looked
+/// for: the call came out of dlsym, and the arena serves it.
+bool tracer_start(void);
+static inline bool tracer_is_ready(void) { return __builtin_expect(tracer_state == 2, 1) || tracer_start(); }
+/// tracer_start() without the real functions.
+void start_recording(void);
+
+/// From the tracer's constructor on: files can be opened, ends of threads be noticed, and the collector be started.
+void start_collecting(void);
+
+/// Makes the calling thread able to record, if the process is recorded.
+bool enter_recording(void);
+/// Whether the calling thread's events are recorded. Asked before the real function is called.
+static inline bool recording_is_on(void) {
+  return __builtin_expect(thread_self.generation == recording_generation(), 1) || enter_recording();
+}
+
+/// Records an event with a label, of which label_bytes_max bytes are kept.
+void record_label(enum Kind kind, const char* label);
+/// Records the calling thread's name, unless it is a child of vfork, which borrows the thread.
+void record_thread_name(const char* name);
+void pause_recording(bool paused);
+
+/// Before the process forbids system calls to itself, and, if not `has_clock`, rdtsc too: does what needs them. False
+/// if it is a child of vfork, and not this process, that does.
+bool prepare_sandbox(bool has_clock);

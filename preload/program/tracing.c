@@ -1,0 +1,193 @@
+// All waiting is bounded, in pieces of 0.1 s, each followed by a check that the collector is still there.
+#include "preload/program/tracing.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+
+#include "preload/program/collector_start.h"
+#include "preload/program/kernel.h"
+#include "preload/program/rings.h"
+
+enum { wipe_on_fork = 18, wait_rounds_max = 600, lock_rounds_max = 10 };
+
+struct Tracing tracing;
+_Alignas(4096) uint32_t generation_page[1024];
+
+void generation_page_start(void) { sys(SYS_madvise, generation_page, sizeof generation_page, wipe_on_fork); }
+
+void generation_page_after_fork(void) {
+  set_recording_generation(0);
+  if (!sandbox_entered) generation_page[1] = (uint32_t)sys(SYS_getpid, 0);
+}
+
+// A child of vfork may be the first to call this after a fork; it is not the process.
+uint32_t process_id(void) {
+  if (generation_page[1] == 0) generation_page[1] = (uint32_t)sys(SYS_getpid, 0);
+  return generation_page[1];
+}
+
+bool is_vfork_child(void) { return !sandbox_entered && process_id() != (uint32_t)sys(SYS_getpid, 0); }
+
+void tracing_stop(const char* what, const char* detail, long error) {
+  set_recording_generation(not_recording);
+  if (__atomic_exchange_n(&tracing.is_stopped, true, __ATOMIC_RELAXED)) return;
+  if (!tracing.is_collector_started) rings_discard(tracing.control);
+  if (what) say(what, detail, error);
+}
+
+bool tracing_start_collector(void) {
+  if (tracing.is_collector_started) return true;
+  tracing.is_collector_started = true;
+  long failed = collector_start(tracing.control);
+  if (!failed) return true;
+  rings_discard(tracing.control);
+  if (collector_refused_path())
+    tracing_stop("cannot create ", collector_refused_path(), -failed);
+  else
+    tracing_stop("cannot start the collector", "; the program goes on untraced", -failed);
+  return false;
+}
+
+void ring_bell(uint32_t depth) {
+  struct Control* control = tracing.control;
+  __atomic_fetch_add(&control->bell, 1, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&control->asleep, __ATOMIC_SEQ_CST) >= depth && !sandbox_entered)
+    sys(SYS_futex, &control->bell, FUTEX_WAKE, 1);
+}
+
+bool tracing_has_verdict(void) {
+  uint32_t verdict = __atomic_load_n(&tracing.control->verdict, __ATOMIC_ACQUIRE);
+  if (verdict == verdict_failed) tracing_stop(tracing.control->message, "", 0);
+  if (verdict == verdict_enough) tracing_stop(NULL, "", 0);
+  return verdict != verdict_go_on;
+}
+
+static bool is_collector_lost(void) {
+  if (tracing_has_verdict()) return true;
+  if (!collector_is_gone()) return false;
+  if (!tracing_has_verdict()) tracing_stop("the collector has ended; the program goes on untraced", "", 0);
+  return true;
+}
+
+// False if a signal handler has reserved slots behind these.
+static bool drop_event(struct Ring* ring, uint64_t position, uint64_t count) {
+  uint64_t end = position + count;
+  if (!__atomic_compare_exchange_n(&ring->reserved, &end, position, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    return false;
+  __atomic_fetch_add(&ring->lost, 1, __ATOMIC_RELAXED);
+  ring_bell(asleep_briefly);
+  return true;
+}
+
+static bool wait_for_limit(struct Ring* ring, uint64_t seen) {
+  __atomic_store_n(&ring->waiting, 1, __ATOMIC_SEQ_CST);
+  ring_bell(asleep_briefly);
+  return wait_timed_out((const uint32_t*)&ring->limit, (uint32_t)seen);
+}
+
+// Whether the collector waits at a position of this thread that is not published and lies before `position`. Then a
+// signal handler has interrupted that event, and this is the handler or it never returned, or a vfork child was killed
+// there: waiting is in vain. `tail` may be stored later than `limit`; then another lap is in the slot. But it is stored
+// before the slot is released, which empties it: the slot at `tail` tells only if `tail` is still the same afterwards.
+static bool is_behind_unpublished(const struct Ring* ring, uint64_t position, uint64_t limit) {
+  uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+  const struct Slot* slot = &ring_slots(tracing.control, ring)[tail & (ring->slots - 1)];
+  return tail < position && limit <= tail + ring->slots && !slot_is_published(slot, tail, ring->slots) &&
+         __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) == tail;
+}
+
+static bool wait_until_below_limit(struct Ring* ring, uint64_t position, uint64_t count, uint64_t* limit) {
+  *limit = __atomic_load_n(&ring->limit, __ATOMIC_ACQUIRE);
+  for (int rounds = 0; position + count > *limit;) {
+    if (!tracing_start_collector() || is_collector_lost()) return false;
+    if (tracing.drops && drop_event(ring, position, count)) return false;
+    if (is_behind_unpublished(ring, position, *limit)) {
+      tracing_stop("an event was interrupted and did not go on; the program goes on untraced", "", 0);
+      return false;
+    }
+    if (rounds == wait_rounds_max) {
+      tracing_stop("the collector does not go on; the program goes on untraced", "", 0);
+      return false;
+    }
+    rounds += wait_for_limit(ring, *limit);
+    uint64_t now = __atomic_load_n(&ring->limit, __ATOMIC_ACQUIRE);
+    if (now != *limit) rounds = 0;
+    *limit = now;
+  }
+  return true;
+}
+
+bool wait_for_room(struct Ring* ring, uint64_t position, uint64_t count) {
+  uint64_t limit;
+  if (!wait_until_below_limit(ring, position, count, &limit)) return false;
+  if (position + count > __atomic_load_n(&ring->soft, __ATOMIC_ACQUIRE)) {
+    __atomic_store_n(&ring->soft, limit, __ATOMIC_RELAXED);
+    if (tracing.is_collector_started) ring_bell(asleep_deeply);
+  }
+  if (!sandbox_entered) __atomic_store_n(&ring->processor, (uint32_t)sched_getcpu() + 1, __ATOMIC_RELAXED);
+  if (!tracing_has_verdict() && __atomic_load_n(&tracing.control->paused, __ATOMIC_RELAXED))
+    set_recording_generation(not_recording);
+  return true;
+}
+
+// A vfork child's end is not its parent's, and a forked child that has recorded nothing has no collector.
+static bool can_request(void) {
+  return !tracing.is_stopped && !tracing.is_finishing && tracing.is_collector_started && tracing.control &&
+         recording_generation() != 0 && !is_vfork_child();
+}
+
+// Asks the collector, if the process waits for its trace, and waits until it is done. With the first process of a
+// container the kernel ends all others, the collector too: so that one always waits.
+static bool request(uint32_t kind) {
+  struct Control* control = tracing.control;
+  if (!can_request() || !(tracing.waits || control->process == 1)) return false;
+  tracing.is_finishing = kind == request_finish;
+  __atomic_store_n(&control->request_kind, kind, __ATOMIC_RELAXED);
+  uint32_t mine = __atomic_add_fetch(&control->request, 1, __ATOMIC_SEQ_CST);
+  ring_bell(asleep_briefly);
+  for (int rounds = 0; rounds < wait_rounds_max;) {
+    uint32_t done = __atomic_load_n(&control->done, __ATOMIC_ACQUIRE);
+    if ((int32_t)(done - mine) >= 0) return true;
+    if (collector_is_gone()) return !is_collector_lost();
+    rounds += wait_timed_out(&control->done, done);
+  }
+  return false;
+}
+
+// From here on, tools that open the trace wait until it is whole.
+static void announce_end(void) {
+  struct Control* control = tracing.control;
+  if (!can_request()) return;
+  __atomic_store_n(&control->leaving, 1, __ATOMIC_SEQ_CST);
+  if (!__atomic_load_n(&control->readable, __ATOMIC_SEQ_CST)) return;
+  ring_bell(asleep_briefly);
+  for (int rounds = 0; rounds < lock_rounds_max && __atomic_load_n(&control->readable, __ATOMIC_ACQUIRE); rounds++) {
+    if (collector_is_gone()) return;
+    wait_timed_out(&control->readable, 1);
+  }
+}
+
+void tracing_leave(void) {
+  announce_end();
+  request(request_checkpoint);
+}
+
+void tracing_finish(void) {
+  announce_end();
+  if (!request(request_finish)) return;
+  if (!sandbox_entered) collector_reap();
+  if (!tracing_has_verdict()) tracing_stop(NULL, "", 0);
+}
+
+bool tracing_before_exec(void) {
+  if (!can_request()) return false;
+  tracing_leave();
+  __atomic_store_n(&tracing.control->exec_pending, 1, __ATOMIC_RELEASE);
+  return true;
+}
+
+void tracing_exec_failed(bool was_announced) {
+  if (!was_announced) return;
+  __atomic_store_n(&tracing.control->leaving, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&tracing.control->exec_pending, 0, __ATOMIC_RELEASE);
+}
