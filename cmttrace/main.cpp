@@ -1,4 +1,4 @@
-// cmttrace: runs a command with the tracer in it, is not noticed meanwhile, and says at the end what was recorded.
+// cmttrace: runs a command with the tracer loaded into it, and sums up the recording at the end.
 
 #include <poll.h>
 #include <unistd.h>
@@ -58,7 +58,7 @@ std::string summary(const command::Recorded& recorded, const std::string& first,
   return text;
 }
 
-/// The collector knows how to; what it says and its status are ours.
+/// Becomes the collector, which recovers the trace.
 [[noreturn]] void recover(const Options& options) {
   std::vector<std::string> words{command::collector_path(), "--recover=" + options.recover};
   if (!options.output.empty()) words.push_back("--output=" + options.output);
@@ -86,7 +86,7 @@ int run(const command::CommandLine& line) {
     });
     const auto begun = traces->begun();
     say(summary(recorded, begun.empty() ? "" : begun.front().path, seconds));
-    traces.reset();  // for what follows does not come back
+    traces.reset();  // end_alike() does not return
     command::end_alike(ended);
   } catch (const command::LaunchError& error) {
     say(error.what());

@@ -12,31 +12,32 @@ const char help_text[] =
     R"(Usage: cmttrace [OPTION]... [--] COMMAND [ARGUMENT]...
        cmttrace --recover=RINGS [-o OUT]
 
-Runs a command and records what it asks of malloc, with libcmttrace.so loaded
-into it. At the end a line on standard error says what was recorded.
+Runs a command with libcmttrace.so loaded into it, which records its calls of
+malloc and free. At the end, a line on standard error sums up the recording.
 
-  -o, --output=OUT  where to: %n stands for the program's name, %p for its
-                    process id; a name that ends in .cmt gets the compact form,
-                    any other text. Without it: %n.%p.cmt
-  --follow=yes|no   record the command's children too: yes
+  -o, --output=OUT  the trace's path: %n is the program's name, %p its process
+                    id; a name that ends in .cmt gets the compact form, any
+                    other the text form. Default: %n.%p.cmt
+  --follow=yes|no   record the command's children too. Default: yes
   --time            record when each call was made
-  --usable          record how large each block really is (malloc_usable_size)
-  --sample=TIME     record the resident memory as often: 10ms
+  --usable          record each block's usable size (malloc_usable_size)
+  --sample=TIME     record the resident memory at this interval: 10ms
   --paused          record nothing before cmt_resume() or the command "start"
-  --control=FIFO    where to make a FIFO that takes commands: stop, start, flush,
+  --control=FIFO    create a FIFO that takes commands: stop, start, flush,
                     mark LABEL
-  --max-bytes=SIZE  end the trace, not the command, when it is so large: 100M
-  --max-events=N    when it has so many events
-  --max-time=TIME   when it is so old: 10s
-  --rings=FILE      keep in FILE what is not yet in the trace, for --recover
+  --max-bytes=SIZE  end the trace, not the command, at this size: 100M
+  --max-events=N    after this many events
+  --max-time=TIME   after this time: 10s
+  --rings=FILE      keep events that are not in the trace yet in FILE, for
+                    --recover
   --recover=RINGS   write the trace of a command that ended together with its
-                    collector, as when the machine's power fails, from the FILE
-                    of --rings; no command is run
-  -h, --help        say this
-  --version         say the version
+                    collector, as in a power failure, from the FILE of --rings;
+                    no command is run
+  -h, --help        show this help
+  --version         show the version
 
-Exit status: the command's; 125 failed here, 126 the command cannot be started,
-127 it is not there. A command that a signal ends ends this with it.
+Exit status: the command's; 125 cmttrace failed, 126 the command cannot be
+started, 127 it was not found. A signal that ends the command ends cmttrace too.
 )";
 
 namespace {
@@ -49,7 +50,7 @@ bool parse_follow(const std::string& text) {
   return text == "yes";
 }
 
-/// Options whose value the tracer understands as it is, and what it calls them (libcmttrace(1)).
+/// Options whose value is passed on in a variable of the tracer (libcmttrace(1)).
 constexpr std::array<std::pair<const char*, const char*>, 6> passed_on{{{"sample", "CMTTRACE_SAMPLE"},
                                                                         {"control", "CMTTRACE_CONTROL"},
                                                                         {"max-bytes", "CMTTRACE_MAX_BYTES"},
@@ -57,7 +58,7 @@ constexpr std::array<std::pair<const char*, const char*>, 6> passed_on{{{"sample
                                                                         {"max-time", "CMTTRACE_MAX_TIME"},
                                                                         {"rings", "CMTTRACE_RINGS"}}};
 
-/// What may follow the digits of an option's number; nothing where that is left to the tracer.
+/// The units that an option's number may have. An option that is not here takes any text.
 const std::map<std::string, std::set<std::string>> units{
     {"sample", {"ns", "us", "ms", "s", "min"}},
     {"max-time", {"", "ns", "us", "ms", "s", "min"}},
@@ -65,8 +66,8 @@ const std::map<std::string, std::set<std::string>> units{
     {"max-events", {""}},
 };
 
-/// The tracer would say so in the command's name, and let it run.
-void check(const std::string& option, const std::string& value) {
+/// The tracer checks its variables too, but then the command runs already.
+void check_value(const std::string& option, const std::string& value) {
   const std::size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
   const auto allowed = units.find(option);
   const bool fits = allowed == units.end() || (digits != 0 && allowed->second.contains(value.substr(digits)));
@@ -93,7 +94,7 @@ Options parse_options(const CommandLine& line) {
   if (line.has("paused")) options.environment.emplace_back("CMTTRACE_START", "paused");
   for (const auto& [option, variable] : passed_on) {
     if (!line.has(option)) continue;
-    check(option, line.value(option, ""));
+    check_value(option, line.value(option, ""));
     options.environment.emplace_back(variable, line.value(option, ""));
   }
   options.command = line.files();

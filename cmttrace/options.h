@@ -9,11 +9,11 @@
 namespace cmt::trace_launcher {
 
 struct Options {
-  std::string output = "%n.%p.cmt";                              ///< as CMTTRACE_OUT
-  bool follow = true;                                            ///< children and what they execute are recorded too
-  std::vector<std::pair<std::string, std::string>> environment;  ///< what the tracer is told
+  std::string output = "%n.%p.cmt";  ///< as CMTTRACE_OUT
+  bool follow = true;                ///< record children, and the programs that they execute
+  std::vector<std::pair<std::string, std::string>> environment;  ///< the tracer's variables
   std::vector<std::string> command;
-  std::string recover;  ///< the rings that a trace is to be made from, instead of a command; empty: none
+  std::string recover;  ///< the file of rings to write a trace from, instead of running a command; empty: none
 };
 
 extern const char help_text[];

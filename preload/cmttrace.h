@@ -1,7 +1,7 @@
-/// What a program can say to libcmttrace.so while it is recorded. C and C++.
+/// Functions by which a program controls its recording by libcmttrace.so. C and C++.
 ///
-/// Include this; nothing is linked: where the program is not traced, the functions are not there, and the calls below
-/// do nothing. Any thread may call them, at any time but inside a signal handler.
+/// This header needs no library: in a program that is not traced the calls do nothing. Any thread may call them, but
+/// not inside a signal handler.
 #pragma once
 
 #ifdef __cplusplus
@@ -12,14 +12,14 @@ extern void cmttrace_mark(const char* label) __attribute__((weak));
 extern void cmttrace_pause(void) __attribute__((weak));
 extern void cmttrace_resume(void) __attribute__((weak));
 
-/// Writes a mark into the trace: `mark("phase 2")`. At most 1,024 bytes of UTF-8 are kept.
+/// Puts a mark into the trace: cmt_mark("phase 2"). At most 1,024 bytes of UTF-8 are kept.
 static inline void cmt_mark(const char* label) {
   if (cmttrace_mark) cmttrace_mark(label);
 }
 
-/// Records nothing from here on, in no thread, until cmt_resume(). Where both took effect there is a mark, `cmt_pause`
-/// and `cmt_resume`. Blocks that live through a pause keep their tags; those that end in it are ended, at the latest,
-/// when their address is used again, and that is counted as a repair.
+/// Stops recording in all threads until cmt_resume(). The trace has a mark `cmt_pause` and a mark `cmt_resume` where
+/// they took effect. A block that is freed during the pause ends in the trace when its address is returned again, and
+/// is counted as a repair; the others keep their tags.
 static inline void cmt_pause(void) {
   if (cmttrace_pause) cmttrace_pause();
 }
