@@ -27,7 +27,7 @@ class LiveBlocks {
   /// before the trace, or has ended already, which is reported.
   const Block* end_block(Tag tag) {
     const Block* const block = table_.erase(tag);
-    if (block == nullptr && first_tag_.is_made_here(tag)) report(tag, "is ended and not alive");
+    if (block == nullptr && first_tag_.is_made_here(tag)) report(tag, "is ended but not live");
     return block;
   }
 
@@ -37,7 +37,7 @@ class LiveBlocks {
     first_tag_.note(event.tag);
     clock_.allocate(event.bytes());
     if (table_.insert(completed(event, block))) return true;
-    report(event.tag, "is made and already alive");
+    report(event.tag, "is made but live already");
     return false;
   }
 

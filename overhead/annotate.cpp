@@ -38,13 +38,13 @@ void Annotator::annotate_end(const Event& event) {
   if (!found) {
     out_.text("unknown block");
     if (first_tag_.is_made_here(event.old_tag)) {
-      complaints_.add("block " + block_text({event.old_address, 0, 0, event.old_tag}) + " is ended and not alive");
+      complaints_.add("block " + block_text({event.old_address, 0, 0, event.old_tag}) + " is ended but not live");
     }
     return;
   }
   if (found->block.tag != event.old_tag) {
     complaints_.add("block " + block_text({event.old_address, 0, 0, event.old_tag}) + " is ended where " +
-                    block_text(found->block) + " lives");
+                    block_text(found->block) + " is live");
   }
   count_end(*found);
   out_.block_age(found->block.size, found->block.born, clock_);
@@ -60,7 +60,7 @@ void Annotator::annotate_begin(const Event& event) {
   auto found = live_.insert(block);
   if (!found) {
     const auto old = live_.erase(block.address);
-    complaints_.add("block " + block_text(block) + " is made where " + block_text(old->block) + " lives");
+    complaints_.add("block " + block_text(block) + " is made where " + block_text(old->block) + " is live");
     count_end(*old);
     found = live_.insert(block);
   }
@@ -140,10 +140,10 @@ void Annotator::check_overlap(const Neighbourhood& found) {
     return low.address != 0 && high.address != 0 && low.size != 0 && low.last() >= high.address;
   };
   if (overlap(found.prev, found.block)) {
-    complaints_.add("block " + block_text(found.block) + " lies in " + block_text(found.prev));
+    complaints_.add("block " + block_text(found.block) + " begins inside " + block_text(found.prev));
   }
   if (overlap(found.block, found.next)) {
-    complaints_.add("block " + block_text(found.block) + " reaches into " + block_text(found.next));
+    complaints_.add("block " + block_text(found.block) + " overlaps " + block_text(found.next));
   }
 }
 

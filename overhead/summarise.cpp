@@ -33,7 +33,7 @@ void Summariser::end_block(const Event& event) {
   if (const auto found = live_.erase(event.old_address)) {
     count_end(*found);
   } else if (first_tag_.is_made_here(event.old_tag)) {
-    complaints_.add("block <" + std::to_string(event.old_tag) + "> is ended and not alive");
+    complaints_.add("block <" + std::to_string(event.old_tag) + "> is ended but not live");
   }
 }
 
@@ -47,7 +47,7 @@ void Summariser::begin_block(const Event& event) {
     const auto old = live_.erase(block.address);
     count_end(*old);
     complaints_.add("block <" + std::to_string(block.tag) + "> is made where <" + std::to_string(old->block.tag) +
-                    "> lives");
+                    "> is live");
     found = live_.insert(block);
   }
   count_begin(*found);

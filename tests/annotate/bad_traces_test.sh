@@ -16,7 +16,7 @@ printf 'malloc(8) = 1000<1>\nfree(1000<1>)\nfree(1000<1>)\n' >twice.trace
 status=0; lifetimes --strict twice.trace >out 2>err || status=$?
 [ "$status" = 1 ]
 [ "$(head -n 1 out)" = "malloc(8) = 1000<1>" ]
-[ "$(cat err)" = "lifetimes: twice.trace:3: block <1> is ended and not alive" ]
+[ "$(cat err)" = "lifetimes: twice.trace:3: block <1> is ended but not live" ]
 
 # Only ten are told one by one.
 for i in $(seq 30); do echo "free(1000<5>)"; done | sed '1i malloc(8) = 1000<5>' >many.trace
@@ -50,4 +50,4 @@ done
 # A .cmt has no lines: there the event is named.
 printf 'malloc(8) = 1000<1>\nmalloc(8) = 1004<2>\n' | trace2cmt -o inside.cmt -
 overhead inside.cmt >out 2>err
-[ "$(head -n 1 err)" = "overhead: inside.cmt: event 2: block 1004<2> lies in 1000<1>" ]
+[ "$(head -n 1 err)" = "overhead: inside.cmt: event 2: block 1004<2> begins inside 1000<1>" ]
