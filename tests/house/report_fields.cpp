@@ -1,5 +1,5 @@
-// report_fields: prints doc/reports.md, the list of all fields of all reports in JSON, from their descriptions. A new report
-// gets a line in main().
+// report_fields: prints doc/reports.md, the list of all fields of all reports in JSON, from their descriptions. A new
+// report gets a line in main().
 
 #include <cstdio>
 #include <string>

@@ -11,6 +11,7 @@
 
 #include "libcmt/heap/clock.h"
 #include "libcmt/heap/placed_block.h"
+#include "libcmt/trace/output.h"
 
 namespace cmt::annotate {
 
@@ -88,7 +89,7 @@ class AnnotatedText {
 
   void write_through(std::string_view line);
 
-  int fd_;
+  Output out_;
   std::unique_ptr<char[]> buffer_;
   char* at_;
 };

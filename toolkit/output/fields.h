@@ -14,9 +14,10 @@
 ///       field("slop_bytes", slop_bytes(mark), "usable bytes beyond those asked for");  // computed: written, not read
 ///     }
 ///
-/// A key ends with its unit (_bytes, _ns, _pages, …) or counts things. Visitors below make JSON, CSV and the list of
-/// all fields of that; a reader is a visitor that is handed an object that is not const, and assigns. doc/reports.md is
-/// that list of every report.
+/// A key ends with its unit (_bytes, _ns, _pages, …) or counts things. The visitors below make JSON, CSV and the list
+/// of all fields from descriptions; doc/reports.md is the list for every report (tests/house/report_fields.cpp prints
+/// it). A visitor that reads gets an object that is not const and assigns its members. A struct that is only written is
+/// described by a function of `const Mark&`.
 ///
 /// A member whose JSON is not what its type suggests is wrapped, as time_ns above: see the functions that return a
 /// Nullable, Omittable, Tuples, InUse, ByClass or ByName.

@@ -11,7 +11,7 @@
 namespace cmt::output {
 namespace {
 
-/// How a byte stands inside a JSON string; empty: as it is.
+/// The escape sequence of a byte in a JSON string; empty where it needs none.
 std::string escape(char c) {
   switch (c) {
     case '"':
@@ -73,7 +73,7 @@ void JsonWriter::break_line() {
   text_.append(2 * levels_.size(), ' ');
 }
 
-/// Bytes that are not UTF-8 (a path may hold any) become U+FFFD: JSON has no other way to say them.
+/// Bytes that are not UTF-8, as a path may have, become U+FFFD: JSON cannot represent them.
 void JsonWriter::append(std::string_view text) {
   text_ += '"';
   while (!text.empty()) {

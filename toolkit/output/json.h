@@ -18,7 +18,7 @@ namespace cmt::output {
 ///     json.end_object();
 ///     std::string text = json.take();
 ///
-/// The caller keeps the order right (asserted). What is not a number (NaN, infinity) is written as null.
+/// Calls in a wrong order are asserted. NaN and infinity are written as null.
 class JsonWriter {
  public:
   void begin_object(std::string_view key = {});
@@ -40,11 +40,11 @@ class JsonWriter {
     append(value);
   }
 
-  /// What is written so far, and how much that is: a long text can be taken piece by piece, the last by take().
+  /// The text so far, and its size. A long text can be drained piece by piece; take() returns the last piece.
   std::string drain() { return std::exchange(text_, {}); }
   std::size_t size() const { return text_.size(); }
 
-  /// The text, with a line's end. Everything has to be closed.
+  /// The text, with the end of its last line. All objects and arrays must be closed.
   std::string take();
 
  private:

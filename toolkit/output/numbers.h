@@ -11,7 +11,7 @@ std::string with_commas(std::uint64_t number);
 /// An address as traces and smaps write it: "7ffd30a51000".
 std::string hex(std::uint64_t address);
 
-/// A number with so many digits after the point: fixed(2.345, 1) is "2.3".
+/// A number with `decimals` digits after the point: fixed(2.345, 1) is "2.3".
 std::string fixed(double number, int decimals);
 
 /// A part as a share of the whole: "12.3 %"; "-" where the whole is 0.

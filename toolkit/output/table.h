@@ -21,10 +21,10 @@ class Table {
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  /// One row; as many cells as there are columns (asserted). Cells are UTF-8, a code point counts as one column wide.
+  /// Adds a row, with a cell for each column (asserted). Cells are UTF-8; a code point counts as one column wide.
   void add(std::vector<std::string> cells);
 
-  /// The titles and all rows, each line with its end and without blanks before that.
+  /// The titles and all rows. No line ends with blanks.
   std::string text() const;
 
  private:

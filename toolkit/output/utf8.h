@@ -6,7 +6,7 @@
 
 namespace cmt::output {
 
-/// Stands for bytes that are not UTF-8, where a form of output has no other way to say them: U+FFFD.
+/// U+FFFD, in place of bytes that are not UTF-8.
 inline constexpr std::string_view replacement_character = "\xef\xbf\xbd";
 
 /// Length of the well-formed UTF-8 sequence that `text` begins with, or 0.
@@ -15,7 +15,7 @@ std::size_t utf8_length(std::string_view text);
 /// `text`, with replacement characters for bytes that are not UTF-8.
 std::string to_utf8(std::string_view text);
 
-/// The same for a line on a terminal: control characters, which it would obey, become blanks.
+/// The same for a line on a terminal: control characters, which a terminal would obey, become blanks.
 std::string to_line(std::string_view text);
 
 }  // namespace cmt::output

@@ -85,7 +85,7 @@ std::string to_svg(const Picture& picture) {
                     "</desc>\n<style>";
   svg += svg_style.text;
   svg += "</style>\n<rect width=\"" + width + "\" height=\"" + height + "\" class=\"ground\"/>\n";
-  return svg + body.take() + "</svg>\n";
+  return svg + body.finish() + "</svg>\n";
 }
 
 std::string SvgText::number(double number) {

@@ -26,7 +26,7 @@ class SvgText {
   /// The same, rotated to be read upwards.
   void words_up(double x, double y, std::string_view style, std::string_view words);
 
-  std::string take() { return std::move(text_); }
+  std::string finish() { return std::move(text_); }
 
   /// "12.3", "12".
   static std::string number(double number);
