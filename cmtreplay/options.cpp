@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "cmtreplay/run/allocator_name.h"
+#include "cmtreplay/run/allocator.h"
 
 namespace cmt::replay {
 

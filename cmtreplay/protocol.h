@@ -147,7 +147,7 @@ struct lane {
 struct control {
   /* Written by the parent before the worker starts. */
   int32_t operations_fd, slots_fd, stacks_fd, pointers_fd; /* pointers_fd -1: returned pointers are not kept */
-  int32_t talk_fd;                                         /* a socket */
+  int32_t socket_fd;
   int32_t drain_fd; /* of the slots, 4 bytes each, whose blocks are freed after the end; -1: they stay */
   uint32_t drain_count;
   uint32_t counts_usable;  /* usable_bytes is kept */

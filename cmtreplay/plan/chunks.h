@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -18,34 +17,30 @@ struct Chunk {
 };
 
 /// Where lanes get their chunks from.
-class Chunks {
+class ChunkSource {
  public:
-  virtual ~Chunks() = default;
-  virtual Chunk take() = 0;
+  virtual ~ChunkSource() = default;
+  virtual Chunk next_chunk() = 0;
 };
 
-/// Keeps all: a trace prepared whole. What is more than `bytes_max` it does not keep, and says so; it then holds
-/// nothing.
-class PreparedChunks : public Chunks {
+/// Keeps all chunks: a trace that is prepared whole. Where they take more than `bytes_max` it keeps none of them, and
+/// whole() says so.
+class PreparedChunks : public ChunkSource {
  public:
   explicit PreparedChunks(std::uint64_t bytes_max);
-  ~PreparedChunks() override;
-  PreparedChunks(const PreparedChunks&) = delete;
-  PreparedChunks& operator=(const PreparedChunks&) = delete;
 
-  Chunk take() override;
+  Chunk next_chunk() override;
 
-  /// Whether all that was taken is kept.
   bool whole() const { return whole_; }
   std::uint32_t count() const { return whole_ ? count_ : 0; }
   const SharedMemory& memory() const { return memory_; }
 
  private:
-  void give_up();
+  void discard();
 
   SharedMemory memory_{"operations"};
   std::uint64_t bytes_max_;
-  char* begin_ = nullptr;
+  Mapping mapping_;
   std::uint64_t grown_bytes_ = 0;
   std::uint32_t count_ = 0;
   bool whole_ = true;
@@ -53,39 +48,76 @@ class PreparedChunks : public Chunks {
 };
 
 /// Keeps nothing: for a pass that only counts.
-class NoChunks : public Chunks {
+class DiscardedChunks : public ChunkSource {
  public:
-  Chunk take() override { return {.number = 0, .words = words_.data()}; }
+  Chunk next_chunk() override { return {.number = 0, .words = words_.data()}; }
 
  private:
   std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(chunk_words);
 };
 
 /// A fixed number of chunks that the worker gives back: a trace that is streamed.
-class RingChunks : public Chunks {
+class ChunkRing : public ChunkSource {
  public:
-  /// `when_full` is called where none is free, and returns when one may be.
-  RingChunks(std::uint32_t count, std::function<void()> when_full);
-  ~RingChunks() override;
-  RingChunks(const RingChunks&) = delete;
-  RingChunks& operator=(const RingChunks&) = delete;
+  /// `when_full` is called while no chunk is free, and returns when one may be.
+  ChunkRing(std::uint32_t count, std::function<void()> when_full);
 
-  /// `freed`: a byte a chunk, in which the worker gives chunks back.
-  void open(std::uint8_t* freed) { freed_ = freed; }
-  Chunk take() override;
+  /// `freed`: a byte for each chunk, which the worker sets when it has left the chunk.
+  void attach(std::uint8_t* freed) { freed_ = freed; }
+  Chunk next_chunk() override;
 
   std::uint32_t count() const { return count_; }
   const SharedMemory& memory() const { return memory_; }
 
  private:
-  void collect();
+  void collect_freed();
 
   std::uint32_t count_;
   std::function<void()> when_full_;
   SharedMemory memory_;
-  std::uint64_t* begin_;
+  Mapping mapping_;
   std::uint8_t* freed_ = nullptr;
-  std::vector<std::uint32_t> free_;  ///< the next at the back
+  std::vector<std::uint32_t> free_;  ///< the next one is at the back
+};
+
+/// Writes lanes into chunks: links the chunks, and never lays an operation across two.
+class LaneWriter {
+ public:
+  explicit LaneWriter(ChunkSource& chunks) : chunks_(chunks) {}
+
+  /// Adds words that belong together, at most 8. A lane exists from its first word on.
+  void append(std::uint32_t lane, std::span<const std::uint64_t> words) {
+    if (lane >= lanes_.size()) lanes_.resize(lane + 1);
+    Lane& its = lanes_[lane];
+    if (its.used + words.size() + 1 > chunk_words) start_chunk(its);
+    for (const std::uint64_t word : words) its.words[its.used++] = word;
+  }
+
+  void append(std::uint32_t lane, std::uint64_t word) { append(lane, {&word, 1}); }
+
+  std::uint32_t lanes() const { return static_cast<std::uint32_t>(lanes_.size()); }
+
+  /// Words of a lane so far, with its links and the words left empty before them. Where the last word ends right before
+  /// a link that is not written yet, the next word stands in the next chunk.
+  std::uint64_t position(std::uint32_t lane) const {
+    const Lane& its = lanes_[lane];
+    return its.chunks == 0 ? 0 : (its.chunks - 1) * chunk_words + its.used;
+  }
+
+  std::uint32_t first_chunk(std::uint32_t lane) const { return lanes_[lane].first_chunk; }
+
+ private:
+  struct Lane {
+    std::uint64_t* words = nullptr;
+    std::uint32_t used = chunk_words;
+    std::uint32_t first_chunk = 0;
+    std::uint64_t chunks = 0;
+  };
+
+  void start_chunk(Lane& lane);
+
+  ChunkSource& chunks_;
+  std::vector<Lane> lanes_;
 };
 
 }  // namespace cmt::replay

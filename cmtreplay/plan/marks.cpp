@@ -5,7 +5,7 @@
 
 namespace cmt::replay {
 
-void MarkKeeper::keep(Mark moment) {
+void MarkCandidates::add(Mark moment) {
   const std::size_t lanes = std::max<std::size_t>(moment.positions.size(), 1);
   kept_.push_back(std::move(moment));
   if (kept_.size() < std::max<std::size_t>(std::min(kept_max, positions_max / lanes), 256)) return;
@@ -13,7 +13,7 @@ void MarkKeeper::keep(Mark moment) {
   std::erase_if(kept_, [this](const Mark& mark) { return !wants(mark.event); });
 }
 
-std::vector<Mark> MarkKeeper::choose(std::size_t count, Mark end) const {
+std::vector<Mark> MarkCandidates::choose(std::size_t count, Mark end) const {
   std::vector<Mark> marks;
   for (std::size_t part = 1; part < count; ++part) {
     const auto event = static_cast<std::uint64_t>(static_cast<double>(end.event) * static_cast<double>(part) /

@@ -7,11 +7,11 @@ using namespace cmt::replay;
 namespace {
 
 std::vector<Mark> marks_of(std::uint64_t events, std::size_t count) {
-  MarkKeeper keeper;
+  MarkCandidates candidates;
   for (std::uint64_t event = 1; event <= events; ++event) {
-    if (keeper.wants(event)) keeper.keep({.event = event, .live = {}, .positions = {2 * event}});
+    if (candidates.wants(event)) candidates.add({.event = event, .live = {}, .positions = {2 * event}});
   }
-  return keeper.choose(count, {.event = events, .live = {}, .positions = {2 * events}});
+  return candidates.choose(count, {.event = events, .live = {}, .positions = {2 * events}});
 }
 
 }  // namespace
@@ -46,15 +46,15 @@ TEST_CASE("marks: a long trace is divided to within a four-thousandth, and ends 
 }
 
 TEST_CASE("marks: with many lanes fewer moments are remembered") {
-  MarkKeeper keeper;
+  MarkCandidates candidates;
   std::size_t kept = 0;
   for (std::uint64_t event = 1; event <= 20000; ++event) {
-    if (!keeper.wants(event)) continue;
-    keeper.keep({.event = event, .live = {}, .positions = std::vector<std::uint64_t>(2000)});
+    if (!candidates.wants(event)) continue;
+    candidates.add({.event = event, .live = {}, .positions = std::vector<std::uint64_t>(2000)});
     ++kept;
   }
   CHECK(kept < 2000);
-  CHECK(keeper.choose(100, {.event = 20000, .live = {}}).size() == 100);
+  CHECK(candidates.choose(100, {.event = 20000, .live = {}}).size() == 100);
 }
 
 TEST_CASE("marks: a moment takes the place of the nearest one, and never of the end") {

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <initializer_list>
+#include <stdexcept>
 
 namespace cmt::replay {
 namespace {
@@ -56,6 +57,22 @@ Step allocation(const Event& event, std::uint32_t slot) {
 
 }  // namespace
 
+std::uint32_t SlotPool::assign() {
+  if (ready_.empty()) {
+    if (next_ == std::uint32_t{1} << slot_bits) throw std::length_error("more than 268,435,454 blocks live at once");
+    return next_++;
+  }
+  const std::uint32_t slot = ready_.back();
+  ready_.pop_back();
+  return slot;
+}
+
+void SlotPool::begin_epoch() {
+  ready_.insert(ready_.end(), previous_.begin(), previous_.end());
+  previous_.swap(current_);
+  current_.clear();
+}
+
 Planner::Planner(Lanes lanes)
     : several_(lanes != Lanes::one),
       slots_(lanes == Lanes::several ? SlotPool::Reuse::after_window : SlotPool::Reuse::at_once) {}
@@ -71,9 +88,9 @@ Step Planner::plan(const Event& event, std::uint32_t lane) {
 
 Step Planner::release(const Event& event) {
   if (event.old_tag == 0) return step_of(operation_free, null_slot(), 0);
-  const auto block = remove(event.old_tag);
+  const auto block = remove_block(event.old_tag);
   if (!block) return {.outcome = Outcome::unknown};
-  slots_.give_back(block->slot);
+  slots_.release(block->slot);
   return release_block(event, *block);
 }
 
@@ -85,55 +102,55 @@ Step Planner::release_block(const Event& event, const SlottedBlock& block) {
     return step;
   }
   Step step{.outcome = Outcome::call, .sized = true};
-  if (several_) take_out(step, block);
+  if (several_) append_take(step, block);
   if (std::has_single_bit(event.alignment))
     push_control(step, control_alignment, static_cast<std::uint32_t>(std::countr_zero(event.alignment)));
   push(step, operation_free_sized, block.slot, event.size);
   return step;
 }
 
-/// Out of its slot, before the operation that needs it.
-void Planner::take_out(Step& step, const SlottedBlock& block) const {
+/// Takes the block out of its slot, for the operation that follows.
+void Planner::append_take(Step& step, const SlottedBlock& block) const {
   step.foreign = block.lane != lane_;
   step.storage[step.size++] = operation_word(operation_take, block.slot, step.foreign ? 1 : 0);
 }
 
 Step Planner::allocate(const Event& event) {
   if (event.tag == 0) return allocate_nothing(event);
-  const std::uint32_t slot = slots_.take();
-  add(event.tag, event.bytes(), slot);
+  const std::uint32_t slot = slots_.assign();
+  insert_block(event.tag, event.bytes(), slot);
   return allocation(event, slot);
 }
 
 Step Planner::allocate_nothing(const Event& event) {
-  const std::uint32_t slot = several_ ? slots_.take() : std::uint32_t{slot_scratch};
+  const std::uint32_t slot = several_ ? slots_.assign() : std::uint32_t{slot_scratch};
   Step step = allocation(event, slot);
   push(step, operation_free, slot, 0);
-  if (several_) slots_.give_back(slot);
+  if (several_) slots_.release(slot);
   return step;
 }
 
 Step Planner::reallocate(const Event& event) {
   if (event.old_tag == 0) return allocate(event);
   if (event.tag == 0) return release(event);
-  if (const auto old = remove(event.old_tag)) return resize(event, *old);
+  if (const auto old = remove_block(event.old_tag)) return resize(event, *old);
   Step step = allocate(event);
   step.outcome = Outcome::unknown;
   return step;
 }
 
-/// Pages of the old block were touched when it was made. Where that was one page or so it is cheaper to touch it again
-/// than to read the old size. On several lanes the new block gets another slot, since in the old one a lane that waits
-/// for the new block would find the old.
+/// The pages of the old block were touched when it was made. Where they are one page or so it is cheaper to touch them
+/// again than to read the old size. On several lanes the new block gets another slot: a lane that waits for it would
+/// find the old block in the old slot.
 Step Planner::resize(const Event& event, const SlottedBlock& old) {
   Step step{.outcome = Outcome::call, .keeps_pointer = true};
   std::uint32_t slot = old.slot;
   if (several_) {
-    take_out(step, old);
-    slot = slots_.take();
-    slots_.give_back(old.slot);
+    append_take(step, old);
+    slot = slots_.assign();
+    slots_.release(old.slot);
   }
-  add(event.tag, event.bytes(), slot);
+  insert_block(event.tag, event.bytes(), slot);
   if (event.kind == Kind::reallocarray)
     push(step, operation_reallocarray, slot, event.size, {event.count, old.size});
   else if (old.size > page_bytes)
@@ -143,20 +160,19 @@ Step Planner::resize(const Event& event, const SlottedBlock& old) {
   return step;
 }
 
-/// On several lanes whoever takes a block out of a slot writes to it; so each lane has its own NULL.
+/// On several lanes a free writes to its slot, so each lane has its own slot for NULL.
 std::uint32_t Planner::null_slot() {
   if (!several_) return slot_null;
   if (lane_ >= null_slots_.size()) null_slots_.resize(lane_ + 1);
-  if (null_slots_[lane_] == 0) null_slots_[lane_] = slots_.take();
+  if (null_slots_[lane_] == 0) null_slots_[lane_] = slots_.assign();
   return null_slots_[lane_];
 }
 
-void Planner::add(Tag tag, std::uint64_t size, std::uint32_t slot) {
-  const auto twice = remove(tag);
-  if (twice && !several_) slots_.give_back(twice->slot);
+void Planner::insert_block(Tag tag, std::uint64_t size, std::uint32_t slot) {
+  const auto twice = remove_block(tag);
+  if (twice && !several_) slots_.release(twice->slot);
   blocks_.insert({.tag = tag, .size = size, .slot = slot, .lane = lane_});
-  live_.bytes += size;
-  ++live_.blocks;
+  live_.begin(size);
 }
 
 std::vector<std::uint32_t> Planner::live_slots() const {
@@ -165,11 +181,10 @@ std::vector<std::uint32_t> Planner::live_slots() const {
   return slots;
 }
 
-std::optional<Planner::SlottedBlock> Planner::remove(Tag tag) {
+std::optional<Planner::SlottedBlock> Planner::remove_block(Tag tag) {
   const SlottedBlock* const block = blocks_.erase(tag);
   if (block == nullptr) return std::nullopt;
-  live_.bytes -= block->size;
-  --live_.blocks;
+  live_.end(block->size);
   return *block;
 }
 

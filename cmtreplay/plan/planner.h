@@ -6,66 +6,89 @@
 #include <vector>
 
 #include "cmt/event.h"
-#include "cmtreplay/plan/slot_pool.h"
 #include "cmtreplay/protocol.h"
 #include "libcmt/block_table.h"
+#include "libcmt/heap/live_totals.h"
 
 namespace cmt::replay {
 
-/// What became of an event.
+/// How an event is replayed.
 enum class Outcome {
-  call,     ///< it is carried out
-  failed,   ///< a call that was refused when it was recorded: not asked again
-  unknown,  ///< gives back a block that the trace does not know
-  other     ///< no call: a thread's start, a mark, a sample
+  call,     ///< as a call
+  failed,   ///< not at all: the call was refused when it was recorded
+  unknown,  ///< it frees or resizes a block that the trace does not know: a free is left out
+  other     ///< not at all: a thread's start, a mark, a sample
 };
 
 /// An event as operations of the worker.
 struct Step {
   Outcome outcome = Outcome::other;
-  bool keeps_pointer = false;  ///< one returned pointer is kept, in a run that keeps them
-  std::uint8_t size = 0;
-  std::uint8_t operations = 0;  ///< how many the words make
-  bool sized = false;           ///< states the size of what it frees
+  bool keeps_pointer = false;   ///< returns a pointer, which a run for a new trace keeps
+  std::uint8_t size = 0;        ///< in words
+  std::uint8_t operations = 0;  ///< calls that the words make
+  bool sized = false;           ///< states the size of the block that it frees
   bool foreign = false;         ///< needs a block that another lane makes
   std::array<std::uint64_t, 8> storage{};
 
   std::span<const std::uint64_t> words() const { return std::span(storage).first(size); }
 };
 
-/// Bytes and blocks that are asked for and not given back.
-struct Live {
-  std::uint64_t bytes = 0;
-  std::uint64_t blocks = 0;
+/// Numbers of slots, assigned and released.
+///
+/// On one lane the slot released last is assigned next: there are as many slots as blocks live at the peak, and they
+/// are warm in the cache. On several lanes a slot that was released in an epoch is assigned again from the epoch after
+/// the next on, when every lane has passed it (worker/schedule.h): there are as many as blocks are live, and as many as
+/// two epochs release.
+class SlotPool {
+ public:
+  enum class Reuse { at_once, after_window };
+
+  explicit SlotPool(Reuse reuse) : reuse_(reuse) {}
+
+  /// Throws std::length_error where more are assigned than can be numbered.
+  std::uint32_t assign();
+  void release(std::uint32_t slot) { (reuse_ == Reuse::at_once ? ready_ : current_).push_back(slot); }
+  void begin_epoch();
+
+  /// Entries that the slot table needs.
+  std::uint64_t size() const { return next_; }
+
+ private:
+  Reuse reuse_;
+  std::uint32_t next_ = slot_first;
+  std::vector<std::uint32_t> ready_;               ///< the next one is at the back
+  std::vector<std::uint32_t> previous_, current_;  ///< released in the epoch before, and in this one
 };
 
 /// Turns events into operations, in recorded order.
 ///
-/// Blocks get slots (slot_pool.h), and on one lane a realloc keeps its own. One hash table operation an event.
+/// Each block gets a slot, and on one lane a realloc keeps its slot. An event costs one hash table operation.
 ///
 /// - `realloc(p, 0)` that returned NULL was a free, and is one.
 /// - A realloc of an unknown block is a realloc of NULL; the free of one is left out. Both count as unknown.
 /// - `malloc(0)` that returned NULL is made and freed at once, since its NULL was never given back.
 /// - operator new is malloc (aligned_alloc where it aligns), every delete is free.
-/// - A sized free or delete is one where the size stated is the block's; an allocator must not be told lies.
+/// - A free or delete that states a size is sized only where that is the block's size; another one would be a bug of
+/// the
+///   replay's.
 class Planner {
  public:
   enum class Lanes {
     one,
-    several,  ///< a block may be taken by another lane than made it: every slot is used once in a window
-    in_turn   ///< several, but one at a time: slots are reused as on one
+    several,  ///< one lane may free another's block: a slot is used once in a run-ahead window
+    in_turn   ///< several, of which one runs at a time: slots are reused as on one
   };
 
   explicit Planner(Lanes lanes = Lanes::one);
 
-  /// `lane`: which makes the call. Throws std::length_error where more blocks are live than slots can be named.
+  /// `lane` makes the call. Throws std::length_error where more blocks are live than slots can be numbered.
   Step plan(const Event& event, std::uint32_t lane = 0);
 
-  /// The run-ahead window moves on.
+  /// The run-ahead window moves on by an epoch.
   void begin_epoch() { slots_.begin_epoch(); }
 
-  const Live& live() const { return live_; }
-  /// Where the live blocks stand.
+  const heap::LiveTotals& live() const { return live_; }
+  /// The slots of the live blocks.
   std::vector<std::uint32_t> live_slots() const;
 
   /// Entries that the slot table needs.
@@ -85,17 +108,17 @@ class Planner {
   Step allocate_nothing(const Event& event);
   Step reallocate(const Event& event);
   Step resize(const Event& event, const SlottedBlock& old);
-  void take_out(Step& step, const SlottedBlock& block) const;
+  void append_take(Step& step, const SlottedBlock& block) const;
   std::uint32_t null_slot();
-  void add(Tag tag, std::uint64_t size, std::uint32_t slot);
-  std::optional<SlottedBlock> remove(Tag tag);
+  void insert_block(Tag tag, std::uint64_t size, std::uint32_t slot);
+  std::optional<SlottedBlock> remove_block(Tag tag);
 
   bool several_;
   std::uint32_t lane_ = 0;  ///< of the event that is planned
   BlockTable<SlottedBlock> blocks_;
   SlotPool slots_;
-  std::vector<std::uint32_t> null_slots_;  ///< by lane, 0: it has none yet
-  Live live_;
+  std::vector<std::uint32_t> null_slots_;  ///< by lane; 0: none yet
+  heap::LiveTotals live_;
 };
 
 }  // namespace cmt::replay

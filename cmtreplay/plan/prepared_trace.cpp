@@ -1,10 +1,10 @@
-// Preparing costs time and memory once, and all runs of all allocators share them: the worker maps the same operations.
+// Preparing costs time and memory once, for all runs of all allocators: every worker maps the same operations.
 //
-// A trace of one thread needs no order between lanes, and its slots are reused at once. Whether it is of one thread is
-// known at its second thread's first event; then the pass begins anew, for several.
+// A trace of one thread needs no order between lanes, and its slots are reused at once. The pass finds out only at the
+// first event of a second thread that there are several, and then starts again for several.
 //
-// To say at which event an allocator crashed, a lane's position has to be led back to its event. The same events make
-// the same words, so they are made once more, up to there: paid for a crash alone.
+// To name the event at which an allocator crashed, a lane's position has to be traced back to its event. The same
+// events make the same words, so they are made once more, up to that position. Only a crash pays for that.
 #include "cmtreplay/plan/prepared_trace.h"
 
 #include <algorithm>
@@ -31,14 +31,14 @@ class PreparedTrace::Pass {
           ++epochs_[epoch];
         }) {}
 
-  /// False: there is a second thread, and it was to be one.
-  bool run(bool watches, const std::function<void(const Reader&)>& progress) {
+  /// `one_thread`: stops and returns false at the first event of a second thread.
+  bool run(bool one_thread, const std::function<void(const Reader&)>& progress) {
     Reader reader = trace_.open_();
     trace_.format_ = reader.header().format;
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
       for (const Event& event : events) {
-        if (watches && watch_.sees_second(event)) return false;
-        take(event);
+        if (one_thread && is_of_second_thread(event)) return false;
+        plan_event(event);
       }
       progress(reader);
     }
@@ -49,24 +49,16 @@ class PreparedTrace::Pass {
   }
 
  private:
-  /// Whether a trace has a second thread.
-  class ThreadWatch {
-   public:
-    bool sees_second(const Event& event) {
-      if (event.kind == Kind::mark || event.kind == Kind::sample) return false;
-      if (!first_) first_ = event.thread;
-      return event.thread != *first_;
-    }
+  bool is_of_second_thread(const Event& event) {
+    if (event.kind == Kind::mark || event.kind == Kind::sample) return false;
+    if (!first_thread_) first_thread_ = event.thread;
+    return event.thread != *first_thread_;
+  }
 
-   private:
-    std::optional<std::uint32_t> first_;
-  };
-
-  void take(const Event& event);
+  void plan_event(const Event& event);
   void count(const Event& event, const Step& step);
   void finish();
-  void set_moment(Mark& mark) const;
-  Mark moment() const;
+  void set_to_now(Mark& mark) const;
 
   PreparedTrace& trace_;
   Order order_;
@@ -74,20 +66,23 @@ class PreparedTrace::Pass {
   LaneWriter writer_;
   std::vector<std::uint32_t> epochs_;
   Router router_;
-  ThreadWatch watch_;
-  MarkKeeper keeper_;
+  std::optional<std::uint32_t> first_thread_;
+  MarkCandidates candidates_;
   Mark peak_;  ///< of live bytes
   TraceFacts facts_;
   std::uint64_t pointers_ = 0;
   std::uint64_t first_ns_ = unknown, last_ns_ = unknown;
 };
 
-void PreparedTrace::Pass::take(const Event& event) {
+void PreparedTrace::Pass::plan_event(const Event& event) {
   const Step step = router_.route(event);
   count(event, step);
   pointers_ += step.keeps_pointer ? 1 : 0;
-  if (keeper_.wants(facts_.events)) keeper_.keep(moment());
-  if (facts_.peak_live_bytes_event == facts_.events) set_moment(peak_);
+  if (facts_.peak_live_bytes_event == facts_.events) set_to_now(peak_);
+  if (!candidates_.wants(facts_.events)) return;
+  Mark now;
+  set_to_now(now);
+  candidates_.add(std::move(now));
 }
 
 void PreparedTrace::Pass::count(const Event& event, const Step& step) {
@@ -102,15 +97,15 @@ void PreparedTrace::Pass::count(const Event& event, const Step& step) {
     if (first_ns_ == unknown) first_ns_ = event.time_ns;
     last_ns_ = event.time_ns;
   }
-  const Live& live = router_.planner().live();
+  const heap::LiveTotals& live = router_.planner().live();
   facts_.peak_live.blocks = std::max(facts_.peak_live.blocks, live.blocks);
   if (live.bytes <= facts_.peak_live.bytes) return;
   facts_.peak_live.bytes = live.bytes;
   facts_.peak_live_bytes_event = facts_.events;
 }
 
-/// Into a mark that is there: the peak moves often, and its memory is used again.
-void PreparedTrace::Pass::set_moment(Mark& mark) const {
+/// Sets an existing mark: the peak moves often, and so its memory is used again.
+void PreparedTrace::Pass::set_to_now(Mark& mark) const {
   mark.event = facts_.events;
   mark.live = router_.planner().live();
   mark.time_ns = last_ns_;
@@ -119,16 +114,12 @@ void PreparedTrace::Pass::set_moment(Mark& mark) const {
   for (std::uint32_t lane = 0; lane < writer_.lanes(); ++lane) mark.positions.push_back(writer_.position(lane));
 }
 
-Mark PreparedTrace::Pass::moment() const {
-  Mark mark;
-  set_moment(mark);
-  return mark;
-}
-
 void PreparedTrace::Pass::finish() {
   facts_.end_live = router_.planner().live();
   if (first_ns_ != unknown && last_ns_ >= first_ns_) facts_.recorded_ns = last_ns_ - first_ns_;
-  trace_.marks_ = keeper_.choose(mark_count, moment());
+  Mark end;
+  set_to_now(end);
+  trace_.marks_ = candidates_.choose(mark_count, std::move(end));
   if (peak_.event != 0) include_mark(trace_.marks_, peak_);
   trace_.end_slots_ = router_.planner().live_slots();
   router_.finish();
@@ -156,11 +147,12 @@ std::uint64_t PreparedTrace::operations_bytes() const {
   return std::uint64_t{chunks_->count()} * chunk_words * sizeof(std::uint64_t);
 }
 
-std::vector<std::uint64_t> PreparedTrace::events_at(const std::vector<Place>& places, Order order) const {
-  std::vector<std::uint64_t> numbers(places.size(), 0);
-  std::map<std::uint32_t, std::multimap<std::uint64_t, std::size_t>> wanted;  // of each lane, by position
-  for (std::size_t i = 0; i < places.size(); ++i) wanted[places[i].lane].emplace(places[i].position, i);
-  NoChunks chunks;
+std::vector<std::uint64_t> PreparedTrace::events_at(const std::vector<OperationPosition>& positions,
+                                                    Order order) const {
+  std::vector<std::uint64_t> numbers(positions.size(), 0);
+  std::map<std::uint32_t, std::multimap<std::uint64_t, std::size_t>> wanted;  // of each lane: words, and the index
+  for (std::size_t i = 0; i < positions.size(); ++i) wanted[positions[i].lane].emplace(positions[i].words, i);
+  DiscardedChunks chunks;
   LaneWriter writer(chunks);
   Router router(writer, order, options_.paced, [](std::uint32_t, bool) {});
   Reader reader = open_();
@@ -169,10 +161,10 @@ std::vector<std::uint64_t> PreparedTrace::events_at(const std::vector<Place>& pl
     for (const Event& event : events) {
       ++number;
       router.route(event);
-      for (auto& [lane, places_in_it] : wanted) {
-        while (lane < writer.lanes() && !places_in_it.empty() && writer.position(lane) > places_in_it.begin()->first) {
-          numbers[places_in_it.begin()->second] = number;
-          places_in_it.erase(places_in_it.begin());
+      for (auto& [lane, in_lane] : wanted) {
+        while (lane < writer.lanes() && !in_lane.empty() && writer.position(lane) > in_lane.begin()->first) {
+          numbers[in_lane.begin()->second] = number;
+          in_lane.erase(in_lane.begin());
         }
       }
     }

@@ -10,48 +10,68 @@
 #include "cmtreplay/plan/chunks.h"
 #include "cmtreplay/plan/marks.h"
 #include "cmtreplay/plan/router.h"
+#include "toolkit/output/fields.h"
 
 namespace cmt::replay {
 
-/// What a trace holds, counted in a pass over it.
+/// Figures of a trace, from a pass over it.
 struct TraceFacts {
   std::uint64_t events = 0;
-  std::uint64_t calls = 0;           ///< events that are carried out
-  std::uint64_t failed_calls = 0;    ///< refused when recorded: left out
-  std::uint64_t unknown_blocks = 0;  ///< events that give back a block from nowhere: frees are left out
-  std::uint64_t other_events = 0;    ///< threads, marks, samples
-  std::uint64_t sized_frees = 0;     ///< calls that state the size of what they free
+  std::uint64_t calls = 0;
+  std::uint64_t failed_calls = 0;
+  std::uint64_t unknown_blocks = 0;
+  std::uint64_t other_events = 0;
+  std::uint64_t sized_frees = 0;
   std::uint64_t defects = 0;
   bool truncated = false;
   std::array<std::uint64_t, kind_count> by_kind{};
-  Live peak_live;  ///< each of the two at its own peak
+  heap::LiveTotals peak_live;  ///< each of the two at its own peak
   std::uint64_t peak_live_bytes_event = 0;
-  Live end_live;
-  std::uint64_t recorded_ns = unknown;  ///< from the first event to the last, where times were recorded
+  heap::LiveTotals end_live;
+  std::uint64_t recorded_ns = unknown;
 };
 
-/// Where an operation stands.
-struct Place {
+template <class Visitor, output::DescribedAs<TraceFacts> Facts>
+void describe(Visitor& field, Facts& facts) {
+  field("events", facts.events, "");
+  field("calls", facts.calls, "events that are replayed as calls");
+  field("failed_calls", facts.failed_calls, "calls that were refused when recorded, and are left out");
+  field("unknown_blocks", facts.unknown_blocks,
+        "events that free or resize a block that the trace does not know; the frees are left out");
+  field("other_events", facts.other_events, "threads, marks, samples");
+  field("defects", facts.defects, "things in the trace that are missing, altered or left out");
+  field("truncated", facts.truncated, "whether the trace breaks off before its end");
+  field("peak_live_bytes", facts.peak_live.bytes, "");
+  field("peak_live_bytes_event", facts.peak_live_bytes_event, "the event with which that peak was reached, from 1");
+  field("peak_live_blocks", facts.peak_live.blocks, "at their own peak");
+  field("end_live_bytes", facts.end_live.bytes, "");
+  field("end_live_blocks", facts.end_live.blocks, "");
+  field("recorded_ns", output::nullable(facts.recorded_ns), "from the first event to the last");
+  field("sized_frees", facts.sized_frees, "calls that state the size of the block that they free");
+}
+
+/// An operation's place: its lane, and the words before it in that lane.
+struct OperationPosition {
   std::uint32_t lane = 0;
-  std::uint64_t position = 0;
+  std::uint64_t words = 0;
 };
 
 /// How a trace is to be replayed.
 struct TraceOptions {
-  bool threads = true;                   ///< those that were recorded; else one
+  bool threads = true;                   ///< the recorded threads; else one
   bool strict = false;                   ///< one call at a time, in recorded order
-  bool paced = false;                    ///< recorded times go along
-  std::uint64_t prepared_bytes_max = 0;  ///< more than that is not prepared but streamed
+  bool paced = false;                    ///< at recorded times
+  std::uint64_t prepared_bytes_max = 0;  ///< a trace of more bytes of operations is streamed
 };
 
-/// A trace after a first pass: what is in it, what its replay needs, and, where that is not too much, all of its
-/// operations in shared memory, 8 bytes an event. Where it is, it is streamed: read again for every run.
+/// A trace after a first pass: its figures, the sizes that its replay needs, and all of its operations in shared
+/// memory, 8 bytes an event. Where that is too much it is streamed: read again for every run.
 class PreparedTrace {
  public:
-  /// Opens the trace at its beginning, as often as it is called. The reader before is not used any more.
+  /// Opens the trace at its beginning, each time that it is called. The previous reader is not used any more.
   using Open = std::function<Reader()>;
 
-  /// `progress` is called now and then.
+  /// `progress` is called for each batch of events.
   PreparedTrace(Open open, const TraceOptions& options, const std::function<void(const Reader&)>& progress);
 
   const TraceFacts& facts() const { return facts_; }
@@ -62,9 +82,9 @@ class PreparedTrace {
   std::uint32_t lanes() const { return lanes_; }
   std::uint64_t slots() const { return slots_; }
   std::uint64_t pointers() const { return pointers_; }
-  /// 100 at most, the moment of most live bytes and the end among them.
+  /// At most 100 marks, among them the moment of most live bytes and the end.
   const std::vector<Mark>& marks() const { return marks_; }
-  /// Of the blocks that are live at the end.
+  /// The slots of the blocks that are live at the end.
   const std::vector<std::uint32_t>& end_slots() const { return end_slots_; }
   Reader open() const { return open_(); }
 
@@ -72,19 +92,14 @@ class PreparedTrace {
   const PreparedChunks* chunks() const { return chunks_->whole() ? chunks_.get() : nullptr; }
   std::uint64_t operations_bytes() const;
 
-  /// Of prepared operations: where lanes begin and end, and how many lanes each epoch has.
+  /// Of prepared operations: each lane's first chunk and its length in words, and the number of lanes in each epoch.
   const std::vector<std::uint32_t>& first_chunks() const { return first_chunks_; }
   const std::vector<std::uint64_t>& ends() const { return ends_; }
   const std::vector<std::uint32_t>& epochs() const { return epochs_; }
 
-  /// The event, counted from 1, whose operation a lane has at a position. Reads the trace once more, to there; 0 where
-  /// there is none.
-  std::uint64_t event_at(std::uint32_t lane, std::uint64_t position) const { return event_at(lane, position, order_); }
-  std::uint64_t event_at(std::uint32_t lane, std::uint64_t position, Order order) const {
-    return events_at({{.lane = lane, .position = position}}, order).front();
-  }
-  /// The same of many, in one reading.
-  std::vector<std::uint64_t> events_at(const std::vector<Place>& places, Order order) const;
+  /// The events, counted from 1, whose operations stand at these positions in an order; 0: none does. Reads the trace
+  /// once more, up to the last of them.
+  std::vector<std::uint64_t> events_at(const std::vector<OperationPosition>& positions, Order order) const;
 
  private:
   class Pass;

@@ -30,6 +30,10 @@ constexpr const char* two_threads =
     "thread_exit() thread=1\n"         // lane 1: end of the epoch, exit
     "malloc(8) = 3000<3> thread=2\n";  // lane 0: start; lane 1: epoch, malloc
 
+std::uint64_t event_at(const PreparedTrace& trace, std::uint32_t lane, std::uint64_t words) {
+  return trace.events_at({{.lane = lane, .words = words}}, trace.order()).front();
+}
+
 }  // namespace
 
 TEST_CASE("prepared trace: live bytes, peaks and what is left out are counted") {
@@ -62,10 +66,10 @@ TEST_CASE("prepared trace: a word is led back to its event, over events without 
       "malloc(9) = 0\n"            // none
       "malloc(9) = 0\n"            // none
       "free(2000<2>)\n");          // word 4
-  CHECK(trace.event_at(0, 0) == 1);
-  CHECK(trace.event_at(0, 1) == 3);
-  CHECK(trace.event_at(0, 3) == 4);
-  CHECK(trace.event_at(0, 4) == 7);
+  CHECK(event_at(trace, 0, 0) == 1);
+  CHECK(event_at(trace, 0, 1) == 3);
+  CHECK(event_at(trace, 0, 3) == 4);
+  CHECK(event_at(trace, 0, 4) == 7);
 }
 
 TEST_CASE("prepared trace: an empty trace has nothing to do") {
@@ -73,7 +77,7 @@ TEST_CASE("prepared trace: an empty trace has nothing to do") {
   CHECK(trace.facts().calls == 0);
   CHECK(trace.marks().empty());
   CHECK(trace.ends() == std::vector<std::uint64_t>{1});
-  CHECK(trace.event_at(0, 0) == 0);
+  CHECK(event_at(trace, 0, 0) == 0);
 }
 
 TEST_CASE("prepared trace: more words than a chunk holds are linked, and found again") {
@@ -83,9 +87,9 @@ TEST_CASE("prepared trace: more words than a chunk holds are linked, and found a
   const PreparedTrace trace = prepared(text);
   REQUIRE(trace.chunks());
   CHECK(trace.chunks()->count() == 98);  // of 1,023 operations and a link each
-  CHECK(trace.event_at(0, 1023) == 1024);
-  CHECK(trace.event_at(0, 1024) == 1024);
-  CHECK(trace.event_at(0, 76 * 1024 + 9) == 76 * 1023 + 10);
+  CHECK(event_at(trace, 0, 1023) == 1024);
+  CHECK(event_at(trace, 0, 1024) == 1024);
+  CHECK(event_at(trace, 0, 76 * 1024 + 9) == 76 * 1023 + 10);
   std::vector<std::uint64_t> storage(1024);
   const auto words = trace.chunks()->memory().read(0, storage);
   CHECK(words[0] == operation_word(operation_malloc, slot_first, 1));
@@ -106,12 +110,12 @@ TEST_CASE("prepared trace: threads have lanes, and a lane serves one thread afte
   const PreparedTrace trace = prepared(two_threads);
   CHECK(trace.order() == Order::free);
   CHECK(trace.lanes() == 2);
-  CHECK(trace.counts().lives == 3);
-  CHECK(trace.counts().foreign == 1);
+  CHECK(trace.counts().threads == 3);
+  CHECK(trace.counts().true_dependencies == 1);
   CHECK(trace.epochs() == std::vector<std::uint32_t>{3});
-  CHECK(trace.event_at(1, 1) == 2);
-  CHECK(trace.event_at(1, 2) == 3);
-  CHECK(trace.event_at(1, 6) == 5);
+  CHECK(event_at(trace, 1, 1) == 2);
+  CHECK(event_at(trace, 1, 2) == 3);
+  CHECK(event_at(trace, 1, 6) == 5);
 }
 
 TEST_CASE("prepared trace: on one thread, or in strict order, where that is asked for") {

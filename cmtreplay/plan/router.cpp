@@ -5,11 +5,11 @@
 namespace cmt::replay {
 namespace {
 
-/// Recorded times are passed on so often at most: a sleep is no more exact.
+/// The least distance between recorded times that are written: a sleep is no more exact.
 constexpr std::uint64_t pace_ns = 100'000;
 constexpr std::uint32_t lanes_max = 1U << 16;
 
-/// Marks and samples are nobody's.
+/// Marks and samples belong to no thread.
 bool is_of_thread(Kind kind) { return kind != Kind::mark && kind != Kind::sample; }
 
 Planner::Lanes lanes_of(Order order) {
@@ -28,7 +28,7 @@ Planner::Lanes lanes_of(Order order) {
 
 Router::Router(LaneWriter& writer, Order order, bool paced, std::function<void(std::uint32_t, bool)> count_lane)
     : writer_(writer), order_(order), paced_(paced), count_lane_(std::move(count_lane)), planner_(lanes_of(order)) {
-  lanes_.push_back({.alive = true});
+  lanes_.push_back({.has_thread = true});
   if (order_ == Order::free) begin_epoch();
 }
 
@@ -41,88 +41,88 @@ Step Router::route(const Event& event) {
   }
   const std::uint32_t lane = order_ != Order::one_thread && is_of_thread(event.kind) ? lane_of(event.thread) : 0;
   const Step step = planner_.plan(event, lane);
-  if (event.kind == Kind::thread_exit && order_ != Order::one_thread) end_life(event.thread);
+  if (event.kind == Kind::thread_exit && order_ != Order::one_thread) end_thread(event.thread);
   if (step.operations == 0) return step;
-  if (order_ != Order::one_thread) enter(lane);
-  if (paced_) keep_pace(lane, event);
+  if (order_ != Order::one_thread) join_order(lane);
+  if (paced_) append_pace(lane, event);
   writer_.append(lane, step.words());
   counts_.operations += step.operations;
-  counts_.foreign += step.foreign ? 1 : 0;
+  counts_.true_dependencies += step.foreign ? 1 : 0;
   return step;
 }
 
 void Router::finish() {
   if (order_ == Order::free) end_epoch();
   for (auto lane = static_cast<std::uint32_t>(lanes_.size()); lane-- > 0;) {
-    if (lanes_[lane].alive) control(lane, control_end);
+    if (lanes_[lane].has_thread) append_control(lane, control_end);
   }
 }
 
 std::uint32_t Router::lane_of(std::uint32_t thread) {
   if (last_known_ && thread == last_thread_) return last_lane_;
   const auto known = lane_by_thread_.find(thread);
-  last_lane_ = known != lane_by_thread_.end() ? known->second : start_life(thread);
+  last_lane_ = known != lane_by_thread_.end() ? known->second : start_thread(thread);
   last_thread_ = thread;
   last_known_ = true;
   return last_lane_;
 }
 
-std::uint32_t Router::start_life(std::uint32_t thread) {
+std::uint32_t Router::start_thread(std::uint32_t thread) {
   std::uint32_t lane = 0;
-  if (!lane_by_thread_.empty() || counts_.lives > 1) {
-    if (left_.empty()) {
+  if (!lane_by_thread_.empty() || counts_.threads > 1) {
+    if (idle_lanes_.empty()) {
       if (lanes_.size() == lanes_max) throw std::length_error("more than 65,536 threads live at once");
-      left_.push_back(static_cast<std::uint32_t>(lanes_.size()));
+      idle_lanes_.push_back(static_cast<std::uint32_t>(lanes_.size()));
       lanes_.emplace_back();
     }
-    lane = left_.front();
-    left_.pop_front();
-    lanes_[lane].alive = true;
-    ++counts_.lives;
-    enter(0);
-    control(0, control_start, lane);
+    lane = idle_lanes_.front();
+    idle_lanes_.pop_front();
+    lanes_[lane].has_thread = true;
+    ++counts_.threads;
+    join_order(0);
+    append_control(0, control_start, lane);
   }
   lane_by_thread_[thread] = lane;
   return lane;
 }
 
-/// The first thread stays: the process would end with it.
-void Router::end_life(std::uint32_t thread) {
+/// The first thread does not end: the process would end with it.
+void Router::end_thread(std::uint32_t thread) {
   const std::uint32_t lane = lane_of(thread);
   if (lane == 0) return;
   if (order_ == Order::free && lanes_[lane].epoch == epoch_) {
-    control(lane, control_epoch_end, epoch_);
+    append_control(lane, control_epoch_end, epoch_);
     lanes_[lane].epoch = no_epoch;
-    std::erase(in_epoch_, lane);
+    std::erase(epoch_lanes_, lane);
   }
-  if (order_ == Order::strict) take_turn(0);
-  control(lane, control_exit);
-  lanes_[lane].alive = false;
-  left_.push_back(lane);
+  if (order_ == Order::strict) give_turn(0);
+  append_control(lane, control_exit);
+  lanes_[lane].has_thread = false;
+  idle_lanes_.push_back(lane);
   lane_by_thread_.erase(thread);
   last_known_ = false;
 }
 
-/// What has to stand in front of an operation.
-void Router::enter(std::uint32_t lane) {
-  if (order_ == Order::strict) return take_turn(lane);
+/// Writes the control words that must precede an operation.
+void Router::join_order(std::uint32_t lane) {
+  if (order_ == Order::strict) return give_turn(lane);
   if (lanes_[lane].epoch == epoch_) return;
   lanes_[lane].epoch = epoch_;
-  in_epoch_.push_back(lane);
-  count_lane_(epoch_, in_epoch_.size() == 1);
-  control(lane, control_epoch_begin, epoch_);
-  ++counts_.fences;
+  epoch_lanes_.push_back(lane);
+  count_lane_(epoch_, epoch_lanes_.size() == 1);
+  append_control(lane, control_epoch_begin, epoch_);
+  ++counts_.false_dependencies;
 }
 
-void Router::take_turn(std::uint32_t lane) {
+void Router::give_turn(std::uint32_t lane) {
   if (lane == turn_lane_) return;
-  control(turn_lane_, control_pass_turn);
-  control(lane, control_await_turn, ++turn_);
+  append_control(turn_lane_, control_pass_turn);
+  append_control(lane, control_await_turn, ++turn_);
   turn_lane_ = lane;
   ++counts_.turns;
 }
 
-void Router::keep_pace(std::uint32_t lane, const Event& event) {
+void Router::append_pace(std::uint32_t lane, const Event& event) {
   if (event.time_ns == unknown) return;
   if (first_ns_ == unknown) first_ns_ = event.time_ns;
   const std::uint64_t now_ns = event.time_ns - first_ns_;
@@ -133,17 +133,17 @@ void Router::keep_pace(std::uint32_t lane, const Event& event) {
 }
 
 /// Lane 0 takes part in each, so that an epoch is not over before all of its lanes are known.
-void Router::begin_epoch() { enter(0); }
+void Router::begin_epoch() { join_order(0); }
 
 void Router::end_epoch() {
-  for (const std::uint32_t lane : in_epoch_) {
-    control(lane, control_epoch_end, epoch_);
+  for (const std::uint32_t lane : epoch_lanes_) {
+    append_control(lane, control_epoch_end, epoch_);
     lanes_[lane].epoch = no_epoch;
   }
-  in_epoch_.clear();
+  epoch_lanes_.clear();
 }
 
-void Router::control(std::uint32_t lane, control_word what, std::uint32_t argument) {
+void Router::append_control(std::uint32_t lane, control_word what, std::uint32_t argument) {
   writer_.append(lane, operation_word(operation_control, what, argument));
 }
 

@@ -6,34 +6,35 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cmtreplay/plan/lane_writer.h"
+#include "cmtreplay/plan/chunks.h"
 #include "cmtreplay/plan/planner.h"
 
 namespace cmt::replay {
 
-/// In which order the threads' calls are replayed.
+/// The order in which the calls of several threads are replayed.
 enum class Order {
-  one_thread,  ///< all on one thread, as recorded
-  free,        ///< on their own threads, which wait for each other's blocks alone
-  strict       ///< on their own threads, one call at a time, as recorded
+  one_thread,  ///< on one thread, in recorded order
+  free,        ///< on their own threads, which wait only for each other's blocks
+  strict       ///< on their own threads, one call at a time, in recorded order
 };
 
-/// What the words of a trace came to.
+/// Counts of a trace's operations.
 struct RouteCounts {
-  std::uint64_t operations = 0;  ///< calls, in words of operations
-  std::uint64_t lives = 1;       ///< threads, each from its start to its end
-  std::uint64_t foreign = 0;     ///< true dependencies: calls that need a block of another lane
-  std::uint64_t fences = 0;      ///< false ones: places at which a lane may have to wait for the run-ahead window
-  std::uint64_t turns = 0;       ///< passed, in strict order
+  std::uint64_t operations = 0;          ///< calls
+  std::uint64_t threads = 1;             ///< from their starts to their ends
+  std::uint64_t true_dependencies = 0;   ///< calls that need a block of another lane
+  std::uint64_t false_dependencies = 0;  ///< points at which a lane may have to wait for the run-ahead window
+  std::uint64_t turns = 0;               ///< passed, in strict order
 };
 
-/// Sends events to lanes: each thread's to its own, in recorded order, with what their order needs between them
-/// (schedule.h). A thread's life begins with its thread_start, or else its first call, and ends with its thread_exit. A
-/// lane that a life has left is free for the next; the one left longest ago comes first, so that nobody waits for a
-/// thread that is about to end. The first thread has lane 0, and starts all others.
+/// Sends each thread's events to a lane, in recorded order, with the control words that their order needs
+/// (worker/schedule.h). A thread begins with its thread_start, or else its first call, and ends with its thread_exit.
+/// Its lane is then idle, and a thread that starts gets the lane that has been idle longest, so that it does not wait
+/// for one that is about to end. The first thread has lane 0, and starts all others.
 class Router {
  public:
-  /// `count_lane` is told of each lane that takes part in an epoch, lane 0 first. `paced`: recorded times go along.
+  /// `count_lane` is called for each lane that takes part in an epoch, lane 0 first. `paced`: words for recorded times
+  /// are written too.
   Router(LaneWriter& writer, Order order, bool paced, std::function<void(std::uint32_t epoch, bool first)> count_lane);
 
   Step route(const Event& event);
@@ -49,19 +50,19 @@ class Router {
 
   struct Lane {
     std::uint32_t epoch = no_epoch;  ///< that it takes part in
-    bool alive = false;
-    std::uint64_t paced_ns = 0;  ///< the recorded time that it was last told
+    bool has_thread = false;
+    std::uint64_t paced_ns = 0;  ///< recorded time in its last control_pace
   };
 
   std::uint32_t lane_of(std::uint32_t thread);
-  std::uint32_t start_life(std::uint32_t thread);
-  void end_life(std::uint32_t thread);
-  void enter(std::uint32_t lane);
-  void take_turn(std::uint32_t lane);
-  void keep_pace(std::uint32_t lane, const Event& event);
+  std::uint32_t start_thread(std::uint32_t thread);
+  void end_thread(std::uint32_t thread);
+  void join_order(std::uint32_t lane);
+  void give_turn(std::uint32_t lane);
+  void append_pace(std::uint32_t lane, const Event& event);
   void begin_epoch();
   void end_epoch();
-  void control(std::uint32_t lane, control_word what, std::uint32_t argument = 0);
+  void append_control(std::uint32_t lane, control_word what, std::uint32_t argument = 0);
 
   LaneWriter& writer_;
   Order order_;
@@ -70,12 +71,12 @@ class Router {
   Planner planner_;
   RouteCounts counts_;
   std::vector<Lane> lanes_;
-  std::deque<std::uint32_t> left_;  ///< lanes without a life, the one left longest ago first
+  std::deque<std::uint32_t> idle_lanes_;  ///< without a thread, the one idle longest first
   std::unordered_map<std::uint32_t, std::uint32_t> lane_by_thread_;
   std::uint32_t last_thread_ = 0, last_lane_ = 0;
   bool last_known_ = false;
   std::uint32_t epoch_ = 0;
-  std::vector<std::uint32_t> in_epoch_;  ///< lanes that take part in it
+  std::vector<std::uint32_t> epoch_lanes_;  ///< that take part in it
   std::uint32_t turn_ = 0, turn_lane_ = 0;
   std::uint64_t first_ns_ = unknown;
 };

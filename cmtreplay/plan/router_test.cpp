@@ -82,8 +82,8 @@ TEST_CASE("router: each thread has a lane, the first one starts the others, and 
   routed.router.finish();
   CHECK(routed.lane(0) == "epoch0 malloc start1 start1 /epoch0 end");
   CHECK(routed.lane(1) == "epoch0 malloc free_foreign /epoch0 exit epoch0 malloc /epoch0 end");
-  CHECK(routed.router.counts().lives == 3);
-  CHECK(routed.router.counts().foreign == 1);
+  CHECK(routed.router.counts().threads == 3);
+  CHECK(routed.router.counts().true_dependencies == 1);
   CHECK(routed.epochs == std::map<std::uint32_t, int>{{0, 3}});
 }
 
@@ -130,5 +130,5 @@ TEST_CASE("router: a mark starts no thread") {
   Routed routed(Order::free);
   routed.router.route(made_by(1, 3));
   routed.router.route(of_thread(Kind::mark, 0));
-  CHECK(routed.router.counts().lives == 1);
+  CHECK(routed.router.counts().threads == 1);
 }

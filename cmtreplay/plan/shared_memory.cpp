@@ -4,42 +4,65 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <boost/interprocess/mapped_region.hpp>
 #include <cerrno>
 #include <system_error>
 
 namespace cmt::replay {
 namespace {
 
+namespace ipc = boost::interprocess;
+
 [[noreturn]] void fail(int error, const std::string& what) {
   throw std::system_error(error, std::generic_category(), what);
 }
+
+/// A memfd, for Boost.Interprocess to map.
+struct MappableFd {
+  int fd;
+  ipc::mapping_handle_t get_mapping_handle() const { return ipc::ipcdetail::mapping_handle_from_file_handle(fd); }
+};
 
 }  // namespace
 
 SharedMemory::SharedMemory(const std::string& name, std::uint64_t bytes)
     : name_("cmtreplay-" + name), fd_(memfd_create(name_.c_str(), 0)) {
   if (fd_.get() < 0) fail(errno, name_);
-  // Memory that is merely promised would end the worker with SIGBUS at the first page that is not there.
-  const int error = bytes == 0 ? 0 : posix_fallocate(fd(), 0, static_cast<off_t>(bytes));
-  if (error != 0) fail(error, "shared memory for " + name);
+  grow(0, bytes);
 }
 
-void SharedMemory::promise(std::uint64_t bytes) {
+// Pages that are not allocated now would end this process or the worker with SIGBUS where memory is short.
+void SharedMemory::grow(std::uint64_t from_bytes, std::uint64_t to_bytes) {
+  if (from_bytes == to_bytes) return;
+  const int error = posix_fallocate(fd(), static_cast<off_t>(from_bytes), static_cast<off_t>(to_bytes - from_bytes));
+  if (error != 0) fail(error, "shared memory for " + name_.substr(name_.find('-') + 1));
+}
+
+void SharedMemory::resize(std::uint64_t bytes) {
   if (ftruncate(fd(), static_cast<off_t>(bytes)) != 0) fail(errno, "shared memory for " + name_);
 }
 
-std::span<const std::uint64_t> SharedMemory::read(std::uint64_t place, std::span<std::uint64_t> words) const {
-  const ssize_t got = pread(fd(), words.data(), words.size_bytes(), static_cast<off_t>(place * sizeof(std::uint64_t)));
+void SharedMemory::discard_pages(std::uint64_t bytes) {
+  if (bytes != 0 && fallocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) != 0)
+    fail(errno, name_);
+}
+
+std::span<const std::uint64_t> SharedMemory::read(std::uint64_t index, std::span<std::uint64_t> words) const {
+  const ssize_t got = pread(fd(), words.data(), words.size_bytes(), static_cast<off_t>(index * sizeof(std::uint64_t)));
   if (got < 0) fail(errno, name_);
   return words.first(static_cast<std::size_t>(got) / sizeof(std::uint64_t));
 }
 
-void* map_shared(int fd, std::size_t bytes) {
-  void* const begin = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (begin == MAP_FAILED) fail(errno, "mapping shared memory");
-  return begin;
+Mapping::Mapping(const SharedMemory& memory, std::uint64_t bytes) try {
+  if (bytes == 0) return;
+  region_ =
+      std::make_unique<ipc::mapped_region>(MappableFd{memory.fd()}, ipc::read_write, 0, bytes, nullptr, MAP_NORESERVE);
+  begin_ = static_cast<char*>(region_->get_address());
+} catch (const ipc::interprocess_exception& error) {
+  fail(error.get_native_error(), "mapping shared memory");
 }
 
-void unmap_shared(void* begin, std::size_t bytes) { munmap(begin, bytes); }
+Mapping::Mapping(Mapping&&) noexcept = default;
+Mapping::~Mapping() = default;
 
 }  // namespace cmt::replay

@@ -1,18 +1,24 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "toolkit/process/proc_file.h"
 
+namespace boost::interprocess {
+class mapped_region;
+}
+
 namespace cmt::replay {
 
 using process::Fd;
 
-/// Memory that the worker maps too: a memfd of a name that begins with "cmtreplay-", by which its mappings are known in
-/// /proc. It is inherited by child processes. Throws std::system_error, also where memory is short.
+/// Memory that the worker maps too: a memfd whose name begins with "cmtreplay-", so that its mappings can be told from
+/// the allocator's in /proc/PID/smaps. Child processes inherit it. Throws std::system_error, also where memory is
+/// short.
 class SharedMemory {
  public:
   /// `bytes` zeros.
@@ -20,21 +26,37 @@ class SharedMemory {
 
   int fd() const { return fd_.get(); }
 
-  /// Makes it so long. Pages come into being as they are touched.
-  void promise(std::uint64_t bytes);
+  /// Extends it by zeros that are there.
+  void grow(std::uint64_t from_bytes, std::uint64_t to_bytes);
+  /// Sets its length. Pages are taken as they are touched.
+  void resize(std::uint64_t bytes);
+  /// Gives the pages back; the length stays.
+  void discard_pages(std::uint64_t bytes);
 
-  /// Up to `words` words from a place on; fewer at the end.
-  std::span<const std::uint64_t> read(std::uint64_t place, std::span<std::uint64_t> words) const;
+  /// Words from an index on, up to `words` of them; fewer at the end.
+  std::span<const std::uint64_t> read(std::uint64_t index, std::span<std::uint64_t> words) const;
 
  private:
   std::string name_;
   Fd fd_;
 };
 
-/// The names of all SharedMemory in /proc/PID/maps begin so.
-inline constexpr std::string_view shared_memory_prefix = "/memfd:cmtreplay-";
+/// A shared memory as this process sees it.
+class Mapping {
+ public:
+  /// May reach beyond the memory's end: that part is only addresses until the memory has grown.
+  Mapping(const SharedMemory& memory, std::uint64_t bytes);
+  Mapping(Mapping&&) noexcept;
+  ~Mapping();
 
-void* map_shared(int fd, std::size_t bytes);
-void unmap_shared(void* begin, std::size_t bytes);
+  char* begin() const { return begin_; }
+
+ private:
+  std::unique_ptr<boost::interprocess::mapped_region> region_;  ///< null: of no bytes
+  char* begin_ = nullptr;
+};
+
+/// The names of all SharedMemory in /proc/PID/maps begin with this.
+inline constexpr std::string_view shared_memory_prefix = "/memfd:cmtreplay-";
 
 }  // namespace cmt::replay

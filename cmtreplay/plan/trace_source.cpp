@@ -28,7 +28,7 @@ void write_all(int fd, const char* data, std::size_t bytes, const std::string& n
 
 }  // namespace
 
-Source::Source(const std::string& path) : name_(path), fd_(open_input(path)) {
+TraceSource::TraceSource(const std::string& path) : name_(path), fd_(open_input(path)) {
   struct stat status {};
   if (fstat(fd_.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
     errno = EISDIR;
@@ -36,11 +36,11 @@ Source::Source(const std::string& path) : name_(path), fd_(open_input(path)) {
   }
   begin_ = lseek(fd_.get(), 0, SEEK_CUR);
   if (begin_ >= 0) return;
-  spool();
+  copy_to_file();
   begin_ = 0;
 }
 
-void Source::spool() {
+void TraceSource::copy_to_file() {
   std::string path = (std::filesystem::temp_directory_path() / "cmtreplay-XXXXXX").string();
   Fd file(mkostemp(path.data(), O_CLOEXEC));
   if (file.get() < 0) fail(path);
@@ -56,7 +56,7 @@ void Source::spool() {
   fd_ = std::move(file);
 }
 
-int Source::open() {
+int TraceSource::open() {
   if (begin_ >= 0 && lseek(fd_.get(), begin_, SEEK_SET) < 0) fail(name_);
   const int fd = fcntl(fd_.get(), F_DUPFD_CLOEXEC, 3);
   if (fd < 0) fail(name_);

@@ -6,24 +6,24 @@
 
 namespace cmt::replay {
 
-/// An input that may be read more than once. What cannot seek is first copied to a file without a name.
-class Source {
+/// A trace that can be read more than once. A pipe is first copied to a temporary file without a name.
+class TraceSource {
  public:
   /// `path` "-" is standard input. Throws std::system_error.
-  explicit Source(const std::string& path);
+  explicit TraceSource(const std::string& path);
 
-  /// What messages call it.
+  /// For messages.
   const std::string& name() const { return name_; }
 
-  /// A descriptor at the beginning, the caller's. The one before must not be read any more.
+  /// A descriptor at the beginning of the trace, which the caller closes. The previous one must not be read any more.
   int open();
 
  private:
-  void spool();
+  void copy_to_file();
 
   std::string name_;
   Fd fd_;
-  long begin_ = 0;  ///< standard input may stand anywhere
+  long begin_ = 0;  ///< an offset: standard input may be a file that was partly read
 };
 
 }  // namespace cmt::replay

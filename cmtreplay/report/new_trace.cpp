@@ -1,6 +1,5 @@
-// The worker keeps returned pointers in the order of its operations. Planning the trace once more, with the planner
-// that made those operations, tells which event each belongs to; so nothing but the pointers has to be stored, 8 bytes
-// each.
+// The worker keeps returned pointers in the order of its operations. The trace is planned once more by the planner that
+// made those operations, which tells the event of each pointer. So only the pointers have to be stored, 8 bytes each.
 #include "cmtreplay/report/new_trace.h"
 
 #include <fcntl.h>
@@ -20,11 +19,11 @@ class WordReader {
   explicit WordReader(const SharedMemory& memory) : memory_(memory), storage_(32 * 1024) {}
 
   std::uint64_t next() {
-    if (words_.empty()) words_ = memory_.read(place_, storage_);
+    if (words_.empty()) words_ = memory_.read(index_, storage_);
     if (words_.empty()) return 0;
     const std::uint64_t word = words_.front();
     words_ = words_.subspan(1);
-    ++place_;
+    ++index_;
     return word;
   }
 
@@ -32,7 +31,7 @@ class WordReader {
   const SharedMemory& memory_;
   std::vector<std::uint64_t> storage_;
   std::span<const std::uint64_t> words_;
-  std::uint64_t place_ = 0;
+  std::uint64_t index_ = 0;
 };
 
 }  // namespace
@@ -56,7 +55,7 @@ void Readdresser::rename_old(Event& event, const Event& original) {
   event.old_address = old->address;
 }
 
-/// A realloc that the allocator refused leaves the old block where it is: the new tag names that one from now on.
+/// A realloc that the allocator refused leaves the old block in place: the new tag names that block from now on.
 void Readdresser::rename_new(Event& event, const Event& original, std::uint64_t pointer) {
   Renamed renamed{.tag = original.tag, .new_tag = original.tag, .address = pointer};
   if (pointer == 0) {

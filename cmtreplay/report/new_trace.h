@@ -12,11 +12,11 @@
 
 namespace cmt::replay {
 
-/// Gives events the addresses that an allocator returned. All else of them stays, so that the new trace says how this
-/// program would have looked with that allocator.
+/// Gives events the addresses that an allocator returned. All other fields stay, so that the new trace shows the
+/// program with that allocator.
 ///
-/// What the allocator refused and the program's own did not returns 0, and what was done with the block later is done
-/// with NULL. A block that the trace does not know has no address.
+/// A call that this allocator refused and the recorded one did not returns 0, and later calls for that block get NULL.
+/// A block that the trace does not know has no address.
 class Readdresser {
  public:
   /// `next_pointer` gives the returned pointers in order.
@@ -25,7 +25,7 @@ class Readdresser {
   Event readdress(const Event& event);
 
  private:
-  /// What a tag of the old trace names in the new one.
+  /// A block of the old trace in the new one.
   struct Renamed {
     Tag tag = 0;
     Tag new_tag = 0;  ///< 0: NULL
@@ -40,10 +40,10 @@ class Readdresser {
   BlockTable<Renamed> blocks_;
 };
 
-/// Writes all that `reader` has to `fd`, with the pointers in `pointers`.
+/// Writes the events of `reader` to `fd`, with the addresses in `pointers`.
 void write_new_trace(Reader& reader, const SharedMemory& pointers, int fd, Format format);
 
-/// The same to a file; .cmt by its ending, else text. Throws std::system_error.
+/// The same to a file: .cmt if its name ends so, else text. Throws std::system_error.
 void write_new_trace(Reader& reader, const SharedMemory& pointers, const std::string& path);
 
 }  // namespace cmt::replay

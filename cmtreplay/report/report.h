@@ -1,43 +1,41 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
 #include "cmtreplay/run/runs.h"
-#include "cmtreplay/run/summary.h"
 
 namespace cmt::replay {
 
-/// What the reports are made from.
+/// All that the reports show.
 struct Report {
   std::string file;
   std::string format;  ///< "text", "cmt", "legacy_cmt"
   unsigned rounds = 0;
   const PreparedTrace& trace;
-  std::vector<Result> results;  ///< in the order asked for
-  Result baseline;              ///< of the null allocator
+  std::vector<AllocatorResult> results;  ///< in the order asked for
+  AllocatorResult baseline;              ///< of the null allocator
   bool interrupted = false;
-  unsigned timeout_seconds = 0;
   double pace = 0;
   std::string touch = {};
   std::string counters_missing = {};  ///< why there are no hardware counters; empty: there are
 };
 
-/// One figure of all timed runs of an allocator.
-std::vector<std::uint64_t> samples(const Result& result, std::uint64_t TimedSample::*figure);
+/// One figure over all timed runs of an allocator.
+Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figure);
+/// One hardware counter over all timed runs that have it; nothing where none has.
+std::optional<double> median_counter(const AllocatorResult& result, std::size_t counter);
 
-/// Resident bytes over live bytes where most bytes were live; NaN where none ever were.
-double fragmentation(const MemoryRun& memory, const TraceFacts& facts);
-
-/// Calls that a library lacks, by name.
+/// The calls that a library lacks.
 std::vector<std::string> replaced_names(const Allocator& allocator);
 
-/// For people: a line about the trace, and a table, fastest first, the null allocator last.
+/// For people: a line about the trace, and a table, fastest first, the null allocator last; then tables of latencies
+/// and of hardware counters.
 std::string table_text(const Report& report);
+std::string details_text(const Report& report);
 
-/// The same figures for spreadsheets: a line an allocator in the order asked for, the null allocator last, units in the
-/// titles.
+/// The figures of the table for spreadsheets: a line for each allocator in the order asked for, the null allocator
+/// last.
 std::string csv_text(const Report& report);
 
 /// For programs: schema cmt.replay/1.

@@ -1,20 +1,36 @@
 #include <sys/utsname.h>
 
-#include <cmath>
 #include <limits>
+#include <map>
 
 #include "cmtreplay/protocol.h"
 #include "cmtreplay/report/report.h"
-#include "cmtreplay/report/report_details.h"
-#include "toolkit/output/json.h"
+#include "toolkit/output/fields.h"
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::replay {
 namespace {
 
 using output::JsonWriter;
+using output::write_fields;
+using output::write_object;
 
-/// What stands between two marks on the first line of a kernel's file that begins with `key`; null where it does not.
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+struct Machine {
+  std::string kernel;
+  std::optional<std::string> cpu;
+  std::optional<std::string> huge_pages;
+};
+
+template <class Visitor, output::DescribedAs<Machine> M>
+void describe(Visitor& field, M& machine) {
+  field("kernel", machine.kernel, "");
+  field("cpu", machine.cpu, "");
+  field("huge_pages", machine.huge_pages, "the kernel's setting: always, madvise or never");
+}
+
+/// The text between `begin` and `end` on the first line of a kernel's file that has `key`; nothing where there is none.
 std::optional<std::string> excerpt(const std::string& path, const std::string& key, const std::string& begin,
                                    const std::string& end) {
   try {
@@ -29,39 +45,12 @@ std::optional<std::string> excerpt(const std::string& path, const std::string& k
   }
 }
 
-void write_machine(JsonWriter& json) {
+Machine this_machine() {
   utsname kernel{};
   uname(&kernel);
-  json.begin_object("machine");
-  json.field("kernel", std::string(kernel.sysname) + " " + kernel.release);
-  json.field("cpu", excerpt("/proc/cpuinfo", "model name", ": ", "\n"));
-  json.field("huge_pages", excerpt("/sys/kernel/mm/transparent_hugepage/enabled", "", "[", "]"));
-  json.end_object();
-}
-
-void write_trace(JsonWriter& json, const Report& report) {
-  const TraceFacts& facts = report.trace.facts();
-  json.begin_object("trace");
-  json.field("file", report.file);
-  json.field("format", report.format);
-  json.field("events", facts.events);
-  json.field("calls", facts.calls);
-  json.field("failed_calls", facts.failed_calls);
-  json.field("unknown_blocks", facts.unknown_blocks);
-  json.field("other_events", facts.other_events);
-  json.field("defects", facts.defects);
-  json.field("truncated", facts.truncated);
-  json.field("peak_live_bytes", facts.peak_live.bytes);
-  json.field("peak_live_bytes_event", facts.peak_live_bytes_event);
-  json.field("peak_live_blocks", facts.peak_live.blocks);
-  json.field("end_live_bytes", facts.end_live.bytes);
-  json.field("end_live_blocks", facts.end_live.blocks);
-  if (facts.recorded_ns == unknown)
-    json.field("recorded_ns", std::nullopt);
-  else
-    json.field("recorded_ns", facts.recorded_ns);
-  json.field("sized_frees", facts.sized_frees);
-  json.end_object();
+  return {.kernel = std::string(kernel.sysname) + " " + kernel.release,
+          .cpu = excerpt("/proc/cpuinfo", "model name", ": ", "\n"),
+          .huge_pages = excerpt("/sys/kernel/mm/transparent_hugepage/enabled", "", "[", "]")};
 }
 
 std::string_view order_name(Order order) {
@@ -76,178 +65,98 @@ std::string_view order_name(Order order) {
   return "";
 }
 
-void write_mode(JsonWriter& json, const Report& report) {
-  json.begin_object("mode");
-  json.field("operations", report.trace.chunks() ? "prepared" : "streamed");
-  json.field("operations_bytes", report.trace.operations_bytes());
-  json.field("slots", report.trace.slots());
-  json.field("replay_bytes", report.baseline.replay_bytes);
-  json.field("order", order_name(report.trace.order()));
-  json.field("threads", report.trace.counts().lives);
-  json.field("threads_at_once", report.trace.lanes());
-  json.field("true_dependencies", report.trace.counts().foreign);
-  json.field("false_dependencies", report.trace.counts().fences);
-  json.field("touch", report.touch);
-  json.field("pace", report.pace > 0 ? report.pace : std::numeric_limits<double>::quiet_NaN());
-  if (report.counters_missing.empty())
-    json.field("counters_missing", std::nullopt);
-  else
-    json.field("counters_missing", report.counters_missing);
-  json.field("runs", report.rounds);
-  json.field("interrupted", report.interrupted);
-  json.end_object();
+std::optional<std::string> unless_empty(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
 }
 
-void write_samples(JsonWriter& json, const std::string& key, const std::vector<std::uint64_t>& values) {
-  const Summary summary = summarise(values);
-  json.begin_object(key);
-  json.field("median", summary.median);
-  json.field("min", summary.min);
-  json.field("max", summary.max);
-  json.begin_array("samples");
-  for (const std::uint64_t value : values) json.value(value);
-  json.end_array();
-  json.end_object();
+/// How the trace was replayed.
+struct Mode {
+  const Report& report;
+};
+
+template <class Visitor, output::DescribedAs<Mode> M>
+void describe(Visitor& field, M& mode) {
+  const Report& report = mode.report;
+  const PreparedTrace& trace = report.trace;
+  field("operations", trace.chunks() ? "prepared" : "streamed", "");
+  field("operations_bytes", trace.operations_bytes(), "of prepared operations");
+  field("slots", trace.slots(), "entries of the table of live blocks");
+  field("replay_bytes", report.baseline.replay_bytes, "of the worker's memory, those of the replay");
+  field("order", order_name(trace.order()), "one_thread, free or strict");
+  field("threads", trace.counts().threads, "");
+  field("threads_at_once", trace.lanes(), "");
+  field("true_dependencies", trace.counts().true_dependencies, "calls that need a block of another thread");
+  field("false_dependencies", trace.counts().false_dependencies, "points at which a thread may be too far ahead");
+  field("touch", report.touch, "the bytes of each block that are written: page, none, first or all");
+  field("pace", report.pace > 0 ? report.pace : nan, "recorded time over the replay's");
+  field("counters_missing", unless_empty(report.counters_missing), "why there are no hardware counters");
+  field("runs", report.rounds, "timed runs of each allocator");
+  field("interrupted", report.interrupted, "");
 }
 
-void write_timed(JsonWriter& json, const Result& result, const Report& report) {
-  const double calls = static_cast<double>(report.trace.facts().calls);
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  const double wall_ns = summarise(samples(result, &TimedSample::wall_ns)).median;
-  const double null_ns = summarise(samples(report.baseline, &TimedSample::wall_ns)).median;
-  json.field("ns_per_call", result.timed.empty() ? nan : wall_ns / calls);
-  json.field("ns_per_call_over_null",
-             result.timed.empty() || report.baseline.timed.empty() ? nan : (wall_ns - null_ns) / calls);
-  const std::uint64_t recorded_ns = report.trace.facts().recorded_ns;
-  json.field("speed_up", result.timed.empty() || recorded_ns == unknown || !(wall_ns > 0)
-                             ? nan
-                             : static_cast<double>(recorded_ns) / wall_ns);
-  if (result.timed.empty()) return;
-  write_samples(json, "wall_ns", samples(result, &TimedSample::wall_ns));
-  write_samples(json, "cpu_ns", samples(result, &TimedSample::cpu_ns));
-  write_samples(json, "minor_faults", samples(result, &TimedSample::minor_faults));
-  write_samples(json, "major_faults", samples(result, &TimedSample::major_faults));
-  write_samples(json, "refused_calls", samples(result, &TimedSample::refused_calls));
-  write_samples(json, "starved_ns", samples(result, &TimedSample::starved_ns));
-  write_samples(json, "block_waits", samples(result, &TimedSample::block_waits));
-  write_samples(json, "block_wait_ns", samples(result, &TimedSample::block_wait_ns));
-  write_samples(json, "window_waits", samples(result, &TimedSample::window_waits));
-  write_samples(json, "window_wait_ns", samples(result, &TimedSample::window_wait_ns));
-  write_samples(json, "turn_waits", samples(result, &TimedSample::turn_waits));
-}
+/// The timed samples with a list for each figure instead of a struct for each run.
+struct SampleColumns {
+  std::vector<std::pair<std::string_view, std::vector<std::uint64_t>>> columns;
+  std::size_t next = 0;
 
-std::optional<std::uint64_t> slop_bytes(const MarkSample& sample) {
-  if (!sample.usable_bytes || *sample.usable_bytes < sample.mark.live.bytes) return std::nullopt;
-  return *sample.usable_bytes - sample.mark.live.bytes;
-}
-
-void write_timeline(JsonWriter& json, const MemoryRun& memory) {
-  json.field("timeline_cpu_ns", memory.timeline_cpu_ns);
-  json.begin_array("timeline");
-  for (const TimelineSample& sample : memory.timeline) {
-    json.begin_object();
-    json.field("clock_ns", sample.clock_ns);
-    json.field("event", sample.event);
-    json.field("resident_bytes", sample.resident_bytes);
-    json.end_object();
+  void operator()(std::string_view key, std::uint64_t value, std::string_view) {
+    if (next == columns.size()) columns.emplace_back(key, std::vector<std::uint64_t>());
+    columns[next++].second.push_back(value);
   }
-  json.end_array();
-}
+};
 
-/// What is said of the moment of most live bytes.
-void write_peak(JsonWriter& json, const MemoryRun& memory, const TraceFacts& facts) {
-  const MarkSample* const peak = memory.at(facts.peak_live_bytes_event);
-  json.field("resident_bytes_at_peak_live", peak ? std::optional(peak->memory.resident_bytes) : std::nullopt);
-  json.field("fragmentation", fragmentation(memory, facts));
-  json.field("slop_bytes_at_peak_live", peak ? slop_bytes(*peak) : std::nullopt);
-}
-
-void write_mark(JsonWriter& json, const MarkSample& sample) {
-  json.begin_object();
-  json.field("event", sample.mark.event);
-  if (sample.mark.time_ns == unknown)
-    json.field("time_ns", std::nullopt);
-  else
-    json.field("time_ns", sample.mark.time_ns);
-  json.field("clock_ns", sample.clock_ns);
-  json.field("live_bytes", sample.mark.live.bytes);
-  json.field("live_blocks", sample.mark.live.blocks);
-  json.field("resident_bytes", sample.memory.resident_bytes);
-  json.field("anonymous_bytes", sample.memory.anonymous_bytes);
-  json.field("usable_bytes", sample.usable_bytes);
-  json.field("slop_bytes", slop_bytes(sample));
-  json.field("working_set_pages", sample.working_set_pages);
-  json.field("lazy_free_bytes", sample.memory.lazy_free_bytes);
-  json.field("huge_page_bytes", sample.memory.huge_page_bytes);
-  json.field("swapped_bytes", sample.memory.swapped_bytes);
-  json.field("minor_faults", sample.minor_faults);
-  json.field("major_faults", sample.major_faults);
+void write_timed(JsonWriter& json, const AllocatorResult& result, const Report& report) {
+  const bool timed = !result.timed.empty();
+  const TraceFacts& facts = report.trace.facts();
+  const double calls = static_cast<double>(facts.calls);
+  const double wall_ns = spread_of(result, &TimedSample::wall_ns).median;
+  const double null_ns = spread_of(report.baseline, &TimedSample::wall_ns).median;
+  json.field("ns_per_call", timed ? wall_ns / calls : nan);
+  json.field("ns_per_call_over_null", timed && !report.baseline.timed.empty() ? (wall_ns - null_ns) / calls : nan);
+  const bool has_speed_up = timed && facts.recorded_ns != unknown && wall_ns > 0;
+  json.field("speed_up", has_speed_up ? static_cast<double>(facts.recorded_ns) / wall_ns : nan);
+  if (!timed) return;
+  SampleColumns samples;
+  for (const TimedSample& sample : result.timed) {
+    samples.next = 0;
+    describe(samples, sample);
+  }
+  for (auto& [key, values] : samples.columns) write_object(json, key, spread_of(std::move(values)));
+  write_object(json, "latency", result.latencies);
+  json.begin_object("counters");
+  for (std::size_t i = 0; i < process::counter_names.size(); ++i)
+    json.field(process::counter_names[i], median_counter(result, i));
   json.end_object();
 }
 
-void write_memory(JsonWriter& json, const MemoryRun& memory, const TraceFacts& facts) {
-  json.field("start_resident_bytes", memory.start_bytes);
-  json.field("peak_resident_bytes", memory.peak_bytes());
-  json.field("peak_resident_bytes_at_marks", memory.peak_at_marks_bytes);
-  json.field("peak_resident_bytes_by_high_water", memory.peak_by_high_water_bytes);
-  json.field("peak_resident_over_peak_live",
-             static_cast<double>(memory.peak_bytes()) / static_cast<double>(facts.peak_live.bytes));
-  write_peak(json, memory, facts);
-  json.field("end_resident_bytes", memory.marks.empty() ? 0 : memory.marks.back().memory.resident_bytes);
-  json.field("drained_resident_bytes", memory.drained_bytes);
-  write_timeline(json, memory);
-  json.begin_array("marks");
-  for (const MarkSample& sample : memory.marks) write_mark(json, sample);
-  json.end_array();
-}
-
-void write_death(JsonWriter& json, const Death& death, const Report& report) {
-  json.begin_object("death");
-  json.field("event", death.event);
-  json.field("signal", death.ending.signal);
-  json.field("exit_status", death.ending.status);
-  json.field("hung", death.hung);
-  json.field("text", death.text(report.timeout_seconds));
-  json.end_object();
-}
-
-void write_fields(JsonWriter& json, const Result& result, const Report& report) {
-  json.field("name", result.allocator.name);
-  if (result.allocator.null)
-    json.field("library", std::nullopt);
-  else
-    json.field("library", result.allocator.library);
-  if (result.allocator.prefix.empty())
-    json.field("prefix", std::nullopt);
-  else
-    json.field("prefix", result.allocator.prefix);
-  json.begin_array("settings");
-  for (const std::string& setting : result.allocator.settings) json.value(setting);
-  json.end_array();
-  json.begin_array("replaced_calls");
-  for (const std::string& name : replaced_names(result.allocator)) json.value(name);
-  json.end_array();
-  if (result.death)
-    write_death(json, *result.death, report);
-  else
-    json.field("death", std::nullopt);
+void write_result(JsonWriter& json, const AllocatorResult& result, const Report& report) {
+  const Allocator& allocator = result.allocator;
+  output::JsonFields field(json);
+  field("name", allocator.name, "");
+  field("library", allocator.null ? std::nullopt : std::optional(allocator.library), "");
+  field("prefix", unless_empty(allocator.prefix), "");
+  field("settings", allocator.settings, "");
+  field("replaced_calls", replaced_names(allocator), "");
+  field("death", result.death, "");
   write_timed(json, result, report);
-  if (!result.timed.empty()) write_details(json, result);
-  if (result.memory) write_memory(json, *result.memory, report.trace.facts());
+  if (result.memory) write_fields(json, *result.memory);
 }
 
 }  // namespace
 
-std::vector<std::uint64_t> samples(const Result& result, std::uint64_t TimedSample::*figure) {
+Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figure) {
   std::vector<std::uint64_t> values;
   for (const TimedSample& sample : result.timed) values.push_back(sample.*figure);
-  return values;
+  return spread_of(std::move(values));
 }
 
-double fragmentation(const MemoryRun& memory, const TraceFacts& facts) {
-  const MarkSample* const peak = memory.at(facts.peak_live_bytes_event);
-  if (!peak) return std::numeric_limits<double>::quiet_NaN();
-  return static_cast<double>(peak->memory.resident_bytes) / static_cast<double>(facts.peak_live.bytes);
+std::optional<double> median_counter(const AllocatorResult& result, std::size_t counter) {
+  std::vector<std::uint64_t> values;
+  for (const TimedSample& sample : result.timed) {
+    if (sample.counters[counter]) values.push_back(*sample.counters[counter]);
+  }
+  if (values.empty()) return std::nullopt;
+  return spread_of(std::move(values)).median;
 }
 
 std::vector<std::string> replaced_names(const Allocator& allocator) {
@@ -262,18 +171,22 @@ std::string json_text(const Report& report) {
   JsonWriter json;
   json.begin_object();
   json.field("schema", "cmt.replay/1");
-  write_trace(json, report);
-  write_mode(json, report);
-  write_machine(json);
+  json.begin_object("trace");
+  json.field("file", report.file);
+  json.field("format", report.format);
+  write_fields(json, report.trace.facts());
+  json.end_object();
+  write_object(json, "mode", Mode{report});
+  write_object(json, "machine", this_machine());
   json.begin_array("allocators");
-  for (const Result& result : report.results) {
+  for (const AllocatorResult& result : report.results) {
     json.begin_object();
-    write_fields(json, result, report);
+    write_result(json, result, report);
     json.end_object();
   }
   json.end_array();
   json.begin_object("baseline");
-  write_fields(json, report.baseline, report);
+  write_result(json, report.baseline, report);
   json.end_object();
   json.end_object();
   return json.take();

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "cmtreplay/protocol.h"
-#include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::replay {
@@ -54,22 +53,6 @@ std::string fault_text(const finding& finding) {
   return {};
 }
 
-/// What the worker fills in.
-class SharedVerification {
- public:
-  SharedVerification() : begin_(map_shared(memory_.fd(), sizeof(verification))) {}
-  ~SharedVerification() { unmap_shared(begin_, sizeof(verification)); }
-  SharedVerification(const SharedVerification&) = delete;
-  SharedVerification& operator=(const SharedVerification&) = delete;
-
-  int fd() const { return memory_.fd(); }
-  const verification* operator->() const { return static_cast<const verification*>(begin_); }
-
- private:
-  SharedMemory memory_{"verification", sizeof(verification)};
-  void* begin_;
-};
-
 Finding finding_of(const finding& finding, std::uint64_t event) {
   return {.event = event,
           .fault = fault_names[finding.fault],
@@ -80,33 +63,16 @@ Finding finding_of(const finding& finding, std::uint64_t event) {
 
 std::vector<Finding> findings_of(const verification& shared, const PreparedTrace& trace) {
   const std::span found(shared.findings, std::min<std::uint64_t>(shared.found, findings_max));
-  std::vector<Place> places;
+  std::vector<OperationPosition> positions;
   for (const finding& finding : found)
-    places.push_back({.lane = static_cast<std::uint32_t>(finding.lane), .position = finding.position});
-  const std::vector<std::uint64_t> events = trace.events_at(places, trace.order());
+    positions.push_back({.lane = static_cast<std::uint32_t>(finding.lane), .words = finding.position});
+  const std::vector<std::uint64_t> events = trace.events_at(positions, trace.order());
   std::vector<Finding> findings;
   for (std::size_t i = 0; i < found.size(); ++i) findings.push_back(finding_of(found[i], events[i]));
   return findings;
 }
 
-void write_findings(output::JsonWriter& json, const Verified& verified) {
-  json.begin_array("findings");
-  for (const Finding& finding : verified.findings) {
-    json.begin_object();
-    if (finding.event == 0)
-      json.field("event", std::nullopt);
-    else
-      json.field("event", finding.event);
-    json.field("fault", finding.fault);
-    json.field("call", finding.call);
-    json.field("address", hex(finding.address));
-    json.field("text", finding.text);
-    json.end_object();
-  }
-  json.end_array();
-}
-
-std::string refused_text(const Verified& verified) {
+std::string refused_text(const Verification& verified) {
   return verified.refused_calls == 0 ? "" : "; refused " + with_commas(verified.refused_calls) + " calls";
 }
 
@@ -118,25 +84,31 @@ std::string Finding::sentence() const {
   return where + ": " + call + returned + ": " + text;
 }
 
-Verified run_verification(const Stage& stage, const Allocator& allocator) {
-  const SharedVerification shared;
-  Worker worker(stage, allocator, {.pointers = nullptr, .latencies = false, .verification_fd = shared.fd()});
-  Verified verified{.allocator = allocator};
-  verified.death = worker.wait_until_ready();
-  if (!verified.death) verified.death = worker.finish();
-  for (const lane& lane : worker.results().lanes()) verified.refused_calls += lane.refused;
-  verified.faults = shared->found;
-  verified.blocks = shared->blocks;
-  verified.bytes = shared->bytes;
-  verified.has_usable_size = shared->has_usable_size != 0;
-  if (shared->trying_impossible != 0) verified.fatal_call = call_names[shared->trying_impossible - 1];
-  verified.findings = findings_of(*shared.operator->(), stage.trace);
-  return verified;
+Verification run_verification(const ReplaySettings& settings, const Allocator& allocator) {
+  const SharedMemory memory("verification", sizeof(verification));
+  const Mapping mapping(memory, sizeof(verification));
+  const auto& shared = *reinterpret_cast<const verification*>(mapping.begin());
+  WorkerProcess worker(settings, allocator, {.verification_fd = memory.fd()});
+  Verification result{.allocator = allocator};
+  try {
+    worker.wait_until_ready();
+    worker.run_to_end();
+  } catch (const Death& death) {
+    result.death = death;
+  }
+  for (const lane& lane : worker.results().lanes()) result.refused_calls += lane.refused;
+  result.faults = shared.found;
+  result.blocks = shared.blocks;
+  result.bytes = shared.bytes;
+  result.has_usable_size = shared.has_usable_size != 0;
+  if (shared.trying_impossible != 0) result.fatal_call = call_names[shared.trying_impossible - 1];
+  result.findings = findings_of(shared, settings.trace);
+  return result;
 }
 
-std::string verification_text(const std::vector<Verified>& all, std::uint64_t events) {
+std::string verification_text(const std::vector<Verification>& all, std::uint64_t events) {
   std::string text;
-  for (const Verified& verified : all) {
+  for (const Verification& verified : all) {
     const std::string& name = verified.allocator.name;
     for (const Finding& finding : verified.findings) text += name + ": " + finding.sentence() + "\n";
     const std::uint64_t further = verified.faults - verified.findings.size();
@@ -153,8 +125,7 @@ std::string verification_text(const std::vector<Verified>& all, std::uint64_t ev
   return text;
 }
 
-std::string verification_json(const std::vector<Verified>& all, const std::string& file, std::uint64_t events,
-                              unsigned timeout_seconds) {
+std::string verification_json(const std::vector<Verification>& all, const std::string& file, std::uint64_t events) {
   output::JsonWriter json;
   json.begin_object();
   json.field("schema", "cmt.replay/1");
@@ -162,22 +133,7 @@ std::string verification_json(const std::vector<Verified>& all, const std::strin
   json.field("file", file);
   json.field("events", events);
   json.end_object();
-  json.begin_array("verified");
-  for (const Verified& verified : all) {
-    json.begin_object();
-    json.field("name", verified.allocator.name);
-    json.field("library", verified.allocator.library);
-    json.field("faults", verified.faults);
-    json.field("blocks", verified.blocks);
-    json.field("bytes", verified.bytes);
-    json.field("usable_size_checked", verified.has_usable_size);
-    json.field("refused_calls", verified.refused_calls);
-    json.field("death", verified.death ? std::optional(verified.death->text(timeout_seconds)) : std::nullopt);
-    json.field("death_event", verified.death ? std::optional(verified.death->event) : std::nullopt);
-    write_findings(json, verified);
-    json.end_object();
-  }
-  json.end_array();
+  output::write_array(json, "verified", all);
   json.end_object();
   return json.take();
 }

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "cmtreplay/run/worker_process.h"
+#include "toolkit/output/fields.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::replay {
 
@@ -20,10 +22,19 @@ struct Finding {
   std::string sentence() const;
 };
 
-/// What verifying an allocator came to.
-struct Verified {
+template <class Visitor, output::DescribedAs<Finding> F>
+void describe(Visitor& field, F& finding) {
+  field("event", finding.event == 0 ? std::nullopt : std::optional(finding.event), "null: after the last event");
+  field("fault", finding.fault, "");
+  field("call", finding.call, "");
+  field("address", output::hex(finding.address), "of the block");
+  field("text", finding.text, "");
+}
+
+/// The result of verifying an allocator.
+struct Verification {
   Allocator allocator;
-  std::uint64_t faults = 0;  ///< all; `findings` are the first of them
+  std::uint64_t faults = 0;  ///< all; `findings` has the first of them
   std::vector<Finding> findings = {};
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
@@ -35,12 +46,26 @@ struct Verified {
   bool good() const { return faults == 0 && !death; }
 };
 
-/// Replays once, on an allocator whose every call is checked (verify.c). Throws Interrupted.
-Verified run_verification(const Stage& stage, const Allocator& allocator);
+template <class Visitor, output::DescribedAs<Verification> V>
+void describe(Visitor& field, V& verification) {
+  field("name", verification.allocator.name, "");
+  field("library", verification.allocator.library, "");
+  field("faults", verification.faults, "all; findings has the first thousand");
+  field("blocks", verification.blocks, "");
+  field("bytes", verification.bytes, "");
+  field("usable_size_checked", verification.has_usable_size, "whether the library tells usable sizes");
+  field("refused_calls", verification.refused_calls, "calls that returned NULL here and not when recorded: no fault");
+  field("death", verification.death ? std::optional(verification.death->text()) : std::nullopt, "");
+  field("death_event", verification.death ? std::optional(verification.death->event) : std::nullopt, "");
+  field("findings", verification.findings, "");
+}
 
-/// For people: a line a finding, and a line about each allocator. For programs: schema cmt.replay/1, with the findings.
-std::string verification_text(const std::vector<Verified>& all, std::uint64_t events);
-std::string verification_json(const std::vector<Verified>& all, const std::string& file, std::uint64_t events,
-                              unsigned timeout_seconds);
+/// Replays once and checks every call (worker/verify.c). Throws Interrupted.
+Verification run_verification(const ReplaySettings& settings, const Allocator& allocator);
+
+/// For people: a line for each finding, and one for each allocator. For programs: schema cmt.replay/1, with the
+/// findings.
+std::string verification_text(const std::vector<Verification>& all, std::uint64_t events);
+std::string verification_json(const std::vector<Verification>& all, const std::string& file, std::uint64_t events);
 
 }  // namespace cmt::replay

@@ -1,29 +1,106 @@
-// A name becomes an allocator only after it was tried: what LD_PRELOAD cannot load it leaves out with a warning, and
-// what it loads need not have a malloc (libtbbmalloc.so.2 has scalable_malloc, the plain names are in its proxy).
-// Either way the replay would measure glibc and call it by another name. So a worker is started with the library, says
-// by dladdr where its calls come from, and that is compared with what was asked for.
+// Every allocator is tried before it is used. LD_PRELOAD only warns about a library that it cannot load, and a library
+// that it loads need not have a malloc (libtbbmalloc.so.2 has scalable_malloc; the plain names are in its proxy). In
+// both cases the replay would measure glibc under another name. So a worker is started with the library, tells by
+// dladdr where its calls come from, and that is compared with the library asked for.
 //
-// LD_PRELOAD takes several libraries, split at blanks and colons, and expands `$`. A path that holds one of these is
-// reached through a symbolic link in a private folder.
+// LD_PRELOAD takes several libraries, separated by blanks and colons, and expands `$`. A path with one of these
+// characters is preloaded through a symbolic link in a private folder.
 #include "cmtreplay/run/allocator.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
 #include "cmtreplay/plan/shared_memory.h"
 #include "cmtreplay/protocol.h"
-#include "cmtreplay/run/allocator_name.h"
 
 namespace cmt::replay {
 namespace {
 
 namespace fs = std::filesystem;
+
+bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_name_character(char c) { return is_letter(c) || std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// Whether "NAME=" stands at the beginning.
+bool begins_setting(std::string_view text) {
+  if (text.empty() || !is_letter(text[0])) return false;
+  const auto end = std::find_if_not(text.begin(), text.end(), is_name_character);
+  return end != text.end() && *end == '=';
+}
+
+/// The index of the next comma after which a setting begins, or the end.
+std::size_t next_setting(std::string_view text, std::size_t from) {
+  for (auto comma = text.find(',', from); comma != text.npos; comma = text.find(',', comma + 1)) {
+    if (begins_setting(text.substr(comma + 1))) return comma;
+  }
+  return text.size();
+}
+
+/// Numbers in a path by value, so that llvm-19 comes before llvm-9.
+std::vector<int> numbers_of(std::string_view text) {
+  std::vector<int> numbers;
+  for (const char* at = text.data(); at != text.data() + text.size(); ++at) {
+    int number = 0;
+    const auto [end, error] = std::from_chars(at, text.data() + text.size(), number);
+    if (error != std::errc() || *at == '-') continue;
+    numbers.push_back(number);
+    at = end - 1;
+  }
+  return numbers;
+}
+
+bool is_scudo(const fs::path& path) {
+#if defined(__x86_64__)
+  constexpr std::string_view machine = "x86_64";
+#elif defined(__aarch64__)
+  constexpr std::string_view machine = "aarch64";
+#else
+  constexpr std::string_view machine = "";
+#endif
+  const std::string name = path.filename();
+  if (name == "libclang_rt.scudo_standalone.so") return path.string().find(machine) != std::string::npos;
+  return name == "libclang_rt.scudo_standalone-" + std::string(machine) + ".so";
+}
+
+/// The names under which the loader finds packaged allocators.
+const std::map<std::string, std::vector<std::string>>& sonames() {
+  static const std::map<std::string, std::vector<std::string>> names{
+      {"jemalloc", {"libjemalloc.so.2", "libjemalloc.so.1"}},
+      {"tcmalloc", {"libtcmalloc_minimal.so.4", "libtcmalloc.so.4"}},
+      {"mimalloc", {"libmimalloc.so.2.0", "libmimalloc.so.2", "libmimalloc.so.3"}},
+      {"tbb", {"libtbbmalloc_proxy.so.2"}},
+  };
+  return names;
+}
+
+/// PREFIX/lib/llvm-N/lib/clang/V/lib/linux, and PREFIX/lib/clang/V/lib/TARGET.
+std::vector<std::string> scudo_files(const fs::path& root) {
+  std::vector<std::string> files;
+  std::vector<fs::path> clangs{root / "lib" / "clang"};
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root / "lib", error)) {
+    if (entry.path().filename().string().starts_with("llvm-")) clangs.push_back(entry.path() / "lib" / "clang");
+  }
+  for (const fs::path& clang : clangs) {
+    for (auto entry = fs::recursive_directory_iterator(clang, error); entry != fs::recursive_directory_iterator();
+         entry.increment(error)) {
+      if (is_scudo(entry->path())) files.push_back(entry->path());
+      if (error) break;
+    }
+  }
+  std::sort(files.begin(), files.end(),
+            [](const std::string& a, const std::string& b) { return numbers_of(a) > numbers_of(b); });
+  return files;
+}
 
 std::string read_all(int fd) {
   std::string text;
@@ -35,16 +112,16 @@ std::string read_all(int fd) {
 
 /// "cannot open shared object file" out of ld.so's "ERROR: ld.so: object '...' ... (cannot ...): ignored.", or else the
 /// first line.
-std::string reason(const std::string& words) {
-  const std::string line = words.substr(0, words.find('\n'));
+std::string reason(const std::string& messages) {
+  const std::string line = messages.substr(0, messages.find('\n'));
   const auto open = line.rfind(" (");
   const auto close = line.rfind("): ignored");
   if (open != line.npos && close != line.npos && open < close) return line.substr(open + 2, close - open - 2);
   return line;
 }
 
-/// Whether a loaded file is the one that was meant: by file for a path, by name for a soname.
-bool same(const std::string& loaded, const std::string& library) {
+/// Whether a loaded file is the library asked for: compares files for a path, names for a soname.
+bool is_same_library(const std::string& loaded, const std::string& library) {
   if (library.find('/') == library.npos) return fs::path(loaded).filename() == library;
   std::error_code error;
   return fs::equivalent(loaded, library, error);
@@ -67,12 +144,44 @@ std::string find_worker() {
                        (folder / CMT_WORKER_FOLDER).lexically_normal().string());
 }
 
-Launch launch_of(const std::string& worker, const std::string& argument, const Allocator& allocator) {
-  Launch launch{.command = {worker, argument}, .preload = allocator.preload, .settings = allocator.settings};
-  if (allocator.prefix.empty()) return launch;
-  launch.command.push_back(allocator.prefix);
-  launch.command.push_back(allocator.library);
-  return launch;
+AllocatorName parse_allocator_name(std::string_view text) {
+  std::size_t at = next_setting(text, 0);
+  AllocatorName result{.name = std::string(text.substr(0, at))};
+  while (at < text.size()) {
+    const std::size_t end = next_setting(text, at + 1);
+    result.settings.emplace_back(text.substr(at + 1, end - at - 1));
+    at = end;
+  }
+  return result;
+}
+
+std::string file_name_of(std::string_view allocator) {
+  const AllocatorName parsed = parse_allocator_name(allocator);
+  const auto slash = parsed.name.rfind('/');
+  std::string name = slash == parsed.name.npos ? parsed.name : parsed.name.substr(slash + 1);
+  for (const std::string& setting : parsed.settings) name += "_" + setting;
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !is_name_character(c) && c != '.' && c != '-'; }, '_');
+  return name;
+}
+
+bool is_short_name(const std::string& name) { return name == "scudo" || sonames().contains(name); }
+
+std::vector<std::string> packaged_files(const std::string& short_name, const std::string& root) {
+  if (short_name == "scudo") return scudo_files(root);
+  const auto known = sonames().find(short_name);
+  return known == sonames().end() ? std::vector<std::string>() : known->second;
+}
+
+command::SpawnOptions worker_command(const std::string& worker, const std::string& argument,
+                                     const Allocator& allocator) {
+  command::SpawnOptions options{.words = {worker, argument}, .environment = {{"LD_PRELOAD", allocator.preload}}};
+  for (const std::string& setting : allocator.settings) {
+    const auto equals = setting.find('=');
+    options.environment.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
+  }
+  if (!allocator.prefix.empty()) options.words.insert(options.words.end(), {allocator.prefix, allocator.library});
+  return options;
 }
 
 AllocatorFinder::~AllocatorFinder() {
@@ -101,7 +210,7 @@ Allocator AllocatorFinder::find_packaged(const Allocator& allocator, const std::
     Allocator tried = allocator;
     tried.preload = file;
     const Probe found = probe(tried);
-    const auto loaded = [&file](const std::string& object) { return same(object, file); };
+    const auto loaded = [&file](const std::string& object) { return is_same_library(object, file); };
     if (std::any_of(found.objects.begin(), found.objects.end(), loaded)) return find_library(allocator, file);
   }
   if (files.empty()) throw AllocatorError(name + ": not installed; no compiler here brings it along");
@@ -110,30 +219,32 @@ Allocator AllocatorFinder::find_packaged(const Allocator& allocator, const std::
 
 Allocator AllocatorFinder::find_library(Allocator allocator, const std::string& library) {
   const std::string& name = allocator.name;
-  allocator.preload = preloadable(library);
+  allocator.preload = preload_path(library);
   Probe found = probe(allocator);
-  if (found.ending.signal != 0) throw AllocatorError(name + ": ends a process that loads it: " + found.ending.text());
-  if (found.ending.status != 0) throw AllocatorError(name + ": cannot be loaded: " + reason(found.words));
-  const auto meant = [&library](const std::string& object) { return same(object, library); };
-  const auto object = std::find_if(found.objects.begin(), found.objects.end(), meant);
-  if (object == found.objects.end()) throw AllocatorError(name + ": cannot be loaded: " + reason(found.words));
+  if (found.ending.signal != 0)
+    throw AllocatorError(name + ": ends a process that loads it: " + ending_text(found.ending));
+  if (found.ending.status != 0) throw AllocatorError(name + ": cannot be loaded: " + reason(found.messages));
+  const auto is_library = [&library](const std::string& object) { return is_same_library(object, library); };
+  const auto object = std::find_if(found.objects.begin(), found.objects.end(), is_library);
+  if (object == found.objects.end()) throw AllocatorError(name + ": cannot be loaded: " + reason(found.messages));
   allocator.library = *object;
   if (!prefix_.empty() && has_malloc(allocator, prefix_)) {
     allocator.prefix = prefix_;
     found = probe(allocator);
   }
-  if (!same(found.origins["malloc"], library)) throw AllocatorError(name + ": " + what_it_has(allocator, found));
-  allocator.replaced = replaced(found, allocator);
+  if (!is_same_library(found.origins["malloc"], library))
+    throw AllocatorError(name + ": " + why_no_malloc(allocator, found));
+  allocator.replaced = missing_calls(found, allocator);
   return allocator;
 }
 
 bool AllocatorFinder::has_malloc(Allocator allocator, const std::string& prefix) const {
   allocator.prefix = prefix;
-  return same(probe(allocator).origins["malloc"], allocator.library);
+  return is_same_library(probe(allocator).origins["malloc"], allocator.library);
 }
 
-/// Why a library cannot be used that has no malloc of its own.
-std::string AllocatorFinder::what_it_has(const Allocator& allocator, Probe& found) const {
+/// Why a library without a malloc of its own cannot be used.
+std::string AllocatorFinder::why_no_malloc(const Allocator& allocator, Probe& found) const {
   const std::string words = "has no malloc; it would be that of " + found.origins["malloc"];
   if (!prefix_.empty()) return "has no malloc and no " + prefix_ + "malloc";
   for (const char* prefix : {"scalable_", "je_", "mi_", "tc_"}) {
@@ -142,8 +253,8 @@ std::string AllocatorFinder::what_it_has(const Allocator& allocator, Probe& foun
   return words;
 }
 
-/// The calls that would reach libc although malloc does not, or that are not there under a prefix.
-std::uint32_t AllocatorFinder::replaced(Probe& found, const Allocator& allocator) const {
+/// The calls that would reach libc although malloc does not, or that do not exist under a prefix.
+std::uint32_t AllocatorFinder::missing_calls(Probe& found, const Allocator& allocator) const {
   const std::string libc = probe({}).origins["malloc"];
   std::uint32_t bits = 0;
   for (int i = 0; i < call_count; ++i) {
@@ -154,7 +265,7 @@ std::uint32_t AllocatorFinder::replaced(Probe& found, const Allocator& allocator
   return bits;
 }
 
-std::string AllocatorFinder::preloadable(const std::string& path) {
+std::string AllocatorFinder::preload_path(const std::string& path) {
   if (path.find_first_of(" :$\t\n") == path.npos) return path;
   if (links_.empty()) {
     std::string folder = (fs::temp_directory_path() / "cmtreplay-XXXXXX").string();
@@ -170,11 +281,13 @@ std::string AllocatorFinder::preloadable(const std::string& path) {
 AllocatorFinder::Probe AllocatorFinder::probe(const Allocator& allocator) const {
   const Fd output(memfd_create("probe-output", MFD_CLOEXEC));
   const Fd error(memfd_create("probe-error", MFD_CLOEXEC));
-  Launch launch = launch_of(worker_, "--probe", allocator);
-  launch.output_fd = output.get();
-  launch.error_fd = error.get();
-  Child child(launch);
-  Probe probe{.ending = child.wait(), .words = read_all(error.get())};
+  const Fd no_input(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  command::SpawnOptions options = worker_command(worker_, "--probe", allocator);
+  options.input_fd = no_input.get();
+  options.output_fd = output.get();
+  options.error_fd = error.get();
+  command::ChildProcess child(options);
+  Probe probe{.ending = child.wait(), .messages = read_all(error.get())};
   std::istringstream lines(read_all(output.get()));
   for (std::string line; std::getline(lines, line);) {
     const auto blank = line.find(' ');

@@ -8,63 +8,84 @@
 #include <string_view>
 #include <vector>
 
-#include "cmtreplay/run/child.h"
+#include "toolkit/command/spawn.h"
 
 namespace cmt::replay {
 
-/// An allocator, ready to be put under a worker.
+/// An allocator that a worker can be started with.
 struct Allocator {
   std::string name = {};                   ///< as the user gave it
   std::string library = {};                ///< the file its malloc comes from; empty for the null allocator
-  std::string preload = {};                ///< what LD_PRELOAD has to say; empty: nothing
+  std::string preload = {};                ///< for LD_PRELOAD; empty: nothing
   std::string prefix = {};                 ///< its calls are PREFIXmalloc and so on; empty: they have the plain names
   std::vector<std::string> settings = {};  ///< "NAME=VALUE" of its environment
   bool null = false;
-  std::uint32_t replaced = 0;  ///< calls that it lacks, a bit each in the order of call_names (calls.h)
+  std::uint32_t replaced = 0;  ///< calls that it lacks, a bit each in the order of call_names
 };
+
+/// The value of an --alloc: "jemalloc,MALLOC_CONF=background_thread:true" is a name and settings of its environment.
+struct AllocatorName {
+  std::string name = {};
+  std::vector<std::string> settings = {};  ///< "NAME=VALUE" each
+};
+
+/// A setting begins after a comma that is followed by a variable's name and `=`, so values and paths may hold commas.
+AllocatorName parse_allocator_name(std::string_view text);
+
+/// The name as part of a file's name: of a path the last part; all but letters, digits, dots, dashes and underlines is
+/// replaced by underlines.
+std::string file_name_of(std::string_view allocator);
+
+/// Whether it is a short name: jemalloc, tcmalloc, mimalloc, tbb or scudo.
+bool is_short_name(const std::string& name);
+
+/// Sonames and paths that a packaged allocator with a short name may have, the likeliest first; empty for any other
+/// name. scudo is not found by the loader: it is packaged with compilers, under `root`/lib.
+std::vector<std::string> packaged_files(const std::string& short_name, const std::string& root = "/usr");
 
 /// A name that does not lead to an allocator.
 struct AllocatorError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The worker's own executable: beside ours, or where it is installed. Throws AllocatorError.
+/// The worker's executable: beside ours, or where it is installed. Throws AllocatorError.
 std::string find_worker();
 
-/// How a worker is started for an allocator.
-Launch launch_of(const std::string& worker, const std::string& argument, const Allocator& allocator);
+/// The command that starts a worker with an allocator preloaded.
+command::SpawnOptions worker_command(const std::string& worker, const std::string& argument,
+                                     const Allocator& allocator);
 
-/// Finds allocators by name. "null"; "libc"; a short name of a packaged one; a path, or a file of the working
-/// directory; else a soname, which the loader looks for as it does for any program. Settings of its environment may
-/// follow. Each is tried in a process of its own.
+/// Finds allocators by name: "null"; "libc"; the short name of a packaged one; a path, or a file of the working
+/// directory; else a soname, which the loader searches as it does for any program. Settings of its environment may
+/// follow. Each allocator is tried in a process of its own.
 class AllocatorFinder {
  public:
-  /// `prefix`: libraries that have PREFIXmalloc are called by the names that begin so.
+  /// `prefix`: of libraries that have PREFIXmalloc the calls with this prefix are used.
   explicit AllocatorFinder(std::string worker, std::string prefix = {})
       : worker_(std::move(worker)), prefix_(std::move(prefix)) {}
   ~AllocatorFinder();
   AllocatorFinder(const AllocatorFinder&) = delete;
   AllocatorFinder& operator=(const AllocatorFinder&) = delete;
 
-  /// Throws AllocatorError, which says the name and what is wrong. What it returns is valid while the finder lives.
+  /// Throws AllocatorError. The result is valid while the finder lives.
   Allocator find(const std::string& name);
 
  private:
-  /// What a worker says of itself with something preloaded.
+  /// The answer of a worker with a library preloaded.
   struct Probe {
-    Ending ending = {};
-    std::map<std::string, std::string> origins = {};  ///< of each call: the file it comes from
-    std::vector<std::string> objects = {};            ///< all that is loaded
-    std::string words = {};                           ///< on standard error
+    command::Ended ending = {};
+    std::map<std::string, std::string> origins = {};  ///< of each call: the file that it comes from
+    std::vector<std::string> objects = {};            ///< all loaded files
+    std::string messages = {};                        ///< on standard error
   };
 
   Probe probe(const Allocator& allocator) const;
   Allocator find_packaged(const Allocator& allocator, const std::string& name);
   Allocator find_library(Allocator allocator, const std::string& library);
   bool has_malloc(Allocator allocator, const std::string& prefix) const;
-  std::string what_it_has(const Allocator& allocator, Probe& found) const;
-  std::string preloadable(const std::string& path);
-  std::uint32_t replaced(Probe& found, const Allocator& allocator) const;
+  std::string why_no_malloc(const Allocator& allocator, Probe& found) const;
+  std::string preload_path(const std::string& path);
+  std::uint32_t missing_calls(Probe& found, const Allocator& allocator) const;
 
   std::string worker_;
   std::string prefix_;

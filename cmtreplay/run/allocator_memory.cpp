@@ -1,13 +1,13 @@
-// Whose is a mapping? Its name tells:
+// The name of a mapping in /proc/PID/smaps tells whose memory it is:
 //
-//   none, [heap], [anon:...]         the allocator's, all of it (libraries' .bss is there too, and stays as it was)
+//   none, [heap], [anon:...]         the allocator's (and the .bss of libraries, which stays as it was)
 //   [stack], [vdso], [vvar] ...      the worker's
-//   /memfd:cmtreplay-...             the replay's own
+//   /memfd:cmtreplay-...             the replay's
 //   the worker's executable          the worker's
-//   other files, mapped private      pages that were written are copies, hence anonymous: an allocator's .data
-//   /dev/shm, /memfd:, /dev/zero,    an allocator that hands out shared memory
+//   other files, mapped private      pages that were written are anonymous copies: the allocator's .data
+//   /dev/shm, /memfd:, /dev/zero,    shared memory that the allocator hands out
 //   /SYSV..., mapped shared
-//   other files, mapped shared       nobody's: the page cache
+//   other files, mapped shared       the page cache's
 #include "cmtreplay/run/allocator_memory.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace cmt::replay {
 namespace {
 
-bool is_memory(std::string_view name) {
+bool is_shared_memory(std::string_view name) {
   constexpr std::array<std::string_view, 4> prefixes{"/memfd:", "/dev/shm/", "/dev/zero", "/SYSV"};
   return std::any_of(prefixes.begin(), prefixes.end(), [name](auto prefix) { return name.starts_with(prefix); });
 }
@@ -28,7 +28,7 @@ bool is_anonymous(const process::Mapping& mapping) {
   return mapping.name.empty() || mapping.name == "[heap]" || mapping.name.starts_with("[anon");
 }
 
-void add(AllocatorMemory& memory, const process::Mapping& mapping, std::uint64_t resident_bytes) {
+void add_mapping(AllocatorMemory& memory, const process::Mapping& mapping, std::uint64_t resident_bytes) {
   memory.resident_bytes += resident_bytes;
   memory.anonymous_bytes += std::min(mapping.anonymous_bytes, resident_bytes);
   memory.referenced_bytes += std::min(mapping.referenced_bytes, resident_bytes);
@@ -37,14 +37,14 @@ void add(AllocatorMemory& memory, const process::Mapping& mapping, std::uint64_t
   memory.swapped_bytes += mapping.swapped_bytes;
 }
 
-/// The replay's own, or the kernel's.
-bool is_strange(const process::Mapping& mapping, const std::string& worker) {
-  const bool ours = mapping.name.starts_with(shared_memory_prefix) || mapping.name == worker;
-  return ours || (mapping.name.starts_with("[") && !is_anonymous(mapping));
+/// The replay's or the kernel's.
+bool is_other(const process::Mapping& mapping, const std::string& worker) {
+  const bool is_replays = mapping.name.starts_with(shared_memory_prefix) || mapping.name == worker;
+  return is_replays || (mapping.name.starts_with("[") && !is_anonymous(mapping));
 }
 
-bool is_whole(const process::Mapping& mapping) {
-  return is_anonymous(mapping) || (mapping.shared() && is_memory(mapping.name));
+bool is_wholly_allocators(const process::Mapping& mapping) {
+  return is_anonymous(mapping) || (mapping.shared() && is_shared_memory(mapping.name));
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ std::vector<process::Mapping> allocator_mappings(std::span<const process::Mappin
                                                  const std::string& worker) {
   std::vector<process::Mapping> result;
   for (const process::Mapping& mapping : mappings) {
-    if (!is_strange(mapping, worker) && is_whole(mapping)) result.push_back(mapping);
+    if (!is_other(mapping, worker) && is_wholly_allocators(mapping)) result.push_back(mapping);
   }
   return result;
 }
@@ -61,11 +61,11 @@ std::vector<process::Mapping> allocator_mappings(std::span<const process::Mappin
 AllocatorMemory allocator_memory(std::span<const process::Mapping> mappings, const std::string& worker) {
   AllocatorMemory memory;
   for (const process::Mapping& mapping : mappings) {
-    if (is_strange(mapping, worker)) continue;
-    if (is_whole(mapping))
-      add(memory, mapping, mapping.resident_bytes);
+    if (is_other(mapping, worker)) continue;
+    if (is_wholly_allocators(mapping))
+      add_mapping(memory, mapping, mapping.resident_bytes);
     else if (!mapping.shared())
-      add(memory, mapping, mapping.anonymous_bytes);
+      add_mapping(memory, mapping, mapping.anonymous_bytes);
   }
   return memory;
 }

@@ -1,9 +1,10 @@
 #include "cmtreplay/run/control_region.h"
 
 namespace cmt::replay {
+namespace {
 
-/// Where things begin, each on a cache line pair of its own.
-struct ControlRegion::Layout {
+/// Offsets in the region, each at a pair of cache lines of its own.
+struct Layout {
   explicit Layout(const ControlSizes& sizes)
       : lanes(aligned(sizeof(control))),
         epochs(aligned(lanes + sizes.lanes * sizeof(lane))),
@@ -11,16 +12,15 @@ struct ControlRegion::Layout {
         latencies(aligned(freed + sizes.ring_chunks)),
         end(latencies + (sizes.latencies ? sizes.lanes * sizeof(struct latencies) : 0)) {}
 
-  static std::uint64_t aligned(std::uint64_t place) { return (place + 127) / 128 * 128; }
+  static std::uint64_t aligned(std::uint64_t offset) { return (offset + 127) / 128 * 128; }
 
   std::uint64_t lanes, epochs, freed, latencies, end;
 };
 
+}  // namespace
+
 ControlRegion::ControlRegion(const ControlSizes& sizes)
-    : sizes_(sizes),
-      bytes_(Layout(sizes).end),
-      memory_("control", bytes_),
-      begin_(static_cast<char*>(map_shared(memory_.fd(), bytes_))) {
+    : sizes_(sizes), bytes_(Layout(sizes).end), memory_("control", bytes_), mapping_(memory_, bytes_) {
   const Layout layout(sizes);
   control& control = get();
   control.lane_count = sizes.lanes;
@@ -31,7 +31,5 @@ ControlRegion::ControlRegion(const ControlSizes& sizes)
   control.free_offset = layout.freed;
   control.latencies_offset = sizes.latencies ? layout.latencies : 0;
 }
-
-ControlRegion::~ControlRegion() { unmap_shared(begin_, bytes_); }
 
 }  // namespace cmt::replay

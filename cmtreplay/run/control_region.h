@@ -13,44 +13,40 @@ namespace cmt::replay {
 struct ControlSizes {
   std::uint32_t lanes = 1;
   std::uint32_t epochs = 1;       ///< a power of two
-  std::uint32_t ring_chunks = 0;  ///< that are given back; 0: none are
+  std::uint32_t ring_chunks = 0;  ///< chunks that the worker gives back; 0: none
   bool latencies = false;
 };
 
-/// What the parent and one worker share beside operations and slots: the control, and behind it the lanes, the epochs,
-/// the bytes in which chunks are given back, and latencies.
+/// Shared with one worker beside operations and slots: the control, and after it the lanes, the epochs, the bytes by
+/// which chunks are given back, and latencies.
 class ControlRegion {
  public:
   explicit ControlRegion(const ControlSizes& sizes);
-  ~ControlRegion();
-  ControlRegion(const ControlRegion&) = delete;
-  ControlRegion& operator=(const ControlRegion&) = delete;
 
   int fd() const { return memory_.fd(); }
   std::uint64_t bytes() const { return bytes_; }
-  control& get() { return *reinterpret_cast<control*>(begin_); }
-  const control& get() const { return *reinterpret_cast<const control*>(begin_); }
+  control& get() { return *at<control>(0); }
+  const control& get() const { return *at<control>(0); }
 
-  std::span<lane> lanes() { return {reinterpret_cast<lane*>(begin_ + get().lanes_offset), sizes_.lanes}; }
-  std::span<const lane> lanes() const {
-    return {reinterpret_cast<const lane*>(begin_ + get().lanes_offset), sizes_.lanes};
-  }
-  std::span<std::uint32_t> epochs() {
-    return {reinterpret_cast<std::uint32_t*>(begin_ + get().epochs_offset), sizes_.epochs};
-  }
-  std::uint8_t* freed() { return reinterpret_cast<std::uint8_t*>(begin_ + get().free_offset); }
-  /// Of each lane; none where they are not asked for.
+  std::span<lane> lanes() { return {at<lane>(get().lanes_offset), sizes_.lanes}; }
+  std::span<const lane> lanes() const { return {at<lane>(get().lanes_offset), sizes_.lanes}; }
+  std::span<std::uint32_t> epochs() { return {at<std::uint32_t>(get().epochs_offset), sizes_.epochs}; }
+  std::uint8_t* freed() { return at<std::uint8_t>(get().free_offset); }
+  /// One for each lane; empty where they are not wanted.
   std::span<const latencies> all_latencies() const {
-    return {reinterpret_cast<const latencies*>(begin_ + get().latencies_offset), sizes_.latencies ? sizes_.lanes : 0};
+    return {at<latencies>(get().latencies_offset), sizes_.latencies ? sizes_.lanes : 0};
   }
 
  private:
-  struct Layout;
+  template <class T>
+  T* at(std::uint64_t offset) const {
+    return reinterpret_cast<T*>(mapping_.begin() + offset);
+  }
 
   ControlSizes sizes_;
   std::uint64_t bytes_;
   SharedMemory memory_;
-  char* begin_;
+  Mapping mapping_;
 };
 
 }  // namespace cmt::replay

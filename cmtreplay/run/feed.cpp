@@ -6,7 +6,7 @@
 namespace cmt::replay {
 namespace {
 
-/// Epochs that may be under way at once: as many as the words of a ring can hold, and some.
+/// Epochs that may have begun and not ended: as many as the words of a ring can hold, and some more.
 std::uint32_t epochs_of(std::uint32_t chunks) { return std::bit_ceil(chunks * chunk_words / epoch_operations + 8); }
 
 }  // namespace
@@ -25,18 +25,18 @@ ControlSizes PreparedFeed::sizes() const {
           .epochs = std::bit_ceil(static_cast<std::uint32_t>(std::max<std::size_t>(trace_.epochs().size(), 1)))};
 }
 
-void PreparedFeed::open(ControlRegion& region) {
+void PreparedFeed::attach(ControlRegion& region) {
   region_ = &region;
   std::copy(trace_.epochs().begin(), trace_.epochs().end(), region.epochs().begin());
 }
 
-/// Lane 0 last: at its end the worker looks whether the others have come to theirs.
-void PreparedFeed::advance(const Mark& mark) {
+/// Lane 0 last: at its end the worker checks whether the others have come to theirs.
+void PreparedFeed::publish_until(const Mark& mark) {
   for (std::size_t i = mark.positions.size(); i-- > 0;)
     publish(region_->lanes()[i], trace_.first_chunks()[i], mark.positions[i]);
 }
 
-void PreparedFeed::finish() {
+void PreparedFeed::publish_rest() {
   for (std::size_t i = trace_.ends().size(); i-- > 0;)
     publish(region_->lanes()[i], trace_.first_chunks()[i], trace_.ends()[i]);
 }
@@ -57,9 +57,9 @@ ControlSizes StreamedFeed::sizes() const {
   return {.lanes = trace_.lanes(), .epochs = epochs_of(ring_.count()), .ring_chunks = ring_.count()};
 }
 
-void StreamedFeed::open(ControlRegion& region) {
+void StreamedFeed::attach(ControlRegion& region) {
   region_ = &region;
-  ring_.open(region.freed());
+  ring_.attach(region.freed());
   router_.emplace(writer_, order_, trace_.paced(), [this](std::uint32_t epoch, bool first) {
     std::uint32_t& pending = region_->epochs()[epoch & region_->get().epoch_mask];
     if (first)
@@ -69,14 +69,14 @@ void StreamedFeed::open(ControlRegion& region) {
   });
 }
 
-bool StreamedFeed::read_more() {
+bool StreamedFeed::read_batch() {
   if (batch_.empty()) batch_ = reader_.read();
   return !batch_.empty();
 }
 
 void StreamedFeed::route_until(std::uint64_t event) {
   constexpr std::uint64_t quarter = ring_chunks * chunk_words / 4;
-  while (event_ < event && read_more()) {
+  while (event_ < event && read_batch()) {
     const std::size_t count = std::min<std::uint64_t>(batch_.size(), event - event_);
     for (const Event& next : batch_.first(count)) router_->route(next);
     batch_ = batch_.subspan(count);
@@ -85,12 +85,12 @@ void StreamedFeed::route_until(std::uint64_t event) {
   }
 }
 
-void StreamedFeed::advance(const Mark& mark) {
+void StreamedFeed::publish_until(const Mark& mark) {
   route_until(mark.event);
   publish();
 }
 
-void StreamedFeed::finish() {
+void StreamedFeed::publish_rest() {
   route_until(UINT64_MAX);
   router_->finish();
   publish();

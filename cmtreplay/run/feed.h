@@ -14,16 +14,16 @@ class Feed {
  public:
   virtual ~Feed() = default;
 
-  /// What the region of control has to hold for it.
+  /// The sizes that it needs of the control region.
   virtual ControlSizes sizes() const = 0;
-  /// Fills in what the control says of operations.
-  virtual void open(ControlRegion& region) = 0;
-  virtual int operations_fd() const = 0;
+  /// Fills in the epochs, and remembers the region for publishing.
+  virtual void attach(ControlRegion& region) = 0;
+  virtual const SharedMemory& operations() const = 0;
   virtual std::uint32_t chunk_count() const = 0;
 
-  /// Publishes all operations before a mark.
-  virtual void advance(const Mark& mark) = 0;
-  virtual void finish() = 0;
+  /// Publishes all operations before a mark, or all.
+  virtual void publish_until(const Mark& mark) = 0;
+  virtual void publish_rest() = 0;
 };
 
 /// The operations of a prepared trace.
@@ -32,43 +32,43 @@ class PreparedFeed : public Feed {
   explicit PreparedFeed(const PreparedTrace& trace) : trace_(trace) {}
 
   ControlSizes sizes() const override;
-  void open(ControlRegion& region) override;
-  int operations_fd() const override { return trace_.chunks()->memory().fd(); }
+  void attach(ControlRegion& region) override;
+  const SharedMemory& operations() const override { return trace_.chunks()->memory(); }
   std::uint32_t chunk_count() const override { return trace_.chunks()->count(); }
-  void advance(const Mark& mark) override;
-  void finish() override;
+  void publish_until(const Mark& mark) override;
+  void publish_rest() override;
 
  private:
   const PreparedTrace& trace_;
   ControlRegion* region_ = nullptr;
 };
 
-/// Reads the trace as the worker goes, through a ring of 1 MiB and a chunk a lane. Words are published a quarter of the
-/// ring at a time, so that a worker that is faster than the decoder sleeps seldom and runs long.
+/// Reads the trace while the worker runs, through a ring of 1 MiB and a chunk for each lane. Words are published a
+/// quarter of the ring at a time, so that a worker that is faster than the decoder sleeps seldom and runs long.
 class StreamedFeed : public Feed {
  public:
   /// `when_full` is called while no chunk is free, once all words so far are published.
   StreamedFeed(const PreparedTrace& trace, Order order, std::function<void()> when_full);
 
   ControlSizes sizes() const override;
-  void open(ControlRegion& region) override;
-  int operations_fd() const override { return ring_.memory().fd(); }
+  void attach(ControlRegion& region) override;
+  const SharedMemory& operations() const override { return ring_.memory(); }
   std::uint32_t chunk_count() const override { return ring_.count(); }
-  void advance(const Mark& mark) override;
-  void finish() override;
+  void publish_until(const Mark& mark) override;
+  void publish_rest() override;
 
  private:
   static constexpr std::uint32_t ring_chunks = 128;
 
-  /// False at the end of the trace.
-  bool read_more();
+  /// Returns false at the end of the trace.
+  bool read_batch();
   void route_until(std::uint64_t event);
   void publish();
 
   const PreparedTrace& trace_;
   Order order_;
   std::function<void()> when_full_;
-  RingChunks ring_;
+  ChunkRing ring_;
   LaneWriter writer_;
   ControlRegion* region_ = nullptr;
   std::optional<Router> router_;
@@ -78,7 +78,7 @@ class StreamedFeed : public Feed {
   std::uint64_t published_operations_ = 0;
 };
 
-/// How far a lane may go, and its thread woken where it waits for that.
+/// Publishes words of a lane up to a position, and wakes its thread where it waits for them.
 void publish(lane& lane, std::uint32_t first_chunk, std::uint64_t position);
 
 }  // namespace cmt::replay

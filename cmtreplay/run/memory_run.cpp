@@ -1,23 +1,25 @@
-// The worker stops at the start and at every mark, and is looked at from outside while it stands still.
+// The worker stops at the start and at every mark, and its memory is read from outside while it stands still.
 //
-// At the start everything of the replay's own is in place: operations, slots, code, stack. So what its smaps say then
-// is the baseline, and every later figure is the difference. Where that goes below zero (an allocator gave back what it
-// had taken while it was loaded) it is 0.
+// At the start everything that the replay needs is mapped and touched: operations, slots, code, stack. So its smaps at
+// the start are the baseline, and every later figure is the difference. Where that is below zero (an allocator gave
+// back memory that it had when it was loaded) it is 0.
 //
-// Between marks there are moments that nobody sees. Writing 5 to clear_refs makes the kernel's high-water mark start
-// anew, just before the first operation; at the end it tells the highest resident set since. Code of libraries that was
-// loaded meanwhile is not the allocator's memory, so the growth of file pages goes off. Writing 1 clears the reference
-// bits, and the pages referenced at the next mark are the working set. A huge page counts whole. Where the kernel has a
-// bitmap of idle pages that is taken instead (process/page_idle.h), by the first frame of a huge page for all of it. A
-// timeline of resident memory alone goes on meanwhile (timeline.h).
+// The marks miss peaks between them. Writing 5 to clear_refs just before the first operation resets the kernel's
+// high-water mark, which at the end tells the highest resident set since then. Code of libraries that was loaded in the
+// meantime is not the allocator's memory, so the growth of file pages is subtracted.
 //
-// One mark is where most bytes are live: resident memory there over live bytes is the fragmentation, and usable bytes
-// less requested ones the slop. After the end everything that is still live is freed, and what stays is the allocator's
-// own: the drain.
+// Writing 1 to clear_refs clears the reference bits, and the pages referenced at the next mark are the working set; a
+// huge page counts whole. Where the kernel has a bitmap of idle pages it is used instead (toolkit/process/page_idle.h);
+// the first frame of a huge page then stands for all of it. A timeline of resident memory is sampled in the meantime.
+//
+// One mark is where most bytes are live: resident bytes over live bytes there are the fragmentation, usable bytes less
+// requested bytes the slop. After the end all live blocks are freed (the drain), and the bytes that stay resident are
+// the allocator's own.
 #include "cmtreplay/run/memory_run.h"
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <system_error>
 
@@ -32,7 +34,7 @@ constexpr std::uint64_t walked_bytes_max = std::uint64_t{64} << 30;
 
 std::uint64_t difference(std::uint64_t now, std::uint64_t before) { return now > before ? now - before : 0; }
 
-/// False where the kernel does not let us: a container may mount /proc read-only.
+/// Returns false where that is not allowed: a container may mount /proc read-only.
 bool clear_refs(pid_t pid, const char* what) {
   try {
     process::write_file(process::path_of(pid, "clear_refs"), what);
@@ -42,13 +44,13 @@ bool clear_refs(pid_t pid, const char* what) {
   }
 }
 
-/// Looks at one worker.
-class Observer {
+/// Reads the memory of one worker.
+class MemoryProbe {
  public:
-  Observer(pid_t pid, std::string worker) : pid_(pid), worker_(std::move(worker)) {}
+  MemoryProbe(pid_t pid, std::string worker) : pid_(pid), worker_(std::move(worker)) {}
 
   MemoryRun start() {
-    first_ = look();
+    first_ = read_memory();
     high_water_ = clear_refs(pid_, "5");
     start_working_set();
     at_start_ = process::read_status(pid_);
@@ -56,8 +58,8 @@ class Observer {
     return {.start_bytes = first_.resident_bytes};
   }
 
-  MarkSample at(const Mark& mark) {
-    AllocatorMemory memory = look();
+  MarkSample measure(const Mark& mark) {
+    AllocatorMemory memory = read_memory();
     memory.resident_bytes = difference(memory.resident_bytes, first_.resident_bytes);
     memory.huge_page_bytes = difference(memory.huge_page_bytes, first_.huge_page_bytes);
     memory.swapped_bytes = difference(memory.swapped_bytes, first_.swapped_bytes);
@@ -73,7 +75,7 @@ class Observer {
     return sample;
   }
 
-  std::uint64_t resident_bytes() { return difference(look().resident_bytes, first_.resident_bytes); }
+  std::uint64_t resident_bytes() { return difference(read_memory().resident_bytes, first_.resident_bytes); }
 
   std::optional<std::uint64_t> peak_by_high_water() const {
     if (!high_water_) return std::nullopt;
@@ -83,12 +85,12 @@ class Observer {
   }
 
  private:
-  AllocatorMemory look() {
+  AllocatorMemory read_memory() {
     mappings_ = process::read_smaps(pid_);
     return allocator_memory(mappings_, worker_);
   }
 
-  /// By the bitmap of idle pages where it works here, which the first frames show; else by clear_refs.
+  /// Uses the bitmap of idle pages where it can be read here, else clear_refs.
   void start_working_set() {
     kinds_ = idle_.available() && flags_.available() ? allocator_frames() : std::vector<process::FrameKind>();
     by_idle_ = !kinds_.empty();
@@ -98,7 +100,7 @@ class Observer {
       referenced_ = clear_refs(pid_, "1");
   }
 
-  /// Pages that came since the last mark were never marked, and so count as touched.
+  /// Pages that are new since the last mark were never set idle, and so count as touched.
   std::optional<std::uint64_t> working_set(const AllocatorMemory& memory) {
     std::optional<std::uint64_t> pages;
     if (by_idle_) {
@@ -112,7 +114,7 @@ class Observer {
     return pages;
   }
 
-  /// But of address ranges that are reserved by the terabyte: their page tables take seconds to walk.
+  /// Without address ranges that are reserved by the terabyte: their page tables take seconds to walk.
   std::vector<process::FrameKind> allocator_frames() {
     std::vector<std::uint64_t> all;
     for (const process::Mapping& mapping : allocator_mappings(mappings_, worker_)) {
@@ -139,49 +141,70 @@ class Observer {
   bool by_idle_ = false;
 };
 
-/// The slots whose blocks are to be freed after the end, as the worker takes them.
+/// The slots whose blocks the worker frees after the end.
 std::unique_ptr<SharedMemory> drain_list(const PreparedTrace& trace) {
   const std::uint64_t bytes = trace.end_slots().size() * sizeof(std::uint32_t);
   auto memory = std::make_unique<SharedMemory>("drain", bytes);
   if (bytes == 0) return memory;
-  void* const list = map_shared(memory->fd(), bytes);
-  std::memcpy(list, trace.end_slots().data(), bytes);
-  unmap_shared(list, bytes);
+  std::memcpy(Mapping(*memory, bytes).begin(), trace.end_slots().data(), bytes);
   return memory;
 }
 
-std::optional<std::uint64_t> usable_bytes(const Worker& worker) {
+std::optional<std::uint64_t> usable_bytes(const WorkerProcess& worker) {
   const std::uint64_t bytes = __atomic_load_n(&worker.results().get().usable_bytes, __ATOMIC_RELAXED);
   return bytes == unknown_usable ? std::nullopt : std::optional(bytes);
 }
 
 }  // namespace
 
-void run_memory(const Stage& stage, Result& result) {
-  const auto drain = drain_list(stage.trace);
-  Worker worker(stage, result.allocator, {.counts_usable = true, .drain = drain.get()});
-  if ((result.death = worker.wait_until_ready())) return;
-  Observer observer(worker.pid(), stage.worker);
-  MemoryRun run = observer.start();
+std::optional<std::uint64_t> MarkSample::slop_bytes() const {
+  if (!usable_bytes || *usable_bytes < mark.live.bytes) return std::nullopt;
+  return *usable_bytes - mark.live.bytes;
+}
+
+std::uint64_t MemoryRun::peak_bytes() const {
+  return std::max(peak_at_marks_bytes, peak_by_high_water_bytes.value_or(0));
+}
+
+const MarkSample* MemoryRun::at_peak_live() const {
+  const auto found = std::find_if(marks.begin(), marks.end(),
+                                  [this](const MarkSample& sample) { return sample.mark.event == peak_live_event; });
+  return found == marks.end() ? nullptr : &*found;
+}
+
+double MemoryRun::fragmentation() const {
+  const MarkSample* const peak = at_peak_live();
+  if (!peak) return std::numeric_limits<double>::quiet_NaN();
+  return static_cast<double>(peak->memory.resident_bytes) / static_cast<double>(peak_live_bytes);
+}
+
+MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator) {
+  const auto drain = drain_list(settings.trace);
+  WorkerProcess worker(settings, allocator, {.counts_usable = true, .drain = drain.get()});
+  worker.wait_until_ready();
+  MemoryProbe probe(worker.pid(), settings.worker);
+  MemoryRun run = probe.start();
+  run.peak_live_bytes = settings.trace.facts().peak_live.bytes;
+  run.peak_live_event = settings.trace.facts().peak_live_bytes_event;
   Timeline timeline(worker.pid());
   std::uint64_t event = 0;
-  for (const Mark& mark : stage.trace.marks()) {
-    timeline.go(event);
-    if ((result.death = worker.advance(mark))) return;
-    timeline.stop();
-    run.marks.push_back(observer.at(mark));
+  for (const Mark& mark : settings.trace.marks()) {
+    timeline.resume(event);
+    worker.run_until(mark);
+    timeline.pause();
+    run.marks.push_back(probe.measure(mark));
     run.marks.back().clock_ns = timeline.clock_ns();
     run.marks.back().usable_bytes = usable_bytes(worker);
     run.peak_at_marks_bytes = std::max(run.peak_at_marks_bytes, run.marks.back().memory.resident_bytes);
     event = mark.event;
   }
-  if ((result.death = worker.finish())) return;
-  run.peak_by_high_water_bytes = observer.peak_by_high_water();
-  if ((result.death = worker.drain())) return;
-  run.drained_bytes = observer.resident_bytes();
+  worker.run_to_end();
+  run.peak_by_high_water_bytes = probe.peak_by_high_water();
+  worker.drain();
+  run.drained_bytes = probe.resident_bytes();
   run.timeline = timeline.samples();
   run.timeline_cpu_ns = timeline.cpu_ns();
-  result.memory = std::move(run);
+  return run;
 }
 
 }  // namespace cmt::replay

@@ -1,10 +1,89 @@
 #pragma once
 
-#include "cmtreplay/run/runs.h"
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "cmtreplay/run/allocator_memory.h"
+#include "cmtreplay/run/timeline.h"
+#include "cmtreplay/run/worker_process.h"
 
 namespace cmt::replay {
 
-/// Replays once more, and measures memory at every mark of the trace. Throws Interrupted.
-void run_memory(const Stage& stage, Result& result);
+/// The allocator's memory at a mark, less its memory at the start.
+struct MarkSample {
+  Mark mark;
+  std::uint64_t clock_ns = 0;
+  AllocatorMemory memory;
+  std::uint64_t minor_faults = 0;
+  std::uint64_t major_faults = 0;
+  std::optional<std::uint64_t> usable_bytes;
+  std::optional<std::uint64_t> working_set_pages;
+
+  std::optional<std::uint64_t> slop_bytes() const;
+};
+
+template <class Visitor, output::DescribedAs<MarkSample> Sample>
+void describe(Visitor& field, Sample& sample) {
+  field("event", sample.mark.event, "the last event before the mark, counted from 1");
+  field("time_ns", output::nullable(sample.mark.time_ns), "recorded time of that event");
+  field("clock_ns", sample.clock_ns, "since the first operation, without the stops at marks");
+  field("live_bytes", sample.mark.live.bytes, "of the trace");
+  field("live_blocks", sample.mark.live.blocks, "of the trace");
+  field("resident_bytes", sample.memory.resident_bytes, "of the allocator alone, as all that follow");
+  field("anonymous_bytes", sample.memory.anonymous_bytes, "");
+  field("usable_bytes", sample.usable_bytes, "of all live blocks, where the library tells");
+  field("slop_bytes", sample.slop_bytes(), "usable bytes beyond those asked for");
+  field("working_set_pages", sample.working_set_pages, "pages referenced since the mark before");
+  field("lazy_free_bytes", sample.memory.lazy_free_bytes, "");
+  field("huge_page_bytes", sample.memory.huge_page_bytes, "");
+  field("swapped_bytes", sample.memory.swapped_bytes, "");
+  field("minor_faults", sample.minor_faults, "since the start");
+  field("major_faults", sample.major_faults, "since the start");
+}
+
+/// The memory run. The peak is the larger of the largest mark and the kernel's high-water mark (VmHWM): marks are exact
+/// and miss peaks between them; the high-water mark misses none, but the kernel updates it in batches.
+struct MemoryRun {
+  std::uint64_t start_bytes = 0;
+  std::vector<MarkSample> marks = {};
+  std::uint64_t peak_at_marks_bytes = 0;
+  std::optional<std::uint64_t> peak_by_high_water_bytes = {};
+  std::uint64_t drained_bytes = 0;
+  std::vector<TimelineSample> timeline = {};
+  std::uint64_t timeline_cpu_ns = 0;
+  std::uint64_t peak_live_bytes = 0;  ///< of the trace, and the event with which they were reached
+  std::uint64_t peak_live_event = 0;
+
+  std::uint64_t peak_bytes() const;
+  /// The mark where most bytes are live, or null.
+  const MarkSample* at_peak_live() const;
+  /// Resident bytes over live bytes at that mark; NaN where there is none.
+  double fragmentation() const;
+};
+
+template <class Visitor, output::DescribedAs<MemoryRun> Run>
+void describe(Visitor& field, Run& run) {
+  const MarkSample* const peak = run.at_peak_live();
+  using Bytes = std::optional<std::uint64_t>;
+  field("start_resident_bytes", run.start_bytes,
+        "of the allocator before the first operation, already subtracted below");
+  field("peak_resident_bytes", run.peak_bytes(), "the larger of the two that follow");
+  field("peak_resident_bytes_at_marks", run.peak_at_marks_bytes, "");
+  field("peak_resident_bytes_by_high_water", run.peak_by_high_water_bytes, "the kernel's, where it can be reset");
+  field("peak_resident_over_peak_live",
+        static_cast<double>(run.peak_bytes()) / static_cast<double>(run.peak_live_bytes), "");
+  field("resident_bytes_at_peak_live", peak ? Bytes(peak->memory.resident_bytes) : Bytes(), "");
+  field("fragmentation", run.fragmentation(), "resident over live bytes where most bytes are live");
+  field("slop_bytes_at_peak_live", peak ? peak->slop_bytes() : Bytes(), "");
+  field("end_resident_bytes", run.marks.empty() ? 0 : run.marks.back().memory.resident_bytes, "");
+  field("drained_resident_bytes", run.drained_bytes, "once all blocks that the trace leaves live are freed, too");
+  field("timeline_cpu_ns", run.timeline_cpu_ns, "CPU time of the sampling");
+  field("timeline", run.timeline, "resident memory a hundred times a second");
+  field("marks", run.marks, "memory at some 100 marks along the trace");
+}
+
+/// Replays once and measures memory at every mark of the trace. Throws Death and Interrupted.
+MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator);
 
 }  // namespace cmt::replay

@@ -1,18 +1,16 @@
 // Time and memory are measured in different runs, because reading smaps and clearing reference bits locks the worker's
-// memory map and empties its TLB. A timed run is left alone from its first operation to its last.
+// memory map and flushes its TLB. A timed run is not disturbed from its first operation to its last.
 #include "cmtreplay/run/runs.h"
 
 #include <algorithm>
 #include <numeric>
 #include <random>
 
-#include "cmtreplay/run/memory_run.h"
-
 namespace cmt::replay {
 namespace {
 
-/// Of one lane alone: no time passes for it while it has nothing to do. With several, one may work while another waits,
-/// and the time is the clock's.
+/// With one lane the time in which it had no operations is not counted. With several, one lane may work while another
+/// waits, so all time counts.
 TimedSample sample_of(const ControlRegion& results) {
   const control& whole = results.get();
   TimedSample sample{.wall_ns = whole.wall_ns,
@@ -32,86 +30,78 @@ TimedSample sample_of(const ControlRegion& results) {
   return sample;
 }
 
-/// Runs from the start to the end, without a stop between.
-std::optional<Death> run_through(Worker& worker) {
-  if (auto death = worker.wait_until_ready()) return death;
-  return worker.finish();
-}
-
-/// Returns why there are no hardware counters, or nothing.
-std::string run_timed(const Stage& stage, Result& result) {
-  Worker worker(stage, result.allocator);
-  if ((result.death = worker.wait_until_ready())) return "";
+void run_timed(const ReplaySettings& settings, AllocatorResult& result, std::string& counters_missing) {
+  WorkerProcess worker(settings, result.allocator);
+  worker.wait_until_ready();
   result.replay_bytes = worker.replay_bytes();
   const process::Counters counters(worker.pid());
   counters.start();
-  if ((result.death = worker.finish())) return "";
+  worker.run_to_end();
   result.timed.push_back(sample_of(worker.results()));
   result.timed.back().counters = counters.stop();
-  return counters.missing();
+  counters_missing = counters.missing();
 }
 
-/// A short trace is replayed until there is something to tell of one call in a thousand, or as often as for its time.
-void run_latencies(const Stage& stage, Result& result, unsigned rounds) {
+/// A short trace is replayed until there are enough samples for one call in a thousand, but at most once a round.
+void run_latencies(const ReplaySettings& settings, AllocatorResult& result, unsigned rounds) {
   constexpr std::uint64_t enough = 20'000;
   for (unsigned round = 0; round < rounds && result.latencies.samples() < enough; ++round) {
-    Worker worker(stage, result.allocator, {.latencies = true});
-    if ((result.death = run_through(worker))) return;
+    WorkerProcess worker(settings, result.allocator, {.latencies = true});
+    worker.wait_until_ready();
+    worker.run_to_end();
     result.latencies.add(worker.results());
   }
 }
 
-void run_rounds(const Stage& stage, Runs& runs, const Rounds& rounds, const Progress& progress) {
-  std::vector<Result>& results = runs.results;
-  std::mt19937 random(rounds.seed);
-  std::vector<std::size_t> order(results.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  for (unsigned round = 1; round <= rounds.count; ++round) {
-    std::shuffle(order.begin(), order.end(), random);
-    for (const std::size_t i : order) {
-      if (results[i].death) continue;
-      progress(results[i].allocator.name + ", run " + std::to_string(round) + " of " + std::to_string(rounds.count));
-      runs.counters_missing = run_timed(stage, results[i]);
-    }
+/// An allocator that has died is not run again.
+template <class Run>
+void run_unless_dead(AllocatorResult& result, Run run) {
+  if (result.death) return;
+  try {
+    run();
+  } catch (const Death& death) {
+    result.death = death;
   }
 }
 
 }  // namespace
 
-std::uint64_t MemoryRun::peak_bytes() const {
-  return std::max(peak_at_marks_bytes, peak_by_high_water_bytes.value_or(0));
-}
-
-const MarkSample* MemoryRun::at(std::uint64_t event) const {
-  const auto found = std::find_if(marks.begin(), marks.end(),
-                                  [event](const MarkSample& sample) { return sample.mark.event == event; });
-  return found == marks.end() ? nullptr : &*found;
-}
-
-Runs run_all(const Stage& stage, const std::vector<Allocator>& allocators, const Rounds& rounds,
-             const Progress& progress) {
-  Runs runs;
-  for (const Allocator& allocator : allocators) runs.results.push_back({.allocator = allocator});
+ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, unsigned rounds,
+                      unsigned seed, const Progress& progress) {
+  ReplayResults results;
+  for (const Allocator& allocator : allocators) results.allocators.push_back({.allocator = allocator});
+  std::mt19937 random(seed);
+  std::vector<std::size_t> order(allocators.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
   try {
-    run_rounds(stage, runs, rounds, progress);
-    for (Result& result : runs.results) {
-      if (result.death) continue;
-      progress(result.allocator.name + ", latencies");
-      run_latencies(stage, result, rounds.count);
-      if (result.death) continue;
-      progress(result.allocator.name + ", memory");
-      run_memory(stage, result);
+    for (unsigned round = 1; round <= rounds; ++round) {
+      std::shuffle(order.begin(), order.end(), random);
+      for (const std::size_t i : order) {
+        AllocatorResult& result = results.allocators[i];
+        run_unless_dead(result, [&] {
+          progress(result.allocator.name + ", run " + std::to_string(round) + " of " + std::to_string(rounds));
+          run_timed(settings, result, results.counters_missing);
+        });
+      }
+    }
+    for (AllocatorResult& result : results.allocators) {
+      run_unless_dead(result, [&] {
+        progress(result.allocator.name + ", latencies");
+        run_latencies(settings, result, rounds);
+        progress(result.allocator.name + ", memory");
+        result.memory = run_memory(settings, result.allocator);
+      });
     }
   } catch (const Interrupted&) {
-    runs.interrupted = true;
+    results.interrupted = true;
   }
-  return runs;
+  return results;
 }
 
-std::optional<Death> run_keeping_pointers(const Stage& stage, const Allocator& allocator,
-                                          const SharedMemory& pointers) {
-  Worker worker(stage, allocator, {.pointers = &pointers});
-  return run_through(worker);
+void run_keeping_pointers(const ReplaySettings& settings, const Allocator& allocator, const SharedMemory& pointers) {
+  WorkerProcess worker(settings, allocator, {.pointers = &pointers});
+  worker.wait_until_ready();
+  worker.run_to_end();
 }
 
 }  // namespace cmt::replay

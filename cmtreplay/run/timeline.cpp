@@ -24,53 +24,53 @@ std::uint64_t own_cpu_ns() {
 Timeline::Timeline(int pid, const std::string& root)
     : statm_(process::ProcessFolder(pid, root).open("statm")),
       resident_before_(resident_bytes()),
-      thread_([this] { sample_now_and_then(); }) {}
+      thread_([this] { run_sampler(); }) {}
 
 Timeline::~Timeline() {
   {
     const std::lock_guard lock(mutex_);
-    ends_ = true;
+    has_to_end_ = true;
   }
   changed_.notify_one();
   thread_.join();
 }
 
-void Timeline::go(std::uint64_t event) {
+void Timeline::resume(std::uint64_t event) {
   {
     const std::lock_guard lock(mutex_);
-    going_ = true;
+    is_running_ = true;
     event_ = event;
-    went_ = Clock::now();
+    resumed_at_ = Clock::now();
   }
   changed_.notify_one();
 }
 
-void Timeline::stop() {
+void Timeline::pause() {
   const std::lock_guard lock(mutex_);
-  if (!going_) return;
-  going_ = false;
-  gone_ += Clock::now() - went_;
+  if (!is_running_) return;
+  is_running_ = false;
+  elapsed_ += Clock::now() - resumed_at_;
 }
 
-/// Holds the lock but for its sleep. A worker that has died is told of by others.
-void Timeline::sample_now_and_then() {
+/// Holds the lock except while it sleeps. It ends where the worker has died, which WorkerProcess reports.
+void Timeline::run_sampler() {
   std::unique_lock lock(mutex_);
   Clock::duration next = distance_;
-  while (!ends_) {
-    if (!going_) {
+  while (!has_to_end_) {
+    if (!is_running_) {
       changed_.wait(lock);
       continue;
     }
-    const Clock::duration now = gone_ + (Clock::now() - went_);
+    const Clock::duration now = elapsed_ + (Clock::now() - resumed_at_);
     if (now < next) {
       changed_.wait_for(lock, next - now);
       continue;
     }
     try {
       const std::uint64_t resident = resident_bytes();
-      keep({.clock_ns = static_cast<std::uint64_t>(now.count()),
-            .event = event_,
-            .resident_bytes = resident - std::min(resident, resident_before_)});
+      add_sample({.clock_ns = static_cast<std::uint64_t>(now.count()),
+                  .event = event_,
+                  .resident_bytes = resident - std::min(resident, resident_before_)});
     } catch (const std::system_error&) {
       return;
     }
@@ -79,13 +79,13 @@ void Timeline::sample_now_and_then() {
   }
 }
 
-/// Of no file, and of no memory that is shared: those of the replay are shared.
+/// Without pages of files and of shared memory, since the replay's own memory is shared.
 std::uint64_t Timeline::resident_bytes() {
   const process::Statm statm = process::parse_statm(process::read_again(statm_.get(), text_));
   return (statm.resident_pages - std::min(statm.resident_pages, statm.shared_pages)) * page_bytes;
 }
 
-void Timeline::keep(const TimelineSample& sample) {
+void Timeline::add_sample(const TimelineSample& sample) {
   samples_.push_back(sample);
   if (samples_.size() < samples_max) return;
   for (std::size_t i = 0; i < samples_.size() / 2; ++i) samples_[i] = samples_[2 * i + 1];

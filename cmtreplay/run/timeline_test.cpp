@@ -26,9 +26,9 @@ class StatmFile {
 /// Goes on until so many samples are there.
 void sample(Timeline& timeline, std::uint64_t event, std::size_t count) {
   do {
-    timeline.go(event);
+    timeline.resume(event);
     std::this_thread::sleep_for(std::chrono::milliseconds(15));
-    timeline.stop();
+    timeline.pause();
   } while (timeline.samples().size() < count);
 }
 

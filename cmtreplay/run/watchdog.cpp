@@ -5,13 +5,13 @@
 namespace cmt::replay {
 namespace {
 
-constexpr std::chrono::milliseconds between_looks_max{500};
+constexpr std::chrono::milliseconds between_checks_max{500};
 
 std::uint32_t state_of(const lane& lane) { return __atomic_load_n(&lane.state, __ATOMIC_ACQUIRE); }
 
 }  // namespace
 
-bool Watchdog::look(std::span<const lane> lanes, Clock::time_point now) {
+bool Watchdog::hangs(std::span<const lane> lanes, Clock::time_point now) {
   std::uint64_t progress = 0;
   bool paces = false, works = false;
   for (const lane& lane : lanes) {
@@ -20,8 +20,8 @@ bool Watchdog::look(std::span<const lane> lanes, Clock::time_point now) {
     paces = paces || state == lane_pacing;
     works = works || state == lane_running;
   }
-  stood_ += std::min<Clock::duration>(now - looked_, between_looks_max);
-  looked_ = now;
+  stood_ += std::min<Clock::duration>(now - checked_, between_checks_max);
+  checked_ = now;
   if (progress_ != progress || paces || !works) {
     progress_ = progress;
     stood_ = {};
@@ -29,7 +29,7 @@ bool Watchdog::look(std::span<const lane> lanes, Clock::time_point now) {
   return stood_ >= patience_;
 }
 
-std::uint32_t Watchdog::culprit(std::span<const lane> lanes) {
+std::uint32_t Watchdog::hanging_lane(std::span<const lane> lanes) {
   std::uint32_t waits = 0;
   for (std::uint32_t i = 0; i < lanes.size(); ++i) {
     if (state_of(lanes[i]) != lane_running) continue;

@@ -9,25 +9,26 @@
 
 namespace cmt::replay {
 
-/// Tells a worker that hangs from one that is slow: in so many seconds no lane has come any further, though there is
-/// something to do. A lane that keeps the recorded pace may sleep as long as the program did. Where nobody looked for a
-/// while all of us stood still (Ctrl-Z, a virtual machine that is halted): of that half a second counts.
+/// Tells a worker that hangs from one that is slow: it hangs where for some seconds no lane has come any further,
+/// though there are operations to carry out. A lane that keeps the recorded pace may sleep as long as the program did.
+/// Between two checks at most half a second counts: more means that this process stood still too (Ctrl-Z, a halted
+/// virtual machine).
 class Watchdog {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit Watchdog(unsigned seconds) : patience_(seconds) {}
 
-  /// Looks at the lanes, now and then. True: it hangs.
-  bool look(std::span<const lane> lanes, Clock::time_point now);
+  /// To be called at least twice a second.
+  bool hangs(std::span<const lane> lanes, Clock::time_point now);
 
   /// The lane that is in a call that does not return; else one that waits; else lane 0.
-  static std::uint32_t culprit(std::span<const lane> lanes);
+  static std::uint32_t hanging_lane(std::span<const lane> lanes);
 
  private:
   std::chrono::seconds patience_;
   std::optional<std::uint64_t> progress_;
-  Clock::time_point looked_;
+  Clock::time_point checked_;
   Clock::duration stood_{};
 };
 

@@ -25,34 +25,34 @@ constexpr std::chrono::milliseconds quarter{250};
 TEST_CASE("watchdog: whoever comes further does not hang") {
   Watchdog watchdog(10);
   for (int i = 0; i < 100; i += 9)
-    CHECK(!watchdog.look(std::vector{at(static_cast<std::uint64_t>(i), lane_running)}, begin + seconds(i)));
+    CHECK(!watchdog.hangs(std::vector{at(static_cast<std::uint64_t>(i), lane_running)}, begin + seconds(i)));
 }
 
 TEST_CASE("watchdog: a lane that stands in a call hangs, also among others that wait for it") {
   Watchdog watchdog(10);
   const std::vector lanes{at(5, lane_running, true), at(7, lane_running), at(9, lane_ended)};
-  for (int i = 0; i < 40; ++i) CHECK(!watchdog.look(lanes, begin + i * quarter));
-  CHECK(watchdog.look(lanes, begin + 40 * quarter));
-  CHECK(Watchdog::culprit(lanes) == 1);
+  for (int i = 0; i < 40; ++i) CHECK(!watchdog.hangs(lanes, begin + i * quarter));
+  CHECK(watchdog.hangs(lanes, begin + 40 * quarter));
+  CHECK(Watchdog::hanging_lane(lanes) == 1);
 }
 
 TEST_CASE("watchdog: a time in which nobody looked is nobody's fault") {
   Watchdog watchdog(1);
   const std::vector lanes{at(5, lane_running)};
-  CHECK(!watchdog.look(lanes, begin));
-  CHECK(!watchdog.look(lanes, begin + seconds(3600)));
-  CHECK(!watchdog.look(lanes, begin + seconds(3600) + quarter));
-  CHECK(watchdog.look(lanes, begin + seconds(3600) + 2 * quarter));
+  CHECK(!watchdog.hangs(lanes, begin));
+  CHECK(!watchdog.hangs(lanes, begin + seconds(3600)));
+  CHECK(!watchdog.hangs(lanes, begin + seconds(3600) + quarter));
+  CHECK(watchdog.hangs(lanes, begin + seconds(3600) + 2 * quarter));
 }
 
 TEST_CASE("watchdog: whoever has nothing to do, or keeps the recorded pace, does not hang") {
   for (const lane_state state : {lane_idle, lane_ended, lane_pacing, lane_unused}) {
     Watchdog watchdog(1);
     const std::vector lanes{at(5, state)};
-    for (int i = 0; i < 40; ++i) CHECK(!watchdog.look(lanes, begin + i * quarter));
+    for (int i = 0; i < 40; ++i) CHECK(!watchdog.hangs(lanes, begin + i * quarter));
   }
 }
 
 TEST_CASE("watchdog: where all wait, one of them is named") {
-  CHECK(Watchdog::culprit(std::vector{at(0, lane_ended), at(1, lane_running, true)}) == 1);
+  CHECK(Watchdog::hanging_lane(std::vector{at(0, lane_ended), at(1, lane_running, true)}) == 1);
 }

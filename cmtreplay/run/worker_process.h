@@ -9,96 +9,101 @@
 #include "cmtreplay/run/feed.h"
 #include "cmtreplay/run/watchdog.h"
 #include "toolkit/command/interrupts.h"
+#include "toolkit/output/fields.h"
 
 namespace cmt::replay {
 
-/// What all runs share.
-struct Stage {
+/// What all runs have in common.
+struct ReplaySettings {
   std::string worker;  ///< its executable
   const PreparedTrace& trace;
   const command::Interrupts& interrupts;
-  unsigned timeout_seconds = 60;  ///< without any call that comes to its end
-  double pace = 0;                ///< recorded time over the replay's; 0: as fast as it goes
+  unsigned timeout_seconds = 60;  ///< without any call that returns
+  double pace = 0;                ///< recorded time over the replay's; 0: as fast as possible
   touch touched = touch_pages;
-  std::vector<int> cpus{};  ///< that workers are bound to; empty: to none
+  std::vector<int> cpus{};  ///< that workers are bound to; empty: any
 };
 
-/// Whether threads have to share CPUs: what they then take says little of the allocator.
-bool more_threads_than_cpus(const Stage& stage);
+/// Whether threads have to share CPUs: their times then depend on the scheduler more than on the allocator.
+bool more_threads_than_cpus(const ReplaySettings& settings);
 
-/// Ctrl-C, or SIGTERM.
+/// Thrown on Ctrl-C and SIGTERM.
 struct Interrupted {};
 
-/// An allocator ended the worker, or kept it for ever.
+/// How an allocator ended the worker, or did not return. Thrown by WorkerProcess.
 struct Death {
-  Ending ending = {};
-  bool hung = false;        ///< no call came to its end for so long that it was killed
-  std::uint64_t event = 0;  ///< counted from 1; 0: before the first
+  command::Ended ending = {};
+  unsigned timeout_seconds = 0;  ///< after which it was killed because no call had returned; 0: it was not
+  std::uint64_t event = 0;       ///< counted from 1; 0: before the first
 
+  bool hung() const { return timeout_seconds != 0; }
   /// "signal 11 (Segmentation fault)", "no call has returned for 60 s".
-  std::string text(unsigned timeout_seconds) const;
+  std::string text() const;
 };
 
-/// What one run does beside the calls.
+template <class Visitor, output::DescribedAs<Death> D>
+void describe(Visitor& field, D& death) {
+  field("event", death.event, "the event that was replayed, counted from 1; 0: before the first");
+  field("signal", death.ending.signal, "that ended the worker; 0: none");
+  field("exit_status", death.ending.status, "");
+  field("hung", death.hung(), "whether it was killed because no call had returned for the seconds of --timeout");
+  field("text", death.text(), "");
+}
+
+/// What a run does beside the calls.
 struct RunOptions {
-  const SharedMemory* pointers = nullptr;  ///< where returned pointers are kept, in recorded order
+  const SharedMemory* pointers = nullptr;  ///< for the returned pointers, in recorded order
   bool latencies = false;
   bool counts_usable = false;           ///< control's usable_bytes is kept
   const SharedMemory* drain = nullptr;  ///< the trace's end_slots(), for drain()
-  int verification_fd = -1;             ///< where faults are noted (verify.h); -1: calls are not checked
+  int verification_fd = -1;             ///< of a struct verification for faults; -1: calls are not checked
 };
 
-/// One run: a fresh process with an allocator in it, which stands before the first operation, at marks, and after the
-/// last.
+/// One run: a fresh process with an allocator in it, which stands still before the first operation, at marks and after
+/// the last operation.
 ///
-/// Each of the three returns nothing where the worker stands, and its death where it died. They throw Interrupted, and
-/// std::system_error where the worker lacks memory or threads.
-class Worker {
+/// The functions that run it throw Death, Interrupted, and std::system_error where the worker lacks memory or threads.
+class WorkerProcess {
  public:
-  Worker(const Stage& stage, const Allocator& allocator, const RunOptions& options = {});
+  WorkerProcess(const ReplaySettings& settings, const Allocator& allocator, const RunOptions& options = {});
 
-  std::optional<Death> wait_until_ready();
-  /// Every lane has done all before a mark, and nothing behind it.
-  std::optional<Death> advance(const Mark& mark);
-  std::optional<Death> finish();
-  /// After that: frees what is live at the end.
-  std::optional<Death> drain();
+  void wait_until_ready();
+  /// Runs until every lane has carried out all before a mark, and nothing behind it.
+  void run_until(const Mark& mark);
+  void run_to_end();
+  /// After the end: frees the blocks that the trace leaves live.
+  void drain();
 
   pid_t pid() const { return child_->pid(); }
-  /// What it measured: after its end.
+  /// Its measurements, after the end.
   const ControlRegion& results() const { return *region_; }
-  /// Memory that the worker has for the replay: slots, control, stacks as far as they are filled in before the start,
-  /// and the ring of what is streamed.
+  /// Memory that the worker has for the replay: slots, control, the part of the stacks that is touched before the
+  /// start, and the ring of a streamed trace.
   std::uint64_t replay_bytes() const;
 
  private:
-  struct Gone {};  ///< the worker is dead, or hung
-
-  void fill_control(const Stage& stage, const Allocator& allocator, const RunOptions& options);
-  void pin();
-  void go();
+  void fill_control(const Allocator& allocator, const RunOptions& options);
+  void bind_to_cpus();
+  void resume();
   void wait_for_room();
   void wait_until_still();
   void wait_for_byte();
   bool is_still();
-  void look_after(int milliseconds);
+  void check_worker();
   void check_set_up();
-  template <class Act>
-  std::optional<Death> guarded(Act act);
-  Death death();
+  [[noreturn]] void throw_death(bool hung);
 
-  const Stage& stage_;
+  const ReplaySettings& settings_;
   Order order_;
   bool streamed_;
   std::unique_ptr<Feed> feed_;
   std::unique_ptr<ControlRegion> region_;
   SharedMemory slots_;
   SharedMemory stacks_;
-  Fd talk_;
+  Fd socket_;
   Watchdog watchdog_;
-  bool going_ = false;
-  bool hung_ = false;
-  std::unique_ptr<Child> child_;
+  bool resumed_ = false;
+  std::unique_ptr<command::ChildProcess> child_;
 };
 
 }  // namespace cmt::replay

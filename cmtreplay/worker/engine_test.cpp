@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -68,13 +69,13 @@ class Engine {
     else
       feed_ = std::make_unique<StreamedFeed>(trace, trace.order(), [] { std::this_thread::yield(); });
     region = std::make_unique<ControlRegion>(feed_->sizes());
-    feed_->open(*region);
+    feed_->attach(*region);
     region->get().several = trace.order() == Order::one_thread ? 0 : 1;
     region->get().touch = touch_pages;
     replay_.control = &region->get();
     replay_.lanes = region->lanes().data();
-    operations_bytes_ = std::size_t{feed_->chunk_count()} * chunk_words * sizeof(std::uint64_t);
-    replay_.operations = static_cast<std::uint64_t*>(map_shared(feed_->operations_fd(), operations_bytes_));
+    operations_.emplace(feed_->operations(), std::size_t{feed_->chunk_count()} * chunk_words * sizeof(std::uint64_t));
+    replay_.operations = reinterpret_cast<std::uint64_t*>(operations_->begin());
     if (region->get().recycles) replay_.chunk_free = region->freed();
     replay_.slots = slots_.data();
     stacks_bytes_ = region->lanes().size() * lane_stack_bytes;
@@ -97,11 +98,11 @@ class Engine {
       finish_threads(&replay_);
     });
     for (const Mark& mark : trace.marks()) {
-      feed_->advance(mark);
+      feed_->publish_until(mark);
       while (!still()) std::this_thread::yield();
       CHECK(live == static_cast<std::int64_t>(mark.live.blocks));
     }
-    feed_->finish();
+    feed_->publish_rest();
     main_thread.join();
   }
 
@@ -120,7 +121,8 @@ class Engine {
   std::vector<void*> slots_;
   std::unique_ptr<Feed> feed_;
   replay replay_{};
-  std::size_t operations_bytes_ = 0, stacks_bytes_ = 0;
+  std::optional<Mapping> operations_;
+  std::size_t stacks_bytes_ = 0;
 };
 
 }  // namespace

@@ -147,9 +147,9 @@ static void set_up(struct replay* replay, struct control* control) {
 
 static void stop(const struct control* control) {
   char byte = 'r';
-  while (write(control->talk_fd, &byte, 1) < 0 && errno == EINTR) continue;
+  while (write(control->socket_fd, &byte, 1) < 0 && errno == EINTR) continue;
   ssize_t got;
-  while ((got = read(control->talk_fd, &byte, 1)) < 0 && errno == EINTR) continue;
+  while ((got = read(control->socket_fd, &byte, 1)) < 0 && errno == EINTR) continue;
   if (got != 1) _exit(1);
 }
 

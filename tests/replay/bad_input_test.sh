@@ -13,7 +13,7 @@ test "$(cat words)" = 'cmtreplay: .: Is a directory'
 printf '#cmt text=1\nmalloc(8) = 1000<1>\n' > cut.trace
 cmtreplay --alloc=null --runs=1 cut.trace > table 2> words
 grep -q '^cut.trace: 1 events' table
-grep -qx 'cmtreplay: cut.trace: broke off before its end; what is whole is replayed' words
+grep -qx 'cmtreplay: cut.trace: breaks off before its end; the whole part is replayed' words
 
 printf 'malloc(8) = 1000<1>\nsurprise\nfree(<1>)\n' > defect.trace
 cmtreplay --alloc=null --runs=1 defect.trace > table 2> words

@@ -8,7 +8,7 @@ print("memalign(64, 100) = 10<5001>")
 print("realloc(10<5001>, 300) = 20<5002>")
 END
 cmtreplay --alloc=$bump --alloc=libc --runs=1 --json t.trace > bump.json 2> words
-grep -q 'has no memalign; made of what it has' words
+grep -q 'has no memalign; emulated' words
 /usr/bin/python3 - << 'END'
 import json
 with open("bump.json") as file:

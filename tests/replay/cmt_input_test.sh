@@ -17,7 +17,7 @@ live - < t.cmt | cmp - cmt.marks
 
 head -c $(($(stat -c %s t.cmt) - 20)) t.cmt > cut.cmt
 live cut.cmt > cut.marks
-grep -q '^cmtreplay: cut.cmt: broke off before its end; what is whole is replayed' words
+grep -q '^cmtreplay: cut.cmt: breaks off before its end; the whole part is replayed' words
 
 # A byte in the middle: its checksum tells.
 cp t.cmt damaged.cmt

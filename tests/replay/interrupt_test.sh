@@ -11,7 +11,7 @@ kill -TERM $replay
 status=0
 wait $replay || status=$?
 test $status = 1
-grep -qx 'cmtreplay: interrupted; this is what is known so far' words
+grep -qx 'cmtreplay: interrupted; these are the results so far' words
 /usr/bin/python3 -c '
 import json
 report = json.load(open("report.json"))

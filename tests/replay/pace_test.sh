@@ -25,4 +25,4 @@ cmtreplay --pace=x0.1 --timeout=1 --alloc=libc --runs=1 <(head -4 t.trace | sed 
 status=0
 cmtreplay --pace=real --runs=1 <(sed 's/ time=.*//' t.trace) > out 2> words || status=$?
 test $status = 1
-grep -qx 'cmtreplay: .*: no times were recorded, so no pace can be kept' words
+grep -qx 'cmtreplay: .*: has no recorded times (needed by --pace)' words

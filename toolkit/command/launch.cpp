@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -16,9 +15,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
-#include <map>
-#include <string_view>
 #include <system_error>
 
 #include "toolkit/command/command_line.h"
@@ -51,66 +47,11 @@ class Redirection {
   Redirection(const Redirection&) = delete;
   Redirection& operator=(const Redirection&) = delete;
 
-  void become(posix_spawn_file_actions_t* actions, int target) const {
-    if (fd_ >= 0) posix_spawn_file_actions_adddup2(actions, fd_, target);
-  }
+  int fd() const { return fd_; }
 
  private:
   int fd_ = -1;
 };
-
-std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& set) {
-  std::map<std::string, std::string> entries;
-  std::vector<std::string> result;
-  for (const auto& [name, value] : set) entries[name] = value;
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string_view text = *entry;
-    if (!entries.contains(std::string(text.substr(0, text.find('='))))) result.emplace_back(text);
-  }
-  for (const auto& [name, value] : entries) result.push_back(name + "=" + value);
-  return result;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (std::string& string : strings) result.push_back(string.data());
-  result.push_back(nullptr);
-  return result;
-}
-
-/// 0 or an errno.
-int spawn(const Launch& launch, const sigset_t& mask, pid_t& pid) {
-  const Redirection output(launch.output), error(launch.error);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  output.become(&actions, STDOUT_FILENO);
-  error.become(&actions, STDERR_FILENO);
-
-  posix_spawnattr_t attributes;
-  sigset_t as_usual;
-  sigemptyset(&as_usual);
-  sigaddset(&as_usual, SIGPIPE);
-  sigaddset(&as_usual, SIGXFSZ);
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setsigmask(&attributes, &mask);
-  posix_spawnattr_setsigdefault(&attributes, &as_usual);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-
-  std::vector<std::string> words = launch.words, environment = environment_with(launch.environment);
-  const int failure =
-      posix_spawnp(&pid, words[0].c_str(), &actions, &attributes, pointers(words).data(), pointers(environment).data());
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  return failure;
-}
-
-Ended ended_of(int status, const rusage& usage) {
-  Ended ended;
-  if (WIFEXITED(status)) ended.status = WEXITSTATUS(status);
-  if (WIFSIGNALED(status)) ended.signal = WTERMSIG(status);
-  ended.resident_bytes_peak = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-  return ended;
-}
 
 sigset_t only(int signal) {
   sigset_t set;
@@ -145,10 +86,16 @@ Launched::HeldSignals::~HeldSignals() {
 }
 
 Launched::Launched(const Launch& launch) : before_stop_(launch.before_stop) {
-  const int failure = spawn(launch, signals_.before, pid_);
-  if (failure == 0) return;
-  throw LaunchError(launch.words[0] + ": " + std::strerror(failure),
-                    failure == ENOENT ? status_not_found : status_cannot_start);
+  const Redirection output(launch.output), error(launch.error);
+  try {
+    pid_ = spawn({.words = launch.words,
+                  .environment = launch.environment,
+                  .output_fd = output.fd(),
+                  .error_fd = error.fd(),
+                  .held_signals = signals_.before});
+  } catch (const std::system_error& failure) {
+    throw LaunchError(failure.what(), failure.code().value() == ENOENT ? status_not_found : status_cannot_start);
+  }
 }
 
 Happening Launched::handle() {

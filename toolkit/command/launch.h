@@ -3,13 +3,14 @@
 #include <signal.h>
 #include <sys/types.h>
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "toolkit/command/spawn.h"
 
 namespace cmt::command {
 
@@ -20,13 +21,6 @@ struct Launch {
   std::string error;               ///< the same for its standard error
   std::vector<std::pair<std::string, std::string>> environment;  ///< set beside ours, or instead of it
   std::function<void()> before_stop{};  ///< called when Ctrl-Z is to stop us, as it does the command
-};
-
-/// How a command ended.
-struct Ended {
-  int status = 0;                         ///< of its exit
-  int signal = 0;                         ///< that ended it; 0: it exited
-  std::uint64_t resident_bytes_peak = 0;  ///< of the largest process among it and the children it waited for
 };
 
 /// Whether a signal that came to us is one by which somebody wants us to end.

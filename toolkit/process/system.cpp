@@ -5,12 +5,25 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <exception>
 #include <utility>
 
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::process {
 namespace {
+
+/// Nothing where there is no such file, or no number in it ("max").
+std::optional<std::uint64_t> cgroup_bytes(const std::string& name) {
+  try {
+    const std::string text = read_file("/sys/fs/cgroup/" + name);
+    std::uint64_t bytes = 0;
+    if (std::from_chars(text.data(), text.data() + text.size(), bytes).ec != std::errc()) return std::nullopt;
+    return bytes;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
 
 constexpr std::uint64_t sector_bytes = 512;
 constexpr std::size_t numbers_used = 10;
@@ -58,6 +71,17 @@ SystemMemory parse_meminfo(std::string_view text) {
 }
 
 SystemMemory read_meminfo(const std::string& root) { return parse_meminfo(read_file(root + "/meminfo")); }
+
+std::uint64_t available_memory_bytes() {
+  std::uint64_t available = 0;
+  try {
+    available = read_meminfo().available.value_or(0);
+  } catch (const std::exception&) {
+    return 0;
+  }
+  const auto limit = cgroup_bytes("memory.max"), used = cgroup_bytes("memory.current");
+  return limit && used ? std::min(available, *limit - std::min(*limit, *used)) : available;
+}
 
 // A device in /proc/diskstats is a line of numbers around its name (iostats.rst of the kernel's documentation):
 //

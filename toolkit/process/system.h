@@ -19,6 +19,10 @@ struct SystemMemory {
 SystemMemory parse_meminfo(std::string_view text);
 SystemMemory read_meminfo(const std::string& root = "/proc");
 
+/// Bytes that can be allocated without swapping: those that the kernel calls available, or the rest of the control
+/// group's limit where that is less. 0 where neither is known.
+std::uint64_t available_memory_bytes();
+
 /// The traffic of a block device since the machine's start, from /proc/diskstats. A disk and its partitions have a line
 /// each; the figures of a disk include those of its partitions.
 struct Disk {

@@ -1,4 +1,4 @@
-#include "cmtreplay/run/allocator_name.h"
+#include "cmtreplay/run/allocator.h"
 
 #include <doctest/doctest.h>
 

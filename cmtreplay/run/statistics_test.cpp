@@ -1,4 +1,4 @@
-#include "cmtreplay/run/latency_summary.h"
+#include "cmtreplay/run/statistics.h"
 
 #include <doctest/doctest.h>
 
@@ -79,3 +79,15 @@ TEST_CASE("latency: less than the empty pair is nothing, and runs add up") {
   CHECK(counts.summary(latency_free).max == 0);
   CHECK(counts.samples() == 2);
 }
+
+TEST_CASE("spread: the median of an odd number is the middle one") {
+  CHECK(spread_of({9, 1, 5}).median == 5);
+  CHECK(spread_of({9, 1, 5}).min == 1);
+  CHECK(spread_of({9, 1, 5}).max == 9);
+}
+
+TEST_CASE("spread: the median of an even number lies between the middle two") {
+  CHECK(spread_of({1, 2, 4, 9}).median == 3);
+}
+
+TEST_CASE("spread: of nothing there are zeros") { CHECK(spread_of({}).max == 0); }

@@ -1,4 +1,4 @@
-#include "cmtreplay/plan/lane_writer.h"
+#include "cmtreplay/plan/chunks.h"
 
 #include <doctest/doctest.h>
 
@@ -51,13 +51,13 @@ TEST_CASE("chunks: what goes beyond the limit is given up, and lanes may write o
 TEST_CASE("chunks: a ring gives out again what came back, and asks for more when it is empty") {
   std::vector<std::uint8_t> freed(4);
   int asked = 0;
-  RingChunks ring(4, [&] {
+  ChunkRing ring(4, [&] {
     ++asked;
     freed[2] = 1;
   });
-  ring.open(freed.data());
-  for (std::uint32_t i = 0; i < 4; ++i) CHECK(ring.take().number == i);
-  CHECK(ring.take().number == 2);
+  ring.attach(freed.data());
+  for (std::uint32_t i = 0; i < 4; ++i) CHECK(ring.next_chunk().number == i);
+  CHECK(ring.next_chunk().number == 2);
   CHECK(asked == 1);
   CHECK(freed[2] == 0);
 }

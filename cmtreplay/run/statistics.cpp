@@ -1,10 +1,23 @@
-#include "cmtreplay/run/latency_summary.h"
+#include "cmtreplay/run/statistics.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace cmt::replay {
+
+Spread spread_of(std::vector<std::uint64_t> samples) {
+  if (samples.empty()) return {};
+  std::vector<std::uint64_t> sorted = samples;
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t half = sorted.size() / 2;
+  const auto at = [&sorted](std::size_t i) { return static_cast<double>(sorted[i]); };
+  return {.median = sorted.size() % 2 == 1 ? at(half) : (at(half - 1) + at(half)) / 2,
+          .min = at(0),
+          .max = at(sorted.size() - 1),
+          .samples = std::move(samples)};
+}
 
 void LatencyCounts::add(const ControlRegion& results) {
   const control& whole = results.get();
@@ -30,7 +43,7 @@ double LatencyCounts::nanoseconds(double ticks) const {
   return std::max(ticks - static_cast<double>(empty_ticks_), 0.0) * ns_per_tick_;
 }
 
-/// The ticks of the sample that has so many below it.
+/// The ticks of the sample that has `rank` samples below it.
 double LatencyCounts::quantile_ticks(const Counts& counts, std::uint64_t rank) const {
   std::uint64_t below = 0;
   for (std::uint32_t bucket = 0; bucket < latency_buckets; ++bucket) {

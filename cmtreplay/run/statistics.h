@@ -1,0 +1,81 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "cmtreplay/run/control_region.h"
+#include "toolkit/output/fields.h"
+
+namespace cmt::replay {
+
+/// Median and range of one figure over several runs.
+struct Spread {
+  double median = 0;
+  double min = 0;
+  double max = 0;
+  std::vector<std::uint64_t> samples = {};  ///< in the order of the runs
+};
+
+template <class Visitor, output::DescribedAs<Spread> S>
+void describe(Visitor& field, S& spread) {
+  field("median", spread.median, "");
+  field("min", spread.min, "");
+  field("max", spread.max, "");
+  field("samples", spread.samples, "in the order of the runs");
+}
+
+/// Of an even number of samples the median is the mean of the middle two. Without samples all are 0.
+Spread spread_of(std::vector<std::uint64_t> samples);
+
+/// The durations of one kind of call in nanoseconds, less the duration of reading the clock. NaN without samples.
+struct LatencySummary {
+  static constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+  std::uint64_t samples = 0;
+  double p50 = none, p90 = none, p99 = none, p999 = none, max = none;
+};
+
+template <class Visitor, output::DescribedAs<LatencySummary> Summary>
+void describe(Visitor& field, Summary& summary) {
+  field("samples", summary.samples, "calls that were timed, one in 64");
+  field("p50_ns", summary.p50, "");
+  field("p90_ns", summary.p90, "");
+  field("p99_ns", summary.p99, "");
+  field("p999_ns", summary.p999, "");
+  field("max_ns", summary.max, "");
+}
+
+/// The latencies of one allocator, of all threads and runs.
+class LatencyCounts {
+ public:
+  /// Adds those of one run.
+  void add(const ControlRegion& results);
+
+  std::uint64_t samples() const;
+  LatencySummary summary(latency_kind kind) const;
+
+ private:
+  using Counts = std::array<std::uint64_t, latency_buckets>;
+
+  double quantile_ticks(const Counts& counts, std::uint64_t rank) const;
+  double nanoseconds(double ticks) const;
+
+  std::array<Counts, latency_kinds> counts_{};
+  std::array<std::uint64_t, latency_kinds> max_ticks_{};
+  std::uint64_t empty_ticks_ = UINT64_MAX;
+  double ns_per_tick_ = 0;
+};
+
+template <class Visitor, output::DescribedAs<LatencyCounts> Counts>
+void describe(Visitor& field, Counts& counts) {
+  field("malloc", counts.summary(latency_malloc), "");
+  field("free", counts.summary(latency_free), "");
+  field("calloc", counts.summary(latency_calloc), "");
+  field("realloc", counts.summary(latency_realloc), "");
+  field("aligned", counts.summary(latency_aligned), "aligned_alloc, posix_memalign, memalign, valloc, pvalloc");
+}
+
+}  // namespace cmt::replay
