@@ -132,7 +132,10 @@ void describe(Visitor& field, Row& row) {
 }
 
 CsvRow csv_row_of(const AllocatorResult& result, const TraceFacts& facts) {
-  CsvRow row{.allocator = result.allocator.name, .library = result.allocator.library, .runs = result.timed.size()};
+  CsvRow row;
+  row.allocator = result.allocator.name;
+  row.library = result.allocator.library;
+  row.runs = result.timed.size();
   row.peak_live_bytes = facts.peak_live.bytes;
   if (result.death) row.death_event = result.death->event;
   if (!result.timed.empty()) {
