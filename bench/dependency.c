@@ -20,7 +20,7 @@ static double now_ns(void) {
 }
 
 static void* put_all(void* unused) {
-  for (size_t i = 0; i < slots; ++i) schedule_put(&schedule, &slot[i], &slot[i]);
+  for (size_t i = 0; i < slots; ++i) schedule_put_block(&schedule, &slot[i], &slot[i]);
   return unused;
 }
 
@@ -35,7 +35,7 @@ static double pass_ns(int foreign) {
   const double begin = now_ns();
   for (size_t i = 0; i < slots; ++i) {
     void** const place = &slot[(i * 1021) % slots];
-    sum += (uintptr_t)(foreign ? schedule_take(&schedule, place, &counts) : schedule_take_own(place));
+    sum += (uintptr_t)(foreign ? schedule_take_block(&schedule, place, &counts) : schedule_take_own_block(place));
   }
   const double taken = now_ns() - begin;
   if (counts.block_waits != 0 || sum == 0) fprintf(stderr, "a block was not there\n");

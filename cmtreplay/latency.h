@@ -1,8 +1,9 @@
-/* How long single calls take. Reading the clock twice costs more than most calls, so one call in 64 is timed, chosen at
- * random (every 64th would meet the same call of a loop each time), in runs of their own. What the two readings take by
- * themselves is measured before, and goes off. Ticks are the processor's (rdtsc); elsewhere nanoseconds.
+/* The latencies of single calls. Reading the clock twice costs more than most calls, so one call in 64 is timed, in
+ * runs of their own. The calls are chosen at random: every 64th would always be the same call of a loop. The duration
+ * of two readings with nothing between is measured before, and subtracted. Ticks are the processor's (rdtsc), elsewhere
+ * nanoseconds.
  *
- * A latency falls into a bucket: 32 to an octave, so that it is known to 3 %. The largest is kept as it is. */
+ * Latencies are counted in buckets, 32 to an octave, so that each is known to 3 %. The largest is kept exactly. */
 #pragma once
 
 #include <stdint.h>
@@ -20,7 +21,7 @@ enum latency_kind {
 
 enum { latency_octave = 32, latency_buckets = latency_octave * 40, latency_distance = 64 };
 
-/* What one lane has seen. */
+/* The latencies of one lane. */
 struct latencies {
   uint64_t max[latency_kinds];
   uint32_t counts[latency_kinds][latency_buckets];
@@ -28,7 +29,7 @@ struct latencies {
   uint32_t countdown;
 };
 
-/* The bucket of a number of ticks, and the middle of a bucket. */
+/* The bucket of a number of ticks, and the ticks in the middle of a bucket. */
 static inline uint32_t latency_bucket(uint64_t ticks) {
   if (ticks < latency_octave) return (uint32_t)ticks;
   const uint32_t octave = 63U - (uint32_t)__builtin_clzll(ticks) - 5U;
@@ -53,7 +54,7 @@ static inline uint64_t latency_clock(void) {
 #endif
 }
 
-/* Whether the next call is one of those. */
+/* Whether to time the next call. */
 static inline int latency_chooses(struct latencies* latencies) {
   if (--latencies->countdown != 0) return 0;
   latencies->random = latencies->random * 6364136223846793005U + 1442695040888963407U;

@@ -222,7 +222,7 @@ int main(int count, char** arguments) {
   return cmt::command::run(
       count, arguments, {"cmtreplay", CMT_VERSION, help_text, known_options, [](const cmt::command::CommandLine& line) {
                            try {
-                             return run(options_of(line));
+                             return run(parse_options(line));
                            } catch (const Interrupted&) {
                              return print_message("interrupted"), 1;
                            }

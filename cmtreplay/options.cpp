@@ -37,8 +37,8 @@ namespace {
   throw UsageError("--" + option + " is " + wanted + ", not '" + given + "'");
 }
 
-/// One of a few words.
-std::string word(const CommandLine& line, const std::string& option, const std::vector<std::string>& words) {
+/// The option's value, which is one of these words.
+std::string one_of(const CommandLine& line, const std::string& option, const std::vector<std::string>& words) {
   const std::string given = line.value(option, words.front());
   if (std::find(words.begin(), words.end(), given) != words.end()) return given;
   std::string list;
@@ -60,7 +60,7 @@ double pace(const CommandLine& line) {
   return factor;
 }
 
-/// "0", "0,2", "4-7": as taskset(1) has it.
+/// "0", "0,2", "4-7", as in taskset(1).
 std::vector<int> cpus(const CommandLine& line) {
   std::vector<int> list;
   const std::string given = line.value("pin", "");
@@ -94,8 +94,8 @@ void check_output(const Options& options) {
     throw UsageError("-o needs %a in its name where several allocators are given");
 }
 
-/// Which allocators are asked for, and what of them.
-void read_wishes(const CommandLine& line, Options& options) {
+/// The allocators, and what is to be written about them.
+void read_allocators(const CommandLine& line, Options& options) {
   options.allocators = line.values("alloc");
   if (options.allocators.empty()) options.allocators.emplace_back("libc");
   for (const std::string& name : options.allocators) {
@@ -128,15 +128,15 @@ std::string output_path(const std::string& output, const std::string& allocator)
   return path;
 }
 
-Options options_of(const CommandLine& line) {
+Options parse_options(const CommandLine& line) {
   Options options;
-  read_wishes(line, options);
+  read_allocators(line, options);
   options.file = line.file();
   options.runs = static_cast<unsigned>(line.number("runs", 5, 1, 1000));
   options.seed = static_cast<unsigned>(line.number("seed", 1, 0, 4'000'000'000));
-  options.strict = word(line, "order", {"free", "strict"}) == "strict";
-  options.threads = word(line, "threads", {"recorded", "1"}) == "recorded";
-  options.touch = word(line, "touch", {"page", "none", "first", "all"});
+  options.strict = one_of(line, "order", {"free", "strict"}) == "strict";
+  options.threads = one_of(line, "threads", {"recorded", "1"}) == "recorded";
+  options.touch = one_of(line, "touch", {"page", "none", "first", "all"});
   options.pace = pace(line);
   options.cpus = cpus(line);
   options.timeout_seconds = static_cast<unsigned>(line.number("timeout", 60, 1, 1'000'000));
@@ -149,57 +149,58 @@ Options options_of(const CommandLine& line) {
 const char* const help_text = R"(Usage: cmtreplay [OPTION]... [FILE]
 
 Replays a trace (text, .cmt or legacy .cmt; standard input without FILE or for
--) on one allocator or several, each run in a fresh process, and says what time
-and memory they took: a table on standard output, fastest first.
+-) on one or several allocators, each run in a fresh process, and shows the time
+and memory that they took: a table on standard output, fastest first.
 
   --alloc=NAME   an allocator to replay on; may be given more than once, and
                  ratios are to the first. NAME is one of
-                   libc      the process's own (the default)
-                   null      hands out addresses that nobody touches: what the
-                             replay itself costs; always shown as the last line
+                   libc      the C library's (the default)
+                   null      returns addresses that are never touched: the cost
+                             of the replay itself; always shown as the last line
                    jemalloc, tcmalloc, mimalloc, tbb, scudo
-                             where they are packaged, if installed
+                             as packaged, if installed
                    a path    /opt/my.so, ./my.so, my.so in this folder
                    a soname  libjemalloc.so.2, found through the loader
                  settings of its environment may follow:
                    jemalloc,MALLOC_CONF=background_thread:true
   --prefix=P     call Pmalloc, Pfree, ... of libraries that have them, as
-                 scalable_ or je_; what is missing there is emulated
+                 scalable_ or je_; missing calls are emulated
   --runs=N       timed runs of each allocator, 1 to 1000 (default 5)
-  --seed=N       of the order in which allocators take turns (default 1)
+  --seed=N       seed of the order in which allocators take turns (default 1)
   --threads=1    replay all calls on one thread, in recorded order; else
-                 (recorded) each thread's on its own, which starts and ends
-                 where the trace says and waits for others' blocks alone
+                 (recorded) each thread's on its own, which starts and ends as
+                 in the trace and waits only for other threads' blocks
   --order=strict one call at a time, in recorded order, on the recorded threads
   --pace=real    keep the recorded times; --pace=xN: N times as fast
-  --touch=WHAT   of each block: none, its first byte, a byte in each page with
-                 the first and the last (page, the default), or all
-  --pin=LIST     run on these CPUs alone: 0,2-3
-  --timeout=N    seconds without a call that returns, after which an allocator
+  --touch=WHAT   bytes of each block to write: none, the first, one in each page
+                 with the first and the last (page, the default), or all
+  --pin=LIST     run on these CPUs only: 0,2-3
+  --timeout=N    seconds in which no call returns, after which an allocator
                  counts as hung (default 60)
   --prepared     turn the whole trace into operations before any run, 8 bytes
-                 an event; --stream: as each run goes, in bounded memory. Else
-                 prepared where it takes at most half of the free memory
+                 for an event; --stream: while each run goes on, in bounded
+                 memory. Else prepared if that takes at most half of the free
+                 memory
   --json         write JSON (schema cmt.replay/1): all samples, and memory at
                  100 marks along the trace
-  --csv          write the table with plain numbers, a line an allocator
+  --csv          write the table with plain numbers, a line for each allocator
   --verify       check every call instead: alignment, overlap, contents, zeros,
-                 usable size, NULL for the impossible; a line for each fault
+                 usable size, NULL for impossible sizes; a line for each fault
   -v, --new-trace
                  write the trace as text with the addresses that this allocator
                  returned; the table then goes to standard error
   -o, --output=FILE
-                 write that trace to FILE; .cmt by its ending, else text. %a is
-                 the allocator's name, and needed where several are given
-  -h, --help     this text
-  --version      the version
+                 write that trace to FILE; .cmt if its name ends so, else text.
+                 %a is the allocator's name, needed for several allocators
+  -h, --help     show this help
+  --version      show the version
 
-Columns: time, spread and CPU are the median, least to most and CPU time of the
-timed runs; ns/call the time of one call; peak resident the allocator's own
-memory, from a run apart; fragmentation resident over live bytes where most are
-live; faults the page faults of a run. Below stand how long single calls took,
-one in 64, from runs apart, and hardware counters where the machine gives them.
-Calls that were refused when recorded are left out.
+Columns: time, spread and CPU are the median, the range and the CPU time of the
+timed runs; ns/call is the time for a call; peak resident is the allocator's own
+memory, from a separate run; fragmentation is resident over live bytes where
+most are live; faults are the page faults of a run. Tables below show how long
+single calls took, one in 64, from separate runs, and hardware counters where
+the machine has them. Calls that were refused when recorded are left out.
 
 A ratio with ~ is of a difference within the spread of the runs.
 

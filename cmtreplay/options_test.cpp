@@ -12,7 +12,7 @@ namespace {
 
 Options options(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "cmtreplay");
-  return options_of({static_cast<int>(arguments.size()), arguments.data(), known_options});
+  return parse_options({static_cast<int>(arguments.size()), arguments.data(), known_options});
 }
 
 }  // namespace

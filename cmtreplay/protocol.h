@@ -1,33 +1,37 @@
-/* What cmtreplay and its worker say to each other: operations, and a region of control.
+/* The protocol between cmtreplay and its worker: operations, and a control region in shared memory.
  *
- * The parent decodes the trace and leaves the worker as little as can be left: an operation is one word of 8 bytes,
+ * The parent decodes the trace, so that the worker has little to do beside the calls. An operation is one word of 8
+ * bytes,
  *
- *     bits 0-3    which call (enum operation)
- *     bits 4-31   the slot: where in the table of live blocks the call's pointer stands
- *     bits 32-63  the size in bytes; 0xffffffff: it stands in the next word instead
+ *     bits 0-3    the call (enum operation)
+ *     bits 4-31   the slot: index of the call's pointer in the table of live blocks
+ *     bits 32-63  the size in bytes; 0xffffffff: the size is in the next word
  *
- * and where a call needs more, further words follow: first the size that did not fit, then the calls' own, as said at
- * each operation. Slots are recycled, so that the table has as many entries as blocks are live at the peak. Slot 0
- * holds NULL for ever.
+ * and further words follow where a call needs more: first a size that did not fit, then the arguments named at each
+ * operation. Slots are reused, so the table has as many entries as blocks are live at the peak. Slot 0 always holds
+ * NULL.
  *
- * Lanes. What a thread does is a lane of words. A lane outlives its thread: when one has ended, the next that starts
- * goes on with the same lane, and with its stack; so there are as many lanes as threads live at once. Lane 0 is the
- * worker's main thread, which starts the others. Words lie in chunks of 8 KiB. A lane's last word in a chunk links to
- * its next chunk; an operation never lies across two. A lane's position counts words from its beginning, as if its
- * chunks lay one after the other.
+ * Lanes. The operations of a thread are a lane of words. When a thread has ended, the next thread that starts continues
+ * its lane, on the same stack; so there are as many lanes as threads live at once. Lane 0 is the worker's main thread,
+ * which starts the others. Words are in chunks of 8 KiB. The last word of a lane in a chunk links to its next chunk; an
+ * operation never lies across two. The position of a lane counts words from its beginning, as if its chunks were
+ * contiguous.
  *
- * Prepared or streamed: either all chunks are there before the start, or the parent fills some of them, says by
- * `published` how far each lane may go, and takes back what the worker has left (chunk_free). The worker does the same
- * either way. A lane that has reached what is published sleeps on it as a futex; the parent sleeps on `changes`.
+ * Prepared or streamed. Prepared, all chunks are filled before the start. Streamed, the parent fills some of them,
+ * states in `published` how far each lane may go, and reuses the chunks that the worker has left (chunk_free). The
+ * worker does the same in both cases: a lane that has reached `published` sleeps on it as a futex. The parent sleeps on
+ * `changes`.
  *
- * With several lanes the words carry what their order needs (schedule.h): a free of a block that another lane makes, a
+ * With several lanes the words also carry their order (worker/schedule.h): a free of a block that another lane makes, a
  * block taken out of its slot for a realloc, epochs, turns.
  *
- * Operations, slots, stacks, control and returned pointers each lie in a memfd of their own. Their names begin with
- * "cmtreplay-": so the parent can tell them apart from the allocator's memory in /proc/PID/smaps.
+ * Operations, slots, stacks, control and returned pointers are each in a memfd. Their names begin with "cmtreplay-", so
+ * that the parent can tell them from the allocator's memory in /proc/PID/smaps.
  *
- * They share a socket as well. The worker writes a byte to it when it stands ready, and after the end; each time it
- * goes on when it has read one. A worker that dies closes its end: so its death is seen at once. */
+ * Parent and worker also share a socket. The worker writes a byte to it when it is ready and after the end, and then
+ * waits for a byte of the parent. A worker that dies closes its end, so that the parent notices at once.
+ *
+ * Both sides know this file, protocol.c and latency.h. The worker's other files are its own. */
 #pragma once
 
 #include <stdint.h>
@@ -43,24 +47,24 @@ extern const char* const call_names[call_count];
 enum operation {
   operation_malloc = 0,
   operation_free = 1,
-  operation_calloc = 2,        /* count; the size is one element's */
-  operation_realloc = 3,       /* the slot is kept; the whole block is touched */
-  operation_realloc_from = 4,  /* old size: bytes before it were touched long ago */
+  operation_calloc = 2,        /* argument: count; the size is that of an element */
+  operation_realloc = 3,       /* the slot stays; the whole block is touched */
+  operation_realloc_from = 4,  /* argument: old size; the bytes before it were touched already */
   operation_realloc_new = 5,   /* realloc(NULL, size) */
-  operation_reallocarray = 6,  /* count, old size */
-  operation_aligned_alloc = 7, /* alignment, as in the next two */
+  operation_reallocarray = 6,  /* arguments: count, old size */
+  operation_aligned_alloc = 7, /* argument: alignment, as in the next two */
   operation_posix_memalign = 8,
   operation_memalign = 9,
   operation_valloc = 10,
   operation_pvalloc = 11,
   operation_free_sized = 12,   /* the size is the one that the program stated */
-  operation_free_foreign = 13, /* the block is made by another lane: wait for it */
-  operation_take = 14,         /* the block leaves its slot, for the realloc that follows; size 1: a foreign one */
-  operation_control = 15       /* no call; the slot says which (enum control_word), the size is its argument */
+  operation_free_foreign = 13, /* the block is made by another lane: waits for it */
+  operation_take_block = 14,   /* out of its slot, for the operation that follows; size 1: made by another lane */
+  operation_control = 15       /* no call; the slot is an enum control_word, the size its argument */
 };
 
 enum control_word {
-  control_link = 0,        /* goes on in chunk ARGUMENT */
+  control_link = 0,        /* the lane continues in chunk ARGUMENT */
   control_start = 1,       /* starts a thread on lane ARGUMENT; in lane 0 only */
   control_exit = 2,        /* the thread ends */
   control_end = 3,         /* the trace ends while the thread lives */
@@ -68,19 +72,19 @@ enum control_word {
   control_epoch_end = 5,
   control_await_turn = 6, /* ARGUMENT is the turn */
   control_pass_turn = 7,
-  control_pace = 8,     /* nanoseconds since the first event: not before then */
-  control_alignment = 9 /* of the free_sized that follows: ARGUMENT is its logarithm */
+  control_pace = 8,     /* the next word: recorded nanoseconds since the first event, before which the lane waits */
+  control_alignment = 9 /* of the free_sized that follows: 2 to the power of ARGUMENT */
 };
 
 enum {
   page_bytes = 4096,
   slot_bits = 28,
   slot_null = 0,    /* holds NULL */
-  slot_scratch = 1, /* for a malloc(0) that returned NULL in the trace: freed at once; one lane only */
+  slot_scratch = 1, /* for a malloc(0) that returned NULL in the trace: freed at once; with one lane only */
   slot_first = 2,
   chunk_words = 1024,
   lane_stack_bytes = 1024 * 1024,
-  lane_stack_used_bytes = 32 * 1024 /* of them there from the start */
+  lane_stack_used_bytes = 32 * 1024 /* touched before the start */
 };
 
 #define unknown_usable UINT64_MAX
@@ -90,13 +94,13 @@ static inline uint64_t operation_word(enum operation kind, uint32_t slot, uint32
   return (uint64_t)kind | (uint64_t)slot << 4 | (uint64_t)size << 32;
 }
 
-/* Which allocator the worker calls. */
+/* The allocator that the worker calls. */
 enum target {
-  target_process = 0, /* what the process's malloc is: libc's, or the preloaded library's */
-  target_null = 1     /* the built-in one that touches nothing */
+  target_process = 0, /* the process's malloc: libc's, or the preloaded library's */
+  target_null = 1     /* the built-in null allocator, which touches nothing */
 };
 
-/* What of a block is written. */
+/* The bytes of each block that are written. */
 enum touch {
   touch_none = 0,
   touch_first = 1, /* the first byte */
@@ -117,8 +121,8 @@ struct wait_counts {
 
 enum lane_state {
   lane_unused = 0,  /* no thread */
-  lane_running = 1, /* in a call, between two, or waiting as its `waits` say */
-  lane_idle = 2,    /* has reached what is published */
+  lane_running = 1, /* in a call, between two calls, or waiting (`waits`) */
+  lane_idle = 2,    /* has reached `published` */
   lane_pacing = 3,  /* until the recorded time */
   lane_ended = 4    /* the trace has ended, or the thread */
 };
@@ -129,17 +133,17 @@ struct lane {
   uint32_t first_chunk;
 
   /* Written by the worker. */
-  uint64_t position __attribute__((aligned(128))); /* the operation that is being carried out, in bytes of words */
+  uint64_t position __attribute__((aligned(128))); /* of the current operation, in bytes */
   uint32_t state, sleeping;
   uint64_t refused;    /* calls that returned NULL here and not in the trace */
   uint64_t starved_ns; /* time without words to carry out */
   struct wait_counts waits;
-  struct { /* where it stands while no thread runs it */
+  struct { /* where to continue while no thread runs it */
     uint32_t opened, chunk;
     uint64_t sequence, words;
   } cursor;
-  struct {                      /* its thread, in its last life */
-    uint64_t handle, replay;    /* pointers of the worker's */
+  struct {                      /* its current or last thread */
+    uint64_t handle, replay;    /* pointers in the worker */
     uint32_t started, ended_by; /* enum control_word */
   } thread;
 };
@@ -148,14 +152,14 @@ struct control {
   /* Written by the parent before the worker starts. */
   int32_t operations_fd, slots_fd, stacks_fd, pointers_fd; /* pointers_fd -1: returned pointers are not kept */
   int32_t socket_fd;
-  int32_t drain_fd; /* of the slots, 4 bytes each, whose blocks are freed after the end; -1: they stay */
+  int32_t drain_fd; /* the slots, 4 bytes each, whose blocks are freed after the end; -1: none */
   uint32_t drain_count;
   uint32_t counts_usable;  /* usable_bytes is kept */
   int32_t verification_fd; /* of a struct verification; -1: the calls are not checked */
   int32_t target, touch;
   uint32_t replaced; /* a bit for each call that the library lacks, in the order of call_names */
   uint32_t lane_count, chunk_count;
-  uint32_t several;  /* lanes may take each other's blocks: they pass through slots as schedule.h says */
+  uint32_t several;  /* lanes may free each other's blocks: worker/schedule.h */
   uint32_t recycles; /* chunks are given back: the operations are streamed */
   uint32_t spins;    /* before a thread that waits sleeps */
   uint32_t epoch_mask;
@@ -164,17 +168,17 @@ struct control {
   double pace;                                                         /* recorded time over the replay's */
 
   /* Written by the worker. */
-  uint32_t changes __attribute__((aligned(128))); /* rises when a lane gets idle or ends, or a chunk is given back */
-  uint32_t wake_at;                               /* and only once it is that many, unless a lane has got idle */
-  uint32_t parent_sleeps, main_sleeps;            /* the parent waits for it, or the worker's main thread at the end */
-  uint64_t usable_bytes;                          /* of all live blocks; unknown_usable: the library does not say */
-  uint64_t pointer_next;                          /* in the order of the calls where they have one */
+  uint32_t changes __attribute__((aligned(128))); /* counts lanes that got idle or ended, and freed chunks */
+  uint32_t wake_at;                               /* wake the parent at this count, or when a lane got idle */
+  uint32_t parent_sleeps, main_sleeps;            /* whether the parent waits on `changes`; the main thread */
+  uint64_t usable_bytes;                          /* of all live blocks; unknown_usable: not told */
+  uint64_t pointer_next;                          /* index of the next returned pointer */
   uint64_t wall_ns, cpu_ns;                       /* from the first operation to the last */
   uint64_t minor_faults, major_faults, voluntary_switches, involuntary_switches;
-  uint64_t clock_ticks, clock_ns; /* the same stretch of time twice: rates the ticks of latencies */
-  uint64_t empty_ticks;           /* a pair of readings with nothing between */
-  uint32_t faulted_lane;          /* lane + 1 in which a signal came */
-  int32_t setup_errno;            /* why the worker could not begin; 0: it could */
+  uint64_t clock_ticks, clock_ns; /* the same duration in both, to convert ticks */
+  uint64_t empty_ticks;           /* between two readings of the clock */
+  uint32_t faulted_lane;          /* number + 1 of the lane in which a signal came */
+  int32_t setup_errno;            /* why the worker could not start; 0: it could */
   int32_t thread_errno;           /* why a thread could not be started */
 };
 

@@ -40,7 +40,7 @@ class PreparedChunks : public ChunkSource {
 
   SharedMemory memory_{"operations"};
   std::uint64_t bytes_max_;
-  Mapping mapping_;
+  MappedMemory mapping_;
   std::uint64_t grown_bytes_ = 0;
   std::uint32_t count_ = 0;
   bool whole_ = true;
@@ -75,7 +75,7 @@ class ChunkRing : public ChunkSource {
   std::uint32_t count_;
   std::function<void()> when_full_;
   SharedMemory memory_;
-  Mapping mapping_;
+  MappedMemory mapping_;
   std::uint8_t* freed_ = nullptr;
   std::vector<std::uint32_t> free_;  ///< the next one is at the back
 };

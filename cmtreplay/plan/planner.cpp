@@ -112,7 +112,7 @@ Step Planner::release_block(const Event& event, const SlottedBlock& block) {
 /// Takes the block out of its slot, for the operation that follows.
 void Planner::append_take(Step& step, const SlottedBlock& block) const {
   step.foreign = block.lane != lane_;
-  step.storage[step.size++] = operation_word(operation_take, block.slot, step.foreign ? 1 : 0);
+  step.storage[step.size++] = operation_word(operation_take_block, block.slot, step.foreign ? 1 : 0);
 }
 
 Step Planner::allocate(const Event& event) {

@@ -192,7 +192,7 @@ TEST_CASE("planner: on several lanes a realloc takes its block out of the old sl
   Planner planner(Planner::Lanes::several);
   planner.plan(made(1, 8), 0);
   const Step step = planner.plan(resized(1, 2, 16), 1);
-  CHECK(words(step) == std::vector<std::uint64_t>{operation_word(operation_take, slot_first, 1),
+  CHECK(words(step) == std::vector<std::uint64_t>{operation_word(operation_take_block, slot_first, 1),
                                                   operation_word(operation_realloc, slot_first + 1, 16)});
   CHECK(step.operations == 1);
   CHECK(step.foreign);

@@ -53,7 +53,7 @@ std::span<const std::uint64_t> SharedMemory::read(std::uint64_t index, std::span
   return words.first(static_cast<std::size_t>(got) / sizeof(std::uint64_t));
 }
 
-Mapping::Mapping(const SharedMemory& memory, std::uint64_t bytes) try {
+MappedMemory::MappedMemory(const SharedMemory& memory, std::uint64_t bytes) try {
   if (bytes == 0) return;
   region_ =
       std::make_unique<ipc::mapped_region>(MappableFd{memory.fd()}, ipc::read_write, 0, bytes, nullptr, MAP_NORESERVE);
@@ -62,7 +62,7 @@ Mapping::Mapping(const SharedMemory& memory, std::uint64_t bytes) try {
   fail(error.get_native_error(), "mapping shared memory");
 }
 
-Mapping::Mapping(Mapping&&) noexcept = default;
-Mapping::~Mapping() = default;
+MappedMemory::MappedMemory(MappedMemory&&) noexcept = default;
+MappedMemory::~MappedMemory() = default;
 
 }  // namespace cmt::replay

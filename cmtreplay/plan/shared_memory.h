@@ -42,12 +42,12 @@ class SharedMemory {
 };
 
 /// A shared memory as this process sees it.
-class Mapping {
+class MappedMemory {
  public:
   /// May reach beyond the memory's end: that part is only addresses until the memory has grown.
-  Mapping(const SharedMemory& memory, std::uint64_t bytes);
-  Mapping(Mapping&&) noexcept;
-  ~Mapping();
+  MappedMemory(const SharedMemory& memory, std::uint64_t bytes);
+  MappedMemory(MappedMemory&&) noexcept;
+  ~MappedMemory();
 
   char* begin() const { return begin_; }
 

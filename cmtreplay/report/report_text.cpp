@@ -103,55 +103,35 @@ std::string counters_text(const Report& report) {
   return "\n" + table.text();
 }
 
-/// A line of the CSV. Figures are texts, since each has its own number of decimals; empty: not known.
+/// A line of the CSV.
 struct CsvRow {
-  std::string allocator, library;
-  std::optional<std::uint64_t> death_event;
-  std::uint64_t runs = 0;
-  std::string wall_ns_median, wall_ns_min, wall_ns_max, cpu_ns_median, ns_per_call, minor_faults_median;
-  std::optional<std::uint64_t> peak_resident_bytes;
-  std::string fragmentation;
-  std::uint64_t peak_live_bytes = 0;
+  AllocatorResult result;
+  TraceFacts facts;
 };
 
+/// Figures with a fixed number of decimals; empty where they are not known.
 template <class Visitor, output::DescribedAs<CsvRow> Row>
 void describe(Visitor& field, Row& row) {
-  field("allocator", row.allocator, "");
-  field("library", row.library, "");
-  field("death_event", row.death_event, "");
-  field("runs", row.runs, "");
-  field("wall_ns_median", row.wall_ns_median, "");
-  field("wall_ns_min", row.wall_ns_min, "");
-  field("wall_ns_max", row.wall_ns_max, "");
-  field("cpu_ns_median", row.cpu_ns_median, "");
-  field("ns_per_call", row.ns_per_call, "");
-  field("minor_faults_median", row.minor_faults_median, "");
-  field("peak_resident_bytes", row.peak_resident_bytes, "");
-  field("fragmentation", row.fragmentation, "");
-  field("peak_live_bytes", row.peak_live_bytes, "");
-}
-
-CsvRow csv_row_of(const AllocatorResult& result, const TraceFacts& facts) {
-  CsvRow row;
-  row.allocator = result.allocator.name;
-  row.library = result.allocator.library;
-  row.runs = result.timed.size();
-  row.peak_live_bytes = facts.peak_live.bytes;
-  if (result.death) row.death_event = result.death->event;
-  if (!result.timed.empty()) {
-    const Spread wall = spread_of(result, &TimedSample::wall_ns);
-    row.wall_ns_median = fixed(wall.median, 0);
-    row.wall_ns_min = fixed(wall.min, 0);
-    row.wall_ns_max = fixed(wall.max, 0);
-    row.cpu_ns_median = fixed(spread_of(result, &TimedSample::cpu_ns).median, 0);
-    row.ns_per_call = fixed(facts.calls == 0 ? 0 : wall.median / static_cast<double>(facts.calls), 2);
-    row.minor_faults_median = fixed(spread_of(result, &TimedSample::minor_faults).median, 0);
-  }
-  if (!result.memory) return row;
-  row.peak_resident_bytes = result.memory->peak_bytes();
-  const double fragmentation = result.memory->fragmentation();
-  if (!std::isnan(fragmentation)) row.fragmentation = fixed(fragmentation, 4);
-  return row;
+  const AllocatorResult& result = row.result;
+  const auto timed = [&result](double figure, int decimals = 0) {
+    return result.timed.empty() ? std::string() : fixed(figure, decimals);
+  };
+  const Spread wall = spread_of(result, &TimedSample::wall_ns);
+  const double calls = static_cast<double>(row.facts.calls);
+  const double fragmentation = result.memory ? result.memory->fragmentation() : std::nan("");
+  field("allocator", result.allocator.name, "");
+  field("library", result.allocator.library, "");
+  field("death_event", result.death ? std::optional(result.death->event) : std::nullopt, "");
+  field("runs", result.timed.size(), "");
+  field("wall_ns_median", timed(wall.median), "");
+  field("wall_ns_min", timed(wall.min), "");
+  field("wall_ns_max", timed(wall.max), "");
+  field("cpu_ns_median", timed(spread_of(result, &TimedSample::cpu_ns).median), "");
+  field("ns_per_call", timed(calls > 0 ? wall.median / calls : 0, 2), "");
+  field("minor_faults_median", timed(spread_of(result, &TimedSample::minor_faults).median), "");
+  field("peak_resident_bytes", result.memory ? std::optional(result.memory->peak_bytes()) : std::nullopt, "");
+  field("fragmentation", std::isnan(fragmentation) ? "" : fixed(fragmentation, 4), "");
+  field("peak_live_bytes", row.facts.peak_live.bytes, "");
 }
 
 }  // namespace
@@ -204,9 +184,9 @@ std::string details_text(const Report& report) {
 
 std::string csv_text(const Report& report) {
   std::string text = output::csv_titles<CsvRow>();
-  for (const AllocatorResult& result : report.results)
-    text += output::csv_row(csv_row_of(result, report.trace.facts()));
-  return text + output::csv_row(csv_row_of(report.baseline, report.trace.facts()));
+  const TraceFacts& facts = report.trace.facts();
+  for (const AllocatorResult& result : report.results) text += output::csv_row(CsvRow{result, facts});
+  return text + output::csv_row(CsvRow{report.baseline, facts});
 }
 
 }  // namespace cmt::replay

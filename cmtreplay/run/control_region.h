@@ -46,7 +46,7 @@ class ControlRegion {
   ControlSizes sizes_;
   std::uint64_t bytes_;
   SharedMemory memory_;
-  Mapping mapping_;
+  MappedMemory mapping_;
 };
 
 }  // namespace cmt::replay

@@ -1,6 +1,6 @@
-/* An allocator as a table of functions. The worker always calls through this table: a call costs what a call through
- * the procedure linkage table costs any program, and the null allocator, an allocator with gaps and an ordinary one
- * run through the same loop, so that their times may be compared. */
+/* The worker always calls through a table of functions. That costs what a call through the procedure linkage table
+ * costs any program, and the null allocator, an allocator that lacks calls and an ordinary one run through the same
+ * loop, so that their times can be compared. */
 #define _GNU_SOURCE
 #include "cmtreplay/worker/calls.h"
 
@@ -13,7 +13,7 @@
 
 #include "cmtreplay/worker/target.h"
 
-/* Stand-ins. They know malloc and free alone, and posix_memalign where the library has it. */
+/* Stand-ins for missing calls. They use malloc and free, and posix_memalign where the library has it. */
 
 static struct calls own;
 
@@ -24,7 +24,7 @@ static void* replaced_calloc(size_t count, size_t size) {
   return block ? memset(block, 0, bytes) : NULL;
 }
 
-/* Without the old block's size nothing can be copied; the replay's blocks hold nothing, and are touched anyway. */
+/* The size of the old block is not known, so nothing is copied. The replay needs no contents, and touches the block. */
 static void* replaced_realloc(void* old, size_t size) {
   void* block = own.malloc(size);
   if (block) own.free(old);
@@ -83,8 +83,8 @@ struct calls completed_calls(uint32_t replaced) {
   return own;
 }
 
-/* The null allocator. Blocks follow each other at multiples of 16. Threads take extents of a reserved range, one after
- * the other; at its end they begin anew, which takes more bytes asked for in all than any trace so far has. */
+/* The null allocator. Blocks follow each other at multiples of 16. Threads take extents of a reserved range in turn,
+ * and start again at its beginning after 32 TiB, which is more than any trace so far has asked for in all. */
 
 static const size_t extent_bytes = (size_t)1 << 30;
 static char* range_begin;
@@ -104,7 +104,7 @@ int reserve_null_range(void) {
   return errno;
 }
 
-/* Makes room for so many bytes, in extents that lie together. */
+/* Takes contiguous extents for a block of so many bytes. */
 static int take_extents(size_t bytes) {
   const uint64_t wanted = bytes / extent_bytes + 1;
   if (wanted > extents) return 0;
@@ -180,55 +180,55 @@ static struct calls uncounted;
 static usable_size_call* usable_size;
 static uint64_t* total;
 
-static void* came(void* block) {
+static void* count_new(void* block) {
   if (block) __atomic_fetch_add(total, usable_size(block), __ATOMIC_RELAXED);
   return block;
 }
 
-static uint64_t goes(void* block) {
+static uint64_t discount_old(void* block) {
   const uint64_t bytes = block ? usable_size(block) : 0;
   __atomic_fetch_sub(total, bytes, __ATOMIC_RELAXED);
   return bytes;
 }
 
-static void* counted_malloc(size_t size) { return came(uncounted.malloc(size)); }
-static void* counted_calloc(size_t count, size_t size) { return came(uncounted.calloc(count, size)); }
+static void* counted_malloc(size_t size) { return count_new(uncounted.malloc(size)); }
+static void* counted_calloc(size_t count, size_t size) { return count_new(uncounted.calloc(count, size)); }
 static void* counted_aligned_alloc(size_t alignment, size_t size) {
-  return came(uncounted.aligned_alloc(alignment, size));
+  return count_new(uncounted.aligned_alloc(alignment, size));
 }
-static void* counted_memalign(size_t alignment, size_t size) { return came(uncounted.memalign(alignment, size)); }
-static void* counted_valloc(size_t size) { return came(uncounted.valloc(size)); }
-static void* counted_pvalloc(size_t size) { return came(uncounted.pvalloc(size)); }
+static void* counted_memalign(size_t alignment, size_t size) { return count_new(uncounted.memalign(alignment, size)); }
+static void* counted_valloc(size_t size) { return count_new(uncounted.valloc(size)); }
+static void* counted_pvalloc(size_t size) { return count_new(uncounted.pvalloc(size)); }
 
 static void counted_free(void* block) {
-  goes(block);
+  discount_old(block);
   uncounted.free(block);
 }
 
 static void counted_free_sized(void* block, size_t size, size_t alignment) {
-  goes(block);
+  discount_old(block);
   uncounted.free_sized(block, size, alignment);
 }
 
-/* A block whose realloc was refused stays. */
-static void* resized(void* block, uint64_t before, size_t size) {
+/* A block whose realloc was refused still counts. */
+static void* count_resized(void* block, uint64_t before, size_t size) {
   if (!block && size) __atomic_fetch_add(total, before, __ATOMIC_RELAXED);
-  return came(block);
+  return count_new(block);
 }
 
 static void* counted_realloc(void* old, size_t size) {
-  const uint64_t before = goes(old);
-  return resized(uncounted.realloc(old, size), before, size);
+  const uint64_t before = discount_old(old);
+  return count_resized(uncounted.realloc(old, size), before, size);
 }
 
 static void* counted_reallocarray(void* old, size_t count, size_t size) {
-  const uint64_t before = goes(old);
-  return resized(uncounted.reallocarray(old, count, size), before, count && size);
+  const uint64_t before = discount_old(old);
+  return count_resized(uncounted.reallocarray(old, count, size), before, count && size);
 }
 
 static int counted_posix_memalign(void** block, size_t alignment, size_t size) {
   const int error = uncounted.posix_memalign(block, alignment, size);
-  if (error == 0) came(*block);
+  if (error == 0) count_new(*block);
   return error;
 }
 

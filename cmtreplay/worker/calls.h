@@ -1,4 +1,5 @@
-/* The calls that an allocator has to answer, and which of the worker's own stand in where it does not. */
+/* The calls of an allocator as a table of functions, and the tables that the worker makes itself: stand-ins for missing
+ * calls, the null allocator, and counting of usable sizes. */
 #pragma once
 
 #include <stddef.h>
@@ -20,12 +21,12 @@ struct calls {
   void (*free_sized)(void*, size_t size, size_t alignment); /* alignment 1: none was stated */
 };
 
-/* Those of the library under test (target.h), where bit i of `replaced` makes call i of what the library does have: a
- * library of malloc and free alone must not be mixed with libc's calloc. Alignment is not honoured then unless there is
- * a posix_memalign, realloc copies nothing, and a free that is missing does nothing. */
+/* The calls of the library under test (target.h). Bit i of `replaced` says that the library lacks call i, which is then
+ * emulated by those that it has: a library of malloc and free alone must not be mixed with libc's calloc. Emulated,
+ * alignment is not kept unless there is a posix_memalign, realloc copies nothing, and free does nothing. */
 struct calls completed_calls(uint32_t replaced);
 
-/* The null allocator: distinct addresses of a reserved range that nobody touches. Returns an errno, or 0. */
+/* The null allocator returns distinct addresses of a reserved range that is never touched. Returns an errno, or 0. */
 int reserve_null_range(void);
 struct calls null_calls(void);
 

@@ -121,7 +121,7 @@ class Engine {
   std::vector<void*> slots_;
   std::unique_ptr<Feed> feed_;
   replay replay_{};
-  std::optional<Mapping> operations_;
+  std::optional<MappedMemory> operations_;
   std::size_t stacks_bytes_ = 0;
 };
 

@@ -1,7 +1,7 @@
-/* The loop that carries out operations. The four calls that make up nearly all of any trace stand in it, the others
- * apart, so that the compiler keeps what it needs in registers. What differs between runs is constant where the loop is
- * called, and so five loops come out: without touching or with, on one lane or several, and one that asks at every
- * operation, for runs whose time does not count.
+/* The loop that carries out operations. The four calls that make up nearly all of any trace are in the loop, the others
+ * in functions apart, so that the compiler keeps the loop's variables in registers. The variant of a run is constant
+ * where the loop is called, so the compiler makes six loops: on one lane and on several, each without touching, with
+ * touching, and with tests at every operation, for runs whose time does not count.
  *
  * An operation costs 2 to 5 ns (bench/replay_overhead). `position` is stored for every one, some 0.3 ns, so that the
  * parent can name the event at which an allocator crashed. */
@@ -42,10 +42,10 @@ __attribute__((noinline)) static void touch_block(enum touch touch, char* block,
   }
 }
 
-/* Carrying out. */
+/* Carrying out operations. */
 
-/* What an operation came to. */
-struct answer {
+/* The result of a call. */
+struct call_result {
   void* block;
   uint64_t from, size; /* the bytes of the block that are to be touched */
   const uint64_t* next;
@@ -56,43 +56,43 @@ static inline uint64_t total(uint64_t count, uint64_t size) {
   return __builtin_mul_overflow(count, size, &bytes) ? 0 : bytes;
 }
 
-__attribute__((noinline)) static struct answer call_rarely(const struct calls* calls, enum operation kind, void* old,
-                                                           uint64_t size, const uint64_t* at) {
-  struct answer answer = {.size = size};
+__attribute__((noinline)) static struct call_result call_rarely(const struct calls* calls, enum operation kind,
+                                                                void* old, uint64_t size, const uint64_t* at) {
+  struct call_result result = {.size = size};
   switch (kind) {
     case operation_realloc_from:
-      answer.from = *at++;
-      answer.block = calls->realloc(old, size);
+      result.from = *at++;
+      result.block = calls->realloc(old, size);
       break;
     case operation_realloc_new:
-      answer.block = calls->realloc(NULL, size);
+      result.block = calls->realloc(NULL, size);
       break;
     case operation_reallocarray:
-      answer.size = total(at[0], size);
-      answer.from = at[1];
-      answer.block = calls->reallocarray(old, at[0], size);
+      result.size = total(at[0], size);
+      result.from = at[1];
+      result.block = calls->reallocarray(old, at[0], size);
       at += 2;
       break;
     case operation_aligned_alloc:
-      answer.block = calls->aligned_alloc(*at++, size);
+      result.block = calls->aligned_alloc(*at++, size);
       break;
     case operation_posix_memalign:
-      if (calls->posix_memalign(&answer.block, *at++, size) != 0) answer.block = NULL;
+      if (calls->posix_memalign(&result.block, *at++, size) != 0) result.block = NULL;
       break;
     case operation_memalign:
-      answer.block = calls->memalign(*at++, size);
+      result.block = calls->memalign(*at++, size);
       break;
     case operation_valloc:
-      answer.block = calls->valloc(size);
+      result.block = calls->valloc(size);
       break;
     case operation_pvalloc:
-      answer.block = calls->pvalloc(size);
+      result.block = calls->pvalloc(size);
       break;
     default:
       break;
   }
-  answer.next = at;
-  return answer;
+  result.next = at;
+  return result;
 }
 
 static enum latency_kind latency_kind_of(enum operation kind) {
@@ -115,78 +115,78 @@ static enum latency_kind latency_kind_of(enum operation kind) {
   }
 }
 
-/* What a run does beside the calls. */
+/* The variant of the loop. */
 struct variant {
-  int several; /* lanes: blocks pass through slots as schedule.h says */
+  int several; /* lanes: blocks are handed over in slots (schedule.h) */
   int touches; /* pages */
-  int asks;    /* `touch` may be any, latencies are taken, pointers kept */
+  int tests;   /* at every operation: any `touch`, latencies, returned pointers */
 };
 
-static inline uint64_t timing(const struct variant variant, const struct runner* runner) {
-  if (!variant.asks || !runner->latencies || !latency_chooses(runner->latencies)) return 0;
+static inline uint64_t begin_latency(const struct variant variant, const struct runner* runner) {
+  if (!variant.tests || !runner->latencies || !latency_chooses(runner->latencies)) return 0;
   return latency_clock();
 }
 
-static inline void timed(const struct variant variant, const struct runner* runner, enum operation kind,
-                         uint64_t begin) {
-  if (variant.asks && begin) latency_add(runner->latencies, latency_kind_of(kind), latency_clock() - begin);
+static inline void end_latency(const struct variant variant, const struct runner* runner, enum operation kind,
+                               uint64_t begin) {
+  if (variant.tests && begin) latency_add(runner->latencies, latency_kind_of(kind), latency_clock() - begin);
 }
 
 static inline void keep_pointer(struct replay* replay, void* block) {
   replay->pointers[__atomic_fetch_add(&replay->control->pointer_next, 1, __ATOMIC_RELAXED)] = block;
 }
 
-static inline void* take(const struct variant variant, struct runner* runner, void** slot, int foreign) {
+static inline void* take_block(const struct variant variant, struct runner* runner, void** slot, int foreign) {
   if (!variant.several) return *slot;
-  if (!foreign) return schedule_take_own(slot);
-  return schedule_take(&runner->replay->schedule, slot, &runner->lane->waits);
+  if (!foreign) return schedule_take_own_block(slot);
+  return schedule_take_block(&runner->replay->schedule, slot, &runner->lane->waits);
 }
 
-static inline void put(const struct variant variant, struct runner* runner, void** slot, void* block) {
+static inline void put_block(const struct variant variant, struct runner* runner, void** slot, void* block) {
   if (variant.several)
-    schedule_put(&runner->replay->schedule, slot, block);
+    schedule_put_block(&runner->replay->schedule, slot, block);
   else
     *slot = block;
 }
 
 static inline void touch(const struct variant variant, const struct runner* runner, char* block, uint64_t from,
                          uint64_t size) {
-  if (variant.asks)
+  if (variant.tests)
     touch_block((enum touch)runner->replay->control->touch, block, from, size);
   else if (variant.touches)
     write_pages(block, from, size);
 }
 
-/* A refused realloc leaves the old block where it is, and this is true. */
+/* Counts a refused call. Returns 1 for a realloc: the old block stays in place. */
 static int refused(const struct variant variant, struct runner* runner, enum operation kind, void** slot) {
   ++runner->lane->refused;
   if (kind != operation_realloc && kind != operation_realloc_from && kind != operation_reallocarray) return 0;
-  if (variant.several) put(variant, runner, slot, runner->held);
+  if (variant.several) put_block(variant, runner, slot, runner->held);
   return 1;
 }
 
-/* The calls that give a block back, and what is no call. False: the thread's life is over. */
-__attribute__((always_inline)) static inline int carry_out_other(const struct variant variant, struct runner* runner,
-                                                                 uint64_t word, void** slot) {
+/* The rare operations that free or take a block, and control words. Returns 0 where the thread ends. */
+__attribute__((always_inline)) static inline int carry_out_rare(const struct variant variant, struct runner* runner,
+                                                                uint64_t word, void** slot) {
   const enum operation kind = (enum operation)(word & 15);
   if (kind == operation_control) return runner_control(runner, word);
-  if (kind == operation_take) {
-    runner->held = take(variant, runner, slot, word >> 32 != 0);
+  if (kind == operation_take_block) {
+    runner->held = take_block(variant, runner, slot, word >> 32 != 0);
     return 1;
   }
   if (kind == operation_free_foreign) {
-    void* const block = take(variant, runner, slot, 1);
-    const uint64_t begin = timing(variant, runner);
+    void* const block = take_block(variant, runner, slot, 1);
+    const uint64_t begin = begin_latency(variant, runner);
     runner->replay->calls.free(block);
-    timed(variant, runner, kind, begin);
+    end_latency(variant, runner, kind, begin);
     return 1;
   }
   uint64_t size = word >> 32;
   if (size == SIZE_IN_NEXT_WORD) size = *runner->at++;
   void* const block = variant.several ? runner->held : *slot;
-  const uint64_t begin = timing(variant, runner);
+  const uint64_t begin = begin_latency(variant, runner);
   runner->replay->calls.free_sized(block, size, (size_t)1 << runner->alignment);
-  timed(variant, runner, kind, begin);
+  end_latency(variant, runner, kind, begin);
   runner->alignment = 0;
   return 1;
 }
@@ -212,15 +212,15 @@ __attribute__((always_inline)) static inline void run_words(struct runner* runne
     const enum operation kind = (enum operation)(word & 15);
     void** const slot = &slots[(uint32_t)word >> 4];
     if (kind == operation_free) {
-      void* const block = take(variant, runner, slot, 0);
-      const uint64_t begin = timing(variant, runner);
+      void* const block = take_block(variant, runner, slot, 0);
+      const uint64_t begin = begin_latency(variant, runner);
       calls->free(block);
-      timed(variant, runner, kind, begin);
+      end_latency(variant, runner, kind, begin);
       continue;
     }
     if (__builtin_expect(kind >= operation_free_sized, 0)) {
       runner->at = at;
-      if (!carry_out_other(variant, runner, word, slot)) return;
+      if (!carry_out_rare(variant, runner, word, slot)) return;
       at = runner->at;
       stop = runner->stop;
       bias = runner->bias;
@@ -230,7 +230,7 @@ __attribute__((always_inline)) static inline void run_words(struct runner* runne
     uint64_t from = 0;
     void* block;
     if (size == SIZE_IN_NEXT_WORD) size = *at++;
-    const uint64_t begin = timing(variant, runner);
+    const uint64_t begin = begin_latency(variant, runner);
     if (kind == operation_malloc) {
       block = calls->malloc(size);
     } else if (kind == operation_calloc) {
@@ -238,18 +238,18 @@ __attribute__((always_inline)) static inline void run_words(struct runner* runne
     } else if (kind == operation_realloc) {
       block = calls->realloc(variant.several ? runner->held : *slot, size);
     } else {
-      const struct answer answer = call_rarely(calls, kind, variant.several ? runner->held : *slot, size, at);
-      block = answer.block;
-      from = answer.from;
-      size = answer.size;
-      at = answer.next;
+      const struct call_result result = call_rarely(calls, kind, variant.several ? runner->held : *slot, size, at);
+      block = result.block;
+      from = result.from;
+      size = result.size;
+      at = result.next;
     }
-    timed(variant, runner, kind, begin);
+    end_latency(variant, runner, kind, begin);
     if (kind == operation_calloc) size = total(*at++, size);
-    if (variant.asks && replay->pointers) keep_pointer(replay, block);
+    if (variant.tests && replay->pointers) keep_pointer(replay, block);
     if (__builtin_expect(!block && size, 0) && refused(variant, runner, kind, slot)) continue;
     touch(variant, runner, block, from, size); /* before another lane may have it */
-    put(variant, runner, slot, block);
+    put_block(variant, runner, slot, block);
   }
 }
 
@@ -266,11 +266,11 @@ __attribute__((noinline)) static void run_several_untouched(struct runner* runne
 __attribute__((noinline)) static void run_several_touching(struct runner* runner) {
   run_words(runner, (struct variant){.several = 1, .touches = 1});
 }
-__attribute__((noinline)) static void run_one_asking(struct runner* runner) {
-  run_words(runner, (struct variant){.asks = 1});
+__attribute__((noinline)) static void run_one_testing(struct runner* runner) {
+  run_words(runner, (struct variant){.tests = 1});
 }
-__attribute__((noinline)) static void run_several_asking(struct runner* runner) {
-  run_words(runner, (struct variant){.several = 1, .asks = 1});
+__attribute__((noinline)) static void run_several_testing(struct runner* runner) {
+  run_words(runner, (struct variant){.several = 1, .tests = 1});
 }
 
 void run_lane(struct runner* runner) {
@@ -278,7 +278,7 @@ void run_lane(struct runner* runner) {
   const int touch = replay->control->touch;
   const int several = replay->control->several != 0;
   if (replay->pointers || replay->latencies || (touch != touch_none && touch != touch_pages))
-    several ? run_several_asking(runner) : run_one_asking(runner);
+    several ? run_several_testing(runner) : run_one_testing(runner);
   else if (touch == touch_none)
     several ? run_several_untouched(runner) : run_one_untouched(runner);
   else

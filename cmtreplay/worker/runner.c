@@ -18,7 +18,7 @@ static void set_state(struct runner* runner, enum lane_state state) {
   __atomic_store_n(&runner->lane->state, (uint32_t)state, __ATOMIC_RELEASE);
 }
 
-/* Tells the parent, which need not hear of every chunk. */
+/* Wakes the parent, unless it waits for more changes than these. */
 static void tell_change(struct control* control, int urgent) {
   const uint32_t changes = __atomic_add_fetch(&control->changes, 1, __ATOMIC_SEQ_CST);
   const int awaited = (int32_t)(changes - __atomic_load_n(&control->wake_at, __ATOMIC_RELAXED)) >= 0;
@@ -37,7 +37,7 @@ static void enter_chunk(struct runner* runner, uint32_t chunk, uint64_t sequence
   runner->bias = (uint64_t)(uintptr_t)runner->chunk_begin - sequence * chunk_words * sizeof(uint64_t);
 }
 
-/* The last word of a chunk: what was before it has been carried out. */
+/* At the last word of a chunk: all operations before it have been carried out. */
 static void follow_link(struct runner* runner, uint32_t next) {
   struct replay* const replay = runner->replay;
   const uint32_t left = runner->chunk;
@@ -81,7 +81,7 @@ void runner_refill(struct runner* runner) {
   runner->stop = runner->chunk_begin + (end - begin);
 }
 
-/* Lives. */
+/* Threads. */
 
 void runner_open(struct runner* runner, struct replay* replay, uint32_t lane) {
   struct lane* const its = &replay->lanes[lane];
@@ -92,7 +92,7 @@ void runner_open(struct runner* runner, struct replay* replay, uint32_t lane) {
   current_runner = runner;
 }
 
-static void close_life(struct runner* runner, enum control_word how) {
+static void end_thread(struct runner* runner, enum control_word how) {
   struct lane* const lane = runner->lane;
   lane->thread.ended_by = (uint32_t)how;
   lane->cursor.chunk = runner->chunk;
@@ -103,7 +103,7 @@ static void close_life(struct runner* runner, enum control_word how) {
   tell_change(runner->replay->control, 1);
 }
 
-/* Not before its recorded time, which the pace divides. */
+/* Waits until the recorded time, divided by the pace. */
 static void keep_pace(struct runner* runner, uint64_t recorded_ns) {
   const struct replay* const replay = runner->replay;
   if (!(replay->control->pace > 0)) return;
@@ -115,10 +115,10 @@ static void keep_pace(struct runner* runner, uint64_t recorded_ns) {
   set_state(runner, lane_running);
 }
 
-/* Threads begin and end where the trace says. The main thread starts all of them, at the recorded place of its own
- * lane; a lane's next thread starts once the one before has ended, caches flushed and all. Their stacks lie in memory
- * of the replay's own. What pthread_create asks of calloc for itself (a table of thread-local storage, some 300 bytes a
- * thread) it asks of the allocator under test, as in any program. */
+/* Threads start and end as in the trace. The main thread starts all of them, at the recorded position in its own lane.
+ * The next thread of a lane starts once the previous one has ended and flushed its caches. Their stacks are in the
+ * replay's memory. For each thread pthread_create itself calls calloc (a table of thread-local storage, some 300
+ * bytes), which is the calloc of the allocator under test, as in any program. */
 
 static void* run_thread(void* lane) {
   struct lane* const its = lane;
@@ -126,7 +126,7 @@ static void* run_thread(void* lane) {
   struct runner runner;
   runner_open(&runner, replay, (uint32_t)(its - replay->lanes));
   replay->run_lane(&runner);
-  /* Where the trace ended first, the thread stays: at its end it would give its caches back. */
+  /* Where the trace ended before the thread did, it stays: a thread that ends gives its caches back. */
   while (its->thread.ended_by == control_end) pause();
   return NULL;
 }
@@ -187,13 +187,12 @@ int runner_control(struct runner* runner, uint64_t word) {
     case control_end:
       break;
   }
-  close_life(runner, what);
+  end_thread(runner, what);
   return 0;
 }
 
-/* Whether a lane has come to the end of all that there is. Asked once the main thread has, whose lane is published
- * last.
- */
+/* Whether a lane has come to the end of its words. Only meaningful once the main thread has come to its own end, since
+ * its lane is published last. */
 static int is_over(const struct lane* lane) {
   if (!lane->thread.started) return 1;
   return __atomic_load_n(&lane->state, __ATOMIC_ACQUIRE) == lane_ended &&

@@ -1,4 +1,4 @@
-/* A thread of the worker as it goes through its lane. */
+/* A thread of the worker on its way through its lane. */
 #pragma once
 
 #include <stdint.h>
@@ -10,50 +10,50 @@
 
 struct runner;
 
-/* What all threads share. Only the worker's main thread writes to it, before any other runs. */
+/* Shared by all threads. Only the main thread writes to it, before it starts the others. */
 struct replay {
   struct control* control;
   struct lane* lanes;
   const uint64_t* operations;
-  uint8_t* chunk_free; /* where chunks are given back */
+  uint8_t* chunk_free; /* a byte for each chunk, set when it has been left; NULL: prepared */
   void** slots;
-  void** pointers;               /* where returned pointers are kept, or NULL */
+  void** pointers;               /* for returned pointers, or NULL */
   const uint32_t* drained_slots; /* or NULL */
   char* stacks;
-  struct latencies* latencies; /* a lane each, or NULL */
+  struct latencies* latencies; /* one for each lane, or NULL */
   struct schedule schedule;
   struct calls calls;
   uint64_t begin_ns;
-  void (*run_lane)(struct runner*); /* for threads that start: runs until the thread's life is over */
+  void (*run_lane)(struct runner*); /* run by each thread that starts */
 };
 
 struct runner {
   struct replay* replay;
   struct lane* lane;
   const uint64_t* at;
-  const uint64_t* stop;        /* `at` may go so far */
-  uint64_t bias;               /* `at` as a number, less this, is the position */
-  const uint64_t* chunk_begin; /* of the chunk that `at` stands in */
+  const uint64_t* stop;        /* the end of the words that may be read */
+  uint64_t bias;               /* the position in bytes is `at` less this */
+  const uint64_t* chunk_begin; /* of the current chunk */
   uint32_t chunk, alignment;
-  uint64_t sequence; /* of the chunk in its lane */
-  void* held;        /* by an operation_take, for the next operation */
+  uint64_t sequence; /* number of the chunk in its lane */
+  void* held;        /* by operation_take_block, for the next operation */
   struct latencies* latencies;
 };
 
-/* The thread that runs a lane, from where the lane before stopped until its thread ends. */
+/* Starts a thread's way through a lane, where the previous thread stopped. */
 void runner_open(struct runner* runner, struct replay* replay, uint32_t lane);
 
-/* More words at `at`: waits until they are published. */
+/* Waits until more words are published, and sets `at` and `stop`. */
 void runner_refill(struct runner* runner);
 
-/* Carries out an operation_control; `at` stands behind it. False: the thread's life is over. */
+/* Carries out an operation_control, whose next word is at `at`. Returns 0 where the thread ends. */
 int runner_control(struct runner* runner, uint64_t word);
 
-/* Runs until the thread's life is over (loop.c). */
+/* Carries out operations until the thread ends (loop.c). */
 void run_lane(struct runner* runner);
 
-/* What is running in this thread, for whoever has to name the event: signal handlers, calls that check. */
+/* Of this thread, for signal handlers and verification, which report the current operation. */
 extern __thread struct runner* current_runner;
 
-/* The main thread, at its end: waits until every lane has come to the end of its words. */
+/* For the main thread at its end: waits until every lane has come to its end. */
 void finish_threads(struct replay* replay);

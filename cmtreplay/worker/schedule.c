@@ -8,7 +8,7 @@
 
 enum { sleep_ns_max = 100 * 1000 * 1000, sleep_ns_blind = 1000 * 1000 };
 
-#define COMPLETE 0x80000000U /* in `pending`, with the number of an epoch that is over */
+#define COMPLETE 0x80000000U /* in `pending`, with the number of an epoch that has ended */
 #define EPOCH_BITS 0x7fffffffU
 
 static void pause_briefly(void) {
@@ -23,7 +23,7 @@ void schedule_open(struct schedule* schedule, uint32_t spins, uint32_t* pending,
   schedule->sleep_ns = fenced ? sleep_ns_max : sleep_ns_blind;
 }
 
-/* A wait begins and ends. */
+/* Waits are counted and timed. */
 
 static uint64_t begin_wait(struct wait_counts* counts) {
   __atomic_store_n(&counts->waiting, 1, __ATOMIC_RELAXED);
@@ -38,9 +38,9 @@ static void end_wait(struct wait_counts* counts, uint64_t begin, uint64_t* waits
 
 /* Blocks. */
 
-void schedule_wake(void** slot) { futex_wake_all((const uint32_t*)(void*)slot, 0); }
+void schedule_wake_sleepers(void** slot) { futex_wake_all((const uint32_t*)(void*)slot, 0); }
 
-/* A block may lie at a multiple of 4 GiB, and then its lower half says nothing: the whole slot is looked at each time.
+/* The lower half of a block at a multiple of 4 GiB is 0, as in an empty slot. So the whole slot is checked each time.
  */
 static void* sleep_for_block(struct schedule* schedule, void** slot) {
   void* block;
@@ -67,13 +67,13 @@ void* schedule_wait_for_block(struct schedule* schedule, void** slot, struct wai
   return block;
 }
 
-/* Numbers that rise: epochs done, and the turn. Both wrap around. */
+/* Numbers that rise: the epochs done, and the turn. Both wrap around. */
 
 static int reached(const uint32_t* number, uint32_t wanted) {
   return (int32_t)(__atomic_load_n(number, __ATOMIC_ACQUIRE) - wanted) >= 0;
 }
 
-/* Whether it slept. */
+/* Returns whether it slept. */
 static int wait_for_number(const struct schedule* schedule, uint32_t* number, uint32_t wanted, uint32_t* sleepers) {
   for (uint32_t spin = 0; spin < schedule->spins; ++spin) {
     if (reached(number, wanted)) return 0;
@@ -95,7 +95,7 @@ static void wake_for_number(const uint32_t* number, const uint32_t* sleepers) {
 }
 
 void schedule_begin_epoch(struct schedule* schedule, uint32_t epoch, struct wait_counts* counts) {
-  const uint32_t wanted = epoch - 1; /* as many are done once epoch - 2 is */
+  const uint32_t wanted = epoch - 1; /* so many are done once epoch - 2 is */
   if (epoch < 2 || reached(&schedule->epochs_done, wanted)) return;
   const uint64_t begin = begin_wait(counts);
   counts->window_sleeps +=
@@ -103,8 +103,8 @@ void schedule_begin_epoch(struct schedule* schedule, uint32_t epoch, struct wait
   end_wait(counts, begin, &counts->window_waits, &counts->window_wait_ns);
 }
 
-/* Epochs may come to their ends out of order. Each leaves its number behind, and whoever finds the number of the one
- * that is next moves on. */
+/* Epochs may end out of order. Each stores its number, and a thread that finds the number of the next epoch stored
+ * advances `epochs_done`. */
 void schedule_end_epoch(struct schedule* schedule, uint32_t epoch) {
   uint32_t* const pending = schedule->pending;
   const uint32_t mask = schedule->pending_mask;

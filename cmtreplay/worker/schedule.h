@@ -1,24 +1,24 @@
-/* The order of operations on several threads, as loose as a program's own.
+/* Keeps the operations of several threads in order, as loosely as the program did.
  *
- * Threads do not take turns. Each runs on until it needs a block that another has not made yet, and blocks pass from
- * one to the other through slots: the maker puts the block into an empty slot, whoever frees or resizes it takes it out
- * and leaves the slot empty. So the slot is the dependency, and nothing else is shared; a taker that comes late costs
- * an ordinary load, which is what the program paid too.
+ * Threads do not take turns. Each runs until it needs a block that another thread has not made yet. Blocks are handed
+ * over in slots: the maker puts the block into an empty slot, and the thread that frees or resizes it takes it out and
+ * leaves the slot empty. So the slot is the dependency, and nothing else is shared. A thread that takes late pays an
+ * ordinary load, as it did in the program.
  *
- * One that comes early spins a little and then sleeps on the slot itself, as a futex (its lower half is 0 while it is
- * empty). The maker has to see that somebody sleeps. A fence between its store and its look at `sleepers` would cost
- * every allocation 20 cycles, so the sleeper pays instead: membarrier(2) puts the fence into all running threads, once
- * a sleep. Where the kernel has none, a sleep is cut to a millisecond and looks again.
+ * A thread that takes early spins for a moment and then sleeps on the slot itself, as a futex (the lower half of an
+ * empty slot is 0). The maker has to notice the sleeper. A fence between its store and its load of `sleepers` would
+ * cost every allocation 20 cycles, so the sleeper pays instead: membarrier(2) puts the fence into all running threads,
+ * once for each sleep. Where the kernel has no membarrier, a sleep lasts at most a millisecond before the next check.
  *
- * How far may a thread run ahead of the others? Without a bound memory would no longer be the program's, and a slot
- * could not be reused: a taker that is far ahead would mistake the block before for its own. So the trace is cut into
- * epochs, and nobody begins epoch e before all have ended e - 2. The run-ahead window is two epochs; a slot that was
- * emptied in epoch e may be filled again from e + 2 on, without a look. Epochs are counted: `pending` of each says how
- * many lanes take part; the last of them to end it moves `epochs_done` on.
+ * Threads must not run ahead of the others without limit: memory would no longer be the program's, and slots could not
+ * be reused, since a thread far ahead would take the previous block of a slot for its own. So the trace is divided into
+ * epochs, and no thread begins epoch e before all have ended e - 2. The run-ahead window is two epochs; a slot that was
+ * emptied in epoch e may be filled again from e + 2 on without a check. `pending` counts the lanes that take part in
+ * each epoch; the last of them to end it advances `epochs_done`.
  *
  * Turns are the other extreme: one thread at a time, in recorded order (--order=strict).
  *
- * Everything may be used by any number of threads. The memory that it works on is the caller's. */
+ * All functions may be called by any number of threads. The memory that they work on is the caller's. */
 #pragma once
 
 #include <stddef.h>
@@ -30,14 +30,14 @@
 extern "C" {
 #endif
 
-/* What stands in a slot for a block that the allocator refused. */
+/* Stored in a slot for a block that the allocator refused. */
 #define SCHEDULE_REFUSED ((void*)1)
 
 struct schedule {
-  uint32_t spins;                                 /* looks before a sleep; 0: there are fewer CPUs than threads */
-  uint32_t sleep_ns;                              /* the longest sleep without another look */
-  uint32_t* pending;                              /* lanes that have not ended an epoch yet: [epoch & pending_mask] */
-  uint32_t pending_mask;                          /* the pending are known for as many epochs at a time */
+  uint32_t spins;                                 /* checks before a sleep; 0: fewer CPUs than threads */
+  uint32_t sleep_ns;                              /* the longest sleep without another check */
+  uint32_t* pending;                              /* lanes that have not ended an epoch: [epoch & pending_mask] */
+  uint32_t pending_mask;                          /* so many epochs are known at a time, less 1 */
   uint32_t sleepers __attribute__((aligned(64))); /* threads that sleep for a block */
   uint32_t epochs_done __attribute__((aligned(64))), epoch_sleepers;
   uint32_t turn __attribute__((aligned(64))), turn_sleepers;
@@ -47,35 +47,35 @@ struct schedule {
 void schedule_open(struct schedule* schedule, uint32_t spins, uint32_t* pending, uint32_t pending_mask);
 
 void* schedule_wait_for_block(struct schedule* schedule, void** slot, struct wait_counts* counts);
-void schedule_wake(void** slot);
+void schedule_wake_sleepers(void** slot);
 
 /* Puts a block, or NULL for one that was refused, into an empty slot. */
-static inline void schedule_put(struct schedule* schedule, void** slot, void* block) {
+static inline void schedule_put_block(struct schedule* schedule, void** slot, void* block) {
   __atomic_store_n(slot, block ? block : SCHEDULE_REFUSED, __ATOMIC_RELEASE);
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  if (__builtin_expect(__atomic_load_n(&schedule->sleepers, __ATOMIC_RELAXED) != 0, 0)) schedule_wake(slot);
+  if (__builtin_expect(__atomic_load_n(&schedule->sleepers, __ATOMIC_RELAXED) != 0, 0)) schedule_wake_sleepers(slot);
 }
 
-/* Takes out a block that this thread put in itself. */
-static inline void* schedule_take_own(void** slot) {
+/* Takes a block out that this thread put in. */
+static inline void* schedule_take_own_block(void** slot) {
   void* const block = __atomic_load_n(slot, __ATOMIC_RELAXED);
   __atomic_store_n(slot, NULL, __ATOMIC_RELAXED);
   return block == SCHEDULE_REFUSED ? NULL : block;
 }
 
-/* Takes out a block that another thread puts in, now or later. */
-static inline void* schedule_take(struct schedule* schedule, void** slot, struct wait_counts* counts) {
+/* Takes a block out that another thread puts in, now or later. */
+static inline void* schedule_take_block(struct schedule* schedule, void** slot, struct wait_counts* counts) {
   void* block = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
   if (__builtin_expect(!block, 0)) block = schedule_wait_for_block(schedule, slot, counts);
   __atomic_store_n(slot, NULL, __ATOMIC_RELAXED);
   return block == SCHEDULE_REFUSED ? NULL : block;
 }
 
-/* Begins an epoch: waits until all lanes have ended the one before the last. */
+/* Waits until all lanes have ended the epoch before the last. */
 void schedule_begin_epoch(struct schedule* schedule, uint32_t epoch, struct wait_counts* counts);
 void schedule_end_epoch(struct schedule* schedule, uint32_t epoch);
 
-/* Turns are counted from 0. Whoever has had one passes it on. */
+/* Turns are counted from 0. A thread that had its turn passes it on. */
 void schedule_await_turn(struct schedule* schedule, uint32_t turn, struct wait_counts* counts);
 void schedule_pass_turn(struct schedule* schedule);
 

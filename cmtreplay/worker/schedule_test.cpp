@@ -29,8 +29,8 @@ TEST_CASE("schedule: a block that is there is taken without a wait, and leaves t
   Fixture fixture(0);
   void* slot = nullptr;
   wait_counts counts{};
-  schedule_put(&fixture.schedule, &slot, block(7));
-  CHECK(schedule_take(&fixture.schedule, &slot, &counts) == block(7));
+  schedule_put_block(&fixture.schedule, &slot, block(7));
+  CHECK(schedule_take_block(&fixture.schedule, &slot, &counts) == block(7));
   CHECK(slot == nullptr);
   CHECK(counts.block_waits == 0);
 }
@@ -39,11 +39,11 @@ TEST_CASE("schedule: a refused block is there too, and is NULL") {
   Fixture fixture(0);
   void* slot = nullptr;
   wait_counts counts{};
-  schedule_put(&fixture.schedule, &slot, nullptr);
+  schedule_put_block(&fixture.schedule, &slot, nullptr);
   CHECK(slot != nullptr);
-  CHECK(schedule_take(&fixture.schedule, &slot, &counts) == nullptr);
-  schedule_put(&fixture.schedule, &slot, nullptr);
-  CHECK(schedule_take_own(&slot) == nullptr);
+  CHECK(schedule_take_block(&fixture.schedule, &slot, &counts) == nullptr);
+  schedule_put_block(&fixture.schedule, &slot, nullptr);
+  CHECK(schedule_take_own_block(&slot) == nullptr);
 }
 
 TEST_CASE("schedule: whoever needs a block waits for its maker, asleep or spinning") {
@@ -54,9 +54,9 @@ TEST_CASE("schedule: whoever needs a block waits for its maker, asleep or spinni
     wait_counts counts{};
     std::thread taker([&] {
       for (std::uintptr_t i = 0; i < count; ++i)
-        CHECK(schedule_take(&fixture.schedule, &slots[i], &counts) == block(i + 1));
+        CHECK(schedule_take_block(&fixture.schedule, &slots[i], &counts) == block(i + 1));
     });
-    for (std::uintptr_t i = 0; i < count; ++i) schedule_put(&fixture.schedule, &slots[i], block(i + 1));
+    for (std::uintptr_t i = 0; i < count; ++i) schedule_put_block(&fixture.schedule, &slots[i], block(i + 1));
     taker.join();
     for (const void* slot : slots) CHECK(slot == nullptr);
     CHECK(counts.block_sleeps <= counts.block_waits);
@@ -71,16 +71,18 @@ TEST_CASE("schedule: what its maker wrote into a block is seen by its taker") {
   wait_counts counts{}, its_counts{};
   std::thread other([&] {
     for (int i = 0; i < count; ++i) {
-      auto* const found = static_cast<std::array<int, 4>*>(schedule_take(&fixture.schedule, &there[i], &its_counts));
+      auto* const found =
+          static_cast<std::array<int, 4>*>(schedule_take_block(&fixture.schedule, &there[i], &its_counts));
       CHECK((*found)[0] == i);
       (*found)[1] = i + 1;
-      schedule_put(&fixture.schedule, &back[i], found);
+      schedule_put_block(&fixture.schedule, &back[i], found);
     }
   });
   for (int i = 0; i < count; ++i) {
     blocks[i][0] = i;
-    schedule_put(&fixture.schedule, &there[i], &blocks[i]);
-    const auto* const found = static_cast<std::array<int, 4>*>(schedule_take(&fixture.schedule, &back[i], &counts));
+    schedule_put_block(&fixture.schedule, &there[i], &blocks[i]);
+    const auto* const found =
+        static_cast<std::array<int, 4>*>(schedule_take_block(&fixture.schedule, &back[i], &counts));
     CHECK((*found)[1] == i + 1);
   }
   other.join();
@@ -156,14 +158,14 @@ TEST_CASE("schedule: over a window of reused slots each taker finds its own bloc
     for (std::uint32_t epoch = 0; epoch < epochs; ++epoch) {
       schedule_begin_epoch(&fixture.schedule, epoch, &makers);
       for (std::uint32_t i = 0; i < per_epoch; ++i)
-        schedule_put(&fixture.schedule, slot(epoch, i), block(epoch * per_epoch + i + 1));
+        schedule_put_block(&fixture.schedule, slot(epoch, i), block(epoch * per_epoch + i + 1));
       schedule_end_epoch(&fixture.schedule, epoch);
     }
   });
   for (std::uint32_t epoch = 0; epoch < epochs; ++epoch) {
     schedule_begin_epoch(&fixture.schedule, epoch, &takers);
     for (std::uint32_t i = per_epoch; i-- > 0;)
-      CHECK(schedule_take(&fixture.schedule, slot(epoch, i), &takers) == block(epoch * per_epoch + i + 1));
+      CHECK(schedule_take_block(&fixture.schedule, slot(epoch, i), &takers) == block(epoch * per_epoch + i + 1));
     schedule_end_epoch(&fixture.schedule, epoch);
   }
   maker.join();

@@ -66,9 +66,7 @@ usable_size_call* target_usable_size(void) {
   memcpy(&malloc_address, &calls.malloc, sizeof malloc_address);
   void* found = NULL;
   static const char* const names[] = {"malloc_usable_size", "usable_size", "msize", "malloc_size"};
-  /* Without a prefix there is one name, and libc has it: a dlsym that fails asks the allocator for the text of its
-   * error.
-   */
+  /* Without a prefix there is one name, which libc has: a dlsym that fails allocates the text of its error. */
   const int count = prefix ? 4 : 1;
   for (int i = 0; i < count && !found; ++i)
     found = same_library(prefix ? find(names[i]) : dlsym(RTLD_DEFAULT, names[i]), malloc_address);
@@ -77,10 +75,9 @@ usable_size_call* target_usable_size(void) {
   return call;
 }
 
-/* A sized free under the names that libraries have it. The loader finds it, or leaves NULL; dlsym would ask the
- * allocator for the text of an error. It must be of the library that malloc is of: a block has to go back to where it
- * came from.
- */
+/* Sized free, under the names that libraries give it. As weak symbols they are found by the loader, or are NULL; dlsym
+ * would allocate the text of an error. The function must be of the same library as malloc, to which the block has to be
+ * returned. */
 
 __attribute__((weak)) void free_sized(void*, size_t);
 __attribute__((weak)) void sdallocx(void*, size_t, int);

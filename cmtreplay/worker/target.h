@@ -1,17 +1,16 @@
-/* The library under test, and the names that it has its calls under. */
+/* The library under test, and the names of its calls. */
 #pragma once
 
 #include "cmtreplay/worker/calls.h"
 
-/* From here on calls are PREFIXmalloc and so on of a library that is preloaded. 0 where it is not loaded. */
+/* The calls are from now on PREFIXmalloc and so on of a preloaded library. Returns 0 where it is not loaded. */
 int use_prefix(const char* prefix, const char* library);
 
-/* What the library under test has; NULL for a call that it lacks under a prefix. Without a prefix what the process's
- * names lead to: libc's, or those of what is preloaded. */
+/* The calls of the library under test; NULL for one that it lacks under a prefix. Without a prefix they are the
+ * process's: those of the preloaded library, or libc's. */
 struct calls target_calls(void);
 
-/* What says how many bytes of a block may be used: malloc_usable_size, or what the library calls it. NULL where it has
- * none of its own. */
+/* malloc_usable_size, or the library's name for it; NULL where it has none of its own. */
 typedef size_t usable_size_call(void*);
 usable_size_call* target_usable_size(void);
 

@@ -1,17 +1,17 @@
 /* The worker: a process that carries out a trace's operations with the allocator that was preloaded into it.
  *
  *     cmtreplay-worker CONTROL_FD [PREFIX LIBRARY]     replays
- *     cmtreplay-worker --probe [PREFIX LIBRARY]        says where malloc and the other calls come from, and which
+ *     cmtreplay-worker --probe [PREFIX LIBRARY]        prints where malloc and the other calls come from, and which
  *                                                      objects are loaded
  *
  * With a prefix the calls are those of a library that has them under other names (target.h).
  *
- * It measures itself, so it has to be nothing: plain C without stdio or libstdc++ (whose start alone would ask for
- * 72,704 bytes), no allocation of its own, everything mapped and faulted in before the start (set_up.c). What changes
+ * The process is measured, so it must not use memory itself: plain C without stdio or libstdc++ (whose start alone
+ * allocates 72,704 bytes), no allocation of its own, everything mapped and touched before the start. All that changes
  * in its anonymous memory between the start and the end is the allocator's.
  *
- * What a thread does: loop.c carries out the calls, runner.c goes from chunk to chunk and does what is no call,
- * threads.c starts and ends threads, schedule.c holds them in order. */
+ * A thread's way: loop.c carries out the calls; runner.c goes from chunk to chunk, carries out control words and starts
+ * threads; schedule.c keeps threads in order. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <link.h>
@@ -29,8 +29,7 @@
 #include "cmtreplay/worker/target.h"
 #include "cmtreplay/worker/verify.h"
 
-/* Setting up. Everything that the replay needs is mapped and faulted in before the start, code included, so that what
- * changes in the worker's anonymous memory from then on is the allocator's. */
+/* Setting up. Everything that the replay needs is mapped and touched before the start, code included. */
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -53,7 +52,7 @@ static struct control* map_control(int fd) {
   return control == MAP_FAILED ? NULL : control;
 }
 
-/* Code and constants of every object, so that neither their faults nor their pages fall into the measurement. */
+/* Touches code and constants of every object, so that their faults and pages are not measured. */
 static int populate_object(struct dl_phdr_info* object, size_t info_bytes, void* unused) {
   (void)info_bytes;
   (void)unused;
@@ -72,7 +71,7 @@ static void populate_stack(void) {
   for (size_t i = 0; i < sizeof bytes; i += page_bytes) bytes[i] = 0;
 }
 
-/* Of a lane's stack the end, where it begins. The rest is there if it is ever needed. */
+/* Touches the end of each lane's stack, which is used first. The rest is touched if it is ever needed. */
 static int populate_lane_stacks(char* stacks, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     char* const end = stacks + (uint64_t)(i + 1) * lane_stack_bytes;
@@ -82,7 +81,7 @@ static int populate_lane_stacks(char* stacks, uint32_t count) {
   return 0;
 }
 
-/* The least of many: a pair that nothing came between. */
+/* The least of many: a pair that was not interrupted. */
 static uint64_t empty_pair_ticks(void) {
   uint64_t least = UINT64_MAX;
   for (int i = 0; i < calibration_pairs; ++i) {
@@ -145,7 +144,7 @@ static void set_up(struct replay* replay, struct control* control) {
 
 /* Stopping and measuring. */
 
-static void stop(const struct control* control) {
+static void wait_for_parent(const struct control* control) {
   char byte = 'r';
   while (write(control->socket_fd, &byte, 1) < 0 && errno == EINTR) continue;
   ssize_t got;
@@ -184,8 +183,8 @@ static void measure(struct replay* replay) {
   note_usage(control, &before, &after);
 }
 
-/* A signal that ends the process leaves behind which thread it came in. The signal comes again, and then does what it
- * does by default. */
+/* A handler notes the lane in which a fatal signal came. It then resets the signal to its default action, which ends
+ * the process when the signal comes again. */
 
 static struct control* control_of_handler;
 
@@ -208,11 +207,11 @@ static void catch_faults(struct control* control) {
   }
 }
 
-/* Frees what the trace leaves behind. What an allocator still has then it keeps for itself. */
+/* Frees the blocks that the trace leaves live. The memory that stays resident is the allocator's own. */
 static void drain(const struct replay* replay) {
   for (uint32_t i = 0; i < replay->control->drain_count; ++i) {
     void** const slot = &replay->slots[replay->drained_slots[i]];
-    replay->calls.free(replay->control->several ? schedule_take_own(slot) : *slot);
+    replay->calls.free(replay->control->several ? schedule_take_own_block(slot) : *slot);
   }
 }
 
@@ -222,13 +221,13 @@ static int run(int control_fd) {
   static struct replay replay;
   set_up(&replay, control);
   catch_faults(control);
-  stop(control);
+  wait_for_parent(control);
   measure(&replay);
   if (control->verification_fd >= 0) verify_end();
-  stop(control);
+  wait_for_parent(control);
   if (control->drain_fd >= 0) {
     drain(&replay);
-    stop(control);
+    wait_for_parent(control);
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-#include "cmtreplay/run/allocator_memory.h"
+#include "cmtreplay/run/memory_run.h"
 
 #include <doctest/doctest.h>
 
