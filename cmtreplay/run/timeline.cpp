@@ -1,23 +1,17 @@
 #include "cmtreplay/run/timeline.h"
 
 #include <algorithm>
-#include <ctime>
 #include <system_error>
 
 #include "cmtreplay/protocol.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/stat.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::replay {
 namespace {
 
 constexpr std::size_t samples_max = 8192;
-
-std::uint64_t own_cpu_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 }  // namespace
 
@@ -75,7 +69,7 @@ void Timeline::run_sampler() {
       return;
     }
     next = now + distance_;
-    cpu_ns_ = own_cpu_ns();
+    cpu_ns_ = static_cast<std::uint64_t>(process::clock_ns(CLOCK_THREAD_CPUTIME_ID));
   }
 }
 
