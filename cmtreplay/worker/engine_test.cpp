@@ -81,7 +81,7 @@ class Engine {
     stacks_bytes_ = region->lanes().size() * lane_stack_bytes;
     replay_.stacks =
         static_cast<char*>(mmap(nullptr, stacks_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    replay_.run_lane = run_lane;
+    replay_.thread_body = run_lane;
     replay_.calls.malloc = counted_malloc;
     replay_.calls.free = counted_free;
     replay_.calls.realloc = counted_realloc;

@@ -125,7 +125,7 @@ static void* run_thread(void* lane) {
   struct replay* const replay = (struct replay*)(uintptr_t)its->thread.replay;
   struct runner runner;
   runner_open(&runner, replay, (uint32_t)(its - replay->lanes));
-  replay->run_lane(&runner);
+  replay->thread_body(&runner);
   /* Where the trace ended before the thread did, it stays: a thread that ends gives its caches back. */
   while (its->thread.ended_by == control_end) pause();
   return NULL;

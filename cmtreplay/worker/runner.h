@@ -24,7 +24,7 @@ struct replay {
   struct schedule schedule;
   struct calls calls;
   uint64_t begin_ns;
-  void (*run_lane)(struct runner*); /* run by each thread that starts */
+  void (*thread_body)(struct runner*); /* run by each thread that starts */
 };
 
 struct runner {

@@ -126,7 +126,7 @@ static int set_up_verification(struct replay* replay) {
 
 static void set_up(struct replay* replay, struct control* control) {
   char* const base = (char*)control;
-  *replay = (struct replay){.control = control, .lanes = control_lanes(control), .run_lane = run_lane};
+  *replay = (struct replay){.control = control, .lanes = control_lanes(control), .thread_body = run_lane};
   if (control->recycles) replay->chunk_free = (uint8_t*)base + control->free_offset;
   control->setup_errno = map_all(replay, (uint64_t)control->chunk_count * chunk_words * sizeof(uint64_t));
   if (control->setup_errno == 0 && control->target == target_null) control->setup_errno = reserve_null_range();
