@@ -1,35 +1,17 @@
 // Reads a summary back from its JSON, for --merge. No other file of this tool includes nlohmann/json, which costs
 // seconds to compile.
 
-#include <cerrno>
-#include <cstdio>
-#include <memory>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <system_error>
 
 #include "cmt/error.h"
 #include "lifetimes/summary.h"
+#include "toolkit/command/open_trace.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::lifetimes {
 namespace {
-
-struct CloseFile {
-  void operator()(std::FILE* file) const {
-    if (file != stdin) std::fclose(file);
-  }
-};
-
-std::string read_all(const std::string& path) {
-  const std::unique_ptr<std::FILE, CloseFile> file(path == "-" ? stdin : std::fopen(path.c_str(), "rb"));
-  if (!file) throw std::system_error(errno, std::generic_category(), path);
-  std::string text;
-  char buffer[65536];
-  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, file.get())) text.append(buffer, count);
-  if (std::ferror(file.get()) != 0) throw std::system_error(errno, std::generic_category(), path);
-  return text;
-}
 
 using Json = nlohmann::json;
 
@@ -147,7 +129,8 @@ std::string offset_text(const Json::parse_error& error) {
 }  // namespace
 
 Summary read_json(const std::string& path) {
-  const std::string text = read_all(path);
+  const auto input = command::open_unpacked(path);
+  const std::string_view text = input->peek(std::numeric_limits<std::size_t>::max());
   try {
     return read_summary(Json::parse(text));
   } catch (const Json::parse_error& error) {

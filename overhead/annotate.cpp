@@ -57,17 +57,14 @@ void Annotator::annotate_begin(const Event& event) {
   first_tag_.note(event.tag);
   clock_.allocate(event.bytes());
   const PlacedBlock block{event.address, event.bytes(), clock_.now(), event.tag};
-  auto found = live_.insert(block);
-  if (!found) {
-    const auto old = live_.erase(block.address);
-    complaints_.add("block " + block_text(block) + " is made where " + block_text(old->block) + " is live");
-    count_end(*old);
-    found = live_.insert(block);
-  }
-  check_overlap(*found);
-  count_begin(*found);
-  append_neighbours(*found);
-  append_pages(*found, ", ", " more");
+  const Neighbourhood found = insert_block(live_, block, [&](const Neighbourhood& old) {
+    complaints_.add("block " + block_text(block) + " is made where " + block_text(old.block) + " is live");
+    count_end(old);
+  });
+  check_overlap(found);
+  count_begin(found);
+  append_neighbours(found);
+  append_pages(found, ", ", " more");
 }
 
 void Annotator::count_begin(const Neighbourhood& found) {

@@ -49,7 +49,7 @@ class AddressMapper {
 
   void add_moment(const MemoryUse& now, const heap::AddressIndex& live);
 
-  /// Drops every moment whose event is no multiple of `interval`.
+  /// Drops each moment whose event is not a multiple of `interval`.
   void drop_moments(std::uint64_t interval);
 
   AddressMap finish() &&;

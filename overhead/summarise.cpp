@@ -42,15 +42,11 @@ void Summariser::begin_block(const Event& event) {
   allocated_bytes_ += event.bytes();
   const std::uint64_t slop = event.usable == unknown || event.usable < event.bytes() ? 0 : event.usable - event.bytes();
   const PlacedBlock block{event.address, event.bytes(), allocated_bytes_, event.tag, slop};
-  auto found = live_.insert(block);
-  if (!found) {
-    const auto old = live_.erase(block.address);
-    count_end(*old);
-    complaints_.add("block <" + std::to_string(block.tag) + "> is made where <" + std::to_string(old->block.tag) +
+  count_begin(insert_block(live_, block, [&](const Neighbourhood& old) {
+    count_end(old);
+    complaints_.add("block <" + std::to_string(block.tag) + "> is made where <" + std::to_string(old.block.tag) +
                     "> is live");
-    found = live_.insert(block);
-  }
-  count_begin(*found);
+  }));
 }
 
 void Summariser::count_begin(const Neighbourhood& found) {

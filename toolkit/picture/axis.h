@@ -32,8 +32,8 @@ double round_up(Unit unit, double high);
 /// "count", "bytes", "ns" or "share", as page.js calls a unit.
 std::string_view unit_name(Unit unit);
 
-/// The rules that page.js makes its ticks by, for it zooms where this program no longer runs: each unit's magnitudes
-/// and round steps, as one field of a JSON object.
+/// Writes the rules of ticks as one field of a JSON object: each unit's magnitudes and round steps. page.js makes its
+/// ticks by them while it zooms.
 void write_tick_rules(JsonWriter& json);
 
 /// From where to where an axis goes; never empty, always finite.

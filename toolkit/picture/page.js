@@ -46,7 +46,7 @@
     return ticks;
   };
 
-  /// [[place, label]…] of what is seen of an axis.
+  /// [[position, label]…] of the visible part of an axis.
   const ticksOf = (axis, low, high, pixels, distance) => {
     const most = Math.max(2, Math.floor(pixels / distance));
     if (axis.ticks.length > 0) {
@@ -155,7 +155,7 @@
     return bar;
   };
 
-  /// Fills the cells that are in sight.
+  /// Draws the visible cells.
   const drawCells = (u, panel) => {
     const {heat} = panel;
     const colours = heatColours();
@@ -187,7 +187,7 @@
 
   const findEdge = (edges, at) => edges.findIndex((edge, i) => at >= edge && at < edges[i + 1]);
 
-  /// What is under the pointer, in words.
+  /// The text for the cell under the pointer.
   const readCell = (u, panel, table) => {
     const {left, top} = u.cursor;
     if (left == null || left < 0 || top < 0) return "";

@@ -16,7 +16,7 @@
 /// "nothing to show".
 namespace cmt::output {
 
-/// What numbers measure: decides which are round, and how they are written.
+/// The unit of numbers. It decides which are round, and how they are written.
 enum class Unit {
   count,  ///< 1-2-5; 1,500 or 1.5 M
   bytes,  ///< powers of two; KiB, MiB
@@ -36,7 +36,7 @@ struct Axis {
   Unit unit = Unit::count;
   bool log = false;              ///< logarithmic from 1 on; from 0 to 1 there is one more doubling's room, linear
   std::vector<Tick> ticks{};     ///< empty: chosen by the unit; those that would overlap are left out
-  std::vector<double> breaks{};  ///< where something was left out of a y axis
+  std::vector<double> breaks{};  ///< positions on a y axis where a range was left out
 };
 
 /// Points by rising x. A point that is not finite is left out.
@@ -53,7 +53,7 @@ struct Series {
   Form form = Form::line;
 };
 
-/// Cells in columns and rows between rising edges; a cell of 0 is nothing and not drawn.
+/// Cells in columns and rows between rising edges. A cell of 0 is not drawn.
 struct HeatMap {
   std::string title;  ///< of the colours
   Unit unit = Unit::count;
@@ -62,7 +62,7 @@ struct HeatMap {
   std::vector<double> y_edges{};  ///< rows + 1
   std::vector<double> cells{};    ///< row by row, the lowest first
   bool marginals = false;         ///< the sums of columns above the map, those of rows beside it
-  std::string apart_title{};      ///< of a row above the map that is none of its rows
+  std::string apart_title{};      ///< the title of a row above the map, apart from its rows
   std::vector<double> apart{};    ///< its cells; empty: none
 
   std::size_t columns() const { return x_edges.empty() ? 0 : x_edges.size() - 1; }
@@ -70,7 +70,7 @@ struct HeatMap {
   double at(std::size_t column, std::size_t row) const { return cells[row * columns() + column]; }
 };
 
-/// Two axes and what is drawn between them: series, or a map.
+/// Two axes, with series or a map between them.
 struct Panel {
   std::string title;
   Axis x;
