@@ -27,8 +27,7 @@
 /// never returns leaves such a position for ever: the collector passes over it once the program has ended.
 ///
 /// The collector reads records, flushes their cache lines, and then stores `tail`, `clock`, `soft` and `limit`, in this
-/// order. Without the flush the program's processor fetches each line from the collector's cache a lap later: an event
-/// then costs 31 ns instead of 9 where the two share no cache. (Prefetching the lines does not help.)
+/// order. The flush spares the program's processor to fetch each line from the collector's cache a lap later.
 ///
 /// # Limits
 ///
@@ -44,11 +43,10 @@
 /// A signal handler may record other upper bits: so a thread compares its own after step 1, and makes the slot void
 /// where they differ.
 ///
-/// A free is recorded before the real call, an allocation after it. rdtsc may run early, by up to a cache miss. Where
-/// that puts an allocation before the free that made room for it, the collector repairs the order by the dependency
-/// (collector/order.h). It cannot repair two events that end blocks: an allocator with per-thread caches hands a block
-/// to another thread within 30 ns, and both orders are plausible. So these take their stamp behind an lfence (13 ns),
-/// as soon as the program has a second thread.
+/// A free is recorded before the real call, an allocation after it. A stamp may be early, by up to stamp_slack, never
+/// late. The collector repairs an allocation that comes before the free which made room for it, but cannot tell two
+/// events apart that end blocks: an allocator with per-thread caches hands a block to another thread within 30 ns. So
+/// these take their stamp behind an lfence (13 ns) as soon as the program has a second thread.
 ///
 /// # The lease
 ///
@@ -73,10 +71,9 @@
 /// blocks: the collector writes `saved_bytes` and each ring's `saved` for the other parity of `saves`, then increments
 /// `saves`. A recovery truncates the files to the valid state and reads on in the rings.
 ///
-/// The collector notices the program's end by a pidfd and reads the rings after it: the program does not wait. While
-/// the program runs, tools may read the trace (`readable`); one that ends sets `leaving`, and waits until the collector
-/// has locked the trace again (cmt/recorder_lock.h). A program that waits for its whole trace (CMTTRACE_WAIT, the first
-/// process of a container) stores `request_kind`, increments `request`, rings the bell, and waits for `done`.
+/// While the program runs, tools may read the trace (`readable`). A program that ends sets `leaving`, and waits until
+/// the collector has locked the trace again (cmt/recorder_lock.h). One that waits for its whole trace stores
+/// `request_kind`, increments `request`, rings the bell, and waits for `done`.
 #pragma once
 
 #include <assert.h>

@@ -18,9 +18,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "preload/program/lifecycle.h"
-#include "preload/program/real.h"
-
 enum { operator_bytes_max = 512 };
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -28,16 +25,6 @@ extern const char _end[] __attribute__((visibility("hidden")));
 
 __attribute__((noinline)) bool guard_is_of_allocator(const void* code) {
   return is_allocator_code(code) || ((const char*)code >= __ehdr_start && (const char*)code < _end);
-}
-
-void record_new(const struct Guard* guard, const void* block) {
-  if (!recording_is_on()) return;
-  if (!guard->alignment) {
-    record(guard->kind, block, guard->size);
-    return;
-  }
-  record_long(
-      &(struct Call){.kind = guard->kind, .address = block, .size = guard->size, .alignment = guard->alignment});
 }
 
 static bool is_operator_new(uint32_t kind) {
@@ -126,9 +113,7 @@ EXPORT void* aligned_alloc(size_t alignment, size_t size) {
   guard_leave();
   const void* caller = __builtin_return_address(0);
   if (__builtin_expect(thread_self.retry_caller != NULL, 0) && is_retry(block, caller)) return block;
-  if (recording_is_on()) {
-    record_long(&(struct Call){.kind = kind_aligned_alloc, .address = block, .size = size, .alignment = alignment});
-  }
+  if (recording_is_on()) record_aligned(kind_aligned_alloc, block, size, alignment);
   return block;
 }
 
@@ -145,10 +130,7 @@ EXPORT int posix_memalign(void** result, size_t alignment, size_t size) {
   if (!guard_enter(&guard, kind_posix_memalign)) return real.posix_memalign(result, alignment, size);
   int status = real.posix_memalign(result, alignment, size);
   guard_leave();
-  if (recording_is_on()) {
-    record_long(&(struct Call){
-        .kind = kind_posix_memalign, .address = status ? NULL : *result, .size = size, .alignment = alignment});
-  }
+  if (recording_is_on()) record_aligned(kind_posix_memalign, status ? NULL : *result, size, alignment);
   return status;
 }
 
@@ -222,29 +204,12 @@ EXPORT void free(void* block) {
 
 EXPORT void free_sized(void* block, size_t size) {
   if (!tracer_is_ready() || arena_owns(block)) return;
-  struct Guard guard;
-  bool outermost = guard_enter(&guard, kind_free_sized);
-  if (outermost && recording_is_on()) record(kind_free_sized, block, size);
-  if (real.free_sized)
-    real.free_sized(block, size);
-  else
-    real.free(block);
-  if (outermost) guard_leave();
+  FREE(real.free_sized, kind_free_sized, size, 0, block, size);
 }
 
 EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) {
   if (!tracer_is_ready() || arena_owns(block)) return;
-  struct Guard guard;
-  bool outermost = guard_enter(&guard, kind_free_aligned_sized);
-  if (outermost && recording_is_on()) {
-    record_long(
-        &(struct Call){.kind = kind_free_aligned_sized, .address = block, .size = size, .alignment = alignment});
-  }
-  if (real.free_aligned_sized)
-    real.free_aligned_sized(block, alignment, size);
-  else
-    real.free(block);
-  if (outermost) guard_leave();
+  FREE(real.free_aligned_sized, kind_free_aligned_sized, size, alignment, block, alignment, size);
 }
 
 EXPORT size_t malloc_usable_size(void* block) {

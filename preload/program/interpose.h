@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "preload/program/record.h"
+#include "preload/program/lifecycle.h"
+#include "preload/program/real.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -44,5 +45,20 @@ static inline bool guard_enter(struct Guard* mine, uint32_t kind) {
 
 static inline void guard_leave(void) { thread_self.guard = NULL; }
 
+/// Calls `function`, or the real free if there is none, guarded, and records the event before. `block` is freed.
+#define FREE(function, kind, size, alignment, ...)                                       \
+  do {                                                                                   \
+    struct Guard guard;                                                                  \
+    bool is_outermost = guard_enter(&guard, kind);                                       \
+    if (is_outermost && recording_is_on()) record_aligned(kind, block, size, alignment); \
+    if (function)                                                                        \
+      function(__VA_ARGS__);                                                             \
+    else                                                                                 \
+      real.free(block);                                                                  \
+    if (is_outermost) guard_leave();                                                     \
+  } while (0)
+
 /// Records an operator new that has returned `block`, or NULL.
-void record_new(const struct Guard* guard, const void* block);
+static inline void record_new(const struct Guard* guard, const void* block) {
+  if (recording_is_on()) record_aligned(guard->kind, block, guard->size, guard->alignment);
+}

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 
 #include "preload/program/interpose.h"
-#include "preload/program/lifecycle.h"
-#include "preload/program/real.h"
 
 static void* in_library(const char* library, const char* name) {
   void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
@@ -85,35 +83,23 @@ static inline void leave_new(struct Guard* guard, const void* block) {
 NEW_FORMS(_Znw, kind_operator_new)
 NEW_FORMS(_Zna, kind_operator_new_array)
 
-#define DELETE(symbol, kind_of_call, bytes, aligned, parameters, arguments)                                       \
-  EXPORT void symbol parameters;                                                                                  \
-  EXPORT void symbol parameters {                                                                                 \
-    if (!tracer_is_ready() || arena_owns(block)) return;                                                          \
-    NEXT_FUNCTION(symbol, )                                                                                       \
-    struct Guard guard;                                                                                           \
-    bool outermost = guard_enter(&guard, kind_of_call);                                                           \
-    if (outermost && recording_is_on()) {                                                                         \
-      if (aligned)                                                                                                \
-        record_long(&(struct Call){.kind = kind_of_call, .address = block, .size = bytes, .alignment = aligned}); \
-      else                                                                                                        \
-        record(kind_of_call, block, bytes);                                                                       \
-    }                                                                                                             \
-    if (next)                                                                                                     \
-      next arguments;                                                                                             \
-    else                                                                                                          \
-      real.free(block);                                                                                           \
-    if (outermost) guard_leave();                                                                                 \
+#define DELETE(symbol, kind_of_call, bytes, aligned, parameters, ...) \
+  EXPORT void symbol parameters;                                      \
+  EXPORT void symbol parameters {                                     \
+    if (!tracer_is_ready() || arena_owns(block)) return;              \
+    NEXT_FUNCTION(symbol, )                                           \
+    FREE(next, kind_of_call, bytes, aligned, __VA_ARGS__);            \
   }
 
-#define DELETE_FORMS(name, kind)                                                                                \
-  DELETE(name##Pv, kind, 0, 0, (void* block), (block))                                                          \
-  DELETE(name##Pvm, kind##_sized, size, 0, (void* block, size_t size), (block, size))                           \
-  DELETE(name##PvRKSt9nothrow_t, kind, 0, 0, (void* block, const void* nothrow), (block, nothrow))              \
-  DELETE(name##PvSt11align_val_t, kind, 0, alignment, (void* block, size_t alignment), (block, alignment))      \
-  DELETE(name##PvmSt11align_val_t, kind##_sized, size, alignment, (void* block, size_t size, size_t alignment), \
-         (block, size, alignment))                                                                              \
-  DELETE(name##PvSt11align_val_tRKSt9nothrow_t, kind, 0, alignment,                                             \
-         (void* block, size_t alignment, const void* nothrow), (block, alignment, nothrow))
+#define DELETE_FORMS(name, kind)                                                                                       \
+  DELETE(name##Pv, kind, 0, 0, (void* block), block)                                                                   \
+  DELETE(name##Pvm, kind##_sized, size, 0, (void* block, size_t size), block, size)                                    \
+  DELETE(name##PvRKSt9nothrow_t, kind, 0, 0, (void* block, const void* nothrow), block, nothrow)                       \
+  DELETE(name##PvSt11align_val_t, kind, 0, alignment, (void* block, size_t alignment), block, alignment)               \
+  DELETE(name##PvmSt11align_val_t, kind##_sized, size, alignment, (void* block, size_t size, size_t alignment), block, \
+         size, alignment)                                                                                              \
+  DELETE(name##PvSt11align_val_tRKSt9nothrow_t, kind, 0, alignment,                                                    \
+         (void* block, size_t alignment, const void* nothrow), block, alignment, nothrow)
 
 DELETE_FORMS(_Zdl, kind_operator_delete)
 DELETE_FORMS(_Zda, kind_operator_delete_array)

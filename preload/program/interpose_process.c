@@ -11,6 +11,7 @@
 // program that enters by an instruction of its own, or is within one after an exec, is not seen: a forbidden system
 // call of the tracer then does no harm if it fails (a full ring is noticed a tenth of a second later), but a signal for
 // it would end the program.
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -22,8 +23,6 @@
 #include <unistd.h>
 
 #include "preload/program/interpose.h"
-#include "preload/program/lifecycle.h"
-#include "preload/program/real.h"
 #include "preload/program/settings.h"
 
 EXPORT void cmttrace_mark(const char* label);
@@ -32,40 +31,34 @@ EXPORT void cmttrace_resume(void);
 
 enum { thread_name_bytes_max = 15 };
 
-// Found in the constructor: after a fork in a program with threads, dlsym may wait for ever.
+#define NEXT_FUNCTIONS(X) \
+  X(quick_exit)           \
+  X(abort)                \
+  X(__assert_fail)        \
+  X(execve)               \
+  X(execv)                \
+  X(execvp)               \
+  X(execvpe)              \
+  X(fexecve)              \
+  X(execveat)             \
+  X(pthread_setname_np)   \
+  X(prctl)                \
+  X(_exit)
+
+// The functions behind ours. Found in the constructor: after a fork in a program with threads, dlsym may wait for ever.
 static struct {
-  void (*end)(int) __attribute__((noreturn));
-  void (*quick_exit)(int) __attribute__((noreturn));
-  void (*abort)(void) __attribute__((noreturn));
-  void (*assert_fail)(const char*, const char*, unsigned, const char*) __attribute__((noreturn));
-  int (*execve)(const char*, char* const*, char* const*);
-  int (*execv)(const char*, char* const*);
-  int (*execvp)(const char*, char* const*);
-  int (*execvpe)(const char*, char* const*, char* const*);
-  int (*fexecve)(int, char* const*, char* const*);
-  int (*execveat)(int, const char*, char* const*, char* const*, int);
-  int (*pthread_setname_np)(pthread_t, const char*);
-  int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
+#define MEMBER(name) __typeof__(&name) name;
+  NEXT_FUNCTIONS(MEMBER)
 } next;
 
 typedef long Syscall(long, long, long, long, long, long, long);
 __attribute__((used)) static Syscall* next_syscall;
 
 static void find_next(void) {
-  if (next.end) return;
-  *(void**)&next.quick_exit = real_must("quick_exit");
-  *(void**)&next.abort = real_must("abort");
-  *(void**)&next.assert_fail = real_must("__assert_fail");
-  *(void**)&next.execve = real_must("execve");
-  *(void**)&next.execv = real_must("execv");
-  *(void**)&next.execvp = real_must("execvp");
-  *(void**)&next.execvpe = real_must("execvpe");
-  *(void**)&next.fexecve = real_must("fexecve");
-  *(void**)&next.execveat = real_must("execveat");
-  *(void**)&next.pthread_setname_np = real_must("pthread_setname_np");
-  *(void**)&next.prctl = real_must("prctl");
+  if (next._exit) return;
   *(void**)&next_syscall = real_must("syscall");
-  *(void**)&next.end = real_must("_exit");
+#define FIND(name) *(void**)&next.name = real_must(#name);
+  NEXT_FUNCTIONS(FIND)
 }
 
 static void end_for_good(int status, void* unused) {
@@ -116,7 +109,7 @@ __attribute__((destructor)) static void end(void) { on_exit(end_for_good, NULL);
 EXPORT void _exit(int status) {
   find_next();
   tracing_finish();
-  next.end(status);
+  next._exit(status);
 }
 
 EXPORT void _Exit(int status) { _exit(status); }
@@ -136,7 +129,7 @@ EXPORT void abort(void) {
 EXPORT void __assert_fail(const char* assertion, const char* file, unsigned line, const char* function) {
   find_next();
   tracing_leave();
-  next.assert_fail(assertion, file, line, function);
+  next.__assert_fail(assertion, file, line, function);
 }
 
 #define EXEC(call)                     \
