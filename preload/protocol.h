@@ -72,7 +72,7 @@
 /// `saves`. A recovery truncates the files to the valid state and reads on in the rings.
 ///
 /// While the program runs, tools may read the trace (`readable`). A program that ends sets `leaving`, and waits until
-/// the collector has locked the trace again (cmt/recorder_lock.h). One that waits for its whole trace stores
+/// the collector has locked the trace again (libcmt/trace/recorder_lock.h). One that waits for its whole trace stores
 /// `request_kind`, increments `request`, rings the bell, and waits for `done`.
 #pragma once
 
@@ -201,7 +201,7 @@ struct Control {
   uint32_t done;                         ///< the last request that is done
   uint32_t verdict;                      ///< whether the program should go on recording
   uint32_t paused;                       ///< by a command; the program writes it too (cmt_pause)
-  uint32_t readable;                     ///< tools may read the trace before its end (cmt/recorder_lock.h)
+  uint32_t readable;                     ///< tools may read the trace before its end (libcmt/trace/recorder_lock.h)
   uint64_t saves;                        ///< states saved; its parity is the index of the valid one
   uint32_t times;                        ///< whether the trace has times
   uint32_t sandboxed;                    ///< by the program: it makes no system calls any more, and rings no bell
@@ -224,7 +224,7 @@ struct Control {
 /// The collector's descriptors.
 enum { collector_memory = 3, collector_process = 4, collector_output = 5 };
 
-/// The bytes of a trace that are locked, as in cmt/recorder_lock.h.
+/// The bytes of a trace that are locked, as in libcmt/trace/recorder_lock.h.
 static const int64_t lock_at_work = (int64_t)1 << 61;
 static const int64_t lock_is_awaited = ((int64_t)1 << 61) + 1;
 

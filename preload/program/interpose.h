@@ -45,6 +45,15 @@ static inline bool guard_enter(struct Guard* mine, uint32_t kind) {
 
 static inline void guard_leave(void) { thread_self.guard = NULL; }
 
+/// Records an event that may have an alignment (0: none).
+__attribute__((always_inline)) static inline void record_aligned(uint32_t kind, const void* address, uint64_t size,
+                                                                 uint64_t alignment) {
+  if (alignment == 0)
+    record(kind, address, size);
+  else
+    record_long(&(struct Call){.kind = kind, .address = address, .size = size, .alignment = alignment});
+}
+
 /// Calls `function`, or the real free if there is none, guarded, and records the event before. `block` is freed.
 #define FREE(function, kind, size, alignment, ...)                                       \
   do {                                                                                   \

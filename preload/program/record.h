@@ -173,12 +173,3 @@ __attribute__((always_inline)) static inline void record(uint32_t kind, const vo
   else
     record_again(position, kind, address, size);
 }
-
-/// The same for an event that may have an alignment (0: none).
-__attribute__((always_inline)) static inline void record_aligned(uint32_t kind, const void* address, uint64_t size,
-                                                                 uint64_t alignment) {
-  if (alignment == 0)
-    record(kind, address, size);
-  else
-    record_long(&(struct Call){.kind = kind, .address = address, .size = size, .alignment = alignment});
-}
