@@ -1,4 +1,4 @@
-// An allocator that a signal handler may interrupt anywhere and call again: addresses only rise, and free does nothing.
+// An allocator that is safe in signal handlers: addresses only rise, and free does nothing.
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>

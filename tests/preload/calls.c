@@ -1,4 +1,4 @@
-// calls WHAT: calls of malloc(3)'s functions with known arguments, for traces to be compared with.
+// calls WHAT: calls malloc(3)'s functions with known arguments, which the tests look for in the trace.
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
@@ -14,10 +14,10 @@
 extern void free_sized(void*, size_t) __attribute__((weak));
 extern void free_aligned_sized(void*, size_t, size_t) __attribute__((weak));
 
-// The compiler must not see through the sizes.
+// Hides the sizes from the compiler.
 static volatile size_t huge = SIZE_MAX / 2;
 
-// Every function once; sizes from 70001 on tell which.
+// Every function once; the sizes, from 70001 on, tell which.
 static void all(void) {
   void* block = NULL;
   free(malloc(70001));
@@ -66,7 +66,7 @@ static int refused(void) {
   return wrong;
 }
 
-// What succeeds leaves errno alone, in every thread, from its first call to its last.
+// Calls that succeed leave errno alone, in every thread, from its first call to its last.
 static void* errno_kept(void* unused) {
   (void)unused;
   errno = 77;
@@ -86,7 +86,7 @@ static int in_thread(void* (*work)(void*)) {
   return wrong != NULL || work(NULL) != NULL;
 }
 
-// A failing dlsym allocates its message; what it allocated while the tracer started is given back here as well.
+// A failing dlsym allocates its message, and frees the one that it allocated while the tracer started.
 static int messages(void) {
   for (int i = 0; i < 3; i++) {
     if (dlsym(RTLD_DEFAULT, "no such function") || !dlerror()) return 1;
@@ -97,7 +97,7 @@ static int messages(void) {
 extern void* __libc_malloc(size_t);
 extern void __libc_free(void*);
 
-// Blocks that come or go by names that nobody puts himself before.
+// Blocks allocated or freed by functions that the tracer does not interpose.
 static int other_names(void) {
   for (int i = 0; i < 900; i++) free(__libc_malloc(70017));
   void* block = __libc_malloc(70018);
@@ -112,7 +112,7 @@ static void on_signal(int signal) {
   free(malloc(24));
 }
 
-// A handler that allocates, called between calls: at any other moment the real allocator would not survive it either.
+// A handler that allocates, called between calls: the real allocator would not survive it at any other moment.
 static int signals(void) {
   struct sigaction action = {.sa_handler = on_signal};
   sigaction(SIGUSR1, &action, NULL);
@@ -123,7 +123,7 @@ static int signals(void) {
   return 0;
 }
 
-// The same at any moment, for an allocator that can take it. A timer of a few microseconds hits the tracer itself.
+// The same at any moment, for an allocator that is safe in handlers. A timer of a few microseconds hits the tracer too.
 static int interrupted(void) {
   struct sigaction action = {.sa_handler = on_signal};
   sigaction(SIGALRM, &action, NULL);

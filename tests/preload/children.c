@@ -1,4 +1,4 @@
-// children WHAT: children of every sort, and what the program can see of its own.
+// children WHAT: makes children in all ways, and checks what the program can see of its own.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,7 +22,7 @@ static int wait_for(pid_t child) {
   return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 99;
 }
 
-// The child frees what it inherited, and has children of its own.
+// The child frees inherited blocks, and has children of its own.
 static int forks(void) {
   void* inherited = malloc(50000);
   make(50001);
@@ -60,7 +60,7 @@ static int vforks(char* self) {
   return wait_for(child);
 }
 
-// The first to ask malloc for anything after a fork is a child of vfork: it is not the process that is recorded.
+// The first call of malloc after a fork is that of a vfork child, which is not the process that is recorded.
 static int vfork_first(char* self) {
   make(50001);
   pid_t child = fork();
@@ -77,7 +77,7 @@ static int vfork_first(char* self) {
   exit(waitpid(-1, NULL, __WALL) != -1);
 }
 
-// As a daemon does: everything is closed, and the numbers are used anew.
+// As a daemon does: closes all descriptors, and uses their numbers for other files.
 static int closes(const char* how) {
   make(50001);
   if (strcmp(how, "closefrom") == 0) closefrom(3);
@@ -99,7 +99,7 @@ static void on_child(int signal) {
   child_signals++;
 }
 
-// A program without children has none, and hears of none.
+// A program without children sees none, and gets no signal of one.
 static int lonely(void) {
   struct sigaction action = {.sa_handler = on_child};
   sigaction(SIGCHLD, &action, NULL);
@@ -114,7 +114,7 @@ static int lonely(void) {
   return child_signals != 1;
 }
 
-// As strace does: until there is no child, clones too. What is made afterwards is recorded as well.
+// As strace does: waits until there is no child, clones too. Events after that are recorded as well.
 static int all(void) {
   make(50001);
   pid_t child = fork();

@@ -1,6 +1,6 @@
-// Counts what a program asks of malloc(3), independently of the tracer in front of it: calls by kind and bytes asked
-// for, in a file that is mapped, so that no end of the process loses any. COUNT_OUT names the folder; a file is named
-// by program and process, and numbered as the tracer's.
+// Counts a program's calls of malloc(3) behind the tracer: calls by kind, and bytes asked for, in a mapped file, so
+// that no end of the process loses any. COUNT_OUT names the folder; a file is named by program and process, and
+// numbered as the tracer's.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-// In this order in the file, calls and bytes.
+// The order in the file: calls and bytes of each.
 enum Kind {
   k_malloc,
   k_free,
@@ -35,7 +35,7 @@ struct Count {
   _Atomic uint64_t bytes;
 };
 
-static struct Count before[kinds];  // where the file cannot be created, nobody looks
+static struct Count before[kinds];  // used if the file cannot be created
 static struct Count* counts;
 static __thread int inside;
 

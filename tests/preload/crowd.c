@@ -1,5 +1,5 @@
-// crowd THREADS EVENTS: so many threads at once, each with a ring that it has written round; then says so and waits for
-// a line.
+// crowd THREADS EVENTS: runs so many threads at once, each of which writes through its ring, then prints a line and
+// waits for one.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// endings HOW: one block of a known size at each stage of a process's life, and a way to end it.
+// endings HOW: allocates a block of a known size at each stage of a process's life, and ends in the given way.
 #include <assert.h>
 #include <signal.h>
 #include <stdio.h>

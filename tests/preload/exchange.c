@@ -1,6 +1,6 @@
-// exchange FILE: eight threads make blocks of sizes that no other block has, hand them to each other through a few
-// slots, and give back what they find there. Each writes into FILE which sizes it gave back, in order.
-// exchange FILE turns: the same, but now and then one of them works alone, and the others go on while it does.
+// exchange FILE: eight threads allocate blocks, each of a size of its own, exchange them through a few cells, and free
+// the blocks that they get. Each thread writes the sizes that it freed to FILE, in order.
+// exchange FILE turns: the same, but now and then one thread works alone, so that it gets the lease.
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -23,7 +23,7 @@ static struct {
 static bool has_turns;
 static _Atomic uint32_t waiting, turns_over;
 
-// Each thread has its turn, and comes to all of them.
+// Each thread has its turn.
 static void alone(uint32_t self, uint32_t turn) {
   if (turn % threads != self) {
     waiting++;
@@ -43,7 +43,7 @@ static void* take(uint32_t self, _Atomic(uint64_t*)* place, uint64_t* put) {
   return found;
 }
 
-// Half of the blocks are made by realloc of the one found, which ends that one.
+// Half of the blocks are made by realloc of the block in the cell, which ends that one.
 static void* exchange(void* argument) {
   uint32_t self = (uint32_t)(uintptr_t)argument, random = 12345 + self;
   free(malloc(mark_size + self));
@@ -64,7 +64,7 @@ static void* exchange(void* argument) {
 int main(int argc, char** argv) {
   if (argc != 2 && argc != 3) return 2;
   has_turns = argc == 3;
-  mallopt(M_ARENA_MAX, 1);  // so that one thread's blocks become another's at once
+  mallopt(M_ARENA_MAX, 1);  // so that a freed block can be another thread's at once
   pthread_t thread[threads];
   for (uintptr_t i = 0; i < threads; i++) pthread_create(&thread[i], NULL, exchange, (void*)i);
   for (int i = 0; i < threads; i++) pthread_join(thread[i], NULL);

@@ -1,5 +1,5 @@
-// faults WHAT [ARGUMENT]: what programs do that tracers do not expect. Sizes from 30000 on tell which part of a program
-// a block is of.
+// faults WHAT [ARGUMENT]: does things that a tracer may not expect. Sizes from 30000 on tell which part of the program
+// allocates.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -59,7 +59,7 @@ static void* with_destructor(void* unused) {
   return unused;
 }
 
-// Threads that end, and free in their end, while others allocate.
+// Threads that free blocks in their destructors while others allocate.
 static int exits(void) {
   pthread_t busy[3], batch[10];
   pthread_key_create(&key, at_thread_exit);
@@ -81,7 +81,7 @@ static int plugins(const char* path) {
   return 0;
 }
 
-// What lies behind the newest block is overwritten; malloc finds that out inside, and calls abort there.
+// Overwrites the memory behind the newest block; malloc notices, and calls abort.
 static int corrupts(void) {
   char* block = malloc(33000);
   memset(block + malloc_usable_size(block), 1, 8);
@@ -122,7 +122,7 @@ static int wait_for(pid_t child) {
   return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 99;
 }
 
-// 2 to the power of `depth` processes.
+// Makes 2 to the power of `depth` processes.
 static int tree(int depth) {
   for (; depth > 0; depth--) {
     free(malloc(34000 + (size_t)depth));
@@ -166,7 +166,7 @@ static int change_root(const char* folder) {
   return many(37000);
 }
 
-// A fork of which pthread_atfork's handlers hear nothing.
+// A fork without pthread_atfork's handlers.
 static int fork_quietly(void) {
   free(malloc(38000));
   pid_t child = _Fork();
@@ -181,7 +181,7 @@ static int in_our_memory(void* block) {
   return 3;
 }
 
-// Children that libc knows nothing of: one by the system call, one that shares memory and thread data while we wait.
+// Children unknown to libc: one by the system call, one that shares memory and thread data while the parent waits.
 static int clone_by_hand(void) {
   static char stack[1 << 16];
   pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -196,7 +196,7 @@ static int clone_by_hand(void) {
   return 0;
 }
 
-// A second libc, with a malloc of its own that nobody stands before.
+// A second libc, with a malloc of its own that is not interposed.
 static int other_namespace(void) {
   void* libc = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW);
   void* (*theirs)(size_t);
@@ -211,7 +211,7 @@ static int other_namespace(void) {
   return dlclose(libc);
 }
 
-// As servers do for ps: the strings of the environment are elsewhere from now on, and the old ones are overwritten.
+// As servers do for ps: copies the strings of the environment, and overwrites the old ones.
 static int set_title(void) {
   char** copy = calloc(1000, sizeof *copy);
   for (int i = 0; environ[i] && i < 999; i++) copy[i] = strdup(environ[i]);
@@ -223,7 +223,7 @@ static int set_title(void) {
   exit(0);
 }
 
-// Much, in two halves; between them it waits for a line, so that something can be done to it.
+// Many events in two halves. In between it waits for a line, so that a test can act.
 static int steady(int blocks) {
   static void* kept[256];
   char line[16];

@@ -1,5 +1,5 @@
-// fork_storm COUNT: a program whose threads are allocating forks, and each child starts a thread. For each child they
-// do so many calls and no more: however long it takes, the trace is as long.
+// fork_storm COUNT: forks while threads allocate, and each child starts a thread. The number of calls for each child is
+// fixed, so the trace's length does not depend on the time that it takes.
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

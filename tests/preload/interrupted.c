@@ -1,7 +1,7 @@
-// interrupted EVENT THEN STEP: makes an event (malloc or calloc), in which a signal handler comes after so many
-// instructions of the tracer's. It leaves by longjmp (`jump`, and `run`, which goes on with more events than a ring has
-// places), or else never. Then come two events, of 70,002 and 70,003 bytes, and it says "+"; or "." where the event had
-// fewer instructions.
+// interrupted EVENT THEN STEP: makes an event (malloc or calloc), which a signal handler interrupts after STEP
+// instructions of the tracer. The handler leaves by longjmp (`jump`; and `run`, which then makes more events than a
+// ring has slots), or never. Then come two events, of 70,002 and 70,003 bytes, and it prints "+"; or "." if the event
+// had fewer instructions.
 #include <dlfcn.h>
 #include <link.h>
 #include <setjmp.h>

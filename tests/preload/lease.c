@@ -1,5 +1,4 @@
-// Of a thread that would record alone, beside another one's ring: whether it begins to (preload/protocol.h, "The
-// lease").
+// Whether a thread gets the lease, beside another thread's ring in several states (preload/protocol.h, "The lease").
 #include <assert.h>
 #include <stdalign.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// marked HOW: what cmttrace.h has, and a program that waits to be controlled from outside.
+// marked HOW: calls the functions of cmttrace.h, or waits for commands.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 static void block(size_t size) { free(malloc(size)); }
 
-// What a trace's words are not: other bytes than UTF-8, more than a line's worth.
+// Labels with bytes that are no UTF-8, and longer than a trace keeps.
 static int labels(void) {
   char long_one[3001] = {0};
   for (int i = 0; i < 3000; i += 3) memcpy(long_one + i, "\xe2\x82\xac", 3);
@@ -30,7 +30,7 @@ static int inside(void) {
   return 0;
 }
 
-// Each line that it reads is the size of a block that it makes; it says when it has.
+// Each line that it reads is the size of a block, which it allocates; then it prints a line.
 static int reads(void) {
   char line[32];
   while (fgets(line, sizeof line, stdin)) {
@@ -41,7 +41,7 @@ static int reads(void) {
   return 0;
 }
 
-// Each line says how many blocks to make.
+// Each line is the number of blocks to allocate.
 static int blocks(void) {
   char line[32];
   while (fgets(line, sizeof line, stdin)) {

@@ -1,5 +1,5 @@
-// operators WHAT: operator new and delete in all their forms, with sizes that tell which; and what happens where there
-// is no memory.
+// operators WHAT: calls operator new and delete in all their forms, with a size for each, also where there is no
+// memory.
 #include <csetjmp>
 #include <cstdint>
 #include <cstdio>
@@ -13,7 +13,7 @@ constexpr std::size_t huge = SIZE_MAX / 4;
 volatile std::size_t too_much = huge;
 int handler_calls = 0;
 
-// The size of what is to be freed when the handler is called, so that the retry finds room.
+// The size of the block that the handler frees, so that the retry succeeds.
 void make_room() {
   std::free(std::malloc(80001));
   if (++handler_calls == 2) throw std::bad_alloc();
@@ -35,7 +35,7 @@ void all() {
   ::operator delete(nullptr);
 }
 
-// What is thrown goes past the tracer; what is called after it, deeper on the stack or not, is recorded again.
+// An exception passes the tracer; later calls are recorded, deeper on the stack or not.
 __attribute__((noinline)) void deeper(int levels) {
   volatile char frame[512];
   frame[0] = 0;
@@ -45,7 +45,7 @@ __attribute__((noinline)) void deeper(int levels) {
 
 sigjmp_buf out;
 
-// The second call jumps out of operator new, as the first makes it call again.
+// The first call of the handler makes operator new try again; the second leaves it by longjmp.
 void jump_out() {
   std::free(std::malloc(80005));
   if (++handler_calls % 2 == 0) siglongjmp(out, 1);
@@ -56,7 +56,7 @@ void throw_at_once() {
   throw std::bad_alloc();
 }
 
-// Each form that has no memory, with a handler that leaves it, one way or the other; what follows is recorded.
+// Each form without memory, with a handler that leaves it in either way; later calls are recorded.
 int left() {
   volatile int jumps = 0;
   std::set_new_handler(jump_out);

@@ -1,5 +1,5 @@
-// own_malloc: a program with a malloc of its own, which the tracer never hears of. It forks; the child starts a thread,
-// and the thread's name is the first event there.
+// own_malloc: a program with a malloc of its own, which hides the tracer's. It forks; the child starts a thread, whose
+// name is the first event there.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-// A library whose constructor allocates and whose destructor gives back. Where it is preloaded, the process's first
-// block is one that bindtextdomain makes, with gettext's lock held.
+// A library whose constructor allocates and whose destructor frees. If it is preloaded, the process's first block is
+// allocated by bindtextdomain, which holds gettext's lock.
 #include <libintl.h>
 #include <stdlib.h>
 

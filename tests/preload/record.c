@@ -71,7 +71,7 @@ static void long_event(uintptr_t block) {
   record_long(&(struct Call){.kind = kind_calloc, .address = (void*)block, .size = 8, .has_count = true, .count = 2});
 }
 
-// Handlers that take longer than stamps are ever early by.
+// Handlers that take longer than stamp_slack.
 static void handler_without_lease(void) {
   now = after;
   short_event(block_of_handler);
@@ -95,7 +95,7 @@ static void at_step(int signal, siginfo_t* info, void* context) {
   handler();
 }
 
-// Whether the handler came; it has not where the event was over before.
+// Whether the handler came before the end of the event.
 static bool run(void (*event)(uintptr_t), bool has_lease, void (*handle)(void), long steps) {
   begin(has_lease);
   handler = handle;

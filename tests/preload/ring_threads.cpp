@@ -49,7 +49,7 @@ namespace {
 
 constexpr unsigned programs_threads = 4, addresses = 64;
 
-/// An address, and the block that has it: 0 where it is free.
+/// An address and its block; 0: it is free.
 struct Cell {
   std::atomic<std::uint32_t> block = 0;
   std::atomic<bool> is_taken = false;
@@ -60,19 +60,19 @@ std::atomic<std::uint32_t> blocks = 0;
 
 void* address_of(std::size_t cell) { return reinterpret_cast<void*>(0x100000 + cell * 16); }
 
-/// What the interposed malloc does after the real one, and free before it.
+/// As the interposed malloc does after the real one, and free before it.
 void record_if_allowed(std::uint32_t kind, const void* address, std::uint64_t size) {
   if (recording_is_on()) record(kind, address, size);
 }
 
-/// Allocates where a cell is free, frees where it has a block, whosever it was.
+/// Allocates if a cell is free, else frees its block, whichever thread it is from.
 void churn(unsigned seed, int calls) {
   std::uint32_t random = seed;
   for (int i = 0; i < calls; ++i) {
     random = random * 1664525 + 1013904223;
     const std::size_t number = random >> 16 & (addresses - 1);
     Cell& cell = cells[number];
-    if (cell.is_taken.exchange(true, std::memory_order_acquire)) continue;  // another thread is at it
+    if (cell.is_taken.exchange(true, std::memory_order_acquire)) continue;  // another thread uses it
     if (const std::uint32_t block = cell.block.load(std::memory_order_relaxed); block != 0) {
       record_if_allowed(kind_free_sized, address_of(number), block);
       cell.block.store(0, std::memory_order_relaxed);
@@ -103,7 +103,7 @@ class Collector {
     encodes_ = std::thread([this] { encode(); });
   }
 
-  /// All that was recorded until now, in order.
+  /// All events until now, in order.
   std::vector<cmt::Event> finish() {
     over_ = true;
     drains_.join();
@@ -175,7 +175,7 @@ TEST_CASE("rings: what threads record while it is drained is whole and in order,
   start_collecting();
   REQUIRE(shared != nullptr);
   Collector collector;
-  churn(1, calls);  // alone
+  churn(1, calls);  // with the lease
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < programs_threads; ++i) {
     threads.emplace_back([i] {
@@ -185,7 +185,7 @@ TEST_CASE("rings: what threads record while it is drained is whole and in order,
     });
   }
   for (std::thread& thread : threads) thread.join();
-  std::atomic<unsigned> turn = 0;  // each alone for a while, with its ring as the others left it
+  std::atomic<unsigned> turn = 0;  // each gets the lease in its turn
   threads.clear();
   for (unsigned i = 0; i < programs_threads; ++i) {
     threads.emplace_back([i, &turn] {

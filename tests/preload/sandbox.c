@@ -1,5 +1,5 @@
-// sandbox HOW: a program that forbids itself nearly all system calls, on pain of death, and then asks malloc for much.
-// The blocks of 41000 bytes come before, those of 41001 after.
+// sandbox HOW: forbids nearly all system calls to itself, with a signal that ends it, and then allocates many blocks.
+// Blocks of 41000 bytes come before that, those of 41001 after.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -37,7 +37,7 @@ static void allow(struct Filter* filter, const int* allowed, int count, uint32_t
   filter->program.len = (unsigned short)(next - filter->instructions);
 }
 
-// What malloc itself and the program's end need.
+// The system calls that malloc and the program's end need.
 static struct sock_fprog* deadly(void) {
   static const int allowed[] = {SYS_read, SYS_write, SYS_mmap, SYS_munmap, SYS_brk, SYS_exit, SYS_exit_group};
   static struct Filter filter;
@@ -57,7 +57,7 @@ static int by_strict(void) { return prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT); 
 
 static int without_clock(void) { return prctl(PR_SET_TSC, PR_TSC_SIGSEGV); }
 
-// What is refused changes nothing.
+// A refused call changes nothing.
 static int in_vain(void) {
   return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) != -1 || errno != EFAULT ||
          prctl(PR_SET_SECCOMP, 77) != -1 || syscall(SYS_getpid) != getpid();
@@ -72,7 +72,7 @@ static void* beside(void* unused) {
   return unused;
 }
 
-// Other threads begin when this one is inside: they share its memory, and so what the tracer knows.
+// Other threads start when this one is in the sandbox; the tracer's state is shared with them.
 static int with_threads(void) {
   pthread_t thread;
   for (int i = 0; i < 3; i++) pthread_create(&thread, NULL, beside, NULL);
@@ -82,7 +82,7 @@ static int with_threads(void) {
   return 0;
 }
 
-// A child of the sandbox cannot begin a trace.
+// A child that is forked in the sandbox cannot begin a trace.
 static int fork_inside(void) {
   static const int allowed[] = {SYS_read,  SYS_write,          SYS_mmap,   SYS_munmap, SYS_brk,
                                 SYS_clone, SYS_exit_group,     SYS_exit,   SYS_wait4,  SYS_set_robust_list,

@@ -1,5 +1,5 @@
-// victim COUNTS THREADS: threads that call malloc, realloc and free for ever, to be killed. Each states in the file
-// COUNTS, which outlives it, how many calls it has begun and how many it has done; the sizes that it asks for name it.
+// victim COUNTS THREADS: runs threads that call malloc, realloc and free until they are killed. Each counts the calls
+// that it has begun and done in the file COUNTS, which outlives it; its sizes identify it.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
