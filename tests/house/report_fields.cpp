@@ -3,7 +3,12 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
+#include "cmtreplay/plan/prepared_trace.h"
+#include "cmtreplay/run/memory_run.h"
+#include "cmtreplay/run/runs.h"
+#include "cmtreplay/run/statistics.h"
 #include "lifetimes/summary.h"
 #include "overhead/summary.h"
 #include "toolkit/output/fields.h"
@@ -22,20 +27,45 @@ Every field of every report, printed by `tests/house/report_fields` from the des
 - `a[].b` is the field `b` of each element of the array `a`; `a.b` is the field `b` of the object `a`.
 - `tuples` is an array of arrays of numbers, in the order that the meaning gives. Of a histogram's tuple the first number is
   the least of its class.
-- `or null`: the value is not known. `may be absent`: the key is left out in some reports.
+- `or null`: the value is not known. A ratio is null where it is not a number. `may be absent`: the key is left out in some
+  reports.
 )";
 
 std::string type_text(const FieldDoc& field) {
   return field.type + (field.may_be_null ? " or null" : "") + (field.may_be_absent ? ", may be absent" : "");
 }
 
-/// The fields of one report, under the command that prints it.
-template <class Report>
-void print_report(const char* schema, const char* command) {
-  std::printf("\n## %s\n\n`%s`\n\n| key | type | meaning |\n|---|---|---|\n", schema, command);
-  for (const FieldDoc& field : cmt::output::list_fields<Report>()) {
+void print_heading(const char* schema, const char* command, const char* remark) {
+  std::printf("\n## %s\n\n`%s`%s\n\n| key | type | meaning |\n|---|---|---|\n", schema, command, remark);
+}
+
+void print_fields(const std::vector<FieldDoc>& fields) {
+  for (const FieldDoc& field : fields) {
     std::printf("| `%s` | %s | %s |\n", field.key.c_str(), type_text(field).c_str(), field.doc.c_str());
   }
+}
+
+/// A report that is one described struct.
+template <class Report>
+void print_report(const char* schema, const char* command) {
+  print_heading(schema, command, "");
+  print_fields(cmt::output::list_fields<Report>());
+}
+
+/// The described parts of the replay's report.
+void print_replay_report() {
+  using namespace cmt::replay;
+  print_heading("cmt.replay/1", "cmtreplay --json",
+                ": the figures. Beside these the report has `mode` and `machine`, and the names and settings of each "
+                "allocator; `baseline` has the fields of an allocator.");
+  print_fields(cmt::output::list_fields<TraceFacts>("trace."));
+  for (FieldDoc field : cmt::output::list_fields<TimedSample>("allocators[].")) {
+    field.type = "object";
+    field.doc += std::string(field.doc.empty() ? "" : "; ") + "median, min, max and samples[] of the timed runs";
+    print_fields({field});
+  }
+  print_fields(cmt::output::list_fields<LatencyCounts>("allocators[].latency."));
+  print_fields(cmt::output::list_fields<MemoryRun>("allocators[]."));
 }
 
 }  // namespace
@@ -44,4 +74,5 @@ int main() {
   std::fputs(head, stdout);
   print_report<cmt::lifetimes::Summary>("cmt.lifetimes/1", "lifetimes --json");
   print_report<cmt::overhead::Summary>("cmt.overhead/1", "overhead --json");
+  print_replay_report();
 }
