@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <span>
 #include <string>
 
 #include "cmtreplay/options.h"
@@ -112,14 +113,17 @@ void write_text(const std::string& text, std::FILE* file) {
 }
 
 /// Returns false where the allocator died.
-bool write_new_trace(const ReplaySettings& settings, const Allocator& allocator, const std::string& path) {
-  const SharedMemory pointers("pointers", settings.trace.pointers() * sizeof(void*));
+bool replay_new_trace(const ReplaySettings& settings, const Allocator& allocator, const std::string& path) {
+  const std::uint64_t count = settings.trace.pointers();
+  const SharedMemory memory("pointers", count * sizeof(void*));
   try {
-    run_keeping_pointers(settings, allocator, pointers);
+    run_keeping_pointers(settings, allocator, memory);
   } catch (const Death& death) {
     print_message(allocator.name + ": died in the run for the new trace: " + death.text());
     return false;
   }
+  const MappedMemory mapping(memory, count * sizeof(void*));
+  const std::span pointers(mapping.words(), count);
   cmt::Reader reader = settings.trace.open();
   if (path.empty())
     write_new_trace(reader, pointers, STDOUT_FILENO, cmt::Format::text);
@@ -128,12 +132,12 @@ bool write_new_trace(const ReplaySettings& settings, const Allocator& allocator,
   return true;
 }
 
-bool write_new_traces(const ReplaySettings& settings, const std::vector<AllocatorResult>& results,
-                      const Options& options) {
+bool replay_new_traces(const ReplaySettings& settings, const std::vector<AllocatorResult>& results,
+                       const Options& options) {
   bool good = true;
   for (const AllocatorResult& result : results) {
     if (result.death) continue;
-    good = write_new_trace(settings, result.allocator, output_path(options.output, result.allocator.name)) && good;
+    good = replay_new_trace(settings, result.allocator, output_path(options.output, result.allocator.name)) && good;
   }
   return good;
 }
@@ -212,7 +216,7 @@ int run(const Options& options) {
     report_problems(result, report);
     good = good && !result.death;
   }
-  if (options.new_trace && !report.interrupted) good = write_new_traces(settings, report.results, options) && good;
+  if (options.new_trace && !report.interrupted) good = replay_new_traces(settings, report.results, options) && good;
   return good ? 0 : 1;
 }
 

@@ -20,12 +20,11 @@ TEST_CASE("lanes: an operation never lies across two chunks, and a link leads fr
   const std::array<std::uint64_t, 3> three{word(7), word(8), word(9)};
   writer.append(0, three);
   CHECK(writer.position(0) == 1024 + 3);
-  std::vector<std::uint64_t> storage(1024);
-  const auto first = chunks.memory().read(0, storage);
-  CHECK(first[1020] == word(1020));
-  CHECK(first[1021] == operation_word(operation_control, control_link, 1));
-  std::vector<std::uint64_t> more(3);
-  CHECK(chunks.memory().read(1024, more)[2] == word(9));
+  const MappedMemory mapping(chunks.memory(), 2 * chunk_words * sizeof(std::uint64_t));
+  const std::uint64_t* const words = mapping.words();
+  CHECK(words[1020] == word(1020));
+  CHECK(words[1021] == operation_word(operation_control, control_link, 1));
+  CHECK(words[1024 + 2] == word(9));
 }
 
 TEST_CASE("lanes: each has chunks of its own, from its first word on") {

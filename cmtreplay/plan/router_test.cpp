@@ -36,18 +36,18 @@ class Routed {
         }) {}
 
   std::string lane(std::uint32_t number) const {
-    std::vector<std::uint64_t> words(writer_.position(number));
-    const auto read = chunks_.memory().read(std::uint64_t{writer_.first_chunk(number)} * chunk_words, words);
+    const MappedMemory mapping(chunks_.memory(), chunks_.count() * chunk_words * sizeof(std::uint64_t));
+    const std::uint64_t* const words = mapping.words() + writer_.first_chunk(number) * chunk_words;
     std::string text;
-    for (std::size_t i = 0; i < read.size(); ++i) {
-      const std::uint64_t word = read[i];
+    for (std::size_t i = 0; i < writer_.position(number); ++i) {
+      const std::uint64_t word = words[i];
       const auto kind = static_cast<operation>(word & 15);
       text += text.empty() ? "" : " ";
       if (kind == operation_control) {
         text += control_name(word);
         const bool argues = (word >> 4 & 0xfffffff) != control_exit && (word >> 4 & 0xfffffff) != control_end;
         if (argues) text += std::to_string(word >> 32);
-        if ((word >> 4 & 0xfffffff) == control_pace) text += "=" + std::to_string(read[++i]);
+        if ((word >> 4 & 0xfffffff) == control_pace) text += "=" + std::to_string(words[++i]);
       } else {
         text += kind == operation_malloc ? "malloc" : kind == operation_free_foreign ? "free_foreign" : "free";
       }

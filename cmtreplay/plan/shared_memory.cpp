@@ -47,12 +47,6 @@ void SharedMemory::discard_pages(std::uint64_t bytes) {
     fail(errno, name_);
 }
 
-std::span<const std::uint64_t> SharedMemory::read(std::uint64_t index, std::span<std::uint64_t> words) const {
-  const ssize_t got = pread(fd(), words.data(), words.size_bytes(), static_cast<off_t>(index * sizeof(std::uint64_t)));
-  if (got < 0) fail(errno, name_);
-  return words.first(static_cast<std::size_t>(got) / sizeof(std::uint64_t));
-}
-
 MappedMemory::MappedMemory(const SharedMemory& memory, std::uint64_t bytes) try {
   if (bytes == 0) return;
   region_ =

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -33,9 +32,6 @@ class SharedMemory {
   /// Gives the pages back; the length stays.
   void discard_pages(std::uint64_t bytes);
 
-  /// Words from an index on, up to `words` of them; fewer at the end.
-  std::span<const std::uint64_t> read(std::uint64_t index, std::span<std::uint64_t> words) const;
-
  private:
   std::string name_;
   Fd fd_;
@@ -50,6 +46,7 @@ class MappedMemory {
   ~MappedMemory();
 
   char* begin() const { return begin_; }
+  const std::uint64_t* words() const { return reinterpret_cast<const std::uint64_t*>(begin_); }
 
  private:
   std::unique_ptr<boost::interprocess::mapped_region> region_;  ///< null: of no bytes

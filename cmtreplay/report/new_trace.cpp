@@ -9,33 +9,9 @@
 #include <system_error>
 
 #include "cmt/writer.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::replay {
-namespace {
-
-/// The words of a SharedMemory, one after the other.
-class WordReader {
- public:
-  explicit WordReader(const SharedMemory& memory) : memory_(memory), storage_(32 * 1024) {}
-
-  std::uint64_t next() {
-    if (words_.empty()) words_ = memory_.read(index_, storage_);
-    if (words_.empty()) return 0;
-    const std::uint64_t word = words_.front();
-    words_ = words_.subspan(1);
-    ++index_;
-    return word;
-  }
-
- private:
-  const SharedMemory& memory_;
-  std::vector<std::uint64_t> storage_;
-  std::span<const std::uint64_t> words_;
-  std::uint64_t index_ = 0;
-};
-
-}  // namespace
-
 Event Readdresser::readdress(const Event& original) {
   Event event = original;
   const Step step = planner_.plan(original);
@@ -67,12 +43,12 @@ void Readdresser::rename_new(Event& event, const Event& original, std::uint64_t 
   blocks_.insert(renamed);
 }
 
-void write_new_trace(Reader& reader, const SharedMemory& pointers, int fd, Format format) {
+void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, int fd, Format format) {
   Header header = reader.header();
   header.has_addresses = true;
   header.has_usable = false;
-  WordReader words(pointers);
-  Readdresser readdresser([&words] { return words.next(); });
+  Readdresser readdresser(
+      [next = pointers.begin(), end = pointers.end()]() mutable { return next == end ? 0 : *next++; });
   Writer writer(fd, header, {.format = format});
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     for (const Event& event : events) writer.add(readdresser.readdress(event));
@@ -80,8 +56,8 @@ void write_new_trace(Reader& reader, const SharedMemory& pointers, int fd, Forma
   writer.finish(reader.repairs(), reader.truncated());
 }
 
-void write_new_trace(Reader& reader, const SharedMemory& pointers, const std::string& path) {
-  const Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, const std::string& path) {
+  const process::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) throw std::system_error(errno, std::generic_category(), path);
   write_new_trace(reader, pointers, file.get(), path.ends_with(".cmt") ? Format::cmt : Format::text);
 }

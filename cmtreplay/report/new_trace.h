@@ -2,12 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cmt/reader.h"
 #include "cmtreplay/plan/planner.h"
-#include "cmtreplay/plan/shared_memory.h"
 #include "libcmt/block_table.h"
 
 namespace cmt::replay {
@@ -40,10 +40,10 @@ class Readdresser {
   BlockTable<Renamed> blocks_;
 };
 
-/// Writes the events of `reader` to `fd`, with the addresses in `pointers`.
-void write_new_trace(Reader& reader, const SharedMemory& pointers, int fd, Format format);
+/// Writes the events of `reader` to `fd`, with the returned pointers as addresses.
+void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, int fd, Format format);
 
 /// The same to a file: .cmt if its name ends so, else text. Throws std::system_error.
-void write_new_trace(Reader& reader, const SharedMemory& pointers, const std::string& path);
+void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, const std::string& path);
 
 }  // namespace cmt::replay

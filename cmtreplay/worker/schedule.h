@@ -1,22 +1,15 @@
-/* Keeps the operations of several threads in order, as loosely as the program did.
+/* Keeps the operations of several threads in order, as loosely as the program did (doc/architecture.md, The replay).
  *
- * Threads do not take turns. Each runs until it needs a block that another thread has not made yet. Blocks are handed
- * over in slots: the maker puts the block into an empty slot, and the thread that frees or resizes it takes it out and
- * leaves the slot empty. So the slot is the dependency, and nothing else is shared. A thread that takes late pays an
- * ordinary load, as it did in the program.
+ * Blocks are handed over in slots: the maker puts the block into an empty slot, and the thread that frees or resizes it
+ * takes it out and leaves the slot empty. A thread that takes late pays an ordinary load, as it did in the program. One
+ * that takes early spins for a moment and then sleeps on the slot itself, as a futex (the lower half of an empty slot
+ * is 0). The maker has to notice the sleeper. A fence between its store and its load of `sleepers` would cost every
+ * allocation 20 cycles, so the sleeper pays instead: membarrier(2) puts the fence into all running threads, once for
+ * each sleep. Where the kernel has no membarrier, a sleep lasts at most a millisecond before the next check.
  *
- * A thread that takes early spins for a moment and then sleeps on the slot itself, as a futex (the lower half of an
- * empty slot is 0). The maker has to notice the sleeper. A fence between its store and its load of `sleepers` would
- * cost every allocation 20 cycles, so the sleeper pays instead: membarrier(2) puts the fence into all running threads,
- * once for each sleep. Where the kernel has no membarrier, a sleep lasts at most a millisecond before the next check.
- *
- * Threads must not run ahead of the others without limit: memory would no longer be the program's, and slots could not
- * be reused, since a thread far ahead would take the previous block of a slot for its own. So the trace is divided into
- * epochs, and no thread begins epoch e before all have ended e - 2. The run-ahead window is two epochs; a slot that was
- * emptied in epoch e may be filled again from e + 2 on without a check. `pending` counts the lanes that take part in
- * each epoch; the last of them to end it advances `epochs_done`.
- *
- * Turns are the other extreme: one thread at a time, in recorded order (--order=strict).
+ * No thread begins epoch e before all lanes have ended e - 2, so a slot that was emptied in epoch e may be filled again
+ * from e + 2 on without a check. `pending` counts the lanes that take part in each epoch; the last of them to end it
+ * advances `epochs_done`. With turns (--order=strict) one thread runs at a time, in recorded order.
  *
  * All functions may be called by any number of threads. The memory that they work on is the caller's. */
 #pragma once
