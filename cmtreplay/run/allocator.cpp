@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <sstream>
@@ -100,14 +99,6 @@ std::vector<std::string> scudo_files(const fs::path& root) {
   std::sort(files.begin(), files.end(),
             [](const std::string& a, const std::string& b) { return numbers_of(a) > numbers_of(b); });
   return files;
-}
-
-std::string read_all(int fd) {
-  std::string text;
-  std::array<char, 4096> part;
-  lseek(fd, 0, SEEK_SET);
-  for (ssize_t got; (got = read(fd, part.data(), part.size())) > 0;) text.append(part.data(), got);
-  return text;
 }
 
 /// "cannot open shared object file" out of ld.so's "ERROR: ld.so: object '...' ... (cannot ...): ignored.", or else the
@@ -287,8 +278,10 @@ AllocatorFinder::Probe AllocatorFinder::probe(const Allocator& allocator) const 
   options.output_fd = output.get();
   options.error_fd = error.get();
   command::ChildProcess child(options);
-  Probe probe{.ending = child.wait(), .messages = read_all(error.get())};
-  std::istringstream lines(read_all(output.get()));
+  Probe probe{.ending = child.wait()};
+  std::string buffer;
+  probe.messages = process::read_again(error.get(), buffer);
+  std::istringstream lines{std::string(process::read_again(output.get(), buffer))};
   for (std::string line; std::getline(lines, line);) {
     const auto blank = line.find(' ');
     const std::string word = line.substr(0, blank);

@@ -54,25 +54,23 @@ struct calls target_calls(void) {
   return calls;
 }
 
-static void* same_library(void* found, void* malloc_address) {
-  Dl_info its, mallocs;
-  if (!found || !dladdr(found, &its) || !dladdr(malloc_address, &mallocs)) return NULL;
-  return its.dli_fbase == mallocs.dli_fbase ? found : NULL;
+static int same_library(uintptr_t a, uintptr_t b) {
+  Dl_info of_a, of_b;
+  return a && dladdr((void*)a, &of_a) && dladdr((void*)b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
 }
 
 usable_size_call* target_usable_size(void) {
   const struct calls calls = target_calls();
-  void* malloc_address;
-  memcpy(&malloc_address, &calls.malloc, sizeof malloc_address);
-  void* found = NULL;
   static const char* const names[] = {"malloc_usable_size", "usable_size", "msize", "malloc_size"};
   /* Without a prefix there is one name, which libc has: a dlsym that fails allocates the text of its error. */
   const int count = prefix ? 4 : 1;
-  for (int i = 0; i < count && !found; ++i)
-    found = same_library(prefix ? find(names[i]) : dlsym(RTLD_DEFAULT, names[i]), malloc_address);
-  usable_size_call* call;
-  memcpy(&call, &found, sizeof call);
-  return call;
+  for (int i = 0; i < count; ++i) {
+    void* const found = prefix ? find(names[i]) : dlsym(RTLD_DEFAULT, names[i]);
+    usable_size_call* call;
+    memcpy(&call, &found, sizeof call);
+    if (same_library((uintptr_t)found, (uintptr_t)calls.malloc)) return call;
+  }
+  return NULL;
 }
 
 /* Sized free, under the names that libraries give it. As weak symbols they are found by the loader, or are NULL; dlsym
@@ -106,22 +104,11 @@ static void by_tc_free_sized(void* block, size_t size, size_t alignment) {
     tc_free_sized(block, size);
 }
 
-static int is_of_library(uintptr_t function, const void* base) {
-  Dl_info info;
-  return function && dladdr((const void*)function, &info) && info.dli_fbase == base;
-}
-
-/* The allocator's sized free, or NULL. */
 sized_free_call* target_sized_free(void) {
-  Dl_info own;
-  const struct calls all = process_calls();
-  const void* addresses[call_count];
-  call_addresses(&all, addresses);
-  if (!dladdr(addresses[0], &own)) return NULL;
-  if (is_of_library((uintptr_t)free_sized, own.dli_fbase)) return by_free_sized;
-  if (is_of_library((uintptr_t)sdallocx, own.dli_fbase)) return by_sdallocx;
-  if (is_of_library((uintptr_t)mi_free_size_aligned, own.dli_fbase)) return by_mi_free_size;
-  if (is_of_library((uintptr_t)tc_free_sized, own.dli_fbase)) return by_tc_free_sized;
+  if (same_library((uintptr_t)free_sized, (uintptr_t)malloc)) return by_free_sized;
+  if (same_library((uintptr_t)sdallocx, (uintptr_t)malloc)) return by_sdallocx;
+  if (same_library((uintptr_t)mi_free_size_aligned, (uintptr_t)malloc)) return by_mi_free_size;
+  if (same_library((uintptr_t)tc_free_sized, (uintptr_t)malloc)) return by_tc_free_sized;
   return NULL;
 }
 
