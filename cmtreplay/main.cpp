@@ -97,7 +97,7 @@ void report_death(const Allocator& allocator, const Death& death, std::uint64_t 
 }
 
 void report_problems(const AllocatorResult& result, const Report& report) {
-  const TraceFacts& facts = report.trace.facts();
+  const TraceFacts& facts = report.trace.plan().facts;
   if (result.death) report_death(result.allocator, *result.death, facts.events);
   const std::uint64_t refused = result.timed.empty() ? 0 : result.timed.back().refused_calls;
   if (refused != 0) print_message(result.allocator.name + ": refused " + cmt::output::with_commas(refused) + " calls");
@@ -114,7 +114,7 @@ void write_text(const std::string& text, std::FILE* file) {
 
 /// Returns false where the allocator died.
 bool replay_new_trace(const ReplaySettings& settings, const Allocator& allocator, const std::string& path) {
-  const std::uint64_t count = settings.trace.pointers();
+  const std::uint64_t count = settings.trace.plan().pointers;
   const SharedMemory memory("pointers", count * sizeof(void*));
   try {
     run_keeping_pointers(settings, allocator, memory);
@@ -145,7 +145,7 @@ bool replay_new_traces(const ReplaySettings& settings, const std::vector<Allocat
 /// Returns 1 where a promise was broken.
 int verify_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, const Options& options,
                cmt::output::ProgressLine& line) {
-  const std::uint64_t events = settings.trace.facts().events;
+  const std::uint64_t events = settings.trace.plan().facts.events;
   std::vector<Verification> all;
   bool good = true;
   try {
@@ -177,8 +177,8 @@ int run(const Options& options) {
   TraceSource source(options.file);
   const PreparedTrace trace = prepare(source, options, line);
   line.clear();
-  report_left_out(source.name(), trace.facts());
-  if (options.pace > 0 && trace.facts().recorded_ns == cmt::unknown)
+  report_left_out(source.name(), trace.plan().facts);
+  if (options.pace > 0 && trace.plan().facts.recorded_ns == cmt::unknown)
     throw cmt::FormatError(source.name(), "has no recorded times (needed by --pace)");
 
   const cmt::command::Interrupts interrupts;
@@ -191,7 +191,7 @@ int run(const Options& options) {
                                 .cpus = options.cpus};
   if (options.verify) return verify_all(settings, {allocators.begin(), allocators.end() - 1}, options, line);
   if (more_threads_than_cpus(settings))
-    print_message(source.name() + ": up to " + std::to_string(trace.lanes()) +
+    print_message(source.name() + ": up to " + std::to_string(trace.plan().lanes) +
                   " threads at once, more than CPUs: the times are not meaningful");
   ReplayResults results =
       run_all(settings, allocators, options.runs, options.seed, [&line](const std::string& text) { line.show(text); });
@@ -199,7 +199,7 @@ int run(const Options& options) {
   AllocatorResult baseline = std::move(results.allocators.back());
   results.allocators.pop_back();
   const Report report{.file = source.name(),
-                      .format = std::string(name(trace.format())),
+                      .format = std::string(name(trace.plan().format)),
                       .rounds = options.runs,
                       .trace = trace,
                       .results = std::move(results.allocators),

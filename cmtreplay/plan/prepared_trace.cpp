@@ -59,18 +59,19 @@ class PreparedTrace::Pass {
  public:
   Pass(PreparedTrace& trace, Order order)
       : trace_(trace),
-        order_(order),
         chunks_(std::make_unique<PreparedChunks>(trace.options_.prepared_bytes_max)),
         writer_(*chunks_),
         router_(writer_, order, trace.options_.paced, [this](std::uint32_t epoch, bool) {
-          if (epoch >= epochs_.size()) epochs_.resize(epoch + 1);
-          ++epochs_[epoch];
-        }) {}
+          if (epoch >= plan_.epochs.size()) plan_.epochs.resize(epoch + 1);
+          ++plan_.epochs[epoch];
+        }) {
+    plan_.order = order;
+  }
 
   /// `one_thread`: stops and returns false at the first event of a second thread.
   bool run(bool one_thread, const std::function<void(const Reader&)>& progress) {
     Reader reader = trace_.open_();
-    trace_.format_ = reader.header().format;
+    plan_.format = reader.header().format;
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
       for (const Event& event : events) {
         if (one_thread && is_of_second_thread(event)) return false;
@@ -78,8 +79,8 @@ class PreparedTrace::Pass {
       }
       progress(reader);
     }
-    facts_.defects = reader.defects();
-    facts_.truncated = reader.truncated();
+    plan_.facts.defects = reader.defects();
+    plan_.facts.truncated = reader.truncated();
     finish();
     return true;
   }
@@ -97,52 +98,50 @@ class PreparedTrace::Pass {
   void set_to_now(Mark& mark) const;
 
   PreparedTrace& trace_;
-  Order order_;
+  TracePlan plan_;
   std::unique_ptr<PreparedChunks> chunks_;
   LaneWriter writer_;
-  std::vector<std::uint32_t> epochs_;
   Router router_;
   std::optional<std::uint32_t> first_thread_;
   MarkCandidates candidates_;
   Mark peak_;  ///< of live bytes
-  TraceFacts facts_;
-  std::uint64_t pointers_ = 0;
   std::uint64_t first_ns_ = unknown, last_ns_ = unknown;
 };
 
 void PreparedTrace::Pass::plan_event(const Event& event) {
   const Step step = router_.route(event);
   count(event, step);
-  pointers_ += step.keeps_pointer ? 1 : 0;
-  if (facts_.peak_live_bytes_event == facts_.events) set_to_now(peak_);
-  if (!candidates_.wants(facts_.events)) return;
+  plan_.pointers += step.keeps_pointer ? 1 : 0;
+  if (plan_.facts.peak_live_bytes_event == plan_.facts.events) set_to_now(peak_);
+  if (!candidates_.wants(plan_.facts.events)) return;
   Mark now;
   set_to_now(now);
   candidates_.add(std::move(now));
 }
 
 void PreparedTrace::Pass::count(const Event& event, const Step& step) {
-  ++facts_.events;
-  ++facts_.by_kind[static_cast<std::size_t>(event.kind)];
-  facts_.calls += step.operations != 0 ? 1 : 0;
-  facts_.failed_calls += step.outcome == Outcome::failed ? 1 : 0;
-  facts_.unknown_blocks += step.outcome == Outcome::unknown ? 1 : 0;
-  facts_.other_events += step.outcome == Outcome::other ? 1 : 0;
-  facts_.sized_frees += step.sized ? 1 : 0;
+  TraceFacts& facts = plan_.facts;
+  ++facts.events;
+  ++facts.by_kind[static_cast<std::size_t>(event.kind)];
+  facts.calls += step.operations != 0 ? 1 : 0;
+  facts.failed_calls += step.outcome == Outcome::failed ? 1 : 0;
+  facts.unknown_blocks += step.outcome == Outcome::unknown ? 1 : 0;
+  facts.other_events += step.outcome == Outcome::other ? 1 : 0;
+  facts.sized_frees += step.sized ? 1 : 0;
   if (event.time_ns != unknown) {
     if (first_ns_ == unknown) first_ns_ = event.time_ns;
     last_ns_ = event.time_ns;
   }
   const heap::LiveTotals& live = router_.planner().live();
-  facts_.peak_live.blocks = std::max(facts_.peak_live.blocks, live.blocks);
-  if (live.bytes <= facts_.peak_live.bytes) return;
-  facts_.peak_live.bytes = live.bytes;
-  facts_.peak_live_bytes_event = facts_.events;
+  facts.peak_live.blocks = std::max(facts.peak_live.blocks, live.blocks);
+  if (live.bytes <= facts.peak_live.bytes) return;
+  facts.peak_live.bytes = live.bytes;
+  facts.peak_live_bytes_event = facts.events;
 }
 
 /// Sets an existing mark: the peak moves often, and so its memory is used again.
 void PreparedTrace::Pass::set_to_now(Mark& mark) const {
-  mark.event = facts_.events;
+  mark.event = plan_.facts.events;
   mark.live = router_.planner().live();
   mark.time_ns = last_ns_;
   mark.positions.clear();
@@ -151,25 +150,23 @@ void PreparedTrace::Pass::set_to_now(Mark& mark) const {
 }
 
 void PreparedTrace::Pass::finish() {
-  facts_.end_live = router_.planner().live();
-  if (first_ns_ != unknown && last_ns_ >= first_ns_) facts_.recorded_ns = last_ns_ - first_ns_;
+  const Planner& planner = router_.planner();
+  plan_.facts.end_live = planner.live();
+  if (first_ns_ != unknown && last_ns_ >= first_ns_) plan_.facts.recorded_ns = last_ns_ - first_ns_;
   Mark end;
   set_to_now(end);
-  trace_.marks_ = candidates_.choose(mark_count, std::move(end));
-  if (peak_.event != 0) include_mark(trace_.marks_, peak_);
-  trace_.end_slots_ = router_.planner().live_slots();
+  plan_.marks = candidates_.choose(mark_count, std::move(end));
+  if (peak_.event != 0) include_mark(plan_.marks, peak_);
+  plan_.end_slots = planner.live_slots();
   router_.finish();
-  trace_.order_ = order_;
-  trace_.facts_ = facts_;
-  trace_.counts_ = router_.counts();
-  trace_.lanes_ = writer_.lanes();
-  trace_.slots_ = router_.planner().slots();
-  trace_.pointers_ = pointers_;
-  trace_.epochs_ = std::move(epochs_);
+  plan_.counts = router_.counts();
+  plan_.lanes = writer_.lanes();
+  plan_.slots = planner.slots();
   for (std::uint32_t lane = 0; lane < writer_.lanes(); ++lane) {
-    trace_.first_chunks_.push_back(writer_.first_chunk(lane));
-    trace_.ends_.push_back(writer_.position(lane));
+    plan_.first_chunks.push_back(writer_.first_chunk(lane));
+    plan_.ends.push_back(writer_.position(lane));
   }
+  trace_.plan_ = std::move(plan_);
   trace_.chunks_ = std::move(chunks_);
 }
 

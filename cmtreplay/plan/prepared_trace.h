@@ -95,6 +95,22 @@ struct TraceOptions {
   std::uint64_t prepared_bytes_max = 0;  ///< a trace of more bytes of operations is streamed
 };
 
+/// All that a replay has to know of a trace beside its operations.
+struct TracePlan {
+  TraceFacts facts;
+  Format format = Format::text;
+  Order order = Order::one_thread;
+  RouteCounts counts;
+  std::uint32_t lanes = 1;
+  std::uint64_t slots = 0;                  ///< entries of the table of live blocks
+  std::uint64_t pointers = 0;               ///< that the calls return
+  std::vector<Mark> marks;                  ///< at most 100, among them the moment of most live bytes and the end
+  std::vector<std::uint32_t> end_slots;     ///< of the blocks that are live at the end
+  std::vector<std::uint32_t> first_chunks;  ///< of each lane of prepared operations
+  std::vector<std::uint64_t> ends;          ///< the length of each lane in words
+  std::vector<std::uint32_t> epochs;        ///< lanes that take part in each epoch
+};
+
 /// A trace after a first pass: its figures, the sizes that its replay needs, and all of its operations in shared
 /// memory, 8 bytes an event. Where that is too much it is streamed: read again for every run.
 class PreparedTrace {
@@ -105,28 +121,13 @@ class PreparedTrace {
   /// `progress` is called for each batch of events.
   PreparedTrace(Open open, const TraceOptions& options, const std::function<void(const Reader&)>& progress);
 
-  const TraceFacts& facts() const { return facts_; }
-  Format format() const { return format_; }
-  Order order() const { return order_; }
+  const TracePlan& plan() const { return plan_; }
   bool paced() const { return options_.paced; }
-  const RouteCounts& counts() const { return counts_; }
-  std::uint32_t lanes() const { return lanes_; }
-  std::uint64_t slots() const { return slots_; }
-  std::uint64_t pointers() const { return pointers_; }
-  /// At most 100 marks, among them the moment of most live bytes and the end.
-  const std::vector<Mark>& marks() const { return marks_; }
-  /// The slots of the blocks that are live at the end.
-  const std::vector<std::uint32_t>& end_slots() const { return end_slots_; }
   Reader open() const { return open_(); }
 
   /// The operations, or null where they are streamed.
   const PreparedChunks* chunks() const { return chunks_->whole() ? chunks_.get() : nullptr; }
   std::uint64_t operations_bytes() const;
-
-  /// Of prepared operations: each lane's first chunk and its length in words, and the number of lanes in each epoch.
-  const std::vector<std::uint32_t>& first_chunks() const { return first_chunks_; }
-  const std::vector<std::uint64_t>& ends() const { return ends_; }
-  const std::vector<std::uint32_t>& epochs() const { return epochs_; }
 
   /// The events, counted from 1, whose operations stand at these positions in an order; 0: none does. Reads the trace
   /// once more, up to the last of them.
@@ -137,19 +138,8 @@ class PreparedTrace {
 
   Open open_;
   TraceOptions options_;
-  TraceFacts facts_;
-  Format format_ = Format::text;
-  Order order_ = Order::one_thread;
-  RouteCounts counts_;
+  TracePlan plan_;
   std::unique_ptr<PreparedChunks> chunks_;
-  std::uint32_t lanes_ = 1;
-  std::uint64_t slots_ = 0;
-  std::uint64_t pointers_ = 0;
-  std::vector<Mark> marks_;
-  std::vector<std::uint32_t> end_slots_;
-  std::vector<std::uint32_t> first_chunks_;
-  std::vector<std::uint64_t> ends_;
-  std::vector<std::uint32_t> epochs_;
 };
 
 }  // namespace cmt::replay

@@ -31,7 +31,7 @@ constexpr const char* two_threads =
     "malloc(8) = 3000<3> thread=2\n";  // lane 0: start; lane 1: epoch, malloc
 
 std::uint64_t event_at(const PreparedTrace& trace, std::uint32_t lane, std::uint64_t words) {
-  return trace.events_at({{.lane = lane, .words = words}}, trace.order()).front();
+  return trace.events_at({{.lane = lane, .words = words}}, trace.plan().order).front();
 }
 
 std::vector<Mark> marks_of(std::uint64_t events, std::size_t count) {
@@ -52,7 +52,7 @@ TEST_CASE("prepared trace: live bytes, peaks and what is left out are counted") 
       "malloc(8) = 0\n"
       "thread_exit() thread=0\n"
       "malloc(60) = 1000<3>\n");
-  const TraceFacts& facts = trace.facts();
+  const TraceFacts& facts = trace.plan().facts;
   CHECK(facts.events == 6);
   CHECK(facts.calls == 4);
   CHECK(facts.failed_calls == 1);
@@ -61,8 +61,8 @@ TEST_CASE("prepared trace: live bytes, peaks and what is left out are counted") 
   CHECK(facts.peak_live.blocks == 2);
   CHECK(facts.peak_live_bytes_event == 2);
   CHECK(facts.end_live.bytes == 110);
-  CHECK(trace.ends() == std::vector<std::uint64_t>{5});
-  CHECK(trace.pointers() == 3);
+  CHECK(trace.plan().ends == std::vector<std::uint64_t>{5});
+  CHECK(trace.plan().pointers == 3);
 }
 
 TEST_CASE("prepared trace: a word is led back to its event, over events without operations and longer ones") {
@@ -82,9 +82,9 @@ TEST_CASE("prepared trace: a word is led back to its event, over events without 
 
 TEST_CASE("prepared trace: an empty trace has nothing to do") {
   const PreparedTrace trace = prepared("");
-  CHECK(trace.facts().calls == 0);
-  CHECK(trace.marks().empty());
-  CHECK(trace.ends() == std::vector<std::uint64_t>{1});
+  CHECK(trace.plan().facts.calls == 0);
+  CHECK(trace.plan().marks.empty());
+  CHECK(trace.plan().ends == std::vector<std::uint64_t>{1});
   CHECK(event_at(trace, 0, 0) == 0);
 }
 
@@ -110,17 +110,17 @@ TEST_CASE("prepared trace: what is too large is not kept but streamed") {
   const PreparedTrace trace = prepared(text, {.prepared_bytes_max = 4 << 20});
   CHECK(trace.chunks() == nullptr);
   CHECK(trace.operations_bytes() == 0);
-  CHECK(trace.facts().calls == 1000000);
-  CHECK(trace.marks().size() == 100);
+  CHECK(trace.plan().facts.calls == 1000000);
+  CHECK(trace.plan().marks.size() == 100);
 }
 
 TEST_CASE("prepared trace: threads have lanes, and a lane serves one thread after the other") {
   const PreparedTrace trace = prepared(two_threads);
-  CHECK(trace.order() == Order::free);
-  CHECK(trace.lanes() == 2);
-  CHECK(trace.counts().threads == 3);
-  CHECK(trace.counts().true_dependencies == 1);
-  CHECK(trace.epochs() == std::vector<std::uint32_t>{3});
+  CHECK(trace.plan().order == Order::free);
+  CHECK(trace.plan().lanes == 2);
+  CHECK(trace.plan().counts.threads == 3);
+  CHECK(trace.plan().counts.true_dependencies == 1);
+  CHECK(trace.plan().epochs == std::vector<std::uint32_t>{3});
   CHECK(event_at(trace, 1, 1) == 2);
   CHECK(event_at(trace, 1, 2) == 3);
   CHECK(event_at(trace, 1, 6) == 5);
@@ -128,12 +128,12 @@ TEST_CASE("prepared trace: threads have lanes, and a lane serves one thread afte
 
 TEST_CASE("prepared trace: on one thread, or in strict order, where that is asked for") {
   const PreparedTrace one = prepared(two_threads, {.threads = false, .prepared_bytes_max = 1 << 22});
-  CHECK(one.order() == Order::one_thread);
-  CHECK(one.lanes() == 1);
-  CHECK(one.slots() == slot_first + 2);
+  CHECK(one.plan().order == Order::one_thread);
+  CHECK(one.plan().lanes == 1);
+  CHECK(one.plan().slots == slot_first + 2);
   const PreparedTrace strict = prepared(two_threads, {.strict = true, .prepared_bytes_max = 1 << 22});
-  CHECK(strict.order() == Order::strict);
-  CHECK(strict.counts().turns > 2);
+  CHECK(strict.plan().order == Order::strict);
+  CHECK(strict.plan().counts.turns > 2);
 }
 
 TEST_CASE("marks: a short trace is divided exactly") {

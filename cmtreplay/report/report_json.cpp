@@ -80,13 +80,13 @@ void describe(Visitor& field, M& mode) {
   const PreparedTrace& trace = report.trace;
   field("operations", trace.chunks() ? "prepared" : "streamed", "");
   field("operations_bytes", trace.operations_bytes(), "of prepared operations");
-  field("slots", trace.slots(), "entries of the table of live blocks");
+  field("slots", trace.plan().slots, "entries of the table of live blocks");
   field("replay_bytes", report.baseline.replay_bytes, "of the worker's memory, those of the replay");
-  field("order", order_name(trace.order()), "one_thread, free or strict");
-  field("threads", trace.counts().threads, "");
-  field("threads_at_once", trace.lanes(), "");
-  field("true_dependencies", trace.counts().true_dependencies, "calls that need a block of another thread");
-  field("false_dependencies", trace.counts().false_dependencies, "points at which a thread may be too far ahead");
+  field("order", order_name(trace.plan().order), "one_thread, free or strict");
+  field("threads", trace.plan().counts.threads, "");
+  field("threads_at_once", trace.plan().lanes, "");
+  field("true_dependencies", trace.plan().counts.true_dependencies, "calls that need a block of another thread");
+  field("false_dependencies", trace.plan().counts.false_dependencies, "points at which a thread may be too far ahead");
   field("touch", report.touch, "the bytes of each block that are written: page, none, first or all");
   field("pace", report.pace > 0 ? report.pace : nan, "recorded time over the replay's");
   field("counters_missing", unless_empty(report.counters_missing), "why there are no hardware counters");
@@ -107,7 +107,7 @@ struct SampleColumns {
 
 void write_timed(JsonWriter& json, const AllocatorResult& result, const Report& report) {
   const bool timed = !result.timed.empty();
-  const TraceFacts& facts = report.trace.facts();
+  const TraceFacts& facts = report.trace.plan().facts;
   const double calls = static_cast<double>(facts.calls);
   const double wall_ns = spread_of(result, &TimedSample::wall_ns).median;
   const double null_ns = spread_of(report.baseline, &TimedSample::wall_ns).median;
@@ -174,7 +174,7 @@ std::string json_text(const Report& report) {
   json.begin_object("trace");
   json.field("file", report.file);
   json.field("format", report.format);
-  write_fields(json, report.trace.facts());
+  write_fields(json, report.trace.plan().facts);
   json.end_object();
   write_object(json, "mode", Mode{report});
   write_object(json, "machine", this_machine());

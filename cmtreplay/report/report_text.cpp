@@ -96,7 +96,7 @@ std::string counters_text(const Report& report) {
     std::vector<std::string> cells{result.allocator.name};
     for (std::size_t i = 0; i < process::counter_names.size(); ++i) {
       const auto median = median_counter(result, i);
-      cells.push_back(median ? fixed(*median / static_cast<double>(report.trace.facts().calls), 3) : none);
+      cells.push_back(median ? fixed(*median / static_cast<double>(report.trace.plan().facts.calls), 3) : none);
     }
     table.add(cells);
   }
@@ -137,7 +137,7 @@ void describe(Visitor& field, Row& row) {
 }  // namespace
 
 std::string table_text(const Report& report) {
-  const TraceFacts& facts = report.trace.facts();
+  const TraceFacts& facts = report.trace.plan().facts;
   std::string text = report.file + ": " + with_commas(facts.events) + " events, " + with_commas(facts.calls) +
                      " calls replayed, at most " + bytes_text(facts.peak_live.bytes) + " live in " +
                      with_commas(facts.peak_live.blocks) + " blocks\n";
@@ -184,7 +184,7 @@ std::string details_text(const Report& report) {
 
 std::string csv_text(const Report& report) {
   std::string text = output::csv_titles<CsvRow>();
-  const TraceFacts& facts = report.trace.facts();
+  const TraceFacts& facts = report.trace.plan().facts;
   for (const AllocatorResult& result : report.results) text += output::csv_row(CsvRow{result, facts});
   return text + output::csv_row(CsvRow{report.baseline, facts});
 }

@@ -66,7 +66,7 @@ std::vector<Finding> findings_of(const verification& shared, const PreparedTrace
   std::vector<OperationPosition> positions;
   for (const finding& finding : found)
     positions.push_back({.lane = static_cast<std::uint32_t>(finding.lane), .words = finding.position});
-  const std::vector<std::uint64_t> events = trace.events_at(positions, trace.order());
+  const std::vector<std::uint64_t> events = trace.events_at(positions, trace.plan().order);
   std::vector<Finding> findings;
   for (std::size_t i = 0; i < found.size(); ++i) findings.push_back(finding_of(found[i], events[i]));
   return findings;

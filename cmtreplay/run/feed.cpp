@@ -21,31 +21,31 @@ void publish(lane& lane, std::uint32_t first_chunk, std::uint64_t position) {
 }
 
 ControlSizes PreparedFeed::sizes() const {
-  return {.lanes = trace_.lanes(),
-          .epochs = std::bit_ceil(static_cast<std::uint32_t>(std::max<std::size_t>(trace_.epochs().size(), 1)))};
+  return {.lanes = trace_.plan().lanes,
+          .epochs = std::bit_ceil(static_cast<std::uint32_t>(std::max<std::size_t>(trace_.plan().epochs.size(), 1)))};
 }
 
 void PreparedFeed::attach(ControlRegion& region) {
   region_ = &region;
-  std::copy(trace_.epochs().begin(), trace_.epochs().end(), region.epochs().begin());
+  std::copy(trace_.plan().epochs.begin(), trace_.plan().epochs.end(), region.epochs().begin());
 }
 
 /// Lane 0 last: at its end the worker checks whether the others have come to theirs.
 void PreparedFeed::publish_until(const Mark& mark) {
   for (std::size_t i = mark.positions.size(); i-- > 0;)
-    publish(region_->lanes()[i], trace_.first_chunks()[i], mark.positions[i]);
+    publish(region_->lanes()[i], trace_.plan().first_chunks[i], mark.positions[i]);
 }
 
 void PreparedFeed::publish_rest() {
-  for (std::size_t i = trace_.ends().size(); i-- > 0;)
-    publish(region_->lanes()[i], trace_.first_chunks()[i], trace_.ends()[i]);
+  for (std::size_t i = trace_.plan().ends.size(); i-- > 0;)
+    publish(region_->lanes()[i], trace_.plan().first_chunks[i], trace_.plan().ends[i]);
 }
 
 StreamedFeed::StreamedFeed(const PreparedTrace& trace, Order order, std::function<void()> when_full)
     : trace_(trace),
       order_(order),
       when_full_(std::move(when_full)),
-      ring_(ring_chunks + trace.lanes(),
+      ring_(ring_chunks + trace.plan().lanes,
             [this] {
               publish();
               when_full_();
@@ -54,7 +54,7 @@ StreamedFeed::StreamedFeed(const PreparedTrace& trace, Order order, std::functio
       reader_(trace.open()) {}
 
 ControlSizes StreamedFeed::sizes() const {
-  return {.lanes = trace_.lanes(), .epochs = epochs_of(ring_.count()), .ring_chunks = ring_.count()};
+  return {.lanes = trace_.plan().lanes, .epochs = epochs_of(ring_.count()), .ring_chunks = ring_.count()};
 }
 
 void StreamedFeed::attach(ControlRegion& region) {

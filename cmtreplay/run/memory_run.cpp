@@ -184,10 +184,10 @@ class MemoryProbe {
 
 /// The slots whose blocks the worker frees after the end.
 std::unique_ptr<SharedMemory> drain_list(const PreparedTrace& trace) {
-  const std::uint64_t bytes = trace.end_slots().size() * sizeof(std::uint32_t);
+  const std::uint64_t bytes = trace.plan().end_slots.size() * sizeof(std::uint32_t);
   auto memory = std::make_unique<SharedMemory>("drain", bytes);
   if (bytes == 0) return memory;
-  std::memcpy(MappedMemory(*memory, bytes).begin(), trace.end_slots().data(), bytes);
+  std::memcpy(MappedMemory(*memory, bytes).begin(), trace.plan().end_slots.data(), bytes);
   return memory;
 }
 
@@ -225,11 +225,11 @@ MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator)
   worker.wait_until_ready();
   MemoryProbe probe(worker.pid(), settings.worker);
   MemoryRun run = probe.start();
-  run.peak_live_bytes = settings.trace.facts().peak_live.bytes;
-  run.peak_live_event = settings.trace.facts().peak_live_bytes_event;
+  run.peak_live_bytes = settings.trace.plan().facts.peak_live.bytes;
+  run.peak_live_event = settings.trace.plan().facts.peak_live_bytes_event;
   Timeline timeline(worker.pid());
   std::uint64_t event = 0;
-  for (const Mark& mark : settings.trace.marks()) {
+  for (const Mark& mark : settings.trace.plan().marks) {
     timeline.resume(event);
     worker.run_until(mark);
     timeline.pause();

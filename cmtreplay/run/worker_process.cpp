@@ -26,13 +26,13 @@ int cpu_count(const std::vector<int>& bound) {
 
 /// A new trace is written in recorded order, so an address may be reused only by a later event than frees it.
 Order order_for(const PreparedTrace& trace, const RunOptions& options) {
-  return options.pointers && trace.order() == Order::free ? Order::strict : trace.order();
+  return options.pointers && trace.plan().order == Order::free ? Order::strict : trace.plan().order;
 }
 
 }  // namespace
 
 bool more_threads_than_cpus(const ReplaySettings& settings) {
-  return settings.trace.lanes() > static_cast<std::uint32_t>(cpu_count(settings.cpus));
+  return settings.trace.plan().lanes > static_cast<std::uint32_t>(cpu_count(settings.cpus));
 }
 
 std::string Death::text() const {
@@ -42,8 +42,8 @@ std::string Death::text() const {
 WorkerProcess::WorkerProcess(const ReplaySettings& settings, const Allocator& allocator, const RunOptions& options)
     : settings_(settings),
       order_(order_for(settings.trace, options)),
-      streamed_(!settings.trace.chunks() || order_ != settings.trace.order()),
-      slots_("slots", settings.trace.slots() * sizeof(void*)),
+      streamed_(!settings.trace.chunks() || order_ != settings.trace.plan().order),
+      slots_("slots", settings.trace.plan().slots * sizeof(void*)),
       stacks_("stacks", 0),
       watchdog_(settings.timeout_seconds) {
   if (streamed_)
@@ -80,15 +80,15 @@ void WorkerProcess::fill_control(const Allocator& allocator, const RunOptions& o
   control.pointers_fd = options.pointers ? options.pointers->fd() : -1;
   control.target = allocator.null ? target_null : target_process;
   control.drain_fd = options.drain ? options.drain->fd() : -1;
-  control.drain_count = static_cast<std::uint32_t>(settings_.trace.end_slots().size());
+  control.drain_count = static_cast<std::uint32_t>(settings_.trace.plan().end_slots.size());
   control.counts_usable = options.counts_usable ? 1 : 0;
   control.verification_fd = options.verification_fd;
   control.touch = allocator.null || options.verification_fd >= 0 ? touch_none : settings_.touched;
   control.replaced = allocator.replaced;
   control.several = order_ == Order::one_thread ? 0 : 1;
   control.spins = more_threads_than_cpus(settings_) ? 0 : spins;
-  control.slot_count = settings_.trace.slots();
-  control.pointer_count = settings_.trace.pointers();
+  control.slot_count = settings_.trace.plan().slots;
+  control.pointer_count = settings_.trace.plan().pointers;
   control.pace = settings_.pace;
 }
 
@@ -103,7 +103,7 @@ void WorkerProcess::bind_to_cpus() {
 std::uint64_t WorkerProcess::replay_bytes() const {
   const std::uint64_t ring = streamed_ ? std::uint64_t{feed_->chunk_count()} * chunk_words * sizeof(std::uint64_t) : 0;
   const std::uint64_t stacks = (region_->lanes().size() - 1) * lane_stack_used_bytes;
-  return settings_.trace.slots() * sizeof(void*) + region_->bytes() + ring + stacks;
+  return settings_.trace.plan().slots * sizeof(void*) + region_->bytes() + ring + stacks;
 }
 
 void WorkerProcess::wait_until_ready() { wait_for_byte(); }

@@ -63,14 +63,14 @@ PreparedTrace prepare(const std::string& text, const TraceOptions& options) {
 /// A worker without a process.
 class Engine {
  public:
-  explicit Engine(const PreparedTrace& trace) : slots_(trace.slots()) {
+  explicit Engine(const PreparedTrace& trace) : slots_(trace.plan().slots) {
     if (trace.chunks())
       feed_ = std::make_unique<PreparedFeed>(trace);
     else
-      feed_ = std::make_unique<StreamedFeed>(trace, trace.order(), [] { std::this_thread::yield(); });
+      feed_ = std::make_unique<StreamedFeed>(trace, trace.plan().order, [] { std::this_thread::yield(); });
     region = std::make_unique<ControlRegion>(feed_->sizes());
     feed_->attach(*region);
-    region->get().several = trace.order() == Order::one_thread ? 0 : 1;
+    region->get().several = trace.plan().order == Order::one_thread ? 0 : 1;
     region->get().touch = touch_pages;
     replay_.control = &region->get();
     replay_.lanes = region->lanes().data();
@@ -97,7 +97,7 @@ class Engine {
       run_lane(&runner);
       finish_threads(&replay_);
     });
-    for (const Mark& mark : trace.marks()) {
+    for (const Mark& mark : trace.plan().marks) {
       feed_->publish_until(mark);
       while (!still()) std::this_thread::yield();
       CHECK(live == static_cast<std::int64_t>(mark.live.blocks));
@@ -132,7 +132,7 @@ TEST_CASE("engine: at every mark the live blocks are those of the trace, in any 
   for (const bool strict : {false, true}) {
     for (const std::uint64_t bytes_max : {std::uint64_t{64} << 20, std::uint64_t{0}}) {
       const PreparedTrace trace = prepare(text, {.strict = strict, .prepared_bytes_max = bytes_max});
-      CHECK(trace.lanes() == 3);
+      CHECK(trace.plan().lanes == 3);
       Engine engine(trace);
       engine.run(trace);
       CHECK(live == 0);
