@@ -189,13 +189,13 @@ static inline struct lane* control_lanes(struct control* control) {
 /* With --verify the worker leaves the faults that it finds in shared memory, so that they outlive a worker that dies of
  * one. Each breaks a promise that malloc(3) or C makes to programs. */
 enum fault {
-  fault_misaligned = 0,   /* the address is no multiple of what was asked for, or of what its size may need */
-  fault_overlap = 1,      /* some of its bytes are in a block that is live: `other` is where that begins */
-  fault_contents = 2,     /* what was written to the block was not there any more when it was freed: `other` is where */
+  fault_misaligned = 0,   /* the address is no multiple of the alignment asked for, or that the size needs */
+  fault_overlap = 1,      /* some of its bytes are in a live block, which begins at `other` */
+  fault_contents = 2,     /* a byte written to the block, at `other`, had changed when it was freed */
   fault_moved = 3,        /* the same, over a realloc */
   fault_not_zero = 4,     /* calloc: `other` is the first byte that is not 0 */
-  fault_usable = 5,       /* malloc_usable_size says less than was asked for: `other` is what it said */
-  fault_usable_other = 6, /* malloc_usable_size promised bytes that are in another live block: `other` is that one */
+  fault_usable = 5,       /* malloc_usable_size returned `other`, less than was asked for */
+  fault_usable_other = 6, /* the usable bytes reach into the live block at `other` */
   fault_impossible = 7,   /* more than an address space holds was asked for, and a block returned */
   fault_lost = 8          /* a realloc that was refused did not leave the block as it was */
 };
@@ -207,11 +207,11 @@ enum { fault_count = 9, findings_max = 1000 };
 struct finding {
   uint32_t fault;       /* enum fault */
   uint32_t call;        /* as in call_names */
-  uint64_t lane;        /* of operations, and where in it the call stands: so the event is known */
+  uint64_t lane;        /* the lane and position of the call, from which the event follows */
   uint64_t position;    /* finding_at_end: after the trace */
   uint64_t address;     /* of the block */
   uint64_t size, count; /* as asked for; count 1 where the call has none */
-  uint64_t alignment;   /* as asked for, or what the block needs by its size; 0 where it is not meant */
+  uint64_t alignment;   /* asked for, or needed by the size; 0: of no matter */
   uint64_t other;
 };
 

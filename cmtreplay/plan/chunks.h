@@ -98,7 +98,7 @@ class LaneWriter {
   std::uint32_t lanes() const { return static_cast<std::uint32_t>(lanes_.size()); }
 
   /// Words of a lane so far, with its links and the words left empty before them. Where the last word ends right before
-  /// a link that is not written yet, the next word stands in the next chunk.
+  /// a link that is not written yet, the next word is in the next chunk.
   std::uint64_t position(std::uint32_t lane) const {
     const Lane& its = lanes_[lane];
     return its.chunks == 0 ? 0 : (its.chunks - 1) * chunk_words + its.used;

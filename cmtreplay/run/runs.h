@@ -61,7 +61,7 @@ struct ReplayResults {
   std::string counters_missing = {};  ///< why there are no hardware counters; empty: there are
 };
 
-/// Told what is going on: "jemalloc, run 2 of 5".
+/// Called with the current step: "jemalloc, run 2 of 5".
 using Progress = std::function<void(const std::string&)>;
 
 /// Replays on every allocator: `rounds` timed runs each, in an order that is shuffled for each round from `seed`, so

@@ -38,7 +38,7 @@ class Timeline {
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
-  /// Samples are taken between the two. `event`: the worker's, at which it goes on.
+  /// Samples are taken between the two. `event`: the last one before it resumes.
   void resume(std::uint64_t event);
   void pause();
 

@@ -13,7 +13,7 @@
 
 namespace cmt::replay {
 
-/// What all runs have in common.
+/// Settings that all runs share.
 struct ReplaySettings {
   std::string worker;  ///< its executable
   const PreparedTrace& trace;
@@ -50,7 +50,7 @@ void describe(Visitor& field, D& death) {
   field("text", death.text(), "");
 }
 
-/// What a run does beside the calls.
+/// Further work of a run beside the calls.
 struct RunOptions {
   const SharedMemory* pointers = nullptr;  ///< for the returned pointers, in recorded order
   bool latencies = false;
