@@ -1,36 +1,35 @@
 #include "cmt/event.h"
 
 namespace cmt {
+namespace {
+
+using KindName = std::array<char, 8>;
+
+/// "kind_0" to "kind_63".
+constexpr std::array<KindName, kind_limit> names_by_number = [] {
+  std::array<KindName, kind_limit> names{};
+  for (std::size_t number = 0; number < kind_limit; ++number) {
+    KindName& name = names[number];
+    std::size_t length = 0;
+    for (const char c : {'k', 'i', 'n', 'd', '_'}) name[length++] = c;
+    if (number >= 10) name[length++] = static_cast<char>('0' + number / 10);
+    name[length] = static_cast<char>('0' + number % 10);
+  }
+  return names;
+}();
+
+}  // namespace
 
 std::string_view name(Kind kind) {
-  static constexpr std::array<std::string_view, kind_count> names{
-      "malloc",
-      "free",
-      "calloc",
-      "realloc",
-      "reallocarray",
-      "aligned_alloc",
-      "posix_memalign",
-      "memalign",
-      "valloc",
-      "pvalloc",
-      "free_sized",
-      "free_aligned_sized",
-      "operator_new",
-      "operator_new_nothrow",
-      "operator_new_array",
-      "operator_new_array_nothrow",
-      "operator_delete",
-      "operator_delete_sized",
-      "operator_delete_array",
-      "operator_delete_array_sized",
-      "thread_start",
-      "thread_exit",
-      "thread_name",
-      "mark",
-      "sample",
-  };
-  return names[static_cast<std::size_t>(kind)];
+  switch (kind) {
+#define CMT_KIND(name, number, call, traits) \
+  case Kind::name:                           \
+    return #name;
+    CMT_KINDS(CMT_KIND)
+#undef CMT_KIND
+  }
+  const auto number = static_cast<std::size_t>(kind);
+  return number < kind_limit ? names_by_number[number].data() : "kind";
 }
 
 }  // namespace cmt

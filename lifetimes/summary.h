@@ -133,7 +133,7 @@ struct Summary {
 
   heap::Clock::Unit clock;
   std::vector<Input> inputs;
-  std::array<std::uint64_t, kind_count> by_kind{};
+  std::array<std::uint64_t, kind_limit> by_kind{};
   std::uint64_t failed = 0;
   std::uint64_t unknown_ends = 0;
   std::array<std::uint64_t, AgeClasses::count> chains{};  ///< blocks by the reallocations behind them; 0 is not counted

@@ -54,8 +54,8 @@ std::string facts_text(const Info& info) {
 
 std::string kinds_text(const cmt::Totals& totals) {
   cmt::output::Table table({{"  kind"}, {"events", Align::right}});
-  for (int kind = 0; kind < cmt::kind_count; ++kind) {
-    const std::uint64_t events = totals.by_kind[static_cast<std::size_t>(kind)];
+  for (std::size_t kind = 0; kind < cmt::kind_limit; ++kind) {
+    const std::uint64_t events = totals.by_kind[kind];
     if (events != 0) table.add({"  " + std::string(name(static_cast<cmt::Kind>(kind))), with_commas(events)});
   }
   return table.text();
@@ -98,8 +98,8 @@ void put_streams(cmt::output::JsonWriter& json, const Info& info) {
 void put_counts(cmt::output::JsonWriter& json, const cmt::Totals& totals) {
   json.field("events", totals.events);
   json.begin_object("by_kind");
-  for (int kind = 0; kind < cmt::kind_count; ++kind) {
-    const std::uint64_t events = totals.by_kind[static_cast<std::size_t>(kind)];
+  for (std::size_t kind = 0; kind < cmt::kind_limit; ++kind) {
+    const std::uint64_t events = totals.by_kind[kind];
     if (events != 0) json.field(name(static_cast<cmt::Kind>(kind)), events);
   }
   json.end_object();

@@ -18,6 +18,7 @@ constexpr std::array<Words, cmt::repair_count> repair_words{{
     {"block handed out twice and ended first", "blocks handed out twice and ended first"},
     {"misfree", "misfrees"},
     {"event with a contradicting tag dropped", "events with contradicting tags dropped"},
+    {"event of an unknown kind replaced", "events of unknown kinds replaced"},
 }};
 
 void append(std::string& out, std::uint64_t count, const Words& word) {

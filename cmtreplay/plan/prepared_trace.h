@@ -55,7 +55,7 @@ struct TraceFacts {
   std::uint64_t sized_frees = 0;
   std::uint64_t defects = 0;
   bool truncated = false;
-  std::array<std::uint64_t, kind_count> by_kind{};
+  std::array<std::uint64_t, kind_limit> by_kind{};
   heap::LiveTotals peak_live;  ///< each of the two at its own peak
   std::uint64_t peak_live_bytes_event = 0;
   heap::LiveTotals end_live;

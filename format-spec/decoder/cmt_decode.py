@@ -16,7 +16,7 @@ import sys
 
 from cmt_layout import (HEADER_LINES, LIVE_BLOCKS, MASK, STREAM_NAMES, CutOff, FormatError, block_header, file_header,
                         sections)
-from cmt_streams import KINDS, Addresses, core, live_blocks, times_and_usable_sizes
+from cmt_streams import Addresses, core, live_blocks, times_and_usable_sizes
 from cmt_text import header_text, line
 
 # ## Index
@@ -40,13 +40,14 @@ def index(cursor):
 TOTALS = ["broke off", "events", "refused", "blocks made", "bytes", "peak of live blocks", "peak of live bytes",
           "event of the peak", "live blocks", "live bytes", "threads", "repairs"]
 REPAIRS = ["not_understood", "unmatched_free", "unmatched_realloc", "order_race", "double_allocation", "misfree",
-           "contradiction"]
+           "contradiction", "unknown_kind"]
 
 
 def totals(cursor):
     stated = {name: cursor.varint("the flag of truncation", 1 if name == "broke off" else MASK) for name in TOTALS}
-    # "the number of kinds (at most 25); and for each kind, by its value, the number of its events."
-    stated["kinds"] = [cursor.varint() for _ in range(cursor.varint("the number of kinds", 25))]
+    # "the number of kinds (at most 64); and for each kind, by its value, the number of its events."
+    stated["kinds"] = [cursor.varint() for _ in range(cursor.varint("the number of kinds", 64))]
+    stated["kinds"] += [0] * (64 - len(stated["kinds"]))
     # "If there are repairs, then their number by kind may follow:"
     stated["repairs by kind"] = {}
     if stated["repairs"] and not cursor.at_end():
@@ -64,13 +65,13 @@ class Counted:
 
     def __init__(self):
         self.now = dict.fromkeys(TOTALS, 0)
-        self.kinds, self.threads, self.live = [0] * len(KINDS), set(), {}
+        self.kinds, self.threads, self.live = [0] * 64, set(), {}
 
     def add(self, event):
         now = self.now
         now["events"] += 1
         now["refused"] += event.refused()
-        self.kinds[event.kind] += 1
+        self.kinds[event.stated_kind or event.kind] += 1
         self.threads.add(event.thread)
         # "Live bytes and blocks count what was made in this trace."
         if event.ends() and event.old_tag in self.live:
@@ -103,6 +104,7 @@ class Decoder:
         self.events, self.state, self.time, self.index = 0, None, 0, []
         self.totals = self.totals_offset = self.index_offset = None
         self.whole = self.broke_off = False
+        self.unknown_kinds = 0
 
     def blocks(self):
         """The events of each block of the stream; `whole` says afterwards whether a tail was met."""
@@ -145,6 +147,7 @@ class Decoder:
         self.index.append((block.offset, block.keyframe, block.first_event, block.next_tag, block.time))
         self.time = times_and_usable_sizes(block, events)
         self.events += len(events)
+        self.unknown_kinds += sum(event.stated_kind != 0 for event in events)
         if self.check:
             for event in events:
                 self.counted.add(event)
@@ -168,14 +171,21 @@ def print_text(decoder, path):
     for events in decoder.blocks():
         out.writelines(map(line, events))
     out.flush()
+    if decoder.unknown_kinds:
+        print(f"cmt_decode: {decoder.events} events, {decoder.unknown_kinds} repairs: {decoder.unknown_kinds} events of "
+              "unknown kinds replaced", file=sys.stderr)
     if not decoder.whole:
         decoder.broke_off = True
     if decoder.broke_off:
         print(f"cmt_decode: warning: {path}: the trace breaks off; all that is whole was read", file=sys.stderr)
     if lines:
-        if decoder.totals and decoder.totals["repairs"]:
-            out.write(b"#cmt repairs=%d\n" % decoder.totals["repairs"])
-            for kind, count in decoder.totals["repairs by kind"].items():
+        by_kind = dict(decoder.totals["repairs by kind"]) if decoder.totals else {}
+        if decoder.unknown_kinds:
+            by_kind["unknown_kind"] = by_kind.get("unknown_kind", 0) + decoder.unknown_kinds
+        repairs = decoder.unknown_kinds + (decoder.totals["repairs"] if decoder.totals else 0)
+        if repairs:
+            out.write(b"#cmt repairs=%d\n" % repairs)
+            for kind, count in by_kind.items():
                 out.write(b"#cmt repairs_%s=%d\n" % (kind.encode(), count))
         out.write(b"#cmt end=truncated\n" if decoder.broke_off else b"#cmt end=complete\n")
 

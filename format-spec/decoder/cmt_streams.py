@@ -9,16 +9,25 @@ from cmt_layout import ADDRESS_STREAM, CORE, MASK, TIME_STREAM, USABLE_STREAM, u
 KINDS = ("malloc free calloc realloc reallocarray aligned_alloc posix_memalign memalign valloc pvalloc free_sized "
          "free_aligned_sized operator_new operator_new_nothrow operator_new_array operator_new_array_nothrow "
          "operator_delete operator_delete_sized operator_delete_array operator_delete_array_sized thread_start "
-         "thread_exit thread_name mark sample").split()
+         "thread_exit thread_name mark sample").split() + [None, None, "unknown_kind"]
 ALLOCATES = {0, *range(2, 10), *range(12, 16)}
 RELEASES = {1, 3, 4, 10, 11, *range(16, 20)}
+NAMES = set()
 SIZES = {0, *range(2, 16), 17, 19, 24}
 COUNTS = {2, 4}
 ALIGNS = {5, 6, 7, 11}
 MAY_ALIGN = set(range(12, 20))
 LABELS = {22, 23}
-WITHOUT_OPERANDS = {20, 21}
-THREAD_SWITCH, TAG_SKIP = 25, 26
+THREAD_SWITCH, TAG_SKIP, DESCRIBED, UNKNOWN_KIND = 25, 26, 27, 27
+BITS = {1: ALLOCATES, 2: RELEASES, 4: NAMES, 8: SIZES, 16: COUNTS, 32: ALIGNS, 64: MAY_ALIGN, 128: LABELS}
+
+
+def properties(kind):
+    return sum(bit for bit, kinds in BITS.items() if kind in kinds)
+
+
+def is_known(kind):
+    return kind < len(KINDS) and KINDS[kind] is not None
 
 
 @dataclass(slots=True)
@@ -35,18 +44,48 @@ class Event:
     time: int | None = None
     usable: int | None = None
     label: bytes = b""
+    stated_kind: int = 0  # as the stream has it, where the kind is not known
 
     # "bytes(event) is size times count, or 2^64 - 1 where that overflows."
     def bytes(self):
         return min(self.size * self.count, MASK)
 
-    # "An event ends the block that it was given, unless that is NULL, or the event allocates, returned NULL and asked
-    # for more than 0 bytes (a realloc that was refused)."
+    # "An event ends the block that it was given, unless that is NULL, or the kind only names it, or the event allocates,
+    # returned NULL and asked for more than 0 bytes (a realloc that was refused)."
     def ends(self):
-        return self.old_tag != 0 and not (self.kind in ALLOCATES and self.tag == 0 and self.bytes() > 0)
+        return (self.old_tag != 0 and self.kind not in NAMES and
+                not (self.kind in ALLOCATES and self.tag == 0 and self.bytes() > 0))
 
     def refused(self):
         return self.kind in ALLOCATES and self.tag == 0 and self.bytes() > 0
+
+
+# ### Unknown kinds
+
+
+# "A reader replaces an event of a kind that it does not know by one with the same effect on blocks, and counts it as a
+# repair"
+def replaced(event, has):
+    event.stated_kind = event.kind
+    # "allocates and releases | reallocarray if it counts, else realloc"
+    if has("allocates") and has("releases"):
+        event.kind = KINDS.index("reallocarray" if has("counts") else "realloc")
+    # "allocates | calloc if it counts, else aligned_alloc where the alignment is not 0, else malloc"
+    elif has("allocates"):
+        event.kind = KINDS.index("calloc" if has("counts") else "aligned_alloc" if event.alignment else "malloc")
+    # "releases | free" "does neither | unknown_kind"
+    else:
+        event.kind = KINDS.index("free") if has("releases") else UNKNOWN_KIND
+    # "A size is kept where the new kind has one: without a count it is bytes(event). Other operands and the label are
+    # dropped, and so is a block that is only named."
+    kind = event.kind
+    if kind not in COUNTS:
+        event.size, event.count = event.bytes(), 1
+    event.size = event.size if kind in SIZES else 0
+    event.alignment = event.alignment if kind in ALIGNS else 0
+    event.old_tag = event.old_tag if kind in RELEASES else 0
+    event.label = b""
+    return event
 
 
 # ## The core stream
@@ -54,20 +93,62 @@ class Event:
 # ### Table of forms
 
 DELTA, NULL, WIDE, ALIGNED = 32, 64, 128, 256
+PROPERTIES = {"allocates": 1, "releases": 2, "names": 4, "sizes": 8, "counts": 16, "aligns": 32, "may align": 64,
+              "labels": 128}
+
+
+@dataclass(frozen=True)
+class Form:
+    value: int
+    properties: int
+    further: int
+
+    # "bits 0 to 4: operation; 32 by delta; 64 NULL; 128 wide; 256 aligned; bit 9: 32 more for the operation"
+    @property
+    def operation(self):
+        return (self.value & 31) + (self.value >> 9 & 1) * 32
+
+    def has(self, name):
+        return bool(self.properties & PROPERTIES[name])
+
+    def is_control(self):
+        return self.operation in (THREAD_SWITCH, TAG_SKIP)
+
+    def is_valid(self):
+        value, kind = self.value, self.operation
+        operands = (self.is_control() or self.properties & ~(PROPERTIES["allocates"] | PROPERTIES["may align"]) or
+                    self.further or value & ALIGNED)
+        # "By delta is only for kinds that release or name, NULL for those that allocate, aligned for those that may
+        # align, wide for what has an operand. No kind both releases and names."
+        return not (value > 1023 or
+                    (value & DELTA and not self.has("releases") and not self.has("names")) or
+                    (value & NULL and not self.has("allocates")) or
+                    (value & ALIGNED and not self.has("may align")) or
+                    (value & WIDE and not operands) or (self.has("releases") and self.has("names")) or
+                    # "A known kind is refused with other properties than its own"
+                    (is_known(kind) and self.properties != properties(kind)))
+
+
+def form_of(cursor):
+    at, value = cursor.at, cursor.varint()
+    form = Form(value, 0, 0)
+    if form.operation < DESCRIBED or value > 1023:
+        form = Form(value, properties(form.operation), 0)
+    else:
+        # "only for operations from 27 on: the sum of the kind's bits, at most 255" "only for operations from 27 on:
+        # operands beyond those of the properties, at most 16"
+        form = Form(value, cursor.varint("a kind's traits", 255),
+                    cursor.varint("a kind's number of further operands", 16))
+    if not form.is_valid():
+        cursor.fail(f"unknown form {value}", at)
+    return form
 
 
 def table_of_forms(cursor):
     forms = []
     for _ in range(cursor.varint("the number of forms", 128)):
         at = cursor.at
-        form = cursor.varint()
-        operation = form & 31
-        # "By delta is only for kinds that release, NULL for those that allocate, aligned for those that may align,
-        # wide for what has an operand."
-        if (form > 511 or operation > TAG_SKIP or
-                (form & WIDE and operation in WITHOUT_OPERANDS) or (form & DELTA and operation not in RELEASES) or
-                (form & NULL and operation not in ALLOCATES) or (form & ALIGNED and operation not in MAY_ALIGN)):
-            cursor.fail(f"unknown form {form}", at)
+        form = form_of(cursor)
         length = cursor.varint("a code's length", 7)
         if length == 0:
             cursor.fail("a code of no bits", at)
@@ -104,11 +185,11 @@ def core(block):
         if length is None:
             cursor.fail("a code that no form has")
         form, first = codes[length, item & (1 << length) - 1], item >> length
-        kind = form & 31
+        kind, has = form.operation, form.has
         # "The bits above the code are the first operand, unless the form is wide or has no operands; then they are 0.
         # All other operands are varints of their own"
-        operands = [] if form & WIDE else [first]
-        if form & WIDE and first:
+        operands = [] if form.value & WIDE else [first]
+        if form.value & WIDE and first:
             cursor.fail("a code that no form has")
 
         def operand():
@@ -125,23 +206,26 @@ def core(block):
             next_tag = next_tag + operand() & MASK
             continue
         event = Event(kind, thread)
-        if kind in RELEASES:
+        if has("releases") or has("names"):
             # "The block given is, by delta, named tag + unzigzag(operand); else NULL for the operand 0, and next tag
             # - operand for any other. If it is not NULL it becomes the named tag."
             value = operand()
-            if form & DELTA:
+            if form.value & DELTA:
                 event.old_tag = named_tag + unzigzag(value) & MASK
             elif value:
                 event.old_tag = next_tag - value & MASK
             if event.old_tag:
                 named_tag = event.old_tag
-        if kind in SIZES:
+        if has("sizes"):
             event.size = operand()
-        if kind in COUNTS:
+        if has("counts"):
             event.count = operand()
-        if kind in ALIGNS or form & ALIGNED:
+        if has("aligns") or form.value & ALIGNED:
             event.alignment = operand()
-        if kind in LABELS:
+        # "the further operands, for a reader of this version without meaning;"
+        for _ in range(form.further):
+            operand()
+        if has("labels"):
             # "the label's length in bytes (at most 4,096), if it has one; the label's bytes follow."
             size = operand()
             if size > 4096:
@@ -151,10 +235,10 @@ def core(block):
             cursor.fail("a code that no form has")
         # "Then, if the kind allocates and the form is not NULL, the event's block has the next tag, which rises by
         # one."
-        if kind in ALLOCATES and not form & NULL:
+        if has("allocates") and not form.value & NULL:
             event.tag = next_tag
             next_tag = next_tag + 1 & MASK
-        events.append(event)
+        events.append(event if is_known(kind) else replaced(event, has))
     # "The stream ends exactly after the block's last event."
     cursor.end()
     return events, (next_tag, named_tag, thread)

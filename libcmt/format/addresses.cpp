@@ -142,11 +142,11 @@ void AddressDecoder::fill(Event& event) {
   const LiveBlock* const given = event.old_tag == 0 ? nullptr
                                  : ends             ? live_.erase(event.old_tag)
                                                     : live_.find(event.old_tag);
-  const bool is_known = given != nullptr;
+  if (given != nullptr) event.old_address = given->address;
+  const bool is_named = traits(event.kind).names;  // such a block has no part in the stream
+  const bool is_known = given != nullptr && !is_named;
   const std::uint64_t old_size = is_known ? given->size : 0;
-  if (is_known) {
-    event.old_address = given->address;
-  } else if (event.old_tag != 0 && present_) {
+  if (event.old_tag != 0 && !is_known && !is_named && present_) {
     event.old_address = cursor_.varint();
   }
   if (event.tag != 0) make(event, is_known);

@@ -20,7 +20,8 @@ class AddressEncoder {
  public:
   /// Takes the next event. `old` is the live block that it was given, or nullptr where none is known.
   void add(const Event& event, const LiveBlock* old) {
-    if (event.old_tag != 0 && old == nullptr) numbers_.put(event.old_address);
+    if (traits(event.kind).names) old = nullptr;
+    if (event.old_tag != 0 && old == nullptr && !traits(event.kind).names) numbers_.put(event.old_address);
     if (event.tag != 0) add_result(event, old);
     if (old != nullptr && event.ends_block() && (event.tag == 0 || event.address != old->address)) {
       model_.freed(old->address, old->size);

@@ -105,8 +105,8 @@ class CoreEncoder {
   std::vector<std::uint64_t> operands_;  // all others, one after the other
   std::string labels_;
   std::vector<Form> forms_;
-  std::vector<BitHistogram> widths_;              // by form: of the operands that share a number with the code
-  std::array<std::uint8_t, 512> form_numbers_{};  // by wire value; 0: not yet met, else the number + 1
+  std::vector<BitHistogram> widths_;  // by form: of the operands that share a number with the code
+  std::array<std::uint8_t, wire_forms_limit> form_numbers_{};  // by wire value; 0: not yet met, else the number + 1
 };
 
 /// Decodes one block. Throws WireError, with the offset in the stream.
@@ -120,6 +120,9 @@ class CoreDecoder {
   std::size_t next(std::span<Event> events);
 
   const CoreState& state() const { return state_; }
+
+  /// Events so far of kinds that this version does not know.
+  std::uint64_t unknown_kinds() const { return unknown_kinds_; }
 
  private:
   /// What is to do for an item. Of plain ones the first number says all, or all but a realloc's size.
@@ -144,6 +147,7 @@ class CoreDecoder {
   Cursor cursor_;
   CoreState state_;
   std::uint32_t left_;
+  std::uint64_t unknown_kinds_ = 0;
   bool labelled_ = false;  // some of the last events were
   std::array<Code, forms_limit> codes_{};
 };

@@ -7,6 +7,24 @@ namespace {
 
 constexpr std::uint64_t label_limit = 4096;
 
+/// Makes an event of an unknown kind one of a known kind that does the same to blocks. Fields that this kind does not
+/// have are lost, and so is a block that was only named.
+void replace_unknown_kind(Event& event, const KindTraits& kind) {
+  if (kind.allocates && kind.releases) {
+    event.kind = kind.counts ? Kind::reallocarray : Kind::realloc;
+  } else if (kind.allocates) {
+    event.kind = kind.counts ? Kind::calloc : event.alignment != 0 ? Kind::aligned_alloc : Kind::malloc;
+  } else {
+    event.kind = kind.releases ? Kind::free : Kind::unknown_kind;
+  }
+  const KindTraits& now = traits(event.kind);
+  if (!now.counts) event.size = event.bytes();
+  if (!now.counts) event.count = 1;
+  if (!now.sizes) event.size = 0;
+  if (!now.aligns) event.alignment = 0;
+  if (!now.is_given()) event.old_tag = 0;
+}
+
 }  // namespace
 
 CoreDecoder::CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t events)
@@ -28,8 +46,9 @@ CoreDecoder::CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t 
 }
 
 CoreDecoder::Action CoreDecoder::action_of(const Form& form) {
-  if (form.operation >= kind_count || form.wide || form.null || form.aligned) return Action::other;
-  const KindTraits& kind = traits(static_cast<Kind>(form.operation));
+  if (!form.is_known_kind() || form.wide || form.null || form.aligned || form.further_operands != 0)
+    return Action::other;
+  const KindTraits& kind = form.kind;
   if (kind.counts || kind.aligns || kind.labels) return Action::other;
   if (kind.allocates && kind.releases) return Action::move;
   if (kind.allocates) return Action::make;
@@ -103,7 +122,7 @@ inline Tag CoreDecoder::old_tag(const Form& form, std::uint64_t operand) const {
 void CoreDecoder::decode_other(Event& event, std::uint64_t first) {
   for (;; first = cursor_.varint()) {
     const Code& code = codes_[first % forms_limit];
-    if (code.form.operation < kind_count && code.length != 0) return decode_operands(event, code, first);
+    if (code.length != 0 && !code.form.is_control()) return decode_operands(event, code, first);
     if (!switch_state(code, first)) throw WireError(cursor_.offset(), "a code that no form has");
   }
 }
@@ -127,7 +146,7 @@ void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t 
   event.thread = state_.thread;
   event.size = event.alignment = event.tag = event.old_tag = 0;
   event.count = 1;
-  const KindTraits& kind = traits(event.kind);
+  const KindTraits& kind = form.kind;
   bool shared = code.shares;
   if (!shared && first >> code.length != 0) throw WireError(cursor_.offset(), "a code that no form has");
   const auto operand = [&] {
@@ -135,13 +154,14 @@ void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t 
     shared = false;
     return first >> code.length;
   };
-  if (kind.releases) {
+  if (kind.is_given()) {
     event.old_tag = old_tag(form, operand());
     if (event.old_tag != 0) state_.named_tag = event.old_tag;
   }
   if (kind.sizes) event.size = operand();
   if (kind.counts) event.count = operand();
   if (kind.aligns || form.aligned) event.alignment = operand();
+  for (unsigned i = form.further_operands; i != 0; --i) operand();
   if (kind.labels) {
     const std::uint64_t size = operand();
     if (size > label_limit) throw WireError(cursor_.offset(), "a label above its limit");
@@ -149,6 +169,9 @@ void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t 
     labelled_ = true;
   }
   if (kind.allocates && !form.null) event.tag = state_.next_tag++;
+  if (form.is_known_kind()) return;
+  ++unknown_kinds_;
+  replace_unknown_kind(event, kind);
 }
 
 }  // namespace cmt::format

@@ -36,7 +36,8 @@ std::vector<Coded> coded(const std::vector<Form>& forms, const std::vector<std::
   for (std::size_t i = 0; i < forms.size(); ++i) {
     const Form& form = forms[i];
     const unsigned rest = std::max(form.operands(), 1u) - 1;
-    all.push_back({codes[i], lengths[i], !form.wide && !form.labels() && rest == 0, form.wide, form.labels(), rest});
+    all.push_back(
+        {codes[i], lengths[i], !form.wide && !form.kind.labels && rest == 0, form.wide, form.kind.labels, rest});
   }
   return all;
 }
@@ -97,11 +98,11 @@ void CoreEncoder::put_switches(const Event& event) {
 
 void CoreEncoder::add_other(const Event& event) {
   put_switches(event);
-  const KindTraits& kind = traits(event.kind);
-  Form form{static_cast<std::uint8_t>(event.kind)};
+  Form form = Form::of(event.kind);
+  const KindTraits kind = form.kind;
   form.null = kind.allocates && event.tag == 0;
   form.aligned = kind.may_align && event.alignment != 0;
-  if (kind.releases) {
+  if (kind.is_given()) {
     const std::uint64_t distance = event.old_tag == 0 ? 0 : state_.next_tag - event.old_tag;
     const std::uint64_t delta = zigzag(event.old_tag - state_.named_tag);
     form.by_delta = event.old_tag != 0 && delta < distance;
@@ -110,7 +111,7 @@ void CoreEncoder::add_other(const Event& event) {
   } else {
     put(form, kind.sizes ? event.size : kind.labels ? event.label.size() : 0);
   }
-  put_rest(event, kind.releases);
+  put_rest(event, kind.is_given());
   if (event.tag != 0) ++state_.next_tag;
 }
 

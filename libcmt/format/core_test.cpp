@@ -73,6 +73,82 @@ TEST_CASE("core: numbers of 64 bits are kept") {
   CHECK(decoded(encoder.finish(), {}, 4) == fixture::lines(events));
 }
 
+namespace {
+
+constexpr auto all_traits_but_names = 255u - cmt_names;
+
+/// A core stream with a malloc of 8 bytes, an event of kind 40 with these traits and further operands, and a free of
+/// the block that has the tag 1. The first operand of the unknown event is `first`, the others are `rest`.
+std::string with_unknown_kind(unsigned traits, unsigned further, std::uint64_t first, std::string_view rest) {
+  std::string bytes;
+  // Three forms: malloc (2 bits), kind 40 (2 bits), free by distance (1 bit). Codes reversed: 01, 11 and 0.
+  for (const unsigned value : {3u, 0u, 2u, 8u + 512u, traits, further, 2u, 1u, 1u}) put_varint(bytes, value);
+  put_varint(bytes, 8 << 2 | 1);
+  put_varint(bytes, first << 2 | 3);
+  bytes += rest;
+  return bytes;
+}
+
+/// The same; the free is of the block `distance` tags before the next.
+std::vector<std::string> read_with_unknown_kind(unsigned traits, unsigned further, std::uint64_t first,
+                                                std::string_view rest, unsigned distance) {
+  std::string bytes = with_unknown_kind(traits, further, first, rest);
+  put_varint(bytes, distance << 1);
+  return decoded(bytes, {}, 3);
+}
+
+}  // namespace
+
+TEST_CASE("core: an event of an unknown kind does what its description says to blocks and tags") {
+  using Lines = std::vector<std::string>;
+  // Nothing, with two operands and a label; or naming block 1, which lives on.
+  CHECK(read_with_unknown_kind(cmt_labels, 2, 7, "\x81\x01\x05label", 1) ==
+        Lines{"malloc(8) = <1>", "unknown_kind()", "free(<1>)"});
+  CHECK(read_with_unknown_kind(cmt_names | cmt_sizes, 0, 1, "\x20", 1) ==
+        Lines{"malloc(8) = <1>", "unknown_kind()", "free(<1>)"});
+  // It makes block 2, of 3 times 4 bytes, or aligned to 4.
+  CHECK(read_with_unknown_kind(cmt_allocates | cmt_sizes, 1, 12, "\x05", 2) ==
+        Lines{"malloc(8) = <1>", "malloc(12) = <2>", "free(<1>)"});
+  CHECK(read_with_unknown_kind(cmt_allocates | cmt_sizes | cmt_counts, 0, 4, "\x03", 1) ==
+        Lines{"malloc(8) = <1>", "calloc(3, 4) = <2>", "free(<2>)"});
+  CHECK(read_with_unknown_kind(cmt_allocates | cmt_sizes | cmt_aligns, 0, 12, "\x04", 1) ==
+        Lines{"malloc(8) = <1>", "aligned_alloc(4, 12) = <2>", "free(<2>)"});
+  // It makes block 2 and names block 1, which lives on.
+  CHECK(read_with_unknown_kind(cmt_allocates | cmt_names | cmt_sizes, 0, 1, "\x0c", 2) ==
+        Lines{"malloc(8) = <1>", "malloc(12) = <2>", "free(<1>)"});
+  // It ends block 1, or makes block 2 of it.
+  CHECK(read_with_unknown_kind(cmt_releases | cmt_sizes, 0, 1, "\x08", 0) ==
+        Lines{"malloc(8) = <1>", "free(<1>)", "free(0)"});
+  CHECK(read_with_unknown_kind(cmt_allocates | cmt_releases | cmt_sizes, 0, 1, "\x0c", 1) ==
+        Lines{"malloc(8) = <1>", "realloc(<1>, 12) = <2>", "free(<2>)"});
+}
+
+TEST_CASE("core: unknown kinds are counted, and a block that one names is the one named last") {
+  std::string bytes = with_unknown_kind(cmt_names, 0, 1, "");
+  bytes += "\x02";
+  CoreDecoder decoder(bytes, {}, 3);
+  std::array<Event, 3> events;
+  CHECK(decoder.next(std::span(events).first(2)) == 2);
+  CHECK(decoder.unknown_kinds() == 1);
+  CHECK(decoder.state().named_tag == 1);
+  CHECK(decoder.state().next_tag == 2);
+  CHECK(events[1].kind == Kind::unknown_kind);
+  CHECK(events[1].old_tag == 0);
+  CHECK(!events[1].ends_block());
+}
+
+TEST_CASE("core: an event of an unknown kind that is cut off anywhere is reported") {
+  std::string bytes = with_unknown_kind(all_traits_but_names, 16, 1, std::string(19, '\x01') + "\x05label");
+  CHECK(decoded(bytes, {}, 2).size() == 2);
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    CAPTURE(length);
+    const std::string error = error_of(bytes.substr(0, length), 2);
+    CHECK((error == "a number is cut off" || error == "cut off"));
+  }
+  CHECK(error_of(with_unknown_kind(cmt_labels, 0, 4097, std::string(4097, 'x')), 2) == "a label above its limit");
+  CHECK(error_of(with_unknown_kind(0, 0, 1, ""), 2) == "a code that no form has");
+}
+
 TEST_CASE("core: what is wrong in it is reported") {
   const std::string malloc_table("\x01\x00\x01", 3);
   CHECK(error_of(malloc_table + "\x02", 1) == "");

@@ -17,6 +17,8 @@
 
 #include <limits>
 
+#include "libcmt/format/wire.h"
+
 namespace cmt::format {
 namespace {
 
@@ -91,28 +93,43 @@ std::vector<std::uint8_t> canonical_codes(const std::vector<std::uint8_t>& lengt
   return codes;
 }
 
-Form Form::from_wire(std::uint64_t value, std::uint64_t offset) {
-  const Form form{static_cast<std::uint8_t>(value & 31), (value & 32) != 0, (value & 64) != 0, (value & 128) != 0,
-                  (value & 256) != 0};
-  const bool fits =
-      value < 512 && form.operation < operation_count && (!form.by_delta || form.releases()) &&
-      (!form.null || form.allocates()) &&
-      (!form.aligned || (form.operation < kind_count && traits(static_cast<Kind>(form.operation)).may_align)) &&
-      (!form.wide || form.operands() != 0);
-  if (!fits) throw WireError(offset, "unknown form " + std::to_string(value));
+/// Each way that an operand takes is only for the operations that have it.
+bool Form::is_valid() const {
+  if (kind.releases && kind.names) return false;
+  if (operation < described && !is_control() && !is_known_kind()) return false;
+  if (operation >= described && is_known_kind() && kind.bits() != traits(static_cast<Kind>(operation)).bits())
+    return false;
+  return (!by_delta || kind.is_given()) && (!null || kind.allocates) && (!aligned || kind.may_align) &&
+         (!wide || operands() != 0);
+}
+
+Form Form::take(Cursor& cursor) {
+  const std::uint64_t at = cursor.offset();
+  const std::uint64_t value = cursor.varint();
+  Form form{static_cast<std::uint8_t>((value & 31) | (value >> 9 & 1) << 5), (value & 32) != 0, (value & 64) != 0,
+            (value & 128) != 0, (value & 256) != 0};
+  if (value < wire_forms_limit && form.operation >= described) {
+    form.kind = KindTraits(static_cast<unsigned>(cursor.varint(traits_limit, "a kind's traits")));
+    form.further_operands =
+        static_cast<std::uint8_t>(cursor.varint(further_operands_limit, "a kind's number of further operands"));
+  } else if (!form.is_control()) {
+    form.kind = traits(static_cast<Kind>(form.operation));
+  }
+  if (value >= wire_forms_limit || !form.is_valid()) throw WireError(at, "unknown form " + std::to_string(value));
   return form;
 }
 
-unsigned Form::operands() const {
-  if (operation >= kind_count) return 1;
-  const KindTraits& kind = traits(static_cast<Kind>(operation));
-  return unsigned{kind.releases} + kind.sizes + kind.counts + (kind.aligns || aligned) + kind.labels;
+void Form::put(std::string& out) const {
+  put_varint(out, wire());
+  if (operation < described) return;
+  put_varint(out, kind.bits());
+  put_varint(out, further_operands);
 }
 
 void FormTable::put(std::string& out) const {
   put_varint(out, forms.size());
   for (std::size_t i = 0; i < forms.size(); ++i) {
-    put_varint(out, forms[i].wire());
+    forms[i].put(out);
     put_varint(out, lengths[i]);
   }
 }
@@ -123,7 +140,7 @@ FormTable FormTable::take(Cursor& cursor) {
   unsigned spent = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t at = cursor.offset();
-    table.forms.push_back(Form::from_wire(cursor.varint(), at));
+    table.forms.push_back(Form::take(cursor));
     const std::uint64_t length = cursor.varint(code_bits_limit, "a code's length");
     if (length == 0) throw WireError(at, "a code of no bits");
     table.lengths.push_back(static_cast<std::uint8_t>(length));

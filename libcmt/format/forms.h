@@ -14,8 +14,8 @@ namespace cmt::format {
 /// How one event is written in the core stream: an operation, and which way its operands take. Each block lists the
 /// forms that it uses, with a prefix code for each; the code stands in the low bits of the event's first number.
 struct Form {
-  /// A Kind, or one of these.
-  enum : std::uint8_t { thread_switch = 25, tag_skip = 26, operation_count = 27 };
+  /// A Kind, or one of the first two of these. From `described` on kinds are described in the table of forms.
+  enum : std::uint8_t { thread_switch = 25, tag_skip = 26, described = 27 };
 
   std::uint8_t operation = 0;
   bool by_delta = false;  ///< the old block is given by its difference from the one named last
@@ -23,17 +23,41 @@ struct Form {
   bool wide = false;      ///< the first operand is a number of its own: it is too large to share one with the code
   bool aligned = false;   ///< operator new and delete: the alignment is given
 
-  bool operator==(const Form&) const = default;
+  KindTraits kind{};                  ///< of the operation, where it is a kind
+  std::uint8_t further_operands = 0;  ///< that a kind has beyond its traits: of no meaning in this version
 
-  constexpr std::uint32_t wire() const { return operation | by_delta << 5 | null << 6 | wide << 7 | aligned << 8; }
-  static Form from_wire(std::uint64_t value, std::uint64_t offset);
+  static Form of(Kind kind) {
+    Form form{static_cast<std::uint8_t>(kind)};
+    form.kind = traits(kind);
+    return form;
+  }
+
+  /// A form as the table of forms has it. Throws WireError.
+  static Form take(Cursor& cursor);
+  void put(std::string& out) const;
+
+  /// Without the description of a kind.
+  constexpr std::uint32_t wire() const {
+    return (operation & 31u) | by_delta << 5 | null << 6 | wide << 7 | aligned << 8 | (operation >> 5) << 9;
+  }
 
   /// How many operands follow, the first one included; a label counts as its length.
-  unsigned operands() const;
-  bool releases() const { return operation < kind_count && traits(static_cast<Kind>(operation)).releases; }
-  bool allocates() const { return operation < kind_count && traits(static_cast<Kind>(operation)).allocates; }
-  bool labels() const { return operation < kind_count && traits(static_cast<Kind>(operation)).labels; }
+  unsigned operands() const {
+    if (is_control()) return 1;
+    return unsigned{kind.is_given()} + kind.sizes + kind.counts + (kind.aligns || aligned) + further_operands +
+           kind.labels;
+  }
+
+  /// Whether it changes the state, and is no event.
+  bool is_control() const { return operation == thread_switch || operation == tag_skip; }
+  bool is_known_kind() const { return is_known(static_cast<Kind>(operation)); }
+
+ private:
+  bool is_valid() const;
 };
+
+/// Values that wire() may have.
+inline constexpr unsigned wire_forms_limit = kind_limit << 4;
 
 inline constexpr unsigned code_bits_limit = 7;
 inline constexpr unsigned forms_limit = 1 << code_bits_limit;

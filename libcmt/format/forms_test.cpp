@@ -4,6 +4,7 @@
 
 #include <random>
 
+using namespace cmt;
 using namespace cmt::format;
 
 namespace {
@@ -18,6 +19,12 @@ std::string error_of(std::initializer_list<int> values) {
   } catch (const WireError& error) {
     return error.what();
   }
+}
+
+std::string put(const Form& form) {
+  std::string bytes;
+  form.put(bytes);
+  return bytes;
 }
 
 std::vector<BitHistogram> random_histograms(std::mt19937& random, std::size_t forms) {
@@ -57,10 +64,15 @@ TEST_CASE("forms: no code is the begin of another, and a full set of codes leave
 
 TEST_CASE("forms: every form that is allowed comes back from the wire, all others are refused") {
   int allowed = 0;
-  for (unsigned value = 0; value < 1024; ++value) {
+  for (unsigned value = 0; value < 512; ++value) {
+    if (value % 32 >= Form::described) continue;
+    std::string bytes;
+    put_varint(bytes, value);
     try {
-      const Form form = Form::from_wire(value, 0);
-      CHECK(form.wire() == value);
+      Cursor cursor(bytes);
+      const Form form = Form::take(cursor);
+      CHECK(put(form) == bytes);
+      CHECK(cursor.at_end());
       ++allowed;
     } catch (const WireError& error) {
       CHECK(error.what() == "unknown form " + std::to_string(value));
@@ -69,10 +81,48 @@ TEST_CASE("forms: every form that is allowed comes back from the wire, all other
   CHECK(allowed == 132);
 }
 
+TEST_CASE("forms: a kind from 27 on is described, and the description says which forms it may have") {
+  int allowed = 0;
+  for (unsigned value = 0; value < 2048; ++value) {
+    const unsigned number = value % 32 + (value >> 9) * 32;
+    if (number < Form::described) continue;
+    for (unsigned traits = 0; traits < 256; ++traits) {
+      std::string bytes;
+      for (const unsigned each : {value, traits, traits % 3}) put_varint(bytes, each);
+      const auto has = [&](unsigned trait) { return (traits & trait) != 0; };
+      const bool fits = number < kind_limit && !(has(cmt_releases) && has(cmt_names)) &&
+                        (number != static_cast<unsigned>(Kind::unknown_kind) || traits == 0) &&
+                        ((value & 32) == 0 || has(cmt_releases | cmt_names)) &&
+                        ((value & 64) == 0 || has(cmt_allocates)) && ((value & 256) == 0 || has(cmt_may_align)) &&
+                        ((value & 128) == 0 || has(~static_cast<unsigned>(cmt_allocates | cmt_may_align)) ||
+                         traits % 3 != 0 || (value & 256) != 0);
+      try {
+        Cursor cursor(bytes);
+        const Form form = Form::take(cursor);
+        if (!fits || put(form) != bytes || !cursor.at_end()) FAIL(value, " with traits ", traits);
+        ++allowed;
+      } catch (const WireError& error) {
+        if (fits || error.what() != "unknown form " + std::to_string(value)) FAIL(value, " with traits ", traits);
+      }
+    }
+  }
+  CHECK(allowed > 10000);
+}
+
+TEST_CASE("forms: a description that is cut off or above its limits is reported") {
+  CHECK(error_of({1, 28, 255 - cmt_names, 16, 1}) == "");
+  CHECK(error_of({1, 28, 256, 0, 1}) == "a kind's traits 256 is above its limit");
+  CHECK(error_of({1, 28, 0, 17, 1}) == "a kind's number of further operands 17 is above its limit");
+  CHECK(error_of({1, 28}) == "a number is cut off");
+  CHECK(error_of({1, 28, 255}) == "a number is cut off");
+  CHECK(error_of({1, 28, 255 - cmt_names, 16}) == "a number is cut off");
+  CHECK(error_of({1, 1024, 0, 0, 1}) == "unknown form 1024");
+}
+
 TEST_CASE("forms: a table that is wrong is reported") {
   CHECK(error_of({1, 0, 1}) == "");
   CHECK(error_of({129}) == "the number of forms 129 is above its limit");
-  CHECK(error_of({1, 27, 1}) == "unknown form 27");
+  CHECK(error_of({1, 27, 1, 0}) == "unknown form 27");
   CHECK(error_of({1, 0, 0}) == "a code of no bits");
   CHECK(error_of({1, 0, 8}) == "a code's length 8 is above its limit");
   CHECK(error_of({3, 0, 1, 1, 1, 2, 7}) == "more codes than there is room for");

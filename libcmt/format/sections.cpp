@@ -1,6 +1,7 @@
 #include "libcmt/format/sections.h"
 
 #include <boost/crc.hpp>
+#include <span>
 
 #include "libcmt/format/cursor.h"
 #include "libcmt/format/wire.h"
@@ -176,6 +177,16 @@ std::vector<IndexEntry> take_index(std::string_view header) {
   return blocks;
 }
 
+/// How many counts a writer states at least, so that a trace without newer kinds keeps its bytes.
+constexpr std::size_t kinds_of_first_version = 25, repairs_of_first_version = 7;
+
+/// Their number and the counts, without the zeros at their end, but at least `count_min`.
+void put_counts(std::string& out, std::span<const std::uint64_t> counts, std::size_t count_min) {
+  while (counts.size() > count_min && counts.back() == 0) counts = counts.first(counts.size() - 1);
+  put_varint(out, counts.size());
+  for (const std::uint64_t count : counts) put_varint(out, count);
+}
+
 std::string put_totals(const Totals& totals) {
   std::string out;
   put_varint(out, totals.truncated ? 1 : 0);
@@ -185,11 +196,9 @@ std::string put_totals(const Totals& totals) {
         totals.threads, totals.repairs.total()}) {
     put_varint(out, value);
   }
-  put_varint(out, kind_count);
-  for (const std::uint64_t count : totals.by_kind) put_varint(out, count);
+  put_counts(out, totals.by_kind, kinds_of_first_version);
   if (totals.repairs.total() == totals.repairs.other) return out;
-  put_varint(out, repair_count);
-  for (const std::uint64_t count : totals.repairs.by_kind) put_varint(out, count);
+  put_counts(out, totals.repairs.by_kind, repairs_of_first_version);
   return out;
 }
 
@@ -214,7 +223,7 @@ Totals take_totals(std::string_view header) {
         &totals.threads, &totals.repairs.other}) {
     *value = cursor.varint();
   }
-  const std::uint64_t kinds = cursor.varint(kind_count, "the number of kinds");
+  const std::uint64_t kinds = cursor.varint(kind_limit, "the number of kinds");
   for (std::uint64_t i = 0; i < kinds; ++i) totals.by_kind[i] = cursor.varint();
   if (totals.repairs.other != 0 && !cursor.at_end()) take_repairs(cursor, totals.repairs);
   return totals;

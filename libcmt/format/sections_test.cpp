@@ -39,6 +39,8 @@ TEST_CASE("sections: totals come back, and bytes may follow") {
   totals.truncated = true;
   totals.by_kind[24] = 3;
   CHECK(put_totals(take_totals(put_totals(totals) + "more")) == put_totals(totals));
+  totals.by_kind[63] = 4;
+  CHECK(put_totals(take_totals(put_totals(totals) + "more")) == put_totals(totals));
 }
 
 TEST_CASE("sections: the tail is 32 bytes, and known by its begin") {

@@ -24,6 +24,8 @@ inline constexpr std::uint64_t metadata_value_limit = 65536;
 inline constexpr std::uint64_t block_events_limit = 1 << 20;
 inline constexpr std::uint64_t streams_limit = 64;
 inline constexpr std::uint64_t stream_size_limit = 1 << 28;
+inline constexpr std::uint64_t traits_limit = 255;
+inline constexpr std::uint64_t further_operands_limit = 16;
 inline constexpr std::uint64_t repair_kinds_limit = 64;
 
 }  // namespace cmt::format

@@ -178,6 +178,8 @@ std::string_view Mender::describe(Repair repair) {
       return "the address is inside a block: that one ended, and its head begun anew";
     case Repair::contradiction:
       return "its tag contradicts the events before: dropped";
+    case Repair::unknown_kind:
+      return "its kind is not known: replaced";
   }
   return "";
 }

@@ -25,54 +25,13 @@ void append_block(std::string& out, std::uint64_t address, Tag tag) {
 /// The call's name with its parenthesis, as it is written: "operator new[](".
 std::string_view opening(Kind kind) {
   switch (kind) {
-    case Kind::malloc:
-      return "malloc(";
-    case Kind::free:
-      return "free(";
-    case Kind::calloc:
-      return "calloc(";
-    case Kind::realloc:
-      return "realloc(";
-    case Kind::reallocarray:
-      return "reallocarray(";
-    case Kind::aligned_alloc:
-      return "aligned_alloc(";
-    case Kind::posix_memalign:
-      return "posix_memalign(";
-    case Kind::memalign:
-      return "memalign(";
-    case Kind::valloc:
-      return "valloc(";
-    case Kind::pvalloc:
-      return "pvalloc(";
-    case Kind::free_sized:
-      return "free_sized(";
-    case Kind::free_aligned_sized:
-      return "free_aligned_sized(";
-    case Kind::operator_new:
-    case Kind::operator_new_nothrow:
-      return "operator new(";
-    case Kind::operator_new_array:
-    case Kind::operator_new_array_nothrow:
-      return "operator new[](";
-    case Kind::operator_delete:
-    case Kind::operator_delete_sized:
-      return "operator delete(";
-    case Kind::operator_delete_array:
-    case Kind::operator_delete_array_sized:
-      return "operator delete[](";
-    case Kind::thread_start:
-      return "thread_start(";
-    case Kind::thread_exit:
-      return "thread_exit(";
-    case Kind::thread_name:
-      return "thread_name(";
-    case Kind::mark:
-      return "mark(";
-    case Kind::sample:
-      return "sample(";
+#define CMT_KIND(name, number, call, traits) \
+  case Kind::name:                           \
+    return call "(";
+    CMT_KINDS(CMT_KIND)
+#undef CMT_KIND
   }
-  return "";
+  return "unknown_kind(";
 }
 
 /// Appends ", " before every argument but the first.
@@ -94,7 +53,7 @@ class Arguments {
 void append_arguments(std::string& out, const Event& event) {
   const KindTraits& kind = traits(event.kind);
   Arguments arguments(out);
-  if (kind.releases) append_block(arguments.next(), event.old_address, event.old_tag);
+  if (kind.is_given()) append_block(arguments.next(), event.old_address, event.old_tag);
   if (kind.aligns) append_number(arguments.next(), event.alignment);
   if (kind.counts) append_number(arguments.next(), event.count);
   if (kind.sizes) append_number(arguments.next(), event.size);

@@ -2,7 +2,7 @@
 //
 // The three lines of the seed's form make up nearly all of nearly every trace, so the parser walks a line once, by
 // hand, without regular expressions, copies or allocation: 30 to 40 ns a line. The table of calls in
-// format-spec/text.md is the table of traits in libcmt/event.cpp: which arguments a call has follows from its kind, and
+// format-spec/text.md is the list of kinds in cmt/kinds.h: which arguments a call has follows from its kind, and
 // their order is the same for all: block, alignment, count, size; only operator new and delete name their alignment,
 // after the size.
 
@@ -23,29 +23,12 @@ struct CallName {
 };
 
 constexpr std::array calls{
-    CallName{"malloc", Kind::malloc},
-    CallName{"free", Kind::free},
-    CallName{"realloc", Kind::realloc},
-    CallName{"calloc", Kind::calloc},
-    CallName{"operator new", Kind::operator_new},
-    CallName{"operator delete", Kind::operator_delete},
-    CallName{"operator new[]", Kind::operator_new_array},
-    CallName{"operator delete[]", Kind::operator_delete_array},
-    CallName{"reallocarray", Kind::reallocarray},
-    CallName{"aligned_alloc", Kind::aligned_alloc},
-    CallName{"posix_memalign", Kind::posix_memalign},
-    CallName{"memalign", Kind::memalign},
-    CallName{"valloc", Kind::valloc},
-    CallName{"pvalloc", Kind::pvalloc},
-    CallName{"free_sized", Kind::free_sized},
-    CallName{"free_aligned_sized", Kind::free_aligned_sized},
-    CallName{"thread_start", Kind::thread_start},
-    CallName{"thread_exit", Kind::thread_exit},
-    CallName{"thread_name", Kind::thread_name},
-    CallName{"mark", Kind::mark},
-    CallName{"sample", Kind::sample},
+#define CMT_KIND(name, number, call, traits) CallName{call, Kind::name},
+    CMT_KINDS(CMT_KIND)
+#undef CMT_KIND
 };
 
+/// The first kind that is written with this call.
 const CallName* find_call(std::string_view name) {
   const auto* found = std::find_if(calls.begin(), calls.end(), [&](const CallName& c) { return c.name == name; });
   return found == calls.end() ? nullptr : found;
@@ -76,7 +59,7 @@ class LineParse {
  private:
   std::string_view arguments() {
     const KindTraits& kind = traits(event_.kind);
-    if (kind.releases) {
+    if (kind.is_given()) {
       if (!block(event_.old_address, event_.old_tag)) return "a block: its address, or <tag>";
       first_ = false;
     }

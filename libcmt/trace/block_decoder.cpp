@@ -22,6 +22,11 @@ void BlockDecoder::start(BlockBytes&& bytes, bool fresh) {
   open(StreamId::usable, [&](std::string_view stream) { usable_.start(stream); });
 }
 
+void BlockDecoder::stop() {
+  unknown_kinds_ = unknown_kinds();
+  core_.reset();
+}
+
 template <typename Decoder>
 void BlockDecoder::fill(StreamId id, Decoder& decoder, std::span<Event> events) {
   bytes_.in_stream(id, [&] { decoder.fill(events); });
@@ -32,7 +37,7 @@ std::span<const Event> BlockDecoder::next() {
   const std::size_t count = bytes_.in_stream(StreamId::core, [&] { return core_->next(batch_); });
   if (count == 0) {
     check_ends();
-    core_.reset();
+    stop();
     return {};
   }
   const std::span<Event> events(batch_.data(), count);

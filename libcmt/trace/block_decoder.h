@@ -20,7 +20,10 @@ class BlockDecoder {
   void start(BlockBytes&& bytes, bool fresh);
 
   /// Leaves the block.
-  void stop() { core_.reset(); }
+  void stop();
+
+  /// Events so far, of all blocks, of kinds that this version does not know.
+  std::uint64_t unknown_kinds() const { return unknown_kinds_ + (core_ ? core_->unknown_kinds() : 0); }
 
   /// The next events, valid until the next call; empty at the block's end, where every stream has to end.
   std::span<const Event> next();
@@ -39,6 +42,7 @@ class BlockDecoder {
   std::unique_ptr<format::AddressDecoder> addresses_;
   format::TimeDecoder times_;
   format::UsableDecoder usable_;
+  std::uint64_t unknown_kinds_ = 0;  // in blocks that are done
 };
 
 }  // namespace cmt

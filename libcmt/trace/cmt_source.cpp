@@ -117,12 +117,22 @@ std::string CmtSource::place(std::size_t, std::uint64_t event) const {
 std::span<const Event> CmtSource::read() {
   try {
     for (;;) {
-      if (const std::span<const Event> events = decoder_.next(); !events.empty()) return events;
+      if (const std::span<const Event> events = decoder_.next(); !events.empty()) {
+        if (decoder_.unknown_kinds() != unknown_kinds_) count_repairs();
+        return events;
+      }
       if (!next_block()) return {};
     }
   } catch (const WireError& error) {
     fail(error);
   }
+}
+
+/// Adds up the repairs that the input states of itself and the events of unknown kinds.
+void CmtSource::count_repairs() {
+  unknown_kinds_ = decoder_.unknown_kinds();
+  repairs_ = stated_repairs_;
+  repairs_.add(Repair::unknown_kind, unknown_kinds_);
 }
 
 bool CmtSource::next_block() {
@@ -179,7 +189,8 @@ bool CmtSource::take_section() {
     case SectionType::totals:
       totals_ = take_fields(format::take_totals, header);
       truncated_ = totals_->truncated;
-      repairs_ = totals_->repairs;
+      stated_repairs_ = totals_->repairs;
+      count_repairs();
       break;
     case SectionType::tail:
       at_end_ = true;

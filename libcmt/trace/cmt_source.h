@@ -41,6 +41,7 @@ class CmtSource : public Source {
   bool take_section();
   void take_block(std::string_view section, const format::SectionStart& start);
   void cut_off(const std::string& what);
+  void count_repairs();
   [[noreturn]] void fail(const format::WireError& error) const;
 
   std::unique_ptr<Input> input_;
@@ -58,6 +59,8 @@ class CmtSource : public Source {
   bool at_end_ = false;
 
   BlockDecoder decoder_;
+  Repairs stated_repairs_;  // once the totals were met
+  std::uint64_t unknown_kinds_ = 0;
 };
 
 }  // namespace cmt

@@ -29,7 +29,7 @@ class RandomTrace {
   RandomTrace(unsigned seed, Addresses addresses) : random_(seed), addresses_(addresses) {}
 
   Event next() {
-    Event event{.kind = static_cast<Kind>(below(kind_count))};
+    Event event{.kind = known_kinds[below(known_kinds.size())]};
     const KindTraits& kind = traits(event.kind);
     event.thread = one_in(6) ? below(4) * 0x55555555u : thread_;
     thread_ = event.thread;

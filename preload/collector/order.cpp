@@ -11,9 +11,7 @@ constexpr std::uint64_t forever = std::numeric_limits<std::uint64_t>::max();
 /// A second, nearly: a realloc that has begun and does not return was left by longjmp.
 constexpr std::uint64_t transit_max = std::uint64_t{1} << 28;
 
-bool makes_block(const Stream& stream) {
-  return stream.kind() < kind_count && traits(static_cast<Kind>(stream.kind())).allocates;
-}
+bool makes_block(const Stream& stream) { return traits(static_cast<Kind>(stream.kind())).allocates; }
 
 bool is_later(const Stream* a, const Stream* b) { return a->stamp() > b->stamp(); }
 
@@ -23,9 +21,9 @@ struct Plain {
   std::uint32_t size_mask = 0;  // 0 where the kind has no size
 };
 
-constexpr std::array<Plain, slot_kind_mask + 1> plain_kinds = [] {
-  std::array<Plain, slot_kind_mask + 1> all{};
-  for (std::size_t i = 0; i < kind_count; ++i) {
+constexpr std::array<Plain, kind_limit> plain_kinds = [] {
+  std::array<Plain, kind_limit> all{};
+  for (std::size_t i = 0; i < kind_limit; ++i) {
     const KindTraits& kind = all_traits[i];
     if (kind.allocates != kind.releases) all[i].what = kind.allocates ? Plain::allocates : Plain::releases;
     if (kind.sizes) all[i].size_mask = ~std::uint32_t{0};
@@ -270,7 +268,7 @@ bool Order::take(Stream& stream, bool forced) {
     return true;
   }
   if (event.kind == record_realloc_begin) return take_given(stream, event, forced);
-  if (event.kind >= kind_count) return true;
+  if (!is_known(static_cast<Kind>(event.kind))) return true;
   const KindTraits& kind = traits(static_cast<Kind>(event.kind));
   if (kind.allocates && kind.releases) return take_realloc(stream, event, forced);
   if (kind.allocates) return take_allocation(stream, event, forced);

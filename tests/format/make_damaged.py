@@ -70,6 +70,53 @@ def core_block(core, events=2):
     return file_header() + block([(1, core)], events)
 
 
+ALLOCATES, RELEASES, NAMES, SIZES, COUNTS, ALIGNS, MAY_ALIGN, LABELS = (1 << bit for bit in range(8))
+AT, GONE = 0x1000, 0x2000  # addresses of a block that is made here, and of one that is not
+
+
+def with_unknown_kinds():
+    """A file of a later version: each kind of what an event can do to blocks, in a kind of its own; all streams."""
+    core = numbers(9)  # forms, all with codes of 4 bits: 0 to 8, reversed
+    for form, *described in ((0,), (1,), (28, NAMES + SIZES, 2), (29, LABELS, 0), (30, ALLOCATES + SIZES + MAY_ALIGN, 1),
+                             (30 + 256, ALLOCATES + SIZES + MAY_ALIGN, 1), (63 - 32 + 512, RELEASES + SIZES, 0),
+                             (32 - 32 + 512 + 32, ALLOCATES + RELEASES + COUNTS + SIZES, 0),
+                             (33 - 32 + 512 + 64, ALLOCATES + NAMES, 0)):
+        core += numbers(form, *described, 4)
+
+    def item(form, first=0):
+        return numbers(first << 4 | int(f"{form:04b}"[::-1], 2))
+
+    core += item(0, 8)                              # malloc(8) = <10>
+    core += item(2, 1) + numbers(4096, 7, 7)        # names <10>
+    core += item(2, 9) + numbers(4096, 7, 7)        # names <1>, which is not known and has no address
+    core += item(3, 5) + b"hello"
+    core += item(4, 24) + numbers(99)               # makes <11> of 24 bytes
+    core += item(5, 40) + numbers(64, 99)           # makes <12> of 40 bytes, aligned to 64
+    core += item(6, 2) + numbers(24)                # ends <11>
+    core += item(7, 2 * 1) + numbers(16, 3)         # by delta from the one named last, <11>: makes <13> of <12>, 3 x 16 bytes
+    core += item(8, 10)                             # names <4>, returns NULL
+    core += item(1, 4)                              # free(<10>): it is still live
+    core += item(1, 8)                              # free(<6>), which is not known
+    addresses = numbers(0, 0, 512, AT, 512, AT + 32, 512, AT + 64, 1 + 512, AT + 128, GONE)
+    times = numbers(*(1 + 2 * 5 for _ in range(11)))
+    usable = numbers(*[1] * 4)
+    file = file_header(numbers(1 + 2 + 4 + 16, 0))
+    streams = [(each[0], len(each[1]), frame(each[1])) for each in ((1, core), (2, addresses), (4, times), (5, usable))]
+    head = numbers(0, 11, 10, 0, 0, 0, 1, len(streams))
+    for number, raw_size, data in streams:
+        head += numbers(number, raw_size, len(data))
+    offset = len(file)
+    file += section(b"BLCK", head, b"".join(data for _, _, data in streams))
+    index = len(file)
+    file += section(b"INDX", numbers(1, offset << 1 | 1, 0, 10, 0))
+    kinds = [0] * 64
+    for kind, count in ((0, 1), (1, 2), (28, 2), (29, 1), (30, 2), (63, 1), (32, 1), (33, 1)):
+        kinds[kind] = count
+    totals = len(file)
+    file += section(b"TOTL", numbers(0, 11, 0, 4, 120, 3, 72, 6, 1, 48, 1, 0, 64, *kinds))
+    return file + section(b"TAIL", struct.pack("<QQ", index, totals))
+
+
 def files():
     head, good = file_header(), block([(1, CORE)])
     whole = end(head + good)
@@ -77,6 +124,7 @@ def files():
     yield "skip_unknown_section", end(head + section(b"NEWS", b"header", b"body") + good + section(b"LAST"))
     yield "skip_unknown_stream", end(head + block([(40, b"?"), (1, CORE), (6, b"stacks")]))
     yield "skip_more_fields", end(file_header(numbers(0, 0) + b"more") + good, extra=b"more")
+    yield "skip_unknown_kinds", with_unknown_kinds()
     yield "broke_off_seed_form", end(head + good, broke_off=1)
     yield "cut_in_block", head + good + good[:30]
     yield "cut_after_block", head + good
@@ -119,7 +167,12 @@ def files():
     yield "bad_core_form_null", core_block(numbers(1, 65, 1, 0))
     yield "bad_core_form_aligned", core_block(numbers(1, 256, 1, 0))
     yield "bad_core_form_wide", core_block(numbers(1, 20 + 128, 1, 0))
-    yield "bad_core_form_bits", core_block(numbers(1, 512, 1, 0))
+    yield "bad_core_form_bits", core_block(numbers(1, 1024, 1, 0))
+    yield "bad_core_kind_traits", core_block(numbers(1, 28, 256, 0, 1))
+    yield "bad_core_kind_contradiction", core_block(numbers(1, 28, RELEASES + NAMES, 0, 1))
+    yield "bad_core_kind_operands", core_block(numbers(1, 28, 0, 17, 1))
+    yield "bad_core_kind_cut", core_block(numbers(1, 28, SIZES))
+    yield "bad_core_kind_null", core_block(numbers(1, 28 + 64, SIZES, 0, 1))
     yield "bad_core_length_0", core_block(numbers(1, 0, 0, 0))
     yield "bad_core_length_8", core_block(numbers(1, 0, 8, 0))
     yield "bad_core_kraft", core_block(numbers(3, 0, 1, 1, 1, 2, 7))
@@ -149,7 +202,7 @@ def files():
     # Index, totals.
     yield "bad_index_cut", head + good + section(b"INDX", numbers(2, 45))
     yield "bad_totals_flag", head + good + section(b"TOTL", numbers(2))
-    yield "bad_totals_kinds", head + good + section(b"TOTL", numbers(0, 2, 0, 1, 8, 1, 8, 1, 0, 0, 1, 0, 26))
+    yield "bad_totals_kinds", head + good + section(b"TOTL", numbers(0, 2, 0, 1, 8, 1, 8, 1, 0, 0, 1, 0, 65))
     repaired = numbers(0, 2, 0, 1, 8, 1, 8, 1, 0, 0, 1, 3, 25, *[0] * 25)
     yield "bad_totals_repairs", head + good + section(b"TOTL", repaired + numbers(2, 3, 1))
     yield "bad_totals_repair_kinds", head + good + section(b"TOTL", repaired + numbers(65))

@@ -89,21 +89,24 @@ def test_worked_bytes():
 
 
 def test_kinds():
-    """Every kind of event.h stands in cmt.md with its value and its properties, and in text.md."""
-    header = (source / "libcmt/include/cmt/event.h").read_text()
+    """Every kind of kinds.h stands in cmt.md with its value and its properties, and in text.md."""
+    header = (source / "libcmt/include/cmt/kinds.h").read_text()
     document = (source / "format-spec/cmt.md").read_text()
     text = (source / "format-spec/text.md").read_text().split("## Calls")[1].split("\n## ")[0]
-    kinds = {int(value): name for name, value in re.findall(r"^  (\w+) = (\d+),", header, re.M)}
-    table = document.split("## Kinds")[1].split("What each kind")[0]
+    listed = re.findall(r"^  X\((\w+), +(\d+), \"[^\"]*\", +([\w |]+)\)", header, re.M)
+    kinds = {int(number): name for name, number, _ in listed}
+    traits = {int(number): set(words.split(" | ")) for _, number, words in listed}
+    table = document.split("## Kinds")[1].split("25 and 26 are no kinds")[0]
     tabled = {int(value): name for value, name in re.findall(r"\| (\d+) \| (\w+) ", table)}
     check(tabled == kinds, "table of kinds in cmt.md")
-    traits = re.findall(r"\{((?:true|false)(?:, (?:true|false)){6})\},? +// (\w+)", header)
-    for column, word in enumerate(["allocates", "releases", "counts", "sizes", "aligns", "may align", "labels"]):
-        listed = re.search(rf"\| \*{word}\*[^|]*\| ([^|]*) \|", document).group(1)
-        stated = {n for part in listed.split(", ") for first, *last in [part.split(" to ")]
+    for trait, bit in re.findall(r"^  (cmt_\w+) = (\d+),?  ", header, re.M):
+        word = trait.removeprefix("cmt_").replace("_", " ")
+        row = re.search(rf"\| (\d+) \| \*{word}\*[^|]*\| ([^|]*) \|", document)
+        check(row and row.group(1) == bit, f"the bit of {word}")
+        numbers = [] if row.group(2) == "none" else row.group(2).split(", ")
+        stated = {n for part in numbers for first, *last in [part.split(" to ")]
                   for n in range(int(first), int((last or [first])[0]) + 1)}
-        actual = {n for n, name in kinds.items() for bits, its in traits
-                  if its == name and bits.split(", ")[column] == "true"}
+        actual = {n for n in kinds if trait in traits[n]}
         check(stated == actual, f"kinds that are called {word}: {sorted(stated ^ actual)}")
     named = set(re.findall(r"\w+", text))
     for name in kinds.values():
@@ -125,6 +128,8 @@ def test_limits():
         "block_events_limit": r"in this block; at most (\S+) ",
         "streams_limit": r"of streams; at most (\S+) ", "stream_size_limit": r"body size \| u32 \| at most (\S+) ",
         "label_limit": r"length in bytes \(at most ([\d,]+)\)", "attribute_limit": r"Both are below (2\^62)",
+        "traits_limit": r"sum of the kind's bits, at most (\S+) ",
+        "further_operands_limit": r"beyond those of the properties, at most (\S+) ",
         "repair_kinds_limit": r"number of kinds of repairs \(at most (\S+)\)",
         "line_limit": r"line of more than (\S+ MiB)"}
     documents = "".join((source / "format-spec" / name).read_text() for name in ("cmt.md", "text.md"))

@@ -5,6 +5,8 @@
 #include <limits>
 #include <string_view>
 
+#include "cmt/kinds.h"
+
 namespace cmt {
 
 /// The name of a block. Tags rise by one an allocation and are never reused; 0 names no block.
@@ -13,79 +15,81 @@ using Tag = std::uint64_t;
 /// A time or a usable size that was not recorded.
 inline constexpr std::uint64_t unknown = std::numeric_limits<std::uint64_t>::max();
 
-/// What was called. The values are on the wire (format-spec/cmt.md, "Kinds") and never change.
+/// Which call an event was. The values are on the wire (format-spec/cmt.md, "Kinds") and never change; kinds.h lists
+/// them with their traits. An event of the kind
+/// `unknown_kind` was of a later version's kind where it was read.
 enum class Kind : std::uint8_t {
-  malloc = 0,
-  free = 1,
-  calloc = 2,
-  realloc = 3,
-  reallocarray = 4,
-  aligned_alloc = 5,
-  posix_memalign = 6,
-  memalign = 7,
-  valloc = 8,
-  pvalloc = 9,
-  free_sized = 10,
-  free_aligned_sized = 11,
-  operator_new = 12,
-  operator_new_nothrow = 13,
-  operator_new_array = 14,
-  operator_new_array_nothrow = 15,
-  operator_delete = 16,
-  operator_delete_sized = 17,
-  operator_delete_array = 18,
-  operator_delete_array_sized = 19,
-  thread_start = 20,
-  thread_exit = 21,
-  thread_name = 22,
-  mark = 23,
-  sample = 24,
+#define CMT_KIND(name, number, call, traits) name = number,
+  CMT_KINDS(CMT_KIND)
+#undef CMT_KIND
 };
 
-inline constexpr int kind_count = 25;
+/// Numbers below which every kind is, those of later versions too.
+inline constexpr std::size_t kind_limit = cmt_kind_limit;
 
-/// The name of a kind as JSON, tables and messages give it: "malloc", "operator_new", "thread_start".
+/// The kinds that this version knows, by rising number.
+inline constexpr std::array known_kinds{
+#define CMT_KIND(name, number, call, traits) Kind::name,
+    CMT_KINDS(CMT_KIND)
+#undef CMT_KIND
+};
+
+/// The name of a kind as JSON, tables and messages give it: "malloc", "operator_new", "thread_start"; of a number that
+/// is no known kind's, as totals may count it, "kind_30".
 std::string_view name(Kind kind);
 
 /// Which of an event's fields a kind uses.
 struct KindTraits {
-  bool allocates;  ///< returns a block: `tag` and `address` are meant
-  bool releases;   ///< is given a block: `old_tag` and `old_address` are meant
-  bool counts;     ///< `count` is an argument
-  bool sizes;      ///< `size` is an argument
-  bool aligns;     ///< `alignment` is an argument that is always given
-  bool may_align;  ///< `alignment` is an argument where it is not 0 (operator new and delete)
-  bool labels;     ///< `label` is an argument
+  bool allocates = false;  ///< returns a block: `tag` and `address` are meant
+  bool releases = false;   ///< is given a block that it ends: `old_tag` and `old_address` are meant
+  bool names = false;      ///< is given a block that lives on: `old_tag` and `old_address` are meant
+  bool sizes = false;      ///< `size` is an argument
+  bool counts = false;     ///< `count` is an argument
+  bool aligns = false;     ///< `alignment` is an argument that is always given
+  bool may_align = false;  ///< `alignment` is an argument where it is not 0 (operator new and delete)
+  bool labels = false;     ///< `label` is an argument
+
+  KindTraits() = default;
+  /// From the bits of kinds.h.
+  explicit constexpr KindTraits(unsigned bits)
+      : allocates((bits & cmt_allocates) != 0),
+        releases((bits & cmt_releases) != 0),
+        names((bits & cmt_names) != 0),
+        sizes((bits & cmt_sizes) != 0),
+        counts((bits & cmt_counts) != 0),
+        aligns((bits & cmt_aligns) != 0),
+        may_align((bits & cmt_may_align) != 0),
+        labels((bits & cmt_labels) != 0) {}
+
+  constexpr unsigned bits() const {
+    return unsigned{allocates} * cmt_allocates + unsigned{releases} * cmt_releases + unsigned{names} * cmt_names +
+           unsigned{sizes} * cmt_sizes + unsigned{counts} * cmt_counts + unsigned{aligns} * cmt_aligns +
+           unsigned{may_align} * cmt_may_align + unsigned{labels} * cmt_labels;
+  }
+
+  /// Whether the event is given a block, to be ended or not.
+  constexpr bool is_given() const { return releases || names; }
 };
 
-/// By Kind: {allocates, releases, counts, sizes, aligns, may_align, labels}.
-inline constexpr std::array<KindTraits, kind_count> all_traits{{
-    {true, false, false, true, false, false, false},    // malloc
-    {false, true, false, false, false, false, false},   // free
-    {true, false, true, true, false, false, false},     // calloc
-    {true, true, false, true, false, false, false},     // realloc
-    {true, true, true, true, false, false, false},      // reallocarray
-    {true, false, false, true, true, false, false},     // aligned_alloc
-    {true, false, false, true, true, false, false},     // posix_memalign
-    {true, false, false, true, true, false, false},     // memalign
-    {true, false, false, true, false, false, false},    // valloc
-    {true, false, false, true, false, false, false},    // pvalloc
-    {false, true, false, true, false, false, false},    // free_sized
-    {false, true, false, true, true, false, false},     // free_aligned_sized
-    {true, false, false, true, false, true, false},     // operator_new
-    {true, false, false, true, false, true, false},     // operator_new_nothrow
-    {true, false, false, true, false, true, false},     // operator_new_array
-    {true, false, false, true, false, true, false},     // operator_new_array_nothrow
-    {false, true, false, false, false, true, false},    // operator_delete
-    {false, true, false, true, false, true, false},     // operator_delete_sized
-    {false, true, false, false, false, true, false},    // operator_delete_array
-    {false, true, false, true, false, true, false},     // operator_delete_array_sized
-    {false, false, false, false, false, false, false},  // thread_start
-    {false, false, false, false, false, false, false},  // thread_exit
-    {false, false, false, false, false, false, true},   // thread_name
-    {false, false, false, false, false, false, true},   // mark
-    {false, false, false, true, false, false, false},   // sample
-}};
+/// By Kind; of numbers that are no kind's, none.
+inline constexpr std::array<KindTraits, kind_limit> all_traits = [] {
+  std::array<KindTraits, kind_limit> all{};
+#define CMT_KIND(name, number, call, traits) all[number] = KindTraits(traits);
+  CMT_KINDS(CMT_KIND)
+#undef CMT_KIND
+  return all;
+}();
+
+/// Whether this version knows the kind.
+constexpr bool is_known(Kind kind) {
+  constexpr std::uint64_t known = [] {
+    std::uint64_t bits = 0;
+    for (const Kind each : known_kinds) bits |= std::uint64_t{1} << static_cast<int>(each);
+    return bits;
+  }();
+  const auto number = static_cast<std::size_t>(kind);
+  return number < kind_limit && (known >> number & 1) != 0;
+}
 
 constexpr const KindTraits& traits(Kind kind) { return all_traits[static_cast<std::size_t>(kind)]; }
 
@@ -97,7 +101,7 @@ struct Event {
   std::uint64_t count = 1;          ///< elements: calloc and reallocarray
   std::uint64_t alignment = 0;      ///< bytes; 0 = none was asked for
   Tag tag = 0;                      ///< the block that the call returned; 0 = NULL
-  Tag old_tag = 0;                  ///< the block that the call was given; 0 = NULL
+  Tag old_tag = 0;                  ///< the block that the call was given; 0 = NULL, or none
   std::uint64_t address = 0;        ///< of `tag`; 0 = NULL, or not recorded
   std::uint64_t old_address = 0;    ///< of `old_tag`; 0 = NULL, or not recorded
   std::uint64_t time_ns = unknown;  ///< since the start of the recording
@@ -112,9 +116,11 @@ struct Event {
 
   bool makes_block() const { return tag != 0; }
 
-  /// Whether `old_tag` is dead afterwards. A realloc that returns NULL leaves its block alive, unless it
-  /// asked for 0 bytes: then it was a free.
-  bool ends_block() const { return old_tag != 0 && (tag != 0 || !traits(kind).allocates || bytes() == 0); }
+  /// Whether `old_tag` is dead afterwards. A realloc that returns NULL leaves its block alive, unless it asked for 0
+  /// bytes: then it was a free. A kind that only names its block leaves it alive too.
+  bool ends_block() const {
+    return old_tag != 0 && !traits(kind).names && (tag != 0 || !traits(kind).allocates || bytes() == 0);
+  }
 
   /// Whether the call was refused: it returned NULL, and not because it was a free or asked for nothing.
   bool failed() const { return traits(kind).allocates && tag == 0 && bytes() != 0; }

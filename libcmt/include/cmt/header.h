@@ -41,10 +41,10 @@ struct Header {
 /// What is known of a trace at its end. Only a .cmt that is whole states it.
 struct Totals {
   std::uint64_t events = 0;
-  std::array<std::uint64_t, kind_count> by_kind{};
-  std::uint64_t failed = 0;           ///< calls that were refused
-  std::uint64_t allocations = 0;      ///< blocks made
-  std::uint64_t allocated_bytes = 0;  ///< bytes asked for by them, in all
+  std::array<std::uint64_t, kind_limit> by_kind{};  ///< by the number of the kind, known here or not
+  std::uint64_t failed = 0;                         ///< calls that were refused
+  std::uint64_t allocations = 0;                    ///< blocks made
+  std::uint64_t allocated_bytes = 0;                ///< bytes asked for by them, in all
   std::uint64_t peak_live_blocks = 0;
   std::uint64_t peak_live_bytes = 0;
   std::uint64_t peak_live_bytes_event = 0;  ///< the event, counted from 1, that reached the peak first

@@ -17,9 +17,10 @@ enum class Repair : std::uint8_t {
   double_allocation = 4,  ///< at an address where a block lives: that one was ended first
   misfree = 5,            ///< of an address inside a block: that one was ended, and its head begun anew
   contradiction = 6,      ///< an event whose tag contradicts those before: dropped
+  unknown_kind = 7,       ///< an event of a kind of a later version: taken as one that does the same to blocks
 };
 
-inline constexpr int repair_count = 7;
+inline constexpr int repair_count = 8;
 
 /// The name of a repair as JSON, text and tables give it: "order_race".
 std::string_view name(Repair repair);

@@ -1,0 +1,63 @@
+/* The kinds of events, in the one list that C and C++ share: preload/program records them, event.h makes cmt::Kind of
+ * them, and encoder, decoder, text form and tools follow from their traits.
+ *
+ * To add a kind: give it the next number here, and its line in the tables of format-spec/cmt.md and text.md; a test
+ * compares them. The encoder then writes its traits into the table of forms (as for every kind from 27 on), so that
+ * older readers pass over its events. A kind below 32 also fits the records of preload/protocol.h.
+ *
+ * CMT_KINDS(X) is X(name, number, call, traits) for each kind, by rising number:
+ *   name    as enumerators, JSON and tables have it
+ *   number  on the wire; it never changes. 25 and 26 are no kinds: the core stream uses them itself
+ *   call    as the text form has it; a kind with the call of the one before differs in its arguments only
+ *   traits  the fields of an event that are meant, and what happens to blocks: the sum of enum cmt_kind_traits
+ */
+#ifndef CMT_KINDS_H
+#define CMT_KINDS_H
+
+/* The values are on the wire, in the table of forms. */
+enum cmt_kind_traits {
+  cmt_nothing = 0,
+  cmt_allocates = 1,  /* returns a block or NULL */
+  cmt_releases = 2,   /* is given a block or NULL; it ends the block, unless it is a realloc that was refused */
+  cmt_names = 4,      /* is given a block or NULL, which lives on. Not together with cmt_releases */
+  cmt_sizes = 8,      /* has a size */
+  cmt_counts = 16,    /* has a count of elements */
+  cmt_aligns = 32,    /* always has an alignment */
+  cmt_may_align = 64, /* has an alignment in some forms */
+  cmt_labels = 128    /* has a label */
+};
+
+/* Numbers below which every kind is, in this version and in later ones. */
+enum { cmt_kind_limit = 64 };
+
+/* clang-format off */
+#define CMT_KINDS(X)                                                                                            \
+  X(malloc,                      0, "malloc",             cmt_allocates | cmt_sizes)                            \
+  X(free,                        1, "free",               cmt_releases)                                         \
+  X(calloc,                      2, "calloc",             cmt_allocates | cmt_counts | cmt_sizes)               \
+  X(realloc,                     3, "realloc",            cmt_allocates | cmt_releases | cmt_sizes)             \
+  X(reallocarray,                4, "reallocarray",       cmt_allocates | cmt_releases | cmt_counts | cmt_sizes) \
+  X(aligned_alloc,               5, "aligned_alloc",      cmt_allocates | cmt_sizes | cmt_aligns)               \
+  X(posix_memalign,              6, "posix_memalign",     cmt_allocates | cmt_sizes | cmt_aligns)               \
+  X(memalign,                    7, "memalign",           cmt_allocates | cmt_sizes | cmt_aligns)               \
+  X(valloc,                      8, "valloc",             cmt_allocates | cmt_sizes)                            \
+  X(pvalloc,                     9, "pvalloc",            cmt_allocates | cmt_sizes)                            \
+  X(free_sized,                 10, "free_sized",         cmt_releases | cmt_sizes)                             \
+  X(free_aligned_sized,         11, "free_aligned_sized", cmt_releases | cmt_sizes | cmt_aligns)                \
+  X(operator_new,               12, "operator new",       cmt_allocates | cmt_sizes | cmt_may_align)            \
+  X(operator_new_nothrow,       13, "operator new",       cmt_allocates | cmt_sizes | cmt_may_align)            \
+  X(operator_new_array,         14, "operator new[]",     cmt_allocates | cmt_sizes | cmt_may_align)            \
+  X(operator_new_array_nothrow, 15, "operator new[]",     cmt_allocates | cmt_sizes | cmt_may_align)            \
+  X(operator_delete,            16, "operator delete",    cmt_releases | cmt_may_align)                         \
+  X(operator_delete_sized,      17, "operator delete",    cmt_releases | cmt_sizes | cmt_may_align)             \
+  X(operator_delete_array,      18, "operator delete[]",  cmt_releases | cmt_may_align)                         \
+  X(operator_delete_array_sized, 19, "operator delete[]", cmt_releases | cmt_sizes | cmt_may_align)             \
+  X(thread_start,               20, "thread_start",       cmt_nothing)                                          \
+  X(thread_exit,                21, "thread_exit",        cmt_nothing)                                          \
+  X(thread_name,                22, "thread_name",        cmt_labels)                                           \
+  X(mark,                       23, "mark",               cmt_labels)                                           \
+  X(sample,                     24, "sample",             cmt_sizes)                                            \
+  X(unknown_kind,               27, "unknown_kind",       cmt_nothing)
+/* clang-format on */
+
+#endif
