@@ -28,7 +28,7 @@ __attribute__((noinline)) bool guard_is_of_allocator(const void* code) {
 }
 
 static bool is_operator_new(uint32_t kind) {
-  return kind >= kind_operator_new && kind <= kind_operator_new_array_nothrow;
+  return (kind_traits(kind) & (cmt_allocates | cmt_may_align)) == (cmt_allocates | cmt_may_align);
 }
 
 // Where malloc fails inside operator new, operator new calls the new_handler, which may allocate, free, or throw, or it

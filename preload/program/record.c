@@ -120,11 +120,6 @@ static uint64_t alignment_bits(uint64_t alignment) {
 
 static bool fits_bits(uint64_t alignment) { return (alignment & (alignment - 1)) == 0 && alignment >> 62 == 0; }
 
-static bool makes_block(uint32_t kind) {
-  return kind == kind_malloc || (kind >= kind_calloc && kind <= kind_pvalloc) ||
-         (kind >= kind_operator_new && kind <= kind_operator_new_array_nothrow);
-}
-
 static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp, uint32_t stamp_high) {
   uint64_t head = head_of(call->kind, call->address) | call->flags;
   batch->count = 0;
@@ -134,7 +129,7 @@ static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp
   if (call->alignment && fits_bits(call->alignment)) head |= alignment_bits(call->alignment);
   if (call->alignment && !fits_bits(call->alignment)) append_value(batch, record_alignment, call->alignment);
   if (call->label) append_label(batch, call->label);
-  if (record_usable && call->address && makes_block(call->kind))
+  if (record_usable && call->address && (kind_traits(call->kind) & cmt_allocates))
     append_value(batch, record_usable_size, record_usable((void*)(uintptr_t)call->address));
   batch->slots[batch->count++] = (struct Slot){head, call->size << 32 | (uint32_t)stamp};
 }
@@ -188,10 +183,14 @@ void record_again(uint64_t position, uint32_t kind, const void* address, uint64_
   record_as_call(kind, address, size);
 }
 
+// A set of bits, since a table would cost the program a cache line.
 static bool ends_block(uint32_t kind) {
   kind &= slot_kind_mask;
-  return kind == record_realloc_begin || kind == kind_free || kind == kind_free_sized ||
-         kind == kind_free_aligned_sized || (kind >= kind_operator_delete && kind <= kind_operator_delete_array_sized);
+  if (kind >= cmt_kind_limit) return kind == record_realloc_begin;
+#define CMT_KIND(name, number, call, traits) \
+  | (uint64_t)(((traits) & (cmt_releases | cmt_allocates)) == cmt_releases) << number
+  return ((0ull CMT_KINDS(CMT_KIND)) >> kind & 1) != 0;
+#undef CMT_KIND
 }
 
 void record_without_lease(uint32_t kind, const void* address, uint64_t size) {

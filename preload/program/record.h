@@ -6,36 +6,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cmt/kinds.h"
 #include "preload/program/kernel.h"
 #include "preload/protocol.h"
 
-/// The values are libcmt's, and on the wire (format-spec/cmt.md, "Kinds").
+/// The kinds of events, as in cmt/kinds.h.
 enum Kind {
-  kind_malloc = 0,
-  kind_free = 1,
-  kind_calloc = 2,
-  kind_realloc = 3,
-  kind_reallocarray = 4,
-  kind_aligned_alloc = 5,
-  kind_posix_memalign = 6,
-  kind_memalign = 7,
-  kind_valloc = 8,
-  kind_pvalloc = 9,
-  kind_free_sized = 10,
-  kind_free_aligned_sized = 11,
-  kind_operator_new = 12,
-  kind_operator_new_nothrow = 13,
-  kind_operator_new_array = 14,
-  kind_operator_new_array_nothrow = 15,
-  kind_operator_delete = 16,
-  kind_operator_delete_sized = 17,
-  kind_operator_delete_array = 18,
-  kind_operator_delete_array_sized = 19,
-  kind_thread_start = 20,
-  kind_thread_exit = 21,
-  kind_thread_name = 22,
-  kind_mark = 23,
+#define CMT_KIND(name, number, call, traits) kind_##name = number,
+  CMT_KINDS(CMT_KIND)
+#undef CMT_KIND
 };
+
+/// The traits of a kind (enum cmt_kind_traits); none of other numbers.
+static inline unsigned kind_traits(uint32_t kind) {
+  switch (kind) {
+#define CMT_KIND(name, number, call, traits) \
+  case number:                               \
+    return traits;
+    CMT_KINDS(CMT_KIND)
+#undef CMT_KIND
+  }
+  return cmt_nothing;
+}
 
 /// An event that has more than an address and a size.
 struct Call {

@@ -3,7 +3,7 @@
  *
  * To add a kind: give it the next number here, and its line in the tables of format-spec/cmt.md and text.md; a test
  * compares them. The encoder then writes its traits into the table of forms (as for every kind from 27 on), so that
- * older readers pass over its events. A kind below 32 also fits the records of preload/protocol.h.
+ * older readers pass over its events.
  *
  * CMT_KINDS(X) is X(name, number, call, traits) for each kind, by rising number:
  *   name    as enumerators, JSON and tables have it
