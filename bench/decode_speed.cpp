@@ -12,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "cmt/parts.h"
 #include "cmt/reader.h"
 #include "cmt/writer.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cmt/event.h"
-#include "libcmt/heap/at_peak.h"
+#include "libcmt/heap/live_totals.h"
 #include "lifetimes/live_blocks.h"
 #include "lifetimes/summary.h"
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "libcmt/heap/pages.h"
+#include "libcmt/heap/address_index.h"
 
 namespace cmt::overhead {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "libcmt/heap/pages.h"
+#include "libcmt/heap/address_index.h"
 #include "overhead/annotate.h"
 #include "overhead/pin_walk.h"
 

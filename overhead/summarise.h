@@ -7,7 +7,7 @@
 
 #include "cmt/event.h"
 #include "libcmt/heap/address_index.h"
-#include "libcmt/heap/at_peak.h"
+#include "libcmt/heap/live_totals.h"
 #include "overhead/plot_data.h"
 #include "overhead/summary.h"
 #include "toolkit/annotate/trace_tool.h"

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "cmt/event.h"
+#include "libcmt/heap/address_index.h"
 #include "libcmt/heap/log_linear.h"
-#include "libcmt/heap/placed_block.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/picture/picture.h"

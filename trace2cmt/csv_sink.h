@@ -3,7 +3,7 @@
 #include <string>
 
 #include "event_rows.h"
-#include "libcmt/trace/output.h"
+#include "libcmt/trace/files.h"
 #include "sink.h"
 
 namespace trace2cmt {

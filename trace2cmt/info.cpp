@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cmt/error.h"
+#include "libcmt/format/coding.h"
 #include "libcmt/format/columns.h"
-#include "libcmt/format/cursor.h"
 #include "libcmt/format/sections.h"
 #include "libcmt/format/zstd.h"
 #include "libcmt/trace/ledger.h"

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cmt/header.h"
-#include "cmt/repairs.h"
 #include "trace_file.h"
 
 namespace trace2cmt {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cmt/header.h"
 #include "cmt/reader.h"
-#include "cmt/repairs.h"
 #include "open_log.h"
 
 namespace trace2cmt {

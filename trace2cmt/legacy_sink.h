@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "libcmt/trace/output.h"
+#include "libcmt/trace/files.h"
 #include "plain_calls.h"
 #include "sink.h"
 
 namespace trace2cmt {
 
-/// Writes the .cmt of 2019, such that its own replayer takes it (format/legacy.h has the bytes). Two facts of that one
+/// Writes the .cmt of 2019, such that its own replayer takes it (LegacyDecoder has the bytes). Two facts of that one
 /// shape the writing:
 ///
 /// - It takes numbers of four bytes at most, 28 bits: larger sizes, and distances to blocks older than 268,435,455

@@ -2,12 +2,11 @@
 
 #include <filesystem>
 
-#include "libcmt/format/legacy.h"
-#include "libcmt/format/wire.h"
+#include "libcmt/format/coding.h"
 #include "libcmt/trace/cmt_source.h"
 #include "libcmt/trace/legacy_source.h"
 #include "libcmt/trace/line_source.h"
-#include "libcmt/trace/reader_impl.h"
+#include "libcmt/trace/source.h"
 #include "libcmt/trace/text_source.h"
 #include "toolkit/command/open_trace.h"
 #include "trace2cmt/formats/format.h"
@@ -96,7 +95,7 @@ std::unique_ptr<Source> open_own(std::string_view name, std::unique_ptr<Input> i
   const std::string_view start = input->peek(cmt::format::longest_start);
   const bool is_cmt = start.starts_with(cmt::format::magic);
   if (name == cmt_name && !is_cmt) throw FormatError(input->name(), "not a .cmt");
-  if (name == legacy_name && !cmt::format::is_legacy(start)) {
+  if (name == legacy_name && !cmt::is_legacy(start)) {
     throw FormatError(input->name(), "not a .cmt of 2019");
   }
   if (name != text_name) return cmt::choose_source(std::move(input), options, log);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "libcmt/format/cursor.h"
+#include "libcmt/format/coding.h"
 #include "thrift_compact.h"
 #include "toolkit/output/utf8.h"
 

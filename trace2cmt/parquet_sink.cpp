@@ -10,7 +10,7 @@
 
 #include "parquet_sink.h"
 
-#include "libcmt/format/cursor.h"
+#include "libcmt/format/coding.h"
 #include "toolkit/output/utf8.h"
 
 namespace trace2cmt {

@@ -6,7 +6,7 @@
 
 #include "event_rows.h"
 #include "libcmt/format/zstd.h"
-#include "libcmt/trace/output.h"
+#include "libcmt/trace/files.h"
 #include "parquet_column.h"
 #include "sink.h"
 #include "thrift_compact.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cmt/error.h"
-#include "libcmt/trace/output.h"
+#include "libcmt/trace/files.h"
 
 namespace trace2cmt {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "cmt/repairs.h"
+#include "cmt/header.h"
 
 namespace trace2cmt {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "libcmt/format/varint.h"
+#include "libcmt/format/coding.h"
 
 namespace trace2cmt {
 

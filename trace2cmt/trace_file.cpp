@@ -10,10 +10,8 @@
 #include <system_error>
 #include <vector>
 
-#include "libcmt/format/cursor.h"
-#include "libcmt/format/wire.h"
-#include "libcmt/trace/input.h"
-#include "libcmt/trace/output.h"
+#include "libcmt/format/coding.h"
+#include "libcmt/trace/files.h"
 
 namespace trace2cmt {
 namespace {

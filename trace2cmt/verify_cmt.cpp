@@ -10,9 +10,9 @@
 
 #include "event_checks.h"
 #include "libcmt/format/addresses.h"
+#include "libcmt/format/coding.h"
 #include "libcmt/format/columns.h"
 #include "libcmt/format/core.h"
-#include "libcmt/format/cursor.h"
 #include "libcmt/format/sections.h"
 #include "libcmt/format/zstd.h"
 #include "toolkit/output/numbers.h"

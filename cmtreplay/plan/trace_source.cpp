@@ -9,7 +9,7 @@
 #include <system_error>
 #include <vector>
 
-#include "libcmt/trace/input.h"
+#include "libcmt/trace/files.h"
 
 namespace cmt::replay {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "cmt/event.h"
-#include "libcmt/format/cursor.h"
+#include "libcmt/format/coding.h"
 
 namespace cmt::format {
 

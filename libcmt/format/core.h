@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cmt/event.h"
+#include "libcmt/format/coding.h"
 #include "libcmt/format/forms.h"
-#include "libcmt/format/varint.h"
 
 namespace cmt::format {
 

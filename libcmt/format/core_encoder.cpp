@@ -14,8 +14,8 @@
 
 #include <algorithm>
 
+#include "libcmt/format/coding.h"
 #include "libcmt/format/core.h"
-#include "libcmt/format/varint_writer.h"
 
 namespace cmt::format {
 namespace {

@@ -17,7 +17,7 @@
 
 #include <limits>
 
-#include "libcmt/format/wire.h"
+#include "libcmt/format/coding.h"
 
 namespace cmt::format {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cmt/event.h"
-#include "libcmt/format/cursor.h"
+#include "libcmt/format/coding.h"
 
 namespace cmt::format {
 

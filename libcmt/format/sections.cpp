@@ -3,8 +3,7 @@
 #include <boost/crc.hpp>
 #include <span>
 
-#include "libcmt/format/cursor.h"
-#include "libcmt/format/wire.h"
+#include "libcmt/format/coding.h"
 
 namespace cmt::format {
 namespace {

@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "libcmt/format/cursor.h"
-#include "libcmt/format/wire.h"
+#include "libcmt/format/coding.h"
 
 using namespace cmt;
 using namespace cmt::format;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <new>
 
-#include "libcmt/format/cursor.h"
+#include "libcmt/format/coding.h"
 
 namespace cmt::format {
 

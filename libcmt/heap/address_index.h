@@ -1,15 +1,128 @@
 #pragma once
 
 #include <array>
+#include <cassert>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
 
-#include "libcmt/heap/block_page.h"
-#include "libcmt/heap/placed_block.h"
+#include "cmt/event.h"
 
 namespace cmt::heap {
+
+/// A live block and where it lies.
+struct PlacedBlock {
+  std::uint64_t address = 0;  ///< 0: there is no such block
+  std::uint64_t size = 0;     ///< bytes asked for
+  std::uint64_t born = 0;     ///< the clock when it was made; which clock is the user's choice
+  Tag tag = 0;
+  std::uint64_t slop = 0;  ///< usable size less the size asked for; 0 where it is not known
+
+  /// The last byte's address. A block of size 0 has its first for it, so that it lies on one page like any other; one
+  /// that would pass the end of memory ends there.
+  std::uint64_t last() const {
+    const std::uint64_t extent = size == 0 ? 0 : size - 1;
+    return address + extent < address ? ~std::uint64_t{0} : address + extent;
+  }
+};
+
+/// A block with the nearest live ones on either side.
+struct Neighbourhood {
+  PlacedBlock block;
+  PlacedBlock prev;  ///< address 0: none
+  PlacedBlock next;  ///< address 0: none
+};
+
+/// Bytes from the end of one block, by the size asked for, to the begin of the next; below 0 where they overlap.
+inline std::int64_t gap(const PlacedBlock& low, const PlacedBlock& high) {
+  return static_cast<std::int64_t>(high.address - low.address - low.size);
+}
+
+/// Pages of 2^shift bytes that a block is on and neither neighbour: by so many the memory in use grows when the block
+/// is made, and shrinks when it is ended. As blocks do not overlap, only the first page can be shared with the block
+/// before, and only the last with the block behind; what nearer and farther blocks share is the same page.
+inline std::uint64_t own_pages(const Neighbourhood& found, int shift) {
+  const std::uint64_t first = found.block.address >> shift;
+  const std::uint64_t last = found.block.last() >> shift;
+  std::uint64_t pages = last - first + 1;
+  if (found.prev.address != 0 && found.prev.last() >> shift == first) --pages;
+  if (pages > 0 && found.next.address != 0 && found.next.address >> shift == last) --pages;
+  return pages;
+}
+
+struct FreePage {
+  void operator()(void* page) const { std::free(page); }
+};
+
+/// What a page keeps of a block beside where it begins.
+struct PackedBlock {
+  std::uint64_t born = 0;
+  Tag tag = 0;
+  std::uint32_t size = 0;
+  std::uint32_t slop = 0;
+};
+
+/// The blocks that begin on one page of 4 KiB, sorted by address: 8 bytes for itself, then 24 for each block, then 2
+/// for the offset at which it begins.
+///
+/// One piece of memory a page, which is enlarged by halves and reduced when three quarters are free. Adding and
+/// removing move what lies behind: some 2 KiB at most where blocks are 16-byte aligned and touch, and mostly much less.
+/// Offsets lie together, so that a search stays within few cache lines. (Comparing eight at once, and searching without
+/// a jump, were measured and lost: a program's next block is mostly beside its last, which the processor learns.)
+class BlockPage {
+ public:
+  using Pointer = std::unique_ptr<BlockPage, FreePage>;
+
+  std::size_t size() const { return size_; }
+  std::uint64_t offset(std::size_t rank) const { return static_cast<std::uint64_t>(offsets()[rank]); }
+  const PackedBlock& block(std::size_t rank) const { return blocks()[rank]; }
+
+  /// How many blocks begin below an offset.
+  std::size_t rank(std::uint64_t offset) const {
+    const std::uint16_t* base = offsets();
+    std::size_t count = size_;
+    while (count > 1) {
+      const std::size_t half = count / 2;
+      base += base[half - 1] < offset ? half : 0;
+      count -= half;
+    }
+    return static_cast<std::size_t>(base - offsets()) + (count == 1 && *base < offset ? 1 : 0);
+  }
+
+  bool holds(std::size_t rank, std::uint64_t at) const { return rank < size_ && offset(rank) == at; }
+
+  /// Fetches it into the caches, for a walk that comes by soon.
+  void prefetch() const {
+    const char* const begin = reinterpret_cast<const char*>(this);
+    for (std::size_t at = 64; at < bytes(size_); at += 64) __builtin_prefetch(begin + at);
+  }
+
+  /// Puts a block at a rank. The page may be null, and may move.
+  static void insert(Pointer& page, std::size_t rank, std::uint64_t offset, const PackedBlock& block);
+
+  /// Removes the block at a rank. The page is null afterwards if it was the last one, and may move.
+  static void erase(Pointer& page, std::size_t rank);
+
+ private:
+  static std::size_t bytes(std::size_t capacity) {
+    return sizeof(BlockPage) + padded(capacity) * sizeof(std::uint16_t) + capacity * sizeof(PackedBlock);
+  }
+  static std::size_t padded(std::size_t capacity) { return (capacity + 3) / 4 * 4; }  // blocks begin at words
+
+  const std::uint16_t* offsets() const { return reinterpret_cast<const std::uint16_t*>(this + 1); }
+  std::uint16_t* offsets() { return reinterpret_cast<std::uint16_t*>(this + 1); }
+  const PackedBlock* blocks() const { return reinterpret_cast<const PackedBlock*>(offsets() + padded(capacity_)); }
+  PackedBlock* blocks() { return reinterpret_cast<PackedBlock*>(offsets() + padded(capacity_)); }
+  static void resize(Pointer& page, std::size_t capacity);
+
+  std::uint32_t size_;
+  std::uint32_t capacity_;
+};
+
+static_assert(sizeof(BlockPage) % alignof(PackedBlock) == 0);
 
 /// The live blocks by address: adds and removes a block, and tells its neighbours.
 ///
@@ -19,7 +132,7 @@ namespace cmt::heap {
 ///     address  =  region (2 MiB) | page (4 KiB) | the rest
 ///
 /// A region holds a pointer for each of its 512 pages, and a bitmap of those on which a block begins. A page holds its
-/// blocks (block_page.h), sorted by their exact addresses: nothing is assumed of alignment, so traces of allocators
+/// blocks (BlockPage), sorted by their exact addresses: nothing is assumed of alignment, so traces of allocators
 /// that place blocks at every byte are as good as others. A neighbour is the entry beside, or the last or first entry
 /// of the nearest page in the bitmap, or of the nearest region in the map of regions. The map is searched only where a
 /// heap of many regions has its edges; the 64 regions used last are found through a table.

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 
-#include "libcmt/text/limits.h"
 #include "libcmt/text/scanner.h"
 
 namespace cmt::text {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,6 +9,14 @@
 #include "cmt/event.h"
 
 namespace cmt::text {
+
+/// Limits of format-spec/text.md.
+inline constexpr std::size_t label_limit = 4096;
+inline constexpr std::size_t metadata_limit = 1024;
+inline constexpr std::size_t metadata_key_limit = 256;
+inline constexpr std::size_t metadata_value_limit = 65536;
+inline constexpr std::uint64_t attribute_limit = (std::uint64_t{1} << 62) - 1;
+inline constexpr std::size_t line_limit = 1 << 20;
 
 /// What one line of a text trace is.
 struct Line {
@@ -35,5 +45,11 @@ class Parser {
 
 /// The line without annotation, comment, blanks at its end and CR: what an annotator echoes.
 std::string_view without_annotation(std::string_view line);
+
+/// Reads the line at the begin of `lines`, whole lines in all, if it is one of the common ones in their canonical form:
+/// malloc, free, calloc, realloc, operator new and delete, with at most a thread, a time and a usable size. Returns the
+/// length of the line, without its LF, and fills in `event`, which holds its defaults. For any other line, which may be
+/// right or wrong, returns 0, and the event holds anything.
+std::size_t parse_plain(std::string_view lines, Event& event);
 
 }  // namespace cmt::text

@@ -6,12 +6,10 @@
 // blanks that are not there. Here a line is read once from left to right, the LF comes where the last number ends, and
 // what does not fit is left to the Parser, which knows all forms and says what is wrong. 10 ns a line.
 
-#include "libcmt/text/plain_line.h"
+#include "libcmt/text/parser.h"
 
 #include <array>
 #include <cstring>
-
-#include "libcmt/text/limits.h"
 
 namespace cmt::text {
 namespace {

@@ -1,11 +1,10 @@
-#include "libcmt/text/plain_line.h"
+#include "libcmt/text/parser.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
 #include "cmt/text.h"
-#include "libcmt/text/parser.h"
 
 using namespace cmt;
 

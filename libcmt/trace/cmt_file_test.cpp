@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "libcmt/format/coding.h"
 #include "libcmt/format/sections.h"
-#include "libcmt/format/wire.h"
 #include "libcmt/trace/trace_fixture.h"
 
 using namespace cmt;

@@ -12,7 +12,7 @@
 #include "libcmt/format/core.h"
 #include "libcmt/format/sections.h"
 #include "libcmt/format/zstd.h"
-#include "libcmt/trace/output.h"
+#include "libcmt/trace/files.h"
 #include "libcmt/trace/sink.h"
 
 namespace cmt {

@@ -10,7 +10,7 @@
 
 #include "libcmt/trace/cmt_source.h"
 
-#include "libcmt/format/wire.h"
+#include "libcmt/format/coding.h"
 
 namespace cmt {
 

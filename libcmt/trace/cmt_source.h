@@ -7,9 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "libcmt/trace/block_bytes.h"
 #include "libcmt/trace/block_decoder.h"
-#include "libcmt/trace/input.h"
+#include "libcmt/trace/files.h"
 #include "libcmt/trace/source.h"
 
 namespace cmt {

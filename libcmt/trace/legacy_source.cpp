@@ -1,13 +1,54 @@
 #include "libcmt/trace/legacy_source.h"
 
 namespace cmt {
+namespace {
+
+/// A number of at most five bytes; its length, 0 where the bytes end within it, -1 where it has no end.
+int take_number(std::string_view bytes, std::uint64_t& value) {
+  value = 0;
+  for (unsigned i = 0; i < 5; ++i) {
+    if (i == bytes.size()) return 0;
+    const auto byte = static_cast<unsigned char>(bytes[i]);
+    value |= static_cast<std::uint64_t>(byte & 0x7f) << (7 * i);
+    if (byte & 0x80) return static_cast<int>(i) + 1;
+  }
+  return -1;
+}
+
+}  // namespace
+
+bool is_legacy(std::string_view start) {
+  Event event;
+  LegacyDecoder decoder;
+  return decoder.next(start, event) == LegacyDecoder::Result::event && event.kind == Kind::malloc && event.size > 0;
+}
+
+LegacyDecoder::Result LegacyDecoder::next(std::string_view& bytes, Event& event) {
+  std::string_view rest = bytes;
+  std::uint64_t field[3] = {};  // size, distance, step
+  for (int i = 0; i < 3 && (i < 2 || field[0] != 0); ++i) {
+    const int length = take_number(rest, field[i]);
+    if (length == 0) return Result::incomplete;
+    if (length < 0) return Result::wrong;
+    rest.remove_prefix(static_cast<std::size_t>(length));
+  }
+  const auto [size, distance, step] = field;
+  if (distance > newest_ || (size == 0) == (step != 0) || (size == 0 && distance == 0)) return Result::wrong;
+  event = Event{};
+  event.size = size;
+  event.old_tag = distance == 0 ? 0 : newest_ + 1 - distance;
+  event.kind = size == 0 ? Kind::free : distance == 0 ? Kind::malloc : Kind::realloc;
+  if (size != 0) event.tag = newest_ += step;
+  bytes = rest;
+  return Result::event;
+}
 
 std::span<const Event> LegacySource::read() {
-  using Result = format::LegacyDecoder::Result;
+  using Result = LegacyDecoder::Result;
   constexpr std::size_t batch_events = 2048;
   batch_.clear();
   if (at_end_) return {};
-  constexpr std::size_t wanted = batch_events * format::legacy_record_limit;
+  constexpr std::size_t wanted = batch_events * legacy_record_limit;
   const std::string_view window = input_->peek(wanted);
   std::string_view rest = window;
   Result result = Result::event;

@@ -1,6 +1,6 @@
 #include "libcmt/trace/line_source.h"
 
-#include "libcmt/text/limits.h"
+#include "libcmt/text/parser.h"
 
 namespace cmt {
 namespace {

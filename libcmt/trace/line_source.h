@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "libcmt/heap/mender.h"
-#include "libcmt/trace/input.h"
+#include "libcmt/trace/files.h"
 #include "libcmt/trace/source.h"
 
 namespace cmt {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <random>
 
-#include "cmt/parts.h"
+#include "cmt/reader.h"
 #include "libcmt/trace/trace_fixture.h"
 
 using namespace cmt;

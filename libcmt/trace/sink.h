@@ -7,7 +7,7 @@
 #include "cmt/header.h"
 #include "cmt/writer.h"
 #include "libcmt/format/live_blocks.h"
-#include "libcmt/trace/output.h"
+#include "libcmt/trace/files.h"
 
 namespace cmt {
 

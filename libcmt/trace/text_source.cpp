@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "libcmt/text/limits.h"
+#include "libcmt/text/parser.h"
 
 namespace cmt {
 

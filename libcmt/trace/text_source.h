@@ -1,7 +1,6 @@
 #pragma once
 
 #include "libcmt/text/parser.h"
-#include "libcmt/text/plain_line.h"
 #include "libcmt/trace/line_source.h"
 
 namespace cmt {

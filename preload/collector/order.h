@@ -34,8 +34,8 @@
 #include <vector>
 
 #include "cmt/event.h"
-#include "cmt/repairs.h"
-#include "libcmt/text/limits.h"
+#include "cmt/header.h"
+#include "libcmt/text/parser.h"
 #include "libcmt/trace/sink.h"
 #include "preload/collector/live_table.h"
 #include "preload/collector/stream.h"

@@ -9,7 +9,7 @@
 #include <limits>
 #include <system_error>
 
-#include "libcmt/trace/recorder_lock.h"
+#include "libcmt/trace/files.h"
 
 namespace cmt::collector {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cmt/repairs.h"
+#include "cmt/header.h"
 #include "libcmt/trace/ledger.h"
 #include "preload/protocol.h"
 

@@ -115,9 +115,9 @@ def test_kinds():
 
 
 def test_limits():
-    """The limits of wire.h and limits.h stand in the documents."""
+    """The limits of coding.h and parser.h stand in the documents."""
     numbers = {}
-    for path in "libcmt/format/wire.h", "libcmt/text/limits.h":
+    for path in "libcmt/format/coding.h", "libcmt/text/parser.h":
         for name, value in re.findall(r"(\w+_limit) = ([^;]+);", (source / path).read_text()):
             numbers.setdefault(name, value)
     sentences = {  # the limit, and where the document says it

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "libcmt/heap/address_index.h"
 #include "libcmt/heap/clock.h"
-#include "libcmt/heap/placed_block.h"
-#include "libcmt/trace/output.h"
+#include "libcmt/trace/files.h"
 
 namespace cmt::annotate {
 

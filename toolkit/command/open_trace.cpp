@@ -7,7 +7,7 @@
 #include <system_error>
 #include <vector>
 
-#include "libcmt/trace/reader_impl.h"
+#include "libcmt/trace/source.h"
 #include "toolkit/command/codecs.h"
 
 namespace cmt::command {

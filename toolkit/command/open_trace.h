@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cmt/reader.h"
-#include "libcmt/trace/input.h"
+#include "libcmt/trace/files.h"
 
 namespace cmt::command {
 

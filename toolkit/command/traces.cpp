@@ -17,7 +17,7 @@
 #include <system_error>
 
 #include "cmt/reader.h"
-#include "libcmt/trace/recorder_lock.h"
+#include "libcmt/trace/files.h"
 
 namespace cmt::command {
 namespace {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "libcmt/trace/recorder_lock.h"
+#include "libcmt/trace/files.h"
 
 using namespace cmt::command;
 

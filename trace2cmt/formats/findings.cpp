@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "libcmt/text/limits.h"
+#include "libcmt/text/parser.h"
 
 namespace trace2cmt {
 namespace {

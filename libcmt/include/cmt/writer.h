@@ -6,7 +6,6 @@
 
 #include "cmt/event.h"
 #include "cmt/header.h"
-#include "cmt/repairs.h"
 
 namespace cmt {
 

@@ -1,14 +1,37 @@
+/// How a trace's file tells that it is still written: by locks (F_OFD_SETLK of fcntl(2)) on bytes
+/// far behind its end. They belong to the descriptor that the collector writes to, and go with it however it ends.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "libcmt/trace/bytes.h"
-
 namespace cmt {
+
+/// Held as long as a collector has the file.
+inline constexpr long long recorder_at_work = 1LL << 61;
+/// Held while a reader should wait: the program has ended, or has just begun. One who reads the trace of a program at
+/// work gets what there is.
+inline constexpr long long recorder_is_awaited = (1LL << 61) + 1;
+
+/// Where an input's bytes come from, if not straight from its file: what was compressed, decompressed.
+class Bytes {
+ public:
+  virtual ~Bytes() = default;
+
+  /// Up to `room` bytes; 0 only at the end.
+  virtual std::size_t read(char* to, std::size_t room) = 0;
+
+  /// What is missing where the bytes end too early, for a message; empty if they are whole. Known at the end.
+  virtual std::string missing() const = 0;
+
+  /// Bytes of the file taken so far, and its size (0: not known), for a progress display.
+  virtual std::uint64_t taken() const = 0;
+  virtual std::uint64_t size() const = 0;
+};
 
 /// Bytes of a file or a pipe through one growing window. Throws std::system_error.
 class Input {
@@ -76,5 +99,20 @@ std::string place_in(const std::string& name, std::uint64_t offset);
 
 /// Opens a path for reading; "-" is standard input. Throws std::system_error that names the path.
 int open_input(const std::string& path);
+
+/// Bytes to a file or a pipe. Throws std::system_error. Borrows the descriptor.
+class Output {
+ public:
+  explicit Output(int fd) : fd_(fd) {}
+
+  void write(std::string_view bytes);
+
+  /// Bytes written so far.
+  std::uint64_t offset() const { return offset_; }
+
+ private:
+  int fd_;
+  std::uint64_t offset_ = 0;
+};
 
 }  // namespace cmt

@@ -1,4 +1,5 @@
 #include "cmt/event.h"
+#include "cmt/header.h"
 
 namespace cmt {
 namespace {
@@ -30,6 +31,26 @@ std::string_view name(Kind kind) {
   }
   const auto number = static_cast<std::size_t>(kind);
   return number < kind_limit ? names_by_number[number].data() : "kind";
+}
+
+std::string_view name(Repair repair) {
+  static constexpr std::array<std::string_view, repair_count> names{
+      "not_understood",    "unmatched_free", "unmatched_realloc", "order_race",
+      "double_allocation", "misfree",        "contradiction",     "unknown_kind",
+  };
+  return names[static_cast<std::size_t>(repair)];
+}
+
+std::string_view name(Format format) {
+  switch (format) {
+    case Format::text:
+      return "text";
+    case Format::cmt:
+      return "cmt";
+    case Format::legacy_cmt:
+      return "legacy_cmt";
+  }
+  return "";
 }
 
 }  // namespace cmt

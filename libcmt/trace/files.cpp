@@ -1,4 +1,4 @@
-#include "libcmt/trace/input.h"
+#include "libcmt/trace/files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,8 +8,7 @@
 #include <cstring>
 #include <system_error>
 
-#include "libcmt/format/cursor.h"
-#include "libcmt/trace/recorder_lock.h"
+#include "libcmt/format/coding.h"
 
 namespace cmt {
 namespace {
@@ -116,6 +115,16 @@ std::string bytes_at(int fd, const std::string& name, std::uint64_t offset, std:
 
 std::string place_in(const std::string& name, std::uint64_t offset) {
   return name + ": offset " + format::hex_text(offset);
+}
+
+void Output::write(std::string_view bytes) {
+  offset_ += bytes.size();
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(fd_, bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) throw std::system_error(errno, std::generic_category(), "writing");
+    bytes.remove_prefix(static_cast<std::size_t>(done));
+  }
 }
 
 }  // namespace cmt

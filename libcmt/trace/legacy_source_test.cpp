@@ -1,4 +1,4 @@
-#include "libcmt/format/legacy.h"
+#include "libcmt/trace/legacy_source.h"
 
 #include <doctest/doctest.h>
 
@@ -41,12 +41,12 @@ TEST_CASE("legacy: a size of more than 28 bits has five bytes") {
 }
 
 TEST_CASE("legacy: neither text nor the magic begins as a legacy trace does") {
-  CHECK(format::is_legacy(readme));
-  CHECK(!format::is_legacy("malloc(8) = 1<1>"));
+  CHECK(is_legacy(readme));
+  CHECK(!is_legacy("malloc(8) = 1<1>"));
   CHECK(
-      !format::is_legacy("\x89"
-                         "CMT\r\n\x1a\n"));
-  CHECK(!format::is_legacy(""));
+      !is_legacy("\x89"
+                 "CMT\r\n\x1a\n"));
+  CHECK(!is_legacy(""));
 }
 
 TEST_CASE("legacy: many records cross the batches of the reader") {

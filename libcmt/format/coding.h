@@ -1,0 +1,205 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace cmt::format {
+
+/// Constants and limits of format-spec/cmt.md; reader and writer share them.
+
+inline constexpr std::string_view magic =
+    "\x89"
+    "CMT\r\n\x1a\n";
+inline constexpr std::uint32_t version = 1;
+
+/// How many bytes tell what an input is: the magic, or a legacy record.
+inline constexpr std::size_t longest_start = 16;
+
+inline constexpr std::uint32_t header_size_limit = 1 << 27;
+inline constexpr std::uint32_t section_header_limit = 1 << 26;
+inline constexpr std::uint64_t metadata_limit = 1024;
+inline constexpr std::uint64_t metadata_key_limit = 256;
+inline constexpr std::uint64_t metadata_value_limit = 65536;
+inline constexpr std::uint64_t block_events_limit = 1 << 20;
+inline constexpr std::uint64_t streams_limit = 64;
+inline constexpr std::uint64_t stream_size_limit = 1 << 28;
+inline constexpr std::uint64_t traits_limit = 255;
+inline constexpr std::uint64_t further_operands_limit = 16;
+inline constexpr std::uint64_t repair_kinds_limit = 64;
+
+/// Numbers on the wire are LEB128: base 128, least significant group first, the high bit set on every byte but the
+/// last.
+
+inline void put_varint(std::string& out, std::uint64_t value) {
+  while (value >= 0x80) {
+    out += static_cast<char>(value | 0x80);
+    value >>= 7;
+  }
+  out += static_cast<char>(value);
+}
+
+/// Bytes that put_varint() writes for a number of `bits` significant bits.
+constexpr unsigned varint_size(unsigned bits) { return bits == 0 ? 1 : (bits + 6) / 7; }
+
+/// Maps small numbers of either sign to small numbers: 0, -1, 1, -2 … to 0, 1, 2, 3 …
+constexpr std::uint64_t zigzag(std::uint64_t difference) { return difference << 1 ^ (0 - (difference >> 63)); }
+
+constexpr std::uint64_t unzigzag(std::uint64_t value) { return value >> 1 ^ (0 - (value & 1)); }
+
+/// What is wrong with bytes, without the file that they came from: the layer above adds its name and offset.
+class WireError : public std::runtime_error {
+ public:
+  WireError(std::uint64_t offset, const std::string& what) : std::runtime_error(what), offset_(offset) {}
+
+  /// From the begin of what was decoded.
+  std::uint64_t offset() const { return offset_; }
+
+ private:
+  std::uint64_t offset_;
+};
+
+/// An offset as messages have it: "0x1f3".
+inline std::string hex_text(std::uint64_t offset) {
+  std::array<char, 16> digits;
+  return "0x" + std::string(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), offset, 16).ptr);
+}
+
+/// The one way in which bytes are read: every step is checked against the end. Throws WireError.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view bytes) : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()) {}
+
+  bool at_end() const { return at_ == end_; }
+  std::uint64_t offset() const { return static_cast<std::uint64_t>(at_ - begin_); }
+
+  std::uint64_t varint() {
+    if (at_ != end_ && static_cast<signed char>(*at_) >= 0) return static_cast<std::uint64_t>(*at_++);
+    if (end_ - at_ >= 2 && static_cast<signed char>(at_[1]) >= 0) {
+      const std::uint64_t value = (static_cast<std::uint64_t>(at_[1]) << 7) | (static_cast<std::uint64_t>(*at_) & 0x7f);
+      at_ += 2;
+      return value;
+    }
+    return long_varint();
+  }
+
+  /// A varint that may not exceed `limit`; `what` names it in the message.
+  std::uint64_t varint(std::uint64_t limit, const char* what) {
+    const std::uint64_t at = offset();
+    const std::uint64_t value = varint();
+    if (value > limit) throw WireError(at, std::string(what) + " " + std::to_string(value) + " is above its limit");
+    return value;
+  }
+
+  std::string_view bytes(std::uint64_t count) {
+    if (count > static_cast<std::uint64_t>(end_ - at_)) throw WireError(offset(), "cut off");
+    const std::string_view taken(at_, count);
+    at_ += count;
+    return taken;
+  }
+
+  std::uint32_t u32() {
+    std::uint32_t value;
+    std::memcpy(&value, bytes(sizeof value).data(), sizeof value);
+    return value;
+  }
+
+  std::uint64_t u64() {
+    std::uint64_t value;
+    std::memcpy(&value, bytes(sizeof value).data(), sizeof value);
+    return value;
+  }
+
+ private:
+  std::uint64_t long_varint() {
+    std::uint64_t value = 0;
+    const std::uint64_t start = offset();
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      if (at_ == end_) throw WireError(start, "a number is cut off");
+      const auto byte = static_cast<unsigned char>(*at_++);
+      if (shift == 63 && byte > 1) break;
+      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+    throw WireError(start, "a number of more than 64 bits");
+  }
+
+  const char* begin_;
+  const char* at_;
+  const char* end_;
+};
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fixed integers on the wire are little-endian, and copied");
+
+inline void put_u32(std::string& out, std::uint32_t value) { out.append(reinterpret_cast<const char*>(&value), 4); }
+inline void put_u64(std::string& out, std::uint64_t value) { out.append(reinterpret_cast<const char*>(&value), 8); }
+
+/// Puts many varints into a string by way of a small buffer: a string checks its room for every byte.
+class VarintWriter {
+ public:
+  /// `expected`: bytes in all, a guess.
+  explicit VarintWriter(std::size_t expected = 0) { out_.reserve(expected); }
+
+  void put(std::uint64_t value) {
+    if (at_ > buffer_ + sizeof buffer_ - longest) flush();
+    if (value < std::uint64_t{1} << 28) {
+      put_short(static_cast<std::uint32_t>(value));
+      return;
+    }
+    while (value >= 0x80) {
+      *at_++ = static_cast<char>(value | 0x80);
+      value >>= 7;
+    }
+    *at_++ = static_cast<char>(value);
+  }
+
+  void put(std::string_view bytes) {
+    if (bytes.size() > static_cast<std::size_t>(buffer_ + sizeof buffer_ - at_)) flush();
+    if (bytes.size() > sizeof buffer_) {
+      out_ += bytes;
+    } else {
+      at_ = std::copy(bytes.begin(), bytes.end(), at_);
+    }
+  }
+
+  /// Bytes put so far.
+  std::size_t size() const { return out_.size() + static_cast<std::size_t>(at_ - buffer_); }
+
+  /// All that was put; nothing is left.
+  std::string take() {
+    flush();
+    return std::exchange(out_, {});
+  }
+
+ private:
+  static constexpr std::size_t longest = 10;
+
+  // Up to four bytes, without a branch that depends on how many.
+  void put_short(std::uint32_t value) {
+    const auto bytes = static_cast<unsigned>(std::bit_width(value | 1) + 6) * 37 >> 8;
+    std::uint32_t spread = (value & 0x7f) | (value & 0x3f80) << 1 | (value & 0x1fc000) << 2 | (value & 0xfe00000) << 3;
+    spread |= 0x808080 & ((1u << 8 * (bytes - 1)) - 1);
+    if constexpr (std::endian::native == std::endian::big) spread = __builtin_bswap32(spread);
+    std::memcpy(at_, &spread, sizeof spread);
+    at_ += bytes;
+  }
+
+  void flush() {
+    out_.append(buffer_, static_cast<std::size_t>(at_ - buffer_));
+    at_ = buffer_;
+  }
+
+  std::string out_;
+  char buffer_[1024];
+  char* at_ = buffer_;
+};
+
+}  // namespace cmt::format
