@@ -14,142 +14,144 @@
 
 namespace cmt {
 
-/// Blocks by tag where tags lie far apart: what BlockTable keeps of the few that outlive their neighbours.
+/// A hash table of blocks whose keys lie far apart. `key` is the member that they are found by: a tag, or an address.
+/// BlockTable keeps the few blocks here that outlive their neighbours.
 ///
-/// Open addressing with linear probing in one array, where tag 0 marks a free place. Three choices keep it within 96
-/// bytes a live block and 64 MiB for a Block of 32 bytes, also in the moment in which it grows and both arrays exist:
+/// Open addressing with linear probing in one array; an entry with the key 0 is free. Three choices keep the table
+/// below 96 bytes a live block plus 64 MiB, for a Block of 32 bytes, also while it grows and both arrays exist:
 ///
-/// - a removal moves later entries back instead of leaving a tombstone, so load is live blocks and nothing else;
-/// - a hash is scaled to the capacity by a multiplication, so the capacity need not be a power of two. A large table
-///   grows by a quarter, 32 / 0.8 + 32 / 0.64 = 90 bytes, a small one faster: less is copied, and the 64 MiB pay for
-///   it;
-/// - it shrinks when three quarters are free.
+/// - erase() moves later entries back and leaves no tombstones, so only live blocks count for the load;
+/// - a multiplication scales the hash to the capacity, which need not be a power of two. A large table grows by a
+///   quarter, which costs 32 / 0.8 + 32 / 0.64 = 90 bytes a block; a small one grows faster, since less is copied and
+///   the 64 MiB cover it;
+/// - the table shrinks when three quarters are free.
 ///
-/// Tags are hashed in groups of eight: what was made together lies in the same cache lines.
-template <class Block>
+/// Eight consecutive keys share a hash: blocks that were made together lie in the same cache lines.
+template <class Block, auto key = &Block::tag>
 class ScatteredBlocks {
  public:
-  ScatteredBlocks() : places_(places_min) {}
+  ScatteredBlocks() : entries_(capacity_min) {}
 
   std::size_t size() const { return size_; }
 
-  /// Adds a block. False, and nothing changes, if its tag is there.
+  /// Adds a block. Returns false, and changes nothing, if its key is in the table.
   bool insert(Block block) {
-    assert(block.tag != 0);
-    if ((size_ + 1) * 5 > places_.size() * 4) resize(larger());
-    const std::size_t place = find_place(block.tag);
-    if (places_[place].tag != 0) return false;
-    places_[place] = std::move(block);
+    assert(block.*key != 0);
+    if ((size_ + 1) * 5 > entries_.size() * 4) resize(larger());
+    const std::size_t index = find_index(block.*key);
+    if (entries_[index].*key != 0) return false;
+    entries_[index] = std::move(block);
     ++size_;
     return true;
   }
 
-  /// The block of a tag, or nullptr; valid until the next change.
-  Block* find(Tag tag) {
-    Block& block = places_[find_place(tag)];
-    return tag != 0 && block.tag != 0 ? &block : nullptr;
+  /// The block with a key, or nullptr; valid until the next change.
+  Block* find(std::uint64_t wanted) {
+    Block& block = entries_[find_index(wanted)];
+    return wanted != 0 && block.*key != 0 ? &block : nullptr;
   }
 
-  /// Fetches what find() will look at.
-  void prefetch(Tag tag) const { __builtin_prefetch(&places_[home(tag)]); }
+  /// Fetches the cache line that find() reads first.
+  void prefetch(std::uint64_t wanted) const { __builtin_prefetch(&entries_[home_index(wanted)]); }
 
-  /// Removes a block and returns it, or nothing where the tag is not alive.
-  std::optional<Block> erase(Tag tag) {
-    Block* const found = find(tag);
+  /// Removes a block and returns it, or nothing where the key is not in the table.
+  std::optional<Block> erase(std::uint64_t wanted) {
+    Block* const found = find(wanted);
     if (found == nullptr) return std::nullopt;
     std::optional<Block> block = std::move(*found);
     erase(found);
     return block;
   }
 
-  /// Removes a block that find() found.
+  /// Removes a block that find() returned.
   void erase(Block* block) {
-    close_gap(static_cast<std::size_t>(block - places_.data()));
+    close_gap(static_cast<std::size_t>(block - entries_.data()));
     --size_;
-    if (places_.size() > places_min && size_ * 4 < places_.size()) resize(places_.size() / 2);
+    if (entries_.size() > capacity_min && size_ * 4 < entries_.size()) resize(entries_.size() / 2);
   }
 
   /// Calls `visit` with every block, in no order.
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const Block& block : places_) {
-      if (block.tag != 0) visit(block);
+    for (const Block& block : entries_) {
+      if (block.*key != 0) visit(block);
     }
   }
 
  private:
-  static constexpr std::size_t places_min = 64;
-  static constexpr Tag group = 8;
+  static constexpr std::size_t capacity_min = 64;
+  static constexpr std::uint64_t group = 8;
   __extension__ using Wide = unsigned __int128;
 
-  /// Twice as many places below a million (120 bytes a block while it grows), half as many again below 16 million
-  /// (100).
+  /// The next capacity: doubled below a million entries (120 bytes a block while it grows), half as many again below 16
+  /// million (100).
   std::size_t larger() const {
-    const std::size_t now = places_.size();
+    const std::size_t now = entries_.size();
     if (now < std::size_t{1} << 20) return now * 2;
     return now < std::size_t{1} << 24 ? now + now / 2 : now + now / 4;
   }
 
-  std::size_t home(Tag tag) const {
-    const std::uint64_t mixed = (tag / group) * 0x9e3779b97f4a7c15u;
-    const auto scaled = static_cast<std::size_t>((static_cast<Wide>(mixed) * places_.size()) >> 64);
-    return wrap(scaled + tag % group);
+  std::size_t home_index(std::uint64_t wanted) const {
+    const std::uint64_t mixed = (wanted / group) * 0x9e3779b97f4a7c15u;
+    const auto scaled = static_cast<std::size_t>((static_cast<Wide>(mixed) * entries_.size()) >> 64);
+    return wrap(scaled + wanted % group);
   }
 
-  std::size_t wrap(std::size_t place) const { return place < places_.size() ? place : place - places_.size(); }
+  std::size_t wrap(std::size_t index) const { return index < entries_.size() ? index : index - entries_.size(); }
 
-  std::size_t find_place(Tag tag) const {
-    std::size_t place = home(tag);
-    while (places_[place].tag != 0 && places_[place].tag != tag) place = wrap(place + 1);
-    return place;
+  /// The entry with a key, or the free one where it would be.
+  std::size_t find_index(std::uint64_t wanted) const {
+    std::size_t index = home_index(wanted);
+    while (entries_[index].*key != 0 && entries_[index].*key != wanted) index = wrap(index + 1);
+    return index;
   }
 
-  /// Moves back what follows a gap until no entry's search would meet the gap before the entry.
+  /// Moves entries back into a gap until no search meets the gap before it meets its entry.
   void close_gap(std::size_t gap) {
-    for (std::size_t place = wrap(gap + 1); places_[place].tag != 0; place = wrap(place + 1)) {
-      const std::size_t from_home = distance(home(places_[place].tag), place);
-      if (from_home < distance(gap, place)) continue;
-      places_[gap] = std::move(places_[place]);
-      gap = place;
+    for (std::size_t index = wrap(gap + 1); entries_[index].*key != 0; index = wrap(index + 1)) {
+      const std::size_t from_home = distance(home_index(entries_[index].*key), index);
+      if (from_home < distance(gap, index)) continue;
+      entries_[gap] = std::move(entries_[index]);
+      gap = index;
     }
-    places_[gap].tag = 0;
+    entries_[gap].*key = 0;
   }
 
   std::size_t distance(std::size_t from, std::size_t to) const {
-    return to >= from ? to - from : to + places_.size() - from;
+    return to >= from ? to - from : to + entries_.size() - from;
   }
 
   void resize(std::size_t capacity) {
-    std::vector<Block> old(capacity < places_min ? places_min : capacity);
-    old.swap(places_);
+    std::vector<Block> old(capacity < capacity_min ? capacity_min : capacity);
+    old.swap(entries_);
     for (Block& block : old) {
-      if (block.tag != 0) places_[find_place(block.tag)] = std::move(block);
+      if (block.*key != 0) entries_[find_index(block.*key)] = std::move(block);
     }
   }
 
-  std::vector<Block> places_;
+  std::vector<Block> entries_;
   std::size_t size_ = 0;
 };
 
-/// The live blocks by tag. `Block` is a small struct with a member `tag`; what else it holds is the user's.
+/// The live blocks by tag. `Block` is a small struct with a member `tag`; its other members are the user's.
 ///
-/// Tags rise by one an allocation and most blocks die young, so a block's age decides where it is kept:
+/// Tags rise by one an allocation and most blocks die young, so the table keeps a block by its age:
 ///
-/// - the young lie in a ring of groups of 64 consecutive tags, some 400 KB that stay in the cache: nothing is hashed,
-///   nothing is searched, and a block that dies there costs 2 ns in all;
-/// - a group that leaves the ring is packed, what is dead left out, and found by one hash of its number. It is packed
-///   again when half of it has died. A program that frees in the order in which it allocated meets the same group 64
-///   times in a row;
-/// - a group of which fewer than eight live is no longer worth that: they go to a plain hash table.
+/// - Young blocks lie in a ring of groups of 64 consecutive tags, some 400 KB that stay in the cache. A tag gives the
+///   position directly, without hash or search: a block that dies here costs 2 ns in all.
+/// - A group that leaves the ring is packed without its dead blocks, and found by a hash of its number. It is packed
+///   again when half of it has died. A program that frees in the order of its allocations meets the same group 64
+///   times in a row.
+/// - When fewer than eight blocks of a group live, they move to a hash table of single blocks.
 ///
-/// Memory stays below 64 bytes a live block for a Block of 24 bytes, below 96 for one of 32, beside the ring. The table
-/// of a JSON parser in Python (1.4 million live blocks) costs 8 ns an operation, tsl::robin_map 70.
+/// Memory: the ring, and below 64 bytes a live block for a Block of 24 bytes, below 96 for one of 32. With the 1.4
+/// million live blocks of a JSON parser in Python an operation costs 8 ns, with tsl::robin_map 70.
 template <class Block>
 class BlockTable {
  public:
   std::size_t size() const { return size_; }
 
-  /// Adds a block. False, and nothing changes, if its tag is there.
+  /// Adds a block. Returns false, and changes nothing, if its tag is in the table.
   bool insert(const Block& block) {
     assert(block.tag != 0);
     const Tag number = block.tag / span;
@@ -174,7 +176,7 @@ class BlockTable {
     return (group.live & bit(tag)) != 0 ? &group.blocks[tag % span] : nullptr;
   }
 
-  /// Fetches what find() and erase() look at first, some events before they do.
+  /// Fetches the memory that find() and erase() read first. To be called some events before them.
   void prefetch(Tag tag) const {
     const Young& group = young_[tag / span % young_.size()];
     if (group.number == tag / span) {
@@ -184,7 +186,7 @@ class BlockTable {
     }
   }
 
-  /// Fetches what they look at then; between the two.
+  /// Fetches the memory that they read next. To be called between prefetch() and them.
   void prefetch_block(Tag tag) {
     if (young_[tag / span % young_.size()].number == tag / span) return;
     const Packed* const group = packed_.find(tag / span + 1);
@@ -195,8 +197,8 @@ class BlockTable {
     }
   }
 
-  /// Removes a block and returns it, or nullptr where the tag is not alive; valid until the next change. (To return a
-  /// copy cost 10 ns: what is stored in parts and loaded whole waits for the stores.)
+  /// Removes a block and returns it, or nullptr where the tag is not alive; valid until the next change. (A copy would
+  /// cost 10 ns: a load of all its bytes waits for the stores of its parts.)
   const Block* erase(Tag tag) {
     Young& group = young_[tag / span % young_.size()];
     if (group.number != tag / span) return erase_old(tag);
@@ -231,9 +233,9 @@ class BlockTable {
 
   struct Packed {
     Tag tag = 0;                      // the group's number + 1
-    std::uint64_t kept = 0;           // which tags have a place in `blocks`
-    std::uint64_t live = 0;           // and which of them are alive
-    std::unique_ptr<Block[]> blocks;  // by their number among the kept
+    std::uint64_t kept = 0;           // a bit for each tag that has an entry in `blocks`
+    std::uint64_t live = 0;           // a bit for each of these that is alive
+    std::unique_ptr<Block[]> blocks;  // in the order of the bits of `kept`
 
     Block* at(std::uint64_t one) const { return &blocks[count_bits(kept & (one - 1))]; }
   };
@@ -247,19 +249,19 @@ class BlockTable {
 
   static std::uint64_t bit(Tag tag) { return std::uint64_t{1} << tag % span; }
 
-  /// Makes room in the ring for the group `number`.
+  /// Moves a group out of the ring, and puts an empty group `number` there.
   void replace(Young& group, Tag number) {
     if (group.live != 0)
-      keep(group.number, group.live,
+      pack(group.number, group.live,
            [&](std::uint64_t one) -> const Block& { return group.blocks[std::countr_zero(one)]; });
     if (group.blocks == nullptr) group.blocks = std::make_unique<Block[]>(span);
     group.number = number;
     group.live = 0;
   }
 
-  /// Packs the live ones of a group, or scatters them where they are few.
+  /// Packs the live blocks of a group, or moves them to the hash table where they are few.
   template <class At>
-  void keep(Tag number, std::uint64_t live, const At& at) {
+  void pack(Tag number, std::uint64_t live, const At& at) {
     const std::size_t count = count_bits(live);
     if (count < packed_min) {
       for (std::uint64_t left = live; left != 0; left &= left - 1) scattered_.insert(at(left & -left));
@@ -291,7 +293,7 @@ class BlockTable {
     group->live &= ~bit(tag);
     if (count_bits(group->live) * 2 <= count_bits(group->kept)) {
       const std::optional<Packed> old = packed_.erase(group->tag);
-      keep(old->tag - 1, old->live, [&](std::uint64_t one) -> const Block& { return *old->at(one); });
+      pack(old->tag - 1, old->live, [&](std::uint64_t one) -> const Block& { return *old->at(one); });
     }
     return &ended_;
   }
@@ -299,7 +301,7 @@ class BlockTable {
   std::array<Young, 256> young_;
   ScatteredBlocks<Packed> packed_;
   ScatteredBlocks<Block> scattered_;
-  Block ended_{};  // the last that erase() returned and had no other place
+  Block ended_{};  // the block that erase() returned last, unless it was young
   Tag newest_ = 0;
   std::size_t size_ = 0;
 };

@@ -26,15 +26,15 @@ void Annotator::annotate(const Event& event, std::string_view line) {
 void Annotator::end_block(Tag tag) {
   const Block* const block = live_.end_block(tag);
   if (block == nullptr) return out_.text("unknown block");
-  totals_.end(block->size);
+  totals_.remove_block(block->size);
   out_.block_age(block->size, block->born, live_.clock());
   out_.text(" ago");
 }
 
 void Annotator::begin_block(const Event& event) {
-  totals_.begin(event.bytes());
+  totals_.add_block(event.bytes());
   if (!live_.begin_block(event, {.address = event.address})) {
-    totals_.end(live_.replace_block(event, {.address = event.address}).size);
+    totals_.remove_block(live_.replace_block(event, {.address = event.address}).size);
   }
 }
 

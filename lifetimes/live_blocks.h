@@ -21,7 +21,7 @@ class LiveBlocks {
   const heap::Clock& clock() const { return clock_; }
   std::size_t size() const { return table_.size(); }
 
-  void start_event(const Event& event) { clock_.begin(event); }
+  void start_event(const Event& event) { clock_.advance_to(event); }
 
   /// Removes the block of a tag and returns it, valid until the next change. Null where it is not live: it is from
   /// before the trace, or has ended already, which is reported.
@@ -35,7 +35,7 @@ class LiveBlocks {
   /// live already, which is reported.
   bool begin_block(const Event& event, Block block = {}) {
     first_tag_.note(event.tag);
-    clock_.allocate(event.bytes());
+    clock_.count_allocated(event.bytes());
     if (table_.insert(completed(event, block))) return true;
     report(event.tag, "is made but live already");
     return false;

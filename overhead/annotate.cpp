@@ -19,7 +19,7 @@ void require_addresses(const Event& event, const command::Complaints& complaints
 }
 
 void Annotator::annotate(const Event& event, std::string_view line) {
-  clock_.begin(event);
+  clock_.advance_to(event);
   const bool ends = event.ends_block();
   const bool makes = event.makes_block();
   if (!ends && !makes) return out_.plain_line(line);
@@ -55,7 +55,7 @@ void Annotator::annotate_end(const Event& event) {
 
 void Annotator::annotate_begin(const Event& event) {
   first_tag_.note(event.tag);
-  clock_.allocate(event.bytes());
+  clock_.count_allocated(event.bytes());
   const PlacedBlock block{event.address, event.bytes(), clock_.now(), event.tag};
   const Neighbourhood found = insert_block(live_, block, [&](const Neighbourhood& old) {
     complaints_.add("block " + block_text(block) + " is made where " + block_text(old.block) + " is live");
@@ -69,14 +69,14 @@ void Annotator::annotate_begin(const Event& event) {
 
 void Annotator::count_begin(const Neighbourhood& found) {
   if (!settings_.totals) return;
-  totals_.begin(found.block.size);
+  totals_.add_block(found.block.size);
   pages_ += own_pages(found, settings_.page_shift);
   if (settings_.huge_pages) huge_pages_ += own_pages(found, huge_page_shift);
 }
 
 void Annotator::count_end(const Neighbourhood& found) {
   if (!settings_.totals) return;
-  totals_.end(found.block.size);
+  totals_.remove_block(found.block.size);
   pages_ -= own_pages(found, settings_.page_shift);
   if (settings_.huge_pages) huge_pages_ -= own_pages(found, huge_page_shift);
 }

@@ -172,7 +172,7 @@ void Planner::insert_block(Tag tag, std::uint64_t size, std::uint32_t slot) {
   const auto twice = remove_block(tag);
   if (twice && !several_) slots_.release(twice->slot);
   blocks_.insert({.tag = tag, .size = size, .slot = slot, .lane = lane_});
-  live_.begin(size);
+  live_.add_block(size);
 }
 
 std::vector<std::uint32_t> Planner::live_slots() const {
@@ -184,7 +184,7 @@ std::vector<std::uint32_t> Planner::live_slots() const {
 std::optional<Planner::SlottedBlock> Planner::remove_block(Tag tag) {
   const SlottedBlock* const block = blocks_.erase(tag);
   if (block == nullptr) return std::nullopt;
-  live_.end(block->size);
+  live_.remove_block(block->size);
   return *block;
 }
 

@@ -9,14 +9,12 @@
 
 #include "cmtwatch/sample/metric.h"
 #include "cmtwatch/sample/probe.h"
+#include "libcmt/heap/live_totals.h"
 
 namespace cmt::watch {
 
-/// What was asked of malloc and not yet freed.
-struct Live {
-  std::uint64_t bytes = 0;
-  std::uint64_t blocks = 0;
-};
+/// Live bytes and blocks of a traced process.
+using Live = heap::LiveTotals;
 
 /// One process's part of a sample.
 struct ProcessReading {

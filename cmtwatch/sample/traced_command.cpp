@@ -15,40 +15,13 @@
 
 #include "cmt/reader.h"
 #include "cmtwatch/sample/sampling.h"
-#include "libcmt/block_table.h"
+#include "libcmt/heap/live_totals.h"
 #include "toolkit/command/tracer.h"
 
 namespace cmt::watch {
 namespace {
 
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-
-/// What is live as a trace's events go by.
-class Account {
- public:
-  void book(const Event& event) {
-    if (event.ends_block()) {
-      const auto block = blocks_.erase(event.old_tag);  // nothing: it was made before the recording began
-      if (block) live_ = {live_.bytes - block->bytes, live_.blocks - 1};
-    }
-    if (!event.makes_block() || !blocks_.insert({event.tag, event.bytes()})) return;
-    live_ = {live_.bytes + event.bytes(), live_.blocks + 1};
-    bytes_peak_ = std::max(bytes_peak_, live_.bytes);
-  }
-
-  const Live& live() const { return live_; }
-  std::uint64_t bytes_peak() const { return bytes_peak_; }
-
- private:
-  struct Block {
-    Tag tag = 0;
-    std::uint64_t bytes = 0;
-  };
-
-  BlockTable<Block> blocks_;
-  Live live_;
-  std::uint64_t bytes_peak_ = 0;
-};
 
 std::int64_t middle_of(const Sample& sample) { return sample.begin_ns + (sample.end_ns - sample.begin_ns) / 2; }
 
@@ -79,7 +52,7 @@ void give(Sample& sample, int pid, const Live& live) {
 void join_trace(InsideTrace& trace, std::vector<Sample>& samples, std::size_t next, std::size_t end,
                 std::int64_t until_ns) {
   Reader reader(trace.path, {.addresses = false, .usable = false});
-  Account account;
+  heap::LiveAccount account;
   const auto is_due = [&](std::int64_t now_ns) {
     return next < end && middle_of(samples[next]) < std::min(now_ns, until_ns);
   };
@@ -89,7 +62,7 @@ void join_trace(InsideTrace& trace, std::vector<Sample>& samples, std::size_t ne
       const bool timed = event.time_ns != unknown;
       while (timed && is_due(trace.begin_ns + static_cast<std::int64_t>(event.time_ns)))
         give(samples[next++], trace.pid, account.live());
-      account.book(event);
+      account.count(event);
     }
   }
   trace.live_bytes_peak = account.bytes_peak();
@@ -121,7 +94,7 @@ void add_up(Sample& sample) {
       continue;
     }
     if (!sample.live) sample.live.emplace();
-    *sample.live = {sample.live->bytes + process.live->bytes, sample.live->blocks + process.live->blocks};
+    *sample.live += *process.live;
   }
 }
 

@@ -86,7 +86,7 @@ TEST_CASE("forms: a kind from 27 on is described, and the description says which
   for (unsigned value = 0; value < 2048; ++value) {
     const unsigned number = value % 32 + (value >> 9) * 32;
     if (number < Form::described) continue;
-    for (unsigned traits = 0; traits < 256; ++traits) {
+    for (const unsigned traits : {0, 1, 2, 3, 4, 5, 6, 8, 16, 32, 64, 128, 65, 66, 70, 251, 255}) {
       std::string bytes;
       for (const unsigned each : {value, traits, traits % 3}) put_varint(bytes, each);
       const auto has = [&](unsigned trait) { return (traits & trait) != 0; };
@@ -106,7 +106,7 @@ TEST_CASE("forms: a kind from 27 on is described, and the description says which
       }
     }
   }
-  CHECK(allowed > 10000);
+  CHECK(allowed > 500);
 }
 
 TEST_CASE("forms: a description that is cut off or above its limits is reported") {

@@ -25,20 +25,20 @@ void BlockPage::insert(Pointer& page, std::size_t rank, std::uint64_t offset, co
   if (page->size_ == page->capacity_) resize(page, page->capacity_ + (page->capacity_ + 1) / 2);
   const std::size_t behind = page->size_ - rank;
   PackedBlock* const at = page->blocks() + rank;
-  std::uint16_t* const place = page->offsets() + rank;
+  std::uint16_t* const offset_at = page->offsets() + rank;
   std::memmove(at + 1, at, behind * sizeof *at);
-  std::memmove(place + 1, place, behind * sizeof *place);
+  std::memmove(offset_at + 1, offset_at, behind * sizeof *offset_at);
   *at = block;
-  *place = static_cast<std::uint16_t>(offset);
+  *offset_at = static_cast<std::uint16_t>(offset);
   ++page->size_;
 }
 
 void BlockPage::erase(Pointer& page, std::size_t rank) {
   const std::size_t behind = page->size_ - rank - 1;
   PackedBlock* const at = page->blocks() + rank;
-  std::uint16_t* const place = page->offsets() + rank;
+  std::uint16_t* const offset_at = page->offsets() + rank;
   std::memmove(at, at + 1, behind * sizeof *at);
-  std::memmove(place, place + 1, behind * sizeof *place);
+  std::memmove(offset_at, offset_at + 1, behind * sizeof *offset_at);
   if (--page->size_ == 0) return page.reset();
   if (page->capacity_ > 8 && page->size_ * 4u < page->capacity_) resize(page, page->capacity_ / 2);
 }
@@ -94,7 +94,7 @@ AddressIndex::Region& AddressIndex::make_region(std::uint64_t number) {
   return *regions_.emplace(number, std::move(region)).first->second;
 }
 
-/// Notes that a page has become empty, and with the last one its region.
+/// Removes an empty page from the bitmap, and its region with the last page.
 void AddressIndex::drop_page(Region& region, std::size_t page) {
   region.used[page / 64] &= ~(std::uint64_t{1} << (page % 64));
   for (const std::uint64_t word : region.used) {
@@ -134,7 +134,7 @@ PackedBlock AddressIndex::pack(const PlacedBlock& block) {
   return {block.born, block.tag, kept_aside, 0};
 }
 
-void AddressIndex::recall(PlacedBlock& block) const {
+void AddressIndex::load_large(PlacedBlock& block) const {
   const Large& large = large_.at(block.address);
   block.size = large.size;
   block.slop = large.slop;

@@ -41,9 +41,9 @@ inline std::int64_t gap(const PlacedBlock& low, const PlacedBlock& high) {
   return static_cast<std::int64_t>(high.address - low.address - low.size);
 }
 
-/// Pages of 2^shift bytes that a block is on and neither neighbour: by so many the memory in use grows when the block
-/// is made, and shrinks when it is ended. As blocks do not overlap, only the first page can be shared with the block
-/// before, and only the last with the block behind; what nearer and farther blocks share is the same page.
+/// The number of pages of 2^shift bytes on which a block lies alone: memory in use grows by it when the block is made,
+/// and shrinks by it when the block is ended. As blocks do not overlap, only the first page can be shared with the
+/// block before, and only the last page with the block behind.
 inline std::uint64_t own_pages(const Neighbourhood& found, int shift) {
   const std::uint64_t first = found.block.address >> shift;
   const std::uint64_t last = found.block.last() >> shift;
@@ -57,7 +57,7 @@ struct FreePage {
   void operator()(void* page) const { std::free(page); }
 };
 
-/// What a page keeps of a block beside where it begins.
+/// A block as its page keeps it; the page knows the address besides.
 struct PackedBlock {
   std::uint64_t born = 0;
   Tag tag = 0;
@@ -68,10 +68,11 @@ struct PackedBlock {
 /// The blocks that begin on one page of 4 KiB, sorted by address: 8 bytes for itself, then 24 for each block, then 2
 /// for the offset at which it begins.
 ///
-/// One piece of memory a page, which is enlarged by halves and reduced when three quarters are free. Adding and
-/// removing move what lies behind: some 2 KiB at most where blocks are 16-byte aligned and touch, and mostly much less.
-/// Offsets lie together, so that a search stays within few cache lines. (Comparing eight at once, and searching without
-/// a jump, were measured and lost: a program's next block is mostly beside its last, which the processor learns.)
+/// A page is one allocation, which grows by half and shrinks when three quarters are free. insert() and erase() move
+/// the entries behind: at most some 2 KiB where blocks are 16-byte aligned and touch, and mostly much less. Offsets lie
+/// together, so that a search reads few cache lines. (Two searches were measured and were slower: comparing eight
+/// offsets at once, and searching without a branch. A program's next block is mostly beside its last, which the branch
+/// predictor learns.)
 class BlockPage {
  public:
   using Pointer = std::unique_ptr<BlockPage, FreePage>;
@@ -94,7 +95,7 @@ class BlockPage {
 
   bool holds(std::size_t rank, std::uint64_t at) const { return rank < size_ && offset(rank) == at; }
 
-  /// Fetches it into the caches, for a walk that comes by soon.
+  /// Fetches the page into the caches, for for_each().
   void prefetch() const {
     const char* const begin = reinterpret_cast<const char*>(this);
     for (std::size_t at = 64; at < bytes(size_); at += 64) __builtin_prefetch(begin + at);
@@ -124,21 +125,20 @@ class BlockPage {
 
 static_assert(sizeof(BlockPage) % alignof(PackedBlock) == 0);
 
-/// The live blocks by address: adds and removes a block, and tells its neighbours.
+/// The live blocks by address. Adding and removing a block return its neighbours.
 ///
-/// An ordered map costs some 140 to 200 ns an operation, for a search through a tree whose nodes lie anywhere. But
-/// addresses are anything but arbitrary: allocators pack blocks into pages. So the address itself is the way:
+/// An ordered map costs some 140 to 200 ns an operation: it searches a tree whose nodes lie anywhere. But allocators
+/// pack blocks into pages, so the address itself can lead to the block:
 ///
-///     address  =  region (2 MiB) | page (4 KiB) | the rest
+///     address  =  region (2 MiB) | page (4 KiB) | offset
 ///
 /// A region holds a pointer for each of its 512 pages, and a bitmap of those on which a block begins. A page holds its
-/// blocks (BlockPage), sorted by their exact addresses: nothing is assumed of alignment, so traces of allocators
-/// that place blocks at every byte are as good as others. A neighbour is the entry beside, or the last or first entry
-/// of the nearest page in the bitmap, or of the nearest region in the map of regions. The map is searched only where a
-/// heap of many regions has its edges; the 64 regions used last are found through a table.
+/// blocks (BlockPage), sorted by their exact addresses, of whatever alignment. A neighbour is the entry beside, or the
+/// last or first entry of the nearest page in the bitmap, or of the nearest region in the map of regions. The map is
+/// searched only at the edges of a region; a table finds the 64 regions used last.
 ///
-/// Memory: 26 bytes a block, at most half of them again as reserve, and 4 KiB a region. A size or a slop of 4 GiB or
-/// more is kept aside.
+/// Memory: 26 bytes a block, at most half of them again as reserve, and 4 KiB a region. Sizes and slops of 4 GiB or
+/// more are kept in a map of their own.
 class AddressIndex {
  public:
   AddressIndex() = default;
@@ -147,7 +147,7 @@ class AddressIndex {
 
   std::size_t size() const { return size_; }
 
-  /// Adds a block and returns it with its neighbours. Nothing, and nothing changes, if a block begins there already.
+  /// Adds a block and returns it with its neighbours. Returns nothing, and changes nothing, if a block begins there.
   std::optional<Neighbourhood> insert(const PlacedBlock& block);
 
   /// Removes the block that begins at an address; returns it with its neighbours, or nothing where there is none.
@@ -184,14 +184,14 @@ class AddressIndex {
   };
   using Regions = std::map<std::uint64_t, std::unique_ptr<Region>>;
 
-  /// What a PackedBlock cannot hold.
+  /// The sizes of a block that do not fit a PackedBlock.
   struct Large {
     std::uint64_t size = 0;
     std::uint64_t slop = 0;
   };
   static constexpr std::uint32_t kept_aside = ~std::uint32_t{0};
 
-  /// The block at a rank. It is written field by field where it is wanted: a copy would wait for these writes.
+  /// Writes the block at a rank to where the caller wants it: a copy would wait for the stores of the fields.
   [[gnu::always_inline]] void unpack(PlacedBlock& block, const Region& region, std::size_t page,
                                      std::size_t rank) const {
     const BlockPage& blocks = *region.pages[page];
@@ -201,9 +201,9 @@ class AddressIndex {
     block.born = packed.born;
     block.tag = packed.tag;
     block.slop = packed.slop;
-    if (packed.size == kept_aside) recall(block);
+    if (packed.size == kept_aside) load_large(block);
   }
-  void recall(PlacedBlock& block) const;
+  void load_large(PlacedBlock& block) const;
   PackedBlock pack(const PlacedBlock& block);
   Region* find_region(std::uint64_t number);
   Region& make_region(std::uint64_t number);

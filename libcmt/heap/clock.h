@@ -8,12 +8,12 @@
 
 namespace cmt::heap {
 
-/// What ages are counted in.
+/// The clock that ages of blocks are measured with, in one of three units:
 ///
-/// - events: the lines of a text without comments. What the original counted, and what any trace has.
-/// - time: nanoseconds, where they were recorded.
-/// - bytes: asked for meanwhile by all allocations. The clock of garbage collection (Barrett and Zorn, "Using lifetime
-///   predictors to improve memory allocation performance", 1993): the same for a fast and for a slow machine, and it
+/// - events: the number of events, which is that of a text's lines without comments. Every trace has it.
+/// - time: nanoseconds, if the trace has times.
+/// - bytes: bytes allocated meanwhile. This is the clock of garbage collection (Barrett and Zorn, "Using lifetime
+///   predictors to improve memory allocation performance", 1993): it is the same on a fast and on a slow machine, and
 ///   stands still while a program allocates nothing.
 class Clock {
  public:
@@ -25,20 +25,20 @@ class Clock {
   static std::optional<Unit> parse(std::string_view name);
   static std::string_view name(Unit unit);
 
-  /// What an annotation calls it: "lines", "ns", "bytes".
+  /// The unit as annotations have it: "lines", "ns", "bytes".
   std::string_view unit_text() const;
 
   Unit unit() const { return unit_; }
 
-  /// Before an event's effects.
-  void begin(const Event& event) {
+  /// Advances to an event. To be called before the event ends or makes a block.
+  void advance_to(const Event& event) {
     if (unit_ == Unit::events) ++now_;
     if (unit_ == Unit::time && event.time_ns != unknown && event.time_ns > now_) now_ = event.time_ns;
   }
 
-  /// After it has ended a block and before it makes one: the bytes that it asks for are not part of any age that it
-  /// ends or begins.
-  void allocate(std::uint64_t bytes) {
+  /// Counts the bytes that an event asks for. To be called after it has ended a block and before it makes one: they
+  /// belong to the age of neither.
+  void count_allocated(std::uint64_t bytes) {
     if (unit_ == Unit::bytes) now_ += bytes;
   }
 

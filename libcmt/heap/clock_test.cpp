@@ -6,16 +6,16 @@ using cmt::heap::Clock;
 
 TEST_CASE("clock: events are counted one by one") {
   Clock clock(Clock::Unit::events);
-  clock.begin({});
-  clock.allocate(100);
-  clock.begin({});
+  clock.advance_to({});
+  clock.count_allocated(100);
+  clock.advance_to({});
   CHECK(clock.now() == 2);
 }
 
 TEST_CASE("clock: bytes advance by what is allocated") {
   Clock clock(Clock::Unit::bytes);
-  clock.begin({});
-  clock.allocate(100);
+  clock.advance_to({});
+  clock.count_allocated(100);
   CHECK(clock.now() == 100);
 }
 
@@ -23,10 +23,10 @@ TEST_CASE("clock: time is the last that was recorded, and never goes back") {
   Clock clock(Clock::Unit::time);
   cmt::Event event;
   event.time_ns = 70;
-  clock.begin(event);
-  clock.begin({});
+  clock.advance_to(event);
+  clock.advance_to({});
   event.time_ns = 60;
-  clock.begin(event);
+  clock.advance_to(event);
   CHECK(clock.now() == 70);
 }
 

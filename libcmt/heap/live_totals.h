@@ -1,33 +1,73 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+
+#include "cmt/event.h"
+#include "libcmt/block_table.h"
 
 namespace cmt::heap {
 
-/// How much is alive. Sums wrap rather than trap: a bad trace may state any size.
+/// Live bytes and live blocks, of a whole trace or of a part: the one struct for them, in library and tools. Sums are
+/// modulo 2^64, since a damaged trace may state any size.
 struct LiveTotals {
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
 
-  void begin(std::uint64_t size) {
+  void add_block(std::uint64_t size) {
     bytes += size;
     ++blocks;
   }
 
-  void end(std::uint64_t size) {
+  void remove_block(std::uint64_t size) {
     bytes -= size;
     --blocks;
   }
+
+  LiveTotals& operator+=(const LiveTotals& more) {
+    bytes += more.bytes;
+    blocks += more.blocks;
+    return *this;
+  }
+  bool operator==(const LiveTotals&) const = default;
 };
 
-/// A value, and what it was at the last peak of something else. A peak moves at every allocation while a heap grows, so
-/// nothing is copied then: whoever changes the value saves it first, unless that was done since the last peak.
+/// Follows the events of a trace and keeps its live totals, with the peak of live bytes. Memory: the size of each live
+/// block. A tool that keeps a table of live blocks anyway uses LiveTotals alone.
+class LiveAccount {
+ public:
+  void count(const Event& event) {
+    if (event.ends_block()) {
+      const SizedBlock* const ended = sizes_.erase(event.old_tag);  // null: made before the trace began
+      if (ended != nullptr) live_.remove_block(ended->bytes);
+    }
+    if (!event.makes_block() || !sizes_.insert({event.tag, event.bytes()})) return;
+    live_.add_block(event.bytes());
+    bytes_peak_ = std::max(bytes_peak_, live_.bytes);
+  }
+
+  const LiveTotals& live() const { return live_; }
+  std::uint64_t bytes_peak() const { return bytes_peak_; }
+
+ private:
+  struct SizedBlock {
+    Tag tag = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  BlockTable<SizedBlock> sizes_;
+  LiveTotals live_;
+  std::uint64_t bytes_peak_ = 0;
+};
+
+/// A value, and its value at the last peak of something else. A peak moves with every allocation while a heap grows, so
+/// nothing is copied at a peak: the next change of the value saves it first.
 template <class T>
 class AtPeak {
  public:
   const T& now() const { return now_; }
 
-  /// The value, to be changed. `peaks` counts the peaks so far.
+  /// Access for a change. `peaks` is the number of peaks so far.
   T& change(std::uint64_t peaks) {
     if (saved_after_ != peaks) {
       at_peak_ = now_;

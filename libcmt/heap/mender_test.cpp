@@ -40,7 +40,7 @@ std::vector<std::string> mended(const std::vector<Event>& log, bool names_only =
   };
   std::uint64_t number = 0;
   for (Event event : log) {
-    if (mender.add(event, ++number)) {
+    if (mender.mend(event, ++number)) {
       out.push_back(to_line(event));
     } else {
       take();
@@ -187,9 +187,9 @@ TEST_CASE("mender: a label survives the wait of an allocation") {
   std::string label = "phase 2";
   Mender mender;
   Event first = makes(0x10), second = makes(0x10), mark{.kind = Kind::mark, .label = label};
-  CHECK(mender.add(first, 1));
-  CHECK(!mender.add(second, 2));
-  CHECK(!mender.add(mark, 3));
+  CHECK(mender.mend(first, 1));
+  CHECK(!mender.mend(second, 2));
+  CHECK(!mender.mend(mark, 3));
   CHECK(mender.take_mended().empty());
   label = "another";
   mender.finish();

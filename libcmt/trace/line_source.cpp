@@ -92,7 +92,7 @@ void LineSource::add(Event event, std::string_view shown) {
 void LineSource::add_last(std::string_view shown) {
   Event& event = batch_.back();
   if (!any_block_) describe_first(event);
-  if (mender_.add(event, line_number_)) {
+  if (mender_.mend(event, line_number_)) {
     lines_.push_back(shown);
     return line_numbers_.push_back(line_number_);
   }

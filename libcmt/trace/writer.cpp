@@ -74,7 +74,7 @@ Writer::Writer(Writer&&) noexcept = default;
 Writer& Writer::operator=(Writer&&) noexcept = default;
 
 bool Writer::add(const Event& event) {
-  if (event.label.size() > text::label_limit) return false;
+  if (event.label.size() > text::label_limit || !is_known(event.kind)) return false;
   const Ledger::Entry entry = impl_->ledger_.book(event);
   const BookedEvent booked{event, entry.old};
   if (entry.accepted) impl_->sink_->add({&booked, 1});

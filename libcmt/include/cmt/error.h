@@ -6,13 +6,13 @@
 
 namespace cmt {
 
-/// Input that is not what the format says. The system's errors are std::system_error instead.
+/// The input breaks the rules of its format. Errors of the system are std::system_error instead.
 class FormatError : public std::runtime_error {
  public:
   FormatError(std::string place, const std::string& what)
       : std::runtime_error(place.empty() ? what : place + ": " + what), place_(std::move(place)) {}
 
-  /// Where: "app.trace:12" for lines, "app.cmt: offset 0x1f3" for bytes.
+  /// The place in the input: "app.trace:12" of a line, "app.cmt: offset 0x1f3" of a byte.
   const std::string& place() const { return place_; }
 
  private:

@@ -12,7 +12,7 @@ namespace cmt {
 /// The name of a block. Tags rise by one an allocation and are never reused; 0 names no block.
 using Tag = std::uint64_t;
 
-/// A time or a usable size that was not recorded.
+/// The value of a time or a usable size that was not recorded.
 inline constexpr std::uint64_t unknown = std::numeric_limits<std::uint64_t>::max();
 
 /// Which call an event was. The values are on the wire (format-spec/cmt.md, "Kinds") and never change; kinds.h lists
@@ -93,12 +93,13 @@ constexpr bool is_known(Kind kind) {
 
 constexpr const KindTraits& traits(Kind kind) { return all_traits[static_cast<std::size_t>(kind)]; }
 
-/// One call. Fields that a kind does not use hold their defaults.
+/// One event: a call, a thread's start or end, a mark or a sample. Fields that its kind does not use hold their
+/// defaults.
 struct Event {
   Kind kind = Kind::malloc;
-  std::uint32_t thread = 0;         ///< the calling thread, numbered by the recorder from 0
-  std::uint64_t size = 0;           ///< bytes asked for (of one element where `count` is used), stated, or resident
-  std::uint64_t count = 1;          ///< elements: calloc and reallocarray
+  std::uint32_t thread = 0;  ///< the calling thread, numbered by the recorder from 0
+  std::uint64_t size = 0;    ///< bytes: requested (of one element, if the kind counts), stated by a free, or resident
+  std::uint64_t count = 1;   ///< elements: calloc and reallocarray
   std::uint64_t alignment = 0;      ///< bytes; 0 = none was asked for
   Tag tag = 0;                      ///< the block that the call returned; 0 = NULL
   Tag old_tag = 0;                  ///< the block that the call was given; 0 = NULL, or none
@@ -108,7 +109,7 @@ struct Event {
   std::uint64_t usable = unknown;   ///< malloc_usable_size of `tag`, in bytes
   std::string_view label{};         ///< of a mark or a thread's name; valid until the next read
 
-  /// Bytes asked for in all: size times count, or `unknown` where that overflows.
+  /// Bytes requested in all: size times count, or `unknown` if that overflows.
   std::uint64_t bytes() const {
     std::uint64_t product;
     return __builtin_mul_overflow(size, count, &product) ? unknown : product;
@@ -116,13 +117,13 @@ struct Event {
 
   bool makes_block() const { return tag != 0; }
 
-  /// Whether `old_tag` is dead afterwards. A realloc that returns NULL leaves its block alive, unless it asked for 0
-  /// bytes: then it was a free. A kind that only names its block leaves it alive too.
+  /// Whether the event ends the block `old_tag`. A realloc that returned NULL leaves its block alive, unless it asked
+  /// for 0 bytes: then it was a free. A kind that only names its block leaves it alive too.
   bool ends_block() const {
     return old_tag != 0 && !traits(kind).names && (tag != 0 || !traits(kind).allocates || bytes() == 0);
   }
 
-  /// Whether the call was refused: it returned NULL, and not because it was a free or asked for nothing.
+  /// Whether the allocation was refused: it returned NULL although it asked for more than 0 bytes.
   bool failed() const { return traits(kind).allocates && tag == 0 && bytes() != 0; }
 };
 

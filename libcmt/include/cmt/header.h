@@ -13,17 +13,17 @@
 
 namespace cmt {
 
-/// What was wrong with a trace, and what was done about it. The values are on the wire (format-spec/cmt.md, "Totals")
+/// The kinds of defects in a trace, and how each is repaired. The values are on the wire (format-spec/cmt.md, "Totals")
 /// and never change.
 enum class Repair : std::uint8_t {
   not_understood = 0,     ///< a line or a record: dropped
-  unmatched_free = 1,     ///< of an address where no block lives: dropped
-  unmatched_realloc = 2,  ///< of an address where no block lives: taken as an allocation
+  unmatched_free = 1,     ///< a free of an address where no block lives: dropped
+  unmatched_realloc = 2,  ///< a realloc of an address where no block lives: made an allocation
   order_race = 3,         ///< an allocation that stands before the free which made room for it: moved behind it
-  double_allocation = 4,  ///< at an address where a block lives: that one was ended first
-  misfree = 5,            ///< of an address inside a block: that one was ended, and its head begun anew
+  double_allocation = 4,  ///< an allocation at an address where a block lives: that block was ended first
+  misfree = 5,            ///< a free of an address inside a block: it was ended, and its head became a new block
   contradiction = 6,      ///< an event whose tag contradicts those before: dropped
-  unknown_kind = 7,       ///< an event of a kind of a later version: taken as one that does the same to blocks
+  unknown_kind = 7,       ///< an event of a later version's kind: replaced by one with the same effect on blocks
 };
 
 inline constexpr int repair_count = 8;
@@ -34,7 +34,7 @@ std::string_view name(Repair repair);
 /// Repairs, counted by kind.
 struct Repairs {
   std::array<std::uint64_t, repair_count> by_kind{};
-  std::uint64_t other = 0;  ///< of which only the number is known
+  std::uint64_t other = 0;  ///< repairs whose kind is not known
 
   std::uint64_t operator[](Repair repair) const { return by_kind[static_cast<std::size_t>(repair)]; }
   void add(Repair repair, std::uint64_t count = 1) { by_kind[static_cast<std::size_t>(repair)] += count; }
@@ -52,18 +52,18 @@ enum class Format { text, cmt, legacy_cmt };
 /// "text", "cmt" or "legacy_cmt".
 std::string_view name(Format format);
 
-/// What is known of a trace before its first event.
+/// What a trace states before its first event.
 struct Header {
   Format format = Format::text;  ///< of the input; a writer ignores it
   bool has_addresses = false;
   bool has_times = false;
   bool has_usable = false;
-  bool has_header = false;  ///< a text has header lines, and so an end line
+  bool has_header = false;  ///< the text form has header lines, and so an end line
 
   /// `#cmt key=value` lines, in order. Known keys are in format-spec/text.md; others are kept as they are.
   std::vector<std::pair<std::string, std::string>> metadata;
 
-  /// The value of a key, or nothing.
+  /// The value of a key, or nothing if the header lacks it.
   std::optional<std::string_view> find(std::string_view key) const {
     for (const auto& [name, value] : metadata) {
       if (name == key) return value;
@@ -72,7 +72,7 @@ struct Header {
   }
 };
 
-/// What is known of a trace at its end. Only a .cmt that is whole states it.
+/// What a trace states at its end. Only a .cmt that is whole has it.
 struct Totals {
   std::uint64_t events = 0;
   std::array<std::uint64_t, kind_limit> by_kind{};  ///< by the number of the kind, known here or not
@@ -84,8 +84,8 @@ struct Totals {
   std::uint64_t peak_live_bytes_event = 0;  ///< the event, counted from 1, that reached the peak first
   std::uint64_t end_live_blocks = 0;
   std::uint64_t end_live_bytes = 0;
-  std::uint64_t threads = 0;  ///< different threads that made an event
-  Repairs repairs;            ///< lines or events dropped or altered on the way here
+  std::uint64_t threads = 0;  ///< number of threads with an event
+  Repairs repairs;            ///< lines or events that were dropped or altered when the trace was written
   bool truncated = false;     ///< the recording itself broke off
 };
 

@@ -16,7 +16,7 @@
 
 namespace cmt {
 
-/// Something in the input that was left out, altered, or is missing; reading goes on.
+/// Something in the input that was left out or altered, or is missing. Reading goes on after it.
 struct Defect {
   std::string place;  ///< "app.trace:12", "app.cmt: offset 0x1f3"
   std::string what;
@@ -24,41 +24,42 @@ struct Defect {
 };
 
 struct ReadOptions {
-  /// A defect is a FormatError instead.
+  /// Throws a FormatError at the first defect.
   bool strict = false;
-  /// Without addresses a .cmt reads faster: their stream is not decompressed.
+  /// Which streams to decode. A .cmt reads faster without addresses.
   bool addresses = true;
   bool times = true;
   bool usable = true;
-  /// Above 1, the blocks of a .cmt are read and decompressed ahead, as many at once as threads; the order of events,
-  /// and of what is wrong in them, stays the same. Costs some MB a thread.
+  /// Above 1, the blocks of a .cmt are read and decompressed ahead, as many at once as threads. Events and defects keep
+  /// their order. Costs some MB a thread.
   unsigned threads = 1;
-  /// Called for every defect, in order. Empty: they are only counted.
+  /// Called for every defect, in order. If empty, defects are only counted.
   std::function<void(const Defect&)> on_defect{};
 };
 
-/// Where a .cmt can be entered: a block of its stream.
+/// A block of the stream, at which reading of a .cmt can begin.
 struct BlockStart {
   std::uint64_t first_event = 0;  ///< counted from 0
-  Tag next_tag = 0;               ///< that the block's first allocation gets, if it skips none
-  std::uint64_t time_ns = 0;      ///< of the last event before that has one; 0: none has
+  Tag next_tag = 0;               ///< of the block's first allocation, unless tags are skipped before it
+  std::uint64_t time_ns = 0;      ///< of the last event before the block that has one; 0: none has
   std::uint64_t offset = 0;       ///< in the file, in bytes
   bool keyframe = false;          ///< addresses can be decoded from here on
 };
 
-/// Reads a trace from a file or a pipe: text, .cmt or legacy .cmt, told apart by content.
+/// Reads a trace from a file or a pipe: text, .cmt or legacy .cmt. The content decides which.
 ///
 ///     cmt::Reader reader("app.cmt");
 ///     for (auto events = reader.read(); !events.empty(); events = reader.read())
 ///       for (const cmt::Event& event : events) …
 ///
-/// Not thread safe; readers of one file do not disturb each other. Throws FormatError for what is not a trace, and
-/// std::system_error.
+/// A reader is not thread safe; several readers of one file are independent. Throws FormatError for an input that is
+/// not a trace, and std::system_error.
 class Reader {
  public:
-  /// `path` "-" is standard input. The header is read at once.
+  /// Opens a path, "-" for standard input, and reads the header. Waits for the collector of a traced program that has
+  /// ended, until it has finished the trace.
   explicit Reader(const std::string& path, ReadOptions options = {});
-  /// Takes over `fd`; `path` is used in messages.
+  /// Takes over `fd`; messages name it `path`.
   Reader(int fd, const std::string& path, ReadOptions options = {});
   ~Reader();
   Reader(Reader&&) noexcept;
@@ -69,41 +70,42 @@ class Reader {
   /// The next events, in recorded order; empty at the end. Valid until the next call.
   std::span<const Event> read();
 
-  /// The number in the trace, from 0, of the first event of the last read().
+  /// The number of the first event of the last read() in the trace, counted from 0.
   std::uint64_t first_event() const;
 
-  /// Where the i-th event of the last read() stands, for a message: "app.trace:12", or "app.cmt: event 1234", where the
-  /// first is 1.
+  /// The place of the i-th event of the last read(), for a message: "app.trace:12", or "app.cmt: event 1234", counted
+  /// from 1.
   std::string place(std::size_t i) const;
 
-  /// The blocks of a whole .cmt that can seek, from its index; empty for all else.
+  /// The blocks of the stream, from the index of a whole .cmt in a file that can seek; empty for any other input.
   const std::vector<BlockStart>& blocks();
 
-  /// The next read() begins with the event of this number, counted from 0, or is empty where there are not so many.
-  /// Where blocks() has any, only what is needed is read: the event's block or, where addresses are wanted, from the
-  /// keyframe before it. Elsewhere the events before it are read and dropped, and to go back throws FormatError.
+  /// Makes the next read() begin with the event of this number, counted from 0; it is empty if the trace has fewer.
+  /// With blocks(), reading starts at the event's block or, if addresses are wanted, at the keyframe before it.
+  /// Without, the events before are read and dropped, and to go back throws FormatError.
   void seek(std::uint64_t event);
 
-  /// The input's own line for the i-th event of the last read(), without its end and its annotation; empty for .cmt.
+  /// The line of the i-th event of the last read() as the input has it, without its end and its annotation; empty for a
+  /// .cmt.
   std::string_view line(std::size_t i) const;
 
-  /// Defects so far.
+  /// Number of defects so far.
   std::uint64_t defects() const;
 
-  /// Defects so far, and those that the input states of itself, by kind. Whole at the end.
+  /// Defects so far, and the repairs that the input states of itself, by kind. Complete at the end.
   Repairs repairs() const;
 
-  /// Whether the input, or the recording that it holds, broke off before its end. Known at the end.
+  /// Whether the input, or the recording in it, broke off. Known at the end.
   bool truncated() const;
 
-  /// The totals that a whole .cmt states: before the first event where the input can seek, else at its end.
+  /// The totals that a whole .cmt states. Known at once if the input can seek, else at its end.
   const std::optional<Totals>& totals() const;
 
-  /// Bytes read so far, and the input's size where it is known (0: it is not), for a progress display.
+  /// Bytes read so far, and the size of the input (0: not known), for a progress display.
   std::uint64_t bytes_read() const;
   std::uint64_t bytes_total() const;
 
-  /// The library's own: a reader of another form or of another source of bytes.
+  /// For the project's own tools: a reader of another form or of another source of bytes.
   class Impl;
   explicit Reader(std::unique_ptr<Impl> impl);
 
@@ -111,12 +113,13 @@ class Reader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Visits all events of a trace on `threads` threads, for what can be counted in parts and added up. A part is what
-/// decodes alone: a block of the stream or, where addresses are wanted, the blocks from a keyframe to the next. Parts
-/// are numbered in the trace's order. Each is visited by one thread, its events in order; different parts at once, in
-/// no order. What has no index (text, a pipe, a file that was cut off) is one part.
+/// Visits all events of a trace on `threads` threads, for sums that can be counted in parts. A part is a block of the
+/// stream or, if addresses are wanted, the blocks from a keyframe to the next. Parts are numbered in the trace's order.
+/// One thread visits a part, with its events in order; different parts are visited at the same time, in no order. An
+/// input without index (text, a pipe, a file that was cut off) is one part.
 ///
-/// Returns the number of parts. What `visit` or reading throws first, by the order of parts, is thrown here.
+/// Returns the number of parts. Throws the exception of the first part, in their order, of which reading or `visit`
+/// threw.
 std::size_t for_each_part(const std::string& path, const ReadOptions& options, unsigned threads,
                           const std::function<void(std::size_t part, std::span<const Event> events)>& visit);
 

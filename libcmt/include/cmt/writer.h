@@ -14,16 +14,15 @@ struct WriteOptions {
   int level = 3;                ///< of zstd
   /// Events in a block of the stream, at most.
   std::uint32_t block_events = 256 * 1024;
-  /// Above 1, a block of a .cmt is compressed on a thread of its own while the next fills; it is written when that is
-  /// full. The bytes are the same.
+  /// Above 1, a thread compresses a full block of a .cmt while the next block fills. The bytes are the same.
   unsigned threads = 1;
 };
 
-/// Writes a trace as text or .cmt to a file or a pipe. A .cmt without finish() reads as truncated, and so does a text
-/// with a header.
+/// Writes a trace as text or .cmt to a file or a pipe. Without finish() a .cmt, and a text with a header, reads as
+/// truncated.
 ///
-/// The events have to be consistent: tags rise, a block is ended once. What is not is refused by add().
-/// Not thread safe. Throws std::system_error.
+/// Events have to be consistent: tags rise, and a block is ended once. add() refuses others. Not thread safe. Throws
+/// std::system_error.
 class Writer {
  public:
   /// Borrows `fd`.
@@ -32,17 +31,17 @@ class Writer {
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;
 
-  /// Takes one event. False, and nothing written, if it makes a block whose tag is not above all before, or ends one
-  /// that was made in this trace and is not alive, or has a label of more than 4,096 bytes.
+  /// Writes an event. Returns false, and writes nothing, if the event makes a block whose tag is not above all before,
+  /// ends a block of this trace that is not alive, is of an unknown kind, or has a label of more than 4,096 bytes.
   bool add(const Event& event);
 
-  /// What was taken is on its way to the file, in a block that is whole, however small.
+  /// Writes the events so far to the file, in a whole block of the stream, however small.
   void flush();
 
-  /// Ends the trace. `repairs` and `truncated` go into its totals.
+  /// Ends the trace. `repairs` and `truncated` become part of its totals.
   void finish(const Repairs& repairs = {}, bool truncated = false);
 
-  /// What was written so far.
+  /// The totals of the events so far.
   const Totals& totals() const;
   std::uint64_t bytes_written() const;
 
