@@ -56,8 +56,8 @@ CoreDecoder::Action CoreDecoder::action_of(const Form& form) {
   return Action::end;
 }
 
-/// Nine events in ten are plain; what they change stays in registers from one to the next. Only what an event may have
-/// is written, not the fields that stay the same.
+/// Nine events in ten are plain. Their state stays in registers from one event to the next, and only the fields that an
+/// event can have are written.
 std::size_t CoreDecoder::next(std::span<Event> events) {
   if (std::exchange(labelled_, false)) {
     for (Event& event : events) event.label = {};
@@ -69,7 +69,7 @@ std::size_t CoreDecoder::next(std::span<Event> events) {
     const std::uint64_t first = cursor.varint();
     const Code& code = codes_[first % forms_limit];
     const std::uint64_t operand = first >> code.length;
-    // Which of the two ways a block is named cannot be foreseen, so there is no branch.
+    // No branch here: no predictor could tell which of the two ways gives the next block.
     const auto given = [&] {
       const Tag from = (state.named_tag & code.by_delta) | (state.next_tag & ~code.by_delta);
       const std::uint64_t difference = (unzigzag(operand) & code.by_delta) | ((0 - operand) & ~code.by_delta);
@@ -118,7 +118,7 @@ inline Tag CoreDecoder::old_tag(const Form& form, std::uint64_t operand) const {
   return operand == 0 ? 0 : state_.next_tag - operand;
 }
 
-/// An item that is not plain, and those after it up to an event.
+/// Decodes an item that is not plain and, after a switch or a skip, the items up to the next event.
 void CoreDecoder::decode_other(Event& event, std::uint64_t first) {
   for (;; first = cursor_.varint()) {
     const Code& code = codes_[first % forms_limit];

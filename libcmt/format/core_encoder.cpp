@@ -4,13 +4,13 @@
 //
 //     malloc(64) = <7>      free(<6>)      free(<5>)
 //
-// need no tag for the allocation, which is the next; a size; and for each free the block's tag. That is named by the
-// smaller of two numbers: its distance from the next tag (blocks die young), or its difference from the tag named last
-// (blocks die in the order of their birth, or the reverse). Over 18 traces the second way to name a block took a third
-// off the compressed size, and brought one from 0.72 to 0.03 byte an event. Columns, move-to-front tables, slot numbers
-// and predictors all lost to this once zstd follows (format-spec/cmt.md gives the figures).
+// need a size for the allocation, whose tag is the next one, and a tag for each free. The smaller of two numbers gives
+// that tag: its distance from the next tag (blocks die young), or its difference from the tag given last (blocks die in
+// the order of their birth, or the reverse). Over 18 traces the second way reduced the compressed size by a third, and
+// that of one trace from 0.72 to 0.03 byte an event. Columns, move-to-front tables, slot numbers and predictors were
+// all larger after zstd (format-spec/cmt.md gives the figures).
 //
-// A change of thread and a gap in the tags are items of their own before the event.
+// A change of thread, and a gap in the tags, is an item of its own before the event.
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::ptrdiff_t items_at_first = 8192, usual_items = (1 << 18) + 4096;
 
-/// What finish() has to know of a form.
+/// A form with its code, as finish() needs it.
 struct Coded {
   std::uint8_t code = 0, length = 0;
   bool alone = true;  // the item has no more than its first number
@@ -65,7 +65,7 @@ std::uint8_t CoreEncoder::number_of(Form form) {
   return static_cast<std::uint8_t>(number - 1);
 }
 
-/// An item and its first operand; 0 for a form that has none.
+/// Appends an item with its first operand, which is 0 for a form without operands.
 void CoreEncoder::put(Form form, std::uint64_t first) {
   form.wide = first >> shared_bits != 0;
   if (items_end_ == items_limit_) make_room();
@@ -73,8 +73,7 @@ void CoreEncoder::put(Form form, std::uint64_t first) {
   put_item(number_of(form), form.wide ? 0 : first);
 }
 
-/// A block that outgrows the first room gets that of a usual one at once: to grow step by step touches all memory
-/// twice.
+/// Grows the first time to the size of a usual block: growing step by step would touch all memory twice.
 void CoreEncoder::make_room() {
   const std::ptrdiff_t used = items_end_ - items_.get(), now = items_limit_ - items_.get();
   const std::ptrdiff_t wanted = now == 0 ? items_at_first : std::max(now * 2, usual_items);
@@ -115,7 +114,7 @@ void CoreEncoder::add_other(const Event& event) {
   if (event.tag != 0) ++state_.next_tag;
 }
 
-/// The operands after the first, which was the size or the label's length unless `size_follows`.
+/// Appends the operands after the first. The first was the size, or the label's length, unless `size_follows`.
 void CoreEncoder::put_rest(const Event& event, bool size_follows) {
   const KindTraits& kind = traits(event.kind);
   if (kind.sizes && size_follows) operands_.push_back(event.size);

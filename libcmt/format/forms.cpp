@@ -1,17 +1,17 @@
-// Which events share a byte with what.
+// How a form's code and the first operand share the bytes of one number.
 //
-// Nearly every event of nearly every trace is one of three: a malloc, a free named by its distance from the newest
-// block, a free named by its difference from the last. But a C++ program calls operator new, a program of one's own
-// calloc, and a fixed layout that favours three kinds makes the others pay an escape each. So each block of the stream
-// says which forms it has, and gives each a prefix code of 1 to 7 bits, which stands below the first operand in the
+// In most traces nearly every event is one of three: a malloc, a free that gives its block by the distance from the
+// newest, and a free that gives it by the difference from the block given last. But a C++ program calls operator new,
+// another program calloc, and a fixed layout that favours three kinds would cost all others an escape. So each block of
+// the stream lists its forms, each with a prefix code of 1 to 7 bits. The code stands below the first operand in the
 // event's first number.
 //
-// The best code is not Huffman's, because numbers are whole bytes: an operand of 6 bits and a code of 1 share a byte, a
-// code of 2 would cost a second one. Given for each form the histogram of its operands' widths, a code of length l
-// costs sum(count[w] * bytes(w + l)); the lengths have to satisfy Kraft's inequality, sum(2^-l) <= 1. That is a
-// knapsack over 128 units, solved exactly: cost[u] is the least number of bytes with u units spent. Forms x 128 x 7
-// steps, nothing beside the 256 Ki events of a block. On a block of only malloc and free it yields the lengths 1, 2, 2:
-// `size << 1`, `distance << 2 | 1`, `delta << 2 | 3`.
+// Huffman's code is not the best one, because numbers are whole bytes: an operand of 6 bits and a code of 1 bit share a
+// byte, but a code of 2 bits would need a second byte. Given for each form the histogram of its operands' widths, a
+// code of length l costs sum(count[w] * bytes(w + l)); the lengths have to satisfy Kraft's inequality, sum(2^-l) <= 1.
+// That is a knapsack over 128 units, solved exactly: cost[u] is the least number of bytes with u units spent. This
+// takes forms x 128 x 7 steps, which is negligible beside the 256 Ki events of a block. On a block of only malloc and
+// free it yields the lengths 1, 2, 2: `size << 1`, `distance << 2 | 1`, `delta << 2 | 3`.
 
 #include "libcmt/format/forms.h"
 
@@ -93,7 +93,7 @@ std::vector<std::uint8_t> canonical_codes(const std::vector<std::uint8_t>& lengt
   return codes;
 }
 
-/// Each way that an operand takes is only for the operations that have it.
+/// A form may only have the properties that its operation allows.
 bool Form::is_valid() const {
   if (kind.releases && kind.names) return false;
   if (operation < described && !is_control() && !is_known_kind()) return false;

@@ -100,7 +100,7 @@ std::span<const Event> BlockDecoder::next() {
   return events;
 }
 
-/// Every stream ends with its block's last event.
+/// Checks that every stream ends with the last event of the block.
 void BlockDecoder::check_ends() {
   const auto check = [&](StreamId id, const auto& decoder) {
     if (decoder.at_end()) return;

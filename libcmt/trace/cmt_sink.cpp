@@ -1,15 +1,15 @@
-// Writing a .cmt: the header once it is known, a block each time one is full, index and totals at the end.
+// Writes a .cmt: the file header with the first block, a block whenever one is full, index and totals at the end.
 //
-// Two things are known late. The first tag is the first allocation's, so events before it wait (they are few: frees of
-// blocks from before the recording began). And whether addresses or times are recorded at all is seen in the first
-// block, so the file header is written with it.
+// Two facts are known late. The first tag is that of the first allocation, so the events before it wait: they are few
+// frees of blocks from before the recording. The first block shows whether addresses and times are recorded at all, so
+// the file header is written together with it.
 //
-// A keyframe costs its table of live blocks, some 4 bytes each compressed. It is due when the address streams since the
-// last one have cost eight times that, and at most every 16th block: then keyframes are a tenth of the addresses at
-// worst.
+// A keyframe holds a table of live blocks, some 4 bytes a block when compressed. A block becomes a keyframe if the
+// address streams since the last keyframe take eight times the size of that table, but at most every 16th block does.
+// So keyframes add at most an eighth to the addresses.
 //
-// With two threads, a block is compressed while the next one fills. So what it costs is known late, and with one thread
-// too it counts late: the bytes are the same.
+// With two threads, a block is compressed while the next one fills, and its compressed size is known late. With one
+// thread the size counts just as late, so that the bytes are the same.
 
 #include "libcmt/trace/cmt_sink.h"
 
@@ -33,13 +33,13 @@ void CmtSink::add(std::span<const BookedEvent> events) {
   if (!events.empty()) encode(events);
 }
 
-/// More forms than a block can have are as good as impossible, but then it has to end in time.
+/// A block ends early if the next events could need more forms than its table holds.
 std::size_t CmtSink::room() const {
   if (!started_) return 1;
   return std::min<std::size_t>(options_.block_events - core_.events(), core_.room());
 }
 
-/// Takes an event from before the first allocation. False if it is that allocation.
+/// Keeps an event from before the first allocation. Returns false if the event is that allocation.
 bool CmtSink::begin(const BookedEvent& booked) {
   const Event& event = booked.event;
   if (event.tag != 0) {
@@ -165,7 +165,7 @@ void CmtSink::write(const FullBlock& block) {
   output_.write(block.body);
 }
 
-/// Has done with the last block. Only now does it count for the next keyframe, with one thread as with two.
+/// Writes the block that was full last, if a thread has compressed it, and counts its size for the next keyframe.
 void CmtSink::settle() {
   if (!last_) return;
   if (compressed_.valid()) {

@@ -1,12 +1,11 @@
-// Reading a .cmt: the sections in their order, the blocks among them decoded.
+// Reads the sections of a .cmt in their order, and decodes the blocks of the stream.
 //
-// A block is prepared (checked, decompressed) apart from its decoding, because it can be: that needs nothing of the
-// blocks before. With several threads, blocks are prepared ahead while this one decodes; what is wrong in one is kept
-// until all before it has been handed out. What is ahead is compressed bytes and streams, some 1 MB a block, and no
-// more blocks than threads.
+// Checking and decompressing a block needs nothing of the blocks before it, so it is a step of its own. With several
+// threads, other threads prepare the next blocks while this one decodes. An error in a prepared block is thrown when
+// all blocks before it have been handed out. At most as many blocks as threads are prepared, with some 1 MB each.
 //
-// An input that can seek has its index and totals read through its tail. Without a tail (a pipe, a killed recorder) it
-// is read from the begin to where it breaks off, and that is said there.
+// If the input can seek, index and totals are found through the tail. A file without a tail (of a recorder that was
+// killed) and a pipe are read from the begin; the reader reports a missing end when it gets there.
 
 #include "libcmt/trace/cmt_source.h"
 
@@ -41,8 +40,7 @@ void CmtSource::read_header() {
   input_->skip(*size);
 }
 
-/// Looks for the totals where the tail says. A file without a tail has none: that is noticed again, and said, when
-/// reading comes to its end.
+/// Reads the totals that the tail points to. A missing tail is no error yet: read() reports it at the end.
 void CmtSource::find_tail() {
   if (input_->size() < input_->offset() + format::tail_size) return;
   const std::string tail_section = input_->at(input_->size() - format::tail_size, format::tail_size);
@@ -55,7 +53,7 @@ void CmtSource::find_tail() {
   totals_ = take_fields(format::take_totals, format::take_section_header(section, totals));
 }
 
-/// The start of a section that the tail names.
+/// The start of a section that the tail points to.
 SectionStart CmtSource::section_start(std::uint64_t offset, SectionType type, const char* what) {
   const std::uint64_t tail_offset = input_->size() - format::tail_size;
   section_offset_ = tail_offset;
@@ -92,7 +90,7 @@ const std::vector<BlockStart>& CmtSource::blocks() {
   }
 }
 
-/// Jumps to the block of an event, or to the keyframe before it where addresses are wanted.
+/// Jumps to the block of an event or, if addresses are wanted, to the keyframe before it.
 std::optional<std::uint64_t> CmtSource::go_to(std::uint64_t event) {
   const BlockStart* found = nullptr;
   for (const BlockStart& block : blocks()) {
@@ -164,7 +162,7 @@ void CmtSource::cut_off(const std::string& what) {
   if (options_.strict) log_.report(input_->place(section_offset_), what);
 }
 
-/// Reads one section whole; false at the end of the input.
+/// Reads one whole section. Returns false at the end of the input.
 bool CmtSource::take_section() {
   section_offset_ = input_->offset();
   std::string_view section = input_->peek(SectionStart::size);
@@ -199,14 +197,14 @@ bool CmtSource::take_section() {
       take_fields(format::take_index, header);
       break;
     default:
-      break;  // of a later minor extension: skipped whole
+      break;  // a later extension
   }
   input_->skip(start.total());
   if (at_end_ && !input_->peek(1).empty()) throw WireError(start.total(), "bytes after the tail");
   return !at_end_;
 }
 
-/// Begins to prepare a block: at once, or on a thread of its own.
+/// Prepares a block, here or on a thread of its own.
 void CmtSource::take_block(std::string_view section, const SectionStart& start) {
   const format::BlockHeader header =
       take_fields(format::BlockHeader::take, format::take_section_header(section, start));

@@ -17,14 +17,14 @@ constexpr std::size_t read_size = 256 * 1024;
 
 [[noreturn]] void fail(const std::string& name) { throw std::system_error(errno, std::generic_category(), name); }
 
-/// Of a program that has ended the trace may still be written.
+/// Waits until the collector of a traced program that has ended has finished the trace.
 void await_recorder(int fd) {
   struct flock lock {};
   lock.l_type = F_RDLCK;
   lock.l_whence = SEEK_SET;
   lock.l_start = recorder_is_awaited;
   lock.l_len = 1;
-  if (fcntl(fd, F_OFD_SETLKW, &lock) != 0) return;  // no file that has locks
+  if (fcntl(fd, F_OFD_SETLKW, &lock) != 0) return;  // a pipe, for example, has no locks
   lock.l_type = F_UNLCK;
   fcntl(fd, F_OFD_SETLK, &lock);
 }

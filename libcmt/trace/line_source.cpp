@@ -31,7 +31,7 @@ void LineSource::fill() {
     const std::size_t offered = window_.size();
     take_lines();
     if (window_.starts_with('\0')) {
-      // A recorder that was killed leaves NULs behind its last line: it had room for more.
+      // A recorder that was killed leaves NULs behind its last line: it had reserved room for more.
       truncated_ = true;
       return take_end({});
     }
@@ -50,7 +50,7 @@ void LineSource::fill() {
   }
 }
 
-/// Takes all whole lines of the window.
+/// Reads all whole lines of the window.
 void LineSource::take_lines() {
   const std::size_t end = window_.rfind('\n');
   if (end == std::string_view::npos) return;
@@ -88,7 +88,7 @@ void LineSource::add(Event event, std::string_view shown) {
   add_last(shown);
 }
 
-/// The event at the end of the batch, which has not been named.
+/// Mends the event at the end of the batch.
 void LineSource::add_last(std::string_view shown) {
   Event& event = batch_.back();
   if (!any_block_) describe_first(event);
@@ -100,8 +100,8 @@ void LineSource::add_last(std::string_view shown) {
   add_mended(shown);
 }
 
-/// What had to be mended comes with its line only where that is still in the window: else it is shown as it would be
-/// written.
+/// Adds the events that the mender held back. Such an event keeps its line only if it is the current one, since earlier
+/// lines may have left the window.
 void LineSource::add_mended(std::string_view shown) {
   for (heap::Mender::Mended& mended : mender_.take_mended()) {
     if (mended.repair)
@@ -114,7 +114,7 @@ void LineSource::add_mended(std::string_view shown) {
   }
 }
 
-/// The first event, and the first with a block, say what the trace records.
+/// Learns from the first event, and from the first with a block, what the trace records.
 void LineSource::describe_first(const Event& event) {
   if (!any_event_) {
     header_.has_times = event.time_ns != unknown;

@@ -1,11 +1,10 @@
-// The facade over the layers: what an input is follows from its first bytes.
+// The Reader chooses the form of an input by its first bytes:
 //
-//   .cmt     begins with the magic of format-spec/cmt.md
-//   legacy   begins with the record of an allocation: a number above 0, the byte 80, a number above 0, each number
-//   ending
-//            at its first byte with the high bit set. Text has no such byte, and the magic has none at its second to
-//            eighth place
-//   text     is what is left; an empty input is an empty text
+//   .cmt     begins with the magic of format-spec/cmt.md.
+//   legacy   begins with the record of an allocation: a number above 0, the byte 80, a number above 0. A number ends at
+//            its first byte with the high bit set. Text has no such byte, and the magic has none in its second to
+//            eighth byte.
+//   text     is every other input; an empty input is an empty text.
 
 #include "cmt/reader.h"
 
@@ -50,7 +49,7 @@ std::span<const Event> Reader::Impl::read() {
   }
 }
 
-/// Notes what is missing of a compressed input.
+/// Checks at the end of a compressed input whether it is complete.
 void Reader::Impl::end() {
   if (is_cut_) return;
   const std::string missing = input_->missing();
