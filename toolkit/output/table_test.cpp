@@ -50,3 +50,10 @@ TEST_CASE("numbers: times are written with three digits") {
   CHECK(time_text(12345678) == "12.3 ms");
   CHECK(time_text(4.2e12) == "4200 s");
 }
+
+TEST_CASE("numbers: a share of nothing is a dash, and a class of one number is that number") {
+  CHECK(percent_text(1, 8) == "12.5 %");
+  CHECK(percent_text(0, 0) == "-");
+  CHECK(range_text(8, 9) == "8-9");
+  CHECK(range_text(7, 7) == "7");
+}

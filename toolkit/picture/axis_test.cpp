@@ -67,6 +67,17 @@ TEST_CASE("ticks: numbers are written with their unit") {
   CHECK(label_text(Unit::share, 0.124) == "12.4 %");
 }
 
+TEST_CASE("ticks: a page gets the rules of every unit") {
+  JsonWriter json;
+  json.begin_object();
+  write_tick_rules(json);
+  json.end_object();
+  const std::string text = json.take();
+  for (const char* const word : {"\"count\"", "\"bytes\"", "\"ns\"", "\"share\"", "[1024, \"KiB\"]", "[1, 2, 5]"}) {
+    CHECK(text.find(word) != text.npos);
+  }
+}
+
 TEST_CASE("ticks: an axis ends with a round number at or above the greatest") {
   CHECK(round_up(Unit::count, 4'636'863) == 5'000'000);
   CHECK(round_up(Unit::bytes, 10'651'343) == 0x1p21 * 6);
