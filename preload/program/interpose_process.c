@@ -11,7 +11,6 @@
 // program that enters by an instruction of its own, or is within one after an exec, is not seen: a forbidden system
 // call of the tracer then does no harm if it fails (a full ring is noticed a tenth of a second later), but a signal for
 // it would end the program.
-#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -28,6 +27,9 @@
 EXPORT void cmttrace_mark(const char* label);
 EXPORT void cmttrace_pause(void);
 EXPORT void cmttrace_resume(void);
+// With NDEBUG assert.h does not declare it.
+EXPORT void __assert_fail(const char* assertion, const char* file, unsigned line, const char* function)
+    __attribute__((noreturn));
 
 enum { thread_name_bytes_max = 15 };
 
