@@ -29,7 +29,7 @@ static int inherited[collector_output - collector_memory + outputs_max];
 static int inherited_count;
 
 // Locks the trace against readers. The collector inherits the lock with the descriptor.
-static void lock(long fd) {
+static void lock_trace(long fd) {
   struct flock both = {
       .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = lock_at_work, .l_len = lock_is_awaited + 1 - lock_at_work};
   sys(SYS_fcntl, fd, F_OFD_SETLK, &both);
@@ -40,7 +40,7 @@ static long create_outputs(struct Control* control, int descriptors[outputs_max]
   for (uint32_t i = 0; i < trace_path_count(); i++) {
     long fd = path_create(path, i, (int)control->process, 0666);
     if (fd < 0) return fd;
-    lock(fd);
+    lock_trace(fd);
     strcpy(control->paths[i], path);
     descriptors[control->outputs++] = (int)fd;
   }
@@ -178,7 +178,7 @@ static int become_collector(void* unused) {
   return 0;
 }
 
-static int keep(void* unused) {
+static int run_keeper(void* unused) {
   (void)unused;
   sys(SYS_setpgid, 0, 0);
   long child = clone(become_collector, stack + stack_bytes / 2, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
@@ -196,7 +196,7 @@ static long start_keeper(void) {
   int saved = errno;
   uint64_t before;
   block_signals(&before);
-  long process = clone(keep, stack + stack_bytes, CLONE_VM, NULL);
+  long process = clone(run_keeper, stack + stack_bytes, CLONE_VM, NULL);
   if (process < 0) process = -errno;
   restore_signals(&before);
   errno = saved;

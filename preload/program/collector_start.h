@@ -1,8 +1,8 @@
-/// Starts the collector, so that the program does not notice.
+/// Starts the collector, hidden from the program.
 ///
-/// A child process is in a stranger's way: wait() returns it, SIGCHLD is sent for it, and if it is orphaned a subreaper
-/// inherits it. The kernel hides a child that was cloned with exit signal 0, but exec sets the signal to SIGCHLD again.
-/// Hence two processes:
+/// A program would notice an ordinary child: wait() returns it, SIGCHLD is sent for it, and if it is orphaned a
+/// subreaper inherits it. The kernel hides a child that was cloned with exit signal 0, but exec sets the signal to
+/// SIGCHLD again. Hence two processes:
 ///
 ///     program  --clone, exit signal 0-->  keeper  --vfork, exec-->  collector
 ///

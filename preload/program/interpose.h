@@ -1,4 +1,4 @@
-/// What the interposed functions share: the guard against events inside of events.
+/// Shared by the interposed functions: the guard that makes one event of a call and the calls inside of it.
 ///
 /// The real functions call interposed ones in turn: aligned_alloc calls memalign, operator new calls malloc. Only the
 /// outermost call is an event. Its guard, in its frame, is `thread_self.guard` while it runs. A frame that an exception

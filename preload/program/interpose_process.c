@@ -89,7 +89,7 @@ static void report_hiding_malloc(void) {
   free(block);
   if (outermost) guard_leave();
   if (arena_owns(block) || !dladdr(dlsym(RTLD_DEFAULT, "malloc"), &theirs)) return;
-  say("not recorded, because it comes before the tracer: the malloc of ", theirs.dli_fname, 0);
+  write_message("not recorded, because it comes before the tracer: the malloc of ", theirs.dli_fname, 0);
 }
 
 __attribute__((constructor)) static void begin(void) {

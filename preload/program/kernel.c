@@ -76,9 +76,9 @@ static struct FileIdentity identity_of(int fd) {
   return (struct FileIdentity){status.st_dev, status.st_ino};
 }
 
-void say_configure(void) { standard_error = identity_of(2); }
+void remember_standard_error(void) { standard_error = identity_of(2); }
 
-void say(const char* what, const char* detail, long error) {
+void write_message(const char* what, const char* detail, long error) {
   if (sandbox_entered) return;
   struct FileIdentity now = identity_of(2);
   if (standard_error.device != now.device || standard_error.inode != now.inode) return;

@@ -134,7 +134,7 @@ bool tracer_start(void) {
   if (tracer_state != 0) return tracer_state == 2;
   int saved = errno;
   tracer_state = 1;
-  say_configure();
+  remember_standard_error();
   real_find_all();
   start_recording();
   tracer_state = 2;

@@ -10,7 +10,7 @@ struct Real real;
 static void* find(const char* name) { return dlsym(RTLD_NEXT, name); }
 
 static void die(const char* why, const char* detail) {
-  say(why, detail, 0);
+  write_message(why, detail, 0);
   sys(SYS_exit_group, 1);
 }
 

@@ -32,7 +32,7 @@ struct OtherThreads {
   bool are_busy;  // one may be within an event
 };
 
-static struct OtherThreads look_at_others(const struct Thread* self) {
+static struct OtherThreads read_other_rings(const struct Thread* self) {
   struct OtherThreads others = {0, false};
   uint32_t used = __atomic_load_n(&lease.control->rings_used, __ATOMIC_ACQUIRE);
   for (uint32_t i = 0; i < used && i < lease.control->rings_limit; i++) {
@@ -54,7 +54,7 @@ static void begin_lease(struct Thread* self) {
   replace_holder(0, self->number);
   if (!lease_is_held(self)) return;
   sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-  const struct OtherThreads others = look_at_others(self);
+  const struct OtherThreads others = read_other_rings(self);
   self->lease_began = clock_stamp(true) + 1;
   if (others.are_busy || others.reserved != self->others_reserved)
     replace_holder(self->number, 0);
@@ -65,7 +65,7 @@ static void begin_lease(struct Thread* self) {
 void lease_try(struct Thread* self) {
   if (!lease.is_possible || !lease.is_allowed || sandbox_entered || lease_is_held(self)) return;
   if (__atomic_load_n(&lease.control->rings_used, __ATOMIC_RELAXED) > lease_rings_max) return;
-  const struct OtherThreads others = look_at_others(self);
+  const struct OtherThreads others = read_other_rings(self);
   if (others.reserved == self->others_reserved && !others.are_busy) {
     uint64_t before;
     block_signals(&before);  // a handler's event would have the stamp of an earlier lease

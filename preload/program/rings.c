@@ -95,7 +95,7 @@ void rings_forget(const struct Control* control) {
 }
 
 // Kernels that do not know the advice back a page when it is written to.
-static bool back(char* begin, uint64_t bytes) {
+static bool back_with_memory(char* begin, uint64_t bytes) {
   if (sandbox_entered) return true;
   long failed = sys(SYS_madvise, begin, bytes, populate_write);
   if (failed != -EINVAL) return failed == 0;
@@ -120,7 +120,7 @@ static bool open_ring(struct Control* control, uint32_t number, uint32_t owner) 
   uint64_t first = !is_large || number >= rings_roomy ? ring_slots_crowded : ring_slots_at_rest;
   if (number == 0 && reserve_whole(ring))
     first = ring->slots;
-  else if (!back((char*)control + ring->slots_at, first * slot_bytes))
+  else if (!back_with_memory((char*)control + ring->slots_at, first * slot_bytes))
     return false;
   ring->limit = first;
   ring->soft = first / 2;

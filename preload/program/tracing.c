@@ -32,7 +32,7 @@ void tracing_stop(const char* what, const char* detail, long error) {
   set_recording_generation(not_recording);
   if (__atomic_exchange_n(&tracing.is_stopped, true, __ATOMIC_RELAXED)) return;
   if (!tracing.is_collector_started) rings_discard(tracing.control);
-  if (what) say(what, detail, error);
+  if (what) write_message(what, detail, error);
 }
 
 bool tracing_start_collector(void) {
