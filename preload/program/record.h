@@ -17,7 +17,9 @@ enum Kind {
 #undef CMT_KIND
 };
 
-/// The traits of a kind (enum cmt_kind_traits); none of other numbers.
+static_assert((int)cmt_kind_limit == (int)record_events, "a record holds every kind");
+
+/// The traits of a kind (enum cmt_kind_traits); none for other numbers.
 static inline unsigned kind_traits(uint32_t kind) {
   switch (kind) {
 #define CMT_KIND(name, number, call, traits) \
