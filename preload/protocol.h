@@ -27,15 +27,15 @@
 /// never returns leaves such a position for ever: the collector passes over it once the program has ended.
 ///
 /// The collector reads records, flushes their cache lines, and then stores `tail`, `clock`, `soft` and `limit`, in this
-/// order. The flush spares the program's processor to fetch each line from the collector's cache a lap later.
+/// order. The flush saves the program's processor from fetching each line out of the collector's cache a lap later.
 ///
 /// # Limits
 ///
 /// Slots below `limit` are backed by memory, so that no write raises SIGBUS. A thread whose record lies beyond `soft`
 /// rings the collector's bell and stores `soft` = `limit`. The collector stores `soft` = 0 to make a thread look at
-/// Control (`verdict`, `paused`) at its next event. After a second without records the collector lowers `limit` and
-/// releases the memory beyond it. A thread that has read the old limit writes one event at most, at `tail`, before it
-/// reads the new one.
+/// Control (`verdict`, `paused`) at its next event. It lowers `limit` in a ring without records, and releases the
+/// memory beyond it: a thread that has read the old limit writes one event at most, at `tail`. With CMTTRACE_RINGS this
+/// memory is a file, and `limit` rises only when the trace's files hold the records, in whole blocks.
 ///
 /// # Stamps
 ///
@@ -44,14 +44,13 @@
 /// where they differ.
 ///
 /// A free is recorded before the real call, an allocation after it. A stamp may be early, by up to stamp_slack, never
-/// late. The collector repairs an allocation that comes before the free which made room for it, but cannot tell two
-/// events apart that end blocks: an allocator with per-thread caches hands a block to another thread within 30 ns. So
-/// these take their stamp behind an lfence (13 ns) as soon as the program has a second thread.
+/// late. The collector repairs an allocation with an early stamp, but not an event that ends a block: an allocator with
+/// per-thread caches hands a block to another thread within 30 ns. So these take their stamp behind an lfence (13 ns)
+/// as soon as the program has a second thread.
 ///
 /// # The lease
 ///
-/// While only one thread records, its own order is all there is, and it needs no clock, which is half the cost of an
-/// event. That thread holds the lease: its number is in `lease_holder`, a variable of the program. Its stamps are the
+/// The thread whose number is in `lease_holder`, a variable of the program, takes its stamps without the clock: the
 /// greater of the stamp at which its lease began and `clock` of its ring. With times there are no leases.
 ///
 /// Another thread revokes the lease (compare-and-swap to 0) before it takes the stamp of an event. The holder may be
@@ -60,20 +59,10 @@
 ///
 /// A lease may begin only while no other thread is within an event without having seen it. So a thread without the
 /// lease increments `busy` before it reads `lease_holder`, and decrements it when its record is published. The holder
-/// leaves `busy` alone, but reads `lease_holder` again after step 1: it may have been preempted after it read it first.
-/// A thread that wants the lease stores its number, makes the kernel run a memory barrier on all threads
+/// leaves `busy` as it is, but reads `lease_holder` again after step 1: it may have been preempted after the first
+/// time. A thread that wants the lease stores its number, makes the kernel run a memory barrier on all threads
 /// (membarrier(2)), and gives up if another ring is busy or has reserved positions that the collector has not read.
 /// Such an event has a stamp from before the lease; published behind a pass of the collector, it would come too late.
-///
-/// # Recovery and end
-///
-/// With CMTTRACE_RINGS this memory is a file. `limit` then rises only when the trace's files hold the records, in whole
-/// blocks: the collector writes `saved_bytes` and each ring's `saved` for the other parity of `saves`, then increments
-/// `saves`. A recovery truncates the files to the valid state and reads on in the rings.
-///
-/// While the program runs, tools may read the trace (`readable`). A program that ends sets `leaving`, and waits until
-/// the collector has locked the trace again (libcmt/trace/recorder_lock.h). One that waits for its whole trace stores
-/// `request_kind`, increments `request`, rings the bell, and waits for `done`.
 #pragma once
 
 #include <assert.h>
@@ -187,22 +176,24 @@ struct Control {
   // Written by the program while it runs.
   uint32_t threads;       ///< thread numbers given
   uint32_t rings_used;    ///< rings that ever had an owner; may exceed rings_limit for a moment
-  uint32_t request;       ///< incremented for each request
+  uint32_t request;       ///< incremented for each request; the program waits for `done` to reach it
   uint32_t request_kind;  ///< stored before `request`
   uint32_t bell;          ///< the futex on which the collector sleeps; incremented to wake it
   uint32_t exec_pending;  ///< the program is about to call exec
-  uint32_t leaving;       ///< the program is about to end by itself
+  uint32_t leaving;       ///< the program is about to end by itself, and waits for `readable` to be 0
   uint32_t leases;        ///< leases granted
   uint32_t made_control;  ///< the program has created control_path
   uint64_t ringless;      ///< events of threads that got no ring
   // Written by the collector.
   uint32_t attached;
   uint32_t asleep;
-  uint32_t done;                         ///< the last request that is done
-  uint32_t verdict;                      ///< whether the program should go on recording
-  uint32_t paused;                       ///< by a command; the program writes it too (cmt_pause)
-  uint32_t readable;                     ///< tools may read the trace before its end (libcmt/trace/recorder_lock.h)
-  uint64_t saves;                        ///< states saved; its parity is the index of the valid one
+  uint32_t done;      ///< the last request that is done
+  uint32_t verdict;   ///< whether the program should go on recording
+  uint32_t paused;    ///< by a command; the program writes it too (cmt_pause)
+  uint32_t readable;  ///< tools may read the trace before its end (libcmt/trace/recorder_lock.h)
+  /// States saved for a recovery. Its parity is the index of the valid one in `saved_bytes` and in each Ring::saved;
+  /// the collector writes the other one, and then increments this. A recovery truncates the files to the valid state.
+  uint64_t saves;
   uint32_t times;                        ///< whether the trace has times
   uint32_t sandboxed;                    ///< by the program: it makes no system calls any more, and rings no bell
   uint64_t saved_bytes[2][outputs_max];  ///< lengths of the files

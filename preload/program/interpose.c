@@ -6,10 +6,6 @@
 // the process ends. Each forked child writes a trace of its own. The program's results, errno, output, exit status and
 // children stay as they are. Standard error gets one line at most, about a problem; the program then goes on untraced.
 //
-// Not seen: static and set-user-ID programs (the loader ignores us), memory managers inside a program, an operator new
-// that a program defines itself (its calls of malloc are seen). A program built with a sanitizer is ended with one
-// line.
-//
 // This file has the functions that the program calls in place of malloc(3)'s. Each calls the next library's (real.h),
 // so that other preloaded allocators are traced too, and records the event: a free before the real call, an allocation
 // after it (preload/protocol.h). Cost: bench/tracer_cost.
