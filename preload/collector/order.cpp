@@ -11,7 +11,9 @@ constexpr std::uint64_t forever = std::numeric_limits<std::uint64_t>::max();
 /// A second, nearly: a realloc that has begun and does not return was left by longjmp.
 constexpr std::uint64_t transit_max = std::uint64_t{1} << 28;
 
-bool makes_block(const Stream& stream) { return traits(static_cast<Kind>(stream.kind())).allocates; }
+bool makes_block(const Stream& stream) {
+  return stream.kind() < kind_limit && traits(static_cast<Kind>(stream.kind())).allocates;
+}
 
 bool is_later(const Stream* a, const Stream* b) { return a->stamp() > b->stamp(); }
 
@@ -21,8 +23,8 @@ struct Plain {
   std::uint32_t size_mask = 0;  // 0 where the kind has no size
 };
 
-constexpr std::array<Plain, kind_limit> plain_kinds = [] {
-  std::array<Plain, kind_limit> all{};
+constexpr std::array<Plain, slot_kind_mask + 1> plain_kinds = [] {
+  std::array<Plain, slot_kind_mask + 1> all{};
   for (std::size_t i = 0; i < kind_limit; ++i) {
     const KindTraits& kind = all_traits[i];
     if (kind.allocates != kind.releases) all[i].what = kind.allocates ? Plain::allocates : Plain::releases;
