@@ -1,4 +1,4 @@
-// cmtwatch compare: several runs in one table and one picture.
+// cmtwatch compare: puts several runs into one table and one picture.
 
 #include <filesystem>
 #include <optional>
@@ -6,9 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "cmtwatch/commands/commands.h"
-#include "cmtwatch/commands/options_common.h"
+#include "cmtwatch/commands/options.h"
+#include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/memory_series.h"
+#include "toolkit/output/fields.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
@@ -16,31 +17,11 @@
 
 namespace cmt::watch {
 
-const char compare_help[] =
-    R"(Usage: cmtwatch compare [OPTION]... [NAME:]FILE...
-
-Puts several runs beside each other: recordings of cmtwatch record, JSON of
-cmtwatch run, get and export, JSON of LL-Tracket.
-
-  --plot=FILE    a picture, as .svg, .html, .png or .pdf by FILE's ending: the
-                 runs over each other
-  --bytes        numbers in bytes
-  --json         as JSON
-  -h, --help     say this
-  --version      say the version
-
-Exit status: 0 done, 1 could not, 2 wrong use.
-)";
-
-std::vector<command::Option> compare_options() {
-  return {{"bytes"}, {"json"}, {"plot", command::Option::Takes::value}};
-}
-
 namespace {
 
 using output::Align;
 
-/// "name:file"; a file of that whole name is taken as it is.
+/// Reads "name:file". A word that is the name of a file is not split.
 MemorySeries read_named(const std::string& word) {
   const auto colon = word.find(':');
   if (colon == word.npos || std::filesystem::exists(word)) return read_series(word);
@@ -49,21 +30,21 @@ MemorySeries read_named(const std::string& word) {
   return series;
 }
 
-struct Figures {
+struct RunFigures {
   std::optional<std::uint64_t> peak_bytes;
   std::optional<std::int64_t> peak_ns;
   std::optional<std::int64_t> duration_ns;
   std::optional<double> ratio;  ///< of its peak to the first run's
 };
 
-Figures figures_of(const MemorySeries& series, const MemorySeries& first) {
+RunFigures figures_of(const MemorySeries& series, const MemorySeries& first) {
   if (series.bytes.empty()) return {};
-  Figures figures{.peak_bytes = series.bytes[series.peak()],
-                  .peak_ns = series.time_ns[series.peak()],
-                  .duration_ns = series.time_ns.back() - series.time_ns.front(),
-                  .ratio = std::nullopt};
-  if (!first.bytes.empty() && first.bytes[first.peak()] != 0)
-    figures.ratio = static_cast<double>(*figures.peak_bytes) / static_cast<double>(first.bytes[first.peak()]);
+  RunFigures figures{.peak_bytes = series.bytes[series.peak_index()],
+                     .peak_ns = series.time_ns[series.peak_index()],
+                     .duration_ns = series.time_ns.back() - series.time_ns.front(),
+                     .ratio = std::nullopt};
+  if (!first.bytes.empty() && first.bytes[first.peak_index()] != 0)
+    figures.ratio = static_cast<double>(*figures.peak_bytes) / static_cast<double>(first.bytes[first.peak_index()]);
   return figures;
 }
 
@@ -78,7 +59,7 @@ std::string table_of(const std::vector<MemorySeries>& runs, bool bytes) {
                        {"duration", Align::right},
                        {"samples", Align::right}});
   for (const MemorySeries& run : runs) {
-    const Figures figures = figures_of(run, runs.front());
+    const RunFigures figures = figures_of(run, runs.front());
     const auto peak = figures.peak_bytes;
     table.add({run.name, run.metric.empty() ? "?" : run.metric,
                peak ? (bytes ? std::to_string(*peak) : output::bytes_text(*peak)) : "no sample",
@@ -88,28 +69,30 @@ std::string table_of(const std::vector<MemorySeries>& runs, bool bytes) {
   return table.text();
 }
 
+struct ShownRun {
+  MemorySeries series{};
+  RunFigures figures{};
+};
+
+template <class Visitor, output::DescribedAs<ShownRun> R>
+void describe(Visitor& field, R& run) {
+  const auto& [series, figures] = run;
+  field("name", series.name, "NAME, else FILE");
+  field("metric", series.metric.empty() ? std::nullopt : std::optional(series.metric), "null: the file has none");
+  field("peak_bytes", figures.peak_bytes, "null: there is no sample");
+  field("peak_ns", figures.peak_ns, "since the run began");
+  field("peak_ratio_to_first", figures.ratio, "of peak_bytes to those of the first run");
+  field("duration_ns", figures.duration_ns, "from the first sample to the last");
+  field("time_ns", series.time_ns, "of each sample, since the run began");
+  field("bytes", series.bytes, "of each sample");
+}
+
 std::string json_of(const std::vector<MemorySeries>& runs) {
   output::JsonWriter json;
   json.begin_object();
   json.field("schema", "cmt.compare/1");
   json.begin_array("runs");
-  for (const MemorySeries& run : runs) {
-    const Figures figures = figures_of(run, runs.front());
-    json.begin_object();
-    json.field("name", run.name);
-    json.field("metric", run.metric.empty() ? std::nullopt : std::optional(run.metric));
-    json.field("peak_bytes", figures.peak_bytes);
-    json.field("peak_ns", figures.peak_ns);
-    json.field("peak_ratio_to_first", figures.ratio);
-    json.field("duration_ns", figures.duration_ns);
-    json.begin_array("time_ns");
-    for (const std::int64_t time : run.time_ns) json.value(time);
-    json.end_array();
-    json.begin_array("bytes");
-    for (const std::uint64_t bytes : run.bytes) json.value(bytes);
-    json.end_array();
-    json.end_object();
-  }
+  for (const MemorySeries& run : runs) output::write_object(json, ShownRun{run, figures_of(run, runs.front())});
   json.end_array();
   json.end_object();
   return json.take();
@@ -128,8 +111,6 @@ output::Picture picture_of(const std::vector<MemorySeries>& runs) {
   return {"runs compared", std::to_string(runs.size()) + (runs.size() == 1 ? " run" : " runs"), {panel}};
 }
 
-}  // namespace
-
 int compare(const command::CommandLine& line) {
   if (line.files().empty()) throw command::UsageError("expected runs to compare");
   const std::string plot = parse_plot(line);
@@ -141,6 +122,25 @@ int compare(const command::CommandLine& line) {
   }
   command::print(line.has("json") ? json_of(runs) : table_of(runs, line.has("bytes")));
   return 0;
+}
+
+}  // namespace
+
+Subcommand compare_subcommand() {
+  return {.name = "compare",
+          .summary = "put several runs into one table and one picture",
+          .help = R"(Usage: cmtwatch compare [OPTION]... [NAME:]FILE...
+
+Puts several runs beside each other: recordings of cmtwatch record, JSON of
+cmtwatch run, get and export, JSON of LL-Tracket.
+
+  --plot=FILE        a picture, as .svg, .html, .png or .pdf by FILE's ending:
+                     the runs over each other
+  --bytes            numbers in bytes
+  --json             as JSON
+)" + std::string(common_help),
+          .options = {flag("bytes"), flag("json"), with_value("plot")},
+          .run = compare};
 }
 
 }  // namespace cmt::watch

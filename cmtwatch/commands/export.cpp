@@ -1,7 +1,7 @@
-// cmtwatch export: everything of a recording as one JSON document, written as it is read, in the memory of some rows.
+// cmtwatch export: writes a whole recording as one JSON document while it is read, in the memory of some rows.
 //
-// Rows are arrays of numbers, whose columns are named once, at the top: a row a moment of what is written each moment,
-// and of mappings and disks a row when they changed, as in the recording itself.
+// Rows are arrays of numbers whose columns are named once, at the top. As in the recording itself, mappings and disks
+// have a row when they changed, everything else a row for each moment.
 
 #include <unistd.h>
 
@@ -10,29 +10,16 @@
 #include <utility>
 #include <vector>
 
-#include "cmtwatch/commands/commands.h"
+#include "cmtwatch/commands/options.h"
+#include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/database.h"
 #include "cmtwatch/recording/recording.h"
-#include "cmtwatch/report/report.h"
+#include "cmtwatch/recording/tables.h"
+#include "cmtwatch/report/report_output.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::watch {
-
-const char export_help[] =
-    R"(Usage: cmtwatch export [OPTION]... --json FILE
-
-Writes everything of a recording, in bounded memory, whatever its size.
-
-  --json             as JSON
-  -o, --output=FILE  to FILE instead of standard output
-  -h, --help         say this
-  --version          say the version
-
-Exit status: 0 done, 1 could not, 2 wrong use.
-)";
-
-std::vector<command::Option> export_options() { return {{"json"}, {"output", command::Option::Takes::value, 'o'}}; }
 
 namespace {
 
@@ -41,7 +28,7 @@ class Export {
   Export(Database& database, Destination& destination) : database_(database), destination_(destination) {}
 
   void write() {
-    database_.execute("begin");  // one state of a recording that goes on
+    database_.execute("begin");  // so that a recording that is being written is read in one state
     json_.begin_object();
     json_.field("schema", "cmt.recording/1");
     write_about();
@@ -55,21 +42,17 @@ class Export {
   }
 
  private:
-  static constexpr const char* ticks = "select * from tick order by id";
-  static constexpr const char* system = "select * from system_sample order by tick_id";
-  static constexpr const char* disk_samples =
-      "select tick_id, reads, read_bytes, writes, written_bytes, busy_ms from disk_sample where name_id = ? "
-      "order by tick_id";
-  static constexpr const char* samples =
-      "select tick_id, size_bytes, resident_bytes, resident_file_bytes, proportional_bytes, private_bytes, "
-      "swapped_bytes, read_bytes, written_bytes, minor_faults, major_faults, user_ticks, system_ticks, threads, "
-      "oom_score, oom_score_adjustment, mappings_readable from process_sample where process_id = ? order by tick_id";
-  static constexpr const char* counters =
-      "select tick_id, instructions, cycles, cache_misses, l1_data_misses, data_tlb_misses from counter_sample "
-      "where process_id = ? order by tick_id";
-  static constexpr const char* changes =
-      "select tick_id, resident_bytes, proportional_bytes, private_bytes, dirty_bytes, referenced_bytes, "
-      "anonymous_bytes, huge_page_bytes, swapped_bytes from mapping_change where mapping_id = ? order by tick_id";
+  /// The rows of a table that belong to one `owner`, in the order of time.
+  static std::string select(const std::string& figures, const std::string& table, const std::string& owner) {
+    return "select tick_id, " + figures + " from " + table + " where " + owner + " = ? order by tick_id";
+  }
+
+  const std::string ticks = "select * from tick order by id";
+  const std::string system = "select * from system_sample order by tick_id";
+  const std::string disk_samples = select(sql_names<DiskRow>(), "disk_sample", "name_id");
+  const std::string samples = select(sql_names<ProcessSample>(), "process_sample", "process_id");
+  const std::string counters = select(sql_names<CounterRow>(), "counter_sample", "process_id");
+  const std::string changes = select(mapping_names(), "mapping_change", "mapping_id");
 
   void write_about() {
     json_.begin_object("about");
@@ -82,9 +65,9 @@ class Export {
 
   void write_columns() {
     json_.begin_object("columns");
-    const std::pair<const char*, const char*> rows[] = {{"ticks", ticks},        {"system", system},
-                                                        {"disks", disk_samples}, {"samples", samples},
-                                                        {"counters", counters},  {"changes", changes}};
+    const std::pair<const char*, const std::string&> rows[] = {{"ticks", ticks},        {"system", system},
+                                                               {"disks", disk_samples}, {"samples", samples},
+                                                               {"counters", counters},  {"changes", changes}};
     for (const auto& [key, query] : rows) {
       json_.begin_array(key);
       const Statement statement(database_, query);
@@ -150,12 +133,12 @@ class Export {
     json_.end_array();
   }
 
-  void write_rows(const char* key, const char* query) {
+  void write_rows(const char* key, const std::string& query) {
     Statement rows(database_, query);
     write_rows(key, rows);
   }
 
-  void write_rows(const char* key, Statement& rows, std::int64_t whose) { write_rows(key, rows.bind(whose)); }
+  void write_rows(const char* key, Statement& rows, std::int64_t owner) { write_rows(key, rows.bind(owner)); }
 
   void write_rows(const char* key, Statement& rows) {
     json_.begin_array(key);
@@ -178,8 +161,6 @@ class Export {
   output::JsonWriter json_;
 };
 
-}  // namespace
-
 int export_recording(const command::CommandLine& line) {
   if (line.files().size() != 1) throw command::UsageError("expected one recording");
   if (!line.has("json")) throw command::UsageError("--json is missing: the form to write");
@@ -189,6 +170,22 @@ int export_recording(const command::CommandLine& line) {
   Destination destination(line.value("output", ""), STDOUT_FILENO);
   Export(database, destination).write();
   return 0;
+}
+
+}  // namespace
+
+Subcommand export_subcommand() {
+  return {.name = "export",
+          .summary = "write everything of a recording as JSON",
+          .help = R"(Usage: cmtwatch export [OPTION]... --json FILE
+
+Writes everything of a recording, in bounded memory, whatever its size.
+
+  --json             as JSON
+  -o, --output=FILE  write to FILE instead of standard output
+)" + std::string(common_help),
+          .options = {flag("json"), with_value("output", 'o')},
+          .run = export_recording};
 }
 
 }  // namespace cmt::watch

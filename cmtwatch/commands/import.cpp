@@ -1,4 +1,4 @@
-// cmtwatch import: smaps files that somebody kept become a recording, a moment a file.
+// cmtwatch import: makes a recording of copies of smaps files, a moment for each.
 
 #include <sys/stat.h>
 
@@ -11,37 +11,14 @@
 #include <vector>
 
 #include "cmt/error.h"
-#include "cmtwatch/commands/commands.h"
-#include "cmtwatch/commands/options_common.h"
+#include "cmtwatch/commands/options.h"
+#include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/recording.h"
 #include "cmtwatch/recording/writer.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/smaps.h"
 
 namespace cmt::watch {
-
-const char import_help[] =
-    R"(Usage: cmtwatch import [OPTION]... -o FILE SMAPS-FILE...
-
-Makes a recording of copies of a process's /proc/PID/smaps, a moment each, in
-the order in which they were written last.
-
-  -o, --output=FILE  the recording, which is not there yet
-  --interval=TIME    they were made one after another in the order given, so
-                     long apart; a number alone is milliseconds
-  --pid=PID          whose they are; 0 where nothing is given
-  --name=NAME        and what it is called
-  -h, --help         say this
-  --version          say the version
-
-Exit status: 0 done, 1 could not, 2 wrong use.
-)";
-
-std::vector<command::Option> import_options() {
-  using command::Option;
-  constexpr auto value = Option::Takes::value;
-  return {{"interval", value}, {"name", value}, {"output", value, 'o'}, {"pid", value}};
-}
 
 namespace {
 
@@ -73,7 +50,7 @@ std::vector<SmapsFile> files_in_order(const command::CommandLine& line) {
   return files;
 }
 
-/// By rising address, as the writer wants them, whoever has edited the file.
+/// Sorted by address, as the writer wants them: the file may have been edited.
 std::vector<Mapping> read_mappings(const std::string& path) {
   const std::string text = process::read_file(path);
   std::vector<Mapping> mappings = process::parse_smaps(text, path);
@@ -101,7 +78,7 @@ ProcessSample sample_of(const std::vector<Mapping>& mappings) {
   return sample;
 }
 
-void describe(Database& database, std::int64_t wall_ns) {
+void write_about(Database& database, std::int64_t wall_ns) {
   Statement set(database, "insert into about values (?, ?)");
   set.bind("recorder").bind("cmtwatch " CMT_VERSION).run();
   set.bind("start_wall_ns").bind(wall_ns).run();
@@ -112,24 +89,22 @@ void write_recording(const std::string& path, const std::vector<SmapsFile>& file
   Database database(path, Database::Mode::write);
   prepare_recording(database, path);
   RecordingWriter writer(database);
-  describe(database, files.front().wall_ns);
+  write_about(database, files.front().wall_ns);
   std::int64_t process = 0;
   KnownMappings known;
   for (const SmapsFile& file : files) {
     const std::vector<Mapping> mappings = read_mappings(file.path);
     const std::int64_t begin_ns = file.wall_ns - files.front().wall_ns;
     writer.begin_tick(begin_ns, file.wall_ns);
-    if (process == 0) process = writer.process(row);
+    if (process == 0) process = writer.add_process(row);
     RecordingWriter::Mappings now(writer, process, known);
     for (const Mapping& mapping : mappings) now.add(mapping);
-    known = now.end();
-    writer.sample(process, sample_of(mappings));
+    known = now.finish();
+    writer.write_sample(process, sample_of(mappings));
     writer.end_tick(begin_ns, 0);
   }
   close_recording(database);
 }
-
-}  // namespace
 
 int import_smaps(const command::CommandLine& line) {
   const std::string path = line.value("output", "");
@@ -142,11 +117,31 @@ int import_smaps(const command::CommandLine& line) {
   if (fs::exists(path)) throw std::runtime_error(path + ": is there already");
   try {
     write_recording(path, files, row);
-  } catch (...) {  // half a series is no recording
+  } catch (...) {  // a part of the files is not left behind as a recording
     for (const char* const part : {"", "-wal", "-shm"}) fs::remove(path + part);
     throw;
   }
   return 0;
+}
+
+}  // namespace
+
+Subcommand import_subcommand() {
+  return {.name = "import",
+          .summary = "make a recording of smaps files",
+          .help = R"(Usage: cmtwatch import [OPTION]... -o FILE SMAPS-FILE...
+
+Makes a recording of copies of a process's /proc/PID/smaps, a moment for each,
+in the order in which they were last written.
+
+  -o, --output=FILE  the recording, which must not exist yet
+  --interval=TIME    the files were made in the order given, so long apart; a
+                     number alone is milliseconds
+  --pid=PID          the process that they are of: 0
+  --name=NAME        its name: smaps
+)" + std::string(common_help),
+          .options = {with_value("interval"), with_value("name"), with_value("output", 'o'), with_value("pid")},
+          .run = import_smaps};
 }
 
 }  // namespace cmt::watch

@@ -1,127 +1,128 @@
 #include "cmtwatch/commands/options.h"
 
-#include "cmtwatch/commands/options_common.h"
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+
+#include "toolkit/command/duration.h"
+#include "toolkit/picture/picture_file.h"
 
 namespace cmt::watch {
-
-const char run_help[] =
-    R"(Usage: cmtwatch run [OPTION]... [--] COMMAND [ARGUMENT]...
-
-Runs a command and tells the most memory that it had at once, and when, on
-standard error. The command keeps its streams; its exit status is passed on.
-
-  -r, --recursive    the command with all its descendants, orphans too
-  -v, --verbose      which processes had how much at the peak
-  -w, --watch        every sample, not the peak alone
-  --metric=METRIC    pss (the default), rss, uss, anon, swap or vm
-  --interval=TIME    between samples: 100ms; a number alone is milliseconds
-  -f, --frequency=HZ the same as samples a second
-  --count=N          stop measuring after so many samples
-  --duration=TIME    stop measuring after so long
-  --max-cost=PERCENT measure less often where it would take more than this share
-                     of a processor: 10
-  --pause            stop all threads while a sample is taken
-  --peak             print the peak: the default
-  --no-peak          do not
-  --only-peak        the peak's number and nothing else
-  --bytes            numbers in bytes
-  --json             all samples and the peak as JSON
-  --csv              every sample as comma-separated values
-  --plot=FILE        a picture, as .svg, .html, .png or .pdf by FILE's ending:
-                     memory over time; with -v a band for each process
-  --trace[=FILE.cmt] record what the command asks of malloc too, with -r its
-                     descendants: %n.%p.cmt; tells how much of the memory was
-                     live (asked for and not freed) at each sample
-  -o, --output=FILE  write to FILE instead of standard error
-  -O, --stdout=FILE  the command's standard output goes to FILE
-  -E, --stderr=FILE  its standard error
-  -h, --help         say this
-  --version          say the version
-
-Exit status: the command's; 125 failed here, 126 the command cannot be started,
-127 it is not there. A command that a signal ends ends this with it.
-)";
-
-const char get_help[] =
-    R"(Usage: cmtwatch get [OPTION]... PID
-
-Tells how much memory a process has, once or again and again.
-
-  -w, --watch        again and again, until the process ends or Ctrl-C; then the
-                     peak
-  -r, --recursive    the process with all its descendants
-  -v, --verbose      each process by name
-  --metric=METRIC    pss (the default), rss, uss, anon, swap or vm
-  --interval=TIME    between samples: 1s; a number alone is milliseconds
-  -f, --frequency=HZ the same as samples a second
-  --count=N          stop after so many samples
-  --duration=TIME    stop after so long
-  --max-cost=PERCENT measure less often where it would take more than this share
-                     of a processor: 10
-  --pause            stop all threads while a sample is taken
-  --peak             print the peak at the end: the default with --watch
-  --no-peak          do not
-  --only-peak        the peak and no sample
-  --bytes            numbers in bytes
-  --json             all samples and the peak as JSON
-  --csv              every sample as comma-separated values
-  --plot=FILE        a picture, as .svg, .html, .png or .pdf by FILE's ending:
-                     memory over time; with -v a band for each process
-  -o, --output=FILE  write to FILE instead of standard output
-  --root=DIR         a /proc elsewhere; else what PROCFS names
-  -h, --help         say this
-  --version          say the version
-
-Exit status: 0 done, 1 could not, 2 wrong use.
-)";
-
-namespace {
 
 using command::CommandLine;
 using command::Option;
 using command::UsageError;
 
-constexpr std::int64_t millisecond_ns = 1'000'000;
-constexpr auto takes_value = Option::Takes::value;
-constexpr auto takes_nothing = Option::Takes::nothing;
+const char common_help[] =
+    R"(  -h, --help         show this help
+  --version          show the version
 
-std::vector<Option> watch_options() {
-  return {{"bytes"},
-          {"count", takes_value},
-          {"csv"},
-          {"duration", takes_value},
-          {"frequency", takes_value, 'f'},
-          {"interval", takes_value},
-          {"json"},
-          {"max-cost", takes_value},
-          {"metric", takes_value},
-          {"no-peak"},
-          {"only-peak"},
-          {"output", takes_value, 'o'},
-          {"pause"},
-          {"peak"},
-          {"plot", takes_value},
-          {"recursive", takes_nothing, 'r'},
-          {"verbose", takes_nothing, 'v'},
-          {"watch", takes_nothing, 'w'}};
+Exit status: 0 done, 1 could not, 2 wrong use.
+)";
+
+Option with_value(const char* name, char letter) { return {name, Option::Takes::value, letter}; }
+Option flag(const char* name, char letter) { return {name, Option::Takes::nothing, letter}; }
+
+Options with(Options options, const Options& more) {
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
 }
 
-Options::Peak parse_peak_choice(const CommandLine& line) {
+double parse_number(const CommandLine& line, const std::string& name, double least, double most) {
+  const std::string text = line.value(name, "");
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !(number > least) || !(number <= most))
+    throw UsageError("--" + name + ": expected a number above " + std::to_string(static_cast<int>(least)) + ", not '" +
+                     text + "'");
+  return number;
+}
+
+std::int64_t parse_time(const CommandLine& line, const std::string& name, const std::string& unit) {
+  return line.parsed(name, "", "a time such as 10ms or 2s", [&unit](const std::string& text) {
+    const auto time = command::parse_duration(text, unit);
+    return time == 0 ? std::nullopt : time;
+  });
+}
+
+Options pace_options() {
+  return {with_value("count"), with_value("duration"), with_value("frequency", 'f'), with_value("interval"),
+          with_value("max-cost")};
+}
+
+Pace parse_pace(const CommandLine& line, std::int64_t interval_ns) {
+  line.refuse_together("interval", {"frequency"});
+  Pace pace{.interval_ns = interval_ns, .cost_share_max = 0.1};
+  if (line.has("interval")) pace.interval_ns = parse_time(line, "interval", "ms");
+  if (line.has("frequency"))
+    pace.interval_ns = static_cast<std::int64_t>(1e9 / parse_number(line, "frequency", 0, 1e6));
+  if (line.has("max-cost")) pace.cost_share_max = parse_number(line, "max-cost", 0, 100) / 100;
+  if (line.has("count")) pace.count = line.number("count", 1, 1, std::numeric_limits<std::uint64_t>::max());
+  if (line.has("duration")) pace.duration_ns = parse_time(line, "duration", "s");
+  return pace;
+}
+
+int parse_pid(const std::string& text) {
+  int pid = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (error != std::errc() || end != text.data() + text.size() || pid <= 0)
+    throw UsageError("expected the number of a process, not '" + text + "'");
+  return pid;
+}
+
+int parse_only_pid(const CommandLine& line) {
+  if (line.files().size() != 1) throw UsageError("expected one PID");
+  return parse_pid(line.files()[0]);
+}
+
+std::string parse_plot(const CommandLine& line) { return line.checked("plot", output::PictureFile::fault_of); }
+
+std::string parse_root(const CommandLine& line) {
+  const char* const from_environment = std::getenv("PROCFS");
+  return line.value("root", from_environment && *from_environment ? from_environment : "/proc");
+}
+
+const char watch_pace_help[] =
+    R"(  -f, --frequency=HZ the same as samples a second
+  --count=N          stop measuring after so many samples
+  --duration=TIME    stop measuring after so long
+  --max-cost=PERCENT measure less often where it would take more than this share
+                     of a processor: 10
+  --pause            stop all threads while a sample is taken
+)";
+
+const char watch_form_help[] =
+    R"(  --bytes            numbers in bytes
+  --json             all samples and the peak as JSON
+  --csv              every sample as comma-separated values
+  --plot=FILE        a picture, as .svg, .html, .png or .pdf by FILE's ending:
+                     memory over time; with -v a band for each process
+)";
+
+Options watch_options() {
+  return with(pace_options(), {flag("bytes"), flag("csv"), flag("json"), with_value("metric"), flag("no-peak"),
+                               flag("only-peak"), with_value("output", 'o'), flag("pause"), flag("peak"),
+                               with_value("plot"), flag("recursive", 'r'), flag("verbose", 'v'), flag("watch", 'w')});
+}
+
+namespace {
+
+WatchOptions::Peak parse_peak_choice(const CommandLine& line) {
   line.refuse_together("no-peak", {"peak", "only-peak"});
   line.refuse_together("only-peak", {"peak", "watch", "csv", "json"});
-  if (line.has("no-peak")) return Options::Peak::without;
-  return line.has("only-peak") ? Options::Peak::only : Options::Peak::beside;
+  if (line.has("no-peak")) return WatchOptions::Peak::without;
+  return line.has("only-peak") ? WatchOptions::Peak::only : WatchOptions::Peak::beside;
 }
 
-Options parse_watch(const CommandLine& line, std::int64_t interval_ns) {
-  line.refuse_together("json", {"csv"});
-  Options options;
+}  // namespace
+
+WatchOptions parse_watch(const CommandLine& line, std::int64_t interval_ns) {
+  WatchOptions options;
+  options.form = parse_form<WatchOptions::Form>(line);
   options.metric = line.parsed("metric", "pss", metric_names, metric_named);
   options.pace = parse_pace(line, interval_ns);
   options.peak = parse_peak_choice(line);
-  if (line.has("json")) options.form = Options::Form::json;
-  if (line.has("csv")) options.form = Options::Form::csv;
-  options.each = line.has("watch") || options.form != Options::Form::text;
+  options.each = line.has("watch") || options.form != WatchOptions::Form::text;
   options.recursive = line.has("recursive");
   options.verbose = line.has("verbose");
   options.bytes = line.has("bytes");
@@ -131,51 +132,16 @@ Options parse_watch(const CommandLine& line, std::int64_t interval_ns) {
   return options;
 }
 
-std::string parse_trace(const CommandLine& line, Metric metric) {
-  if (!line.has("trace")) return {};
-  const std::string path = line.value("trace", "%n.%p.cmt");
-  if (!path.ends_with(".cmt")) throw UsageError("--trace: expected a name that ends in .cmt, not '" + path + "'");
-  if (metric == Metric::swap || metric == Metric::vm)
-    throw UsageError("--trace needs resident memory to compare with: --metric=pss, rss, uss or anon");
-  return path;
-}
+Options moment_options() { return {flag("bytes"), with_value("pid"), flag("verbose", 'v')}; }
 
-}  // namespace
-
-std::vector<Option> run_options() {
-  std::vector<Option> options = watch_options();
-  options.push_back({"stdout", takes_value, 'O'});
-  options.push_back({"stderr", takes_value, 'E'});
-  options.push_back({"trace", Option::Takes::value_or_nothing});
-  return options;
-}
-
-std::vector<Option> get_options() {
-  std::vector<Option> options = watch_options();
-  options.push_back({"root", takes_value});
-  return options;
-}
-
-Options parse_run(const CommandLine& line) {
-  Options options = parse_watch(line, 100 * millisecond_ns);
-  if (line.files().empty()) throw UsageError("a command to run is missing");
-  options.command = line.files();
-  options.trace = parse_trace(line, options.metric);
-  options.command_output = line.value("stdout", "");
-  options.command_error = line.value("stderr", "");
-  return options;
-}
-
-Options parse_get(const CommandLine& line) {
-  Options options = parse_watch(line, 1000 * millisecond_ns);
-  if (line.files().size() != 1) throw UsageError("expected one PID");
-  options.pid = parse_pid(line.files()[0]);
-  options.root = root_of(line);
-  const bool again =
-      line.has("watch") || line.has("count") || line.has("duration") || line.has("only-peak") || line.has("plot");
-  if (!again) options.pace.count = 1;
-  if (!again && !line.has("peak")) options.peak = Options::Peak::without;
-  options.each = options.peak != Options::Peak::only;
+MomentOptions parse_moment(const CommandLine& line) {
+  MomentOptions options;
+  if (line.files().size() != 1) throw UsageError("expected one recording");
+  options.path = line.files()[0];
+  if (line.has("pid")) options.pid = parse_pid(line.value("pid", ""));
+  options.verbose = line.has("verbose");
+  options.bytes = line.has("bytes");
+  options.json = line.has("json");
   return options;
 }
 

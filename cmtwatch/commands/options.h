@@ -1,46 +1,66 @@
+/// Options that several subcommands have. All parse functions throw UsageError.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "cmtwatch/sample/metric.h"
+#include "cmtwatch/report/moment_report.h"
+#include "cmtwatch/report/watch_report.h"
 #include "cmtwatch/sample/sampling.h"
 #include "toolkit/command/command_line.h"
 
 namespace cmt::watch {
 
-/// What `run` and `get` are asked for.
-struct Options {
-  enum class Form { text, json, csv };
-  enum class Peak { beside, without, only };
+/// The last lines of a subcommand's help.
+extern const char common_help[];
 
-  Metric metric = Metric::pss;
-  Pace pace;
-  Form form = Form::text;
-  Peak peak = Peak::beside;
-  bool each = false;       ///< every sample is shown, not the peak alone
-  bool recursive = false;  ///< descendants too
-  bool verbose = false;    ///< each process by name
-  bool bytes = false;      ///< numbers without unit
-  bool pause = false;      ///< who is measured is stopped meanwhile
-  std::string output;      ///< a file; empty: where the subcommand writes
-  std::string plot{};      ///< a picture's file; empty: none
-  std::string root = "/proc";
-  int pid = 0;                         ///< of `get`
-  std::vector<std::string> command{};  ///< of `run`
-  std::string trace{};                 ///< of `run`: where its traces go, as CMTTRACE_OUT; empty: it is not traced
-  std::string command_output{};
-  std::string command_error{};
-};
+using Options = std::vector<command::Option>;
 
-extern const char run_help[];
-extern const char get_help[];
+command::Option with_value(const char* name, char letter = '\0');
+command::Option flag(const char* name, char letter = '\0');
 
-std::vector<command::Option> run_options();
-std::vector<command::Option> get_options();
+/// The options of `more` and then those of `options`.
+Options with(Options options, const Options& more);
 
-/// These throw UsageError.
-Options parse_run(const command::CommandLine& line);
-Options parse_get(const command::CommandLine& line);
+/// A span of time above 0; a number alone is in `unit`.
+std::int64_t parse_time(const command::CommandLine& line, const std::string& name, const std::string& unit);
+
+/// A number above `least`, at most `most`.
+double parse_number(const command::CommandLine& line, const std::string& name, double least, double most);
+
+/// --interval, --frequency, --max-cost, --count and --duration.
+Options pace_options();
+Pace parse_pace(const command::CommandLine& line, std::int64_t interval_ns);
+
+/// A process's number.
+int parse_pid(const std::string& text);
+
+/// The one PID operand.
+int parse_only_pid(const command::CommandLine& line);
+
+/// --plot: a picture's file, whose form is known by its ending; empty where none is asked for.
+std::string parse_plot(const command::CommandLine& line);
+
+/// --root, else PROCFS, else /proc.
+std::string parse_root(const command::CommandLine& line);
+
+/// --json and --csv as a Form of WatchOptions or WssOptions.
+template <class Form>
+Form parse_form(const command::CommandLine& line) {
+  line.refuse_together("json", {"csv"});
+  if (line.has("json")) return Form::json;
+  return line.has("csv") ? Form::csv : Form::text;
+}
+
+/// The options that `run` and `get` share, and their help. `interval_ns` is the default.
+extern const char watch_pace_help[];
+extern const char watch_form_help[];
+Options watch_options();
+WatchOptions parse_watch(const command::CommandLine& line, std::int64_t interval_ns);
+
+/// The options that `peak`, `show` and `play` share.
+Options moment_options();
+MomentOptions parse_moment(const command::CommandLine& line);
 
 }  // namespace cmt::watch

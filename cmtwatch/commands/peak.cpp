@@ -1,12 +1,15 @@
 // cmtwatch peak and show: one moment of a recording.
 
+#include <optional>
 #include <stdexcept>
+#include <string>
 
-#include "cmtwatch/commands/commands.h"
-#include "cmtwatch/commands/moment_options.h"
+#include "cmtwatch/commands/options.h"
+#include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/moment.h"
 #include "cmtwatch/recording/recording.h"
 #include "cmtwatch/report/moment_report.h"
+#include "toolkit/command/duration.h"
 
 namespace cmt::watch {
 namespace {
@@ -14,9 +17,9 @@ namespace {
 std::optional<std::int64_t> wanted_tick(Database& database, const MomentOptions& options) {
   switch (options.when) {
     case MomentOptions::When::peak:
-      return peak_tick(database, options.whose);
-    case MomentOptions::When::worst:
-      return worst_tick(database);
+      return peak_tick(database, options.pid);
+    case MomentOptions::When::least_available:
+      return least_available_tick(database);
     case MomentOptions::When::at:
       return tick_at(database, options.at_ns);
   }
@@ -28,15 +31,65 @@ int show_moment(const MomentOptions& options) {
   check_recording(database, options.path);
   const auto tick = wanted_tick(database, options);
   if (!tick) throw std::runtime_error(options.path + ": no such moment in the recording");
-  const Moment moment = load_moment(database, *tick, options.whose);
+  const Moment moment = load_moment(database, *tick, options.pid);
   if (moment.processes.empty()) throw std::runtime_error(options.path + ": no such process at that moment");
   command::print(options.json ? moment_json(moment) : moment_text(moment, options));
   return 0;
 }
 
+int peak(const command::CommandLine& line) {
+  line.refuse_together("system", {"pid"});
+  MomentOptions options = parse_moment(line);
+  if (line.has("system")) options.when = MomentOptions::When::least_available;
+  return show_moment(options);
+}
+
+int show(const command::CommandLine& line) {
+  MomentOptions options = parse_moment(line);
+  options.when = MomentOptions::When::at;
+  options.at_ns = line.parsed("at", "", "a time such as 2.5s",
+                              [](const std::string& text) { return command::parse_duration(text, "s"); });
+  return show_moment(options);
+}
+
+constexpr char moment_help[] =
+    R"(  -v, --verbose      each process by itself
+  --bytes            numbers in bytes
+  --json             as JSON, with every mapping
+)";
+
 }  // namespace
 
-int peak(const command::CommandLine& line) { return show_moment(parse_peak(line)); }
-int show(const command::CommandLine& line) { return show_moment(parse_show(line)); }
+Subcommand peak_subcommand() {
+  return {.name = "peak",
+          .summary = "tell what the memory of a recording was made of at its peak",
+          .help = R"(Usage: cmtwatch peak [OPTION]... FILE
+
+Tells what the memory was made of when the processes of a recording had most of
+it together.
+
+  --pid=PID          when this process had most
+  --system           when the machine had least memory available, with its
+                     processes
+)" + std::string(moment_help) +
+                  common_help,
+          .options = with(moment_options(), {flag("json"), flag("system")}),
+          .run = peak};
+}
+
+Subcommand show_subcommand() {
+  return {.name = "show",
+          .summary = "the same at another moment",
+          .help = R"(Usage: cmtwatch show [OPTION]... --at=TIME FILE
+
+Tells what the memory was made of at a moment of a recording.
+
+  --at=TIME          since the recording began, such as 2.5s
+  --pid=PID          of this process alone
+)" + std::string(moment_help) +
+                  common_help,
+          .options = with(moment_options(), {flag("json"), with_value("at")}),
+          .run = show};
+}
 
 }  // namespace cmt::watch

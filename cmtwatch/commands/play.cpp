@@ -1,5 +1,5 @@
-// cmtwatch play: a recording moment by moment, at its own pace and by the keys on a terminal, one after another
-// elsewhere.
+// cmtwatch play: shows a recording moment by moment: on a terminal at its own pace and by keys, elsewhere one after
+// another.
 
 #include <poll.h>
 
@@ -10,24 +10,24 @@
 #include <stdexcept>
 #include <string>
 
-#include "cmtwatch/commands/commands.h"
-#include "cmtwatch/commands/moment_options.h"
+#include "cmtwatch/commands/options.h"
+#include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/moment.h"
 #include "cmtwatch/recording/recording.h"
 #include "cmtwatch/report/moment_report.h"
 #include "cmtwatch/report/screen.h"
-#include "cmtwatch/sample/sampling.h"
 #include "toolkit/command/interrupts.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::watch {
 namespace {
 
-/// The moments of a recording in which those who are meant were there.
+/// The moments of a recording at which the processes that are asked for were there.
 class Moments {
  public:
-  Moments(Database& database, Whose whose)
-      : whose_(whose), after_(database, query("min", ">")), before_(database, query("max", "<")) {}
+  Moments(Database& database, PidOrAll pid)
+      : pid_(pid), after_(database, query("min", ">")), before_(database, query("max", "<")) {}
 
   using Tick = std::optional<std::int64_t>;
   Tick first() { return find(after_, std::numeric_limits<std::int64_t>::min()); }
@@ -44,14 +44,20 @@ class Moments {
 
   Tick find(Statement& statement, std::int64_t tick) {
     statement.bind(tick);
-    whose_ ? statement.bind(*whose_) : statement.bind_null();
+    statement.bind(pid_);
     Tick found;
     while (statement.step()) found = statement.number_or_null(0);
     return found;
   }
 
-  Whose whose_;
+  PidOrAll pid_;
   Statement after_, before_;
+};
+
+struct PlayOptions {
+  MomentOptions moment;
+  std::optional<double> speed{};              ///< so many times as fast as it was recorded
+  std::optional<std::int64_t> interval_ns{};  ///< between two moments, instead
 };
 
 class Player {
@@ -59,14 +65,14 @@ class Player {
   explicit Player(const PlayOptions& options)
       : options_(options),
         database_(options.moment.path, Database::Mode::read),
-        moments_(checked(), options.moment.whose) {
+        moments_(checked(), options.moment.pid) {
     const auto first = moments_.first(), last = moments_.last();
     if (!first || !last) throw std::runtime_error(options.moment.path + ": no such moment in the recording");
     now_ = load(*first);
     end_ns_ = begin_of(*last);
   }
 
-  /// One after another; without waiting unless a pace is asked for.
+  /// Prints one moment after another; waits only where a pace is asked for.
   void print_all() {
     const command::Interrupts interrupts;
     for (;;) {
@@ -88,7 +94,7 @@ class Player {
     for (;;) {
       const auto next = moments_.after(now_.tick);
       std::optional<std::int64_t> until_ns;
-      if (next && !paused) until_ns = now_ns() + pause_ns(begin_of(*next));
+      if (next && !paused) until_ns = process::now_ns() + pause_ns(begin_of(*next));
       screen.draw(moment_text(now_, options_.moment), status(paused, next.has_value()));
       const Key key = screen.wait(until_ns);
       if (key == Key::quit) return;
@@ -104,7 +110,7 @@ class Player {
     return database_;
   }
 
-  Moment load(std::int64_t tick) { return load_moment(database_, tick, options_.moment.whose); }
+  Moment load(std::int64_t tick) { return load_moment(database_, tick, options_.moment.pid); }
 
   std::optional<std::int64_t> moved(Key key, std::optional<std::int64_t> next) {
     switch (key) {
@@ -125,7 +131,7 @@ class Player {
     return database_.number("select begin_ns from tick where id = " + std::to_string(tick));
   }
 
-  /// Until a moment is shown that was then.
+  /// How long to wait until the next moment is shown.
   std::int64_t pause_ns(std::int64_t next_begin_ns) const {
     if (options_.interval_ns) return *options_.interval_ns;
     constexpr double longest_ns = 1e17;
@@ -148,13 +154,41 @@ class Player {
   std::int64_t end_ns_ = 0;
 };
 
-}  // namespace
+PlayOptions parse_play(const command::CommandLine& line) {
+  line.refuse_together("speed", {"interval"});
+  PlayOptions options{.moment = parse_moment(line)};
+  options.moment.when = MomentOptions::When::at;
+  if (line.has("speed")) options.speed = parse_number(line, "speed", 0, 1e9);
+  if (line.has("interval")) options.interval_ns = parse_time(line, "interval", "ms");
+  return options;
+}
 
 int play(const command::CommandLine& line) {
   const PlayOptions options = parse_play(line);
   Player player(options);
   Screen::available() ? player.show() : player.print_all();
   return 0;
+}
+
+}  // namespace
+
+Subcommand play_subcommand() {
+  return {.name = "play",
+          .summary = "show a recording moment by moment",
+          .help = R"(Usage: cmtwatch play [OPTION]... FILE
+
+Shows a recording moment by moment. On a terminal the space bar pauses, the
+arrows and Enter step, Home and End go to either end, q quits; elsewhere the
+moments are printed one after another.
+
+  --speed=X          so many times as fast as it was recorded
+  --interval=TIME    between moments; a number alone is milliseconds
+  --pid=PID          of this process alone
+  -v, --verbose      each process by itself
+  --bytes            numbers in bytes
+)" + std::string(common_help),
+          .options = with(moment_options(), {with_value("interval"), with_value("speed")}),
+          .run = play};
 }
 
 }  // namespace cmt::watch

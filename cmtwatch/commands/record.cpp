@@ -1,7 +1,6 @@
-// cmtwatch record: moments go into a recording until the processes end, it is enough, or somebody says so.
+// cmtwatch record: writes moments into a recording until the processes end, the options say that it is enough, or a
+// signal comes.
 
-#include <poll.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -14,76 +13,119 @@
 #include <utility>
 #include <vector>
 
-#include "cmtwatch/commands/commands.h"
-#include "cmtwatch/commands/record_options.h"
+#include "cmtwatch/commands/options.h"
+#include "cmtwatch/commands/subcommands.h"
+#include "cmtwatch/recording/memory_kinds.h"
 #include "cmtwatch/recording/recorder.h"
 #include "cmtwatch/recording/recording.h"
 #include "cmtwatch/recording/writer.h"
-#include "cmtwatch/report/record_plot.h"
-#include "cmtwatch/report/record_view.h"
-#include "cmtwatch/sample/check_process.h"
+#include "cmtwatch/report/recording_report.h"
 #include "cmtwatch/sample/pause.h"
-#include "cmtwatch/sample/roster.h"
-#include "cmtwatch/sample/sample_clock.h"
-#include "toolkit/command/interrupts.h"
-#include "toolkit/command/launch.h"
-#include "toolkit/picture/picture_file.h"
+#include "cmtwatch/sample/probe.h"
+#include "cmtwatch/sample/process_set.h"
+#include "cmtwatch/sample/sampling.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::watch {
 namespace {
 
-Roster::Whom whom_of(const RecordOptions& options) {
-  if (options.all) return Roster::Whom::all;
-  return options.recursive ? Roster::Whom::descendants : Roster::Whom::named;
+struct RecordOptions {
+  std::string path;
+  Pace pace;
+  bool all = false;        ///< every process that there is
+  bool recursive = false;  ///< descendants too
+  bool pause = false;      ///< processes are stopped while they are recorded
+  std::vector<int> pids{};
+  std::vector<std::string> command{};
+  std::optional<std::int64_t> keep_ns{};  ///< older moments are forgotten
+  Measures measures{};
+  std::string plot{};  ///< a picture's file; empty: none
+  std::string root = "/proc";
+};
+
+Measures measures_of(const command::CommandLine& line) {
+  const std::string names = line.value("measure", "");
+  const auto measures = parse_measures(names);
+  if (!measures) throw command::UsageError(std::string("--measure takes ") + measure_names + ", not '" + names + "'");
+  return *measures;
 }
 
-/// Opened before anything is recorded.
+/// What the operands of `record` are.
+enum class Operands { pids, command };
+
+RecordOptions parse_record(const command::CommandLine& line, Operands operands) {
+  RecordOptions options;
+  options.path = line.value("output", "");
+  if (options.path.empty()) throw command::UsageError("-o FILE is missing");
+  options.pace = parse_pace(line, 1'000'000'000);
+  line.refuse_together("all", {"pause"});
+  options.all = line.has("all");
+  options.pause = line.has("pause");
+  options.recursive = line.has("recursive");
+  if (line.has("keep")) options.keep_ns = parse_time(line, "keep", "s");
+  if (line.has("measure")) options.measures = measures_of(line);
+  options.plot = parse_plot(line);
+  options.root = parse_root(line);
+  if (operands == Operands::command) {
+    options.command = line.files();
+  } else {
+    for (const std::string& word : line.files()) options.pids.push_back(parse_pid(word));
+  }
+  if (options.all != line.files().empty()) throw command::UsageError("expected PIDs, or --all, or -- and a command");
+  return options;
+}
+
+ProcessSet::Includes includes(const RecordOptions& options) {
+  if (options.all) return ProcessSet::Includes::all;
+  return options.recursive ? ProcessSet::Includes::descendants : ProcessSet::Includes::named;
+}
+
+/// Opened before anything is recorded, so that an error comes early.
 std::optional<output::PictureFile> picture_file(const std::string& path) {
   if (path.empty()) return std::nullopt;
   return std::optional<output::PictureFile>(std::in_place, path);
 }
 
 /// A recording while it is made.
-class Recording {
+class RecordingSession {
  public:
-  explicit Recording(const RecordOptions& options)
+  explicit RecordingSession(const RecordOptions& options)
       : options_(options),
         picture_(picture_file(options.plot)),
         database_(options.path, Database::Mode::write),
         writer_(prepared()),
         recorder_(writer_, options.measures, options.root,
-                  options.all ? Recorder::OnReuse::go_on : Recorder::OnReuse::end),
-        roster_(whom_of(options), options.root),
+                  options.all ? Recorder::OnReuse::record : Recorder::OnReuse::leave_out),
+        processes_(includes(options), options.root),
         view_(options.command.empty() ? output::Beside::nobody : output::Beside::command) {
-    const std::int64_t wall = clock_ns(CLOCK_REALTIME);
-    const bool goes_on = writer_.tick() != 0;
-    if (goes_on) {
-      // The monotonic clock may have begun anew since then; the wall clock tells how long the pause was.
+    const std::int64_t wall = process::clock_ns(CLOCK_REALTIME);
+    const bool continues = writer_.tick() != 0;
+    if (continues) {
+      // The machine may have restarted since then, so the wall clock tells for how long nothing was recorded.
       const std::int64_t pause = wall - database_.number("select wall_ns from tick order by id desc limit 1");
       offset_ns_ =
           database_.number("select end_ns from tick order by id desc limit 1") + std::max<std::int64_t>(pause, 0);
     }
-    describe(wall);
+    write_about(wall);
   }
 
-  Roster& roster() { return roster_; }
+  ProcessSet& processes() { return processes_; }
 
-  /// These are recorded in a pause or not at all.
+  /// With --pause, a process that may not be recorded without one.
   void must_pause(int pid) { must_pause_.insert(pid); }
 
-  /// One moment. False where nobody is left. Throws PauseRefused.
-  bool moment() {
-    const std::int64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+  /// Records one moment. False where no process is left. Throws PauseRefused.
+  bool record_moment() {
+    const std::int64_t cpu = process::clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     const std::int64_t begin_ns = now();
-    writer_.begin_tick(begin_ns, clock_ns(CLOCK_REALTIME));
+    writer_.begin_tick(begin_ns, process::clock_ns(CLOCK_REALTIME));
     const std::size_t recorded = options_.pause ? record_paused() : record_all();
     recorder_.forget_ended();
     recorder_.record_system();
-    const std::int64_t cost_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    const std::int64_t cost_ns = process::clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     writer_.end_tick(now(), cost_ns);
     cost_ns_ += cost_ns;
-    const Summed sum = recorder_.take_sum();
+    const MemorySum sum = recorder_.take_sum();
     if (recorded != 0) view_.show(writer_.tick(), begin_ns, recorded, sum);
     if (counters_missing_told_.empty()) tell_missing_counters();
     forget();
@@ -94,11 +136,11 @@ class Recording {
   void clear() { view_.clear(); }
 
   void close() {
-    const std::int64_t elapsed_ns = now_ns() - begin_ns_;
+    const std::int64_t elapsed_ns = process::now_ns() - begin_ns_;
     view_.end(elapsed_ns == 0 ? 0 : static_cast<double>(cost_ns_) / static_cast<double>(elapsed_ns));
     tell_missing_counters();
-    if (picture_) draw();
-    if (pauses_.count != 0) note_pauses();
+    if (picture_) draw_picture();
+    if (pauses_.count != 0) write_pauses();
     close_recording(database_);
   }
 
@@ -108,9 +150,9 @@ class Recording {
     return database_;
   }
 
-  std::int64_t now() const { return offset_ns_ + now_ns() - begin_ns_; }
+  std::int64_t now() const { return offset_ns_ + process::now_ns() - begin_ns_; }
 
-  void describe(std::int64_t wall) {
+  void write_about(std::int64_t wall) {
     Statement set(database_, "insert or ignore into about values (?, ?)");
     set.bind("recorder").bind("cmtwatch " CMT_VERSION).run();
     set.bind("start_wall_ns").bind(wall).run();
@@ -121,8 +163,8 @@ class Recording {
     set.bind("measure").bind(names_of(options_.measures)).run();
   }
 
-  /// Of all runs that made the recording.
-  void note_pauses() {
+  /// Adds the pauses to those of earlier runs that made the recording.
+  void write_pauses() {
     tell(pauses_.text());
     const std::string row = "insert into about values (?, ?) on conflict (key) do update set value = ";
     Statement add(database_, row + "value + excluded.value");
@@ -132,33 +174,39 @@ class Recording {
     raise.bind("paused_ns_max").bind(pauses_.max_ns).run();
   }
 
-  /// How many were recorded.
+  /// Returns how many were recorded.
+  std::vector<int> current_pids() {
+    std::vector<int> pids;
+    for (const ProcessSet::Member& member : processes_.refresh()) pids.push_back(member.pid);
+    return pids;
+  }
+
   std::size_t record_all() {
     std::size_t recorded = 0;
-    for (const int pid : roster_.read()) recorded += record(pid);
+    for (const int pid : current_pids()) recorded += record(pid);
     return recorded;
   }
 
   std::size_t record_paused() {
     std::size_t recorded = 0;
     pauses_.add(while_paused([&](Pause& pause) {
-      pause.stop_all([this] { return roster_.read(); }, must_pause_);
+      pause.stop_all([this] { return current_pids(); }, must_pause_);
       recorded = record_all();
     }));
     return recorded;
   }
 
-  /// False where there is no sample of it. Of those that are named it is said, once, what may not be read.
+  /// False where it has no sample. Tells once of each named process whose mappings may not be read.
   bool record(int pid) {
-    const Recorder::Outcome outcome = recorder_.record(pid);
-    if (outcome == Recorder::Outcome::gone) roster_.remove(pid);
+    const Recorder::Outcome outcome = recorder_.record_process(pid);
+    if (outcome == Recorder::Outcome::gone) processes_.remove(pid);
     const bool named = std::find(options_.pids.begin(), options_.pids.end(), pid) != options_.pids.end();
     if (outcome == Recorder::Outcome::partly && named && partly_.insert(pid).second)
       tell("the mappings of process " + std::to_string(pid) + " may not be read: what else there is of it is recorded");
     return outcome == Recorder::Outcome::partly || outcome == Recorder::Outcome::wholly;
   }
 
-  /// When some first are, and at the end where it has become another figure.
+  /// Told when counters are first missing, and at the end if the number has changed.
   void tell_missing_counters() {
     const CountersMissing& missing = recorder_.counters_missing();
     if (missing.processes == 0 || missing.text() == counters_missing_told_) return;
@@ -169,10 +217,10 @@ class Recording {
     set.bind(missing.text()).run();
   }
 
-  void draw() {
+  void draw_picture() {
     const KindSeries series = read_kinds(database_);
-    picture_->write(picture_of(series, options_.path), to_json(series, options_.path));
-    if (const auto remark = picture_->remark(); !remark.empty()) tell(std::string(remark));
+    write_picture(*picture_, recording_picture(series, options_.path), recording_json(series, options_.path),
+                  " record");
   }
 
   void tell(const std::string& what) {
@@ -180,7 +228,7 @@ class Recording {
     std::fprintf(stderr, "cmtwatch record: %s\n", what.c_str());
   }
 
-  /// Now and then, since it costs as much as some moments.
+  /// Called at each moment, but forgets only now and then, because it costs as much as some moments.
   void forget() {
     constexpr std::int64_t moments_between = 64;
     if (!options_.keep_ns || writer_.tick() % moments_between != 0) return;
@@ -191,13 +239,13 @@ class Recording {
   }
 
   const RecordOptions& options_;
-  std::int64_t begin_ns_ = now_ns();
+  std::int64_t begin_ns_ = process::now_ns();
   std::int64_t offset_ns_ = 0;
   std::optional<output::PictureFile> picture_;
   Database database_;
   RecordingWriter writer_;
   Recorder recorder_;
-  Roster roster_;
+  ProcessSet processes_;
   std::set<int> partly_;
   std::set<int> must_pause_;
   PauseCost pauses_;
@@ -206,24 +254,16 @@ class Recording {
   RecordView view_;
 };
 
-void record_until(Recording& recording, const Pace& pace, const Listener& listener) {
-  Grid grid(pace.interval_ns, pace.cost_share_max);
-  const std::int64_t begin = now_ns();
-  for (std::uint64_t moments = 1;; ++moments) {
-    const std::int64_t moment_begin = now_ns();
-    if (!recording.moment()) return;
-    grid.took(now_ns() - moment_begin);
-    if (pace.count && moments >= *pace.count) return;
-    do {
-      if (pace.duration_ns && now_ns() - begin >= *pace.duration_ns) return;
-      pollfd ready[] = {{listener.fd, POLLIN, 0}, {grid.fd(), POLLIN, 0}};
-      poll(ready, 2, -1);
-      if (ready[0].revents != 0 && !listener.hear()) return;
-    } while (!grid.due());
-  }
+void record_until_end(RecordingSession& session, const Pace& pace, const Listener& listener) {
+  using Taken = SamplingLoop::Taken;
+  SamplingLoop(pace).run(SamplingLoop::First::at_once, {&listener, 1}, [&session]() -> Taken {
+    const std::int64_t begin = process::now_ns();
+    if (!session.record_moment()) return {Taken::What::nobody_left};
+    return {Taken::What::sample, process::now_ns() - begin};
+  });
 }
 
-/// What befalls a recording never ends its command: it is told, and the command goes on. False where something did.
+/// Tells what an action throws, and lets the command go on. False where something was thrown.
 template <class Action>
 bool succeeds(Action action) {
   try {
@@ -235,28 +275,24 @@ bool succeeds(Action action) {
   }
 }
 
-int record_command(const RecordOptions& options) {
-  std::optional<Recording> recording(std::in_place, options);
+int record_command(const command::CommandLine& line) {
+  const RecordOptions options = parse_record(line, Operands::command);
+  std::optional<RecordingSession> session(std::in_place, options);
   if (options.recursive) prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
     command::Launched launched(
         {.words = options.command, .output = {}, .error = {}, .environment = {}, .before_stop = [&] {
-           recording->clear();
+           session->clear();
          }});
-    options.recursive ? recording->roster().add_children_of(getpid()) : recording->roster().add(launched.pid());
-    recording->must_pause(launched.pid());
+    options.recursive ? session->processes().add_children_of(getpid()) : session->processes().add(launched.pid());
+    session->must_pause(launched.pid());
     std::optional<command::Ended> ended;
-    const Listener listener{launched.fd(), [&] {
-                              const command::Happening happening = launched.handle();
-                              if (happening.signal == SIGWINCH) recording->resized();
-                              ended = happening.ended;
-                              return !ended;
-                            }};
-    const bool recorded = succeeds([&] { record_until(*recording, options.pace, listener); });
-    recording->clear();
+    const Listener listener = listen_to(launched, ended, [&] { session->resized(); });
+    const bool recorded = succeeds([&] { record_until_end(*session, options.pace, listener); });
+    session->clear();
     if (!ended) ended = launched.wait();
-    const bool closed = recorded && succeeds([&] { recording->close(); });
-    recording.reset();
+    const bool closed = recorded && succeeds([&] { session->close(); });
+    session.reset();
     if (!closed && ended->signal == 0 && ended->status == 0) return command::status_failed;
     command::end_alike(*ended);
   } catch (const command::LaunchError& error) {
@@ -265,29 +301,66 @@ int record_command(const RecordOptions& options) {
   }
 }
 
-int record_processes(const RecordOptions& options) {
+int record_processes(const command::CommandLine& line) {
+  const RecordOptions options = parse_record(line, Operands::pids);
   for (const int pid : options.pids) {
     check_process(pid, options.root);
     if (options.pause) check_pausable(pid, options.root);
   }
-  Recording recording(options);
+  RecordingSession session(options);
   for (const int pid : options.pids) {
-    recording.roster().add(pid);
-    recording.must_pause(pid);
+    session.processes().add(pid);
+    session.must_pause(pid);
   }
   command::Interrupts interrupts(command::Interrupts::Holds::resizes);
-  record_until(recording, options.pace, {interrupts.fd(), [&] {
-                                           if (interrupts.take() != SIGWINCH) return false;
-                                           recording.resized();
-                                           return true;
-                                         }});
-  recording.close();
+  record_until_end(session, options.pace, listen_to(interrupts, [&] { session.resized(); }));
+  session.close();
   return 0;
 }
 
 }  // namespace
 
-int record(const command::CommandLine& line) { return record_processes(parse_record(line, false)); }
-int record_launched(const command::CommandLine& line) { return record_command(parse_record(line, true)); }
+Subcommand record_subcommand() {
+  return {.name = "record",
+          .summary = "record processes, mapping by mapping, in an SQLite file",
+          .help = R"(Usage: cmtwatch record [OPTION]... -o FILE PID...
+       cmtwatch record [OPTION]... -o FILE --all
+       cmtwatch record [OPTION]... -o FILE -- COMMAND [ARGUMENT]...
+
+Records the memory of processes, mapping by mapping, in an SQLite file, until
+they end or Ctrl-C. An existing recording is continued.
+
+  -o, --output=FILE  the recording
+  --all              every process that may be read
+  -r, --recursive    the descendants too, as they come
+  --interval=TIME    between moments: 1s; a number alone is milliseconds
+  -f, --frequency=HZ the same as moments a second
+  --count=N          stop after so many moments
+  --duration=TIME    stop after so long
+  --max-cost=PERCENT record less often where it would take more than this share
+                     of a processor: 10
+  --keep=TIME        forget what is older
+  --measure=WHAT,... only these beside statm and processor times: mappings,
+                     stacks (of threads, found by their stack pointers), totals
+                     (the sums of the mappings, several times cheaper), io, oom,
+                     system, disks, counters (of the processor); or all. The
+                     default is all but totals and counters
+  --pause            stop all threads while a moment is recorded; not with --all
+  --plot=FILE        at the end, a picture of the recording, as .svg, .html,
+                     .png or .pdf by FILE's ending: memory by kind and by
+                     process, over time
+  --root=DIR         a /proc elsewhere; the default is $PROCFS, else /proc
+  -h, --help         show this help
+  --version          show the version
+
+Exit status: 0 done, 1 could not, 2 wrong use; with a command its status, and
+125 to 127 as cmtwatch run has them.
+)",
+          .options =
+              with(pace_options(), {flag("all"), with_value("keep"), with_value("measure"), with_value("output", 'o'),
+                                    flag("pause"), with_value("plot"), flag("recursive", 'r'), with_value("root")}),
+          .run = record_processes,
+          .launch = record_command};
+}
 
 }  // namespace cmt::watch

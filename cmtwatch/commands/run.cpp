@@ -1,31 +1,30 @@
-// cmtwatch run: starts a command, samples it until it ends, and ends as it did. What goes wrong with the report is
-// told, and never ends the command.
+// cmtwatch run: starts a command, samples it until it ends, and ends as it did. An error of the report is told, and the
+// command goes on.
 
-#include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
-#include "cmtwatch/commands/commands.h"
 #include "cmtwatch/commands/options.h"
-#include "cmtwatch/report/report.h"
-#include "cmtwatch/report/watch_plot.h"
-#include "cmtwatch/sample/process_set.h"
-#include "cmtwatch/sample/sampling.h"
-#include "cmtwatch/sample/traced_command.h"
+#include "cmtwatch/commands/subcommands.h"
+#include "cmtwatch/report/watch_report.h"
+#include "cmtwatch/sample/watch.h"
 #include "toolkit/command/launch.h"
 #include "toolkit/command/tracer.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::watch {
 namespace {
 
-/// A report whose failure is kept until the command has ended.
-class PatientReport {
+/// Report and plot of a command. A failure of theirs is told, and then they are left alone: the command goes on.
+class GuardedReport {
  public:
-  PatientReport(Report& report, Plot& plot) : report_(report), plot_(plot) {}
+  GuardedReport(WatchReport& report, WatchPlot& plot) : report_(report), plot_(plot) {}
 
   void show(const Sample& sample) {
     guard([&] { report_.sample(sample); });
@@ -35,13 +34,13 @@ class PatientReport {
   }
   void clear() { report_.clear(); }
   void draw(const Sample& sample) { plot_.sample(sample); }
-  void end(const Outcome& outcome, const command::Ended& ended) {
-    if (outcome.samples != 0 || outcome.refusal.empty()) {
-      guard([&] { report_.end(outcome, ended); });
-      guard([&] { plot_.end(outcome, ended); });
+  void end(const WatchResult& result, const command::Ended& ended) {
+    if (result.samples != 0 || result.refusal.empty()) {
+      guard([&] { report_.end(result, ended); });
+      guard([&] { plot_.end(result, ended); });
     }
     guard([&] {
-      if (!outcome.refusal.empty()) throw std::runtime_error(outcome.refusal);
+      if (!result.refusal.empty()) throw std::runtime_error(result.refusal);
     });
   }
   bool failed() const { return failed_; }
@@ -59,19 +58,19 @@ class PatientReport {
     }
   }
 
-  Report& report_;
-  Plot& plot_;
+  WatchReport& report_;
+  WatchPlot& plot_;
   bool failed_ = false;
 };
 
 void say(const std::string& text) { std::fprintf(stderr, "cmtwatch run: %s\n", text.c_str()); }
 
-/// A command while it is watched, from its start to its end. One that is gone before it is seen has no family.
+/// A command while it is watched, from its start to its end.
 class WatchedCommand {
  public:
-  WatchedCommand(const Options& options, PatientReport& report) : options_(options), report_(report) {
+  WatchedCommand(const WatchOptions& options, GuardedReport& report) : options_(options), report_(report) {
     if (options.trace.empty()) return;
-    inside_.emplace(options.trace, options.recursive);
+    tracer_.emplace(options.trace, options.recursive);
     if (const std::string why = command::obstacle(options.command[0]); !why.empty()) say(why);
   }
 
@@ -80,71 +79,124 @@ class WatchedCommand {
     command::Launched launched({.words = options_.command,
                                 .output = options_.command_output,
                                 .error = options_.command_error,
-                                .environment = inside_ ? inside_->environment() : Environment(),
+                                .environment = tracer_ ? tracer_->environment() : Environment(),
                                 .before_stop = [this] { report_.clear(); }});
-    begin_ns_ = now_ns();
-    const Family::Whom whom = options_.recursive ? Family::Whom::adopted : Family::Whom::one;
-    Family family(launched.pid(), whom, options_.metric, "/proc", options_.pause);
-    if (inside_) family.leave_out(collector_name);
+    begin_ns_ = process::now_ns();
+    ProcessSet set(options_.recursive ? ProcessSet::Includes::descendants : ProcessSet::Includes::named, "/proc");
+    set.add(launched.pid());
+    if (options_.recursive) set.add_children_of(getpid());  // we adopt orphans
+    ProcessSampler sampler(launched.pid(), std::move(set), options_.metric, "/proc", options_.pause);
+    if (tracer_) sampler.leave_out_collectors(collector_name);
     std::optional<command::Ended> ended;
-    const Listener listener{launched.fd(), [&] {
-                              const command::Happening happening = launched.handle();
-                              if (happening.signal == SIGWINCH) report_.resized();
-                              ended = happening.ended;
-                              return !ended;
-                            }};
-    Outcome outcome = watch(family, options_.pace, begin_ns_, options_.verbose || inside_, listener,
-                            [&](const Sample& sample) { take(sample); });
+    const Listener listener = listen_to(launched, ended, [this] { report_.resized(); });
+    WatchResult result = watch(sampler, options_.pace, begin_ns_, options_.verbose || tracer_, listener,
+                               [&](const Sample& sample) { add_sample(sample); });
     report_.clear();
     if (!ended) ended = launched.wait();
-    if (inside_) join(outcome);
-    report_.end(outcome, *ended);
+    if (tracer_) add_live_bytes(result);
+    report_.end(result, *ended);
     return *ended;
   }
 
  private:
   using Environment = std::vector<std::pair<std::string, std::string>>;
 
-  /// What is traced is known at the end only; lines on a screen do not wait for it.
-  void take(const Sample& sample) {
-    if (inside_) samples_.push_back(sample);
-    if (!inside_ || options_.form == Options::Form::text) report_.show(sample);
-    if (!inside_) report_.draw(sample);
+  /// Live bytes are known only at the end, so reports with them wait; lines for people do not.
+  void add_sample(const Sample& sample) {
+    if (tracer_) samples_.push_back(sample);
+    if (!tracer_ || options_.form == WatchOptions::Form::text) report_.show(sample);
+    if (!tracer_) report_.draw(sample);
   }
 
-  void join(Outcome& outcome) {
-    outcome.traced = inside_->join(samples_, begin_ns_, say);
+  void add_live_bytes(WatchResult& result) {
+    result.traced = tracer_->add_live_bytes(samples_, begin_ns_, say);
     for (const Sample& sample : samples_) {
-      if (outcome.peak && outcome.peak->begin_ns == sample.begin_ns) outcome.peak = sample;
-      if (options_.form != Options::Form::text) report_.show(sample);
+      if (result.peak && result.peak->begin_ns == sample.begin_ns) result.peak = sample;
+      if (options_.form != WatchOptions::Form::text) report_.show(sample);
       report_.draw(sample);
     }
   }
 
-  const Options& options_;
-  PatientReport& report_;
-  std::optional<Inside> inside_;
+  const WatchOptions& options_;
+  GuardedReport& report_;
+  std::optional<CommandTracer> tracer_;
   std::vector<Sample> samples_;
   std::int64_t begin_ns_ = 0;
 };
 
-}  // namespace
+std::string parse_trace(const command::CommandLine& line, Metric metric) {
+  if (!line.has("trace")) return {};
+  const std::string path = line.value("trace", "%n.%p.cmt");
+  if (!path.ends_with(".cmt"))
+    throw command::UsageError("--trace: expected a name that ends in .cmt, not '" + path + "'");
+  if (metric == Metric::swap || metric == Metric::vm)
+    throw command::UsageError("--trace needs resident memory to compare with: --metric=pss, rss, uss or anon");
+  return path;
+}
+
+WatchOptions parse_run(const command::CommandLine& line) {
+  WatchOptions options = parse_watch(line, 100'000'000);
+  if (line.files().empty()) throw command::UsageError("a command to run is missing");
+  options.command = line.files();
+  options.trace = parse_trace(line, options.metric);
+  options.command_output = line.value("stdout", "");
+  options.command_error = line.value("stderr", "");
+  return options;
+}
 
 int run(const command::CommandLine& line) {
-  const Options options = parse_run(line);
+  const WatchOptions options = parse_run(line);
   Destination destination(options.output, STDERR_FILENO);
-  const auto form = make_report(options, destination);
-  Plot plot(options);
-  PatientReport report(*form, plot);
+  const auto form = make_watch_report(options, destination);
+  WatchPlot plot(options);
+  GuardedReport report(*form, plot);
   if (options.recursive) prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
     const command::Ended ended = WatchedCommand(options, report).watch_to_end();
     if (report.failed() && ended.signal == 0 && ended.status == 0) return command::status_failed;
     command::end_alike(ended);
   } catch (const command::LaunchError& error) {
-    std::fprintf(stderr, "cmtwatch run: %s\n", error.what());
+    say(error.what());
     return error.status;
   }
+}
+
+}  // namespace
+
+Subcommand run_subcommand() {
+  return {.name = "run",
+          .summary = "run a command and tell the most memory that it had at once",
+          .help = R"(Usage: cmtwatch run [OPTION]... [--] COMMAND [ARGUMENT]...
+
+Runs a command and tells on standard error the most memory that it had at once,
+and when. The command keeps its streams; its exit status is passed on.
+
+  -r, --recursive    the command with all its descendants, orphans too
+  -v, --verbose      which processes had how much at the peak
+  -w, --watch        every sample, not the peak alone
+  --metric=METRIC    pss (the default), rss, uss, anon, swap or vm
+  --interval=TIME    between samples: 100ms; a number alone is milliseconds
+)" + std::string(watch_pace_help) +
+                  R"(  --peak             print the peak: the default
+  --no-peak          do not
+  --only-peak        the peak's number and nothing else
+)" + watch_form_help +
+                  R"(  --trace[=FILE.cmt] also record what the command asks of malloc, with -r its
+                     descendants too: %n.%p.cmt; each sample tells how much of
+                     the memory was live (asked for and not freed)
+  -o, --output=FILE  write to FILE instead of standard error
+  -O, --stdout=FILE  the command's standard output goes to FILE
+  -E, --stderr=FILE  its standard error
+  -h, --help         show this help
+  --version          show the version
+
+Exit status: the command's; 125 failed here, 126 the command cannot be started,
+127 it is not there. Where a signal ends the command, it ends cmtwatch too.
+)",
+          .options = with(watch_options(), {with_value("stdout", 'O'),
+                                            with_value("stderr", 'E'),
+                                            {"trace", command::Option::Takes::value_or_nothing}}),
+          .launch = run};
 }
 
 }  // namespace cmt::watch

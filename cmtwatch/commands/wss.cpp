@@ -1,214 +1,83 @@
-// cmtwatch wss: what a process touches, interval after interval. One reading ends an interval, and the marks that
-// follow it at once begin the next, so nothing is measured before there was a first mark.
+// cmtwatch wss: the working set of a process, interval after interval.
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/file.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <exception>
-#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
-#include "cmtwatch/commands/commands.h"
-#include "cmtwatch/report/report.h"
-#include "cmtwatch/report/wss_plot.h"
+#include "cmtwatch/commands/options.h"
+#include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/report/wss_report.h"
-#include "cmtwatch/sample/check_process.h"
-#include "cmtwatch/sample/pause.h"
-#include "cmtwatch/sample/proc_errors.h"
-#include "cmtwatch/sample/sample_clock.h"
-#include "cmtwatch/working_set/working_set.h"
-#include "toolkit/command/interrupts.h"
-#include "toolkit/picture/picture_file.h"
-#include "toolkit/process/proc_file.h"
+#include "cmtwatch/sample/probe.h"
 
 namespace cmt::watch {
 namespace {
 
-/// Throws std::runtime_error where the kernel lacks what mappings are marked by. A process that is gone lacks it, too.
-void check_referenced(const TouchTarget& target) {
-  for (const char* const name : {"clear_refs", "smaps"}) {
-    const std::string path = process::path_of(target.pid, name, target.root);
-    if (access(path.c_str(), F_OK) == 0) continue;
-    check_process(target.pid, target.root);
-    throw std::runtime_error("the kernel does not tell what is touched (CONFIG_PROC_PAGE_MONITOR): there is no " +
-                             path);
-  }
+MappingFilter parse_filter(const command::CommandLine& line) {
+  MappingFilter filter;
+  if (line.has("kind"))
+    filter.kinds = line.parsed("kind", "", std::string("some of ") + mapping_kind_names, parse_mapping_kinds);
+  filter.permissions = line.value("permissions", "");
+  const bool letters = filter.permissions.find_first_not_of("rwx") == std::string::npos && !filter.permissions.empty();
+  if (line.has("permissions") && !letters)
+    throw command::UsageError("--permissions: expected some of r, w and x, not '" + filter.permissions + "'");
+  filter.longer_than = line.number("longer-than", 0, 0, std::uint64_t{1} << 52);
+  return filter;
 }
 
-/// Throws std::runtime_error where there is no way, or not the one that is wanted.
-WssMethod choose_method(const WssOptions& options) {
-  if (options.method == TouchMethod::referenced) {
-    check_referenced(options.target);
-    return {TouchMethod::referenced, ""};
-  }
-  const auto obstacle = obstacle_to_idle(options.target);
-  if (!obstacle) return {TouchMethod::idle, ""};
-  if (options.method) throw std::runtime_error("--method=idle: " + *obstacle);
-  check_referenced(options.target);
-  return {TouchMethod::referenced, *obstacle};
+std::optional<TouchMethod> parse_method(const command::CommandLine& line) {
+  const std::string name = line.value("method", "");
+  if (name == "idle") return TouchMethod::idle;
+  if (name == "referenced") return TouchMethod::referenced;
+  if (line.has("method")) throw command::UsageError("--method is idle or referenced, not '" + name + "'");
+  return std::nullopt;
 }
 
-/// Held as long as a process is marked, so that no other cmtwatch takes the marks away: the file is one for all who
-/// have it open. Throws std::runtime_error where another has it.
-process::Fd lock_marks(const TouchTarget& target) {
-  const std::string path = process::path_of(target.pid, "clear_refs", target.root);
-  process::Fd file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (file.get() >= 0 && flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    throw std::runtime_error("process " + std::to_string(target.pid) +
-                             " is being marked by another cmtwatch wss: they would disturb each other");
-  return file;
+WssOptions parse_wss(const command::CommandLine& line) {
+  WssOptions options;
+  options.form = parse_form<WssOptions::Form>(line);
+  options.method = parse_method(line);
+  options.pace = parse_pace(line, 1'000'000'000);
+  options.pause = line.has("pause");
+  options.verbose = line.has("verbose");
+  options.bytes = line.has("bytes");
+  options.output = line.value("output", "");
+  options.plot = parse_plot(line);
+  options.target = {.pid = parse_only_pid(line),
+                    .root = parse_root(line),
+                    .sys = line.value("sys", "/sys"),
+                    .filter = parse_filter(line)};
+  const bool again = line.has("watch") || line.has("count") || line.has("duration") || line.has("plot");
+  if (!again) options.pace.count = 1;
+  return options;
 }
 
-/// Calls `action`. Turns what it throws where a process is not ours into a line about that.
-template <class Action>
-auto permitted(int pid, Action action) {
-  try {
-    return action();
-  } catch (const std::system_error& error) {
-    if (!says_forbidden(error)) throw;
-    throw std::runtime_error("process " + std::to_string(pid) + " may not be marked and read: it is not ours");
+int measure(const WssOptions& options, Destination& destination, std::optional<output::PictureFile>& picture) {
+  const WssMethod method = choose_method(options);
+  const process::Fd lock = lock_marks(options.target);
+  const auto meter = make_touch_meter(method.method, options.target);
+  const auto report = make_wss_report(options, method, destination);
+  ReuseDistance reuse;
+  std::vector<WorkingSet> sets;
+  const WorkingSetRun run = measure_working_sets(options, *meter, [&](const WorkingSet& set) {
+    if (method.method == TouchMethod::idle) reuse.add(set.touched.pages);
+    if (picture) sets.push_back(set);
+    report->sample(set);
+  });
+  if (run.samples != 0) {
+    report->end(run, reuse);
+    if (picture)
+      write_picture(*picture, wss_picture(options, method, sets, reuse), wss_json(options, method, sets, run, reuse),
+                    " wss");
   }
+  if (run.failure) std::rethrow_exception(run.failure);
+  if (run.samples == 0 && run.gone)
+    throw std::runtime_error("process " + std::to_string(options.target.pid) + " ended before its first interval did");
+  return 0;
 }
-
-/// The measurement while it goes on. All its functions throw what the meter and a pause throw.
-class Measuring {
- public:
-  Measuring(const WssOptions& options, TouchMeter& meter) : options_(options), meter_(meter) {}
-
-  /// Begins the first interval. Returns for how long the process stood still.
-  std::int64_t begin() {
-    return paused([this] { mark(); });
-  }
-
-  /// How long the interval is by now.
-  std::int64_t length_ns() const { return now() - marked_ns_; }
-
-  /// Ends an interval and begins the next.
-  WorkingSet next() {
-    WorkingSet set;
-    const std::int64_t paused_ns = paused([&] {
-      set = {.begin_ns = marked_ns_, .end_ns = now(), .marking_ns = marking_ns_, .touched = {}};
-      set.touched = meter_.read();
-      set.reading_ns = now() - set.end_ns;
-      mark();
-    });
-    set.paused_ns = paused_ns;
-    return set;
-  }
-
- private:
-  std::int64_t now() const { return now_ns() - begin_ns_; }
-
-  template <class Action>
-  std::int64_t paused(Action action) {
-    if (!options_.pause) {
-      action();
-      return 0;
-    }
-    return while_paused([&](Pause& pause) {
-      const int pid = options_.target.pid;
-      pause.stop_all([pid] { return std::vector<int>{pid}; }, {pid});
-      action();
-    });
-  }
-
-  void mark() {
-    const std::int64_t begin = now();
-    meter_.mark();
-    marked_ns_ = now();
-    marking_ns_ = marked_ns_ - begin;
-  }
-
-  const WssOptions& options_;
-  TouchMeter& meter_;
-  std::int64_t begin_ns_ = now_ns();
-  std::int64_t marked_ns_ = 0;
-  std::int64_t marking_ns_ = 0;
-};
-
-/// Readable when the process has ended; none where it is not one of ours to wait for.
-process::Fd end_of(const TouchTarget& target) {
-  return process::Fd(target.root == "/proc" ? static_cast<int>(syscall(SYS_pidfd_open, target.pid, 0)) : -1);
-}
-
-enum class Heard { moment, signal, end };
-
-/// Waits for the next moment, unless something else comes first.
-Heard wait_for(Grid& grid, const command::Interrupts& interrupts, const process::Fd& end) {
-  for (;;) {
-    pollfd ready[] = {{interrupts.fd(), POLLIN, 0}, {grid.fd(), POLLIN, 0}, {end.get(), POLLIN, 0}};
-    poll(ready, 3, -1);
-    if (ready[0].revents != 0) return Heard::signal;
-    if (ready[2].revents != 0) return Heard::end;
-    if (ready[1].revents != 0 && grid.due()) return Heard::moment;
-  }
-}
-
-/// What was measured, and what ended it before its time: the end of the process is nothing unusual.
-struct Measured {
-  Outcome outcome;
-  std::exception_ptr failure;
-};
-
-Measured measure_all(const WssOptions& options, TouchMeter& meter, const std::function<void(const WorkingSet&)>& take) {
-  const command::Interrupts interrupts;
-  const process::Fd end = end_of(options.target);
-  const Pace& pace = options.pace;
-  const std::int64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-  const std::int64_t begin = now_ns();
-  Measured measured;
-  Outcome& outcome = measured.outcome;
-  std::uint64_t too_soon = 0;
-  Measuring measuring(options, meter);
-  const auto enough = [&] {
-    return (pace.count && outcome.samples >= *pace.count) ||
-           (pace.duration_ns && now_ns() - begin >= *pace.duration_ns);
-  };
-  try {
-    outcome.pauses.add(measuring.begin());
-    Grid grid(pace.interval_ns, pace.cost_share_max);
-    while (!enough()) {
-      const Heard heard = wait_for(grid, interrupts, end);
-      outcome.gone = heard == Heard::end;
-      if (heard != Heard::moment) break;
-      if (measuring.length_ns() < pace.interval_ns / 2) {  // measuring took up the rest
-        ++too_soon;
-        continue;
-      }
-      const WorkingSet set = measuring.next();
-      grid.took(set.reading_ns + set.marking_ns);
-      outcome.missed = grid.missed() + too_soon;
-      outcome.skipped = grid.skipped();
-      outcome.pauses.add(set.paused_ns);
-      ++outcome.samples;
-      take(set);
-    }
-  } catch (const std::system_error& error) {
-    outcome.gone = says_gone(error);
-    if (!outcome.gone) measured.failure = std::current_exception();
-  } catch (const PauseRefused&) {
-    measured.failure = std::current_exception();
-  }
-  outcome.elapsed_ns = now_ns() - begin;
-  outcome.cost_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-  return measured;
-}
-
-void draw(output::PictureFile& file, const output::Picture& picture, const std::string& numbers) {
-  file.write(picture, numbers);
-  if (const auto remark = file.remark(); !remark.empty())
-    std::fprintf(stderr, "cmtwatch wss: %.*s\n", static_cast<int>(remark.size()), remark.data());
-}
-
-}  // namespace
 
 int wss(const command::CommandLine& line) {
   const WssOptions options = parse_wss(line);
@@ -218,28 +87,57 @@ int wss(const command::CommandLine& line) {
   Destination destination(options.output, STDOUT_FILENO);
   std::optional<output::PictureFile> picture;
   if (!options.plot.empty()) picture.emplace(options.plot);
-  return permitted(pid, [&] {
-    const WssMethod method = choose_method(options);
-    const process::Fd lock = lock_marks(options.target);
-    const auto meter = make_touch_meter(method.method, options.target);
-    const auto report = make_wss_report(options, method, destination);
-    ReuseDistance reuse;
-    std::vector<WorkingSet> sets;
-    const auto [outcome, failure] = measure_all(options, *meter, [&](const WorkingSet& set) {
-      if (method.method == TouchMethod::idle) reuse.add(set.touched.pages);
-      if (picture) sets.push_back(set);
-      report->sample(set);
-    });
-    if (outcome.samples != 0) {
-      report->end(outcome, reuse);
-      if (picture)
-        draw(*picture, to_picture(options, method, sets, reuse), to_json(options, method, sets, outcome, reuse));
-    }
-    if (failure) std::rethrow_exception(failure);
-    if (outcome.samples == 0 && outcome.gone)
-      throw std::runtime_error("process " + std::to_string(pid) + " ended before its first interval did");
-    return 0;
-  });
+  try {
+    return measure(options, destination, picture);
+  } catch (const std::system_error& error) {
+    if (!means_forbidden(error)) throw;
+    throw std::runtime_error("process " + std::to_string(pid) + " may not be marked and read: it is not ours");
+  }
+}
+
+}  // namespace
+
+Subcommand wss_subcommand() {
+  return {
+      .name = "wss",
+      .summary = "tell the working set: the memory that a process touches",
+      .help = R"(Usage: cmtwatch wss [OPTION]... PID
+
+Tells the working set of a process: the memory that it touches in an interval.
+Its pages are marked at the beginning of the interval and looked at at its end:
+page by page by the kernel's bitmap of idle pages, or mapping by mapping by
+clear_refs, which works everywhere. All users share both marks: another program
+that writes clear_refs or the bitmap meanwhile makes the figures wrong.
+
+  -w, --watch        interval after interval, until the process ends or Ctrl-C
+  -v, --verbose      each mapping of which something was touched
+  --method=METHOD    idle (pages) or referenced (mappings): the first that works
+  --kind=KIND,...    only mappings that are heap, anonymous, file or stack
+  --permissions=RWX  only mappings with these permissions: r, w, x or several
+  --longer-than=N    only mappings of more than so many pages
+  --interval=TIME    from marks to reading: 1s; a number alone is milliseconds
+  -f, --frequency=HZ the same as intervals a second
+  --count=N          stop after so many intervals
+  --duration=TIME    stop after so long
+  --max-cost=PERCENT make intervals longer where measuring would take more than
+                     this share of a processor: 10
+  --pause            stop all threads while pages are looked at and marked
+  --bytes            numbers in bytes
+  --json             all intervals as JSON
+  --csv              every interval as comma-separated values, with -v every
+                     mapping
+  --plot=FILE        a picture, as .svg, .html, .png or .pdf by FILE's ending:
+                     the working set over time; its pages or mappings; of pages
+                     the reuse distances
+  -o, --output=FILE  write to FILE instead of standard output
+  --root=DIR         a /proc elsewhere; the default is $PROCFS, else /proc
+  --sys=DIR          a /sys elsewhere
+)" + std::string(common_help),
+      .options = with(pace_options(), {flag("bytes"), flag("csv"), flag("json"), with_value("kind"),
+                                       with_value("longer-than"), with_value("method"), with_value("output", 'o'),
+                                       flag("pause"), with_value("permissions"), with_value("plot"), with_value("root"),
+                                       with_value("sys"), flag("verbose", 'v'), flag("watch", 'w')}),
+      .run = wss};
 }
 
 }  // namespace cmt::watch

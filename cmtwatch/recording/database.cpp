@@ -41,7 +41,7 @@ std::int64_t Database::number(const std::string& query) {
 
 std::int64_t Database::last_row() const { return sqlite3_last_insert_rowid(handle_); }
 
-/// SQLite's "disk I/O error" does not say why a file could not be written, and sqlite3_system_errno knows it for few.
+/// SQLite's "disk I/O error" has no reason, and sqlite3_system_errno has it only for some errors.
 void Database::fail(int system_error) const {
   const int code = sqlite3_errcode(handle_);
   const bool in_writing = code == SQLITE_IOERR || code == SQLITE_FULL;
@@ -96,17 +96,9 @@ std::string Statement::column_name(int column) const { return sqlite3_column_nam
 
 bool Statement::is_number(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_INTEGER; }
 
+bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+
 std::int64_t Statement::number(int column) const { return sqlite3_column_int64(statement_, column); }
-
-std::optional<std::int64_t> Statement::number_or_null(int column) const {
-  if (sqlite3_column_type(statement_, column) == SQLITE_NULL) return std::nullopt;
-  return number(column);
-}
-
-std::optional<std::uint64_t> Statement::bytes_or_null(int column) const {
-  const auto number = number_or_null(column);
-  return number ? std::optional(static_cast<std::uint64_t>(*number)) : std::nullopt;
-}
 
 std::string Statement::text(int column) const {
   const auto* const text = sqlite3_column_text(statement_, column);

@@ -1,23 +1,23 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace cmt::watch {
 
-/// What SQLite refuses, with the file and its words.
+/// An error of SQLite, with the file and its message.
 struct DatabaseError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// An SQLite file. All of it throws DatabaseError.
+/// An SQLite file. All functions throw DatabaseError.
 class Database {
  public:
   enum class Mode { read, write };
@@ -27,10 +27,10 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  /// Statements without results.
+  /// Runs statements that have no results.
   void execute(const std::string& statements);
 
-  /// The same; false, and nothing is done, where another process has the file.
+  /// The same. Does nothing and returns false where another process holds the file.
   bool execute_unless_busy(const std::string& statements);
 
   /// The one number that a query gives; 0 where it gives none.
@@ -39,7 +39,7 @@ class Database {
   std::int64_t last_row() const;
   sqlite3* handle() const { return handle_; }
 
-  /// Throws what SQLite said last; `system_error`: what errno was then, if anything.
+  /// Throws the last error of SQLite. `system_error` is errno at that time, or 0.
   [[noreturn]] void fail(int system_error = 0) const;
 
  private:
@@ -74,17 +74,30 @@ class Statement {
   /// The next row; false after the last, and then the statement is ready to be bound again.
   bool step();
 
-  /// All of it, for a statement without rows.
+  /// Steps to the end, for a statement without rows.
   void run();
 
   int columns() const;
   std::string column_name(int column) const;
 
   bool is_number(int column) const;
+  bool is_null(int column) const;
   std::int64_t number(int column) const;
-  std::optional<std::int64_t> number_or_null(int column) const;
-  std::optional<std::uint64_t> bytes_or_null(int column) const;
   std::string text(int column) const;
+
+  /// A column as a number, a text, or an optional of one, which is nothing for null.
+  template <class T>
+  T value(int column) const {
+    if constexpr (std::is_same_v<T, std::string>) {
+      return text(column);
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      return static_cast<T>(number(column));
+    } else {
+      return is_null(column) ? T() : T(value<typename T::value_type>(column));
+    }
+  }
+  std::optional<std::int64_t> number_or_null(int column) const { return value<std::optional<std::int64_t>>(column); }
+  std::optional<std::uint64_t> bytes_or_null(int column) const { return value<std::optional<std::uint64_t>>(column); }
 
  private:
   Database& database_;

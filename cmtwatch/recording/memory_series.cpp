@@ -13,7 +13,7 @@
 #include "cmt/error.h"
 #include "cmtwatch/recording/database.h"
 #include "cmtwatch/recording/recording.h"
-#include "cmtwatch/sample/summed.h"
+#include "cmtwatch/sample/metric.h"
 
 namespace cmt::watch {
 namespace {
@@ -33,7 +33,7 @@ MemorySeries from_watch(const Json& watch) {
   return series;
 }
 
-/// LL-Tracket's: [[2000, 12.5], [1000, 11.0]] or the same under a key.
+/// LL-Tracket's form: [[2000, 12.5], [1000, 11.0]], or the same under a key.
 MemorySeries from_pairs(const Json& pairs) {
   MemorySeries series;
   for (auto pair = pairs.rbegin(); pair != pairs.rend(); ++pair) {
@@ -44,7 +44,7 @@ MemorySeries from_pairs(const Json& pairs) {
   return series;
 }
 
-/// Where a column of an exported recording's rows stands.
+/// The index of a column in the rows of an exported recording.
 std::size_t column(const Json& recording, const char* rows, const char* name) {
   const Json& names = recording.at("columns").at(rows);
   const auto at = std::find(names.begin(), names.end(), name);
@@ -63,11 +63,11 @@ MemorySeries from_export(const Json& recording) {
                     proportional = column(recording, "samples", "proportional_bytes"),
                     resident = column(recording, "samples", "resident_bytes");
   const std::size_t id = column(recording, "ticks", "id"), begin = column(recording, "ticks", "begin_ns");
-  std::map<std::int64_t, Summed> sums;
-  Summed all;
+  std::map<std::int64_t, MemorySum> sums;
+  MemorySum all;
   for (const Json& process : recording.at("processes")) {
     for (const Json& sample : process.at("samples")) {
-      for (Summed* const sum : {&sums[sample.at(tick_of).get<std::int64_t>()], &all})
+      for (MemorySum* const sum : {&sums[sample.at(tick_of).get<std::int64_t>()], &all})
         sum->add(bytes_in(sample, proportional), bytes_in(sample, resident));
     }
   }
@@ -95,7 +95,7 @@ MemorySeries from_recording(const std::string& path) {
   Database database(path, Database::Mode::read);
   check_recording(database, path);
   MemorySeries series;
-  Summed all;
+  MemorySum all;
   Statement select(database,
                    "select begin_ns, sum(coalesce(proportional_bytes, resident_bytes)), max(proportional_bytes), "
                    "max(resident_bytes) filter (where proportional_bytes is null) "
@@ -121,7 +121,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// By its first bytes: a recording may be larger than the memory.
+/// Reads only the first bytes, because a recording may be larger than the memory.
 bool is_database(const std::string& path) {
   constexpr std::string_view magic = "SQLite format 3";
   std::string begin(magic.size(), '\0');
@@ -131,7 +131,7 @@ bool is_database(const std::string& path) {
 
 }  // namespace
 
-std::size_t MemorySeries::peak() const {
+std::size_t MemorySeries::peak_index() const {
   return bytes.empty() ? 0 : static_cast<std::size_t>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
 }
 

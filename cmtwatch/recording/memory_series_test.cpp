@@ -13,7 +13,7 @@ TEST_CASE("memory series: a watch's JSON, without the samples that could not be 
       "a.json");
   CHECK(series.metric == "pss");
   CHECK(series.time_ns == std::vector<std::int64_t>{5, 7, 8});
-  CHECK(series.peak() == 1);
+  CHECK(series.peak_index() == 1);
 }
 
 TEST_CASE("memory series: LL-Tracket's pairs are milliseconds and MiB, newest first") {
@@ -62,4 +62,4 @@ TEST_CASE("memory series: what is none is refused with its name") {
   CHECK_THROWS_AS(parse_series(R"({"schema": "cmt.watch/1"})", "x"), cmt::FormatError);
 }
 
-TEST_CASE("memory series: none has no peak") { CHECK(parse_series("[]", "x").peak() == 0); }
+TEST_CASE("memory series: none has no peak") { CHECK(parse_series("[]", "x").peak_index() == 0); }

@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "cmtwatch/recording/database.h"
-#include "cmtwatch/sample/summed.h"
+#include "cmtwatch/sample/metric.h"
+#include "toolkit/output/fields.h"
 #include "toolkit/process/smaps.h"
 
 namespace cmt::watch {
 
-/// A process as it was at a moment of a recording.
+/// A process at a moment of a recording.
 struct RecordedProcess {
   int pid = 0;
   std::string name;
@@ -20,15 +21,35 @@ struct RecordedProcess {
   std::optional<std::uint64_t> size_bytes;
   std::optional<std::uint64_t> proportional_bytes;
   std::optional<std::int64_t> oom_score;
-  std::optional<bool> mappings_readable;   ///< none: they were not to be recorded
+  std::optional<bool> mappings_readable;   ///< nothing: they were not to be recorded
   std::vector<process::Mapping> mappings;  ///< by rising address
 };
 
-/// The machine as it was at a moment.
+template <class Visitor, output::DescribedAs<RecordedProcess> P>
+void describe(Visitor& field, P& process) {
+  field("pid", process.pid, "the process");
+  field("name", process.name, "the kernel's name for it");
+  field("command", process.command, "its words with blanks between");
+  field("resident_bytes", process.resident_bytes, "by statm");
+  field("size_bytes", process.size_bytes, "address space");
+  field("proportional_bytes", process.proportional_bytes, "of all mappings together");
+  field("oom_score", process.oom_score, "the kernel ends the process with the highest when memory is short");
+  field("mappings_readable", process.mappings_readable, "null: they were not to be recorded");
+}
+
+/// The machine at a moment.
 struct RecordedMachine {
   using Bytes = std::optional<std::uint64_t>;
   Bytes total_bytes, available_bytes, swap_total_bytes, swap_free_bytes;
 };
+
+template <class Visitor, output::DescribedAs<RecordedMachine> M>
+void describe(Visitor& field, M& machine) {
+  field("total_bytes", machine.total_bytes, "memory");
+  field("available_bytes", machine.available_bytes, "without swapping");
+  field("swap_total_bytes", machine.swap_total_bytes, "swap");
+  field("swap_free_bytes", machine.swap_free_bytes, "unused swap");
+}
 
 /// A moment of a recording.
 struct Moment {
@@ -39,23 +60,23 @@ struct Moment {
   std::optional<RecordedMachine> machine{};
   std::vector<RecordedProcess> processes;  ///< the largest first
 
-  Summed sum() const;
+  MemorySum sum() const;
 };
 
-/// Which processes are meant: one of a pid, or all.
-using Whose = std::optional<int>;
+/// The pid of one process, or nothing: all processes.
+using PidOrAll = std::optional<int>;
 
-/// The tick at which those processes had most memory together, as Moment::sum() counts it; nothing where they are not
-/// in the recording.
-std::optional<std::int64_t> peak_tick(Database& database, Whose whose);
+/// The tick at which those processes had most memory together, by Moment::sum(); nothing where they are not in the
+/// recording.
+std::optional<std::int64_t> peak_tick(Database& database, PidOrAll pid);
 
 /// The tick at which the machine had least memory available; nothing where that was not recorded.
-std::optional<std::int64_t> worst_tick(Database& database);
+std::optional<std::int64_t> least_available_tick(Database& database);
 
-/// The last tick that had begun at a time since the recording began, or the first where none had; nothing where there
-/// are none.
+/// The last tick that began at or before a time since the recording began, else the first; nothing where there are
+/// none.
 std::optional<std::int64_t> tick_at(Database& database, std::int64_t time_ns);
 
-Moment load_moment(Database& database, std::int64_t tick, Whose whose);
+Moment load_moment(Database& database, std::int64_t tick, PidOrAll pid);
 
 }  // namespace cmt::watch

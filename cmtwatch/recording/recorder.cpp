@@ -1,11 +1,13 @@
 #include "cmtwatch/recording/recorder.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <system_error>
 #include <utility>
 
-#include "cmtwatch/sample/proc_errors.h"
+#include "cmtwatch/sample/probe.h"
+#include "toolkit/output/numbers.h"
 #include "toolkit/process/process_tree.h"
 #include "toolkit/process/smaps.h"
 #include "toolkit/process/stat.h"
@@ -17,7 +19,27 @@ namespace {
 using process::Mapping;
 using process::ProcessFolder;
 
-/// The text of a file of a process; nothing where it may not be read, or there is none.
+constexpr std::array<std::pair<std::string_view, bool Measures::*>, 8> measures_by_name{{
+    {"mappings", &Measures::mappings},
+    {"stacks", &Measures::stacks},
+    {"totals", &Measures::totals},
+    {"io", &Measures::io},
+    {"oom", &Measures::oom},
+    {"system", &Measures::system},
+    {"disks", &Measures::disks},
+    {"counters", &Measures::counters},
+}};
+
+bool choose(std::string_view name, Measures& measures) {
+  for (const auto& [known, measure] : measures_by_name) {
+    if (name == known || name == "all") measures.*measure = true;
+  }
+  return name == "all" || name == "statm" ||
+         std::any_of(measures_by_name.begin(), measures_by_name.end(),
+                     [name](const auto& entry) { return entry.first == name; });
+}
+
+/// A file of a process; nothing where it may not be read, or there is none.
 std::optional<std::string_view> text_of(const ProcessFolder& folder, const char* name, std::string& buffer) {
   try {
     return folder.read(name, buffer);
@@ -34,7 +56,7 @@ std::optional<std::int64_t> number_in(const ProcessFolder& folder, const char* n
   return number;
 }
 
-/// A command line's words, which zero bytes end, with blanks between.
+/// The words of its command line, which end with zero bytes, with blanks between them.
 std::string command_of(const ProcessFolder& folder, std::string& buffer) {
   const std::string_view text = text_of(folder, "cmdline", buffer).value_or("");
   std::string words(text.substr(0, text.find_last_not_of('\0') + 1));
@@ -74,25 +96,25 @@ ProcessSample sample_of(const process::Stat& stat) {
   return sample;
 }
 
-/// Threads have a guard below their stack, an unreadable mapping. Without that one could take the arena of a language
-/// that keeps its stacks in its heap for a stack.
+/// A thread's stack has an unreadable guard mapping below it. The guard tells it from the heap of a language that keeps
+/// stacks there.
 bool can_be_stack(const KnownMappings& mappings, std::size_t i) {
   constexpr std::array<char, 4> private_data{'r', 'w', '-', 'p'}, unreadable{'-', '-', '-', 'p'};
   return i > 0 && mappings[i].name_id == 0 && mappings[i].permissions == private_data &&
          mappings[i - 1].permissions == unreadable && mappings[i - 1].end == mappings[i].begin;
 }
 
-/// Leaves out what a file tells that is not there.
+/// Ignores that a file is not there.
 template <class Action>
-void where_there(Action action) {
+void if_there(Action action) {
   try {
     action();
   } catch (const std::system_error&) {
   }
 }
 
-/// The place of the mapping that holds an address, or how many there are.
-std::size_t place_of(const KnownMappings& mappings, std::uint64_t address) {
+/// The index of the mapping that holds an address, or mappings.size().
+std::size_t mapping_index(const KnownMappings& mappings, std::uint64_t address) {
   const auto above = std::upper_bound(mappings.begin(), mappings.end(), address,
                                       [](std::uint64_t at, const KnownMapping& mapping) { return at < mapping.begin; });
   if (above == mappings.begin() || address >= (above - 1)->end) return mappings.size();
@@ -101,32 +123,59 @@ std::size_t place_of(const KnownMappings& mappings, std::uint64_t address) {
 
 }  // namespace
 
+std::optional<Measures> parse_measures(std::string_view names) {
+  Measures measures;
+  for (const auto& [name, measure] : measures_by_name) measures.*measure = false;
+  for (;;) {
+    const auto comma = names.find(',');
+    if (!choose(names.substr(0, comma), measures)) return std::nullopt;
+    if (comma == names.npos) break;
+    names.remove_prefix(comma + 1);
+  }
+  measures.mappings = measures.mappings || measures.stacks;
+  return measures;
+}
+
+std::string names_of(const Measures& measures) {
+  std::string names = "statm";
+  for (const auto& [name, measure] : measures_by_name) {
+    if (measures.*measure) names.append(",").append(name);
+  }
+  return names;
+}
+
+std::string CountersMissing::text() const {
+  if (processes == asked) return reason;
+  return output::with_commas(processes) + " of " + output::with_commas(asked) + " processes: " + reason;
+}
+
 Recorder::Recorder(RecordingWriter& writer, Measures measures, std::string root, OnReuse on_reuse)
     : writer_(writer), measures_(measures), root_(std::move(root)), on_reuse_(on_reuse) {}
 
-/// All files are read through one open folder, so that they are all of one process, whoever gets its pid meanwhile.
-Recorder::Outcome Recorder::record(int pid) {
+/// All files are read through one open folder, so that they are all of one process, even where another gets its pid.
+Recorder::Outcome Recorder::record_process(int pid) {
   try {
     const ProcessFolder folder(pid, root_);
     process::Stat stat = process::parse_stat(folder.read("stat", buffer_));
     stat.pid = pid;
-    if (is_lent(stat)) return Outcome::lent;
-    KnownProcess* const process = stat.zombie() || stat.kernel_thread ? nullptr : find(folder, stat);
-    if (process) return record(folder, stat, *process);
+    if (shares_parent_memory(stat)) return Outcome::shares_parent_memory;
+    KnownProcess* const process = stat.zombie() || stat.kernel_thread ? nullptr : find_process(folder, stat);
+    if (process) return record_known(folder, stat, *process);
   } catch (const std::system_error& error) {
-    if (!says_gone(error) && !says_forbidden(error)) throw;
+    if (!means_gone(error) && !means_forbidden(error)) throw;
   }
   processes_.erase(pid);
   return Outcome::gone;
 }
 
-/// Whether it is a child between vfork and exec. Who was once seen with memory of its own keeps it.
-bool Recorder::is_lent(const process::Stat& stat) const {
+/// Whether it is a child between vfork and execve. A process that once had memory of its own keeps it.
+bool Recorder::shares_parent_memory(const process::Stat& stat) const {
   return root_ == "/proc" && !processes_.contains(stat.pid) && processes_.contains(stat.parent) &&
          process::share_memory(stat.pid, stat.parent);
 }
 
-Recorder::Outcome Recorder::record(const ProcessFolder& folder, const process::Stat& stat, KnownProcess& process) {
+Recorder::Outcome Recorder::record_known(const ProcessFolder& folder, const process::Stat& stat,
+                                         KnownProcess& process) {
   ProcessSample sample = sample_of(stat);
   add_statm(folder, sample, buffer_);
   if (sample.size_bytes == 0U) throw std::system_error(ESRCH, std::generic_category(), "statm");  // it is about to end
@@ -136,40 +185,40 @@ Recorder::Outcome Recorder::record(const ProcessFolder& folder, const process::S
     sample.oom_score = number_in(folder, "oom_score", buffer_);
     sample.oom_score_adjustment = number_in(folder, "oom_score_adj", buffer_);
   }
-  writer_.sample(process.id, sample);
+  writer_.write_sample(process.id, sample);
   if (measures_.counters) record_counters(process);
   process.last_tick = writer_.tick();
   sum_.add(sample.proportional_bytes, sample.resident_bytes);
   return outcome;
 }
 
-/// The process as it is known; nothing where the pid is another's now, and that one is not wanted.
-Recorder::KnownProcess* Recorder::find(const ProcessFolder& folder, const process::Stat& stat) {
+/// Nothing where another process has the pid now, and is to be left out.
+Recorder::KnownProcess* Recorder::find_process(const ProcessFolder& folder, const process::Stat& stat) {
   const auto known = processes_.find(stat.pid);
-  if (known == processes_.end()) return &add(folder, stat);
+  if (known == processes_.end()) return &add_process(folder, stat);
   KnownProcess& process = known->second;
   if (process.start_ticks != stat.start_ticks) {
     processes_.erase(known);
-    return on_reuse_ == OnReuse::go_on ? &add(folder, stat) : nullptr;
+    return on_reuse_ == OnReuse::record ? &add_process(folder, stat) : nullptr;
   }
-  if (process.name != stat.name) {  // it has called exec, most likely
+  if (process.name != stat.name) {  // it has most likely called execve
     process.name = stat.name;
-    writer_.rename(process.id, stat.name, command_of(folder, buffer_));
+    writer_.rename_process(process.id, stat.name, command_of(folder, buffer_));
   }
   return &process;
 }
 
-Recorder::KnownProcess& Recorder::add(const ProcessFolder& folder, const process::Stat& stat) {
+Recorder::KnownProcess& Recorder::add_process(const ProcessFolder& folder, const process::Stat& stat) {
   const std::string command = command_of(folder, buffer_);
   KnownProcess process{.start_ticks = stat.start_ticks, .name = stat.name};
-  process.id = writer_.process(
+  process.id = writer_.add_process(
       {.pid = stat.pid, .start_ticks = stat.start_ticks, .parent = stat.parent, .name = stat.name, .command = command});
   if (measures_.mappings) process.mappings = writer_.known_mappings(process.id);
   if (measures_.counters) open_counters(process, stat.pid);
   return processes_.insert_or_assign(stat.pid, std::move(process)).first->second;
 }
 
-/// Counts are of the whole process or none: a thread whose counters do not open takes the others' away.
+/// Counts are of the whole process or not at all: where the counters of one thread cannot be opened, all are closed.
 void Recorder::open_counters(KnownProcess& process, int pid) {
   ++counters_missing_.asked;
   const auto miss = [this](std::string reason) {
@@ -197,7 +246,7 @@ void Recorder::record_counters(const KnownProcess& process) {
     for (std::size_t i = 0; i < sums.size(); ++i)
       sums[i] = sums[i] && values[i] ? std::optional(*sums[i] + *values[i]) : std::nullopt;
   }
-  writer_.counters(process.id, sums);
+  writer_.write_counters(process.id, sums);
 }
 
 Recorder::Outcome Recorder::record_mappings(const ProcessFolder& folder, int pid, KnownProcess& process,
@@ -214,15 +263,15 @@ Recorder::Outcome Recorder::record_mappings(const ProcessFolder& folder, int pid
     parser.end();
     if (!sample.proportional_bytes) throw std::system_error(ESRCH, std::generic_category(), "smaps");
     if (!measures_.mappings) return Outcome::wholly;
-    process.mappings = now.end();
+    process.mappings = now.finish();
     sample.mappings_readable = true;
   } catch (const std::system_error& error) {
     const bool no_such_file = error.code().value() == ENOENT && text_of(folder, "stat", buffer_);
-    if (says_gone(error) && !no_such_file) throw;
+    if (means_gone(error) && !no_such_file) throw;
     sample.proportional_bytes = sample.private_bytes = sample.swapped_bytes = std::nullopt;
     if (measures_.mappings) {
       sample.mappings_readable = false;
-      process.mappings = writer_.known_mappings(process.id);  // some may have been written
+      process.mappings = writer_.known_mappings(process.id);  // some changes may have been written
     }
     return Outcome::partly;
   }
@@ -230,23 +279,23 @@ Recorder::Outcome Recorder::record_mappings(const ProcessFolder& folder, int pid
   return Outcome::wholly;
 }
 
-/// Threads whose stack is known are not asked again.
+/// A thread whose stack is known is not looked at again.
 void Recorder::find_stacks(const ProcessFolder& folder, int pid, KnownProcess& process) {
   std::unordered_map<int, std::uint64_t> stacks;
   for (const int thread : process::read_threads(pid, root_)) {
     if (thread == pid) continue;  // its stack is "[stack]"
     const auto known = process.stacks.find(thread);
-    std::size_t place = process.mappings.size();
-    if (known != process.stacks.end()) place = place_of(process.mappings, known->second);
-    if (place != process.mappings.size() && process.mappings[place].thread != 0) {
+    std::size_t index = process.mappings.size();
+    if (known != process.stacks.end()) index = mapping_index(process.mappings, known->second);
+    if (index != process.mappings.size() && process.mappings[index].thread != 0) {
       stacks.insert(*known);
       continue;
     }
     const auto pointer = process::read_stack_pointer(folder, thread, buffer_);
-    if (pointer) place = place_of(process.mappings, *pointer);
-    if (!pointer || place == process.mappings.size()) continue;
-    KnownMapping& mapping = process.mappings[place];
-    if (mapping.thread == 0 && !can_be_stack(process.mappings, place)) continue;
+    if (pointer) index = mapping_index(process.mappings, *pointer);
+    if (!pointer || index == process.mappings.size()) continue;
+    KnownMapping& mapping = process.mappings[index];
+    if (mapping.thread == 0 && !can_be_stack(process.mappings, index)) continue;
     if (mapping.thread == 0) writer_.name_stack(mapping, thread);
     stacks[thread] = mapping.begin;
   }
@@ -254,14 +303,14 @@ void Recorder::find_stacks(const ProcessFolder& folder, int pid, KnownProcess& p
 }
 
 void Recorder::record_system() {
-  if (measures_.system) where_there([this] { writer_.system(process::read_meminfo(root_)); });
-  if (measures_.disks) where_there([this] { writer_.disks(process::read_diskstats(root_)); });
+  if (measures_.system) if_there([this] { writer_.write_system(process::read_meminfo(root_)); });
+  if (measures_.disks) if_there([this] { writer_.write_disks(process::read_diskstats(root_)); });
 }
 
 void Recorder::forget_ended() {
   std::erase_if(processes_, [this](const auto& entry) { return entry.second.last_tick != writer_.tick(); });
 }
 
-Summed Recorder::take_sum() { return std::exchange(sum_, {}); }
+MemorySum Recorder::take_sum() { return std::exchange(sum_, {}); }
 
 }  // namespace cmt::watch

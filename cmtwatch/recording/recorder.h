@@ -4,51 +4,83 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "cmtwatch/recording/measures.h"
 #include "cmtwatch/recording/writer.h"
-#include "cmtwatch/sample/summed.h"
+#include "cmtwatch/sample/metric.h"
 #include "toolkit/process/counters.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/stat.h"
 
 namespace cmt::watch {
 
-/// Reads what is to be recorded of processes and of the machine, and writes it.
+/// The figures that are recorded, beside those of statm and stat.
+struct Measures {
+  bool mappings = true;   ///< smaps: each mapping
+  bool stacks = true;     ///< which mappings are stacks of threads, by their stack pointers; needs mappings
+  bool totals = false;    ///< smaps_rollup: the sums of all mappings; implied by mappings
+  bool io = true;         ///< a process's disk traffic
+  bool oom = true;        ///< the scores by which the kernel chooses a process to end when memory is short
+  bool system = true;     ///< the machine's memory
+  bool disks = true;      ///< the machine's disks
+  bool counters = false;  ///< the processor's counters
+};
+
+/// For messages.
+constexpr char measure_names[] = "mappings, stacks, totals, io, oom, system, disks, counters, statm or all";
+
+/// From names separated by commas. "statm" adds nothing, because it is always recorded; "stacks" implies mappings.
+/// Nothing where a name is unknown.
+std::optional<Measures> parse_measures(std::string_view names);
+
+/// The names, for the recording.
+std::string names_of(const Measures& measures);
+
+/// The processes whose counters of the processor could not be opened.
+struct CountersMissing {
+  std::string reason{};       ///< of the last failure
+  std::size_t processes = 0;  ///< without counters
+  std::size_t asked = 0;      ///< processes that were tried
+
+  /// "Operation not permitted" where no process has any, else "1 of 57 processes: Operation not permitted".
+  std::string text() const;
+};
+
+/// Reads the figures of processes and of the machine, and writes them into a recording.
 ///
-///     Recorder recorder(writer, {}, "/proc", Recorder::OnReuse::end);
+///     Recorder recorder(writer, {}, "/proc", Recorder::OnReuse::leave_out);
 ///     writer.begin_tick(now, wall);
-///     recorder.record(4711);
+///     recorder.record_process(4711);
 ///     recorder.record_system();
 ///     writer.end_tick(now, cost);
 ///
 /// Throws DatabaseError.
 class Recorder {
  public:
-  /// What a pid means whose process has ended, and another has got: nobody, or that one.
-  enum class OnReuse { end, go_on };
+  /// Where a process has ended and another has its pid: whether that one is recorded.
+  enum class OnReuse { leave_out, record };
 
-  /// What came of a process. `lent`: it still runs in its parent's memory, which counts there, and has no sample of its
-  /// own. `partly`: its mappings were wanted and may not be read.
-  enum class Outcome { gone, lent, partly, wholly };
+  /// `shares_parent_memory`: it is between vfork and execve, so that its memory counts as its parent's. `partly`: its
+  /// mappings may not be read.
+  enum class Outcome { gone, shares_parent_memory, partly, wholly };
 
   Recorder(RecordingWriter& writer, Measures measures, std::string root, OnReuse on_reuse);
 
-  /// A process. What of it may not be read is null in the recording.
-  Outcome record(int pid);
+  /// Records a process. Figures that may not be read are null in the recording.
+  Outcome record_process(int pid);
 
-  /// The machine. What is not there has no row.
+  /// Records the machine. Files that this kernel lacks give no row.
   void record_system();
 
-  /// Those that were not recorded at this tick will not be again.
+  /// Forgets the processes that were not recorded at this tick.
   void forget_ended();
 
-  /// Of the processes that were recorded since the last call.
-  Summed take_sum();
+  /// The sum over the processes that were recorded since the last call.
+  MemorySum take_sum();
 
-  /// Among all processes so far.
+  /// Over all processes so far.
   const CountersMissing& counters_missing() const { return counters_missing_; }
 
  private:
@@ -58,14 +90,15 @@ class Recorder {
     std::string name;
     std::int64_t last_tick = 0;
     KnownMappings mappings{};
-    std::unordered_map<int, std::uint64_t> stacks{};  ///< where the mapping begins that is a thread's stack
-    std::vector<process::Counters> counters{};        ///< of the threads that there were at first
+    std::unordered_map<int, std::uint64_t>
+        stacks{};                               ///< of each thread, the address at which its stack's mapping begins
+    std::vector<process::Counters> counters{};  ///< of the threads that it had at first
   };
 
-  bool is_lent(const process::Stat& stat) const;
-  Outcome record(const process::ProcessFolder& folder, const process::Stat& stat, KnownProcess& process);
-  KnownProcess* find(const process::ProcessFolder& folder, const process::Stat& stat);
-  KnownProcess& add(const process::ProcessFolder& folder, const process::Stat& stat);
+  bool shares_parent_memory(const process::Stat& stat) const;
+  Outcome record_known(const process::ProcessFolder& folder, const process::Stat& stat, KnownProcess& process);
+  KnownProcess* find_process(const process::ProcessFolder& folder, const process::Stat& stat);
+  KnownProcess& add_process(const process::ProcessFolder& folder, const process::Stat& stat);
   void open_counters(KnownProcess& process, int pid);
   Outcome record_mappings(const process::ProcessFolder& folder, int pid, KnownProcess& process, ProcessSample& sample);
   void find_stacks(const process::ProcessFolder& folder, int pid, KnownProcess& process);
@@ -76,7 +109,7 @@ class Recorder {
   std::string root_;
   OnReuse on_reuse_;
   std::string buffer_;
-  Summed sum_;
+  MemorySum sum_;
   CountersMissing counters_missing_;
   std::map<int, KnownProcess> processes_;
 };

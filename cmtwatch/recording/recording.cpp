@@ -1,11 +1,16 @@
 #include "cmtwatch/recording/recording.h"
 
+#include <vector>
+
+#include "cmtwatch/recording/tables.h"
+
 namespace cmt::watch {
 namespace {
 
 constexpr std::int64_t application_id = 0x636d7477;  // "cmtw"
 
-constexpr char schema[] = R"(
+std::string schema() {
+  return R"(
 create table about (key text primary key, value any) strict, without rowid;
 create table tick (
   id integer primary key,
@@ -28,34 +33,15 @@ create table process (
 ) strict;
 create table process_sample (
   tick_id integer not null references tick,
-  process_id integer not null references process,
-  size_bytes integer,
-  resident_bytes integer,
-  resident_file_bytes integer,   -- files and shared memory
-  proportional_bytes integer,    -- of all mappings together, like the next two
-  private_bytes integer,
-  swapped_bytes integer,
-  read_bytes integer,            -- from and to disks, since its start; null: may not be read
-  written_bytes integer,
-  minor_faults integer,
-  major_faults integer,
-  user_ticks integer,
-  system_ticks integer,
-  threads integer,
-  oom_score integer,
-  oom_score_adjustment integer,
-  mappings_readable integer,     -- 0: smaps could not be read; 1: it was; null: it was not to be
-  primary key (process_id, tick_id)
+  process_id integer not null references process
+)" + sql_columns<ProcessSample>() +
+         R"(  , primary key (process_id, tick_id)
 ) strict, without rowid;
 create table counter_sample (    -- the processor's counters in user mode, since the process was first recorded
   tick_id integer not null references tick,
-  process_id integer not null references process,
-  instructions integer,
-  cycles integer,
-  cache_misses integer,
-  l1_data_misses integer,
-  data_tlb_misses integer,
-  primary key (process_id, tick_id)
+  process_id integer not null references process
+)" + sql_columns<CounterRow>() +
+         R"(  , primary key (process_id, tick_id)
 ) strict, without rowid;
 create table mapping (
   id integer primary key,
@@ -68,42 +54,51 @@ create table mapping (
 create index mapping_of_process on mapping (process_id);
 create table mapping_change (
   mapping_id integer not null references mapping,
-  tick_id integer not null references tick,
-  resident_bytes integer,              -- null, as all others: the mapping is gone
-  proportional_bytes integer,
-  private_bytes integer,
-  dirty_bytes integer,
-  referenced_bytes integer,
-  anonymous_bytes integer,
-  huge_page_bytes integer,
-  swapped_bytes integer,
-  primary key (mapping_id, tick_id)
+  tick_id integer not null references tick
+)" + mapping_columns() +
+         R"(  , primary key (mapping_id, tick_id)
 ) strict, without rowid;
 create table system_sample (
-  tick_id integer primary key references tick,
-  total_bytes integer,
-  free_bytes integer,
-  available_bytes integer,
-  cached_bytes integer,
-  buffers_bytes integer,
-  anonymous_bytes integer,
-  shared_bytes integer,
-  slab_bytes integer,
-  swap_total_bytes integer,
-  swap_free_bytes integer,
-  swap_cached_bytes integer
-) strict;
+  tick_id integer primary key references tick
+)" + sql_columns<SystemRow>() +
+         R"() strict;
 create table disk_sample (       -- since the machine's start; a row is written when one changed
   tick_id integer not null references tick,
-  name_id integer not null references name,
-  reads integer,
-  read_bytes integer,
-  writes integer,
-  written_bytes integer,
-  busy_ms integer,
-  primary key (name_id, tick_id)
+  name_id integer not null references name
+)" + sql_columns<DiskRow>() +
+         R"(  , primary key (name_id, tick_id)
 ) strict, without rowid;
 )";
+}
+
+/// The statements that forget all before tick ?1, in this order.
+std::vector<std::string> forget_statements() {
+  return {
+      // A mapping or disk whose figures did not change at that tick gets its last row from before as a row of that
+      // tick.
+      "insert or ignore into mapping_change select mapping_id, ?1, " + mapping_names() +
+          " from (select *, max(tick_id) from mapping_change where tick_id < ?1 group by mapping_id) "
+          "where resident_bytes is not null",
+      "delete from mapping_change where tick_id < ?1",
+      "insert or ignore into disk_sample select ?1, name_id, " + sql_names<DiskRow>() +
+          " from (select *, max(tick_id) from disk_sample where tick_id < ?1 group by name_id)",
+      "delete from disk_sample where tick_id < ?1",
+      "delete from process_sample where tick_id < ?1",
+      "delete from counter_sample where tick_id < ?1",
+      "delete from system_sample where tick_id < ?1",
+      "update process set first_tick = ?1 where first_tick < ?1 and last_tick >= ?1",
+      "delete from mapping_change where mapping_id in "
+      "(select mapping.id from mapping join process on process.id = process_id where last_tick < ?1)",
+      "delete from process where last_tick < ?1",
+      "delete from tick where id < ?1",
+  };
+}
+
+/// Deletes mappings and names that no row refers to any more.
+constexpr char delete_unreferenced[] =
+    "delete from mapping where not exists (select 1 from mapping_change where mapping_id = mapping.id);"
+    "delete from name where id not in (select name_id from mapping where name_id is not null "
+    "union select name_id from process union select name_id from disk_sample)";
 
 }  // namespace
 
@@ -125,7 +120,7 @@ void prepare_recording(Database& database, const std::string& path) {
       "pragma wal_autocheckpoint = 500");
   if (!empty) return;
   database.execute("begin");
-  database.execute(schema);
+  database.execute(schema());
   database.execute("pragma application_id = " + std::to_string(application_id));
   database.execute("pragma user_version = " + std::to_string(recording_version));
   database.execute("commit");
@@ -134,6 +129,16 @@ void prepare_recording(Database& database, const std::string& path) {
 void close_recording(Database& database) {
   database.execute("pragma busy_timeout = 500; pragma wal_checkpoint(truncate)");
   database.execute_unless_busy("pragma journal_mode = delete");
+}
+
+void forget_before(Database& database, std::int64_t tick) {
+  database.execute("begin immediate");
+  for (const std::string& text : forget_statements()) {
+    Statement statement(database, text);
+    statement.bind(tick).run();
+  }
+  database.execute(delete_unreferenced);
+  database.execute("commit; pragma incremental_vacuum");
 }
 
 }  // namespace cmt::watch

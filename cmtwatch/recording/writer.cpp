@@ -5,32 +5,30 @@
 #include <string_view>
 #include <utility>
 
-#include "cmtwatch/recording/forget.h"
+#include "cmtwatch/recording/recording.h"
 
 namespace cmt::watch {
 namespace {
 
 using process::Mapping;
 
-std::array<std::uint64_t, 8> figures_of(const Mapping& mapping) {
-  return {mapping.resident_bytes,   mapping.proportional_bytes, mapping.private_bytes,   mapping.dirty_bytes,
-          mapping.referenced_bytes, mapping.anonymous_bytes,    mapping.huge_page_bytes, mapping.swapped_bytes};
+using FigureArray = decltype(KnownMapping::figures);
+
+/// Collects the figures of a description in their order.
+struct CollectFigures {
+  FigureArray figures{};
+  std::size_t count = 0;
+  void operator()(std::string_view, std::uint64_t value, std::string_view) { figures[count++] = value; }
+};
+
+FigureArray figures_of(const Mapping& mapping) {
+  CollectFigures collected;
+  describe(collected, MappingFigures<const Mapping>{mapping});
+  return collected.figures;
 }
 
 bool has_permissions(const KnownMapping& known, const std::string& permissions) {
   return permissions.compare(0, permissions.npos, known.permissions.data(), known.permissions.size()) == 0;
-}
-
-bool same(const process::Disk& a, const process::Disk& b) {
-  return a.reads == b.reads && a.read_bytes == b.read_bytes && a.writes == b.writes &&
-         a.written_bytes == b.written_bytes && a.busy_ms == b.busy_ms;
-}
-
-/// "(?, ?, ...)" for so many values.
-std::string places(int count) {
-  std::string text = "(?";
-  for (int i = 1; i < count; ++i) text += ", ?";
-  return text + ")";
 }
 
 }  // namespace
@@ -44,27 +42,27 @@ RecordingWriter::RecordingWriter(Database& database)
       find_name_(database, "select id from name where text = ?"),
       add_process_(database,
                    "insert into process (pid, start_ticks, parent_pid, name_id, command, first_tick, last_tick) "
-                   "values " +
-                       places(7)),
+                   "values (?, ?, ?, ?, ?, ?, ?)"),
       find_process_(database, "select id from process where pid = ? and start_ticks = ?"),
       known_mappings_(database,
                       "select id, begin_address, end_address, permissions, name_id, (select text from name where "
-                      "name.id = name_id), resident_bytes, proportional_bytes, private_bytes, dirty_bytes, "
-                      "referenced_bytes, anonymous_bytes, huge_page_bytes, swapped_bytes "
-                      "from mapping join mapping_change on mapping_id = mapping.id "
-                      "where process_id = ? and resident_bytes is not null and tick_id = "
-                      "(select max(tick_id) from mapping_change where mapping_id = mapping.id)"),
+                      "name.id = name_id), " +
+                          mapping_names() +
+                          " from mapping join mapping_change on mapping_id = mapping.id "
+                          "where process_id = ? and resident_bytes is not null and tick_id = "
+                          "(select max(tick_id) from mapping_change where mapping_id = mapping.id)"),
       rename_(database, "update process set name_id = ?, command = ? where id = ?"),
       last_tick_(database, "update process set last_tick = ? where id = ?"),
-      add_sample_(database, "insert into process_sample values " + places(18)),
-      add_counters_(database, "insert into counter_sample values " + places(7)),
-      add_mapping_(
-          database,
-          "insert into mapping (process_id, begin_address, end_address, permissions, name_id) values " + places(5)),
-      add_change_(database, "insert into mapping_change values " + places(10)),
+      add_sample_(database, "insert into process_sample values (?, ?, " + sql_parameters<ProcessSample>() + ")"),
+      add_counters_(database, "insert into counter_sample values (?, ?, " + sql_parameters<CounterRow>() + ")"),
+      add_mapping_(database,
+                   "insert into mapping (process_id, begin_address, end_address, permissions, name_id) "
+                   "values (?, ?, ?, ?, ?)"),
+      add_change_(database, "insert into mapping_change (mapping_id, tick_id, " + mapping_names() + ") values (?, ?, " +
+                                sql_parameters(MappingFigures<const Mapping>{empty_mapping}) + ")"),
       name_mapping_(database, "update mapping set name_id = ? where id = ?"),
-      add_system_(database, "insert into system_sample values " + places(12)),
-      add_disk_(database, "insert into disk_sample values " + places(7)) {}
+      add_system_(database, "insert into system_sample values (?, " + sql_parameters<SystemRow>() + ")"),
+      add_disk_(database, "insert into disk_sample values (?, ?, " + sql_parameters<DiskRow>() + ")") {}
 
 void RecordingWriter::begin_tick(std::int64_t begin_ns, std::int64_t wall_ns) {
   ++tick_;
@@ -77,7 +75,7 @@ void RecordingWriter::end_tick(std::int64_t end_ns, std::int64_t cost_ns) {
   database_.execute("commit");
 }
 
-std::int64_t RecordingWriter::process(const ProcessRow& row) {
+std::int64_t RecordingWriter::add_process(const ProcessRow& row) {
   find_process_.bind(row.pid).bind(row.start_ticks);
   std::int64_t id = 0;
   while (find_process_.step()) id = find_process_.number(0);
@@ -87,7 +85,7 @@ std::int64_t RecordingWriter::process(const ProcessRow& row) {
   return database_.last_row();
 }
 
-/// What a thread's stack was named is no name that smaps has.
+/// The name of a thread's stack is ours, not one of smaps, so it is not kept as the mapping's name.
 KnownMappings RecordingWriter::known_mappings(std::int64_t process) {
   constexpr std::string_view stack = "[stack:";
   KnownMappings mappings;
@@ -111,29 +109,21 @@ KnownMappings RecordingWriter::known_mappings(std::int64_t process) {
   return mappings;
 }
 
-void RecordingWriter::rename(std::int64_t process, const std::string& name, const std::string& command) {
+void RecordingWriter::rename_process(std::int64_t process, const std::string& name, const std::string& command) {
   rename_.bind(name_id(name)).bind(command).bind(process).run();
 }
 
-void RecordingWriter::sample(std::int64_t process, const ProcessSample& sample) {
-  add_sample_.bind(tick_).bind(process);
-  add_sample_.bind(sample.size_bytes).bind(sample.resident_bytes).bind(sample.resident_file_bytes);
-  add_sample_.bind(sample.proportional_bytes).bind(sample.private_bytes).bind(sample.swapped_bytes);
-  add_sample_.bind(sample.read_bytes).bind(sample.written_bytes);
-  add_sample_.bind(sample.minor_faults).bind(sample.major_faults);
-  add_sample_.bind(sample.user_ticks).bind(sample.system_ticks).bind(sample.threads);
-  add_sample_.bind(sample.oom_score).bind(sample.oom_score_adjustment).bind(sample.mappings_readable).run();
+void RecordingWriter::write_sample(std::int64_t process, const ProcessSample& sample) {
+  bind_fields(add_sample_.bind(tick_).bind(process), sample).run();
   last_tick_.bind(tick_).bind(process).run();
 }
 
-void RecordingWriter::counters(std::int64_t process, const process::CounterValues& values) {
-  add_counters_.bind(tick_).bind(process);
-  for (const auto& value : values) add_counters_.bind(value);
-  add_counters_.run();
+void RecordingWriter::write_counters(std::int64_t process, const process::CounterValues& values) {
+  bind_fields(add_counters_.bind(tick_).bind(process), CounterRow{values}).run();
 }
 
 void RecordingWriter::Mappings::add(const Mapping& mapping) {
-  while (old_ != before_.end() && old_->begin < mapping.begin) end_old();
+  while (old_ != before_.end() && old_->begin < mapping.begin) write_vanished();
   const bool at_same_place = old_ != before_.end() && old_->begin == mapping.begin;
   if (!at_same_place) {
     known_.push_back(writer_.add_mapping(process_, mapping));
@@ -141,7 +131,7 @@ void RecordingWriter::Mappings::add(const Mapping& mapping) {
   }
   const std::int64_t name = mapping.name.empty() ? 0 : writer_.name_id(mapping.name);
   if (old_->end != mapping.end || old_->name_id != name || !has_permissions(*old_, mapping.permissions)) {
-    end_old();
+    write_vanished();
     known_.push_back(writer_.add_mapping(process_, mapping));
     return;
   }
@@ -152,8 +142,8 @@ void RecordingWriter::Mappings::add(const Mapping& mapping) {
   writer_.change_mapping(known_.back().id, &figures);
 }
 
-KnownMappings RecordingWriter::Mappings::end() {
-  while (old_ != before_.end()) end_old();
+KnownMappings RecordingWriter::Mappings::finish() {
+  while (old_ != before_.end()) write_vanished();
   return std::move(known_);
 }
 
@@ -170,7 +160,7 @@ KnownMapping RecordingWriter::add_mapping(std::int64_t process, const Mapping& m
 
 void RecordingWriter::change_mapping(std::int64_t id, const std::array<std::uint64_t, 8>* figures) {
   add_change_.bind(id).bind(tick_);
-  for (std::size_t i = 0; i < std::tuple_size_v<std::array<std::uint64_t, 8>>; ++i)
+  for (std::size_t i = 0; i < KnownMapping().figures.size(); ++i)
     figures ? add_change_.bind((*figures)[i]) : add_change_.bind_null();
   add_change_.run();
 }
@@ -194,24 +184,21 @@ std::int64_t RecordingWriter::name_id(const std::string& name) {
   return names_[name] = id;
 }
 
-void RecordingWriter::system(const process::SystemMemory& memory) {
-  add_system_.bind(tick_).bind(memory.total).bind(memory.free).bind(memory.available).bind(memory.cached);
-  add_system_.bind(memory.buffers).bind(memory.anonymous).bind(memory.shared).bind(memory.slab);
-  add_system_.bind(memory.swap_total).bind(memory.swap_free).bind(memory.swap_cached).run();
+void RecordingWriter::write_system(const process::SystemMemory& memory) {
+  bind_fields(add_system_.bind(tick_), SystemRow{memory}).run();
 }
 
-/// One that never did anything has no row.
-void RecordingWriter::disks(const std::vector<process::Disk>& disks) {
+/// A disk without any traffic has no row.
+void RecordingWriter::write_disks(const std::vector<process::Disk>& disks) {
   for (const process::Disk& disk : disks) {
-    process::Disk& before = disks_[disk.name];
-    if (same(before, disk)) continue;
+    process::Disk& before = disks_.try_emplace(disk.name, process::Disk{.name = disk.name}).first->second;
+    if (before == disk) continue;
     before = disk;
-    add_disk_.bind(tick_).bind(name_id(disk.name)).bind(disk.reads).bind(disk.read_bytes);
-    add_disk_.bind(disk.writes).bind(disk.written_bytes).bind(disk.busy_ms).run();
+    bind_fields(add_disk_.bind(tick_).bind(name_id(disk.name)), DiskRow{disk}).run();
   }
 }
 
-/// Names that nothing has any more go with the rest, and what was remembered of them.
+/// Names that are no longer in the recording may not be remembered.
 void RecordingWriter::forget_before(std::int64_t tick) {
   watch::forget_before(database_, tick);
   names_.clear();

@@ -8,27 +8,27 @@
 #include <vector>
 
 #include "cmtwatch/recording/database.h"
-#include "toolkit/process/counters.h"
+#include "cmtwatch/recording/tables.h"
 #include "toolkit/process/smaps.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::watch {
 
-/// A mapping as it was written last.
+/// A mapping as the recording has it.
 struct KnownMapping {
   std::int64_t id = 0;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   std::int64_t name_id = 0;  ///< 0: it has none
   std::array<char, 4> permissions{};
-  int thread = 0;                          ///< whose stack it is; 0: nobody's
+  int thread = 0;                          ///< the thread whose stack it is; 0: it is none
   std::array<std::uint64_t, 8> figures{};  ///< in the order of mapping_change's columns
 };
 
 /// A process's mappings, by rising address.
 using KnownMappings = std::vector<KnownMapping>;
 
-/// A process as its row in the recording has it.
+/// The parts of a row of process that the caller knows.
 struct ProcessRow {
   int pid = 0;
   std::uint64_t start_ticks = 0;
@@ -37,30 +37,19 @@ struct ProcessRow {
   std::string command;
 };
 
-/// A row of process_sample. What was not measured is nothing.
-struct ProcessSample {
-  using Figure = std::optional<std::uint64_t>;
-  Figure size_bytes{}, resident_bytes{}, resident_file_bytes{};
-  Figure proportional_bytes{}, private_bytes{}, swapped_bytes{};
-  Figure read_bytes{}, written_bytes{};
-  Figure minor_faults{}, major_faults{}, user_ticks{}, system_ticks{}, threads{};
-  std::optional<std::int64_t> oom_score{}, oom_score_adjustment{};
-  std::optional<bool> mappings_readable{};
-};
-
-/// Writes moments into a recording, of mappings and disks only what has changed since the last one:
+/// Writes ticks into a recording; of mappings and disks only those that have changed since the last tick:
 ///
 ///     RecordingWriter writer(database);
 ///     writer.begin_tick(now, wall);
 ///     const std::int64_t process = writer.process({.pid = 4711, ...});
 ///     RecordingWriter::Mappings now(writer, process, before);
 ///     for (const Mapping& mapping : mappings) now.add(mapping);
-///     before = now.end();
+///     before = now.finish();
 ///     writer.sample(process, {...});
 ///     writer.end_tick(now, cost);
 ///
-/// A tick that was not ended is not in the recording. Memory: 120 bytes a mapping that there is, kept by the caller;
-/// none for what has been. Throws DatabaseError.
+/// A tick that was not ended is not in the recording. Memory: 120 bytes for each current mapping, kept by the caller.
+/// Throws DatabaseError.
 class RecordingWriter {
  public:
   explicit RecordingWriter(Database& database);
@@ -71,17 +60,17 @@ class RecordingWriter {
   /// The tick that was begun last.
   std::int64_t tick() const { return tick_; }
 
-  /// The id of a process, which becomes one that runs at this tick. One that an earlier run recorded keeps its row.
-  std::int64_t process(const ProcessRow& row);
-  /// Its mappings as they were written last; none of one that is new.
+  /// The id of a process that runs at this tick. A process that an earlier run recorded keeps its row.
+  std::int64_t add_process(const ProcessRow& row);
+  /// Its mappings as they were written last; none where the process is new.
   KnownMappings known_mappings(std::int64_t process);
-  /// It runs another program now.
-  void rename(std::int64_t process, const std::string& name, const std::string& command);
-  void sample(std::int64_t process, const ProcessSample& sample);
-  void counters(std::int64_t process, const process::CounterValues& values);
+  /// The process has executed another program.
+  void rename_process(std::int64_t process, const std::string& name, const std::string& command);
+  void write_sample(std::int64_t process, const ProcessSample& sample);
+  void write_counters(std::int64_t process, const process::CounterValues& values);
 
-  /// A process's mappings at this tick, given one after another by rising address, and those of before. Both are in
-  /// order: one walk through them finds what is new, has changed or is gone.
+  /// The mappings of a process at this tick, given one after another by rising address. They are compared with those of
+  /// before, which are in the same order, in one pass: new, changed and vanished ones are written.
   class Mappings {
    public:
     /// Both outlive it.
@@ -91,11 +80,11 @@ class RecordingWriter {
     }
 
     void add(const process::Mapping& mapping);
-    /// After the last. What to give as `before` next time.
-    KnownMappings end();
+    /// After the last one. Returns the mappings to give as `before` next time.
+    KnownMappings finish();
 
    private:
-    void end_old() { writer_.change_mapping((old_++)->id, nullptr); }
+    void write_vanished() { writer_.change_mapping((old_++)->id, nullptr); }
 
     RecordingWriter& writer_;
     std::int64_t process_;
@@ -104,13 +93,13 @@ class RecordingWriter {
     KnownMappings known_;
   };
 
-  /// A mapping that turned out to be a thread's stack is named as kernels before 4.5 named it: "[stack:TID]".
+  /// Names a mapping that is a thread's stack as kernels before 4.5 did: "[stack:TID]".
   void name_stack(KnownMapping& mapping, int thread);
 
-  void system(const process::SystemMemory& memory);
-  void disks(const std::vector<process::Disk>& disks);
+  void write_system(const process::SystemMemory& memory);
+  void write_disks(const std::vector<process::Disk>& disks);
 
-  /// Takes away what was before `tick`, but for what still holds then.
+  /// As forget_before().
   void forget_before(std::int64_t tick);
 
  private:

@@ -1,3 +1,6 @@
+// A terminal sends an arrow as Escape, "[" or "O", and a letter; Home and End likewise or with a number and "~". In
+// general, digits and semicolons follow Escape and "[", and then one final byte (ECMA-48, 5.4).
+
 #include "cmtwatch/report/screen.h"
 
 #include <poll.h>
@@ -8,27 +11,69 @@
 #include <string_view>
 #include <system_error>
 
-#include "cmtwatch/sample/sampling.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/process/system.h"
 #include "toolkit/terminal/terminal.h"
 
 namespace cmt::watch {
 namespace {
 
 // Control sequences of ECMA-48 and xterm.
-constexpr std::string_view begin_page = "\x1b[?1049h\x1b[?25l";  // the other page, no cursor
+constexpr std::string_view begin_page = "\x1b[?1049h\x1b[?25l";  // the alternate page, no cursor
 constexpr std::string_view end_page = "\x1b[?25h\x1b[?1049l";
 constexpr std::string_view to_top = "\x1b[H", clear_rest_of_line = "\x1b[K", clear_below = "\x1b[J";
 constexpr std::string_view inverse = "\x1b[7m", plain = "\x1b[0m";
 
+Key key_of_sequence(std::string_view sequence) {
+  if (sequence == "C" || sequence == "B") return Key::next;
+  if (sequence == "D" || sequence == "A") return Key::back;
+  if (sequence == "H" || sequence == "1~" || sequence == "7~") return Key::first;
+  if (sequence == "F" || sequence == "4~" || sequence == "8~") return Key::last;
+  return Key::none;
+}
+
+Key key_of_byte(char byte) {
+  constexpr char control_c = 3, control_d = 4;
+  switch (byte) {
+    case 'q':
+    case 'Q':
+    case control_c:
+    case control_d:
+      return Key::quit;
+    case ' ':
+      return Key::pause;
+    case '\r':
+    case '\n':
+      return Key::next;
+    default:
+      return Key::none;
+  }
+}
+
 }  // namespace
+
+Key take_key(std::string& bytes) {
+  if (bytes.empty()) return Key::none;
+  const bool sequence = bytes.size() >= 3 && bytes[0] == '\x1b' && (bytes[1] == '[' || bytes[1] == 'O');
+  if (!sequence) {
+    const char byte = bytes[0];
+    bytes.erase(0, 1);
+    return key_of_byte(byte);
+  }
+  const auto end = bytes.find_first_not_of("0123456789;", 2);
+  const std::size_t length = end == bytes.npos ? bytes.size() : end + 1;
+  const Key key = key_of_sequence(std::string_view(bytes).substr(2, length - 2));
+  bytes.erase(0, length);
+  return key;
+}
 
 bool Screen::available() { return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1; }
 
 Screen::Screen() {
   if (tcgetattr(STDIN_FILENO, &before_) != 0) throw std::system_error(errno, std::generic_category(), "the terminal");
   termios raw = before_;
-  raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);  // Ctrl-C is a key, so that the terminal is put back
+  raw.c_lflag &=
+      ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);  // Ctrl-C becomes a key, so that the terminal is restored
   raw.c_cc[VMIN] = 1;
   raw.c_cc[VTIME] = 0;
   if (tcsetattr(STDIN_FILENO, TCSANOW, &raw) != 0)
@@ -36,7 +81,7 @@ Screen::Screen() {
   command::print(begin_page);
 }
 
-/// A terminal that is gone need not be put back.
+/// Errors are ignored: a terminal that is gone need not be restored.
 Screen::~Screen() {
   if (write(STDOUT_FILENO, end_page.data(), end_page.size()) < 0) errno = 0;
   tcsetattr(STDIN_FILENO, TCSANOW, &before_);
@@ -60,7 +105,7 @@ Key Screen::wait(std::optional<std::int64_t> until_ns) {
     while (!keys_.empty()) {
       if (const Key key = take_key(keys_); key != Key::none) return key;
     }
-    const std::int64_t left_ns = until_ns ? *until_ns - now_ns() : 0;
+    const std::int64_t left_ns = until_ns ? *until_ns - process::now_ns() : 0;
     if (until_ns && left_ns <= 0) return Key::none;
     const timespec left{.tv_sec = left_ns / 1'000'000'000, .tv_nsec = left_ns % 1'000'000'000};
     pollfd ready[] = {{STDIN_FILENO, POLLIN, 0}, {interrupts_.fd(), POLLIN, 0}};

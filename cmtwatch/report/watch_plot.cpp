@@ -1,7 +1,4 @@
-#include "cmtwatch/report/watch_plot.h"
-
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <utility>
 
@@ -16,7 +13,7 @@ using output::Panel;
 using output::Series;
 using output::Unit;
 
-/// So many processes have a band of their own; the others share one. With two lines that makes eight colours.
+/// Processes that have a band of their own; the others share one. With two lines that makes eight colours.
 constexpr std::size_t bands_max = 5;
 
 double time_of(const Sample& sample) { return static_cast<double>(sample.begin_ns); }
@@ -31,7 +28,7 @@ Series total_of(const std::vector<Sample>& samples, const std::string& name) {
   return series;
 }
 
-/// The processes that had most at any time, the largest first.
+/// The processes with the highest peaks, the largest first.
 std::vector<std::pair<int, std::string>> largest_processes(const std::vector<Sample>& samples) {
   std::map<int, std::pair<std::uint64_t, std::string>> most;
   for (const Sample& sample : samples) {
@@ -49,7 +46,7 @@ std::vector<std::pair<int, std::string>> largest_processes(const std::vector<Sam
   return processes;
 }
 
-/// A band a process, on each other, and the rest above them.
+/// Stacked bands: one for each of the largest processes, and one for the rest above them.
 std::vector<Series> bands_of(const std::vector<Sample>& samples) {
   std::vector<Series> bands;
   std::map<int, std::size_t> band_of;
@@ -74,8 +71,8 @@ std::vector<Series> bands_of(const std::vector<Sample>& samples) {
   return bands;
 }
 
-/// What was live, and on it what is resident beyond: two bands whose top is the resident line, unless more is live than
-/// resident.
+/// Live bytes, and on them the resident bytes beyond: two bands whose top is the resident line, unless more is live
+/// than resident.
 std::vector<Series> live_bands_of(const std::vector<Sample>& samples) {
   Series live{"live: asked for", {}, {}, Series::Form::band};
   Series beyond{"beyond: fragmentation, caches, all that is not malloc's", {}, {}, Series::Form::band};
@@ -95,7 +92,7 @@ Series live_line_of(const std::vector<Sample>& samples) {
   return live;
 }
 
-std::string title_of(const Options& options) {
+std::string title_of(const WatchOptions& options) {
   if (options.command.empty()) return "process " + std::to_string(options.pid);
   std::string title;
   for (const std::string& word : options.command) title += (title.empty() ? "" : " ") + word;
@@ -104,44 +101,42 @@ std::string title_of(const Options& options) {
   return title.size() <= length_max ? title : title.substr(0, length_max) + "...";
 }
 
-/// Who could not be read is in no line, at whatever sample that was.
-std::string subtitle_of(const std::vector<Sample>& samples, const Outcome& outcome, const std::string& metric) {
-  std::string text = output::with_commas(outcome.samples) + " samples";
-  if (outcome.peak) text += ", peak " + output::bytes_text(outcome.peak->bytes) + " " + metric;
-  if (outcome.peak && outcome.peak->live) text += ", then live " + output::bytes_text(outcome.peak->live->bytes);
+/// Tells of processes that could not be read, which are in no line.
+std::string subtitle_of(const std::vector<Sample>& samples, const WatchResult& result, const std::string& metric) {
+  std::string text = output::with_commas(result.samples) + " samples";
+  if (result.peak) text += ", peak " + output::bytes_text(result.peak->bytes) + " " + metric;
+  if (result.peak && result.peak->live) text += ", then live " + output::bytes_text(result.peak->live->bytes);
   unsigned refused = 0;
   for (const Sample& sample : samples) refused = std::max(refused, sample.refused);
   return refused == 0 ? text : text + ", " + refusals(refused);
 }
 
-output::Picture picture_of(const Options& options, const std::vector<Sample>& samples, const Outcome& outcome) {
+output::Picture picture_of(const WatchOptions& options, const std::vector<Sample>& samples, const WatchResult& result) {
   const std::string metric(name_of(options.metric));
   Panel panel{.title = "memory over time",
               .x = {.title = "time", .unit = Unit::ns},
               .y = {.title = "memory (" + metric + ")", .unit = Unit::bytes}};
-  const bool traced = outcome.traced.has_value();
+  const bool traced = result.traced.has_value();
   panel.series.push_back(total_of(samples, traced ? metric + ": paid for" : options.verbose ? "in all" : metric));
   const auto bands = options.verbose ? bands_of(samples) : traced ? live_bands_of(samples) : std::vector<Series>();
   panel.series.insert(panel.series.end(), bands.begin(), bands.end());
   if (options.verbose && traced) panel.series.push_back(live_line_of(samples));
-  return {title_of(options), subtitle_of(samples, outcome, metric), {panel}};
+  return {title_of(options), subtitle_of(samples, result, metric), {panel}};
 }
 
 }  // namespace
 
-Plot::Plot(const Options& options) : options_(options) {
+WatchPlot::WatchPlot(const WatchOptions& options) : options_(options) {
   if (!options.plot.empty()) file_.emplace(options.plot);
 }
 
-void Plot::sample(const Sample& sample) {
+void WatchPlot::sample(const Sample& sample) {
   if (file_) samples_.push_back(sample);
 }
 
-void Plot::end(const Outcome& outcome, const std::optional<command::Ended>& ended) {
+void WatchPlot::end(const WatchResult& result, const std::optional<command::Ended>& ended) {
   if (!file_) return;
-  file_->write(picture_of(options_, samples_, outcome), to_json(options_, samples_, outcome, ended));
-  if (const auto remark = file_->remark(); !remark.empty())
-    std::fprintf(stderr, "cmtwatch: %.*s\n", static_cast<int>(remark.size()), remark.data());
+  write_picture(*file_, picture_of(options_, samples_, result), watch_json(options_, samples_, result, ended), "");
 }
 
 }  // namespace cmt::watch

@@ -1,72 +1,84 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "cmtwatch/report/report.h"
-#include "toolkit/terminal/terminal_view.h"
+#include "cmtwatch/report/report_output.h"
+#include "cmtwatch/sample/metric.h"
+#include "cmtwatch/sample/watch.h"
+#include "toolkit/command/launch.h"
 
 namespace cmt::watch {
 
-/// "1 process could not be read", "2 processes…".
-std::string refusals(unsigned count);
+/// The options of `run` and `get`.
+struct WatchOptions {
+  enum class Form { text, json, csv };
+  enum class Peak { beside, without, only };
 
-/// Lines for people; on a terminal a view that is drawn over: the last samples as columns, and where wanted the
-/// processes. Where a command writes to the same terminal it is one line.
-class TextReport : public Report {
- public:
-  TextReport(const Options& options, Destination& destination);
-  void sample(const Sample& sample) override;
-  void resized() override;
-  void clear() override { live_->clear(); }
-  void end(const Outcome& outcome, const std::optional<command::Ended>& ended) override;
-
- private:
-  std::string amount(std::uint64_t bytes) const;
-  std::string tree(const Sample& sample) const;
-  std::string line(const Sample& sample) const;
-  void show_live();
-  std::string traced_line(const Outcome& outcome) const;
-  std::string peak_line(const Outcome& outcome, const std::optional<command::Ended>& ended) const;
-
-  const Options& options_;
-  Destination& destination_;
-  std::unique_ptr<output::TerminalView> live_;
-  std::vector<std::uint64_t> recent_;
-  Sample last_;
-  Sample peak_;
+  Metric metric = Metric::pss;
+  Pace pace;
+  Form form = Form::text;
+  Peak peak = Peak::beside;
+  bool each = false;       ///< every sample is shown, not the peak alone
+  bool recursive = false;  ///< descendants too
+  bool verbose = false;    ///< each process by name
+  bool bytes = false;      ///< numbers without unit
+  bool pause = false;      ///< processes are stopped while they are measured
+  std::string output;      ///< a file; empty: where the subcommand writes
+  std::string plot{};      ///< a picture's file; empty: none
+  std::string root = "/proc";
+  int pid = 0;                         ///< of `get`
+  std::vector<std::string> command{};  ///< of `run`
+  std::string trace{};                 ///< of `run`: the traces' files, as CMTTRACE_OUT; empty: it is not traced
+  std::string command_output{};
+  std::string command_error{};
 };
 
-/// A row a sample, or with names a row a process.
-class CsvReport : public Report {
+/// Shows a watch while it goes on and at its end, in one form.
+class WatchReport {
  public:
-  CsvReport(const Options& options, Destination& destination);
-  void sample(const Sample& sample) override;
-  void end(const Outcome&, const std::optional<command::Ended>&) override {}
-
- private:
-  std::string live(const std::optional<Live>& live) const;
-
-  const Options& options_;
-  Destination& destination_;
+  virtual ~WatchReport() = default;
+  virtual void sample(const Sample& sample) = 0;
+  /// The terminal, if there is one, has another size.
+  virtual void resized() {}
+  /// Erases the drawing: before anything else is written to the terminal, and before we stop.
+  virtual void clear() {}
+  /// `ended` is how the command ended, where there was one.
+  virtual void end(const WatchResult& result, const std::optional<command::Ended>& ended) = 0;
 };
+
+/// The report that the options ask for. Both arguments outlive it.
+std::unique_ptr<WatchReport> make_watch_report(const WatchOptions& options, Destination& destination);
+
+/// Lines for people (watch_text.cpp); rows of CSV and a document of JSON (watch_data.cpp).
+std::unique_ptr<WatchReport> make_watch_text(const WatchOptions& options, Destination& destination);
 
 /// Schema cmt.watch/1.
-std::string to_json(const Options& options, const std::vector<Sample>& samples, const Outcome& outcome,
-                    const std::optional<command::Ended>& ended);
+std::string watch_json(const WatchOptions& options, const std::vector<Sample>& samples, const WatchResult& result,
+                       const std::optional<command::Ended>& ended);
 
-/// The same, written at the end: samples are kept until then.
-class JsonReport : public Report {
+/// The picture of a watch, where one is asked for: memory over time; with names, each process's part of it. Keeps all
+/// samples until the end.
+class WatchPlot {
  public:
-  JsonReport(const Options& options, Destination& destination) : options_(options), destination_(destination) {}
-  void sample(const Sample& sample) override { samples_.push_back(sample); }
-  void end(const Outcome& outcome, const std::optional<command::Ended>& ended) override;
+  /// Opens the file at once. Throws std::system_error, and std::runtime_error where rsvg-convert is needed and missing.
+  explicit WatchPlot(const WatchOptions& options);
+
+  void sample(const Sample& sample);
+
+  /// Throws as the constructor does.
+  void end(const WatchResult& result, const std::optional<command::Ended>& ended);
 
  private:
-  const Options& options_;
-  Destination& destination_;
+  const WatchOptions& options_;
+  std::optional<output::PictureFile> file_;
   std::vector<Sample> samples_;
 };
+
+/// "1 process could not be read", "2 processes…".
+std::string refusals(unsigned count);
 
 }  // namespace cmt::watch

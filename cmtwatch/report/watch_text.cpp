@@ -1,25 +1,21 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <functional>
 #include <sstream>
+#include <utility>
 
 #include "cmtwatch/report/watch_report.h"
 #include "toolkit/output/numbers.h"
-#include "toolkit/terminal/sparkline.h"
 
 namespace cmt::watch {
 namespace {
 
-/// More columns than terminals have.
-constexpr std::size_t samples_kept = 1024;
-
-/// Those that --pause could not stop.
-std::string runners(std::size_t count) {
+/// Processes that --pause could not stop.
+std::string not_stopped(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " process" : " processes") + " not paused";
 }
 
-/// Calls `visit` with every process and its depth, parents before children; who has no parent here is at depth 0.
+/// Calls `visit` with every process and its depth, parents before children. A process whose parent is not watched has
+/// depth 0.
 void walk(const std::vector<ProcessReading>& processes,
           const std::function<void(const ProcessReading&, unsigned)>& visit) {
   const auto is_here = [&](int pid) {
@@ -39,25 +35,43 @@ void walk(const std::vector<ProcessReading>& processes,
   }
 }
 
-}  // namespace
+/// Lines for people; on a terminal a view that is drawn over: the last samples as columns, and where wanted the
+/// processes.
+class TextReport : public WatchReport {
+ public:
+  TextReport(const WatchOptions& options, Destination& destination);
+  void sample(const Sample& sample) override;
+  void resized() override;
+  void clear() override { columns_.clear(); }
+  void end(const WatchResult& result, const std::optional<command::Ended>& ended) override;
 
-std::string refusals(unsigned count) {
-  return std::to_string(count) + (count == 1 ? " process" : " processes") + " could not be read";
-}
+ private:
+  std::string amount(std::uint64_t bytes) const;
+  std::string tree(const Sample& sample) const;
+  std::string line(const Sample& sample) const;
+  void draw();
+  std::string traced_line(const WatchResult& result) const;
+  std::string peak_line(const WatchResult& result, const std::optional<command::Ended>& ended) const;
 
-TextReport::TextReport(const Options& options, Destination& destination)
+  const WatchOptions& options_;
+  Destination& destination_;
+  LiveColumns columns_;
+  Sample last_;
+  Sample peak_;
+};
+
+TextReport::TextReport(const WatchOptions& options, Destination& destination)
     : options_(options),
       destination_(destination),
-      live_(output::make_terminal_view(destination.fd(),
-                                       options.command.empty() ? output::Beside::nobody : output::Beside::command)) {}
+      columns_(destination.fd(), options.command.empty() ? output::Beside::nobody : output::Beside::command) {}
 
 std::string TextReport::amount(std::uint64_t bytes) const {
   return options_.bytes ? std::to_string(bytes) : output::bytes_text(bytes);
 }
 
-/// Where it is traced, with a column of what was live.
+/// The processes, each below its parent; with a column of live bytes where they are traced.
 std::string TextReport::tree(const Sample& sample) const {
-  const auto live = [&](const std::optional<Live>& one) {
+  const auto live = [&](const std::optional<LiveTotals>& one) {
     if (!sample.live) return std::string();
     return one ? output::padded(amount(one->bytes), 12) + " live" : output::padded("not traced", 17);
   };
@@ -75,111 +89,115 @@ std::string TextReport::line(const Sample& sample) const {
   std::string text = one_answer ? "" : output::padded(output::seconds_text(sample.begin_ns), 12) + " ";
   text += one_answer ? amount(sample.bytes) : output::padded(amount(sample.bytes), 12);
   if (sample.refused != 0) text += "  (" + refusals(sample.refused) + ")";
-  if (sample.not_paused != 0) text += "  (" + runners(sample.not_paused) + ")";
+  if (sample.not_paused != 0) text += "  (" + not_stopped(sample.not_paused) + ")";
   return text + "\n";
 }
 
 void TextReport::sample(const Sample& sample) {
   if (!options_.each) return;
   const bool tree_below_command = options_.verbose && !options_.command.empty();
-  if (live_->active() && options_.pace.count != 1 && !tree_below_command) {
-    if (recent_.size() == samples_kept) recent_.erase(recent_.begin());
-    recent_.push_back(sample.bytes);
+  if (columns_.active() && options_.pace.count != 1 && !tree_below_command) {
+    columns_.add(sample.bytes);
     last_ = sample;
     if (sample.bytes >= peak_.bytes) peak_ = sample;
-    return show_live();
+    return draw();
   }
   const bool alone = options_.verbose && options_.pace.count == 1;
   destination_.write((alone ? "" : line(sample)) + (options_.verbose ? tree(sample) : ""));
 }
 
 void TextReport::resized() {
-  if (recent_.empty()) return;
-  live_->resized();
-  show_live();
+  if (columns_.empty()) return;
+  columns_.resized();
+  draw();
 }
 
-void TextReport::show_live() {
-  if (!live_->due()) return;
+void TextReport::draw() {
+  if (!columns_.due()) return;
   std::string head = output::padded(output::seconds_text(last_.begin_ns), 12) +
                      output::padded(amount(last_.bytes), 12) + " " + std::string(name_of(options_.metric)) + ", peak " +
                      amount(peak_.bytes) + " at " + output::seconds_text(peak_.begin_ns);
   if (last_.refused != 0) head += "  (" + refusals(last_.refused) + ")";
-  const std::size_t width = live_->size().columns - 1;
-  if (!options_.command.empty()) {
-    const std::size_t left = width > head.size() + 2 ? width - head.size() - 2 : 0;
-    return live_->show({head + "  " + output::sparkline(recent_, left)});
-  }
-  std::vector<std::string> lines{head, output::sparkline(recent_, width)};
+  std::vector<std::string> below;
   std::istringstream processes(options_.verbose ? tree(last_) : "");
-  for (std::string line; std::getline(processes, line);) lines.push_back(line);
-  live_->show(lines);
+  for (std::string line; std::getline(processes, line);) below.push_back(line);
+  columns_.show(head, below);
 }
 
-/// What was live at the peak, and where it stands.
-std::string TextReport::traced_line(const Outcome& outcome) const {
-  const Traced& traced = *outcome.traced;
+/// The live bytes at the peak, and the traces.
+std::string TextReport::traced_line(const WatchResult& result) const {
+  const CommandTraces& traced = *result.traced;
   if (traced.traces.empty()) return "nothing was traced\n";
   std::string text;
-  if (outcome.peak && outcome.peak->live) {
-    const auto [live, blocks] = *outcome.peak->live;
-    const std::uint64_t bytes = outcome.peak->bytes;
+  if (result.peak && result.peak->live) {
+    const auto [live, blocks] = *result.peak->live;
+    const std::uint64_t bytes = result.peak->bytes;
     text = "then live " + amount(live) + " in " + output::with_commas(blocks) + (blocks == 1 ? " block" : " blocks");
     text +=
         bytes >= live ? ", beyond them " + amount(bytes - live) : ", " + amount(live - bytes) + " of it not resident";
     if (live != 0)
       text += ", fragmentation " + output::fixed(static_cast<double>(bytes) / static_cast<double>(live), 2);
-    if (outcome.peak->untraced != 0) text += " (" + output::with_commas(outcome.peak->untraced) + " not traced)";
+    if (result.peak->untraced != 0) text += " (" + output::with_commas(result.peak->untraced) + " not traced)";
   } else {
     text = "live then: not known";
   }
   std::uint64_t events = 0;
-  for (const InsideTrace& trace : traced.traces) events += trace.events;
+  for (const ProcessTrace& trace : traced.traces) events += trace.events;
   text += "; " + output::with_commas(events) + " events in " + traced.traces.front().path;
   if (traced.traces.size() != 1) text += " and " + output::with_commas(traced.traces.size() - 1) + " more";
   text += traced.repairs == 0 ? ", nothing was lost" : ", " + output::with_commas(traced.repairs) + " lost or in doubt";
   const auto broken =
       std::count_if(traced.traces.begin(), traced.traces.end(), [](const auto& one) { return !one.whole; });
   if (broken != 0) text += ", " + std::to_string(broken) + " not ended";
-  if (traced.cost_cpu_ns && outcome.elapsed_ns != 0) {
-    const double share = static_cast<double>(*traced.cost_cpu_ns) / static_cast<double>(outcome.elapsed_ns);
+  if (traced.cpu_ns && result.elapsed_ns != 0) {
+    const double share = static_cast<double>(*traced.cpu_ns) / static_cast<double>(result.elapsed_ns);
     text += "; collecting took " + output::fixed(share * 100, 1) + " % of a processor";
   }
   return text + "\n";
 }
 
-std::string TextReport::peak_line(const Outcome& outcome, const std::optional<command::Ended>& ended) const {
-  if (outcome.samples == 0) return "peak not measured: the command ended before the first sample\n";
+std::string TextReport::peak_line(const WatchResult& result, const std::optional<command::Ended>& ended) const {
+  if (result.samples == 0) return "peak not measured: the command ended before the first sample\n";
   std::string text = "peak ";
-  if (!outcome.peak) {
+  if (!result.peak) {
     text += "not readable";
   } else {
-    text += amount(outcome.peak->bytes) + " " + std::string(name_of(options_.metric)) + " at " +
-            output::seconds_text(outcome.peak->begin_ns);
-    if (outcome.peak->refused != 0) text += " (" + refusals(outcome.peak->refused) + ")";
-    if (outcome.peak->not_paused != 0) text += " (" + runners(outcome.peak->not_paused) + ")";
+    text += amount(result.peak->bytes) + " " + std::string(name_of(options_.metric)) + " at " +
+            output::seconds_text(result.peak->begin_ns);
+    if (result.peak->refused != 0) text += " (" + refusals(result.peak->refused) + ")";
+    if (result.peak->not_paused != 0) text += " (" + not_stopped(result.peak->not_paused) + ")";
   }
-  text += "; " + output::with_commas(outcome.samples) + (outcome.samples == 1 ? " sample" : " samples, one every ");
-  if (outcome.samples != 1) text += output::time_text(static_cast<double>(options_.pace.interval_ns));
-  if (outcome.missed != 0) text += ", " + output::with_commas(outcome.missed) + " missed";
-  if (outcome.skipped != 0) text += ", " + output::with_commas(outcome.skipped) + " left out for their price";
-  text += "; measuring took " + output::fixed(outcome.cost_share() * 100, 1) + " % of a processor";
-  if (options_.pause) text += "; " + outcome.pauses.text();
+  text += "; " + output::with_commas(result.samples) + (result.samples == 1 ? " sample" : " samples, one every ");
+  if (result.samples != 1) text += output::time_text(static_cast<double>(options_.pace.interval_ns));
+  if (result.missed != 0) text += ", " + output::with_commas(result.missed) + " missed";
+  if (result.skipped != 0) text += ", " + output::with_commas(result.skipped) + " left out for their price";
+  text += "; measuring took " + output::fixed(result.cpu_share() * 100, 1) + " % of a processor";
+  if (options_.pause) text += "; " + result.pauses.text();
   if (ended) {
     text += "; the kernel's highest resident set of one process " + amount(ended->resident_bytes_peak);
   }
   return text + "\n";
 }
 
-void TextReport::end(const Outcome& outcome, const std::optional<command::Ended>& ended) {
-  live_->clear();
-  if (options_.peak == Options::Peak::without) return;
-  if (options_.peak == Options::Peak::only) {
-    if (outcome.peak) destination_.write(amount(outcome.peak->bytes) + "\n");
+void TextReport::end(const WatchResult& result, const std::optional<command::Ended>& ended) {
+  columns_.clear();
+  if (options_.peak == WatchOptions::Peak::without) return;
+  if (options_.peak == WatchOptions::Peak::only) {
+    if (result.peak) destination_.write(amount(result.peak->bytes) + "\n");
     return;
   }
-  destination_.write(peak_line(outcome, ended) + (outcome.traced ? traced_line(outcome) : ""));
-  if (options_.verbose && outcome.peak && !options_.each) destination_.write(tree(*outcome.peak));
+  destination_.write(peak_line(result, ended) + (result.traced ? traced_line(result) : ""));
+  if (options_.verbose && result.peak && !options_.each) destination_.write(tree(*result.peak));
+}
+
+}  // namespace
+
+std::string refusals(unsigned count) {
+  return std::to_string(count) + (count == 1 ? " process" : " processes") + " could not be read";
+}
+
+std::unique_ptr<WatchReport> make_watch_text(const WatchOptions& options, Destination& destination) {
+  return std::make_unique<TextReport>(options, destination);
 }
 
 }  // namespace cmt::watch

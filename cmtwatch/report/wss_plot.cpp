@@ -1,4 +1,4 @@
-#include "cmtwatch/report/wss_plot.h"
+#include "cmtwatch/report/wss_report.h"
 
 #include <algorithm>
 #include <map>
@@ -37,7 +37,7 @@ Panel over_time(const std::vector<WorkingSet>& sets) {
   return panel;
 }
 
-/// A column for each interval; what is between two, while pages were looked at, belongs to the one before.
+/// A column for each interval. The time between two, in which pages were read, belongs to the one before.
 std::vector<double> time_edges(const std::vector<WorkingSet>& sets) {
   std::vector<double> edges;
   for (const WorkingSet& set : sets) edges.push_back(static_cast<double>(set.begin_ns));
@@ -170,8 +170,8 @@ Panel reuse_panel(const ReuseDistance& reuse) {
 
 }  // namespace
 
-output::Picture to_picture(const WssOptions& options, const WssMethod& method, const std::vector<WorkingSet>& sets,
-                           const ReuseDistance& reuse) {
+output::Picture wss_picture(const WssOptions& options, const WssMethod& method, const std::vector<WorkingSet>& sets,
+                            const ReuseDistance& reuse) {
   const bool by_page = method.method == TouchMethod::idle;
   output::Picture picture{.title = "working set of process " + std::to_string(options.target.pid),
                           .subtitle = output::with_commas(sets.size()) +

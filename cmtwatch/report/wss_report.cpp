@@ -4,14 +4,15 @@
 #include <optional>
 #include <utility>
 
-#include "cmtwatch/report/csv.h"
+#include "toolkit/output/fields.h"
+#include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::watch {
 namespace {
 
-/// So many mappings are shown by themselves.
+/// Mappings that have a line of their own.
 constexpr std::size_t mappings_shown = 20;
 
 std::string length(std::int64_t ns) { return output::time_text(static_cast<double>(ns)); }
@@ -42,8 +43,8 @@ class WssText : public WssReport {
                        "\n" + (options_.verbose ? mappings(set) : ""));
   }
 
-  void end(const Outcome& outcome, const ReuseDistance& reuse) override {
-    destination_.write(range_line() + method_line() + reuse_line(reuse) + grain_lines() + price_line(outcome));
+  void end(const WorkingSetRun& run, const ReuseDistance& reuse) override {
+    destination_.write(range_line() + method_line() + reuse_line(reuse) + grain_lines() + cost_line(run));
   }
 
  private:
@@ -95,7 +96,7 @@ class WssText : public WssReport {
            "; pages, and how far apart their uses are, cannot be told\n";
   }
 
-  /// Of one interval nothing comes back.
+  /// Within one interval no page is used again.
   std::string reuse_line(const ReuseDistance& reuse) const {
     if (reuse.uses() == 0 || lengths_ns_.size() == 1) return "";
     return "reuse distance: half of all uses of pages " + within(reuse, 0.5) + ", nine in ten " + within(reuse, 0.9) +
@@ -122,13 +123,13 @@ class WssText : public WssReport {
     return text;
   }
 
-  std::string price_line(const Outcome& outcome) const {
+  std::string cost_line(const WorkingSetRun& run) const {
     std::string text;
-    if (outcome.gone) text += "the process has ended; ";
-    if (outcome.missed != 0) text += counted(outcome.missed, "moment") + " missed; ";
-    if (outcome.skipped != 0) text += counted(outcome.skipped, "moment") + " left out for their price; ";
-    text += "measuring took " + output::fixed(outcome.cost_share() * 100, 1) + " % of a processor";
-    if (options_.pause) text += "; " + outcome.pauses.text();
+    if (run.gone) text += "the process has ended; ";
+    if (run.missed != 0) text += counted(run.missed, "moment") + " missed; ";
+    if (run.skipped != 0) text += counted(run.skipped, "moment") + " left out for their price; ";
+    text += "measuring took " + output::fixed(run.cpu_share() * 100, 1) + " % of a processor";
+    if (options_.pause) text += "; " + run.pauses.text();
     return text + "\n";
   }
 
@@ -144,43 +145,84 @@ class WssText : public WssReport {
   std::size_t too_long_ = 0;
 };
 
-/// A row an interval, or with -v a row a mapping and interval.
+using output::DescribedAs;
+
+/// An interval with the figures that the options ask for.
+struct ShownSet {
+  WorkingSet set{};
+  bool pauses = true;
+};
+
+template <class Visitor, DescribedAs<ShownSet> S>
+void describe(Visitor& field, S& shown) {
+  const WorkingSet& set = shown.set;
+  const Touched& touched = set.touched;
+  field("begin_ns", set.begin_ns, "all pages were marked, since the first marking began");
+  field("end_ns", set.end_ns, "reading began");
+  field("interval_ns", set.length_ns(), "end_ns less begin_ns");
+  field("marking_ns", set.marking_ns, "the time that marking took, before begin_ns");
+  field("reading_ns", set.reading_ns, "the time that reading took, after end_ns");
+  if (shown.pauses) field("paused_ns", set.paused_ns, "for so long the process was stopped at the end");
+  field("working_set_bytes", touched.touched_bytes(), "touched in the interval");
+  field("working_set_pages", set.pages(), "the same in pages");
+  field("resident_bytes", touched.resident_bytes(), "in memory");
+  field("huge_page_bytes", touched.huge_page_bytes(), "in huge pages, which are touched as a whole or not at all");
+  field("not_tracked_bytes", touched.untracked_bytes(), "resident, but not tracked by the kernel");
+  field("mappings_too_long_to_look_at", touched.too_long, "of more than 64 GiB of addresses");
+  field("mappings", touched.mappings, "those with resident pages");
+}
+
+/// An interval as a row of CSV.
+struct SetCsvRow {
+  const WorkingSet& set;
+  bool pauses;
+};
+
+template <class Visitor, DescribedAs<SetCsvRow> R>
+void describe(Visitor& field, R& row) {
+  const auto& [set, pauses] = row;
+  field("begin_ns", set.begin_ns, "");
+  field("end_ns", set.end_ns, "");
+  field("working_set_bytes", set.touched.touched_bytes(), "");
+  field("resident_bytes", set.touched.resident_bytes(), "");
+  field("huge_page_bytes", set.touched.huge_page_bytes(), "");
+  field("not_tracked_bytes", set.touched.untracked_bytes(), "");
+  if (pauses) field("paused_ns", set.paused_ns, "");
+}
+
+/// One mapping in an interval as a row of CSV.
+struct MappingCsvRow {
+  const WorkingSet& set;
+  const TouchedMapping& mapping;
+};
+
+template <class Visitor, DescribedAs<MappingCsvRow> R>
+void describe(Visitor& field, R& row) {
+  field("begin_ns", row.set.begin_ns, "");
+  field("end_ns", row.set.end_ns, "");
+  describe(field, row.mapping);
+}
+
+/// A row for each interval, or with -v a row for each mapping.
 class WssCsv : public WssReport {
  public:
   WssCsv(const WssOptions& options, Destination& destination) : options_(options), destination_(destination) {
-    destination_.write(std::string("begin_ns,end_ns,") + (options.verbose ? "begin,end,permissions,name," : "") +
-                       "working_set_bytes,resident_bytes,huge_page_bytes,not_tracked_bytes" +
-                       (options.pause && !options.verbose ? ",paused_ns\n" : "\n"));
+    const WorkingSet set;
+    const TouchedMapping mapping;
+    destination_.write(options.verbose ? output::csv_titles(MappingCsvRow{set, mapping})
+                                       : output::csv_titles(SetCsvRow{set, options.pause}));
   }
 
   void sample(const WorkingSet& set) override {
-    const std::string times = std::to_string(set.begin_ns) + "," + std::to_string(set.end_ns) + ",";
-    const Touched& touched = set.touched;
-    if (!options_.verbose) {
-      return destination_.write(times +
-                                figures(touched.touched_bytes(), touched.resident_bytes(), touched.huge_page_bytes(),
-                                        touched.untracked_bytes()) +
-                                (options_.pause ? "," + std::to_string(set.paused_ns) + "\n" : "\n"));
-    }
+    if (!options_.verbose) return destination_.write(output::csv_row(SetCsvRow{set, options_.pause}));
     std::string rows;
-    for (const TouchedMapping& of : touched.mappings) {
-      const process::Mapping& mapping = of.mapping;
-      rows += times + output::hex(mapping.begin) + "," + output::hex(mapping.end) + "," + mapping.permissions + "," +
-              quoted(mapping.name) + "," +
-              figures(of.touched_bytes, mapping.resident_bytes, mapping.huge_page_bytes, of.untracked_bytes) + "\n";
-    }
+    for (const TouchedMapping& mapping : set.touched.mappings) rows += output::csv_row(MappingCsvRow{set, mapping});
     destination_.write(rows);
   }
 
-  void end(const Outcome&, const ReuseDistance&) override {}
+  void end(const WorkingSetRun&, const ReuseDistance&) override {}
 
  private:
-  static std::string figures(std::uint64_t touched, std::uint64_t resident, std::uint64_t huge,
-                             std::uint64_t untracked) {
-    return std::to_string(touched) + "," + std::to_string(resident) + "," + std::to_string(huge) + "," +
-           std::to_string(untracked);
-  }
-
   const WssOptions& options_;
   Destination& destination_;
 };
@@ -192,8 +234,8 @@ class WssJson : public WssReport {
       : options_(options), method_(method), destination_(destination) {}
 
   void sample(const WorkingSet& set) override { sets_.push_back(set); }
-  void end(const Outcome& outcome, const ReuseDistance& reuse) override {
-    destination_.write(to_json(options_, method_, sets_, outcome, reuse));
+  void end(const WorkingSetRun& run, const ReuseDistance& reuse) override {
+    destination_.write(wss_json(options_, method_, sets_, run, reuse));
   }
 
  private:
@@ -204,8 +246,6 @@ class WssJson : public WssReport {
 };
 
 }  // namespace
-
-std::uint64_t WorkingSet::pages() const { return touched.touched_bytes() / process::page_bytes(); }
 
 std::unique_ptr<WssReport> make_wss_report(const WssOptions& options, const WssMethod& method,
                                            Destination& destination) {
@@ -218,6 +258,33 @@ std::unique_ptr<WssReport> make_wss_report(const WssOptions& options, const WssM
       break;
   }
   return std::make_unique<WssText>(options, method, destination);
+}
+
+std::string wss_json(const WssOptions& options, const WssMethod& method, const std::vector<WorkingSet>& sets,
+                     const WorkingSetRun& run, const ReuseDistance& reuse) {
+  const bool by_page = method.method == TouchMethod::idle;
+  output::JsonWriter json;
+  output::JsonFields field(json);
+  json.begin_object();
+  json.field("schema", "cmt.wss/1");
+  field("pid", options.target.pid, "the process");
+  field("method", std::string_view(by_page ? "idle" : "referenced"), "how touched memory was found");
+  field("not_page_by_page_because", method.obstacle.empty() ? std::nullopt : std::optional(method.obstacle),
+        "the reason why it is not idle; null: it is, or was not asked for");
+  field("filter", options.target.filter, "the mappings that are measured");
+  field("page_bytes", process::page_bytes(), "of this machine");
+  field("interval_ns", options.pace.interval_ns, "that was asked for");
+  field("elapsed_ns", run.elapsed_ns, "from the first marking to the end");
+  field("ended", run.gone, "whether the process has ended");
+  describe(field, static_cast<const SamplingCost&>(run));
+  if (options.pause) describe(field, run.pauses);
+  by_page ? field("reuse_distance", reuse, "null where pages cannot be told apart")
+          : json.field("reuse_distance", std::nullopt);
+  json.begin_array("samples");
+  for (const WorkingSet& set : sets) field.element(ShownSet{set, options.pause});
+  json.end_array();
+  json.end_object();
+  return json.take();
 }
 
 }  // namespace cmt::watch

@@ -1,17 +1,19 @@
-// A process is stopped by stopping its threads, one by one, with ptrace(2): PTRACE_SEIZE takes a thread without a
-// signal that it or its parent would see, PTRACE_INTERRUPT stops it. SIGSTOP would be seen, and would outlive us.
+// A process is stopped by stopping its threads one by one with ptrace(2): PTRACE_SEIZE attaches to a thread without a
+// signal that it or its parent would see, and PTRACE_INTERRUPT stops it. SIGSTOP would be seen, and the process would
+// stay stopped if we were killed.
 //
-// Who traces is a thread, not a process, and when it ends the kernel lets go of all that it traced, with their pending
-// signals as they are, whatever ended it. So there is a thread for each pause, it ends after the measurement, and that
-// is the only way in which a pause ends: no other one has to be right when we are killed. Two things keep it so:
+// The tracer is a thread, not a process. When it ends, for whatever reason, the kernel detaches all that it traced and
+// leaves their pending signals alone. So each pause has a thread of its own, and ends when that thread ends after the
+// measurement. Nothing else ends a pause, and so nothing else has to work when we are killed. Two rules keep it so:
 //
-//   - Stops are looked at (WNOWAIT) and not taken. A stop that is taken leaves behind that its signal was, too.
-//   - The ends of processes are not taken either: their parents, of which we may be one, wait for them.
+//   - Stops are inspected (WNOWAIT) and not reaped: a stop that is reaped takes its signal with it.
+//   - The ends of processes are not reaped either: their parents, of which we may be one, wait for them.
 //
-// The end of a thread that is not its process's first has to be taken: an exec() in its process waits for that, and
-// holds a lock that PTRACE_SEIZE waits for. So another thread of ours does it.
+// The end of a thread that is not the first of its process has to be reaped: an execve in the process waits for it, and
+// holds a lock that PTRACE_SEIZE waits for. Another thread of ours reaps it.
 //
-// What was stopped by SIGSTOP before stays so afterwards, and a signal that comes meanwhile is delivered afterwards.
+// A process that SIGSTOP had stopped stays stopped afterwards, and a signal that comes meanwhile is delivered
+// afterwards.
 
 #include "cmtwatch/sample/pause.h"
 
@@ -31,18 +33,18 @@
 #include <system_error>
 #include <thread>
 
-#include "cmtwatch/sample/sampling.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/process_tree.h"
 #include "toolkit/process/stat.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::watch {
 namespace {
 
-constexpr std::int64_t at_once_ns = 100'000;        // so long the processor is not given away for more than a moment
-constexpr std::int64_t undisturbed_ns = 5'000'000;  // then it is asked why a thread does not stop
-constexpr std::int64_t patience_ns = 1'000'000'000;
+constexpr std::int64_t yield_only_ns = 100'000;       // until then we only yield, and do not sleep
+constexpr std::int64_t inspect_after_ns = 5'000'000;  // then we look why a thread does not stop
+constexpr std::int64_t give_up_after_ns = 1'000'000'000;
 constexpr std::chrono::milliseconds reap_interval(1);
 
 /// The state of a thread, as proc(5) has it; X where it is gone.
@@ -55,7 +57,7 @@ char state_of(int pid, int tid) {
   }
 }
 
-/// Who traces a thread; 0: nobody, or it is gone.
+/// The tracer of a thread; 0: it has none, or is gone.
 int tracer_of(int tid) {
   try {
     return process::read_status(tid).tracer;
@@ -85,19 +87,19 @@ std::string refusal(int pid, int tid, int error) {
   return who + " cannot be paused: ptrace: " + std::strerror(error);
 }
 
-enum class Trace { runs, stopped, ended, lost };
+enum class ThreadState { runs, stopped, ended, lost };
 
-/// What became of a thread that was seized. The kernel tells of a traced one's stop whether it is asked for or not, so
-/// that an end must not be taken unseen.
-Trace trace_of(int tid) {
-  constexpr int look = WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL;
+/// The state of a thread that was seized. waitid() reports stops of a traced thread even if only ends are asked for, so
+/// both are looked at and neither is reaped.
+ThreadState seized_state(int tid) {
+  constexpr int options = WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL;
   siginfo_t what{};
-  if (waitid(P_PID, static_cast<id_t>(tid), &what, look) != 0) return Trace::lost;
-  if (what.si_pid == 0) return Trace::runs;
-  return what.si_code == CLD_TRAPPED || what.si_code == CLD_STOPPED ? Trace::stopped : Trace::ended;
+  if (waitid(P_PID, static_cast<id_t>(tid), &what, options) != 0) return ThreadState::lost;
+  if (what.si_pid == 0) return ThreadState::runs;
+  return what.si_code == CLD_TRAPPED || what.si_code == CLD_STOPPED ? ThreadState::stopped : ThreadState::ended;
 }
 
-/// Signals wait until it goes: none stops or ends us between a pause's begin and its end.
+/// Blocks all signals while it exists, so that none stops or ends us during a pause.
 class SignalsHeld {
  public:
   SignalsHeld() {
@@ -144,11 +146,11 @@ void Pause::stop(int pid) {
   for (bool found = true; found;) {
     found = false;
     for (const int tid : process::read_threads(pid)) found |= seize({pid, tid});
-    await();
+    await_stops();
   }
 }
 
-/// False where there is nothing to stop.
+/// Attaches to a thread and stops it. False where there is nothing to stop.
 bool Pause::seize(const Thread& thread) {
   if (known_.contains(thread.tid)) return false;
   if (ptrace(PTRACE_SEIZE, thread.tid, nullptr, nullptr) != 0) {
@@ -156,7 +158,7 @@ bool Pause::seize(const Thread& thread) {
     if (error == ESRCH || has_ended(thread.pid, thread.tid)) return false;
     throw PauseRefused(refusal(thread.pid, thread.tid, error));
   }
-  if (begin_ns_ == 0) begin_ns_ = now_ns();
+  if (begin_ns_ == 0) begin_ns_ = process::now_ns();
   ptrace(PTRACE_INTERRUPT, thread.tid, nullptr, nullptr);
   known_.insert(thread.tid);
   const std::scoped_lock lock(mutex_);
@@ -165,26 +167,26 @@ bool Pause::seize(const Thread& thread) {
   return true;
 }
 
-/// Whether there is nothing to wait for any more.
+/// Whether a thread need not be waited for any more.
 bool Pause::has_settled(const Thread& thread) {
-  const Trace trace = trace_of(thread.tid);
-  if (trace == Trace::lost) known_.erase(thread.tid);
-  return trace != Trace::runs;
+  const ThreadState state = seized_state(thread.tid);
+  if (state == ThreadState::lost) known_.erase(thread.tid);
+  return state != ThreadState::runs;
 }
 
-/// Waits for all that were seized together: one that executes a program waits for the others' ends.
-void Pause::await() {
-  for (const std::int64_t begin = now_ns(); !awaited_.empty();) {
+/// Waits for all seized threads together, because a thread that calls execve waits for the ends of the others.
+void Pause::await_stops() {
+  for (const std::int64_t begin = process::now_ns(); !awaited_.empty();) {
     if (has_settled(awaited_.back())) {
       awaited_.pop_back();
       continue;
     }
-    const std::int64_t waited = now_ns() - begin;
-    if (waited < at_once_ns) {
+    const std::int64_t waited = process::now_ns() - begin;
+    if (waited < yield_only_ns) {
       sched_yield();
       continue;
     }
-    if (waited > undisturbed_ns) give_up_hopeless(waited);
+    if (waited > inspect_after_ns) give_up_hopeless(waited);
     usleep(50);
   }
 }
@@ -193,13 +195,14 @@ void Pause::reap_threads() {
   const std::scoped_lock lock(mutex_);
   for (const auto& [pid, tid] : seized_) {
     const bool first = tid == pid;
-    if (!first && trace_of(tid) == Trace::ended)
+    if (!first && seized_state(tid) == ThreadState::ended)
       waitid(P_PID, static_cast<id_t>(tid), nullptr, WEXITED | WNOHANG | __WALL);
   }
 }
 
-/// Looks why threads do not stop. One that we do not trace has the number of one that we did: it executed a program.
-/// One that sleeps in the kernel is waited for while another runs that may wake it.
+/// Stops waiting for threads that will not stop. Where we are not the tracer, the thread that we seized is gone:
+/// another thread of its process called execve and took its number. A thread that sleeps uninterruptibly in the kernel
+/// is waited for as long as another thread runs, which may wake it.
 void Pause::give_up_hopeless(std::int64_t waited_ns) {
   bool all_sleep = true;
   std::erase_if(awaited_, [&](const Thread& thread) {
@@ -209,7 +212,7 @@ void Pause::give_up_hopeless(std::int64_t waited_ns) {
     all_sleep = all_sleep && (lost || state_of(thread.pid, thread.tid) == 'D');
     return lost;
   });
-  if (!all_sleep && waited_ns < patience_ns) return;
+  if (!all_sleep && waited_ns < give_up_after_ns) return;
   for (const Thread& thread : awaited_) not_paused_.insert(thread.pid);
   awaited_.clear();
 }
@@ -226,9 +229,9 @@ std::int64_t while_paused(const std::function<void(Pause&)>& measure) {
   std::thread thread(std::move(work));
   while (done.wait_for(reap_interval) == std::future_status::timeout) pause.reap_threads();
   thread.join();
-  while (tgkill(getpid(), tracer, 0) == 0) sched_yield();  // a thread is joined before it has let go
+  while (tgkill(getpid(), tracer, 0) == 0) sched_yield();  // join() returns before the kernel has detached all
   done.get();
-  return pause.begin_ns() == 0 ? 0 : now_ns() - pause.begin_ns();
+  return pause.begin_ns() == 0 ? 0 : process::now_ns() - pause.begin_ns();
 }
 
 void PauseCost::add(std::int64_t paused_ns) {

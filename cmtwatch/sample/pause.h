@@ -8,32 +8,34 @@
 #include <string>
 #include <vector>
 
+#include "toolkit/output/fields.h"
+
 namespace cmt::watch {
 
-/// A process may not be stopped. Says why: another traces it, or we have no right to.
+/// A process may not be stopped; the message has the reason: another process traces it, or it is another user's.
 struct PauseRefused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Throws PauseRefused where `root` is not of this machine, so that its numbers name other processes here.
+/// Throws PauseRefused where `root` is of another machine: its pids name other processes here.
 void check_pausable(int pid, const std::string& root);
 
-/// Processes that are stopped while it lives, all their threads. Lives in while_paused() only.
+/// Processes of which all threads are stopped. It exists only within while_paused().
 class Pause {
  public:
-  /// Stops the processes that `pids` names, which is asked again until no new thread turns up: one that still ran may
-  /// have started more. Ourselves are left out, and who ends meanwhile. `must` are those whose refusal throws
-  /// PauseRefused; others are counted.
+  /// Stops the processes that `pids` returns. It is called again until no new thread turns up, because a process that
+  /// still ran may have started more. This process is left out, and so are those that end meanwhile. Throws
+  /// PauseRefused where a process of `must` may not be stopped; others are counted.
   void stop_all(const std::function<std::vector<int>()>& pids, const std::set<int>& must);
 
-  /// Of processes that refused, or of which a thread did not stop: one in the midst of a system call that cannot be
-  /// interrupted, which does not run, either.
+  /// How many processes may not be stopped, or have a thread that did not stop: one in a system call that cannot be
+  /// interrupted, which does not run either.
   std::size_t not_paused() const { return not_paused_.size(); }
 
-  /// When the first was stopped, by the monotonic clock; 0: none was.
+  /// When the first thread was stopped, by the monotonic clock; 0: none was.
   std::int64_t begin_ns() const { return begin_ns_; }
 
-  /// Lets go of threads that have ended; their processes' first threads are left. From any thread.
+  /// Reaps threads that have ended, but not the first thread of a process. May be called from any thread.
   void reap_threads();
 
  private:
@@ -45,7 +47,7 @@ class Pause {
   void stop(int pid);
   bool seize(const Thread& thread);
   bool has_settled(const Thread& thread);
-  void await();
+  void await_stops();
   void give_up_hopeless(std::int64_t waited_ns);
 
   std::set<int> known_;  ///< threads that need not be seized
@@ -53,15 +55,15 @@ class Pause {
   std::vector<Thread> awaited_;
   std::int64_t begin_ns_ = 0;
   std::mutex mutex_;
-  std::vector<Thread> seized_;  ///< changed by the tracer alone, under the mutex
+  std::vector<Thread> seized_;  ///< only the tracing thread changes it, under the mutex
 };
 
-/// Calls `measure`, which may stop processes. They go on when it is done or throws, and also when the kernel ends us.
-/// Returns for how many nanoseconds the first was stopped. `measure` is called on a thread of its own, and must not
-/// wait for those whom it stopped: no writing to a terminal or a pipe.
+/// Calls `measure`, which may stop processes. They go on when it returns or throws, and also when this process is
+/// killed. Returns for how many nanoseconds the first thread was stopped. `measure` is called on a thread of its own
+/// and must not wait for a process that it stopped, so it may not write to a terminal or a pipe.
 std::int64_t while_paused(const std::function<void(Pause&)>& measure);
 
-/// What the pauses of a watch cost those that were stopped.
+/// For how long processes were stopped, over all pauses.
 struct PauseCost {
   std::uint64_t count = 0;
   std::int64_t total_ns = 0;
@@ -71,5 +73,11 @@ struct PauseCost {
   /// "paused 3 times, 812 us in all, 300 us at most".
   std::string text() const;
 };
+
+template <class Visitor, output::DescribedAs<PauseCost> Cost>
+void describe(Visitor& field, Cost& cost) {
+  field("paused_ns", cost.total_ns, "for so long processes were stopped, over all samples");
+  field("paused_ns_max", cost.max_ns, "the longest of these pauses");
+}
 
 }  // namespace cmt::watch

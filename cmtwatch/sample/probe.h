@@ -2,13 +2,23 @@
 
 #include <cstdint>
 #include <string>
+#include <system_error>
 
 #include "cmtwatch/sample/metric.h"
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::watch {
 
-/// What came of asking a process for a figure. Could not be measured is never 0.
+/// Whether reading a file of a process failed because the process has ended.
+bool means_gone(const std::system_error& error);
+/// Whether it failed because the process is another user's.
+bool means_forbidden(const std::system_error& error);
+
+/// Throws std::runtime_error, with the reason, where a process has no memory that could be measured: it is not there,
+/// hidden, a kernel thread, or has ended and was not waited for.
+void check_process(int pid, const std::string& root);
+
+/// The result of measuring a process once. A process that could not be measured is never counted as 0.
 struct Reading {
   enum class State { read, gone, refused };
 
@@ -16,8 +26,8 @@ struct Reading {
   std::uint64_t bytes = 0;
 };
 
-/// One process, asked again and again for one figure. It holds the process's folder open, so that a pid that is used
-/// again is not mistaken for it.
+/// Measures one figure of one process, again and again. It holds the process's folder in /proc open, so that another
+/// process that gets the same pid is not mistaken for it.
 class Probe {
  public:
   /// Throws std::system_error where there is no such process.
@@ -30,13 +40,10 @@ class Probe {
   /// The name that it has now; the last known one where it is gone.
   const std::string& name();
 
-  int pid() const { return pid_; }
-
  private:
-  Reading read_cheap();
+  Reading read_without_page_tables();
   std::uint64_t read_rollup();
 
-  int pid_;
   Metric metric_;
   process::ProcessFolder folder_;
   process::Fd statm_;

@@ -1,93 +1,114 @@
 #include "cmtwatch/sample/sampling.h"
 
 #include <poll.h>
+#include <signal.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
-#include "cmtwatch/sample/sample_clock.h"
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <ctime>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "toolkit/process/system.h"
 
 namespace cmt::watch {
 namespace {
 
-/// One watch while it goes on.
-class Watching {
- public:
-  Watching(Family& family, const Pace& pace, std::int64_t begin_ns, bool details)
-      : family_(family),
-        pace_(pace),
-        begin_ns_(begin_ns),
-        details_(details),
-        grid_(pace.interval_ns, pace.cost_share_max) {}
+constexpr std::int64_t second_ns = 1'000'000'000;
 
-  int fd() const { return grid_.fd(); }
-  bool due() { return grid_.due(); }
-
-  /// False where nobody is left, or nobody may be paused.
-  bool sample(const std::function<void(const Sample&)>& take) {
-    const std::int64_t begin = now_ns();
-    Sample sample;
-    try {
-      sample = family_.read(details_);
-    } catch (const PauseRefused& error) {
-      outcome_.refusal = error.what();
-      return false;
-    }
-    const std::int64_t end = now_ns();
-    sample.begin_ns = begin - begin_ns_;
-    sample.end_ns = end - begin_ns_;
-    grid_.took(end - begin);
-    if (sample.processes + sample.refused == 0) return false;
-    ++outcome_.samples;
-    outcome_.pauses.add(sample.paused_ns);
-    if (sample.processes != 0 && (!outcome_.peak || sample.bytes > outcome_.peak->bytes)) outcome_.peak = sample;
-    take(sample);
-    return true;
-  }
-
-  bool enough() const {
-    return (pace_.count && outcome_.samples >= *pace_.count) ||
-           (pace_.duration_ns && now_ns() - first_ns_ >= *pace_.duration_ns);
-  }
-
-  Outcome end(bool gone) {
-    outcome_.gone = gone && outcome_.refusal.empty();
-    outcome_.missed = grid_.missed();
-    outcome_.skipped = grid_.skipped();
-    outcome_.elapsed_ns = now_ns() - first_ns_;
-    outcome_.cost_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_before_;
-    return outcome_;
-  }
-
- private:
-  Family& family_;
-  const Pace& pace_;
-  std::int64_t begin_ns_;
-  bool details_;
-  std::int64_t first_ns_ = now_ns();
-  std::int64_t cpu_before_ = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-  Grid grid_;
-  Outcome outcome_;
-};
+timespec timespec_of(std::int64_t ns) { return {.tv_sec = ns / second_ns, .tv_nsec = ns % second_ns}; }
 
 }  // namespace
 
-std::int64_t clock_ns(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+SampleClock::SampleClock(std::int64_t interval_ns, double share_max)
+    : interval_ns_(interval_ns),
+      share_max_(share_max),
+      timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+  if (timer_.get() < 0) throw std::system_error(errno, std::generic_category(), "timerfd");
+  const itimerspec times{.it_interval = timespec_of(interval_ns), .it_value = timespec_of(interval_ns)};
+  timerfd_settime(timer_.get(), 0, &times, nullptr);
 }
 
-std::int64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
+bool SampleClock::due() {
+  std::uint64_t passed = 0;
+  if (read(timer_.get(), &passed, sizeof passed) != static_cast<ssize_t>(sizeof passed)) return false;
+  const std::uint64_t skipped = std::min(to_skip_, passed);
+  to_skip_ -= skipped;
+  skipped_ += skipped;
+  if (skipped == passed) return false;
+  missed_ += passed - skipped - 1;
+  return true;
+}
 
-Outcome watch(Family& family, const Pace& pace, std::int64_t begin_ns, bool details, const Listener& listener,
-              const std::function<void(const Sample&)>& take) {
-  Watching watching(family, pace, begin_ns, details);
-  if (!watching.sample(take)) return watching.end(true);
-  while (!watching.enough()) {
-    pollfd ready[] = {{listener.fd, POLLIN, 0}, {watching.fd(), POLLIN, 0}};
-    poll(ready, 2, -1);
-    if (ready[0].revents != 0 && !listener.hear()) return watching.end(false);
-    if (ready[1].revents != 0 && watching.due() && !watching.sample(take)) return watching.end(true);
+void SampleClock::took(std::int64_t nanoseconds) {
+  const double moments = static_cast<double>(nanoseconds) / (share_max_ * static_cast<double>(interval_ns_));
+  to_skip_ = static_cast<std::uint64_t>(std::max(0.0, std::ceil(moments) - 1));
+}
+
+Listener listen_to(command::Interrupts& interrupts, std::function<void()> resized) {
+  return {interrupts.fd(), [&interrupts, resized = std::move(resized)] {
+            if (interrupts.take() != SIGWINCH) return false;
+            resized();
+            return true;
+          }};
+}
+
+Listener listen_to(command::Launched& command, std::optional<command::Ended>& ended, std::function<void()> resized) {
+  return {command.fd(), [&command, &ended, resized = std::move(resized)] {
+            const cmt::command::Happening happening = command.handle();
+            if (happening.signal == SIGWINCH) resized();
+            ended = happening.ended;
+            return !ended;
+          }};
+}
+
+SamplingLoop::SamplingLoop(const Pace& pace)
+    : pace_(pace), begin_ns_(process::now_ns()), cpu_begin_ns_(process::clock_ns(CLOCK_PROCESS_CPUTIME_ID)) {}
+
+bool SamplingLoop::run(First first, std::span<const Listener> listeners, const std::function<Taken()>& take) {
+  SampleClock clock(pace_.interval_ns, pace_.cost_share_max);
+  if (first == First::at_once && !take_one(clock, take)) return true;
+  std::vector<pollfd> ready;
+  for (const Listener& listener : listeners) ready.push_back({listener.fd, POLLIN, 0});
+  ready.push_back({clock.fd(), POLLIN, 0});
+  while (!enough()) {
+    poll(ready.data(), ready.size(), -1);
+    for (std::size_t i = 0; i < listeners.size(); ++i) {
+      if (ready[i].revents != 0 && !listeners[i].hear()) return false;
+    }
+    const bool due = ready.back().revents != 0 && clock.due();
+    counts_.missed = clock.missed() + too_early_;
+    counts_.skipped = clock.skipped();
+    if (due && !take_one(clock, take)) return true;
   }
-  return watching.end(false);
+  return false;
+}
+
+/// False where nobody is left.
+bool SamplingLoop::take_one(SampleClock& clock, const std::function<Taken()>& take) {
+  const Taken taken = take();
+  if (taken.what == Taken::What::sample) {
+    clock.took(taken.took_ns);
+    ++counts_.samples;
+  }
+  if (taken.what == Taken::What::too_early) ++too_early_;
+  return taken.what != Taken::What::nobody_left;
+}
+
+bool SamplingLoop::enough() const {
+  return (pace_.count && counts_.samples >= *pace_.count) ||
+         (pace_.duration_ns && process::now_ns() - begin_ns_ >= *pace_.duration_ns);
+}
+
+SamplingCost SamplingLoop::cost() const {
+  SamplingCost cost = counts_;
+  cost.elapsed_ns = process::now_ns() - begin_ns_;
+  cost.cpu_ns = process::clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_begin_ns_;
+  return cost;
 }
 
 }  // namespace cmt::watch

@@ -1,56 +1,125 @@
 #pragma once
 
 #include <cstdint>
-#include <ctime>
 #include <functional>
 #include <optional>
-#include <string>
+#include <span>
 
-#include "cmtwatch/sample/pause.h"
-#include "cmtwatch/sample/process_set.h"
-#include "cmtwatch/sample/traced.h"
+#include "toolkit/command/interrupts.h"
+#include "toolkit/command/launch.h"
+#include "toolkit/output/fields.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::watch {
 
-/// How often, and when it is enough.
+/// How often samples are taken, and when there are enough.
 struct Pace {
   std::int64_t interval_ns = 0;
   double cost_share_max = 1;             ///< of one processor
-  std::optional<std::uint64_t> count{};  ///< of samples
+  std::optional<std::uint64_t> count{};  ///< samples
   std::optional<std::int64_t> duration_ns{};
 };
 
-/// What a watch amounts to.
-struct Outcome {
+/// The moments at which samples are due: every `interval` from the beginning on, however long a sample takes. A moment
+/// that passes while a sample is taken is missed, and counted; it is not made up for.
+///
+/// Where a sample costs more than its share of the time, the clock skips moments, so that measuring takes no more than
+/// that share; they are counted apart.
+class SampleClock {
+ public:
+  /// `share_max`: of one processor's time, above 0; with 1 no moment is skipped. Throws std::system_error.
+  SampleClock(std::int64_t interval_ns, double share_max);
+
+  /// Readable, for poll(), when a moment has come.
+  int fd() const { return timer_.get(); }
+
+  /// Whether a sample is due now. Call it when fd() is readable.
+  bool due();
+
+  /// `nanoseconds`: the wall time of the last sample, which decides how many moments are skipped.
+  void took(std::int64_t nanoseconds);
+
+  std::uint64_t missed() const { return missed_; }
+  std::uint64_t skipped() const { return skipped_; }
+
+ private:
+  std::int64_t interval_ns_;
+  double share_max_;
+  process::Fd timer_;
+  std::uint64_t to_skip_ = 0;
+  std::uint64_t missed_ = 0;
+  std::uint64_t skipped_ = 0;
+};
+
+/// How many samples were taken, and at what cost.
+struct SamplingCost {
   std::uint64_t samples = 0;
   std::uint64_t missed = 0;   ///< moments that passed while another sample was taken, or the machine was busy
   std::uint64_t skipped = 0;  ///< moments left out because samples cost more than their share
   std::int64_t elapsed_ns = 0;
-  std::int64_t cost_ns = 0;  ///< processor time that the watch took
-  bool gone = false;         ///< the process had ended
-  std::optional<Sample> peak{};
-  std::optional<Traced> traced{};
-  PauseCost pauses{};
-  std::string refusal{};  ///< why a process could not be paused, which ended the watch
+  std::int64_t cpu_ns = 0;  ///< processor time of this process meanwhile
 
-  double cost_share() const {
-    return elapsed_ns == 0 ? 0 : static_cast<double>(cost_ns) / static_cast<double>(elapsed_ns);
+  double cpu_share() const {
+    return elapsed_ns == 0 ? 0 : static_cast<double>(cpu_ns) / static_cast<double>(elapsed_ns);
   }
 };
 
-/// Something beside the clock that a watch listens to.
+template <class Visitor, output::DescribedAs<SamplingCost> Cost>
+void describe(Visitor& field, Cost& cost) {
+  field("moments_missed", cost.missed, "passed while another sample was taken, or the machine was busy");
+  field("moments_skipped_for_cost", cost.skipped, "left out because samples cost more than --max-cost");
+  field("cost_cpu_ns", cost.cpu_ns, "processor time of cmtwatch");
+  field("cost_share", cost.cpu_share(), "the same over the elapsed time");
+}
+
+/// A descriptor that is waited for beside the clock.
 struct Listener {
-  int fd;                      ///< readable when there is something to hear
-  std::function<bool()> hear;  ///< false: the watch ends
+  int fd;                      ///< readable when hear() has something to do; -1: never
+  std::function<bool()> hear;  ///< false: sampling ends
 };
 
-/// Nanoseconds of a clock, and of the monotonic one.
-std::int64_t clock_ns(clockid_t clock);
-std::int64_t now_ns();
+/// Ends sampling when a signal comes that asks us to end; calls `resized` when the terminal has another size.
+Listener listen_to(command::Interrupts& interrupts, std::function<void()> resized);
 
-/// Samples at once and then on a fixed grid, until the pace or the listener says that it is enough or nobody is left.
-/// `details`: whether samples name the processes. `begin_ns` is the zero of all times.
-Outcome watch(Family& family, const Pace& pace, std::int64_t begin_ns, bool details, const Listener& listener,
-              const std::function<void(const Sample&)>& take);
+/// The same for a command that was launched: passes signals on to it, and ends sampling when it has ended. Then `ended`
+/// says how.
+Listener listen_to(command::Launched& command, std::optional<command::Ended>& ended, std::function<void()> resized);
+
+/// Takes samples at the pace that is asked for:
+///
+///     SamplingLoop loop(pace);
+///     loop.run(SamplingLoop::First::at_once, {&listener, 1}, [&] { …; return Taken::sampled(nanoseconds); });
+///     report(loop.cost());
+class SamplingLoop {
+ public:
+  /// What a call of `take` came to.
+  struct Taken {
+    enum class What { sample, too_early, nobody_left };
+    What what = What::sample;
+    std::int64_t took_ns = 0;  ///< wall time that counts for Pace::cost_share_max
+  };
+  /// Whether the first sample is taken at once, or an interval after the beginning.
+  enum class First { at_once, after_interval };
+
+  /// The time begins here. `pace` outlives it.
+  explicit SamplingLoop(const Pace& pace);
+
+  /// Calls `take` at each moment until the pace or a listener says that it is enough, or nobody is left: then it
+  /// returns true. A moment that was too early counts as missed.
+  bool run(First first, std::span<const Listener> listeners, const std::function<Taken()>& take);
+
+  /// Up to now.
+  SamplingCost cost() const;
+
+ private:
+  bool enough() const;
+  bool take_one(SampleClock& clock, const std::function<Taken()>& take);
+
+  const Pace& pace_;
+  std::int64_t begin_ns_;
+  std::int64_t cpu_begin_ns_;
+  std::uint64_t too_early_ = 0;
+  SamplingCost counts_;
+};
 
 }  // namespace cmt::watch

@@ -6,7 +6,7 @@
 namespace cmt::watch {
 namespace {
 
-/// Clears, or fills up, what is beyond the first seven bits.
+/// Keeps the first seven significant bits, rounding down or up.
 std::uint64_t rounded_down(std::uint64_t distance) {
   const int dropped = std::max(0, static_cast<int>(std::bit_width(distance)) - 7);
   return distance >> dropped << dropped;
@@ -35,7 +35,8 @@ void ReuseDistance::add(std::span<const PageRun> pages) {
   }
   uses_ += used;
 
-  // From the last interval back: what was used after interval j, but for now, and what besides was used now.
+  // From the latest interval back to the first. For a page last used in interval j, `since` counts the pages used after
+  // j and before now, and `returned_since` those of the current interval whose last use was in j or later.
   std::uint64_t since = 0;
   std::uint64_t returned_since = 0;
   std::size_t after = now;

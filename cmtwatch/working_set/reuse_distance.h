@@ -8,20 +8,22 @@
 #include <vector>
 
 #include "cmtwatch/working_set/touch_meter.h"
+#include "toolkit/output/fields.h"
 
 namespace cmt::watch {
 
-/// How far apart the uses of a page are: its place in a stack of pages in the order of their last use, which is how
-/// many pages a memory that keeps the last used ones must hold to have it still (Mattson et al., 1970).
+/// The reuse distance of a page: how many pages a memory that keeps the most recently used ones must hold to still have
+/// it when it is used again. That is its depth in a stack of pages ordered by last use (Mattson et al., 1970).
 ///
-/// Known is only in which interval a page was used, not in what order within it. So there are two bounds. For a page
-/// used in interval k and before that last in j: at least one more than the pages that were used between the two,
-/// in j + 1 to k - 1; at most the pages that were used in j to k, both included.
+/// Only the interval of a use is known, not the order within it. So there are two bounds. For a page used in interval k
+/// and last before that in j: at least one more than the pages that were used in j + 1 to k - 1; at most the pages that
+/// were used in j to k, both included.
 ///
-///     Of the intervals {A}, {B, C}, {A, D}, page A comes back at a distance of 3 to 4: A, B, C, and D or not.
+///     In the intervals {A}, {B, C}, {A, D}, page A is used again at a distance of 3 to 4: A, B, C, and D or not.
 ///
-/// From 128 pages on distances are kept to seven bits, lower bounds rounded down and upper ones up, so that memory
-/// stays bounded: 50 bytes for each page ever used. An interval takes time for its pages and for the intervals before.
+/// From 128 pages on distances are rounded to seven significant bits, lower bounds down and upper bounds up, so that
+/// the histograms stay small. Memory: 50 bytes for each page ever used. Time of an interval: in proportion to its pages
+/// and to the number of intervals before.
 class ReuseDistance {
  public:
   /// The pages that were used in the next interval, rising.
@@ -33,7 +35,7 @@ class ReuseDistance {
   const Histogram& upper() const { return upper_; }
 
   std::uint64_t uses() const { return uses_; }
-  /// Those of a page that was not used before, which have no distance.
+  /// Uses of pages that were not used before, which have no distance.
   std::uint64_t first_uses() const { return last_.size(); }
 
  private:
@@ -44,8 +46,33 @@ class ReuseDistance {
   Histogram upper_;
 };
 
-/// The least distance that `share` of all uses do not exceed; nothing where more than the rest are first uses.
+/// The least distance that `share` of all uses do not exceed; nothing where too many are first uses.
 std::optional<std::uint64_t> distance_of_share(const ReuseDistance::Histogram& histogram, std::uint64_t uses,
                                                double share);
+
+/// One column of a reuse histogram.
+struct ReuseCount {
+  std::uint64_t pages = 0;
+  std::uint64_t uses = 0;
+};
+template <class Visitor, output::DescribedAs<ReuseCount> C>
+void describe(Visitor& field, C& count) {
+  field("distance_pages", count.pages, "the reuse distance");
+  field("uses", count.uses, "uses of pages at this distance");
+}
+
+inline std::vector<ReuseCount> counts_of(const ReuseDistance::Histogram& histogram) {
+  std::vector<ReuseCount> counts;
+  for (const auto& [pages, uses] : histogram) counts.push_back({pages, uses});
+  return counts;
+}
+
+template <class Visitor, output::DescribedAs<ReuseDistance> R>
+void describe(Visitor& field, R& reuse) {
+  field("uses", reuse.uses(), "of pages; a page counts once in an interval");
+  field("first_uses", reuse.first_uses(), "of pages that were not used before, which have no distance");
+  field("lower_bounds", counts_of(reuse.lower()), "uses by the least distance that is possible");
+  field("upper_bounds", counts_of(reuse.upper()), "uses by the largest distance that is possible");
+}
 
 }  // namespace cmt::watch

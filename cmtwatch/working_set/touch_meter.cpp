@@ -1,13 +1,14 @@
-// By the idle bitmap: the frames of the process's pages are marked idle, and those that are not idle any more at the
-// next look were touched. A huge page has one bit, at its first frame; the bits of its other frames read as touched
-// always, as do those of frames that the kernel does not track, so both are told by their flags.
+// TouchMethod::idle marks the frames of the process's pages idle in the kernel's bitmap; frames that are no longer idle
+// when they are read were touched. A huge page has one bit, at its first frame. The bits of its other frames always
+// read as touched, and so do those of frames that the kernel does not track: both are recognised by their flags.
 //
-// By Referenced: clear_refs takes the accessed bits from all pages of the process, and smaps counts, for each mapping,
-// those that have it again.
+// TouchMethod::referenced writes clear_refs, which clears the accessed bits of all pages of the process, and reads
+// smaps, which counts for each mapping the pages that have it again.
 
 #include "cmtwatch/working_set/touch_meter.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -24,7 +25,19 @@ using process::FrameKind;
 using process::Mapping;
 using process::ResidentPage;
 
-/// Address ranges that are reserved by the terabyte are left out: their page tables take seconds to walk.
+using Kind = MappingFilter::Kind;
+
+constexpr std::array<std::string_view, 4> kind_names{"heap", "anonymous", "file", "stack"};
+
+std::optional<Kind> kind_of(const process::Mapping& mapping) {
+  if (mapping.name == "[heap]") return Kind::heap;
+  if (mapping.name.empty() || mapping.name.starts_with("[anon")) return Kind::anonymous;
+  if (mapping.name.starts_with("/")) return Kind::file;
+  if (mapping.name.starts_with("[stack")) return Kind::stack;
+  return std::nullopt;
+}
+
+/// Larger mappings are left out: some programs reserve terabytes, whose page tables take seconds to walk.
 constexpr std::uint64_t walked_bytes_max = std::uint64_t{64} << 30;
 
 std::string bitmap_of(const TouchTarget& target) { return target.sys + "/kernel/mm/page_idle/bitmap"; }
@@ -35,26 +48,26 @@ std::uint64_t sum(const std::vector<TouchedMapping>& mappings, std::uint64_t (*o
   return bytes;
 }
 
-/// The mappings in a file of the process, maps or smaps. A process without any is gone.
+/// The mappings in `name`, maps or smaps. A process without mappings is gone.
 std::vector<Mapping> read_mappings(const TouchTarget& target, const char* name) {
   std::vector<Mapping> mappings =
       process::parse_smaps(process::read_file(process::path_of(target.pid, name, target.root)));
   if (mappings.empty())
     throw std::system_error(ESRCH, std::generic_category(), process::path_of(target.pid, name, target.root));
-  std::erase_if(mappings, [&](const Mapping& mapping) { return !target.filter.takes(mapping); });
+  std::erase_if(mappings, [&](const Mapping& mapping) { return !target.filter.accepts(mapping); });
   return mappings;
 }
 
 bool is_walkable(const Mapping& mapping) { return mapping.end - mapping.begin <= walked_bytes_max; }
 
-/// The frames of what is resident, each once, and what they are.
+/// The frames of the resident pages, each once, rising, and their kinds.
 struct Frames {
   std::vector<std::uint64_t> numbers;
   std::vector<FrameKind> kinds;
 
-  const FrameKind& of(const ResidentPage& page) const {
-    const auto place = std::lower_bound(numbers.begin(), numbers.end(), page.frame) - numbers.begin();
-    return kinds[static_cast<std::size_t>(place)];
+  const FrameKind& kind_of(const ResidentPage& page) const {
+    const auto index = std::lower_bound(numbers.begin(), numbers.end(), page.frame) - numbers.begin();
+    return kinds[static_cast<std::size_t>(index)];
   }
 };
 
@@ -63,7 +76,7 @@ class IdleMeter : public TouchMeter {
   explicit IdleMeter(TouchTarget target)
       : target_(std::move(target)), idle_(bitmap_of(target_)), flags_(target_.root) {}
 
-  /// What was listed to be read is marked as well: a page that came in between was touched.
+  /// Marks the pages that read() has listed, where it was just called: a page that came since then counts as touched.
   void mark() override {
     if (!listed_) list();
     idle_.set(heads_);
@@ -77,7 +90,7 @@ class IdleMeter : public TouchMeter {
     touched.too_long = too_long_;
     for (const Listed& listed : listed_mappings_) {
       touched.mappings.push_back({listed.mapping, 0, 0});
-      for (const ResidentPage& page : listed.pages) add(touched, frames_.of(page), page, idle);
+      for (const ResidentPage& page : listed.pages) count_page(touched, frames_.kind_of(page), page, idle);
     }
     return touched;
   }
@@ -111,15 +124,16 @@ class IdleMeter : public TouchMeter {
     listed_ = true;
   }
 
-  void add(Touched& touched, const FrameKind& kind, const ResidentPage& page, const std::vector<bool>& idle) const {
+  void count_page(Touched& touched, const FrameKind& kind, const ResidentPage& page,
+                  const std::vector<bool>& idle) const {
     TouchedMapping& mapping = touched.mappings.back();
     if (kind.huge) mapping.mapping.huge_page_bytes += process::page_bytes();
     if (!kind.tracked) {
       mapping.untracked_bytes += process::page_bytes();
       return;
     }
-    const auto place = std::lower_bound(heads_.begin(), heads_.end(), kind.head) - heads_.begin();
-    if (idle[static_cast<std::size_t>(place)]) return;
+    const auto index = std::lower_bound(heads_.begin(), heads_.end(), kind.head) - heads_.begin();
+    if (idle[static_cast<std::size_t>(index)]) return;
     mapping.touched_bytes += process::page_bytes();
     auto& runs = touched.pages;
     if (!runs.empty() && runs.back().first + runs.back().count == page.page)
@@ -159,6 +173,31 @@ class ReferencedMeter : public TouchMeter {
 };
 
 }  // namespace
+
+bool MappingFilter::accepts(const process::Mapping& mapping) const {
+  if (!kinds.empty()) {
+    const auto kind = kind_of(mapping);
+    if (!kind || !kinds.contains(*kind)) return false;
+  }
+  const bool permitted = std::all_of(permissions.begin(), permissions.end(), [&](char letter) {
+    return mapping.permissions.find(letter) != std::string::npos;
+  });
+  return permitted && (mapping.end - mapping.begin) / process::page_bytes() > longer_than;
+}
+
+std::string_view name_of(Kind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
+
+std::optional<std::set<Kind>> parse_mapping_kinds(std::string_view text) {
+  std::set<Kind> kinds;
+  for (;;) {
+    const std::string_view word = text.substr(0, text.find(','));
+    const auto name = std::find(kind_names.begin(), kind_names.end(), word);
+    if (name == kind_names.end()) return std::nullopt;
+    kinds.insert(static_cast<Kind>(name - kind_names.begin()));
+    if (word.size() == text.size()) return kinds;
+    text.remove_prefix(word.size() + 1);
+  }
+}
 
 std::uint64_t Touched::touched_bytes() const {
   return sum(mappings, [](const TouchedMapping& mapping) { return mapping.touched_bytes; });

@@ -3,32 +3,80 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "cmtwatch/working_set/mapping_filter.h"
+#include "toolkit/output/fields.h"
+#include "toolkit/output/numbers.h"
 #include "toolkit/process/smaps.h"
 
 namespace cmt::watch {
 
-/// What was touched of a mapping since it was marked. `mapping` has its place, name and resident and huge bytes.
+/// The mappings of a process that are measured.
+struct MappingFilter {
+  enum class Kind {
+    heap,       ///< "[heap]"
+    anonymous,  ///< without a name, or with one that the program gave it ("[anon:…")
+    file,       ///< of a path, or shared memory
+    stack,      ///< the first thread's
+  };
+
+  std::set<Kind> kinds;           ///< empty: all mappings, also those of no kind
+  std::string permissions;        ///< letters of "rwx" that a mapping must have
+  std::uint64_t longer_than = 0;  ///< pages
+
+  bool accepts(const process::Mapping& mapping) const;
+};
+
+constexpr const char* mapping_kind_names = "heap, anonymous, file and stack";
+
+std::string_view name_of(MappingFilter::Kind kind);
+
+/// "heap,file"; nothing where a word is not a kind.
+std::optional<std::set<MappingFilter::Kind>> parse_mapping_kinds(std::string_view text);
+
+template <class Visitor, output::DescribedAs<MappingFilter> F>
+void describe(Visitor& field, F& filter) {
+  std::vector<std::string> kinds;
+  for (const MappingFilter::Kind kind : filter.kinds) kinds.emplace_back(name_of(kind));
+  field("kinds", kinds, "of --kind; empty: all");
+  field("permissions", filter.permissions, "of --permissions");
+  field("longer_than_pages", filter.longer_than, "of --longer-than");
+}
+
+/// How much of a mapping was touched since it was marked. `mapping` has its addresses, name, resident and huge bytes.
 struct TouchedMapping {
   process::Mapping mapping;
   std::uint64_t touched_bytes = 0;
-  std::uint64_t untracked_bytes = 0;  ///< resident, and the kernel does not tell; not in touched_bytes
+  std::uint64_t untracked_bytes = 0;  ///< resident, but not tracked by the kernel; not in touched_bytes
 };
 
-/// Pages beside each other, by number.
+template <class Visitor, output::DescribedAs<TouchedMapping> M>
+void describe(Visitor& field, M& touched) {
+  const process::Mapping& mapping = touched.mapping;
+  field("begin", output::hex(mapping.begin), "the first address");
+  field("end", output::hex(mapping.end), "one past the last");
+  field("permissions", mapping.permissions, "as in smaps");
+  field("name", mapping.name, "empty: anonymous");
+  field("working_set_bytes", touched.touched_bytes, "touched in the interval");
+  field("resident_bytes", mapping.resident_bytes, "in memory");
+  field("huge_page_bytes", mapping.huge_page_bytes, "in huge pages, which are touched as a whole or not at all");
+  field("not_tracked_bytes", touched.untracked_bytes, "resident, but not tracked by the kernel");
+}
+
+/// A run of pages, by page number.
 struct PageRun {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
 };
 
-/// What a process touched between two moments.
+/// The memory that a process touched between two moments.
 struct Touched {
-  std::vector<TouchedMapping> mappings;  ///< those that are resident in part, by rising address
-  std::vector<PageRun> pages;            ///< touched, rising; empty where the kernel tells of mappings only
-  std::size_t too_long = 0;              ///< mappings of more addresses than can be walked: not looked at
+  std::vector<TouchedMapping> mappings;  ///< those with resident pages, by rising address
+  std::vector<PageRun> pages;            ///< touched pages, rising; empty where only mappings can be told apart
+  std::size_t too_long = 0;              ///< mappings of too many addresses to walk, which were left out
 
   std::uint64_t touched_bytes() const;
   std::uint64_t resident_bytes() const;
@@ -36,15 +84,15 @@ struct Touched {
   std::uint64_t untracked_bytes() const;
 };
 
-/// Tells what a process touches:
+/// Measures which memory a process touches:
 ///
 ///     meter->mark();
 ///     ... the process runs ...
 ///     Touched touched = meter->read();
 ///     meter->mark();
 ///
-/// Pages that came since the last mark count as touched; those that came and went since are not seen. Throws
-/// std::system_error, of ENOENT or ESRCH where the process is gone.
+/// Pages that became resident since the last mark count as touched; those that came and went since are not seen. Throws
+/// std::system_error, with ENOENT or ESRCH where the process is gone.
 class TouchMeter {
  public:
   virtual ~TouchMeter() = default;
@@ -52,13 +100,13 @@ class TouchMeter {
   virtual Touched read() = 0;
 };
 
-/// The two ways that there are.
+/// How touched memory is found.
 enum class TouchMethod {
   idle,        ///< page by page, by the kernel's bitmap of idle pages
   referenced,  ///< mapping by mapping, by clear_refs and Referenced of smaps
 };
 
-/// Where the kernel's files are, and what is looked at.
+/// The process that is measured, and the kernel's files.
 struct TouchTarget {
   int pid = 0;
   std::string root = "/proc";
@@ -66,7 +114,7 @@ struct TouchTarget {
   MappingFilter filter{};
 };
 
-/// Why pages cannot be told apart here; nothing where they can.
+/// The reason why TouchMethod::idle cannot be used; nothing where it can.
 std::optional<std::string> obstacle_to_idle(const TouchTarget& target);
 
 std::unique_ptr<TouchMeter> make_touch_meter(TouchMethod method, const TouchTarget& target);

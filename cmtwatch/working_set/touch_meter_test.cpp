@@ -83,6 +83,13 @@ class Machine {
 
 std::uint64_t pages_of(std::uint64_t bytes) { return bytes / cmt::process::page_bytes(); }
 
+cmt::process::Mapping mapping(const char* permissions, const char* name, unsigned pages = 2) {
+  return {
+      .begin = 0x10000, .end = 0x10000 + pages * cmt::process::page_bytes(), .permissions = permissions, .name = name};
+}
+
+MappingFilter filter_of(const char* kinds) { return {.kinds = parse_mapping_kinds(kinds).value(), .permissions = {}}; }
+
 }  // namespace
 
 TEST_CASE("touch meter: frames are marked, a huge page at its first one, and none that the kernel does not track") {
@@ -185,4 +192,35 @@ TEST_CASE("touch meter: without the bitmap, Referenced of smaps is what was touc
   CHECK(touched.resident_bytes() == 4104 * 1024);
   CHECK(touched.huge_page_bytes() == 2048 * 1024);
   CHECK(touched.pages.empty());
+}
+
+TEST_CASE("mapping filter: kinds add up") {
+  CHECK(filter_of("heap").accepts(mapping("rw-p", "[heap]")));
+  CHECK_FALSE(filter_of("heap").accepts(mapping("rw-p", "")));
+  const MappingFilter both = filter_of("heap,anonymous");
+  CHECK(both.accepts(mapping("rw-p", "")));
+  CHECK(both.accepts(mapping("rw-p", "[anon:arena]")));
+  CHECK(both.accepts(mapping("rw-p", "[heap]")));
+  CHECK_FALSE(both.accepts(mapping("r--p", "/usr/lib/libc.so.6")));
+  CHECK(filter_of("file").accepts(mapping("rw-s", "/memfd:x (deleted)")));
+  CHECK(filter_of("stack").accepts(mapping("rw-p", "[stack]")));
+  CHECK_FALSE(filter_of("heap,anonymous,file,stack").accepts(mapping("r-xp", "[vdso]")));
+  CHECK(MappingFilter().accepts(mapping("r-xp", "[vdso]")));
+}
+
+TEST_CASE("mapping filter: all permissions are needed") {
+  const MappingFilter filter{.kinds = {}, .permissions = "rw"};
+  CHECK(filter.accepts(mapping("rw-p", "")));
+  CHECK_FALSE(filter.accepts(mapping("r--p", "")));
+  CHECK_FALSE(MappingFilter{.kinds = {}, .permissions = "x"}.accepts(mapping("rw-p", "")));
+}
+
+TEST_CASE("mapping filter: longer is longer, not as long") {
+  const MappingFilter filter{.kinds = {}, .permissions = {}, .longer_than = 2};
+  CHECK(filter.accepts(mapping("rw-p", "", 3)));
+  CHECK_FALSE(filter.accepts(mapping("rw-p", "", 2)));
+}
+
+TEST_CASE("mapping filter: a word that is not a kind is refused") {
+  for (const char* const text : {"", "heap,", ",heap", "heaps", "heap,,file"}) CHECK_FALSE(parse_mapping_kinds(text));
 }

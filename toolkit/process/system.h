@@ -32,6 +32,8 @@ struct Disk {
   std::uint64_t writes = 0;
   std::uint64_t written_bytes = 0;
   std::uint64_t busy_ms = 0;  ///< with at least one request under way
+
+  bool operator==(const Disk&) const = default;
 };
 
 /// The devices in the text of a diskstats file. Other lines are left out.

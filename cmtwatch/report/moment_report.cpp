@@ -1,7 +1,11 @@
+#include "cmtwatch/report/moment_report.h"
+
 #include <algorithm>
 
-#include "cmtwatch/recording/breakdown.h"
-#include "cmtwatch/report/moment_report.h"
+#include "cmtwatch/recording/memory_kinds.h"
+#include "cmtwatch/recording/tables.h"
+#include "toolkit/output/fields.h"
+#include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 #include "toolkit/output/utf8.h"
@@ -25,7 +29,7 @@ std::string amount(const std::optional<std::uint64_t>& bytes, const MomentOption
 Table::Column figure(const char* title) { return {title, Align::right}; }
 
 std::string parts_text(const std::vector<std::vector<process::Mapping>>& processes, const MomentOptions& options) {
-  const Breakdown breakdown = break_down(processes);
+  const MemoryBreakdown breakdown = break_down(processes);
   if (breakdown.sum.mappings == 0) return "no mappings are known\n";
   Table table({{"memory"},
                figure("resident"),
@@ -33,17 +37,17 @@ std::string parts_text(const std::vector<std::vector<process::Mapping>>& process
                figure("anonymous"),
                figure("swapped"),
                figure("mappings")});
-  const auto add = [&](const Part& part) {
+  const auto add_row = [&](const MemoryPart& part) {
     table.add({output::to_line(part.name), amount(part.resident_bytes, options),
                amount(part.proportional_bytes, options), amount(part.anonymous_bytes, options),
                amount(part.swapped_bytes, options), output::with_commas(part.mappings)});
   };
-  for (const Part& part : breakdown.parts) add(part);
-  add(breakdown.sum);
+  for (const MemoryPart& part : breakdown.parts) add_row(part);
+  add_row(breakdown.sum);
   return table.text();
 }
 
-/// What a process was started with, cut where a screen ends.
+/// The command of a process, cut to a screen's width.
 std::string title_of(const RecordedProcess& process) {
   constexpr std::size_t width_max = 80;
   if (process.command.empty()) return "(" + output::to_line(process.name) + ")";
@@ -67,7 +71,7 @@ std::string processes_text(const Moment& moment, const MomentOptions& options) {
   return table.text() + (left == 0 ? "" : "and " + output::with_commas(left) + " more (-v shows them)\n");
 }
 
-/// What is not known is left out.
+/// Figures that are not known are left out.
 std::string machine_text(const RecordedMachine& machine, const MomentOptions& options) {
   std::string text;
   if (machine.available_bytes && machine.total_bytes)
@@ -87,25 +91,75 @@ std::string heading(const RecordedProcess& process) {
   return text + (*process.mappings_readable ? "\n" : ": its mappings could not be read\n");
 }
 
+std::vector<std::vector<process::Mapping>> all_mappings(const Moment& moment) {
+  std::vector<std::vector<process::Mapping>> all;
+  for (const RecordedProcess& process : moment.processes) all.push_back(process.mappings);
+  return all;
+}
+
+struct ShownMapping {
+  process::Mapping mapping{};
+};
+
+template <class Visitor, output::DescribedAs<ShownMapping> M>
+void describe(Visitor& field, M& shown) {
+  const process::Mapping& mapping = shown.mapping;
+  field("begin", output::hex(mapping.begin), "the first address");
+  field("end", output::hex(mapping.end), "one past the last");
+  field("permissions", mapping.permissions, "as in smaps");
+  field("name", mapping.name.empty() ? std::nullopt : std::optional(mapping.name), "null: anonymous");
+  describe(field, MappingFigures<const process::Mapping>{mapping});
+}
+
+struct ShownProcess {
+  RecordedProcess process{};
+};
+
+template <class Visitor, output::DescribedAs<ShownProcess> P>
+void describe(Visitor& field, P& shown) {
+  describe(field, shown.process);
+  std::vector<ShownMapping> mappings;
+  for (const process::Mapping& mapping : shown.process.mappings) mappings.push_back({mapping});
+  field("mappings", mappings, "by rising address");
+}
+
 }  // namespace
 
 std::string moment_text(const Moment& moment, const MomentOptions& options) {
   std::string text = "at " + output::seconds_text(moment.begin_ns);
-  const Summed sum = moment.sum();
+  const MemorySum sum = moment.sum();
   if (options.when == MomentOptions::When::peak)
     text += ", peak " + amount(sum.bytes(), options) + " " + std::string(sum.metric());
   text += "\n";
   if (moment.machine) text += machine_text(*moment.machine, options);
   text += "\n";
-  std::vector<std::vector<process::Mapping>> all;
-  for (const RecordedProcess& process : moment.processes) all.push_back(process.mappings);
-  text += processes_text(moment, options) + "\n" + parts_text(all, options);
+  text += processes_text(moment, options) + "\n" + parts_text(all_mappings(moment), options);
   if (!options.verbose) return text;
   for (const RecordedProcess& process : moment.processes) {
     text += heading(process);
     if (process.mappings_readable.value_or(false)) text += parts_text({process.mappings}, options);
   }
   return text;
+}
+
+std::string moment_json(const Moment& moment) {
+  output::JsonWriter json;
+  output::JsonFields field(json);
+  json.begin_object();
+  json.field("schema", "cmt.moment/1");
+  field("tick", moment.tick, "the moment's number in the recording");
+  field("begin_ns", moment.begin_ns, "since the recording began");
+  field("end_ns", moment.end_ns, "the figures are of some time between begin_ns and end_ns");
+  field("wall_ns", moment.wall_ns, "since 1970");
+  field("metric", moment.sum().metric(), "what bytes are: pss, rss, or pss or rss");
+  field("bytes", moment.sum().bytes(), "of all processes below");
+  field("system", moment.machine, "null: it was not recorded");
+  field("parts", break_down(all_mappings(moment)).parts, "by purpose, then the largest files");
+  json.begin_array("processes");
+  for (const RecordedProcess& process : moment.processes) field.element(ShownProcess{process});
+  json.end_array();
+  json.end_object();
+  return json.take();
 }
 
 }  // namespace cmt::watch

@@ -1,4 +1,4 @@
-#include "cmtwatch/recording/measures.h"
+#include "cmtwatch/recording/recorder.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "cmtwatch/report/keys.h"
+#include "cmtwatch/report/screen.h"
 
 #include <doctest/doctest.h>
 

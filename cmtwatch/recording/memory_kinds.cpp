@@ -1,12 +1,12 @@
-// A recording holds what changed, so it is read as it was written: from moment to moment, the mappings that there are
-// being kept. Only of a process in which something changed they are sorted into kinds anew.
+// A recording holds changes, so it is read as it was written, from moment to moment, and the current mappings are kept.
+// They are sorted into kinds again only for a process in which a mapping changed.
 
-#include "cmtwatch/recording/kinds.h"
+#include "cmtwatch/recording/memory_kinds.h"
 
 #include <algorithm>
 #include <map>
-
-#include "cmtwatch/recording/breakdown.h"
+#include <set>
+#include <string_view>
 
 namespace cmt::watch {
 namespace {
@@ -14,6 +14,57 @@ namespace {
 using process::Mapping;
 
 constexpr std::size_t processes_named = 6;
+
+constexpr std::uint64_t guard_bytes_max = 64 * 1024;
+
+/// Parts that come first, whatever their size.
+constexpr std::string_view first_parts[] = {"stacks", "thread stacks (guessed)", "heap", "anonymous", "sockets"};
+
+bool is_guard(const Mapping& mapping) {
+  return mapping.name.empty() && mapping.permissions.starts_with("---") &&
+         mapping.end - mapping.begin <= guard_bytes_max;
+}
+
+bool is_private_data(const Mapping& mapping) { return mapping.name.empty() && mapping.permissions.starts_with("rw-p"); }
+
+/// The files with executable mappings: programs and libraries.
+std::set<std::string_view> code_files(const std::vector<Mapping>& mappings) {
+  std::set<std::string_view> names;
+  for (const Mapping& mapping : mappings) {
+    if (mapping.permissions.find('x') != std::string::npos && mapping.name.starts_with("/")) names.insert(mapping.name);
+  }
+  return names;
+}
+
+/// The part that a mapping belongs to. `before` is the mapping that ends where it begins, if any; `code` the files with
+/// executable mappings.
+std::string part_name(const Mapping& mapping, const Mapping* before, const std::set<std::string_view>& code) {
+  if (mapping.name.starts_with("[stack")) return "stacks";
+  if (mapping.name == "[heap]") return "heap";
+  if (mapping.name.starts_with("socket:")) return "sockets";
+  if (!mapping.name.empty()) return mapping.name;
+  if (before && is_private_data(mapping) && is_guard(*before)) return "thread stacks (guessed)";
+  if (before && is_private_data(mapping) && code.contains(before->name)) return before->name;
+  return "anonymous";
+}
+
+void add_part(MemoryPart& sum, const MemoryPart& part) {
+  sum.mappings += part.mappings;
+  sum.resident_bytes += part.resident_bytes;
+  sum.proportional_bytes += part.proportional_bytes;
+  sum.anonymous_bytes += part.anonymous_bytes;
+  sum.swapped_bytes += part.swapped_bytes;
+}
+
+std::map<std::string, MemoryPart> by_name(const std::vector<MemoryPart>& parts) {
+  std::map<std::string, MemoryPart> sums;
+  for (const MemoryPart& part : parts) {
+    MemoryPart& sum = sums[part.name];
+    sum.name = part.name;
+    add_part(sum, part);
+  }
+  return sums;
+}
 
 MemoryKind kind_of(const Mapping& mapping, std::string_view part) {
   if (part == "heap") return MemoryKind::heap;
@@ -25,18 +76,18 @@ MemoryKind kind_of(const Mapping& mapping, std::string_view part) {
   return part.starts_with("/") ? MemoryKind::files : MemoryKind::others;
 }
 
-std::size_t place(MemoryKind kind) { return static_cast<std::size_t>(kind); }
+std::size_t index_of(MemoryKind kind) { return static_cast<std::size_t>(kind); }
 
-void add(BytesByKind& sum, const BytesByKind& part) {
+void add_bytes(BytesByKind& sum, const BytesByKind& part) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
 }
 
-/// The mappings of one process as moments go by.
-class Process {
+/// The current mappings of one process.
+class MappedProcess {
  public:
-  /// The mapping of a number, to be changed; made by `make` where it is new.
+  /// The mapping with an id of the recording, to be changed; `make` makes it where it is new.
   template <class Make>
-  Mapping& at(std::int64_t number, Make make) {
+  Mapping& change(std::int64_t number, Make make) {
     changed_ = true;
     const auto found = mappings_.find(number);
     return found != mappings_.end() ? found->second : mappings_.emplace(number, make()).first->second;
@@ -58,9 +109,9 @@ class Process {
   bool changed_ = true;
 };
 
-class RecordingOfKinds {
+class KindReader {
  public:
-  explicit RecordingOfKinds(Database& database)
+  explicit KindReader(Database& database)
       : ticks_(database, "select id, begin_ns from tick order by id"),
         changes_(database,
                  "select tick_id, process_id, mapping_id, proportional_bytes, swapped_bytes from mapping_change "
@@ -88,8 +139,8 @@ class RecordingOfKinds {
       series_.time_ns.push_back(ticks_.number(1));
       series_.sums.emplace_back();
       series_.by_kind.emplace_back();
-      while (changes_left_ && changes_.number(0) <= tick) take_change();
-      while (samples_left_ && samples_.number(0) <= tick) take_sample();
+      while (changes_left_ && changes_.number(0) <= tick) apply_change();
+      while (samples_left_ && samples_.number(0) <= tick) apply_sample();
       for (; !ends_.empty() && ends_.begin()->first <= tick; ends_.erase(ends_.begin()))
         processes_.erase(ends_.begin()->second);
     }
@@ -98,14 +149,14 @@ class RecordingOfKinds {
   }
 
  private:
-  void take_change() {
-    Process& process = processes_[changes_.number(1)];
+  void apply_change() {
+    MappedProcess& process = processes_[changes_.number(1)];
     const std::int64_t id = changes_.number(2);
     const auto proportional = changes_.bytes_or_null(3);
     if (!proportional) {
       process.remove(id);
     } else {
-      Mapping& now = process.at(id, [&] { return mapping(id); });
+      Mapping& now = process.change(id, [&] { return mapping(id); });
       now.proportional_bytes = *proportional;
       now.swapped_bytes = static_cast<std::uint64_t>(changes_.number(4));
     }
@@ -124,16 +175,16 @@ class RecordingOfKinds {
     return mapping;
   }
 
-  void take_sample() {
+  void apply_sample() {
     const std::int64_t process = samples_.number(1);
     const auto proportional = samples_.bytes_or_null(2), resident = samples_.bytes_or_null(3);
-    Summed own;
+    MemorySum own;
     own.add(proportional, resident);
     BytesByKind& kinds = series_.by_kind.back();
     if (proportional && samples_.number_or_null(4).value_or(0) != 0)
-      add(kinds, processes_[process].bytes());
+      add_bytes(kinds, processes_[process].bytes());
     else
-      kinds[place(proportional ? MemoryKind::totals : MemoryKind::not_read)] += own.bytes();
+      kinds[index_of(proportional ? MemoryKind::totals : MemoryKind::not_read)] += own.bytes();
     series_.sums.back().add(own);
     KindSeries::Process& total = totals_[process];
     total.all.add(own);
@@ -142,7 +193,7 @@ class RecordingOfKinds {
     samples_left_ = samples_.step();
   }
 
-  /// The series of the largest processes, and one of the others.
+  /// Keeps the series of the largest processes, and adds up those of the others.
   void name_largest() {
     const auto most = [](const KindSeries::Process& process) {
       const auto& bytes = process.bytes;
@@ -167,19 +218,56 @@ class RecordingOfKinds {
 
   Statement ticks_, changes_, samples_, mapping_;
   bool changes_left_, samples_left_;
-  std::map<std::int64_t, Process> processes_;           ///< by the recording's number
+  std::map<std::int64_t, MappedProcess> processes_;     ///< by the recording's id
   std::multimap<std::int64_t, std::int64_t> ends_;      ///< the last tick of a process
-  std::map<std::int64_t, KindSeries::Process> totals_;  ///< by the recording's number
+  std::map<std::int64_t, KindSeries::Process> totals_;  ///< by the recording's id
   KindSeries series_;
 };
 
 }  // namespace
 
+std::vector<MemoryPart> parts_of(const std::vector<Mapping>& mappings) {
+  std::vector<MemoryPart> parts;
+  const std::set<std::string_view> code = code_files(mappings);
+  const Mapping* before = nullptr;
+  for (const Mapping& mapping : mappings) {
+    const Mapping* const touching = before && before->end == mapping.begin ? before : nullptr;
+    parts.push_back({part_name(mapping, touching, code), 1, mapping.resident_bytes, mapping.proportional_bytes,
+                     mapping.anonymous_bytes, mapping.swapped_bytes});
+    before = &mapping;
+  }
+  return parts;
+}
+
+MemoryBreakdown break_down(const std::vector<std::vector<Mapping>>& processes, std::size_t named_max) {
+  std::vector<MemoryPart> all;
+  for (const auto& mappings : processes) {
+    const std::vector<MemoryPart> parts = parts_of(mappings);
+    all.insert(all.end(), parts.begin(), parts.end());
+  }
+  std::map<std::string, MemoryPart> sums = by_name(all);
+  MemoryBreakdown breakdown;
+  breakdown.sum.name = "in all";
+  for (const auto& [name, part] : sums) add_part(breakdown.sum, part);
+  for (const std::string_view name : first_parts) {
+    if (auto part = sums.extract(std::string(name))) breakdown.parts.push_back(std::move(part.mapped()));
+  }
+  std::vector<MemoryPart> named;
+  for (auto& [name, part] : sums) named.push_back(std::move(part));
+  std::stable_sort(named.begin(), named.end(),
+                   [](const MemoryPart& a, const MemoryPart& b) { return a.resident_bytes > b.resident_bytes; });
+  MemoryPart others{.name = "others"};
+  for (std::size_t i = 0; i < named.size(); ++i)
+    i < named_max ? breakdown.parts.push_back(named[i]) : add_part(others, named[i]);
+  if (others.mappings != 0) breakdown.parts.push_back(others);
+  return breakdown;
+}
+
 std::string_view name_of(MemoryKind kind) {
   constexpr std::array<std::string_view, memory_kinds> names{"heap",           "anonymous",         "stacks",
                                                              "files",          "shared memory",     "others",
                                                              "not told apart", "mappings not read", "swapped out"};
-  return names[place(kind)];
+  return names[index_of(kind)];
 }
 
 Metric metric_of(MemoryKind kind) {
@@ -189,14 +277,14 @@ Metric metric_of(MemoryKind kind) {
 
 BytesByKind by_kind(const std::vector<Mapping>& mappings) {
   BytesByKind bytes{};
-  const std::vector<Part> parts = parts_of(mappings);
+  const std::vector<MemoryPart> parts = parts_of(mappings);
   for (std::size_t i = 0; i < mappings.size(); ++i) {
-    bytes[place(kind_of(mappings[i], parts[i].name))] += mappings[i].proportional_bytes;
-    bytes[place(MemoryKind::swapped)] += mappings[i].swapped_bytes;
+    bytes[index_of(kind_of(mappings[i], parts[i].name))] += mappings[i].proportional_bytes;
+    bytes[index_of(MemoryKind::swapped)] += mappings[i].swapped_bytes;
   }
   return bytes;
 }
 
-KindSeries read_kinds(Database& database) { return RecordingOfKinds(database).read(); }
+KindSeries read_kinds(Database& database) { return KindReader(database).read(); }
 
 }  // namespace cmt::watch

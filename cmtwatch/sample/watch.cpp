@@ -1,4 +1,4 @@
-#include "cmtwatch/sample/traced_command.h"
+#include "cmtwatch/sample/watch.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -14,9 +14,9 @@
 #include <system_error>
 
 #include "cmt/reader.h"
-#include "cmtwatch/sample/sampling.h"
 #include "libcmt/heap/live_totals.h"
 #include "toolkit/command/tracer.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::watch {
 namespace {
@@ -25,8 +25,8 @@ constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t middle_of(const Sample& sample) { return sample.begin_ns + (sample.end_ns - sample.begin_ns) / 2; }
 
-/// From the first sample that a process is in to behind the last. It need not be in all of them: while it executes
-/// another program it has no memory for a moment.
+/// The samples from the first that a process is in to the last. It need not be in all of them: it has no memory for a
+/// moment while it executes another program.
 struct Presence {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -41,16 +41,17 @@ std::map<int, Presence> presences(const std::vector<Sample>& samples) {
   return presences;
 }
 
-/// Where the process is in it.
-void give(Sample& sample, int pid, const Live& live) {
+/// Has no effect where the process is not in the sample.
+void set_live(Sample& sample, int pid, const LiveTotals& live) {
   for (ProcessReading& process : sample.by_process) {
     if (process.pid == pid) process.live = live;
   }
 }
 
-/// Reads a trace, and gives the samples of its process from `next` to `end` and before `until_ns` what was live.
-void join_trace(InsideTrace& trace, std::vector<Sample>& samples, std::size_t next, std::size_t end,
-                std::int64_t until_ns) {
+/// Reads a trace, and sets the live bytes of its process in the samples from `next` to `end` that are before
+/// `until_ns`.
+void add_live_bytes_of(ProcessTrace& trace, std::vector<Sample>& samples, std::size_t next, std::size_t end,
+                       std::int64_t until_ns) {
   Reader reader(trace.path, {.addresses = false, .usable = false});
   heap::LiveAccount account;
   const auto is_due = [&](std::int64_t now_ns) {
@@ -61,18 +62,17 @@ void join_trace(InsideTrace& trace, std::vector<Sample>& samples, std::size_t ne
     for (const Event& event : events) {
       const bool timed = event.time_ns != unknown;
       while (timed && is_due(trace.begin_ns + static_cast<std::int64_t>(event.time_ns)))
-        give(samples[next++], trace.pid, account.live());
+        set_live(samples[next++], trace.pid, account.live());
       account.count(event);
     }
   }
   trace.live_bytes_peak = account.bytes_peak();
   trace.whole = reader.totals() || !reader.truncated();
-  // After its last event a process may live on, and what it has stays live; of one whose trace breaks off that is not
-  // known.
-  while (trace.whole && is_due(never)) give(samples[next++], trace.pid, account.live());
+  // A process may go on after its last event, and its blocks stay live. Where the trace breaks off that is not known.
+  while (trace.whole && is_due(never)) set_live(samples[next++], trace.pid, account.live());
 }
 
-/// When, on the monotonic clock, a trace's time 0 was.
+/// The monotonic clock at the trace's time 0.
 std::optional<std::int64_t> start_of(const Header& header) {
   const auto text = header.find("start_monotonic_ns");
   std::int64_t start = 0;
@@ -87,7 +87,7 @@ int pid_of(const Header& header) {
   return pid;
 }
 
-void add_up(Sample& sample) {
+void sum_live(Sample& sample) {
   for (const ProcessReading& process : sample.by_process) {
     if (!process.live) {
       ++sample.untraced;
@@ -98,7 +98,8 @@ void add_up(Sample& sample) {
   }
 }
 
-/// A pattern that stands for the same files wherever the program goes. A comma would part two patterns.
+/// A pattern that names the same files when the program has changed its directory. Left as it is where the directory
+/// has a comma, which would separate two patterns.
 std::string absolute(const std::string& pattern) {
   const std::string here = std::filesystem::current_path();
   if (pattern.starts_with('/') || here.find(',') != here.npos) return pattern;
@@ -114,17 +115,46 @@ bool sleep_ms(int milliseconds) {
 
 }  // namespace
 
-Inside::Inside(const std::string& pattern, bool follow)
-    : made_ns_(now_ns()), environment_(command::tracing_environment(absolute(pattern), follow)) {
+WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_ns, bool details,
+                  const Listener& listener, const std::function<void(const Sample&)>& take) {
+  using Taken = SamplingLoop::Taken;
+  WatchResult result;
+  SamplingLoop loop(pace);
+  const bool nobody_left = loop.run(SamplingLoop::First::at_once, {&listener, 1}, [&]() -> Taken {
+    const std::int64_t begin = process::now_ns();
+    Sample sample;
+    try {
+      sample = sampler.read(details);
+    } catch (const PauseRefused& error) {
+      result.refusal = error.what();
+      return {Taken::What::nobody_left};
+    }
+    const std::int64_t end = process::now_ns();
+    if (sample.processes + sample.refused == 0) return {Taken::What::nobody_left};
+    sample.begin_ns = begin - begin_ns;
+    sample.end_ns = end - begin_ns;
+    result.pauses.add(sample.paused_ns);
+    if (sample.processes != 0 && (!result.peak || sample.bytes > result.peak->bytes)) result.peak = sample;
+    take(sample);
+    return {Taken::What::sample, end - begin};
+  });
+  static_cast<SamplingCost&>(result) = loop.cost();
+  result.gone = nobody_left && result.refusal.empty();
+  return result;
+}
+
+CommandTracer::CommandTracer(const std::string& pattern, bool follow)
+    : made_ns_(process::now_ns()), environment_(command::tracing_environment(absolute(pattern), follow)) {
   environment_.emplace_back("CMTTRACE_TIME", "1");
   environment_.emplace_back("CMTTRACE_STATUS", files_.setting());
 }
 
-Traced Inside::join(std::vector<Sample>& samples, std::int64_t begin_ns, const Complain& complain) {
-  Traced traced;
+CommandTraces CommandTracer::add_live_bytes(std::vector<Sample>& samples, std::int64_t begin_ns,
+                                            const Complain& complain) {
+  CommandTraces traced;
   traced.repairs = command::wait_for_traces(files_, complain, sleep_ms).repairs;
   traced.traces = find_traces(begin_ns, complain);
-  std::map<int, std::size_t> nexts;  // of a pid, the trace after this one: its program executed another
+  std::map<int, std::size_t> nexts;  // by pid, the next trace of the process: it executed another program
   std::vector<std::int64_t> ends(traced.traces.size(), never);
   for (std::size_t i = traced.traces.size(); i-- > 0;) {
     const auto [next, is_last] = nexts.insert({traced.traces[i].pid, i});
@@ -133,33 +163,33 @@ Traced Inside::join(std::vector<Sample>& samples, std::int64_t begin_ns, const C
   }
   const std::map<int, Presence> where = presences(samples);
   for (std::size_t i = 0; i < traced.traces.size(); ++i) {
-    InsideTrace& trace = traced.traces[i];
+    ProcessTrace& trace = traced.traces[i];
     const auto found = where.find(trace.pid);
     const Presence there = found == where.end() ? Presence{} : found->second;
     std::size_t next = there.begin;
     for (; next < there.end && middle_of(samples[next]) < trace.begin_ns; ++next) {
-      // Before its first event a process has asked for nothing.
-      if (nexts.at(trace.pid) == i) give(samples[next], trace.pid, {});
+      // A process has no live blocks before its first event.
+      if (nexts.at(trace.pid) == i) set_live(samples[next], trace.pid, {});
     }
     try {
-      join_trace(trace, samples, next, there.end, ends[i]);
+      add_live_bytes_of(trace, samples, next, there.end, ends[i]);
     } catch (const std::exception& error) {
       complain(error.what());
     }
   }
-  for (Sample& sample : samples) add_up(sample);
-  traced.cost_cpu_ns = collectors_cpu_ns();
+  for (Sample& sample : samples) sum_live(sample);
+  traced.cpu_ns = collectors_cpu_ns();
   return traced;
 }
 
-std::vector<InsideTrace> Inside::find_traces(std::int64_t begin_ns, const Complain& complain) const {
-  std::vector<InsideTrace> traces;
+std::vector<ProcessTrace> CommandTracer::find_traces(std::int64_t begin_ns, const Complain& complain) const {
+  std::vector<ProcessTrace> traces;
   for (const command::Begun& begun : files_.begun()) {
     const std::string& path = begun.path;
     try {
       const Reader reader(path, {.addresses = false, .usable = false});
       const auto start = start_of(reader.header());
-      if (!start || *start < made_ns_ || *start > now_ns()) {
+      if (!start || *start < made_ns_ || *start > process::now_ns()) {
         complain(path + (start ? ": was recorded by another clock" : ": does not say when it began"));
         continue;
       }
@@ -176,8 +206,8 @@ std::vector<InsideTrace> Inside::find_traces(std::int64_t begin_ns, const Compla
   return traces;
 }
 
-/// Unknown where a trace is not whole.
-std::optional<std::int64_t> Inside::collectors_cpu_ns() const {
+/// Nothing where a trace is not whole.
+std::optional<std::int64_t> CommandTracer::collectors_cpu_ns() const {
   std::int64_t sum = 0;
   for (const command::Begun& begun : files_.begun()) {
     if (!begun.ended) return std::nullopt;

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmtwatch/recording/database.h"
+#include "cmtwatch/sample/metric.h"
+#include "toolkit/output/fields.h"
+#include "toolkit/process/smaps.h"
+
+namespace cmt::watch {
+
+/// A part of a process's memory: all mappings for one purpose, or of one file.
+struct MemoryPart {
+  std::string name;
+  std::uint64_t mappings = 0;
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t proportional_bytes = 0;
+  std::uint64_t anonymous_bytes = 0;
+  std::uint64_t swapped_bytes = 0;
+};
+
+template <class Visitor, output::DescribedAs<MemoryPart> P>
+void describe(Visitor& field, P& part) {
+  field("name", part.name, "its purpose, or the file that is mapped");
+  field("mappings", part.mappings, "how many");
+  field("resident_bytes", part.resident_bytes, "in memory");
+  field("proportional_bytes", part.proportional_bytes, "each page divided by the processes that map it");
+  field("anonymous_bytes", part.anonymous_bytes, "of no file");
+  field("swapped_bytes", part.swapped_bytes, "in swap");
+}
+
+/// The memory of a moment in parts, in this order: stacks, thread stacks (guessed), heap, anonymous, sockets; then the
+/// largest files by name, and the rest as "others". Parts without mappings are left out.
+struct MemoryBreakdown {
+  std::vector<MemoryPart> parts;
+  MemoryPart sum;  ///< of all parts
+};
+
+/// The part of each mapping of one process; `mappings` rise by address. Kernels no longer name the stacks of threads:
+/// an unnamed mapping above a guard that pthreads makes (unreadable, unnamed, at most 64 KiB) is taken for one, and its
+/// part says that it is guessed. An unnamed private writable mapping that begins where the last mapping of a library or
+/// program ends is its zero-initialised data (.bss). Behind another file that is chance: new mappings are placed below
+/// old ones.
+std::vector<MemoryPart> parts_of(const std::vector<process::Mapping>& mappings);
+
+/// The parts of all processes of a moment added up by name; the `named_max` largest files keep their names.
+MemoryBreakdown break_down(const std::vector<std::vector<process::Mapping>>& processes, std::size_t named_max = 20);
+
+/// Coarse kinds of memory, in the order in which a picture stacks them.
+enum class MemoryKind {
+  heap,
+  anonymous,
+  stacks,    ///< of threads too
+  files,     ///< programs, libraries with their data, and mapped files
+  shared,    ///< shared memory without a file
+  others,    ///< mappings of the kernel, such as [vdso]
+  totals,    ///< of processes of which only the sums of the mappings were recorded
+  not_read,  ///< resident memory by statm, of processes whose mappings were not read
+  swapped,   ///< not resident
+};
+constexpr std::size_t memory_kinds = 9;
+
+std::string_view name_of(MemoryKind kind);
+
+/// The metric of its bytes: pss, except for not_read (rss) and swapped (swap).
+Metric metric_of(MemoryKind kind);
+
+using BytesByKind = std::array<std::uint64_t, memory_kinds>;
+
+/// The proportional bytes by kind of one process's mappings, which rise by address, and their swapped bytes.
+BytesByKind by_kind(const std::vector<process::Mapping>& mappings);
+
+/// A whole recording, moment by moment. The processes add up to `sums`, and so do all kinds but `swapped`.
+struct KindSeries {
+  struct Process {
+    int pid = 0;
+    std::string name;
+    std::vector<std::uint64_t> bytes{};  ///< 0 where it was not there
+    MemorySum all{};                     ///< over its moments, for their metric
+  };
+
+  std::vector<std::int64_t> time_ns;
+  std::vector<MemorySum> sums;  ///< of all processes
+  std::vector<BytesByKind> by_kind;
+  std::vector<Process> processes;  ///< the largest ones, and the rest as one with pid 0; empty where there is only one
+};
+
+/// Reads a recording once, in the order of time. Memory: the result, and the mappings of one moment.
+KindSeries read_kinds(Database& database);
+
+}  // namespace cmt::watch

@@ -1,0 +1,220 @@
+#include "cmtwatch/report/recording_report.h"
+
+#include <unistd.h>
+#include <algorithm>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+#include "toolkit/command/command_line.h"
+#include "toolkit/output/fields.h"
+#include "toolkit/output/json.h"
+#include "toolkit/output/numbers.h"
+
+namespace cmt::watch {
+namespace {
+
+using output::Beside;
+
+std::string amount(const MemorySum& memory) {
+  return output::bytes_text(memory.bytes()) + " " + std::string(memory.metric());
+}
+
+std::string counted(std::uint64_t number, const char* one, const char* more) {
+  return output::with_commas(number) + " " + (number == 1 ? one : more);
+}
+
+using output::Panel;
+using output::Series;
+using output::Unit;
+
+/// The metric of some moments together.
+std::string_view metric_of(const std::vector<MemorySum>& moments) {
+  MemorySum all;
+  for (const MemorySum& moment : moments) all.add(moment);
+  return all.metric();
+}
+
+std::string with_metric(const std::string& name, std::string_view metric) {
+  return name + " (" + std::string(metric) + ")";
+}
+
+Panel empty_panel(const char* title, std::string_view metric) {
+  return {.title = title,
+          .x = {.title = "time", .unit = Unit::ns},
+          .y = {.title = with_metric("memory", metric), .unit = Unit::bytes}};
+}
+
+Series sum_line(const KindSeries& series, std::string_view metric) {
+  Series line{with_metric("in all", metric), {}, {}};
+  for (std::size_t i = 0; i < series.time_ns.size(); ++i) {
+    if (!series.sums[i].any()) continue;
+    line.x.push_back(static_cast<double>(series.time_ns[i]));
+    line.y.push_back(static_cast<double>(series.sums[i].bytes()));
+  }
+  return line;
+}
+
+template <class Bytes>
+Series band(const KindSeries& series, std::string name, Bytes bytes) {
+  Series made{std::move(name), {}, {}, Series::Form::band};
+  for (std::size_t i = 0; i < series.time_ns.size(); ++i) {
+    made.x.push_back(static_cast<double>(series.time_ns[i]));
+    made.y.push_back(static_cast<double>(bytes(i)));
+  }
+  return made;
+}
+
+/// The name has the metric of a band where that is not the axis's.
+std::string band_name(const std::string& name, std::string_view metric, std::string_view axis_metric) {
+  return metric == axis_metric ? name : with_metric(name, metric);
+}
+
+/// Kinds without memory are left out. Swapped memory is in none of the sums.
+Panel kinds_panel(const KindSeries& series, std::string_view metric) {
+  Panel panel = empty_panel("by kind of memory", metric);
+  panel.series.push_back(sum_line(series, metric));
+  for (std::size_t i = 0; i < memory_kinds; ++i) {
+    const bool any = std::any_of(series.by_kind.begin(), series.by_kind.end(),
+                                 [i](const BytesByKind& moment) { return moment[i] != 0; });
+    if (!any) continue;
+    const auto kind = static_cast<MemoryKind>(i);
+    const std::string name(name_of(kind));
+    panel.series.push_back(band(series,
+                                kind == MemoryKind::swapped ? name : band_name(name, name_of(metric_of(kind)), metric),
+                                [&](std::size_t moment) { return series.by_kind[moment][i]; }));
+  }
+  return panel;
+}
+
+Panel processes_panel(const KindSeries& series, std::string_view metric) {
+  Panel panel = empty_panel("by process", metric);
+  for (const KindSeries::Process& process : series.processes) {
+    const std::string name = process.pid == 0 ? process.name : process.name + " " + std::to_string(process.pid);
+    panel.series.push_back(
+        band(series, band_name(name, process.all.metric(), metric), [&](std::size_t i) { return process.bytes[i]; }));
+  }
+  return panel;
+}
+
+struct ShownKind {
+  MemoryKind kind{};
+  std::vector<std::uint64_t> bytes{};
+};
+
+template <class Visitor, output::DescribedAs<ShownKind> K>
+void describe(Visitor& field, K& shown) {
+  field("name", name_of(shown.kind), "the kind of memory");
+  field("metric", name_of(metric_of(shown.kind)), "what bytes are: pss, rss or swap");
+  field("bytes", shown.bytes, "at each moment; all kinds but those of swap add up to the sum");
+}
+
+struct ShownProcessSeries {
+  KindSeries::Process process{};
+};
+
+template <class Visitor, output::DescribedAs<ShownProcessSeries> P>
+void describe(Visitor& field, P& shown) {
+  const KindSeries::Process& process = shown.process;
+  field("pid", process.pid == 0 ? std::nullopt : std::optional(process.pid), "null: all but the largest processes");
+  field("name", process.name, "the kernel's name for it");
+  field("metric", process.all.metric(), "what bytes are: pss, rss, or pss or rss");
+  field("bytes", process.bytes, "at each moment; 0 where it was not there");
+}
+
+}  // namespace
+
+RecordView::RecordView(Beside beside)
+    : beside_(beside),
+      columns_(beside == Beside::nobody ? STDOUT_FILENO : STDERR_FILENO, beside),
+      prints_(beside == Beside::nobody && !columns_.active()) {}
+
+void RecordView::show(std::int64_t tick, std::int64_t time_ns, std::size_t processes, MemorySum memory) {
+  ++moments_;
+  last_ = {tick, time_ns, processes, memory};
+  if (memory.bytes() >= peak_.memory.bytes()) peak_ = last_;
+  if (prints_) {
+    return print(output::seconds_text(time_ns) + "  " + amount(memory) + ", " +
+                 counted(processes, "process", "processes") + "\n");
+  }
+  if (!columns_.active()) return;
+  columns_.add(memory.bytes());
+  draw();
+}
+
+void RecordView::resized() {
+  if (moments_ == 0) return;
+  columns_.resized();
+  draw();
+}
+
+void RecordView::draw() {
+  if (!columns_.due()) return;
+  const std::string head = output::seconds_text(last_.time_ns) + "  " + amount(last_.memory) + ", " +
+                           counted(last_.processes, "process", "processes") + ", " +
+                           counted(static_cast<std::uint64_t>(last_.tick), "moment", "moments") + ", peak " +
+                           amount(peak_.memory) + " at " + output::seconds_text(peak_.time_ns);
+  columns_.show(head);
+}
+
+void RecordView::end(double cost_share) {
+  columns_.clear();
+  if (moments_ == 0 || (beside_ == Beside::command && !columns_.active())) return;
+  const std::string line = "peak " + amount(peak_.memory) + " at " + output::seconds_text(peak_.time_ns) + "; " +
+                           counted(moments_, "moment", "moments") + "; recording took " +
+                           output::fixed(cost_share * 100, 1) + " % of a processor\n";
+  if (beside_ == Beside::nobody) return print(line);
+  std::fputs(("cmtwatch record: " + line).c_str(), stderr);
+}
+
+/// A closed pipe does not end the recording.
+void RecordView::print(const std::string& line) {
+  if (!prints_ && !columns_.active()) return;
+  try {
+    command::print(line);
+  } catch (const std::system_error& error) {
+    prints_ = false;
+    std::fprintf(stderr, "cmtwatch record: %s; the recording goes on\n", error.what());
+  }
+}
+
+output::Picture recording_picture(const KindSeries& series, const std::string& title) {
+  std::string subtitle = output::with_commas(series.time_ns.size()) + " moments";
+  const auto peak = std::max_element(series.sums.begin(), series.sums.end(),
+                                     [](const MemorySum& a, const MemorySum& b) { return a.bytes() < b.bytes(); });
+  if (peak != series.sums.end() && peak->any())
+    subtitle +=
+        ", most " + output::bytes_text(peak->bytes()) + " " + std::string(peak->metric()) + " at " +
+        output::time_text(static_cast<double>(series.time_ns[static_cast<std::size_t>(peak - series.sums.begin())]));
+  const std::string_view metric = metric_of(series.sums);
+  output::Picture picture{title, subtitle, {kinds_panel(series, metric)}};
+  if (!series.processes.empty()) picture.panels.push_back(processes_panel(series, metric));
+  return picture;
+}
+
+std::string recording_json(const KindSeries& series, const std::string& title) {
+  std::vector<std::optional<std::uint64_t>> sums;
+  for (const MemorySum& sum : series.sums) sums.push_back(sum.any() ? std::optional(sum.bytes()) : std::nullopt);
+  output::JsonWriter json;
+  output::JsonFields field(json);
+  json.begin_object();
+  json.field("schema", "cmt.kinds/1");
+  field("recording", title, "the file");
+  field("metric", metric_of(series.sums), "over all moments: pss, rss, or pss or rss");
+  field("time_ns", series.time_ns, "of each moment, since the recording began");
+  field("bytes", sums, "of all processes at each moment; null: none could be read");
+  json.begin_array("kinds");
+  for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
+    ShownKind shown{static_cast<MemoryKind>(kind)};
+    for (const BytesByKind& moment : series.by_kind) shown.bytes.push_back(moment[kind]);
+    field.element(shown);
+  }
+  json.end_array();
+  json.begin_array("processes");
+  for (const KindSeries::Process& process : series.processes) field.element(ShownProcessSeries{process});
+  json.end_array();
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace cmt::watch

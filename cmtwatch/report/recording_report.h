@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cmtwatch/recording/memory_kinds.h"
+#include "cmtwatch/report/report_output.h"
+#include "cmtwatch/sample/metric.h"
+
+namespace cmt::watch {
+
+/// Shows a recording while it is made: on a terminal the last moments as columns, drawn over in place; elsewhere a line
+/// for each moment. A command's streams are its own: beside it there is one line, on a terminal only.
+class RecordView {
+ public:
+  explicit RecordView(output::Beside beside);
+
+  /// A moment of the recording: its number, its time since the recording began, and what was recorded.
+  void show(std::int64_t tick, std::int64_t time_ns, std::size_t processes, MemorySum memory);
+
+  /// The terminal has another size.
+  void resized();
+
+  /// Erases the drawing: before anything else is written, before we stop, and at the end.
+  void clear() { columns_.clear(); }
+
+  /// Tells the shown moment with most memory, and `cost_share`, the cost of recording as a share of a processor.
+  void end(double cost_share);
+
+ private:
+  struct Moment {
+    std::int64_t tick = 0;
+    std::int64_t time_ns = 0;
+    std::size_t processes = 0;
+    MemorySum memory{};
+  };
+
+  void draw();
+  void print(const std::string& line);
+
+  output::Beside beside_;
+  LiveColumns columns_;
+  bool prints_;
+  std::uint64_t moments_ = 0;
+  Moment last_, peak_;
+};
+
+/// A recording as a picture: memory stacked by kind under the line of all processes together; of several processes, by
+/// process too. Axes, names and subtitle tell whether it is proportional or resident memory.
+output::Picture recording_picture(const KindSeries& series, const std::string& title);
+
+/// Its numbers, schema cmt.kinds/1.
+std::string recording_json(const KindSeries& series, const std::string& title);
+
+}  // namespace cmt::watch

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cmtwatch/sample/pause.h"
+#include "cmtwatch/sample/process_set.h"
+#include "cmtwatch/sample/sampling.h"
+#include "toolkit/command/traces.h"
+#include "toolkit/output/fields.h"
+
+namespace cmt::watch {
+
+/// The trace of one process of a watched command.
+struct ProcessTrace {
+  std::string path;
+  std::string program;
+  int pid = 0;
+  std::int64_t begin_ns = 0;  ///< since the watch began
+  std::uint64_t events = 0;
+  std::uint64_t live_bytes_peak = 0;  ///< after any event, not only at samples
+  bool whole = false;                 ///< false: it breaks off
+};
+
+template <class Visitor, output::DescribedAs<ProcessTrace> Trace>
+void describe(Visitor& field, Trace& trace) {
+  field("path", trace.path, "the trace's file");
+  field("program", trace.program, "as the trace names it");
+  field("pid", trace.pid, "of the traced process");
+  field("begin_ns", trace.begin_ns, "the trace's begin, since the watch began");
+  field("events", trace.events, "in the trace");
+  field("live_bytes_peak", trace.live_bytes_peak, "the most live bytes after any event");
+  field("whole", trace.whole, "false: the trace breaks off");
+}
+
+/// The traces of a watched command.
+struct CommandTraces {
+  std::vector<ProcessTrace> traces{};    ///< by their begin
+  std::uint64_t repairs = 0;             ///< events that were lost or are in doubt
+  std::optional<std::int64_t> cpu_ns{};  ///< processor time of the collectors; none: not known
+};
+
+template <class Visitor, output::DescribedAs<CommandTraces> Traces>
+void describe(Visitor& field, Traces& traces) {
+  field("cost_cpu_ns", traces.cpu_ns, "processor time of the collectors");
+  field("events_lost_or_in_doubt", traces.repairs, "over all traces");
+  field("traces", traces.traces, "a trace for each process, by their begin");
+}
+
+/// The result of a watch.
+struct WatchResult : SamplingCost {
+  bool gone = false;  ///< the process had ended
+  std::optional<Sample> peak{};
+  std::optional<CommandTraces> traced{};
+  PauseCost pauses{};
+  std::string refusal{};  ///< the reason why a process could not be paused, which ended the watch
+};
+
+/// Takes samples until the pace or the listener says that it is enough, or no process is left. `details`: samples name
+/// their processes. `begin_ns` is time 0 of all samples.
+WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_ns, bool details,
+                  const Listener& listener, const std::function<void(const Sample&)>& take);
+
+/// Traces a watched command with libcmttrace.so and adds the live bytes to its samples. Both read the machine's
+/// monotonic clock, and the header of a trace holds that clock's value at the trace's time 0, so that no times have to
+/// be fitted. Two errors remain: the time of an event is accurate to some microseconds, and a sample is of some moment
+/// between its begin and its end.
+///
+///     CommandTracer tracer("%n.%p.cmt", true);
+///     Launched launched({.words = words, .environment = tracer.environment(), …});
+///     …  // samples that name their processes
+///     const CommandTraces traces = tracer.add_live_bytes(samples, begin_ns, complain);
+class CommandTracer {
+ public:
+  using Complain = std::function<void(const std::string&)>;
+
+  /// `pattern` as CMTTRACE_OUT; `follow`: the command's children too. Throws as command::tracing_environment().
+  CommandTracer(const std::string& pattern, bool follow);
+  CommandTracer(const CommandTracer&) = delete;
+  CommandTracer& operator=(const CommandTracer&) = delete;
+
+  const std::vector<std::pair<std::string, std::string>>& environment() const { return environment_; }
+
+  /// Waits for the collectors, and adds to each sample the bytes that were live in its middle. Traces are read one
+  /// after the other, and only their live blocks are kept in memory. `begin_ns` is time 0 of the samples. A trace that
+  /// cannot be read is complained of, and the others are read.
+  CommandTraces add_live_bytes(std::vector<Sample>& samples, std::int64_t begin_ns, const Complain& complain);
+
+ private:
+  std::vector<ProcessTrace> find_traces(std::int64_t begin_ns, const Complain& complain) const;
+  std::optional<std::int64_t> collectors_cpu_ns() const;
+
+  std::int64_t made_ns_;
+  command::Traces files_;
+  std::vector<std::pair<std::string, std::string>> environment_;
+};
+
+/// The kernel's name for a collector, which is not part of what is watched.
+constexpr const char* collector_name = "cmttrace-collec";
+
+}  // namespace cmt::watch
