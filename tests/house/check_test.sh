@@ -2,7 +2,7 @@
 
 git init -q tree
 cd tree
-mkdir -p script libcmt/text libcmt/trace toolkit/output overhead preload/program preload/collector cmtreplay/plan cmtreplay/run cmtreplay/worker
+mkdir -p script libcmt/text libcmt/trace toolkit/output overhead preload/program preload/collector cmtreplay/plan cmtreplay/run cmtreplay/worker cmtwatch/recording cmtwatch/report
 cp "$SOURCE/script/check" script/
 cp "$SOURCE/.clang-format" .
 failed=0
@@ -36,6 +36,8 @@ refuses 'plan/a.h.*may not' cmtreplay/plan/a.h '#include "cmtreplay/run/b.h"'
 refuses 'run/a.h.*may not' cmtreplay/run/a.h '#include "cmtreplay/worker/b.h"'
 refuses 'worker/a.c.*may not' cmtreplay/worker/a.c '#include "cmtreplay/plan/b.h"'
 refuses 'worker/a.c.*may not' cmtreplay/worker/a.c '#include "toolkit/process/b.h"'
+refuses 'recording/a.h.*may not' cmtwatch/recording/a.h '#include "cmtwatch/report/b.h"'
+accepts cmtwatch/report/a.h '#include "cmtwatch/sample/b.h"' '#include "cmtwatch/recording/b.h"'
 accepts cmtreplay/worker/a.c '#include "cmtreplay/protocol.h"' '#include "cmtreplay/worker/b.h"'
 accepts cmtreplay/run/a.h '#include "cmtreplay/plan/b.h"' '#include "toolkit/process/b.h"'
 accepts libcmt/text/a.h '#include "cmt/event.h"' '#include "libcmt/text/b.h"'
