@@ -43,21 +43,19 @@ int get(const command::CommandLine& line) {
   check_process(options.pid, options.root);
   if (options.pause) check_pausable(options.pid, options.root);
   Destination destination(options.output, STDOUT_FILENO);
-  const auto report = make_watch_report(options, destination);
-  WatchPlot plot(options);
+  WatchReport report(options, destination);
   ProcessSet set(options.recursive ? ProcessSet::Includes::descendants : ProcessSet::Includes::named, options.root);
   set.add(options.pid);
   ProcessSampler sampler(options.pid, std::move(set), options.metric, options.root, options.pause);
   command::Interrupts interrupts(command::Interrupts::Holds::resizes);
-  const Listener listener = listen_to(interrupts, [&] { report->resized(); });
+  const Listener listener = listen_to(interrupts, [&] { report.resized(); });
   const WatchResult result =
       watch(sampler, options.pace, process::now_ns(), options.verbose, listener, [&](const Sample& sample) {
-        plot.sample(sample);
-        if (sample.processes != 0 || options.pace.count != 1) report->sample(sample);
+        report.keep(sample);
+        if (sample.processes != 0 || options.pace.count != 1) report.show(sample);
       });
   check_readable(result, options);
-  report->end(result, std::nullopt);
-  plot.end(result, std::nullopt);
+  report.end(result, std::nullopt);
   if (!result.refusal.empty()) throw std::runtime_error(result.refusal);
   return 0;
 }

@@ -21,25 +21,22 @@
 namespace cmt::watch {
 namespace {
 
-/// Report and plot of a command. A failure of theirs is told, and then they are left alone: the command goes on.
+/// The report of a command. Its first error is told, and then it is left alone: the command goes on.
 class GuardedReport {
  public:
-  GuardedReport(WatchReport& report, WatchPlot& plot) : report_(report), plot_(plot) {}
+  explicit GuardedReport(WatchReport& report) : report_(report) {}
 
   void show(const Sample& sample) {
-    guard([&] { report_.sample(sample); });
+    guard([&] { report_.show(sample); });
   }
   void resized() {
     guard([&] { report_.resized(); });
   }
   void clear() { report_.clear(); }
-  void draw(const Sample& sample) { plot_.sample(sample); }
+  void keep(const Sample& sample) { report_.keep(sample); }
   void end(const WatchResult& result, const command::Ended& ended) {
-    if (result.samples != 0 || result.refusal.empty()) {
-      guard([&] { report_.end(result, ended); });
-      guard([&] { plot_.end(result, ended); });
-    }
     guard([&] {
+      if (result.samples != 0 || result.refusal.empty()) report_.end(result, ended);
       if (!result.refusal.empty()) throw std::runtime_error(result.refusal);
     });
   }
@@ -59,7 +56,6 @@ class GuardedReport {
   }
 
   WatchReport& report_;
-  WatchPlot& plot_;
   bool failed_ = false;
 };
 
@@ -105,7 +101,7 @@ class WatchedCommand {
   void add_sample(const Sample& sample) {
     if (tracer_) samples_.push_back(sample);
     if (!tracer_ || options_.form == WatchOptions::Form::text) report_.show(sample);
-    if (!tracer_) report_.draw(sample);
+    if (!tracer_) report_.keep(sample);
   }
 
   void add_live_bytes(WatchResult& result) {
@@ -113,7 +109,7 @@ class WatchedCommand {
     for (const Sample& sample : samples_) {
       if (result.peak && result.peak->begin_ns == sample.begin_ns) result.peak = sample;
       if (options_.form != WatchOptions::Form::text) report_.show(sample);
-      report_.draw(sample);
+      report_.keep(sample);
     }
   }
 
@@ -147,9 +143,8 @@ WatchOptions parse_run(const command::CommandLine& line) {
 int run(const command::CommandLine& line) {
   const WatchOptions options = parse_run(line);
   Destination destination(options.output, STDERR_FILENO);
-  const auto form = make_watch_report(options, destination);
-  WatchPlot plot(options);
-  GuardedReport report(*form, plot);
+  WatchReport form(options, destination);
+  GuardedReport report(form);
   if (options.recursive) prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
     const command::Ended ended = WatchedCommand(options, report).watch_to_end();

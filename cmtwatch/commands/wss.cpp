@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
-#include <vector>
 
 #include "cmtwatch/commands/options.h"
 #include "cmtwatch/commands/subcommands.h"
@@ -55,24 +54,13 @@ WssOptions parse_wss(const command::CommandLine& line) {
   return options;
 }
 
-int measure(const WssOptions& options, Destination& destination, std::optional<output::PictureFile>& picture) {
+int measure(const WssOptions& options, WssReport& report) {
   const WssMethod method = choose_method(options);
   const process::Fd lock = lock_marks(options.target);
   const auto meter = make_touch_meter(method.method, options.target);
-  const auto report = make_wss_report(options, method, destination);
-  ReuseDistance reuse;
-  std::vector<WorkingSet> sets;
-  const WorkingSetRun run = measure_working_sets(options, *meter, [&](const WorkingSet& set) {
-    if (method.method == TouchMethod::idle) reuse.add(set.touched.pages);
-    if (picture) sets.push_back(set);
-    report->sample(set);
-  });
-  if (run.samples != 0) {
-    report->end(run, reuse);
-    if (picture)
-      write_picture(*picture, wss_picture(options, method, sets, reuse), wss_json(options, method, sets, run, reuse),
-                    " wss");
-  }
+  report.begin(method);
+  const WorkingSetRun run = measure_working_sets(options, *meter, [&](const WorkingSet& set) { report.sample(set); });
+  if (run.samples != 0) report.end(run);
   if (run.failure) std::rethrow_exception(run.failure);
   if (run.samples == 0 && run.gone)
     throw std::runtime_error("process " + std::to_string(options.target.pid) + " ended before its first interval did");
@@ -85,10 +73,9 @@ int wss(const command::CommandLine& line) {
   check_process(pid, options.target.root);
   if (options.pause) check_pausable(pid, options.target.root);
   Destination destination(options.output, STDOUT_FILENO);
-  std::optional<output::PictureFile> picture;
-  if (!options.plot.empty()) picture.emplace(options.plot);
+  WssReport report(options, destination);
   try {
-    return measure(options, destination, picture);
+    return measure(options, report);
   } catch (const std::system_error& error) {
     if (!means_forbidden(error)) throw;
     throw std::runtime_error("process " + std::to_string(pid) + " may not be marked and read: it is not ours");

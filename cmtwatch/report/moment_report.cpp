@@ -111,11 +111,11 @@ void describe(Visitor& field, M& shown) {
   describe(field, MappingFigures<const process::Mapping>{mapping});
 }
 
-struct ShownProcess {
+struct ShownRecordedProcess {
   RecordedProcess process{};
 };
 
-template <class Visitor, output::DescribedAs<ShownProcess> P>
+template <class Visitor, output::DescribedAs<ShownRecordedProcess> P>
 void describe(Visitor& field, P& shown) {
   describe(field, shown.process);
   std::vector<ShownMapping> mappings;
@@ -156,7 +156,7 @@ std::string moment_json(const Moment& moment) {
   field("system", moment.machine, "null: it was not recorded");
   field("parts", break_down(all_mappings(moment)).parts, "by purpose, then the largest files");
   json.begin_array("processes");
-  for (const RecordedProcess& process : moment.processes) field.element(ShownProcess{process});
+  for (const RecordedProcess& process : moment.processes) field.element(ShownRecordedProcess{process});
   json.end_array();
   json.end_object();
   return json.take();

@@ -111,7 +111,10 @@ std::string subtitle_of(const std::vector<Sample>& samples, const WatchResult& r
   return refused == 0 ? text : text + ", " + refusals(refused);
 }
 
-output::Picture picture_of(const WatchOptions& options, const std::vector<Sample>& samples, const WatchResult& result) {
+}  // namespace
+
+output::Picture watch_picture(const WatchOptions& options, const std::vector<Sample>& samples,
+                              const WatchResult& result) {
   const std::string metric(name_of(options.metric));
   Panel panel{.title = "memory over time",
               .x = {.title = "time", .unit = Unit::ns},
@@ -122,21 +125,6 @@ output::Picture picture_of(const WatchOptions& options, const std::vector<Sample
   panel.series.insert(panel.series.end(), bands.begin(), bands.end());
   if (options.verbose && traced) panel.series.push_back(live_line_of(samples));
   return {title_of(options), subtitle_of(samples, result, metric), {panel}};
-}
-
-}  // namespace
-
-WatchPlot::WatchPlot(const WatchOptions& options) : options_(options) {
-  if (!options.plot.empty()) file_.emplace(options.plot);
-}
-
-void WatchPlot::sample(const Sample& sample) {
-  if (file_) samples_.push_back(sample);
-}
-
-void WatchPlot::end(const WatchResult& result, const std::optional<command::Ended>& ended) {
-  if (!file_) return;
-  write_picture(*file_, picture_of(options_, samples_, result), watch_json(options_, samples_, result, ended), "");
 }
 
 }  // namespace cmt::watch

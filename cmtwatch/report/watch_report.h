@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,46 +36,65 @@ struct WatchOptions {
   std::string command_error{};
 };
 
-/// Shows a watch while it goes on and at its end, in one form.
-class WatchReport {
+/// A watch as lines for people; on a terminal a view that is drawn over: the last samples as columns, and where asked
+/// for the processes.
+class WatchText {
  public:
-  virtual ~WatchReport() = default;
-  virtual void sample(const Sample& sample) = 0;
-  /// The terminal, if there is one, has another size.
-  virtual void resized() {}
-  /// Erases the drawing: before anything else is written to the terminal, and before we stop.
-  virtual void clear() {}
-  /// `ended` is how the command ended, where there was one.
-  virtual void end(const WatchResult& result, const std::optional<command::Ended>& ended) = 0;
-};
-
-/// The report that the options ask for. Both arguments outlive it.
-std::unique_ptr<WatchReport> make_watch_report(const WatchOptions& options, Destination& destination);
-
-/// Lines for people (watch_text.cpp); rows of CSV and a document of JSON (watch_data.cpp).
-std::unique_ptr<WatchReport> make_watch_text(const WatchOptions& options, Destination& destination);
-
-/// Schema cmt.watch/1.
-std::string watch_json(const WatchOptions& options, const std::vector<Sample>& samples, const WatchResult& result,
-                       const std::optional<command::Ended>& ended);
-
-/// The picture of a watch, where one is asked for: memory over time; with names, each process's part of it. Keeps all
-/// samples until the end.
-class WatchPlot {
- public:
-  /// Opens the file at once. Throws std::system_error, and std::runtime_error where rsvg-convert is needed and missing.
-  explicit WatchPlot(const WatchOptions& options);
+  WatchText(const WatchOptions& options, Destination& destination);
 
   void sample(const Sample& sample);
+  /// The terminal has another size.
+  void resized();
+  /// Erases the drawing: before anything else is written to the terminal, and before we stop.
+  void clear() { columns_.clear(); }
+  void end(const WatchResult& result, const std::optional<command::Ended>& ended);
 
-  /// Throws as the constructor does.
+ private:
+  std::string amount(std::uint64_t bytes) const;
+  std::string tree(const Sample& sample) const;
+  std::string line(const Sample& sample) const;
+  void draw();
+  std::string traced_line(const WatchResult& result) const;
+  std::string peak_line(const WatchResult& result, const std::optional<command::Ended>& ended) const;
+
+  const WatchOptions& options_;
+  Destination& destination_;
+  LiveColumns columns_;
+  Sample last_;
+  Sample peak_;
+};
+
+/// Shows a watch in the form that the options ask for, and draws its picture.
+class WatchReport {
+ public:
+  /// Opens the picture's file at once. Both arguments outlive it. Throws as PictureFile does.
+  WatchReport(const WatchOptions& options, Destination& destination);
+
+  /// Shows a sample at once, as text or CSV.
+  void show(const Sample& sample);
+  /// Keeps a sample for the JSON document and the picture, which are made at the end.
+  void keep(const Sample& sample);
+
+  void resized() {
+    if (is_text()) text_.resized();
+  }
+  void clear() { text_.clear(); }
+  bool is_text() const { return options_.form == WatchOptions::Form::text; }
+
+  /// `ended` is how the command ended, where there was one.
   void end(const WatchResult& result, const std::optional<command::Ended>& ended);
 
  private:
   const WatchOptions& options_;
-  std::optional<output::PictureFile> file_;
+  Destination& destination_;
+  WatchText text_;
+  std::optional<output::PictureFile> picture_;
   std::vector<Sample> samples_;
 };
+
+/// Memory over time; with names, each process's part of it.
+output::Picture watch_picture(const WatchOptions& options, const std::vector<Sample>& samples,
+                              const WatchResult& result);
 
 /// "1 process could not be read", "2 processes…".
 std::string refusals(unsigned count);

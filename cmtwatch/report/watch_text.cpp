@@ -35,42 +35,23 @@ void walk(const std::vector<ProcessReading>& processes,
   }
 }
 
-/// Lines for people; on a terminal a view that is drawn over: the last samples as columns, and where wanted the
-/// processes.
-class TextReport : public WatchReport {
- public:
-  TextReport(const WatchOptions& options, Destination& destination);
-  void sample(const Sample& sample) override;
-  void resized() override;
-  void clear() override { columns_.clear(); }
-  void end(const WatchResult& result, const std::optional<command::Ended>& ended) override;
+}  // namespace
 
- private:
-  std::string amount(std::uint64_t bytes) const;
-  std::string tree(const Sample& sample) const;
-  std::string line(const Sample& sample) const;
-  void draw();
-  std::string traced_line(const WatchResult& result) const;
-  std::string peak_line(const WatchResult& result, const std::optional<command::Ended>& ended) const;
+std::string refusals(unsigned count) {
+  return std::to_string(count) + (count == 1 ? " process" : " processes") + " could not be read";
+}
 
-  const WatchOptions& options_;
-  Destination& destination_;
-  LiveColumns columns_;
-  Sample last_;
-  Sample peak_;
-};
-
-TextReport::TextReport(const WatchOptions& options, Destination& destination)
+WatchText::WatchText(const WatchOptions& options, Destination& destination)
     : options_(options),
       destination_(destination),
       columns_(destination.fd(), options.command.empty() ? output::Beside::nobody : output::Beside::command) {}
 
-std::string TextReport::amount(std::uint64_t bytes) const {
+std::string WatchText::amount(std::uint64_t bytes) const {
   return options_.bytes ? std::to_string(bytes) : output::bytes_text(bytes);
 }
 
 /// The processes, each below its parent; with a column of live bytes where they are traced.
-std::string TextReport::tree(const Sample& sample) const {
+std::string WatchText::tree(const Sample& sample) const {
   const auto live = [&](const std::optional<LiveTotals>& one) {
     if (!sample.live) return std::string();
     return one ? output::padded(amount(one->bytes), 12) + " live" : output::padded("not traced", 17);
@@ -84,7 +65,7 @@ std::string TextReport::tree(const Sample& sample) const {
   return text;
 }
 
-std::string TextReport::line(const Sample& sample) const {
+std::string WatchText::line(const Sample& sample) const {
   const bool one_answer = options_.pace.count == 1;
   std::string text = one_answer ? "" : output::padded(output::seconds_text(sample.begin_ns), 12) + " ";
   text += one_answer ? amount(sample.bytes) : output::padded(amount(sample.bytes), 12);
@@ -93,7 +74,7 @@ std::string TextReport::line(const Sample& sample) const {
   return text + "\n";
 }
 
-void TextReport::sample(const Sample& sample) {
+void WatchText::sample(const Sample& sample) {
   if (!options_.each) return;
   const bool tree_below_command = options_.verbose && !options_.command.empty();
   if (columns_.active() && options_.pace.count != 1 && !tree_below_command) {
@@ -106,13 +87,13 @@ void TextReport::sample(const Sample& sample) {
   destination_.write((alone ? "" : line(sample)) + (options_.verbose ? tree(sample) : ""));
 }
 
-void TextReport::resized() {
+void WatchText::resized() {
   if (columns_.empty()) return;
   columns_.resized();
   draw();
 }
 
-void TextReport::draw() {
+void WatchText::draw() {
   if (!columns_.due()) return;
   std::string head = output::padded(output::seconds_text(last_.begin_ns), 12) +
                      output::padded(amount(last_.bytes), 12) + " " + std::string(name_of(options_.metric)) + ", peak " +
@@ -125,7 +106,7 @@ void TextReport::draw() {
 }
 
 /// The live bytes at the peak, and the traces.
-std::string TextReport::traced_line(const WatchResult& result) const {
+std::string WatchText::traced_line(const WatchResult& result) const {
   const CommandTraces& traced = *result.traced;
   if (traced.traces.empty()) return "nothing was traced\n";
   std::string text;
@@ -156,7 +137,7 @@ std::string TextReport::traced_line(const WatchResult& result) const {
   return text + "\n";
 }
 
-std::string TextReport::peak_line(const WatchResult& result, const std::optional<command::Ended>& ended) const {
+std::string WatchText::peak_line(const WatchResult& result, const std::optional<command::Ended>& ended) const {
   if (result.samples == 0) return "peak not measured: the command ended before the first sample\n";
   std::string text = "peak ";
   if (!result.peak) {
@@ -179,7 +160,7 @@ std::string TextReport::peak_line(const WatchResult& result, const std::optional
   return text + "\n";
 }
 
-void TextReport::end(const WatchResult& result, const std::optional<command::Ended>& ended) {
+void WatchText::end(const WatchResult& result, const std::optional<command::Ended>& ended) {
   columns_.clear();
   if (options_.peak == WatchOptions::Peak::without) return;
   if (options_.peak == WatchOptions::Peak::only) {
@@ -188,16 +169,6 @@ void TextReport::end(const WatchResult& result, const std::optional<command::End
   }
   destination_.write(peak_line(result, ended) + (result.traced ? traced_line(result) : ""));
   if (options_.verbose && result.peak && !options_.each) destination_.write(tree(*result.peak));
-}
-
-}  // namespace
-
-std::string refusals(unsigned count) {
-  return std::to_string(count) + (count == 1 ? " process" : " processes") + " could not be read";
-}
-
-std::unique_ptr<WatchReport> make_watch_text(const WatchOptions& options, Destination& destination) {
-  return std::make_unique<TextReport>(options, destination);
 }
 
 }  // namespace cmt::watch

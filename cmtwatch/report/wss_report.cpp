@@ -22,129 +22,6 @@ std::string counted(std::uint64_t count, const char* noun) {
   return output::with_commas(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-/// Lines for people.
-class WssText : public WssReport {
- public:
-  WssText(const WssOptions& options, const WssMethod& method, Destination& destination)
-      : options_(options), method_(method), destination_(destination) {}
-
-  void sample(const WorkingSet& set) override {
-    lengths_ns_.push_back(set.length_ns());
-    const std::uint64_t bytes = set.touched.touched_bytes();
-    sum_bytes_ += bytes;
-    least_bytes_ = std::min(least_bytes_, bytes);
-    most_bytes_ = std::max(most_bytes_, bytes);
-    huge_bytes_ = std::max(huge_bytes_, set.touched.huge_page_bytes());
-    too_long_ = std::max(too_long_, set.touched.too_long);
-    untracked_bytes_ = std::max(untracked_bytes_, set.touched.untracked_bytes());
-    destination_.write(output::padded(output::seconds_text(set.begin_ns), 12) + " +" +
-                       output::padded(length(set.length_ns()), 8) + output::padded(amount(bytes), 14) + " of" +
-                       output::padded(amount(set.touched.resident_bytes()), 12) + "  " + counted(set.pages(), "page") +
-                       "\n" + (options_.verbose ? mappings(set) : ""));
-  }
-
-  void end(const WorkingSetRun& run, const ReuseDistance& reuse) override {
-    destination_.write(range_line() + method_line() + reuse_line(reuse) + grain_lines() + cost_line(run));
-  }
-
- private:
-  std::string amount(std::uint64_t bytes) const {
-    return options_.bytes ? std::to_string(bytes) : output::bytes_text(bytes);
-  }
-
-  std::string mappings(const WorkingSet& set) const {
-    std::vector<const TouchedMapping*> touched;
-    for (const TouchedMapping& mapping : set.touched.mappings) {
-      if (mapping.touched_bytes != 0) touched.push_back(&mapping);
-    }
-    std::stable_sort(touched.begin(), touched.end(), [](const TouchedMapping* a, const TouchedMapping* b) {
-      return a->touched_bytes > b->touched_bytes;
-    });
-    std::string text;
-    std::uint64_t others = 0;
-    for (std::size_t i = 0; i < touched.size(); ++i) {
-      if (i >= mappings_shown)
-        others += touched[i]->touched_bytes;
-      else
-        text += line(*touched[i]);
-    }
-    if (others != 0)
-      text +=
-          output::padded(amount(others), 37) + "  in " + std::to_string(touched.size() - mappings_shown) + " others\n";
-    return text;
-  }
-
-  std::string line(const TouchedMapping& touched) const {
-    const process::Mapping& mapping = touched.mapping;
-    return output::padded(amount(touched.touched_bytes), 37) + " of" +
-           output::padded(amount(mapping.resident_bytes), 12) + "  " + mapping.permissions + " " +
-           (mapping.name.empty() ? "anonymous" : mapping.name) + "\n";
-  }
-
-  std::string range_line() const {
-    const std::uint64_t count = lengths_ns_.size();
-    if (count == 1) return "";
-    const auto [shortest, longest] = std::minmax_element(lengths_ns_.begin(), lengths_ns_.end());
-    return "working set " + amount(least_bytes_) + " to " + amount(most_bytes_) + ", " + amount(sum_bytes_ / count) +
-           " in the mean of " + output::with_commas(count) + " intervals of " + length(*shortest) + " to " +
-           length(*longest) + "\n";
-  }
-
-  std::string method_line() const {
-    if (method_.method == TouchMethod::idle) return "page by page, by the kernel's bitmap of idle pages\n";
-    return "mapping by mapping, by clear_refs" + (method_.obstacle.empty() ? "" : ": " + method_.obstacle) +
-           "; pages, and how far apart their uses are, cannot be told\n";
-  }
-
-  /// Within one interval no page is used again.
-  std::string reuse_line(const ReuseDistance& reuse) const {
-    if (reuse.uses() == 0 || lengths_ns_.size() == 1) return "";
-    return "reuse distance: half of all uses of pages " + within(reuse, 0.5) + ", nine in ten " + within(reuse, 0.9) +
-           "; " + counted(reuse.first_uses(), "first use") + " of " + output::with_commas(reuse.uses()) + "\n";
-  }
-
-  std::string within(const ReuseDistance& reuse, double share) const {
-    const auto bound = [&](const ReuseDistance::Histogram& histogram) {
-      const auto pages = distance_of_share(histogram, reuse.uses(), share);
-      return pages ? std::optional(amount(*pages * process::page_bytes())) : std::nullopt;
-    };
-    const auto least = bound(reuse.lower()), most = bound(reuse.upper());
-    return least && most ? "within " + *least + " to " + *most : "are not: too many are first ones";
-  }
-
-  std::string grain_lines() const {
-    std::string text;
-    if (huge_bytes_ != 0)
-      text +=
-          "up to " + amount(huge_bytes_) + " are in huge pages, which count as touched as a whole: it may be less\n";
-    if (untracked_bytes_ != 0)
-      text += "up to " + amount(untracked_bytes_) + " resident are not tracked by the kernel, and not counted\n";
-    if (too_long_ != 0) text += counted(too_long_, "mapping") + " of more than 64 GiB of addresses not looked at\n";
-    return text;
-  }
-
-  std::string cost_line(const WorkingSetRun& run) const {
-    std::string text;
-    if (run.gone) text += "the process has ended; ";
-    if (run.missed != 0) text += counted(run.missed, "moment") + " missed; ";
-    if (run.skipped != 0) text += counted(run.skipped, "moment") + " left out for their price; ";
-    text += "measuring took " + output::fixed(run.cpu_share() * 100, 1) + " % of a processor";
-    if (options_.pause) text += "; " + run.pauses.text();
-    return text + "\n";
-  }
-
-  const WssOptions& options_;
-  const WssMethod& method_;
-  Destination& destination_;
-  std::vector<std::int64_t> lengths_ns_;
-  std::uint64_t sum_bytes_ = 0;
-  std::uint64_t least_bytes_ = UINT64_MAX;
-  std::uint64_t most_bytes_ = 0;
-  std::uint64_t huge_bytes_ = 0;
-  std::uint64_t untracked_bytes_ = 0;
-  std::size_t too_long_ = 0;
-};
-
 using output::DescribedAs;
 
 /// An interval with the figures that the options ask for.
@@ -203,85 +80,169 @@ void describe(Visitor& field, R& row) {
   describe(field, row.mapping);
 }
 
-/// A row for each interval, or with -v a row for each mapping.
-class WssCsv : public WssReport {
- public:
-  WssCsv(const WssOptions& options, Destination& destination) : options_(options), destination_(destination) {
-    const WorkingSet set;
-    const TouchedMapping mapping;
-    destination_.write(options.verbose ? output::csv_titles(MappingCsvRow{set, mapping})
-                                       : output::csv_titles(SetCsvRow{set, options.pause}));
-  }
+/// A row for the interval, or with -v a row for each mapping.
+std::string csv_rows(const WorkingSet& set, const WssOptions& options) {
+  if (!options.verbose) return output::csv_row(SetCsvRow{set, options.pause});
+  std::string rows;
+  for (const TouchedMapping& mapping : set.touched.mappings) rows += output::csv_row(MappingCsvRow{set, mapping});
+  return rows;
+}
 
-  void sample(const WorkingSet& set) override {
-    if (!options_.verbose) return destination_.write(output::csv_row(SetCsvRow{set, options_.pause}));
-    std::string rows;
-    for (const TouchedMapping& mapping : set.touched.mappings) rows += output::csv_row(MappingCsvRow{set, mapping});
-    destination_.write(rows);
-  }
-
-  void end(const WorkingSetRun&, const ReuseDistance&) override {}
-
- private:
-  const WssOptions& options_;
-  Destination& destination_;
-};
-
-/// Written at the end: intervals are kept until then.
-class WssJson : public WssReport {
- public:
-  WssJson(const WssOptions& options, const WssMethod& method, Destination& destination)
-      : options_(options), method_(method), destination_(destination) {}
-
-  void sample(const WorkingSet& set) override { sets_.push_back(set); }
-  void end(const WorkingSetRun& run, const ReuseDistance& reuse) override {
-    destination_.write(wss_json(options_, method_, sets_, run, reuse));
-  }
-
- private:
-  const WssOptions& options_;
-  const WssMethod& method_;
-  Destination& destination_;
-  std::vector<WorkingSet> sets_;
-};
+std::string csv_title_row(const WssOptions& options) {
+  const WorkingSet set;
+  const TouchedMapping mapping;
+  return options.verbose ? output::csv_titles(MappingCsvRow{set, mapping})
+                         : output::csv_titles(SetCsvRow{set, options.pause});
+}
 
 }  // namespace
 
-std::unique_ptr<WssReport> make_wss_report(const WssOptions& options, const WssMethod& method,
-                                           Destination& destination) {
-  switch (options.form) {
-    case WssOptions::Form::json:
-      return std::make_unique<WssJson>(options, method, destination);
-    case WssOptions::Form::csv:
-      return std::make_unique<WssCsv>(options, destination);
-    case WssOptions::Form::text:
-      break;
-  }
-  return std::make_unique<WssText>(options, method, destination);
+WssReport::WssReport(const WssOptions& options, Destination& destination)
+    : options_(options), destination_(destination) {
+  if (!options.plot.empty()) picture_.emplace(options.plot);
 }
 
-std::string wss_json(const WssOptions& options, const WssMethod& method, const std::vector<WorkingSet>& sets,
-                     const WorkingSetRun& run, const ReuseDistance& reuse) {
-  const bool by_page = method.method == TouchMethod::idle;
+void WssReport::begin(const WssMethod& method) {
+  method_ = method;
+  if (options_.form == WssOptions::Form::csv) destination_.write(csv_title_row(options_));
+}
+
+void WssReport::sample(const WorkingSet& set) {
+  const Touched& touched = set.touched;
+  const std::uint64_t bytes = touched.touched_bytes();
+  ++range_.intervals;
+  range_.shortest_ns = std::min(range_.shortest_ns, set.length_ns());
+  range_.longest_ns = std::max(range_.longest_ns, set.length_ns());
+  range_.sum_bytes += bytes;
+  range_.least_bytes = std::min(range_.least_bytes, bytes);
+  range_.most_bytes = std::max(range_.most_bytes, bytes);
+  range_.huge_bytes = std::max(range_.huge_bytes, touched.huge_page_bytes());
+  range_.untracked_bytes = std::max(range_.untracked_bytes, touched.untracked_bytes());
+  range_.too_long = std::max(range_.too_long, touched.too_long);
+  if (method_.method == TouchMethod::idle) reuse_.add(touched.pages);
+  if (picture_ || options_.form == WssOptions::Form::json) sets_.push_back(set);
+  if (options_.form == WssOptions::Form::text) destination_.write(text_of(set));
+  if (options_.form == WssOptions::Form::csv) destination_.write(csv_rows(set, options_));
+}
+
+void WssReport::end(const WorkingSetRun& run) {
+  if (options_.form == WssOptions::Form::text)
+    destination_.write(range_line() + method_line() + reuse_line() + grain_lines() + cost_line(run));
+  if (options_.form == WssOptions::Form::json) destination_.write(json(run));
+  if (picture_) write_picture(*picture_, wss_picture(options_, method_, sets_, reuse_), json(run), " wss");
+}
+
+std::string WssReport::amount(std::uint64_t bytes) const {
+  return options_.bytes ? std::to_string(bytes) : output::bytes_text(bytes);
+}
+
+std::string WssReport::text_of(const WorkingSet& set) const {
+  return output::padded(output::seconds_text(set.begin_ns), 12) + " +" + output::padded(length(set.length_ns()), 8) +
+         output::padded(amount(set.touched.touched_bytes()), 14) + " of" +
+         output::padded(amount(set.touched.resident_bytes()), 12) + "  " + counted(set.pages(), "page") + "\n" +
+         (options_.verbose ? mappings_text(set) : "");
+}
+
+std::string WssReport::mappings_text(const WorkingSet& set) const {
+  std::vector<const TouchedMapping*> touched;
+  for (const TouchedMapping& mapping : set.touched.mappings) {
+    if (mapping.touched_bytes != 0) touched.push_back(&mapping);
+  }
+  std::stable_sort(touched.begin(), touched.end(), [](const TouchedMapping* a, const TouchedMapping* b) {
+    return a->touched_bytes > b->touched_bytes;
+  });
+  const auto mapping_line = [this](const TouchedMapping& mapping) {
+    return output::padded(amount(mapping.touched_bytes), 37) + " of" +
+           output::padded(amount(mapping.mapping.resident_bytes), 12) + "  " + mapping.mapping.permissions + " " +
+           (mapping.mapping.name.empty() ? "anonymous" : mapping.mapping.name) + "\n";
+  };
+  std::string text;
+  std::uint64_t others = 0;
+  for (std::size_t i = 0; i < touched.size(); ++i) {
+    if (i >= mappings_shown)
+      others += touched[i]->touched_bytes;
+    else
+      text += mapping_line(*touched[i]);
+  }
+  if (others != 0)
+    text +=
+        output::padded(amount(others), 37) + "  in " + std::to_string(touched.size() - mappings_shown) + " others\n";
+  return text;
+}
+
+std::string WssReport::range_line() const {
+  if (range_.intervals == 1) return "";
+  return "working set " + amount(range_.least_bytes) + " to " + amount(range_.most_bytes) + ", " +
+         amount(range_.sum_bytes / range_.intervals) + " in the mean of " + output::with_commas(range_.intervals) +
+         " intervals of " + length(range_.shortest_ns) + " to " + length(range_.longest_ns) + "\n";
+}
+
+std::string WssReport::method_line() const {
+  if (method_.method == TouchMethod::idle) return "page by page, by the kernel's bitmap of idle pages\n";
+  return "mapping by mapping, by clear_refs" + (method_.obstacle.empty() ? "" : ": " + method_.obstacle) +
+         "; pages, and how far apart their uses are, cannot be told\n";
+}
+
+/// Within one interval no page is used again.
+std::string WssReport::reuse_line() const {
+  if (reuse_.uses() == 0 || range_.intervals == 1) return "";
+  return "reuse distance: half of all uses of pages " + within(0.5) + ", nine in ten " + within(0.9) + "; " +
+         counted(reuse_.first_uses(), "first use") + " of " + output::with_commas(reuse_.uses()) + "\n";
+}
+
+std::string WssReport::within(double share) const {
+  const auto bound = [&](const ReuseDistance::Histogram& histogram) {
+    const auto pages = distance_of_share(histogram, reuse_.uses(), share);
+    return pages ? std::optional(amount(*pages * process::page_bytes())) : std::nullopt;
+  };
+  const auto least = bound(reuse_.lower()), most = bound(reuse_.upper());
+  return least && most ? "within " + *least + " to " + *most : "are not: too many are first ones";
+}
+
+std::string WssReport::grain_lines() const {
+  std::string text;
+  if (range_.huge_bytes != 0)
+    text += "up to " + amount(range_.huge_bytes) +
+            " are in huge pages, which count as touched as a whole: it may be less\n";
+  if (range_.untracked_bytes != 0)
+    text += "up to " + amount(range_.untracked_bytes) + " resident are not tracked by the kernel, and not counted\n";
+  if (range_.too_long != 0)
+    text += counted(range_.too_long, "mapping") + " of more than 64 GiB of addresses not looked at\n";
+  return text;
+}
+
+std::string WssReport::cost_line(const WorkingSetRun& run) const {
+  std::string text;
+  if (run.gone) text += "the process has ended; ";
+  if (run.missed != 0) text += counted(run.missed, "moment") + " missed; ";
+  if (run.skipped != 0) text += counted(run.skipped, "moment") + " left out for their price; ";
+  text += "measuring took " + output::fixed(run.cpu_share() * 100, 1) + " % of a processor";
+  if (options_.pause) text += "; " + run.pauses.text();
+  return text + "\n";
+}
+
+/// Schema cmt.wss/1.
+std::string WssReport::json(const WorkingSetRun& run) const {
+  const bool by_page = method_.method == TouchMethod::idle;
   output::JsonWriter json;
   output::JsonFields field(json);
   json.begin_object();
   json.field("schema", "cmt.wss/1");
-  field("pid", options.target.pid, "the process");
+  field("pid", options_.target.pid, "the process");
   field("method", std::string_view(by_page ? "idle" : "referenced"), "how touched memory was found");
-  field("not_page_by_page_because", method.obstacle.empty() ? std::nullopt : std::optional(method.obstacle),
+  field("not_page_by_page_because", method_.obstacle.empty() ? std::nullopt : std::optional(method_.obstacle),
         "the reason why it is not idle; null: it is, or was not asked for");
-  field("filter", options.target.filter, "the mappings that are measured");
+  field("filter", options_.target.filter, "the mappings that are measured");
   field("page_bytes", process::page_bytes(), "of this machine");
-  field("interval_ns", options.pace.interval_ns, "that was asked for");
+  field("interval_ns", options_.pace.interval_ns, "that was asked for");
   field("elapsed_ns", run.elapsed_ns, "from the first marking to the end");
   field("ended", run.gone, "whether the process has ended");
   describe(field, static_cast<const SamplingCost&>(run));
-  if (options.pause) describe(field, run.pauses);
-  by_page ? field("reuse_distance", reuse, "null where pages cannot be told apart")
+  if (options_.pause) describe(field, run.pauses);
+  by_page ? field("reuse_distance", reuse_, "null where pages cannot be told apart")
           : json.field("reuse_distance", std::nullopt);
   json.begin_array("samples");
-  for (const WorkingSet& set : sets) field.element(ShownSet{set, options.pause});
+  for (const WorkingSet& set : sets_) field.element(ShownSet{set, options_.pause});
   json.end_array();
   json.end_object();
   return json.take();

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <memory>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,22 +12,47 @@
 
 namespace cmt::watch {
 
-/// Shows working sets while they are measured and at the end, in one form.
+/// Shows working sets in the form that the options ask for while they are measured and at the end, and draws their
+/// picture.
 class WssReport {
  public:
-  virtual ~WssReport() = default;
-  virtual void sample(const WorkingSet& set) = 0;
-  /// `reuse` is of pages, and empty where they cannot be told apart.
-  virtual void end(const WorkingSetRun& run, const ReuseDistance& reuse) = 0;
+  /// Opens the picture's file at once. Both arguments outlive it. Throws as PictureFile does.
+  WssReport(const WssOptions& options, Destination& destination);
+
+  /// Called once, before the first sample.
+  void begin(const WssMethod& method);
+  void sample(const WorkingSet& set);
+  void end(const WorkingSetRun& run);
+
+ private:
+  std::string amount(std::uint64_t bytes) const;
+  std::string text_of(const WorkingSet& set) const;
+  std::string mappings_text(const WorkingSet& set) const;
+  std::string range_line() const;
+  std::string method_line() const;
+  std::string reuse_line() const;
+  std::string within(double share) const;
+  std::string grain_lines() const;
+  std::string cost_line(const WorkingSetRun& run) const;
+  std::string json(const WorkingSetRun& run) const;
+
+  /// Over all intervals, for the last lines.
+  struct Range {
+    std::uint64_t intervals = 0;
+    std::int64_t shortest_ns = INT64_MAX, longest_ns = 0;
+    std::uint64_t sum_bytes = 0, least_bytes = UINT64_MAX, most_bytes = 0;
+    std::uint64_t huge_bytes = 0, untracked_bytes = 0;
+    std::size_t too_long = 0;
+  };
+
+  const WssOptions& options_;
+  Destination& destination_;
+  std::optional<output::PictureFile> picture_;
+  WssMethod method_;
+  Range range_;
+  ReuseDistance reuse_;           ///< of pages; empty where they cannot be told apart
+  std::vector<WorkingSet> sets_;  ///< kept for the JSON document and the picture
 };
-
-/// The report that the options ask for. The arguments outlive it.
-std::unique_ptr<WssReport> make_wss_report(const WssOptions& options, const WssMethod& method,
-                                           Destination& destination);
-
-/// Schema cmt.wss/1.
-std::string wss_json(const WssOptions& options, const WssMethod& method, const std::vector<WorkingSet>& sets,
-                     const WorkingSetRun& run, const ReuseDistance& reuse);
 
 /// The working set over time; its pages, or mappings where pages cannot be told apart; and of pages, the share of their
 /// uses that a memory of so many bytes would have held.

@@ -1,8 +1,7 @@
-// A watch as rows of CSV, and as a document of JSON.
+#include "cmtwatch/report/watch_report.h"
 
 #include <utility>
 
-#include "cmtwatch/report/watch_report.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/json.h"
 
@@ -26,22 +25,16 @@ ShownFigures figures_of(const WatchOptions& options) {
           .bytes_title = std::string(name_of(options.metric)) + "_bytes"};
 }
 
-/// Live bytes beside the bytes that were measured.
-struct ShownLive {
-  std::optional<LiveTotals> live;
-  std::optional<std::uint64_t> bytes;
-};
-
 template <class Visitor>
-void describe_totals(Visitor& field, const std::optional<LiveTotals>& live) {
+void describe_live(Visitor& field, const std::optional<LiveTotals>& live) {
   field("live_bytes", live ? std::optional(live->bytes) : std::nullopt, "asked for and not freed; null: not known");
   field("live_blocks", live ? std::optional(live->blocks) : std::nullopt, "the blocks of live_bytes");
 }
 
-template <class Visitor, DescribedAs<ShownLive> L>
-void describe(Visitor& field, L& shown) {
-  const auto& [live, bytes] = shown;
-  describe_totals(field, live);
+/// The same beside the bytes that were measured.
+template <class Visitor>
+void describe_beyond(Visitor& field, const std::optional<LiveTotals>& live, const std::optional<std::uint64_t>& bytes) {
+  describe_live(field, live);
   field("beyond_live_bytes",
         live && bytes ? std::optional(static_cast<std::int64_t>(*bytes - live->bytes)) : std::nullopt,
         "bytes less live_bytes; negative where blocks were never touched");
@@ -59,9 +52,7 @@ void describe(Visitor& field, P& shown) {
   field("parent_pid", process.parent, "its parent when it was first seen");
   field("name", process.name, "the kernel's name for it");
   field("bytes", process.bytes, "of the metric; null: it could not be read");
-  if (!shown.traced) return;
-  const ShownLive live{process.live, process.bytes};
-  describe(field, live);
+  if (shown.traced) describe_beyond(field, process.live, process.bytes);
 }
 
 struct ShownSample {
@@ -82,8 +73,7 @@ void describe(Visitor& field, S& shown) {
     field("processes_not_paused", sample.not_paused, "that could not be stopped, and were measured as they ran");
   }
   if (figures.traced) {
-    const ShownLive live{sample.live, sample.readable_bytes()};
-    describe(field, live);
+    describe_beyond(field, sample.live, sample.readable_bytes());
     field("processes_not_traced", sample.untraced, "whose live bytes are not known");
   }
   if (!figures.by_process) return;
@@ -117,7 +107,7 @@ void describe(Visitor& field, R& row) {
     field("not_paused", sample.not_paused, "");
   }
   if (!figures.traced) return;
-  describe_totals(field, sample.live);
+  describe_live(field, sample.live);
   field("not_traced", sample.untraced, "");
 }
 
@@ -137,49 +127,24 @@ void describe(Visitor& field, R& row) {
   field("parent_pid", process.parent, "");
   field("name", process.name, "");
   field(figures.bytes_title, process.bytes, "");
-  if (figures.traced) describe_totals(field, process.live);
+  if (figures.traced) describe_live(field, process.live);
 }
 
-/// A row for each sample, or with names a row for each process.
-class CsvReport : public WatchReport {
- public:
-  CsvReport(const WatchOptions& options, Destination& destination)
-      : figures_(figures_of(options)), destination_(destination) {
-    const Sample sample;
-    const ProcessReading process;
-    destination_.write(figures_.by_process ? output::csv_titles(ProcessCsvRow{sample, process, figures_})
-                                           : output::csv_titles(SampleCsvRow{sample, figures_}));
-  }
+/// A row for the sample, or with names a row for each process.
+std::string csv_rows(const Sample& sample, const ShownFigures& figures) {
+  if (!figures.by_process) return output::csv_row(SampleCsvRow{sample, figures});
+  std::string rows;
+  for (const ProcessReading& process : sample.by_process)
+    rows += output::csv_row(ProcessCsvRow{sample, process, figures});
+  return rows;
+}
 
-  void sample(const Sample& sample) override {
-    if (!figures_.by_process) return destination_.write(output::csv_row(SampleCsvRow{sample, figures_}));
-    std::string rows;
-    for (const ProcessReading& process : sample.by_process)
-      rows += output::csv_row(ProcessCsvRow{sample, process, figures_});
-    destination_.write(rows);
-  }
-
-  void end(const WatchResult&, const std::optional<command::Ended>&) override {}
-
- private:
-  ShownFigures figures_;
-  Destination& destination_;
-};
-
-/// Written at the end: samples are kept until then.
-class JsonReport : public WatchReport {
- public:
-  JsonReport(const WatchOptions& options, Destination& destination) : options_(options), destination_(destination) {}
-  void sample(const Sample& sample) override { samples_.push_back(sample); }
-  void end(const WatchResult& result, const std::optional<command::Ended>& ended) override {
-    destination_.write(watch_json(options_, samples_, result, ended));
-  }
-
- private:
-  const WatchOptions& options_;
-  Destination& destination_;
-  std::vector<Sample> samples_;
-};
+std::string csv_title_row(const ShownFigures& figures) {
+  const Sample sample;
+  const ProcessReading process;
+  return figures.by_process ? output::csv_titles(ProcessCsvRow{sample, process, figures})
+                            : output::csv_titles(SampleCsvRow{sample, figures});
+}
 
 /// How the command ended.
 struct ShownEnd {
@@ -194,20 +159,7 @@ void describe(Visitor& field, E& shown) {
   field("resident_bytes_peak_of_one_process", resident_bytes_peak, "the kernel's, of the largest process");
 }
 
-}  // namespace
-
-std::unique_ptr<WatchReport> make_watch_report(const WatchOptions& options, Destination& destination) {
-  switch (options.form) {
-    case WatchOptions::Form::json:
-      return std::make_unique<JsonReport>(options, destination);
-    case WatchOptions::Form::csv:
-      return std::make_unique<CsvReport>(options, destination);
-    case WatchOptions::Form::text:
-      break;
-  }
-  return make_watch_text(options, destination);
-}
-
+/// Schema cmt.watch/1.
 std::string watch_json(const WatchOptions& options, const std::vector<Sample>& samples, const WatchResult& result,
                        const std::optional<command::Ended>& ended) {
   const ShownFigures figures = figures_of(options);
@@ -231,6 +183,31 @@ std::string watch_json(const WatchOptions& options, const std::vector<Sample>& s
   json.end_array();
   json.end_object();
   return json.take();
+}
+
+}  // namespace
+
+WatchReport::WatchReport(const WatchOptions& options, Destination& destination)
+    : options_(options), destination_(destination), text_(options, destination) {
+  if (!options.plot.empty()) picture_.emplace(options.plot);
+  if (options.form == WatchOptions::Form::csv) destination_.write(csv_title_row(figures_of(options)));
+}
+
+void WatchReport::show(const Sample& sample) {
+  if (is_text()) text_.sample(sample);
+  if (options_.form == WatchOptions::Form::csv) destination_.write(csv_rows(sample, figures_of(options_)));
+}
+
+void WatchReport::keep(const Sample& sample) {
+  if (picture_ || options_.form == WatchOptions::Form::json) samples_.push_back(sample);
+}
+
+void WatchReport::end(const WatchResult& result, const std::optional<command::Ended>& ended) {
+  if (is_text()) text_.end(result, ended);
+  if (options_.form == WatchOptions::Form::json) destination_.write(watch_json(options_, samples_, result, ended));
+  if (picture_)
+    write_picture(*picture_, watch_picture(options_, samples_, result), watch_json(options_, samples_, result, ended),
+                  "");
 }
 
 }  // namespace cmt::watch
