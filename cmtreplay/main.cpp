@@ -24,7 +24,7 @@
 #include "toolkit/command/open_trace.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/system.h"
-#include "toolkit/terminal/progress.h"
+#include "toolkit/terminal/terminal_view.h"
 
 namespace {
 
@@ -53,7 +53,7 @@ std::uint64_t prepared_bytes_max(Options::Operations operations) {
   return cmt::process::available_memory_bytes() / 2;
 }
 
-PreparedTrace prepare(TraceSource& source, const Options& options, cmt::output::ProgressLine& line) {
+PreparedTrace prepare(TraceSource& source, const Options& options, cmt::output::LiveView& line) {
   const TraceOptions how{.threads = options.threads,
                          .strict = options.strict,
                          .paced = options.pace > 0,
@@ -62,7 +62,7 @@ PreparedTrace prepare(TraceSource& source, const Options& options, cmt::output::
   return PreparedTrace(open, how, [&line](const cmt::Reader& now) {
     const std::string done = now.bytes_total() == 0 ? cmt::output::bytes_text(now.bytes_read())
                                                     : std::to_string(100 * now.bytes_read() / now.bytes_total()) + " %";
-    line.show("reading, " + done);
+    line.show({"reading, " + done});
   });
 }
 
@@ -144,13 +144,13 @@ bool replay_new_traces(const ReplaySettings& settings, const std::vector<Allocat
 
 /// Returns 1 where a promise was broken.
 int verify_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, const Options& options,
-               cmt::output::ProgressLine& line) {
+               cmt::output::LiveView& line) {
   const std::uint64_t events = settings.trace.plan().facts.events;
   std::vector<Verification> all;
   bool good = true;
   try {
     for (const Allocator& allocator : allocators) {
-      line.show(allocator.name + ", verifying");
+      line.show({allocator.name + ", verifying"});
       all.push_back(run_verification(settings, allocator));
       line.clear();
       if (!options.json) write_text(verification_text({all.back()}, events), stdout);
@@ -173,7 +173,7 @@ std::string report_text(const Report& report, const Options& options) {
 int run(const Options& options) {
   AllocatorFinder finder(find_worker(), options.prefix);
   const std::vector<Allocator> allocators = find_all(finder, options);
-  cmt::output::ProgressLine line(STDERR_FILENO);
+  cmt::output::LiveView line(STDERR_FILENO);
   TraceSource source(options.file);
   const PreparedTrace trace = prepare(source, options, line);
   line.clear();
@@ -193,8 +193,8 @@ int run(const Options& options) {
   if (more_threads_than_cpus(settings))
     print_message(source.name() + ": up to " + std::to_string(trace.plan().lanes) +
                   " threads at once, more than CPUs: the times are not meaningful");
-  ReplayResults results =
-      run_all(settings, allocators, options.runs, options.seed, [&line](const std::string& text) { line.show(text); });
+  ReplayResults results = run_all(settings, allocators, options.runs, options.seed,
+                                  [&line](const std::string& text) { line.show({text}); });
   line.clear();
   AllocatorResult baseline = std::move(results.allocators.back());
   results.allocators.pop_back();

@@ -175,22 +175,16 @@ class RecordingSession {
   }
 
   /// Returns how many were recorded.
-  std::vector<int> current_pids() {
-    std::vector<int> pids;
-    for (const ProcessSet::Member& member : processes_.refresh()) pids.push_back(member.pid);
-    return pids;
-  }
-
   std::size_t record_all() {
     std::size_t recorded = 0;
-    for (const int pid : current_pids()) recorded += record(pid);
+    for (const int pid : processes_.refresh_pids()) recorded += record(pid);
     return recorded;
   }
 
   std::size_t record_paused() {
     std::size_t recorded = 0;
     pauses_.add(while_paused([&](Pause& pause) {
-      pause.stop_all([this] { return current_pids(); }, must_pause_);
+      pause.stop_all([this] { return processes_.refresh_pids(); }, must_pause_);
       recorded = record_all();
     }));
     return recorded;

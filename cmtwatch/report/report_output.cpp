@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <system_error>
 
-#include "toolkit/terminal/sparkline.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace cmt::watch {
 namespace {

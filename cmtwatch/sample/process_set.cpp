@@ -31,6 +31,12 @@ const std::vector<ProcessSet::Member>& ProcessSet::refresh() {
   return members_;
 }
 
+std::vector<int> ProcessSet::refresh_pids() {
+  std::vector<int> pids;
+  for (const Member& member : refresh()) pids.push_back(member.pid);
+  return pids;
+}
+
 void ProcessSet::remove(int pid) {
   if (pids_.erase(pid) != 0) std::erase_if(members_, [pid](const Member& member) { return member.pid == pid; });
 }
@@ -51,12 +57,7 @@ Sample ProcessSampler::read(bool details) {
   if (!pauses_) return read_all(set_.refresh(), details);
   Sample sample;
   const std::int64_t paused_ns = while_paused([&](Pause& pause) {
-    const auto pids = [this] {
-      std::vector<int> numbers;
-      for (const ProcessSet::Member& member : set_.refresh()) numbers.push_back(member.pid);
-      return numbers;
-    };
-    pause.stop_all(pids, {pid_});
+    pause.stop_all([this] { return set_.refresh_pids(); }, {pid_});
     sample = read_all(set_.members(), details);
     sample.not_paused = pause.not_paused();
   });

@@ -38,6 +38,9 @@ class ProcessSet {
   /// Looks for new members. Parents come before their children.
   const std::vector<Member>& refresh();
 
+  /// The same; returns their pids.
+  std::vector<int> refresh_pids();
+
   const std::vector<Member>& members() const { return members_; }
 
   /// A process has ended: a later process with its pid is another one.

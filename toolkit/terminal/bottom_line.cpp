@@ -1,13 +1,14 @@
-// The control sequences are those of the VT102, which terminals have in common. Each drawing is one write(), since the
-// command may write between any two.
+// The control sequences are those of the VT102, which terminals have in common. Each drawing is one write(), because
+// the command may write between any two.
 //
-// To reserve the last row, the cursor must leave it, and what stands there must not be lost: one index (down, and only
-// in the last row that scrolls) and one up do so and keep the column. They are not part of every drawing: they would
-// forget that a line is full and the next character goes to the next one, which saving and restoring the cursor does
-// not.
+// To reserve the last row, the cursor must leave it and its text must not be lost. One index (down; in the last row it
+// scrolls) and one cursor-up do that and keep the column. They are not part of every drawing, because they make the
+// terminal forget that a line is full and that the next character belongs in the next one; saving and restoring the
+// cursor does not.
 //
-// Nobody tells us that a command has reset the terminal, and with it the region. The region is set with every drawing,
-// which is enough while the cursor is above the last row; for the rest the row is reserved again now and then.
+// A command may reset the terminal, and with it the region, without our knowing. So every drawing sets the region,
+// which is enough while the cursor is above the last row; for the other case the row is reserved again from time to
+// time.
 
 #include "toolkit/terminal/bottom_line.h"
 
@@ -27,13 +28,13 @@ constexpr std::string_view save = "\0337", restore = "\0338", next_line = "\033D
 constexpr std::string_view up = "\033[A", down = "\033[B", no_style = "\033[m";
 constexpr std::string_view clear_rest_of_line = "\033[K", clear_below = "\033[J", whole_region = "\033[r";
 
-/// A terminal that became narrower after we looked must not break the line in two, and scroll.
+/// Wrapping is off while we draw: a terminal that has just become narrower would wrap the line, and scroll.
 constexpr std::string_view wrap_off = "\033[?7l", wrap_on = "\033[?7h";
 
-/// A command that takes the whole screen does so at its begin: it meets no line of ours.
-constexpr auto patience = std::chrono::milliseconds(250);
+/// Before the first drawing, so that a command that takes the whole screen at once meets no line of ours.
+constexpr auto first_delay = std::chrono::milliseconds(250);
 
-/// Rarely: it costs a character where the command waits at the end of a full line.
+/// Rarely, because it loses a character where the command waits at the end of a full line.
 constexpr auto reserve_interval = std::chrono::seconds(5);
 
 bool understood(const char* term) { return term && *term && std::string_view(term) != "dumb"; }
@@ -41,18 +42,18 @@ bool understood(const char* term) { return term && *term && std::string_view(ter
 std::string to_row(std::size_t row) { return "\033[" + std::to_string(row) + ";1H"; }
 std::string region_above(std::size_t row) { return "\033[1;" + std::to_string(row - 1) + "r"; }
 
-/// The whole terminal is the region, and the last row is empty where it is ours.
+/// Makes the whole terminal the region again, and empties the last row where it is ours.
 std::string give_back(std::size_t rows, bool ours) {
   std::string text = std::string(save).append(whole_region);
   if (ours) text.append(to_row(rows)).append(no_style).append(clear_rest_of_line);
   return text.append(restore);
 }
 
-/// Of another size, terminals keep the old line, break it in two or put it elsewhere; but never above the cursor. The
-/// whole terminal must be the region.
+/// Erases the old line where the terminal's size has changed: terminals then keep the line, wrap it or move it, but
+/// never above the cursor. The whole terminal must be the region.
 std::string erase_below_cursor() { return std::string(down).append("\r").append(no_style).append(clear_below); }
 
-/// Where another job is in the foreground, the terminal may be set to stop us for it.
+/// Allows writing while another job is in the foreground, for which the terminal may be set to stop us.
 class WritesFromBackground {
  public:
   WritesFromBackground() {
@@ -71,13 +72,14 @@ class WritesFromBackground {
 
 }  // namespace
 
-BottomLine::BottomLine(int fd) : TerminalView(fd, Clock::now() + patience), understood_(understood(getenv("TERM"))) {}
+BottomLine::BottomLine(int fd)
+    : TerminalView(fd, Clock::now() + first_delay), understood_(understood(getenv("TERM"))) {}
 
 bool BottomLine::terminal_is_ours() const {
   termios settings{};
   if (tcgetattr(fd(), &settings) != 0 || (settings.c_lflag & ICANON) == 0) return false;
   const pid_t foreground = tcgetpgrp(fd());
-  return foreground < 0 || foreground == getpgrp();  // none: it is not the terminal that we were started from
+  return foreground < 0 || foreground == getpgrp();  // below 0: it is not the terminal that we were started from
 }
 
 void BottomLine::draw(const std::vector<std::string>& lines) {

@@ -8,12 +8,12 @@
 
 namespace cmt::output {
 
-/// A line in a terminal's last row, while a command writes to the rest of it. The rows above are made the scrolling
-/// region, and the cursor is always put back, so that what the command writes neither meets the line nor moves it.
+/// A line in the last row of a terminal, while a command writes to the rows above. These are made the scrolling region,
+/// and the cursor is always restored, so that the command's output neither overwrites the line nor moves it.
 ///
-/// Nothing is drawn where TERM is unset or `dumb` or there are fewer than three rows, and nothing while the terminal is
-/// not ours: another job is in its foreground, or it hands out keys instead of lines, as it does for editors and
-/// whatever takes the whole screen. Then the row is given back.
+/// Nothing is drawn where TERM is unset or `dumb` or there are fewer than three rows. While another job is in the
+/// foreground, or the terminal hands out keys instead of lines, as it does for editors and other programs that take the
+/// whole screen, nothing is drawn either, and the row is given back.
 class BottomLine : public TerminalView {
  public:
   explicit BottomLine(int fd);

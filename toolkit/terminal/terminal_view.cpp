@@ -2,10 +2,24 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <string_view>
+
+#include "toolkit/output/utf8.h"
 #include "toolkit/terminal/bottom_line.h"
-#include "toolkit/terminal/live_view.h"
 
 namespace cmt::output {
+namespace {
+
+// Control sequences of ECMA-48.
+constexpr std::string_view erase_line = "\x1b[K", erase_below = "\x1b[J", erase_screen = "\x1b[H\x1b[2J";
+
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+}  // namespace
 
 TerminalView::TerminalView(int fd, Clock::time_point first) : fd_(fd), terminal_(isatty(fd) == 1), next_(first) {}
 
@@ -17,6 +31,40 @@ void TerminalView::show(const std::vector<std::string>& lines) {
 
 void TerminalView::write(std::string_view text) const {
   if (::write(fd_, text.data(), text.size()) < 0) return;
+}
+
+LiveView::LiveView(int fd) : TerminalView(fd, Clock::time_point::min()) {}
+
+void LiveView::draw(const std::vector<std::string>& lines) {
+  const auto [rows, columns] = size();
+  std::string text = to_begin();
+  lines_shown_ = std::min(lines.size(), rows - 1);
+  widest_shown_ = 0;
+  for (std::size_t i = 0; i < lines_shown_; ++i) {
+    const std::string line = to_line(lines[i]);
+    const std::string_view seen = cut_to_width(line, columns - 1);
+    widest_shown_ = std::max(widest_shown_, width_of(seen));
+    text.append(i == 0 ? "" : "\r\n").append(seen).append(erase_line);
+  }
+  // Below several lines the cursor waits at the beginning of the last one, so that the terminal's "^C" breaks no line.
+  write(text.append(erase_below).append(lines_shown_ > 1 ? "\r" : ""));
+}
+
+void LiveView::resized() {
+  TerminalView::resized();
+  if (lines_shown_ == 0 || widest_shown_ < size().columns) return;
+  write(erase_screen);
+  lines_shown_ = 0;
+}
+
+void LiveView::clear() {
+  if (lines_shown_ != 0) write(to_begin().append(erase_below));
+  lines_shown_ = 0;
+}
+
+/// Moves the cursor to the first column of the first line.
+std::string LiveView::to_begin() const {
+  return lines_shown_ > 1 ? "\r\x1b[" + std::to_string(lines_shown_ - 1) + "A" : "\r";
 }
 
 std::unique_ptr<TerminalView> make_terminal_view(int fd, Beside beside) {

@@ -1,4 +1,4 @@
-#include "toolkit/terminal/live_view.h"
+#include "toolkit/terminal/terminal_view.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -36,6 +36,17 @@ TEST_CASE("live view: lines are drawn over in place, cut to the terminal, and ta
   view.clear();
   view.clear();
   check_written(terminal, "\r\x1b[3A\x1b[J");
+}
+
+TEST_CASE("live view: a drawing that comes soon after another is left out") {
+  const Terminal terminal;
+  if (terminal.fd() < 0) return;
+  {
+    LiveView view(terminal.fd());
+    view.show({"12 %"});
+    view.show({"13 %"});
+  }
+  check_written(terminal, "\r12 %\x1b[K\x1b[J\r\x1b[J");
 }
 
 TEST_CASE("live view: where a smaller terminal has broken the lines anew it begins afresh") {
