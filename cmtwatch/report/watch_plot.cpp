@@ -105,7 +105,7 @@ std::string title_of(const WatchOptions& options) {
 std::string subtitle_of(const std::vector<Sample>& samples, const WatchResult& result, const std::string& metric) {
   std::string text = output::with_commas(result.samples) + " samples";
   if (result.peak) text += ", peak " + output::bytes_text(result.peak->bytes) + " " + metric;
-  if (result.peak && result.peak->live) text += ", then live " + output::bytes_text(result.peak->live->bytes);
+  if (result.peak && result.peak->live) text += ", live at the peak " + output::bytes_text(result.peak->live->bytes);
   unsigned refused = 0;
   for (const Sample& sample : samples) refused = std::max(refused, sample.refused);
   return refused == 0 ? text : text + ", " + refusals(refused);

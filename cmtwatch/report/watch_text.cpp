@@ -113,14 +113,15 @@ std::string WatchText::traced_line(const WatchResult& result) const {
   if (result.peak && result.peak->live) {
     const auto [live, blocks] = *result.peak->live;
     const std::uint64_t bytes = result.peak->bytes;
-    text = "then live " + amount(live) + " in " + output::with_commas(blocks) + (blocks == 1 ? " block" : " blocks");
-    text +=
-        bytes >= live ? ", beyond them " + amount(bytes - live) : ", " + amount(live - bytes) + " of it not resident";
+    text = "at the peak: " + amount(live) + " live in " + output::with_commas(blocks) +
+           (blocks == 1 ? " block" : " blocks");
+    text += bytes >= live ? "; " + amount(bytes - live) + " is other memory"
+                          : ", " + amount(live - bytes) + " of it not resident";
     if (live != 0)
-      text += ", fragmentation " + output::fixed(static_cast<double>(bytes) / static_cast<double>(live), 2);
+      text += "; fragmentation " + output::fixed(static_cast<double>(bytes) / static_cast<double>(live), 2);
     if (result.peak->untraced != 0) text += " (" + output::with_commas(result.peak->untraced) + " not traced)";
   } else {
-    text = "live then: not known";
+    text = "at the peak: live bytes are not known";
   }
   std::uint64_t events = 0;
   for (const ProcessTrace& trace : traced.traces) events += trace.events;
@@ -151,7 +152,7 @@ std::string WatchText::peak_line(const WatchResult& result, const std::optional<
   text += "; " + output::with_commas(result.samples) + (result.samples == 1 ? " sample" : " samples, one every ");
   if (result.samples != 1) text += output::time_text(static_cast<double>(options_.pace.interval_ns));
   if (result.missed != 0) text += ", " + output::with_commas(result.missed) + " missed";
-  if (result.skipped != 0) text += ", " + output::with_commas(result.skipped) + " left out for their price";
+  if (result.skipped != 0) text += ", " + output::with_commas(result.skipped) + " skipped for their cost";
   text += "; measuring took " + output::fixed(result.cpu_share() * 100, 1) + " % of a processor";
   if (options_.pause) text += "; " + result.pauses.text();
   if (ended) {

@@ -215,7 +215,7 @@ std::string WssReport::cost_line(const WorkingSetRun& run) const {
   std::string text;
   if (run.gone) text += "the process has ended; ";
   if (run.missed != 0) text += counted(run.missed, "moment") + " missed; ";
-  if (run.skipped != 0) text += counted(run.skipped, "moment") + " left out for their price; ";
+  if (run.skipped != 0) text += counted(run.skipped, "moment") + " skipped for their cost; ";
   text += "measuring took " + output::fixed(run.cpu_share() * 100, 1) + " % of a processor";
   if (options_.pause) text += "; " + run.pauses.text();
   return text + "\n";

@@ -27,7 +27,7 @@ lead() {
 
 lead --trace=a.cmt -- ./asker
 [ "$status" = 3 ] || complain "the status: $status $(cat err)"
-echo "$last" | grep -qE '^then live [0-9.]+ [KM]iB in [0-9,]+ blocks, beyond them .*, fragmentation [0-9.]+; [0-9,]+ events in a\.cmt, nothing was lost; collecting took [0-9.]+ % of a processor$' ||
+echo "$last" | grep -qE '^at the peak: [0-9.]+ [KM]iB live in [0-9,]+ blocks; .* is other memory; fragmentation [0-9.]+; [0-9,]+ events in a\.cmt, nothing was lost; collecting took [0-9.]+ % of a processor$' ||
   complain "the last line: $last"
 jq -e '
   def about(bytes): . >= bytes and . < bytes + 200000;
