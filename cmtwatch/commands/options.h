@@ -20,7 +20,7 @@ using Options = std::vector<command::Option>;
 command::Option with_value(const char* name, char letter = '\0');
 command::Option flag(const char* name, char letter = '\0');
 
-/// The options of `more` and then those of `options`.
+/// Both lists in one.
 Options with(Options options, const Options& more);
 
 /// A span of time above 0; a number alone is in `unit`.

@@ -63,7 +63,7 @@ rm -f seen csv orphan.pid
 mkfifo csv
 cmtwatch run -r -v --metric=rss --interval=5ms --csv -o csv -- bash family.sh 7>csv &
 while IFS=, read -r begin end pid parent name bytes; do
-  [ "$name" = '"sleep"' ] && [ -s orphan.pid ] && [ "$pid" = "$(cat orphan.pid)" ] && touch seen
+  [ "$name" = sleep ] && [ -s orphan.pid ] && [ "$pid" = "$(cat orphan.pid)" ] && touch seen
 done <csv
 wait $! || complain "a family: $?"
 [ -e seen ] || complain "an orphan was not seen"
