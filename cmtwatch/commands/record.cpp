@@ -50,7 +50,7 @@ Measures measures_of(const command::CommandLine& line) {
   return *measures;
 }
 
-/// What the operands of `record` are.
+/// The two meanings of the operands of `record`.
 enum class Operands { pids, command };
 
 RecordOptions parse_record(const command::CommandLine& line, Operands operands) {
@@ -196,7 +196,7 @@ class RecordingSession {
     if (outcome == Recorder::Outcome::gone) processes_.remove(pid);
     const bool named = std::find(options_.pids.begin(), options_.pids.end(), pid) != options_.pids.end();
     if (outcome == Recorder::Outcome::partly && named && partly_.insert(pid).second)
-      tell("the mappings of process " + std::to_string(pid) + " may not be read: what else there is of it is recorded");
+      tell("the mappings of process " + std::to_string(pid) + " may not be read: its other figures are recorded");
     return outcome == Recorder::Outcome::partly || outcome == Recorder::Outcome::wholly;
   }
 

@@ -88,11 +88,14 @@ Listener listen_to(command::Launched& command, std::optional<command::Ended>& en
 /// Takes samples at the pace that is asked for:
 ///
 ///     SamplingLoop loop(pace);
-///     loop.run(SamplingLoop::First::at_once, {&listener, 1}, [&] { …; return Taken::sampled(nanoseconds); });
+///     loop.run(SamplingLoop::First::at_once, {&listener, 1}, [&]() -> SamplingLoop::Taken {
+///       …
+///       return {SamplingLoop::Taken::What::sample, nanoseconds};
+///     });
 ///     report(loop.cost());
 class SamplingLoop {
  public:
-  /// What a call of `take` came to.
+  /// The result of taking a sample.
   struct Taken {
     enum class What { sample, too_early, nobody_left };
     What what = What::sample;

@@ -146,7 +146,7 @@ grep -q 'they count on this machine alone, not on that of proc' err || complain 
 rm proc/7/smaps
 mkdir proc/7/smaps
 cmtwatch record --root=proc -o refused.db --count=2 --interval=1ms --max-cost=100 7 2>err || complain "refused: $?"
-[ "$(cat err)" = 'cmtwatch record: the mappings of process 7 may not be read: what else there is of it is recorded' ] ||
+[ "$(cat err)" = 'cmtwatch record: the mappings of process 7 may not be read: its other figures are recorded' ] ||
   complain "refused: $(cat err)"
 is refused.db 'select resident_bytes > 0, proportional_bytes, mappings_readable from process_sample' '1||0
 1||0'

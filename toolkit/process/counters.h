@@ -24,7 +24,7 @@ using CounterValues = std::array<std::optional<std::uint64_t>, counter_names.siz
 /// virtual ones, and those where kernel.perf_event_paranoid forbids it.
 class Counters {
  public:
-  /// Whose counts are added to the thread's: those of all threads and processes that it starts, or of threads alone.
+  /// Adds the counts of all threads and processes that the thread starts to its own, or those of threads alone.
   enum class Heirs { all, threads };
 
   explicit Counters(pid_t thread, Heirs heirs = Heirs::all);

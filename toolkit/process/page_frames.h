@@ -10,7 +10,7 @@
 
 namespace cmt::process {
 
-/// What idle tracking needs to know of a frame.
+/// The properties of a frame that idle tracking needs.
 struct FrameKind {
   std::uint64_t head = 0;  ///< the first frame of the huge page that it is a part of, else itself
   bool tracked = false;    ///< the kernel tells whether it is idle: so for pages that it may reclaim, and for no others
