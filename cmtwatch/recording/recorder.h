@@ -90,9 +90,8 @@ class Recorder {
     std::string name;
     std::int64_t last_tick = 0;
     KnownMappings mappings{};
-    std::unordered_map<int, std::uint64_t>
-        stacks{};                               ///< of each thread, the address at which its stack's mapping begins
-    std::vector<process::Counters> counters{};  ///< of the threads that it had at first
+    std::unordered_map<int, std::uint64_t> stacks{};  ///< by thread, where the mapping of its stack begins
+    std::vector<process::Counters> counters{};        ///< of the threads that it had at first
   };
 
   bool shares_parent_memory(const process::Stat& stat) const;

@@ -41,11 +41,11 @@ struct ProcessRow {
 ///
 ///     RecordingWriter writer(database);
 ///     writer.begin_tick(now, wall);
-///     const std::int64_t process = writer.process({.pid = 4711, ...});
+///     const std::int64_t process = writer.add_process({.pid = 4711, ...});
 ///     RecordingWriter::Mappings now(writer, process, before);
 ///     for (const Mapping& mapping : mappings) now.add(mapping);
 ///     before = now.finish();
-///     writer.sample(process, {...});
+///     writer.write_sample(process, {...});
 ///     writer.end_tick(now, cost);
 ///
 /// A tick that was not ended is not in the recording. Memory: 120 bytes for each current mapping, kept by the caller.
