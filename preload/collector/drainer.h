@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "preload/collector/backlog.h"
-#include "preload/collector/memory.h"
+#include "preload/collector/ring_memory.h"
 #include "preload/collector/pace.h"
 
 namespace cmt::collector {

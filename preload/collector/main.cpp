@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "preload/collector/recovery.h"
-#include "preload/collector/session.h"
+#include "preload/collector/collector.h"
 
 namespace {
 

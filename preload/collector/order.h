@@ -38,7 +38,7 @@
 #include "libcmt/text/parser.h"
 #include "libcmt/trace/sink.h"
 #include "preload/collector/live_table.h"
-#include "preload/collector/stream.h"
+#include "preload/collector/ring_events.h"
 
 namespace cmt::collector {
 

@@ -11,7 +11,7 @@
 
 #include "cmt/error.h"
 #include "cmt/reader.h"
-#include "preload/collector/memory.h"
+#include "preload/collector/ring_memory.h"
 #include "preload/collector/order.h"
 #include "preload/collector/outputs.h"
 #include "preload/collector/ticks.h"

@@ -1,4 +1,4 @@
-#include "preload/collector/session.h"
+#include "preload/collector/collector.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>

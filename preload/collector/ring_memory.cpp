@@ -1,4 +1,4 @@
-#include "preload/collector/memory.h"
+#include "preload/collector/ring_memory.h"
 
 #include <cpuid.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "preload/collector/stream.h"
+#include "preload/collector/ring_events.h"
 
 #include <doctest/doctest.h>
 

@@ -20,7 +20,7 @@
 
 #include "preload/collector/backlog.h"
 #include "preload/collector/drainer.h"
-#include "preload/collector/memory.h"
+#include "preload/collector/ring_memory.h"
 #include "preload/collector/order.h"
 #include "preload/collector/outputs.h"
 #include "preload/collector/processors.h"

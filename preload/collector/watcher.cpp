@@ -17,7 +17,7 @@
 #include <fstream>
 
 #include "preload/collector/parent_wait.h"
-#include "preload/collector/session.h"
+#include "preload/collector/collector.h"
 #include "preload/text.h"
 
 namespace cmt::collector {
