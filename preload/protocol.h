@@ -67,7 +67,9 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
   rings_big = 512,      // large rings: ring_slots_big slots, 256 KiB
@@ -87,6 +89,7 @@ enum {
   command_bytes_max = 16384,
   message_bytes = 256,
   label_bytes_max = 1024,
+  piece_bytes = 14,  // of a label, in a record_piece
 };
 
 /// A record. `head`, from bit 0: kind (7 bits), alignment (6 bits: the base-2 logarithm plus 1; 0: none), valid, parity
@@ -117,7 +120,7 @@ enum {
   record_size = 74,           // a size of more than 32 bits
   record_alignment = 75,      // an alignment that is no power of two or above 2^61
   record_usable_size = 76,
-  record_piece = 77,  // text of up to 14 bytes: 6 in `address`, 8 in `body`; its length is in the bits of the alignment
+  record_piece = 77,  // piece_bytes of a label: see slot_of_piece
   record_void = 78,   // a reserved slot that holds nothing; records before it, of an event not yet ended, are void too
 };
 
@@ -126,6 +129,25 @@ static inline uint32_t slot_kind(uint64_t head) { return (uint32_t)head & slot_k
 /// The six bits of the alignment.
 static inline uint32_t slot_alignment(uint64_t head) {
   return (uint32_t)(head >> slot_alignment_shift) & slot_alignment_mask;
+}
+
+/// A record with a piece of a label: `length` bytes, at most piece_bytes. 6 stand in `address`, 8 in `body`, and the
+/// length in the bits of the alignment.
+static inline struct Slot slot_of_piece(const char* text, size_t length) {
+  struct Slot slot = {record_piece | (uint64_t)length << slot_alignment_shift, 0};
+  char padded[piece_bytes] = {0};
+  memcpy(padded, text, length);
+  memcpy((char*)&slot.head + 2, padded, 6);
+  memcpy(&slot.body, padded + 6, 8);
+  return slot;
+}
+
+/// The reverse. Returns how many bytes of `text` are the label's.
+static inline size_t piece_of_slot(const struct Slot* slot, char text[piece_bytes]) {
+  memcpy(text, (const char*)&slot->head + 2, 6);
+  memcpy(text + 6, &slot->body, 8);
+  const size_t length = slot_alignment(slot->head);
+  return length < piece_bytes ? length : (size_t)piece_bytes;
 }
 
 /// The state of a ring in the trace's files, for a recovery.
@@ -190,7 +212,7 @@ struct Control {
   uint32_t done;      ///< the last request that is done
   uint32_t verdict;   ///< whether the program should go on recording
   uint32_t paused;    ///< by a command; the program writes it too (cmt_pause)
-  uint32_t readable;  ///< tools may read the trace before its end (libcmt/trace/recorder_lock.h)
+  uint32_t readable;  ///< tools may read the trace before its end (libcmt/trace/files.h)
   /// States saved for a recovery. Its parity is the index of the valid one in `saved_bytes` and in each Ring::saved;
   /// the collector writes the other one, and then increments this. A recovery truncates the files to the valid state.
   uint64_t saves;
@@ -215,7 +237,7 @@ struct Control {
 /// The collector's descriptors.
 enum { collector_memory = 3, collector_process = 4, collector_output = 5 };
 
-/// The bytes of a trace that are locked, as in libcmt/trace/recorder_lock.h.
+/// The bytes of a trace that are locked, as in libcmt/trace/files.h.
 static const int64_t lock_at_work = (int64_t)1 << 61;
 static const int64_t lock_is_awaited = ((int64_t)1 << 61) + 1;
 

@@ -1,22 +1,15 @@
 #include "cmtwatch/sample/process_set.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <system_error>
 
 #include "cmtwatch/sample/pause.h"
+#include "libcmt/trace/files.h"
 #include "toolkit/process/process_tree.h"
 #include "toolkit/process/stat.h"
 
 namespace cmt::watch {
-namespace {
-
-/// All signals but SIGKILL and SIGSTOP, which cannot be blocked.
-constexpr std::uint64_t all_signals = ~(std::uint64_t{1} << (SIGKILL - 1) | std::uint64_t{1} << (SIGSTOP - 1));
-
-}  // namespace
-
 const std::vector<ProcessSet::Member>& ProcessSet::refresh() {
   if (includes_ == Includes::all) {
     members_.clear();
@@ -125,7 +118,7 @@ std::optional<bool> ProcessSampler::is_of_watch(int pid) const {
   try {
     const process::Stat stat = process::read_stat(pid, root_);
     if (stat.name == collector_name_ || stat.exit_signal == 0) return false;
-    if (pid == pid_ || process::read_status(pid, root_).blocked_signals != all_signals) return true;
+    if (pid == pid_ || process::read_status(pid, root_).blocked_signals != keeper_blocked_signals) return true;
     const bool orphaned = process::read_stat(pid, root_).parent == getpid();  // it may have become one since
     return orphaned ? std::nullopt : std::optional(true);
   } catch (const std::system_error&) {  // it is gone

@@ -2,6 +2,7 @@
 /// far behind its end. They belong to the descriptor that the collector writes to, and go with it however it ends.
 #pragma once
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,12 @@ inline constexpr long long recorder_at_work = 1LL << 61;
 /// Held while a reader should wait: the program has ended, or has just begun. One who reads the trace of a program at
 /// work gets what there is.
 inline constexpr long long recorder_is_awaited = (1LL << 61) + 1;
+
+/// The signals that a collector's keeper (preload/program/collector_start.c) blocks, as /proc/PID/status has them: all
+/// but the two that cannot be blocked. Other processes do not block those that glibc keeps for itself, so this tells a
+/// keeper from them.
+inline constexpr std::uint64_t keeper_blocked_signals =
+    ~(std::uint64_t{1} << (SIGKILL - 1) | std::uint64_t{1} << (SIGSTOP - 1));
 
 /// Where an input's bytes come from, if not straight from its file: what was compressed, decompressed.
 class Bytes {

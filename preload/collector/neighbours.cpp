@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+#include "libcmt/trace/files.h"
+
 namespace cmt::collector {
 namespace {
 
@@ -16,7 +18,8 @@ bool is_keeper_of_ended(const std::string& process) {
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("State:")) is_alive = line.find('Z') == line.npos;
     if (line.starts_with("PPid:")) is_inherited = line == "PPid:\t1";
-    if (line.starts_with("SigBlk:")) blocks_all = line == "SigBlk:\tfffffffffffbfeff";  // but SIGKILL and SIGSTOP
+    if (line.starts_with("SigBlk:"))
+      blocks_all = std::strtoull(line.c_str() + 7, nullptr, 16) == keeper_blocked_signals;
   }
   return is_alive && is_inherited && blocks_all;
 }

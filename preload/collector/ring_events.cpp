@@ -1,7 +1,6 @@
 #include "preload/collector/ring_events.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace cmt::collector {
 
@@ -49,11 +48,8 @@ void Stream::extend(const Slot& slot, std::uint32_t kind) {
   if (kind == record_alignment) extension_.alignment = slot.body;
   if (kind == record_usable_size) extension_.usable = slot.body;
   if (kind != record_piece) return;
-  char text[14];
-  std::memcpy(text, reinterpret_cast<const char*>(&slot.head) + 2, 6);
-  std::memcpy(text + 6, &slot.body, 8);
-  const std::size_t length = slot_alignment(slot.head);
-  label_.append(text, length < sizeof text ? length : sizeof text);
+  char text[piece_bytes];
+  label_.append(text, piece_of_slot(&slot, text));
 }
 
 Recorded Stream::front() const {

@@ -13,10 +13,8 @@
 
 #include <cerrno>
 #include <climits>
-#include <cstring>
 #include <fstream>
 
-#include "preload/collector/parent_wait.h"
 #include "preload/collector/collector.h"
 #include "preload/text.h"
 
@@ -122,14 +120,11 @@ void Session::put_event(std::uint32_t kind, std::uint64_t size, std::string_view
   const std::uint64_t stamp = clock_stamp(memory_.control());
   records.add(record_stamp_high, stamp >> 32);
   if (size >> 32 != 0) records.add(record_size, size);
-  for (; !label.empty(); label.remove_prefix(std::min<std::size_t>(label.size(), 14))) {
-    const std::size_t length = std::min<std::size_t>(label.size(), 14);
-    char text[14] = {};
-    std::memcpy(text, label.data(), length);
-    Slot slot{record_piece | length << slot_alignment_shift, 0};
-    std::memcpy(reinterpret_cast<char*>(&slot.head) + 2, text, 6);
-    std::memcpy(&slot.body, text + 6, 8);
+  while (!label.empty()) {
+    const std::size_t length = std::min<std::size_t>(label.size(), piece_bytes);
+    const Slot slot = slot_of_piece(label.data(), length);
     records.add(slot.head, slot.body);
+    label.remove_prefix(length);
   }
   records.add(kind, size << 32 | (stamp & 0xffffffff));
   // What follows it in a thread that has no clock of its own.

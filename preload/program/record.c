@@ -6,7 +6,7 @@
 
 #include "preload/program/tracing.h"
 
-enum { piece_bytes = 14, lease_rings_max = 64 };
+enum { lease_rings_max = 64 };
 
 __thread struct Thread thread_self = {.generation = no_generation};
 bool has_second_thread;
@@ -105,12 +105,7 @@ static void append_label(struct Batch* batch, const char* label) {
   size_t length = strnlen(label, label_bytes_max);
   for (size_t at = 0; at < length; at += piece_bytes) {
     size_t piece = length - at < piece_bytes ? length - at : piece_bytes;
-    struct Slot slot = {record_piece | piece << slot_alignment_shift, 0};
-    char text[16] = {0};
-    memcpy(text, label + at, piece);
-    memcpy((char*)&slot.head + 2, text, 6);
-    memcpy(&slot.body, text + 6, 8);
-    batch->slots[batch->count++] = slot;
+    batch->slots[batch->count++] = slot_of_piece(label + at, piece);
   }
 }
 
