@@ -10,6 +10,7 @@
 #include "toolkit/process/stat.h"
 
 namespace cmt::watch {
+
 const std::vector<ProcessSet::Member>& ProcessSet::refresh() {
   if (includes_ == Includes::all) {
     members_.clear();

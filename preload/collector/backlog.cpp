@@ -7,6 +7,11 @@
 #include <utility>
 
 namespace cmt::collector {
+namespace {
+
+int open_unnamed(const std::string& folder) { return ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); }
+
+}  // namespace
 
 Backlog::~Backlog() {
   if (file_ >= 0) ::close(file_);
@@ -14,106 +19,105 @@ Backlog::~Backlog() {
 
 bool Backlog::has_room() {
   const std::lock_guard lock(mutex_);
-  return in_memory_ < memory_max_ || (!file_failed_ && has_place(place_bytes));
+  return memory_bytes_ < memory_max_ || (!has_file_failed_ && has_file_room(segment_bytes));
 }
 
-void Backlog::put(Parcel parcel) {
-  Entry entry{.parcel = std::move(parcel)};
-  const std::uint64_t bytes = entry.parcel.records.bytes();
+void Backlog::put(WorkItem item) {
+  Queued queued{.item = std::move(item)};
+  const std::uint64_t bytes = queued.item.records.bytes();
   std::unique_lock lock(mutex_);
-  const bool fits = in_memory_ + bytes <= memory_max_;
+  const bool fits = memory_bytes_ + bytes <= memory_max_;
   lock.unlock();
-  if (!fits && bytes != 0) spill(entry);
+  if (!fits && bytes != 0) write_to_file(queued);
   lock.lock();
-  if (entry.bytes == 0) in_memory_ += bytes;
-  entries_.push_back(std::move(entry));
+  if (queued.bytes == 0) memory_bytes_ += bytes;
+  queue_.push_back(std::move(queued));
   lock.unlock();
   arrived_.notify_one();
 }
 
-bool Backlog::has_place(std::uint64_t bytes) const {
-  return filled_ + bytes <= place_bytes ||
-         (bytes <= place_bytes && (!free_.empty() || (unread_.size() + 1) * place_bytes <= file_max_));
+bool Backlog::has_file_room(std::uint64_t bytes) const {
+  return current_bytes_ + bytes <= segment_bytes ||
+         (bytes <= segment_bytes &&
+          (!free_segments_.empty() || (unread_items_.size() + 1) * segment_bytes <= file_max_));
 }
 
-std::optional<std::uint64_t> Backlog::reserve(std::uint64_t bytes) {
+/// The offset to write to. Nothing where the file has no room or cannot be made.
+std::optional<std::uint64_t> Backlog::reserve_in_file(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  if (!has_place(bytes)) return std::nullopt;
-  if (filled_ + bytes > place_bytes) {
-    if (free_.empty()) {
-      free_.push_back(unread_.size());
-      unread_.push_back(0);
+  if (has_file_failed_ || !has_file_room(bytes)) return std::nullopt;
+  if (file_ < 0) file_ = open_unnamed(folder_);
+  if (file_ < 0) file_ = open_unnamed("/tmp");
+  has_file_failed_ = file_ < 0;
+  if (has_file_failed_) return std::nullopt;
+  if (current_bytes_ + bytes > segment_bytes) {
+    if (free_segments_.empty()) {
+      free_segments_.push_back(unread_items_.size());
+      unread_items_.push_back(0);
     }
-    place_ = free_.back();
-    free_.pop_back();
-    filled_ = 0;
+    current_segment_ = free_segments_.back();
+    free_segments_.pop_back();
+    current_bytes_ = 0;
   }
-  ++unread_[place_];
-  return place_ * place_bytes + std::exchange(filled_, filled_ + bytes);
+  ++unread_items_[current_segment_];
+  return current_segment_ * segment_bytes + std::exchange(current_bytes_, current_bytes_ + bytes);
 }
 
-void Backlog::release(std::uint64_t offset) {
-  const std::size_t place = offset / place_bytes;
-  if (--unread_[place] != 0) return;
-  if (place == place_) {
-    filled_ = 0;
+void Backlog::release_in_file(std::uint64_t offset) {
+  const std::size_t segment = offset / segment_bytes;
+  if (--unread_items_[segment] != 0) return;
+  if (segment == current_segment_) {
+    current_bytes_ = 0;
   } else {
-    free_.push_back(place);
+    free_segments_.push_back(segment);
   }
 }
 
-bool Backlog::opens_file() {
-  if (file_ < 0 && !file_failed_) file_ = ::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (file_ < 0 && !file_failed_) file_ = ::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  return file_ >= 0 && !file_failed_;
-}
-
-// What cannot be written stays in memory.
-void Backlog::spill(Entry& entry) {
-  Packed& records = entry.parcel.records;
+/// Moves an item's records to the file. They stay in memory where that fails.
+void Backlog::write_to_file(Queued& queued) {
+  Packed& records = queued.item.records;
   const std::uint64_t bytes = records.bytes();
-  const auto offset = reserve(bytes);
+  const auto offset = reserve_in_file(bytes);
   if (!offset) return;
-  const bool is_written = opens_file() && ::pwrite(file_, records.words.get(), bytes, static_cast<off_t>(*offset)) ==
-                                              static_cast<ssize_t>(bytes);
-  if (!is_written) {
+  const auto written = ::pwrite(file_, records.words.get(), bytes, static_cast<off_t>(*offset));
+  if (written != static_cast<ssize_t>(bytes)) {
     const std::lock_guard lock(mutex_);
-    file_failed_ = true;
-    return release(*offset);
+    has_file_failed_ = true;
+    return release_in_file(*offset);
   }
-  entry.offset = *offset;
-  entry.bytes = bytes;
+  queued.offset = *offset;
+  queued.bytes = bytes;
   records.words.reset();
   records.size = 0;
 }
 
-void Backlog::fetch(Entry& entry) {
-  if (entry.bytes == 0) return;
-  Packed& records = entry.parcel.records;
-  records.size = entry.bytes / sizeof records.words[0];
+void Backlog::read_from_file(Queued& queued) {
+  if (queued.bytes == 0) return;
+  Packed& records = queued.item.records;
+  records.size = queued.bytes / sizeof records.words[0];
   records.words = std::make_unique_for_overwrite<std::uint64_t[]>(records.size);
-  const auto got = ::pread(file_, records.words.get(), entry.bytes, static_cast<off_t>(entry.offset));
-  if (got == static_cast<ssize_t>(entry.bytes)) return;
-  lost_ += records.count;
+  const auto read = ::pread(file_, records.words.get(), queued.bytes, static_cast<off_t>(queued.offset));
+  if (read == static_cast<ssize_t>(queued.bytes)) return;
+  lost_records_ += records.count;
   records.count = 0;
 }
 
-std::optional<Parcel> Backlog::take(int milliseconds) {
+std::optional<WorkItem> Backlog::wait_for_item(int milliseconds) {
   std::unique_lock lock(mutex_);
-  const auto has_one = [this] { return !entries_.empty(); };
+  const auto has_one = [this] { return !queue_.empty(); };
   if (!arrived_.wait_for(lock, std::chrono::milliseconds(milliseconds), has_one)) return std::nullopt;
-  Entry entry = std::move(entries_.front());
-  entries_.pop_front();
+  Queued queued = std::move(queue_.front());
+  queue_.pop_front();
   lock.unlock();
-  fetch(entry);
-  const std::uint64_t bytes = entry.parcel.records.bytes();
+  read_from_file(queued);
+  const std::uint64_t bytes = queued.item.records.bytes();
   lock.lock();
-  if (entry.bytes != 0) {
-    release(entry.offset);
+  if (queued.bytes != 0) {
+    release_in_file(queued.offset);
   } else {
-    in_memory_ -= bytes;
+    memory_bytes_ -= bytes;
   }
-  return std::move(entry.parcel);
+  return std::move(queued.item);
 }
 
 }  // namespace cmt::collector

@@ -13,24 +13,34 @@
 
 namespace cmt::collector {
 
-/// What the drainer hands to the encoder.
-struct Parcel {
-  enum class Type { records, cut, checkpoint, finish, end };
+/// What the encoder is to do next.
+struct WorkItem {
+  enum class Type {
+    records,     ///< append them to their ring's
+    cut,         ///< all events with stamps up to here have been put: merge them
+    flush,       ///< write what can be written, at the next cut
+    checkpoint,  ///< the program asks for a whole trace, and goes on
+    finish,      ///< the program asks for a whole trace, and ends
+    end,         ///< the program has ended
+  };
   Type type = Type::records;
   std::uint32_t ring = 0;         ///< of records
-  std::uint64_t stamp = 0;        ///< of a cut: up to where
-  std::uint64_t clock_stamp = 0;  ///< of a cut: a stamp and the time that it was
+  std::uint32_t request = 0;      ///< of checkpoint and finish: its number
+  std::uint64_t stamp = 0;        ///< of a cut
+  std::uint64_t clock_stamp = 0;  ///< of a cut: a later stamp, and the time that it was
   std::uint64_t clock_ns = 0;
-  std::uint64_t value = 0;  ///< of a request: which
   Packed records{};
 };
 
-/// Parcels on their way, in order: so many bytes in memory, the rest in a file without a name, up to a bound. One
-/// thread puts, one takes.
+/// The queue in front of the encoder: a number of bytes in memory, and what does not fit in a file without a
+/// name, both bounded.
 ///
-/// The file has places for parcels of one ring each; smaller ones share one. What was read last is written first: its
-/// memory is warm, and the file takes no more of the machine's than what waits. (Written round and round up to its
-/// bound it took fresh pages all the time, and under a hypervisor one of those costs up to 10 us: 19 ns a record.)
+/// The file consists of segments, each of which holds the records of one full ring, or of several that are not full. A
+/// segment that has been read is written again before any other: its pages are in memory, and the file never becomes
+/// longer than what waits. (As a ring buffer of its full length it took fresh pages all the time, which cost up to 10
+/// us each under a hypervisor: 19 ns a record.)
+///
+/// Threads: several may put, one takes.
 class Backlog {
  public:
   /// `folder`: of the file. Bounds in bytes.
@@ -40,43 +50,42 @@ class Backlog {
   Backlog(const Backlog&) = delete;
   Backlog& operator=(const Backlog&) = delete;
 
-  /// Whether records may come: those of all rings, which are then beyond the bounds for a while.
+  /// Whether the records of all rings may be put. They may exceed the bounds for a while.
   bool has_room();
-  void put(Parcel parcel);
-  /// Waits for the next one; nothing after `milliseconds`.
-  std::optional<Parcel> take(int milliseconds);
-  /// How many records could not be read from the file again.
-  std::uint64_t lost() const { return lost_; }
+  void put(WorkItem item);
+  /// Removes the oldest item; waits for one, at most so long.
+  std::optional<WorkItem> wait_for_item(int milliseconds);
+  /// How many records could not be read from the file.
+  std::uint64_t lost_records() const { return lost_records_; }
 
  private:
-  struct Entry {
-    Parcel parcel;
-    std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;  ///< of its records, in the file at `offset`
+  struct Queued {
+    WorkItem item;
+    std::uint64_t offset = 0;  ///< of its records in the file,
+    std::uint64_t bytes = 0;   ///< and their size there; 0: they are in memory
   };
 
-  static constexpr std::uint64_t place_bytes = std::uint64_t{ring_slots_big} * Packer::record_bytes_max;
+  static constexpr std::uint64_t segment_bytes = std::uint64_t{ring_slots_big} * Packer::record_bytes_max;
 
-  bool opens_file();
-  bool has_place(std::uint64_t bytes) const;
-  std::optional<std::uint64_t> reserve(std::uint64_t bytes);
-  void release(std::uint64_t offset);
-  void spill(Entry& entry);
-  void fetch(Entry& entry);
+  bool has_file_room(std::uint64_t bytes) const;
+  std::optional<std::uint64_t> reserve_in_file(std::uint64_t bytes);
+  void release_in_file(std::uint64_t offset);
+  void write_to_file(Queued& queued);
+  void read_from_file(Queued& queued);
 
-  std::string folder_;
-  std::uint64_t memory_max_, file_max_;
-  std::mutex mutex_;
+  const std::string folder_;
+  const std::uint64_t memory_max_, file_max_;
+  std::atomic<std::uint64_t> lost_records_ = 0;
   std::condition_variable arrived_;
-  std::deque<Entry> entries_;
-  std::uint64_t in_memory_ = 0;
-  std::vector<std::uint32_t> unread_;   // parcels in each place of the file
-  std::vector<std::size_t> free_;       // places that have none, the one that was read last at the end
-  std::size_t place_ = 0;               // that is being filled,
-  std::uint64_t filled_ = place_bytes;  // so far
-  int file_ = -1;
-  bool file_failed_ = false;
-  std::atomic<std::uint64_t> lost_ = 0;
+  std::mutex mutex_;  // guards all below
+  std::deque<Queued> queue_;
+  std::uint64_t memory_bytes_ = 0;
+  std::vector<std::uint32_t> unread_items_;      // by segment
+  std::vector<std::size_t> free_segments_;       // those without unread items, the one that was read last at the end
+  std::size_t current_segment_ = 0;              // the one that is being filled,
+  std::uint64_t current_bytes_ = segment_bytes;  // so far
+  int file_ = -1;                                // opened once; after that it may be read without the mutex
+  bool has_file_failed_ = false;
 };
 
 }  // namespace cmt::collector

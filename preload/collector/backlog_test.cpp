@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 using namespace cmt::collector;
@@ -16,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t ring_bytes = std::uint64_t{ring_slots_big} * Packer::record_bytes_max;
 
-/// Puts parcels, each of which has its own number in all of its words, and checks what comes out.
+/// Puts items, each with its number in all of its words, and checks what comes out.
 struct Fixture {
   explicit Fixture(std::uint64_t memory_max, std::uint64_t file_max) : backlog("/tmp", memory_max, file_max) {}
 
@@ -26,10 +27,10 @@ struct Fixture {
     backlog.put({.ring = put_count, .records = std::move(packed)});
     ++put_count;
   }
-  bool take(std::size_t records) {
-    const auto parcel = backlog.take(0);
-    if (!parcel || parcel->ring != taken_count || parcel->records.count != records) return false;
-    const Packed& packed = parcel->records;
+  bool gets(std::size_t records) {
+    const auto item = backlog.wait_for_item(0);
+    if (!item || item->ring != taken_count || item->records.count != records) return false;
+    const Packed& packed = item->records;
     if (packed.size != records * 2) return false;
     for (std::size_t i = 0; i < packed.size; ++i) {
       if (packed.words[i] != taken_count) return false;
@@ -42,7 +43,7 @@ struct Fixture {
   std::uint32_t put_count = 0, taken_count = 0;
 };
 
-/// In bytes, of those that this process has open.
+/// In bytes, of the unnamed files that this process has open.
 std::uintmax_t longest_unnamed_file() {
   std::uintmax_t longest = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -56,52 +57,70 @@ std::uintmax_t longest_unnamed_file() {
 
 }  // namespace
 
-TEST_CASE("backlog: what memory does not hold goes through the file, and comes in order") {
+TEST_CASE("backlog: records that do not fit memory go through the file, and come in order") {
   Fixture fixture(ring_bytes, 8 * ring_bytes);
   for (int i = 0; i < 6; ++i) fixture.put(ring_slots_big);
-  for (int i = 0; i < 6; ++i) CHECK(fixture.take(ring_slots_big));
-  CHECK_FALSE(fixture.backlog.take(0));
+  for (int i = 0; i < 6; ++i) CHECK(fixture.gets(ring_slots_big));
+  CHECK_FALSE(fixture.backlog.wait_for_item(0));
 }
 
-TEST_CASE("backlog: the file takes more than its bound in turn") {
+TEST_CASE("backlog: more than the bound goes through the file in turn") {
   Fixture fixture(1, 4 * ring_bytes + 100);
   std::vector<std::size_t> sizes;
   std::size_t taken = 0;
   for (std::uint32_t i = 0; i < 400; ++i) {
     const std::size_t records = 1 + i * 7919 % ring_slots_big;
-    while (!fixture.backlog.has_room()) CHECK(fixture.take(sizes[taken++]));
+    while (!fixture.backlog.has_room()) CHECK(fixture.gets(sizes[taken++]));
     fixture.put(records);
     sizes.push_back(records);
   }
-  while (taken < sizes.size()) CHECK(fixture.take(sizes[taken++]));
+  while (taken < sizes.size()) CHECK(fixture.gets(sizes[taken++]));
   CHECK(taken > 390);
 }
 
-TEST_CASE("backlog: the file is as long as what waited at once, however much went through it") {
+TEST_CASE("backlog: the file is as long as the most that waited at once") {
   Fixture fixture(1, 1000 * ring_bytes);
   for (int i = 0; i < 3; ++i) fixture.put(ring_slots_big / 2);
   for (int i = 0; i < 500; ++i) {
     fixture.put(ring_slots_big / 2);
-    REQUIRE(fixture.take(ring_slots_big / 2));
+    REQUIRE(fixture.gets(ring_slots_big / 2));
   }
   CHECK(longest_unnamed_file() > 0);
   CHECK(longest_unnamed_file() <= 4 * ring_bytes);
 }
 
-TEST_CASE("backlog: where memory and file are full there is no room, until something is taken") {
+TEST_CASE("backlog: where memory and file are full there is no room, until an item is removed") {
   Fixture fixture(ring_bytes, 2 * ring_bytes);
   for (int i = 0; i < 3; ++i) {
     CHECK(fixture.backlog.has_room());
     fixture.put(ring_slots_big);
   }
   CHECK_FALSE(fixture.backlog.has_room());
-  CHECK(fixture.take(ring_slots_big));
+  CHECK(fixture.gets(ring_slots_big));
   CHECK(fixture.backlog.has_room());
 }
 
-TEST_CASE("backlog: without a file there is memory alone") {
+TEST_CASE("backlog: without a file there is only the memory") {
   Fixture fixture(ring_bytes, 0);
   fixture.put(ring_slots_big);
   CHECK_FALSE(fixture.backlog.has_room());
-  CHECK(fixture.take(ring_slots_big));
+  CHECK(fixture.gets(ring_slots_big));
+}
+
+TEST_CASE("backlog: two threads that put at once open one file") {
+  Backlog backlog("/tmp", 1, 64 * ring_bytes);
+  const auto put_some = [&] {
+    for (int i = 0; i < 50; ++i) {
+      Packed packed{std::make_unique<std::uint64_t[]>(2), 2, 1};
+      packed.words[0] = packed.words[1] = 7;
+      backlog.put({.records = std::move(packed)});
+    }
+  };
+  std::thread other(put_some);
+  put_some();
+  other.join();
+  int right = 0;
+  while (const auto item = backlog.wait_for_item(0)) right += item->records.count == 1 && item->records.words[1] == 7;
+  CHECK(right == 100);
+  CHECK(backlog.lost_records() == 0);
 }

@@ -1,102 +1,69 @@
-// A session: one traced process, from its start to its end, in three threads.
+// The collector's two entries, and what the threads of a session share.
+//
+// A session is one traced process from its start to its end, in three threads:
 //
 //     rings --(drainer)--> backlog --(encoder)--> order --> outputs
-//                 ^
-//                 +-- the watch: end of the process, samples, commands from outside
+//                                  ^
+//                                  +-- (watch): samples, marks, commands from outside, the process's end
 //
-// The drainer does nothing that takes long, so that rings are emptied whatever the encoder is at (zstd takes some
-// milliseconds a block). It sleeps until the program rings, or, where the rings fill fast, by the clock.
-//
-// A request for a whole trace while the program goes on (before an exec, in abort) is met by a copy of this process, by
-// fork: the copy writes what a trace ends with, and the original takes that back if anything follows. So there is
-// one way to end a trace, and neither form needs a way to be opened again.
+// Data flows to the right only. The drainer does nothing that takes long, so that the rings are emptied while the
+// encoder is busy: zstd takes some milliseconds a block. All three know the rings' memory, the backlog and
+// SessionState, and do not know each other.
 #pragma once
+
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
+#include <limits>
 #include <string>
-#include <string_view>
+#include <vector>
 
-#include "preload/collector/backlog.h"
-#include "preload/collector/drainer.h"
 #include "preload/collector/ring_memory.h"
-#include "preload/collector/order.h"
-#include "preload/collector/outputs.h"
-#include "preload/collector/processors.h"
-#include "preload/collector/settings.h"
-#include "preload/collector/ticks.h"
 
 namespace cmt::collector {
 
-class Session {
- public:
-  Session(Memory& memory, const std::vector<int>& outputs, int process_fd, Settings settings);
+/// Writes the trace of the process that has the rings. `outputs`: descriptors of the files that the control block
+/// names; `process_fd`: its pidfd, or -1. Returns when the trace is complete, or cannot be continued.
+void run_session(RingMemory& memory, const std::vector<int>& outputs, int process_fd);
 
-  /// Returns when the trace is as it will stay.
-  void run();
+struct Recovered {
+  std::uint64_t events = 0;
+  std::uint64_t from_rings = 0;
+  std::uint32_t rings_missing = 0;  ///< in a file that was cut off
+  std::vector<std::string> paths;
+};
 
- private:
-  enum class End { none, exited, killed, unknown, executed };
+/// Writes the trace of a program that ended together with its collector: what its files have, and behind that what its
+/// rings have (CMTTRACE_RINGS). `outputs`: the new files; empty: beside each file of the trace, "app.7.cmt" as
+/// "app.7.recovered.cmt". Overwrites no file, and leaves the rings and the trace's files as they are. Throws
+/// FormatError and std::system_error, and then leaves no output.
+Recovered recover(const std::string& rings, std::vector<std::string> outputs);
 
-  // session_watch.cpp
-  void watch();
-  bool was_executed() const;
-  void end_waiting();
-  End how_it_ended();
-  int wait_status() const;
-  void sample();
-  void read_commands();
-  void command(std::string_view line);
-  void put_mark(std::string label);
-  void set_paused(bool paused);
-  void open_control();
-  void put_event(std::uint32_t kind, std::uint64_t size, std::string_view label);
+/// What the environment asks of a session.
+struct Settings {
+  static constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
 
-  // session.cpp
-  void drain();
-  void stand_aside();
-  void open_to_readers(bool is_running);
-  bool pass_on_request();
-  void sleep(std::uint32_t bell);
-  void encode();
-  bool handle(Parcel& parcel);
-  std::size_t add(std::span<BookedEvent> events);
-  void at_cut(const Parcel& parcel);
-  void ring_bell();
-  bool rings_fill_up();
-  void save();
-  void checkpoint(std::uint32_t request);
-  void finish(bool truncated);
-  void answer(std::uint32_t request);
-  void give_verdict(std::uint32_t verdict, const std::string& message);
-  void fail(const OutputError& error);
-  void report();
-  std::uint64_t lost();
+  bool has_times = false;
+  std::uint64_t sample_ns = 0;  ///< 0: no samples
+  std::uint64_t bytes_max = no_limit;
+  std::uint64_t events_max = no_limit;
+  std::uint64_t time_ns_max = no_limit;
+  std::uint64_t spill_bytes_max = no_limit;  ///< no_limit: as the disk has room
+};
 
-  Memory& memory_;
-  Settings settings_;
-  Outputs outputs_;
-  Backlog backlog_;
-  Drainer drainer_;
-  Processors processors_;
-  pid_t encoder_thread_ = 0;
-  std::atomic<int> encoder_processor_ = -1;  // -1: it has nothing to do
-  Order order_;
-  Ticks ticks_;
-  int process_fd_;
-  int control_fd_ = -1;
-  std::string commands_;  ///< of which the end has not come
-  int over_fd_;           // readable when it is over
-  std::uint32_t requests_seen_ = 0;
-  std::atomic<End> end_ = End::none;
-  std::atomic<bool> over_ = false;
-  std::atomic<bool> flush_asked_ = false;
-  std::atomic<std::uint64_t> drain_cpu_ns_ = 0;
-  int error_ = 0;  // that ended the trace
-  int wait_status_ = -1;
-  bool was_waiting_ = false;  // for its keeper, when we looked last
-  std::uint64_t events_ = 0, events_flushed_ = 0, flushed_ns_ = 0;
+/// `executed`: the process has become another one by exec.
+enum class ProcessEnd { none, exited, killed, unknown, executed };
+
+/// What the threads of a session tell each other beside the backlog. Each field is written by one of them.
+struct SessionState {
+  const pid_t encode_thread;  ///< the kernel's id
+  // By the watch thread. wait_status is written before process_end.
+  std::atomic<ProcessEnd> process_end = ProcessEnd::none;
+  std::atomic<int> wait_status = -1;  ///< as of wait(2); -1: not known
+  // By the encoder.
+  std::atomic<bool> is_finished = false;   ///< nothing more will be written
+  std::atomic<int> encode_processor = -1;  ///< where it runs; -1: it has nothing to do
 };
 
 }  // namespace cmt::collector

@@ -1,194 +1,292 @@
 #include "preload/collector/drainer.h"
 
-#include <x86intrin.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <ctime>
+
+#include "libcmt/trace/files.h"
 
 namespace cmt::collector {
 namespace {
 
-constexpr std::uint64_t quiet_ns = 1'000'000'000;
+constexpr std::uint64_t quiet_ns = 1'000'000'000, readable_after_ns = 1'000'000'000;
 constexpr std::uint64_t page_records = 4096 / slot_bytes;
+constexpr timespec deep_sleep{0, 100'000'000}, retry_sleep{0, 1'000'000};
+
+static_assert(lock_at_work == recorder_at_work && lock_is_awaited == recorder_is_awaited);
+
+/// The begin of the page that a position is in.
+constexpr std::uint64_t page_of(std::uint64_t position) { return position / page_records * page_records; }
+
+std::uint32_t waiting_threads(const Ring& ring) { return __atomic_load_n(&ring.waiting, __ATOMIC_ACQUIRE); }
+
+/// As in the kernel's sched/types.h.
+struct SchedAttributes {
+  std::uint32_t size, policy;
+  std::uint64_t flags;
+  std::int32_t nice;
+  std::uint32_t priority;
+  std::uint64_t runtime, deadline, period;
+};
+
+/// Asks the kernel for short time slices of the calling thread, which are granted sooner: kernels from 6.12 on let
+/// others finish theirs first otherwise.
+void request_short_slices() {
+  SchedAttributes attributes{};
+  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != SCHED_OTHER)
+    return;
+  attributes.runtime = 100'000;
+  ::syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
 
 }  // namespace
-
-std::uint64_t clock_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-std::uint64_t clock_stamp(const Control& control) {
-  _mm_lfence();
-  return (control.clock_is_ns != 0 ? clock_ns() : __rdtsc()) >> stamp_shift;
-}
 
 std::optional<std::size_t> Drainer::pass(bool must) {
   CPU_ZERO(&busy_);
   if (!must && !backlog_.has_room()) return std::nullopt;
-  Parcel cut{.type = Parcel::Type::cut};
+  WorkItem cut{.type = WorkItem::Type::cut};
   cut.clock_stamp = clock_stamp(memory_.control());
   cut.clock_ns = clock_ns();
   cut.stamp = cut.clock_stamp - stamp_slack;
   memory_.control().clock_stamp = cut.clock_stamp;
   memory_.control().clock_ns = cut.clock_ns;
   const std::uint32_t rings = memory_.ring_count();
-  if (lanes_.size() < rings) lanes_.resize(rings);
+  if (states_.size() < rings) states_.resize(rings);
   pace_.begin_pass(cut.clock_ns);
   std::size_t moved = 0;
-  for (std::uint32_t i = 0; i < rings; ++i) moved += drain(i, cut.clock_ns);
+  for (std::uint32_t i = 0; i < rings; ++i) moved += drain_ring(i, cut.clock_ns);
   backlog_.put(std::move(cut));
   pace_.end_pass();
   return moved;
 }
 
-std::size_t Drainer::drain(std::uint32_t number, std::uint64_t now_ns) {
+std::size_t Drainer::drain_ring(std::uint32_t number, std::uint64_t now_ns) {
   Ring& ring = memory_.ring(number);
   if (__atomic_load_n(&ring.owner, __ATOMIC_ACQUIRE) == 0) return 0;
-  Lane& lane = lanes_[number];
-  if (lane.limit == 0) open_lane(ring, lane);
-  const std::size_t moved = read(ring, lane);
-  if (memory_.is_durable()) give_back_saved(ring, lane);
+  RingState& state = states_[number];
+  if (state.limit == 0) {
+    state = initial_state(ring);
+    if (state.is_fully_backed) fully_backed_bytes_ += ring.slots * slot_bytes;
+  }
+  const std::size_t moved = read_records(ring, state);
+  if (memory_.is_recoverable()) raise_limit_to_saved(ring, state);
   if (moved == 0) {
-    if (!memory_.is_durable()) rest(ring, lane, now_ns);
-    if (lane.is_crowded && __atomic_load_n(&ring.waiting, __ATOMIC_ACQUIRE) != 0) open_page(ring, lane);
+    if (!memory_.is_recoverable()) shrink_if_quiet(ring, state, now_ns);
+    if (state.is_crowded && waiting_threads(ring) != 0) back_next_page(ring, state);
     return 0;
   }
-  lane.quiet_since_ns = now_ns;
-  __atomic_store_n(&ring.tail, lane.tail, __ATOMIC_RELEASE);
+  state.quiet_since_ns = now_ns;
+  __atomic_store_n(&ring.tail, state.tail, __ATOMIC_RELEASE);
   __atomic_store_n(&ring.clock, memory_.control().clock_stamp, __ATOMIC_RELAXED);
-  if (!memory_.is_durable()) advance(ring, lane, moved);
-  backlog_.put({.ring = number, .records = packer_.take()});
+  if (!memory_.is_recoverable()) raise_limit(ring, state, moved);
+  backlog_.put({.ring = number, .records = packer_.finish()});
   return moved;
 }
 
 bool Drainer::skip_unpublished() {
   bool found = false;
-  for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
-    Lane& lane = lanes_[i];
-    const std::size_t skipped = lane.limit == 0 ? 0 : memory_.skip(memory_.ring(i), lane.tail, lane.limit, packer_);
+  for (std::uint32_t i = 0; i < states_.size(); ++i) {
+    RingState& state = states_[i];
+    if (state.limit == 0) continue;
+    const std::size_t skipped = memory_.skip_unpublished(memory_.ring(i), state.tail, state.limit, packer_);
     if (skipped == 0) continue;
     found = true;
-    lane.tail += skipped;
-    backlog_.put({.ring = i, .records = packer_.take()});
+    state.tail += skipped;
+    backlog_.put({.ring = i, .records = packer_.finish()});
   }
   return found;
 }
 
-// In pieces, so that a thread that waits can go on while the rest is read.
-std::size_t Drainer::read(Ring& ring, Lane& lane) {
+// In pieces, so that a waiting thread can go on while the rest is read.
+std::size_t Drainer::read_records(Ring& ring, RingState& state) {
   constexpr std::uint64_t piece = 1024;
-  std::size_t moved = 0, got;
+  std::size_t moved = 0, read;
   do {
-    got = memory_.read(ring, lane.tail, piece, packer_);
-    moved += got;
-    lane.tail += got;
-    if (got == piece && lane.is_whole && !memory_.is_durable()) set_limit(ring, lane, lane.tail + ring.slots);
-  } while (got == piece && moved < ring.slots);
+    read = memory_.read(ring, state.tail, piece, packer_);
+    moved += read;
+    state.tail += read;
+    if (read == piece && state.is_fully_backed && !memory_.is_recoverable())
+      set_limit(ring, state, state.tail + ring.slots);
+  } while (read == piece && moved < ring.slots);
   return moved;
 }
 
-void Drainer::open_lane(const Ring& ring, Lane& lane) {
-  lane.tail = ring.tail;
-  lane.limit = ring.limit;
-  lane.is_whole = lane.limit - lane.tail == ring.slots;
-  lane.is_crowded = !lane.is_whole && lane.limit - lane.tail <= ring_slots_crowded;
-  if (lane.is_whole) whole_bytes_ += ring.slots * slot_bytes;
-  lane.quiet_since_ns = clock_ns();
+Drainer::RingState Drainer::initial_state(const Ring& ring) {
+  RingState state{.tail = ring.tail, .limit = ring.limit, .quiet_since_ns = clock_ns()};
+  state.is_fully_backed = state.limit - state.tail == ring.slots;
+  state.is_crowded = !state.is_fully_backed && state.limit - state.tail <= ring_slots_crowded;
+  return state;
 }
 
-void Drainer::give_back_saved(Ring& ring, Lane& lane) {
-  lane.is_whole = lane.is_whole || memory_.back(ring, 0, ring.slots);
+void Drainer::raise_limit_to_saved(Ring& ring, RingState& state) {
+  state.is_fully_backed = state.is_fully_backed || memory_.allocate(ring, 0, ring.slots);
   const std::uint64_t limit = memory_.saved(ring).position + ring.slots;
-  if (!lane.is_whole || (limit <= lane.limit)) return;
-  set_limit(ring, lane, std::max(limit, lane.limit));
+  if (state.is_fully_backed && limit > state.limit) set_limit(ring, state, limit);
 }
 
-// Besides what all rings have where they are at rest: of the large ones more than a page.
+/// Whether so many bytes more are within the bound for all rings, less what rings at rest have: 32 KiB of the large
+/// ones, a page of the others.
 bool Drainer::may_grow(std::uint64_t bytes) const {
   const std::uint64_t rings = memory_.ring_count(), large = std::min<std::uint64_t>(rings, rings_big);
   const std::uint64_t at_rest = (large * ring_slots_at_rest + (rings - large) * page_records) * slot_bytes;
-  return whole_bytes_ + at_rest + bytes <= rings_bytes_max;
+  return fully_backed_bytes_ + at_rest + bytes <= rings_bytes_max;
 }
 
-// Where there are many rings each has one page, the one that its tail is in, and the next when that is read or when its
-// thread has to wait for it: an event of several records may not fit what is left.
-void Drainer::open_page(Ring& ring, Lane& lane) {
-  const bool is_reached = lane.tail == lane.limit;
-  const std::uint64_t limit =
-      is_reached ? lane.tail / page_records * page_records + page_records : lane.limit + page_records;
-  if (limit > lane.tail + ring.slots || !memory_.back(ring, lane.limit, limit)) return;
-  memory_.release(ring, lane.released, lane.tail);
-  lane.released = lane.tail / page_records * page_records;
-  set_limit(ring, lane, limit);
+/// Of a crowded ring: backs the page behind the limit, and gives back those that have been read. It has one page, in
+/// which its tail is, and the next one when that is read or its thread waits: the rest of a page may be too small for
+/// an event of several records.
+void Drainer::back_next_page(Ring& ring, RingState& state) {
+  const bool is_read = state.tail == state.limit;
+  const std::uint64_t limit = (is_read ? page_of(state.tail) : state.limit) + page_records;
+  if (limit > state.tail + ring.slots || !memory_.allocate(ring, state.limit, limit)) return;
+  memory_.release(ring, state.released, state.tail);
+  state.released = page_of(state.tail);
+  set_limit(ring, state, limit);
 }
 
-// A ring that was a quarter full when it was looked at gets all of its places.
-void Drainer::advance(Ring& ring, Lane& lane, std::size_t moved) {
-  const std::uint64_t allowed = lane.is_whole ? ring.slots : lane.limit - (lane.tail - moved);
-  pace_.found(moved, allowed);
+// A ring that the pass found a quarter full gets memory for all of its slots.
+void Drainer::raise_limit(Ring& ring, RingState& state, std::size_t moved) {
+  const std::uint64_t allowed = state.is_fully_backed ? ring.slots : state.limit - (state.tail - moved);
+  pace_.note_ring(moved, allowed);
   const std::uint32_t processor = __atomic_load_n(&ring.processor, __ATOMIC_RELAXED);
   if (moved * 16 >= allowed && processor != 0) CPU_SET(processor - 1, &busy_);
-  if (!lane.is_whole && moved * 4 >= allowed && may_grow(ring.slots * slot_bytes) &&
-      memory_.back(ring, 0, ring.slots)) {
-    lane.is_whole = true;
-    whole_bytes_ += ring.slots * slot_bytes;
+  if (!state.is_fully_backed && moved * 4 >= allowed && may_grow(ring.slots * slot_bytes) &&
+      memory_.allocate(ring, 0, ring.slots)) {
+    state.is_fully_backed = true;
+    fully_backed_bytes_ += ring.slots * slot_bytes;
   }
-  lane.is_shrinking = false;
-  if (lane.is_whole) {
-    set_limit(ring, lane, lane.tail + ring.slots);
+  state.is_shrinking = false;
+  if (state.is_fully_backed) {
+    set_limit(ring, state, state.tail + ring.slots);
     return;
   }
-  if (lane.is_crowded) {
-    const bool waits = __atomic_load_n(&ring.waiting, __ATOMIC_ACQUIRE) != 0;
-    const bool is_short = lane.limit - lane.tail < page_records / 2;
+  if (state.is_crowded) {
+    const bool is_short = state.limit - state.tail < page_records / 2;
     const bool has_room = may_grow(memory_.ring_count() * page_records * slot_bytes);
-    lane.tail == lane.limit || waits || (is_short && has_room) ? open_page(ring, lane)
-                                                               : set_limit(ring, lane, lane.limit);
+    const bool is_needed = state.tail == state.limit || waiting_threads(ring) != 0 || (is_short && has_room);
+    is_needed ? back_next_page(ring, state) : set_limit(ring, state, state.limit);
     return;
   }
-  const std::uint64_t limit = std::max(lane.limit, lane.tail + std::min(allowed, std::uint64_t{ring_slots_at_rest}));
-  if (!memory_.back(ring, lane.limit, limit)) return;
-  memory_.release(ring, (lane.tail - moved) / page_records * page_records, lane.tail);
-  set_limit(ring, lane, limit);
+  const std::uint64_t limit = std::max(state.limit, state.tail + std::min(allowed, std::uint64_t{ring_slots_at_rest}));
+  if (!memory_.allocate(ring, state.limit, limit)) return;
+  memory_.release(ring, page_of(state.tail - moved), state.tail);
+  set_limit(ring, state, limit);
 }
 
-void Drainer::set_limit(Ring& ring, Lane& lane, std::uint64_t limit) {
-  lane.limit = limit;
-  __atomic_store_n(&ring.soft, lane.tail + (limit - lane.tail) / 4, __ATOMIC_SEQ_CST);
-  if (calls_threads()) __atomic_store_n(&ring.soft, 0, __ATOMIC_SEQ_CST);
+void Drainer::set_limit(Ring& ring, RingState& state, std::uint64_t limit) {
+  state.limit = limit;
+  __atomic_store_n(&ring.soft, state.tail + (limit - state.tail) / 4, __ATOMIC_SEQ_CST);
+  if (memory_.are_threads_notified()) __atomic_store_n(&ring.soft, 0, __ATOMIC_SEQ_CST);
   __atomic_store_n(&ring.limit, limit, __ATOMIC_SEQ_CST);
-  if (__atomic_exchange_n(&ring.waiting, 0, __ATOMIC_SEQ_CST) != 0) Memory::wake(&ring.limit);
+  if (__atomic_exchange_n(&ring.waiting, 0, __ATOMIC_SEQ_CST) != 0) RingMemory::wake(&ring.limit);
 }
 
-// A thread that has seen the old limit writes one event at most, and that one at the tail.
-void Drainer::rest(Ring& ring, Lane& lane, std::uint64_t now_ns) {
-  if (!lane.is_whole || now_ns - lane.quiet_since_ns < quiet_ns) return;
+/// Gives memory of a ring back that has been quiet for two seconds: its limit is lowered first, and a second later what
+/// lies beyond is released. A thread that has read the old limit writes at most one event by it, and that at the tail.
+void Drainer::shrink_if_quiet(Ring& ring, RingState& state, std::uint64_t now_ns) {
+  if (!state.is_fully_backed || now_ns - state.quiet_since_ns < quiet_ns) return;
   const bool is_small = ring.slots <= ring_slots_at_rest;
-  const std::uint64_t limit = is_small ? (lane.tail / page_records + 2) * page_records : lane.tail + ring_slots_at_rest;
-  lane.quiet_since_ns = now_ns;
-  if (!lane.is_shrinking) {
-    lane.is_shrinking = true;
-    set_limit(ring, lane, limit);
+  const std::uint64_t limit = is_small ? page_of(state.tail) + 2 * page_records : state.tail + ring_slots_at_rest;
+  state.quiet_since_ns = now_ns;
+  if (!state.is_shrinking) {
+    state.is_shrinking = true;
+    set_limit(ring, state, limit);
     return;
   }
-  lane.is_shrinking = lane.is_whole = false;
-  lane.is_crowded = is_small;
-  lane.released = lane.tail / page_records * page_records;
-  whole_bytes_ -= ring.slots * slot_bytes;
-  memory_.release(ring, limit, lane.tail + ring.slots);
+  state.is_shrinking = state.is_fully_backed = false;
+  state.is_crowded = is_small;
+  state.released = page_of(state.tail);
+  fully_backed_bytes_ -= ring.slots * slot_bytes;
+  memory_.release(ring, limit, state.tail + ring.slots);
 }
 
-// Who called them may have done so just before `soft` was set.
-bool Drainer::calls_threads() const {
-  const Control& control = memory_.control();
-  return __atomic_load_n(&control.paused, __ATOMIC_SEQ_CST) != 0 ||
-         __atomic_load_n(&control.verdict, __ATOMIC_SEQ_CST) != verdict_go_on;
+DrainThread::DrainThread(RingMemory& memory, Backlog& backlog, const SessionState& state,
+                         const std::vector<int>& outputs)
+    : memory_(memory), backlog_(backlog), state_(state), outputs_(outputs), drainer_(memory, backlog) {
+  if (::sched_getaffinity(0, sizeof allowed_processors_, &allowed_processors_) != 0) CPU_ZERO(&allowed_processors_);
 }
 
-void Drainer::call_threads() {
-  for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) __atomic_store_n(&memory_.ring(i).soft, 0, __ATOMIC_SEQ_CST);
+void DrainThread::run() {
+  ::prctl(PR_SET_TIMERSLACK, 1);
+  request_short_slices();
+  while (!state_.is_finished) {
+    const std::uint32_t bell = __atomic_load_n(&memory_.control().bell, __ATOMIC_SEQ_CST);
+    const bool has_ended = state_.process_end != ProcessEnd::none;
+    make_readers_wait(!has_ended);
+    const auto moved = drainer_.pass();
+    const bool was_asked = pass_on_request();
+    stay_off_busy_processors();
+    if (has_ended && moved == std::size_t{0} && !drainer_.skip_unpublished()) break;
+    if (!was_asked && (!has_ended || !moved)) sleep(bell);
+  }
+  cpu_ns_ = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  backlog_.put({.type = WorkItem::Type::end});
+}
+
+/// Holds the lock for which readers of the trace wait (libcmt/trace/files.h), except while the program is at work. A
+/// program may begin to leave at any time; it then waits until `readable` is 0.
+void DrainThread::make_readers_wait(bool is_running) {
+  Control& control = memory_.control();
+  const bool leaves = __atomic_load_n(&control.leaving, __ATOMIC_SEQ_CST) != 0;
+  const bool readable = is_running && !leaves && clock_ns() - control.start_ns > readable_after_ns;
+  if (readable == (control.readable != 0)) return;
+  struct flock lock {};
+  lock.l_type = static_cast<short>(readable ? F_UNLCK : F_WRLCK);
+  lock.l_whence = SEEK_SET;
+  lock.l_start = recorder_is_awaited;
+  lock.l_len = 1;
+  for (const int fd : outputs_) ::fcntl(fd, F_OFD_SETLKW, &lock);
+  __atomic_store_n(&control.readable, readable ? 1 : 0, __ATOMIC_SEQ_CST);
+  RingMemory::wake(&control.readable);
+}
+
+/// Puts a new request into the backlog, behind all that its thread had recorded before it.
+bool DrainThread::pass_on_request() {
+  Control& control = memory_.control();
+  const std::uint32_t request = __atomic_load_n(&control.request, __ATOMIC_ACQUIRE);
+  if (request == requests_seen_) return false;
+  const bool is_finish = __atomic_load_n(&control.request_kind, __ATOMIC_RELAXED) == request_finish;
+  // The pass before may have read that thread's ring too early.
+  do drainer_.pass(true);
+  while (is_finish && drainer_.skip_unpublished());
+  requests_seen_ = request;
+  backlog_.put({.type = is_finish ? WorkItem::Type::finish : WorkItem::Type::checkpoint, .request = request});
+  return true;
+}
+
+/// Moves the drainer and the encoder away from the processors of the program's threads. The kernel would wake the
+/// drainer where the bell was rung, so that it takes its time from the program.
+void DrainThread::stay_off_busy_processors() const {
+  const cpu_set_t& busy = drainer_.busy_processors();
+  if (CPU_COUNT(&busy) == 0) return;
+  leave_busy_processors(allowed_processors_, busy, ::sched_getcpu(), 0);
+  leave_busy_processors(allowed_processors_, busy, state_.encode_processor, state_.encode_thread);
+}
+
+void leave_busy_processors(const cpu_set_t& allowed, const cpu_set_t& busy, int processor, pid_t thread) {
+  if (processor < 0 || !CPU_ISSET(static_cast<std::size_t>(processor), &busy)) return;
+  cpu_set_t busy_here, others;
+  CPU_AND(&busy_here, &allowed, &busy);
+  CPU_XOR(&others, &allowed, &busy_here);
+  if (CPU_COUNT(&others) == 0 || ::sched_setaffinity(thread, sizeof others, &others) != 0) return;
+  ::sched_setaffinity(thread, sizeof allowed, &allowed);
+}
+
+/// Sleeps until the bell rings again, or for a time: where the rings fill fast, until a quarter of the fullest is
+/// filled. The bell would mostly wake this thread on the processor of the thread that rang, and take its time.
+void DrainThread::sleep(std::uint32_t bell) {
+  Control& control = memory_.control();
+  const bool is_called = backlog_.has_room() && __atomic_load_n(&control.sandboxed, __ATOMIC_RELAXED) == 0;
+  const auto brief_ns = is_called ? drainer_.sleep_ns() : std::nullopt;
+  const timespec brief{0, static_cast<long>(brief_ns.value_or(0))};
+  const timespec& time = !is_called ? retry_sleep : brief_ns ? brief : deep_sleep;
+  __atomic_store_n(&control.asleep, brief_ns ? asleep_briefly : asleep_deeply, __ATOMIC_SEQ_CST);
+  ::syscall(SYS_futex, &control.bell, FUTEX_WAIT, bell, &time, nullptr, 0);
+  __atomic_store_n(&control.asleep, awake, __ATOMIC_SEQ_CST);
 }
 
 }  // namespace cmt::collector

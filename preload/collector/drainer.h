@@ -2,72 +2,144 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "preload/collector/backlog.h"
-#include "preload/collector/ring_memory.h"
-#include "preload/collector/pace.h"
+#include "preload/collector/collector.h"
 
 namespace cmt::collector {
 
-/// The clocks that stamps and times are from.
-std::uint64_t clock_stamp(const Control& control);
-std::uint64_t clock_ns();
-
-/// Moves records out of the rings, and says how far threads may write.
-class Drainer {
+/// When rings that fill fast are to be drained next: when the fullest is a quarter full. Times in ns, of one clock.
+class DrainPace {
  public:
-  Drainer(Memory& memory, Backlog& backlog) : memory_(memory), backlog_(backlog) {}
+  void begin_pass(std::uint64_t now) {
+    period_ = now - began_;
+    began_ = now;
+    fullest_ = 0;
+  }
+  /// A ring held `records` and had room for `slots`.
+  void note_ring(std::uint64_t records, std::uint64_t slots) {
+    fullest_ = std::max(fullest_, static_cast<double>(records) / static_cast<double>(slots));
+  }
+  /// The estimate falls at once and rises slowly: a ring that was full has kept its thread waiting for an unknown time,
+  /// so it says less than those before.
+  void end_pass() {
+    if (fullest_ == 0) return;
+    time_to_fill_ = std::min({time_to_fill_ * 1.125, static_cast<double>(period_) / fullest_, longest});
+  }
 
-  /// Reads each ring once, and puts what was there, and the cut, into the backlog. How many records; nothing, and no
-  /// ring is read, where the backlog has no room, unless it `must`: a cut is one only if all rings were read.
-  std::optional<std::size_t> pass(bool must = false);
-
-  /// Where nothing is waited for any more, and a pass has found nothing: goes past places that were never published,
-  /// where there is something behind them. Whether there was.
-  bool skip_unpublished();
-
-  /// How long until the next pass, in ns; nothing where it can wait for the bell.
-  std::optional<std::uint64_t> nap_ns() const { return pace_.nap(clock_ns()); }
-
-  /// Where the threads run whose rings the last pass found well filled.
-  const cpu_set_t& busy_processors() const { return busy_; }
-
-  /// Makes each thread look at the control block at its next event.
-  void call_threads();
+  /// How long to sleep from now on. Nothing where the rings fill so slowly that the bell is early enough.
+  std::optional<std::uint64_t> sleep_ns(std::uint64_t now) const {
+    constexpr double wanted = 1.0 / 4, little = 1.0 / 64;
+    constexpr std::uint64_t least = 10'000, most = 1'000'000;
+    const auto due = static_cast<std::uint64_t>(time_to_fill_ * wanted);
+    if (fullest_ < little || due > most) return std::nullopt;
+    return std::max(due, now - began_ + least) - (now - began_);
+  }
 
  private:
-  /// What is known of a ring here alone.
-  struct Lane {
+  static constexpr double longest = 1e9;
+
+  std::uint64_t began_ = 0, period_ = 0;
+  double time_to_fill_ = longest;  // of the fullest ring
+  double fullest_ = 0;             // the part of it that the pass found filled
+};
+
+/// Moves records from the rings to the backlog, and tells the program's threads how far they may write.
+///
+/// Threads: used by one, the drainer. Memory order, against the program's threads (protocol.h):
+///
+/// - `soft` and `limit` rise by stores behind the reads of the slots that may then be overwritten. `tail` may rise
+/// later
+///   than `limit`.
+/// - `limit` is stored before `waiting` is read, and a thread stores `waiting` before it reads `limit`, all seq_cst. So
+///   a thread sees the new limit or is woken.
+/// - `soft` is stored before `paused` and `verdict` are read, and whoever changes these stores 0 to `soft` afterwards,
+///   all seq_cst. So `soft` ends as 0.
+class Drainer {
+ public:
+  Drainer(RingMemory& memory, Backlog& backlog) : memory_(memory), backlog_(backlog) {}
+
+  /// Reads each ring once, and puts the records, and then the cut, into the backlog. Returns how many records. Nothing,
+  /// and no ring is read, where the backlog has no room, unless `must`: a cut requires that all rings have been read.
+  std::optional<std::size_t> pass(bool must = false);
+
+  /// Passes over slots that were never published, where there are published ones behind them. To be called only when
+  /// nobody will publish them any more, and pass() has found nothing. Returns whether there were any.
+  bool skip_unpublished();
+
+  /// How long to sleep before the next pass. Nothing where the bell is early enough.
+  std::optional<std::uint64_t> sleep_ns() const { return pace_.sleep_ns(clock_ns()); }
+
+  /// Where the threads run whose rings the last pass found at least a sixteenth full.
+  const cpu_set_t& busy_processors() const { return busy_; }
+
+ private:
+  /// How much of a ring is read, writable and backed by memory. Positions.
+  struct RingState {
     std::uint64_t tail = 0;
     std::uint64_t limit = 0;  ///< as in the ring
     std::uint64_t quiet_since_ns = 0;
-    std::uint64_t released = 0;  ///< of a crowded ring: what lies before was given back
-    bool is_whole = false;       ///< all of it is backed, and may be written
-    bool is_crowded = false;     ///< one of many: has a page, or two
-    bool is_shrinking = false;
+    std::uint64_t released = 0;    ///< of a crowded ring: memory before this was given back
+    bool is_fully_backed = false;  ///< all of its slots have memory, and may be written
+    bool is_crowded = false;       ///< one of so many rings that it has a page or two of memory
+    bool is_shrinking = false;     ///< its limit is back, its memory is given back at the next quiet second
   };
 
-  std::size_t drain(std::uint32_t number, std::uint64_t now_ns);
-  std::size_t read(Ring& ring, Lane& lane);
-  void advance(Ring& ring, Lane& lane, std::size_t moved);
-  void give_back_saved(Ring& ring, Lane& lane);
-  void open_page(Ring& ring, Lane& lane);
-  void rest(Ring& ring, Lane& lane, std::uint64_t now_ns);
-  bool calls_threads() const;
-  void set_limit(Ring& ring, Lane& lane, std::uint64_t limit);
+  std::size_t drain_ring(std::uint32_t number, std::uint64_t now_ns);
+  std::size_t read_records(Ring& ring, RingState& state);
+  void raise_limit(Ring& ring, RingState& state, std::size_t moved);
+  void raise_limit_to_saved(Ring& ring, RingState& state);
+  void back_next_page(Ring& ring, RingState& state);
+  void shrink_if_quiet(Ring& ring, RingState& state, std::uint64_t now_ns);
+  void set_limit(Ring& ring, RingState& state, std::uint64_t limit);
   bool may_grow(std::uint64_t bytes) const;
-  void open_lane(const Ring& ring, Lane& lane);
+  static RingState initial_state(const Ring& ring);
 
-  Memory& memory_;
+  RingMemory& memory_;
   Backlog& backlog_;
-  std::vector<Lane> lanes_;
+  std::vector<RingState> states_;  // by ring
   Packer packer_;
-  Pace pace_;
+  DrainPace pace_;
   cpu_set_t busy_{};
-  std::uint64_t whole_bytes_ = 0;
+  std::uint64_t fully_backed_bytes_ = 0;
+};
+
+/// Moves a thread, 0 for the caller, that runs on a busy processor to another one of those allowed, if there is one. It
+/// may come back later: where the program waits, its processor is free.
+void leave_busy_processors(const cpu_set_t& allowed, const cpu_set_t& busy, int processor, pid_t thread);
+
+/// The drainer: drains the rings whenever it is time, until the process has ended and nothing is left in them.
+class DrainThread {
+ public:
+  /// `outputs`: descriptors of the trace's files.
+  DrainThread(RingMemory& memory, Backlog& backlog, const SessionState& state, const std::vector<int>& outputs);
+
+  /// Returns when all is in the backlog, or the session is finished.
+  void run();
+
+  /// When run() has returned.
+  std::uint64_t cpu_ns() const { return cpu_ns_; }
+
+ private:
+  void make_readers_wait(bool is_running);
+  bool pass_on_request();
+  void stay_off_busy_processors() const;
+  void sleep(std::uint32_t bell);
+
+  // Shared with the other threads.
+  RingMemory& memory_;
+  Backlog& backlog_;
+  const SessionState& state_;
+  const std::vector<int>& outputs_;
+  // The drainer's own.
+  Drainer drainer_;
+  cpu_set_t allowed_processors_;
+  std::uint32_t requests_seen_ = 0;
+  std::uint64_t cpu_ns_ = 0;
 };
 
 }  // namespace cmt::collector

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <initializer_list>
 #include <optional>
 
 using namespace cmt::collector;
@@ -13,10 +14,10 @@ namespace {
 
 constexpr std::uint32_t rings = 2, slots = 4096;
 
-/// The memory of a program with two rings of which nothing is read.
+/// The memory of a program with two rings that nobody has read.
 class Program {
  public:
-  Program() : memory_(make(), Memory::Use::together, "rings") {
+  Program() : memory_(make(), RingMemory::Access::shared, "rings") {
     for (std::uint32_t i = 0; i < rings; ++i) {
       Ring& ring = memory_.ring(i);
       ring.slots_at = rings_control_bytes(rings) + std::uint64_t{i} * slots * slot_bytes;
@@ -26,18 +27,18 @@ class Program {
     }
   }
 
-  Memory& memory() { return memory_; }
+  RingMemory& memory() { return memory_; }
 
   void record(std::uint32_t number, std::uint64_t count) {
     Ring& ring = memory_.ring(number);
-    auto* places = reinterpret_cast<Slot*>(reinterpret_cast<char*>(&memory_.control()) + ring.slots_at);
+    auto* records = reinterpret_cast<Slot*>(reinterpret_cast<char*>(&memory_.control()) + ring.slots_at);
     for (; count != 0; --count, ++ring.reserved) {
       const std::uint64_t lap = (ring.reserved & slots) != 0 ? slot_parity : 0;
-      places[ring.reserved & (slots - 1)].head = slot_valid | lap | std::uint64_t{16} << slot_address_shift;
+      records[ring.reserved & (slots - 1)].head = slot_valid | lap | std::uint64_t{16} << slot_address_shift;
     }
   }
 
-  /// Places that are never published.
+  /// Slots that are never published.
   void reserve(std::uint32_t number, std::uint64_t count) { memory_.ring(number).reserved += count; }
 
  private:
@@ -54,22 +55,22 @@ class Program {
     return fd;
   }
 
-  Memory memory_;
+  RingMemory memory_;
 };
 
-/// What a pass has put: how many records of each ring, up to a cut.
+/// How many records a pass has put before its cut.
 std::optional<std::uint64_t> records_up_to_cut(Backlog& backlog) {
   std::uint64_t records = 0;
-  while (const auto parcel = backlog.take(0)) {
-    if (parcel->type == Parcel::Type::cut) return records;
-    records += parcel->records.count;
+  while (const auto item = backlog.wait_for_item(0)) {
+    if (item->type == WorkItem::Type::cut) return records;
+    records += item->records.count;
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-TEST_CASE("drainer: before a cut there is all that was recorded, also where the first ring alone fills the backlog") {
+TEST_CASE("drainer: all rings are read before a cut, also where the first ring alone fills the backlog") {
   Program program;
   Backlog backlog("/tmp", 1, 0);
   Drainer drainer(program.memory(), backlog);
@@ -85,7 +86,7 @@ TEST_CASE("drainer: before a cut there is all that was recorded, also where the 
   CHECK(records_up_to_cut(backlog) == std::uint64_t{30});
 }
 
-TEST_CASE("drainer: what is asked for at the end is read though there is no room") {
+TEST_CASE("drainer: a pass for a request reads the rings although there is no room") {
   Program program;
   Backlog backlog("/tmp", 1, 0);
   Drainer drainer(program.memory(), backlog);
@@ -98,7 +99,7 @@ TEST_CASE("drainer: what is asked for at the end is read though there is no room
   CHECK(records_up_to_cut(backlog) == std::uint64_t{5});
 }
 
-TEST_CASE("drainer: at the end what lies behind a place that was never published is read, and no more") {
+TEST_CASE("drainer: at the end records behind a slot that was never published are read, and no more") {
   Program program;
   Backlog backlog("/tmp", 1 << 20, 0);
   Drainer drainer(program.memory(), backlog);
@@ -122,4 +123,63 @@ TEST_CASE("drainer: at the end what lies behind a place that was never published
   std::uint64_t behind = 0;
   while (const auto records = records_up_to_cut(backlog)) behind += *records;
   CHECK(behind == 10 + 2 + 5 + 1 + 3);
+}
+
+TEST_CASE("pace: a ring that fills in 400 us is read every 100 us, less the time of the pass") {
+  DrainPace pace;
+  std::uint64_t now = 1'000'000'000;
+  pace.begin_pass(now);
+  for (int i = 0; i < 40; ++i) {
+    pace.begin_pass(now += 100'000);
+    pace.note_ring(1, 100);
+    pace.note_ring(25, 100);
+    pace.end_pass();
+  }
+  CHECK(*pace.sleep_ns(now) == 100'000);
+  CHECK(*pace.sleep_ns(now + 30'000) == 70'000);
+  CHECK(*pace.sleep_ns(now + 500'000) == 10'000);
+}
+
+TEST_CASE("pace: a pass that comes late, and finds a ring full, does not make the next one late") {
+  DrainPace pace;
+  std::uint64_t now = 1'000'000'000;
+  pace.begin_pass(now);
+  pace.begin_pass(now += 100'000);
+  pace.note_ring(25, 100);
+  pace.end_pass();
+  pace.begin_pass(now += 5'000'000);
+  pace.note_ring(100, 100);
+  pace.end_pass();
+  CHECK(*pace.sleep_ns(now) == 112'500);
+}
+
+TEST_CASE("pace: where rings fill slowly the bell is early enough") {
+  DrainPace pace;
+  std::uint64_t now = 1'000'000'000;
+  CHECK_FALSE(pace.sleep_ns(now));
+  pace.begin_pass(now);
+  pace.end_pass();
+  CHECK_FALSE(pace.sleep_ns(now));
+  for (int i = 0; i < 10; ++i) {
+    pace.begin_pass(now += 100'000'000);
+    pace.note_ring(50, 100);
+    pace.end_pass();
+  }
+  CHECK_FALSE(pace.sleep_ns(now));
+}
+
+TEST_CASE("drainer: a thread that left a busy processor may come back, and does not move where all are busy") {
+  cpu_set_t before, after, all;
+  CPU_ZERO(&all);
+  for (std::size_t i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &all);
+  REQUIRE(::sched_getaffinity(0, sizeof before, &before) == 0);
+  const int here = ::sched_getcpu();
+  cpu_set_t busy;
+  CPU_ZERO(&busy);
+  CPU_SET(static_cast<std::size_t>(here), &busy);
+  for (const cpu_set_t& each : {busy, all}) {
+    leave_busy_processors(before, each, here, 0);
+    REQUIRE(::sched_getaffinity(0, sizeof after, &after) == 0);
+    CHECK(CPU_EQUAL(&before, &after));
+  }
 }

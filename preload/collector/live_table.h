@@ -12,11 +12,12 @@
 
 #include "cmt/event.h"
 #include "libcmt/format/live_blocks.h"
+#include "libcmt/trace/sink.h"
 
 namespace cmt::collector {
 
-/// Zeroed memory for a table that is looked at here and there: a large one in huge pages, where the kernel has them,
-/// and zeroed by the kernel alone.
+/// An allocator of zeroed memory for a table that is read at random: from 4 MiB on in huge pages, where the kernel has
+/// them, which the kernel alone zeroes.
 template <class T>
 struct ZeroedPages {
   using value_type = T;
@@ -35,32 +36,34 @@ struct ZeroedPages {
     ::munmap(memory, count * sizeof(T));
   }
   template <class U>
-  void construct(U*) {}  // it is zero
+  void construct(U*) {}  // the memory is zero already
   bool operator==(const ZeroedPages&) const = default;
 };
 
-/// The live blocks by address: buckets of four slots, a line of memory each, at most half full; what does not fit goes
-/// to the next one. A removal fetches it back, so chains do not grow. All that is known of a block is in its slot, so
-/// an event costs one look, at memory that was fetched ahead, without a branch that depends on where in the bucket it
-/// is: 48 bits of address, 47 of tag (at ten million allocations a second those last five months), 32 of size; the few
-/// larger sizes are kept beside.
+/// The live blocks by address, while order is rebuilt and the trace is written.
 ///
-/// What is in a line of the program's memory is in one bucket: what is allocated and freed together is fetched
-/// together.
-class LiveTable {
+/// An open hash table. A bucket is a cache line of four entries, at most half of all entries are used, and a block that
+/// does not fit its bucket goes to the next one. Erasing moves such a block back, so chains do not grow. An entry holds
+/// all that is known of a block, so an event costs one access, to memory that was prefetched, without a branch that
+/// depends on where in the bucket the entry is: 48 bits of address, 47 of tag (enough for five months of ten million
+/// allocations a second), 32 of size. Larger sizes are kept beside the table.
+///
+/// Addresses in one cache line of the program's memory share a bucket: blocks that are allocated and freed together are
+/// then fetched together.
+class LiveTable final : public BlockKeeper {
  public:
-  class Slot {
+  class Entry {
    public:
     bool is_free() const { return head_ == 0; }
     std::uint64_t address() const { return head_ >> 16; }
     Tag tag() const { return rest_ >> 17; }
     /// A realloc of the block has begun and not returned.
-    bool in_transit() const { return (rest_ >> 16 & 1) != 0; }
-    void set_in_transit(bool is_so) { rest_ = (rest_ & ~transit) | (is_so ? transit : 0); }
+    bool is_in_realloc() const { return (rest_ >> 16 & 1) != 0; }
+    void set_in_realloc(bool is_so) { rest_ = (rest_ & ~in_realloc) | (is_so ? in_realloc : 0); }
 
    private:
     friend class LiveTable;
-    static constexpr std::uint64_t transit = 1 << 16;
+    static constexpr std::uint64_t in_realloc = 1 << 16;
 
     std::uint64_t size() const { return (head_ & 0xffff) << 16 | (rest_ & 0xffff); }
     void set(std::uint64_t address, Tag tag, std::uint64_t size) {
@@ -69,65 +72,71 @@ class LiveTable {
     }
 
     std::uint64_t head_ = 0;  // address, upper half of the size; 0: free
-    std::uint64_t rest_ = 0;  // tag, in transit, lower half of the size
+    std::uint64_t rest_ = 0;  // tag, in_realloc, lower half of the size
   };
 
-  LiveTable() : slots_(first_slots) {}
+  /// `first_tag`: of the first block of the trace. Blocks with a lower one are from before its start.
+  explicit LiveTable(Tag first_tag) : first_tag_(first_tag), entries_(first_entries) {}
 
-  std::size_t size() const { return used_; }
-
-  /// The entry of an address, or nullptr. Valid until the next insert or erase.
-  Slot* find(std::uint64_t address) {
-    Slot& slot = slots_[seek(address)];
-    return slot.is_free() ? nullptr : &slot;
+  Tag first_tag() const { return first_tag_; }
+  std::size_t live_blocks() const override { return used_; }
+  std::vector<format::LiveBlock> list_live_blocks() const override {
+    std::vector<format::LiveBlock> blocks;
+    blocks.reserve(used_);
+    for (const Entry& entry : entries_) {
+      if (!entry.is_free() && entry.tag() >= first_tag_) blocks.push_back(block(entry));
+    }
+    format::sort_by_tag(blocks);
+    return blocks;
   }
 
-  /// Fetches what find() will look at.
-  void prefetch(std::uint64_t address) const { __builtin_prefetch(&slots_[home(address)], 1); }
+  /// The entry of an address, or nullptr. Valid until the next insertion or erasure.
+  Entry* find(std::uint64_t address) {
+    Entry& entry = entries_[index_of(address)];
+    return entry.is_free() ? nullptr : &entry;
+  }
 
-  /// The entry of an address, or the free one where it belongs. Valid until the next insert or erase.
-  Slot& place(std::uint64_t address) {
+  /// Prefetches what find() will read.
+  void prefetch(std::uint64_t address) const { __builtin_prefetch(&entries_[home(address)], 1); }
+
+  /// The entry of an address, or a free one for it. Valid until the next insertion or erasure.
+  Entry& find_or_reserve(std::uint64_t address) {
     if (used_ * 2 > mask_) grow();
-    return slots_[seek(address)];
+    return entries_[index_of(address)];
   }
 
-  /// Puts a block in its place, whatever was there.
-  void set(Slot& slot, const format::LiveBlock& block) {
-    if (slot.is_free()) {
+  /// Puts a block into an entry that find_or_reserve() gave for its address, whatever was there.
+  void set(Entry& entry, const format::LiveBlock& block) {
+    if (entry.is_free()) {
       ++used_;
-    } else if (slot.size() == large) {
+    } else if (entry.size() == large) {
       large_.erase(block.address);
     }
-    slot.set(block.address, block.tag, block.size < large ? block.size : large);
+    entry.set(block.address, block.tag, block.size < large ? block.size : large);
     if (block.size >= large) large_[block.address] = block.size;
   }
 
-  format::LiveBlock block(const Slot& slot) const {
-    const std::uint64_t size = slot.size();
-    return {slot.tag(), slot.address(), size != large ? size : large_.at(slot.address())};
+  /// The block of an entry; a blank one where it is from before the trace's start.
+  format::LiveBlock block(const Entry& entry) const {
+    if (entry.tag() < first_tag_) return {};
+    const std::uint64_t size = entry.size();
+    return {entry.tag(), entry.address(), size != large ? size : large_.at(entry.address())};
   }
 
-  void erase(Slot* slot) {
-    if (slot->size() == large) large_.erase(slot->address());
+  void erase(Entry* entry) {
+    if (entry->size() == large) large_.erase(entry->address());
     --used_;
-    std::size_t hole = static_cast<std::size_t>(slot - slots_.data());
-    slots_[hole] = Slot{};
+    const std::size_t hole = static_cast<std::size_t>(entry - entries_.data());
+    entries_[hole] = Entry{};
     const bool was_full = free_in(bucket_of(hole)) == 1u << hole % width;
-    if (was_full) fill(hole);
-  }
-
-  template <class Visit>
-  void for_each(const Visit& visit) const {
-    for (const Slot& slot : slots_) {
-      if (!slot.is_free()) visit(block(slot));
-    }
+    if (was_full) refill(hole);
   }
 
  private:
-  using Slots = std::vector<Slot, ZeroedPages<Slot>>;
-  static constexpr std::uint64_t large = 0xffffffff;  // a size that is kept beside, or this one
+  using Entries = std::vector<Entry, ZeroedPages<Entry>>;
+  static constexpr std::uint64_t large = 0xffffffff;  // the size is in large_
 
-  static constexpr std::size_t width = 4, first_slots = 4096;
+  static constexpr std::size_t width = 4, first_entries = 4096;
 
   std::size_t next(std::size_t bucket) const { return (bucket + width) & mask_; }
   static std::size_t bucket_of(std::size_t i) { return i & ~(width - 1); }
@@ -135,11 +144,11 @@ class LiveTable {
   // The multiplication by 2^64 / golden ratio spreads lines of 64 bytes over the upper half.
   std::size_t home(std::uint64_t address) const { return ((address >> 6) * 0x9e3779b97f4a7c15u >> shift_) * width; }
 
-  /// The heads of a bucket's slots.
+  /// The first words of a bucket's entries.
   struct Heads {
     __m128i low, high;
 
-    /// Which are equal to a number when `shift` bits of each are dropped, a bit each.
+    /// A bit for each that equals a number when its lowest `shift` bits are dropped.
     template <int shift>
     unsigned equal(std::uint64_t number) const {
       const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(number));
@@ -151,14 +160,14 @@ class LiveTable {
   };
 
   Heads heads_of(std::size_t bucket) const {
-    const auto* at = reinterpret_cast<const __m128i*>(&slots_[bucket]);
+    const auto* at = reinterpret_cast<const __m128i*>(&entries_[bucket]);
     return {_mm_unpacklo_epi64(at[0], at[1]), _mm_unpacklo_epi64(at[2], at[3])};
   }
 
-  /// Which slots of a bucket are free, a bit each.
+  /// A bit for each free entry of a bucket.
   unsigned free_in(std::size_t bucket) const { return heads_of(bucket).equal<0>(0); }
 
-  std::size_t seek(std::uint64_t address) const {
+  std::size_t index_of(std::uint64_t address) const {
     for (std::size_t bucket = home(address);; bucket = next(bucket)) {
       const Heads heads = heads_of(bucket);
       const unsigned same = heads.equal<16>(address);
@@ -168,15 +177,16 @@ class LiveTable {
     }
   }
 
-  /// Fetches what a bucket that was full has kept out, and so on: each block is where a search comes by.
-  void fill(std::size_t hole) {
+  /// Moves a block that did not fit a full bucket into its new hole, then one into the hole that it leaves, and so on.
+  /// Each block is then where a search passes.
+  void refill(std::size_t hole) {
     for (std::size_t bucket = next(bucket_of(hole));; bucket = next(bucket)) {
       const bool was_full = free_in(bucket) == 0;
       const std::size_t far = (bucket - bucket_of(hole)) & mask_;
       for (std::size_t i = bucket; i < bucket + width; ++i) {
-        if (slots_[i].is_free() || ((bucket - home(slots_[i].address())) & mask_) < far) continue;
-        slots_[hole] = slots_[i];
-        slots_[i] = Slot{};
+        if (entries_[i].is_free() || ((bucket - home(entries_[i].address())) & mask_) < far) continue;
+        entries_[hole] = entries_[i];
+        entries_[i] = Entry{};
         hole = i;
         break;
       }
@@ -185,18 +195,19 @@ class LiveTable {
   }
 
   void grow() {
-    Slots old(slots_.size() * 2);
-    old.swap(slots_);
-    mask_ = slots_.size() - 1;
+    Entries old(entries_.size() * 2);
+    old.swap(entries_);
+    mask_ = entries_.size() - 1;
     --shift_;
-    for (const Slot& slot : old) {
-      if (!slot.is_free()) slots_[seek(slot.address())] = slot;
+    for (const Entry& entry : old) {
+      if (!entry.is_free()) entries_[index_of(entry.address())] = entry;
     }
   }
 
-  Slots slots_;
-  std::size_t mask_ = first_slots - 1;
-  unsigned shift_ = 64 - std::countr_zero(first_slots / width);  // 64 less the bits of a bucket's number
+  Tag first_tag_;
+  Entries entries_;
+  std::size_t mask_ = first_entries - 1;
+  unsigned shift_ = 64 - std::countr_zero(first_entries / width);  // 64 less the bits of a bucket's number
   std::size_t used_ = 0;
   std::unordered_map<std::uint64_t, std::uint64_t> large_;  // by address
 };

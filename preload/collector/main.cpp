@@ -1,5 +1,5 @@
-// cmttrace-collector: reads the rings of a program that libcmttrace.so is loaded into, and writes its trace. It is
-// started by the library, with the rings and the files open, and by nobody else.
+// cmttrace-collector: reads the rings of a program that has loaded libcmttrace.so, and writes its trace. The library
+// starts it, with the rings and the files open. By hand it is started only to recover a trace.
 #include <fcntl.h>
 #include <getopt.h>
 #include <sys/resource.h>
@@ -10,17 +10,15 @@
 #include <cstring>
 #include <exception>
 #include <string>
-#include <system_error>
 #include <vector>
 
-#include "preload/collector/recovery.h"
 #include "preload/collector/collector.h"
 
 namespace {
 
 using namespace cmt::collector;
 
-// The program's limits are its own; what its collector may have beyond is the administrator's.
+// The limits that the program has set for itself are not the collector's. The hard ones, an administrator's, are.
 void lift_limits() {
   for (const auto resource : {RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_CPU, RLIMIT_STACK}) {
     rlimit limit{};
@@ -31,32 +29,31 @@ void lift_limits() {
 }
 
 int attach() {
-  // Whoever ends the program ends it, and what it has recorded is still to be written.
+  // Signals that end the program may reach the collector too, which still has to write what was recorded.
   for (const int signal : {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT, SIGTERM}) std::signal(signal, SIG_IGN);
   lift_limits();
-  Memory memory(collector_memory, Memory::Use::together, "rings");
+  RingMemory memory(collector_memory, RingMemory::Access::shared, "rings");
   std::vector<int> outputs;
   for (std::uint32_t i = 0; i < memory.control().outputs; ++i)
     outputs.push_back(collector_output + static_cast<int>(i));
   const int process = ::fcntl(collector_process, F_GETFD) < 0 ? -1 : collector_process;
-  Session session(memory, outputs, process, Settings::from_environment());
-  session.run();
+  run_session(memory, outputs, process);
   return 0;
 }
 
 const char help_text[] =
     R"(Usage: cmttrace-collector --recover RINGS [-o OUT]...
 
-Reads the rings that a program left which ended together with its collector, as
-CMTTRACE_RINGS=RINGS kept them, and writes its whole trace. Otherwise this
-program is started by libcmttrace.so, and by nobody else.
+Writes the trace of a program that ended together with its collector, from the
+file that CMTTRACE_RINGS=RINGS kept and from the trace's own files. In all other
+cases libcmttrace.so starts this program.
 
-      --recover=RINGS  the file with the rings; it stays as it is
-  -o, --output=OUT     where to; a name that ends in .cmt gets the compact form.
-                       Without it: app.7.cmt as app.7.recovered.cmt. No file is
-                       written over
-  -h, --help           say this
-      --version        say the version
+      --recover=RINGS  the file with the rings; it is not changed
+  -o, --output=OUT     write to OUT; a name that ends in .cmt gets the compact
+                       form. Without it app.7.cmt becomes app.7.recovered.cmt.
+                       No file is overwritten
+  -h, --help           show this help
+      --version        show the version
 
 Exit status: 0 done, 1 could not, 2 wrong use.
 )";
@@ -81,8 +78,8 @@ int run_recovery(const std::string& rings, const std::vector<std::string>& outpu
   return complain(rings + ": is cut off: " + std::to_string(recovered.rings_missing) + " of its rings are missing");
 }
 
-// By getopt and not by libcmt/command, whose library would make each start take twice as long.
-int by_hand(int argc, char** argv) {
+// getopt, not toolkit/command: Boost.Program_options would double the time that each start of the collector takes.
+int run_by_hand(int argc, char** argv) {
   const option options[] = {{"recover", required_argument, nullptr, 'r'},
                             {"output", required_argument, nullptr, 'o'},
                             {"help", no_argument, nullptr, 'h'},
@@ -94,16 +91,14 @@ int by_hand(int argc, char** argv) {
   for (int letter = 0; (letter = getopt_long(argc, argv, "o:h", options, nullptr)) != -1;) {
     if (letter == 'h') return std::fputs(help_text, stdout) < 0 ? 1 : 0;
     if (letter == 'v') return std::puts("cmttrace-collector " CMT_VERSION) < 0 ? 1 : 0;
-    if (letter == '?') return wrong_use("unknown option, or one without its value");
+    if (letter == '?') return wrong_use("unknown option, or an option without its value");
     if (letter == 'r') rings = optarg;
     if (letter == 'o') outputs.emplace_back(optarg);
   }
-  if (rings.empty()) return wrong_use("started by libcmttrace.so, and by hand only with --recover");
-  if (optind != argc) return wrong_use("too many words");
+  if (rings.empty()) return wrong_use("--recover=RINGS is missing (otherwise libcmttrace.so starts this program)");
+  if (optind != argc) return wrong_use("too many arguments");
   try {
     return run_recovery(rings, outputs);
-  } catch (const OutputError& error) {
-    return complain(error.path + ": " + std::generic_category().message(error.error));
   } catch (const std::exception& error) {
     return complain(error.what());
   }
@@ -112,10 +107,10 @@ int by_hand(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2 || std::strcmp(argv[1], "--attach") != 0) return by_hand(argc, argv);
+  if (argc != 2 || std::strcmp(argv[1], "--attach") != 0) return run_by_hand(argc, argv);
   try {
     return attach();
   } catch (const std::exception&) {
-    return 1;  // its descriptors are /dev/null; the program says that the collector has ended
+    return 1;  // standard error is /dev/null; the program reports that the collector has ended
   }
 }

@@ -1,29 +1,47 @@
-// Order. Stamps tell nearly all of it; two things have to hold exactly: an address never lives twice, and a free ends
-// the block that it was given, not another one at the same address. The rules of recording give:
+// EventOrder puts the events of all threads into one order and gives each block its tag.
 //
-// 1. A free is recorded before the real call, an allocation after it. So what depends on an event is recorded after it,
-//    and its record is seen after it, whatever the stamps say; and stamps of such events can be wrong by less than
-//    `stamp_slack`, because rdtsc may run early, never late.
-// 2. The drainer looks at the clock, H, then at the rings. An event with a stamp below the cut H - slack that it
-//    has not seen is one of a thread that was stopped between its look at the clock and its record. Nobody can depend
-//    on it yet: the real free has not happened, the new block's address is not known to anyone. It may come late.
+// Problem. Each thread records into a ring of its own, with the processor's clock as the stamp. Sorting by stamp is
+// right for nearly all events, but readers of a trace rely on two rules without exception: no address is live twice,
+// and a free ends the block that it was given, not another one at the same address. Stamps alone break both:
 //
-// So the rings' events are merged by stamp up to the cut, and where the addresses contradict, one waits:
+//     thread 1                            thread 2
+//     reads the clock: 50
+//     records free(0x100), stamp 50
+//     the real free(0x100)
+//                                         the real malloc() returns 0x100
+//                                         reads the clock: 45
+//                                         records malloc() = 0x100, stamp 45
 //
-// - an allocation of an address that is live waits for the free, which is in another ring, with a stamp a little later;
-// - a free of an address that is not live waits for the allocation in the same way;
-// - where a realloc has begun and not returned (`in_transit`), its old address may be another thread's already. Then
-// the
-//   realloc has had its effect, though its return has a later stamp: it is put before; if it is not there yet, what
-//   the other thread does with the address waits for it.
+// Thread 2 reads its clock last and still gets the earlier stamp: the processor may execute rdtsc early, while the
+// instructions before it wait for a cache line of thread 1. Sorted by stamp, 0x100 is allocated twice, and the free
+// then ends thread 2's block.
 //
-// Where one waits at stamp s, nobody passes s + 2 slacks: an event that stands behind the waiting one could be
-// missing to them. What has waited that long, when everything up to there has been merged, waits for nothing that will
-// come: a block that ended by a call that is not ours is ended by a free that is made up (a repair); one that was never
-// seen gets a tag of the reserve below the first.
+// The recording guarantees (preload/protocol.h):
 //
-// Where two events of the same sort wait for the same address at once, their stamps alone decide, and that is a
-// doubt, counted.
+// 1. A free is recorded before the real call, an allocation after it. So an event is published after all events that
+//    it depends on. Its stamp may be early, by less than `stamp_slack`, and is never late.
+// 2. The drainer reads the clock, H, and then all rings. An event that this pass does not find is published after H,
+//    and events that depend on it later still: their stamps lie above the cut, H - stamp_slack. Its own stamp may lie
+//    below the cut, if its thread was preempted after it read the clock. Then it is merged late, which does no harm.
+//
+// Method. A heap merges the rings by stamp, up to the cut, and a table holds the live blocks by address. Where the
+// table contradicts an event, the event waits, and its ring is blocked:
+//
+// - An allocation at a live address waits for the free, which is in another ring with a stamp a little later.
+// - A free of an address that is not live waits for the allocation in the same way.
+// - Between the begin and the return of a realloc its old address may already be another thread's. An event there
+//   proves that the realloc has had its effect, although its return has a later stamp. The return is merged before the
+//   event; if it has not been read yet, the event waits for it.
+//
+// While an event with stamp s waits, no event with a stamp above s + 2 * stamp_slack is merged: it could depend on an
+// event that stands behind the waiting one. If the wait is not over when everything up to there has been merged, its
+// cause will never come. Then a block that was ended by an unrecorded call is ended by an invented free (a repair), and
+// a block that was never seen gets a tag of the reserve below the first tag.
+//
+// Where two events of the same sort wait for one address, their stamps alone decide. This doubt is counted.
+//
+// Cost. Nearly all events take apply_plain(): one access to the table, prefetched, and no use of the heap as long as
+// one ring's events come before those of all others. Blocked rings are few and are searched one by one.
 #pragma once
 
 #include <array>
@@ -42,89 +60,95 @@
 
 namespace cmt::collector {
 
-class Order : public BlockKeeper {
+/// How many tags to keep for blocks from before the start. A forked child may have inherited many.
+inline std::uint64_t tags_reserved(const Control& control) { return control.forked != 0 ? 1'000'000 : 1000; }
+
+/// Threads: used by one, the encoder.
+class EventOrder {
  public:
-  /// What takes the events, in order, with stamps for times. Returns how many it can take next; the first time one.
+  /// Receives the events in order, with stamps for times. Returns how many it can receive next; at first it is one.
+  /// When it is called, live_blocks() are those after the last of the events.
   using Sink = std::function<std::size_t(std::span<BookedEvent>)>;
 
-  /// `reserve`: tags for blocks from before the start.
-  Order(std::uint64_t reserve, Sink sink) : sink_(std::move(sink)), first_tag_(reserve + 1), next_tag_(reserve + 1) {}
+  /// `tags_reserved`: for blocks from before the start, of which only the end will be seen.
+  EventOrder(std::uint64_t tags_reserved, Sink sink)
+      : sink_(std::move(sink)), live_(tags_reserved + 1), next_tag_(tags_reserved + 1) {}
 
-  /// What was read from a ring, by its number.
-  void append(std::uint32_t ring, Packed records);
-  /// Puts everything in order that has a stamp up to `cut`.
-  void merge(std::uint64_t cut);
-  /// Everything that is there, at the end: nothing else will come.
-  void finish();
+  /// Appends what was read from a ring, by the ring's number.
+  void append_records(std::uint32_t ring, Packed records);
+  /// Hands all events with a stamp up to `cut` to the sink.
+  void merge_until(std::uint64_t cut);
+  /// Hands all events to the sink. No records come any more.
+  void merge_all() { merge_until(forever); }
 
-  /// An event that no thread recorded, and that is about no block, behind all that was merged.
-  void add(const Event& event);
+  /// Appends an event that no thread recorded and that is about no block, behind all that was merged.
+  void append_event(const Event& event) { commit_event(batch_[batched_] = {event, {}}); }
 
-  /// Whether every event that was appended is in the trace.
+  /// For a recovery, before all else: an event that the trace has already, which is passed on as it is; and from where
+  /// on a ring's records are new.
+  void restore_event(const Event& event);
+  void resume_ring(std::uint32_t ring, const Saved& saved) { events_of(ring).resume(saved); }
+
+  /// Whether the sink has every event that was appended.
   bool is_empty() const { return queue_.empty() && blocked_.empty(); }
+  const BlockKeeper& live_blocks() const { return live_; }
   /// What could not be known. Doubts are counted as Repair::order_race.
   const Repairs& repairs() const { return repairs_; }
-  /// Events that their stamps alone would have put in a wrong place.
+  /// How many events stamps alone would have put in a wrong place.
   std::uint64_t inversions() const { return inversions_; }
-  /// How far a ring's records are in the trace.
-  Saved settled(std::uint32_t ring) const;
-
-  /// For a recovery, before all else: what the trace has already, event by event, handed on as it is; where a ring's
-  /// records go on.
-  void know(const Event& event);
-  void resume(std::uint32_t ring, const Saved& saved);
-
-  std::size_t live_blocks() const override { return live_.size(); }
-  std::vector<format::LiveBlock> list_live_blocks() const override;
+  /// From where on a recovery needs the records of a ring.
+  Saved resume_point(std::uint32_t ring) const { return ring < rings_.size() ? rings_[ring].resume_point() : Saved{}; }
 
  private:
-  void drain_queue(std::uint64_t cut);
+  // Merging: order.cpp
+  RingEvents& events_of(std::uint32_t ring);
+  void enqueue(RingEvents& ring);
+  RingEvents* dequeue();
+  void merge_queue(std::uint64_t cut);
+  void merge_run(RingEvents& ring, std::uint64_t bound);
   std::uint64_t barrier(std::uint64_t cut) const;
-  bool end_realloc(std::uint64_t address);
-  LiveTable::Slot* find(std::uint64_t address);
-  void take_run(Stream& stream, std::uint64_t bound);
-  bool force_oldest(std::uint64_t cut);
-  void queue(Stream& stream);
-  Stream* dequeue();
-
-  bool take_plain(const Slot& record, std::uint64_t stamp, std::uint32_t thread);
-  bool take_plain_realloc(Stream& stream);
-  bool take(Stream& stream, bool forced);
-  bool take_allocation(Stream& stream, const Recorded& event, bool forced);
-  bool take_release(Stream& stream, const Recorded& event, bool forced);
-  bool take_given(Stream& stream, const Recorded& event, bool forced);
-  bool take_realloc(Stream& stream, const Recorded& event, bool forced);
-  void take_given_block(BookedEvent& booked, std::uint64_t old, std::uint64_t address);
-  bool make_room(Stream& stream, const Recorded& event, bool forced);
-  Tag unseen_tag();
-  bool wait_for(Stream& stream, std::uint64_t address);
+  bool unblock_oldest(std::uint64_t cut);
+  bool merge_return_of_realloc(std::uint64_t old_address);
+  bool block_on(RingEvents& ring, std::uint64_t address);
   void wake(std::uint64_t address) {
     if (!blocked_.empty()) wake_blocked(address);
   }
   void wake_blocked(std::uint64_t address);
-
-  static constexpr std::size_t batch_max = 64;
-  BookedEvent& blank(const Stream& stream, const Recorded& event);
-  // A label lives no longer than its record.
-  void commit(const BookedEvent& booked) {
+  bool apply_plain(const Slot& record, std::uint64_t stamp, std::uint32_t thread);
+  bool apply_plain_realloc(RingEvents& ring);
+  // An event belongs to the batch when it is committed. Its label must not live longer than its records.
+  void commit_event(const BookedEvent& booked) {
     if (booked.event.label.size() > text::label_limit) return repairs_.add(Repair::contradiction);
-    if (++batched_ == batch_limit_ || !booked.event.label.empty()) hand_over();
+    if (++batched_ == batch_limit_ || !booked.event.label.empty()) flush_batch();
   }
-  void hand_over();
-  format::LiveBlock booked_block(const LiveTable::Slot& slot) const;
+  void flush_batch();
+
+  // What any event does to the live blocks: order_blocks.cpp. False: it is blocked. `forced`: it may not be.
+  bool apply(RingEvents& ring, bool forced);
+  bool apply_allocation(RingEvents& ring, const Recorded& event, bool forced);
+  bool apply_release(RingEvents& ring, const Recorded& event, bool forced);
+  bool apply_realloc_begin(RingEvents& ring, const Recorded& event, bool forced);
+  bool apply_realloc_return(RingEvents& ring, const Recorded& event, bool forced);
+  bool vacate_address(RingEvents& ring, const Recorded& event, bool forced);
+  void end_old_block(BookedEvent& booked, std::uint64_t old_address, std::uint64_t address);
+  LiveTable::Entry* find_block(std::uint64_t address);
+  Tag next_reserved_tag() { return next_reserved_ < live_.first_tag() ? next_reserved_++ : 0; }
+  BookedEvent& begin_event(const RingEvents& ring, const Recorded& event);
+
+  static constexpr std::uint64_t forever = ~std::uint64_t{0};
+  static constexpr std::size_t batch_max = 64;
 
   Sink sink_;
-  std::array<BookedEvent, batch_max> batch_;  // in order, not handed over
+  std::array<BookedEvent, batch_max> batch_;  // in order, not yet with the sink
   std::size_t batched_ = 0;
   std::size_t batch_limit_ = 1;
-  Tag first_tag_;
-  Tag next_tag_;
-  Tag next_unseen_ = 1;
   LiveTable live_;
-  std::deque<Stream> streams_;  // by ring
-  std::vector<Stream*> queue_;  // a heap, the oldest front first
-  std::vector<Stream*> blocked_;
-  bool woken_ = false;
+  Tag next_tag_;
+  Tag next_reserved_ = 1;
+  std::deque<RingEvents> rings_;      // by number
+  std::vector<RingEvents*> queue_;    // those with a front that is not blocked: a heap, the oldest front first
+  std::vector<RingEvents*> blocked_;  // those whose front waits
+  bool was_woken_ = false;            // a ring has joined the queue, so the bound of merge_run() is no longer right
   Repairs repairs_;
   std::uint64_t inversions_ = 0;
 };

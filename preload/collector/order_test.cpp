@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::uint32_t malloc_kind = 0, free_kind = 1, realloc_kind = 3;
 
-/// Records as threads make them, and the lines that come of them.
+/// Records as threads make them, and the lines of the trace that they become.
 class Threads {
  public:
-  explicit Threads(std::uint64_t reserve = 9)
-      : order(reserve, [this](std::span<BookedEvent> events) {
+  explicit Threads(std::uint64_t tags = 9)
+      : order(tags, [this](std::span<BookedEvent> events) {
           for (auto& [event, old] : events) {
             event.time_ns = unknown;
             lines += to_line(event) + "; ";
@@ -33,20 +33,20 @@ class Threads {
               std::uint64_t flags = 0) {
     const Slot slot{address << slot_address_shift | flags | kind, size << 32 | (stamp & 0xffffffff)};
     Packer packer;
-    if (stamp >> 32 != epochs_[ring]) packer.add(record_stamp_high, epochs_[ring] = stamp >> 32);
-    packer.add(slot.head, slot.body);
-    order.append(ring, packer.take());
+    if (stamp >> 32 != stamps_high_[ring]) packer.append(record_stamp_high, stamps_high_[ring] = stamp >> 32);
+    packer.append(slot.head, slot.body);
+    order.append_records(ring, packer.finish());
   }
 
   std::string lines;
-  Order order;
+  EventOrder order;
 
  private:
-  std::array<std::uint64_t, 4> epochs_{};  // by ring
+  std::array<std::uint64_t, 4> stamps_high_{};  // by ring
 };
 
-/// Four threads that hand blocks to each other, from a stamp on, merged now and then. Stamps of allocations run early,
-/// by less than a block lives.
+/// Four threads that hand blocks to each other, from a stamp on, merged now and then. Stamps of allocations are early,
+/// by less than the lifetime of a block.
 std::string exchange(std::uint64_t begin, std::uint64_t& inversions) {
   constexpr std::uint64_t early = 200;
   struct Block {
@@ -72,9 +72,9 @@ std::string exchange(std::uint64_t begin, std::uint64_t& inversions) {
       if (again) ended.pop_back();
       t.record(ring, malloc_kind, live.back().address, i, now - random() % early);
     }
-    if (i % 500 == 0) t.order.merge(now - stamp_slack);
+    if (i % 500 == 0) t.order.merge_until(now - stamp_slack);
   }
-  t.order.finish();
+  t.order.merge_all();
   CHECK(t.order.repairs().total() == 0);
   inversions = t.order.inversions();
   return t.lines;
@@ -87,9 +87,9 @@ TEST_CASE("order: events of two threads are merged by their stamps") {
   t.record(0, malloc_kind, 0x100, 1, 10);
   t.record(0, malloc_kind, 0x300, 3, 30);
   t.record(1, malloc_kind, 0x200, 2, 20);
-  t.order.merge(25);
+  t.order.merge_until(25);
   CHECK(t.lines == "malloc(1) = 100<10>; malloc(2) = 200<11>; ");
-  t.order.merge(30);
+  t.order.merge_until(30);
   CHECK(t.lines == "malloc(1) = 100<10>; malloc(2) = 200<11>; malloc(3) = 300<12>; ");
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("order: an allocation whose stamp is too early waits for the free of i
   t.record(0, malloc_kind, 0x100, 1, 10);
   t.record(0, free_kind, 0x100, 0, 50);
   t.record(1, malloc_kind, 0x100, 2, 45);
-  t.order.merge(9000);
+  t.order.merge_until(9000);
   CHECK(t.lines == "malloc(1) = 100<10>; free(100<10>); malloc(2) = 100<11>; ");
   CHECK(t.order.inversions() == 1);
   CHECK(t.order.repairs().total() == 0);
@@ -108,11 +108,11 @@ TEST_CASE("order: a free whose stamp is too early waits for the allocation") {
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 50);
   t.record(1, free_kind, 0x100, 0, 45);
-  t.order.merge(9000);
+  t.order.merge_until(9000);
   CHECK(t.lines == "malloc(1) = 100<10>; free(100<10>); ");
 }
 
-TEST_CASE("order: nobody overtakes an event that waits, so a free finds the block behind it") {
+TEST_CASE("order: no event overtakes one that waits, so a free finds its block behind that") {
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 10);
   t.record(0, malloc_kind, 0x200, 1, 11);
@@ -122,30 +122,30 @@ TEST_CASE("order: nobody overtakes an event that waits, so a free finds the bloc
   t.record(1, free_kind, 0x100, 0, 120);
   t.record(2, malloc_kind, 0x100, 3, 9000);
   t.record(3, free_kind, 0x100, 0, 9100);
-  t.order.merge(9500);
+  t.order.merge_until(9500);
   CHECK(t.lines.ends_with("free(200<11>); malloc(2) = 200<12>; free(100<10>); malloc(3) = 100<13>; free(100<13>); "));
 }
 
-TEST_CASE("order: a realloc that others overtook ends its block where they have the address") {
+TEST_CASE("order: the return of a realloc comes before events of other threads at its old address") {
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 10);
   t.record(0, record_realloc_begin, 0x100, 0, 20);
   t.record(0, realloc_kind, 0x200, 2, 5000, slot_has_old_block);
   t.record(1, malloc_kind, 0x100, 3, 30);
   t.record(1, free_kind, 0x100, 0, 40);
-  t.order.merge(9000);
+  t.order.merge_until(9000);
   CHECK(t.lines == "malloc(1) = 100<10>; realloc(100<10>, 2) = 200<11>; malloc(3) = 100<12>; free(100<12>); ");
 }
 
-TEST_CASE("order: what depends on a realloc waits until its return is seen") {
+TEST_CASE("order: an event that depends on a realloc waits until its return is read") {
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 10);
   t.record(0, record_realloc_begin, 0x100, 0, 20);
   t.record(1, malloc_kind, 0x100, 3, 30);
-  t.order.merge(100'000);
+  t.order.merge_until(100'000);
   CHECK(t.lines == "malloc(1) = 100<10>; ");
   t.record(0, realloc_kind, 0x200, 2, 100'001, slot_has_old_block);
-  t.order.merge(200'000);
+  t.order.merge_until(200'000);
   CHECK(t.lines == "malloc(1) = 100<10>; realloc(100<10>, 2) = 200<11>; malloc(3) = 100<12>; ");
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("order: a realloc without a return is no event") {
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 10);
   t.record(0, record_realloc_begin, 0x100, 0, 20);
-  t.order.finish();
+  t.order.merge_all();
   CHECK(t.lines == "malloc(1) = 100<10>; ");
 }
 
@@ -161,34 +161,34 @@ TEST_CASE("order: a block whose end was not seen is ended when its address is us
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 10);
   t.record(0, malloc_kind, 0x100, 2, 20);
-  t.order.merge(20 + 2 * stamp_slack - 1);
+  t.order.merge_until(20 + 2 * stamp_slack - 1);
   CHECK(t.lines == "malloc(1) = 100<10>; ");
-  t.order.merge(20 + 2 * stamp_slack);
+  t.order.merge_until(20 + 2 * stamp_slack);
   CHECK(t.lines == "malloc(1) = 100<10>; free(100<10>); malloc(2) = 100<11>; ");
   CHECK(t.order.repairs()[Repair::double_allocation] == 1);
 }
 
-TEST_CASE("order: blocks that were never seen have tags of the reserve while it lasts") {
+TEST_CASE("order: blocks that were never seen get tags of the reserve while it lasts") {
   Threads t(1);
   t.record(0, free_kind, 0x100, 0, 10);
   t.record(0, free_kind, 0x200, 0, 20);
   t.record(0, malloc_kind, 0x100, 1, 30);
-  t.order.finish();
+  t.order.merge_all();
   CHECK(t.lines == "free(100<1>); malloc(1) = 100<2>; ");
   CHECK(t.order.repairs()[Repair::unmatched_free] == 1);
 }
 
-TEST_CASE("order: two allocations that wait for one address are a doubt") {
+TEST_CASE("order: two allocations that wait for one address are counted as a doubt") {
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 10);
   t.record(1, malloc_kind, 0x100, 2, 20);
   t.record(2, malloc_kind, 0x100, 3, 21);
   t.record(3, free_kind, 0x100, 0, 22);
-  t.order.merge(9000);
+  t.order.merge_until(9000);
   CHECK(t.order.repairs()[Repair::order_race] >= 1);
 }
 
-TEST_CASE("order: what threads exchange is the same wherever in it their stamps' upper bits change") {
+TEST_CASE("order: an exchange of blocks has the same order wherever in it the stamps' upper bits change") {
   std::uint64_t inversions = 0, others = 0;
   const std::string wanted = exchange(1'000'000, inversions);
   CHECK(inversions > 100);

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "cmt/header.h"
@@ -10,36 +12,63 @@
 
 namespace cmt::collector {
 
-/// A file that could not be written.
-struct OutputError {
+/// A file could not be written.
+struct OutputError : std::system_error {
+  OutputError(std::string file, int error)
+      : std::system_error(error, std::generic_category(), file), path(std::move(file)) {}
   std::string path;
-  int error = 0;
 };
 
-/// The trace's files, each in the form that its name asks for. A file can be whole for the time being, and go on.
+/// Translates stamps to times: by a straight line through the last two moments at which both clocks were read.
+class StampTimes {
+ public:
+  /// Both clocks at the program's start.
+  StampTimes(std::uint64_t stamp, std::uint64_t ns)
+      : start_ns_(ns), from_stamp_(stamp), from_ns_(ns), to_stamp_(stamp) {}
+
+  /// Both clocks, read together, later than all stamps that are translated before the next call.
+  void calibrate(std::uint64_t stamp, std::uint64_t ns);
+
+  /// Nanoseconds since the start. Never less than before.
+  std::uint64_t time_of(std::uint64_t stamp) {
+    if (stamp <= from_stamp_) return last_;
+    const auto ns =
+        from_ns_ + static_cast<std::uint64_t>(static_cast<double>(stamp - from_stamp_) * slope_) - start_ns_;
+    if (ns > last_) last_ = ns;
+    return last_;
+  }
+
+ private:
+  std::uint64_t start_ns_, from_stamp_, from_ns_, to_stamp_, to_ns_ = 0, last_ = 0;
+  double slope_ = 0;
+};
+
+/// The trace's files, each in the form that its name asks for.
+///
+/// A checkpoint makes the files whole while the program goes on: a copy of this process, made by fork, writes what a
+/// trace ends with, and the original removes that again when more events come. So there is one way to end a trace, and
+/// neither form needs a way to be opened again.
+///
+/// Threads: used by one, the encoder. Where a function throws, it throws OutputError.
 class Outputs {
  public:
-  /// Writes to `descriptors`, which are those of the paths. `keeper` may be one that is not made yet.
+  /// Writes to `descriptors`, which are those of the paths and remain the caller's. Borrows the live blocks.
   Outputs(const Control& control, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
-          bool times, const BlockKeeper& keeper);
+          bool has_times, const BlockKeeper& live_blocks);
 
-  /// Takes events, and returns how many at most it takes next. Throws OutputError, as the others do.
-  std::size_t add(std::span<const BookedEvent> events);
-  /// What was added is in the files, in blocks that are whole.
+  /// Writes events, and returns how many at most it takes next.
+  std::size_t write_events(std::span<const BookedEvent> events);
+  /// Writes what is still held back, in whole blocks.
   void flush();
-  /// Remembers where the files are: what is written from here on, by a copy of this process, makes them whole and is
-  /// taken back when something follows.
   void begin_checkpoint();
-  /// In that copy.
-  void become_copy() { marks_.clear(); }
+  /// In the copy, after fork.
+  void end_checkpoint_in_copy() { resume_at_.clear(); }
   void finish(const Repairs& repairs, bool truncated);
-  /// Whether readers of the files wait for their end.
-  void keep_readers(bool waiting) const;
 
-  /// Whether files are whole as they are: nothing was added since the checkpoint.
-  bool is_whole() const { return !marks_.empty(); }
+  /// Whether the files are whole: no event has come since the checkpoint.
+  bool is_whole() const { return !resume_at_.empty(); }
+  /// Of all files together.
   std::uint64_t bytes() const;
-  /// How long each file is.
   std::vector<std::uint64_t> lengths() const;
   const Totals& totals() const { return tally_.totals(); }
 
@@ -51,12 +80,12 @@ class Outputs {
     std::unique_ptr<Sink> sink;
   };
 
-  void go_on();
+  void undo_checkpoint();
   template <class Action>
-  void each(Action action);
+  void for_each_file(Action action);
 
   std::vector<File> files_;
-  std::vector<std::int64_t> marks_;  // where the files go on after a checkpoint
+  std::vector<std::int64_t> resume_at_;  // offsets of the files behind which the copy wrote; empty: no checkpoint
   Tally tally_;
 };
 

@@ -1,8 +1,8 @@
-/// Records on their way from the rings to the trace, most of them in 8 bytes instead of 16: hundreds of millions may
-/// have to wait there, and what is moved through memory is felt by the program on the other processor.
+/// Records between the rings and the trace, packed: most take 8 bytes instead of 16. Hundreds of millions may have to
+/// wait, and the program on the other processor feels what is moved through memory.
 ///
-/// A record is short where its address and stamp are near those of the one before, its size is not large, and it has
-/// no alignment: one word. Others are two words, the record itself. Each piece stands for itself.
+/// A record is short, one word, where its address and its stamp are near those of the record before, its size is not
+/// large, and it has no alignment. Others are long: two words, the record itself. Each Packed is decoded by itself.
 ///
 /// Rejected: two bytes that say how many bytes of each field follow (5 to 8 bytes a record, but 10 ns for both
 /// directions instead of 4); a byte for such a code that was met before (slower still, for one byte of six); zstd -1 on
@@ -19,16 +19,15 @@
 
 namespace cmt::collector {
 
-/// Records, packed.
 struct Packed {
   std::unique_ptr<std::uint64_t[]> words;
-  std::size_t size = 0;  // of them
-  std::size_t count = 0;
+  std::size_t size = 0;   ///< words
+  std::size_t count = 0;  ///< records
 
   std::size_t bytes() const { return size * sizeof words[0]; }
 };
 
-/// What both sides know of the records before.
+/// The record before, as packer and unpacker both know it.
 struct PackedState {
   /// A short record, from bit 0: 1, kind (7 bits), has_old_block (1), the stamp's difference (11), size (16), the
   /// address's difference in units of 8 bytes (28, signed). The first word of a long one: 0, kind and alignment (13),
@@ -43,8 +42,7 @@ struct PackedState {
 
   static bool has_stamp(std::uint64_t kind) { return kind < record_stamp_high; }
 
-  /// After a long one.
-  void go_on(std::uint64_t head, std::uint64_t body) {
+  void note_long_record(std::uint64_t head, std::uint64_t body) {
     if (!has_stamp(slot_kind(head))) return;
     last_stamp = static_cast<std::uint32_t>(body);
     if (head >> slot_address_shift != 0) last_address = head >> slot_address_shift;
@@ -56,24 +54,24 @@ struct PackedState {
 
 class Packer : PackedState {
  public:
-  /// Adds records but for their bits "valid" and "parity", at most so many: what next(slot) fills in, until it says
-  /// that there is none. Returns how many.
+  /// Appends the records that next(slot) fills in, without their bits "valid" and "parity", until it returns false, at
+  /// most so many. Returns how many.
   template <class Next>
-  std::size_t add_all(std::size_t records_max, const Next& next) {
+  std::size_t append_while(std::size_t records_max, const Next& next) {
     const std::size_t wanted = used_ + records_max * record_words_max;
     if (words_.size() < wanted) words_.resize(wanted * 2);
     PackedState state = *this;  // in registers
     std::uint64_t* to = words_.data() + used_;
-    std::size_t added = 0;
-    for (Slot slot; added != records_max && next(slot); ++added) to = put(to, state, slot.head, slot.body);
+    std::size_t appended = 0;
+    for (Slot slot; appended != records_max && next(slot); ++appended) to = put(to, state, slot.head, slot.body);
     static_cast<PackedState&>(*this) = state;
     used_ = static_cast<std::size_t>(to - words_.data());
-    count_ += added;
-    return added;
+    count_ += appended;
+    return appended;
   }
 
-  void add(std::uint64_t head, std::uint64_t body) {
-    add_all(1, [&](Slot& slot) {
+  void append(std::uint64_t head, std::uint64_t body) {
+    append_while(1, [&](Slot& slot) {
       slot = {head, body};
       return true;
     });
@@ -81,8 +79,8 @@ class Packer : PackedState {
 
   std::size_t count() const { return count_; }
 
-  /// What was added since the last time.
-  Packed take() {
+  /// Returns what was appended since the last call.
+  Packed finish() {
     Packed all{std::make_unique_for_overwrite<std::uint64_t[]>(used_), used_, count_};
     std::copy_n(words_.begin(), used_, all.words.get());
     static_cast<PackedState&>(*this) = PackedState{};
@@ -90,7 +88,7 @@ class Packer : PackedState {
     return all;
   }
 
-  /// The most that a record takes.
+  /// Of a long record.
   static constexpr std::size_t record_words_max = 2, record_bytes_max = 16;
 
  private:
@@ -106,7 +104,7 @@ class Packer : PackedState {
     if (too_large != 0) {
       *to++ = (head & kind_and_alignment) << kind_at | (head & slot_has_old_block) | address << slot_address_shift;
       *to++ = body;
-      state.go_on(head, body);
+      state.note_long_record(head, body);
       return to;
     }
     *to++ = 1 | kind << kind_at | old_block << old_block_at | std::uint64_t{later} << stamp_at | size << size_at |
@@ -120,7 +118,7 @@ class Packer : PackedState {
   std::size_t used_ = 0, count_ = 0;
 };
 
-/// Reads what a Packer gave, which has to live as long.
+/// Reads what a Packer made. The Packed must outlive it.
 class Unpacker : PackedState {
  public:
   Unpacker() = default;
@@ -128,14 +126,14 @@ class Unpacker : PackedState {
 
   std::size_t left() const { return left_; }
 
-  /// The next record; there has to be one.
+  /// The next record. Requires left() != 0.
   Slot next() {
     --left_;
     const std::uint64_t word = *at_++;
     if ((word & 1) == 0) {
       const Slot slot{(word >> kind_at & kind_and_alignment) | (word & (slot_has_old_block | ~std::uint64_t{0xffff})),
                       *at_++};
-      go_on(slot.head, slot.body);
+      note_long_record(slot.head, slot.body);
       return slot;
     }
     const auto from_last = static_cast<std::int64_t>(word) >> address_at;

@@ -13,9 +13,9 @@ constexpr std::uint64_t published = slot_valid | slot_parity;
 void check_round_trip(const std::vector<Slot>& records, std::size_t bytes_max) {
   Packer packer;
   for (int piece = 0; piece < 2; ++piece) {
-    for (const Slot& record : records) packer.add(record.head, record.body);
+    for (const Slot& record : records) packer.append(record.head, record.body);
     CHECK(packer.count() == records.size());
-    const Packed packed = packer.take();
+    const Packed packed = packer.finish();
     CHECK(packed.bytes() <= bytes_max);
     Unpacker unpacker(packed);
     for (const Slot& record : records) {
@@ -33,7 +33,7 @@ Slot event(std::uint64_t kind, std::uint64_t address, std::uint64_t size, std::u
 
 }  // namespace
 
-TEST_CASE("packed: what a lone thread does near one place takes 8 bytes a record") {
+TEST_CASE("packed: records of one thread with near addresses take 8 bytes each") {
   std::vector<Slot> records;
   std::mt19937 random(1);
   for (int i = 0; i < 10000; ++i) {
@@ -43,7 +43,7 @@ TEST_CASE("packed: what a lone thread does near one place takes 8 bytes a record
   check_round_trip(records, records.size() * 8 + 8);
 }
 
-TEST_CASE("packed: records of all sorts come back as they were, but for their being published") {
+TEST_CASE("packed: records of all sorts come back without their published bits") {
   std::vector<Slot> records;
   std::mt19937_64 random(2);
   for (int i = 0; i < 20000; ++i) {
@@ -70,9 +70,9 @@ TEST_CASE("packed: a record is short up to the very bounds, and comes back on ei
   const auto check = [&](const Slot& second, bool is_short) {
     check_round_trip({first, second, first}, 16 + (is_short ? 8 : 16) + 16);
     Packer packer;
-    packer.add(first.head, first.body);
-    packer.add(second.head, second.body);
-    CHECK(packer.take().bytes() == (is_short ? 24 : 32));
+    packer.append(first.head, first.body);
+    packer.append(second.head, second.body);
+    CHECK(packer.finish().bytes() == (is_short ? 24 : 32));
   };
   check(event(0, place + gib - 8, 16, stamp), true);
   check(event(0, place + gib, 16, stamp), false);
@@ -102,7 +102,7 @@ TEST_CASE("packed: blocks and NULL at the very bottom of the addresses") {
 
 TEST_CASE("packed: nothing") {
   Packer packer;
-  const Packed packed = packer.take();
+  const Packed packed = packer.finish();
   CHECK(packed.count == 0);
   CHECK(Unpacker(packed).left() == 0);
 }

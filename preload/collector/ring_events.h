@@ -11,11 +11,11 @@
 
 namespace cmt::collector {
 
-/// One event as a thread recorded it, before it has a place and a tag.
+/// One event as its thread recorded it, not yet in order and without a tag.
 struct Recorded {
   std::uint64_t stamp = 0;
-  std::uint32_t kind = 0;  ///< cmt::Kind, or a kind of record (protocol.h)
-  bool given = false;      ///< a realloc that was given a block
+  std::uint32_t kind = 0;      ///< cmt::Kind, or a record's (protocol.h)
+  bool has_old_block = false;  ///< a realloc that was given a block
   std::uint64_t address = 0;
   std::uint64_t size = 0;
   std::uint64_t count = 1;
@@ -23,124 +23,198 @@ struct Recorded {
   std::uint64_t usable = unknown;
 };
 
-inline std::uint64_t alignment_of(const Slot& slot) { return (std::uint64_t{1} << slot_alignment(slot.head)) >> 1; }
+inline std::uint64_t alignment_of(const Slot& record) { return (std::uint64_t{1} << slot_alignment(record.head)) >> 1; }
 
-/// What came out of one ring and is not in the trace yet. The records of an event may arrive in two parts.
-class Stream {
+/// The events of one ring that are not in the trace yet, oldest first. Decodes records to events: most are one record;
+/// others have records with further values before their last one (the extension), and those may arrive earlier.
+///
+/// Positions count the records of the ring since its begin.
+class RingEvents {
  public:
   void append(Packed records);
-
-  /// Whether there is a whole event. What follows is of it.
-  bool has_front() const { return has_front_; }
-  std::uint64_t stamp() const { return last_stamp_; }
-  std::uint32_t kind() const { return slot_kind(slot_.head); }
-  /// The record that ends it, which says all unless has_more().
-  const Slot& slot() const { return slot_; }
-  bool has_more() const { return extended_; }
-  Recorded front() const;
-  const std::string& label() const { return label_; }
-  /// Goes on to the next event.
-  void pop() {
-    has_front_ = false;
-    begin_ = place_;
-    epoch_before_ = epoch_;
-    if (extended_) forget_extension();
-    decode();
-  }
-  /// Hands one event after the other to `take`, with its stamp and the address in a record that comes soon, or 0: the
-  /// front, which there has to be, and what follows, as long as their stamps are at most `bound`, one record says all,
-  /// and `take` says that it took them. What it did not take is the front.
-  template <class Take>
-  void take_short(std::uint64_t bound, const Take& take);
-  /// How many records were appended before the first one that is not in the trace.
-  std::uint64_t settled() const { return in_transit.empty() ? begin_ : in_transit.front().place; }
-  /// As of there, unless a realloc is in transit.
-  std::uint32_t epoch() const { return static_cast<std::uint32_t>(epoch_before_ >> 32); }
-  /// Where records of an earlier session go on.
+  /// Before the first append(): the records are those from a position on, of a recovery.
   void resume(const Saved& saved);
 
-  std::uint32_t thread = 0;
-  /// Reallocs that have begun, the innermost last.
-  struct Transit {
-    std::uint64_t address;
-    std::uint64_t place;  ///< of its record
+  /// Whether there is a whole event. The functions down to pop() are about the oldest, the front.
+  bool has_front() const { return has_front_; }
+  std::uint64_t stamp() const { return last_stamp_; }
+  std::uint32_t kind() const { return slot_kind(last_record_.head); }
+  /// Its last record, which says all of it unless has_extension().
+  const Slot& last_record() const { return last_record_; }
+  bool has_extension() const { return has_extension_; }
+  Recorded front() const;
+  /// Valid until pop().
+  const std::string& label() const { return label_; }
+  std::uint64_t front_position() const { return front_position_; }
+  /// Removes it.
+  void pop() {
+    has_front_ = false;
+    front_position_ = position_;
+    front_stamp_high_ = stamp_high_;
+    if (has_extension_) clear_extension();
+    decode();
+  }
+  /// Pops one event after the other, as long as its stamp is at most `bound`, it has no extension, and
+  /// apply(record, stamp, ahead) returns true. `ahead` is the address in a record that comes soon, or 0. An event for
+  /// which it returns false is the front then. Requires has_front(). This is the loop that most events pass.
+  template <class Apply>
+  void pop_while(std::uint64_t bound, const Apply& apply);
+
+  /// From where on a recovery needs the records: the front, or the oldest realloc that has not returned.
+  Saved resume_point() const {
+    return {open_reallocs.empty() ? front_position_ : open_reallocs.front().position, thread,
+            static_cast<std::uint32_t>(front_stamp_high_ >> 32)};
+  }
+
+  // The state of the ring in EventOrder.
+  struct OpenRealloc {
+    std::uint64_t address;   ///< of the block that it was given
+    std::uint64_t position;  ///< of the record that says so
   };
-  std::vector<Transit> in_transit;
-  std::uint64_t front_place() const { return begin_; }
-  std::uint64_t blocked_on = 0;  ///< the address that the front waits for; 0: none
+  std::uint32_t thread = 0;
+  std::vector<OpenRealloc> open_reallocs;  ///< begun and not returned, the innermost last
+  std::uint64_t blocked_on = 0;            ///< the address that the front waits for; 0: none
   bool is_queued = false;
 
  private:
-  // Takes records until the one that ends an event. What those before it say is kept where they run out.
+  // Reads records up to the one that ends an event. What is read of an event whose end is not there is kept.
   void decode() {
     while (next_ < refill_at_ || refill()) {
-      const Slot& slot = *next_++;
-      ++place_;
-      const std::uint32_t kind = slot_kind(slot.head);
-      if (kind < record_stamp_high) return complete(slot);
-      extend(slot, kind);
+      const Slot& record = *next_++;
+      ++position_;
+      const std::uint32_t kind = slot_kind(record.head);
+      if (kind < record_stamp_high) return complete(record);
+      extend(record, kind);
     }
   }
 
-  void complete(const Slot& slot) {
-    last_stamp_ = stamp_of(slot, last_stamp_);
-    slot_ = slot;
+  void complete(const Slot& record) {
+    last_stamp_ = stamp_of(record, last_stamp_);
+    last_record_ = record;
     has_front_ = true;
   }
 
-  // A signal handler may have recorded between its thread's look at the clock and the record.
-  std::uint64_t stamp_of(const Slot& slot, std::uint64_t last) const {
-    return std::max(epoch_ | (slot.body & 0xffffffff), last);
+  // Stamps of a ring never fall: a signal handler may have recorded after its thread read the clock and before that
+  // thread's own record.
+  std::uint64_t stamp_of(const Slot& record, std::uint64_t last) const {
+    return std::max(stamp_high_ | (record.body & 0xffffffff), last);
   }
 
   bool refill();
-  void extend(const Slot& slot, std::uint32_t kind);
-  void forget_extension();
+  void extend(const Slot& record, std::uint32_t kind);
+  void clear_extension();
 
   static constexpr std::ptrdiff_t ahead = 16, unpacked_max = 128;
 
-  std::deque<Packed> chunks_;  // as they were appended; the first one is being read
+  std::deque<Packed> chunks_;  // as they were appended; the first one is being unpacked
   Unpacker unpacker_;          // of the first one
   std::vector<Slot> unpacked_;
   const Slot* next_ = nullptr;
   const Slot* end_ = nullptr;
-  const Slot* refill_at_ = nullptr;  // short of the end while there is more, so that there are addresses ahead
-  std::uint64_t place_ = 0;          // of `next_`: how many records were appended before it
-  std::uint64_t begin_ = 0;          // of the front's first record
-  std::uint64_t epoch_ = 0;
-  std::uint64_t epoch_before_ = 0;  // at begin_
+  const Slot* refill_at_ = nullptr;     // before the end while there is more, so that pop_while() finds addresses ahead
+  std::uint64_t position_ = 0;          // of `next_`
+  std::uint64_t front_position_ = 0;    // of the front's first record
+  std::uint64_t stamp_high_ = 0;        // the stamps' upper 32 bits
+  std::uint64_t front_stamp_high_ = 0;  // the same, at front_position_
   std::uint64_t last_stamp_ = 0;
-  Slot slot_{};
+  Slot last_record_{};
   bool has_front_ = false;
-  bool extended_ = false;  // there is something in the next two
+  bool has_extension_ = false;  // in the next two
   Recorded extension_;
   std::string label_;
 };
 
-template <class Take>
-void Stream::take_short(std::uint64_t bound, const Take& take) {
-  while (has_front_ && !extended_ && last_stamp_ <= bound) {
+inline void RingEvents::append(Packed records) {
+  if (records.count == 0) return;
+  chunks_.push_back(std::move(records));
+  if (chunks_.size() == 1) unpacker_ = Unpacker(chunks_.front());
+  if (!has_front_) decode();
+}
+
+inline void RingEvents::resume(const Saved& saved) {
+  position_ = front_position_ = saved.position;
+  thread = saved.thread;
+  stamp_high_ = front_stamp_high_ = std::uint64_t{saved.stamp_high} << 32;
+}
+
+template <class Apply>
+void RingEvents::pop_while(std::uint64_t bound, const Apply& apply) {
+  while (has_front_ && !has_extension_ && last_stamp_ <= bound) {
     const Slot* next = next_;
     const Slot* const end = end_ - next > ahead ? end_ - ahead : next;
-    Slot slot = slot_;
+    Slot record = last_record_;
     std::uint64_t stamp = last_stamp_;
-    bool taken;
-    while ((taken = take(slot, stamp, next < end ? next[ahead].head >> slot_address_shift : 0))) {
+    bool is_applied;
+    while ((is_applied = apply(record, stamp, next < end ? next[ahead].head >> slot_address_shift : 0))) {
       if (next >= refill_at_ || slot_kind(next->head) >= record_stamp_high) break;
       const std::uint64_t later = stamp_of(*next, stamp);
       if (later > bound) break;
       stamp = later;
-      slot = *next++;
+      record = *next++;
     }
-    // The last one that was looked at is the front; if it was taken, what follows is for decode().
-    place_ += static_cast<std::uint64_t>(next - next_);
-    if (next != next_) begin_ = place_ - 1, epoch_before_ = epoch_;
+    // The last record that was read is the front. If it was applied, decode() finds the one behind it.
+    position_ += static_cast<std::uint64_t>(next - next_);
+    if (next != next_) front_position_ = position_ - 1, front_stamp_high_ = stamp_high_;
     next_ = next;
-    slot_ = slot;
+    last_record_ = record;
     last_stamp_ = stamp;
-    if (!taken) return;
+    if (!is_applied) return;
     pop();
   }
+}
+
+// The rare functions are not inlined into decode().
+
+/// Unpacks the next records. False where there are none.
+[[gnu::noinline]] inline bool RingEvents::refill() {
+  unpacked_.resize(unpacked_max);
+  Slot* to = std::copy(next_, end_, unpacked_.data());
+  Slot* const limit = unpacked_.data() + unpacked_.size();
+  while (to != limit && !chunks_.empty()) {
+    for (auto left = std::min<std::ptrdiff_t>(limit - to, unpacker_.left()); left != 0; --left)
+      *to++ = unpacker_.next();
+    if (unpacker_.left() != 0) break;
+    chunks_.pop_front();
+    if (!chunks_.empty()) unpacker_ = Unpacker(chunks_.front());
+  }
+  next_ = unpacked_.data();
+  end_ = to;
+  refill_at_ = chunks_.empty() ? end_ : end_ - ahead;
+  return next_ != end_;
+}
+
+[[gnu::noinline]] inline void RingEvents::extend(const Slot& record, std::uint32_t kind) {
+  if (kind == record_stamp_high) {
+    stamp_high_ = record.body << 32;
+    return;
+  }
+  // A void record may have replaced the last one of an event.
+  if (kind == record_void) return clear_extension();
+  has_extension_ = true;
+  if (kind == record_count) extension_.count = record.body;
+  if (kind == record_size) extension_.size = record.body;
+  if (kind == record_alignment) extension_.alignment = record.body;
+  if (kind == record_usable_size) extension_.usable = record.body;
+  if (kind != record_piece) return;
+  char text[piece_bytes];
+  label_.append(text, piece_of_slot(&record, text));
+}
+
+[[gnu::noinline]] inline void RingEvents::clear_extension() {
+  has_extension_ = false;
+  extension_ = Recorded{};
+  label_.clear();
+}
+
+inline Recorded RingEvents::front() const {
+  Recorded event = extension_;
+  event.stamp = last_stamp_;
+  event.kind = kind();
+  event.has_old_block = (last_record_.head & slot_has_old_block) != 0;
+  event.address = last_record_.head >> slot_address_shift;
+  if (event.size == 0) event.size = last_record_.body >> 32;
+  if (event.alignment == 0) event.alignment = alignment_of(last_record_);
+  return event;
 }
 
 }  // namespace cmt::collector

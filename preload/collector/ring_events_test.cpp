@@ -11,27 +11,27 @@ using namespace cmt::collector;
 
 namespace {
 
-constexpr std::uint32_t stream_malloc = 0, stream_free = 1, stream_realloc = 3;
+constexpr std::uint32_t ring_malloc = 0, ring_free = 1, ring_realloc = 3;
 
 Slot slot_of(std::uint64_t kind, std::uint64_t address, std::uint64_t size, std::uint64_t stamp) {
   return {address << slot_address_shift | kind, size << 32 | (stamp & 0xffffffff)};
 }
 
-/// What a thread appends in some minutes: events of one record and of several, stamps that run early, new epochs and
-/// now and then the old one once more, void places.
+/// Records as a thread appends them in some minutes: events of one record and of several, early stamps, new upper bits
+/// of stamps and now and then the old ones again, void records.
 std::vector<Slot> records_of(std::mt19937& random, std::size_t count) {
   std::vector<Slot> records;
-  std::uint64_t now = 0xffff0000, epoch = 0;
+  std::uint64_t now = 0xffff0000, stamp_high = 0;
   while (records.size() < count) {
     now += random() % 100 != 0 ? random() % 100 : random();
     const std::uint64_t stamp = now - random() % 300;
-    if (stamp >> 32 != epoch) records.push_back({record_stamp_high, epoch = stamp >> 32});
+    if (stamp >> 32 != stamp_high) records.push_back({record_stamp_high, stamp_high = stamp >> 32});
     const auto what = random() % 64;
     if (what == 0) records.push_back({record_void, 0});
     if (what == 1) records.push_back({record_count, random() % 9});
     if (what == 2) records.push_back({record_size, std::uint64_t{random()} << 32});
     if (what == 3) records.push_back({record_piece | std::uint64_t{2} << slot_alignment_shift | 0x6261 << 16, 0});
-    const std::uint32_t kind = what < 8 ? stream_realloc : what % 2 == 0 ? stream_malloc : stream_free;
+    const std::uint32_t kind = what < 8 ? ring_realloc : what % 2 == 0 ? ring_malloc : ring_free;
     records.push_back(slot_of(kind, 0x1000 + random() % 5000 * 16, random() % 2000, stamp));
   }
   return records;
@@ -41,67 +41,67 @@ using Seen = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;  // a reco
 
 Seen seen(const Slot& slot, std::uint64_t stamp) { return {slot.head, slot.body, stamp}; }
 
-/// All that is known of a front.
+/// All that a front says.
 struct Front {
   Seen record;
-  std::uint64_t place, settled, epoch, size, count;
+  std::uint64_t position, resume_at, stamp_high, size, count;
   bool has_more;
   std::string label;
   bool operator==(const Front&) const = default;
 };
 
-Front front_of(const Stream& stream) {
-  const Recorded event = stream.front();
-  return {seen(stream.slot(), stream.stamp()),
-          stream.front_place(),
-          stream.settled(),
-          stream.epoch(),
+Front front_of(const RingEvents& ring) {
+  const Recorded event = ring.front();
+  return {seen(ring.last_record(), ring.stamp()),
+          ring.front_position(),
+          ring.resume_point().position,
+          ring.resume_point().stamp_high,
           event.size,
           event.count,
-          stream.has_more(),
-          stream.label()};
+          ring.has_extension(),
+          ring.label()};
 }
 
 Packed packed(const std::vector<Slot>& records, std::size_t from, std::size_t count) {
   Packer packer;
-  for (std::size_t i = from; i < from + count; ++i) packer.add(records[i].head, records[i].body);
-  return packer.take();
+  for (std::size_t i = from; i < from + count; ++i) packer.append(records[i].head, records[i].body);
+  return packer.finish();
 }
 
 std::vector<Front> one_by_one(const std::vector<Slot>& records) {
-  Stream stream;
+  RingEvents ring;
   std::vector<Front> fronts;
-  stream.append(packed(records, 0, records.size()));
-  for (; stream.has_front(); stream.pop()) fronts.push_back(front_of(stream));
+  ring.append(packed(records, 0, records.size()));
+  for (; ring.has_front(); ring.pop()) fronts.push_back(front_of(ring));
   return fronts;
 }
 
-/// Takes what is there, in runs up to bounds, and compares it with what there is event by event.
+/// Pops what is there, in runs up to bounds, and compares it with the events popped one by one.
 struct Runs {
   const std::vector<Front>& wanted;
   std::mt19937& random;
-  Stream stream{};
+  RingEvents ring{};
   std::size_t at = 0, in_runs = 0;
   bool is_same = true;
 
-  void take_run(std::uint64_t bound) {
-    stream.take_short(bound, [&](const Slot& slot, std::uint64_t stamp, std::uint64_t) {
-      if (slot_kind(slot.head) == stream_realloc) return false;
+  void pop_run(std::uint64_t bound) {
+    ring.pop_while(bound, [&](const Slot& slot, std::uint64_t stamp, std::uint64_t) {
+      if (slot_kind(slot.head) == ring_realloc) return false;
       is_same = is_same && at < wanted.size() && stamp <= bound && seen(slot, stamp) == wanted[at].record;
       ++at, ++in_runs;
       return true;
     });
   }
 
-  void take_all() {
-    while (is_same && stream.has_front()) {
-      const std::uint64_t bound = stream.stamp() + random() % 3 * (random() % 5000) - random() % 2;
-      take_run(bound);
-      if (!stream.has_front()) return;
-      is_same = is_same && at < wanted.size() && front_of(stream) == wanted[at];
-      // Nothing is left over that was to be taken.
-      is_same = is_same && (stream.stamp() > bound || stream.has_more() || stream.kind() == stream_realloc);
-      stream.pop();
+  void pop_all() {
+    while (is_same && ring.has_front()) {
+      const std::uint64_t bound = ring.stamp() + random() % 3 * (random() % 5000) - random() % 2;
+      pop_run(bound);
+      if (!ring.has_front()) return;
+      is_same = is_same && at < wanted.size() && front_of(ring) == wanted[at];
+      // The run has left nothing that it could have popped.
+      is_same = is_same && (ring.stamp() > bound || ring.has_extension() || ring.kind() == ring_realloc);
+      ring.pop();
       ++at;
     }
   }
@@ -109,7 +109,7 @@ struct Runs {
 
 }  // namespace
 
-TEST_CASE("stream: what is taken in runs is what comes one by one, wherever chunks and bounds end") {
+TEST_CASE("ring events: runs have the same events as single pops, wherever chunks and bounds end") {
   std::mt19937 random(3);
   for (int round = 0; round < 50; ++round) {
     const std::vector<Slot> records = records_of(random, 3000);
@@ -118,25 +118,25 @@ TEST_CASE("stream: what is taken in runs is what comes one by one, wherever chun
     const std::size_t chunk_max = std::size_t{1} << random() % 12;
     for (std::size_t at = 0, count = 0; at < records.size(); at += count) {
       count = std::min<std::size_t>(1 + random() % chunk_max, records.size() - at);
-      runs.stream.append(packed(records, at, count));
-      if (random() % 2 == 0) runs.take_all();
+      runs.ring.append(packed(records, at, count));
+      if (random() % 2 == 0) runs.pop_all();
     }
-    runs.take_all();
+    runs.pop_all();
     CHECK(runs.is_same);
     CHECK(runs.at == wanted.size());
     CHECK(runs.in_runs > wanted.size() / 2);
-    CHECK(runs.stream.settled() == records.size());
+    CHECK(runs.ring.resume_point().position == records.size());
   }
 }
 
-TEST_CASE("stream: the address ahead is that of a record that follows, where there is one") {
+TEST_CASE("ring events: the address ahead is that of a record that follows, where there is one") {
   std::vector<Slot> records;
-  for (std::uint64_t i = 0; i < 1000; ++i) records.push_back(slot_of(stream_malloc, 16 * (i + 1), 8, i));
-  Stream stream;
-  stream.append(packed(records, 0, records.size()));
+  for (std::uint64_t i = 0; i < 1000; ++i) records.push_back(slot_of(ring_malloc, 16 * (i + 1), 8, i));
+  RingEvents ring;
+  ring.append(packed(records, 0, records.size()));
   std::uint64_t at = 0, known = 0;
   bool is_right = true;
-  stream.take_short(~std::uint64_t{0}, [&](const Slot&, std::uint64_t, std::uint64_t ahead) {
+  ring.pop_while(~std::uint64_t{0}, [&](const Slot&, std::uint64_t, std::uint64_t ahead) {
     ++at;
     is_right = is_right && (ahead == 0 || (ahead > 16 * at && ahead <= 16 * (at + 32)));
     known += ahead != 0 ? 1 : 0;
@@ -147,28 +147,28 @@ TEST_CASE("stream: the address ahead is that of a record that follows, where the
   CHECK(known > records.size() - 40);
 }
 
-TEST_CASE("stream: a resumed one goes on at its place, of its epoch") {
-  Stream stream;
-  stream.resume({.position = 500, .thread = 7, .stamp_high = 3});
-  stream.append(packed({slot_of(stream_malloc, 16, 8, 5), slot_of(stream_free, 16, 0, 9)}, 0, 2));
-  CHECK(stream.settled() == 500);
+TEST_CASE("ring events: a resumed ring goes on at its position, with its upper bits of stamps") {
+  RingEvents ring;
+  ring.resume({.position = 500, .thread = 7, .stamp_high = 3});
+  ring.append(packed({slot_of(ring_malloc, 16, 8, 5), slot_of(ring_free, 16, 0, 9)}, 0, 2));
+  CHECK(ring.resume_point().position == 500);
   std::uint64_t last = 0;
-  stream.take_short(~std::uint64_t{0}, [&](const Slot&, std::uint64_t stamp, std::uint64_t) {
+  ring.pop_while(~std::uint64_t{0}, [&](const Slot&, std::uint64_t stamp, std::uint64_t) {
     last = stamp;
     return true;
   });
   CHECK(last == (std::uint64_t{3} << 32 | 9));
-  CHECK(stream.settled() == 502);
-  CHECK(stream.epoch() == 3);
-  CHECK(stream.thread == 7);
+  CHECK(ring.resume_point().position == 502);
+  CHECK(ring.resume_point().stamp_high == 3);
+  CHECK(ring.thread == 7);
 }
 
-TEST_CASE("stream: what began an event that has no end is not the next one's") {
+TEST_CASE("ring events: values of an event without an end do not become the next one's") {
   constexpr std::uint64_t piece = record_piece | std::uint64_t{2} << slot_alignment_shift | 0x6261 << 16;
-  Stream stream;
-  stream.append(packed({{record_count, 5}, {piece, 0}, {record_void, 0}, slot_of(stream_malloc, 16, 8, 1)}, 0, 4));
-  CHECK(stream.has_front());
-  CHECK_FALSE(stream.has_more());
-  CHECK(stream.front().count == 1);
-  CHECK(stream.label().empty());
+  RingEvents ring;
+  ring.append(packed({{record_count, 5}, {piece, 0}, {record_void, 0}, slot_of(ring_malloc, 16, 8, 1)}, 0, 4));
+  CHECK(ring.has_front());
+  CHECK_FALSE(ring.has_extension());
+  CHECK(ring.front().count == 1);
+  CHECK(ring.label().empty());
 }

@@ -31,12 +31,12 @@ bool knows_clflushopt() {
 
 const bool has_clflushopt = knows_clflushopt();
 
-/// Takes a line of memory out of all caches.
-void flush_line(const Slot* at) {
+/// Flushes a line of memory from all caches (protocol.h says why).
+void flush_line(const Slot* line) {
   if (has_clflushopt)
-    __asm__ volatile("clflushopt %0" : : "m"(*at));
+    __asm__ volatile("clflushopt %0" : : "m"(*line));
   else
-    _mm_clflush(at);
+    _mm_clflush(line);
 }
 
 template <std::size_t bytes>
@@ -44,7 +44,7 @@ bool is_text(const char (&field)[bytes]) {
   return std::memchr(field, 0, bytes) != nullptr;
 }
 
-/// What a file of somebody's may not have.
+/// Whether the fields that a recovery relies on are what a tracer writes.
 bool is_sound(const Control& control) {
   return std::memcmp(control.magic, ring_magic, sizeof control.magic) == 0 && control.rings_limit <= rings_max &&
          control.outputs != 0 && control.outputs <= outputs_max &&
@@ -54,12 +54,23 @@ bool is_sound(const Control& control) {
 
 }  // namespace
 
-Memory::Memory(int fd, Use use, const std::string& path) : fd_(fd) {
+std::uint64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::uint64_t clock_stamp(const Control& control) {
+  _mm_lfence();
+  return (control.clock_is_ns != 0 ? clock_ns() : __rdtsc()) >> stamp_shift;
+}
+
+RingMemory::RingMemory(int fd, Access access, const std::string& path) : fd_(fd) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) throw std::system_error(errno, std::generic_category(), path);
   bytes_ = static_cast<std::uint64_t>(status.st_size);
   if (bytes_ < sizeof(Control)) throw FormatError(path, "holds no rings");
-  const int sharing = use == Use::together ? MAP_SHARED : MAP_PRIVATE;
+  const int sharing = access == Access::shared ? MAP_SHARED : MAP_PRIVATE;
   void* begin = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, fd, 0);
   if (begin == MAP_FAILED) throw std::system_error(errno, std::generic_category(), path);
   control_ = static_cast<Control*>(begin);
@@ -68,79 +79,94 @@ Memory::Memory(int fd, Use use, const std::string& path) : fd_(fd) {
     throw FormatError(path, "is cut off in the table of its rings");
 }
 
-Memory::~Memory() {
-  if (!is_ours_) return;
+RingMemory::~RingMemory() {
+  if (!is_owner_) return;
   ::munmap(control_, bytes_);
   ::close(fd_);
 }
 
-std::uint32_t Memory::ring_count() const {
+std::uint32_t RingMemory::ring_count() const {
   return std::min(__atomic_load_n(&control_->rings_used, __ATOMIC_ACQUIRE), control_->rings_limit);
 }
 
-bool Memory::has_places(const Ring& ring) const {
+std::uint64_t RingMemory::lost_events() {
+  std::uint64_t sum = __atomic_load_n(&control_->ringless, __ATOMIC_RELAXED);
+  for (std::uint32_t i = 0; i < ring_count(); ++i) sum += ring(i).lost;
+  return sum;
+}
+
+bool RingMemory::has_slots(const Ring& ring) const {
   return ring.slots <= bytes_ / slot_bytes && ring.slots_at <= bytes_ - ring.slots * slot_bytes &&
          ring.slots_at % slot_bytes == 0 && (ring.slots & (ring.slots - 1)) == 0;
 }
 
-std::size_t Memory::read(const Ring& ring, std::uint64_t from, std::uint64_t count_max, Packer& out) const {
-  const std::uint64_t slots = ring.slots;
-  if (slots == 0 || !has_places(ring)) return 0;
-  const Slot* const places = this->places(ring);
-  std::uint64_t at = from;
-  return out.add_all(std::min(slots, count_max), [&](Slot& slot) {
-    const Slot& place = places[at & (slots - 1)];
-    if (!slot_is_published(&place, at++, slots)) return false;
-    slot = place;
-    if ((at & (line_slots - 1)) == 0) flush_line(&place);
+std::size_t RingMemory::read(const Ring& ring, std::uint64_t from, std::uint64_t count_max, Packer& out) const {
+  const std::uint64_t count = ring.slots;
+  if (count == 0 || !has_slots(ring)) return 0;
+  const Slot* const slots = this->slots(ring);
+  std::uint64_t position = from;
+  return out.append_while(std::min(count, count_max), [&](Slot& record) {
+    const Slot& slot = slots[position & (count - 1)];
+    if (!slot_is_published(&slot, position++, count)) return false;
+    record = slot;
+    if ((position & (line_slots - 1)) == 0) flush_line(&slot);
     return true;
   });
 }
 
-std::size_t Memory::skip(const Ring& ring, std::uint64_t from, std::uint64_t end, Packer& out) const {
-  const std::uint64_t slots = ring.slots;
-  if (slots == 0 || !has_places(ring)) return 0;
-  const Slot* const places = this->places(ring);
-  end = std::min({end, ring.reserved, from + slots});
-  std::uint64_t at = from;
-  while (at < end && !slot_is_published(&places[at & (slots - 1)], at, slots)) ++at;
-  if (at >= end) return 0;
-  for (std::uint64_t i = from; i < at; ++i) out.add(record_void, 0);
-  return at - from;
+std::size_t RingMemory::skip_unpublished(const Ring& ring, std::uint64_t from, std::uint64_t end, Packer& out) const {
+  const std::uint64_t count = ring.slots;
+  if (count == 0 || !has_slots(ring)) return 0;
+  const Slot* const slots = this->slots(ring);
+  end = std::min({end, ring.reserved, from + count});
+  std::uint64_t published = from;
+  while (published < end && !slot_is_published(&slots[published & (count - 1)], published, count)) ++published;
+  if (published >= end) return 0;
+  for (std::uint64_t i = from; i < published; ++i) out.append(record_void, 0);
+  return published - from;
 }
 
-void Memory::allocate(const Ring& ring, std::uint64_t from, std::uint64_t to, int mode, bool& done) const {
+/// Calls fallocate(2) for the slots between two positions: twice where the ring's end is between them.
+bool RingMemory::change_pages(const Ring& ring, std::uint64_t from, std::uint64_t to, int mode) const {
   const std::uint64_t slots = ring.slots;
+  bool is_done = true;
   if (to - from >= slots) {
     from = 0;
     to = slots;
   }
   while (from < to) {
-    const std::uint64_t at = from & (slots - 1), count = std::min(to - from, slots - at);
-    const auto offset = static_cast<off_t>(ring.slots_at + at * slot_bytes);
+    const std::uint64_t first = from & (slots - 1), count = std::min(to - from, slots - first);
+    const auto offset = static_cast<off_t>(ring.slots_at + first * slot_bytes);
     int status;
     do status = ::fallocate(fd_, mode, offset, static_cast<off_t>(count * slot_bytes));
     while (status != 0 && errno == EINTR);
-    // A file system that cannot reserve takes what comes.
-    if (status != 0 && errno != EOPNOTSUPP) done = false;
+    if (status != 0 && errno != EOPNOTSUPP) is_done = false;  // some file systems cannot reserve memory
     from += count;
   }
+  return is_done;
 }
 
-bool Memory::back(const Ring& ring, std::uint64_t from, std::uint64_t to) const {
-  bool done = true;
-  allocate(ring, from, to, 0, done);
-  return done;
-}
-
-void Memory::release(const Ring& ring, std::uint64_t from, std::uint64_t to) const {
+void RingMemory::release(const Ring& ring, std::uint64_t from, std::uint64_t to) const {
   constexpr std::uint64_t page = 4096 / slot_bytes;
   from = (from + page - 1) & ~(page - 1);
   to &= ~(page - 1);
-  bool done = true;
-  if (from < to) allocate(ring, from, to, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, done);
+  if (from < to) change_pages(ring, from, to, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
 }
 
-void Memory::wake(const void* word) { ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+void RingMemory::notify_threads() {
+  for (std::uint32_t i = 0; i < ring_count(); ++i) __atomic_store_n(&ring(i).soft, 0, __ATOMIC_SEQ_CST);
+}
+
+bool RingMemory::are_threads_notified() const {
+  return __atomic_load_n(&control_->paused, __ATOMIC_SEQ_CST) != 0 ||
+         __atomic_load_n(&control_->verdict, __ATOMIC_SEQ_CST) != verdict_go_on;
+}
+
+void RingMemory::ring_bell() {
+  __atomic_fetch_add(&control_->bell, 1, __ATOMIC_SEQ_CST);
+  wake(&control_->bell);
+}
+
+void RingMemory::wake(const void* word) { ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
 
 }  // namespace cmt::collector

@@ -1,4 +1,4 @@
-#include "preload/collector/parent_wait.h"
+#include "preload/collector/watcher.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@ TEST_CASE("parent wait: a wait for any child, clones too, is one") {
   CHECK(is_wait_for_any("247 0x0 0x0 0x7ffd 0x40000004 0x0 0x0 0x7ffd 0x7f09"));
 }
 
-TEST_CASE("parent wait: one for a certain child, for no clone, or that does not last, is none") {
+TEST_CASE("parent wait: a wait for one child, without clones, or that does not block, is none") {
   CHECK_FALSE(is_wait_for_any("61 0x2a 0x0 0x40000000 0x0 0x0 0x0 0x7ffd 0x7f09"));
   CHECK_FALSE(is_wait_for_any("61 0xffffffff 0x0 0x0 0x0 0x0 0x0 0x7ffd 0x7f09"));
   CHECK_FALSE(is_wait_for_any("61 0xffffffff 0x0 0x40000001 0x0 0x0 0x0 0x7ffd 0x7f09"));
@@ -22,7 +22,7 @@ TEST_CASE("parent wait: one for a certain child, for no clone, or that does not 
   CHECK_FALSE(is_wait_for_any(""));
 }
 
-TEST_CASE("parent wait: a process that runs, or is not there, does not wait") {
+TEST_CASE("parent wait: a process that runs or does not exist does not wait") {
   CHECK_FALSE(waits_for_only(getpid(), 1));
   CHECK_FALSE(waits_for_only(0x7fffffff, 1));
 }

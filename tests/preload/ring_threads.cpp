@@ -2,9 +2,9 @@
 // two mappings of the same memory. The start of the collector and files are left out.
 //
 // The main thread, then four threads at once, then four in turn allocate and free addresses of a simulated allocator.
-// As in a real one, a free is a release operation on the address, and an allocation an acquire; blocks change hands on
-// the way. The drainer and the encoder are threads as in the collector. Each block has a number of its own as its size,
-// so that the trace can be checked: each free has to end the block that it was given.
+// As in a real one, a free is a release operation on the address and an allocation an acquire, and one thread frees
+// blocks of another. The drainer and the encoder are threads as in the collector. The size of each block is a number of
+// its own, which shows that each free ends the block that it was given.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -120,27 +120,27 @@ class Collector {
       std::this_thread::yield();
     }
     while (drainer_.pass(true) != std::size_t{0}) continue;
-    backlog_.put({.type = Parcel::Type::end});
+    backlog_.put({.type = WorkItem::Type::end});
   }
 
   void encode() {
     for (;;) {
-      auto parcel = backlog_.take(1000);
-      if (!parcel) continue;
-      if (parcel->type == Parcel::Type::records) order_.append(parcel->ring, std::move(parcel->records));
-      if (parcel->type == Parcel::Type::cut) order_.merge(parcel->stamp);
-      if (parcel->type == Parcel::Type::end) return order_.finish();
+      auto item = backlog_.wait_for_item(1000);
+      if (!item) continue;
+      if (item->type == WorkItem::Type::records) order_.append_records(item->ring, std::move(item->records));
+      if (item->type == WorkItem::Type::cut) order_.merge_until(item->stamp);
+      if (item->type == WorkItem::Type::end) return order_.merge_all();
     }
   }
 
-  Memory memory_;
+  RingMemory memory_;
   Backlog backlog_;
   Drainer drainer_;
   std::vector<cmt::Event> events_;
-  Order order_{0, [this](std::span<cmt::BookedEvent> booked) {
-                 for (const cmt::BookedEvent& one : booked) events_.push_back(one.event);
-                 return std::size_t{64};
-               }};
+  EventOrder order_{0, [this](std::span<cmt::BookedEvent> booked) {
+                      for (const cmt::BookedEvent& one : booked) events_.push_back(one.event);
+                      return std::size_t{64};
+                    }};
   std::atomic<bool> over_ = false;
   std::thread drains_, encodes_;
 };

@@ -1,0 +1,157 @@
+// What an event of any sort does to the live blocks: several records, contradictions, failed calls, blocks that were
+// never seen.
+#include "preload/collector/order.h"
+
+namespace cmt::collector {
+
+bool EventOrder::apply(RingEvents& ring, bool forced) {
+  const Recorded event = ring.front();
+  if (event.kind == record_owner) {
+    ring.thread = static_cast<std::uint32_t>(event.size);
+    return true;
+  }
+  if (event.kind == record_realloc_begin) return apply_realloc_begin(ring, event, forced);
+  if (!is_known(static_cast<Kind>(event.kind))) return true;
+  const KindTraits& kind = traits(static_cast<Kind>(event.kind));
+  if (kind.allocates && kind.releases) return apply_realloc_return(ring, event, forced);
+  if (kind.allocates) return apply_allocation(ring, event, forced);
+  if (kind.releases) return apply_release(ring, event, forced);
+  commit_event(begin_event(ring, event));
+  return true;
+}
+
+/// The batch's next event, without its blocks.
+BookedEvent& EventOrder::begin_event(const RingEvents& ring, const Recorded& event) {
+  BookedEvent& booked = batch_[batched_];
+  booked = {.event = {.kind = static_cast<Kind>(event.kind),
+                      .thread = ring.thread,
+                      .alignment = event.alignment,
+                      .time_ns = event.stamp},
+            .old = {}};
+  const KindTraits& kind = traits(booked.event.kind);
+  if (kind.sizes) booked.event.size = event.size;
+  if (kind.counts) booked.event.count = event.count;
+  if (kind.labels) booked.event.label = ring.label();
+  return booked;
+}
+
+/// The entry of the block at an address, after the return of a realloc that has moved it away.
+LiveTable::Entry* EventOrder::find_block(std::uint64_t address) {
+  LiveTable::Entry* entry = live_.find(address);
+  if (entry == nullptr || !entry->is_in_realloc() || !merge_return_of_realloc(address)) return entry;
+  return live_.find(address);
+}
+
+/// Makes sure that an address is free for a new block: waits for the end of the block that is there, or invents it.
+bool EventOrder::vacate_address(RingEvents& ring, const Recorded& event, bool forced) {
+  LiveTable::Entry* entry = find_block(event.address);
+  if (entry == nullptr) return true;
+  if (!forced) return block_on(ring, event.address);
+  const format::LiveBlock old = live_.block(*entry);
+  live_.erase(entry);
+  if (old.tag == 0) return true;
+  repairs_.add(Repair::double_allocation);
+  BookedEvent& end = batch_[batched_];
+  end = {{.kind = Kind::free, .thread = ring.thread, .old_tag = old.tag, .old_address = event.address}, old};
+  end.event.time_ns = event.stamp;
+  commit_event(end);
+  return true;
+}
+
+bool EventOrder::apply_allocation(RingEvents& ring, const Recorded& event, bool forced) {
+  LiveTable::Entry* entry = nullptr;
+  if (event.address != 0) {
+    entry = &live_.find_or_reserve(event.address);
+    if (!entry->is_free()) {
+      if (!vacate_address(ring, event, forced)) return false;
+      entry = &live_.find_or_reserve(event.address);
+    }
+  }
+  BookedEvent& booked = begin_event(ring, event);
+  if (entry != nullptr) {
+    booked.event.address = event.address;
+    booked.event.tag = next_tag_++;
+    booked.event.usable = event.usable;
+    live_.set(*entry, {booked.event.tag, event.address, booked.event.bytes()});
+  }
+  commit_event(booked);
+  if (event.address != 0) wake(event.address);
+  return true;
+}
+
+bool EventOrder::apply_release(RingEvents& ring, const Recorded& event, bool forced) {
+  if (event.address == 0) {
+    commit_event(begin_event(ring, event));
+    return true;
+  }
+  LiveTable::Entry* entry = find_block(event.address);
+  const bool is_known = entry != nullptr && !entry->is_in_realloc();
+  if (!is_known && !forced) return block_on(ring, event.address);
+  const Tag tag = entry != nullptr ? entry->tag() : next_reserved_tag();
+  const format::LiveBlock old = entry != nullptr ? live_.block(*entry) : format::LiveBlock{};
+  if (entry != nullptr) live_.erase(entry);
+  if (tag == 0) {
+    repairs_.add(Repair::unmatched_free);
+    return true;
+  }
+  BookedEvent& booked = begin_event(ring, event);
+  booked.event.old_tag = tag;
+  booked.event.old_address = event.address;
+  booked.old = old;
+  commit_event(booked);
+  wake(event.address);
+  return true;
+}
+
+bool EventOrder::apply_realloc_begin(RingEvents& ring, const Recorded& event, bool forced) {
+  LiveTable::Entry* entry = find_block(event.address);
+  const bool is_known = entry != nullptr && !entry->is_in_realloc();
+  if (!is_known && !forced) return block_on(ring, event.address);
+  if (entry == nullptr) {
+    entry = &live_.find_or_reserve(event.address);
+    live_.set(*entry, {next_reserved_tag(), event.address, 0});
+  }
+  entry->set_in_realloc(true);
+  ring.open_reallocs.push_back({event.address, ring.front_position()});
+  return true;
+}
+
+bool EventOrder::apply_realloc_return(RingEvents& ring, const Recorded& event, bool forced) {
+  const bool has_old = event.has_old_block && !ring.open_reallocs.empty();
+  const std::uint64_t old = has_old ? ring.open_reallocs.back().address : 0;
+  if (event.address != 0 && event.address != old && !vacate_address(ring, event, forced)) return false;
+  BookedEvent& booked = begin_event(ring, event);
+  if (old != 0) {
+    ring.open_reallocs.pop_back();
+    end_old_block(booked, old, event.address);
+  }
+  if (event.address != 0) {
+    booked.event.address = event.address;
+    booked.event.tag = next_tag_++;
+    booked.event.usable = event.usable;
+    live_.set(live_.find_or_reserve(event.address), {booked.event.tag, event.address, booked.event.bytes()});
+  }
+  commit_event(booked);
+  if (old != 0) wake(old);
+  if (event.address != 0 && event.address != old) wake(event.address);
+  return true;
+}
+
+/// For a realloc that was given the block at `old_address` and returned `address`: the block goes into the event, and
+/// ends unless the call failed.
+void EventOrder::end_old_block(BookedEvent& booked, std::uint64_t old_address, std::uint64_t address) {
+  if (LiveTable::Entry* entry = live_.find(old_address)) {
+    booked.event.old_tag = entry->tag();
+    booked.old = live_.block(*entry);
+    entry->set_in_realloc(false);
+    const bool has_ended = address != 0 || booked.event.bytes() == 0;
+    if (has_ended && address != old_address) live_.erase(entry);
+  }
+  if (booked.event.old_tag != 0) {
+    booked.event.old_address = old_address;
+  } else {
+    repairs_.add(Repair::unmatched_realloc);  // the reserve of tags was used up
+  }
+}
+
+}  // namespace cmt::collector
