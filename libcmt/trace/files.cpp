@@ -4,9 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <system_error>
+#include <vector>
 
 #include "libcmt/format/coding.h"
 
@@ -122,9 +125,32 @@ void Output::write(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t done = ::write(fd_, bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
-    if (done < 0) throw std::system_error(errno, std::generic_category(), "writing");
+    if (done < 0) throw std::system_error(errno, std::generic_category(), doing_);
     bytes.remove_prefix(static_cast<std::size_t>(done));
   }
+}
+
+std::uint64_t Output::copy_from(int fd, const std::string& name, std::uint64_t bytes_max) {
+  std::vector<char> part(256 * 1024);
+  std::uint64_t left = bytes_max;
+  while (left != 0) {
+    const ssize_t got = ::read(fd, part.data(), std::min<std::uint64_t>(part.size(), left));
+    if (got == 0) break;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw std::system_error(errno, std::generic_category(), name);
+    write({part.data(), static_cast<std::size_t>(got)});
+    left -= static_cast<std::uint64_t>(got);
+  }
+  return bytes_max - left;
+}
+
+int open_temporary_file() {
+  std::FILE* const file = std::tmpfile();
+  const int fd = file == nullptr ? -1 : ::fcntl(::fileno(file), F_DUPFD_CLOEXEC, 3);
+  const int reason = errno;
+  if (file != nullptr) std::fclose(file);
+  if (fd < 0) throw std::system_error(reason, std::generic_category(), "a temporary file");
+  return fd;
 }
 
 }  // namespace cmt

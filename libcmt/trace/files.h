@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -110,16 +111,26 @@ int open_input(const std::string& path);
 /// Bytes to a file or a pipe. Throws std::system_error. Borrows the descriptor.
 class Output {
  public:
-  explicit Output(int fd) : fd_(fd) {}
+  /// Messages begin with `doing`.
+  explicit Output(int fd, const char* doing = "writing") : fd_(fd), doing_(doing) {}
 
   void write(std::string_view bytes);
+
+  /// Writes what can be read from a descriptor, `bytes_max` at most, and returns how much that was. `name` is the
+  /// descriptor's, for messages.
+  std::uint64_t copy_from(int fd, const std::string& name,
+                          std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max());
 
   /// Bytes written so far.
   std::uint64_t offset() const { return offset_; }
 
  private:
   int fd_;
+  const char* doing_;
   std::uint64_t offset_ = 0;
 };
+
+/// Opens a file without a name, which is gone once it is closed. Throws std::system_error.
+int open_temporary_file();
 
 }  // namespace cmt

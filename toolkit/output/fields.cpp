@@ -8,9 +8,13 @@ namespace cmt::output {
 
 std::string csv_cell(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == text.npos) return std::string(text);
+  return csv_quoted(text);
+}
+
+std::string csv_quoted(std::string_view text) {
   std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + '"';
 }
 
 std::string csv_cell(double number) {

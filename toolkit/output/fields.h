@@ -266,7 +266,8 @@ std::string json_text(const T& report) {
 
 /// A text as a cell of CSV (RFC 4180): in quotes where a comma, a quote or a line's end would break the row up.
 std::string csv_cell(std::string_view text);
-std::string csv_cell(double number);  ///< as short as it can be read back; empty for what is no number
+std::string csv_quoted(std::string_view text);  ///< the same in quotes always
+std::string csv_cell(double number);            ///< as short as it can be read back; empty for what is no number
 
 namespace detail {
 
