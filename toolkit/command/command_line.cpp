@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <system_error>
+#include <utility>
 
 namespace cmt::command {
 namespace {
@@ -46,7 +48,7 @@ bool takes_next_word(std::string_view word, const std::vector<Option>& options) 
   return false;
 }
 
-/// The place of the command's first word: behind `--`, or the first that is neither an option nor the value of one.
+/// The index of the command's first word: after `--`, or the first that is neither an option nor the value of one.
 int command_begin(int count, const char* const* arguments, const std::vector<Option>& options) {
   for (int at = 1; at < count; ++at) {
     const std::string_view word = arguments[at];
@@ -64,7 +66,27 @@ int run_unguarded(int count, const char* const* arguments, const Tool& tool) {
   return tool.run(line);
 }
 
+constexpr std::pair<std::string_view, double> duration_units[] = {{"ns", 1},  {"us", 1e3},   {"ms", 1e6},
+                                                                  {"s", 1e9}, {"min", 60e9}, {"h", 3600e9}};
+
+std::optional<double> nanoseconds_of(std::string_view unit) {
+  for (const auto& [name, nanoseconds] : duration_units) {
+    if (name == unit) return nanoseconds;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<std::int64_t> parse_duration(std::string_view text, std::string_view unit) {
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (error != std::errc() || !std::isfinite(number) || std::signbit(number)) return std::nullopt;
+  const std::string_view given(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  const auto nanoseconds = nanoseconds_of(given.empty() ? unit : given);
+  if (!nanoseconds || number * *nanoseconds >= 9e18) return std::nullopt;
+  return std::llround(number * *nanoseconds);
+}
 
 void print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -27,14 +28,14 @@ struct Option {
   char letter = '\0';
 };
 
-/// What a command line says. Long names stand for options; an option that takes one value may be given once.
+/// A parsed command line. Options are asked for by their long names; an option that takes one value may be given once.
 class CommandLine {
  public:
-  /// Who the words after the options belong to.
+  /// Whether the words after the options are files of the tool, or a command that the tool starts.
   enum class Operands { files, command };
 
-  /// Throws UsageError for what the options do not know. `--help` (`-h`) and `--version` are always known. A command
-  /// begins at the first word that is no option (or after `--`), and its own options are left alone.
+  /// Throws UsageError for an option that is not in `options`. `--help` (`-h`) and `--version` are always known. A
+  /// command begins at the first word that is no option (or after `--`); its own options are left alone.
   CommandLine(int count, const char* const* arguments, const std::vector<Option>& options,
               Operands operands = Operands::files);
 
@@ -43,15 +44,16 @@ class CommandLine {
   /// The value of an option, or `otherwise` where none is given.
   std::string value(const std::string& name, const std::string& otherwise) const;
 
-  /// The same for a whole number in decimal from `least` to `most`. Throws UsageError.
+  /// The value of an option, or `otherwise`, as a decimal number. Throws UsageError where it is not from `least` to
+  /// `most`.
   std::uint64_t number(const std::string& name, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) const;
 
-  /// The value of an option, "" where it is not given. `fault` says what is wrong with one; empty: nothing is. Throws
-  /// UsageError.
+  /// The value of an option, "" where it is not given. Throws UsageError where `fault`, given the value, returns a
+  /// reason to refuse it.
   std::string checked(const std::string& name, const std::function<std::string(const std::string&)>& fault) const;
 
-  /// The value of an option, or `otherwise`, as `parse` reads it: as an optional, empty for what is not `wanted`.
-  /// Throws UsageError.
+  /// The value of an option, or `otherwise`, parsed. `parse` returns an optional. Where that is empty, throws a
+  /// UsageError that says what is `wanted`.
   template <class Parse>
   auto parsed(const std::string& name, const std::string& otherwise, std::string_view wanted, Parse parse) const {
     const std::string text = value(name, otherwise);
@@ -66,7 +68,7 @@ class CommandLine {
   /// Throws UsageError where one of the others is given beside the first.
   void refuse_together(const std::string& first, std::initializer_list<const char*> others) const;
 
-  /// What is no option: files, or a command and its arguments.
+  /// The operands: files, or a command and its arguments.
   const std::vector<std::string>& files() const { return files_; }
 
   /// The one FILE of a tool that takes one at most; "-" where there is none. Throws UsageError.
@@ -79,10 +81,14 @@ class CommandLine {
   std::vector<std::string> files_;
 };
 
-/// Writes a text to standard output, at once. Throws std::system_error.
+/// Nanoseconds of a span of time: "250ms", "1.5s", "10us", "80ns", "2min", "1h". A number alone is in `unit`; where
+/// that is empty it is refused. Nothing where the text is no such span, or longer than 285 years.
+std::optional<std::int64_t> parse_duration(std::string_view text, std::string_view unit);
+
+/// Writes a text to standard output and flushes it. Throws std::system_error.
 void print(std::string_view text);
 
-/// A tool as its main() hands it over.
+/// A tool, described to run().
 struct Tool {
   const char* name;
   const char* version;
@@ -92,8 +98,8 @@ struct Tool {
   /// Does the tool's work and returns the exit status.
   std::function<int(const CommandLine&)> run{};
 
-  /// A launcher's operands are a command. It passes the command's status on, so that its own failures are 125, as with
-  /// env(1), wrong use included.
+  /// A tool with the operands `command` is a launcher. It exits with the command's status; so its own failures, wrong
+  /// use included, are 125, as with env(1).
   CommandLine::Operands operands = CommandLine::Operands::files;
 };
 
@@ -102,10 +108,9 @@ constexpr int status_failed = 125;
 constexpr int status_cannot_start = 126;
 constexpr int status_not_found = 127;
 
-/// The outline of every main: answers --help and --version on standard output, runs the tool, and turns what it throws
-/// into one line on standard error and an exit status: 2 for a UsageError, 1 for all else; 125 from a launcher. A
-/// closed pipe and a file that may not grow are errors like any other, not signals: a launcher has to restore SIGPIPE
-/// and SIGXFSZ in its child.
+/// Runs a tool; every main() calls this. Prints --help and --version on standard output. An exception becomes one line
+/// on standard error and the exit status 2 for a UsageError, 1 for all others, or 125 from a launcher. SIGPIPE and
+/// SIGXFSZ are ignored, so that write() fails instead: a launcher has to restore them in its child.
 int run(int count, const char* const* arguments, const Tool& tool);
 
 }  // namespace cmt::command

@@ -106,3 +106,26 @@ TEST_CASE("command line: a value that is checked is wrong use where it has a fau
   CHECK_THROWS_WITH_AS(line.checked("plot", [](const std::string& text) { return "not " + text; }), "--plot: not a.gif",
                        UsageError);
 }
+
+TEST_CASE("duration: a number and a unit") {
+  CHECK(cmt::command::parse_duration("250ms", "s") == 250'000'000);
+  CHECK(cmt::command::parse_duration("1.5s", "ms") == 1'500'000'000);
+  CHECK(cmt::command::parse_duration("10us", "s") == 10'000);
+  CHECK(cmt::command::parse_duration("2min", "s") == 120'000'000'000);
+}
+
+TEST_CASE("duration: a number alone has the unit of the option") {
+  CHECK(cmt::command::parse_duration("10", "ms") == 10'000'000);
+  CHECK(cmt::command::parse_duration("0", "s") == 0);
+}
+
+TEST_CASE("duration: a number alone is refused where there is no such unit") {
+  CHECK_FALSE(cmt::command::parse_duration("10", "").has_value());
+  CHECK(cmt::command::parse_duration("10h", "") == 36'000'000'000'000);
+}
+
+TEST_CASE("duration: what is no span is refused") {
+  for (const char* wrong : {"", "ms", "-1s", "-0s", "1 s", "1e3s", "nan", "inf", "5parsecs", "99999999999999h"}) {
+    CHECK_FALSE(cmt::command::parse_duration(wrong, "s").has_value());
+  }
+}

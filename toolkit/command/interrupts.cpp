@@ -27,7 +27,7 @@ Interrupts::Interrupts(Holds holds) {
   sigprocmask(SIG_BLOCK, &signals, &before_);
 }
 
-/// What came meanwhile was answered by stopping early; it must not end us after all.
+/// The program has ended its work early because of a pending signal, which must not kill it now.
 Interrupts::~Interrupts() {
   const sigset_t signals = ending_signals();
   constexpr timespec now{};

@@ -4,14 +4,14 @@
 
 namespace cmt::command {
 
-/// Those by which somebody wants us to end.
+/// SIGINT, SIGTERM, SIGHUP and SIGQUIT: the signals that ask a process to end, and that it may handle.
 sigset_t ending_signals();
 
-/// While it lives, what ends a process politely (Ctrl-C, SIGTERM, SIGHUP, SIGQUIT) does not, but can be asked for. A
-/// child in the foreground gets its own.
+/// Blocks ending_signals() while it exists; the program asks for them instead. A child in the terminal's foreground
+/// gets its own Ctrl-C.
 class Interrupts {
  public:
-  /// What is held back: `resizes`, also that the terminal has another size (SIGWINCH).
+  /// `resizes`: SIGWINCH is blocked too, by which the terminal tells that its size has changed.
   enum class Holds { endings, resizes };
 
   explicit Interrupts(Holds holds = Holds::endings);
@@ -19,11 +19,11 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  /// Readable from the first signal on, for poll().
+  /// For poll(): readable once a signal has come.
   int fd() const { return fd_; }
-  /// Whether one has come.
+  /// Whether a signal has come.
   bool pending() const;
-  /// Takes the next one that has come; 0: none has.
+  /// Removes the next signal from those that have come, and returns it; 0: none has come.
   int take();
 
  private:

@@ -1,7 +1,11 @@
-// Between a shell and a command, a launcher must not be noticed. Three things need care. A signal from the terminal
-// goes to every process in the foreground, so it must not be sent on a second time; si_code tells it from one that
-// kill() sent. Signals are blocked here and taken from a signalfd, but the command has to start with the mask that we
-// found. And SIGPIPE and SIGXFSZ, which our tools ignore, have to be as they were.
+// A launcher between a shell and a command must not change what either sees. Three things need care:
+//
+// - A signal from the terminal goes to every process in the foreground. It must not be passed on, or the command would
+// get
+//   it twice; si_code distinguishes it from a signal that kill() sent.
+// - Signals are blocked in the launcher, which reads them from a signalfd. The command starts with the mask that the
+//   launcher had before.
+// - Our tools ignore SIGPIPE and SIGXFSZ. The command gets their defaults back.
 
 #include "toolkit/command/launch.h"
 
@@ -60,7 +64,7 @@ sigset_t only(int signal) {
   return set;
 }
 
-void raise_unheld(int signal) {
+void raise_unblocked(int signal) {
   const sigset_t set = only(signal);
   sigprocmask(SIG_UNBLOCK, &set, nullptr);
   raise(signal);
@@ -73,19 +77,19 @@ bool asks_to_end(int signal) {
   return sigismember(&signals, signal) == 1;
 }
 
-Launched::HeldSignals::HeldSignals() {
+RunningCommand::HeldSignals::HeldSignals() {
   const sigset_t set = awaited();
   fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   if (fd < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
   sigprocmask(SIG_BLOCK, &set, &before);
 }
 
-Launched::HeldSignals::~HeldSignals() {
+RunningCommand::HeldSignals::~HeldSignals() {
   close(fd);
   sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 
-Launched::Launched(const Launch& launch) : before_stop_(launch.before_stop) {
+RunningCommand::RunningCommand(const Launch& launch) : before_stop_(launch.before_stop) {
   const Redirection output(launch.output), error(launch.error);
   try {
     pid_ = spawn({.words = launch.words,
@@ -98,8 +102,8 @@ Launched::Launched(const Launch& launch) : before_stop_(launch.before_stop) {
   }
 }
 
-Happening Launched::handle() {
-  Happening happening;
+LaunchEvent RunningCommand::handle() {
+  LaunchEvent event;
   signalfd_siginfo info;
   while (read(signals_.fd, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int signal = static_cast<int>(info.ssi_signo);
@@ -107,23 +111,23 @@ Happening Launched::handle() {
     if (info.ssi_code != SI_KERNEL && !is_reaped_) kill(pid_, signal);
     if (signal == SIGTSTP)
       stop();
-    else if (!asks_to_end(happening.signal))
-      happening.signal = signal;
+    else if (!asks_to_end(event.signal))
+      event.signal = signal;
   }
-  happening.ended = reap();
-  return happening;
+  event.ended = reap();
+  return event;
 }
 
-/// As the signal would have done, had it not been held back.
-void Launched::stop() const {
+/// Stops this process, as SIGTSTP would if it were not blocked.
+void RunningCommand::stop() const {
   if (sigismember(&signals_.before, SIGTSTP) == 1) return;
   if (before_stop_) before_stop_();
-  raise_unheld(SIGTSTP);
+  raise_unblocked(SIGTSTP);
   const sigset_t set = only(SIGTSTP);
   sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 
-std::optional<Ended> Launched::reap() {
+std::optional<Ended> RunningCommand::reap() {
   std::optional<Ended> ended;
   int status = 0;
   rusage usage;
@@ -135,20 +139,20 @@ std::optional<Ended> Launched::reap() {
   return ended;
 }
 
-Ended Launched::wait() {
+Ended RunningCommand::wait() {
   for (;;) {
-    if (const Happening happening = handle(); happening.ended) return *happening.ended;
+    if (const LaunchEvent event = handle(); event.ended) return *event.ended;
     pollfd ready{signals_.fd, POLLIN, 0};
     poll(&ready, 1, -1);
   }
 }
 
-void end_alike(const Ended& ended) {
+void exit_like(const Ended& ended) {
   if (ended.signal == 0) std::exit(ended.status);
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   std::signal(ended.signal, SIG_DFL);
-  raise_unheld(ended.signal);
+  raise_unblocked(ended.signal);
   std::exit(128 + ended.signal);
 }
 

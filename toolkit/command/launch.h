@@ -14,39 +14,39 @@
 
 namespace cmt::command {
 
-/// A command that a launcher starts in its own place: same terminal, same streams, and what it is sent goes on.
+/// A command that a launcher runs as if it had been started itself: with the launcher's terminal, streams and signals.
 struct Launch {
-  std::vector<std::string> words;  ///< found in PATH unless there is a slash in the first
-  std::string output;              ///< its standard output goes to this file; empty: to ours
-  std::string error;               ///< the same for its standard error
-  std::vector<std::pair<std::string, std::string>> environment;  ///< set beside ours, or instead of it
-  std::function<void()> before_stop{};  ///< called when Ctrl-Z is to stop us, as it does the command
+  std::vector<std::string> words;                                ///< found in PATH unless there is a slash in the first
+  std::string output;                                            ///< a file for its standard output; empty: ours
+  std::string error;                                             ///< a file for its standard error; empty: ours
+  std::vector<std::pair<std::string, std::string>> environment;  ///< variables that are added to ours or replace them
+  std::function<void()> before_stop{};                           ///< called before Ctrl-Z stops us
 };
 
-/// Whether a signal that came to us is one by which somebody wants us to end.
+/// Whether a signal is one of ending_signals().
 bool asks_to_end(int signal);
 
-/// What befell a launched command, or us.
-struct Happening {
-  int signal = 0;              ///< one that came to us and was passed on, of several one that asks_to_end(); 0: none
-  std::optional<Ended> ended;  ///< set once
+/// What RunningCommand::handle() found.
+struct LaunchEvent {
+  int signal = 0;  ///< a signal that came to us and was passed on; of several, one that asks_to_end(); 0: none came
+  std::optional<Ended> ended;  ///< set by one call: when the command has ended
 };
 
-/// A launched command. From before its start until the object goes, the signals that end a process politely are held
-/// back here: one that is sent to us is sent on; one that the terminal sent has reached the command already.
-class Launched {
+/// A command that was started. From before its start until this object is destroyed, signals that ask this process to
+/// end are blocked. handle() passes them on to the command, except those that the terminal has sent to it already.
+class RunningCommand {
  public:
   /// Throws LaunchError where the command cannot be started, std::system_error where a file cannot be opened.
-  explicit Launched(const Launch& launch);
+  explicit RunningCommand(const Launch& launch);
 
   pid_t pid() const { return pid_; }
 
   /// Readable, for poll(), when handle() has something to do.
   int fd() const { return signals_.fd; }
 
-  /// Takes what has come, without waiting: passes a signal on, reaps the command and what was reparented to us. Where
-  /// that is to stop (SIGTSTP), it returns when we go on.
-  Happening handle();
+  /// Passes on the signals that have come, and reaps the command and processes that were reparented to us. Does not
+  /// wait, but for SIGTSTP: that stops this process, and the call returns when it continues.
+  LaunchEvent handle();
 
   /// Waits for the end.
   Ended wait();
@@ -68,7 +68,7 @@ class Launched {
   HeldSignals signals_;
   std::function<void()> before_stop_;
   pid_t pid_ = -1;
-  bool is_reaped_ = false;  // its number may be another one's
+  bool is_reaped_ = false;  // the kernel may reuse the pid
 };
 
 /// A command that could not be started; `status` is what a launcher exits with.
@@ -77,7 +77,7 @@ struct LaunchError : std::runtime_error {
   int status;
 };
 
-/// Ends this process as the command ended: with its status, or by its signal, without a core of our own.
-[[noreturn]] void end_alike(const Ended& ended);
+/// Ends this process as the command ended: with its status, or by its signal, but without a core dump.
+[[noreturn]] void exit_like(const Ended& ended);
 
 }  // namespace cmt::command

@@ -38,14 +38,14 @@ struct Scratch {
 }  // namespace
 
 TEST_CASE("launch: the status and the signal of a command come back") {
-  CHECK(Launched(shell("exit 7")).wait().status == 7);
-  CHECK(Launched(shell("kill -TERM $$")).wait().signal == SIGTERM);
+  CHECK(RunningCommand(shell("exit 7")).wait().status == 7);
+  CHECK(RunningCommand(shell("kill -TERM $$")).wait().signal == SIGTERM);
 }
 
 TEST_CASE("launch: a command that is not there, or is no program, is told apart") {
   const auto status_of = [](const std::string& word) {
     try {
-      Launched({.words = {word}, .output = {}, .error = {}, .environment = {}}).wait();
+      RunningCommand({.words = {word}, .output = {}, .error = {}, .environment = {}}).wait();
     } catch (const LaunchError& error) {
       return error.status;
     }
@@ -56,7 +56,7 @@ TEST_CASE("launch: a command that is not there, or is no program, is told apart"
 }
 
 TEST_CASE("launch: a signal sent to the launcher reaches the command") {
-  Launched launched(shell("trap 'exit 9' USR1; kill -USR1 $PPID; while :; do sleep 0.01; done"));
+  RunningCommand launched(shell("trap 'exit 9' USR1; kill -USR1 $PPID; while :; do sleep 0.01; done"));
   CHECK(launched.wait().status == 9);
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("launch: the command finds no signal blocked or ignored that was not b
   const std::string script = "grep -E 'SigBlk|SigIgn' /proc/self/status >" + scratch.file();
   REQUIRE(std::system(script.c_str()) == 0);
   const std::string before = text_of(scratch.file());
-  Launched(shell(script)).wait();
+  RunningCommand(shell(script)).wait();
   CHECK(text_of(scratch.file()) == before);
 }
 
@@ -74,8 +74,8 @@ TEST_CASE("launch: streams go to files and the environment is added to") {
   Launch launch = shell("echo \"$CMT_LAUNCH_TEST\" >&2");
   launch.error = scratch.file();
   launch.environment = {{"CMT_LAUNCH_TEST", "a b"}};
-  CHECK(Launched(launch).wait().status == 0);
+  CHECK(RunningCommand(launch).wait().status == 0);
   CHECK(text_of(scratch.file()) == "a b\n");
   launch.error = "/nowhere/to/be/found";
-  CHECK_THROWS_AS(Launched(launch).wait(), std::system_error);
+  CHECK_THROWS_AS(RunningCommand(launch).wait(), std::system_error);
 }

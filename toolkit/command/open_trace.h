@@ -8,14 +8,14 @@
 
 namespace cmt::command {
 
-/// The bytes of a trace: a file or a pipe as it is, or what it holds where it is compressed, told by its first bytes.
-/// `path` "-" is standard input. Throws std::system_error; FormatError while it reads on.
+/// The bytes of a file or a pipe, decompressed where its first bytes are those of gzip, zstd, xz or bzip2. `path` "-"
+/// is standard input. Throws std::system_error; while it is read, FormatError too.
 ///
-/// Only the tools do this: the library that is installed needs none of the libraries for it.
-std::unique_ptr<Input> open_unpacked(const std::string& path);
+/// This is not in libcmt, so that a program that links libcmt does not need the libraries for it.
+std::unique_ptr<Input> open_decompressed(const std::string& path);
 
-/// The same of an open file, which is taken over; `name` is used in messages.
-std::unique_ptr<Input> open_unpacked(int fd, const std::string& name);
+/// The same of an open file. It is closed with the input. `name` is used in messages.
+std::unique_ptr<Input> open_decompressed(int fd, const std::string& name);
 
 /// A reader of a trace that may be compressed.
 Reader open_trace(const std::string& path, ReadOptions options = {});

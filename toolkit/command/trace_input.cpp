@@ -10,7 +10,7 @@ TraceInput::TraceInput(const std::string& path, ReadOptions options, std::functi
       say_(std::move(say)),
       complaints_(options.strict, say_),
       reader_(open_trace(path_, with_complaints(std::move(options)))) {
-  complaints_.at([this] { return reader_.place(current_); });
+  complaints_.set_place([this] { return reader_.place(current_); });
 }
 
 ReadOptions TraceInput::with_complaints(ReadOptions options) {
@@ -18,8 +18,8 @@ ReadOptions TraceInput::with_complaints(ReadOptions options) {
   return options;
 }
 
-void TraceInput::require_times(const std::string& what_for) const {
-  if (!header().has_times) throw FormatError(path_, "times were not recorded: " + what_for + " has nothing to count");
+void TraceInput::require_times(const std::string& needed_by) const {
+  if (!header().has_times) throw FormatError(path_, "times were not recorded (needed by " + needed_by + ")");
 }
 
 std::string_view TraceInput::line(const Event& event, std::size_t i) {

@@ -1,24 +1,62 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 
+#include "cmt/error.h"
 #include "cmt/reader.h"
-#include "toolkit/command/complaints.h"
 
 namespace cmt::command {
 
-/// The trace that a tool goes through event by event, with what is wrong with it.
+/// Says what is wrong with a trace: the first ten defects with their place, and in the end how many there were.
+class Complaints {
+ public:
+  /// `say` gets one line a call, without its end. Where `strict`, the first defect is thrown as a FormatError instead.
+  Complaints(bool strict, std::function<void(const std::string&)> say) : strict_(strict), say_(std::move(say)) {}
+
+  /// `place` returns the place of the event that is looked at now, for messages.
+  void set_place(std::function<std::string()> place) { place_ = std::move(place); }
+  std::string place() const { return place_ ? place_() : ""; }
+
+  /// A defect at that place.
+  void add(const std::string& what) {
+    if (strict_) throw FormatError(place(), what);
+    if (++count_ <= said_max) say_(place() + ": " + what);
+  }
+
+  void add(const std::string& where, const std::string& what) {
+    if (strict_) throw FormatError(where, what);
+    if (++count_ <= said_max) say_(where + ": " + what);
+  }
+
+  std::uint64_t count() const { return count_; }
+
+  /// Says the count, unless it is 0.
+  void say_count() const {
+    if (count_ != 0) say_(std::to_string(count_) + (count_ == 1 ? " defect" : " defects") + " in the trace");
+  }
+
+ private:
+  static constexpr std::uint64_t said_max = 10;
+
+  bool strict_;
+  std::function<void(const std::string&)> say_;
+  std::function<std::string()> place_;
+  std::uint64_t count_ = 0;
+};
+
+/// A trace that a tool reads event by event, and its defects.
 class TraceInput {
  public:
-  /// `say` gets a line for every complaint that is told, and one where the trace breaks off.
+  /// `say` gets a line for each of the first defects, and one where the trace breaks off.
   TraceInput(const std::string& path, ReadOptions options, std::function<void(const std::string&)> say);
 
   /// Throws FormatError where times were not recorded.
-  void require_times(const std::string& what_for) const;
+  void require_times(const std::string& needed_by) const;
 
-  /// Calls `visit` with every event and its place in the batch.
+  /// Calls `visit` with every event and its index in the batch.
   template <class Visit>
   void for_each(Visit visit) {
     for (auto events = reader_.read(); !events.empty(); events = reader_.read()) {
@@ -27,7 +65,7 @@ class TraceInput {
     if (reader_.truncated()) say_(path_ + ": breaks off before its end");
   }
 
-  /// The line that an event is shown as: the input's own, or else the canonical one. Valid until the next call.
+  /// The line of an event: as it is in the input, or else in canonical form. Valid until the next call.
   std::string_view line(const Event& event, std::size_t i);
 
   Complaints& complaints() { return complaints_; }

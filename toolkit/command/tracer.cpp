@@ -1,5 +1,6 @@
-// What the dynamic loader would do with a program, looked up beforehand. It ignores LD_PRELOAD, or what is in it, for a
-// program of another user's rights; and a program without a PT_INTERP entry (elf(5)) has no dynamic loader at all.
+// Whether a program can be recorded follows from what the dynamic loader does with LD_PRELOAD. It ignores the variable
+// for a program that runs with another user's rights, and cannot load our 64-bit library into a 32-bit program. A
+// program without a PT_INTERP entry (elf(5)) is linked statically: no dynamic loader runs.
 
 #include "toolkit/command/tracer.h"
 
@@ -83,7 +84,7 @@ std::string collector_path() {
   throw std::runtime_error("cmttrace-collector is not beside libcmttrace.so");
 }
 
-std::string obstacle(const std::string& word) {
+std::string why_not_recordable(const std::string& word) {
   const std::string path = find_in_path(word);
   if (path.empty()) return {};
   if (changes_user(path)) return path + " runs with another user's rights: nothing can be recorded";

@@ -32,11 +32,11 @@ struct Program {
 
 TEST_CASE("tracer: a program that the dynamic loader does not load is told of") {
   const Program is_static(ELFCLASS64), is_old(ELFCLASS32);
-  CHECK(obstacle(is_static.path) == is_static.path + " is linked statically: nothing can be recorded");
-  CHECK(obstacle(is_old.path) == is_old.path + " is a 32-bit program: nothing can be recorded");
-  CHECK(obstacle("/proc/self/exe").empty());
-  CHECK(obstacle("sh").empty());
-  CHECK(obstacle("/nonexistent").empty());
+  CHECK(why_not_recordable(is_static.path) == is_static.path + " is linked statically: nothing can be recorded");
+  CHECK(why_not_recordable(is_old.path) == is_old.path + " is a 32-bit program: nothing can be recorded");
+  CHECK(why_not_recordable("/proc/self/exe").empty());
+  CHECK(why_not_recordable("sh").empty());
+  CHECK(why_not_recordable("/nonexistent").empty());
 }
 
 TEST_CASE("tracer: a program of another user's rights is told of") {
@@ -47,7 +47,7 @@ TEST_CASE("tracer: a program of another user's rights is told of") {
   }
   REQUIRE(chown(program.path.c_str(), 65534, 65534) == 0);
   REQUIRE(chmod(program.path.c_str(), 04755) == 0);
-  CHECK(obstacle(program.path) == program.path + " runs with another user's rights: nothing can be recorded");
+  CHECK(why_not_recordable(program.path) == program.path + " runs with another user's rights: nothing can be recorded");
   REQUIRE(chmod(program.path.c_str(), 02755) == 0);
-  CHECK(obstacle(program.path) == program.path + " runs with another user's rights: nothing can be recorded");
+  CHECK(why_not_recordable(program.path) == program.path + " runs with another user's rights: nothing can be recorded");
 }

@@ -1,4 +1,4 @@
-#include "toolkit/command/traces.h"
+#include "toolkit/command/trace_status.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ struct StatusFile {
 
 TEST_CASE_FIXTURE(StatusFile, "traces: what began and what ended is told by the status file, from where it is") {
   add("pid=1 begun=1 path=/before");
-  const Traces traces;
+  const TraceStatusFile traces;
   CHECK(traces.begun().empty());
   add("pid=7 begun=1 path=/a b.cmt");
   add("pid=8 begun=1 path=/c begun=1 path=d");
@@ -50,7 +50,7 @@ TEST_CASE_FIXTURE(StatusFile, "traces: what began and what ended is told by the 
 }
 
 TEST_CASE_FIXTURE(StatusFile, "traces: a path in the folder that we are in is short") {
-  const Traces traces;
+  const TraceStatusFile traces;
   add("pid=7 begun=1 path=" + std::filesystem::current_path().string() + "/x.cmt");
   CHECK(traces.begun()[0].path == "x.cmt");
 }
@@ -58,7 +58,7 @@ TEST_CASE_FIXTURE(StatusFile, "traces: a path in the folder that we are in is sh
 TEST_CASE("traces: without CMTTRACE_STATUS the file is our own, and goes with us") {
   std::string path;
   {
-    const Traces traces;
+    const TraceStatusFile traces;
     REQUIRE(traces.setting().starts_with("-/"));
     path = traces.setting().substr(1);
     CHECK(std::filesystem::exists(path));
@@ -70,10 +70,10 @@ TEST_CASE("traces: without CMTTRACE_STATUS the file is our own, and goes with us
 TEST_CASE_FIXTURE(StatusFile,
                   "traces: the file of a launcher around us is used, and that of one that is no more is not") {
   setenv("CMTTRACE_STATUS", ("-" + status).c_str(), 1);
-  CHECK(Traces().setting() != "-" + status);
+  CHECK(TraceStatusFile().setting() != "-" + status);
   CHECK_FALSE(std::filesystem::exists(status));
   add("pid=1 begun=1 path=/before");
-  const Traces traces;
+  const TraceStatusFile traces;
   CHECK(traces.setting() == "-" + status);
   add("pid=7 begun=1 path=/a.cmt");
   CHECK(traces.begun().size() == 1);
@@ -100,7 +100,7 @@ TEST_CASE("traces: this process is running, and one that cannot be is not") {
 }
 
 TEST_CASE_FIXTURE(StatusFile, "traces: one whose end is told while others are read is not broken") {
-  const Traces traces;
+  const TraceStatusFile traces;
   add("pid=2147483647 begun=1 path=/nowhere/a.cmt");
   add("pid=2147483647 begun=1 path=/nowhere/b.cmt");
   const auto end_of_a = [&](const std::string&) { add("pid=2147483647 events=3 failed=0 path=/nowhere/a.cmt"); };

@@ -1,4 +1,4 @@
-#include "toolkit/command/complaints.h"
+#include "toolkit/command/trace_input.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@ TEST_CASE("complaints: ten are told, all are counted") {
   std::vector<std::string> said;
   Complaints complaints(false, [&](const std::string& line) { said.push_back(line); });
   for (int i = 0; i < 12; ++i) complaints.add("a:" + std::to_string(i), "wrong");
-  complaints.end();
+  complaints.say_count();
   REQUIRE(said.size() == 11);
   CHECK(said[9] == "a:9: wrong");
   CHECK(said[10] == "12 defects in the trace");
@@ -18,7 +18,7 @@ TEST_CASE("complaints: ten are told, all are counted") {
 
 TEST_CASE("complaints: nothing is said of a trace without defects") {
   Complaints complaints(false, [](const std::string&) { FAIL("said something"); });
-  complaints.end();
+  complaints.say_count();
 }
 
 TEST_CASE("complaints: where they are strict, the first is an error with its place") {
@@ -29,7 +29,7 @@ TEST_CASE("complaints: where they are strict, the first is an error with its pla
 TEST_CASE("complaints: one about an event begins with where that stands") {
   std::vector<std::string> said;
   Complaints complaints(false, [&](const std::string& line) { said.push_back(line); });
-  complaints.at([] { return std::string("a:7"); });
+  complaints.set_place([] { return std::string("a:7"); });
   complaints.add("wrong");
   CHECK(said == std::vector<std::string>{"a:7: wrong"});
 }

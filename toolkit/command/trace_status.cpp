@@ -1,4 +1,4 @@
-#include "toolkit/command/traces.h"
+#include "toolkit/command/trace_status.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -24,43 +24,45 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int patience_ms = 2000;
+constexpr int patience_ms = 2000;  // for processes that the command has left running
 constexpr int step_ms = 10;
 constexpr std::string_view pid_key = "pid=", path_key = " path=", begun_key = " begun=1 ",
                            cpu_key = " cpu_ns=", failed_key = " failed=";
 
-/// Shorter, where it lies in the folder that we are in.
-std::string seen_from_here(const std::string& path) {
+/// The relative path, if the file is in the current folder.
+std::string relative_to_here(const std::string& path) {
   std::error_code error;
   const std::string here = fs::current_path(error).string() + "/";
   return !error && path.starts_with(here) ? path.substr(here.size()) : path;
 }
 
-void take_number(std::string_view line, std::string_view key, auto& number) {
+void parse_number(std::string_view line, std::string_view key, auto& number) {
   if (const auto at = line.find(key); at != line.npos) {
     std::from_chars(line.data() + at + key.size(), line.data() + line.size(), number);
   }
 }
 
-/// Takes one line, "pid=7 begun=1 path=/tmp/app.7.cmt"; the last line of a trace has other things before the path.
-void take_line(std::string_view line, std::vector<Begun>& traces) {
+/// Reads one line: "pid=7 begun=1 path=/tmp/app.7.cmt"; the second line of a trace has other fields before the path.
+void parse_status_line(std::string_view line, std::vector<BegunTrace>& traces) {
   const std::size_t path_at = line.find(path_key);
   if (!line.starts_with(pid_key) || path_at == line.npos) return;
-  const std::string path = seen_from_here(std::string(line.substr(path_at + path_key.size())));
+  const std::string path = relative_to_here(std::string(line.substr(path_at + path_key.size())));
   if (line.substr(0, path_at + 1).find(begun_key) != line.npos) {
     traces.push_back({.process = std::atoi(line.data() + pid_key.size()), .path = path});
     return;
   }
-  const auto trace = std::find_if(traces.begin(), traces.end(), [&](const Begun& begun) { return begun.path == path; });
+  const auto trace =
+      std::find_if(traces.begin(), traces.end(), [&](const BegunTrace& begun) { return begun.path == path; });
   if (trace == traces.end()) return;
   trace->ended = true;
-  take_number(line.substr(0, path_at), failed_key, trace->error);
-  take_number(line.substr(0, path_at), cpu_key, trace->collector_cpu_ns);
+  parse_number(line.substr(0, path_at), failed_key, trace->error);
+  parse_number(line.substr(0, path_at), cpu_key, trace->collector_cpu_ns);
 }
 
-Recorded add_traces(const std::vector<Begun>& traces, const std::function<void(const std::string&)>& complain) {
-  Recorded recorded;
-  for (const Begun& trace : traces) {
+RecordedTraces add_traces(const std::vector<BegunTrace>& traces,
+                          const std::function<void(const std::string&)>& complain) {
+  RecordedTraces recorded;
+  for (const BegunTrace& trace : traces) {
     try {
       add_trace(trace.path, recorded);
     } catch (const std::exception& error) {
@@ -85,35 +87,35 @@ std::uint64_t count_events(Reader& reader, std::uint64_t& threads) {
 
 }  // namespace
 
-Traces::Traces() {
+TraceStatusFile::TraceStatusFile() {
   if (const char* const given = std::getenv("CMTTRACE_STATUS"); given != nullptr && *given != 0) {
-    is_kept_by_others_ = *given == '-';
-    path_ = fs::absolute(given + is_kept_by_others_);
+    is_of_launcher_ = *given == '-';
+    path_ = fs::absolute(given + is_of_launcher_);
     std::error_code error;
     const auto size = fs::file_size(path_, error);
     if (!error) begin_ = size;
-    if (!error || !is_kept_by_others_) return;
+    if (!error || !is_of_launcher_) return;
   }
   path_ = fs::temp_directory_path() / "cmttrace.XXXXXX";
   const int fd = mkstemp(path_.data());
   if (fd < 0) throw std::system_error(errno, std::generic_category(), path_);
-  is_ours_ = is_kept_by_others_ = true;
-  // The command may become another user, who then has a line to add.
+  is_ours_ = is_of_launcher_ = true;
+  // The command may change its user, and must still be able to append a line.
   fchmod(fd, 0622);
   close(fd);
 }
 
-Traces::~Traces() {
+TraceStatusFile::~TraceStatusFile() {
   if (is_ours_) unlink(path_.c_str());
 }
 
-std::string Traces::setting() const { return (is_kept_by_others_ ? "-" : "") + path_; }
+std::string TraceStatusFile::setting() const { return (is_of_launcher_ ? "-" : "") + path_; }
 
-std::vector<Begun> Traces::begun() const {
-  std::vector<Begun> traces;
+std::vector<BegunTrace> TraceStatusFile::begun() const {
+  std::vector<BegunTrace> traces;
   std::ifstream file(path_, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(begin_));
-  for (std::string line; std::getline(file, line);) take_line(line, traces);
+  for (std::string line; std::getline(file, line);) parse_status_line(line, traces);
   return traces;
 }
 
@@ -132,8 +134,8 @@ bool is_written(const std::string& path) {
 
 bool is_running(int process) { return kill(process, 0) == 0 || errno == EPERM; }
 
-void add_trace(const std::string& path, Recorded& recorded) {
-  if (fs::file_size(path) == 0) {  // its recorder has not come to its first line
+void add_trace(const std::string& path, RecordedTraces& recorded) {
+  if (fs::file_size(path) == 0) {  // the collector has not written anything yet
     ++recorded.files, ++recorded.unfinished;
     return;
   }
@@ -154,28 +156,28 @@ void add_trace(const std::string& path, Recorded& recorded) {
   recorded.unfinished += reader.truncated();
 }
 
-/// A collector tells of the end of a trace before it lets its file go. So where nobody has the file, what was told is
-/// read after that was seen.
-static void add_broken(const Traces& traces, const std::vector<Begun>& all, Recorded& recorded) {
+/// Counts the traces that will never be whole. A collector appends its last line before it releases the trace's lock.
+/// So the lines are read again after the locks were seen to be free.
+static void add_broken(const TraceStatusFile& traces, const std::vector<BegunTrace>& all, RecordedTraces& recorded) {
   std::set<std::string> left;
-  for (const Begun& trace : all) {
+  for (const BegunTrace& trace : all) {
     if (!trace.ended && !is_written(trace.path) && !is_running(trace.process)) left.insert(trace.path);
   }
-  for (const Begun& trace : traces.begun()) {
+  for (const BegunTrace& trace : traces.begun()) {
     if (trace.error != 0 || (!trace.ended && left.contains(trace.path))) ++recorded.broken;
     if (trace.error != 0 && recorded.error == 0) recorded.error = trace.error;
   }
 }
 
-Recorded wait_for_traces(const Traces& traces, const std::function<void(const std::string&)>& complain,
-                         const Pause& pause) {
+RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::function<void(const std::string&)>& complain,
+                               const Pause& pause) {
   for (int waited_ms = 0;; waited_ms += step_ms) {
-    const std::vector<Begun> all = traces.begun();
-    const bool is_awaited = std::any_of(all.begin(), all.end(), [&](const Begun& trace) {
+    const std::vector<BegunTrace> all = traces.begun();
+    const bool is_awaited = std::any_of(all.begin(), all.end(), [&](const BegunTrace& trace) {
       return !trace.ended && (waited_ms < patience_ms || !is_running(trace.process)) && is_written(trace.path);
     });
     if (is_awaited && !pause(step_ms)) continue;
-    Recorded recorded = add_traces(all, complain);
+    RecordedTraces recorded = add_traces(all, complain);
     add_broken(traces, all, recorded);
     return recorded;
   }

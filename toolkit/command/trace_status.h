@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace cmt::command {
+
+/// A trace that a recorded process has begun to write.
+struct BegunTrace {
+  int process = 0;
+  std::string path;    ///< relative, where it is in the current folder
+  bool ended = false;  ///< its collector has finished, and has set the next two fields
+  int error = 0;       ///< an errno: why a part of the trace could not be written; 0: none
+  std::int64_t collector_cpu_ns = 0;
+};
+
+/// The file that CMTTRACE_STATUS names. libcmttrace.so appends a line to it when a process begins a trace, and the
+/// collector a line when the trace is whole. A launcher reads it to know the traces of a command and its children.
+class TraceStatusFile {
+ public:
+  /// Reads what will be appended to the file that CMTTRACE_STATUS names. Where it is not set, or names the file of a
+  /// launcher that has ended, makes a file, which this object deletes. Throws std::system_error.
+  TraceStatusFile();
+  ~TraceStatusFile();
+  TraceStatusFile(const TraceStatusFile&) = delete;
+  TraceStatusFile& operator=(const TraceStatusFile&) = delete;
+
+  /// The value of CMTTRACE_STATUS for the command.
+  std::string setting() const;
+  /// The traces so far, in the order in which they began.
+  std::vector<BegunTrace> begun() const;
+
+ private:
+  std::string path_;
+  std::uint64_t begin_ = 0;  // the size of the file before
+  bool is_ours_ = false;
+  bool is_of_launcher_ = false;  // the recorded processes do not create it
+};
+
+/// Whether a collector holds the lock of a trace's file, and so may still write to it.
+bool is_written(const std::string& path);
+/// Whether there is such a process. It may be a zombie.
+bool is_running(int process);
+
+/// The sums over a command's traces.
+struct RecordedTraces {
+  std::uint64_t events = 0;
+  std::uint64_t threads = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t repairs = 0;  ///< events that were lost or altered
+  unsigned files = 0;
+  unsigned unfinished = 0;  ///< traces without an end: still being recorded, or cut
+  unsigned broken = 0;      ///< traces whose collector has failed or died
+  int error = 0;            ///< the errno of the first failure; 0: not known
+};
+
+/// Adds one trace. Throws FormatError and std::system_error.
+void add_trace(const std::string& path, RecordedTraces& recorded);
+
+/// Sleeps so many milliseconds, and returns whether to stop waiting.
+using Pause = std::function<bool(int milliseconds)>;
+
+/// Waits until the traces of a command that has ended are whole, and sums them up. A program does not wait for its
+/// collector; so this waits while the collector of an ended process is at work. Processes that the command has left
+/// running are waited for two seconds at most. `complain` gets a line for each trace that cannot be read.
+RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::function<void(const std::string&)>& complain,
+                               const Pause& pause);
+
+}  // namespace cmt::command
