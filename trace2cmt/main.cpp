@@ -1,24 +1,20 @@
-// trace2cmt: any trace in, .cmt or text out.
+// trace2cmt: converts any trace to .cmt, text or a table, shows what it holds, or checks it.
 
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <stdexcept>
 
-#include "anonymise.h"
-#include "filter.h"
-#include "info.h"
-#include "inputs.h"
-#include "open_log.h"
-#include "options.h"
-#include "output_file.h"
-#include "repair_words.h"
-#include "sink.h"
-#include "slice.h"
-#include "thread_choice.h"
-#include "toolkit/command/complaints.h"
-#include "verify.h"
+#include "toolkit/command/trace_input.h"
+#include "trace2cmt/filters/filter.h"
+#include "trace2cmt/input/inputs.h"
+#include "trace2cmt/inspect/info.h"
+#include "trace2cmt/inspect/verify.h"
+#include "trace2cmt/options.h"
+#include "trace2cmt/sinks/output_file.h"
+#include "trace2cmt/sinks/sink.h"
 
 namespace {
 
@@ -26,7 +22,37 @@ using namespace trace2cmt;
 
 void say(const std::string& line) { std::fprintf(stderr, "trace2cmt: %s\n", line.c_str()); }
 
-void say_what_was_done(const Inputs& inputs, const cmt::Totals& totals, const cmt::Repairs& repairs) {
+/// Of one repair, and of several of its kind.
+struct RepairPhrases {
+  const char* one;
+  const char* many;
+};
+
+/// By cmt::Repair.
+constexpr std::array<RepairPhrases, cmt::repair_count> repair_phrases{{
+    {"line not understood", "lines not understood"},
+    {"free of no block dropped", "frees of no block dropped"},
+    {"realloc of no block taken as an allocation", "reallocs of no block taken as allocations"},
+    {"order race swapped", "order races swapped"},
+    {"block handed out twice and ended first", "blocks handed out twice and ended first"},
+    {"misfree", "misfrees"},
+    {"event with a contradicting tag dropped", "events with contradicting tags dropped"},
+}};
+
+/// ": 2 frees of no block dropped, 1 order race swapped"; empty where the kinds of repairs are not known.
+std::string repairs_by_kind(const cmt::Repairs& repairs) {
+  std::string text;
+  const auto append = [&](std::uint64_t count, const RepairPhrases& phrases) {
+    if (count == 0) return;
+    text += text.empty() ? ": " : ", ";
+    text += std::to_string(count) + " " + (count == 1 ? phrases.one : phrases.many);
+  };
+  for (std::size_t i = 0; i < repair_phrases.size(); ++i) append(repairs.by_kind[i], repair_phrases[i]);
+  if (!text.empty()) append(repairs.other, {"of another kind", "of other kinds"});
+  return text;
+}
+
+void say_defects(const Inputs& inputs, const cmt::Totals& totals, const cmt::Repairs& repairs) {
   for (const std::string& path : inputs.truncated_files()) {
     say("warning: " + path + ": the trace breaks off; all that is whole was read");
   }
@@ -35,18 +61,18 @@ void say_what_was_done(const Inputs& inputs, const cmt::Totals& totals, const cm
       (repairs.total() == 1 ? " repair" : " repairs") + repairs_by_kind(repairs));
 }
 
-std::vector<std::unique_ptr<Filter>> filters_of(const Options& options) {
+std::vector<std::unique_ptr<Filter>> make_filters(const Options& options) {
   std::vector<std::unique_ptr<Filter>> filters;
-  if (options.slice) filters.push_back(std::make_unique<Slice>(*options.slice));
-  if (!options.threads.empty()) filters.push_back(std::make_unique<ThreadChoice>(options.threads));
-  if (options.anonymise) filters.push_back(std::make_unique<Anonymise>());
+  if (options.slice) filters.push_back(make_slice_filter(*options.slice));
+  if (!options.threads.empty()) filters.push_back(make_thread_filter(options.threads));
+  if (options.anonymise) filters.push_back(make_anonymising_filter());
   return filters;
 }
 
 void convert(const Options& options) {
-  if (options.output == "-" && is_binary(options.to) && isatty(STDOUT_FILENO)) {
-    const std::string form = options.to == To::parquet ? "Parquet file" : ".cmt";
-    throw std::runtime_error("will not write a " + form + " to a terminal; redirect it, or use -o or -s");
+  if (options.output == "-" && !options.form->binary_name.empty() && isatty(STDOUT_FILENO)) {
+    throw std::runtime_error("will not write " + std::string(options.form->binary_name) +
+                             " to a terminal; redirect it, or use -o or -s");
   }
   cmt::command::Complaints complaints(options.strict, say);
   cmt::ReadOptions read_options;
@@ -57,24 +83,23 @@ void convert(const Options& options) {
 
   std::unique_ptr<Sink> sink;
   cmt::Repairs refused;
-  Filters filters(filters_of(options), [&](const cmt::Event& event) {
+  FilterChain filters(make_filters(options), [&](const cmt::Event& event) {
     if (sink->add(event)) return;
     refused.add(cmt::Repair::contradiction);
     complaints.add(inputs.place(), "its tag contradicts the events before: dropped");
   });
   cmt::Header header = inputs.header();
-  filters.change(header);
-  sink = make_sink(output.fd(), std::move(header), options, say);
-  inputs.read([&](const cmt::Event& event) { return filters.add(event), !filters.done(); });
+  filters.change_header(header);
+  sink = options.form->make_sink({output.fd(), std::move(header), options.level, say});
+  inputs.read([&](const cmt::Event& event) { return filters.filter(event), !filters.done(); });
   filters.finish();
   const cmt::Repairs repairs = inputs.repairs() += refused;
   sink->finish(repairs, inputs.truncated());
   output.commit();
-  say_what_was_done(inputs, sink->totals(), repairs);
+  say_defects(inputs, sink->totals(), repairs);
 }
 
-/// Several processes of one log become a file each, where there is a name to give to them and the log can be read
-/// again.
+/// Converts a log of several processes to a file for each, if the output has a name and the log can be read again.
 void convert_processes(Options options) {
   try {
     return convert(options);
@@ -91,7 +116,7 @@ void convert_processes(Options options) {
   }
 }
 
-int verify_and_say(const TraceFile& file) {
+int verify_and_print(const TraceFile& file) {
   const Verdict verdict = verify(file, [](const std::string& fault) { cmt::command::print(fault + "\n"); });
   if (verdict.faults == 0) cmt::command::print(file.name() + ": ok, " + verdict.checked + "\n");
   return verdict.faults == 0 ? 0 : 1;
@@ -108,7 +133,7 @@ int run(const Options& options) {
       return 0;
     }
     case Options::Task::verify:
-      return verify_and_say({options.inputs.front(), options.from});
+      return verify_and_print({options.inputs.front(), options.from});
   }
   return 1;
 }

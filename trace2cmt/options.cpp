@@ -1,10 +1,9 @@
-#include "options.h"
+#include "trace2cmt/options.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <iterator>
 #include <limits>
-#include <utility>
 
 namespace trace2cmt {
 
@@ -16,28 +15,33 @@ const char* const help_text =
     "Usage: trace2cmt [OPTION]... [FILE]...\n"
     "Convert a trace of memory allocations. In: text, .cmt, legacy .cmt or the log\n"
     "of another tool, compressed or not. Out: text, .cmt, legacy .cmt, .rep, CSV or\n"
-    "Parquet.\n"
-    "FILE is - or missing: standard input. Several FILEs become one trace, one after the other.\n"
+    "Parquet. Several FILEs become one trace, one after the other. Without FILE, or\n"
+    "where FILE is -, read standard input.\n"
     "\n"
-    "      --from=FORMAT   text, cmt, legacy, android, dtrace, heaptrack, kdump,\n"
-    "                      logalloc, ltrace, mtrace, rep or valgrind (default: told\n"
-    "                      by content)\n"
-    "      --pid=N         this process of a log that holds several; without it each\n"
-    "                      goes to a file of its own: -o app.cmt becomes app.N.cmt\n"
+    "      --from=FORMAT   the format of FILE: text, cmt, legacy, android, dtrace,\n"
+    "                      heaptrack, kdump, logalloc, ltrace, mtrace, rep or valgrind\n"
+    "                      (default: recognised by content)\n"
+    "      --pid=N         read this process of a log that holds several; without it,\n"
+    "                      each gets a file of its own: -o app.cmt becomes app.N.cmt\n"
     "  -o, --output=OUT    write to OUT instead of standard output\n"
-    "      --to=FORM       cmt (the default), text, legacy (the .cmt of 2019), rep (of the malloc lab), csv or "
-    "parquet\n"
+    "      --to=FORM       the form to write: cmt (the default), text, legacy (the .cmt\n"
+    "                      of 2019), rep (of the malloc lab), csv or parquet\n"
     "  -s, --text          the same as --to=text\n"
-    "      --slice=FROM:TO events FROM to TO alone, or what happened then (1.5s:2s), and what was live before\n"
-    "      --thread=N,...  these threads alone, with what others give back of theirs\n"
-    "      --anonymise     leave out addresses, names and the time of day; what stays replays the same\n"
-    "      --verify        check all of FILE instead: checksums, index, totals, tags, addresses, times\n"
-    "      --info          say what FILE holds, instead: header, counts, sizes; with --json for programs\n"
-    "      --json          see --info\n"
-    "      --level=N       of compression with zstd, 1 to 19 (default 3)\n"
-    "      --strict        stop at the first line or event that is wrong, instead of counting it\n"
-    "  -h, --help          print this and exit\n"
-    "      --version       print the version and exit\n"
+    "      --slice=FROM:TO write events FROM to TO, or a span of time (1.5s:2s), and\n"
+    "                      the blocks that were live before\n"
+    "      --thread=N,...  write these threads only, and what other threads free of\n"
+    "                      their blocks\n"
+    "      --anonymise     leave out addresses, names and the time of day; the rest\n"
+    "                      replays the same\n"
+    "      --verify        check FILE instead: checksums, index, totals, tags,\n"
+    "                      addresses, times\n"
+    "      --info          show what FILE holds, instead: header, counts, sizes\n"
+    "      --json          with --info: show it as JSON\n"
+    "      --level=N       level of compression with zstd, 1 to 19 (default 3)\n"
+    "      --strict        stop at the first line or event that is wrong, instead of\n"
+    "                      counting it\n"
+    "  -h, --help          show this help\n"
+    "      --version       show the version\n"
     "\n"
     "Exit status: 0 done, 1 could not, 2 wrong use.\n";
 
@@ -57,31 +61,34 @@ const std::vector<Option> known_options{{"from", Option::Takes::value},
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, To>, 6> forms{{{"cmt", To::cmt},
-                                                                {"text", To::text},
-                                                                {"legacy", To::legacy},
-                                                                {"rep", To::rep},
-                                                                {"csv", To::csv},
-                                                                {"parquet", To::parquet}}};
-
-To form_of(const CommandLine& line) {
-  const std::string name = line.value("to", line.has("text") ? "text" : "cmt");
-  const auto form = std::find_if(forms.begin(), forms.end(), [&](const auto& each) { return each.first == name; });
-  if (form == forms.end()) throw UsageError("--to is cmt, text, legacy, rep, csv or parquet, not '" + name + "'");
-  if (line.has("text") && form->second != To::text) {
-    throw UsageError("-s is --to=text, and --to=" + name + " is given too");
+/// "text, cmt or legacy".
+template <class Names>
+std::string any_of(const Names& names) {
+  std::string text;
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    if (name != names.begin()) text += std::next(name) == names.end() ? " or " : ", ";
+    text += *name;
   }
-  return form->second;
+  return text;
+}
+
+const OutputForm& form_of(const CommandLine& line) {
+  const std::string name = line.value("to", line.has("text") ? "text" : "cmt");
+  const OutputForm* const form = find_output_form(name);
+  if (form == nullptr) {
+    std::vector<std::string_view> names;
+    for (const OutputForm& each : output_forms()) names.push_back(each.name);
+    throw UsageError("--to is " + any_of(names) + ", not '" + name + "'");
+  }
+  if (line.has("text") && name != "text") throw UsageError("-s is --to=text, and --to=" + name + " is given too");
+  return *form;
 }
 
 From from_of(const CommandLine& line) {
   From from{.format = line.value("from", ""), .pid = std::nullopt};
   const auto names = format_names();
   if (line.has("from") && std::find(names.begin(), names.end(), from.format) == names.end()) {
-    std::string all;
-    for (const std::string_view name : names)
-      all += (all.empty() ? "" : name == names.back() ? " or " : ", ") + std::string(name);
-    throw UsageError("--from is " + all + ", not '" + from.format + "'");
+    throw UsageError("--from is " + any_of(names) + ", not '" + from.format + "'");
   }
   if (line.has("pid")) from.pid = line.number("pid", 0, 0, std::numeric_limits<std::int64_t>::max());
   return from;
@@ -137,7 +144,7 @@ Options options_of(const CommandLine& line) {
   options.output = line.value("output", "-");
   options.level = static_cast<int>(line.number("level", 3, 1, 19));
   options.strict = line.has("strict");
-  options.to = form_of(line);
+  options.form = &form_of(line);
   options.slice = slice_of(line);
   options.threads = threads_of(line);
   options.anonymise = line.has("anonymise");

@@ -6,17 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "open_log.h"
-#include "slice.h"
 #include "toolkit/command/command_line.h"
+#include "trace2cmt/filters/filter.h"
+#include "trace2cmt/input/open_log.h"
+#include "trace2cmt/sinks/sink.h"
 
 namespace trace2cmt {
-
-/// The form to write.
-enum class To { cmt, text, legacy, rep, csv, parquet };
-
-/// Whether a form is for machines alone.
-constexpr bool is_binary(To to) { return to == To::cmt || to == To::legacy || to == To::parquet; }
 
 struct Options {
   enum class Task { convert, info, verify };
@@ -26,7 +21,7 @@ struct Options {
   std::vector<std::string> inputs{"-"};
   From from;
   std::string output = "-";
-  To to = To::cmt;
+  const OutputForm* form = nullptr;
   int level = 3;
   bool strict = false;
   std::optional<SliceRange> slice;

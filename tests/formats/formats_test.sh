@@ -101,7 +101,7 @@ says 0 ""
 run trace2cmt -s --pid=7 all.61040.trace
 says 1 "trace2cmt: all.61040.trace: process 7 is not in this trace"
 run trace2cmt -s --pid=7 mtrace.text
-says 1 "trace2cmt: mtrace.text: this trace does not tell its process"
+says 1 "trace2cmt: mtrace.text: the trace has no process id (needed by --pid)"
 
 # Each kind of repair is told with its place, counted by itself, kept in either form, and an error with --strict.
 cat >broken.log <<'END'

@@ -2,7 +2,7 @@
 // trace without contradictions.
 
 #include "fuzz.h"
-#include "trace2cmt/open_log.h"
+#include "trace2cmt/input/open_log.h"
 
 using namespace cmt;
 

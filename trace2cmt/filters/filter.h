@@ -1,7 +1,13 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "cmt/event.h"
@@ -9,42 +15,94 @@
 
 namespace trace2cmt {
 
-/// Takes an event; its label lives until the call returns.
+/// Receives an event. The event's label is valid until the call returns.
 using Emit = std::function<void(const cmt::Event&)>;
 
-/// A step between what is read and what is written: a slice, a choice of threads, …
+/// A step between the input and the sink: it drops, changes or adds events.
 class Filter {
  public:
   virtual ~Filter() = default;
 
-  /// What becomes of the header. Called once, before the first event.
-  virtual void change(cmt::Header&) {}
+  /// Changes the header. Called once, before the first event.
+  virtual void change_header(cmt::Header&) {}
 
-  /// Passes on what becomes of an event: nothing, the event, or others.
-  virtual void add(const cmt::Event& event, const Emit& emit) = 0;
+  /// Emits what stands for an event in the output: nothing, the event, or others.
+  virtual void filter(const cmt::Event& event, const Emit& emit) = 0;
 
-  /// Passes on what stands after the last event.
+  /// Emits what follows the last event.
   virtual void finish(const Emit&) {}
 
-  /// Whether no later event can matter.
+  /// Whether all further events will be dropped.
   virtual bool done() const { return false; }
 };
 
-/// Filters, each fed by the one before.
-class Filters {
- public:
-  Filters(std::vector<std::unique_ptr<Filter>> filters, Emit last);
-  Filters(const Filters&) = delete;
-  Filters& operator=(const Filters&) = delete;
+/// A part of a trace, "FROM:TO": the events after the first FROM, up to the TO-th; or, with a unit of time (ns, us, ms,
+/// s, min, h), the events from FROM on and before TO. Either may be left out.
+struct SliceRange {
+  bool in_time = false;  ///< nanoseconds, not events
+  std::uint64_t from = 0;
+  std::uint64_t to = cmt::unknown;  ///< unknown: to the end
+  std::string text;                 ///< as it was given
 
-  void change(cmt::Header& header);
-  void add(const cmt::Event& event) { emits_.front()(event); }
-  void finish();
-  bool done() const;
+  /// Nothing where `text` is no range.
+  static std::optional<SliceRange> parse(std::string_view text);
+};
+
+/// Lets a slice of a trace through. Blocks that are live at its begin are allocated first, so that the slice replays;
+/// then comes a mark "slice FROM:TO". Each of these allocations is as it was in the trace, with its time: lifetimes in
+/// time stay true, lifetimes in events count from the begin of the slice. Memory: 72 bytes a block that is live at the
+/// begin.
+std::unique_ptr<Filter> make_slice_filter(SliceRange range);
+
+/// Lets the events of some threads through, such that they replay by themselves:
+///
+/// | event | becomes |
+/// |---|---|
+/// | another thread frees a block of these threads | itself |
+/// | another thread resizes a block of these threads | a free by that thread |
+/// | these threads free a block of another thread | nothing |
+/// | these threads resize a block of another thread | a realloc of NULL |
+/// | a mark of any thread | itself |
+///
+/// A block belongs to the thread that allocated it; after a realloc, to the thread that resized it.
+std::unique_ptr<Filter> make_thread_filter(std::set<std::uint32_t> threads);
+
+/// Removes from a trace what tells whose it is, and keeps what a replay needs.
+///
+/// Removed: addresses, since address space randomisation makes them identify a run, and a library's version by its
+/// layout; the program, its command line, process, host and start, and all metadata that are not known to be harmless.
+/// Labels of marks and threads become numbers, equal ones equal. Times begin with 0 at the first event. Kinds, sizes,
+/// alignments, threads' numbers, tags, differences of time and usable sizes stay. They still are a fingerprint: a
+/// person who has the program can recognise it.
+std::unique_ptr<Filter> make_anonymising_filter();
+
+/// Filters one after the other: each gets what the one before emits.
+class FilterChain {
+ public:
+  /// `last` gets what the last filter emits.
+  FilterChain(std::vector<std::unique_ptr<Filter>> filters, Emit last) : filters_(std::move(filters)) {
+    for (std::size_t i = 0; i < filters_.size(); ++i) {
+      emits_.emplace_back([this, i](const cmt::Event& event) { filters_[i]->filter(event, emits_[i + 1]); });
+    }
+    emits_.push_back(std::move(last));
+  }
+  FilterChain(const FilterChain&) = delete;
+  FilterChain& operator=(const FilterChain&) = delete;
+
+  void change_header(cmt::Header& header) {
+    for (const auto& each : filters_) each->change_header(header);
+  }
+  void filter(const cmt::Event& event) { emits_.front()(event); }
+  void finish() {
+    for (std::size_t i = 0; i < filters_.size(); ++i) filters_[i]->finish(emits_[i + 1]);
+  }
+  bool done() const {
+    return std::any_of(filters_.begin(), filters_.end(), [](const auto& each) { return each->done(); });
+  }
 
  private:
   std::vector<std::unique_ptr<Filter>> filters_;
-  std::vector<Emit> emits_;  // the i-th feeds the i-th filter, the last one what comes behind them
+  std::vector<Emit> emits_;  // the i-th feeds the i-th filter, the last one is `last`
 };
 
 }  // namespace trace2cmt

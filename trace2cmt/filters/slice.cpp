@@ -1,41 +1,144 @@
-#include "slice.h"
-
-#include <algorithm>
-#include <array>
 #include <charconv>
-#include <cmath>
 #include <utility>
 
 #include "cmt/error.h"
+#include "libcmt/block_table.h"
+#include "toolkit/command/command_line.h"
+#include "trace2cmt/filters/filter.h"
 
 namespace trace2cmt {
 namespace {
 
-struct Bound {
+struct SliceBound {
   bool in_time;
   std::uint64_t value;
 };
 
-constexpr std::array<std::pair<std::string_view, double>, 6> units{
-    {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"min", 60e9}, {"h", 3600e9}}};
-constexpr double time_limit = 9e18;
-
 /// "1000" or "1.5s"; nothing where it is neither.
-std::optional<Bound> parse_bound(std::string_view text) {
+std::optional<SliceBound> parse_bound(std::string_view text) {
   const char* const end = text.data() + text.size();
   std::uint64_t events = 0;
   if (const auto [at, error] = std::from_chars(text.data(), end, events); error == std::errc() && at == end) {
-    return Bound{false, events};
+    return SliceBound{false, events};
   }
-  double number = 0;
-  const auto [at, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
-  const std::string_view suffix(at, static_cast<std::size_t>(end - at));
-  const auto unit = std::find_if(units.begin(), units.end(), [&](const auto& each) { return each.first == suffix; });
-  if (error != std::errc() || unit == units.end() || std::signbit(number)) return std::nullopt;
-  const double nanoseconds = number * unit->second;
-  if (!(nanoseconds < time_limit)) return std::nullopt;
-  return Bound{true, static_cast<std::uint64_t>(std::llround(nanoseconds))};
+  const auto nanoseconds = cmt::command::parse_duration(text, "");
+  if (!nanoseconds) return std::nullopt;
+  return SliceBound{true, static_cast<std::uint64_t>(*nanoseconds)};
 }
+
+/// The live blocks at a moment of a trace, each as it was allocated.
+class LiveAllocations {
+ public:
+  void follow(const cmt::Event& event) {
+    if (event.tag != 0 && event.tag <= newest_) return;  // contradicts the events before, as cmt::Writer::add() has it
+    if (event.ends_block()) blocks_.erase(event.old_tag);
+    newest_ = std::max({newest_, event.tag, event.old_tag});
+    if (event.tag == 0) return;
+    Block block{.tag = event.tag,
+                .size = event.size,
+                .count = event.count,
+                .alignment = event.alignment,
+                .address = event.address,
+                .time_ns = event.time_ns,
+                .usable = event.usable,
+                .thread = event.thread,
+                .kind = event.kind};
+    if (cmt::traits(event.kind).releases) {  // a realloc's block is allocated by malloc
+      block.kind = cmt::Kind::malloc;
+      block.size = event.bytes();
+      block.count = 1;
+    }
+    blocks_.insert(block);
+  }
+
+  /// By rising tag.
+  void emit_all(const Emit& emit) {
+    std::vector<cmt::Tag> tags;
+    tags.reserve(blocks_.size());
+    blocks_.for_each([&](const Block& block) { tags.push_back(block.tag); });
+    std::sort(tags.begin(), tags.end());
+    for (const cmt::Tag tag : tags) {
+      const Block& block = *blocks_.find(tag);
+      emit({.kind = block.kind,
+            .thread = block.thread,
+            .size = block.size,
+            .count = block.count,
+            .alignment = block.alignment,
+            .tag = block.tag,
+            .address = block.address,
+            .time_ns = block.time_ns,
+            .usable = block.usable});
+    }
+  }
+
+ private:
+  struct Block {
+    cmt::Tag tag = 0;
+    std::uint64_t size = 0, count = 0, alignment = 0, address = 0, time_ns = 0, usable = 0;
+    std::uint32_t thread = 0;
+    cmt::Kind kind = cmt::Kind::malloc;
+  };
+
+  cmt::BlockTable<Block> blocks_;
+  cmt::Tag newest_ = 0;
+};
+
+class SliceFilter : public Filter {
+ public:
+  explicit SliceFilter(SliceRange range) : range_(std::move(range)) {}
+
+  void change_header(cmt::Header& header) override {
+    if (range_.in_time && !header.has_times) {
+      throw cmt::FormatError("", "times were not recorded (needed by --slice=" + range_.text + ")");
+    }
+    for (auto& [key, value] : header.metadata) {
+      if (key == "slice") return void(value += " " + range_.text);
+    }
+    header.metadata.emplace_back("slice", range_.text);
+  }
+
+  void filter(const cmt::Event& event, const Emit& emit) override {
+    if (done_) return;
+    if (!begun_ && (range_.from == 0 || reaches(range_.from, event))) begin(emit);
+    done_ = begun_ && range_.to != cmt::unknown && reaches(range_.to, event);
+    if (done_) return;
+    ++events_;
+    if (event.time_ns != cmt::unknown) last_time_ns_ = event.time_ns;
+    begun_ ? emit(event) : before_.follow(event);
+  }
+
+  void finish(const Emit& emit) override {
+    if (begun_) return;
+    if (range_.in_time || events_ < range_.from) {
+      throw cmt::FormatError("", "the trace ends before --slice=" + range_.text);
+    }
+    begin(emit);
+  }
+
+  bool done() const override { return done_; }
+
+ private:
+  /// Whether an event, the next to be counted, lies at or after a bound.
+  bool reaches(std::uint64_t bound, const cmt::Event& event) const {
+    if (!range_.in_time) return events_ >= bound;
+    return event.time_ns != cmt::unknown && event.time_ns >= bound;
+  }
+
+  void begin(const Emit& emit) {
+    begun_ = true;
+    if (events_ == 0) return;
+    std::exchange(before_, {}).emit_all(emit);
+    const std::string label = "slice " + range_.text;
+    emit({.kind = cmt::Kind::mark, .time_ns = last_time_ns_, .label = label});
+  }
+
+  SliceRange range_;
+  std::uint64_t events_ = 0;
+  std::uint64_t last_time_ns_ = cmt::unknown;
+  bool begun_ = false;
+  bool done_ = false;
+  LiveAllocations before_;
+};
 
 }  // namespace
 
@@ -53,46 +156,6 @@ std::optional<SliceRange> SliceRange::parse(std::string_view text) {
   return range;
 }
 
-void Slice::change(cmt::Header& header) {
-  if (range_.in_time && !header.has_times) {
-    throw cmt::FormatError("", "times were not recorded: --slice=" + range_.text + " has nothing to count");
-  }
-  for (auto& [key, value] : header.metadata) {
-    if (key == "slice") return void(value += " " + range_.text);
-  }
-  header.metadata.emplace_back("slice", range_.text);
-}
-
-/// Whether an event, the next to be counted, lies at or behind a bound.
-bool Slice::reached(std::uint64_t bound, const cmt::Event& event) const {
-  if (!range_.in_time) return events_ >= bound;
-  return event.time_ns != cmt::unknown && event.time_ns >= bound;
-}
-
-void Slice::add(const cmt::Event& event, const Emit& emit) {
-  if (done_) return;
-  if (!begun_ && (range_.from == 0 || reached(range_.from, event))) begin(emit);
-  done_ = begun_ && range_.to != cmt::unknown && reached(range_.to, event);
-  if (done_) return;
-  ++events_;
-  if (event.time_ns != cmt::unknown) last_time_ns_ = event.time_ns;
-  begun_ ? emit(event) : before_.follow(event);
-}
-
-void Slice::begin(const Emit& emit) {
-  begun_ = true;
-  if (events_ == 0) return;
-  std::exchange(before_, {}).allocate_again(emit);
-  const std::string label = "slice " + range_.text;
-  emit({.kind = cmt::Kind::mark, .time_ns = last_time_ns_, .label = label});
-}
-
-void Slice::finish(const Emit& emit) {
-  if (begun_) return;
-  if (range_.in_time || events_ < range_.from) {
-    throw cmt::FormatError("", "the trace ends before --slice=" + range_.text);
-  }
-  begin(emit);
-}
+std::unique_ptr<Filter> make_slice_filter(SliceRange range) { return std::make_unique<SliceFilter>(std::move(range)); }
 
 }  // namespace trace2cmt

@@ -1,4 +1,4 @@
-#include "slice.h"
+#include "trace2cmt/filters/filter.h"
 
 #include <doctest/doctest.h>
 

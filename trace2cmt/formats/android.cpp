@@ -9,8 +9,8 @@
 
 #include <array>
 
-#include "trace2cmt/formats/format.h"
-#include "trace2cmt/formats/words.h"
+#include "trace2cmt/formats/line_parts.h"
+#include "trace2cmt/formats/log_format.h"
 
 namespace trace2cmt {
 namespace {
@@ -87,30 +87,30 @@ Event event_of(const AndroidRecord& record) {
 
 class AndroidParser : public LogParser {
  public:
-  void parse(std::string_view line, Findings& found) override {
+  void parse(std::string_view line, ParsedLog& log) override {
     if (trimmed(line).empty()) return;
     AndroidRecord record;
-    if (!take_android_record(line, record)) return found.wrong("TID: CALL ADDRESS and its numbers");
+    if (!take_android_record(line, record)) return log.reject_line("TID: CALL ADDRESS and its numbers");
     Event event = event_of(record);
-    event.thread = found.thread(record.thread);
+    event.thread = log.thread_number(record.thread);
     if (record.count > record.operation->numbers) {
       // A free is noted as it begins and an allocation as it ends: between them nobody else has the address.
       const bool at_end = cmt::traits(event.kind).allocates;
-      const std::uint64_t began = found.since_start(record.numbers[record.count - 2]);
-      event.time_ns = at_end ? found.since_start(record.numbers[record.count - 1]) : began;
+      const std::uint64_t began = log.since_start(record.numbers[record.count - 2]);
+      event.time_ns = at_end ? log.since_start(record.numbers[record.count - 1]) : began;
     }
-    found.add(event);
+    log.add_event(event);
   }
 };
 
-bool tells_android(std::string_view line) {
+bool identifies_android(std::string_view line) {
   AndroidRecord record;
   return !line.empty() && is_digit(line.front()) && take_android_record(line, record);
 }
 
 }  // namespace
 
-const LogFormat android_format{"android", "Android malloc_debug record_allocs", tells_android,
-                               make_parser<AndroidParser>};
+extern const LogFormat android_format{"android", "Android malloc_debug record_allocs", identifies_android,
+                                      make_parser<AndroidParser>};
 
 }  // namespace trace2cmt

@@ -1,9 +1,9 @@
-#include "trace2cmt/formats/calls.h"
+#include "trace2cmt/formats/call_names.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "trace2cmt/formats/words.h"
+#include "trace2cmt/formats/line_parts.h"
 
 namespace trace2cmt {
 namespace {

@@ -12,16 +12,16 @@
 //     malloc(96): 81d21e100 1536334807907404599⇥1000⇥100123⇥1        raw: then frames, a line each, and an empty one
 //                   libc.so.7`malloc+0x10
 //
-// The line that names the columns may come again with others, so they are looked up by name. Sizes, counts and
+// The line that names the columns may come again with other columns, so they are looked up by name. Sizes, counts and
 // alignments are decimal, addresses hexadecimal without 0x; a free has no result.
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "trace2cmt/formats/calls.h"
-#include "trace2cmt/formats/format.h"
-#include "trace2cmt/formats/words.h"
+#include "trace2cmt/formats/call_names.h"
+#include "trace2cmt/formats/line_parts.h"
+#include "trace2cmt/formats/log_format.h"
 
 namespace trace2cmt {
 namespace {
@@ -31,53 +31,53 @@ using cmt::Event;
 constexpr std::size_t none = ~std::size_t{0};
 constexpr std::string_view record_type = "@record-type:";
 
-/// Calls of the system, which the logs hold besides.
+/// System calls, which the logs contain too.
 constexpr std::array<std::string_view, 11> system_calls{"mmap",     "munmap",   "mremap", "brk",   "sbrk",  "madvise",
                                                         "mprotect", "minherit", "shmat",  "shmdt", "revoke"};
 
-/// Where the columns that matter stand in a line, counted from 0.
-struct Places {
+/// The indexes of the columns that are used, from 0.
+struct ColumnIndexes {
   std::size_t time = none, tid = none, name = none, args = none, result = none;
 };
 
-/// The places that a line of names tells; its first word is the first column's.
-Places places_of(std::string_view names) {
-  Places places;
-  for (std::size_t place = 0; !names.empty(); ++place) {
+/// From a line of the columns' names.
+ColumnIndexes indexes_in(std::string_view names) {
+  ColumnIndexes columns;
+  for (std::size_t index = 0; !names.empty(); ++index) {
     std::string_view name;
     if (!take_until(names, '\t', name)) name = std::exchange(names, {});
     name = trimmed(name);
-    if (name == "timestamp-unix-ns") places.time = place;
-    if (name == "tid") places.tid = place;
-    if (name == "name") places.name = place;
-    if (name == "args") places.args = place;
-    if (name == "result") places.result = place;
+    if (name == "timestamp-unix-ns") columns.time = index;
+    if (name == "tid") columns.tid = index;
+    if (name == "name") columns.name = index;
+    if (name == "args") columns.args = index;
+    if (name == "result") columns.result = index;
   }
-  return places;
+  return columns;
 }
 
-constexpr Places nameless_places{.time = 1, .tid = none, .name = 3, .args = 4, .result = 5};
+constexpr ColumnIndexes unnamed_columns{.time = 1, .tid = none, .name = 3, .args = 4, .result = 5};
 
-/// What those columns hold.
+/// The texts in those columns of a line.
 struct Fields {
   std::string_view time, tid, name, args, result;
 };
 
-Fields fields_of(std::string_view line, const Places& places) {
+Fields fields_of(std::string_view line, const ColumnIndexes& columns) {
   Fields fields;
-  for (std::size_t place = 0; !line.empty(); ++place) {
+  for (std::size_t index = 0; !line.empty(); ++index) {
     std::string_view field;
     if (!take_until(line, '\t', field)) field = std::exchange(line, {});
-    if (place == places.time) fields.time = field;
-    if (place == places.tid) fields.tid = field;
-    if (place == places.name) fields.name = field;
-    if (place == places.args) fields.args = field;
-    if (place == places.result) fields.result = field;
+    if (index == columns.time) fields.time = field;
+    if (index == columns.tid) fields.tid = field;
+    if (index == columns.name) fields.name = field;
+    if (index == columns.args) fields.args = field;
+    if (index == columns.result) fields.result = field;
   }
   return fields;
 }
 
-/// Numbers between blanks or commas: the block given in hexadecimal, all else in decimal.
+/// Parses numbers between blanks or commas: the block given is hexadecimal, the others are decimal.
 bool take_args(std::string_view text, const CallName& call, Arguments& arguments) {
   for (const char meaning : call.arguments) {
     while (!text.empty() && (is_blank(text.front()) || text.front() == ',')) text.remove_prefix(1);
@@ -104,66 +104,66 @@ bool take_raw(std::string_view line, Fields& fields) {
 
 class DtraceParser : public LogParser {
  public:
-  void parse(std::string_view line, Findings& found) override {
+  void parse(std::string_view line, ParsedLog& log) override {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) {
       is_in_frames_ = false;
     } else if (take_prefix(line, record_type)) {
       name_columns(line);
     } else if (line.starts_with('#')) {
-      if (line.starts_with("#timestamp-unix-ns\t")) bare_places_ = places_of(line.substr(1));
+      if (line.starts_with("#timestamp-unix-ns\t")) bare_columns_ = indexes_in(line.substr(1));
     } else if (is_digit(line.front())) {
-      take(fields_of(line, bare_places_), found);
+      parse_call(fields_of(line, bare_columns_), log);
     } else if (line.starts_with("call-trace\t")) {
-      take(fields_of(line, call_places_), found);
+      parse_call(fields_of(line, call_columns_), log);
     } else {
-      take_other(line, found);
+      parse_other(line, log);
     }
   }
 
  private:
   void name_columns(std::string_view names) {
-    if (names.starts_with("call-trace\t")) call_places_ = places_of(names);
+    if (names.starts_with("call-trace\t")) call_columns_ = indexes_in(names);
   }
 
-  void take_other(std::string_view line, Findings& found) {
+  void parse_other(std::string_view line, ParsedLog& log) {
     Fields fields;
     if (take_raw(line, fields)) {
       is_in_frames_ = true;
-      return take(fields, found);
+      return parse_call(fields, log);
     }
     if (is_in_frames_ || line.find('\t') < line.find('(')) return;  // a frame, or a record of another type
-    found.wrong("a record of DTrace");
+    log.reject_line("a record of DTrace");
   }
 
-  void take(const Fields& fields, Findings& found) {
+  void parse_call(const Fields& fields, ParsedLog& log) {
     for (const std::string_view name : system_calls) {
       if (fields.name == name) return;
     }
     const CallName* const call = find_call(fields.name);
-    if (call == nullptr) return found.wrong("the name of a known call");
+    if (call == nullptr) return log.reject_line("the name of a known call");
     Arguments arguments;
     Event event;
     std::uint64_t time_ns = 0, tid = 0;
     if (!take_args(fields.args, *call, arguments) || !event_of(*call, arguments, event)) {
-      return found.wrong("the call's arguments");
+      return log.reject_line("the call's arguments");
     }
-    if (!fields.time.empty() && !whole_number(fields.time, time_ns)) return found.wrong("a time in nanoseconds");
-    if (!fields.tid.empty() && !whole_number(fields.tid, tid)) return found.wrong("a thread's number");
+    if (!fields.time.empty() && !whole_number(fields.time, time_ns)) return log.reject_line("a time in nanoseconds");
+    if (!fields.tid.empty() && !whole_number(fields.tid, tid)) return log.reject_line("a thread's number");
     const bool has_result = !trimmed(fields.result).empty();
-    if (has_result && !whole_address(trimmed(fields.result), event.address)) return found.wrong("a result");
+    if (has_result && !whole_address(trimmed(fields.result), event.address)) return log.reject_line("a result");
     if (!cmt::traits(event.kind).allocates) event.address = 0;
-    event.thread = found.thread(tid);
-    if (!fields.time.empty()) event.time_ns = found.since_unix_start(time_ns);
-    found.add(event);
+    event.thread = log.thread_number(tid);
+    if (!fields.time.empty()) event.time_ns = log.since_unix_start(time_ns);
+    log.add_event(event);
   }
 
-  Places call_places_ = nameless_places;
-  Places bare_places_{.time = 0, .tid = none, .name = 2, .args = 3, .result = 4};
+  ColumnIndexes call_columns_ = unnamed_columns;  // of lines that begin with their type
+  ColumnIndexes bare_columns_{.time = 0, .tid = none, .name = 2, .args = 3, .result = 4};
   bool is_in_frames_ = false;
 };
 
-bool tells_dtrace(std::string_view line) {
+bool identifies_dtrace(std::string_view line) {
   Fields fields;
   return line.starts_with(record_type) || line.starts_with("call-trace\t") ||
          line.starts_with("#timestamp-unix-ns\t") || take_raw(line, fields);
@@ -171,6 +171,7 @@ bool tells_dtrace(std::string_view line) {
 
 }  // namespace
 
-const LogFormat dtrace_format{"dtrace", "DTrace, memory-alloc-tracing", tells_dtrace, make_parser<DtraceParser>};
+extern const LogFormat dtrace_format{"dtrace", "DTrace, memory-alloc-tracing", identifies_dtrace,
+                                     make_parser<DtraceParser>};
 
 }  // namespace trace2cmt

@@ -3,12 +3,12 @@
 #include "trace2cmt/formats/log_fixture.h"
 
 using namespace trace2cmt;
-using fixture::found_in;
 using fixture::Lines;
+using fixture::lines_of;
 
 namespace {
 
-Lines dtrace_lines(std::string_view log) { return found_in(dtrace_format, log); }
+Lines dtrace_lines(std::string_view log) { return lines_of("dtrace", log); }
 
 }  // namespace
 

@@ -20,8 +20,8 @@
 
 #include <vector>
 
-#include "trace2cmt/formats/format.h"
-#include "trace2cmt/formats/words.h"
+#include "trace2cmt/formats/line_parts.h"
+#include "trace2cmt/formats/log_format.h"
 
 namespace trace2cmt {
 namespace {
@@ -35,24 +35,24 @@ bool take_hex(std::string_view& line, std::uint64_t& value) { return whole_numbe
 
 class HeaptrackParser : public LogParser {
  public:
-  void parse(std::string_view line, Findings& found) override {
+  void parse(std::string_view line, ParsedLog& log) override {
     line = trimmed(line);
     if (line.empty()) return;
     const char sign = line.front();
     line.remove_prefix(1);
     switch (sign) {
       case '+':
-        return allocate(line, found);
+        return allocate(line, log);
       case '-':
-        return release(line, found);
+        return release(line, log);
       case 'a':
-        return add_info(line, found);
+        return add_info(line, log);
       case 'c':
-        return tick(line, found);
+        return tick(line, log);
       case 'R':
-        return sample(line, found);
+        return sample(line, log);
       default:
-        return other(sign, line, found);
+        return other(sign, line, log);
     }
   }
 
@@ -63,71 +63,71 @@ class HeaptrackParser : public LogParser {
     std::vector<std::uint64_t> live;  ///< names
   };
 
-  void allocate(std::string_view line, Findings& found) {
+  void allocate(std::string_view line, ParsedLog& log) {
     Event event{.kind = Kind::malloc, .time_ns = time_ns_};
     std::uint64_t first = 0, stack = 0;
-    if (!take_hex(line, first)) return found.wrong("+ and hexadecimal numbers");
+    if (!take_hex(line, first)) return log.reject_line("+ and hexadecimal numbers");
     if (!trimmed(line).empty()) {
       event.size = first;
-      if (!take_hex(line, stack) || !take_hex(line, event.address)) return found.wrong("+ SIZE STACK ADDRESS");
-      return found.add(event);
+      if (!take_hex(line, stack) || !take_hex(line, event.address)) return log.reject_line("+ SIZE STACK ADDRESS");
+      return log.add_event(event);
     }
-    if (first >= infos_.size()) return found.wrong("+ and a number that an 'a' line gave");
+    if (first >= infos_.size()) return log.reject_line("+ and a number that an 'a' line gave");
     event.size = infos_[first].size;
     event.address = ++last_name_;
     infos_[first].live.push_back(event.address);
-    found.add(event);
+    log.add_event(event);
   }
 
-  void release(std::string_view line, Findings& found) {
+  void release(std::string_view line, ParsedLog& log) {
     Event event{.kind = Kind::free, .time_ns = time_ns_};
     std::uint64_t given = 0;
-    if (!take_hex(line, given)) return found.wrong("- and a hexadecimal number");
-    if (!found.names_only()) {
+    if (!take_hex(line, given)) return log.reject_line("- and a hexadecimal number");
+    if (!log.names_only()) {
       event.old_address = given;
-      return found.add(event);
+      return log.add_event(event);
     }
-    if (given >= infos_.size()) return found.wrong("- and a number that an 'a' line gave");
+    if (given >= infos_.size()) return log.reject_line("- and a number that an 'a' line gave");
     std::vector<std::uint64_t>& live = infos_[given].live;
     event.old_address = live.empty() ? ++last_name_ : live.back();
     if (!live.empty()) live.pop_back();
-    found.add(event);
+    log.add_event(event);
   }
 
-  void add_info(std::string_view line, Findings& found) {
+  void add_info(std::string_view line, ParsedLog& log) {
     std::uint64_t size = 0;
-    if (!take_hex(line, size)) return found.wrong("a SIZE STACK");
-    if (infos_.empty()) found.have_names_only();
+    if (!take_hex(line, size)) return log.reject_line("a SIZE STACK");
+    if (infos_.empty()) log.set_names_only();
     infos_.push_back({size, {}});
   }
 
-  void tick(std::string_view line, Findings& found) {
+  void tick(std::string_view line, ParsedLog& log) {
     std::uint64_t milliseconds = 0;
-    if (!take_hex(line, milliseconds) || milliseconds >> 40 != 0) return found.wrong("c MILLISECONDS");
+    if (!take_hex(line, milliseconds) || milliseconds >> 40 != 0) return log.reject_line("c MILLISECONDS");
     time_ns_ = milliseconds * millisecond_ns;
   }
 
-  void sample(std::string_view line, Findings& found) {
+  void sample(std::string_view line, ParsedLog& log) {
     std::uint64_t pages = 0;
-    if (!take_hex(line, pages)) return found.wrong("R PAGES");
-    found.add({.kind = Kind::sample, .size = pages * page_size_, .time_ns = time_ns_});
+    if (!take_hex(line, pages)) return log.reject_line("R PAGES");
+    log.add_event({.kind = Kind::sample, .size = pages * page_size_, .time_ns = time_ns_});
   }
 
-  void other(char sign, std::string_view line, Findings& found) {
+  void other(char sign, std::string_view line, ParsedLog& log) {
     std::uint64_t number = 0;
     if (sign == 'v' && take_hex(line, number)) {
-      found.describe("recorder", "heaptrack " + std::to_string(number >> 16) + "." + std::to_string(number >> 8 & 255) +
-                                     "." + std::to_string(number & 255));
+      log.add_metadata("recorder", "heaptrack " + std::to_string(number >> 16) + "." +
+                                       std::to_string(number >> 8 & 255) + "." + std::to_string(number & 255));
     } else if (sign == 'X') {
-      found.describe("command", trimmed(line));
+      log.add_metadata("command", trimmed(line));
     } else if (sign == 'x') {
-      if (take_hex(line, number)) found.describe("program", trimmed(line));
+      if (take_hex(line, number)) log.add_metadata("program", trimmed(line));
     } else if (sign == 'I') {
-      if (!take_hex(line, number) || number == 0) return found.wrong("I PAGE_SIZE PAGES");
+      if (!take_hex(line, number) || number == 0) return log.reject_line("I PAGE_SIZE PAGES");
       page_size_ = number;
-      found.describe("page_size", std::to_string(number));
+      log.add_metadata("page_size", std::to_string(number));
     } else if (std::string_view("tismASd#").find(sign) == std::string_view::npos) {
-      found.wrong("a record of heaptrack");
+      log.reject_line("a record of heaptrack");
     }
   }
 
@@ -137,7 +137,7 @@ class HeaptrackParser : public LogParser {
   std::vector<Info> infos_;
 };
 
-bool tells_heaptrack(std::string_view line) {
+bool identifies_heaptrack(std::string_view line) {
   std::uint64_t version = 0, format = 0;
   if (!take_prefix(line, "v ")) return false;
   return take_hex(line, version) && version >= 0x10000 && take_hex(line, format) && trimmed(line).empty();
@@ -145,6 +145,6 @@ bool tells_heaptrack(std::string_view line) {
 
 }  // namespace
 
-const LogFormat heaptrack_format{"heaptrack", "heaptrack", tells_heaptrack, make_parser<HeaptrackParser>};
+extern const LogFormat heaptrack_format{"heaptrack", "heaptrack", identifies_heaptrack, make_parser<HeaptrackParser>};
 
 }  // namespace trace2cmt

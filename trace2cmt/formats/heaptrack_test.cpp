@@ -3,12 +3,12 @@
 #include "trace2cmt/formats/log_fixture.h"
 
 using namespace trace2cmt;
-using fixture::found_in;
 using fixture::Lines;
+using fixture::lines_of;
 
 namespace {
 
-Lines heaptrack_lines(std::string_view log) { return found_in(heaptrack_format, log); }
+Lines heaptrack_lines(std::string_view log) { return lines_of("heaptrack", log); }
 
 }  // namespace
 
@@ -20,7 +20,6 @@ TEST_CASE("heaptrack: the raw form has addresses, times and samples") {
 }
 
 TEST_CASE("heaptrack: the interpreted form ends the newest block of a number") {
-  Findings kept;
   CHECK(heaptrack_lines("v 10400 3\ns 4 main\ni 55 4\na 18 9\n+ 0\n+ 0\na 5 9\n+ 1\n- 0\n- 0\n- 1\n") ==
         Lines{"malloc(24) = 1 time=0", "malloc(24) = 2 time=0", "malloc(5) = 3 time=0", "free(2) time=0",
               "free(1) time=0", "free(3) time=0"});

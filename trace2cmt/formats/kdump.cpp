@@ -10,8 +10,8 @@
 
 #include <array>
 
-#include "trace2cmt/formats/format.h"
-#include "trace2cmt/formats/words.h"
+#include "trace2cmt/formats/line_parts.h"
+#include "trace2cmt/formats/log_format.h"
 
 namespace trace2cmt {
 namespace {
@@ -89,26 +89,26 @@ bool is_other_utrace(std::string_view body) { return body == "malloc_init()" || 
 
 class KdumpParser : public LogParser {
  public:
-  void parse(std::string_view line, Findings& found) override {
+  void parse(std::string_view line, ParsedLog& log) override {
     const std::size_t place = line.find(type);
-    if (place == std::string_view::npos) return parse_other(line, found);
+    if (place == std::string_view::npos) return parse_other(line, log);
     Columns columns;
     Event event;
-    if (!take_columns(line.substr(0, place), columns)) return found.wrong("a pid and a command before USER");
+    if (!take_columns(line.substr(0, place), columns)) return log.reject_line("a pid and a command before USER");
     elapsed_ns_ += relative(columns);
-    if (!found.process(columns.pid, columns.program)) return;
+    if (!log.wants_process(columns.pid, columns.program)) return;
     const std::string_view body = trimmed(line.substr(place + type.size()));
     if (is_other_utrace(body)) return;
-    if (!take_body(body, event)) return found.wrong("malloc, realloc or free behind USER");
-    event.thread = found.thread(columns.tid);
-    event.time_ns = time(columns, found);
-    found.add(event);
+    if (!take_body(body, event)) return log.reject_line("malloc, realloc or free behind USER");
+    event.thread = log.thread_number(columns.tid);
+    event.time_ns = time(columns, log);
+    log.add_event(event);
   }
 
  private:
   static constexpr std::string_view type = " USER  ";
 
-  void parse_other(std::string_view line, Findings& found) {
+  void parse_other(std::string_view line, ParsedLog& log) {
     for (const std::string_view other : other_types) {
       const std::size_t place = line.find(other);
       Columns columns;
@@ -116,7 +116,7 @@ class KdumpParser : public LogParser {
       elapsed_ns_ += relative(columns);
       return;
     }
-    if (!trimmed(line).empty()) found.wrong("a record of kdump");
+    if (!trimmed(line).empty()) log.reject_line("a record of kdump");
   }
 
   static std::uint64_t relative(const Columns& columns) {
@@ -124,16 +124,16 @@ class KdumpParser : public LogParser {
     return is_alone ? columns.times[0] : 0;
   }
 
-  std::uint64_t time(const Columns& columns, Findings& found) const {
+  std::uint64_t time(const Columns& columns, ParsedLog& log) const {
     if (columns.time_count == 0) return cmt::unknown;
-    if (columns.times[0] >= wall_clock_ns) return found.since_unix_start(columns.times[0]);
-    return found.since_start(columns.time_count == 1 ? elapsed_ns_ : columns.times[0]);
+    if (columns.times[0] >= wall_clock_ns) return log.since_unix_start(columns.times[0]);
+    return log.since_start(columns.time_count == 1 ? elapsed_ns_ : columns.times[0]);
   }
 
   std::uint64_t elapsed_ns_ = 0;  // the sum of what -R says
 };
 
-bool tells_kdump(std::string_view line) {
+bool identifies_kdump(std::string_view line) {
   const std::size_t place = line.find(" USER  ");
   Columns columns;
   Event event;
@@ -144,6 +144,6 @@ bool tells_kdump(std::string_view line) {
 
 }  // namespace
 
-const LogFormat kdump_format{"kdump", "FreeBSD kdump", tells_kdump, make_parser<KdumpParser>};
+extern const LogFormat kdump_format{"kdump", "FreeBSD kdump", identifies_kdump, make_parser<KdumpParser>};
 
 }  // namespace trace2cmt

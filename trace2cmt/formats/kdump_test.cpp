@@ -3,12 +3,12 @@
 #include "trace2cmt/formats/log_fixture.h"
 
 using namespace trace2cmt;
-using fixture::found_in;
 using fixture::Lines;
+using fixture::lines_of;
 
 namespace {
 
-Lines kdump_lines(std::string_view log) { return found_in(kdump_format, log); }
+Lines kdump_lines(std::string_view log) { return lines_of("kdump", log); }
 
 }  // namespace
 
@@ -66,7 +66,7 @@ TEST_CASE("kdump: a second process is an error, unless one is chosen") {
   CHECK_THROWS_WITH(kdump_lines(log),
                     "processes 1 and 2 are in this log: choose one with --pid=N, or name an output for a file of each "
                     "with -o");
-  CHECK(found_in(kdump_format, log, Findings(2)) == Lines{"free(20)"});
-  CHECK(found_in(kdump_format, log, Findings(3)).empty());
-  CHECK(found_in(kdump_format, log, Findings::of_processes()).empty());
+  CHECK(lines_of("kdump", log, ParsedLog(2)) == Lines{"free(20)"});
+  CHECK(lines_of("kdump", log, ParsedLog(3)).empty());
+  CHECK(lines_of("kdump", log, ParsedLog::of_processes()).empty());
 }

@@ -7,9 +7,9 @@
 
 namespace trace2cmt {
 
-// What the logs' lines are made of.
+// Parsers for the parts of a log's line. Those that take something off a line remove it from `line`.
 
-/// A time of so many ns is one since 1970 (March 1973): no trace ran longer.
+/// Times from here on (March 1973) count from 1970; smaller ones count from the start of the program.
 constexpr std::uint64_t wall_clock_ns = 100'000'000'000'000'000;
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -21,13 +21,13 @@ inline std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// All of a word is a number of this base, without sign or prefix.
+/// Whether all of a word is a number of this base, without sign or prefix.
 inline bool whole_number(std::string_view word, std::uint64_t& value, int base = 10) {
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value, base);
   return error == std::errc() && end == word.data() + word.size();
 }
 
-/// All of a word is an address: hexadecimal, with or without 0x, or a way to write NULL.
+/// Whether all of a word is an address: hexadecimal, with or without 0x, or one of the ways to write NULL.
 inline bool whole_address(std::string_view word, std::uint64_t& value) {
   if (word.starts_with("0x") || word.starts_with("0X")) word.remove_prefix(2);
   if (whole_number(word, value, 16)) return true;
@@ -35,7 +35,7 @@ inline bool whole_address(std::string_view word, std::uint64_t& value) {
   return word == "(nil)" || word == "nil" || word == "(null)" || word == "NULL";
 }
 
-/// All of a word is a number as C writes it: decimal, or hexadecimal with 0x.
+/// Whether all of a word is a number as C writes it: decimal, or hexadecimal with 0x.
 inline bool whole_c_number(std::string_view word, std::uint64_t& value) {
   if (word.starts_with("0x")) return whole_number(word.substr(2), value, 16);
   if (whole_number(word, value)) return true;
@@ -43,10 +43,7 @@ inline bool whole_c_number(std::string_view word, std::uint64_t& value) {
   return word == "(nil)" || word == "nil";
 }
 
-/// All of a word is seconds with a fraction, as in 1536334807.907404: taken as nanoseconds.
-bool whole_seconds(std::string_view word, std::uint64_t& ns);
-
-/// Takes the next word off a line, up to a blank.
+/// Takes the next word, up to a blank.
 inline std::string_view take_word(std::string_view& line) {
   while (!line.empty() && is_blank(line.front())) line.remove_prefix(1);
   std::size_t length = 0;
@@ -56,7 +53,7 @@ inline std::string_view take_word(std::string_view& line) {
   return word;
 }
 
-/// Takes the last word off a line.
+/// Takes the last word.
 inline std::string_view take_last_word(std::string_view& line) {
   while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
   std::size_t length = 0;
@@ -66,7 +63,7 @@ inline std::string_view take_last_word(std::string_view& line) {
   return word;
 }
 
-/// Takes all up to a character, and that. False, and nothing taken, where it does not come.
+/// Takes all up to a character, and the character. False, and nothing is taken, where the line does not have it.
 inline bool take_until(std::string_view& line, char stop, std::string_view& taken) {
   const std::size_t length = line.find(stop);
   if (length == std::string_view::npos) return false;
@@ -78,6 +75,19 @@ inline bool take_until(std::string_view& line, char stop, std::string_view& take
 inline bool take_prefix(std::string_view& line, std::string_view prefix) {
   if (!line.starts_with(prefix)) return false;
   line.remove_prefix(prefix.size());
+  return true;
+}
+
+/// Whether all of a word is seconds with a fraction, as in 1536334807.907404; `ns` becomes that in nanoseconds.
+inline bool whole_seconds(std::string_view word, std::uint64_t& ns) {
+  constexpr std::uint64_t second_ns = 1'000'000'000;
+  std::string_view seconds;
+  std::uint64_t whole = 0, fraction = 0;
+  if (!take_until(word, '.', seconds) || word.empty() || word.size() > 9) return false;
+  if (!whole_number(seconds, whole) || !whole_number(word, fraction)) return false;
+  if (whole > std::numeric_limits<std::uint64_t>::max() / second_ns - 1) return false;
+  for (std::size_t digits = word.size(); digits < 9; ++digits) fraction *= 10;
+  ns = whole * second_ns + fraction;
   return true;
 }
 

@@ -1,14 +1,31 @@
-#include "trace2cmt/formats/format.h"
+#include "trace2cmt/formats/log_format.h"
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 
+#include "libcmt/text/limits.h"
 #include "libcmt/text/parser.h"
 
 namespace trace2cmt {
+
+// The formats of this folder's other files.
+extern const LogFormat android_format, dtrace_format, heaptrack_format, kdump_format, logalloc_format, ltrace_format,
+    mtrace_format, rep_format, valgrind_format;
+
 namespace {
 
-/// A line of the tools' own text that no other format has: it names tags, or is of the header.
+constexpr std::uint64_t ns_a_second = 1'000'000'000;
+
+std::string iso_8601(std::uint64_t unix_ns) {
+  const auto seconds = static_cast<std::time_t>(unix_ns / ns_a_second);
+  std::tm parts{};
+  char text[32];
+  if (gmtime_r(&seconds, &parts) == nullptr) return {};
+  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts));
+}
+
+/// Whether a line can only be of our own text form: it has tags, or is of the header.
 bool is_own_text(std::string_view line) {
   if (line.starts_with("#cmt ")) return true;
   if (line.find('<') == std::string_view::npos) return false;
@@ -25,13 +42,13 @@ std::span<const LogFormat> log_formats() {
   return formats;
 }
 
-const LogFormat* find_format(std::string_view name) {
+const LogFormat* find_log_format(std::string_view name) {
   const auto formats = log_formats();
   const auto found = std::find_if(formats.begin(), formats.end(), [&](const LogFormat& f) { return f.name == name; });
   return found == formats.end() ? nullptr : &*found;
 }
 
-const LogFormat* detect_format(std::string_view start) {
+const LogFormat* recognise_log_format(std::string_view start) {
   while (!start.empty()) {
     const std::size_t length = std::min(start.find('\n'), start.size());
     std::string_view line = start.substr(0, length);
@@ -39,10 +56,47 @@ const LogFormat* detect_format(std::string_view start) {
     start.remove_prefix(std::min(length + 1, start.size()));
     if (is_own_text(line)) return nullptr;
     for (const LogFormat& format : log_formats()) {
-      if (format.is_telling(line)) return &format;
+      if (format.identifies(line)) return &format;
     }
   }
   return nullptr;
+}
+
+bool ParsedLog::wants_process(std::uint64_t pid, std::string_view program) {
+  if (!note_process(pid)) return false;
+  if (!pid_) pid_ = pid;
+  if (pid_ != pid) {
+    if (is_chosen_) return false;
+    throw SeveralProcesses("processes " + std::to_string(*pid_) + " and " + std::to_string(pid) +
+                           " are in this log: choose one with --pid=N, or name an output for a file of each with -o");
+  }
+  if (!has_any_) {
+    has_any_ = true;
+    add_metadata("pid", std::to_string(pid));
+    if (!program.empty()) add_metadata("program", program);
+  }
+  return true;
+}
+
+std::uint32_t ParsedLog::thread_number(std::uint64_t id) {
+  if (id == last_thread_id_ && !threads_.empty()) return last_thread_;
+  last_thread_id_ = id;
+  return last_thread_ = threads_.insert({id, static_cast<std::uint32_t>(threads_.size())}).first->second;
+}
+
+std::uint64_t ParsedLog::since_start(std::uint64_t time_ns) {
+  if (!start_ns_) start_ns_ = time_ns;
+  return time_ns < *start_ns_ ? 0 : std::min(time_ns - *start_ns_, cmt::text::attribute_limit);
+}
+
+std::uint64_t ParsedLog::since_unix_start(std::uint64_t unix_ns) {
+  if (!start_ns_) add_metadata("start", iso_8601(unix_ns));
+  return since_start(unix_ns);
+}
+
+void ParsedLog::add_metadata(std::string_view key, std::string_view value) {
+  if (metadata_.size() == cmt::text::metadata_limit) return;
+  metadata_.emplace_back(key, value.substr(0, cmt::text::metadata_value_limit));
 }
 
 }  // namespace trace2cmt

@@ -1,51 +1,146 @@
+// A log is a recording of another tool, in lines of text. Each format is read by one file of this folder, which defines
+// a LogFormat: how a log of the format is recognised, and a parser of its lines. To add a format, write such a file,
+// name the LogFormat in the list of log_format.cpp, and put a sample into tests/formats/samples.
 #pragma once
 
+#include <tsl/robin_map.h>
+
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-#include "trace2cmt/formats/findings.h"
+#include "cmt/event.h"
+#include "libcmt/hash.h"
 
 namespace trace2cmt {
 
-/// Reads the lines of one log, in order.
+/// A log holds several processes, and none was chosen.
+class SeveralProcesses : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The results of a LogParser: the events of the last line, and what it has learnt about the whole log.
+class ParsedLog {
+ public:
+  /// Without a pid the log may hold one process only.
+  explicit ParsedLog(std::optional<std::uint64_t> pid = std::nullopt) : pid_(pid), is_chosen_(pid.has_value()) {}
+
+  /// One that collects the pids of a log, and wants no events.
+  static ParsedLog of_processes() {
+    ParsedLog log;
+    log.collects_processes_ = true;
+    return log;
+  }
+
+  // For parsers:
+
+  /// Whether events of this process are wanted. Throws SeveralProcesses for a second one where none was chosen.
+  bool wants_process(std::uint64_t pid, std::string_view program = {});
+
+  /// Whether events of this thread are wanted, for a log that does not distinguish processes from threads.
+  bool wants_thread(std::uint64_t id) {
+    const bool is_wanted = note_process(id) && (!is_chosen_ || pid_ == id);
+    has_any_ |= is_wanted;
+    return is_wanted;
+  }
+
+  /// The number, from 0, of a thread that the log calls `id`.
+  std::uint32_t thread_number(std::uint64_t id);
+
+  /// Nanoseconds since the first time of the log. For times since 1970, the first becomes the header's start.
+  std::uint64_t since_start(std::uint64_t time_ns);
+  std::uint64_t since_unix_start(std::uint64_t unix_ns);
+
+  void add_event(const cmt::Event& event) { events_.push_back(event); }
+
+  /// The line is not of this format: it should have had what is `expected`.
+  void reject_line(std::string_view expected) { expected_ = expected; }
+
+  /// An entry of the trace's header (format-spec/text.md). Only those before the first event are kept.
+  void add_metadata(std::string_view key, std::string_view value);
+
+  /// The addresses of events are only names of blocks. To be called before the first event.
+  void set_names_only() { names_only_ = true; }
+
+  // For the caller of a parser:
+
+  /// Forgets the events of the last line.
+  void next_line() {
+    events_.clear();
+    expected_ = {};
+  }
+
+  const std::vector<cmt::Event>& events() const { return events_; }
+  /// Empty where the line was not rejected.
+  std::string_view expected() const { return expected_; }
+  const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
+  bool names_only() const { return names_only_; }
+
+  /// Whether there was a line of a process that is wanted.
+  bool has_any() const { return has_any_; }
+  const std::set<std::uint64_t>& processes() const { return processes_; }
+
+ private:
+  bool note_process(std::uint64_t id) {
+    if (collects_processes_) processes_.insert(id);
+    return !collects_processes_;
+  }
+
+  std::optional<std::uint64_t> pid_;
+  bool is_chosen_;
+  bool has_any_ = false;
+  bool collects_processes_ = false;
+  bool names_only_ = false;
+  std::set<std::uint64_t> processes_;
+  std::optional<std::uint64_t> start_ns_;
+  std::uint64_t last_thread_id_ = 0;
+  std::uint32_t last_thread_ = 0;
+  tsl::robin_map<std::uint64_t, std::uint32_t, cmt::MixingHash> threads_;
+  std::vector<cmt::Event> events_;
+  std::string_view expected_;
+  std::vector<std::pair<std::string, std::string>> metadata_;
+};
+
+/// Parses the lines of one log, in order. It knows no file.
 class LogParser {
  public:
   virtual ~LogParser() = default;
 
-  /// One line without its end: tells `found` its events, that it is wrong, or nothing where it is not about memory.
-  virtual void parse(std::string_view line, Findings& found) = 0;
+  /// Adds the events of a line, without its end, to `log`, or rejects the line. Lines about other things add nothing.
+  virtual void parse(std::string_view line, ParsedLog& log) = 0;
 
-  /// The log is at its end.
-  virtual void end(Findings&) {}
+  /// Called after the last line.
+  virtual void end(ParsedLog&) {}
 };
 
-/// A format that another tool writes, all of it lines of text.
 struct LogFormat {
   std::string_view name;      ///< as --from takes it
-  std::string_view recorder;  ///< as the header tells it, unless the log does
+  std::string_view recorder;  ///< for the trace's header, unless the log names its recorder
 
-  /// Whether a line is one that only this format has: by these a log is known.
-  bool (*is_telling)(std::string_view line);
+  /// Whether a line can only be of this format: by the first such line a log is recognised.
+  bool (*identifies)(std::string_view line);
 
   std::unique_ptr<LogParser> (*make_parser)();
 };
 
-/// All of them, a file each in this folder.
 std::span<const LogFormat> log_formats();
 
-/// The format that a log's first bytes tell, or nullptr.
-const LogFormat* detect_format(std::string_view start);
+/// nullptr where there is none of this name.
+const LogFormat* find_log_format(std::string_view name);
 
-/// By its name, or nullptr.
-const LogFormat* find_format(std::string_view name);
+/// The format of a log that begins with these bytes, or nullptr.
+const LogFormat* recognise_log_format(std::string_view start);
 
-/// How many bytes detect_format() is to be shown.
-inline constexpr std::size_t detection_bytes = 64 * 1024;
-
-extern const LogFormat android_format, dtrace_format, heaptrack_format, kdump_format, logalloc_format, ltrace_format,
-    mtrace_format, rep_format, valgrind_format;
+/// How many bytes of a log recognise_log_format() should get.
+inline constexpr std::size_t recognition_bytes = 64 * 1024;
 
 template <class Parser>
 std::unique_ptr<LogParser> make_parser() {

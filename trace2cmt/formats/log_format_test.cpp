@@ -1,4 +1,4 @@
-#include "trace2cmt/formats/format.h"
+#include "trace2cmt/formats/log_format.h"
 
 #include <doctest/doctest.h>
 
@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "trace2cmt/options.h"
 
 using namespace trace2cmt;
 
@@ -33,13 +35,13 @@ std::vector<Sample> samples() {
 bool has_telling_line(const LogFormat& format, const std::string& bytes) {
   std::istringstream lines(bytes);
   for (std::string line; std::getline(lines, line);) {
-    if (format.is_telling(line)) return true;
+    if (format.identifies(line)) return true;
   }
   return false;
 }
 
 std::string detected(std::string_view start) {
-  const LogFormat* const format = detect_format(start);
+  const LogFormat* const format = recognise_log_format(start);
   return format == nullptr ? "" : std::string(format->name);
 }
 
@@ -84,7 +86,13 @@ TEST_CASE("formats: a log is known also behind lines that tell nothing") {
 }
 
 TEST_CASE("formats: a name finds its format") {
-  for (const LogFormat& format : log_formats()) CHECK(find_format(format.name)->name == format.name);
-  CHECK(find_format("text") == nullptr);
-  CHECK(find_format("") == nullptr);
+  for (const LogFormat& format : log_formats()) CHECK(find_log_format(format.name)->name == format.name);
+  CHECK(find_log_format("text") == nullptr);
+  CHECK(find_log_format("") == nullptr);
+}
+
+TEST_CASE("formats: --help names each format and each form of output") {
+  const std::string_view help = help_text;
+  for (const std::string_view name : format_names()) CHECK_MESSAGE(help.find(name) != help.npos, name);
+  for (const OutputForm& form : output_forms()) CHECK_MESSAGE(help.find(form.name) != help.npos, form.name);
 }

@@ -7,9 +7,9 @@
 //
 // Older ones have no thread: `18545 malloc(32)=0x7f90495120e0`.
 
-#include "trace2cmt/formats/calls.h"
-#include "trace2cmt/formats/format.h"
-#include "trace2cmt/formats/words.h"
+#include "trace2cmt/formats/call_names.h"
+#include "trace2cmt/formats/line_parts.h"
+#include "trace2cmt/formats/log_format.h"
 
 namespace trace2cmt {
 namespace {
@@ -49,20 +49,20 @@ bool take_event(const LogallocRecord& record, Event& event) {
 
 class LogallocParser : public LogParser {
  public:
-  void parse(std::string_view line, Findings& found) override {
+  void parse(std::string_view line, ParsedLog& log) override {
     if (trimmed(line).empty()) return;
     LogallocRecord record;
     Event event;
-    if (!take_logalloc_record(line, record)) return found.wrong("PID TID CALL(ARGUMENTS)");
-    if (!found.process(record.pid) || is_other_call(record.name)) return;
-    if (!take_event(record, event)) return found.wrong("a known call with its result behind '='");
-    event.thread = found.thread(record.tid);
-    found.add(event);
+    if (!take_logalloc_record(line, record)) return log.reject_line("PID TID CALL(ARGUMENTS)");
+    if (!log.wants_process(record.pid) || is_other_call(record.name)) return;
+    if (!take_event(record, event)) return log.reject_line("a known call with its result behind '='");
+    event.thread = log.thread_number(record.tid);
+    log.add_event(event);
   }
 };
 
 /// `=` stands right behind the parenthesis.
-bool tells_logalloc(std::string_view line) {
+bool identifies_logalloc(std::string_view line) {
   LogallocRecord record;
   Event event;
   if (line.empty() || !is_digit(line.front()) || !take_logalloc_record(line, record)) return false;
@@ -71,6 +71,7 @@ bool tells_logalloc(std::string_view line) {
 
 }  // namespace
 
-const LogFormat logalloc_format{"logalloc", "Firefox logalloc", tells_logalloc, make_parser<LogallocParser>};
+extern const LogFormat logalloc_format{"logalloc", "Firefox logalloc", identifies_logalloc,
+                                       make_parser<LogallocParser>};
 
 }  // namespace trace2cmt

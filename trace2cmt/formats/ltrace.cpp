@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "trace2cmt/formats/calls.h"
-#include "trace2cmt/formats/format.h"
-#include "trace2cmt/formats/words.h"
+#include "trace2cmt/formats/call_names.h"
+#include "trace2cmt/formats/line_parts.h"
+#include "trace2cmt/formats/log_format.h"
 
 namespace trace2cmt {
 namespace {
@@ -107,18 +107,18 @@ bool event_of_call(const CallName& call, Arguments arguments, Event& event) {
 
 class LtraceParser : public LogParser {
  public:
-  void parse(std::string_view text, Findings& found) override {
+  void parse(std::string_view text, ParsedLog& log) override {
     const Line line = take_line(text);
-    if (line.call.empty() || !found.is_chosen(line.id)) return;
-    thread_ = found.thread(line.id);
-    time_ns_ = time_of(line, found);
+    if (line.call.empty() || !log.wants_thread(line.id)) return;
+    thread_ = log.thread_number(line.id);
+    time_ns_ = time_of(line, log);
     if (thread_ >= calls_.size()) calls_.resize(thread_ + 1);
     if (is_about_the_process(line.call)) {
-      if (line.has_id && line.call.starts_with("+++ exited")) add({.kind = Kind::thread_exit}, found);
+      if (line.has_id && line.call.starts_with("+++ exited")) add({.kind = Kind::thread_exit}, log);
     } else if (line.call.starts_with("<... ")) {
-      resume(line.call.substr(5), found);
+      resume(line.call.substr(5), log);
     } else {
-      begin(line.call, found);
+      begin(line.call, log);
     }
   }
 
@@ -129,49 +129,49 @@ class LtraceParser : public LogParser {
     Event event;
   };
 
-  void begin(std::string_view text, Findings& found) {
+  void begin(std::string_view text, ParsedLog& log) {
     Pending pending;
     std::string_view name;
     Arguments arguments;
-    if (!take_name(text, name)) return found.wrong("a call");
+    if (!take_name(text, name)) return log.reject_line("a call");
     pending.call = find_call(name);
     if (pending.call != nullptr &&
         (!take_arguments(text, arguments) || !event_of_call(*pending.call, arguments, pending.event))) {
-      return found.wrong("numbers for arguments");
+      return log.reject_line("numbers for arguments");
     }
     const bool is_inside = is_inside_call();
     if (is_unfinished(text)) {
       if (calls_[thread_].size() < depth_limit) calls_[thread_].push_back(pending);
-      if (pending.call != nullptr && !is_inside && !allocates(pending)) add(pending.event, found);
+      if (pending.call != nullptr && !is_inside && !allocates(pending)) add(pending.event, log);
       return;
     }
     if (pending.call == nullptr || is_inside) return;
-    if (!allocates(pending)) return add(pending.event, found);
-    finish(pending, text, found);
+    if (!allocates(pending)) return add(pending.event, log);
+    finish(pending, text, log);
   }
 
   /// `malloc resumed> ) = 0x55d44e3922e0`.
-  void resume(std::string_view text, Findings& found) {
+  void resume(std::string_view text, ParsedLog& log) {
     const std::string_view name = take_word(text);
     std::vector<Pending>& calls = calls_[thread_];
     const CallName* const call = find_call(name);
-    if (calls.empty() || calls.back().call != call) return found.wrong("a call that was begun by this thread");
+    if (calls.empty() || calls.back().call != call) return log.reject_line("a call that was begun by this thread");
     const Pending pending = calls.back();
     calls.pop_back();
-    if (call != nullptr && !is_inside_call() && allocates(pending)) finish(pending, text, found);
+    if (call != nullptr && !is_inside_call() && allocates(pending)) finish(pending, text, log);
   }
 
   /// An allocation that has returned.
-  void finish(Pending pending, std::string_view text, Findings& found) {
+  void finish(Pending pending, std::string_view text, ParsedLog& log) {
     const std::string_view result = take_last_word(text);
     std::uint64_t value = 0;
-    if (take_last_word(text) != "=" || !whole_c_number(result, value)) return found.wrong("'=' and the result");
+    if (take_last_word(text) != "=" || !whole_c_number(result, value)) return log.reject_line("'=' and the result");
     if (pending.call->kind == Kind::posix_memalign) {
-      if (value == 0) return found.wrong("a block: ltrace does not show that of posix_memalign");
+      if (value == 0) return log.reject_line("a block: ltrace does not show that of posix_memalign");
       value = 0;
     }
     pending.event.address = value;
-    add(pending.event, found);
+    add(pending.event, log);
   }
 
   static bool allocates(const Pending& pending) { return cmt::traits(pending.event.kind).allocates; }
@@ -183,18 +183,18 @@ class LtraceParser : public LogParser {
     return false;
   }
 
-  void add(Event event, Findings& found) const {
+  void add(Event event, ParsedLog& log) const {
     event.thread = thread_;
     event.time_ns = time_ns_;
-    found.add(event);
+    log.add_event(event);
   }
 
   /// The wall clock, the time of day, or the time since the line before.
-  std::uint64_t time_of(const Line& line, Findings& found) {
+  std::uint64_t time_of(const Line& line, ParsedLog& log) {
     if (line.time_ns == cmt::unknown) return cmt::unknown;
-    if (line.time_ns >= wall_clock_ns) return found.since_unix_start(line.time_ns);
-    if (line.is_time_of_day) return found.since_start(line.time_ns);
-    return found.since_start(elapsed_ns_ += line.time_ns);
+    if (line.time_ns >= wall_clock_ns) return log.since_unix_start(line.time_ns);
+    if (line.is_time_of_day) return log.since_start(line.time_ns);
+    return log.since_start(elapsed_ns_ += line.time_ns);
   }
 
   std::uint32_t thread_ = 0;  // of this line
@@ -203,7 +203,7 @@ class LtraceParser : public LogParser {
   std::vector<std::vector<Pending>> calls_;  // by thread, the innermost last
 };
 
-bool tells_ltrace(std::string_view text) {
+bool identifies_ltrace(std::string_view text) {
   const Line line = take_line(text);
   std::string_view call = line.call, name;
   if (call.starts_with("<... ")) return call.find(" resumed>") != std::string_view::npos;
@@ -215,6 +215,6 @@ bool tells_ltrace(std::string_view text) {
 
 }  // namespace
 
-const LogFormat ltrace_format{"ltrace", "ltrace", tells_ltrace, make_parser<LtraceParser>};
+extern const LogFormat ltrace_format{"ltrace", "ltrace", identifies_ltrace, make_parser<LtraceParser>};
 
 }  // namespace trace2cmt

@@ -3,12 +3,12 @@
 #include "trace2cmt/formats/log_fixture.h"
 
 using namespace trace2cmt;
-using fixture::found_in;
 using fixture::Lines;
+using fixture::lines_of;
 
 namespace {
 
-Lines ltrace_lines(std::string_view log) { return found_in(ltrace_format, log); }
+Lines ltrace_lines(std::string_view log) { return lines_of("ltrace", log); }
 
 }  // namespace
 
@@ -76,8 +76,7 @@ TEST_CASE("ltrace: every call of the family has its arguments") {
 }
 
 TEST_CASE("ltrace: --pid chooses a thread") {
-  CHECK(found_in(ltrace_format, "1 a->free(0x10) = <void>\n2 a->free(0x20) = <void>", Findings(2)) ==
-        Lines{"free(20)"});
+  CHECK(lines_of("ltrace", "1 a->free(0x10) = <void>\n2 a->free(0x20) = <void>", ParsedLog(2)) == Lines{"free(20)"});
 }
 
 TEST_CASE("ltrace: what is wrong is said") {

@@ -14,8 +14,8 @@
 #include <optional>
 #include <utility>
 
-#include "trace2cmt/formats/format.h"
-#include "trace2cmt/formats/words.h"
+#include "trace2cmt/formats/line_parts.h"
+#include "trace2cmt/formats/log_format.h"
 
 namespace trace2cmt {
 namespace {
@@ -43,48 +43,49 @@ bool take_mtrace_record(std::string_view line, MtraceRecord& record) {
 
 class MtraceParser : public LogParser {
  public:
-  void parse(std::string_view line, Findings& found) override {
+  void parse(std::string_view line, ParsedLog& log) override {
     line = trimmed(line);
     if (line.empty() || line == "= Start" || line == "= End") return;
     MtraceRecord record;
-    if (!take_mtrace_record(line, record)) return found.wrong("+, -, <, > or ! with an address");
+    if (!take_mtrace_record(line, record)) return log.reject_line("+, -, <, > or ! with an address");
     const std::optional<std::uint64_t> given = std::exchange(given_, std::nullopt);
-    if (!given && record.sign == '>') return found.wrong("'<' before '>'");
-    if (given && record.sign != '>') found.wrong("'>' behind '<'");
-    add(record, given.value_or(record.address), found);
+    if (!given && record.sign == '>') return log.reject_line("'<' before '>'");
+    if (given && record.sign != '>') log.reject_line("'>' behind '<'");
+    add(record, given.value_or(record.address), log);
   }
 
-  void end(Findings& found) override {
-    if (given_) found.wrong("'>' behind '<'");
+  void end(ParsedLog& log) override {
+    if (given_) log.reject_line("'>' behind '<'");
   }
 
  private:
-  void add(const MtraceRecord& record, std::uint64_t given, Findings& found) {
+  void add(const MtraceRecord& record, std::uint64_t given, ParsedLog& log) {
     switch (record.sign) {
       case '+':
-        return found.add({.kind = Kind::malloc, .size = record.size, .address = record.address});
+        return log.add_event({.kind = Kind::malloc, .size = record.size, .address = record.address});
       case '-':
-        return found.add({.kind = Kind::free, .old_address = record.address});
+        return log.add_event({.kind = Kind::free, .old_address = record.address});
       case '<':
         given_ = record.address;
         return;
       case '>':
-        return found.add({.kind = Kind::realloc, .size = record.size, .address = record.address, .old_address = given});
+        return log.add_event(
+            {.kind = Kind::realloc, .size = record.size, .address = record.address, .old_address = given});
       default:
-        return found.add({.kind = Kind::realloc, .size = record.size, .old_address = record.address});
+        return log.add_event({.kind = Kind::realloc, .size = record.size, .old_address = record.address});
     }
   }
 
   std::optional<std::uint64_t> given_;  // to a realloc whose result comes next
 };
 
-bool tells_mtrace(std::string_view line) {
+bool identifies_mtrace(std::string_view line) {
   MtraceRecord record;
   return line == "= Start" || ((line.starts_with("@ ") || line.find(" 0x") == 1) && take_mtrace_record(line, record));
 }
 
 }  // namespace
 
-const LogFormat mtrace_format{"mtrace", "glibc mtrace", tells_mtrace, make_parser<MtraceParser>};
+extern const LogFormat mtrace_format{"mtrace", "glibc mtrace", identifies_mtrace, make_parser<MtraceParser>};
 
 }  // namespace trace2cmt

@@ -9,8 +9,8 @@
 //     a 1 16
 //     f 0
 
-#include "trace2cmt/formats/format.h"
-#include "trace2cmt/formats/words.h"
+#include "trace2cmt/formats/line_parts.h"
+#include "trace2cmt/formats/log_format.h"
 
 namespace trace2cmt {
 namespace {
@@ -39,33 +39,33 @@ bool take_event(std::string_view line, Event& event) {
 
 class RepParser : public LogParser {
  public:
-  void parse(std::string_view line, Findings& found) override {
+  void parse(std::string_view line, ParsedLog& log) override {
     line = trimmed(line);
     if (line.empty()) return;
     std::uint64_t number = 0;
     if (header_lines_ < 4) {
       ++header_lines_;
-      found.have_names_only();
+      log.set_names_only();
       if (whole_number(line, number)) return;
       header_lines_ = 4;
     }
     Event event;
-    if (!take_event(line, event)) return found.wrong("a ID SIZE, r ID SIZE or f ID");
+    if (!take_event(line, event)) return log.reject_line("a ID SIZE, r ID SIZE or f ID");
     if (event.kind == Kind::realloc && event.size == 0) event.address = 0;
-    found.add(event);
+    log.add_event(event);
   }
 
  private:
   int header_lines_ = 0;
 };
 
-bool tells_rep(std::string_view line) {
+bool identifies_rep(std::string_view line) {
   Event event;
   return line.size() > 2 && line[1] == ' ' && (is_digit(line[2]) || line == "f -1") && take_event(line, event);
 }
 
 }  // namespace
 
-const LogFormat rep_format{"rep", "malloc lab", tells_rep, make_parser<RepParser>};
+extern const LogFormat rep_format{"rep", "malloc lab", identifies_rep, make_parser<RepParser>};
 
 }  // namespace trace2cmt

@@ -13,9 +13,9 @@
 // With --time-stamp=yes a time since the start stands before the pid: `--00:00:00:00.512 14886--`. Several processes
 // come from --trace-children=yes. Threads are not told.
 
-#include "trace2cmt/formats/calls.h"
-#include "trace2cmt/formats/format.h"
-#include "trace2cmt/formats/words.h"
+#include "trace2cmt/formats/call_names.h"
+#include "trace2cmt/formats/line_parts.h"
+#include "trace2cmt/formats/log_format.h"
 
 namespace trace2cmt {
 namespace {
@@ -76,21 +76,21 @@ Found take_call(std::string_view text, Event& event) {
 
 class ValgrindParser : public LogParser {
  public:
-  void parse(std::string_view line, Findings& found) override {
+  void parse(std::string_view line, ParsedLog& log) override {
     Speech speech;
     if (trimmed(line).empty() || take_speech(line, "==", speech) || take_speech(line, "**", speech)) return;
-    if (!take_speech(line, "--", speech)) return found.wrong("--PID-- or ==PID==");
-    if (!found.process(speech.pid)) return;
+    if (!take_speech(line, "--", speech)) return log.reject_line("--PID-- or ==PID==");
+    if (!log.wants_process(speech.pid)) return;
     Event event;
     const Found what = take_call(speech.rest, event);
-    if (what == Found::unknown_call) return found.wrong("a known call with its result");
+    if (what == Found::unknown_call) return log.reject_line("a known call with its result");
     if (what == Found::nothing) return;
-    if (speech.time_ns != cmt::unknown) event.time_ns = found.since_start(speech.time_ns);
-    found.add(event);
+    if (speech.time_ns != cmt::unknown) event.time_ns = log.since_start(speech.time_ns);
+    log.add_event(event);
   }
 };
 
-bool tells_valgrind(std::string_view line) {
+bool identifies_valgrind(std::string_view line) {
   Speech speech;
   Event event;
   return take_speech(line, "--", speech) && take_call(speech.rest, event) == Found::event;
@@ -98,6 +98,7 @@ bool tells_valgrind(std::string_view line) {
 
 }  // namespace
 
-const LogFormat valgrind_format{"valgrind", "valgrind --trace-malloc", tells_valgrind, make_parser<ValgrindParser>};
+extern const LogFormat valgrind_format{"valgrind", "valgrind --trace-malloc", identifies_valgrind,
+                                       make_parser<ValgrindParser>};
 
 }  // namespace trace2cmt

@@ -3,12 +3,12 @@
 #include "trace2cmt/formats/log_fixture.h"
 
 using namespace trace2cmt;
-using fixture::found_in;
 using fixture::Lines;
+using fixture::lines_of;
 
 namespace {
 
-Lines valgrind_lines(std::string_view log) { return found_in(valgrind_format, log); }
+Lines valgrind_lines(std::string_view log) { return lines_of("valgrind", log); }
 
 }  // namespace
 
@@ -53,5 +53,5 @@ TEST_CASE("valgrind: what is wrong is said") {
 TEST_CASE("valgrind: a second process is an error, unless one is chosen") {
   constexpr std::string_view log = "--1-- free(0x10)\n--2-- free(0x20)";
   CHECK_THROWS_AS(valgrind_lines(log), SeveralProcesses);
-  CHECK(found_in(valgrind_format, log, Findings(2)) == Lines{"free(20)"});
+  CHECK(lines_of("valgrind", log, ParsedLog(2)) == Lines{"free(20)"});
 }

@@ -1,4 +1,4 @@
-#include "inputs.h"
+#include "trace2cmt/input/inputs.h"
 
 #include <algorithm>
 #include <limits>

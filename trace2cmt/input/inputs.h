@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cmt/header.h"
 #include "cmt/reader.h"
-#include "open_log.h"
+#include "cmt/repairs.h"
+#include "trace2cmt/input/open_log.h"
 
 namespace trace2cmt {
 

@@ -1,4 +1,4 @@
-#include "open_log.h"
+#include "trace2cmt/input/open_log.h"
 
 #include <filesystem>
 
@@ -9,7 +9,7 @@
 #include "libcmt/trace/source.h"
 #include "libcmt/trace/text_source.h"
 #include "toolkit/command/open_trace.h"
-#include "trace2cmt/formats/format.h"
+#include "trace2cmt/formats/log_format.h"
 
 namespace trace2cmt {
 namespace {
@@ -26,19 +26,19 @@ constexpr std::string_view text_name = "text", cmt_name = "cmt", legacy_name = "
 class LogSource : public cmt::LineSource {
  public:
   LogSource(std::unique_ptr<Input> input, DefectLog& log, const LogFormat& format, const From& from)
-      : LineSource(std::move(input), log), pid_(from.pid), found_(from.pid), parser_(format.make_parser()) {
+      : LineSource(std::move(input), log), pid_(from.pid), parsed_(from.pid), parser_(format.make_parser()) {
     header_.format = cmt::Format::text;
     read_ahead();
-    header_.metadata = found_.metadata();
+    header_.metadata = parsed_.metadata();
     if (!header_.find("recorder")) header_.metadata.emplace_back("recorder", format.recorder);
-    if (found_.names_only()) header_.has_addresses = false;
+    if (parsed_.names_only()) header_.has_addresses = false;
   }
 
  private:
   void take(std::string_view line) override {
-    found_.next_line();
+    parsed_.next_line();
     try {
-      parser_->parse(line, found_);
+      parser_->parse(line, parsed_);
     } catch (const SeveralProcesses& several) {
       throw SeveralProcesses(place() + ": " + several.what());
     }
@@ -46,24 +46,24 @@ class LogSource : public cmt::LineSource {
   }
 
   void end() override {
-    found_.next_line();
-    parser_->end(found_);
+    parsed_.next_line();
+    parser_->end(parsed_);
     report("(end)");
-    if (pid_ && !found_.has_any()) {
+    if (pid_ && !parsed_.has_any()) {
       throw FormatError(input().name(), "process " + std::to_string(*pid_) + " is not in this log");
     }
   }
 
   void report(std::string_view line) {
-    if (found_.names_only()) leave_out_addresses();
-    if (!found_.expected().empty()) {
-      wrong("expected " + std::string(found_.expected()) + ": " + std::string(line.substr(0, 80)));
+    if (parsed_.names_only()) leave_out_addresses();
+    if (!parsed_.expected().empty()) {
+      wrong("expected " + std::string(parsed_.expected()) + ": " + std::string(line.substr(0, 80)));
     }
-    for (const cmt::Event& event : found_.events()) add(event, {});
+    for (const cmt::Event& event : parsed_.events()) add(event, {});
   }
 
   std::optional<std::uint64_t> pid_;
-  Findings found_;
+  ParsedLog parsed_;
   std::unique_ptr<LogParser> parser_;
 };
 
@@ -75,17 +75,17 @@ class ProcessList : public cmt::LineSource {
     read_ahead();
   }
 
-  std::vector<std::uint64_t> all() const { return {found_.processes().begin(), found_.processes().end()}; }
+  std::vector<std::uint64_t> all() const { return {parsed_.processes().begin(), parsed_.processes().end()}; }
 
  private:
   void take(std::string_view line) override {
-    found_.next_line();
-    parser_->parse(line, found_);
+    parsed_.next_line();
+    parser_->parse(line, parsed_);
   }
 
   ReadOptions options_;
   DefectLog log_{options_};
-  Findings found_ = Findings::of_processes();
+  ParsedLog parsed_ = ParsedLog::of_processes();
   std::unique_ptr<LogParser> parser_;
 };
 
@@ -104,9 +104,9 @@ std::unique_ptr<Source> open_own(std::string_view name, std::unique_ptr<Input> i
 }
 
 const LogFormat* format_of(Input& input, const From& from) {
-  if (!from.format.empty()) return find_format(from.format);
-  const std::string_view start = input.peek(detection_bytes).substr(0, detection_bytes);
-  return start.find('\0') == std::string_view::npos ? detect_format(start) : nullptr;
+  if (!from.format.empty()) return find_log_format(from.format);
+  const std::string_view start = input.peek(recognition_bytes).substr(0, recognition_bytes);
+  return start.find('\0') == std::string_view::npos ? recognise_log_format(start) : nullptr;
 }
 
 std::unique_ptr<Source> open_any(std::unique_ptr<Input> input, const From& from, const ReadOptions& options,
@@ -119,7 +119,7 @@ std::unique_ptr<Source> open_any(std::unique_ptr<Input> input, const From& from,
                                     : open_own(from.format, std::move(input), options, log);
   if (!from.pid) return source;
   const auto pid = source->header().find("pid");
-  if (!pid) throw FormatError(name, "this trace does not tell its process");
+  if (!pid) throw FormatError(name, "the trace has no process id (needed by --pid)");
   if (*pid != std::to_string(*from.pid)) {
     throw FormatError(name, "process " + std::to_string(*from.pid) + " is not in this trace");
   }
@@ -143,7 +143,7 @@ cmt::Reader open_log(int fd, const std::string& name, const From& from, ReadOpti
     return open_any(std::move(input), from, read_options, log);
   };
   return cmt::Reader(
-      std::make_unique<cmt::Reader::Impl>(cmt::command::open_unpacked(fd, name), std::move(options), choose));
+      std::make_unique<cmt::Reader::Impl>(cmt::command::open_decompressed(fd, name), std::move(options), choose));
 }
 
 bool can_be_read_again(const std::string& path) {
@@ -152,7 +152,7 @@ bool can_be_read_again(const std::string& path) {
 }
 
 std::vector<std::uint64_t> processes_in(const std::string& path, const From& from) {
-  auto input = cmt::command::open_unpacked(path);
+  auto input = cmt::command::open_decompressed(path);
   const LogFormat* const format = format_of(*input, from);
   if (format == nullptr) return {};
   return ProcessList(std::move(input), *format).all();

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cmt/reader.h"
-#include "trace2cmt/formats/findings.h"
+#include "trace2cmt/formats/log_format.h"
 
 namespace trace2cmt {
 

@@ -1,4 +1,4 @@
-#include "info.h"
+#include "trace2cmt/inspect/info.h"
 
 #include <algorithm>
 

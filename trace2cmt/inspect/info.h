@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "cmt/header.h"
-#include "trace_file.h"
+#include "cmt/repairs.h"
+#include "trace2cmt/inspect/trace_file.h"
 
 namespace trace2cmt {
 

@@ -1,9 +1,9 @@
-#include "info.h"
 #include "libcmt/text/format.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 #include "toolkit/output/utf8.h"
+#include "trace2cmt/inspect/info.h"
 
 namespace trace2cmt {
 namespace {

@@ -1,4 +1,4 @@
-#include "trace_file.h"
+#include "trace2cmt/inspect/trace_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -6,9 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <system_error>
-#include <vector>
+#include <utility>
 
 #include "libcmt/format/coding.h"
 #include "libcmt/trace/files.h"
@@ -26,27 +25,15 @@ bool can_seek(int fd) {
   return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && lseek(fd, 0, SEEK_CUR) == 0;
 }
 
-/// A temporary file with all that can be read from `fd`, which is closed.
-int copy_of(int fd, const std::string& name) {
-  std::FILE* const file = std::tmpfile();
-  const int copy = file == nullptr ? -1 : fcntl(fileno(file), F_DUPFD_CLOEXEC, 3);
-  if (file != nullptr) std::fclose(file);
-  if (copy < 0) fail_at("a temporary file");
-  cmt::Output output(copy);
-  std::vector<char> part(256 * 1024);
-  for (ssize_t size; (size = read(fd, part.data(), part.size())) != 0;) {
-    if (size < 0 && errno != EINTR) fail_at(name);
-    if (size > 0) output.write({part.data(), static_cast<std::size_t>(size)});
-  }
-  close(fd);
-  return copy;
-}
-
 }  // namespace
 
 TraceFile::TraceFile(const std::string& path, From from)
     : name_(path == "-" ? "standard input" : path), from_(std::move(from)), fd_(cmt::open_input(path)) {
-  if (!can_seek(fd_)) fd_ = copy_of(fd_, name_);
+  if (!can_seek(fd_)) {
+    const int pipe = std::exchange(fd_, cmt::open_temporary_file());
+    cmt::Output(fd_, "writing a temporary file").copy_from(pipe, name_);
+    close(pipe);
+  }
   struct stat status;
   if (fstat(fd_, &status) != 0) fail_at(name_);
   size_ = static_cast<std::uint64_t>(status.st_size);

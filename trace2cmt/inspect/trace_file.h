@@ -7,12 +7,11 @@
 
 #include "cmt/reader.h"
 #include "libcmt/format/sections.h"
-#include "open_log.h"
+#include "trace2cmt/input/open_log.h"
 
 namespace trace2cmt {
 
-/// A trace whose bytes can be looked at anywhere: a file, or a copy of what came through a pipe. Throws
-/// std::system_error.
+/// A trace whose bytes can be read at any offset: a file, or a copy of the bytes of a pipe. Throws std::system_error.
 class TraceFile {
  public:
   /// `path` "-" is standard input.
@@ -31,7 +30,7 @@ class TraceFile {
   /// "app.cmt: offset 0x1f3".
   std::string place(std::uint64_t offset) const;
 
-  /// Reads it from its begin.
+  /// A reader at the begin of the trace.
   cmt::Reader reader(cmt::ReadOptions options) const;
 
  private:

@@ -3,23 +3,60 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
-#include "trace_file.h"
+#include "cmt/event.h"
+#include "cmt/header.h"
+#include "libcmt/heap/address_index.h"
+#include "libcmt/trace/ledger.h"
+#include "trace2cmt/inspect/trace_file.h"
 
 namespace trace2cmt {
 
-/// What a check of a trace came to.
+/// Takes a line that describes a fault.
+using TellFault = std::function<void(const std::string&)>;
+
 struct Verdict {
   std::uint64_t faults = 0;
   std::string checked;  ///< in words, where there is no fault
 };
 
-/// Checks all that a trace promises: of a .cmt every checksum, each block by itself and against its neighbours, index,
-/// totals and tail; of any trace the invariants of its events. `tell` gets a line for each fault. Throws
-/// std::system_error, and FormatError for what is no trace.
-Verdict verify(const TraceFile& file, const std::function<void(const std::string&)>& tell);
+/// Checks all that a trace promises. Of a .cmt: every checksum, each block by itself and against the blocks beside it,
+/// index, totals and tail. Of any trace: the invariants of its events. Throws std::system_error, and FormatError for a
+/// file that is no trace.
+Verdict verify(const TraceFile& file, const TellFault& tell);
 
-/// The part of it for a .cmt.
-Verdict verify_cmt(const TraceFile& file, const std::function<void(const std::string&)>& tell);
+/// verify() for a .cmt.
+Verdict verify_cmt(const TraceFile& file, const TellFault& tell);
+
+/// Checks what holds for the events of every trace (format-spec/text.md, "What a line means"): tags rise, a block is
+/// ended once and at the address where it was allocated, live blocks do not overlap, and time does not go back. Memory:
+/// some 130 bytes a live block.
+class EventChecks {
+ public:
+  explicit EventChecks(TellFault tell) : tell_(std::move(tell)) {}
+
+  void check(const cmt::Event& event);
+
+  const cmt::Totals& totals() const { return ledger_.totals(); }
+  const cmt::format::LiveBlocks& live() const { return ledger_.live(); }
+
+  /// The last time that an event had; 0: none had one.
+  std::uint64_t last_time_ns() const { return last_time_ns_; }
+
+ private:
+  void check_time(const cmt::Event& event);
+  void check_old_block(const cmt::Event& event, const cmt::format::LiveBlock& old);
+  void check_overlap(const cmt::Event& event);
+
+  TellFault tell_;
+  cmt::Ledger ledger_;
+  cmt::heap::AddressIndex by_address_;
+  std::uint64_t last_time_ns_ = 0;
+};
+
+/// Each figure in which the totals of a file differ from the events': "totals: peak_live_bytes is 8, the events say
+/// 16".
+std::vector<std::string> differences(const cmt::Totals& stated, const cmt::Totals& counted);
 
 }  // namespace trace2cmt

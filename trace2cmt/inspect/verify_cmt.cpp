@@ -8,7 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include "event_checks.h"
 #include "libcmt/format/addresses.h"
 #include "libcmt/format/coding.h"
 #include "libcmt/format/columns.h"
@@ -16,7 +15,7 @@
 #include "libcmt/format/sections.h"
 #include "libcmt/format/zstd.h"
 #include "toolkit/output/numbers.h"
-#include "verify.h"
+#include "trace2cmt/inspect/verify.h"
 
 namespace trace2cmt {
 namespace {
@@ -25,7 +24,7 @@ using namespace cmt::format;
 
 class CmtVerifier {
  public:
-  CmtVerifier(const TraceFile& file, const std::function<void(const std::string&)>& tell) : file_(file), tell_(tell) {}
+  CmtVerifier(const TraceFile& file, const TellFault& tell) : file_(file), tell_(tell) {}
 
   Verdict run();
 
@@ -47,7 +46,7 @@ class CmtVerifier {
   auto in_stream(StreamId id, const Step& step);
 
   const TraceFile& file_;
-  const std::function<void(const std::string&)>& tell_;
+  const TellFault& tell_;
   Verdict verdict_;
   std::vector<std::uint64_t> indexed_;  // offsets of blocks, for going on behind damage
 
@@ -260,7 +259,7 @@ void CmtVerifier::decode(const BlockHeader& block) {
     fill(StreamId::usable, usable_, events);
     for (const cmt::Event& event : events) {
       ++event_;
-      if (intact_) checks_.take(event);
+      if (intact_) checks_.check(event);
     }
   }
   ended_with_ = core.state();
@@ -306,8 +305,6 @@ void CmtVerifier::check_tail(const Section& section) {
 
 }  // namespace
 
-Verdict verify_cmt(const TraceFile& file, const std::function<void(const std::string&)>& tell) {
-  return CmtVerifier(file, tell).run();
-}
+Verdict verify_cmt(const TraceFile& file, const TellFault& tell) { return CmtVerifier(file, tell).run(); }
 
 }  // namespace trace2cmt

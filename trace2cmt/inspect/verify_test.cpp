@@ -1,4 +1,4 @@
-#include "verify.h"
+#include "trace2cmt/inspect/verify.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

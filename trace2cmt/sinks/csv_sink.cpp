@@ -1,14 +1,16 @@
-#include "csv_sink.h"
+// The rows of event_rows.h as RFC 4180 has them: a line of names, CRLF, texts in quotes, an empty field for null.
 
 #include <array>
 #include <charconv>
 
+#include "toolkit/output/fields.h"
 #include "toolkit/output/utf8.h"
+#include "trace2cmt/sinks/event_rows.h"
+#include "trace2cmt/sinks/sink.h"
 
 namespace trace2cmt {
 namespace {
 
-constexpr std::size_t csv_buffer_bytes = 64 * 1024;
 constexpr std::string_view line_end = "\r\n";
 
 void append_number(std::string& out, std::uint64_t number) {
@@ -16,43 +18,44 @@ void append_number(std::string& out, std::uint64_t number) {
   out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
 }
 
-/// In quotes always, so that an empty text differs from null.
-void append_text(std::string& out, std::string_view text) {
-  out += '"';
-  for (const char c : cmt::output::to_utf8(text)) out.append(c == '"' ? 2 : 1, c);
-  out += '"';
-}
+class CsvSink : public LedgerSink {
+ public:
+  explicit CsvSink(int fd) : output_(fd) {
+    for (const ColumnSpec& column : event_columns) {
+      if (!output_.text().empty()) output_.text() += ',';
+      output_.text() += column.name;
+    }
+    output_.text() += line_end;
+  }
+
+  void finish(const cmt::Repairs&, bool) override { output_.flush(); }
+
+ private:
+  void write_event(const cmt::Event& event, const cmt::format::LiveBlock* old) override {
+    const EventRow row = rows_.next(event, old);
+    std::string& out = output_.text();
+    for (std::size_t i = 0; i < row.numbers.size(); ++i) {
+      if (event_columns[i].type == ColumnType::kind) {
+        out += cmt::name(event.kind);
+      } else if (row.numbers[i]) {
+        append_number(out, *row.numbers[i]);
+      }
+      out += ',';
+    }
+    // In quotes always, so that an empty label differs from null.
+    if (row.label) out += cmt::output::csv_quoted(cmt::output::to_utf8(*row.label));
+    out += line_end;
+    output_.flush_if_full();
+  }
+
+  BufferedOutput output_;
+  EventRows rows_;
+};
+
+std::unique_ptr<Sink> make_csv_sink(SinkSettings settings) { return std::make_unique<CsvSink>(settings.fd); }
 
 }  // namespace
 
-CsvSink::CsvSink(int fd) : output_(fd) {
-  for (const ColumnSpec& column : event_columns) {
-    if (!buffer_.empty()) buffer_ += ',';
-    buffer_ += column.name;
-  }
-  buffer_ += line_end;
-}
-
-void CsvSink::put(const cmt::Event& event, const cmt::format::LiveBlock* old) {
-  const EventRow row = rows_.next(event, old);
-  for (std::size_t i = 0; i < row.numbers.size(); ++i) {
-    if (event_columns[i].type == ColumnType::kind) {
-      buffer_ += cmt::name(event.kind);
-    } else if (row.numbers[i]) {
-      append_number(buffer_, *row.numbers[i]);
-    }
-    buffer_ += ',';
-  }
-  if (row.label) append_text(buffer_, *row.label);
-  buffer_ += line_end;
-  if (buffer_.size() < csv_buffer_bytes) return;
-  output_.write(buffer_);
-  buffer_.clear();
-}
-
-void CsvSink::finish(const cmt::Repairs&, bool) {
-  output_.write(buffer_);
-  buffer_.clear();
-}
+extern const OutputForm csv_form{"csv", "", make_csv_sink};
 
 }  // namespace trace2cmt

@@ -1,4 +1,4 @@
-#include "event_rows.h"
+#include "trace2cmt/sinks/event_rows.h"
 
 #include <limits>
 

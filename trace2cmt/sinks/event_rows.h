@@ -13,16 +13,16 @@ namespace trace2cmt {
 
 // The table that --to=csv and --to=parquet write: one row an event.
 //
-// Whoever asks such a table how long blocks lived, or what leaked, should not have to join it with itself. But how long
-// a block will live is not known when it is made: so its lifetime and its size stand on the row of the event that ends
-// it, beside its tag. What never ends has a row that made its tag, and none that has it as the old one together with a
-// lifetime. One pass, and memory for the live blocks alone.
+// A query about lifetimes or leaks should not have to join the table with itself. But a block's lifetime is not known
+// when the block is made. So the row of the event that ends a block has the block's lifetime and size, beside its tag
+// in old_tag. A leaked block has a row with its tag, and no row with that old_tag and a lifetime. This takes one pass
+// over the trace, and memory for the live blocks only.
 
 enum class ColumnType : std::uint8_t {
   int64,   // counts and times: never negative, and signed so that differences of them work in SQL
-  uint64,  // what has 64 bits: sizes, tags, addresses
+  uint64,  // sizes, tags, addresses: may use all 64 bits
   uint32,
-  kind,  // text, one of 25
+  kind,  // text, a name of cmt::Kind
   text,
 };
 
@@ -51,8 +51,8 @@ inline constexpr std::array<ColumnSpec, 16> event_columns{{
     {"label", ColumnType::text, true},
 }};
 
-/// The values of one event, by column: a number, or for the kind its value; nothing for null. The label is a text, and
-/// valid as long as the event's.
+/// The values of one event. `numbers` are in the order of event_columns, the kind as its number on the wire; an empty
+/// one is null. The label, the last column, is valid as long as the event's.
 struct EventRow {
   std::array<std::optional<std::uint64_t>, event_columns.size() - 1> numbers;
   std::optional<std::string_view> label;
@@ -61,7 +61,7 @@ struct EventRow {
 /// Makes rows of consistent events. Memory: 24 bytes a live block.
 class EventRows {
  public:
-  /// `old` is the live block that the event was given, or nullptr where none is known.
+  /// `old` is the live block that the event was given, or nullptr where the trace does not know it.
   EventRow next(const cmt::Event& event, const cmt::format::LiveBlock* old);
 
  private:

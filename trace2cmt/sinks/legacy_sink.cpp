@@ -1,20 +1,57 @@
-#include "legacy_sink.h"
+// The .cmt of 2019, written such that its own replayer reads it (libcmt/format/legacy.h has the bytes). Two limits of
+// that replayer matter here:
+//
+// - Its numbers have four bytes at most, 28 bits. Larger sizes cannot be written, nor a free of a block that more than
+//   268,435,455 tags followed.
+// - It refuses a trace that ever frees the very first tag. So the first record steps by 2, and no block has tag 1.
+//
+// Differences between tags are kept, unless one is too large to be written.
 
 #include <algorithm>
+#include <vector>
+
+#include "trace2cmt/sinks/plain_calls.h"
+#include "trace2cmt/sinks/sink.h"
 
 namespace trace2cmt {
 namespace {
 
-constexpr std::size_t legacy_buffer_bytes = 64 * 1024;
+constexpr std::uint64_t number_limit = (1 << 28) - 1;
 constexpr std::uint64_t first_step = 2;
 
-}  // namespace
+class LegacySink : public LedgerSink {
+ public:
+  LegacySink(int fd, Say say) : output_(fd), say_(std::move(say)) {}
 
-void LegacySink::put(const cmt::Event& event, const cmt::format::LiveBlock* old) {
-  PlainCall call = calls_.nearest(event, old != nullptr);
+  void finish(const cmt::Repairs&, bool) override {
+    output_.flush();
+    calls_.report_losses("legacy", say_);
+  }
+
+ private:
+  /// From tag `from` on, tags in the file are by `less` smaller than those of the trace.
+  struct Shift {
+    cmt::Tag from;
+    std::uint64_t less;
+  };
+
+  void write_event(const cmt::Event& event, const cmt::format::LiveBlock* old) override;
+  void put_number(std::uint64_t number);
+  std::uint64_t step_to(cmt::Tag tag);
+  cmt::Tag tag_in_file(cmt::Tag tag) const;
+
+  BufferedOutput output_;
+  Say say_;
+  PlainCalls calls_{number_limit};
+  std::vector<Shift> shifts_;
+  cmt::Tag newest_ = 0;  // of the trace
+};
+
+void LegacySink::write_event(const cmt::Event& event, const cmt::format::LiveBlock* old) {
+  const PlainCall call = calls_.nearest(event, old != nullptr);
   if (call.kind == PlainCall::Kind::none) return;
   std::uint64_t distance = 0;
-  if (call.kind != PlainCall::Kind::malloc) distance = in_file(newest_) + 1 - in_file(call.old_tag);
+  if (call.kind != PlainCall::Kind::malloc) distance = tag_in_file(newest_) + 1 - tag_in_file(call.old_tag);
   if (distance > number_limit) {
     calls_.count(Loss::too_old);
     if (call.kind == PlainCall::Kind::free) return;
@@ -23,21 +60,19 @@ void LegacySink::put(const cmt::Event& event, const cmt::format::LiveBlock* old)
   put_number(call.size);
   put_number(distance);
   if (call.size != 0) put_number(step_to(call.tag));
-  if (buffer_.size() < legacy_buffer_bytes) return;
-  output_.write(buffer_);
-  buffer_.clear();
+  output_.flush_if_full();
 }
 
 void LegacySink::put_number(std::uint64_t number) {
-  for (; number >= 0x80; number >>= 7) buffer_ += static_cast<char>(number & 0x7f);
-  buffer_ += static_cast<char>(number | 0x80);
+  for (; number >= 0x80; number >>= 7) output_.text() += static_cast<char>(number & 0x7f);
+  output_.text() += static_cast<char>(number | 0x80);
 }
 
-/// Moves on to a tag, and returns by how much in the file.
+/// Makes `tag` the newest, and returns its distance to the newest before, in the file.
 std::uint64_t LegacySink::step_to(cmt::Tag tag) {
   std::uint64_t step = tag - newest_;
   if (shifts_.empty() || step > number_limit) {
-    const cmt::Tag before = shifts_.empty() ? 0 : in_file(newest_);
+    const cmt::Tag before = shifts_.empty() ? 0 : tag_in_file(newest_);
     step = shifts_.empty() ? first_step : 1;
     shifts_.push_back({tag, tag - (before + step)});
   }
@@ -45,16 +80,18 @@ std::uint64_t LegacySink::step_to(cmt::Tag tag) {
   return step;
 }
 
-cmt::Tag LegacySink::in_file(cmt::Tag tag) const {
+cmt::Tag LegacySink::tag_in_file(cmt::Tag tag) const {
   const auto after = std::upper_bound(shifts_.begin(), shifts_.end(), tag,
                                       [](cmt::Tag wanted, const Shift& shift) { return wanted < shift.from; });
   return tag - std::prev(after)->less;
 }
 
-void LegacySink::finish(const cmt::Repairs&, bool) {
-  output_.write(buffer_);
-  buffer_.clear();
-  calls_.report("legacy", say_);
+std::unique_ptr<Sink> make_legacy_sink(SinkSettings settings) {
+  return std::make_unique<LegacySink>(settings.fd, std::move(settings.say));
 }
+
+}  // namespace
+
+extern const OutputForm legacy_form{"legacy", "a .cmt", make_legacy_sink};
 
 }  // namespace trace2cmt

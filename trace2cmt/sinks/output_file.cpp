@@ -4,7 +4,7 @@
 // leaves nothing behind. Where the file system knows no such files it is NAME.part until it is whole; that may be left
 // behind, and nobody takes it for the whole.
 
-#include "output_file.h"
+#include "trace2cmt/sinks/output_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

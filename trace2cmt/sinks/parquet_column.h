@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "event_rows.h"
 #include "libcmt/format/zstd.h"
+#include "trace2cmt/sinks/event_rows.h"
 
 namespace trace2cmt {
 

@@ -5,13 +5,14 @@
 //     chunk     = [ dictionary page ] data page, each a header in Thrift's compact protocol and a zstd frame
 //     footer    = in the same protocol: the schema, where each chunk lies, its nulls, its least and its greatest value
 //
-// A file is written front to back, so it can go to a pipe. Row groups of 122,880 rows, the size that DuckDB likes (it
-// reads one a thread), bound the memory: some 16 MiB, and labels end a group early.
-
-#include "parquet_sink.h"
+// A file is written front to back, so it can go to a pipe. A row group is held in memory until it is written: 122,880
+// rows, the size that DuckDB prefers (it reads one a thread), or fewer where labels take 4 MiB. That is some 16 MiB.
 
 #include "libcmt/format/coding.h"
 #include "toolkit/output/utf8.h"
+#include "trace2cmt/sinks/event_rows.h"
+#include "trace2cmt/sinks/parquet_column.h"
+#include "trace2cmt/sinks/sink.h"
 
 namespace trace2cmt {
 namespace {
@@ -59,17 +60,40 @@ void put_chunk(ThriftCompact& footer, const ColumnSpec& column, const ParquetChu
   });
 }
 
-}  // namespace
+class ParquetSink : public LedgerSink {
+ public:
+  explicit ParquetSink(SinkSettings settings)
+      : output_(settings.fd),
+        header_(std::move(settings.header)),
+        compressor_(settings.level),
+        columns_(event_columns.begin(), event_columns.end()) {
+    output_.write(magic);
+  }
 
-ParquetSink::ParquetSink(int fd, cmt::Header header, int level)
-    : output_(fd),
-      header_(std::move(header)),
-      compressor_(level),
-      columns_(event_columns.begin(), event_columns.end()) {
-  output_.write(magic);
-}
+  void finish(const cmt::Repairs& repairs, bool truncated) override;
 
-void ParquetSink::put(const cmt::Event& event, const cmt::format::LiveBlock* old) {
+ private:
+  struct RowGroup {
+    std::uint64_t offset = 0;
+    std::uint64_t rows = 0;
+    std::vector<ParquetChunk> chunks;
+  };
+
+  void write_event(const cmt::Event& event, const cmt::format::LiveBlock* old) override;
+  void flush();
+  std::string footer(const cmt::Repairs& repairs, bool truncated) const;
+  static void put_row_group(ThriftCompact& footer, const RowGroup& group);
+
+  cmt::Output output_;
+  cmt::Header header_;
+  cmt::format::Compressor compressor_;
+  EventRows rows_;
+  std::vector<ParquetColumn> columns_;
+  std::vector<RowGroup> groups_;
+  std::uint64_t rows_in_group_ = 0;
+};
+
+void ParquetSink::write_event(const cmt::Event& event, const cmt::format::LiveBlock* old) {
   const EventRow row = rows_.next(event, old);
   for (std::size_t i = 0; i < row.numbers.size(); ++i) columns_[i].add(row.numbers[i]);
   columns_.back().add(row.label);
@@ -143,5 +167,13 @@ void ParquetSink::finish(const cmt::Repairs& repairs, bool truncated) {
   cmt::format::put_u32(bytes, static_cast<std::uint32_t>(bytes.size()));
   output_.write(bytes += magic);
 }
+
+std::unique_ptr<Sink> make_parquet_sink(SinkSettings settings) {
+  return std::make_unique<ParquetSink>(std::move(settings));
+}
+
+}  // namespace
+
+extern const OutputForm parquet_form{"parquet", "a Parquet file", make_parquet_sink};
 
 }  // namespace trace2cmt

@@ -1,4 +1,4 @@
-#include "plain_calls.h"
+#include "trace2cmt/sinks/plain_calls.h"
 
 #include "toolkit/output/numbers.h"
 
@@ -61,7 +61,7 @@ std::uint64_t PlainCalls::size_of(const cmt::Event& event) {
   return bytes;
 }
 
-void PlainCalls::report(std::string_view form, const Say& say) const {
+void PlainCalls::report_losses(std::string_view form, const Say& say) const {
   for (std::size_t i = 0; i < loss_count; ++i) {
     if (losses_[i] == 0) continue;
     say(std::string(form) + " cannot say " + cmt::output::with_commas(losses_[i]) + " " + std::string(loss_words[i]));

@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "cmt/event.h"
-#include "sink.h"
+#include "trace2cmt/sinks/sink.h"
 
 namespace trace2cmt {
 
-/// malloc, realloc and free of one thread: all that older forms can say.
+/// A call of malloc, realloc or free: all that the forms legacy and rep can express.
 struct PlainCall {
   enum class Kind { none, malloc, realloc, free };
 
@@ -19,8 +19,8 @@ struct PlainCall {
   cmt::Tag old_tag = 0;
 };
 
-/// What becomes of an event that a form of plain calls cannot say as it was. The words are in plain_calls.cpp, and the
-/// table of the manual page says the same.
+/// How an event differs from the plain call that is written for it. The messages are in plain_calls.cpp; a table of the
+/// manual page says the same.
 enum class Loss : std::uint8_t {
   refused,
   null_block,
@@ -37,18 +37,18 @@ enum class Loss : std::uint8_t {
 };
 inline constexpr std::size_t loss_count = 12;
 
-/// Turns events into the nearest plain calls, and counts what is lost by that.
+/// Turns events into the nearest plain calls, and counts the losses.
 class PlainCalls {
  public:
   explicit PlainCalls(std::uint64_t size_limit) : size_limit_(size_limit) {}
 
-  /// `old_known`: the block that the event was given is alive in the trace.
+  /// `old_known`: the trace has the allocation of the block that the event was given.
   PlainCall nearest(const cmt::Event& event, bool old_known);
 
   void count(Loss loss) { ++losses_[static_cast<std::size_t>(loss)]; }
 
-  /// One line for each kind of loss that there was.
-  void report(std::string_view form, const Say& say) const;
+  /// Says one line for each kind of loss that was counted.
+  void report_losses(std::string_view form, const Say& say) const;
 
  private:
   PlainCall::Kind kind_of(const cmt::Event& event, bool old_known);

@@ -1,91 +1,121 @@
-#include "rep_sink.h"
+// The traces of the malloc lab in Bryant and O'Hallaron, "Computer Systems: A Programmer's Perspective":
+//
+//     4096     suggested heap size: the peak of live bytes; the driver ignores it
+//     1        ids
+//     3        operations
+//     1        weight
+//     a 0 8    malloc: id, size
+//     r 0 16   realloc
+//     f 0      free
+//
+// An id names a block through all its reallocs and is never used again; ids have no gaps: the driver checks that. Its
+// numbers are of type int. A block alive at the end is freed there, as in the lab's "balanced" traces. The counts in
+// the header are known last, so the operations are kept in a temporary file until then.
+
+#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <system_error>
 #include <vector>
 
 #include "cmt/error.h"
-#include "libcmt/trace/files.h"
+#include "libcmt/block_table.h"
+#include "toolkit/process/fd.h"
+#include "trace2cmt/sinks/plain_calls.h"
+#include "trace2cmt/sinks/sink.h"
 
 namespace trace2cmt {
 namespace {
 
-constexpr std::size_t rep_buffer_bytes = 64 * 1024;
+constexpr std::uint64_t int_max = (std::uint64_t{1} << 31) - 1;
 constexpr std::uint64_t weight = 1;
 
-}  // namespace
+class RepSink : public LedgerSink {
+ public:
+  RepSink(int fd, Say say) : fd_(fd), say_(std::move(say)) {}
 
-RepSink::RepSink(int fd, Say say) : fd_(fd), say_(std::move(say)), body_(std::tmpfile(), std::fclose) {
-  if (body_ == nullptr) throw std::system_error(errno, std::generic_category(), "a temporary file");
-}
+  void finish(const cmt::Repairs&, bool) override {
+    free_live_blocks();
+    operations_.flush();
+    write_file();
+    calls_.report_losses("rep", say_);
+  }
 
-void RepSink::put(const cmt::Event& event, const cmt::format::LiveBlock* old) {
+ private:
+  struct NamedBlock {
+    cmt::Tag tag = 0;
+    std::uint64_t id = 0;
+  };
+
+  void write_event(const cmt::Event& event, const cmt::format::LiveBlock* old) override;
+  void put_operation(char operation, std::uint64_t id, std::uint64_t size);
+  void free_live_blocks();
+  void write_file();
+
+  int fd_;
+  Say say_;
+  PlainCalls calls_{int_max};
+  cmt::BlockTable<NamedBlock> blocks_;  // that live
+  std::uint64_t id_count_ = 0;
+  std::uint64_t operation_count_ = 0;
+  cmt::process::Fd temporary_{cmt::open_temporary_file()};
+  BufferedOutput operations_{temporary_.get(), "writing a temporary file"};
+};
+
+void RepSink::write_event(const cmt::Event& event, const cmt::format::LiveBlock* old) {
   const PlainCall call = calls_.nearest(event, old != nullptr);
   switch (call.kind) {
     case PlainCall::Kind::none:
       return;
     case PlainCall::Kind::malloc:
-      ids_.insert({call.tag, id_count_});
-      return put_line('a', id_count_++, call.size);
+      blocks_.insert({call.tag, id_count_});
+      return put_operation('a', id_count_++, call.size);
     case PlainCall::Kind::realloc: {
-      const std::uint64_t id = ids_.erase(call.old_tag)->id;
-      ids_.insert({call.tag, id});
-      return put_line('r', id, call.size);
+      const std::uint64_t id = blocks_.erase(call.old_tag)->id;
+      blocks_.insert({call.tag, id});
+      return put_operation('r', id, call.size);
     }
     case PlainCall::Kind::free:
-      return put_line('f', ids_.erase(call.old_tag)->id, 0);
+      return put_operation('f', blocks_.erase(call.old_tag)->id, 0);
   }
 }
 
-void RepSink::put_line(char operation, std::uint64_t id, std::uint64_t size) {
-  if (++operations_ > number_limit) throw cmt::FormatError("", "more operations than a .rep can number");
-  buffer_ += operation;
-  buffer_ += ' ';
-  buffer_ += std::to_string(id);
-  if (operation != 'f') buffer_ += ' ' + std::to_string(size);
-  buffer_ += '\n';
-  if (buffer_.size() >= rep_buffer_bytes) flush();
+void RepSink::put_operation(char operation, std::uint64_t id, std::uint64_t size) {
+  if (++operation_count_ > int_max) throw cmt::FormatError("", "more operations than a .rep can number");
+  std::string& out = operations_.text();
+  out += operation;
+  out += ' ';
+  out += std::to_string(id);
+  if (operation != 'f') out += ' ' + std::to_string(size);
+  out += '\n';
+  operations_.flush_if_full();
 }
 
-void RepSink::flush() {
-  if (std::fwrite(buffer_.data(), 1, buffer_.size(), body_.get()) != buffer_.size()) {
-    throw std::system_error(errno, std::generic_category(), "a temporary file");
-  }
-  buffer_.clear();
-}
-
-void RepSink::free_the_rest() {
-  std::vector<std::uint64_t> alive;
-  ids_.for_each([&](const Named& block) { alive.push_back(block.id); });
-  std::sort(alive.begin(), alive.end());
-  for (const std::uint64_t id : alive) {
+void RepSink::free_live_blocks() {
+  std::vector<std::uint64_t> ids;
+  blocks_.for_each([&](const NamedBlock& block) { ids.push_back(block.id); });
+  std::sort(ids.begin(), ids.end());
+  for (const std::uint64_t id : ids) {
     calls_.count(Loss::alive_at_end);
-    put_line('f', id, 0);
+    put_operation('f', id, 0);
   }
 }
 
 void RepSink::write_file() {
   cmt::Output output(fd_);
   for (const std::uint64_t number :
-       {std::min(totals().peak_live_bytes, number_limit), id_count_, operations_, weight}) {
+       {std::min(totals().peak_live_bytes, int_max), id_count_, operation_count_, weight}) {
     output.write(std::to_string(number) + "\n");
   }
-  std::rewind(body_.get());
-  std::array<char, rep_buffer_bytes> part;
-  while (const std::size_t size = std::fread(part.data(), 1, part.size(), body_.get())) {
-    output.write({part.data(), size});
-  }
-  if (std::ferror(body_.get())) throw std::system_error(errno, std::generic_category(), "a temporary file");
+  lseek(temporary_.get(), 0, SEEK_SET);
+  output.copy_from(temporary_.get(), "a temporary file");
 }
 
-void RepSink::finish(const cmt::Repairs&, bool) {
-  free_the_rest();
-  flush();
-  if (std::fflush(body_.get()) != 0) throw std::system_error(errno, std::generic_category(), "a temporary file");
-  write_file();
-  calls_.report("rep", say_);
+std::unique_ptr<Sink> make_rep_sink(SinkSettings settings) {
+  return std::make_unique<RepSink>(settings.fd, std::move(settings.say));
 }
+
+}  // namespace
+
+extern const OutputForm rep_form{"rep", "", make_rep_sink};
 
 }  // namespace trace2cmt

@@ -1,19 +1,23 @@
-#include "sink.h"
+#include "trace2cmt/sinks/sink.h"
 
+#include <algorithm>
+#include <array>
 #include <thread>
 
 #include "cmt/writer.h"
-#include "csv_sink.h"
-#include "legacy_sink.h"
-#include "parquet_sink.h"
-#include "rep_sink.h"
 
 namespace trace2cmt {
+
+// The forms of this folder's other files.
+extern const OutputForm legacy_form, rep_form, csv_form, parquet_form;
+
 namespace {
 
 class WriterSink : public Sink {
  public:
-  WriterSink(int fd, cmt::Header header, cmt::WriteOptions options) : writer_(fd, std::move(header), options) {}
+  WriterSink(SinkSettings settings, cmt::Format format)
+      : writer_(settings.fd, std::move(settings.header),
+                {.format = format, .level = settings.level, .threads = std::thread::hardware_concurrency()}) {}
 
   bool add(const cmt::Event& event) override { return writer_.add(event); }
   void finish(const cmt::Repairs& repairs, bool truncated) override { writer_.finish(repairs, truncated); }
@@ -23,27 +27,28 @@ class WriterSink : public Sink {
   cmt::Writer writer_;
 };
 
+template <cmt::Format format>
+std::unique_ptr<Sink> make_writer_sink(SinkSettings settings) {
+  return std::make_unique<WriterSink>(std::move(settings), format);
+}
+
 }  // namespace
 
-std::unique_ptr<Sink> make_sink(int fd, cmt::Header header, const Options& options, Say say) {
-  switch (options.to) {
-    case To::cmt:
-    case To::text: {
-      const cmt::Format format = options.to == To::cmt ? cmt::Format::cmt : cmt::Format::text;
-      return std::make_unique<WriterSink>(
-          fd, std::move(header),
-          cmt::WriteOptions{.format = format, .level = options.level, .threads = std::thread::hardware_concurrency()});
-    }
-    case To::legacy:
-      return std::make_unique<LegacySink>(fd, std::move(say));
-    case To::rep:
-      return std::make_unique<RepSink>(fd, std::move(say));
-    case To::csv:
-      return std::make_unique<CsvSink>(fd);
-    case To::parquet:
-      return std::make_unique<ParquetSink>(fd, std::move(header), options.level);
-  }
-  return nullptr;
+std::span<const OutputForm> output_forms() {
+  static const std::array forms{OutputForm{"cmt", "a .cmt", make_writer_sink<cmt::Format::cmt>},
+                                OutputForm{"text", "", make_writer_sink<cmt::Format::text>},
+                                legacy_form,
+                                rep_form,
+                                csv_form,
+                                parquet_form};
+  return forms;
+}
+
+const OutputForm* find_output_form(std::string_view name) {
+  const auto forms = output_forms();
+  const auto found =
+      std::find_if(forms.begin(), forms.end(), [&](const OutputForm& form) { return form.name == name; });
+  return found == forms.end() ? nullptr : &*found;
 }
 
 }  // namespace trace2cmt

@@ -1,54 +1,97 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "cmt/event.h"
 #include "cmt/header.h"
 #include "libcmt/trace/ledger.h"
-#include "options.h"
+#include "libcmt/trace/output.h"
 
 namespace trace2cmt {
 
-/// What a conversion writes to, whatever its form.
+/// Writes the events of a conversion in one form.
 class Sink {
  public:
   virtual ~Sink() = default;
 
-  /// Takes one event. False, and nothing written, if it contradicts those before: the rule of cmt::Writer::add().
+  /// Writes an event. False, and nothing is written, if it contradicts the events before: the rule of
+  /// cmt::Writer::add().
   virtual bool add(const cmt::Event& event) = 0;
   virtual void finish(const cmt::Repairs& repairs, bool truncated) = 0;
 
-  /// What was taken so far.
+  /// Of the events written so far.
   virtual const cmt::Totals& totals() const = 0;
 };
 
-/// A sink of a form that cmt::Writer does not know: keeps the books, as a Writer does.
-class BookedSink : public Sink {
+/// A sink of a form that cmt::Writer cannot write. It refuses contradictions and counts totals as a Writer does.
+class LedgerSink : public Sink {
  public:
   bool add(const cmt::Event& event) final {
     const cmt::Ledger::Entry entry = ledger_.book(event);
-    if (entry.accepted) put(event, entry.old_known ? &entry.old : nullptr);
+    if (entry.accepted) write_event(event, entry.old_known ? &entry.old : nullptr);
     return entry.accepted;
   }
 
   const cmt::Totals& totals() const final { return ledger_.totals(); }
 
  protected:
-  /// `old` is the live block that the event was given, or nullptr where none is known.
-  virtual void put(const cmt::Event& event, const cmt::format::LiveBlock* old) = 0;
-
-  const cmt::Ledger& ledger() const { return ledger_; }
+  /// `old` is the live block that the event was given, or nullptr where the trace does not know it.
+  virtual void write_event(const cmt::Event& event, const cmt::format::LiveBlock* old) = 0;
 
  private:
   cmt::Ledger ledger_;
 };
 
-/// `say` gets a line, without its end, for what the form could not say.
+/// Takes a line, without its end, for what the form cannot express.
 using Say = std::function<void(const std::string&)>;
 
-/// The sink that options.to names. Borrows `fd`.
-std::unique_ptr<Sink> make_sink(int fd, cmt::Header header, const Options& options, Say say);
+struct SinkSettings {
+  int fd;              ///< to write to; borrowed
+  cmt::Header header;  ///< of the trace
+  int level;           ///< of compression with zstd
+  Say say;
+};
+
+/// One form of output.
+struct OutputForm {
+  std::string_view name;  ///< as --to takes it
+  std::string_view
+      binary_name;  ///< "a .cmt", for a message to a user who would get it on a terminal; empty: it is text
+  std::unique_ptr<Sink> (*make_sink)(SinkSettings settings);
+};
+
+/// All of them. Each is defined in a file of this folder; the list is in sink.cpp.
+std::span<const OutputForm> output_forms();
+
+/// nullptr where there is none of this name.
+const OutputForm* find_output_form(std::string_view name);
+
+/// Text that is written 64 KiB at a time.
+class BufferedOutput {
+ public:
+  explicit BufferedOutput(int fd, const char* doing = "writing") : output_(fd, doing) {}
+
+  /// To append to.
+  std::string& text() { return text_; }
+
+  void flush_if_full() {
+    if (text_.size() >= capacity) flush();
+  }
+  void flush() {
+    output_.write(text_);
+    text_.clear();
+  }
+
+ private:
+  static constexpr std::size_t capacity = 64 * 1024;
+
+  cmt::Output output_;
+  std::string text_;
+};
 
 }  // namespace trace2cmt

@@ -5,12 +5,12 @@
 #include "trace2cmt/formats/log_fixture.h"
 
 using namespace trace2cmt;
-using fixture::found_in;
 using fixture::Lines;
+using fixture::lines_of;
 
 TEST_CASE("android: a record with times is taken at its end, a free at its begin") {
-  CHECK(found_in(
-            android_format,
+  CHECK(lines_of(
+            "android",
             "1: malloc 0x10 8 100 150\n2: calloc 0x20 2 8 160 170\n1: free 0x10 300 400\n2: thread_done 0x0 500 600") ==
         Lines{"malloc(8) = 10 time=50", "calloc(2, 8) = 20 thread=1 time=70", "free(10) time=200",
               "thread_exit() thread=1 time=400"});
@@ -21,12 +21,12 @@ TEST_CASE("android: what is wrong is said") {
        {"hello", "1: frob 0x10", "x: free 0x10", "1: malloc 0x10", "1: malloc 0x10 x", "1: free x",
         "1: malloc 0x10 1 2", "1: malloc 0x10 1 2 3 4", "1: realloc 0x10 8", "1: calloc 0x10 1 2 3 4 5"}) {
     CAPTURE(line);
-    CHECK(found_in(android_format, line) == Lines{"? TID: CALL ADDRESS and its numbers"});
+    CHECK(lines_of("android", line) == Lines{"? TID: CALL ADDRESS and its numbers"});
   }
 }
 
 TEST_CASE("logalloc: lines are of a process, and mostly of a thread") {
-  CHECK(found_in(logalloc_format,
+  CHECK(lines_of("logalloc",
                  "1 1 malloc(32)=0x10\n1 2 realloc(0x10,64)=0x20\n1 2 free(0x20)\n1 1 free((nil))\n"
                  "1 1 jemalloc_stats()\n1 1 malloc(9)=(nil)\n1 free(0x0)") ==
         Lines{"malloc(32) = 10", "realloc(10, 64) = 20 thread=1", "free(20) thread=1", "free(0)", "malloc(9) = 0",
@@ -36,17 +36,17 @@ TEST_CASE("logalloc: lines are of a process, and mostly of a thread") {
 TEST_CASE("logalloc: what is wrong is said") {
   for (const std::string_view line : {"hello", "malloc(1)=0x10", "1 x malloc(1)=0x10", "1 2 3 malloc(1)=0x10"}) {
     CAPTURE(line);
-    CHECK(found_in(logalloc_format, line) == Lines{"? PID TID CALL(ARGUMENTS)"});
+    CHECK(lines_of("logalloc", line) == Lines{"? PID TID CALL(ARGUMENTS)"});
   }
   for (const std::string_view call : {"frob(1)=0x10", "malloc(1)", "malloc(1)=x", "malloc(1=0x10", "free(0x10)=0x20"}) {
     CAPTURE(call);
-    CHECK(found_in(logalloc_format, "1 1 " + std::string(call)) == Lines{"? a known call with its result behind '='"});
+    CHECK(lines_of("logalloc", "1 1 " + std::string(call)) == Lines{"? a known call with its result behind '='"});
   }
-  CHECK_THROWS_AS(found_in(logalloc_format, "1 1 free(0x10)\n2 2 free(0x10)"), SeveralProcesses);
+  CHECK_THROWS_AS(lines_of("logalloc", "1 1 free(0x10)\n2 2 free(0x10)"), SeveralProcesses);
 }
 
 TEST_CASE("mtrace: a caller may be missing or hold blanks, and a realloc is two lines") {
-  CHECK(found_in(mtrace_format,
+  CHECK(lines_of("mtrace",
                  "= Start\n@ ./my prog:(f - g)[0x40] + 0x10 0x20\n@ a:[0x40] < 0x10\n@ a:[0x40] > 0x30 0x40\n"
                  "- 0x30\n+ (nil) 0x99\n@ a:[0x40] ! 0x50 0x60\n= End\n") ==
         Lines{"malloc(32) = 10", "realloc(10, 64) = 30", "free(30)", "malloc(153) = 0", "realloc(50, 96) = 0"});
@@ -55,23 +55,23 @@ TEST_CASE("mtrace: a caller may be missing or hold blanks, and a realloc is two 
 TEST_CASE("mtrace: what is wrong is said, and half a realloc is none") {
   for (const std::string_view line : {"hello", "+ 0x10", "- x", "+ 0x10 x", "* 0x10 0x20", "-"}) {
     CAPTURE(line);
-    CHECK(found_in(mtrace_format, line) == Lines{"? +, -, <, > or ! with an address"});
+    CHECK(lines_of("mtrace", line) == Lines{"? +, -, <, > or ! with an address"});
   }
-  CHECK(found_in(mtrace_format, "> 0x10 0x20") == Lines{"? '<' before '>'"});
-  CHECK(found_in(mtrace_format, "< 0x10\n- 0x20") == Lines{"? '>' behind '<'", "free(20)"});
-  CHECK(found_in(mtrace_format, "< 0x10\n< 0x20\n> 0x30 0x40") == Lines{"? '>' behind '<'", "realloc(20, 64) = 30"});
-  CHECK(found_in(mtrace_format, "< 0x10") == Lines{"? '>' behind '<'"});
+  CHECK(lines_of("mtrace", "> 0x10 0x20") == Lines{"? '<' before '>'"});
+  CHECK(lines_of("mtrace", "< 0x10\n- 0x20") == Lines{"? '>' behind '<'", "free(20)"});
+  CHECK(lines_of("mtrace", "< 0x10\n< 0x20\n> 0x30 0x40") == Lines{"? '>' behind '<'", "realloc(20, 64) = 30"});
+  CHECK(lines_of("mtrace", "< 0x10") == Lines{"? '>' behind '<'"});
 }
 
 TEST_CASE("rep: a header of numbers, and blocks that have names only") {
-  CHECK(found_in(rep_format, "20000\n2\n4\n1\na 0 512\nr 0 640\nr 0 0\nf 0\nf -1\n") ==
+  CHECK(lines_of("rep", "20000\n2\n4\n1\na 0 512\nr 0 640\nr 0 0\nf 0\nf -1\n") ==
         Lines{"malloc(512) = 1", "realloc(1, 640) = 1", "realloc(1, 0) = 0", "free(1)", "free(0)"});
-  CHECK(found_in(rep_format, "a 0 512\nf 0") == Lines{"malloc(512) = 1", "free(1)"});
+  CHECK(lines_of("rep", "a 0 512\nf 0") == Lines{"malloc(512) = 1", "free(1)"});
 }
 
 TEST_CASE("rep: what is wrong is said") {
   for (const std::string_view line : {"x 0 1", "a 0", "a x 1", "f", "f 0 1", "a 0 1 2", "hello"}) {
     CAPTURE(line);
-    CHECK(found_in(rep_format, line) == Lines{"? a ID SIZE, r ID SIZE or f ID"});
+    CHECK(lines_of("rep", line) == Lines{"? a ID SIZE, r ID SIZE or f ID"});
   }
 }

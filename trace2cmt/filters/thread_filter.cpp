@@ -1,0 +1,54 @@
+#include "libcmt/block_table.h"
+#include "trace2cmt/filters/filter.h"
+
+namespace trace2cmt {
+namespace {
+
+class ThreadFilter : public Filter {
+ public:
+  explicit ThreadFilter(std::set<std::uint32_t> threads) : threads_(std::move(threads)) {}
+
+  void filter(const cmt::Event& event, const Emit& emit) override {
+    if (event.tag != 0) first_tag_ = std::min(first_tag_, event.tag);
+    if (event.kind == cmt::Kind::mark) return emit(event);
+    threads_.contains(event.thread) ? filter_own(event, emit) : filter_other(event, emit);
+  }
+
+ private:
+  struct OwnBlock {
+    cmt::Tag tag = 0;
+  };
+
+  void filter_own(cmt::Event event, const Emit& emit) {
+    const bool is_of_others = event.old_tag >= first_tag_ && blocks_.find(event.old_tag) == nullptr;
+    if (is_of_others) {
+      if (event.tag == 0) return;
+      event.old_tag = event.old_address = 0;
+    }
+    if (event.ends_block()) blocks_.erase(event.old_tag);
+    if (event.tag != 0) blocks_.insert({event.tag});
+    emit(event);
+  }
+
+  void filter_other(const cmt::Event& event, const Emit& emit) {
+    if (!event.ends_block() || !blocks_.erase(event.old_tag)) return;
+    if (!event.makes_block()) return emit(event);
+    emit({.kind = cmt::Kind::free,
+          .thread = event.thread,
+          .old_tag = event.old_tag,
+          .old_address = event.old_address,
+          .time_ns = event.time_ns});
+  }
+
+  std::set<std::uint32_t> threads_;
+  cmt::BlockTable<OwnBlock> blocks_;  // that live, of the chosen threads
+  cmt::Tag first_tag_ = cmt::unknown;
+};
+
+}  // namespace
+
+std::unique_ptr<Filter> make_thread_filter(std::set<std::uint32_t> threads) {
+  return std::make_unique<ThreadFilter>(std::move(threads));
+}
+
+}  // namespace trace2cmt
