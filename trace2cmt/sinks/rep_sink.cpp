@@ -19,7 +19,7 @@
 
 #include "cmt/error.h"
 #include "libcmt/block_table.h"
-#include "toolkit/process/fd.h"
+#include "toolkit/process/proc_file.h"
 #include "trace2cmt/sinks/plain_calls.h"
 #include "trace2cmt/sinks/sink.h"
 
