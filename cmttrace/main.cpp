@@ -14,8 +14,8 @@
 
 #include "cmttrace/options.h"
 #include "toolkit/command/launch.h"
+#include "toolkit/command/trace_status.h"
 #include "toolkit/command/tracer.h"
-#include "toolkit/command/traces.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::trace_launcher {
@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 void say(const std::string& text) { std::fprintf(stderr, "cmttrace: %s\n", text.c_str()); }
 
-command::Launch launch_of(const Options& options, const command::Traces& traces) {
+command::Launch launch_of(const Options& options, const command::TraceStatusFile& traces) {
   command::Launch launch{.words = options.command, .output = {}, .error = {}, .environment = options.environment};
   for (auto& variable : command::tracing_environment(options.output, options.follow))
     launch.environment.push_back(std::move(variable));
@@ -37,7 +37,7 @@ std::string counted(std::uint64_t number, const char* what) {
   return output::with_commas(number) + " " + what + (number == 1 ? "" : "s");
 }
 
-std::string summary(const command::Recorded& recorded, const std::string& first, double seconds) {
+std::string summary(const command::RecordedTraces& recorded, const std::string& first, double seconds) {
   if (recorded.files == 0) return "nothing was recorded";
   std::string text = counted(recorded.events, "event") + " of " + counted(recorded.threads, "thread") + " in ";
   text += recorded.files == 1 ? first : std::to_string(recorded.files) + " traces, " + first + " and others";
@@ -72,12 +72,12 @@ std::string summary(const command::Recorded& recorded, const std::string& first,
 int run(const command::CommandLine& line) {
   const Options options = parse_options(line);
   if (!options.recover.empty()) recover(options);
-  std::optional<command::Traces> traces(std::in_place);
+  std::optional<command::TraceStatusFile> traces(std::in_place);
   const command::Launch launch = launch_of(options, *traces);
-  if (const std::string why = command::obstacle(options.command[0]); !why.empty()) say(why);
+  if (const std::string why = command::why_not_recordable(options.command[0]); !why.empty()) say(why);
   try {
     const auto begin = Clock::now();
-    command::Launched launched(launch);
+    command::RunningCommand launched(launch);
     const command::Ended ended = launched.wait();
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     const auto recorded = command::wait_for_traces(*traces, say, [&](int milliseconds) {
@@ -87,7 +87,7 @@ int run(const command::CommandLine& line) {
     const auto begun = traces->begun();
     say(summary(recorded, begun.empty() ? "" : begun.front().path, seconds));
     traces.reset();  // end_alike() does not return
-    command::end_alike(ended);
+    command::exit_like(ended);
   } catch (const command::LaunchError& error) {
     say(error.what());
     return error.status;

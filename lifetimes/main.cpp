@@ -66,7 +66,7 @@ void summarise(const Options& options) {
   Summariser summariser(options.path, options.clock, trace.complaints());
   trace.for_each([&](const Event& event, std::size_t) { summariser.count_event(event); });
   output.write(summariser.finish(trace.truncated()));
-  trace.complaints().end();
+  trace.complaints().say_count();
 }
 
 void count_pairs(const Options& options) {
@@ -74,7 +74,7 @@ void count_pairs(const Options& options) {
   PairCounter counter(options.clock, trace.complaints());
   trace.for_each([&](const Event& event, std::size_t) { counter.count_event(event); });
   command::print(counter.to_text());
-  trace.complaints().end();
+  trace.complaints().say_count();
 }
 
 void merge(const Options& options, const std::vector<std::string>& paths) {

@@ -9,7 +9,7 @@
 #include "libcmt/heap/live_totals.h"
 #include "toolkit/annotate/annotated_text.h"
 #include "toolkit/annotate/trace_tool.h"
-#include "toolkit/command/complaints.h"
+#include "toolkit/command/trace_input.h"
 
 namespace cmt::overhead {
 

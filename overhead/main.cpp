@@ -77,7 +77,7 @@ void summarise(const Options& options, int page_shift) {
   if (output.draws()) summariser.collect_plot();
   trace.for_each([&](const Event& event, std::size_t) { summariser.count_event(event); });
   output.write(summariser.finish(trace.truncated()));
-  trace.complaints().end();
+  trace.complaints().say_count();
 }
 
 int run(const CommandLine& line) {

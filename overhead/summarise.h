@@ -11,7 +11,7 @@
 #include "overhead/plot_data.h"
 #include "overhead/summary.h"
 #include "toolkit/annotate/trace_tool.h"
-#include "toolkit/command/complaints.h"
+#include "toolkit/command/trace_input.h"
 
 namespace cmt::overhead {
 

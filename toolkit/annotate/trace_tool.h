@@ -81,7 +81,7 @@ void annotate_trace(const Options& options, MakeAnnotator make_annotator) {
     throw;
   }
   out.flush();
-  trace.complaints().end();
+  trace.complaints().say_count();
 }
 
 /// Where a summary goes: to standard output in the form asked for, and as a picture to the file of --plot. That file is
