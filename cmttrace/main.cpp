@@ -86,7 +86,7 @@ int run(const command::CommandLine& line) {
     });
     const auto begun = traces->begun();
     say(summary(recorded, begun.empty() ? "" : begun.front().path, seconds));
-    traces.reset();  // end_alike() does not return
+    traces.reset();  // exit_like() does not return
     command::exit_like(ended);
   } catch (const command::LaunchError& error) {
     say(error.what());

@@ -129,7 +129,7 @@ std::string offset_text(const Json::parse_error& error) {
 }  // namespace
 
 Summary read_json(const std::string& path) {
-  const auto input = command::open_unpacked(path);
+  const auto input = command::open_decompressed(path);
   const std::string_view text = input->peek(std::numeric_limits<std::size_t>::max());
   try {
     return read_summary(Json::parse(text));
