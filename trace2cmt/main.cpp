@@ -40,7 +40,7 @@ constexpr std::array<RepairPhrases, cmt::repair_count> repair_phrases{{
 }};
 
 /// ": 2 frees of no block dropped, 1 order race swapped"; empty where the kinds of repairs are not known.
-std::string repairs_by_kind(const cmt::Repairs& repairs) {
+std::string repair_summary(const cmt::Repairs& repairs) {
   std::string text;
   const auto append = [&](std::uint64_t count, const RepairPhrases& phrases) {
     if (count == 0) return;
@@ -58,7 +58,7 @@ void say_defects(const Inputs& inputs, const cmt::Totals& totals, const cmt::Rep
   }
   if (repairs.total() == 0) return;
   say(std::to_string(totals.events) + " events, " + std::to_string(repairs.total()) +
-      (repairs.total() == 1 ? " repair" : " repairs") + repairs_by_kind(repairs));
+      (repairs.total() == 1 ? " repair" : " repairs") + repair_summary(repairs));
 }
 
 std::vector<std::unique_ptr<Filter>> make_filters(const Options& options) {

@@ -14,7 +14,7 @@ namespace {
 
 using namespace cmt::format;
 
-/// Says of what goes wrong in `step` where in the file it is.
+/// Runs `step`. An error in it becomes one with the place in the file.
 template <typename Step>
 auto in_file(const TraceFile& file, const Step& step) {
   try {
@@ -24,7 +24,7 @@ auto in_file(const TraceFile& file, const Step& step) {
   }
 }
 
-/// Decodes bytes that begin at an offset in the file.
+/// Runs `step`, which decodes bytes from an offset in the file. The offset of an error becomes one in the file.
 template <typename Step>
 auto at_offset(std::uint64_t offset, const Step& step) {
   try {
@@ -39,7 +39,7 @@ auto take_fields(const Section& section, const Take& take) {
   return at_offset(section.offset + SectionStart::size, [&] { return take(section.header); });
 }
 
-/// Where the blocks of the stream begin, by the index; nothing where the end of the file is missing.
+/// The offsets of the blocks of the stream, from the index; nothing where the end of the file is missing.
 std::optional<std::vector<std::uint64_t>> indexed_blocks(const TraceFile& file) {
   if (file.size() < tail_size || !is_tail(file.at(file.size() - tail_size, tail_size))) return std::nullopt;
   const auto tail = section_at(file, file.size() - tail_size);
@@ -50,7 +50,7 @@ std::optional<std::vector<std::uint64_t>> indexed_blocks(const TraceFile& file) 
   return offsets;
 }
 
-/// The same from section to section.
+/// The offsets of the blocks of the stream, found by going from section to section.
 std::vector<std::uint64_t> walked_blocks(const TraceFile& file) {
   std::vector<std::uint64_t> offsets;
   auto section = section_at(file, file_header_size(file.at(0, 16)).value());
@@ -88,7 +88,7 @@ Layout layout_of(const TraceFile& file) {
   return layout;
 }
 
-/// The last time in a block's stream of times, or before the block.
+/// The last time in a block's stream of times, or the last one before the block.
 std::uint64_t last_time_in(std::string_view frame, std::uint64_t raw_size, const BlockHeader& block) {
   std::string raw;
   Decompressor().decompress(frame, raw_size, raw);
@@ -101,7 +101,7 @@ std::uint64_t last_time_in(std::string_view frame, std::uint64_t raw_size, const
   return last_ns;
 }
 
-/// The same of the block that begins at an offset.
+/// The last time of the block at an offset, or the last one before it.
 std::uint64_t last_time_of(const TraceFile& file, std::uint64_t block_offset) {
   const Section section = section_at(file, block_offset).value();
   const BlockHeader block = take_fields(section, BlockHeader::take);
@@ -131,16 +131,12 @@ void count_events(cmt::Reader& reader, Info& info) {
 
 }  // namespace
 
-double Info::per_event(std::uint64_t bytes) const {
-  return totals.events == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(totals.events);
-}
-
 Info info_of(const TraceFile& file) {
   cmt::ReadOptions options;
   options.addresses = options.usable = false;
   cmt::Reader reader = file.reader(options);
   Info info;
-  info.name = file.name();
+  info.file = file.name();
   info.file_bytes = file.size();
   info.header = reader.header();
   info.totals_stated = reader.totals().has_value();
@@ -151,28 +147,11 @@ Info info_of(const TraceFile& file) {
   }
   if (!file.is_cmt()) return info;
   info.layout = in_file(file, [&] { return layout_of(file); });
+  for (StreamSize& stream : info.layout->streams) stream.bytes_per_event = info.per_event(stream.bytes);
   if (info.header.has_times && info.layout->blocks != 0) {
     info.last_time_ns = in_file(file, [&] { return last_time_of(file, info.layout->last_block); });
   }
   return info;
-}
-
-std::string_view stream_name(std::uint64_t id) {
-  switch (static_cast<StreamId>(id)) {
-    case StreamId::core:
-      return "core";
-    case StreamId::addresses:
-      return "addresses";
-    case StreamId::live:
-      return "live_blocks";
-    case StreamId::times:
-      return "times";
-    case StreamId::usable:
-      return "usable_sizes";
-    case StreamId::stacks:
-      return "call_stacks";
-  }
-  return {};
 }
 
 }  // namespace trace2cmt

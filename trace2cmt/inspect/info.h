@@ -8,50 +8,123 @@
 
 #include "cmt/header.h"
 #include "cmt/repairs.h"
+#include "toolkit/output/fields.h"
 #include "trace2cmt/inspect/trace_file.h"
+
+namespace cmt {
+
+inline std::string_view kind_name(std::size_t kind) { return name(static_cast<Kind>(kind)); }
+inline std::string_view repair_name(std::size_t repair) { return name(static_cast<Repair>(repair)); }
+
+template <class Visitor, output::DescribedAs<Totals> T>
+void describe(Visitor& field, T& totals) {
+  field("events", totals.events, "calls, threads' starts and ends, marks and samples");
+  field("by_kind", output::by_name(totals.by_kind, kind_name), "events of each kind that occurs");
+  field("failed_calls", totals.failed, "allocations that were refused");
+  field("threads", totals.threads, "threads that made an event");
+  field("allocated_blocks", totals.allocations, "blocks that were allocated");
+  field("allocated_bytes", totals.allocated_bytes, "bytes asked for by all allocations");
+  field("peak_live_blocks", totals.peak_live_blocks, "most blocks that were live at once");
+  field("peak_live_bytes", totals.peak_live_bytes, "most bytes that were live at once");
+  field("peak_live_bytes_event", totals.peak_live_bytes_event,
+        "the first event, from 1, at which so many bytes were live");
+  field("end_live_blocks", totals.end_live_blocks, "blocks live at the end");
+  field("end_live_bytes", totals.end_live_bytes, "bytes live at the end");
+  field("repairs", totals.repairs.total(), "lines and events that were dropped or altered");
+  field("repairs_by_kind", output::by_name(totals.repairs.by_kind, repair_name), "repairs of each kind that occurs");
+}
+
+}  // namespace cmt
 
 namespace trace2cmt {
 
-/// What one stream takes in a .cmt, over all blocks.
+/// One stream of a .cmt, over all its blocks.
 struct StreamSize {
   std::uint64_t id = 0;
   std::uint64_t raw_bytes = 0;
   std::uint64_t bytes = 0;
+  double bytes_per_event = 0;
+
+  /// "core", "addresses", …; "stream 9" where version 1 does not know the stream.
+  std::string name() const;
 };
+
+template <class Visitor, cmt::output::DescribedAs<StreamSize> S>
+void describe(Visitor& field, S& stream) {
+  field("id", stream.id, "the stream's number in the file");
+  field("name", stream.name(), "the stream's name");
+  field("raw_bytes", stream.raw_bytes, "size before compression");
+  field("bytes", stream.bytes, "size in the file");
+  field("bytes_per_event", stream.bytes_per_event, "size in the file, an event");
+}
 
 /// How a .cmt is laid out.
 struct Layout {
   std::uint64_t blocks = 0;
   std::uint64_t keyframes = 0;
   std::vector<StreamSize> streams;  ///< by rising id
-  std::uint64_t other_bytes = 0;    ///< headers, index, totals
-  std::uint64_t last_block = 0;     ///< offset of its section
+  std::uint64_t other_bytes = 0;
+  std::uint64_t last_block = 0;  ///< offset of its section
 };
+
+template <class Visitor, cmt::output::DescribedAs<Layout> L>
+void describe(Visitor& field, L& layout) {
+  field("stream_blocks", layout.blocks, "blocks of the stream");
+  field("keyframes", layout.keyframes, "blocks of the stream that are keyframes");
+  field("streams", layout.streams, "streams over all blocks");
+  field("other_bytes", layout.other_bytes, "headers, index and totals");
+}
+
+/// An entry of the trace's header.
+struct MetadataEntry {
+  std::string key, value;
+};
+
+template <class Visitor, cmt::output::DescribedAs<MetadataEntry> M>
+void describe(Visitor& field, M& entry) {
+  field("key", entry.key, "the key");
+  field("value", entry.value, "the value");
+}
 
 /// What can be said of a trace without looking at single events.
 struct Info {
-  std::string name;
+  std::string file;
   std::uint64_t file_bytes = 0;
   cmt::Header header;
   cmt::Totals totals;
-  bool totals_stated = false;                 ///< by the file itself; else they were counted
-  bool cut_off = false;                       ///< the end is missing
-  std::optional<std::uint64_t> last_time_ns;  ///< of the last event that has one
-  std::optional<Layout> layout;
+  bool totals_stated = false;                 ///< the file has totals; else they were counted
+  bool cut_off = false;                       ///< the end of the file is missing
+  std::optional<std::uint64_t> last_time_ns;  ///< of the last event that has a time
+  std::optional<Layout> layout;               ///< of a .cmt
 
   double per_event(std::uint64_t bytes) const;
+  std::vector<MetadataEntry> metadata() const;
 };
 
-/// Of a whole .cmt only the headers of its blocks, index, totals and the times of the last block are read; anything
-/// else is read through. Throws FormatError and std::system_error.
+/// Totals and, of a .cmt, the layout follow as further fields of the same object.
+template <class Visitor, cmt::output::DescribedAs<Info> I>
+void describe(Visitor& field, I& info) {
+  field("file", info.file, "the name of the file");
+  field("format", name(info.header.format), "text, cmt or legacy_cmt");
+  field("file_bytes", info.file_bytes, "size of the file, decompressed where it is compressed");
+  field("bytes_per_event", info.per_event(info.file_bytes), "size of the file, an event");
+  field("totals_stated", info.totals_stated, "the file has totals; else they were counted");
+  field("cut_off", info.cut_off, "the end of the file is missing");
+  field("truncated", info.totals.truncated, "the recording broke off");
+  field("has_addresses", info.header.has_addresses, "addresses were recorded");
+  field("has_times", info.header.has_times, "times were recorded");
+  field("has_usable_sizes", info.header.has_usable, "usable sizes were recorded");
+  field("last_time_ns", info.last_time_ns, "time of the last event that has one");
+  field("metadata", info.metadata(), "the header's entries");
+}
+
+/// Of a whole .cmt, reads only the headers of its blocks, index, totals and the times of the last block; any other
+/// trace is read through. Throws FormatError and std::system_error.
 Info info_of(const TraceFile& file);
 
 std::string to_text(const Info& info);
 
 /// Schema cmt.info/1.
 std::string to_json(const Info& info);
-
-/// "core", "addresses", …; empty for a stream that version 1 does not know.
-std::string_view stream_name(std::uint64_t id);
 
 }  // namespace trace2cmt

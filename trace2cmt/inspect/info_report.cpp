@@ -1,3 +1,4 @@
+#include "libcmt/format/sections.h"
 #include "libcmt/text/format.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
@@ -14,12 +15,7 @@ using cmt::output::fixed;
 using cmt::output::time_text;
 using cmt::output::with_commas;
 
-std::string stream_title(const StreamSize& stream) {
-  const std::string_view name = stream_name(stream.id);
-  return name.empty() ? "stream " + std::to_string(stream.id) : std::string(name);
-}
-
-/// Metadata can hold anything; a terminal should not get it.
+/// Metadata may hold control characters, which a terminal should not get.
 std::string printable(std::string_view text) {
   std::string quoted;
   cmt::text::append_string(quoted, cmt::output::to_utf8(text));
@@ -54,10 +50,9 @@ std::string facts_text(const Info& info) {
 
 std::string kinds_text(const cmt::Totals& totals) {
   cmt::output::Table table({{"  kind"}, {"events", Align::right}});
-  for (std::size_t kind = 0; kind < cmt::kind_limit; ++kind) {
-    const std::uint64_t events = totals.by_kind[kind];
-    if (events != 0) table.add({"  " + std::string(name(static_cast<cmt::Kind>(kind))), with_commas(events)});
-  }
+  cmt::output::by_name(totals.by_kind, cmt::kind_name).for_each([&](std::string_view kind, std::uint64_t events) {
+    table.add({"  " + std::string(kind), with_commas(events)});
+  });
   return table.text();
 }
 
@@ -70,7 +65,7 @@ std::string layout_text(const Info& info) {
                             {"before, an event", Align::right},
                             {"an event", Align::right}});
   for (const StreamSize& stream : layout.streams) {
-    table.add({"  " + stream_title(stream), with_commas(stream.raw_bytes), with_commas(stream.bytes),
+    table.add({"  " + stream.name(), with_commas(stream.raw_bytes), with_commas(stream.bytes),
                per_event(stream.raw_bytes), per_event(stream.bytes)});
   }
   table.add({"  the rest", "", with_commas(layout.other_bytes), "", per_event(layout.other_bytes)});
@@ -78,53 +73,39 @@ std::string layout_text(const Info& info) {
          with_commas(layout.keyframes) + " of them keyframes\n";
 }
 
-void put_streams(cmt::output::JsonWriter& json, const Info& info) {
-  json.field("stream_blocks", info.layout->blocks);
-  json.field("keyframes", info.layout->keyframes);
-  json.begin_array("streams");
-  for (const StreamSize& stream : info.layout->streams) {
-    json.begin_object();
-    json.field("id", stream.id);
-    json.field("name", stream_title(stream));
-    json.field("raw_bytes", stream.raw_bytes);
-    json.field("bytes", stream.bytes);
-    json.field("bytes_per_event", info.per_event(stream.bytes));
-    json.end_object();
-  }
-  json.end_array();
-  json.field("other_bytes", info.layout->other_bytes);
-}
-
-void put_counts(cmt::output::JsonWriter& json, const cmt::Totals& totals) {
-  json.field("events", totals.events);
-  json.begin_object("by_kind");
-  for (std::size_t kind = 0; kind < cmt::kind_limit; ++kind) {
-    const std::uint64_t events = totals.by_kind[kind];
-    if (events != 0) json.field(name(static_cast<cmt::Kind>(kind)), events);
-  }
-  json.end_object();
-  json.field("failed_calls", totals.failed);
-  json.field("threads", totals.threads);
-  json.field("allocated_blocks", totals.allocations);
-  json.field("allocated_bytes", totals.allocated_bytes);
-  json.field("peak_live_blocks", totals.peak_live_blocks);
-  json.field("peak_live_bytes", totals.peak_live_bytes);
-  json.field("peak_live_bytes_event", totals.peak_live_bytes_event);
-  json.field("end_live_blocks", totals.end_live_blocks);
-  json.field("end_live_bytes", totals.end_live_bytes);
-  json.field("repairs", totals.repairs.total());
-  json.begin_object("repairs_by_kind");
-  for (int kind = 0; kind < cmt::repair_count; ++kind) {
-    const auto repair = static_cast<cmt::Repair>(kind);
-    if (totals.repairs[repair] != 0) json.field(name(repair), totals.repairs[repair]);
-  }
-  json.end_object();
-}
-
 }  // namespace
 
+std::string StreamSize::name() const {
+  using cmt::format::StreamId;
+  switch (static_cast<StreamId>(id)) {
+    case StreamId::core:
+      return "core";
+    case StreamId::addresses:
+      return "addresses";
+    case StreamId::live:
+      return "live_blocks";
+    case StreamId::times:
+      return "times";
+    case StreamId::usable:
+      return "usable_sizes";
+    case StreamId::stacks:
+      return "call_stacks";
+  }
+  return "stream " + std::to_string(id);
+}
+
+double Info::per_event(std::uint64_t bytes) const {
+  return totals.events == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(totals.events);
+}
+
+std::vector<MetadataEntry> Info::metadata() const {
+  std::vector<MetadataEntry> entries;
+  for (const auto& [key, value] : header.metadata) entries.push_back({key, value});
+  return entries;
+}
+
 std::string to_text(const Info& info) {
-  std::string text = info.name + ": " + std::string(name(info.header.format)) + ", " + with_commas(info.totals.events) +
+  std::string text = info.file + ": " + std::string(name(info.header.format)) + ", " + with_commas(info.totals.events) +
                      " events in " + with_commas(info.file_bytes) + " bytes, " +
                      fixed(info.per_event(info.file_bytes), 3) + " an event\n";
   if (info.cut_off) text += "  breaks off: the figures are of what is whole\n";
@@ -137,27 +118,9 @@ std::string to_json(const Info& info) {
   cmt::output::JsonWriter json;
   json.begin_object();
   json.field("schema", "cmt.info/1");
-  json.field("file", info.name);
-  json.field("format", name(info.header.format));
-  json.field("file_bytes", info.file_bytes);
-  json.field("bytes_per_event", info.per_event(info.file_bytes));
-  json.field("totals_stated", info.totals_stated);
-  json.field("cut_off", info.cut_off);
-  json.field("truncated", info.totals.truncated);
-  json.field("has_addresses", info.header.has_addresses);
-  json.field("has_times", info.header.has_times);
-  json.field("has_usable_sizes", info.header.has_usable);
-  json.field("last_time_ns", info.last_time_ns);
-  json.begin_array("metadata");
-  for (const auto& [key, value] : info.header.metadata) {
-    json.begin_object();
-    json.field("key", key);
-    json.field("value", value);
-    json.end_object();
-  }
-  json.end_array();
-  put_counts(json, info.totals);
-  if (info.layout) put_streams(json, info);
+  cmt::output::write_fields(json, info);
+  cmt::output::write_fields(json, info.totals);
+  if (info.layout) cmt::output::write_fields(json, *info.layout);
   json.end_object();
   return json.take();
 }

@@ -1,6 +1,7 @@
 #include "trace2cmt/inspect/verify.h"
 
 #include "toolkit/output/numbers.h"
+#include "trace2cmt/inspect/info.h"
 
 namespace trace2cmt {
 namespace {
@@ -9,11 +10,28 @@ std::string block_text(cmt::Tag tag, std::uint64_t address) {
   return cmt::output::hex(address) + "<" + std::to_string(tag) + ">";
 }
 
-/// A text whose recording broke off says so; one that was cut off cannot.
-bool says_its_end(const TraceFile& file) {
+/// Whether a text ends as one whose recording broke off; if not, the file was cut.
+bool has_truncated_end(const TraceFile& file) {
   constexpr std::uint64_t end_size = 64;
   const std::string end = file.at(file.size() < end_size ? 0 : file.size() - end_size, end_size);
   return end.find("\n#cmt end=truncated") != std::string::npos;
+}
+
+using Figures = std::vector<std::pair<std::string_view, std::uint64_t>>;
+
+/// The totals that follow from the events: all but the repairs.
+Figures figures_of(const cmt::Totals& totals) {
+  Figures figures;
+  const auto add = [&](std::string_view key, const auto& value, std::string_view) {
+    if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(value)>>) {
+      if (key != "repairs") figures.emplace_back(key, value);
+    }
+  };
+  describe(add, totals);
+  for (std::size_t kind = 0; kind < cmt::kind_count; ++kind) {
+    figures.emplace_back(cmt::kind_name(kind), totals.by_kind[kind]);
+  }
+  return figures;
 }
 
 }  // namespace
@@ -33,7 +51,7 @@ Verdict verify(const TraceFile& file, const TellFault& tell) {
   for (auto batch = reader.read(); !batch.empty(); batch = reader.read()) {
     for (at = 0; at < batch.size(); ++at) checks.check(batch[at]);
   }
-  if (reader.truncated() && !says_its_end(file) && verdict.faults == 0)
+  if (reader.truncated() && !has_truncated_end(file) && verdict.faults == 0)
     fault(file.name(), "the end of the trace is missing");
   verdict.checked =
       cmt::output::with_commas(checks.totals().events) + " events: all that reading checks, tags, addresses, times";
@@ -78,24 +96,12 @@ void EventChecks::check_overlap(const cmt::Event& event) {
 }
 
 std::vector<std::string> differences(const cmt::Totals& stated, const cmt::Totals& counted) {
+  const Figures states = figures_of(stated), counts = figures_of(counted);
   std::vector<std::string> all;
-  const auto compare = [&](std::string_view what, std::uint64_t states, std::uint64_t counts) {
-    if (states == counts) return;
-    all.push_back("totals: " + std::string(what) + " is " + std::to_string(states) + ", the events say " +
-                  std::to_string(counts));
-  };
-  compare("events", stated.events, counted.events);
-  compare("failed_calls", stated.failed, counted.failed);
-  compare("allocated_blocks", stated.allocations, counted.allocations);
-  compare("allocated_bytes", stated.allocated_bytes, counted.allocated_bytes);
-  compare("peak_live_blocks", stated.peak_live_blocks, counted.peak_live_blocks);
-  compare("peak_live_bytes", stated.peak_live_bytes, counted.peak_live_bytes);
-  compare("peak_live_bytes_event", stated.peak_live_bytes_event, counted.peak_live_bytes_event);
-  compare("end_live_blocks", stated.end_live_blocks, counted.end_live_blocks);
-  compare("end_live_bytes", stated.end_live_bytes, counted.end_live_bytes);
-  compare("threads", stated.threads, counted.threads);
-  for (std::size_t kind = 0; kind < cmt::kind_count; ++kind) {
-    compare(name(static_cast<cmt::Kind>(kind)), stated.by_kind[kind], counted.by_kind[kind]);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (states[i].second == counts[i].second) continue;
+    all.push_back("totals: " + std::string(states[i].first) + " is " + std::to_string(states[i].second) +
+                  ", the events say " + std::to_string(counts[i].second));
   }
   return all;
 }
