@@ -3,86 +3,51 @@
 //     202: malloc 0xb4827400 1024
 //     202: calloc 0xb4827800 4 16 5361402 5361498              count, size; when it began and ended, in ns
 //     202: realloc 0xb4840a60 0xb48390a0 80                   the new block first
-//     202: memalign 0xb4841000 64 100                         whichever aligned call it was
+//     202: memalign 0xb4841000 64 100                         any aligned call
 //     202: free 0xb4840a60
 //     202: thread_done 0x0
 
-#include <array>
-
+#include "trace2cmt/formats/call_names.h"
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 
 namespace trace2cmt {
 namespace {
 
-using cmt::Event;
-using cmt::Kind;
-
-struct Operation {
-  std::string_view name;
-  Kind kind;
-  std::size_t numbers;  ///< behind the address
-};
-
-constexpr std::array operations{
-    Operation{"malloc", Kind::malloc, 1},     Operation{"free", Kind::free, 0},
-    Operation{"realloc", Kind::realloc, 2},   Operation{"calloc", Kind::calloc, 2},
-    Operation{"memalign", Kind::memalign, 2}, Operation{"thread_done", Kind::thread_exit, 0}};
-
-const Operation* find_operation(std::string_view name) {
-  for (const Operation& operation : operations) {
-    if (operation.name == name) return &operation;
-  }
-  return nullptr;
-}
-
 struct AndroidRecord {
   std::uint64_t thread = 0;
-  const Operation* operation = nullptr;
-  std::uint64_t address = 0;
-  std::array<std::uint64_t, 4> numbers{};
-  std::size_t count = 0;
+  cmt::Event event;
+  bool has_times = false;
+  std::uint64_t began_ns = 0, ended_ns = 0;
 };
+
+bool take_android_call(std::string_view& line, std::string_view name, cmt::Event& event) {
+  std::uint64_t address = 0;
+  if (!whole_address(take_word(line), address)) return false;
+  event.kind = cmt::Kind::thread_exit;
+  if (name == "thread_done") return true;
+  const CallName* const call = find_call(name);
+  if (call == nullptr) return false;
+  Arguments arguments;
+  if (call->arguments == "p") {
+    arguments = {.values = {address}, .count = 1};
+  } else if (!take_plain_arguments(line, *call, arguments)) {
+    return false;
+  }
+  if (!event_of(*call, arguments, event)) return false;
+  if (cmt::traits(event.kind).allocates) event.address = address;
+  return true;
+}
 
 bool take_android_record(std::string_view line, AndroidRecord& record) {
   std::string_view thread;
   if (!take_until(line, ':', thread) || !whole_number(trimmed(thread), record.thread)) return false;
-  record.operation = find_operation(take_word(line));
-  if (record.operation == nullptr || !whole_address(take_word(line), record.address)) return false;
-  const bool is_realloc = record.operation->kind == Kind::realloc;
-  for (std::string_view word = take_word(line); !word.empty(); word = take_word(line)) {
-    if (record.count == record.numbers.size()) return false;
-    std::uint64_t& number = record.numbers[record.count++];
-    if (!(is_realloc && record.count == 1 ? whole_address(word, number) : whole_number(word, number))) return false;
-  }
-  return record.count == record.operation->numbers || record.count == record.operation->numbers + 2;
-}
-
-Event event_of(const AndroidRecord& record) {
-  Event event{.kind = record.operation->kind};
-  switch (event.kind) {
-    case Kind::free:
-      event.old_address = record.address;
-      return event;
-    case Kind::thread_exit:
-      return event;
-    case Kind::malloc:
-      event.size = record.numbers[0];
-      break;
-    case Kind::calloc:
-      event.count = record.numbers[0];
-      event.size = record.numbers[1];
-      break;
-    case Kind::memalign:
-      event.alignment = record.numbers[0];
-      event.size = record.numbers[1];
-      break;
-    default:
-      event.old_address = record.numbers[0];
-      event.size = record.numbers[1];
-  }
-  event.address = record.address;
-  return event;
+  const std::string_view name = take_word(line);
+  if (!take_android_call(line, name, record.event)) return false;
+  record.has_times = !trimmed(line).empty();
+  if (!record.has_times) return true;
+  return whole_number(take_word(line), record.began_ns) && whole_number(take_word(line), record.ended_ns) &&
+         trimmed(line).empty();
 }
 
 class AndroidParser : public LogParser {
@@ -91,13 +56,13 @@ class AndroidParser : public LogParser {
     if (trimmed(line).empty()) return;
     AndroidRecord record;
     if (!take_android_record(line, record)) return log.reject_line("TID: CALL ADDRESS and its numbers");
-    Event event = event_of(record);
+    cmt::Event event = record.event;
     event.thread = log.thread_number(record.thread);
-    if (record.count > record.operation->numbers) {
-      // A free is noted as it begins and an allocation as it ends: between them nobody else has the address.
-      const bool at_end = cmt::traits(event.kind).allocates;
-      const std::uint64_t began = log.since_start(record.numbers[record.count - 2]);
-      event.time_ns = at_end ? log.since_start(record.numbers[record.count - 1]) : began;
+    if (record.has_times) {
+      // A free is recorded when it begins and an allocation when it ends: between these, no other block has the
+      // address.
+      const std::uint64_t began_ns = log.since_start(record.began_ns);
+      event.time_ns = cmt::traits(event.kind).allocates ? log.since_start(record.ended_ns) : began_ns;
     }
     log.add_event(event);
   }

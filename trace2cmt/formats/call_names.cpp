@@ -53,7 +53,7 @@ constexpr std::array call_names{
     CallName{"free_aligned_sized", Kind::free_aligned_sized, "pas"},
 };
 
-/// The same call without its size, for logs that leave it out.
+/// The kind of the same call without a size, for logs that leave the size out.
 Kind without_size(Kind kind) {
   const bool is_sized_delete = kind == Kind::operator_delete_sized || kind == Kind::operator_delete_array_sized;
   return is_sized_delete ? static_cast<Kind>(static_cast<int>(kind) - 1) : kind;
@@ -72,7 +72,7 @@ bool take_arguments(std::string_view& line, Arguments& arguments) {
   const std::size_t length = std::min(line.find_first_of(")<"), line.size());
   std::string_view inside = line.substr(0, length);
   if (inside.ends_with("(nil")) {
-    // NULL brings a parenthesis of its own.
+    // ltrace writes NULL as (nil).
     inside = line.substr(0, std::min(line.find_first_of(")<", length + 1), line.size()));
   }
   arguments.is_closed = inside.size() < line.size() && line[inside.size()] == ')';
@@ -86,11 +86,22 @@ bool take_arguments(std::string_view& line, Arguments& arguments) {
   return true;
 }
 
+bool take_plain_arguments(std::string_view& line, const CallName& call, Arguments& arguments) {
+  for (const char meaning : call.arguments) {
+    while (!line.empty() && (is_blank(line.front()) || line.front() == ',')) line.remove_prefix(1);
+    const std::string_view word = line.substr(0, std::min(line.find_first_of(", \t"), line.size()));
+    line.remove_prefix(word.size());
+    std::uint64_t& value = arguments.values[arguments.count++];
+    if (!(meaning == 'p' ? whole_address(word, value) : whole_number(word, value))) return false;
+  }
+  return true;
+}
+
 bool event_of(const CallName& call, const Arguments& arguments, cmt::Event& event) {
   event = {.kind = call.kind};
   for (std::size_t i = 0; i < call.arguments.size(); ++i) {
     if (i == arguments.count) {
-      // Of operator delete some tools tell the block only.
+      // Some tools show only the block of operator delete.
       event.kind = without_size(event.kind);
       return i == 1 && cmt::traits(event.kind).may_align;
     }

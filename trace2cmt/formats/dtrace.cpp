@@ -77,19 +77,6 @@ Fields fields_of(std::string_view line, const ColumnIndexes& columns) {
   return fields;
 }
 
-/// Parses numbers between blanks or commas: the block given is hexadecimal, the others are decimal.
-bool take_args(std::string_view text, const CallName& call, Arguments& arguments) {
-  for (const char meaning : call.arguments) {
-    while (!text.empty() && (is_blank(text.front()) || text.front() == ',')) text.remove_prefix(1);
-    const std::size_t length = std::min(text.find_first_of(", \t"), text.size());
-    std::uint64_t& value = arguments.values[arguments.count++];
-    const std::string_view word = text.substr(0, length);
-    if (!(meaning == 'p' ? whole_address(word, value) : whole_number(word, value))) return false;
-    text.remove_prefix(length);
-  }
-  return trimmed(text).empty();
-}
-
 /// Splits `malloc(96): 81d21e100 1536…⇥1000⇥100123⇥1`.
 bool take_raw(std::string_view line, Fields& fields) {
   if (!take_until(line, '(', fields.name) || find_call(fields.name) == nullptr) return false;
@@ -144,8 +131,9 @@ class DtraceParser : public LogParser {
     if (call == nullptr) return log.reject_line("the name of a known call");
     Arguments arguments;
     Event event;
+    std::string_view rest = fields.args;
     std::uint64_t time_ns = 0, tid = 0;
-    if (!take_args(fields.args, *call, arguments) || !event_of(*call, arguments, event)) {
+    if (!take_plain_arguments(rest, *call, arguments) || !trimmed(rest).empty() || !event_of(*call, arguments, event)) {
       return log.reject_line("the call's arguments");
     }
     if (!fields.time.empty() && !whole_number(fields.time, time_ns)) return log.reject_line("a time in nanoseconds");

@@ -1,5 +1,5 @@
-// heaptrack 1.x, file format 3: what the tracker writes (raw), and what its interpreter makes of that. Numbers are
-// hexadecimal without 0x.
+// heaptrack 1.x, file format 3: the raw form, which the tracker writes, and the interpreted form, which heaptrack makes
+// of it. Numbers are hexadecimal without 0x.
 //
 //     v 10400 3                       version of heaptrack and of the format
 //     x d /usr/bin/prog               program, its length first
@@ -14,9 +14,9 @@
 //     c 1f                            milliseconds since the start
 //     R 3ef                           resident pages
 //
-// heaptrack tells a realloc as a free and an allocation, and neither alignment nor threads. The interpreted form has
-// lost the addresses: which of several live blocks of one number was freed is not known. It is taken to be the newest:
-// most blocks die young.
+// heaptrack writes a realloc as a free and an allocation, and neither alignments nor threads. The interpreted form has
+// no addresses: it does not tell which of several live blocks with the same number was freed. The newest is taken,
+// because most blocks are short-lived.
 
 #include <vector>
 

@@ -3,10 +3,10 @@
 //     61039 make     USER  0x800607420 = malloc(26)
 //     61039 100123 Web Content 1536334807.907404 0.000021 USER  free(0x800618480)
 //
-// The pid is right-aligned; `kdump -H` adds the thread behind it (other systems write pid/tid), -T, -E and -R times
-// behind the command's name: the wall clock, since the start, since the record before. The name may hold blanks, so
-// what is before USER is read from both its ends. Records of other types have the same columns; they are not about
-// memory, but the times of -R add up over them.
+// The pid is right-aligned. `kdump -H` adds the thread after it (other systems write pid/tid); -T, -E and -R add times
+// after the command's name: since 1970, since the start, since the record before. The name may contain blanks, so the
+// columns before USER are parsed from both ends. Records of other types have the same columns; only their times matter,
+// because the times of -R add up over all records.
 
 #include <array>
 
@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 14> other_types{" CALL  ", " RET   ", " N
                                                        " CSW   ", " STRU  ", " STRUCT  ", " SYSCTL  ", " SCTL  ",
                                                        " CAP   ", " PFLT  ", " PRET  ",   " ARGS  "};
 
-/// What stands before a record's body.
+/// The columns before a record's body.
 struct Columns {
   std::uint64_t pid = 0;
   std::uint64_t tid = 0;
@@ -130,7 +130,7 @@ class KdumpParser : public LogParser {
     return log.since_start(columns.time_count == 1 ? elapsed_ns_ : columns.times[0]);
   }
 
-  std::uint64_t elapsed_ns_ = 0;  // the sum of what -R says
+  std::uint64_t elapsed_ns_ = 0;  // the sum of the times that -R shows
 };
 
 bool identifies_kdump(std::string_view line) {

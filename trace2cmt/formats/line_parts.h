@@ -91,4 +91,18 @@ inline bool whole_seconds(std::string_view word, std::uint64_t& ns) {
   return true;
 }
 
+/// Whether all of a word is a time of day, 14:02:01 or 14:02:01.512; `ns` becomes that in nanoseconds.
+inline bool whole_time_of_day(std::string_view word, std::uint64_t& ns) {
+  std::string_view hours, minutes;
+  std::uint64_t hour = 0, minute = 0, second = 0;
+  if (!take_until(word, ':', hours) || !take_until(word, ':', minutes)) return false;
+  if (!whole_number(hours, hour) || !whole_number(minutes, minute) || hour > 23 || minute > 59) return false;
+  if (!whole_seconds(word, ns)) {
+    if (!whole_number(word, second) || second > 60) return false;
+    ns = second * 1'000'000'000;
+  }
+  ns += (hour * 60 + minute) * 60'000'000'000;
+  return true;
+}
+
 }  // namespace trace2cmt

@@ -34,7 +34,7 @@ bool take_logalloc_record(std::string_view line, LogallocRecord& record) {
   return trimmed(call).empty() && (tid.empty() || whole_number(tid, record.tid));
 }
 
-/// The allocator's own calls, which neither make nor end a block.
+/// Functions of the allocator that neither allocate nor free.
 bool is_other_call(std::string_view name) { return name.starts_with("jemalloc_") || name == "malloc_usable_size"; }
 
 bool take_event(const LogallocRecord& record, Event& event) {

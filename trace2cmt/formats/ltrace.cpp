@@ -6,12 +6,12 @@
 //     13 prog->free(0x55d44e3922c0)                    = <void>
 //     12 <... malloc resumed> )                        = 0x55d44e3922e0
 //
-// Without -f there is no number; -t, -tt, -ttt and -r put a time before the call and -i its caller. A call that is made
-// within another of the same thread is part of that one: what operator new asks of malloc is no event of its own. A
-// free is taken where it begins, an allocation where it returns: so no address is live twice.
+// Without -f there is no number; -t, -tt, -ttt and -r put a time before the call, and -i its caller. A call within
+// another call of the same thread is part of that: the malloc inside operator new is no event of its own. A free
+// becomes an event when it begins, an allocation when it returns: so no address is live twice.
 //
-// ltrace shows four arguments of what it does not know; of posix_memalign it never shows the block. Threads and
-// processes look alike: all are taken for threads of one process, unless one is chosen with --pid.
+// Of functions that it does not know, ltrace shows four arguments. It never shows the block of posix_memalign. Threads
+// and processes look alike: all are taken for threads of one process, unless one is chosen with --pid.
 
 #include <utility>
 #include <vector>
@@ -28,7 +28,7 @@ using cmt::Kind;
 
 constexpr std::size_t depth_limit = 256;
 
-/// A line without what stands before the call.
+/// A line, divided into the call and the parts before it.
 struct Line {
   std::uint64_t id = 0;
   bool has_id = false;
@@ -46,20 +46,6 @@ bool take_pid(std::string_view& line, Line& taken) {
     return false;
   }
   line = rest;
-  return true;
-}
-
-/// 14:02:01, with a fraction or without.
-bool whole_time_of_day(std::string_view word, std::uint64_t& ns) {
-  std::string_view hours, minutes;
-  std::uint64_t hour = 0, minute = 0, second = 0;
-  if (!take_until(word, ':', hours) || !take_until(word, ':', minutes)) return false;
-  if (!whole_number(hours, hour) || !whole_number(minutes, minute) || hour > 23 || minute > 59) return false;
-  if (!whole_seconds(word, ns)) {
-    if (!whole_number(word, second) || second > 60) return false;
-    ns = second * 1'000'000'000;
-  }
-  ns += (hour * 60 + minute) * 60'000'000'000;
   return true;
 }
 
@@ -89,14 +75,14 @@ bool take_name(std::string_view& text, std::string_view& name) {
   return !name.empty() && name.find(' ') == std::string_view::npos;
 }
 
-bool is_about_the_process(std::string_view call) { return call.starts_with("+++ ") || call.starts_with("--- "); }
+bool is_process_event(std::string_view call) { return call.starts_with("+++ ") || call.starts_with("--- "); }
 
-/// What returns in a later line; `no return` is said where the thread was stopped meanwhile, and is as good.
+/// Whether the call returns in a later line. ltrace writes `no return` where the thread was stopped meanwhile.
 bool is_unfinished(std::string_view text) {
   return text.ends_with("<unfinished ...>") || text.ends_with("<no return ...>");
 }
 
-/// posix_memalign(&block, alignment, size) is shown with all of its arguments.
+/// posix_memalign(&block, alignment, size) is shown with all its arguments, unlike in other tools' logs.
 bool event_of_call(const CallName& call, Arguments arguments, Event& event) {
   if (call.kind == Kind::posix_memalign && arguments.count > 2) {
     arguments.values[0] = arguments.values[1];
@@ -113,7 +99,7 @@ class LtraceParser : public LogParser {
     thread_ = log.thread_number(line.id);
     time_ns_ = time_of(line, log);
     if (thread_ >= calls_.size()) calls_.resize(thread_ + 1);
-    if (is_about_the_process(line.call)) {
+    if (is_process_event(line.call)) {
       if (line.has_id && line.call.starts_with("+++ exited")) add({.kind = Kind::thread_exit}, log);
     } else if (line.call.starts_with("<... ")) {
       resume(line.call.substr(5), log);
@@ -125,7 +111,7 @@ class LtraceParser : public LogParser {
  private:
   /// A call that has not returned yet.
   struct Pending {
-    const CallName* call = nullptr;  ///< nullptr: it is not about memory
+    const CallName* call = nullptr;  ///< nullptr: a function that find_call() does not know
     Event event;
   };
 
@@ -189,7 +175,7 @@ class LtraceParser : public LogParser {
     log.add_event(event);
   }
 
-  /// The wall clock, the time of day, or the time since the line before.
+  /// A line's time is the time since 1970, the time of day, or the time since the line before.
   std::uint64_t time_of(const Line& line, ParsedLog& log) {
     if (line.time_ns == cmt::unknown) return cmt::unknown;
     if (line.time_ns >= wall_clock_ns) return log.since_unix_start(line.time_ns);
@@ -199,7 +185,7 @@ class LtraceParser : public LogParser {
 
   std::uint32_t thread_ = 0;  // of this line
   std::uint64_t time_ns_ = cmt::unknown;
-  std::uint64_t elapsed_ns_ = 0;             // the sum of what -r says
+  std::uint64_t elapsed_ns_ = 0;             // the sum of the times that -r shows
   std::vector<std::vector<Pending>> calls_;  // by thread, the innermost last
 };
 

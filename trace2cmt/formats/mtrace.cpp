@@ -1,15 +1,15 @@
 // glibc: MALLOC_TRACE=FILE, LD_PRELOAD=libc_malloc_debug.so.0, and a program that calls mtrace().
 //
 //     = Start
-//     @ ./prog:(main+0x10)[0x401136] + 0x1b6f6b0 0x20         an allocation, whichever call it was
+//     @ ./prog:(main+0x10)[0x401136] + 0x1b6f6b0 0x20         an allocation by any function
 //     @ ./prog:[0x401140] - 0x1b6f6b0                         a free
 //     @ ./prog:[0x401150] < 0x1b6f6d0                         a realloc: its block,
 //     @ ./prog:[0x401150] > 0x1b6f6f0 0x40                    and its result
 //     @ ./prog:[0x401160] ! 0x1b6f6f0 0x7fffffffffffffff      a realloc that was refused
 //     = End
 //
-// The caller may hold blanks, so lines are read from their end. Neither threads nor times are told, and neither are a
-// free of NULL, calloc's factors, or alignment.
+// The caller may contain blanks, so lines are parsed from their end. The log has no threads, times, frees of NULL,
+// factors of calloc or alignments.
 
 #include <optional>
 #include <utility>
@@ -76,7 +76,7 @@ class MtraceParser : public LogParser {
     }
   }
 
-  std::optional<std::uint64_t> given_;  // to a realloc whose result comes next
+  std::optional<std::uint64_t> given_;  // the block of a realloc whose result is in the next line
 };
 
 bool identifies_mtrace(std::string_view line) {

@@ -1,6 +1,6 @@
 // The traces of the CS:APP malloc lab: blocks have numbers, not addresses.
 //
-//     20000            four lines: bytes of heap that are advised, ids, operations, weight
+//     20000            four lines: suggested bytes of heap, ids, operations, weight
 //     2
 //     4
 //     1

@@ -1,4 +1,4 @@
-// valgrind --trace-malloc=yes: the calls among what else it says.
+// valgrind --trace-malloc=yes: calls among other messages.
 //
 //     ==14886== Memcheck, a memory error detector
 //     --14886-- malloc(10) = 0x4A43040
@@ -11,7 +11,7 @@
 //     --14886-- realloc(0x0,20)malloc(20) = 0x4A430F0
 //
 // With --time-stamp=yes a time since the start stands before the pid: `--00:00:00:00.512 14886--`. Several processes
-// come from --trace-children=yes. Threads are not told.
+// come from --trace-children=yes. The log has no threads.
 
 #include "trace2cmt/formats/call_names.h"
 #include "trace2cmt/formats/line_parts.h"
@@ -23,77 +23,77 @@ namespace {
 using cmt::Event;
 using cmt::Kind;
 
-/// Days, hours, minutes, seconds: 00:00:01:02.512.
+/// Days, hours, minutes and seconds: 00:14:02:01.512.
 bool whole_time_stamp(std::string_view word, std::uint64_t& ns) {
-  constexpr std::uint64_t minute_ns = 60'000'000'000;
-  std::string_view days, hours, minutes;
-  std::uint64_t day = 0, hour = 0, minute = 0;
-  if (!take_until(word, ':', days) || !take_until(word, ':', hours) || !take_until(word, ':', minutes)) return false;
-  if (!whole_number(days, day) || !whole_number(hours, hour) || !whole_number(minutes, minute)) return false;
-  if (day > 9999 || hour > 23 || minute > 59 || !whole_seconds(word, ns)) return false;
-  ns += ((day * 24 + hour) * 60 + minute) * minute_ns;
+  constexpr std::uint64_t day_ns = 24 * 3'600'000'000'000;
+  std::string_view days;
+  std::uint64_t day = 0;
+  if (!take_until(word, ':', days) || !whole_number(days, day) || day > 9999) return false;
+  if (word.find('.') == word.npos || !whole_time_of_day(word, ns)) return false;
+  ns += day * day_ns;
   return true;
 }
 
-/// What stands between two signs: `--14886-- rest`, `==14886== rest`.
-struct Speech {
+/// A line of valgrind, `--14886-- rest` or `==14886== rest`.
+struct ValgrindLine {
   std::uint64_t pid = 0;
   std::uint64_t time_ns = cmt::unknown;
   std::string_view rest;
 };
 
-bool take_speech(std::string_view line, std::string_view sign, Speech& speech) {
+bool take_valgrind_line(std::string_view line, std::string_view sign, ValgrindLine& parts) {
   if (!take_prefix(line, sign)) return false;
   const std::size_t length = line.find(sign);
   if (length == std::string_view::npos) return false;
   std::string_view inside = line.substr(0, length);
-  speech.rest = line.substr(length + sign.size());
-  if (!whole_number(take_last_word(inside), speech.pid)) return false;
-  return trimmed(inside).empty() || whole_time_stamp(trimmed(inside), speech.time_ns);
+  parts.rest = line.substr(length + sign.size());
+  if (!whole_number(take_last_word(inside), parts.pid)) return false;
+  return trimmed(inside).empty() || whole_time_stamp(trimmed(inside), parts.time_ns);
 }
 
-enum class Found { nothing, event, unknown_call };
+enum class CallResult { none, event, unknown_call };
 
-/// A call with its result, or with a call inside it and that one's result.
-Found take_call(std::string_view text, Event& event) {
+/// Parses a call with its result, or a call with another call inside and the result of that.
+CallResult take_call(std::string_view text, Event& event) {
   std::string_view name;
   const std::string_view begin = trimmed(text);
   text = begin;
-  if (begin.empty() || is_digit(begin.front()) || !take_until(text, '(', name)) return Found::nothing;
-  if (name.empty() || name.find(' ') != std::string_view::npos) return Found::nothing;
-  if (name == "malloc_usable_size" || name == "mallinfo") return Found::nothing;
+  if (begin.empty() || is_digit(begin.front()) || !take_until(text, '(', name)) return CallResult::none;
+  if (name.empty() || name.find(' ') != std::string_view::npos) return CallResult::none;
+  if (name == "malloc_usable_size" || name == "mallinfo") return CallResult::none;
   const CallName* const call = find_call(name);
   Arguments arguments;
-  if (call == nullptr || !take_arguments(text, arguments) || !arguments.is_closed) return Found::unknown_call;
-  if (!event_of(*call, arguments, event)) return Found::unknown_call;
-  if (!cmt::traits(event.kind).allocates) return trimmed(text).empty() ? Found::event : Found::unknown_call;
-  if (take_prefix(text, " = ")) return whole_address(trimmed(text), event.address) ? Found::event : Found::unknown_call;
+  if (call == nullptr || !take_arguments(text, arguments) || !arguments.is_closed) return CallResult::unknown_call;
+  if (!event_of(*call, arguments, event)) return CallResult::unknown_call;
+  if (!cmt::traits(event.kind).allocates) return trimmed(text).empty() ? CallResult::event : CallResult::unknown_call;
+  if (take_prefix(text, " = "))
+    return whole_address(trimmed(text), event.address) ? CallResult::event : CallResult::unknown_call;
   Event inner;
-  if (take_call(text, inner) != Found::event) return Found::unknown_call;
+  if (take_call(text, inner) != CallResult::event) return CallResult::unknown_call;
   event.address = inner.address;
-  return Found::event;
+  return CallResult::event;
 }
 
 class ValgrindParser : public LogParser {
  public:
   void parse(std::string_view line, ParsedLog& log) override {
-    Speech speech;
-    if (trimmed(line).empty() || take_speech(line, "==", speech) || take_speech(line, "**", speech)) return;
-    if (!take_speech(line, "--", speech)) return log.reject_line("--PID-- or ==PID==");
-    if (!log.wants_process(speech.pid)) return;
+    ValgrindLine parts;
+    if (trimmed(line).empty() || take_valgrind_line(line, "==", parts) || take_valgrind_line(line, "**", parts)) return;
+    if (!take_valgrind_line(line, "--", parts)) return log.reject_line("--PID-- or ==PID==");
+    if (!log.wants_process(parts.pid)) return;
     Event event;
-    const Found what = take_call(speech.rest, event);
-    if (what == Found::unknown_call) return log.reject_line("a known call with its result");
-    if (what == Found::nothing) return;
-    if (speech.time_ns != cmt::unknown) event.time_ns = log.since_start(speech.time_ns);
+    const CallResult result = take_call(parts.rest, event);
+    if (result == CallResult::unknown_call) return log.reject_line("a known call with its result");
+    if (result == CallResult::none) return;
+    if (parts.time_ns != cmt::unknown) event.time_ns = log.since_start(parts.time_ns);
     log.add_event(event);
   }
 };
 
 bool identifies_valgrind(std::string_view line) {
-  Speech speech;
+  ValgrindLine parts;
   Event event;
-  return take_speech(line, "--", speech) && take_call(speech.rest, event) == Found::event;
+  return take_valgrind_line(line, "--", parts) && take_call(parts.rest, event) == CallResult::event;
 }
 
 }  // namespace
