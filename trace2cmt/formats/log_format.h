@@ -84,6 +84,8 @@ class ParsedLog {
   const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
   bool names_only() const { return names_only_; }
 
+  std::optional<std::uint64_t> chosen_pid() const { return is_chosen_ ? pid_ : std::nullopt; }
+
   /// Whether there was a line of a process that is wanted.
   bool has_any() const { return has_any_; }
   const std::set<std::uint64_t>& processes() const { return processes_; }

@@ -6,7 +6,7 @@
 namespace trace2cmt {
 namespace {
 
-constexpr std::uint64_t address_step = std::uint64_t{1} << 48;  // more than a process has
+constexpr std::uint64_t address_step = std::uint64_t{1} << 48;  // the addresses of a process are below
 
 }  // namespace
 
@@ -27,14 +27,14 @@ cmt::Header Inputs::header() const {
   return header;
 }
 
-void Inputs::read(const Take& take) {
+void Inputs::read(const Visit& visit) {
   for (current_ = 0; current_ < files_.size(); ++current_) {
     File& file = files_[current_];
-    if (files_.size() > 1 && !begin_file(file, take)) return;
+    if (files_.size() > 1 && !begin_file(file, visit)) return;
     for (auto events = file.reader.read(); !events.empty(); events = file.reader.read()) {
       for (in_batch_ = 0; in_batch_ < events.size(); ++in_batch_) {
         const cmt::Event& event = events[in_batch_];
-        if (!(files_.size() == 1 ? take(event) : take_joined(event, take))) return;
+        if (!(files_.size() == 1 ? visit(event) : visit_joined(event, visit))) return;
       }
     }
     if (file.reader.truncated()) truncated_.push_back(file.path);
@@ -42,7 +42,7 @@ void Inputs::read(const Take& take) {
   current_ = files_.size() - 1;
 }
 
-bool Inputs::begin_file(const File& file, const Take& take) {
+bool Inputs::begin_file(const File& file, const Visit& visit) {
   first_tag_ = cmt::unknown;
   tag_base_ = newest_;
   thread_base_ = threads_;
@@ -50,19 +50,19 @@ bool Inputs::begin_file(const File& file, const Take& take) {
   if (thread_base_ > std::numeric_limits<std::uint32_t>::max()) {
     throw cmt::FormatError(file.path, "the files before it leave no numbers for its threads");
   }
-  return take({.kind = cmt::Kind::mark,
-               .thread = static_cast<std::uint32_t>(thread_base_),
-               .time_ns = file.reader.header().has_times ? time_base_ : cmt::unknown,
-               .label = file.path});
+  return visit({.kind = cmt::Kind::mark,
+                .thread = static_cast<std::uint32_t>(thread_base_),
+                .time_ns = file.reader.header().has_times ? time_base_ : cmt::unknown,
+                .label = file.path});
 }
 
-bool Inputs::take_joined(cmt::Event event, const Take& take) { return !join(event) || take(event); }
+bool Inputs::visit_joined(cmt::Event event, const Visit& visit) { return !join(event) || visit(event); }
 
-/// Moves an event to its place in the whole. False: it has none.
+/// Changes an event of a file to the one in the joined trace. False where it is dropped.
 bool Inputs::join(cmt::Event& event) {
   if (event.tag != 0) first_tag_ = std::min(first_tag_, event.tag);
   if (current_ > 0 && event.old_tag != 0 && event.old_tag < first_tag_) {
-    unnamed_.add(event.tag == 0 ? cmt::Repair::unmatched_free : cmt::Repair::unmatched_realloc);
+    repairs_.add(event.tag == 0 ? cmt::Repair::unmatched_free : cmt::Repair::unmatched_realloc);
     if (event.tag == 0) return false;
     event.old_tag = event.old_address = 0;
   }
@@ -75,11 +75,11 @@ bool Inputs::join(cmt::Event& event) {
   if (event.time_ns != cmt::unknown) event.time_ns += time_base_;
   if (event.address != 0) event.address += address_step * current_;
   if (event.old_address != 0) event.old_address += address_step * current_;
-  note(event);
+  update_bases(event);
   return true;
 }
 
-void Inputs::note(const cmt::Event& event) {
+void Inputs::update_bases(const cmt::Event& event) {
   newest_ = std::max({newest_, event.tag, event.old_tag});
   threads_ = std::max(threads_, std::uint64_t{event.thread} + 1);
   if (event.time_ns != cmt::unknown) last_time_ns_ = std::max(last_time_ns_, event.time_ns);
@@ -88,7 +88,7 @@ void Inputs::note(const cmt::Event& event) {
 std::string Inputs::place() const { return files_[current_].reader.place(in_batch_); }
 
 cmt::Repairs Inputs::repairs() const {
-  cmt::Repairs all = unnamed_;
+  cmt::Repairs all = repairs_;
   for (const File& file : files_) all += file.reader.repairs();
   return all;
 }

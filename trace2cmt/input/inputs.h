@@ -11,36 +11,37 @@
 
 namespace trace2cmt {
 
-/// The traces of a command line as one. The first is read as it is; of each that follows
+/// Reads the traces of a command line, joined to one. The first is read as it is. In each further one
 ///
-/// - tags are raised above all before, by the highest so far;
-/// - threads likewise, so that none is of two files;
-/// - addresses are raised by 2^48 for each file before, so that none is live twice: what a file leaves alive stays
-/// alive;
-/// - times go on from the last one so far, which is the new file's time 0;
+/// - tags are raised by the highest tag so far;
+/// - thread numbers are raised by the number of threads so far;
+/// - addresses are raised by 2^48 for each file before, so that no address is live twice: blocks that a file leaves
+/// alive
+///   stay alive;
+/// - times are raised by the last time so far.
 ///
-/// and a mark with the file's name stands before each. What a later file gives back that it did not allocate has no
-/// name in the whole: a free of it is dropped, a realloc made an allocation, and both counted as repairs.
+/// A mark with the file's name comes before each file. A further file may free or resize a block that it did not
+/// allocate. That block has no tag in the whole trace, so a free is dropped and a realloc becomes an allocation; both
+/// count as repairs.
 class Inputs {
  public:
-  /// Opens all, so that what is missing is said at once.
+  /// Opens all files, so that a missing one is reported at once.
   Inputs(const std::vector<std::string>& paths, const From& from, const cmt::ReadOptions& options);
 
-  /// Of several: the metadata in which all agree.
+  /// Of several files: the metadata in which all agree.
   cmt::Header header() const;
 
-  /// Hands out all events until `take` returns false. An event's label lives until that returns.
-  using Take = std::function<bool(const cmt::Event&)>;
-  void read(const Take& take);
+  /// Calls `visit` with each event until it returns false. An event's label is valid until the call returns.
+  using Visit = std::function<bool(const cmt::Event&)>;
+  void read(const Visit& visit);
 
-  /// The place of the event handed out last: "app.trace:12", "app.cmt: event 12".
+  /// The place of the event visited last: "app.trace:12", "app.cmt: event 12".
   std::string place() const;
 
-  /// So far.
   cmt::Repairs repairs() const;
   bool truncated() const { return !truncated_.empty(); }
 
-  /// The files that break off, of those that were read to their end.
+  /// The files that break off before their end.
   const std::vector<std::string>& truncated_files() const { return truncated_; }
 
  private:
@@ -49,18 +50,18 @@ class Inputs {
     cmt::Reader reader;
   };
 
-  bool begin_file(const File& file, const Take& take);
-  bool take_joined(cmt::Event event, const Take& take);
+  bool begin_file(const File& file, const Visit& visit);
+  bool visit_joined(cmt::Event event, const Visit& visit);
   bool join(cmt::Event& event);
-  void note(const cmt::Event& event);
+  void update_bases(const cmt::Event& event);
 
   std::vector<File> files_;
   std::vector<std::string> truncated_;
-  cmt::Repairs unnamed_;  // blocks of later files from before their begin
-  std::size_t current_ = 0;
-  std::size_t in_batch_ = 0;            // of what the current file's reader gave last
-  cmt::Tag first_tag_ = cmt::unknown;   // of its allocations, as it says
-  cmt::Tag tag_base_ = 0, newest_ = 0;  // what is added in the current file, and the highest handed out
+  cmt::Repairs repairs_;                // of joining
+  std::size_t current_ = 0;             // file
+  std::size_t in_batch_ = 0;            // index in the last batch of its reader
+  cmt::Tag first_tag_ = cmt::unknown;   // of its allocations, before it is raised
+  cmt::Tag tag_base_ = 0, newest_ = 0;  // what is added in the current file, and the highest so far
   std::uint64_t thread_base_ = 0, threads_ = 0;
   std::uint64_t time_base_ = 0, last_time_ns_ = 0;
 };

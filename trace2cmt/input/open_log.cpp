@@ -22,17 +22,20 @@ using cmt::Source;
 
 constexpr std::string_view text_name = "text", cmt_name = "cmt", legacy_name = "legacy";
 
-/// A log of another tool, as a Reader sees it.
+/// The source of a Reader that reads a log of another tool.
 class LogSource : public cmt::LineSource {
  public:
-  LogSource(std::unique_ptr<Input> input, DefectLog& log, const LogFormat& format, const From& from)
-      : LineSource(std::move(input), log), pid_(from.pid), parsed_(from.pid), parser_(format.make_parser()) {
+  LogSource(std::unique_ptr<Input> input, DefectLog& log, const LogFormat& format, ParsedLog parsed)
+      : LineSource(std::move(input), log), parsed_(std::move(parsed)), parser_(format.make_parser()) {
     header_.format = cmt::Format::text;
     read_ahead();
     header_.metadata = parsed_.metadata();
     if (!header_.find("recorder")) header_.metadata.emplace_back("recorder", format.recorder);
     if (parsed_.names_only()) header_.has_addresses = false;
   }
+
+  /// So far; a log without wanted events has been read to its end.
+  const std::set<std::uint64_t>& processes() const { return parsed_.processes(); }
 
  private:
   void take(std::string_view line) override {
@@ -49,8 +52,8 @@ class LogSource : public cmt::LineSource {
     parsed_.next_line();
     parser_->end(parsed_);
     report("(end)");
-    if (pid_ && !parsed_.has_any()) {
-      throw FormatError(input().name(), "process " + std::to_string(*pid_) + " is not in this log");
+    if (parsed_.chosen_pid() && !parsed_.has_any()) {
+      throw FormatError(input().name(), "process " + std::to_string(*parsed_.chosen_pid()) + " is not in this log");
     }
   }
 
@@ -62,36 +65,13 @@ class LogSource : public cmt::LineSource {
     for (const cmt::Event& event : parsed_.events()) add(event, {});
   }
 
-  std::optional<std::uint64_t> pid_;
   ParsedLog parsed_;
   std::unique_ptr<LogParser> parser_;
 };
 
-/// Goes through a log for its processes alone.
-class ProcessList : public cmt::LineSource {
- public:
-  ProcessList(std::unique_ptr<Input> input, const LogFormat& format)
-      : LineSource(std::move(input), log_), parser_(format.make_parser()) {
-    read_ahead();
-  }
-
-  std::vector<std::uint64_t> all() const { return {parsed_.processes().begin(), parsed_.processes().end()}; }
-
- private:
-  void take(std::string_view line) override {
-    parsed_.next_line();
-    parser_->parse(line, parsed_);
-  }
-
-  ReadOptions options_;
-  DefectLog log_{options_};
-  ParsedLog parsed_ = ParsedLog::of_processes();
-  std::unique_ptr<LogParser> parser_;
-};
-
-/// The forms of these tools themselves, where one is insisted upon.
-std::unique_ptr<Source> open_own(std::string_view name, std::unique_ptr<Input> input, const ReadOptions& options,
-                                 DefectLog& log) {
+/// Opens a trace in the one of our own forms that --from names.
+std::unique_ptr<Source> open_own_form(std::string_view name, std::unique_ptr<Input> input, const ReadOptions& options,
+                                      DefectLog& log) {
   const std::string_view start = input->peek(cmt::format::longest_start);
   const bool is_cmt = start.starts_with(cmt::format::magic);
   if (name == cmt_name && !is_cmt) throw FormatError(input->name(), "not a .cmt");
@@ -112,11 +92,11 @@ const LogFormat* format_of(Input& input, const From& from) {
 std::unique_ptr<Source> open_any(std::unique_ptr<Input> input, const From& from, const ReadOptions& options,
                                  DefectLog& log) {
   if (const LogFormat* const format = format_of(*input, from)) {
-    return std::make_unique<LogSource>(std::move(input), log, *format, from);
+    return std::make_unique<LogSource>(std::move(input), log, *format, ParsedLog(from.pid));
   }
   const std::string name = input->name();
   auto source = from.format.empty() ? cmt::choose_source(std::move(input), options, log)
-                                    : open_own(from.format, std::move(input), options, log);
+                                    : open_own_form(from.format, std::move(input), options, log);
   if (!from.pid) return source;
   const auto pid = source->header().find("pid");
   if (!pid) throw FormatError(name, "the trace has no process id (needed by --pid)");
@@ -155,7 +135,10 @@ std::vector<std::uint64_t> processes_in(const std::string& path, const From& fro
   auto input = cmt::command::open_decompressed(path);
   const LogFormat* const format = format_of(*input, from);
   if (format == nullptr) return {};
-  return ProcessList(std::move(input), *format).all();
+  const ReadOptions options;
+  DefectLog log(options);
+  const LogSource source(std::move(input), log, *format, ParsedLog::of_processes());
+  return {source.processes().begin(), source.processes().end()};
 }
 
 }  // namespace trace2cmt

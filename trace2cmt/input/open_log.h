@@ -11,23 +11,23 @@
 
 namespace trace2cmt {
 
-/// What is to be read, and how.
+/// How an input is to be read.
 struct From {
-  std::string format;                ///< of --from; empty: told by content
-  std::optional<std::uint64_t> pid;  ///< of --pid
+  std::string format;                ///< a name that --from takes; empty: recognised by content
+  std::optional<std::uint64_t> pid;  ///< the process to read, of a log that holds several
 };
 
-/// The names that --from takes: the formats of other tools, and those of these.
+/// The names that --from takes: our own forms, and the formats of other tools.
 std::vector<std::string_view> format_names();
 
-/// A reader of any trace or log, compressed or not; `path` "-" is standard input. Its read() throws SeveralProcesses
+/// A reader of a trace or log, compressed or not; `path` "-" is standard input. Its read() throws SeveralProcesses
 /// where a log holds more than one and none was chosen.
 cmt::Reader open_log(const std::string& path, const From& from, cmt::ReadOptions options);
 
-/// The same of an open file, which is taken over.
+/// The same of an open file, which is closed with the reader.
 cmt::Reader open_log(int fd, const std::string& name, const From& from, cmt::ReadOptions options);
 
-/// Whether a path is a file, not a pipe or standard input.
+/// Whether a path names a regular file.
 bool can_be_read_again(const std::string& path);
 
 /// The processes in a log, by rising number.

@@ -24,32 +24,6 @@ auto in_file(const TraceFile& file, const Step& step) {
   }
 }
 
-/// Runs `step`, which decodes bytes from an offset in the file. The offset of an error becomes one in the file.
-template <typename Step>
-auto at_offset(std::uint64_t offset, const Step& step) {
-  try {
-    return step();
-  } catch (const WireError& error) {
-    throw WireError(offset + error.offset(), error.what());
-  }
-}
-
-template <typename Take>
-auto take_fields(const Section& section, const Take& take) {
-  return at_offset(section.offset + SectionStart::size, [&] { return take(section.header); });
-}
-
-/// The offsets of the blocks of the stream, from the index; nothing where the end of the file is missing.
-std::optional<std::vector<std::uint64_t>> indexed_blocks(const TraceFile& file) {
-  if (file.size() < tail_size || !is_tail(file.at(file.size() - tail_size, tail_size))) return std::nullopt;
-  const auto tail = section_at(file, file.size() - tail_size);
-  const auto index = section_at(file, take_fields(*tail, take_tail).index_offset);
-  if (!index || !index->is(SectionType::index)) return std::nullopt;
-  std::vector<std::uint64_t> offsets;
-  for (const IndexEntry& entry : take_fields(*index, take_index)) offsets.push_back(entry.offset);
-  return offsets;
-}
-
 /// The offsets of the blocks of the stream, found by going from section to section.
 std::vector<std::uint64_t> walked_blocks(const TraceFile& file) {
   std::vector<std::uint64_t> offsets;
@@ -78,7 +52,7 @@ void add_block(Layout& layout, const Section& section) {
 Layout layout_of(const TraceFile& file) {
   Layout layout;
   const auto indexed = indexed_blocks(file);
-  for (const std::uint64_t offset : indexed ? *indexed : walked_blocks(file)) {
+  for (const std::uint64_t offset : indexed ? indexed->offsets : walked_blocks(file)) {
     const auto section = section_at(file, offset);
     if (!section || !section->is(SectionType::block)) throw WireError(offset, "no block where the index says");
     add_block(layout, *section);

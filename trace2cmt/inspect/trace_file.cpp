@@ -9,14 +9,14 @@
 #include <system_error>
 #include <utility>
 
-#include "libcmt/format/coding.h"
-#include "libcmt/trace/files.h"
+#include "libcmt/format/wire.h"
+#include "libcmt/trace/input.h"
+#include "libcmt/trace/output.h"
 
 namespace trace2cmt {
 namespace {
 
 using cmt::format::SectionStart;
-using cmt::format::WireError;
 
 [[noreturn]] void fail_at(const std::string& name) { throw std::system_error(errno, std::generic_category(), name); }
 
@@ -60,7 +60,7 @@ std::optional<Section> section_at(const TraceFile& file, std::uint64_t offset) {
   constexpr std::uint64_t usual_size = 512;
   std::string bytes = file.at(offset, usual_size);
   if (bytes.size() < SectionStart::size) return std::nullopt;
-  try {
+  return at_offset(offset, [&]() -> std::optional<Section> {
     Section section{.offset = offset, .start = cmt::format::take_section_start(bytes), .header = {}};
     const std::uint64_t size = section.start.total() - section.start.body_size;
     if (size > bytes.size()) bytes = file.at(offset, size);
@@ -68,9 +68,18 @@ std::optional<Section> section_at(const TraceFile& file, std::uint64_t offset) {
     section.header = cmt::format::take_section_header(bytes, section.start);
     if (section.end() > file.size()) return std::nullopt;
     return section;
-  } catch (const WireError& error) {
-    throw WireError(offset + error.offset(), error.what());
-  }
+  });
+}
+
+std::optional<IndexedBlocks> indexed_blocks(const TraceFile& file) {
+  using namespace cmt::format;
+  if (file.size() < tail_size || !is_tail(file.at(file.size() - tail_size, tail_size))) return std::nullopt;
+  const auto tail = section_at(file, file.size() - tail_size);
+  const auto index = section_at(file, take_fields(*tail, take_tail).index_offset);
+  if (!index || !index->is(SectionType::index)) return std::nullopt;
+  IndexedBlocks blocks{.offsets = {}, .index_offset = index->offset};
+  for (const IndexEntry& entry : take_fields(*index, take_index)) blocks.offsets.push_back(entry.offset);
+  return blocks;
 }
 
 }  // namespace trace2cmt

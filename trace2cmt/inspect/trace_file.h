@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cmt/reader.h"
+#include "libcmt/format/cursor.h"
 #include "libcmt/format/sections.h"
 #include "trace2cmt/input/open_log.h"
 
@@ -53,5 +55,30 @@ struct Section {
 /// The section that begins at an offset; nothing where the file ends before it does. Throws cmt::format::WireError with
 /// the offset in the file.
 std::optional<Section> section_at(const TraceFile& file, std::uint64_t offset);
+
+/// Runs `step`, which decodes bytes from an offset in the file. The offset of an error becomes one in the file.
+template <typename Step>
+auto at_offset(std::uint64_t offset, const Step& step) {
+  try {
+    return step();
+  } catch (const cmt::format::WireError& error) {
+    throw cmt::format::WireError(offset + error.offset(), error.what());
+  }
+}
+
+/// Decodes the header of a section with `take`.
+template <typename Take>
+auto take_fields(const Section& section, const Take& take) {
+  return at_offset(section.offset + cmt::format::SectionStart::size, [&] { return take(section.header); });
+}
+
+/// What the index of a .cmt states.
+struct IndexedBlocks {
+  std::vector<std::uint64_t> offsets;  ///< of the blocks of the stream
+  std::uint64_t index_offset = 0;
+};
+
+/// Nothing where the end of the file is missing. Throws cmt::format::WireError with the offset in the file.
+std::optional<IndexedBlocks> indexed_blocks(const TraceFile& file);
 
 }  // namespace trace2cmt

@@ -1,6 +1,7 @@
-// A whole .cmt, section by section (format-spec/cmt.md). A fault does not end the check: after a section that cannot be
-// found, the index says where the next block begins; after one that cannot be decoded, blocks are still checked each by
-// itself, but no longer what needs the events before them: tags, addresses, times, totals.
+// Checks a whole .cmt, section by section (format-spec/cmt.md). A fault does not end the check. After a damaged start
+// of a section, the check continues at the next block that the index names. After a section that cannot be decoded,
+// each further block is checked by itself, but tags, addresses, times and totals are not: they depend on the missing
+// events.
 
 #include <algorithm>
 #include <array>
@@ -32,7 +33,7 @@ class CmtVerifier {
   void fault(std::uint64_t offset, const std::string& what);
   std::optional<std::uint64_t> check_header();
   std::optional<std::uint64_t> resume_after(std::uint64_t offset) const;
-  void find_indexed_blocks();
+  void find_resume_offsets();
   std::uint64_t check_section(const Section& section);
   void check_block(const Section& section);
   void check_state(const BlockHeader& block);
@@ -48,10 +49,10 @@ class CmtVerifier {
   const TraceFile& file_;
   const TellFault& tell_;
   Verdict verdict_;
-  std::vector<std::uint64_t> indexed_;  // offsets of blocks, for going on behind damage
+  std::vector<std::uint64_t> resume_offsets_;  // of sections, from the index: where the check can go on after damage
 
   std::uint64_t offset_ = 0;  // of the section that is checked
-  bool intact_ = true;        // all events up to here are known
+  bool intact_ = true;        // all events so far could be decoded
   std::uint64_t next_event_ = 0, event_ = 0;
   std::uint64_t frames_ = 0;
   std::optional<CoreState> ended_with_;  // the block before
@@ -74,7 +75,7 @@ void CmtVerifier::fault(std::uint64_t offset, const std::string& what) {
 }
 
 Verdict CmtVerifier::run() {
-  find_indexed_blocks();
+  find_resume_offsets();
   for (auto at = check_header(); at && *at < file_.size();) {
     offset_ = *at;
     if (tail_) {
@@ -103,7 +104,7 @@ Verdict CmtVerifier::run() {
   return verdict_;
 }
 
-/// The offset behind the file header; nothing where that is damaged, and nothing behind it can be trusted.
+/// The offset after the file header; nothing where that is damaged, because then nothing after it can be trusted.
 std::optional<std::uint64_t> CmtVerifier::check_header() {
   try {
     const auto size = file_header_size(file_.at(0, 16));
@@ -116,26 +117,24 @@ std::optional<std::uint64_t> CmtVerifier::check_header() {
   }
 }
 
-void CmtVerifier::find_indexed_blocks() {
+void CmtVerifier::find_resume_offsets() {
   try {
-    if (file_.size() < tail_size || !is_tail(file_.at(file_.size() - tail_size, tail_size))) return;
-    const auto tail = section_at(file_, file_.size() - tail_size);
-    const auto index = section_at(file_, take_tail(tail->header).index_offset);
-    if (!index || !index->is(SectionType::index)) return;
-    for (const IndexEntry& entry : take_index(index->header)) indexed_.push_back(entry.offset);
-    indexed_.push_back(index->offset);
+    const auto blocks = indexed_blocks(file_);
+    if (!blocks) return;
+    resume_offsets_ = blocks->offsets;
+    resume_offsets_.push_back(blocks->index_offset);
   } catch (const WireError&) {
-    // Said when the check comes to them.
+    // The check of those sections will report it.
   }
 }
 
-/// Where the next section begins that the index knows.
+/// The offset of the next section that the index names.
 std::optional<std::uint64_t> CmtVerifier::resume_after(std::uint64_t offset) const {
-  const auto next = std::upper_bound(indexed_.begin(), indexed_.end(), offset);
-  return next == indexed_.end() ? std::nullopt : std::optional(*next);
+  const auto next = std::upper_bound(resume_offsets_.begin(), resume_offsets_.end(), offset);
+  return next == resume_offsets_.end() ? std::nullopt : std::optional(*next);
 }
 
-/// Returns the offset of the next.
+/// Returns the offset of the next section.
 std::uint64_t CmtVerifier::check_section(const Section& section) {
   const auto take_once = [&](std::optional<Section>& place, const char* what) {
     if (place) fault(section.offset, std::string("a second section of ") + what);
@@ -157,7 +156,7 @@ std::uint64_t CmtVerifier::check_section(const Section& section) {
       check_tail(section);
       break;
     default:
-      break;  // of a later version
+      break;  // a section of a later version
   }
   return section.end();
 }
@@ -186,7 +185,7 @@ void CmtVerifier::check_block(const Section& section) {
   streams_.clear();
 }
 
-/// A block's header states what the block before ended with, so that it decodes alone.
+/// A block's header repeats the state at the end of the block before, so that the block can be decoded alone.
 void CmtVerifier::check_state(const BlockHeader& block) {
   if (blocks_.size() == 1 && !block.keyframe) fault(offset_, "the first block is no keyframe");
   if (!ended_with_) return;
@@ -221,7 +220,8 @@ bool CmtVerifier::open_streams(const Section& section, const BlockHeader& block)
   return whole;
 }
 
-/// Takes a step of decoding a stream; what is wrong is told at its frame, with the offset in what was decompressed.
+/// Runs a step of decoding a stream. An error in it gets the offset of the stream's frame; its message has the offset
+/// in the decompressed stream.
 template <typename Step>
 auto CmtVerifier::in_stream(StreamId id, const Step& step) {
   try {
@@ -232,7 +232,7 @@ auto CmtVerifier::in_stream(StreamId id, const Step& step) {
   }
 }
 
-/// The table of a keyframe is what the events before left alive.
+/// The table of a keyframe has the blocks that the events before left alive.
 void CmtVerifier::check_keyframe(const BlockHeader& block) {
   if (!block.keyframe || blocks_.size() == 1) return;
   if (!streams_.contains(StreamId::live)) return fault(offset_, "a keyframe without a table of live blocks");
@@ -274,7 +274,7 @@ void CmtVerifier::decode(const BlockHeader& block) {
 
 void CmtVerifier::check_index() {
   try {
-    const std::vector<IndexEntry> index = take_index(index_->header);
+    const std::vector<IndexEntry> index = take_fields(*index_, take_index);
     const auto same = [](const IndexEntry& a, const IndexEntry& b) {
       return a.offset == b.offset && a.first_event == b.first_event && a.next_tag == b.next_tag &&
              a.time_ns == b.time_ns && a.keyframe == b.keyframe;
@@ -283,17 +283,17 @@ void CmtVerifier::check_index() {
       fault(index_->offset, "the index does not name the blocks that there are");
     }
   } catch (const WireError& error) {
-    fault(index_->offset + SectionStart::size + error.offset(), error.what());
+    fault(error.offset(), error.what());
   }
 }
 
 void CmtVerifier::check_totals() {
   try {
-    const cmt::Totals stated = take_totals(totals_->header);
+    const cmt::Totals stated = take_fields(*totals_, take_totals);
     if (!intact_) return;
     for (const std::string& difference : differences(stated, checks_.totals())) fault(totals_->offset, difference);
   } catch (const WireError& error) {
-    fault(totals_->offset + SectionStart::size + error.offset(), error.what());
+    fault(error.offset(), error.what());
   }
 }
 
