@@ -37,6 +37,7 @@ constexpr std::array<RepairPhrases, cmt::repair_count> repair_phrases{{
     {"block handed out twice and ended first", "blocks handed out twice and ended first"},
     {"misfree", "misfrees"},
     {"event with a contradicting tag dropped", "events with contradicting tags dropped"},
+    {"event of an unknown kind replaced", "events of unknown kinds replaced"},
 }};
 
 /// ": 2 frees of no block dropped, 1 order race swapped"; empty where the kinds of repairs are not known.

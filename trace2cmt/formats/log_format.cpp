@@ -4,7 +4,7 @@
 #include <array>
 #include <ctime>
 
-#include "libcmt/text/limits.h"
+#include "libcmt/text/format.h"
 #include "libcmt/text/parser.h"
 
 namespace trace2cmt {

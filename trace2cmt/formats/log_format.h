@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "cmt/event.h"
-#include "libcmt/hash.h"
 
 namespace trace2cmt {
 
@@ -105,7 +104,7 @@ class ParsedLog {
   std::optional<std::uint64_t> start_ns_;
   std::uint64_t last_thread_id_ = 0;
   std::uint32_t last_thread_ = 0;
-  tsl::robin_map<std::uint64_t, std::uint32_t, cmt::MixingHash> threads_;
+  tsl::robin_map<std::uint64_t, std::uint32_t> threads_;
   std::vector<cmt::Event> events_;
   std::string_view expected_;
   std::vector<std::pair<std::string, std::string>> metadata_;

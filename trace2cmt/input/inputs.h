@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cmt/reader.h"
-#include "cmt/repairs.h"
 #include "trace2cmt/input/open_log.h"
 
 namespace trace2cmt {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cmt/header.h"
-#include "cmt/repairs.h"
 #include "toolkit/output/fields.h"
 #include "trace2cmt/inspect/trace_file.h"
 

@@ -9,9 +9,8 @@
 #include <system_error>
 #include <utility>
 
-#include "libcmt/format/wire.h"
-#include "libcmt/trace/input.h"
-#include "libcmt/trace/output.h"
+#include "libcmt/format/sections.h"
+#include "libcmt/trace/files.h"
 
 namespace trace2cmt {
 namespace {

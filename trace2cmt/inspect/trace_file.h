@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cmt/reader.h"
-#include "libcmt/format/cursor.h"
+#include "libcmt/format/coding.h"
 #include "libcmt/format/sections.h"
 #include "trace2cmt/input/open_log.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "libcmt/format/cursor.h"
+#include "libcmt/format/coding.h"
 #include "toolkit/output/utf8.h"
 #include "trace2cmt/sinks/thrift_compact.h"
 
@@ -13,8 +13,10 @@ namespace {
 enum PageType : std::int32_t { data_page = 0, dictionary_page = 2 };
 enum Encoding : std::int32_t { plain = 0, rle = 3, rle_dictionary = 8 };
 
+/// A kind's number is its index in the dictionary.
 constexpr unsigned kind_bits = 5;
-static_assert(cmt::kind_count <= 1 << kind_bits);
+constexpr std::size_t dictionary_size = static_cast<std::size_t>(cmt::known_kinds.back()) + 1;
+static_assert(dictionary_size <= 1 << kind_bits);
 
 /// Small numbers in Parquet's hybrid of runs and packed bits: one run if all are the same, else all packed, least
 /// significant bit first, in groups of eight.
@@ -42,7 +44,7 @@ void put_text(std::string& out, std::string_view text) {
 
 std::string kind_names() {
   std::string out;
-  for (int kind = 0; kind < cmt::kind_count; ++kind) put_text(out, cmt::name(static_cast<cmt::Kind>(kind)));
+  for (std::size_t kind = 0; kind < dictionary_size; ++kind) put_text(out, cmt::name(static_cast<cmt::Kind>(kind)));
   return out;
 }
 
@@ -115,7 +117,7 @@ std::string ParquetColumn::data_page() const {
 ParquetChunk ParquetColumn::finish(cmt::format::Compressor& compressor, std::string& out) {
   ParquetChunk chunk;
   chunk.null_count = nulls_;
-  if (is_kind()) put_page(kind_names(), dictionary_page, cmt::kind_count, plain, compressor, out, chunk);
+  if (is_kind()) put_page(kind_names(), dictionary_page, dictionary_size, plain, compressor, out, chunk);
   chunk.data_page_offset = chunk.size;
   put_page(data_page(), PageType::data_page, present_.size(), is_kind() ? rle_dictionary : plain, compressor, out,
            chunk);

@@ -13,6 +13,7 @@
 #include "trace2cmt/sinks/event_rows.h"
 #include "trace2cmt/sinks/parquet_column.h"
 #include "trace2cmt/sinks/sink.h"
+#include "trace2cmt/sinks/thrift_compact.h"
 
 namespace trace2cmt {
 namespace {

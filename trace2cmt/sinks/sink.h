@@ -9,8 +9,8 @@
 
 #include "cmt/event.h"
 #include "cmt/header.h"
+#include "libcmt/trace/files.h"
 #include "libcmt/trace/ledger.h"
-#include "libcmt/trace/output.h"
 
 namespace trace2cmt {
 
