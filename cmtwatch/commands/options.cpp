@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "toolkit/command/duration.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/picture/picture_file.h"
 
 namespace cmt::watch {

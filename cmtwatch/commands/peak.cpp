@@ -9,7 +9,7 @@
 #include "cmtwatch/recording/moment.h"
 #include "cmtwatch/recording/recording.h"
 #include "cmtwatch/report/moment_report.h"
-#include "toolkit/command/duration.h"
+#include "toolkit/command/command_line.h"
 
 namespace cmt::watch {
 namespace {

@@ -274,7 +274,7 @@ int record_command(const command::CommandLine& line) {
   std::optional<RecordingSession> session(std::in_place, options);
   if (options.recursive) prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
-    command::Launched launched(
+    command::RunningCommand launched(
         {.words = options.command, .output = {}, .error = {}, .environment = {}, .before_stop = [&] {
            session->clear();
          }});
@@ -288,7 +288,7 @@ int record_command(const command::CommandLine& line) {
     const bool closed = recorded && succeeds([&] { session->close(); });
     session.reset();
     if (!closed && ended->signal == 0 && ended->status == 0) return command::status_failed;
-    command::end_alike(*ended);
+    command::exit_like(*ended);
   } catch (const command::LaunchError& error) {
     std::fprintf(stderr, "cmtwatch record: %s\n", error.what());
     return error.status;

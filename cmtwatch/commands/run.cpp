@@ -67,16 +67,16 @@ class WatchedCommand {
   WatchedCommand(const WatchOptions& options, GuardedReport& report) : options_(options), report_(report) {
     if (options.trace.empty()) return;
     tracer_.emplace(options.trace, options.recursive);
-    if (const std::string why = command::obstacle(options.command[0]); !why.empty()) say(why);
+    if (const std::string why = command::why_not_recordable(options.command[0]); !why.empty()) say(why);
   }
 
   /// How it ended.
   command::Ended watch_to_end() {
-    command::Launched launched({.words = options_.command,
-                                .output = options_.command_output,
-                                .error = options_.command_error,
-                                .environment = tracer_ ? tracer_->environment() : Environment(),
-                                .before_stop = [this] { report_.clear(); }});
+    command::RunningCommand launched({.words = options_.command,
+                                      .output = options_.command_output,
+                                      .error = options_.command_error,
+                                      .environment = tracer_ ? tracer_->environment() : Environment(),
+                                      .before_stop = [this] { report_.clear(); }});
     begin_ns_ = process::now_ns();
     ProcessSet set(options_.recursive ? ProcessSet::Includes::descendants : ProcessSet::Includes::named, "/proc");
     set.add(launched.pid());
@@ -149,7 +149,7 @@ int run(const command::CommandLine& line) {
   try {
     const command::Ended ended = WatchedCommand(options, report).watch_to_end();
     if (report.failed() && ended.signal == 0 && ended.status == 0) return command::status_failed;
-    command::end_alike(ended);
+    command::exit_like(ended);
   } catch (const command::LaunchError& error) {
     say(error.what());
     return error.status;

@@ -57,9 +57,10 @@ Listener listen_to(command::Interrupts& interrupts, std::function<void()> resize
           }};
 }
 
-Listener listen_to(command::Launched& command, std::optional<command::Ended>& ended, std::function<void()> resized) {
+Listener listen_to(command::RunningCommand& command, std::optional<command::Ended>& ended,
+                   std::function<void()> resized) {
   return {command.fd(), [&command, &ended, resized = std::move(resized)] {
-            const cmt::command::Happening happening = command.handle();
+            const cmt::command::LaunchEvent happening = command.handle();
             if (happening.signal == SIGWINCH) resized();
             ended = happening.ended;
             return !ended;

@@ -83,7 +83,8 @@ Listener listen_to(command::Interrupts& interrupts, std::function<void()> resize
 
 /// The same for a command that was launched: passes signals on to it, and ends sampling when it has ended. Then `ended`
 /// says how.
-Listener listen_to(command::Launched& command, std::optional<command::Ended>& ended, std::function<void()> resized);
+Listener listen_to(command::RunningCommand& command, std::optional<command::Ended>& ended,
+                   std::function<void()> resized);
 
 /// Takes samples at the pace that is asked for:
 ///

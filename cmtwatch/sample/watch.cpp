@@ -184,7 +184,7 @@ CommandTraces CommandTracer::add_live_bytes(std::vector<Sample>& samples, std::i
 
 std::vector<ProcessTrace> CommandTracer::find_traces(std::int64_t begin_ns, const Complain& complain) const {
   std::vector<ProcessTrace> traces;
-  for (const command::Begun& begun : files_.begun()) {
+  for (const command::BegunTrace& begun : files_.begun()) {
     const std::string& path = begun.path;
     try {
       const Reader reader(path, {.addresses = false, .usable = false});
@@ -209,7 +209,7 @@ std::vector<ProcessTrace> CommandTracer::find_traces(std::int64_t begin_ns, cons
 /// Nothing where a trace is not whole.
 std::optional<std::int64_t> CommandTracer::collectors_cpu_ns() const {
   std::int64_t sum = 0;
-  for (const command::Begun& begun : files_.begun()) {
+  for (const command::BegunTrace& begun : files_.begun()) {
     if (!begun.ended) return std::nullopt;
     sum += begun.collector_cpu_ns;
   }

@@ -10,7 +10,7 @@
 #include "cmtwatch/sample/pause.h"
 #include "cmtwatch/sample/process_set.h"
 #include "cmtwatch/sample/sampling.h"
-#include "toolkit/command/traces.h"
+#include "toolkit/command/trace_status.h"
 #include "toolkit/output/fields.h"
 
 namespace cmt::watch {
@@ -95,7 +95,7 @@ class CommandTracer {
   std::optional<std::int64_t> collectors_cpu_ns() const;
 
   std::int64_t made_ns_;
-  command::Traces files_;
+  command::TraceStatusFile files_;
   std::vector<std::pair<std::string, std::string>> environment_;
 };
 

@@ -2,7 +2,7 @@
 
 git init -q tree
 cd tree
-mkdir -p script libcmt/text libcmt/trace toolkit/output overhead preload/program preload/collector cmtreplay/plan cmtreplay/run cmtreplay/worker cmtwatch/recording cmtwatch/report
+mkdir -p script trace2cmt/formats trace2cmt/sinks trace2cmt/inspect libcmt/text libcmt/trace toolkit/output overhead preload/program preload/collector cmtreplay/plan cmtreplay/run cmtreplay/worker cmtwatch/recording cmtwatch/report
 cp "$SOURCE/script/check" script/
 cp "$SOURCE/.clang-format" .
 failed=0
@@ -29,6 +29,9 @@ refuses 'text/a.h.*may not' libcmt/text/a.h '#include "libcmt/trace/b.h"'
 refuses 'trace/a.h.*may not' libcmt/trace/a.h '#include "toolkit/output/b.h"'
 refuses 'output/a.h.*may not' toolkit/output/a.h '#include "cmt/event.h"'
 refuses 'overhead/a.cpp.*may not' overhead/a.cpp '#include "lifetimes/b.h"'
+refuses 'formats/a.cpp.*may not' trace2cmt/formats/a.cpp '#include "trace2cmt/input/b.h"'
+refuses 'sinks/a.cpp.*may not' trace2cmt/sinks/a.cpp '#include "trace2cmt/options.h"'
+accepts trace2cmt/inspect/a.cpp '#include "trace2cmt/input/c.h"' '#include "trace2cmt/inspect/b.h"'
 refuses 'program/a.c.*may not' preload/program/a.c '#include "cmt/event.h"'
 refuses 'program/a.c.*may not' preload/program/a.c '#include "preload/collector/order.h"'
 refuses 'collector/a.cpp.*may not' preload/collector/a.cpp '#include "toolkit/output/b.h"'
