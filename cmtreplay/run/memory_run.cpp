@@ -9,8 +9,9 @@
 // meantime is not the allocator's memory, so the growth of file pages is subtracted.
 //
 // Writing 1 to clear_refs clears the reference bits, and the pages referenced at the next mark are the working set; a
-// huge page counts whole. Where the kernel has a bitmap of idle pages it is used instead (toolkit/process/page_idle.h);
-// the first frame of a huge page then stands for all of it. A timeline of resident memory is sampled in the meantime.
+// huge page counts whole. Where the kernel has a bitmap of idle pages it is used instead
+// (toolkit/process/page_frames.h); the first frame of a huge page then stands for all of it. A timeline of resident
+// memory is sampled in the meantime.
 //
 // One mark is where most bytes are live: resident bytes over live bytes there are the fragmentation, usable bytes less
 // requested bytes the slop. After the end all live blocks are freed (the drain), and the bytes that stay resident are

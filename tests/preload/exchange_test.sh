@@ -5,7 +5,7 @@ for run in 1 2 3; do
   /usr/bin/python3 "$SOURCE/tests/preload/exchange_check.py" $run.trace stated
 done
 
-# Where one of them works alone it needs no clock (ring.h, "Alone"), until another comes in between.
+# While one thread works alone it holds the lease and needs no clock (preload/protocol.h), until another one records.
 for run in 1 2 3; do
   rm -f status
   LD_PRELOAD=$TRACER CMTTRACE_STATUS=status CMTTRACE_OUT=turns.$run.trace "$BUILD/tests/preload/exchange" stated turns
