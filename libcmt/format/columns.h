@@ -10,13 +10,13 @@
 
 namespace cmt::format {
 
-/// Streams of one number an event that most traces lack. Both are empty where no event of the block has a value; a
-/// value that was not recorded is 0, any other one more than it.
+/// The streams of times and of usable sizes, with one number an event. Such a stream is empty if no event of the block
+/// has a value. The number 0 is a value that was not recorded, any other number is one more than the value.
 
-/// What the encoders of such streams share.
+/// The encoders' common part.
 class ColumnEncoder {
  public:
-  /// The stream since the last finish(), not compressed.
+  /// Returns the stream since the last finish(), not compressed.
   std::string finish() {
     std::string out;
     if (any_) out.swap(out_);
@@ -26,7 +26,7 @@ class ColumnEncoder {
     return out;
   }
 
-  /// Takes so many values that were not recorded.
+  /// Appends values that were not recorded.
   void put_unknown(std::size_t count) {
     if (any_) {
       out_.append(count, '\0');
@@ -52,7 +52,7 @@ class ColumnEncoder {
   bool any_ = false;
 };
 
-/// When each event happened: zigzag differences of nanoseconds.
+/// The time of each event: zigzag differences of nanoseconds.
 class TimeEncoder : public ColumnEncoder {
  public:
   void add(const Event& event) {
@@ -68,11 +68,26 @@ class TimeEncoder : public ColumnEncoder {
   std::uint64_t last_ = 0;
 };
 
-class TimeDecoder {
+/// The decoders' common part.
+class ColumnDecoder {
  public:
-  void start(std::string_view bytes, std::uint64_t last_ns) {
+  bool at_end() const { return cursor_.at_end(); }
+  std::uint64_t offset() const { return cursor_.offset(); }
+
+ protected:
+  void start(std::string_view bytes) {
     cursor_ = Cursor(bytes);
     present_ = !bytes.empty();
+  }
+
+  Cursor cursor_{{}};
+  bool present_ = false;
+};
+
+class TimeDecoder : public ColumnDecoder {
+ public:
+  void start(std::string_view bytes, std::uint64_t last_ns) {
+    ColumnDecoder::start(bytes);
     last_ = last_ns;
   }
 
@@ -84,16 +99,11 @@ class TimeDecoder {
     }
   }
 
-  bool at_end() const { return cursor_.at_end(); }
-  std::uint64_t offset() const { return cursor_.offset(); }
-
  private:
-  Cursor cursor_{{}};
   std::uint64_t last_ = 0;
-  bool present_ = false;
 };
 
-/// malloc_usable_size of each block made: its zigzag difference from the bytes asked for.
+/// malloc_usable_size of each block made: its zigzag difference from the bytes requested.
 class UsableEncoder : public ColumnEncoder {
  public:
   void add(const Event& event) {
@@ -101,12 +111,9 @@ class UsableEncoder : public ColumnEncoder {
   }
 };
 
-class UsableDecoder {
+class UsableDecoder : public ColumnDecoder {
  public:
-  void start(std::string_view bytes) {
-    cursor_ = Cursor(bytes);
-    present_ = !bytes.empty();
-  }
+  using ColumnDecoder::start;
 
   void fill(std::span<Event> events) {
     if (!present_) return;
@@ -115,13 +122,6 @@ class UsableDecoder {
       event.usable = value != 0 ? event.bytes() + unzigzag(value - 1) : unknown;
     }
   }
-
-  bool at_end() const { return cursor_.at_end(); }
-  std::uint64_t offset() const { return cursor_.offset(); }
-
- private:
-  Cursor cursor_{{}};
-  bool present_ = false;
 };
 
 }  // namespace cmt::format

@@ -8,7 +8,7 @@
 
 #include "libcmt/format/coding.h"
 #include "libcmt/format/sections.h"
-#include "libcmt/trace/trace_fixture.h"
+#include "tests/format/trace_fixture.h"
 
 using namespace cmt;
 using namespace cmt::fixture;

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "cmt/reader.h"
-#include "libcmt/trace/trace_fixture.h"
+#include "tests/format/trace_fixture.h"
 
 using namespace cmt;
 using namespace cmt::fixture;

@@ -8,7 +8,7 @@
 #include "cmt/error.h"
 #include "libcmt/format/sections.h"
 #include "libcmt/format/zstd.h"
-#include "libcmt/trace/trace_fixture.h"
+#include "tests/format/trace_fixture.h"
 
 namespace trace2cmt {
 namespace {
