@@ -14,24 +14,24 @@
 
 namespace cmt::format {
 
-/// What both sides of the address stream know of the allocator that was traced. The essay is in addresses.cpp.
+/// The model of the traced allocator, which encoder and decoder of the address stream share. See addresses.cpp.
 class AddressModel {
  public:
-  /// Positions in a stack of freed addresses that are looked at.
+  /// How many positions of a stack of freed addresses are searched.
   static constexpr std::uint32_t depth = 256;
   /// The number of ways to round a size.
   static constexpr unsigned roundings = 4;
 
-  /// Blocks that are as good as of one size.
+  /// Blocks of a size class.
   class Class {
    public:
-    /// The place of an address among those freed last, the newest first; `depth` where it is not there.
+    /// The place of an address among those freed last, where 0 is the newest; `depth` if it is not there.
     std::uint32_t find(std::uint64_t address) const {
       if (!freed_.empty() && freed_.back() == address) return 0;
       return freed_.size() < 2 ? depth : find_below(address);
     }
     bool has(std::uint64_t place) const { return place < freed_.size(); }
-    /// The address at that place, which there has to be.
+    /// The address at a place, which has() to be there.
     std::uint64_t at(std::uint64_t place) const { return freed_[freed_.size() - 1 - place]; }
     /// The address allocated last.
     std::uint64_t last() const { return last_; }
@@ -46,7 +46,7 @@ class AddressModel {
 
   void reset();
 
-  /// Fetches what an event about a block of that size will look at.
+  /// Fetches the memory that an event with a block of this size will read.
   void prefetch(std::uint64_t size) const {
     const std::vector<std::uint64_t>& freed = class_of(size).freed_;
     constexpr std::uintptr_t line = 64;
@@ -58,7 +58,7 @@ class AddressModel {
   const Class& class_of(std::uint64_t size) const { return classes_[number_of(size)]; }
   Class& class_of(std::uint64_t size) { return classes_[number_of(size)]; }
 
-  /// An allocation of a class was seen. `place` is where its address stood among the freed, or `depth`.
+  /// Updates the model with an allocation. `place` is the place of its address among the freed, or `depth`.
   void allocated(Class& own, std::uint64_t address, std::uint64_t size, std::uint32_t place) {
     if (place == 0) {
       own.freed_.pop_back();
@@ -104,7 +104,7 @@ class AddressModel {
 /// Encodes the addresses of one block of the stream after the other.
 class AddressEncoder {
  public:
-  /// Takes the next event. `old` is the live block that it was given, or nullptr where none is known.
+  /// Appends the addresses of an event. `old` is the live block that it was given, or null if that is not known.
   void add(const Event& event, const LiveBlock* old) {
     if (traits(event.kind).names) old = nullptr;
     if (event.old_tag != 0 && old == nullptr && !traits(event.kind).names) numbers_.put(event.old_address);
@@ -115,7 +115,7 @@ class AddressEncoder {
     any_address_ |= (event.address | event.old_address) != 0;
   }
 
-  /// Fetches what add() will look at.
+  /// Fetches the memory that add() will read.
   void prefetch(const Event& event, const LiveBlock& old) const {
     model_.prefetch(event.tag != 0 ? event.bytes() : old.size);
   }
@@ -156,7 +156,7 @@ class AddressDecoder {
   /// The next block's stream. A block without one has no addresses.
   void start(std::string_view bytes, bool keyframe);
 
-  /// Knows what a keyframe's table says, and nothing else. Before start().
+  /// Replaces the live blocks by those of a keyframe's table. To be called before start().
   void take_live(std::string_view table);
 
   /// Fills in the addresses of events, and keeps the table of live blocks.

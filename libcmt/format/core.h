@@ -15,11 +15,11 @@
 
 namespace cmt::format {
 
-/// What a block of the core stream starts from; its header states it, so that the block decodes alone.
+/// The state at the begin of a block of the core stream. The block's header states it, so that the block decodes alone.
 struct CoreState {
-  Tag next_tag = 1;          ///< that the next allocation gets
-  Tag named_tag = 0;         ///< the last that an event was given
-  std::uint32_t thread = 0;  ///< that the next event is of
+  Tag next_tag = 1;          ///< of the next allocation
+  Tag named_tag = 0;         ///< of the block that an event was given last
+  std::uint32_t thread = 0;  ///< of the next event
 };
 
 /// Collects the events of one block, and encodes them. The essay on how is in core_encoder.cpp.
@@ -30,7 +30,7 @@ class CoreEncoder {
 
   void reset(CoreState start);
 
-  /// Takes the next event. Its tag, if it has one, is not below the state's next_tag.
+  /// Appends an event. Its tag, if it has one, is not below the state's next_tag.
   void add(const Event& event) {
     ++events_;
     if (event.thread == state_.thread || switch_thread(event.thread)) {
@@ -53,7 +53,8 @@ class CoreEncoder {
 
   std::uint32_t events() const { return events_; }
 
-  /// How many events the block has room for, at least, by their forms (three each at most) and labels; 0: close it.
+  /// A number of events that the block has room for, whatever they are: each needs three forms at most. 0: the block is
+  /// to be ended.
   std::size_t room() const { return labels_.size() > label_bytes_limit ? 0 : (forms_limit - forms_.size()) / 3; }
   bool full() const { return room() == 0; }
 
@@ -67,10 +68,10 @@ class CoreEncoder {
 
   static constexpr unsigned free_by_distance = Form{1}.wire(), free_by_delta = Form{1, true}.wire(),
                             thread_switch = Form{Form::thread_switch}.wire();
-  /// Above this a first operand and a code of 7 bits do not fit 64 bits together.
+  /// A first operand of more bits does not fit 64 bits together with a code of 7.
   static constexpr unsigned shared_bits = 64 - code_bits_limit;
 
-  /// An item of a form that was met before, whose operand is not too large. False where it is not so.
+  /// Appends an item if its form is in the table and its operand shares a number with the code. Returns whether it did.
   bool put_short(unsigned wire, std::uint64_t first) {
     const unsigned number = form_numbers_[wire];
     if (number == 0 || items_end_ == items_limit_ || first >> shared_bits != 0) return false;
@@ -115,8 +116,9 @@ class CoreDecoder {
   /// `bytes` have to outlive the decoder: labels point into them.
   CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t events);
 
-  /// Fills in the next events of the block and returns how many; fewer than asked only at its end. Fields that the core
-  /// does not know stay as they are; `events` are the same each time, at first with defaults.
+  /// Fills in the next events of the block and returns their number, which is smaller than that of `events` only at the
+  /// end of the block. Fields that are not in the core stream keep their values; `events` are the same in each call,
+  /// and hold defaults in the first.
   std::size_t next(std::span<Event> events);
 
   const CoreState& state() const { return state_; }
@@ -125,10 +127,10 @@ class CoreDecoder {
   std::uint64_t unknown_kinds() const { return unknown_kinds_; }
 
  private:
-  /// What is to do for an item. Of plain ones the first number says all, or all but a realloc's size.
+  /// How to decode an item. A plain item (not `other`) is one number, or two for a realloc with its size.
   enum class Action : std::uint8_t { other, make, end, move };
 
-  /// What the low 7 bits of an item's first number say.
+  /// An entry of the table that is indexed by the low 7 bits of an item's first number.
   struct Code {
     std::uint8_t length = 0;  // 0: no form has this code
     Action action = Action::other;

@@ -11,20 +11,20 @@
 
 namespace cmt::format {
 
-/// How one event is written in the core stream: an operation, and which way its operands take. Each block lists the
-/// forms that it uses, with a prefix code for each; the code stands in the low bits of the event's first number.
+/// How an event is written in the core stream: its operation, and how each operand is encoded. Each block lists its
+/// forms with a prefix code for each. The code stands in the low bits of the event's first number.
 struct Form {
-  /// A Kind, or one of the first two of these. From `described` on kinds are described in the table of forms.
+  /// An operation is a Kind, thread_switch or tag_skip. The table of forms describes the kinds from `described` on.
   enum : std::uint8_t { thread_switch = 25, tag_skip = 26, described = 27 };
 
   std::uint8_t operation = 0;
-  bool by_delta = false;  ///< the old block is given by its difference from the one named last
+  bool by_delta = false;  ///< the block given is encoded by its difference from the one given last
   bool null = false;      ///< the result is NULL
-  bool wide = false;      ///< the first operand is a number of its own: it is too large to share one with the code
-  bool aligned = false;   ///< operator new and delete: the alignment is given
+  bool wide = false;     ///< the first operand is a number of its own, since it is too large to share one with the code
+  bool aligned = false;  ///< operator new and delete: the alignment is given
 
   KindTraits kind{};                  ///< of the operation, where it is a kind
-  std::uint8_t further_operands = 0;  ///< that a kind has beyond its traits: of no meaning in this version
+  std::uint8_t further_operands = 0;  ///< operands beyond those of the traits, without meaning in this version
 
   static Form of(Kind kind) {
     Form form{static_cast<std::uint8_t>(kind)};
@@ -62,7 +62,7 @@ inline constexpr unsigned wire_forms_limit = kind_limit << 4;
 inline constexpr unsigned code_bits_limit = 7;
 inline constexpr unsigned forms_limit = 1 << code_bits_limit;
 
-/// How often a form's first operand has how many significant bits.
+/// The number of first operands of a form, by their significant bits.
 using BitHistogram = std::array<std::uint32_t, 65>;
 
 /// The lengths of the prefix code that makes the block's first numbers shortest in bytes. See forms.cpp.

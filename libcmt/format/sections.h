@@ -11,7 +11,8 @@
 
 namespace cmt::format {
 
-/// The parts of a file, as format-spec/cmt.md lays them out. Decoders throw WireError with the offset in what they got.
+/// Encoding and decoding of the parts of a file, in the order of format-spec/cmt.md: put_ encodes, take_ decodes.
+/// Decoders throw WireError with the offset in their argument.
 
 /// CRC-32 of ISO 3309, as in zlib.
 std::uint32_t crc32(std::string_view bytes);
@@ -19,7 +20,7 @@ std::uint32_t crc32(std::string_view bytes);
 /// Magic, version and header, with its checksum.
 std::string put_file_header(const Header& header);
 
-/// The size of the whole file header, from its first bytes; nothing if those are too few.
+/// The size of the whole file header, by its first bytes; nothing if `start` is too short.
 std::optional<std::size_t> file_header_size(std::string_view start);
 Header take_file_header(std::string_view bytes);
 
@@ -90,7 +91,7 @@ std::vector<IndexEntry> take_index(std::string_view header);
 std::string put_totals(const Totals& totals);
 Totals take_totals(std::string_view header);
 
-/// The last section, of fixed size: where the index is.
+/// The last section, which has a fixed size and points to index and totals.
 inline constexpr std::size_t tail_size = SectionStart::size + 16 + 4;
 std::string put_tail(std::uint64_t index_offset, std::uint64_t totals_offset);
 struct Tail {
@@ -99,7 +100,7 @@ struct Tail {
 };
 Tail take_tail(std::string_view header);
 
-/// Whether the last bytes of a file begin as a tail does. Those of a file that was cut off can be anything.
+/// Whether the last bytes of a file are a tail, by their first bytes. A file that was cut off ends anywhere.
 bool is_tail(std::string_view bytes);
 
 }  // namespace cmt::format

@@ -17,27 +17,28 @@
 
 namespace cmt {
 
-/// A block of the stream, out of its section: the header is checked, the streams that are wanted are decompressed. All
-/// of decoding that needs nothing of the blocks before, so any thread can do it. Throws format::WireError with offsets
-/// from the section's begin.
+/// A block of the stream with its header checked and the wanted streams decompressed. This part of decoding needs
+/// nothing of the blocks before, so any thread can do it. Throws format::WireError with offsets from the begin of the
+/// section.
 class BlockBytes {
  public:
   BlockBytes() = default;
 
-  /// `section` whole, its checksum verified; `live`: the table of a keyframe is wanted. Keeps no view of it.
+  /// `section` is whole, with its checksum verified, and need not outlive the call. `live`: the table of a keyframe is
+  /// wanted.
   BlockBytes(std::string_view section, const format::SectionStart& start, const ReadOptions& wanted, bool live,
              format::Decompressor& decompressor);
 
   const format::BlockHeader& header() const { return header_; }
 
-  /// The content of a stream; empty where there is none, or it is not wanted.
+  /// The content of a stream; empty if the block lacks it or it is not wanted.
   std::string_view stream(format::StreamId id) const {
     const Stream& stream = streams_[static_cast<std::size_t>(id)];
     return {stream.bytes.get(), stream.size};
   }
 
-  /// Takes a step of decoding a stream. What is wrong in it is reported at its frame's offset, with its name and the
-  /// offset in what was decompressed.
+  /// Runs a step of decoding a stream. An error is thrown again with the offset of the frame, the name of the stream
+  /// and the offset in its content.
   template <typename Decode>
   auto in_stream(format::StreamId id, const Decode& decode) const {
     try {
@@ -73,7 +74,7 @@ auto take_fields(const Take& take, std::string_view header) {
   }
 }
 
-/// The events of one block after the other. Throws format::WireError as BlockBytes does.
+/// Decodes the events of one block after the other. Throws format::WireError as BlockBytes does.
 class BlockDecoder {
  public:
   explicit BlockDecoder(const ReadOptions& wanted) : wanted_(wanted) {}

@@ -1,5 +1,3 @@
-/// How a trace's file tells that it is still written: by locks (F_OFD_SETLK of fcntl(2)) on bytes
-/// far behind its end. They belong to the descriptor that the collector writes to, and go with it however it ends.
 #pragma once
 
 #include <csignal>
@@ -13,10 +11,13 @@
 
 namespace cmt {
 
-/// Held as long as a collector has the file.
+/// A collector marks the trace that it writes by locks (F_OFD_SETLK of fcntl(2)) on bytes far behind the end of the
+/// file. The locks belong to its open file description, so they end with the collector, however that ends.
+///
+/// This byte is locked as long as a collector has the file open.
 inline constexpr long long recorder_at_work = 1LL << 61;
-/// Held while a reader should wait: the program has ended, or has just begun. One who reads the trace of a program at
-/// work gets what there is.
+/// This byte is locked while a reader should wait: the traced program has ended or has just begun. The trace of a
+/// program that still runs can be read as far as it goes.
 inline constexpr long long recorder_is_awaited = (1LL << 61) + 1;
 
 /// The signals that a collector's keeper (preload/program/collector_start.c) blocks, as /proc/PID/status has them: all
@@ -25,7 +26,7 @@ inline constexpr long long recorder_is_awaited = (1LL << 61) + 1;
 inline constexpr std::uint64_t keeper_blocked_signals =
     ~(std::uint64_t{1} << (SIGKILL - 1) | std::uint64_t{1} << (SIGSTOP - 1));
 
-/// Where an input's bytes come from, if not straight from its file: what was compressed, decompressed.
+/// A source of an Input's bytes other than its file: a decompressor.
 class Bytes {
  public:
   virtual ~Bytes() = default;
@@ -33,28 +34,28 @@ class Bytes {
   /// Up to `room` bytes; 0 only at the end.
   virtual std::size_t read(char* to, std::size_t room) = 0;
 
-  /// What is missing where the bytes end too early, for a message; empty if they are whole. Known at the end.
+  /// What is missing if the bytes end too early, for a message; empty if they are complete. Known at the end.
   virtual std::string missing() const = 0;
 
-  /// Bytes of the file taken so far, and its size (0: not known), for a progress display.
+  /// Bytes read from the file so far, and its size (0: not known), for a progress display.
   virtual std::uint64_t taken() const = 0;
   virtual std::uint64_t size() const = 0;
 };
 
-/// Bytes of a file or a pipe through one growing window. Throws std::system_error.
+/// Reads a file or a pipe through one growing window. Throws std::system_error.
 class Input {
  public:
-  /// Takes over `fd`. `begin` is what was read from it before.
+  /// Takes over `fd`. `begin` holds the bytes that were read from it before.
   Input(int fd, std::string name, std::string_view begin = {});
   Input(std::unique_ptr<Bytes> bytes, std::string name);
   ~Input();
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
-  /// At least `count` bytes ahead if the input has them, else all that are left. Valid until the next call.
+  /// The next bytes: at least `count`, or all that are left. Valid until the next call.
   std::string_view peek(std::size_t count);
 
-  /// Steps over bytes that peek() has shown.
+  /// Skips bytes that peek() has returned.
   void skip(std::size_t count) { begin_ += count; }
 
   /// Offset of the next byte.
@@ -65,17 +66,17 @@ class Input {
 
   bool can_seek() const { return can_seek_; }
 
-  /// Bytes taken from the file so far, and its size where it is known, also where it is compressed.
+  /// Bytes read from the file so far, and its size if that is known, compressed or not.
   std::uint64_t file_taken() const { return bytes_ ? bytes_->taken() : offset(); }
   std::uint64_t file_size() const { return bytes_ ? bytes_->size() : size_; }
 
-  /// What is missing of a compressed input that ends too early; empty if it is whole. Known at its end.
+  /// What is missing of a compressed input that ends too early; empty if it is complete. Known at its end.
   std::string missing() const { return bytes_ ? bytes_->missing() : std::string(); }
 
-  /// Up to `count` bytes from `offset`, the window untouched. Only where can_seek().
+  /// Up to `count` bytes from `offset`; the window stays where it is. Only if can_seek().
   std::string at(std::uint64_t offset, std::size_t count) const;
 
-  /// Goes on from `offset`. Only where can_seek().
+  /// Moves the window to `offset`. Only if can_seek().
   void go_to(std::uint64_t offset);
 
   const std::string& name() const { return name_; }
@@ -108,7 +109,7 @@ std::string place_in(const std::string& name, std::uint64_t offset);
 /// Opens a path for reading; "-" is standard input. Throws std::system_error that names the path.
 int open_input(const std::string& path);
 
-/// Bytes to a file or a pipe. Throws std::system_error. Borrows the descriptor.
+/// Writes to a file or a pipe. Borrows the descriptor. Throws std::system_error.
 class Output {
  public:
   /// Messages begin with `doing`.

@@ -31,7 +31,7 @@ class Tally {
   Totals& totals() { return totals_; }
 
  private:
-  /// What nearly every event changes: in registers while there are more.
+  /// The counts that nearly every event changes, for a loop that keeps them in registers.
   struct Running {
     std::uint64_t events, allocations, allocated_bytes, live_blocks, live_bytes, peak_blocks, peak_bytes, peak_event;
   };
@@ -90,8 +90,8 @@ class Tally {
   std::unordered_set<std::uint32_t> threads_;           // the others
 };
 
-/// Keeps the live blocks and the totals of a trace as its events go by, and refuses an event that contradicts those
-/// before it. Memory: the live blocks.
+/// Follows the events of a trace, keeps its live blocks and totals, and refuses events that contradict those before.
+/// Memory: the live blocks.
 class Ledger : public BlockKeeper {
  public:
   struct Entry {
@@ -100,8 +100,8 @@ class Ledger : public BlockKeeper {
     format::LiveBlock old;
   };
 
-  /// Books an event, unless it makes a block whose tag is not above all named before, or is given one of this trace
-  /// that is not live.
+  /// Counts an event, unless it makes a block whose tag is not above all before, or is given a block of this trace that
+  /// is not live.
   Entry book(const Event& event);
 
   const Totals& totals() const { return tally_.totals(); }
@@ -117,7 +117,7 @@ class Ledger : public BlockKeeper {
   Tally tally_;
   format::LiveBlocks live_;
   Tag first_tag_ = unknown;  // of the first allocation
-  Tag newest_ = 0;           // the highest named
+  Tag newest_ = 0;           // the highest tag so far
 };
 
 }  // namespace cmt

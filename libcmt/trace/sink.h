@@ -17,25 +17,25 @@ struct BookedEvent {
   format::LiveBlock old;
 };
 
-/// Who keeps the live blocks while a trace is written.
+/// Keeps the live blocks while a trace is written; a sink asks it for the table of a keyframe.
 class BlockKeeper {
  public:
   virtual ~BlockKeeper() = default;
   virtual std::size_t live_blocks() const = 0;
-  /// Those that were made in this trace, by rising tag.
+  /// The live blocks that were made in this trace, by rising tag.
   virtual std::vector<format::LiveBlock> list_live_blocks() const = 0;
 };
 
-/// One form of trace.
+/// A writer of one form of trace.
 class Sink {
  public:
   virtual ~Sink() = default;
 
-  /// At most room() events. The keeper's blocks are as after the last of them.
+  /// Adds at most room() events. The keeper's blocks are those after the last of them.
   virtual void add(std::span<const BookedEvent> events) = 0;
-  /// How many events can be taken at once next; at least 1.
+  /// How many events the next add() may have; at least 1.
   virtual std::size_t room() const = 0;
-  /// Writes what was added, so that it can be read before the end.
+  /// Writes the events so far to the file, so that they can be read before the end.
   virtual void flush() = 0;
   virtual void finish(const Totals& totals) = 0;
 };

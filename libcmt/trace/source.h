@@ -15,7 +15,7 @@
 
 namespace cmt {
 
-/// Where the defects of one input are collected: counted, passed on, or thrown.
+/// Collects the defects of one input: counts them, and passes them on or throws the first.
 class DefectLog {
  public:
   explicit DefectLog(const ReadOptions& options) : options_(options) {}
@@ -34,12 +34,12 @@ class DefectLog {
   Repairs repairs_;
 };
 
-/// One form of trace, as a Reader sees it.
+/// A reader of one form of trace. Reader chooses one by the content of the input.
 class Source {
  public:
   virtual ~Source() = default;
 
-  /// The next events; empty at the end. They and their labels live until the next call.
+  /// The next events; empty at the end. Events and labels are valid until the next call.
   virtual std::span<const Event> read() = 0;
 
   virtual std::string_view line(std::size_t) const { return {}; }
@@ -52,8 +52,8 @@ class Source {
     return none;
   }
 
-  /// Goes to where an event can be read from, and returns the number of the event that comes next; nothing, and goes
-  /// nowhere, where the input cannot be entered in the middle.
+  /// Moves to the last position at or before an event where reading can begin, and returns the number of the event
+  /// there. Returns nothing, and does not move, if the input can only be read from its begin.
   virtual std::optional<std::uint64_t> go_to(std::uint64_t) { return std::nullopt; }
 
   const Header& header() const { return header_; }
@@ -65,10 +65,10 @@ class Source {
   Header header_;
   std::optional<Totals> totals_;
   bool truncated_ = false;
-  Repairs repairs_;  // that the input states of itself
+  Repairs repairs_;  // stated by the input, or made without a defect (events of unknown kinds)
 };
 
-/// What a Reader is made of. A tool that knows more forms than the library gives its own way to choose the source.
+/// The state of a Reader. A tool that reads more forms than the library passes its own function to choose the source.
 class Reader::Impl {
  public:
   using Choose = std::function<std::unique_ptr<Source>(std::unique_ptr<Input>, const ReadOptions&, DefectLog&)>;
@@ -84,16 +84,16 @@ class Reader::Impl {
   Input* input_;
   bool is_cut_ = false;
   std::unique_ptr<Source> source_;
-  std::uint64_t first_ = 0;   // the number of the first event that the source handed out last
-  std::uint64_t next_ = 0;    // and of the one that it hands out next
+  std::uint64_t first_ = 0;   // number of the first event of the source's last batch
+  std::uint64_t next_ = 0;    // number of the first event of its next batch
   std::uint64_t wanted_ = 0;  // events before this one are dropped
-  std::size_t dropped_ = 0;   // of those handed out last
+  std::size_t dropped_ = 0;   // number of events dropped from the last batch
 
  private:
   void end();
 };
 
-/// The forms of the library itself: text, .cmt and legacy .cmt, told apart by content.
+/// Chooses among the forms of the library, text, .cmt and legacy .cmt, by the content of the input.
 std::unique_ptr<Source> choose_source(std::unique_ptr<Input> input, const ReadOptions& options, DefectLog& log);
 
 }  // namespace cmt
