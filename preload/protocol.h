@@ -72,10 +72,10 @@
 #include <string.h>
 
 enum {
-  rings_big = 512,      // large rings: ring_slots_big slots, 256 KiB
-  rings_small = 12288,  // small rings: ring_slots_small slots, 16 KiB
-  rings_max = rings_big + rings_small,
-  ring_slots_big = 16384,
+  rings_large_max = 512,    // large rings: ring_slots_large slots, 256 KiB
+  rings_small_max = 12288,  // small rings: ring_slots_small slots, 16 KiB
+  rings_max = rings_large_max + rings_small_max,
+  ring_slots_large = 16384,
   ring_slots_small = 1024,
   ring_slots_at_rest = 2048,   // 32 KiB
   ring_slots_crowded = 256,    // one page
@@ -192,7 +192,7 @@ struct Control {
   uint64_t start_wall;   ///< seconds since 1970
   uint64_t bytes;        ///< of the mapping
   uint32_t rings_limit;  ///< entries of the table of rings
-  uint32_t rings_large;  ///< the first so many have ring_slots_big slots
+  uint32_t rings_large;  ///< the first so many have ring_slots_large slots
   uint32_t forked;       ///< a forked child: blocks may be older than the trace
   uint32_t outputs;      ///< files of the trace: the collector's descriptors from collector_output on
   // Written by the program while it runs.
@@ -207,7 +207,6 @@ struct Control {
   uint32_t made_control;  ///< the program has created control_path
   uint64_t ringless;      ///< events of threads that got no ring
   // Written by the collector.
-  uint32_t attached;
   uint32_t asleep;
   uint32_t done;      ///< the last request that is done
   uint32_t verdict;   ///< whether the program should go on recording
@@ -232,7 +231,7 @@ struct Control {
 };
 
 /// Of the layout: other bytes mean another one.
-#define ring_magic "cmtring3"
+#define ring_magic "cmtring4"
 
 /// The collector's descriptors.
 enum { collector_memory = 3, collector_process = 4, collector_output = 5 };

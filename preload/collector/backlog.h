@@ -65,7 +65,7 @@ class Backlog {
     std::uint64_t bytes = 0;   ///< and their size there; 0: they are in memory
   };
 
-  static constexpr std::uint64_t segment_bytes = std::uint64_t{ring_slots_big} * Packer::record_bytes_max;
+  static constexpr std::uint64_t segment_bytes = std::uint64_t{ring_slots_large} * Packer::record_bytes_max;
 
   bool has_file_room(std::uint64_t bytes) const;
   std::optional<std::uint64_t> reserve_in_file(std::uint64_t bytes);

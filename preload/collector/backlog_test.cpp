@@ -15,7 +15,7 @@ using namespace cmt::collector;
 
 namespace {
 
-constexpr std::uint64_t ring_bytes = std::uint64_t{ring_slots_big} * Packer::record_bytes_max;
+constexpr std::uint64_t ring_bytes = std::uint64_t{ring_slots_large} * Packer::record_bytes_max;
 
 /// Puts items, each with its number in all of its words, and checks what comes out.
 struct Fixture {
@@ -59,8 +59,8 @@ std::uintmax_t longest_unnamed_file() {
 
 TEST_CASE("backlog: records that do not fit memory go through the file, and come in order") {
   Fixture fixture(ring_bytes, 8 * ring_bytes);
-  for (int i = 0; i < 6; ++i) fixture.put(ring_slots_big);
-  for (int i = 0; i < 6; ++i) CHECK(fixture.gets(ring_slots_big));
+  for (int i = 0; i < 6; ++i) fixture.put(ring_slots_large);
+  for (int i = 0; i < 6; ++i) CHECK(fixture.gets(ring_slots_large));
   CHECK_FALSE(fixture.backlog.wait_for_item(0));
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("backlog: more than the bound goes through the file in turn") {
   std::vector<std::size_t> sizes;
   std::size_t taken = 0;
   for (std::uint32_t i = 0; i < 400; ++i) {
-    const std::size_t records = 1 + i * 7919 % ring_slots_big;
+    const std::size_t records = 1 + i * 7919 % ring_slots_large;
     while (!fixture.backlog.has_room()) CHECK(fixture.gets(sizes[taken++]));
     fixture.put(records);
     sizes.push_back(records);
@@ -80,10 +80,10 @@ TEST_CASE("backlog: more than the bound goes through the file in turn") {
 
 TEST_CASE("backlog: the file is as long as the most that waited at once") {
   Fixture fixture(1, 1000 * ring_bytes);
-  for (int i = 0; i < 3; ++i) fixture.put(ring_slots_big / 2);
+  for (int i = 0; i < 3; ++i) fixture.put(ring_slots_large / 2);
   for (int i = 0; i < 500; ++i) {
-    fixture.put(ring_slots_big / 2);
-    REQUIRE(fixture.gets(ring_slots_big / 2));
+    fixture.put(ring_slots_large / 2);
+    REQUIRE(fixture.gets(ring_slots_large / 2));
   }
   CHECK(longest_unnamed_file() > 0);
   CHECK(longest_unnamed_file() <= 4 * ring_bytes);
@@ -93,18 +93,18 @@ TEST_CASE("backlog: where memory and file are full there is no room, until an it
   Fixture fixture(ring_bytes, 2 * ring_bytes);
   for (int i = 0; i < 3; ++i) {
     CHECK(fixture.backlog.has_room());
-    fixture.put(ring_slots_big);
+    fixture.put(ring_slots_large);
   }
   CHECK_FALSE(fixture.backlog.has_room());
-  CHECK(fixture.gets(ring_slots_big));
+  CHECK(fixture.gets(ring_slots_large));
   CHECK(fixture.backlog.has_room());
 }
 
 TEST_CASE("backlog: without a file there is only the memory") {
   Fixture fixture(ring_bytes, 0);
-  fixture.put(ring_slots_big);
+  fixture.put(ring_slots_large);
   CHECK_FALSE(fixture.backlog.has_room());
-  CHECK(fixture.gets(ring_slots_big));
+  CHECK(fixture.gets(ring_slots_large));
 }
 
 TEST_CASE("backlog: two threads that put at once open one file") {

@@ -131,7 +131,7 @@ void Drainer::raise_limit_to_saved(Ring& ring, RingState& state) {
 /// Whether so many bytes more are within the bound for all rings, less what rings at rest have: 32 KiB of the large
 /// ones, a page of the others.
 bool Drainer::may_grow(std::uint64_t bytes) const {
-  const std::uint64_t rings = memory_.ring_count(), large = std::min<std::uint64_t>(rings, rings_big);
+  const std::uint64_t rings = memory_.ring_count(), large = std::min<std::uint64_t>(rings, rings_large_max);
   const std::uint64_t at_rest = (large * ring_slots_at_rest + (rings - large) * page_records) * slot_bytes;
   return fully_backed_bytes_ + at_rest + bytes <= rings_bytes_max;
 }

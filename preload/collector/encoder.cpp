@@ -23,7 +23,7 @@ constexpr int collector_pause_ms = 5, collector_pauses_max = 2000;
 
 std::vector<std::string> paths_of(const Control& control) { return {control.paths, control.paths + control.outputs}; }
 
-/// Whether a process is the keeper (collector_link.c) of a program that has ended: then init has inherited it.
+/// Whether a process is the keeper (collector_start.c) of a program that has ended: then init has inherited it.
 bool is_orphaned_keeper(const std::string& process) {
   bool is_alive = false, is_inherited = false, has_mask = false;
   std::ifstream status("/proc/" + process + "/status");

@@ -85,7 +85,6 @@ void run_session(RingMemory& memory, const std::vector<int>& outputs, int proces
   EncodeThread encoder(memory, backlog, state, outputs, settings);
   DrainThread drainer(memory, backlog, state, outputs);
   WatchThread watcher(memory, backlog, state, process_fd, settings.sample_ns);
-  __atomic_store_n(&control.attached, 1, __ATOMIC_RELEASE);
   std::thread drains([&] { drainer.run(); });
   std::thread watches([&] { watcher.run(); });
   encoder.run();

@@ -116,7 +116,7 @@ void WatchThread::run() {
   memory_.ring_bell();
 }
 
-/// strace(1) and others wait with __WALL until they have no child, and so see the keeper (collector_link.c), which no
+/// strace(1) and others wait with __WALL until they have no child, and so see the keeper (collector_start.c), which no
 /// other wait() sees. Without this they would wait for ever: the keeper waits for the collector, the collector for the
 /// program's end, and the program for the keeper. The keeper is ended then, and the collector goes on as a child of
 /// init. In the first process of a container that would gain nothing: it inherits the collector instead.

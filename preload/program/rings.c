@@ -27,7 +27,7 @@ static uint64_t limit_of(int resource) {
 }
 
 static uint64_t bytes_for(uint32_t large, uint32_t all) {
-  return rings_control_bytes(all) + (uint64_t)large * ring_slots_big * slot_bytes +
+  return rings_control_bytes(all) + (uint64_t)large * ring_slots_large * slot_bytes +
          (uint64_t)(all - large) * ring_slots_small * slot_bytes;
 }
 
@@ -36,8 +36,8 @@ static uint32_t rings_that_fit(uint32_t* large) {
   uint64_t space = limit_of(RLIMIT_AS), file = limit_of(RLIMIT_FSIZE);
   uint64_t room = space == RLIM_INFINITY ? space : space / 16;
   if (file < room) room = file;
-  *large = rings_big;
-  if (bytes_for(rings_big, rings_max) <= room) return rings_max;
+  *large = rings_large_max;
+  if (bytes_for(rings_large_max, rings_max) <= room) return rings_max;
   *large = 0;
   uint32_t rings = rings_max;
   while (rings && bytes_for(0, rings) > room) rings /= 2;
@@ -113,10 +113,10 @@ static bool open_ring(struct Control* control, uint32_t number, uint32_t owner) 
   const uint32_t rings_large = control->rings_large;
   const bool is_large = number < rings_large;
   const uint64_t slots_before =
-      is_large ? (uint64_t)number * ring_slots_big
-               : (uint64_t)rings_large * ring_slots_big + (uint64_t)(number - rings_large) * ring_slots_small;
+      is_large ? (uint64_t)number * ring_slots_large
+               : (uint64_t)rings_large * ring_slots_large + (uint64_t)(number - rings_large) * ring_slots_small;
   ring->slots_at = rings_control_bytes(control->rings_limit) + slots_before * slot_bytes;
-  ring->slots = is_large ? ring_slots_big : ring_slots_small;
+  ring->slots = is_large ? ring_slots_large : ring_slots_small;
   uint64_t first = !is_large || number >= rings_roomy ? ring_slots_crowded : ring_slots_at_rest;
   if (number == 0 && reserve_whole(ring))
     first = ring->slots;
