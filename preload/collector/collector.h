@@ -15,7 +15,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -40,24 +39,13 @@ struct Recovered {
 /// FormatError and std::system_error, and then leaves no output.
 Recovered recover(const std::string& rings, std::vector<std::string> outputs);
 
-/// What the environment asks of a session.
-struct Settings {
-  static constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
-
-  bool has_times = false;
-  std::uint64_t sample_ns = 0;  ///< 0: no samples
-  std::uint64_t bytes_max = no_limit;
-  std::uint64_t events_max = no_limit;
-  std::uint64_t time_ns_max = no_limit;
-  std::uint64_t spill_bytes_max = no_limit;  ///< no_limit: as the disk has room
-};
-
 /// `executed`: the process has become another one by exec.
 enum class ProcessEnd { none, exited, killed, unknown, executed };
 
 /// What the threads of a session tell each other beside the backlog. Each field is written by one of them.
 struct SessionState {
   const pid_t encode_thread;  ///< the kernel's id
+  const int finished_fd;      ///< readable when is_finished has been set
   // By the watch thread. wait_status is written before process_end.
   std::atomic<ProcessEnd> process_end = ProcessEnd::none;
   std::atomic<int> wait_status = -1;  ///< as of wait(2); -1: not known

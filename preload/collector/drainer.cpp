@@ -204,69 +204,6 @@ void Drainer::shrink_if_quiet(Ring& ring, RingState& state, std::uint64_t now_ns
   memory_.release(ring, limit, state.tail + ring.slots);
 }
 
-DrainThread::DrainThread(RingMemory& memory, Backlog& backlog, const SessionState& state,
-                         const std::vector<int>& outputs)
-    : memory_(memory), backlog_(backlog), state_(state), outputs_(outputs), drainer_(memory, backlog) {
-  if (::sched_getaffinity(0, sizeof allowed_processors_, &allowed_processors_) != 0) CPU_ZERO(&allowed_processors_);
-}
-
-void DrainThread::run() {
-  ::prctl(PR_SET_TIMERSLACK, 1);
-  request_short_slices();
-  while (!state_.is_finished) {
-    const std::uint32_t bell = __atomic_load_n(&memory_.control().bell, __ATOMIC_SEQ_CST);
-    const bool has_ended = state_.process_end != ProcessEnd::none;
-    make_readers_wait(!has_ended);
-    const auto moved = drainer_.pass();
-    const bool was_asked = pass_on_request();
-    stay_off_busy_processors();
-    if (has_ended && moved == std::size_t{0} && !drainer_.skip_unpublished()) break;
-    if (!was_asked && (!has_ended || !moved)) sleep(bell);
-  }
-  cpu_ns_ = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-  backlog_.put({.type = WorkItem::Type::end});
-}
-
-/// Holds the lock for which readers of the trace wait (libcmt/trace/files.h), except while the program is at work. A
-/// program may begin to leave at any time; it then waits until `readable` is 0.
-void DrainThread::make_readers_wait(bool is_running) {
-  Control& control = memory_.control();
-  const bool leaves = __atomic_load_n(&control.leaving, __ATOMIC_SEQ_CST) != 0;
-  const bool readable = is_running && !leaves && clock_ns() - control.start_ns > readable_after_ns;
-  if (readable == (control.readable != 0)) return;
-  struct flock lock {};
-  lock.l_type = static_cast<short>(readable ? F_UNLCK : F_WRLCK);
-  lock.l_whence = SEEK_SET;
-  lock.l_start = recorder_is_awaited;
-  lock.l_len = 1;
-  for (const int fd : outputs_) ::fcntl(fd, F_OFD_SETLKW, &lock);
-  __atomic_store_n(&control.readable, readable ? 1 : 0, __ATOMIC_SEQ_CST);
-  RingMemory::wake(&control.readable);
-}
-
-/// Puts a new request into the backlog, behind all that its thread had recorded before it.
-bool DrainThread::pass_on_request() {
-  Control& control = memory_.control();
-  const std::uint32_t request = __atomic_load_n(&control.request, __ATOMIC_ACQUIRE);
-  if (request == requests_seen_) return false;
-  const bool is_finish = __atomic_load_n(&control.request_kind, __ATOMIC_RELAXED) == request_finish;
-  // The pass before may have read that thread's ring too early.
-  do drainer_.pass(true);
-  while (is_finish && drainer_.skip_unpublished());
-  requests_seen_ = request;
-  backlog_.put({.type = is_finish ? WorkItem::Type::finish : WorkItem::Type::checkpoint, .request = request});
-  return true;
-}
-
-/// Moves the drainer and the encoder away from the processors of the program's threads. The kernel would wake the
-/// drainer where the bell was rung, so that it takes its time from the program.
-void DrainThread::stay_off_busy_processors() const {
-  const cpu_set_t& busy = drainer_.busy_processors();
-  if (CPU_COUNT(&busy) == 0) return;
-  leave_busy_processors(allowed_processors_, busy, ::sched_getcpu(), 0);
-  leave_busy_processors(allowed_processors_, busy, state_.encode_processor, state_.encode_thread);
-}
-
 void leave_busy_processors(const cpu_set_t& allowed, const cpu_set_t& busy, int processor, pid_t thread) {
   if (processor < 0 || !CPU_ISSET(static_cast<std::size_t>(processor), &busy)) return;
   cpu_set_t busy_here, others;
@@ -276,17 +213,104 @@ void leave_busy_processors(const cpu_set_t& allowed, const cpu_set_t& busy, int 
   ::sched_setaffinity(thread, sizeof allowed, &allowed);
 }
 
-/// Sleeps until the bell rings again, or for a time: where the rings fill fast, until a quarter of the fullest is
-/// filled. The bell would mostly wake this thread on the processor of the thread that rang, and take its time.
-void DrainThread::sleep(std::uint32_t bell) {
-  Control& control = memory_.control();
-  const bool is_called = backlog_.has_room() && __atomic_load_n(&control.sandboxed, __ATOMIC_RELAXED) == 0;
-  const auto brief_ns = is_called ? drainer_.sleep_ns() : std::nullopt;
-  const timespec brief{0, static_cast<long>(brief_ns.value_or(0))};
-  const timespec& time = !is_called ? retry_sleep : brief_ns ? brief : deep_sleep;
-  __atomic_store_n(&control.asleep, brief_ns ? asleep_briefly : asleep_deeply, __ATOMIC_SEQ_CST);
-  ::syscall(SYS_futex, &control.bell, FUTEX_WAIT, bell, &time, nullptr, 0);
-  __atomic_store_n(&control.asleep, awake, __ATOMIC_SEQ_CST);
+namespace {
+
+class DrainThread {
+ public:
+  DrainThread(RingMemory& memory, Backlog& backlog, const SessionState& state, const std::vector<int>& outputs)
+      : memory_(memory), backlog_(backlog), state_(state), outputs_(outputs), drainer_(memory, backlog) {
+    if (::sched_getaffinity(0, sizeof allowed_processors_, &allowed_processors_) != 0) CPU_ZERO(&allowed_processors_);
+  }
+
+  /// Returns the processor time that it took.
+  std::uint64_t run() {
+    ::prctl(PR_SET_TIMERSLACK, 1);
+    request_short_slices();
+    while (!state_.is_finished) {
+      const std::uint32_t bell = __atomic_load_n(&memory_.control().bell, __ATOMIC_SEQ_CST);
+      const bool has_ended = state_.process_end != ProcessEnd::none;
+      make_readers_wait(!has_ended);
+      const auto moved = drainer_.pass();
+      const bool was_asked = pass_on_request();
+      stay_off_busy_processors();
+      if (has_ended && moved == std::size_t{0} && !drainer_.skip_unpublished()) break;
+      if (!was_asked && (!has_ended || !moved)) sleep(bell);
+    }
+    const std::uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    backlog_.put({.type = WorkItem::Type::end});
+    return cpu_ns;
+  }
+
+ private:
+  /// Holds the lock for which readers of the trace wait (libcmt/trace/files.h), except while the program is at work. A
+  /// program may begin to leave at any time; it then waits until `readable` is 0.
+  void make_readers_wait(bool is_running) {
+    Control& control = memory_.control();
+    const bool leaves = __atomic_load_n(&control.leaving, __ATOMIC_SEQ_CST) != 0;
+    const bool readable = is_running && !leaves && clock_ns() - control.start_ns > readable_after_ns;
+    if (readable == (control.readable != 0)) return;
+    struct flock lock {};
+    lock.l_type = static_cast<short>(readable ? F_UNLCK : F_WRLCK);
+    lock.l_whence = SEEK_SET;
+    lock.l_start = recorder_is_awaited;
+    lock.l_len = 1;
+    for (const int fd : outputs_) ::fcntl(fd, F_OFD_SETLKW, &lock);
+    __atomic_store_n(&control.readable, readable ? 1 : 0, __ATOMIC_SEQ_CST);
+    RingMemory::wake(&control.readable);
+  }
+
+  /// Puts a new request into the backlog, behind all that its thread had recorded before it.
+  bool pass_on_request() {
+    Control& control = memory_.control();
+    const std::uint32_t request = __atomic_load_n(&control.request, __ATOMIC_ACQUIRE);
+    if (request == requests_seen_) return false;
+    const bool is_finish = __atomic_load_n(&control.request_kind, __ATOMIC_RELAXED) == request_finish;
+    // The pass before may have read that thread's ring too early.
+    do drainer_.pass(true);
+    while (is_finish && drainer_.skip_unpublished());
+    requests_seen_ = request;
+    backlog_.put({.type = is_finish ? WorkItem::Type::finish : WorkItem::Type::checkpoint, .request = request});
+    return true;
+  }
+
+  /// Moves the drainer and the encoder away from the processors of the program's threads. The kernel would wake the
+  /// drainer where the bell was rung, so that it takes its time from the program.
+  void stay_off_busy_processors() const {
+    const cpu_set_t& busy = drainer_.busy_processors();
+    if (CPU_COUNT(&busy) == 0) return;
+    leave_busy_processors(allowed_processors_, busy, ::sched_getcpu(), 0);
+    leave_busy_processors(allowed_processors_, busy, state_.encode_processor, state_.encode_thread);
+  }
+
+  /// Sleeps until the bell rings again, or for a time: where the rings fill fast, until a quarter of the fullest is
+  /// filled. The bell would mostly wake this thread on the processor of the thread that rang, and take its time.
+  void sleep(std::uint32_t bell) {
+    Control& control = memory_.control();
+    const bool is_called = backlog_.has_room() && __atomic_load_n(&control.sandboxed, __ATOMIC_RELAXED) == 0;
+    const auto brief_ns = is_called ? drainer_.sleep_ns() : std::nullopt;
+    const timespec brief{0, static_cast<long>(brief_ns.value_or(0))};
+    const timespec& time = !is_called ? retry_sleep : brief_ns ? brief : deep_sleep;
+    __atomic_store_n(&control.asleep, brief_ns ? asleep_briefly : asleep_deeply, __ATOMIC_SEQ_CST);
+    ::syscall(SYS_futex, &control.bell, FUTEX_WAIT, bell, &time, nullptr, 0);
+    __atomic_store_n(&control.asleep, awake, __ATOMIC_SEQ_CST);
+  }
+
+  // Shared with the other threads.
+  RingMemory& memory_;
+  Backlog& backlog_;
+  const SessionState& state_;
+  const std::vector<int>& outputs_;
+  // The drainer's own.
+  Drainer drainer_;
+  cpu_set_t allowed_processors_;
+  std::uint32_t requests_seen_ = 0;
+};
+
+}  // namespace
+
+std::uint64_t run_drainer(RingMemory& memory, Backlog& backlog, const SessionState& state,
+                          const std::vector<int>& outputs) {
+  return DrainThread(memory, backlog, state, outputs).run();
 }
 
 }  // namespace cmt::collector

@@ -112,34 +112,9 @@ class Drainer {
 /// may come back later: where the program waits, its processor is free.
 void leave_busy_processors(const cpu_set_t& allowed, const cpu_set_t& busy, int processor, pid_t thread);
 
-/// The drainer: drains the rings whenever it is time, until the process has ended and nothing is left in them.
-class DrainThread {
- public:
-  /// `outputs`: descriptors of the trace's files.
-  DrainThread(RingMemory& memory, Backlog& backlog, const SessionState& state, const std::vector<int>& outputs);
-
-  /// Returns when all is in the backlog, or the session is finished.
-  void run();
-
-  /// When run() has returned.
-  std::uint64_t cpu_ns() const { return cpu_ns_; }
-
- private:
-  void make_readers_wait(bool is_running);
-  bool pass_on_request();
-  void stay_off_busy_processors() const;
-  void sleep(std::uint32_t bell);
-
-  // Shared with the other threads.
-  RingMemory& memory_;
-  Backlog& backlog_;
-  const SessionState& state_;
-  const std::vector<int>& outputs_;
-  // The drainer's own.
-  Drainer drainer_;
-  cpu_set_t allowed_processors_;
-  std::uint32_t requests_seen_ = 0;
-  std::uint64_t cpu_ns_ = 0;
-};
+/// The drainer: drains the rings whenever it is time, until the process has ended and nothing is left in them, or the
+/// session is finished. `outputs`: descriptors of the trace's files. Returns the processor time that it took, in ns.
+std::uint64_t run_drainer(RingMemory& memory, Backlog& backlog, const SessionState& state,
+                          const std::vector<int>& outputs);
 
 }  // namespace cmt::collector

@@ -1,15 +1,27 @@
 #include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
 #include <string_view>
 #include <thread>
 
+#include "libcmt/trace/files.h"
 #include "preload/collector/collector.h"
 #include "preload/collector/drainer.h"
-#include "preload/collector/encoder.h"
+#include "preload/collector/order.h"
+#include "preload/collector/outputs.h"
 #include "preload/collector/watcher.h"
 #include "preload/text.h"
 
@@ -29,16 +41,18 @@ std::uint64_t quantity(const char* name, const Unit* units, std::uint64_t otherw
   return read_quantity(variable(name), units, &value) ? value : otherwise;
 }
 
-Settings read_settings() {
-  Settings settings;
-  settings.has_times = variable("CMTTRACE_TIME") == std::string_view("1");
-  settings.sample_ns = quantity("CMTTRACE_SAMPLE", units_of_time, 0);
-  settings.bytes_max = quantity("CMTTRACE_MAX_BYTES", units_of_size, Settings::no_limit);
-  settings.events_max = quantity("CMTTRACE_MAX_EVENTS", units_of_count, Settings::no_limit);
-  settings.time_ns_max = quantity("CMTTRACE_MAX_TIME", units_of_time, Settings::no_limit);
-  settings.spill_bytes_max = quantity("CMTTRACE_SPILL", units_of_size, Settings::no_limit);
-  return settings;
-}
+/// What the environment asks of a session.
+struct Settings {
+  static constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
+
+  bool has_times = variable("CMTTRACE_TIME") == std::string_view("1");
+  std::uint64_t sample_ns = quantity("CMTTRACE_SAMPLE", units_of_time, 0);  ///< 0: no samples
+  std::uint64_t bytes_max = quantity("CMTTRACE_MAX_BYTES", units_of_size, no_limit);
+  std::uint64_t events_max = quantity("CMTTRACE_MAX_EVENTS", units_of_count, no_limit);
+  std::uint64_t time_ns_max = quantity("CMTTRACE_MAX_TIME", units_of_time, no_limit);
+  std::uint64_t spill_bytes_max =
+      quantity("CMTTRACE_SPILL", units_of_size, no_limit);  ///< no_limit: as the disk has room
+};
 
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -53,48 +67,264 @@ std::uint64_t spill_bytes_max(const Settings& settings, const std::string& folde
   return is_known ? std::min<std::uint64_t>(spill_max, disk.f_bavail * disk.f_frsize / 4) : spill_max;
 }
 
-/// Appends a line to the status file (CMTTRACE_STATUS), for cmttrace and for tests.
-void report(const Control& control, const EncodeThread& encoder, const DrainThread& drainer, int wait_status) {
-  if (control.status_path[0] == 0) return;
-  const int fd = ::open(control.status_path, O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (fd < 0) return;
-  const Totals& totals = encoder.outputs().totals();
-  const Repairs& repairs = encoder.order().repairs();
-  const std::string line =
-      "pid=" + std::to_string(control.process) + " events=" + std::to_string(totals.events) +
-      " threads=" + std::to_string(totals.threads) + " bytes=" + std::to_string(encoder.outputs().bytes()) +
-      " time_ns=" + std::to_string(clock_ns() - control.start_ns) + " lost=" + std::to_string(encoder.lost_events()) +
-      " repairs=" + std::to_string(repairs.total()) + " inversions=" + std::to_string(encoder.order().inversions()) +
-      " doubts=" + std::to_string(repairs[Repair::order_race]) + " leases=" + std::to_string(control.leases) +
-      " wait_status=" + std::to_string(wait_status) + " drain_cpu_ns=" + std::to_string(drainer.cpu_ns()) +
-      " cpu_ns=" + std::to_string(clock_ns(CLOCK_PROCESS_CPUTIME_ID)) + " failed=" + std::to_string(encoder.error()) +
-      " path=" + control.paths[0] + "\n";
-  static_cast<void>(::write(fd, line.data(), line.size()) < 0);
-  ::close(fd);
+constexpr std::uint64_t flush_ns = 1'000'000'000;
+constexpr int collector_pause_ms = 5, collector_pauses_max = 2000;
+
+std::vector<std::string> paths_of(const Control& control) { return {control.paths, control.paths + control.outputs}; }
+
+/// Whether a process is the keeper (collector_start.c) of a program that has ended: then init has inherited it.
+bool is_orphaned_keeper(const std::string& process) {
+  bool is_alive = false, is_inherited = false, has_mask = false;
+  std::ifstream status("/proc/" + process + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("State:")) is_alive = line.find('Z') == line.npos;
+    if (line.starts_with("PPid:")) is_inherited = line == "PPid:\t1";
+    if (line.starts_with("SigBlk:")) has_mask = std::strtoull(line.c_str() + 7, nullptr, 16) == keeper_blocked_signals;
+  }
+  return is_alive && is_inherited && has_mask;
 }
+
+/// Whether another program of this container has ended and its collector still writes, or is about to start.
+bool is_another_collector_busy() {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename();
+    const int process = std::atoi(name.c_str());
+    if (process != 0 && process != ::getppid() && is_orphaned_keeper(name)) return true;
+  }
+  return false;
+}
+
+/// The encoder: takes work from the backlog, puts the events in order, and writes the files.
+class EncodeThread {
+ public:
+  EncodeThread(RingMemory& memory, Backlog& backlog, SessionState& state, const std::vector<int>& outputs,
+               const Settings& settings)
+      : memory_(memory),
+        backlog_(backlog),
+        state_(state),
+        settings_(settings),
+        order_(tags_reserved(memory.control()), [this](std::span<BookedEvent> events) { return write_events(events); }),
+        outputs_(memory.control(), paths_of(memory.control()), outputs, settings.has_times, order_.live_blocks()),
+        times_(memory.control().start_stamp, memory.control().start_ns),
+        flushed_ns_(clock_ns()) {}
+
+  /// Returns when the files are complete, or cannot be continued; the program has been told so then.
+  void run() {
+    // The program and the drainer, for which the program may have to wait, come first. But a lower priority yet would
+    // let other programs starve this thread.
+    ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 10);
+    try {
+      for (bool goes_on = true; goes_on;) {
+        state_.encode_processor = -1;
+        auto item = backlog_.wait_for_item(1000);
+        state_.encode_processor = ::sched_getcpu();
+        if (item) goes_on = handle(*item);
+      }
+    } catch (const OutputError& error) {
+      error_ = error.code().value();
+      const std::string what = error_ == EFBIG ? "the limit on file sizes is reached by " : "cannot go on writing ";
+      give_verdict(verdict_failed, what + error.path + " (error " + std::to_string(error_) + ")");
+    }
+    state_.is_finished = true;
+  }
+
+  /// Appends a line to the status file (CMTTRACE_STATUS), for cmttrace and for tests. When run() has returned.
+  void report(std::uint64_t drain_cpu_ns) const {
+    const Control& control = memory_.control();
+    if (control.status_path[0] == 0) return;
+    const int fd = ::open(control.status_path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (fd < 0) return;
+    const Totals& totals = outputs_.totals();
+    const Repairs& repairs = order_.repairs();
+    const std::string line =
+        "pid=" + std::to_string(control.process) + " events=" + std::to_string(totals.events) +
+        " threads=" + std::to_string(totals.threads) + " bytes=" + std::to_string(outputs_.bytes()) +
+        " time_ns=" + std::to_string(clock_ns() - control.start_ns) + " lost=" + std::to_string(lost_events()) +
+        " repairs=" + std::to_string(repairs.total()) + " inversions=" + std::to_string(order_.inversions()) +
+        " doubts=" + std::to_string(repairs[Repair::order_race]) + " leases=" + std::to_string(control.leases) +
+        " wait_status=" + std::to_string(state_.wait_status) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
+        " cpu_ns=" + std::to_string(clock_ns(CLOCK_PROCESS_CPUTIME_ID)) + " failed=" + std::to_string(error_) +
+        " path=" + control.paths[0] + "\n";
+    static_cast<void>(::write(fd, line.data(), line.size()) < 0);
+    ::close(fd);
+  }
+
+ private:
+  /// False where nothing is to follow.
+  bool handle(WorkItem& item) {
+    switch (item.type) {
+      case WorkItem::Type::records:
+        order_.append_records(item.ring, std::move(item.records));
+        return true;
+      case WorkItem::Type::cut:
+        merge_until(item);
+        return memory_.control().verdict == verdict_go_on;
+      case WorkItem::Type::flush:
+        flush_asked_ = true;
+        return true;
+      case WorkItem::Type::checkpoint:
+        write_checkpoint(item.request);
+        return true;
+      case WorkItem::Type::finish:
+        finish(false);
+        give_verdict(verdict_enough, "");  // other threads may still record
+        answer(item.request);
+        return false;
+      case WorkItem::Type::end: {
+        const ProcessEnd end = state_.process_end;
+        finish(end != ProcessEnd::exited && end != ProcessEnd::executed && memory_.control().leaving == 0);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// The sink of order_. Events beyond a limit are dropped.
+  std::size_t write_events(std::span<BookedEvent> events) {
+    if (outputs_.bytes() >= settings_.bytes_max) return std::numeric_limits<std::size_t>::max();
+    if (events.size() > settings_.events_max - events_) events = events.first(settings_.events_max - events_);
+    if (events.empty()) return std::numeric_limits<std::size_t>::max();
+    for (auto& [event, old] : events) event.time_ns = settings_.has_times ? times_.time_of(event.time_ns) : unknown;
+    events_ += events.size();
+    return outputs_.write_events(events);
+  }
+
+  void merge_until(const WorkItem& cut) {
+    times_.calibrate(cut.clock_stamp, cut.clock_ns);
+    order_.merge_until(cut.stamp);
+    const bool is_due = flush_asked_ || cut.clock_ns - flushed_ns_ >= flush_ns || must_save_rings();
+    if (is_due && events_ != events_flushed_) {
+      outputs_.flush();
+      events_flushed_ = events_;
+      if (memory_.is_recoverable() && outputs_.totals().allocations != 0) save_rings();
+    }
+    if (is_due) {
+      flushed_ns_ = cut.clock_ns;
+      flush_asked_ = false;
+    }
+    if (!has_reached_limit(cut.clock_ns)) return;
+    finish(false);
+    give_verdict(verdict_enough, "");
+  }
+
+  bool has_reached_limit(std::uint64_t now_ns) const {
+    return events_ >= settings_.events_max || outputs_.bytes() >= settings_.bytes_max ||
+           now_ns - memory_.control().start_ns >= settings_.time_ns_max;
+  }
+
+  /// Whether a ring whose slots are given back only when they are saved is half full of such.
+  bool must_save_rings() const {
+    if (!memory_.is_recoverable()) return false;
+    for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) {
+      const Ring& ring = memory_.ring(i);
+      if (order_.resume_point(i).position > memory_.saved(ring).position + ring.slots / 2) return true;
+    }
+    return false;
+  }
+
+  // One of two states is valid, told by the parity of `saves`. The other one is filled in before `saves` rises.
+  void save_rings() {
+    Control& control = memory_.control();
+    const std::uint64_t next = control.saves + 1;
+    const auto lengths = outputs_.lengths();
+    std::copy(lengths.begin(), lengths.end(), control.saved_bytes[next & 1]);
+    for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) memory_.ring(i).saved[next & 1] = order_.resume_point(i);
+    __atomic_store_n(&control.saves, next, __ATOMIC_SEQ_CST);
+    memory_.ring_bell();
+  }
+
+  void write_checkpoint(std::uint32_t request) {
+    outputs_.begin_checkpoint();
+    const pid_t copy = ::fork();
+    if (copy == 0) {
+      int status = 0;
+      try {
+        outputs_.end_checkpoint_in_copy();
+        finish(false);
+      } catch (const OutputError& error) {
+        status = error.code().value();
+      }
+      ::_exit(status);
+    }
+    int status = 0;
+    if (copy > 0) ::waitpid(copy, &status, 0);
+    if (copy > 0 && status != 0) throw OutputError(memory_.control().paths[0], WEXITSTATUS(status));
+    answer(request);
+  }
+
+  std::uint64_t lost_events() const { return memory_.lost_events() + backlog_.lost_records(); }
+
+  void finish(bool truncated) {
+    if (outputs_.is_whole() && order_.is_empty()) return;
+    order_.merge_all();
+    const int wait_status = state_.wait_status;
+    if (truncated && wait_status >= 0 && WIFSIGNALED(wait_status)) {
+      const std::string label = "killed by signal " + std::to_string(WTERMSIG(wait_status));
+      order_.append_event({.kind = Kind::mark, .time_ns = ~std::uint64_t{0} >> 1, .label = label});
+    }
+    Repairs repairs = order_.repairs();
+    repairs.other += lost_events();
+    outputs_.finish(repairs, truncated);
+  }
+
+  // With the first process of a container the kernel ends all others, and so the collectors of programs that have ended
+  // before. So the first process waits for them.
+  void answer(std::uint32_t request) {
+    Control& control = memory_.control();
+    for (int i = 0; control.process == 1 && i < collector_pauses_max && is_another_collector_busy(); ++i) {
+      ::poll(nullptr, 0, collector_pause_ms);
+    }
+    __atomic_store_n(&control.done, request, __ATOMIC_SEQ_CST);
+    RingMemory::wake(&control.done);
+  }
+
+  /// Tells the program whether to go on recording, and why not.
+  void give_verdict(std::uint32_t verdict, const std::string& message) {
+    Control& control = memory_.control();
+    const std::size_t length = std::min(message.size(), sizeof control.message - 1);
+    std::memcpy(control.message, message.data(), length);
+    control.message[length] = 0;
+    __atomic_store_n(&control.verdict, verdict, __ATOMIC_SEQ_CST);
+    memory_.notify_threads();
+  }
+
+  // Shared with the other threads.
+  RingMemory& memory_;
+  Backlog& backlog_;
+  SessionState& state_;
+  // The encoder's own.
+  const Settings& settings_;
+  EventOrder order_;
+  Outputs outputs_;  // reads the live blocks of order_
+  StampTimes times_;
+  bool flush_asked_ = false;
+  std::uint64_t events_ = 0, events_flushed_ = 0, flushed_ns_;
+  int error_ = 0;  // the errno that ended the trace, or 0
+};
 
 }  // namespace
 
 void run_session(RingMemory& memory, const std::vector<int>& outputs, int process_fd) {
   Control& control = memory.control();
-  const Settings settings = read_settings();
+  const Settings settings;
   const std::string folder = folder_of(control.paths[0]);
   control.times = settings.has_times;
-  SessionState state{.encode_thread = ::gettid()};
+  SessionState state{.encode_thread = ::gettid(), .finished_fd = ::eventfd(0, EFD_CLOEXEC)};
   Backlog backlog(folder, backlog_memory_max, spill_bytes_max(settings, folder));
   EncodeThread encoder(memory, backlog, state, outputs, settings);
-  DrainThread drainer(memory, backlog, state, outputs);
-  WatchThread watcher(memory, backlog, state, process_fd, settings.sample_ns);
-  std::thread drains([&] { drainer.run(); });
-  std::thread watches([&] { watcher.run(); });
+  std::uint64_t drain_cpu_ns = 0;
+  std::thread drains([&] { drain_cpu_ns = run_drainer(memory, backlog, state, outputs); });
+  std::thread watches([&] { run_watcher(memory, backlog, state, process_fd, settings.sample_ns); });
   encoder.run();
-  watcher.stop();
+  ::eventfd_write(state.finished_fd, 1);
   memory.ring_bell();
   drains.join();
   watches.join();
+  ::close(state.finished_fd);
   if (control.made_control != 0) ::unlink(control.control_path);
   if (memory.is_recoverable()) ::unlink(control.rings_path);
-  report(control, encoder, drainer, state.wait_status);
+  encoder.report(drain_cpu_ns);
 }
 
 }  // namespace cmt::collector

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -38,10 +37,6 @@ constexpr std::uint64_t tick_ns = 50'000'000, slow_tick_ns = 2'000'000'000;
 
 std::string proc_folder(std::uint32_t process) { return "/proc/" + std::to_string(process); }
 
-int open_commands(const char* path) {
-  return path[0] == 0 ? -1 : ::open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-}
-
 }  // namespace
 
 bool is_wait_for_any(const std::string& line) {
@@ -72,168 +67,185 @@ bool waits_for_only(int process, int child) {
   return has_child;
 }
 
-WatchThread::WatchThread(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd,
-                         std::uint64_t sample_ns)
-    : memory_(memory),
-      backlog_(backlog),
-      state_(state),
-      stop_fd_(::eventfd(0, EFD_CLOEXEC)),
-      process_fd_(process_fd),
-      sample_ns_(sample_ns),
-      commands_fd_(open_commands(memory.control().control_path)) {}
+namespace {
 
-WatchThread::~WatchThread() {
-  ::close(stop_fd_);
-  if (commands_fd_ >= 0) ::close(commands_fd_);
-}
+class WatchThread {
+ public:
+  WatchThread(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd, std::uint64_t sample_ns)
+      : memory_(memory), backlog_(backlog), state_(state), process_fd_(process_fd), sample_ns_(sample_ns) {
+    const char* path = memory.control().control_path;
+    if (path[0] != 0) commands_fd_ = ::open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+  }
+  ~WatchThread() {
+    if (commands_fd_ >= 0) ::close(commands_fd_);
+  }
+  WatchThread(const WatchThread&) = delete;
+  WatchThread& operator=(const WatchThread&) = delete;
 
-void WatchThread::stop() { ::eventfd_write(stop_fd_, 1); }
-
-void WatchThread::run() {
-  Control& control = memory_.control();
-  const std::uint64_t period_ns = sample_ns_ != 0 ? std::min(sample_ns_, tick_ns) : tick_ns;
-  std::uint64_t sampled_ns = clock_ns(), slow_tick_at_ns = clock_ns();
-  while (!state_.is_finished && state_.process_end == ProcessEnd::none) {
-    pollfd fds[] = {{process_fd_, POLLIN, 0}, {commands_fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}};
-    ::poll(fds, 3, static_cast<int>(std::max<std::uint64_t>(period_ns / 1'000'000, 1)));
-    if ((fds[1].revents & POLLIN) != 0) read_commands();
-    const std::uint64_t now = clock_ns();
-    if (sample_ns_ != 0 && now - sampled_ns >= sample_ns_) {
-      sampled_ns = now;
-      put_sample();
+  void run() {
+    Control& control = memory_.control();
+    const std::uint64_t period_ns = sample_ns_ != 0 ? std::min(sample_ns_, tick_ns) : tick_ns;
+    std::uint64_t sampled_ns = clock_ns(), slow_tick_at_ns = clock_ns();
+    while (!state_.is_finished && state_.process_end == ProcessEnd::none) {
+      pollfd fds[] = {{process_fd_, POLLIN, 0}, {commands_fd_, POLLIN, 0}, {state_.finished_fd, POLLIN, 0}};
+      ::poll(fds, 3, static_cast<int>(std::max<std::uint64_t>(period_ns / 1'000'000, 1)));
+      if ((fds[1].revents & POLLIN) != 0) read_commands();
+      const std::uint64_t now = clock_ns();
+      if (sample_ns_ != 0 && now - sampled_ns >= sample_ns_) {
+        sampled_ns = now;
+        put_sample();
+      }
+      const bool is_gone = process_fd_ >= 0 ? (fds[0].revents & POLLIN) != 0
+                                            : ::kill(static_cast<pid_t>(control.process), 0) != 0 && errno == ESRCH;
+      const bool is_slow_tick = now - slow_tick_at_ns > slow_tick_ns;
+      if (is_gone) {
+        state_.process_end = find_process_end();
+      } else if (is_slow_tick || __atomic_load_n(&control.exec_pending, __ATOMIC_ACQUIRE) != 0) {
+        if (was_executed()) state_.process_end = ProcessEnd::executed;
+        if (is_slow_tick) end_keepers_parent_wait();
+        slow_tick_at_ns = now;
+      }
     }
-    const bool is_gone = process_fd_ >= 0 ? (fds[0].revents & POLLIN) != 0
-                                          : ::kill(static_cast<pid_t>(control.process), 0) != 0 && errno == ESRCH;
-    const bool is_slow_tick = now - slow_tick_at_ns > slow_tick_ns;
-    if (is_gone) {
-      state_.process_end = find_process_end();
-    } else if (is_slow_tick || __atomic_load_n(&control.exec_pending, __ATOMIC_ACQUIRE) != 0) {
-      if (was_executed()) state_.process_end = ProcessEnd::executed;
-      if (is_slow_tick) end_keepers_parent_wait();
-      slow_tick_at_ns = now;
+    memory_.ring_bell();
+  }
+
+ private:
+  /// strace(1) and others wait with __WALL until they have no child, and so see the keeper (collector_start.c), which
+  /// no other wait() sees. Without this they would wait for ever: the keeper waits for the collector, the collector for
+  /// the program's end, and the program for the keeper. The keeper is ended then, and the collector goes on as a child
+  /// of init. In the first process of a container that would gain nothing: it inherits the collector instead.
+  void end_keepers_parent_wait() {
+    const auto process = static_cast<int>(memory_.control().process);
+    const int keeper = ::getppid();
+    const bool is_waiting = process != 1 && waits_for_only(process, keeper);
+    if (is_waiting && was_wait_found_) ::kill(keeper, SIGKILL);
+    was_wait_found_ = is_waiting;
+  }
+
+  bool was_executed() const {
+    struct stat status {};
+    if (::fstat(memory_.descriptor(), &status) != 0) return false;
+    const std::string inode = " " + std::to_string(status.st_ino) + " ";
+    std::ifstream maps(proc_folder(memory_.control().process) + "/maps");
+    bool is_readable = false;
+    for (std::string line; std::getline(maps, line); is_readable = true) {
+      if (line.find(inode) != std::string::npos) return false;
     }
+    return is_readable;
   }
-  memory_.ring_bell();
-}
 
-/// strace(1) and others wait with __WALL until they have no child, and so see the keeper (collector_start.c), which no
-/// other wait() sees. Without this they would wait for ever: the keeper waits for the collector, the collector for the
-/// program's end, and the program for the keeper. The keeper is ended then, and the collector goes on as a child of
-/// init. In the first process of a container that would gain nothing: it inherits the collector instead.
-void WatchThread::end_keepers_parent_wait() {
-  const auto process = static_cast<int>(memory_.control().process);
-  const int keeper = ::getppid();
-  const bool is_waiting = process != 1 && waits_for_only(process, keeper);
-  if (is_waiting && was_wait_found_) ::kill(keeper, SIGKILL);
-  was_wait_found_ = is_waiting;
-}
-
-bool WatchThread::was_executed() const {
-  struct stat status {};
-  if (::fstat(memory_.descriptor(), &status) != 0) return false;
-  const std::string inode = " " + std::to_string(status.st_ino) + " ";
-  std::ifstream maps(proc_folder(memory_.control().process) + "/maps");
-  bool is_readable = false;
-  for (std::string line; std::getline(maps, line); is_readable = true) {
-    if (line.find(inode) != std::string::npos) return false;
+  /// The status that wait(2) gives, or -1. The pidfd knows it when the process has been waited for. Before that it is
+  /// the last number in the process' /proc/PID/stat.
+  int read_wait_status() const {
+    PidfdInfo info{};
+    info.mask = pidfd_info_exit;
+    if (::ioctl(process_fd_, pidfd_get_info, &info) == 0 && (info.mask & pidfd_info_exit) != 0) return info.exit_code;
+    std::ifstream stat(proc_folder(memory_.control().process) + "/stat");
+    std::string line;
+    std::getline(stat, line);
+    if (line.find(") Z ") == std::string::npos) return -1;
+    return static_cast<int>(std::strtol(line.c_str() + line.rfind(' '), nullptr, 10));
   }
-  return is_readable;
-}
 
-/// The status that wait(2) gives, or -1. The pidfd knows it when the process has been waited for. Before that it is the
-/// last number in the process' /proc/PID/stat.
-int WatchThread::read_wait_status() const {
-  PidfdInfo info{};
-  info.mask = pidfd_info_exit;
-  if (::ioctl(process_fd_, pidfd_get_info, &info) == 0 && (info.mask & pidfd_info_exit) != 0) return info.exit_code;
-  std::ifstream stat(proc_folder(memory_.control().process) + "/stat");
-  std::string line;
-  std::getline(stat, line);
-  if (line.find(") Z ") == std::string::npos) return -1;
-  return static_cast<int>(std::strtol(line.c_str() + line.rfind(' '), nullptr, 10));
-}
-
-// More than one try: the process may be waited for after the pidfd was asked and before /proc is read.
-ProcessEnd WatchThread::find_process_end() {
-  int status = -1;
-  for (int tries = 0; tries < 20 && status < 0; ++tries) {
-    status = read_wait_status();
-    if (status < 0) ::poll(nullptr, 0, 1);
+  // More than one try: the process may be waited for after the pidfd was asked and before /proc is read.
+  ProcessEnd find_process_end() {
+    int status = -1;
+    for (int tries = 0; tries < 20 && status < 0; ++tries) {
+      status = read_wait_status();
+      if (status < 0) ::poll(nullptr, 0, 1);
+    }
+    state_.wait_status = status;
+    if (status < 0) return ProcessEnd::unknown;
+    return WIFEXITED(status) ? ProcessEnd::exited : ProcessEnd::killed;
   }
-  state_.wait_status = status;
-  if (status < 0) return ProcessEnd::unknown;
-  return WIFEXITED(status) ? ProcessEnd::exited : ProcessEnd::killed;
-}
 
-void WatchThread::put_sample() {
-  std::ifstream statm(proc_folder(memory_.control().process) + "/statm");
-  std::uint64_t size = 0, resident = 0;
-  if (!(statm >> size >> resident)) return;
-  put_event(static_cast<std::uint32_t>(Kind::sample), resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)),
-            "");
-}
-
-void WatchThread::put_mark(std::string label) {
-  if (label.size() > label_bytes_max) label.resize(label_bytes_max);
-  make_utf8(label.data(), label.size());
-  put_event(static_cast<std::uint32_t>(Kind::mark), 0, label);
-}
-
-/// Puts an event that no thread of the program recorded, as the records of one more ring.
-void WatchThread::put_event(std::uint32_t kind, std::uint64_t size, std::string_view label) {
-  Packer records;
-  const std::uint64_t stamp = clock_stamp(memory_.control());
-  records.append(record_stamp_high, stamp >> 32);
-  if (size >> 32 != 0) records.append(record_size, size);
-  while (!label.empty()) {
-    const std::size_t length = std::min<std::size_t>(label.size(), piece_bytes);
-    const Slot slot = slot_of_piece(label.data(), length);
-    records.append(slot.head, slot.body);
-    label.remove_prefix(length);
+  void put_sample() {
+    std::ifstream statm(proc_folder(memory_.control().process) + "/statm");
+    std::uint64_t size = 0, resident = 0;
+    if (!(statm >> size >> resident)) return;
+    put_event(static_cast<std::uint32_t>(Kind::sample), resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)),
+              "");
   }
-  records.append(kind, size << 32 | (stamp & 0xffffffff));
-  // For events behind it of a thread that holds the lease and so reads no clock.
-  for (std::uint32_t i = 0; i < memory_.ring_count(); ++i)
-    __atomic_store_n(&memory_.ring(i).clock, stamp, __ATOMIC_RELAXED);
-  backlog_.put({.ring = rings_max, .records = records.finish()});
-}
 
-/// Reads the lines that are there, and obeys them. A last line without its end is complete, unless the read was cut off
-/// within it.
-void WatchThread::read_commands() {
-  char text[PIPE_BUF];
-  const ssize_t got = ::read(commands_fd_, text, sizeof text);
-  if (got <= 0) return;
-  command_text_.append(text, static_cast<std::size_t>(got));
-  std::string_view lines = command_text_;
-  const bool is_cut = got == sizeof text && lines.find('\n') != lines.npos && lines.back() != '\n';
-  const std::size_t whole = is_cut ? lines.rfind('\n') + 1 : lines.size();
-  for (lines = lines.substr(0, whole); !lines.empty();) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    obey(lines.substr(0, end));
-    lines.remove_prefix(std::min(end + 1, lines.size()));
+  void put_mark(std::string label) {
+    if (label.size() > label_bytes_max) label.resize(label_bytes_max);
+    make_utf8(label.data(), label.size());
+    put_event(static_cast<std::uint32_t>(Kind::mark), 0, label);
   }
-  command_text_.erase(0, whole);
-}
 
-// An unknown command becomes a mark: there is no other way to answer that its writer would see.
-void WatchThread::obey(std::string_view command) {
-  if (command == "stop" || command == "start") {
-    set_paused(command == "stop");
-  } else if (command == "flush") {
-    backlog_.put({.type = WorkItem::Type::flush});
-  } else if (command.starts_with("mark ")) {
-    put_mark(std::string(command.substr(5)));
-  } else if (!command.empty()) {
-    put_mark("unknown command: " + std::string(command));
+  /// Puts an event that no thread of the program recorded, as the records of one more ring.
+  void put_event(std::uint32_t kind, std::uint64_t size, std::string_view label) {
+    Packer records;
+    const std::uint64_t stamp = clock_stamp(memory_.control());
+    records.append(record_stamp_high, stamp >> 32);
+    if (size >> 32 != 0) records.append(record_size, size);
+    while (!label.empty()) {
+      const std::size_t length = std::min<std::size_t>(label.size(), piece_bytes);
+      const Slot slot = slot_of_piece(label.data(), length);
+      records.append(slot.head, slot.body);
+      label.remove_prefix(length);
+    }
+    records.append(kind, size << 32 | (stamp & 0xffffffff));
+    // For events behind it of a thread that holds the lease and so reads no clock.
+    for (std::uint32_t i = 0; i < memory_.ring_count(); ++i)
+      __atomic_store_n(&memory_.ring(i).clock, stamp, __ATOMIC_RELAXED);
+    backlog_.put({.ring = rings_max, .records = records.finish()});
   }
-  memory_.ring_bell();
-}
 
-void WatchThread::set_paused(bool paused) {
-  put_mark(paused ? "cmt_pause" : "cmt_resume");
-  __atomic_store_n(&memory_.control().paused, paused ? 1 : 0, __ATOMIC_SEQ_CST);
-  if (paused) memory_.notify_threads();
+  /// Reads the lines that are there, and obeys them. A last line without its end is complete, unless the read was cut
+  /// off within it.
+  void read_commands() {
+    char text[PIPE_BUF];
+    const ssize_t got = ::read(commands_fd_, text, sizeof text);
+    if (got <= 0) return;
+    command_text_.append(text, static_cast<std::size_t>(got));
+    std::string_view lines = command_text_;
+    const bool is_cut = got == sizeof text && lines.find('\n') != lines.npos && lines.back() != '\n';
+    const std::size_t whole = is_cut ? lines.rfind('\n') + 1 : lines.size();
+    for (lines = lines.substr(0, whole); !lines.empty();) {
+      const std::size_t end = std::min(lines.find('\n'), lines.size());
+      obey(lines.substr(0, end));
+      lines.remove_prefix(std::min(end + 1, lines.size()));
+    }
+    command_text_.erase(0, whole);
+  }
+
+  // An unknown command becomes a mark: there is no other way to answer that its writer would see.
+  void obey(std::string_view command) {
+    if (command == "stop" || command == "start") {
+      set_paused(command == "stop");
+    } else if (command == "flush") {
+      backlog_.put({.type = WorkItem::Type::flush});
+    } else if (command.starts_with("mark ")) {
+      put_mark(std::string(command.substr(5)));
+    } else if (!command.empty()) {
+      put_mark("unknown command: " + std::string(command));
+    }
+    memory_.ring_bell();
+  }
+
+  void set_paused(bool paused) {
+    put_mark(paused ? "cmt_pause" : "cmt_resume");
+    __atomic_store_n(&memory_.control().paused, paused ? 1 : 0, __ATOMIC_SEQ_CST);
+    if (paused) memory_.notify_threads();
+  }
+
+  // Shared with the other threads.
+  RingMemory& memory_;
+  Backlog& backlog_;
+  SessionState& state_;
+  // The watch thread's own.
+  const int process_fd_;
+  const std::uint64_t sample_ns_;
+  int commands_fd_ = -1;
+  std::string command_text_;     // read, without the end of its last line
+  bool was_wait_found_ = false;  // end_keepers_parent_wait() found the wait at its last call
+};
+
+}  // namespace
+
+void run_watcher(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd, std::uint64_t sample_ns) {
+  WatchThread(memory, backlog, state, process_fd, sample_ns).run();
 }
 
 }  // namespace cmt::collector
