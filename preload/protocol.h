@@ -1,12 +1,9 @@
 /// The memory that the traced program and its collector share: its layout, who writes which field and in which order,
-/// and what the reader may assume. C and C++. doc/architecture.md explains the design, with an example.
+/// and what the reader may assume. C and C++. doc/architecture.md, "The ring", has the design, an example and reasons.
 ///
 ///     offset 0                   struct Control
 ///     next multiple of 128       struct Ring, rings_limit of them: the first rings_large are large, the others small
 ///     ring->slots_at, each ring  struct Slot, ring->slots of them
-///
-/// A program's thread records a call without a lock, without a system call, and without touching a cache line that
-/// another thread of the program writes. The collector may be late, slow or dead without harm to the program.
 ///
 /// # Terms
 ///
@@ -21,13 +18,13 @@
 ///  2. If position + n > `soft`: if position + n > `limit` too, wait for `limit`, or drop the event (`lost` += 1).
 ///  3. Store `body`; then store `head` with release order, with slot_valid and the parity of the lap.
 ///
-/// slot_is_published() tells the reader that a record is whole. There is no counter to publish, and a program that is
-/// killed leaves whole records only. A signal handler that comes between 1 and 3 publishes behind the interrupted
-/// record; the collector reads in the order of positions and stops at the first that is not published. A handler that
-/// never returns leaves such a position for ever: the collector passes over it once the program has ended.
+/// slot_is_published() tells the reader that a record is whole. A signal handler that comes between 1 and 3 publishes
+/// behind the interrupted record; the collector reads in the order of positions and stops at the first that is not
+/// published. A handler that never returns leaves such a position for ever: the collector passes over it once the
+/// program has ended.
 ///
 /// The collector reads records, flushes their cache lines, and then stores `tail`, `clock`, `soft` and `limit`, in this
-/// order. The flush saves the program's processor from fetching each line out of the collector's cache a lap later.
+/// order.
 ///
 /// # Limits
 ///
@@ -44,9 +41,8 @@
 /// where they differ.
 ///
 /// A free is recorded before the real call, an allocation after it. A stamp may be early, by up to stamp_slack, never
-/// late. The collector repairs an allocation with an early stamp, but not an event that ends a block: an allocator with
-/// per-thread caches hands a block to another thread within 30 ns. So these take their stamp behind an lfence (13 ns)
-/// as soon as the program has a second thread.
+/// late. Events that end a block take it behind an lfence as soon as the program has a second thread (architecture.md,
+/// "Order").
 ///
 /// # The lease
 ///
@@ -59,10 +55,10 @@
 ///
 /// A lease may begin only while no other thread is within an event without having seen it. So a thread without the
 /// lease increments `busy` before it reads `lease_holder`, and decrements it when its record is published. The holder
-/// leaves `busy` as it is, but reads `lease_holder` again after step 1: it may have been preempted after the first
-/// time. A thread that wants the lease stores its number, makes the kernel run a memory barrier on all threads
-/// (membarrier(2)), and gives up if another ring is busy or has reserved positions that the collector has not read.
-/// Such an event has a stamp from before the lease; published behind a pass of the collector, it would come too late.
+/// leaves `busy` as it is, but reads `lease_holder` again after step 1. A thread that wants the lease stores its
+/// number, makes the kernel run a memory barrier on all threads (membarrier(2)), and gives up if another ring is busy
+/// or has reserved positions that the collector has not read: the stamp of such an event is from before the lease, and
+/// would come too late behind a pass of the collector.
 #pragma once
 
 #include <assert.h>

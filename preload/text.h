@@ -5,14 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/// Writes the text without its terminating zero. Returns the end of the output.
-static inline char* put_text(char* out, const char* text) {
-  size_t length = strlen(text);
-  memcpy(out, text, length);
-  return out + length;
-}
-
-/// The same for a number.
+/// Writes a number without a terminating zero. Returns the end of the output.
 static inline char* put_decimal(char* out, uint64_t value) {
   char digits[20], *first = digits + sizeof digits;
   do *--first = (char)('0' + value % 10);

@@ -1,44 +1,23 @@
-// EventOrder puts the events of all threads into one order and gives each block its tag.
-//
-// Problem. Each thread records into a ring of its own, with the processor's clock as the stamp. Sorting by stamp is
-// right for nearly all events, but readers of a trace rely on two rules without exception: no address is live twice,
-// and a free ends the block that it was given, not another one at the same address. Stamps alone break both:
-//
-//     thread 1                            thread 2
-//     reads the clock: 50
-//     records free(0x100), stamp 50
-//     the real free(0x100)
-//                                         the real malloc() returns 0x100
-//                                         reads the clock: 45
-//                                         records malloc() = 0x100, stamp 45
-//
-// Thread 2 reads its clock last and still gets the earlier stamp: the processor may execute rdtsc early, while the
-// instructions before it wait for a cache line of thread 1. Sorted by stamp, 0x100 is allocated twice, and the free
-// then ends thread 2's block.
+// EventOrder puts the events of all threads into one order and gives each block its tag. Two rules hold without
+// exception: no address is live twice, and a free ends the block that it was given, not another one at the same
+// address. doc/architecture.md, "Order", has the reasons and an example.
 //
 // The recording guarantees (preload/protocol.h):
 //
-// 1. A free is recorded before the real call, an allocation after it. So an event is published after all events that
-//    it depends on. Its stamp may be early, by less than `stamp_slack`, and is never late.
+// 1. An event is published after all events that it depends on. Its stamp may be early, by less than `stamp_slack`, and
+//    is never late.
 // 2. The drainer reads the clock, H, and then all rings. An event that this pass does not find is published after H,
 //    and events that depend on it later still: their stamps lie above the cut, H - stamp_slack. Its own stamp may lie
 //    below the cut, if its thread was preempted after it read the clock. Then it is merged late, which does no harm.
 //
 // Method. A heap merges the rings by stamp, up to the cut, and a table holds the live blocks by address. Where the
-// table contradicts an event, the event waits, and its ring is blocked:
-//
-// - An allocation at a live address waits for the free, which is in another ring with a stamp a little later.
-// - A free of an address that is not live waits for the allocation in the same way.
-// - Between the begin and the return of a realloc its old address may already be another thread's. An event there
-//   proves that the realloc has had its effect, although its return has a later stamp. The return is merged before the
-//   event; if it has not been read yet, the event waits for it.
+// table contradicts an event, the event waits, and its ring is blocked: an allocation at a live address for the free, a
+// free of an address that is not live for the allocation. An event at the old address of a realloc that has not
+// returned proves that the realloc has had its effect: the return is merged first, or awaited.
 //
 // While an event with stamp s waits, no event with a stamp above s + 2 * stamp_slack is merged: it could depend on an
 // event that stands behind the waiting one. If the wait is not over when everything up to there has been merged, its
-// cause will never come. Then a block that was ended by an unrecorded call is ended by an invented free (a repair), and
-// a block that was never seen gets a tag of the reserve below the first tag.
-//
-// Where two events of the same sort wait for one address, their stamps alone decide. This doubt is counted.
+// cause will never come: then a free is invented (a repair), or a block that was never seen gets a tag of the reserve.
 //
 // Cost. Nearly all events take apply_plain(): one access to the table, prefetched, and no use of the heap as long as
 // one ring's events come before those of all others. Blocked rings are few and are searched one by one.

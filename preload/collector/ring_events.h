@@ -31,9 +31,18 @@ inline std::uint64_t alignment_of(const Slot& record) { return (std::uint64_t{1}
 /// Positions count the records of the ring since its begin.
 class RingEvents {
  public:
-  void append(Packed records);
+  void append(Packed records) {
+    if (records.count == 0) return;
+    chunks_.push_back(std::move(records));
+    if (chunks_.size() == 1) unpacker_ = Unpacker(chunks_.front());
+    if (!has_front_) decode();
+  }
   /// Before the first append(): the records are those from a position on, of a recovery.
-  void resume(const Saved& saved);
+  void resume(const Saved& saved) {
+    position_ = front_position_ = saved.position;
+    thread = saved.thread;
+    stamp_high_ = front_stamp_high_ = std::uint64_t{saved.stamp_high} << 32;
+  }
 
   /// Whether there is a whole event. The functions down to pop() are about the oldest, the front.
   bool has_front() const { return has_front_; }
@@ -42,7 +51,16 @@ class RingEvents {
   /// Its last record, which says all of it unless has_extension().
   const Slot& last_record() const { return last_record_; }
   bool has_extension() const { return has_extension_; }
-  Recorded front() const;
+  Recorded front() const {
+    Recorded event = extension_;
+    event.stamp = last_stamp_;
+    event.kind = kind();
+    event.has_old_block = (last_record_.head & slot_has_old_block) != 0;
+    event.address = last_record_.head >> slot_address_shift;
+    if (event.size == 0) event.size = last_record_.body >> 32;
+    if (event.alignment == 0) event.alignment = alignment_of(last_record_);
+    return event;
+  }
   /// Valid until pop().
   const std::string& label() const { return label_; }
   std::uint64_t front_position() const { return front_position_; }
@@ -58,7 +76,30 @@ class RingEvents {
   /// apply(record, stamp, ahead) returns true. `ahead` is the address in a record that comes soon, or 0. An event for
   /// which it returns false is the front then. Requires has_front(). This is the loop that most events pass.
   template <class Apply>
-  void pop_while(std::uint64_t bound, const Apply& apply);
+  void pop_while(std::uint64_t bound, const Apply& apply) {
+    while (has_front_ && !has_extension_ && last_stamp_ <= bound) {
+      const Slot* next = next_;
+      const Slot* const end = end_ - next > ahead ? end_ - ahead : next;
+      Slot record = last_record_;
+      std::uint64_t stamp = last_stamp_;
+      bool is_applied;
+      while ((is_applied = apply(record, stamp, next < end ? next[ahead].head >> slot_address_shift : 0))) {
+        if (next >= refill_at_ || slot_kind(next->head) >= record_stamp_high) break;
+        const std::uint64_t later = stamp_of(*next, stamp);
+        if (later > bound) break;
+        stamp = later;
+        record = *next++;
+      }
+      // The last record that was read is the front. If it was applied, decode() finds the one behind it.
+      position_ += static_cast<std::uint64_t>(next - next_);
+      if (next != next_) front_position_ = position_ - 1, front_stamp_high_ = stamp_high_;
+      next_ = next;
+      last_record_ = record;
+      last_stamp_ = stamp;
+      if (!is_applied) return;
+      pop();
+    }
+  }
 
   /// From where on a recovery needs the records: the front, or the oldest realloc that has not returned.
   Saved resume_point() const {
@@ -100,9 +141,48 @@ class RingEvents {
     return std::max(stamp_high_ | (record.body & 0xffffffff), last);
   }
 
-  bool refill();
-  void extend(const Slot& record, std::uint32_t kind);
-  void clear_extension();
+  // The rare functions are not inlined into decode().
+
+  /// Unpacks the next records. False where there are none.
+  [[gnu::noinline]] bool refill() {
+    unpacked_.resize(unpacked_max);
+    Slot* to = std::copy(next_, end_, unpacked_.data());
+    Slot* const limit = unpacked_.data() + unpacked_.size();
+    while (to != limit && !chunks_.empty()) {
+      for (auto left = std::min<std::ptrdiff_t>(limit - to, unpacker_.left()); left != 0; --left)
+        *to++ = unpacker_.next();
+      if (unpacker_.left() != 0) break;
+      chunks_.pop_front();
+      if (!chunks_.empty()) unpacker_ = Unpacker(chunks_.front());
+    }
+    next_ = unpacked_.data();
+    end_ = to;
+    refill_at_ = chunks_.empty() ? end_ : end_ - ahead;
+    return next_ != end_;
+  }
+
+  [[gnu::noinline]] void extend(const Slot& record, std::uint32_t kind) {
+    if (kind == record_stamp_high) {
+      stamp_high_ = record.body << 32;
+      return;
+    }
+    // A void record may have replaced the last one of an event.
+    if (kind == record_void) return clear_extension();
+    has_extension_ = true;
+    if (kind == record_count) extension_.count = record.body;
+    if (kind == record_size) extension_.size = record.body;
+    if (kind == record_alignment) extension_.alignment = record.body;
+    if (kind == record_usable_size) extension_.usable = record.body;
+    if (kind != record_piece) return;
+    char text[piece_bytes];
+    label_.append(text, piece_of_slot(&record, text));
+  }
+
+  [[gnu::noinline]] void clear_extension() {
+    has_extension_ = false;
+    extension_ = Recorded{};
+    label_.clear();
+  }
 
   static constexpr std::ptrdiff_t ahead = 16, unpacked_max = 128;
 
@@ -123,98 +203,5 @@ class RingEvents {
   Recorded extension_;
   std::string label_;
 };
-
-inline void RingEvents::append(Packed records) {
-  if (records.count == 0) return;
-  chunks_.push_back(std::move(records));
-  if (chunks_.size() == 1) unpacker_ = Unpacker(chunks_.front());
-  if (!has_front_) decode();
-}
-
-inline void RingEvents::resume(const Saved& saved) {
-  position_ = front_position_ = saved.position;
-  thread = saved.thread;
-  stamp_high_ = front_stamp_high_ = std::uint64_t{saved.stamp_high} << 32;
-}
-
-template <class Apply>
-void RingEvents::pop_while(std::uint64_t bound, const Apply& apply) {
-  while (has_front_ && !has_extension_ && last_stamp_ <= bound) {
-    const Slot* next = next_;
-    const Slot* const end = end_ - next > ahead ? end_ - ahead : next;
-    Slot record = last_record_;
-    std::uint64_t stamp = last_stamp_;
-    bool is_applied;
-    while ((is_applied = apply(record, stamp, next < end ? next[ahead].head >> slot_address_shift : 0))) {
-      if (next >= refill_at_ || slot_kind(next->head) >= record_stamp_high) break;
-      const std::uint64_t later = stamp_of(*next, stamp);
-      if (later > bound) break;
-      stamp = later;
-      record = *next++;
-    }
-    // The last record that was read is the front. If it was applied, decode() finds the one behind it.
-    position_ += static_cast<std::uint64_t>(next - next_);
-    if (next != next_) front_position_ = position_ - 1, front_stamp_high_ = stamp_high_;
-    next_ = next;
-    last_record_ = record;
-    last_stamp_ = stamp;
-    if (!is_applied) return;
-    pop();
-  }
-}
-
-// The rare functions are not inlined into decode().
-
-/// Unpacks the next records. False where there are none.
-[[gnu::noinline]] inline bool RingEvents::refill() {
-  unpacked_.resize(unpacked_max);
-  Slot* to = std::copy(next_, end_, unpacked_.data());
-  Slot* const limit = unpacked_.data() + unpacked_.size();
-  while (to != limit && !chunks_.empty()) {
-    for (auto left = std::min<std::ptrdiff_t>(limit - to, unpacker_.left()); left != 0; --left)
-      *to++ = unpacker_.next();
-    if (unpacker_.left() != 0) break;
-    chunks_.pop_front();
-    if (!chunks_.empty()) unpacker_ = Unpacker(chunks_.front());
-  }
-  next_ = unpacked_.data();
-  end_ = to;
-  refill_at_ = chunks_.empty() ? end_ : end_ - ahead;
-  return next_ != end_;
-}
-
-[[gnu::noinline]] inline void RingEvents::extend(const Slot& record, std::uint32_t kind) {
-  if (kind == record_stamp_high) {
-    stamp_high_ = record.body << 32;
-    return;
-  }
-  // A void record may have replaced the last one of an event.
-  if (kind == record_void) return clear_extension();
-  has_extension_ = true;
-  if (kind == record_count) extension_.count = record.body;
-  if (kind == record_size) extension_.size = record.body;
-  if (kind == record_alignment) extension_.alignment = record.body;
-  if (kind == record_usable_size) extension_.usable = record.body;
-  if (kind != record_piece) return;
-  char text[piece_bytes];
-  label_.append(text, piece_of_slot(&record, text));
-}
-
-[[gnu::noinline]] inline void RingEvents::clear_extension() {
-  has_extension_ = false;
-  extension_ = Recorded{};
-  label_.clear();
-}
-
-inline Recorded RingEvents::front() const {
-  Recorded event = extension_;
-  event.stamp = last_stamp_;
-  event.kind = kind();
-  event.has_old_block = (last_record_.head & slot_has_old_block) != 0;
-  event.address = last_record_.head >> slot_address_shift;
-  if (event.size == 0) event.size = last_record_.body >> 32;
-  if (event.alignment == 0) event.alignment = alignment_of(last_record_);
-  return event;
-}
 
 }  // namespace cmt::collector

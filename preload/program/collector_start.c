@@ -70,8 +70,8 @@ static long open_status(struct Control* control) {
 // The first of two lines about this trace in CMTTRACE_STATUS; the collector writes the second.
 static void report_begin(const struct Control* control, long fd) {
   static char line[output_path_bytes + 64];
-  char* end = put_text(put_decimal(put_text(line, "pid="), control->process), " begun=1 path=");
-  end = put_text(put_text(end, control->paths[0]), "\n");
+  char* end = stpcpy(put_decimal(stpcpy(line, "pid="), control->process), " begun=1 path=");
+  end = stpcpy(stpcpy(end, control->paths[0]), "\n");
   sys(SYS_write, fd, line, end - line);
 }
 
@@ -154,24 +154,17 @@ static void arrange_descriptors(void) {
   sys(SYS_close_range, collector_memory + inherited_count, ~0u, 0);
 }
 
-struct KernelAction {
-  void* handler;
-  unsigned long flags;
-  void* restorer;
-  uint64_t mask;
-};
-
 // In the process that becomes the collector, in the program's memory: it calls only the kernel, and never returns.
 static int become_collector(void* unused) {
   (void)unused;
-  static const struct KernelAction by_default = {0};
+  static const uint64_t by_default[4] = {0};  // of the kernel's struct sigaction: handler, flags, restorer, mask
   static const uint64_t none = 0;
   static const char* arguments[] = {NULL, "--attach", NULL};
   arguments[0] = collector_program();
   sys(SYS_setpgid, 0, 0);
   raise_descriptors();
   arrange_descriptors();
-  for (int signal = 1; signal <= 64; signal++) sys(SYS_rt_sigaction, signal, &by_default, 0, 8);
+  for (int signal = 1; signal <= 64; signal++) sys(SYS_rt_sigaction, signal, by_default, 0, 8);
   sys(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
   sys(SYS_execve, arguments[0], arguments, collector_environment());
   sys(SYS_exit_group, 127);

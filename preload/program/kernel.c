@@ -1,5 +1,6 @@
 #include "preload/program/kernel.h"
 
+#include <cpuid.h>
 #include <linux/futex.h>
 #include <sys/stat.h>
 
@@ -40,13 +41,8 @@ uint64_t clock_slow_stamp(void) { return sandbox_entered ? sandbox_stamp() : clo
 
 // AMD and Intel: leaf 0x80000007, EDX bit 8.
 bool clock_has_steady_tsc(void) {
-  uint32_t a = 0x80000000u, b, c = 0, d;
-  __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-  if (a < 0x80000007u) return false;
-  a = 0x80000007u;
-  c = 0;
-  __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-  return d >> 8 & 1;
+  uint32_t a, b, c, d;
+  return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d >> 8 & 1) != 0;
 }
 
 static bool spin_timed_out(const uint32_t* word, uint32_t seen) {
@@ -63,28 +59,23 @@ bool wait_timed_out(const uint32_t* word, uint32_t seen) {
   return sys(SYS_futex, word, FUTEX_WAIT, seen, &tenth) == -ETIMEDOUT;
 }
 
-struct FileIdentity {
-  uint64_t device;
-  uint64_t inode;
-};
+static struct stat standard_error;
 
-static struct FileIdentity standard_error;
-
-static struct FileIdentity identity_of(int fd) {
-  struct stat status;
-  if (sys(SYS_fstat, fd, &status) != 0) return (struct FileIdentity){0, 0};
-  return (struct FileIdentity){status.st_dev, status.st_ino};
+static struct stat status_of_standard_error(void) {
+  struct stat status = {0};  // remains so if it is closed
+  sys(SYS_fstat, 2, &status);
+  return status;
 }
 
-void remember_standard_error(void) { standard_error = identity_of(2); }
+void remember_standard_error(void) { standard_error = status_of_standard_error(); }
 
 void write_message(const char* what, const char* detail, long error) {
   if (sandbox_entered) return;
-  struct FileIdentity now = identity_of(2);
-  if (standard_error.device != now.device || standard_error.inode != now.inode) return;
+  const struct stat now = status_of_standard_error();
+  if (standard_error.st_dev != now.st_dev || standard_error.st_ino != now.st_ino) return;
   static char line[2 * output_path_bytes];  // not on the stack: a thread's may be small
-  char* end = put_text(put_text(put_text(line, "libcmttrace: "), what), detail);
-  if (error) end = put_text(put_decimal(put_text(end, " (error "), (uint64_t)error), ")");
+  char* end = stpcpy(stpcpy(stpcpy(line, "libcmttrace: "), what), detail);
+  if (error) end = stpcpy(put_decimal(stpcpy(end, " (error "), (uint64_t)error), ")");
   *end++ = '\n';
   sys(SYS_write, 2, line, end - line);
 }

@@ -79,10 +79,10 @@ static bool is_understood(const struct Variable* variable, const char* value) {
 static const char* line_about(const char* name, size_t length, const char* value) {
   static char line[256];
   memcpy(line, name, length);
-  char* end = put_text(line + length, " cannot be '");
+  char* end = stpcpy(line + length, " cannot be '");
   size_t shown = strnlen(value, shown_bytes_max);
   memcpy(end, value, shown);
-  put_text(end + shown, shown == shown_bytes_max ? "...'" : "'")[0] = 0;
+  stpcpy(end + shown, shown == shown_bytes_max ? "...'" : "'");
   return line;
 }
 
@@ -97,7 +97,7 @@ static const char* fault_of(const char* entry) {
   }
   static char line[128];
   memcpy(line, entry, length);
-  put_text(line + length, " is not a variable that the tracer knows")[0] = 0;
+  stpcpy(line + length, " is not a variable that the tracer knows");
   return line;
 }
 
@@ -228,7 +228,7 @@ static char* fill_template(char* out, const char* end, const char* template, int
     if (t[0] == '%' && t[1] == 'p')
       out = put_decimal(out, (uint64_t)process), t++;
     else if (t[0] == '%' && t[1] == 'n')
-      out = put_text(out, program), t++;
+      out = stpcpy(out, program), t++;
     else if (t[0] == '%' && t[1] == '%')
       *out++ = *t++;
     else
@@ -253,7 +253,7 @@ bool path_expand(char out[output_path_bytes], uint32_t which, int process, int n
   char* name = out;
   if (templates[which][0] != '/' && folder[0]) {
     if (strlen(folder) > output_path_bytes / 2) return false;
-    name = put_text(put_text(out, folder), folder[1] ? "/" : "");
+    name = stpcpy(stpcpy(out, folder), folder[1] ? "/" : "");
   }
   char* end = fill_template(name, out + output_path_bytes - 32, templates[which], process);
   if (end && n > 1) insert_number(name, end, n);
