@@ -11,7 +11,7 @@
 #include "cmtreplay/run/statistics.h"
 #include "lifetimes/summary.h"
 #include "overhead/summary.h"
-#include "toolkit/output/fields.h"
+#include "tests/house/field_list.h"
 
 namespace {
 

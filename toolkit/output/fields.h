@@ -14,9 +14,9 @@
 ///       field("slop_bytes", slop_bytes(mark), "usable bytes beyond those asked for");  // computed: written, not read
 ///     }
 ///
-/// A key ends with its unit (_bytes, _ns, _pages, …) or counts things. The visitors below make JSON, CSV and the list
-/// of all fields from descriptions; doc/reports.md is the list for every report (tests/house/report_fields.cpp prints
-/// it). A visitor that reads gets an object that is not const and assigns its members. A struct that is only written is
+/// A key ends with its unit (_bytes, _ns, _pages, …) or counts things. The visitors below make JSON and CSV from
+/// descriptions. tests/house/field_list.h lists all fields; doc/reports.md is that list for every report. A visitor
+/// that reads gets an object that is not const and assigns its members. A struct that is only written is
 /// described by a function of `const Mark&`.
 ///
 /// A member whose JSON is not what its type suggests is wrapped, as time_ns above: see the functions that return a
@@ -323,92 +323,6 @@ std::string csv_row(const T& value) {
   detail::CsvCells cells;
   describe(cells, value);
   return cells.text + "\n";
-}
-
-/// One field as doc/reports.md lists it.
-struct FieldDoc {
-  std::string key;   ///< with those that it is within: "marks[].event"
-  std::string type;  ///< "number", "text", "true or false", "object", "numbers", "texts", "objects", "tuples"
-  std::string doc;
-  bool may_be_null = false;
-  bool may_be_absent = false;
-};
-
-namespace detail {
-
-template <class T>
-constexpr std::string_view type_name() {
-  if constexpr (std::same_as<T, bool>) return "true or false";
-  if constexpr (std::is_arithmetic_v<T> || is_a<T, Nullable>) return "number";
-  if constexpr (Described<T> || is_a<T, ByName>) return "object";
-  if constexpr (is_a<T, Tuples> || is_a<T, ByClass>) return "tuples";
-  if constexpr (is_a<T, InUse>) return "objects";
-  if constexpr (is_a<T, std::vector>) {
-    constexpr std::string_view element = type_name<typename IsA<T, std::vector>::Argument>();
-    return element == "object" ? "objects" : element == "number" ? "numbers" : element == "text" ? "texts" : "arrays";
-  }
-  return "text";
-}
-
-class FieldLister {
- public:
-  FieldLister(std::vector<FieldDoc>& list, std::string prefix) : list_(list), prefix_(std::move(prefix)) {}
-
-  template <class T>
-  void operator()(std::string_view key, const T&, std::string_view doc) {
-    FieldDoc field{prefix_ + std::string(key), {}, std::string(doc)};
-    if constexpr (is_a<T, Omittable>) {
-      field.may_be_absent = true;
-      add<typename IsA<typename IsA<T, Omittable>::Argument, std::optional>::Argument>(std::move(field));
-    } else if constexpr (is_a<T, std::optional>) {
-      field.may_be_null = true;
-      add<typename IsA<T, std::optional>::Argument>(std::move(field));
-    } else {
-      field.may_be_null = is_a<T, Nullable>;
-      add<T>(std::move(field));
-    }
-  }
-
- private:
-  template <class T>
-  void add(FieldDoc field) {
-    field.type = type_name<T>();
-    const std::string key = field.key;
-    list_.push_back(std::move(field));
-    if constexpr (is_a<T, InUse>) {
-      add_elements<typename IsA<T, InUse>::Argument>(key);
-    } else if constexpr (is_a<T, std::vector>) {
-      add_elements<T>(key);
-    } else if constexpr (Described<T>) {
-      add_fields<T>(key + ".");
-    }
-  }
-  template <class List>
-  void add_elements(const std::string& key) {
-    using Element = typename IsA<List, std::vector>::Argument;
-    if constexpr (Described<Element>) add_fields<Element>(key + "[].");
-  }
-  template <class T>
-  void add_fields(const std::string& prefix) {
-    const T value{};
-    FieldLister below(list_, prefix);
-    describe(below, value);
-  }
-
-  std::vector<FieldDoc>& list_;
-  std::string prefix_;
-};
-
-}  // namespace detail
-
-/// All fields of a struct and of those within it, in their order.
-template <class T>
-std::vector<FieldDoc> list_fields(const std::string& prefix = {}) {
-  std::vector<FieldDoc> list;
-  const T value{};
-  detail::FieldLister lister(list, prefix);
-  describe(lister, value);
-  return list;
 }
 
 }  // namespace cmt::output

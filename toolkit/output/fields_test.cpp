@@ -6,6 +6,8 @@
 #include <array>
 #include <limits>
 
+#include "tests/house/field_list.h"
+
 namespace {
 
 struct Inner {
