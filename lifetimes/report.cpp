@@ -10,7 +10,6 @@
 namespace cmt::lifetimes {
 namespace {
 
-using output::Align;
 using output::percent_text;
 using output::with_commas;
 
@@ -40,7 +39,7 @@ std::string totals_text(const Summary& summary) {
   const SizeSummary all = summary.total();
   std::uint64_t chains = 0;
   for (const std::uint64_t count : summary.chains) chains += count;
-  output::Table table({{"blocks"}, {"number", Align::right}, {"share", Align::right}});
+  output::Table table({"blocks", "number", "share"});
   const auto row = [&](const std::string& title, std::uint64_t count, std::uint64_t whole) {
     table.add({title, with_commas(count), percent_text(count, whole)});
   };
@@ -58,19 +57,9 @@ std::string totals_text(const Summary& summary) {
 }
 
 std::string sizes_text(const Summary& summary) {
-  output::Table table({{"size", Align::right},
-                       {"allocated", Align::right},
-                       {"bytes", Align::right},
-                       {"short-lived", Align::right},
-                       {"temporary", Align::right},
-                       {"p50", Align::right},
-                       {"p90", Align::right},
-                       {"p99", Align::right},
-                       {"longest", Align::right},
-                       {"at peak", Align::right},
-                       {"bytes", Align::right},
-                       {"at end", Align::right},
-                       {"bytes", Align::right}});
+  output::Table table({"size", "allocated", "bytes", "short-lived", "temporary", "p50", "p90", "p99", "longest",
+                       "at peak", "bytes", "at end", "bytes"},
+                      {});
   const auto add_row = [&](const std::string& name, const SizeSummary& size, const Amount& peak) {
     const std::string longest = size.ended == 0 ? "-" : with_commas(size.lifetime_max);
     table.add({name, with_commas(size.allocated.blocks), output::bytes_text(size.allocated.bytes),

@@ -9,7 +9,6 @@
 namespace cmt::overhead {
 namespace {
 
-using output::Align;
 using output::bytes_text;
 using output::percent_text;
 using output::range_text;
@@ -33,15 +32,7 @@ std::string head_text(const Summary& summary) {
 }
 
 std::string samples_text(const Summary& summary) {
-  output::Table table({{"event", Align::right},
-                       {"live", Align::right},
-                       {"pages", Align::right},
-                       {"free", Align::right},
-                       {"use", Align::right},
-                       {"by old", Align::right},
-                       {"pinned", Align::right},
-                       {"of pages", Align::right},
-                       {"separable", Align::right}});
+  output::Table table({"event", "live", "pages", "free", "use", "by old", "pinned", "of pages", "separable"}, {});
   for (const Sample& sample : summary.samples) {
     if (!sample.old) continue;
     const OldBlocks& old = *sample.old;
@@ -54,7 +45,7 @@ std::string samples_text(const Summary& summary) {
 }
 
 std::string gaps_text(const Summary& summary) {
-  output::Table table({{"gap", Align::right}, {"gaps", Align::right}, {"bytes", Align::right}});
+  output::Table table({"gap", "gaps", "bytes"}, {});
   for (std::size_t i = 0; i < SizeClasses::count; ++i) {
     const Gaps& gaps = summary.gaps[i];
     if (gaps.count != 0)
@@ -66,12 +57,12 @@ std::string gaps_text(const Summary& summary) {
 
 std::string pins_text(const Pins& pins) {
   if (pins.pinned_pages == 0) return "no page is pinned by a small old block at any sample\n";
-  output::Table sizes({{"size", Align::right}, {"pages", Align::right}});
+  output::Table sizes({"size", "pages"}, {});
   for (std::size_t i = 0; i < SizeClasses::count; ++i) {
     if (pins.pages_by_size[i] != 0)
       sizes.add({range_text(SizeClasses::low(i), SizeClasses::high(i)), with_commas(pins.pages_by_size[i])});
   }
-  output::Table oldest({{"block"}, {"size", Align::right}, {"allocated since", Align::right}});
+  output::Table oldest({"block", "size", "allocated since"});
   for (const Pin& pin : pins.oldest) {
     oldest.add({annotate::block_text(pin.block), with_commas(pin.block.size), bytes_text(pin.age_bytes)});
   }

@@ -12,7 +12,6 @@
 namespace cmt::replay {
 namespace {
 
-using output::Align;
 using output::bytes_text;
 using output::fixed;
 using output::time_text;
@@ -89,9 +88,9 @@ void add_latency(std::vector<std::string>& cells, const LatencySummary& summary)
 /// Hardware counters for each call.
 std::string counters_text(const Report& report) {
   if (!report.counters_missing.empty()) return "no hardware counters here: " + report.counters_missing + "\n";
-  std::vector<output::Table::Column> columns{{"a call"}};
-  for (const std::string_view name : process::counter_names) columns.push_back({spaced(name), Align::right});
-  output::Table table(columns);
+  std::vector<std::string> titles{"a call"};
+  for (const std::string_view name : process::counter_names) titles.push_back(spaced(name));
+  output::Table table(titles);
   for (const AllocatorResult& result : report.results) {
     std::vector<std::string> cells{result.allocator.name};
     for (std::size_t i = 0; i < process::counter_names.size(); ++i) {
@@ -141,16 +140,8 @@ std::string table_text(const Report& report) {
   std::string text = report.file + ": " + with_commas(facts.events) + " events, " + with_commas(facts.calls) +
                      " calls replayed, at most " + bytes_text(facts.peak_live.bytes) + " live in " +
                      with_commas(facts.peak_live.blocks) + " blocks\n";
-  output::Table table({{"allocator"},
-                       {"time", Align::right},
-                       {"spread", Align::right},
-                       {"ratio", Align::right},
-                       {"CPU", Align::right},
-                       {"ns/call", Align::right},
-                       {"peak resident", Align::right},
-                       {"ratio", Align::right},
-                       {"fragmentation", Align::right},
-                       {"faults", Align::right}});
+  output::Table table(
+      {"allocator", "time", "spread", "ratio", "CPU", "ns/call", "peak resident", "ratio", "fragmentation", "faults"});
   const AllocatorResult& first = report.results.front();
   for (const AllocatorResult* result : fastest_first(report.results)) {
     const std::string died = result->death ? " (died)" : "";
@@ -163,15 +154,7 @@ std::string table_text(const Report& report) {
 std::string details_text(const Report& report) {
   const auto sampled = [](const AllocatorResult& result) { return result.latencies.samples() != 0; };
   if (std::none_of(report.results.begin(), report.results.end(), sampled)) return "";
-  output::Table table({{"ns of one call"},
-                       {"malloc p50", Align::right},
-                       {"p99", Align::right},
-                       {"p99.9", Align::right},
-                       {"max", Align::right},
-                       {"free p50", Align::right},
-                       {"p99", Align::right},
-                       {"p99.9", Align::right},
-                       {"max", Align::right}});
+  output::Table table({"ns of one call", "malloc p50", "p99", "p99.9", "max", "free p50", "p99", "p99.9", "max"});
   for (const AllocatorResult& result : report.results) {
     if (!sampled(result)) continue;
     std::vector<std::string> cells{result.allocator.name};

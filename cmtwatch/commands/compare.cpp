@@ -19,8 +19,6 @@ namespace cmt::watch {
 
 namespace {
 
-using output::Align;
-
 /// Reads "name:file". A word that is the name of a file is not split.
 MemorySeries read_named(const std::string& word) {
   const auto colon = word.find(':');
@@ -51,13 +49,7 @@ RunFigures figures_of(const MemorySeries& series, const MemorySeries& first) {
 std::string seconds(const std::optional<std::int64_t>& ns) { return ns ? output::seconds_text(*ns) : ""; }
 
 std::string table_of(const std::vector<MemorySeries>& runs, bool bytes) {
-  output::Table table({{"run"},
-                       {"measured"},
-                       {"peak", Align::right},
-                       {"ratio", Align::right},
-                       {"at", Align::right},
-                       {"duration", Align::right},
-                       {"samples", Align::right}});
+  output::Table table({"run", "measured", "peak", "ratio", "at", "duration", "samples"}, {0, 1});
   for (const MemorySeries& run : runs) {
     const RunFigures figures = figures_of(run, runs.front());
     const auto peak = figures.peak_bytes;

@@ -14,7 +14,6 @@
 namespace cmt::watch {
 namespace {
 
-using output::Align;
 using output::Table;
 
 /// In KiB with groups of three, or in bytes.
@@ -26,17 +25,10 @@ std::string amount(const std::optional<std::uint64_t>& bytes, const MomentOption
   return bytes ? amount(*bytes, options) : "not readable";
 }
 
-Table::Column figure(const char* title) { return {title, Align::right}; }
-
 std::string parts_text(const std::vector<std::vector<process::Mapping>>& processes, const MomentOptions& options) {
   const MemoryBreakdown breakdown = break_down(processes);
   if (breakdown.sum.mappings == 0) return "no mappings are known\n";
-  Table table({{"memory"},
-               figure("resident"),
-               figure("proportional"),
-               figure("anonymous"),
-               figure("swapped"),
-               figure("mappings")});
+  Table table({"memory", "resident", "proportional", "anonymous", "swapped", "mappings"});
   const auto add_row = [&](const MemoryPart& part) {
     table.add({output::to_line(part.name), amount(part.resident_bytes, options),
                amount(part.proportional_bytes, options), amount(part.anonymous_bytes, options),
@@ -59,8 +51,7 @@ std::string title_of(const RecordedProcess& process) {
 std::string processes_text(const Moment& moment, const MomentOptions& options) {
   constexpr std::size_t shown_max = 20;
   std::size_t shown = 0;
-  Table table(
-      {figure("pid"), figure("resident"), figure("proportional"), figure("size"), figure("oom score"), {"command"}});
+  Table table({"pid", "resident", "proportional", "size", "oom score", "command"}, {5});
   for (const RecordedProcess& process : moment.processes) {
     table.add({std::to_string(process.pid), amount(process.resident_bytes, options),
                amount(process.proportional_bytes, options), amount(process.size_bytes, options),

@@ -14,14 +14,14 @@ std::size_t width(const std::string& text) {
 }  // namespace
 
 void Table::add(std::vector<std::string> cells) {
-  assert(cells.size() == columns_.size());
+  assert(cells.size() == titles_.size());
   rows_.push_back(std::move(cells));
 }
 
 std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths;
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    std::size_t widest = width(columns_[i].title);
+  for (std::size_t i = 0; i < titles_.size(); ++i) {
+    std::size_t widest = width(titles_[i]);
     for (const auto& row : rows_) widest = std::max(widest, width(row[i]));
     widths.push_back(widest);
   }
@@ -34,18 +34,16 @@ void Table::append_row(std::string& out, const std::vector<std::string>& cells,
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::string padding(widths[i] - width(cells[i]), ' ');
     if (i != 0) line += "  ";
-    line += columns_[i].align == Align::right ? padding + cells[i] : cells[i] + padding;
+    line += texts_.contains(i) ? cells[i] + padding : padding + cells[i];
   }
   line.erase(line.find_last_not_of(' ') + 1);
   out += line + "\n";
 }
 
 std::string Table::text() const {
-  std::vector<std::string> titles;
-  for (const Column& column : columns_) titles.push_back(column.title);
   const std::vector<std::size_t> all_widths = widths();
   std::string out;
-  append_row(out, titles, all_widths);
+  append_row(out, titles_, all_widths);
   for (const auto& row : rows_) append_row(out, row, all_widths);
   return out;
 }

@@ -1,25 +1,23 @@
 #pragma once
 
+#include <cstddef>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cmt::output {
 
 /// A table for people: columns aligned, two blanks between them, no frame.
 ///
-///     Table table({{"allocator"}, {"time", Align::right}});
-///     table.add({"libc", "12.1 ms"});
+///     Table table({"allocator", "time", "peak resident"});
+///     table.add({"libc", "12.1 ms", "3.05 MiB"});
 ///     std::string text = table.text();
-enum class Align { left, right };
-
 class Table {
  public:
-  struct Column {
-    std::string title;
-    Align align = Align::left;
-  };
-
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  /// Columns of texts are aligned to the left: those with the indexes `texts`. All others are aligned to the right.
+  explicit Table(std::vector<std::string> titles, std::set<std::size_t> texts = {0})
+      : titles_(std::move(titles)), texts_(std::move(texts)) {}
 
   /// Adds a row, with a cell for each column (asserted). Cells are UTF-8; a code point counts as one column wide.
   void add(std::vector<std::string> cells);
@@ -32,7 +30,8 @@ class Table {
   void append_row(std::string& out, const std::vector<std::string>& cells,
                   const std::vector<std::size_t>& widths) const;
 
-  std::vector<Column> columns_;
+  std::vector<std::string> titles_;
+  std::set<std::size_t> texts_;
   std::vector<std::vector<std::string>> rows_;
 };
 

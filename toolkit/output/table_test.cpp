@@ -7,20 +7,20 @@
 using namespace cmt::output;
 
 TEST_CASE("table: columns are aligned and lines end without blanks") {
-  Table table({{"name"}, {"bytes", Align::right}, {"note"}});
+  Table table({"name", "bytes", "note"}, {0, 2});
   table.add({"a", "1", ""});
   table.add({"longer", "1,024", "x"});
   CHECK(table.text() == "name    bytes  note\na           1\nlonger  1,024  x\n");
 }
 
 TEST_CASE("table: a letter beyond ASCII is one column wide") {
-  Table table({{"a"}, {"b"}});
+  Table table({"a", "b"}, {0, 1});
   table.add({"\xc3\xbc", "1"});
   table.add({"uu", "2"});
   CHECK(table.text() == "a   b\n\xc3\xbc   1\nuu  2\n");
 }
 
-TEST_CASE("table: without rows there are the titles") { CHECK(Table({{"a"}, {"b"}}).text() == "a  b\n"); }
+TEST_CASE("table: without rows there are the titles") { CHECK(Table({"a", "b"}, {0, 1}).text() == "a  b\n"); }
 
 TEST_CASE("numbers: commas stand between thousands") {
   CHECK(with_commas(0) == "0");

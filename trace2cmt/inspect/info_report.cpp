@@ -9,7 +9,6 @@
 namespace trace2cmt {
 namespace {
 
-using cmt::output::Align;
 using cmt::output::bytes_text;
 using cmt::output::fixed;
 using cmt::output::time_text;
@@ -32,7 +31,7 @@ std::string recorded_text(const cmt::Header& header) {
 
 std::string facts_text(const Info& info) {
   const cmt::Totals& totals = info.totals;
-  cmt::output::Table table({{""}, {""}});
+  cmt::output::Table table({"", ""}, {0, 1});
   const auto add = [&](const std::string& what, const std::string& value) { table.add({"  " + what, value}); };
   for (const auto& [key, value] : info.header.metadata) add(printable(key), printable(value));
   add("recorded", recorded_text(info.header));
@@ -49,7 +48,7 @@ std::string facts_text(const Info& info) {
 }
 
 std::string kinds_text(const cmt::Totals& totals) {
-  cmt::output::Table table({{"  kind"}, {"events", Align::right}});
+  cmt::output::Table table({"  kind", "events"});
   cmt::output::by_name(totals.by_kind, cmt::kind_name).for_each([&](std::string_view kind, std::uint64_t events) {
     table.add({"  " + std::string(kind), with_commas(events)});
   });
@@ -59,11 +58,7 @@ std::string kinds_text(const cmt::Totals& totals) {
 std::string layout_text(const Info& info) {
   const Layout& layout = *info.layout;
   const auto per_event = [&](std::uint64_t bytes) { return fixed(info.per_event(bytes), 3); };
-  cmt::output::Table table({{"  stream"},
-                            {"before zstd", Align::right},
-                            {"bytes", Align::right},
-                            {"before, an event", Align::right},
-                            {"an event", Align::right}});
+  cmt::output::Table table({"  stream", "before zstd", "bytes", "before, an event", "an event"});
   for (const StreamSize& stream : layout.streams) {
     table.add({"  " + stream.name(), with_commas(stream.raw_bytes), with_commas(stream.bytes),
                per_event(stream.raw_bytes), per_event(stream.bytes)});
