@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "toolkit/terminal/terminal_for_tests.h"
+#include "tests/terminal.h"
 
 using cmt::output::BottomLine;
 using cmt::output::check_written;

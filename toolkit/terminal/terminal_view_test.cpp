@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "toolkit/terminal/terminal_for_tests.h"
+#include "tests/terminal.h"
 
 using cmt::output::check_written;
 using cmt::output::LiveView;
