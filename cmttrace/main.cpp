@@ -3,16 +3,20 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "cmttrace/options.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/command/launch.h"
 #include "toolkit/command/trace_status.h"
 #include "toolkit/command/tracer.h"
@@ -21,7 +25,111 @@
 namespace cmt::trace_launcher {
 namespace {
 
+using command::CommandLine;
+using command::UsageError;
 using Clock = std::chrono::steady_clock;
+
+const char help_text[] =
+    R"(Usage: cmttrace [OPTION]... [--] COMMAND [ARGUMENT]...
+       cmttrace --recover=RINGS [-o OUT]
+
+Runs a command with libcmttrace.so loaded into it, which records its calls of
+malloc and free. At the end, a line on standard error sums up the recording.
+
+  -o, --output=OUT  the trace's path: %n is the program's name, %p its process
+                    id; a name that ends in .cmt gets the compact form, any
+                    other the text form. Default: %n.%p.cmt
+  --follow=yes|no   record the command's children too. Default: yes
+  --time            record when each call was made
+  --usable          record each block's usable size (malloc_usable_size)
+  --sample=TIME     record the resident memory at this interval: 10ms
+  --paused          record nothing before cmt_resume() or the command "start"
+  --control=FIFO    create a FIFO that takes commands: stop, start, flush,
+                    mark LABEL
+  --max-bytes=SIZE  end the trace, not the command, at this size: 100M
+  --max-events=N    after this many events
+  --max-time=TIME   after this time: 10s
+  --rings=FILE      keep events that are not in the trace yet in FILE, for
+                    --recover
+  --recover=RINGS   write the trace of a command that ended together with its
+                    collector, as in a power failure, from the FILE of --rings;
+                    no command is run
+  -h, --help        show this help
+  --version         show the version
+
+Exit status: the command's; 125 cmttrace failed, 126 the command cannot be
+started, 127 it was not found. A signal that ends the command ends cmttrace too.
+)";
+
+struct Options {
+  std::string output = "%n.%p.cmt";  ///< as CMTTRACE_OUT
+  bool follow = true;                ///< record children, and the programs that they execute
+  std::vector<std::pair<std::string, std::string>> environment;  ///< the tracer's variables
+  std::vector<std::string> command;
+  std::string recover;  ///< the file of rings to write a trace from, instead of running a command; empty: none
+};
+
+bool parse_follow(const std::string& text) {
+  if (text != "yes" && text != "no") throw UsageError("--follow is yes or no, not '" + text + "'");
+  return text == "yes";
+}
+
+/// Options whose value is passed on in a variable of the tracer (libcmttrace(1)).
+constexpr std::array<std::pair<const char*, const char*>, 6> passed_on{{{"sample", "CMTTRACE_SAMPLE"},
+                                                                        {"control", "CMTTRACE_CONTROL"},
+                                                                        {"max-bytes", "CMTTRACE_MAX_BYTES"},
+                                                                        {"max-events", "CMTTRACE_MAX_EVENTS"},
+                                                                        {"max-time", "CMTTRACE_MAX_TIME"},
+                                                                        {"rings", "CMTTRACE_RINGS"}}};
+
+/// The units that an option's number may have. An option that is not here takes any text.
+const std::map<std::string, std::set<std::string>> units{
+    {"sample", {"ns", "us", "ms", "s", "min"}},
+    {"max-time", {"", "ns", "us", "ms", "s", "min"}},
+    {"max-bytes", {"", "K", "M", "G", "KiB", "MiB", "GiB"}},
+    {"max-events", {""}},
+};
+
+/// The tracer checks its variables too, but then the command runs already.
+void check_value(const std::string& option, const std::string& value) {
+  const std::size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
+  const auto allowed = units.find(option);
+  const bool fits = allowed == units.end() || (digits != 0 && allowed->second.contains(value.substr(digits)));
+  if (value.empty() || !fits) throw UsageError("--" + option + " cannot be '" + value + "'");
+}
+
+std::vector<command::Option> known_options() {
+  constexpr auto value = command::Option::Takes::value;
+  std::vector<command::Option> options{
+      {"follow", value}, {"output", value, 'o'}, {"recover", value}, {"time"}, {"usable"}, {"paused"}};
+  for (const auto& [option, variable] : passed_on) options.push_back({option, value});
+  return options;
+}
+
+/// Throws UsageError.
+Options parse_options(const CommandLine& line) {
+  Options options;
+  options.output = line.value("output", options.output);
+  if (options.output.empty()) throw UsageError("--output: a name is missing");
+  options.follow = parse_follow(line.value("follow", "yes"));
+  if (line.has("time")) options.environment.emplace_back("CMTTRACE_TIME", "1");
+  if (line.has("usable")) options.environment.emplace_back("CMTTRACE_USABLE", "1");
+  if (line.has("paused")) options.environment.emplace_back("CMTTRACE_START", "paused");
+  for (const auto& [option, variable] : passed_on) {
+    if (!line.has(option)) continue;
+    check_value(option, line.value(option, ""));
+    options.environment.emplace_back(variable, line.value(option, ""));
+  }
+  options.command = line.files();
+  if (line.has("recover")) {
+    if (!options.command.empty()) throw UsageError("--recover runs no command");
+    options.recover = line.value("recover", "");
+    options.output = line.value("output", "");
+    return options;
+  }
+  if (options.command.empty()) throw UsageError("a command to record is missing");
+  return options;
+}
 
 void say(const std::string& text) { std::fprintf(stderr, "cmttrace: %s\n", text.c_str()); }
 
@@ -69,7 +177,7 @@ std::string summary(const command::RecordedTraces& recorded, const std::string& 
   throw std::system_error(errno, std::generic_category(), words[0]);
 }
 
-int run(const command::CommandLine& line) {
+int run(const CommandLine& line) {
   const Options options = parse_options(line);
   if (!options.recover.empty()) recover(options);
   std::optional<command::TraceStatusFile> traces(std::in_place);
@@ -99,7 +207,6 @@ int run(const command::CommandLine& line) {
 
 int main(int argc, char** argv) {
   using namespace cmt::trace_launcher;
-  using cmt::command::CommandLine;
   return cmt::command::run(argc, argv,
                            {"cmttrace", CMT_VERSION, help_text, known_options(), run, CommandLine::Operands::command});
 }
