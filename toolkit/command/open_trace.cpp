@@ -43,44 +43,82 @@ class Decoder {
   virtual const char* name() const = 0;
 };
 
-/// zlib and bzlib count what they are given in 32 bits.
-unsigned at_most_32_bits(std::size_t size) {
-  return static_cast<unsigned>(std::min<std::size_t>(size, std::numeric_limits<unsigned>::max()));
-}
-
-/// The libraries' pointers to their input are not const, but they do not write there.
-template <class Byte>
-Byte* bytes_of(std::string_view in) {
-  return reinterpret_cast<Byte*>(const_cast<char*>(in.data()));
-}
-
-class GzipDecoder : public Decoder {
+/// zlib, liblzma and libbz2 have a stream of one shape: where the next input is and how much of it there is, and the
+/// same of the output. A Library has the type of its stream and its functions.
+template <class Library>
+class StreamDecoder : public Decoder {
  public:
-  GzipDecoder() {
-    constexpr int gzip_only = 16;
-    if (inflateInit2(&stream_, MAX_WBITS + gzip_only) != Z_OK) throw std::bad_alloc();
-  }
-  ~GzipDecoder() override { inflateEnd(&stream_); }
+  StreamDecoder() { begin(); }
+  ~StreamDecoder() override { Library::end(&stream_); }
 
   Step step(std::string_view in, char* out, std::size_t room) override {
-    stream_.next_in = bytes_of<Bytef>(in);
-    stream_.avail_in = at_most_32_bits(in.size());
-    stream_.next_out = reinterpret_cast<Bytef*>(out);
-    stream_.avail_out = at_most_32_bits(room);
-    const int status = inflate(&stream_, Z_NO_FLUSH);
-    Step step;
-    step.consumed = static_cast<std::size_t>(reinterpret_cast<const char*>(stream_.next_in) - in.data());
-    step.produced = static_cast<std::size_t>(reinterpret_cast<char*>(stream_.next_out) - out);
-    step.is_ended = status == Z_STREAM_END;
-    step.is_damaged = status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR;
-    if (step.is_ended) inflateReset(&stream_);
+    set(stream_.next_in, stream_.avail_in, const_cast<char*>(in.data()), in.size());
+    set(stream_.next_out, stream_.avail_out, out, room);
+    const auto given = stream_.avail_in, wanted = stream_.avail_out;
+    const auto status = Library::decode(&stream_);
+    const Step step{given - stream_.avail_in, wanted - stream_.avail_out, Library::is_end(status),
+                    !Library::is_end(status) && !Library::may_continue(status)};
+    if (step.is_ended) {
+      Library::end(&stream_);
+      begin();
+    }
     return step;
   }
 
-  const char* name() const override { return "gzip"; }
+  const char* name() const override { return Library::name; }
 
  private:
-  z_stream stream_{};
+  void begin() {
+    stream_ = Library::nothing;
+    if (!Library::begin(&stream_)) throw std::bad_alloc();
+  }
+
+  /// The libraries' pointers to their input are not all const, but they do not write there. zlib and libbz2 count in 32
+  /// bits what they are given.
+  template <class Byte, class Size>
+  static void set(Byte*& next, Size& available, char* bytes, std::size_t size) {
+    next = reinterpret_cast<Byte*>(bytes);
+    available = static_cast<Size>(std::min<std::size_t>(size, std::numeric_limits<Size>::max()));
+  }
+
+  typename Library::Stream stream_;
+};
+
+struct Gzip {
+  using Stream = z_stream;
+  static constexpr const char* name = "gzip";
+  static constexpr Stream nothing{};
+  static constexpr int gzip_only = 16;
+
+  static bool begin(Stream* stream) { return inflateInit2(stream, MAX_WBITS + gzip_only) == Z_OK; }
+  static int decode(Stream* stream) { return inflate(stream, Z_NO_FLUSH); }
+  static void end(Stream* stream) { inflateEnd(stream); }
+  static bool is_end(int status) { return status == Z_STREAM_END; }
+  static bool may_continue(int status) { return status == Z_OK || status == Z_BUF_ERROR; }
+};
+
+struct Xz {
+  using Stream = lzma_stream;
+  static constexpr const char* name = "xz";
+  static constexpr Stream nothing = LZMA_STREAM_INIT;
+
+  static bool begin(Stream* stream) { return lzma_stream_decoder(stream, std::uint64_t{4} << 30, 0) == LZMA_OK; }
+  static lzma_ret decode(Stream* stream) { return lzma_code(stream, LZMA_RUN); }
+  static void end(Stream* stream) { lzma_end(stream); }
+  static bool is_end(lzma_ret status) { return status == LZMA_STREAM_END; }
+  static bool may_continue(lzma_ret status) { return status == LZMA_OK || status == LZMA_BUF_ERROR; }
+};
+
+struct Bzip2 {
+  using Stream = bz_stream;
+  static constexpr const char* name = "bzip2";
+  static constexpr Stream nothing{};
+
+  static bool begin(Stream* stream) { return BZ2_bzDecompressInit(stream, 0, 0) == BZ_OK; }
+  static int decode(Stream* stream) { return BZ2_bzDecompress(stream); }
+  static void end(Stream* stream) { BZ2_bzDecompressEnd(stream); }
+  static bool is_end(int status) { return status == BZ_STREAM_END; }
+  static bool may_continue(int status) { return status == BZ_OK; }
 };
 
 class ZstdDecoder : public Decoder {
@@ -105,64 +143,6 @@ class ZstdDecoder : public Decoder {
   ZSTD_DCtx* stream_;
 };
 
-class XzDecoder : public Decoder {
- public:
-  XzDecoder() { start(); }
-  ~XzDecoder() override { lzma_end(&stream_); }
-
-  Step step(std::string_view in, char* out, std::size_t room) override {
-    stream_.next_in = bytes_of<const std::uint8_t>(in);
-    stream_.avail_in = in.size();
-    stream_.next_out = reinterpret_cast<std::uint8_t*>(out);
-    stream_.avail_out = room;
-    const lzma_ret status = lzma_code(&stream_, LZMA_RUN);
-    const Step step{in.size() - stream_.avail_in, room - stream_.avail_out, status == LZMA_STREAM_END,
-                    status != LZMA_OK && status != LZMA_STREAM_END && status != LZMA_BUF_ERROR};
-    if (step.is_ended) start();
-    return step;
-  }
-
-  const char* name() const override { return "xz"; }
-
- private:
-  void start() {
-    if (lzma_stream_decoder(&stream_, std::uint64_t{4} << 30, 0) != LZMA_OK) throw std::bad_alloc();
-  }
-
-  lzma_stream stream_ = LZMA_STREAM_INIT;
-};
-
-class Bzip2Decoder : public Decoder {
- public:
-  Bzip2Decoder() { start(); }
-  ~Bzip2Decoder() override { BZ2_bzDecompressEnd(&stream_); }
-
-  Step step(std::string_view in, char* out, std::size_t room) override {
-    stream_.next_in = bytes_of<char>(in);
-    stream_.avail_in = at_most_32_bits(in.size());
-    stream_.next_out = out;
-    stream_.avail_out = at_most_32_bits(room);
-    const int status = BZ2_bzDecompress(&stream_);
-    const Step step{static_cast<std::size_t>(stream_.next_in - in.data()),
-                    static_cast<std::size_t>(stream_.next_out - out), status == BZ_STREAM_END,
-                    status != BZ_OK && status != BZ_STREAM_END};
-    if (step.is_ended) {
-      BZ2_bzDecompressEnd(&stream_);
-      start();
-    }
-    return step;
-  }
-
-  const char* name() const override { return "bzip2"; }
-
- private:
-  void start() {
-    if (BZ2_bzDecompressInit(&stream_, 0, 0) != BZ_OK) throw std::bad_alloc();
-  }
-
-  bz_stream stream_{};
-};
-
 template <class Each>
 std::unique_ptr<Decoder> make() {
   return std::make_unique<Each>();
@@ -173,10 +153,10 @@ struct Magic {
   std::unique_ptr<Decoder> (*make)();
 };
 
-constexpr std::array<Magic, 4> magics{{{"\x1f\x8b\x08", make<GzipDecoder>},
+constexpr std::array<Magic, 4> magics{{{"\x1f\x8b\x08", make<StreamDecoder<Gzip>>},
                                        {"\x28\xb5\x2f\xfd", make<ZstdDecoder>},
-                                       {std::string_view("\xfd\x37zXZ\0", 6), make<XzDecoder>},
-                                       {"BZh", make<Bzip2Decoder>}}};
+                                       {std::string_view("\xfd\x37zXZ\0", 6), make<StreamDecoder<Xz>>},
+                                       {"BZh", make<StreamDecoder<Bzip2>>}}};
 constexpr std::size_t longest_magic = 6;
 
 /// For a file that begins with these bytes; null where it is not compressed.
