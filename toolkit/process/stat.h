@@ -63,8 +63,6 @@ struct Statm {
 
 Statm parse_statm(std::string_view text);
 
-Statm read_statm(int pid, const std::string& root = "/proc");
-
 /// /proc/PID/io: bytes that a process has had read from disks, and written to them.
 struct DiskTraffic {
   std::uint64_t read_bytes = 0;
