@@ -41,7 +41,19 @@ extern "C" {
 #endif
 
 /* The calls by name, in the order of struct calls. */
-enum { call_count = 10 };
+enum call {
+  call_malloc,
+  call_free,
+  call_calloc,
+  call_realloc,
+  call_reallocarray,
+  call_aligned_alloc,
+  call_posix_memalign,
+  call_memalign,
+  call_valloc,
+  call_pvalloc,
+  call_count
+};
 extern const char* const call_names[call_count];
 
 enum operation {

@@ -4,14 +4,9 @@
 #define _GNU_SOURCE
 #include "cmtreplay/worker/calls.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <malloc.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include "cmtreplay/worker/target.h"
 
 /* Stand-ins for missing calls. They use malloc and free, and posix_memalign where the library has it. */
 
@@ -60,9 +55,9 @@ static void unsized_free(void* block, size_t size, size_t alignment) {
   own.free(block);
 }
 
-struct calls completed_calls(uint32_t replaced) {
-  own = target_calls();
-  has_posix_memalign = !(replaced >> 6 & 1);
+/* Puts stand-ins into `own`. */
+static struct calls complete(uint32_t replaced) {
+  has_posix_memalign = !(replaced >> call_posix_memalign & 1);
   const struct calls stand_ins = {own.malloc,
                                   replaced_free,
                                   replaced_calloc,
@@ -78,9 +73,14 @@ struct calls completed_calls(uint32_t replaced) {
     if (replaced >> i & 1)
       memcpy((char*)&own + i * sizeof(void*), (char*)&stand_ins + i * sizeof(void*), sizeof(void*));
   }
-  own.free_sized = replaced >> 1 & 1 ? NULL : target_sized_free();
   if (!own.free_sized) own.free_sized = unsized_free;
   return own;
+}
+
+struct calls completed_calls(uint32_t replaced) {
+  own = target_calls();
+  own.free_sized = replaced >> call_free & 1 ? NULL : target_sized_free();
+  return complete(replaced);
 }
 
 /* The null allocator. Blocks follow each other at multiples of 16. Threads take extents of a reserved range in turn,
@@ -136,8 +136,6 @@ static void* null_malloc(size_t size) {
   return block;
 }
 
-static void null_free(void* block) { (void)block; }
-
 static void null_free_sized(void* block, size_t size, size_t alignment) {
   (void)block;
   (void)size;
@@ -154,91 +152,113 @@ static void* null_realloc(void* old, size_t size) {
   return null_malloc(size);
 }
 
-static void* null_reallocarray(void* old, size_t count, size_t size) {
-  (void)old;
-  return null_calloc(count, size);
-}
-
-static int null_posix_memalign(void** block, size_t alignment, size_t size) {
-  *block = null_aligned_alloc(alignment, size);
-  return *block ? 0 : ENOMEM;
-}
-
-static void* null_valloc(size_t size) { return null_aligned_alloc(4096, size); }
-static void* null_pvalloc(size_t size) { return null_aligned_alloc(4096, (size + 4095) & ~(size_t)4095); }
-
 struct calls null_calls(void) {
-  return (struct calls){null_malloc,       null_free,          null_calloc,         null_realloc,
-                        null_reallocarray, null_aligned_alloc, null_posix_memalign, null_aligned_alloc,
-                        null_valloc,       null_pvalloc,       null_free_sized};
+  own = (struct calls){.malloc = null_malloc,
+                       .calloc = null_calloc,
+                       .realloc = null_realloc,
+                       .aligned_alloc = null_aligned_alloc,
+                       .memalign = null_aligned_alloc,
+                       .free_sized = null_free_sized};
+  return complete(1 << call_free | 1 << call_reallocarray | 1 << call_posix_memalign | 1 << call_valloc |
+                  1 << call_pvalloc);
+}
+
+/* Observed calls. */
+
+static struct calls observed;
+static const struct call_observer* observer;
+
+static void* observe_new(void* block, struct request request) {
+  observer->after(block, &(struct live_block){0}, &request);
+  return block;
+}
+
+static void* observed_malloc(size_t size) {
+  return observe_new(observed.malloc(size), (struct request){call_malloc, size, 1, 0});
+}
+
+static void* observed_calloc(size_t count, size_t size) {
+  return observe_new(observed.calloc(count, size), (struct request){call_calloc, size, count, 0});
+}
+
+static void* observed_aligned_alloc(size_t alignment, size_t size) {
+  return observe_new(observed.aligned_alloc(alignment, size), (struct request){call_aligned_alloc, size, 1, alignment});
+}
+
+static int observed_posix_memalign(void** block, size_t alignment, size_t size) {
+  const int error = observed.posix_memalign(block, alignment, size);
+  if (error == 0) observe_new(*block, (struct request){call_posix_memalign, size, 1, alignment});
+  return error;
+}
+
+static void* observed_memalign(size_t alignment, size_t size) {
+  return observe_new(observed.memalign(alignment, size), (struct request){call_memalign, size, 1, alignment});
+}
+
+static void* observed_valloc(size_t size) {
+  return observe_new(observed.valloc(size), (struct request){call_valloc, size, 1, page_bytes});
+}
+
+static void* observed_pvalloc(size_t size) {
+  return observe_new(observed.pvalloc(size), (struct request){call_pvalloc, size, 1, page_bytes});
+}
+
+static void observed_free(void* block) {
+  observer->before(block, call_free);
+  observed.free(block);
+}
+
+static void observed_free_sized(void* block, size_t size, size_t alignment) {
+  observer->before(block, call_free);
+  observed.free_sized(block, size, alignment);
+}
+
+static void* observed_realloc(void* old, size_t size) {
+  const struct live_block before = observer->before(old, call_realloc);
+  void* const block = observed.realloc(old, size);
+  observer->after(block, &before, &(struct request){call_realloc, size, 1, 0});
+  return block;
+}
+
+static void* observed_reallocarray(void* old, size_t count, size_t size) {
+  const struct live_block before = observer->before(old, call_reallocarray);
+  void* const block = observed.reallocarray(old, count, size);
+  observer->after(block, &before, &(struct request){call_reallocarray, size, count, 0});
+  return block;
+}
+
+void observe_calls(struct calls* calls, const struct call_observer* its_observer) {
+  observed = *calls;
+  observer = its_observer;
+  *calls = (struct calls){observed_malloc,       observed_free,          observed_calloc,         observed_realloc,
+                          observed_reallocarray, observed_aligned_alloc, observed_posix_memalign, observed_memalign,
+                          observed_valloc,       observed_pvalloc,       observed_free_sized};
 }
 
 /* Usable sizes. In a memory run each call asks the allocator how many bytes of the block may be used: those beyond the
  * requested size are slop. It asks again when the block is freed, so that nothing has to be remembered. */
 
-static struct calls uncounted;
 static usable_size_call* usable_size;
 static uint64_t* total;
 
-static void* count_new(void* block) {
-  if (block) __atomic_fetch_add(total, usable_size(block), __ATOMIC_RELAXED);
-  return block;
-}
-
-static uint64_t discount_old(void* block) {
-  const uint64_t bytes = block ? usable_size(block) : 0;
-  __atomic_fetch_sub(total, bytes, __ATOMIC_RELAXED);
-  return bytes;
-}
-
-static void* counted_malloc(size_t size) { return count_new(uncounted.malloc(size)); }
-static void* counted_calloc(size_t count, size_t size) { return count_new(uncounted.calloc(count, size)); }
-static void* counted_aligned_alloc(size_t alignment, size_t size) {
-  return count_new(uncounted.aligned_alloc(alignment, size));
-}
-static void* counted_memalign(size_t alignment, size_t size) { return count_new(uncounted.memalign(alignment, size)); }
-static void* counted_valloc(size_t size) { return count_new(uncounted.valloc(size)); }
-static void* counted_pvalloc(size_t size) { return count_new(uncounted.pvalloc(size)); }
-
-static void counted_free(void* block) {
-  discount_old(block);
-  uncounted.free(block);
-}
-
-static void counted_free_sized(void* block, size_t size, size_t alignment) {
-  discount_old(block);
-  uncounted.free_sized(block, size, alignment);
+static struct live_block discount_old(void* block, enum call call) {
+  (void)call;
+  const struct live_block old = {.usable = block ? usable_size(block) : 0};
+  __atomic_fetch_sub(total, old.usable, __ATOMIC_RELAXED);
+  return old;
 }
 
 /* A block whose realloc was refused still counts. */
-static void* count_resized(void* block, uint64_t before, size_t size) {
-  if (!block && size) __atomic_fetch_add(total, before, __ATOMIC_RELAXED);
-  return count_new(block);
-}
-
-static void* counted_realloc(void* old, size_t size) {
-  const uint64_t before = discount_old(old);
-  return count_resized(uncounted.realloc(old, size), before, size);
-}
-
-static void* counted_reallocarray(void* old, size_t count, size_t size) {
-  const uint64_t before = discount_old(old);
-  return count_resized(uncounted.reallocarray(old, count, size), before, count && size);
-}
-
-static int counted_posix_memalign(void** block, size_t alignment, size_t size) {
-  const int error = uncounted.posix_memalign(block, alignment, size);
-  if (error == 0) count_new(*block);
-  return error;
+static void count_new(void* block, const struct live_block* old, const struct request* request) {
+  const int refused = !block && request->size && request->count;
+  __atomic_fetch_add(total, block ? usable_size(block) : refused ? old->usable : 0, __ATOMIC_RELAXED);
 }
 
 int count_usable(struct calls* calls, uint64_t* sum) {
+  static const struct call_observer counting = {discount_old, count_new};
   usable_size = target_usable_size();
   if (!usable_size) return 0;
-  uncounted = *calls;
   total = sum;
-  *calls = (struct calls){counted_malloc,       counted_free,          counted_calloc,         counted_realloc,
-                          counted_reallocarray, counted_aligned_alloc, counted_posix_memalign, counted_memalign,
-                          counted_valloc,       counted_pvalloc,       counted_free_sized};
+  observe_calls(calls, &counting);
   return 1;
 }

@@ -1,11 +1,12 @@
-/* The calls of an allocator as a table of functions, and the tables that the worker makes itself: stand-ins for missing
- * calls, the null allocator, and counting of usable sizes. */
+/* The calls of an allocator as a table of functions: those of the library under test, the null allocator's, stand-ins
+ * for missing calls, and calls that are counted or checked. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "cmtreplay/protocol.h"
+#include "cmtreplay/worker/live_blocks.h"
 
 struct calls {
   void* (*malloc)(size_t);
@@ -21,15 +22,57 @@ struct calls {
   void (*free_sized)(void*, size_t size, size_t alignment); /* alignment 1: none was stated */
 };
 
-/* The calls of the library under test (target.h). Bit i of `replaced` says that the library lacks call i, which is then
- * emulated by those that it has: a library of malloc and free alone must not be mixed with libc's calloc. Emulated,
- * alignment is not kept unless there is a posix_memalign, realloc copies nothing, and free does nothing. */
+/* The library under test (target.c). Its calls are from now on PREFIXmalloc and so on of a preloaded library. Returns 0
+ * where that is not loaded. */
+int use_prefix(const char* prefix, const char* library);
+
+/* Its calls; NULL for one that it lacks under a prefix. Without a prefix they are the process's: those of the preloaded
+ * library, or libc's. */
+struct calls target_calls(void);
+
+/* malloc_usable_size, or the library's name for it; NULL where it has none of its own. */
+typedef size_t usable_size_call(void*);
+usable_size_call* target_usable_size(void);
+
+/* The library's sized free, or NULL. Alignment 1: none was stated. */
+typedef void sized_free_call(void*, size_t size, size_t alignment);
+sized_free_call* target_sized_free(void);
+
+/* Prints where malloc and the other calls come from, and which objects are loaded. Returns an exit status. */
+int probe(void);
+
+/* The calls of the library under test. Bit i of `replaced` says that the library lacks call i, which is then emulated
+ * by those that it has: a library of malloc and free alone must not be mixed with libc's calloc. Emulated, alignment is
+ * not kept unless there is a posix_memalign, realloc copies nothing, and free does nothing. */
 struct calls completed_calls(uint32_t replaced);
 
 /* The null allocator returns distinct addresses of a reserved range that is never touched. Returns an errno, or 0. */
 int reserve_null_range(void);
 struct calls null_calls(void);
 
-/* Wraps the calls so that each adds the block's usable size to `total` or takes it off. Returns 0, and changes nothing,
- * where the library does not tell usable sizes. */
+/* A call and its arguments; count 1 and alignment 0 where it has none. */
+struct request {
+  enum call call;
+  uint64_t size, count, alignment;
+};
+
+/* Called before a block is given back to the allocator, and with the result of each call that makes one; `old` is then
+ * what was returned before, or zeros. */
+struct call_observer {
+  struct live_block (*before)(void* block, enum call call);
+  void (*after)(void* block, const struct live_block* old, const struct request* request);
+};
+
+/* Replaces the calls by ones that are observed, on as many threads. One observer at a time. */
+void observe_calls(struct calls* calls, const struct call_observer* observer);
+
+/* Each call adds the block's usable size to `total` or takes it off. Returns 0, and changes nothing, where the library
+ * does not tell usable sizes. */
 int count_usable(struct calls* calls, uint64_t* total);
+
+/* Each call is checked (verify.c). `replaced` as in completed_calls: stand-ins promise less. Returns an errno where
+ * there is not enough address space, else 0. */
+int verify(struct calls* calls, uint32_t replaced, struct verification* shared);
+
+/* After the replay, on one thread: checks the blocks that were never freed, and makes requests that cannot be met. */
+void verify_end(void);

@@ -5,7 +5,7 @@
  * in it by name. Loading it with dlopen alone would do for some libraries; those that keep state of threads in static
  * TLS (jemalloc, scudo) cannot be loaded that way. */
 #define _GNU_SOURCE
-#include "cmtreplay/worker/target.h"
+#include "cmtreplay/worker/calls.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,10 +20,6 @@
 static struct calls process_calls(void) {
   return (struct calls){malloc,         free,     calloc, realloc, reallocarray, aligned_alloc,
                         posix_memalign, memalign, valloc, pvalloc, NULL};
-}
-
-static void call_addresses(const struct calls* calls, const void* addresses[call_count]) {
-  memcpy(addresses, calls, call_count * sizeof *addresses);
 }
 
 _Static_assert(offsetof(struct calls, free_sized) == call_count * sizeof(void*), "as many names as calls");
@@ -93,10 +89,6 @@ static void by_sdallocx(void* block, size_t size, size_t alignment) {
   if (block) sdallocx(block, size, alignment > 1 ? __builtin_ctzl(alignment) : 0);
 }
 
-static void by_mi_free_size(void* block, size_t size, size_t alignment) {
-  mi_free_size_aligned(block, size, alignment);
-}
-
 static void by_tc_free_sized(void* block, size_t size, size_t alignment) {
   if (alignment > 1)
     free(block);
@@ -107,7 +99,7 @@ static void by_tc_free_sized(void* block, size_t size, size_t alignment) {
 sized_free_call* target_sized_free(void) {
   if (same_library((uintptr_t)free_sized, (uintptr_t)malloc)) return by_free_sized;
   if (same_library((uintptr_t)sdallocx, (uintptr_t)malloc)) return by_sdallocx;
-  if (same_library((uintptr_t)mi_free_size_aligned, (uintptr_t)malloc)) return by_mi_free_size;
+  if (same_library((uintptr_t)mi_free_size_aligned, (uintptr_t)malloc)) return mi_free_size_aligned;
   if (same_library((uintptr_t)tc_free_sized, (uintptr_t)malloc)) return by_tc_free_sized;
   return NULL;
 }
@@ -138,7 +130,7 @@ static int say_object(struct dl_phdr_info* object, size_t info_bytes, void* unus
 int probe(void) {
   const struct calls found = target_calls();
   const void* addresses[call_count];
-  call_addresses(&found, addresses);
+  memcpy(addresses, &found, sizeof addresses);
   for (int i = 0; i < call_count; ++i) {
     Dl_info info;
     say(call_names[i], addresses[i] && dladdr(addresses[i], &info) ? info.dli_fname : "");

@@ -1,9 +1,7 @@
 /* Verifying: every call is checked while the trace is replayed.
  *
- * The worker's table of calls is replaced by one whose functions make the call of the original table and check the
- * result. So verifying works with all that the replay does, on as many threads. A call breaks a promise where the new
- * block overlaps a live one, is misaligned, or does not have the bytes that were written to it until it is freed or
- * resized (live_blocks.h).
+ * A call breaks a promise where the new block overlaps a live one, is misaligned, or does not have the bytes that were
+ * written to it until it is freed or resized (live_blocks.h).
  *
  * A block is removed from the live blocks before it is given to the allocator, and inserted after the allocator has
  * returned it. So a thread that rightly gets the same memory next does not find it. The original calls are made without
@@ -12,34 +10,9 @@
  * A block that overlaps is not filled, since the other block's contents are not to blame. Verifying writes and reads
  * every byte and costs some 100 ns a call, so it is kept apart from timing. */
 #define _GNU_SOURCE
-#include "cmtreplay/worker/verify.h"
-
-#include <stddef.h>
-
-#include "cmtreplay/worker/live_blocks.h"
 #include "cmtreplay/worker/runner.h"
-#include "cmtreplay/worker/target.h"
 
 enum { natural_alignment_max = 16 };
-
-enum call {
-  call_malloc,
-  call_free,
-  call_calloc,
-  call_realloc,
-  call_reallocarray,
-  call_aligned_alloc,
-  call_posix_memalign,
-  call_memalign,
-  call_valloc,
-  call_pvalloc
-};
-
-/* A call and its arguments. */
-struct request {
-  enum call call;
-  uint64_t size, count, alignment;
-};
 
 static struct calls unchecked;
 static uint32_t stand_ins;
@@ -112,8 +85,7 @@ static void insert_block(struct live_block* block, const struct request* request
 }
 
 /* Checks, fills and inserts a block that the allocator has returned. */
-static void* check_new_block(void* address, const struct request* request) {
-  if (!address) return NULL;
+static void check_new_block(void* address, const struct request* request) {
   struct live_block block = {.begin = (uintptr_t)address, .size = bytes_of(request), .usable = bytes_of(request)};
   const uint64_t alignment = needed_alignment(request);
   if (block.begin % alignment) {
@@ -133,7 +105,6 @@ static void* check_new_block(void* address, const struct request* request) {
   __atomic_fetch_add(&shared->bytes, block.size, __ATOMIC_RELAXED);
   insert_block(&block, request);
   if (block.seed) fill_pattern(address, block.size, block.seed);
-  return address;
 }
 
 /* Removes a block before it is given back to the allocator, and checks its contents. */
@@ -147,85 +118,31 @@ static struct live_block check_old_block(void* address, enum call call) {
   return block;
 }
 
-/* The calls. */
-
-static void* checked_malloc(size_t size) {
-  return check_new_block(unchecked.malloc(size), &(struct request){call_malloc, size, 1, 0});
-}
-
-static void checked_free(void* address) {
-  check_old_block(address, call_free);
-  unchecked.free(address);
-}
-
-static void checked_free_sized(void* address, size_t size, size_t alignment) {
-  check_old_block(address, call_free);
-  unchecked.free_sized(address, size, alignment);
-}
-
-static void* checked_calloc(size_t count, size_t size) {
-  const struct request request = {call_calloc, size, count, 0};
-  void* const address = unchecked.calloc(count, size);
-  const char* const wrong = address ? not_zero(address, bytes_of(&request)) : NULL;
-  if (wrong) report(fault_not_zero, &request, address, (uintptr_t)wrong);
-  return check_new_block(address, &request);
-}
-
 /* Checks how much of the old block a realloc has kept. */
-static void* check_resized(void* address, struct live_block old, const struct request* request) {
+static void check_resized(const char* address, struct live_block old, const struct request* request) {
   const uint64_t size = bytes_of(request);
-  if (!address && size && old.begin) {
+  if (!address && size) {
     const char* const wrong = first_changed((char*)old.begin, old.size, old.seed);
     if (wrong) report(fault_lost, request, (void*)old.begin, (uintptr_t)wrong);
     insert_block(&old, NULL);
-  } else if (address && old.begin && !is_stand_in(call_realloc)) {
+  } else if (address && !is_stand_in(call_realloc)) {
     const char* const wrong = first_changed(address, old.size < size ? old.size : size, old.seed);
     if (wrong) report(fault_moved, request, address, (uintptr_t)wrong);
   }
-  return check_new_block(address, request);
 }
 
-static void* checked_realloc(void* address, size_t size) {
-  const struct request request = {call_realloc, size, 1, 0};
-  const struct live_block old = check_old_block(address, call_realloc);
-  return check_resized(unchecked.realloc(address, size), old, &request);
+static void check_result(void* address, const struct live_block* old, const struct request* request) {
+  if (old->begin) check_resized(address, *old, request);
+  if (!address) return;
+  if (request->call == call_calloc) {
+    const char* const wrong = not_zero(address, bytes_of(request));
+    if (wrong) report(fault_not_zero, request, address, (uintptr_t)wrong);
+  }
+  check_new_block(address, request);
 }
-
-static void* checked_reallocarray(void* address, size_t count, size_t size) {
-  const struct request request = {call_reallocarray, size, count, 0};
-  const struct live_block old = check_old_block(address, call_reallocarray);
-  return check_resized(unchecked.reallocarray(address, count, size), old, &request);
-}
-
-static void* checked_aligned_alloc(size_t alignment, size_t size) {
-  return check_new_block(unchecked.aligned_alloc(alignment, size),
-                         &(struct request){call_aligned_alloc, size, 1, alignment});
-}
-
-static int checked_posix_memalign(void** address, size_t alignment, size_t size) {
-  const int error = unchecked.posix_memalign(address, alignment, size);
-  if (error == 0) check_new_block(*address, &(struct request){call_posix_memalign, size, 1, alignment});
-  return error;
-}
-
-static void* checked_memalign(size_t alignment, size_t size) {
-  return check_new_block(unchecked.memalign(alignment, size), &(struct request){call_memalign, size, 1, alignment});
-}
-
-static void* checked_valloc(size_t size) {
-  return check_new_block(unchecked.valloc(size), &(struct request){call_valloc, size, 1, page_bytes});
-}
-
-static void* checked_pvalloc(size_t size) {
-  return check_new_block(unchecked.pvalloc(size), &(struct request){call_pvalloc, size, 1, page_bytes});
-}
-
-static const struct calls checked = {checked_malloc,         checked_free,         checked_calloc,
-                                     checked_realloc,        checked_reallocarray, checked_aligned_alloc,
-                                     checked_posix_memalign, checked_memalign,     checked_valloc,
-                                     checked_pvalloc,        checked_free_sized};
 
 int verify(struct calls* calls, uint32_t replaced, struct verification* verification) {
+  static const struct call_observer checking = {check_old_block, check_result};
   const int error = live_blocks_open();
   if (error) return error;
   unchecked = *calls;
@@ -234,7 +151,7 @@ int verify(struct calls* calls, uint32_t replaced, struct verification* verifica
   seed_next = (uint64_t)1 << 32;
   usable_size = target_usable_size();
   shared->has_usable_size = usable_size != NULL;
-  *calls = checked;
+  observe_calls(calls, &checking);
   return 0;
 }
 

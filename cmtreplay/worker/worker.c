@@ -4,7 +4,7 @@
  *     cmtreplay-worker --probe [PREFIX LIBRARY]        prints where malloc and the other calls come from, and which
  *                                                      objects are loaded
  *
- * With a prefix the calls are those of a library that has them under other names (target.h).
+ * With a prefix the calls are those of a library that has them under other names (target.c).
  *
  * The process is measured, so it must not use memory itself: plain C without stdio or libstdc++ (whose start alone
  * allocates 72,704 bytes), no allocation of its own, everything mapped and touched before the start. All that changes
@@ -26,8 +26,6 @@
 #include <unistd.h>
 
 #include "cmtreplay/worker/runner.h"
-#include "cmtreplay/worker/target.h"
-#include "cmtreplay/worker/verify.h"
 
 /* Setting up. Everything that the replay needs is mapped and touched before the start, code included. */
 
