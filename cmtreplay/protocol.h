@@ -123,11 +123,11 @@ enum touch {
 /* Operations of an epoch (worker/schedule.h). */
 enum { epoch_operations = 4096 };
 
-/* How often a thread had to wait, how often it slept then, and for how long in all. */
+/* How often a thread had to wait, and for how long in all. */
 struct wait_counts {
-  uint64_t block_waits, block_sleeps, block_wait_ns;    /* true dependencies: a block was not made yet */
-  uint64_t window_waits, window_sleeps, window_wait_ns; /* false ones: too far ahead */
-  uint64_t turn_waits, turn_sleeps, turn_wait_ns;
+  uint64_t block_waits, block_sleeps, block_wait_ns; /* true dependencies: a block was not made yet */
+  uint64_t window_waits, window_wait_ns;             /* false ones: too far ahead */
+  uint64_t turn_waits, turn_wait_ns;
   uint32_t waiting; /* it does so now */
 };
 

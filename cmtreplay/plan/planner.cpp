@@ -73,10 +73,6 @@ void SlotPool::begin_epoch() {
   current_.clear();
 }
 
-Planner::Planner(Lanes lanes)
-    : several_(lanes != Lanes::one),
-      slots_(lanes == Lanes::several ? SlotPool::Reuse::after_window : SlotPool::Reuse::at_once) {}
-
 Step Planner::plan(const Event& event, std::uint32_t lane) {
   const KindTraits& kind = traits(event.kind);
   lane_ = lane;

@@ -33,28 +33,34 @@ struct Step {
   std::span<const std::uint64_t> words() const { return std::span(storage).first(size); }
 };
 
+/// The order in which the calls of several threads are replayed.
+enum class Order {
+  one_thread,  ///< on one thread, in recorded order
+  free,        ///< on their own threads, which wait only for each other's blocks
+  strict       ///< on their own threads, one call at a time, in recorded order
+};
+
 /// Numbers of slots, assigned and released.
 ///
 /// On one lane the slot released last is assigned next: there are as many slots as blocks live at the peak, and they
-/// are warm in the cache. On several lanes a slot that was released in an epoch is assigned again from the epoch after
+/// are warm in the cache. In free order a slot that was released in an epoch is assigned again from the epoch after
 /// the next on, when every lane has passed it (worker/schedule.h): there are as many as blocks are live, and as many as
 /// two epochs release.
 class SlotPool {
  public:
-  enum class Reuse { at_once, after_window };
-
-  explicit SlotPool(Reuse reuse) : reuse_(reuse) {}
+  /// `windowed`: for free order.
+  explicit SlotPool(bool windowed) : windowed_(windowed) {}
 
   /// Throws std::length_error where more are assigned than can be numbered.
   std::uint32_t assign();
-  void release(std::uint32_t slot) { (reuse_ == Reuse::at_once ? ready_ : current_).push_back(slot); }
+  void release(std::uint32_t slot) { (windowed_ ? current_ : ready_).push_back(slot); }
   void begin_epoch();
 
   /// Entries that the slot table needs.
   std::uint64_t size() const { return next_; }
 
  private:
-  Reuse reuse_;
+  bool windowed_;
   std::uint32_t next_ = slot_first;
   std::vector<std::uint32_t> ready_;               ///< the next one is at the back
   std::vector<std::uint32_t> previous_, current_;  ///< released in the epoch before, and in this one
@@ -69,17 +75,11 @@ class SlotPool {
 /// - `malloc(0)` that returned NULL is made and freed at once, since its NULL was never given back.
 /// - operator new is malloc (aligned_alloc where it aligns), every delete is free.
 /// - A free or delete that states a size is sized only where that is the block's size; another one would be a bug of
-/// the
-///   replay's.
+///   the replay's.
 class Planner {
  public:
-  enum class Lanes {
-    one,
-    several,  ///< one lane may free another's block: a slot is used once in a run-ahead window
-    in_turn   ///< several, of which one runs at a time: slots are reused as on one
-  };
-
-  explicit Planner(Lanes lanes = Lanes::one);
+  explicit Planner(Order order = Order::one_thread)
+      : several_(order != Order::one_thread), slots_(order == Order::free) {}
 
   /// `lane` makes the call. Throws std::length_error where more blocks are live than slots can be numbered.
   Step plan(const Event& event, std::uint32_t lane = 0);

@@ -167,7 +167,7 @@ TEST_CASE("planner: a free that states another size than the block's states none
 }
 
 TEST_CASE("planner: on several lanes the free of another lane's block is told apart") {
-  Planner planner(Planner::Lanes::several);
+  Planner planner(Order::free);
   planner.plan(made(1, 8), 0);
   planner.plan(made(2, 8), 1);
   CHECK(kind_of(planner.plan(freed(1), 1)) == operation_free_foreign);
@@ -176,8 +176,8 @@ TEST_CASE("planner: on several lanes the free of another lane's block is told ap
   CHECK(!own.foreign);
 }
 
-TEST_CASE("planner: on several lanes a slot is reused from the epoch after the next on") {
-  Planner planner(Planner::Lanes::several);
+TEST_CASE("planner: in free order a slot is reused from the epoch after the next on") {
+  Planner planner(Order::free);
   planner.plan(made(1, 8));
   planner.plan(freed(1));
   CHECK(slot_of(planner.plan(made(2, 8))) == slot_first + 1);
@@ -189,7 +189,7 @@ TEST_CASE("planner: on several lanes a slot is reused from the epoch after the n
 }
 
 TEST_CASE("planner: on several lanes a realloc takes its block out of the old slot and has a new one") {
-  Planner planner(Planner::Lanes::several);
+  Planner planner(Order::free);
   planner.plan(made(1, 8), 0);
   const Step step = planner.plan(resized(1, 2, 16), 1);
   CHECK(words(step) == std::vector<std::uint64_t>{operation_word(operation_take_block, slot_first, 1),
@@ -200,14 +200,14 @@ TEST_CASE("planner: on several lanes a realloc takes its block out of the old sl
 }
 
 TEST_CASE("planner: on several lanes each has a NULL of its own") {
-  Planner planner(Planner::Lanes::several);
+  Planner planner(Order::free);
   const auto first = slot_of(planner.plan(freed(0), 0));
   CHECK(slot_of(planner.plan(freed(0), 0)) == first);
   CHECK(slot_of(planner.plan(freed(0), 1)) != first);
 }
 
-TEST_CASE("planner: in turn, slots are reused at once") {
-  Planner planner(Planner::Lanes::in_turn);
+TEST_CASE("planner: in strict order, slots are reused at once") {
+  Planner planner(Order::strict);
   planner.plan(made(1, 8), 0);
   planner.plan(freed(1), 1);
   CHECK(slot_of(planner.plan(made(2, 8), 2)) == slot_first);

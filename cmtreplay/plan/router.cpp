@@ -12,22 +12,10 @@ constexpr std::uint32_t lanes_max = 1U << 16;
 /// Marks and samples belong to no thread.
 bool is_of_thread(Kind kind) { return kind != Kind::mark && kind != Kind::sample; }
 
-Planner::Lanes lanes_of(Order order) {
-  switch (order) {
-    case Order::one_thread:
-      return Planner::Lanes::one;
-    case Order::strict:
-      return Planner::Lanes::in_turn;
-    case Order::free:
-      break;
-  }
-  return Planner::Lanes::several;
-}
-
 }  // namespace
 
 Router::Router(LaneWriter& writer, Order order, bool paced, std::function<void(std::uint32_t, bool)> count_lane)
-    : writer_(writer), order_(order), paced_(paced), count_lane_(std::move(count_lane)), planner_(lanes_of(order)) {
+    : writer_(writer), order_(order), paced_(paced), count_lane_(std::move(count_lane)), planner_(order) {
   lanes_.push_back({.has_thread = true});
   if (order_ == Order::free) begin_epoch();
 }

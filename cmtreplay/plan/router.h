@@ -11,13 +11,6 @@
 
 namespace cmt::replay {
 
-/// The order in which the calls of several threads are replayed.
-enum class Order {
-  one_thread,  ///< on one thread, in recorded order
-  free,        ///< on their own threads, which wait only for each other's blocks
-  strict       ///< on their own threads, one call at a time, in recorded order
-};
-
 /// Counts of a trace's operations.
 struct RouteCounts {
   std::uint64_t operations = 0;          ///< calls

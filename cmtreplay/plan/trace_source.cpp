@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
-#include <vector>
 
 #include "libcmt/trace/files.h"
 
@@ -15,16 +14,6 @@ namespace cmt::replay {
 namespace {
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
-
-void write_all(int fd, const char* data, std::size_t bytes, const std::string& name) {
-  while (bytes > 0) {
-    const ssize_t put = write(fd, data, bytes);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail(name);
-    data += put;
-    bytes -= static_cast<std::size_t>(put);
-  }
-}
 
 }  // namespace
 
@@ -45,14 +34,7 @@ void TraceSource::copy_to_file() {
   Fd file(mkostemp(path.data(), O_CLOEXEC));
   if (file.get() < 0) fail(path);
   unlink(path.c_str());
-  std::vector<char> part(256 * 1024);
-  for (;;) {
-    const ssize_t got = read(fd_.get(), part.data(), part.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(name_);
-    if (got == 0) break;
-    write_all(file.get(), part.data(), static_cast<std::size_t>(got), path);
-  }
+  Output(file.get()).copy_from(fd_.get(), name_);
   fd_ = std::move(file);
 }
 

@@ -73,13 +73,12 @@ static int reached(const uint32_t* number, uint32_t wanted) {
   return (int32_t)(__atomic_load_n(number, __ATOMIC_ACQUIRE) - wanted) >= 0;
 }
 
-/* Returns whether it slept. */
-static int wait_for_number(const struct schedule* schedule, uint32_t* number, uint32_t wanted, uint32_t* sleepers) {
+static void wait_for_number(const struct schedule* schedule, uint32_t* number, uint32_t wanted, uint32_t* sleepers) {
   for (uint32_t spin = 0; spin < schedule->spins; ++spin) {
-    if (reached(number, wanted)) return 0;
+    if (reached(number, wanted)) return;
     pause_briefly();
   }
-  if (reached(number, wanted)) return 0;
+  if (reached(number, wanted)) return;
   __atomic_fetch_add(sleepers, 1, __ATOMIC_SEQ_CST);
   for (;;) {
     const uint32_t seen = __atomic_load_n(number, __ATOMIC_SEQ_CST);
@@ -87,7 +86,6 @@ static int wait_for_number(const struct schedule* schedule, uint32_t* number, ui
     futex_wait(number, seen, sleep_ns_max, 0);
   }
   __atomic_fetch_sub(sleepers, 1, __ATOMIC_SEQ_CST);
-  return 1;
 }
 
 static void wake_for_number(const uint32_t* number, const uint32_t* sleepers) {
@@ -98,8 +96,7 @@ void schedule_begin_epoch(struct schedule* schedule, uint32_t epoch, struct wait
   const uint32_t wanted = epoch - 1; /* so many are done once epoch - 2 is */
   if (epoch < 2 || reached(&schedule->epochs_done, wanted)) return;
   const uint64_t begin = begin_wait(counts);
-  counts->window_sleeps +=
-      (uint64_t)wait_for_number(schedule, &schedule->epochs_done, wanted, &schedule->epoch_sleepers);
+  wait_for_number(schedule, &schedule->epochs_done, wanted, &schedule->epoch_sleepers);
   end_wait(counts, begin, &counts->window_waits, &counts->window_wait_ns);
 }
 
@@ -121,7 +118,7 @@ void schedule_end_epoch(struct schedule* schedule, uint32_t epoch) {
 void schedule_await_turn(struct schedule* schedule, uint32_t turn, struct wait_counts* counts) {
   if (reached(&schedule->turn, turn)) return;
   const uint64_t begin = begin_wait(counts);
-  counts->turn_sleeps += (uint64_t)wait_for_number(schedule, &schedule->turn, turn, &schedule->turn_sleepers);
+  wait_for_number(schedule, &schedule->turn, turn, &schedule->turn_sleepers);
   end_wait(counts, begin, &counts->turn_waits, &counts->turn_wait_ns);
 }
 
