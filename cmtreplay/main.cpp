@@ -66,12 +66,6 @@ PreparedTrace prepare(TraceSource& source, const Options& options, cmt::output::
   });
 }
 
-touch touch_of(const std::string& name) {
-  if (name == "none") return touch_none;
-  if (name == "first") return touch_first;
-  return name == "all" ? touch_all : touch_pages;
-}
-
 /// Reports the calls that are not replayed as they were recorded.
 void report_left_out(const std::string& file, const TraceFacts& facts) {
   const auto note = [&file](std::uint64_t count, const char* what) {
@@ -96,8 +90,7 @@ void report_death(const Allocator& allocator, const Death& death, std::uint64_t 
                 cmt::output::with_commas(events) + ": " + death.text());
 }
 
-void report_problems(const AllocatorResult& result, const Report& report) {
-  const TraceFacts& facts = report.trace.plan().facts;
+void report_problems(const AllocatorResult& result, const TraceFacts& facts) {
   if (result.death) report_death(result.allocator, *result.death, facts.events);
   const std::uint64_t refused = result.timed.empty() ? 0 : result.timed.back().refused_calls;
   if (refused != 0) print_message(result.allocator.name + ": refused " + cmt::output::with_commas(refused) + " calls");
@@ -117,18 +110,16 @@ bool replay_new_trace(const ReplaySettings& settings, const Allocator& allocator
   const std::uint64_t count = settings.trace.plan().pointers;
   const SharedMemory memory("pointers", count * sizeof(void*));
   try {
-    run_keeping_pointers(settings, allocator, memory);
+    WorkerProcess worker(settings, allocator, {.pointers = &memory});
+    worker.wait_until_ready();
+    worker.run_to_end();
   } catch (const Death& death) {
     print_message(allocator.name + ": died in the run for the new trace: " + death.text());
     return false;
   }
   const MappedMemory mapping(memory, count * sizeof(void*));
-  const std::span pointers(mapping.words(), count);
   cmt::Reader reader = settings.trace.open();
-  if (path.empty())
-    write_new_trace(reader, pointers, STDOUT_FILENO, cmt::Format::text);
-  else
-    write_new_trace(reader, pointers, path);
+  write_new_trace(reader, {mapping.words(), count}, path);
   return true;
 }
 
@@ -137,7 +128,8 @@ bool replay_new_traces(const ReplaySettings& settings, const std::vector<Allocat
   bool good = true;
   for (const AllocatorResult& result : results) {
     if (result.death) continue;
-    good = replay_new_trace(settings, result.allocator, output_path(options.output, result.allocator.name)) && good;
+    const std::string path = output_path(options.output, result.allocator.name);
+    good = replay_new_trace(settings, result.allocator, path) && good;
   }
   return good;
 }
@@ -153,7 +145,7 @@ int verify_all(const ReplaySettings& settings, const std::vector<Allocator>& all
       line.show({allocator.name + ", verifying"});
       all.push_back(run_verification(settings, allocator));
       line.clear();
-      if (!options.json) write_text(verification_text({all.back()}, events), stdout);
+      if (!options.json) write_text(verification_text(all.back(), events), stdout);
       if (all.back().death) report_death(allocator, *all.back().death, events);
       good = good && all.back().good();
     }
@@ -182,41 +174,25 @@ int run(const Options& options) {
     throw cmt::FormatError(source.name(), "has no recorded times (needed by --pace)");
 
   const cmt::command::Interrupts interrupts;
-  const ReplaySettings settings{.worker = find_worker(),
-                                .trace = trace,
-                                .interrupts = interrupts,
-                                .timeout_seconds = options.timeout_seconds,
-                                .pace = options.pace,
-                                .touched = touch_of(options.touch),
-                                .cpus = options.cpus};
+  const ReplaySettings settings{.worker = find_worker(), .trace = trace, .interrupts = interrupts, .options = options};
   if (options.verify) return verify_all(settings, {allocators.begin(), allocators.end() - 1}, options, line);
   if (more_threads_than_cpus(settings))
     print_message(source.name() + ": up to " + std::to_string(trace.plan().lanes) +
                   " threads at once, more than CPUs: the times are not meaningful");
-  ReplayResults results = run_all(settings, allocators, options.runs, options.seed,
-                                  [&line](const std::string& text) { line.show({text}); });
+  const auto show = [&line](const std::string& text) { line.show({text}); };
+  const Report report{.options = options, .trace = trace, .results = run_all(settings, allocators, show)};
+  const ReplayResults& results = report.results;
   line.clear();
-  AllocatorResult baseline = std::move(results.allocators.back());
-  results.allocators.pop_back();
-  const Report report{.file = source.name(),
-                      .format = std::string(name(trace.plan().format)),
-                      .rounds = options.runs,
-                      .trace = trace,
-                      .results = std::move(results.allocators),
-                      .baseline = std::move(baseline),
-                      .interrupted = results.interrupted,
-                      .pace = options.pace,
-                      .touch = options.touch,
-                      .counters_missing = results.counters_missing};
   write_text(report_text(report, options), options.new_trace && options.output.empty() ? stderr : stdout);
 
-  bool good = !report.interrupted && !report.baseline.death;
-  if (report.interrupted) print_message("interrupted; these are the results so far");
-  for (const AllocatorResult& result : report.results) {
-    report_problems(result, report);
+  bool good = !results.interrupted && !results.baseline.death;
+  if (results.interrupted) print_message("interrupted; these are the results so far");
+  for (const AllocatorResult& result : results.allocators) {
+    report_problems(result, trace.plan().facts);
     good = good && !result.death;
   }
-  if (options.new_trace && !report.interrupted) good = replay_new_traces(settings, report.results, options) && good;
+  if (options.new_trace && !results.interrupted)
+    good = replay_new_traces(settings, results.allocators, options) && good;
   return good ? 0 : 1;
 }
 

@@ -3,18 +3,17 @@
 #include <string>
 #include <vector>
 
+#include "cmtreplay/run/worker_process.h"
 #include "toolkit/command/command_line.h"
 
 namespace cmt::replay {
 
 /// The command line's options.
-struct Options {
+struct Options : ReplayOptions {
   std::vector<std::string> allocators;  ///< as given; libc where none is
-  std::string file = "-";
-  unsigned runs = 5;
-  std::string prefix;      ///< of the calls' names; empty: none
-  bool new_trace = false;  ///< write one, to standard output or to `output`
-  std::string output;      ///< its path, in which %a stands for the allocator; empty: standard output
+  std::string prefix;                   ///< of the calls' names; empty: none
+  bool new_trace = false;               ///< write one, to standard output or to `output`
+  std::string output;                   ///< its path, in which %a stands for the allocator; empty: standard output
   bool verify = false;
   bool json = false;
   bool csv = false;
@@ -24,11 +23,6 @@ struct Options {
   Operations operations = Operations::either;
   bool threads = true;  ///< the recorded threads; else one
   bool strict = false;
-  double pace = 0;  ///< recorded time over the replay's; 0: as fast as possible
-  std::string touch = "page";
-  unsigned timeout_seconds = 60;
-  unsigned seed = 1;
-  std::vector<int> cpus;  ///< that workers are bound to; empty: any
 };
 
 extern const char* const help_text;

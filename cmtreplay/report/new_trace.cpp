@@ -43,23 +43,21 @@ void Readdresser::rename_new(Event& event, const Event& original, std::uint64_t 
   blocks_.insert(renamed);
 }
 
-void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, int fd, Format format) {
+void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, const std::string& path) {
+  process::Fd file;
+  if (!path.empty()) file = process::Fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!path.empty() && file.get() < 0) throw std::system_error(errno, std::generic_category(), path);
   Header header = reader.header();
   header.has_addresses = true;
   header.has_usable = false;
   Readdresser readdresser(
       [next = pointers.begin(), end = pointers.end()]() mutable { return next == end ? 0 : *next++; });
-  Writer writer(fd, header, {.format = format});
+  Writer writer(path.empty() ? STDOUT_FILENO : file.get(), header,
+                {.format = path.ends_with(".cmt") ? Format::cmt : Format::text});
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     for (const Event& event : events) writer.add(readdresser.readdress(event));
   }
   writer.finish(reader.repairs(), reader.truncated());
-}
-
-void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, const std::string& path) {
-  const process::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (file.get() < 0) throw std::system_error(errno, std::generic_category(), path);
-  write_new_trace(reader, pointers, file.get(), path.ends_with(".cmt") ? Format::cmt : Format::text);
 }
 
 }  // namespace cmt::replay

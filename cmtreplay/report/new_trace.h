@@ -40,10 +40,8 @@ class Readdresser {
   BlockTable<Renamed> blocks_;
 };
 
-/// Writes the events of `reader` to `fd`, with the returned pointers as addresses.
-void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, int fd, Format format);
-
-/// The same to a file: .cmt if its name ends so, else text. Throws std::system_error.
+/// Writes the events of `reader`, with the returned pointers as addresses, to a file (.cmt if its name ends so, else
+/// text); `path` empty: to standard output. Throws std::system_error.
 void write_new_trace(Reader& reader, std::span<const std::uint64_t> pointers, const std::string& path);
 
 }  // namespace cmt::replay

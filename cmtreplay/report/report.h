@@ -9,16 +9,9 @@ namespace cmt::replay {
 
 /// All that the reports show.
 struct Report {
-  std::string file;
-  std::string format;  ///< "text", "cmt", "legacy_cmt"
-  unsigned rounds = 0;
+  const ReplayOptions& options;
   const PreparedTrace& trace;
-  std::vector<AllocatorResult> results;  ///< in the order asked for
-  AllocatorResult baseline;              ///< of the null allocator
-  bool interrupted = false;
-  double pace = 0;
-  std::string touch = {};
-  std::string counters_missing = {};  ///< why there are no hardware counters; empty: there are
+  ReplayResults results;
 };
 
 /// One figure over all timed runs of an allocator.

@@ -17,19 +17,6 @@ using output::write_object;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-struct Machine {
-  std::string kernel;
-  std::optional<std::string> cpu;
-  std::optional<std::string> huge_pages;
-};
-
-template <class Visitor, output::DescribedAs<Machine> M>
-void describe(Visitor& field, M& machine) {
-  field("kernel", machine.kernel, "");
-  field("cpu", machine.cpu, "");
-  field("huge_pages", machine.huge_pages, "the kernel's setting: always, madvise or never");
-}
-
 /// The text between `begin` and `end` on the first line of a kernel's file that has `key`; nothing where there is none.
 std::optional<std::string> excerpt(const std::string& path, const std::string& key, const std::string& begin,
                                    const std::string& end) {
@@ -45,12 +32,14 @@ std::optional<std::string> excerpt(const std::string& path, const std::string& k
   }
 }
 
-Machine this_machine() {
+void write_machine(JsonWriter& json) {
   utsname kernel{};
   uname(&kernel);
-  return {.kernel = std::string(kernel.sysname) + " " + kernel.release,
-          .cpu = excerpt("/proc/cpuinfo", "model name", ": ", "\n"),
-          .huge_pages = excerpt("/sys/kernel/mm/transparent_hugepage/enabled", "", "[", "]")};
+  json.begin_object("machine");
+  json.field("kernel", std::string(kernel.sysname) + " " + kernel.release);
+  json.field("cpu", excerpt("/proc/cpuinfo", "model name", ": ", "\n"));
+  json.field("huge_pages", excerpt("/sys/kernel/mm/transparent_hugepage/enabled", "", "[", "]"));
+  json.end_object();
 }
 
 std::string_view order_name(Order order) {
@@ -70,28 +59,25 @@ std::optional<std::string> unless_empty(const std::string& text) {
 }
 
 /// How the trace was replayed.
-struct Mode {
-  const Report& report;
-};
-
-template <class Visitor, output::DescribedAs<Mode> M>
-void describe(Visitor& field, M& mode) {
-  const Report& report = mode.report;
+void write_mode(JsonWriter& json, const Report& report) {
   const PreparedTrace& trace = report.trace;
+  output::JsonFields field(json);
+  json.begin_object("mode");
   field("operations", trace.chunks() ? "prepared" : "streamed", "");
   field("operations_bytes", trace.operations_bytes(), "of prepared operations");
   field("slots", trace.plan().slots, "entries of the table of live blocks");
-  field("replay_bytes", report.baseline.replay_bytes, "of the worker's memory, those of the replay");
+  field("replay_bytes", report.results.baseline.replay_bytes, "of the worker's memory, those of the replay");
   field("order", order_name(trace.plan().order), "one_thread, free or strict");
   field("threads", trace.plan().counts.threads, "");
   field("threads_at_once", trace.plan().lanes, "");
   field("true_dependencies", trace.plan().counts.true_dependencies, "calls that need a block of another thread");
   field("false_dependencies", trace.plan().counts.false_dependencies, "points at which a thread may be too far ahead");
-  field("touch", report.touch, "the bytes of each block that are written: page, none, first or all");
-  field("pace", report.pace > 0 ? report.pace : nan, "recorded time over the replay's");
-  field("counters_missing", unless_empty(report.counters_missing), "why there are no hardware counters");
-  field("runs", report.rounds, "timed runs of each allocator");
-  field("interrupted", report.interrupted, "");
+  field("touch", report.options.touch, "the bytes of each block that are written: page, none, first or all");
+  field("pace", report.options.pace > 0 ? report.options.pace : nan, "recorded time over the replay's");
+  field("counters_missing", unless_empty(report.results.counters_missing), "why there are no hardware counters");
+  field("runs", report.options.runs, "timed runs of each allocator");
+  field("interrupted", report.results.interrupted, "");
+  json.end_object();
 }
 
 /// The timed samples with a list for each figure instead of a struct for each run.
@@ -110,9 +96,10 @@ void write_timed(JsonWriter& json, const AllocatorResult& result, const Report& 
   const TraceFacts& facts = report.trace.plan().facts;
   const double calls = static_cast<double>(facts.calls);
   const double wall_ns = spread_of(result, &TimedSample::wall_ns).median;
-  const double null_ns = spread_of(report.baseline, &TimedSample::wall_ns).median;
+  const double null_ns = spread_of(report.results.baseline, &TimedSample::wall_ns).median;
   json.field("ns_per_call", timed ? wall_ns / calls : nan);
-  json.field("ns_per_call_over_null", timed && !report.baseline.timed.empty() ? (wall_ns - null_ns) / calls : nan);
+  json.field("ns_per_call_over_null",
+             timed && !report.results.baseline.timed.empty() ? (wall_ns - null_ns) / calls : nan);
   const bool has_speed_up = timed && facts.recorded_ns != unknown && wall_ns > 0;
   json.field("speed_up", has_speed_up ? static_cast<double>(facts.recorded_ns) / wall_ns : nan);
   if (!timed) return;
@@ -172,21 +159,21 @@ std::string json_text(const Report& report) {
   json.begin_object();
   json.field("schema", "cmt.replay/1");
   json.begin_object("trace");
-  json.field("file", report.file);
-  json.field("format", report.format);
+  json.field("file", report.options.file);
+  json.field("format", name(report.trace.plan().format));
   write_fields(json, report.trace.plan().facts);
   json.end_object();
-  write_object(json, "mode", Mode{report});
-  write_object(json, "machine", this_machine());
+  write_mode(json, report);
+  write_machine(json);
   json.begin_array("allocators");
-  for (const AllocatorResult& result : report.results) {
+  for (const AllocatorResult& result : report.results.allocators) {
     json.begin_object();
     write_result(json, result, report);
     json.end_object();
   }
   json.end_array();
   json.begin_object("baseline");
-  write_result(json, report.baseline, report);
+  write_result(json, report.results.baseline, report);
   json.end_object();
   json.end_object();
   return json.take();

@@ -87,11 +87,12 @@ void add_latency(std::vector<std::string>& cells, const LatencySummary& summary)
 
 /// Hardware counters for each call.
 std::string counters_text(const Report& report) {
-  if (!report.counters_missing.empty()) return "no hardware counters here: " + report.counters_missing + "\n";
+  if (!report.results.counters_missing.empty())
+    return "no hardware counters here: " + report.results.counters_missing + "\n";
   std::vector<std::string> titles{"a call"};
   for (const std::string_view name : process::counter_names) titles.push_back(spaced(name));
   output::Table table(titles);
-  for (const AllocatorResult& result : report.results) {
+  for (const AllocatorResult& result : report.results.allocators) {
     std::vector<std::string> cells{result.allocator.name};
     for (std::size_t i = 0; i < process::counter_names.size(); ++i) {
       const auto median = median_counter(result, i);
@@ -137,25 +138,26 @@ void describe(Visitor& field, Row& row) {
 
 std::string table_text(const Report& report) {
   const TraceFacts& facts = report.trace.plan().facts;
-  std::string text = report.file + ": " + with_commas(facts.events) + " events, " + with_commas(facts.calls) +
+  std::string text = report.options.file + ": " + with_commas(facts.events) + " events, " + with_commas(facts.calls) +
                      " calls replayed, at most " + bytes_text(facts.peak_live.bytes) + " live in " +
                      with_commas(facts.peak_live.blocks) + " blocks\n";
   output::Table table(
       {"allocator", "time", "spread", "ratio", "CPU", "ns/call", "peak resident", "ratio", "fragmentation", "faults"});
-  const AllocatorResult& first = report.results.front();
-  for (const AllocatorResult* result : fastest_first(report.results)) {
+  const AllocatorResult& first = report.results.allocators.front();
+  for (const AllocatorResult* result : fastest_first(report.results.allocators)) {
     const std::string died = result->death ? " (died)" : "";
     table.add(table_row(*result, result->allocator.name + died, first, facts));
   }
-  table.add(table_row(report.baseline, "(null)", first, facts));
+  table.add(table_row(report.results.baseline, "(null)", first, facts));
   return text + table.text();
 }
 
 std::string details_text(const Report& report) {
   const auto sampled = [](const AllocatorResult& result) { return result.latencies.samples() != 0; };
-  if (std::none_of(report.results.begin(), report.results.end(), sampled)) return "";
+  const std::vector<AllocatorResult>& results = report.results.allocators;
+  if (std::none_of(results.begin(), results.end(), sampled)) return "";
   output::Table table({"ns of one call", "malloc p50", "p99", "p99.9", "max", "free p50", "p99", "p99.9", "max"});
-  for (const AllocatorResult& result : report.results) {
+  for (const AllocatorResult& result : report.results.allocators) {
     if (!sampled(result)) continue;
     std::vector<std::string> cells{result.allocator.name};
     add_latency(cells, result.latencies.summary(latency_malloc));
@@ -168,8 +170,8 @@ std::string details_text(const Report& report) {
 std::string csv_text(const Report& report) {
   std::string text = output::csv_titles<CsvRow>();
   const TraceFacts& facts = report.trace.plan().facts;
-  for (const AllocatorResult& result : report.results) text += output::csv_row(CsvRow{result, facts});
-  return text + output::csv_row(CsvRow{report.baseline, facts});
+  for (const AllocatorResult& result : report.results.allocators) text += output::csv_row(CsvRow{result, facts});
+  return text + output::csv_row(CsvRow{report.results.baseline, facts});
 }
 
 }  // namespace cmt::replay

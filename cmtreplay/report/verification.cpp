@@ -106,23 +106,20 @@ Verification run_verification(const ReplaySettings& settings, const Allocator& a
   return result;
 }
 
-std::string verification_text(const std::vector<Verification>& all, std::uint64_t events) {
+std::string verification_text(const Verification& verified, std::uint64_t events) {
   std::string text;
-  for (const Verification& verified : all) {
-    const std::string& name = verified.allocator.name;
-    for (const Finding& finding : verified.findings) text += name + ": " + finding.sentence() + "\n";
-    const std::uint64_t further = verified.faults - verified.findings.size();
-    if (further != 0) text += name + ": and " + with_commas(further) + " more\n";
-    if (!verified.fatal_call.empty()) {
-      text += name + ": after the last event: a " + verified.fatal_call +
-              " of more than there can be: ended the process instead of returning NULL\n";
-    }
-    text += name + ": " + (verified.good() ? "no" : with_commas(verified.faults)) +
-            (verified.faults == 1 ? " fault in " : " faults in ") + with_commas(events) + " events, " +
-            with_commas(verified.blocks) + " blocks, " + output::bytes_text(verified.bytes) + refused_text(verified) +
-            (verified.has_usable_size ? "" : "; has no usable size to check") + "\n";
+  const std::string& name = verified.allocator.name;
+  for (const Finding& finding : verified.findings) text += name + ": " + finding.sentence() + "\n";
+  const std::uint64_t further = verified.faults - verified.findings.size();
+  if (further != 0) text += name + ": and " + with_commas(further) + " more\n";
+  if (!verified.fatal_call.empty()) {
+    text += name + ": after the last event: a " + verified.fatal_call +
+            " of more than there can be: ended the process instead of returning NULL\n";
   }
-  return text;
+  return text + name + ": " + (verified.good() ? "no" : with_commas(verified.faults)) +
+         (verified.faults == 1 ? " fault in " : " faults in ") + with_commas(events) + " events, " +
+         with_commas(verified.blocks) + " blocks, " + output::bytes_text(verified.bytes) + refused_text(verified) +
+         (verified.has_usable_size ? "" : "; has no usable size to check") + "\n";
 }
 
 std::string verification_json(const std::vector<Verification>& all, const std::string& file, std::uint64_t events) {

@@ -63,9 +63,9 @@ void describe(Visitor& field, V& verification) {
 /// Replays once and checks every call (worker/verify.c). Throws Interrupted.
 Verification run_verification(const ReplaySettings& settings, const Allocator& allocator);
 
-/// For people: a line for each finding, and one for each allocator. For programs: schema cmt.replay/1, with the
-/// findings.
-std::string verification_text(const std::vector<Verification>& all, std::uint64_t events);
+/// For people: a line for each finding, and one for the allocator. For programs: schema cmt.replay/1, with the
+/// findings of all.
+std::string verification_text(const Verification& verified, std::uint64_t events);
 std::string verification_json(const std::vector<Verification>& all, const std::string& file, std::uint64_t events);
 
 }  // namespace cmt::replay

@@ -1,5 +1,3 @@
-// Time and memory are measured in different runs, because reading smaps and clearing reference bits locks the worker's
-// memory map and flushes its TLB. A timed run is not disturbed from its first operation to its last.
 #include "cmtreplay/run/runs.h"
 
 #include <algorithm>
@@ -66,11 +64,12 @@ void run_unless_dead(AllocatorResult& result, Run run) {
 
 }  // namespace
 
-ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, unsigned rounds,
-                      unsigned seed, const Progress& progress) {
+ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators,
+                      const Progress& progress) {
+  const unsigned rounds = settings.options.runs;
   ReplayResults results;
   for (const Allocator& allocator : allocators) results.allocators.push_back({.allocator = allocator});
-  std::mt19937 random(seed);
+  std::mt19937 random(settings.options.seed);
   std::vector<std::size_t> order(allocators.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   try {
@@ -95,13 +94,9 @@ ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocato
   } catch (const Interrupted&) {
     results.interrupted = true;
   }
+  results.baseline = std::move(results.allocators.back());
+  results.allocators.pop_back();
   return results;
-}
-
-void run_keeping_pointers(const ReplaySettings& settings, const Allocator& allocator, const SharedMemory& pointers) {
-  WorkerProcess worker(settings, allocator, {.pointers = &pointers});
-  worker.wait_until_ready();
-  worker.run_to_end();
 }
 
 }  // namespace cmt::replay

@@ -57,6 +57,7 @@ struct AllocatorResult {
 /// The results of all allocators.
 struct ReplayResults {
   std::vector<AllocatorResult> allocators;  ///< in the order asked for
+  AllocatorResult baseline;                 ///< of the null allocator
   bool interrupted = false;
   std::string counters_missing = {};  ///< why there are no hardware counters; empty: there are
 };
@@ -64,13 +65,11 @@ struct ReplayResults {
 /// Called with the current step: "jemalloc, run 2 of 5".
 using Progress = std::function<void(const std::string&)>;
 
-/// Replays on every allocator: `rounds` timed runs each, in an order that is shuffled for each round from `seed`, so
-/// that a slow minute of the machine does not always meet the same one; then runs for latencies, then a memory run
-/// each. An allocator that ended its worker is not run again. On Ctrl-C the results so far are returned.
-ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, unsigned rounds,
-                      unsigned seed, const Progress& progress);
-
-/// Replays once and fills `pointers` with those that the allocator returns, in order. Throws Death and Interrupted.
-void run_keeping_pointers(const ReplaySettings& settings, const Allocator& allocator, const SharedMemory& pointers);
+/// Replays on every allocator, the last of which is the null allocator: --runs timed runs each, in an order that is
+/// shuffled for each round from --seed, so that a slow minute of the machine does not always meet the same one; then
+/// runs for latencies, then a memory run each. An allocator that ended its worker is not run again. On Ctrl-C the
+/// results so far are returned.
+ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators,
+                      const Progress& progress);
 
 }  // namespace cmt::replay

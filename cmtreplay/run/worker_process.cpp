@@ -24,6 +24,12 @@ int cpu_count(const std::vector<int>& bound) {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+touch touch_of(const std::string& name) {
+  if (name == "none") return touch_none;
+  if (name == "first") return touch_first;
+  return name == "all" ? touch_all : touch_pages;
+}
+
 /// A new trace is written in recorded order, so an address may be reused only by a later event than frees it.
 Order order_for(const PreparedTrace& trace, const RunOptions& options) {
   return options.pointers && trace.plan().order == Order::free ? Order::strict : trace.plan().order;
@@ -32,7 +38,7 @@ Order order_for(const PreparedTrace& trace, const RunOptions& options) {
 }  // namespace
 
 bool more_threads_than_cpus(const ReplaySettings& settings) {
-  return settings.trace.plan().lanes > static_cast<std::uint32_t>(cpu_count(settings.cpus));
+  return settings.trace.plan().lanes > static_cast<std::uint32_t>(cpu_count(settings.options.cpus));
 }
 
 std::string Death::text() const {
@@ -45,7 +51,7 @@ WorkerProcess::WorkerProcess(const ReplaySettings& settings, const Allocator& al
       streamed_(!settings.trace.chunks() || order_ != settings.trace.plan().order),
       slots_("slots", settings.trace.plan().slots * sizeof(void*)),
       stacks_("stacks", 0),
-      watchdog_(settings.timeout_seconds) {
+      watchdog_(settings.options.timeout_seconds) {
   if (streamed_)
     feed_ = std::make_unique<StreamedFeed>(settings.trace, order_, [this] { wait_for_room(); });
   else
@@ -68,7 +74,7 @@ WorkerProcess::WorkerProcess(const ReplaySettings& settings, const Allocator& al
   spawn.input_fd = no_input.get();
   spawn.output_fd = STDERR_FILENO;
   child_ = std::make_unique<command::ChildProcess>(spawn);
-  if (!settings.cpus.empty()) bind_to_cpus();
+  if (!settings.options.cpus.empty()) bind_to_cpus();
 }
 
 void WorkerProcess::fill_control(const Allocator& allocator, const RunOptions& options) {
@@ -83,19 +89,19 @@ void WorkerProcess::fill_control(const Allocator& allocator, const RunOptions& o
   control.drain_count = static_cast<std::uint32_t>(settings_.trace.plan().end_slots.size());
   control.counts_usable = options.counts_usable ? 1 : 0;
   control.verification_fd = options.verification_fd;
-  control.touch = allocator.null || options.verification_fd >= 0 ? touch_none : settings_.touched;
+  control.touch = allocator.null || options.verification_fd >= 0 ? touch_none : touch_of(settings_.options.touch);
   control.replaced = allocator.replaced;
   control.several = order_ == Order::one_thread ? 0 : 1;
   control.spins = more_threads_than_cpus(settings_) ? 0 : spins;
   control.slot_count = settings_.trace.plan().slots;
   control.pointer_count = settings_.trace.plan().pointers;
-  control.pace = settings_.pace;
+  control.pace = settings_.options.pace;
 }
 
 void WorkerProcess::bind_to_cpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  for (const int cpu : settings_.cpus) CPU_SET(static_cast<unsigned>(cpu), &set);
+  for (const int cpu : settings_.options.cpus) CPU_SET(static_cast<unsigned>(cpu), &set);
   if (sched_setaffinity(pid(), sizeof set, &set) != 0)
     throw std::system_error(errno, std::generic_category(), "binding to the CPUs of --pin");
 }
@@ -162,9 +168,10 @@ void WorkerProcess::wait_for_byte() {
   check_set_up();
 }
 
-/// Sleeps until `missing` returns 0: the least number of further changes that it takes. Calls `check` now and then.
+/// Sleeps until `missing` returns 0: the least number of further changes that it takes.
 template <class Missing>
-static void wait_for_changes(control& control, Missing missing, const std::function<void()>& check) {
+void WorkerProcess::wait_for_changes(Missing missing) {
+  control& control = region_->get();
   __atomic_store_n(&control.parent_sleeps, 1U, __ATOMIC_SEQ_CST);
   for (;;) {
     const std::uint32_t seen = __atomic_load_n(&control.changes, __ATOMIC_SEQ_CST);
@@ -172,7 +179,7 @@ static void wait_for_changes(control& control, Missing missing, const std::funct
     if (changes == 0) break;
     __atomic_store_n(&control.wake_at, seen + changes, __ATOMIC_SEQ_CST);
     futex_wait(&control.changes, seen, check_fed_worker_ms * 1'000'000, 1);
-    check();
+    check_worker();
   }
   __atomic_store_n(&control.parent_sleeps, 0U, __ATOMIC_SEQ_CST);
 }
@@ -187,12 +194,11 @@ void WorkerProcess::wait_for_room() {
         std::count_if(freed.begin(), freed.end(), [](auto& byte) { return __atomic_load_n(&byte, __ATOMIC_ACQUIRE); }));
     return count >= wanted || (count > 0 && is_still()) ? 0 : wanted - count;
   };
-  wait_for_changes(region_->get(), missing, [this] { check_worker(); });
+  wait_for_changes(missing);
 }
 
 void WorkerProcess::wait_until_still() {
-  wait_for_changes(
-      region_->get(), [this] { return is_still() ? 0U : 1U; }, [this] { check_worker(); });
+  wait_for_changes([this] { return is_still() ? 0U : 1U; });
 }
 
 bool WorkerProcess::is_still() {
@@ -208,7 +214,7 @@ bool WorkerProcess::is_still() {
 /// The event is that of the lane in which a signal came, or else of the one that hangs.
 void WorkerProcess::throw_death(bool hung) {
   if (hung) child_->kill();
-  Death death{.ending = child_->wait(), .timeout_seconds = hung ? settings_.timeout_seconds : 0};
+  Death death{.ending = child_->wait(), .timeout_seconds = hung ? settings_.options.timeout_seconds : 0};
   check_set_up();
   const auto lanes = std::as_const(*region_).lanes();
   const std::uint32_t faulted = region_->get().faulted_lane;

@@ -13,15 +13,23 @@
 
 namespace cmt::replay {
 
+/// Options of the command line about the runs.
+struct ReplayOptions {
+  std::string file = "-";
+  unsigned runs = 5;  ///< of each allocator, timed
+  unsigned seed = 1;  ///< of the order in which allocators take turns
+  double pace = 0;    ///< recorded time over the replay's; 0: as fast as possible
+  std::string touch = "page";
+  unsigned timeout_seconds = 60;  ///< without any call that returns
+  std::vector<int> cpus;          ///< that workers are bound to; empty: any
+};
+
 /// Settings that all runs share.
 struct ReplaySettings {
   std::string worker;  ///< its executable
   const PreparedTrace& trace;
   const command::Interrupts& interrupts;
-  unsigned timeout_seconds = 60;  ///< without any call that returns
-  double pace = 0;                ///< recorded time over the replay's; 0: as fast as possible
-  touch touched = touch_pages;
-  std::vector<int> cpus{};  ///< that workers are bound to; empty: any
+  const ReplayOptions& options;
 };
 
 /// Whether threads have to share CPUs: their times then depend on the scheduler more than on the allocator.
@@ -85,6 +93,8 @@ class WorkerProcess {
   void fill_control(const Allocator& allocator, const RunOptions& options);
   void bind_to_cpus();
   void resume();
+  template <class Missing>
+  void wait_for_changes(Missing missing);
   void wait_for_room();
   void wait_until_still();
   void wait_for_byte();
