@@ -14,7 +14,6 @@
 #include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/database.h"
 #include "cmtwatch/recording/recording.h"
-#include "cmtwatch/recording/tables.h"
 #include "cmtwatch/report/report_output.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
@@ -49,10 +48,10 @@ class Export {
 
   const std::string ticks = "select * from tick order by id";
   const std::string system = "select * from system_sample order by tick_id";
-  const std::string disk_samples = select(sql_names<DiskRow>(), "disk_sample", "name_id");
+  const std::string disk_samples = select(sql_names<process::Disk>(), "disk_sample", "name_id");
   const std::string samples = select(sql_names<ProcessSample>(), "process_sample", "process_id");
   const std::string counters = select(sql_names<CounterRow>(), "counter_sample", "process_id");
-  const std::string changes = select(mapping_names(), "mapping_change", "mapping_id");
+  const std::string changes = select(sql_names<process::Mapping>(), "mapping_change", "mapping_id");
 
   void write_about() {
     json_.begin_object("about");

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "cmtwatch/recording/tables.h"
+#include "cmtwatch/recording/recording.h"
 
 namespace cmt::watch {
 namespace {
@@ -15,7 +15,7 @@ std::optional<std::int64_t> first_number(Statement& statement) {
 
 std::vector<process::Mapping> load_mappings(Database& database, std::int64_t process, std::int64_t tick) {
   Statement select(
-      database, "select begin_address, end_address, permissions, text, " + mapping_names() +
+      database, "select begin_address, end_address, permissions, text, " + sql_names<process::Mapping>() +
                     " from mapping join mapping_change on mapping_id = mapping.id left join name on name.id = name_id "
                     "where process_id = ? and resident_bytes is not null and tick_id = "
                     "(select max(tick_id) from mapping_change where mapping_id = mapping.id and tick_id <= ?) "
@@ -28,7 +28,7 @@ std::vector<process::Mapping> load_mappings(Database& database, std::int64_t pro
     mapping.end = select.value<std::uint64_t>(1);
     mapping.permissions = select.text(2);
     mapping.name = select.text(3);
-    read_fields(select, 4, MappingFigures<process::Mapping>{mapping});
+    read_fields(select, 4, mapping);
     mappings.push_back(std::move(mapping));
   }
   return mappings;

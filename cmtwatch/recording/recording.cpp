@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "cmtwatch/recording/tables.h"
-
 namespace cmt::watch {
 namespace {
 
@@ -55,17 +53,17 @@ create index mapping_of_process on mapping (process_id);
 create table mapping_change (
   mapping_id integer not null references mapping,
   tick_id integer not null references tick
-)" + mapping_columns() +
+)" + sql_columns<process::Mapping>() +
          R"(  , primary key (mapping_id, tick_id)
 ) strict, without rowid;
 create table system_sample (
   tick_id integer primary key references tick
-)" + sql_columns<SystemRow>() +
+)" + sql_columns<process::SystemMemory>() +
          R"() strict;
 create table disk_sample (       -- since the machine's start; a row is written when one changed
   tick_id integer not null references tick,
   name_id integer not null references name
-)" + sql_columns<DiskRow>() +
+)" + sql_columns<process::Disk>() +
          R"(  , primary key (name_id, tick_id)
 ) strict, without rowid;
 )";
@@ -76,11 +74,11 @@ std::vector<std::string> forget_statements() {
   return {
       // A mapping or disk whose figures did not change at that tick gets its last row from before as a row of that
       // tick.
-      "insert or ignore into mapping_change select mapping_id, ?1, " + mapping_names() +
+      "insert or ignore into mapping_change select mapping_id, ?1, " + sql_names<process::Mapping>() +
           " from (select *, max(tick_id) from mapping_change where tick_id < ?1 group by mapping_id) "
           "where resident_bytes is not null",
       "delete from mapping_change where tick_id < ?1",
-      "insert or ignore into disk_sample select ?1, name_id, " + sql_names<DiskRow>() +
+      "insert or ignore into disk_sample select ?1, name_id, " + sql_names<process::Disk>() +
           " from (select *, max(tick_id) from disk_sample where tick_id < ?1 group by name_id)",
       "delete from disk_sample where tick_id < ?1",
       "delete from process_sample where tick_id < ?1",

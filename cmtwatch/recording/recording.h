@@ -15,12 +15,63 @@
 ///
 /// A tick is one transaction, so that a recorder that is killed leaves whole ticks. While it records, SQLite keeps its
 /// write-ahead log in two files beside the recording; they are removed at the end.
+///
+/// The rows that hold figures are described once, below: create table, insert, select and export follow from that.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "cmtwatch/recording/database.h"
+#include "toolkit/output/fields.h"
+#include "toolkit/process/counters.h"
+#include "toolkit/process/smaps.h"
+#include "toolkit/process/system.h"
+
+namespace cmt::process {
+
+/// The figures of a mapping in mapping_change.
+template <class Visitor, output::DescribedAs<Mapping> Figures>
+void describe(Visitor& field, Figures& mapping) {
+  field("resident_bytes", mapping.resident_bytes, "in memory; null, as all others: the mapping is gone");
+  field("proportional_bytes", mapping.proportional_bytes, "each page divided by the processes that map it");
+  field("private_bytes", mapping.private_bytes, "mapped by no other process");
+  field("dirty_bytes", mapping.dirty_bytes, "written to since they were read, or of no file");
+  field("referenced_bytes", mapping.referenced_bytes, "touched since clear_refs was written last");
+  field("anonymous_bytes", mapping.anonymous_bytes, "of no file");
+  field("huge_page_bytes", mapping.huge_page_bytes, "in transparent huge pages");
+  field("swapped_bytes", mapping.swapped_bytes, "in swap");
+}
+
+/// A row of system_sample.
+template <class Visitor, output::DescribedAs<SystemMemory> Row>
+void describe(Visitor& field, Row& memory) {
+  field("total_bytes", memory.total, "as the next ones, of /proc/meminfo");
+  field("free_bytes", memory.free, "MemFree");
+  field("available_bytes", memory.available, "MemAvailable");
+  field("cached_bytes", memory.cached, "Cached");
+  field("buffers_bytes", memory.buffers, "Buffers");
+  field("anonymous_bytes", memory.anonymous, "AnonPages");
+  field("shared_bytes", memory.shared, "Shmem");
+  field("slab_bytes", memory.slab, "Slab");
+  field("swap_total_bytes", memory.swap_total, "SwapTotal");
+  field("swap_free_bytes", memory.swap_free, "SwapFree");
+  field("swap_cached_bytes", memory.swap_cached, "SwapCached");
+}
+
+/// A row of disk_sample: since the machine's start.
+template <class Visitor, output::DescribedAs<Disk> Row>
+void describe(Visitor& field, Row& disk) {
+  field("reads", disk.reads, "requests");
+  field("read_bytes", disk.read_bytes, "by them");
+  field("writes", disk.writes, "requests");
+  field("written_bytes", disk.written_bytes, "by them");
+  field("busy_ms", disk.busy_ms, "with a request under way");
+}
+
+}  // namespace cmt::process
 
 namespace cmt::watch {
 
@@ -39,5 +90,103 @@ void close_recording(Database& database);
 /// Deletes the ticks before `tick`, but not figures that still hold then, and gives the space back. Throws
 /// DatabaseError; then nothing is deleted.
 void forget_before(Database& database, std::int64_t tick);
+
+/// A row of process_sample. A figure that was not measured is null.
+struct ProcessSample {
+  using Figure = std::optional<std::uint64_t>;
+  Figure size_bytes{}, resident_bytes{}, resident_file_bytes{};
+  Figure proportional_bytes{}, private_bytes{}, swapped_bytes{};
+  Figure read_bytes{}, written_bytes{};
+  Figure minor_faults{}, major_faults{}, user_ticks{}, system_ticks{}, threads{};
+  std::optional<std::int64_t> oom_score{}, oom_score_adjustment{};
+  std::optional<bool> mappings_readable{};
+};
+
+template <class Visitor, output::DescribedAs<ProcessSample> Row>
+void describe(Visitor& field, Row& row) {
+  field("size_bytes", row.size_bytes, "address space");
+  field("resident_bytes", row.resident_bytes, "by statm");
+  field("resident_file_bytes", row.resident_file_bytes, "files and shared memory");
+  field("proportional_bytes", row.proportional_bytes, "of all mappings together, like the next two");
+  field("private_bytes", row.private_bytes, "mapped by no other process");
+  field("swapped_bytes", row.swapped_bytes, "in swap");
+  field("read_bytes", row.read_bytes, "from disks, since its start; null: may not be read");
+  field("written_bytes", row.written_bytes, "to disks");
+  field("minor_faults", row.minor_faults, "page faults since its start that read nothing");
+  field("major_faults", row.major_faults, "page faults since its start that read from a disk");
+  field("user_ticks", row.user_ticks, "processor time, about.clock_ticks_per_second a second");
+  field("system_ticks", row.system_ticks, "the same in the kernel");
+  field("threads", row.threads, "of the process");
+  field("oom_score", row.oom_score, "the kernel ends the process with the highest when memory is short");
+  field("oom_score_adjustment", row.oom_score_adjustment, "what was added to it");
+  field("mappings_readable", row.mappings_readable, "0: smaps could not be read; 1: it was; null: not to be recorded");
+}
+
+/// A row of counter_sample: counts since the process was first recorded, in user mode.
+struct CounterRow {
+  process::CounterValues values{};
+};
+
+template <class Visitor, output::DescribedAs<CounterRow> Row>
+void describe(Visitor& field, Row& row) {
+  for (std::size_t i = 0; i < row.values.size(); ++i)
+    field(process::counter_names[i], row.values[i], "of the processor");
+}
+
+/// Texts of SQL for a table whose columns are the fields of T:
+///
+///     database.execute("create table disk_sample (tick_id integer\n" + sql_columns<Disk>() + ") strict");
+///     Statement add(database, "insert into disk_sample values (?, " + sql_parameters<Disk>() + ")");
+///     bind_fields(add.bind(tick), disk).run();
+///     Statement select(database, "select tick_id, " + sql_names<Disk>() + " from disk_sample");
+///     while (select.step()) read_fields(select, 1, disk);
+///
+/// "  , reads integer  -- requests\n…", for create table, behind its other columns.
+template <class T>
+std::string sql_columns(const T& row = {}) {
+  std::string text;
+  const auto append = [&text](std::string_view key, const auto&, std::string_view doc) {
+    text.append("  , ").append(key).append(" integer  -- ").append(doc).append("\n");
+  };
+  describe(append, row);
+  return text;
+}
+
+/// "reads, read_bytes, …".
+template <class T>
+std::string sql_names(const T& row = {}) {
+  std::string text;
+  const auto append = [&text](std::string_view key, const auto&, std::string_view) {
+    text.append(text.empty() ? "" : ", ").append(key);
+  };
+  describe(append, row);
+  return text;
+}
+
+/// "?, ?, …".
+template <class T>
+std::string sql_parameters(const T& row = {}) {
+  std::string text;
+  const auto append = [&text](std::string_view, const auto&, std::string_view) { text += text.empty() ? "?" : ", ?"; };
+  describe(append, row);
+  return text;
+}
+
+/// Binds the next parameters to a row's fields.
+template <class T>
+Statement& bind_fields(Statement& statement, const T& row) {
+  const auto bind = [&](std::string_view, const auto& value, std::string_view) { statement.bind(value); };
+  describe(bind, row);
+  return statement;
+}
+
+/// Assigns the columns from `column` on to a row's fields.
+template <class T>
+void read_fields(const Statement& statement, int column, T& row) {
+  const auto read = [&]<class Value>(std::string_view, Value& value, std::string_view) {
+    value = statement.value<Value>(column++);
+  };
+  describe(read, row);
+}
 
 }  // namespace cmt::watch

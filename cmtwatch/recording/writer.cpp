@@ -5,8 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "cmtwatch/recording/recording.h"
-
 namespace cmt::watch {
 namespace {
 
@@ -14,17 +12,12 @@ using process::Mapping;
 
 using FigureArray = decltype(KnownMapping::figures);
 
-/// Collects the figures of a description in their order.
-struct CollectFigures {
+FigureArray figures_of(const Mapping& mapping) {
   FigureArray figures{};
   std::size_t count = 0;
-  void operator()(std::string_view, std::uint64_t value, std::string_view) { figures[count++] = value; }
-};
-
-FigureArray figures_of(const Mapping& mapping) {
-  CollectFigures collected;
-  describe(collected, MappingFigures<const Mapping>{mapping});
-  return collected.figures;
+  const auto append = [&](std::string_view, std::uint64_t value, std::string_view) { figures[count++] = value; };
+  describe(append, mapping);
+  return figures;
 }
 
 bool has_permissions(const KnownMapping& known, const std::string& permissions) {
@@ -47,7 +40,7 @@ RecordingWriter::RecordingWriter(Database& database)
       known_mappings_(database,
                       "select id, begin_address, end_address, permissions, name_id, (select text from name where "
                       "name.id = name_id), " +
-                          mapping_names() +
+                          sql_names<Mapping>() +
                           " from mapping join mapping_change on mapping_id = mapping.id "
                           "where process_id = ? and resident_bytes is not null and tick_id = "
                           "(select max(tick_id) from mapping_change where mapping_id = mapping.id)"),
@@ -58,11 +51,11 @@ RecordingWriter::RecordingWriter(Database& database)
       add_mapping_(database,
                    "insert into mapping (process_id, begin_address, end_address, permissions, name_id) "
                    "values (?, ?, ?, ?, ?)"),
-      add_change_(database, "insert into mapping_change (mapping_id, tick_id, " + mapping_names() + ") values (?, ?, " +
-                                sql_parameters(MappingFigures<const Mapping>{empty_mapping}) + ")"),
+      add_change_(database, "insert into mapping_change (mapping_id, tick_id, " + sql_names<Mapping>() +
+                                ") values (?, ?, " + sql_parameters<Mapping>() + ")"),
       name_mapping_(database, "update mapping set name_id = ? where id = ?"),
-      add_system_(database, "insert into system_sample values (?, " + sql_parameters<SystemRow>() + ")"),
-      add_disk_(database, "insert into disk_sample values (?, ?, " + sql_parameters<DiskRow>() + ")") {}
+      add_system_(database, "insert into system_sample values (?, " + sql_parameters<process::SystemMemory>() + ")"),
+      add_disk_(database, "insert into disk_sample values (?, ?, " + sql_parameters<process::Disk>() + ")") {}
 
 void RecordingWriter::begin_tick(std::int64_t begin_ns, std::int64_t wall_ns) {
   ++tick_;
@@ -185,7 +178,7 @@ std::int64_t RecordingWriter::name_id(const std::string& name) {
 }
 
 void RecordingWriter::write_system(const process::SystemMemory& memory) {
-  bind_fields(add_system_.bind(tick_), SystemRow{memory}).run();
+  bind_fields(add_system_.bind(tick_), memory).run();
 }
 
 /// A disk without any traffic has no row.
@@ -194,7 +187,7 @@ void RecordingWriter::write_disks(const std::vector<process::Disk>& disks) {
     process::Disk& before = disks_.try_emplace(disk.name, process::Disk{.name = disk.name}).first->second;
     if (before == disk) continue;
     before = disk;
-    bind_fields(add_disk_.bind(tick_).bind(name_id(disk.name)), DiskRow{disk}).run();
+    bind_fields(add_disk_.bind(tick_).bind(name_id(disk.name)), disk).run();
   }
 }
 

@@ -7,8 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cmtwatch/recording/database.h"
-#include "cmtwatch/recording/tables.h"
+#include "cmtwatch/recording/recording.h"
 #include "toolkit/process/smaps.h"
 #include "toolkit/process/system.h"
 

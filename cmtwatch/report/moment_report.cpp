@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cmtwatch/recording/memory_kinds.h"
-#include "cmtwatch/recording/tables.h"
+#include "cmtwatch/recording/recording.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
@@ -99,7 +99,7 @@ void describe(Visitor& field, M& shown) {
   field("end", output::hex(mapping.end), "one past the last");
   field("permissions", mapping.permissions, "as in smaps");
   field("name", mapping.name.empty() ? std::nullopt : std::optional(mapping.name), "null: anonymous");
-  describe(field, MappingFigures<const process::Mapping>{mapping});
+  describe(field, mapping);
 }
 
 struct ShownRecordedProcess {

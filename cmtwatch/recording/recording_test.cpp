@@ -1,17 +1,17 @@
-#include "cmtwatch/recording/tables.h"
+#include "cmtwatch/recording/recording.h"
 
 #include <doctest/doctest.h>
 
 using namespace cmt::watch;
 
-TEST_CASE("tables: one description gives columns, names and parameters") {
-  CHECK(sql_names<DiskRow>() == "reads, read_bytes, writes, written_bytes, busy_ms");
-  CHECK(sql_parameters<DiskRow>() == "?, ?, ?, ?, ?");
-  CHECK(sql_columns<DiskRow>().substr(0, 17) == "  , reads integer");
+TEST_CASE("recording: one description gives columns, names and parameters") {
+  CHECK(sql_names<cmt::process::Disk>() == "reads, read_bytes, writes, written_bytes, busy_ms");
+  CHECK(sql_parameters<cmt::process::Disk>() == "?, ?, ?, ?, ?");
+  CHECK(sql_columns<cmt::process::Disk>().substr(0, 17) == "  , reads integer");
   CHECK(sql_names<CounterRow>() == "instructions, cycles, cache_misses, l1_data_misses, data_tlb_misses");
 }
 
-TEST_CASE("tables: a row that is written is read back, null included") {
+TEST_CASE("recording: a row that is written is read back, null included") {
   Database database(":memory:", Database::Mode::write);
   database.execute("create table sample (tick_id integer\n" + sql_columns<ProcessSample>() + ") strict");
   Statement add(database, "insert into sample values (?, " + sql_parameters<ProcessSample>() + ")");
