@@ -13,7 +13,7 @@
 #include "cmt/error.h"
 #include "cmtwatch/recording/database.h"
 #include "cmtwatch/recording/recording.h"
-#include "cmtwatch/sample/metric.h"
+#include "cmtwatch/sample/probe.h"
 
 namespace cmt::watch {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cmtwatch/recording/writer.h"
-#include "cmtwatch/sample/metric.h"
+#include "cmtwatch/sample/probe.h"
 #include "toolkit/process/counters.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/stat.h"

@@ -5,7 +5,7 @@
 
 #include "cmtwatch/recording/memory_kinds.h"
 #include "cmtwatch/report/report_output.h"
-#include "cmtwatch/sample/metric.h"
+#include "cmtwatch/sample/probe.h"
 
 namespace cmt::watch {
 

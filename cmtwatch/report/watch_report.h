@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cmtwatch/report/report_output.h"
-#include "cmtwatch/sample/metric.h"
+#include "cmtwatch/sample/probe.h"
 #include "cmtwatch/sample/watch.h"
 #include "toolkit/command/launch.h"
 

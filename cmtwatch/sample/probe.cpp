@@ -42,8 +42,7 @@ Probe::Probe(int pid, Metric metric, const std::string& root) : metric_(metric),
 
 Reading Probe::read() {
   try {
-    if (!walks_page_tables(metric_)) return read_without_page_tables();
-    return {Reading::State::read, read_rollup()};
+    return {Reading::State::read, walks_page_tables(metric_) ? read_rollup() : read_without_page_tables()};
   } catch (const std::system_error& error) {
     return {means_gone(error) ? Reading::State::gone : Reading::State::refused, 0};
   }
@@ -64,17 +63,16 @@ bool Probe::is_there() {
   }
 }
 
-Reading Probe::read_without_page_tables() {
-  if (metric_ == Metric::swap) {
-    return {Reading::State::read, process::parse_status(folder_.read("status", buffer_)).swapped_bytes};
-  }
+std::uint64_t Probe::read_without_page_tables() {
+  if (metric_ == Metric::swap) return process::parse_status(folder_.read("status", buffer_)).swapped_bytes;
   if (statm_.get() < 0) statm_ = process::Fd(folder_.open("statm"));
   const process::Statm statm = process::parse_statm(process::read_again(statm_.get(), buffer_));
-  if (statm.size_pages == 0) return {};  // it has ended, and its parent has not waited for it yet
+  if (statm.size_pages == 0)  // it has ended, and its parent has not waited for it yet
+    throw std::system_error(ESRCH, std::generic_category(), "statm");
   const std::uint64_t pages = metric_ == Metric::vm    ? statm.size_pages
                               : metric_ == Metric::rss ? statm.resident_pages
                                                        : statm.resident_pages - statm.shared_pages;
-  return {Reading::State::read, pages * process::page_bytes()};
+  return pages * process::page_bytes();
 }
 
 std::uint64_t Probe::read_rollup() {

@@ -64,12 +64,9 @@ Sample ProcessSampler::read_all(const std::vector<ProcessSet::Member>& members, 
   std::vector<int> gone;
   for (const ProcessSet::Member& member : members) {
     Watched* const watched = find(member.pid);
-    if (!watched || (!counts(member, *watched) && !watched->probe.is_there())) {
-      gone.push_back(member.pid);
-      continue;
-    }
-    if (!watched->counts.value_or(false)) continue;
-    const Reading reading = watched->probe.read();
+    const bool measured = watched && counts(member, *watched);
+    if (watched && !measured && watched->probe.is_there()) continue;
+    const Reading reading = measured ? watched->probe.read() : Reading{};
     if (reading.state == Reading::State::gone) {
       gone.push_back(member.pid);
       continue;

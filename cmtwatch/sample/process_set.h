@@ -7,10 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cmtwatch/sample/metric.h"
 #include "cmtwatch/sample/probe.h"
 #include "libcmt/heap/live_totals.h"
-#include "toolkit/output/fields.h"
 
 namespace cmt::watch {
 
