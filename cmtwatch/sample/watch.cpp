@@ -4,14 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <exception>
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <string_view>
-#include <system_error>
+#include <span>
 
 #include "cmt/reader.h"
 #include "libcmt/heap/live_totals.h"
@@ -21,70 +19,69 @@
 namespace cmt::watch {
 namespace {
 
-constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-
 std::int64_t middle_of(const Sample& sample) { return sample.begin_ns + (sample.end_ns - sample.begin_ns) / 2; }
 
-/// The samples from the first that a process is in to the last. It need not be in all of them: it has no memory for a
-/// moment while it executes another program.
-struct Presence {
-  std::size_t begin = 0;
-  std::size_t end = 0;
+/// A process in a sample, and the middle of that sample.
+struct TimedReading {
+  std::int64_t time_ns = 0;
+  ProcessReading* process = nullptr;
 };
 
-std::map<int, Presence> presences(const std::vector<Sample>& samples) {
-  std::map<int, Presence> presences;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    for (const ProcessReading& process : samples[i].by_process)
-      presences.insert({process.pid, {i, i}}).first->second.end = i + 1;
+std::map<int, std::vector<TimedReading>> readings_by_pid(std::vector<Sample>& samples) {
+  std::map<int, std::vector<TimedReading>> readings;
+  for (Sample& sample : samples) {
+    for (ProcessReading& process : sample.by_process) readings[process.pid].push_back({middle_of(sample), &process});
   }
-  return presences;
+  return readings;
 }
 
-/// Has no effect where the process is not in the sample.
-void set_live(Sample& sample, int pid, const LiveTotals& live) {
-  for (ProcessReading& process : sample.by_process) {
-    if (process.pid == pid) process.live = live;
+/// For each trace the readings of its process from the trace's begin on, until the process executed another program,
+/// which has a trace of its own. A process has no live blocks before its first event.
+std::vector<std::span<TimedReading>> readings_by_trace(std::map<int, std::vector<TimedReading>>& by_pid,
+                                                       const std::vector<ProcessTrace>& traces) {
+  std::vector<std::span<TimedReading>> by_trace(traces.size());
+  std::map<int, std::span<TimedReading>> before;  // by pid, the readings before the traces that were dealt with
+  for (std::size_t i = traces.size(); i-- > 0;) {
+    const std::span<TimedReading> readings = before.try_emplace(traces[i].pid, by_pid[traces[i].pid]).first->second;
+    const auto begin = std::partition_point(readings.begin(), readings.end(), [&](const TimedReading& reading) {
+      return reading.time_ns < traces[i].begin_ns;
+    });
+    before[traces[i].pid] = {readings.begin(), begin};
+    by_trace[i] = {begin, readings.end()};
   }
+  for (const auto& [pid, readings] : before) {
+    for (const TimedReading& reading : readings) reading.process->live.emplace();
+  }
+  return by_trace;
 }
 
-/// Reads a trace, and sets the live bytes of its process in the samples from `next` to `end` that are before
-/// `until_ns`.
-void add_live_bytes_of(ProcessTrace& trace, std::vector<Sample>& samples, std::size_t next, std::size_t end,
-                       std::int64_t until_ns) {
+/// Reads a trace, and sets the live bytes in the readings of its process, which rise by time.
+void add_live_bytes_of(ProcessTrace& trace, std::span<TimedReading> readings) {
   Reader reader(trace.path, {.addresses = false, .usable = false});
   heap::LiveAccount account;
-  const auto is_due = [&](std::int64_t now_ns) {
-    return next < end && middle_of(samples[next]) < std::min(now_ns, until_ns);
+  auto next = readings.begin();
+  const auto add_until = [&](std::int64_t now_ns) {
+    for (; next != readings.end() && next->time_ns < now_ns; ++next) next->process->live = account.live();
   };
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     trace.events += events.size();
     for (const Event& event : events) {
-      const bool timed = event.time_ns != unknown;
-      while (timed && is_due(trace.begin_ns + static_cast<std::int64_t>(event.time_ns)))
-        set_live(samples[next++], trace.pid, account.live());
+      if (event.time_ns != unknown) add_until(trace.begin_ns + static_cast<std::int64_t>(event.time_ns));
       account.count(event);
     }
   }
   trace.live_bytes_peak = account.bytes_peak();
   trace.whole = reader.totals() || !reader.truncated();
   // A process may go on after its last event, and its blocks stay live. Where the trace breaks off that is not known.
-  while (trace.whole && is_due(never)) set_live(samples[next++], trace.pid, account.live());
+  if (trace.whole) add_until(std::numeric_limits<std::int64_t>::max());
 }
 
-/// The monotonic clock at the trace's time 0.
-std::optional<std::int64_t> start_of(const Header& header) {
-  const auto text = header.find("start_monotonic_ns");
-  std::int64_t start = 0;
-  if (!text || std::from_chars(text->data(), text->data() + text->size(), start).ec != std::errc()) return std::nullopt;
-  return start;
-}
-
-int pid_of(const Header& header) {
-  const std::string_view text = header.find("pid").value_or("");
-  int pid = 0;
-  std::from_chars(text.data(), text.data() + text.size(), pid);
-  return pid;
+std::optional<std::int64_t> header_number(const Header& header, const char* key) {
+  const auto text = header.find(key);
+  std::int64_t number = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc())
+    return std::nullopt;
+  return number;
 }
 
 void sum_live(Sample& sample) {
@@ -154,25 +151,11 @@ CommandTraces CommandTracer::add_live_bytes(std::vector<Sample>& samples, std::i
   CommandTraces traced;
   traced.repairs = command::wait_for_traces(files_, complain, sleep_ms).repairs;
   traced.traces = find_traces(begin_ns, complain);
-  std::map<int, std::size_t> nexts;  // by pid, the next trace of the process: it executed another program
-  std::vector<std::int64_t> ends(traced.traces.size(), never);
-  for (std::size_t i = traced.traces.size(); i-- > 0;) {
-    const auto [next, is_last] = nexts.insert({traced.traces[i].pid, i});
-    if (!is_last) ends[i] = traced.traces[next->second].begin_ns;
-    next->second = i;
-  }
-  const std::map<int, Presence> where = presences(samples);
+  std::map<int, std::vector<TimedReading>> by_pid = readings_by_pid(samples);
+  const std::vector<std::span<TimedReading>> readings = readings_by_trace(by_pid, traced.traces);
   for (std::size_t i = 0; i < traced.traces.size(); ++i) {
-    ProcessTrace& trace = traced.traces[i];
-    const auto found = where.find(trace.pid);
-    const Presence there = found == where.end() ? Presence{} : found->second;
-    std::size_t next = there.begin;
-    for (; next < there.end && middle_of(samples[next]) < trace.begin_ns; ++next) {
-      // A process has no live blocks before its first event.
-      if (nexts.at(trace.pid) == i) set_live(samples[next], trace.pid, {});
-    }
     try {
-      add_live_bytes_of(trace, samples, next, there.end, ends[i]);
+      add_live_bytes_of(traced.traces[i], readings[i]);
     } catch (const std::exception& error) {
       complain(error.what());
     }
@@ -188,7 +171,7 @@ std::vector<ProcessTrace> CommandTracer::find_traces(std::int64_t begin_ns, cons
     const std::string& path = begun.path;
     try {
       const Reader reader(path, {.addresses = false, .usable = false});
-      const auto start = start_of(reader.header());
+      const auto start = header_number(reader.header(), "start_monotonic_ns");
       if (!start || *start < made_ns_ || *start > process::now_ns()) {
         complain(path + (start ? ": was recorded by another clock" : ": does not say when it began"));
         continue;
@@ -196,7 +179,7 @@ std::vector<ProcessTrace> CommandTracer::find_traces(std::int64_t begin_ns, cons
       const auto program = reader.header().find("program");
       traces.push_back({.path = path,
                         .program = std::string(program.value_or("")),
-                        .pid = pid_of(reader.header()),
+                        .pid = static_cast<int>(header_number(reader.header(), "pid").value_or(0)),
                         .begin_ns = *start - begin_ns});
     } catch (const std::exception& error) {
       complain(error.what());
