@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -42,12 +41,6 @@ constexpr std::uint64_t walked_bytes_max = std::uint64_t{64} << 30;
 
 std::string bitmap_of(const TouchTarget& target) { return target.sys + "/kernel/mm/page_idle/bitmap"; }
 
-std::uint64_t sum(const std::vector<TouchedMapping>& mappings, std::uint64_t (*of)(const TouchedMapping&)) {
-  std::uint64_t bytes = 0;
-  for (const TouchedMapping& mapping : mappings) bytes += of(mapping);
-  return bytes;
-}
-
 /// The mappings in `name`, maps or smaps. A process without mappings is gone.
 std::vector<Mapping> read_mappings(const TouchTarget& target, const char* name) {
   std::vector<Mapping> mappings =
@@ -60,16 +53,9 @@ std::vector<Mapping> read_mappings(const TouchTarget& target, const char* name) 
 
 bool is_walkable(const Mapping& mapping) { return mapping.end - mapping.begin <= walked_bytes_max; }
 
-/// The frames of the resident pages, each once, rising, and their kinds.
-struct Frames {
-  std::vector<std::uint64_t> numbers;
-  std::vector<FrameKind> kinds;
-
-  const FrameKind& kind_of(const ResidentPage& page) const {
-    const auto index = std::lower_bound(numbers.begin(), numbers.end(), page.frame) - numbers.begin();
-    return kinds[static_cast<std::size_t>(index)];
-  }
-};
+std::size_t index_in(const std::vector<std::uint64_t>& sorted, std::uint64_t number) {
+  return static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), number) - sorted.begin());
+}
 
 class IdleMeter : public TouchMeter {
  public:
@@ -90,7 +76,8 @@ class IdleMeter : public TouchMeter {
     touched.too_long = too_long_;
     for (const Listed& listed : listed_mappings_) {
       touched.mappings.push_back({listed.mapping, 0, 0});
-      for (const ResidentPage& page : listed.pages) count_page(touched, frames_.kind_of(page), page, idle);
+      for (const ResidentPage& page : listed.pages)
+        count_page(touched, kinds_[index_in(frames_, page.frame)], page, idle);
     }
     return touched;
   }
@@ -104,7 +91,7 @@ class IdleMeter : public TouchMeter {
   void list() {
     listed_mappings_.clear();
     too_long_ = 0;
-    frames_ = {};
+    frames_.clear();
     for (Mapping& mapping : read_mappings(target_, "maps")) {
       if (!is_walkable(mapping)) {
         ++too_long_;
@@ -112,15 +99,14 @@ class IdleMeter : public TouchMeter {
       }
       auto pages = process::resident_pages(target_.pid, mapping.begin, mapping.end, target_.root);
       if (pages.empty()) continue;
-      for (const ResidentPage& page : pages) frames_.numbers.push_back(page.frame);
+      for (const ResidentPage& page : pages) frames_.push_back(page.frame);
       mapping.resident_bytes = pages.size() * process::page_bytes();
       listed_mappings_.push_back({std::move(mapping), std::move(pages)});
     }
-    auto& numbers = frames_.numbers;
-    std::sort(numbers.begin(), numbers.end());
-    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-    frames_.kinds = flags_.kinds(numbers);
-    heads_ = process::heads_of(frames_.kinds);
+    std::sort(frames_.begin(), frames_.end());
+    frames_.erase(std::unique(frames_.begin(), frames_.end()), frames_.end());
+    kinds_ = flags_.kinds(frames_);
+    heads_ = process::heads_of(kinds_);
     listed_ = true;
   }
 
@@ -132,8 +118,7 @@ class IdleMeter : public TouchMeter {
       mapping.untracked_bytes += process::page_bytes();
       return;
     }
-    const auto index = std::lower_bound(heads_.begin(), heads_.end(), kind.head) - heads_.begin();
-    if (idle[static_cast<std::size_t>(index)]) return;
+    if (idle[index_in(heads_, kind.head)]) return;
     mapping.touched_bytes += process::page_bytes();
     auto& runs = touched.pages;
     if (!runs.empty() && runs.back().first + runs.back().count == page.page)
@@ -146,7 +131,8 @@ class IdleMeter : public TouchMeter {
   process::PageIdle idle_;
   process::PageFlags flags_;
   std::vector<Listed> listed_mappings_;
-  Frames frames_;
+  std::vector<std::uint64_t> frames_;  ///< of the resident pages, each once, rising
+  std::vector<FrameKind> kinds_;       ///< of the frames
   std::vector<std::uint64_t> heads_;
   std::size_t too_long_ = 0;
   bool listed_ = false;
@@ -199,17 +185,15 @@ std::optional<std::set<Kind>> parse_mapping_kinds(std::string_view text) {
   }
 }
 
-std::uint64_t Touched::touched_bytes() const {
-  return sum(mappings, [](const TouchedMapping& mapping) { return mapping.touched_bytes; });
-}
-std::uint64_t Touched::resident_bytes() const {
-  return sum(mappings, [](const TouchedMapping& mapping) { return mapping.mapping.resident_bytes; });
-}
-std::uint64_t Touched::huge_page_bytes() const {
-  return sum(mappings, [](const TouchedMapping& mapping) { return mapping.mapping.huge_page_bytes; });
-}
-std::uint64_t Touched::untracked_bytes() const {
-  return sum(mappings, [](const TouchedMapping& mapping) { return mapping.untracked_bytes; });
+TouchedMapping Touched::sum() const {
+  TouchedMapping sum;
+  for (const TouchedMapping& each : mappings) {
+    sum.touched_bytes += each.touched_bytes;
+    sum.untracked_bytes += each.untracked_bytes;
+    sum.mapping.resident_bytes += each.mapping.resident_bytes;
+    sum.mapping.huge_page_bytes += each.mapping.huge_page_bytes;
+  }
+  return sum;
 }
 
 std::optional<std::string> obstacle_to_idle(const TouchTarget& target) {

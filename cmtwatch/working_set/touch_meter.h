@@ -78,10 +78,12 @@ struct Touched {
   std::vector<PageRun> pages;            ///< touched pages, rising; empty where only mappings can be told apart
   std::size_t too_long = 0;              ///< mappings of too many addresses to walk, which were left out
 
-  std::uint64_t touched_bytes() const;
-  std::uint64_t resident_bytes() const;
-  std::uint64_t huge_page_bytes() const;  ///< resident in huge pages: touched as a whole or not at all
-  std::uint64_t untracked_bytes() const;
+  /// The figures of all mappings added up; its `mapping` has no addresses.
+  TouchedMapping sum() const;
+  std::uint64_t touched_bytes() const { return sum().touched_bytes; }
+  std::uint64_t resident_bytes() const { return sum().mapping.resident_bytes; }
+  std::uint64_t huge_page_bytes() const { return sum().mapping.huge_page_bytes; }
+  std::uint64_t untracked_bytes() const { return sum().untracked_bytes; }
 };
 
 /// Measures which memory a process touches:
