@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string_view>
 
 namespace cmt::watch {
 namespace {
@@ -56,16 +55,6 @@ void add_part(MemoryPart& sum, const MemoryPart& part) {
   sum.swapped_bytes += part.swapped_bytes;
 }
 
-std::map<std::string, MemoryPart> by_name(const std::vector<MemoryPart>& parts) {
-  std::map<std::string, MemoryPart> sums;
-  for (const MemoryPart& part : parts) {
-    MemoryPart& sum = sums[part.name];
-    sum.name = part.name;
-    add_part(sum, part);
-  }
-  return sums;
-}
-
 MemoryKind kind_of(const Mapping& mapping, std::string_view part) {
   if (part == "heap") return MemoryKind::heap;
   if (part.starts_with("stacks") || part.starts_with("thread stacks")) return MemoryKind::stacks;
@@ -83,30 +72,19 @@ void add_bytes(BytesByKind& sum, const BytesByKind& part) {
 }
 
 /// The current mappings of one process.
-class MappedProcess {
- public:
-  /// The mapping with an id of the recording, to be changed; `make` makes it where it is new.
-  template <class Make>
-  Mapping& change(std::int64_t number, Make make) {
-    changed_ = true;
-    const auto found = mappings_.find(number);
-    return found != mappings_.end() ? found->second : mappings_.emplace(number, make()).first->second;
-  }
-  void remove(std::int64_t number) { changed_ |= mappings_.erase(number) != 0; }
+struct MappedProcess {
+  std::map<std::int64_t, Mapping> mappings;  ///< by the recording's id
+  bool changed = true;                       ///< since `bytes` was computed
+  BytesByKind bytes{};
 
-  const BytesByKind& bytes() {
-    if (!changed_) return bytes_;
+  const BytesByKind& current_bytes() {
+    if (!changed) return bytes;
     std::vector<Mapping> sorted;
-    for (const auto& [id, mapping] : mappings_) sorted.push_back(mapping);
+    for (const auto& [id, mapping] : mappings) sorted.push_back(mapping);
     std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
-    changed_ = false;
-    return bytes_ = by_kind(sorted);
+    changed = false;
+    return bytes = by_kind(sorted);
   }
-
- private:
-  std::map<std::int64_t, Mapping> mappings_;
-  BytesByKind bytes_{};
-  bool changed_ = true;
 };
 
 class KindReader {
@@ -153,12 +131,14 @@ class KindReader {
     MappedProcess& process = processes_[changes_.number(1)];
     const std::int64_t id = changes_.number(2);
     const auto proportional = changes_.bytes_or_null(3);
+    process.changed = true;
     if (!proportional) {
-      process.remove(id);
+      process.mappings.erase(id);
     } else {
-      Mapping& now = process.change(id, [&] { return mapping(id); });
-      now.proportional_bytes = *proportional;
-      now.swapped_bytes = static_cast<std::uint64_t>(changes_.number(4));
+      const auto [known, is_new] = process.mappings.try_emplace(id);
+      if (is_new) known->second = mapping(id);
+      known->second.proportional_bytes = *proportional;
+      known->second.swapped_bytes = changes_.value<std::uint64_t>(4);
     }
     changes_left_ = changes_.step();
   }
@@ -167,8 +147,8 @@ class KindReader {
     Mapping mapping;
     mapping_.bind(id);
     while (mapping_.step()) {
-      mapping.begin = static_cast<std::uint64_t>(mapping_.number(0));
-      mapping.end = static_cast<std::uint64_t>(mapping_.number(1));
+      mapping.begin = mapping_.value<std::uint64_t>(0);
+      mapping.end = mapping_.value<std::uint64_t>(1);
       mapping.permissions = mapping_.text(2);
       mapping.name = mapping_.text(3);
     }
@@ -182,7 +162,7 @@ class KindReader {
     own.add(proportional, resident);
     BytesByKind& kinds = series_.by_kind.back();
     if (proportional && samples_.number_or_null(4).value_or(0) != 0)
-      add_bytes(kinds, processes_[process].bytes());
+      add_bytes(kinds, processes_[process].current_bytes());
     else
       kinds[index_of(proportional ? MemoryKind::totals : MemoryKind::not_read)] += own.bytes();
     series_.sums.back().add(own);
@@ -226,29 +206,36 @@ class KindReader {
 
 }  // namespace
 
-std::vector<MemoryPart> parts_of(const std::vector<Mapping>& mappings) {
-  std::vector<MemoryPart> parts;
+std::vector<std::string> part_names(const std::vector<Mapping>& mappings) {
+  std::vector<std::string> names;
   const std::set<std::string_view> code = code_files(mappings);
   const Mapping* before = nullptr;
   for (const Mapping& mapping : mappings) {
     const Mapping* const touching = before && before->end == mapping.begin ? before : nullptr;
-    parts.push_back({part_name(mapping, touching, code), 1, mapping.resident_bytes, mapping.proportional_bytes,
-                     mapping.anonymous_bytes, mapping.swapped_bytes});
+    names.push_back(part_name(mapping, touching, code));
     before = &mapping;
   }
-  return parts;
+  return names;
 }
 
 MemoryBreakdown break_down(const std::vector<std::vector<Mapping>>& processes, std::size_t named_max) {
-  std::vector<MemoryPart> all;
-  for (const auto& mappings : processes) {
-    const std::vector<MemoryPart> parts = parts_of(mappings);
-    all.insert(all.end(), parts.begin(), parts.end());
-  }
-  std::map<std::string, MemoryPart> sums = by_name(all);
+  std::map<std::string, MemoryPart> sums;
   MemoryBreakdown breakdown;
   breakdown.sum.name = "in all";
-  for (const auto& [name, part] : sums) add_part(breakdown.sum, part);
+  for (const auto& mappings : processes) {
+    const std::vector<std::string> names = part_names(mappings);
+    for (std::size_t i = 0; i < mappings.size(); ++i) {
+      const Mapping& mapping = mappings[i];
+      const MemoryPart part{names[i],
+                            1,
+                            mapping.resident_bytes,
+                            mapping.proportional_bytes,
+                            mapping.anonymous_bytes,
+                            mapping.swapped_bytes};
+      add_part(sums.try_emplace(names[i], MemoryPart{.name = names[i]}).first->second, part);
+      add_part(breakdown.sum, part);
+    }
+  }
   for (const std::string_view name : first_parts) {
     if (auto part = sums.extract(std::string(name))) breakdown.parts.push_back(std::move(part.mapped()));
   }
@@ -277,9 +264,9 @@ Metric metric_of(MemoryKind kind) {
 
 BytesByKind by_kind(const std::vector<Mapping>& mappings) {
   BytesByKind bytes{};
-  const std::vector<MemoryPart> parts = parts_of(mappings);
+  const std::vector<std::string> names = part_names(mappings);
   for (std::size_t i = 0; i < mappings.size(); ++i) {
-    bytes[index_of(kind_of(mappings[i], parts[i].name))] += mappings[i].proportional_bytes;
+    bytes[index_of(kind_of(mappings[i], names[i]))] += mappings[i].proportional_bytes;
     bytes[index_of(MemoryKind::swapped)] += mappings[i].swapped_bytes;
   }
   return bytes;

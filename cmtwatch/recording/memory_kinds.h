@@ -40,12 +40,12 @@ struct MemoryBreakdown {
   MemoryPart sum;  ///< of all parts
 };
 
-/// The part of each mapping of one process; `mappings` rise by address. Kernels no longer name the stacks of threads:
-/// an unnamed mapping above a guard that pthreads makes (unreadable, unnamed, at most 64 KiB) is taken for one, and its
-/// part says that it is guessed. An unnamed private writable mapping that begins where the last mapping of a library or
-/// program ends is its zero-initialised data (.bss). Behind another file that is chance: new mappings are placed below
-/// old ones.
-std::vector<MemoryPart> parts_of(const std::vector<process::Mapping>& mappings);
+/// The name of the part that each mapping of one process belongs to; `mappings` rise by address. Kernels no longer name
+/// the stacks of threads: an unnamed mapping above a guard that pthreads makes (unreadable, unnamed, at most 64 KiB) is
+/// taken for one, and its part says that it is guessed. An unnamed private writable mapping that begins where the last
+/// mapping of a library or program ends is its zero-initialised data (.bss). Behind another file that is chance: new
+/// mappings are placed below old ones.
+std::vector<std::string> part_names(const std::vector<process::Mapping>& mappings);
 
 /// The parts of all processes of a moment added up by name; the `named_max` largest files keep their names.
 MemoryBreakdown break_down(const std::vector<std::vector<process::Mapping>>& processes, std::size_t named_max = 20);

@@ -86,7 +86,7 @@ Mapping mapping(std::uint64_t begin, std::uint64_t end, const char* permissions,
   return made;
 }
 
-std::string only_name(const std::vector<Mapping>& mappings) { return parts_of(mappings).back().name; }
+std::string only_name(const std::vector<Mapping>& mappings) { return part_names(mappings).back(); }
 
 }  // namespace
 
