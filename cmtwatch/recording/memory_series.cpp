@@ -110,25 +110,6 @@ MemorySeries from_recording(const std::string& path) {
   return series;
 }
 
-std::ifstream open_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::system_error(errno, std::generic_category(), path);
-  return file;
-}
-
-std::string text_of(const std::string& path) {
-  std::ifstream file = open_file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// Reads only the first bytes, because a recording may be larger than the memory.
-bool is_database(const std::string& path) {
-  constexpr std::string_view magic = "SQLite format 3";
-  std::string begin(magic.size(), '\0');
-  open_file(path).read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return begin == magic;
-}
-
 }  // namespace
 
 std::size_t MemorySeries::peak_index() const {
@@ -148,7 +129,16 @@ MemorySeries parse_series(std::string_view text, const std::string& path) {
 }
 
 MemorySeries read_series(const std::string& path) {
-  if (!is_database(path)) return parse_series(text_of(path), path);
+  constexpr std::string_view magic = "SQLite format 3";
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::system_error(errno, std::generic_category(), path);
+  std::string text(magic.size(), '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text != magic) {  // else no more of it is read: a recording may be larger than the memory
+    text.append(std::istreambuf_iterator<char>(file), {});
+    return parse_series(text, path);
+  }
   MemorySeries series = from_recording(path);
   series.name = path;
   return series;
