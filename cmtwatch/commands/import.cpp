@@ -85,7 +85,8 @@ void write_about(Database& database, std::int64_t wall_ns) {
   set.bind("measure").bind("mappings").run();
 }
 
-void write_recording(const std::string& path, const std::vector<SmapsFile>& files, const ProcessRow& row) {
+void write_recording(const std::string& path, const std::vector<SmapsFile>& files, const process::Stat& stat,
+                     const std::string& command) {
   Database database(path, Database::Mode::write);
   prepare_recording(database, path);
   RecordingWriter writer(database);
@@ -96,7 +97,7 @@ void write_recording(const std::string& path, const std::vector<SmapsFile>& file
     const std::vector<Mapping> mappings = read_mappings(file.path);
     const std::int64_t begin_ns = file.wall_ns - files.front().wall_ns;
     writer.begin_tick(begin_ns, file.wall_ns);
-    if (process == 0) process = writer.add_process(row);
+    if (process == 0) process = writer.add_process(stat, command);
     RecordingWriter::Mappings now(writer, process, known);
     for (const Mapping& mapping : mappings) now.add(mapping);
     known = now.finish();
@@ -110,13 +111,12 @@ int import_smaps(const command::CommandLine& line) {
   const std::string path = line.value("output", "");
   if (path.empty()) throw command::UsageError("-o FILE is missing");
   if (line.files().empty()) throw command::UsageError("expected smaps files");
-  const ProcessRow row{.pid = line.has("pid") ? parse_pid(line.value("pid", "")) : 0,
-                       .name = line.value("name", "smaps"),
-                       .command = line.value("name", "")};
+  const process::Stat stat{.pid = line.has("pid") ? parse_pid(line.value("pid", "")) : 0,
+                           .name = line.value("name", "smaps")};
   const std::vector<SmapsFile> files = files_in_order(line);
   if (fs::exists(path)) throw std::runtime_error(path + ": is there already");
   try {
-    write_recording(path, files, row);
+    write_recording(path, files, stat, line.value("name", ""));
   } catch (...) {  // a part of the files is not left behind as a recording
     for (const char* const part : {"", "-wal", "-shm"}) fs::remove(path + part);
     throw;

@@ -22,8 +22,7 @@ Database::Database(const std::string& path, Mode mode) : path_(path) {
 Database::~Database() { sqlite3_close(handle_); }
 
 void Database::execute(const std::string& statements) {
-  errno = 0;
-  if (sqlite3_exec(handle_, statements.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail(errno);
+  if (!execute_unless_busy(statements)) fail();
 }
 
 bool Database::execute_unless_busy(const std::string& statements) {
@@ -34,10 +33,7 @@ bool Database::execute_unless_busy(const std::string& statements) {
   return true;
 }
 
-std::int64_t Database::number(const std::string& query) {
-  Statement statement(*this, query);
-  return statement.step() ? statement.number(0) : 0;
-}
+std::int64_t Database::number(const std::string& query) { return Statement(*this, query).run().value_or(0); }
 
 std::int64_t Database::last_row() const { return sqlite3_last_insert_rowid(handle_); }
 
@@ -86,8 +82,10 @@ bool Statement::step() {
   return false;
 }
 
-void Statement::run() {
-  while (step()) continue;
+std::optional<std::int64_t> Statement::run() {
+  std::optional<std::int64_t> number;
+  while (step()) number = number_or_null(0);
+  return number;
 }
 
 int Statement::columns() const { return sqlite3_column_count(statement_); }

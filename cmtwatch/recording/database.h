@@ -74,8 +74,8 @@ class Statement {
   /// The next row; false after the last, and then the statement is ready to be bound again.
   bool step();
 
-  /// Steps to the end, for a statement without rows.
-  void run();
+  /// Steps to the end. Returns the first column of the last row; nothing where there is no row, or it is null.
+  std::optional<std::int64_t> run();
 
   int columns() const;
   std::string column_name(int column) const;

@@ -7,12 +7,6 @@
 namespace cmt::watch {
 namespace {
 
-std::optional<std::int64_t> first_number(Statement& statement) {
-  std::optional<std::int64_t> number;
-  while (statement.step()) number = statement.number_or_null(0);
-  return number;
-}
-
 std::vector<process::Mapping> load_mappings(Database& database, std::int64_t process, std::int64_t tick) {
   Statement select(
       database, "select begin_address, end_address, permissions, text, " + sql_names<process::Mapping>() +
@@ -55,21 +49,19 @@ std::optional<std::int64_t> peak_tick(Database& database, PidOrAll pid) {
       database,
       "select tick_id from process_sample join process on process.id = process_id where pid = ?1 or ?1 is "
       "null group by tick_id order by sum(coalesce(proportional_bytes, resident_bytes)) desc, tick_id limit 1");
-  select.bind(pid);
-  return first_number(select);
+  return select.bind(pid).run();
 }
 
 std::optional<std::int64_t> least_available_tick(Database& database) {
   Statement select(database,
                    "select tick_id from system_sample where available_bytes is not null order by available_bytes, "
                    "tick_id limit 1");
-  return first_number(select);
+  return select.run();
 }
 
 std::optional<std::int64_t> tick_at(Database& database, std::int64_t time_ns) {
   Statement select(database, "select coalesce(max(id), (select min(id) from tick)) from tick where begin_ns <= ?");
-  select.bind(time_ns);
-  return first_number(select);
+  return select.bind(time_ns).run();
 }
 
 Moment load_moment(Database& database, std::int64_t tick, PidOrAll pid) {

@@ -6,11 +6,9 @@
 #include <system_error>
 #include <utility>
 
-#include "cmtwatch/sample/probe.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/process_tree.h"
 #include "toolkit/process/smaps.h"
-#include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::watch {
@@ -31,12 +29,13 @@ constexpr std::array<std::pair<std::string_view, bool Measures::*>, 8> measures_
 }};
 
 bool choose(std::string_view name, Measures& measures) {
-  for (const auto& [known, measure] : measures_by_name) {
-    if (name == known || name == "all") measures.*measure = true;
+  bool known = name == "all" || name == "statm";
+  for (const auto& [each, measure] : measures_by_name) {
+    if (name != each && name != "all") continue;
+    measures.*measure = true;
+    known = true;
   }
-  return name == "all" || name == "statm" ||
-         std::any_of(measures_by_name.begin(), measures_by_name.end(),
-                     [name](const auto& entry) { return entry.first == name; });
+  return known;
 }
 
 /// A file of a process; nothing where it may not be read, or there is none.
@@ -209,10 +208,8 @@ Recorder::KnownProcess* Recorder::find_process(const ProcessFolder& folder, cons
 }
 
 Recorder::KnownProcess& Recorder::add_process(const ProcessFolder& folder, const process::Stat& stat) {
-  const std::string command = command_of(folder, buffer_);
-  KnownProcess process{.start_ticks = stat.start_ticks, .name = stat.name};
-  process.id = writer_.add_process(
-      {.pid = stat.pid, .start_ticks = stat.start_ticks, .parent = stat.parent, .name = stat.name, .command = command});
+  KnownProcess process{
+      .id = writer_.add_process(stat, command_of(folder, buffer_)), .start_ticks = stat.start_ticks, .name = stat.name};
   if (measures_.mappings) process.mappings = writer_.known_mappings(process.id);
   if (measures_.counters) open_counters(process, stat.pid);
   return processes_.insert_or_assign(stat.pid, std::move(process)).first->second;

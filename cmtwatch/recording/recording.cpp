@@ -1,7 +1,5 @@
 #include "cmtwatch/recording/recording.h"
 
-#include <vector>
-
 namespace cmt::watch {
 namespace {
 
@@ -69,35 +67,6 @@ create table disk_sample (       -- since the machine's start; a row is written 
 )";
 }
 
-/// The statements that forget all before tick ?1, in this order.
-std::vector<std::string> forget_statements() {
-  return {
-      // A mapping or disk whose figures did not change at that tick gets its last row from before as a row of that
-      // tick.
-      "insert or ignore into mapping_change select mapping_id, ?1, " + sql_names<process::Mapping>() +
-          " from (select *, max(tick_id) from mapping_change where tick_id < ?1 group by mapping_id) "
-          "where resident_bytes is not null",
-      "delete from mapping_change where tick_id < ?1",
-      "insert or ignore into disk_sample select ?1, name_id, " + sql_names<process::Disk>() +
-          " from (select *, max(tick_id) from disk_sample where tick_id < ?1 group by name_id)",
-      "delete from disk_sample where tick_id < ?1",
-      "delete from process_sample where tick_id < ?1",
-      "delete from counter_sample where tick_id < ?1",
-      "delete from system_sample where tick_id < ?1",
-      "update process set first_tick = ?1 where first_tick < ?1 and last_tick >= ?1",
-      "delete from mapping_change where mapping_id in "
-      "(select mapping.id from mapping join process on process.id = process_id where last_tick < ?1)",
-      "delete from process where last_tick < ?1",
-      "delete from tick where id < ?1",
-  };
-}
-
-/// Deletes mappings and names that no row refers to any more.
-constexpr char delete_unreferenced[] =
-    "delete from mapping where not exists (select 1 from mapping_change where mapping_id = mapping.id);"
-    "delete from name where id not in (select name_id from mapping where name_id is not null "
-    "union select name_id from process union select name_id from disk_sample)";
-
 }  // namespace
 
 void check_recording(Database& database, const std::string& path) {
@@ -127,16 +96,6 @@ void prepare_recording(Database& database, const std::string& path) {
 void close_recording(Database& database) {
   database.execute("pragma busy_timeout = 500; pragma wal_checkpoint(truncate)");
   database.execute_unless_busy("pragma journal_mode = delete");
-}
-
-void forget_before(Database& database, std::int64_t tick) {
-  database.execute("begin immediate");
-  for (const std::string& text : forget_statements()) {
-    Statement statement(database, text);
-    statement.bind(tick).run();
-  }
-  database.execute(delete_unreferenced);
-  database.execute("commit; pragma incremental_vacuum");
 }
 
 }  // namespace cmt::watch

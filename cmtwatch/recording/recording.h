@@ -87,10 +87,6 @@ void prepare_recording(Database& database, const std::string& path);
 /// Moves the write-ahead log into the file. While another process reads the recording, an empty log stays beside it.
 void close_recording(Database& database);
 
-/// Deletes the ticks before `tick`, but not figures that still hold then, and gives the space back. Throws
-/// DatabaseError; then nothing is deleted.
-void forget_before(Database& database, std::int64_t tick);
-
 /// A row of process_sample. A figure that was not measured is null.
 struct ProcessSample {
   using Figure = std::optional<std::uint64_t>;

@@ -20,9 +20,39 @@ FigureArray figures_of(const Mapping& mapping) {
   return figures;
 }
 
-bool has_permissions(const KnownMapping& known, const std::string& permissions) {
-  return permissions.compare(0, permissions.npos, known.permissions.data(), known.permissions.size()) == 0;
+bool is_same_range(const KnownMapping& known, const Mapping& mapping) {
+  return known.end == mapping.end &&
+         std::string_view(known.permissions.data(), known.permissions.size()) == mapping.permissions;
 }
+
+/// The statements that forget all before tick ?1, in this order.
+std::vector<std::string> forget_statements() {
+  return {
+      // A mapping or disk whose figures did not change at that tick gets its last row from before as a row of that
+      // tick.
+      "insert or ignore into mapping_change select mapping_id, ?1, " + sql_names<process::Mapping>() +
+          " from (select *, max(tick_id) from mapping_change where tick_id < ?1 group by mapping_id) "
+          "where resident_bytes is not null",
+      "delete from mapping_change where tick_id < ?1",
+      "insert or ignore into disk_sample select ?1, name_id, " + sql_names<process::Disk>() +
+          " from (select *, max(tick_id) from disk_sample where tick_id < ?1 group by name_id)",
+      "delete from disk_sample where tick_id < ?1",
+      "delete from process_sample where tick_id < ?1",
+      "delete from counter_sample where tick_id < ?1",
+      "delete from system_sample where tick_id < ?1",
+      "update process set first_tick = ?1 where first_tick < ?1 and last_tick >= ?1",
+      "delete from mapping_change where mapping_id in "
+      "(select mapping.id from mapping join process on process.id = process_id where last_tick < ?1)",
+      "delete from process where last_tick < ?1",
+      "delete from tick where id < ?1",
+  };
+}
+
+/// Deletes mappings and names that no row refers to any more.
+constexpr char delete_unreferenced[] =
+    "delete from mapping where not exists (select 1 from mapping_change where mapping_id = mapping.id);"
+    "delete from name where id not in (select name_id from mapping where name_id is not null "
+    "union select name_id from process union select name_id from disk_sample)";
 
 }  // namespace
 
@@ -68,12 +98,9 @@ void RecordingWriter::end_tick(std::int64_t end_ns, std::int64_t cost_ns) {
   database_.execute("commit");
 }
 
-std::int64_t RecordingWriter::add_process(const ProcessRow& row) {
-  find_process_.bind(row.pid).bind(row.start_ticks);
-  std::int64_t id = 0;
-  while (find_process_.step()) id = find_process_.number(0);
-  if (id != 0) return id;
-  add_process_.bind(row.pid).bind(row.start_ticks).bind(row.parent).bind(name_id(row.name)).bind(row.command);
+std::int64_t RecordingWriter::add_process(const process::Stat& stat, const std::string& command) {
+  if (const auto id = find_process_.bind(stat.pid).bind(stat.start_ticks).run()) return *id;
+  add_process_.bind(stat.pid).bind(stat.start_ticks).bind(stat.parent).bind(name_id(stat.name)).bind(command);
   add_process_.bind(tick_).bind(tick_).run();
   return database_.last_row();
 }
@@ -118,13 +145,9 @@ void RecordingWriter::write_counters(std::int64_t process, const process::Counte
 void RecordingWriter::Mappings::add(const Mapping& mapping) {
   while (old_ != before_.end() && old_->begin < mapping.begin) write_vanished();
   const bool at_same_place = old_ != before_.end() && old_->begin == mapping.begin;
-  if (!at_same_place) {
-    known_.push_back(writer_.add_mapping(process_, mapping));
-    return;
-  }
-  const std::int64_t name = mapping.name.empty() ? 0 : writer_.name_id(mapping.name);
-  if (old_->end != mapping.end || old_->name_id != name || !has_permissions(*old_, mapping.permissions)) {
-    write_vanished();
+  if (!at_same_place || !is_same_range(*old_, mapping) ||
+      old_->name_id != (mapping.name.empty() ? 0 : writer_.name_id(mapping.name))) {
+    if (at_same_place) write_vanished();
     known_.push_back(writer_.add_mapping(process_, mapping));
     return;
   }
@@ -167,14 +190,12 @@ std::int64_t RecordingWriter::name_id(const std::string& name) {
   constexpr std::size_t names_max = 20'000;
   if (const auto known = names_.find(name); known != names_.end()) return known->second;
   if (names_.size() == names_max) names_.clear();
-  find_name_.bind(name);
-  std::int64_t id = 0;
-  while (find_name_.step()) id = find_name_.number(0);
-  if (id == 0) {
+  auto id = find_name_.bind(name).run();
+  if (!id) {
     add_name_.bind(name).run();
     id = database_.last_row();
   }
-  return names_[name] = id;
+  return names_[name] = *id;
 }
 
 void RecordingWriter::write_system(const process::SystemMemory& memory) {
@@ -193,7 +214,10 @@ void RecordingWriter::write_disks(const std::vector<process::Disk>& disks) {
 
 /// Names that are no longer in the recording may not be remembered.
 void RecordingWriter::forget_before(std::int64_t tick) {
-  watch::forget_before(database_, tick);
+  database_.execute("begin immediate");
+  for (const std::string& text : forget_statements()) Statement(database_, text).bind(tick).run();
+  database_.execute(delete_unreferenced);
+  database_.execute("commit; pragma incremental_vacuum");
   names_.clear();
 }
 

@@ -2,13 +2,13 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "cmtwatch/recording/recording.h"
 #include "toolkit/process/smaps.h"
+#include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::watch {
@@ -27,20 +27,11 @@ struct KnownMapping {
 /// A process's mappings, by rising address.
 using KnownMappings = std::vector<KnownMapping>;
 
-/// The parts of a row of process that the caller knows.
-struct ProcessRow {
-  int pid = 0;
-  std::uint64_t start_ticks = 0;
-  int parent = 0;
-  std::string name;
-  std::string command;
-};
-
 /// Writes ticks into a recording; of mappings and disks only those that have changed since the last tick:
 ///
 ///     RecordingWriter writer(database);
 ///     writer.begin_tick(now, wall);
-///     const std::int64_t process = writer.add_process({.pid = 4711, ...});
+///     const std::int64_t process = writer.add_process({.pid = 4711, ...}, "sleep 10");
 ///     RecordingWriter::Mappings now(writer, process, before);
 ///     for (const Mapping& mapping : mappings) now.add(mapping);
 ///     before = now.finish();
@@ -60,7 +51,7 @@ class RecordingWriter {
   std::int64_t tick() const { return tick_; }
 
   /// The id of a process that runs at this tick. A process that an earlier run recorded keeps its row.
-  std::int64_t add_process(const ProcessRow& row);
+  std::int64_t add_process(const process::Stat& stat, const std::string& command);
   /// Its mappings as they were written last; none where the process is new.
   KnownMappings known_mappings(std::int64_t process);
   /// The process has executed another program.
@@ -98,7 +89,8 @@ class RecordingWriter {
   void write_system(const process::SystemMemory& memory);
   void write_disks(const std::vector<process::Disk>& disks);
 
-  /// As forget_before().
+  /// Deletes the ticks before `tick`, but not figures that still hold then, and gives the space back. Where it throws,
+  /// nothing is deleted.
   void forget_before(std::int64_t tick);
 
  private:
