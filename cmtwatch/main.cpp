@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cmtwatch/commands/subcommands.h"
 
@@ -11,6 +13,7 @@ namespace cmt::watch {
 namespace {
 
 using command::CommandLine;
+using command::Option;
 using command::Tool;
 
 std::string help_text() {
@@ -51,6 +54,20 @@ std::optional<Subcommand> find_subcommand(std::string_view name) {
   return std::nullopt;
 }
 
+/// The options that a help text lists: "  -o, --output=FILE  …", "  --trace[=FILE]  …", "  --bytes  …".
+std::vector<Option> options_in(const std::string& help) {
+  static const std::regex option_line("\n  (?:-(.), )?--([a-z-]+)(\\[?=)?");
+  std::vector<Option> options;
+  for (std::sregex_iterator each(help.begin(), help.end(), option_line), end; each != end; ++each) {
+    const std::smatch& found = *each;
+    const Option::Takes takes = !found[3].matched ? Option::Takes::nothing
+                                : found[3] == "=" ? Option::Takes::value
+                                                  : Option::Takes::value_or_nothing;
+    options.push_back({found[2], takes, found[1].matched ? *found[1].first : '\0'});
+  }
+  return options;
+}
+
 int run(int count, char** words) {
   const auto subcommand = find_subcommand(count > 1 ? words[1] : "");
   if (!subcommand) {
@@ -61,10 +78,15 @@ int run(int count, char** words) {
                           return std::string_view(word) == "--";
                         }));
   const std::string name = std::string("cmtwatch ") + subcommand->name;
+  const std::string help = subcommand->help + R"(  -h, --help         show this help
+  --version          show the version
+
+Exit status: )" + subcommand->exit_status +
+                           "\n";
   const Tool tool{name.c_str(),
                   CMT_VERSION,
-                  subcommand->help.c_str(),
-                  subcommand->options,
+                  help.c_str(),
+                  options_in(subcommand->help),
                   launches ? subcommand->launch : subcommand->run,
                   launches ? CommandLine::Operands::command : CommandLine::Operands::files};
   return command::run(count - 1, words + 1, tool);

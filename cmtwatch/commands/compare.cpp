@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "cmtwatch/commands/options.h"
 #include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/memory_series.h"
 #include "toolkit/output/fields.h"
@@ -130,8 +129,7 @@ cmtwatch run, get and export, JSON of LL-Tracket.
                      the runs over each other
   --bytes            numbers in bytes
   --json             as JSON
-)" + std::string(common_help),
-          .options = {flag("bytes"), flag("json"), with_value("plot")},
+)",
           .run = compare};
 }
 

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "cmtwatch/commands/options.h"
 #include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/database.h"
 #include "cmtwatch/recording/recording.h"
@@ -161,9 +160,8 @@ class Export {
 };
 
 int export_recording(const command::CommandLine& line) {
-  if (line.files().size() != 1) throw command::UsageError("expected one recording");
+  const std::string path = parse_recording(line);
   if (!line.has("json")) throw command::UsageError("--json is missing: the form to write");
-  const std::string path = line.files()[0];
   Database database(path, Database::Mode::read);
   check_recording(database, path);
   Destination destination(line.value("output", ""), STDOUT_FILENO);
@@ -182,8 +180,7 @@ Writes everything of a recording, in bounded memory, whatever its size.
 
   --json             as JSON
   -o, --output=FILE  write to FILE instead of standard output
-)" + std::string(common_help),
-          .options = {flag("json"), with_value("output", 'o')},
+)",
           .run = export_recording};
 }
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "cmt/error.h"
-#include "cmtwatch/commands/options.h"
 #include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/recording.h"
 #include "cmtwatch/recording/writer.h"
@@ -139,8 +138,7 @@ in the order in which they were last written.
                      number alone is milliseconds
   --pid=PID          the process that they are of: 0
   --name=NAME        its name: smaps
-)" + std::string(common_help),
-          .options = {with_value("interval"), with_value("name"), with_value("output", 'o'), with_value("pid")},
+)",
           .run = import_smaps};
 }
 

@@ -4,7 +4,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "cmtwatch/commands/options.h"
 #include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/moment.h"
 #include "cmtwatch/recording/recording.h"
@@ -71,9 +70,7 @@ it together.
   --pid=PID          when this process had most
   --system           when the machine had least memory available, with its
                      processes
-)" + std::string(moment_help) +
-                  common_help,
-          .options = with(moment_options(), {flag("json"), flag("system")}),
+)" + std::string(moment_help),
           .run = peak};
 }
 
@@ -86,9 +83,7 @@ Tells what the memory was made of at a moment of a recording.
 
   --at=TIME          since the recording began, such as 2.5s
   --pid=PID          of this process alone
-)" + std::string(moment_help) +
-                  common_help,
-          .options = with(moment_options(), {flag("json"), with_value("at")}),
+)" + std::string(moment_help),
           .run = show};
 }
 

@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "cmtwatch/commands/options.h"
 #include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/moment.h"
 #include "cmtwatch/recording/recording.h"
@@ -186,8 +185,7 @@ moments are printed one after another.
   --pid=PID          of this process alone
   -v, --verbose      each process by itself
   --bytes            numbers in bytes
-)" + std::string(common_help),
-          .options = with(moment_options(), {with_value("interval"), with_value("speed")}),
+)",
           .run = play};
 }
 

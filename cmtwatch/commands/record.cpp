@@ -5,15 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <exception>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cmtwatch/commands/options.h"
 #include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/memory_kinds.h"
 #include "cmtwatch/recording/recorder.h"
@@ -21,7 +18,6 @@
 #include "cmtwatch/recording/writer.h"
 #include "cmtwatch/report/recording_report.h"
 #include "cmtwatch/sample/pause.h"
-#include "cmtwatch/sample/probe.h"
 #include "cmtwatch/sample/process_set.h"
 #include "cmtwatch/sample/sampling.h"
 #include "toolkit/process/system.h"
@@ -80,24 +76,18 @@ ProcessSet::Includes includes(const RecordOptions& options) {
   return options.recursive ? ProcessSet::Includes::descendants : ProcessSet::Includes::named;
 }
 
-/// Opened before anything is recorded, so that an error comes early.
-std::optional<output::PictureFile> picture_file(const std::string& path) {
-  if (path.empty()) return std::nullopt;
-  return std::optional<output::PictureFile>(std::in_place, path);
-}
-
 /// A recording while it is made.
 class RecordingSession {
  public:
   explicit RecordingSession(const RecordOptions& options)
       : options_(options),
-        picture_(picture_file(options.plot)),
         database_(options.path, Database::Mode::write),
         writer_(prepared()),
         recorder_(writer_, options.measures, options.root,
                   options.all ? Recorder::OnReuse::record : Recorder::OnReuse::leave_out),
         processes_(includes(options), options.root),
         view_(options.command.empty() ? output::Beside::nobody : output::Beside::command) {
+    if (!options.plot.empty()) picture_.emplace(options.plot);
     const std::int64_t wall = process::clock_ns(CLOCK_REALTIME);
     const bool continues = writer_.tick() != 0;
     if (continues) {
@@ -214,12 +204,12 @@ class RecordingSession {
   void draw_picture() {
     const KindSeries series = read_kinds(database_);
     write_picture(*picture_, recording_picture(series, options_.path), recording_json(series, options_.path),
-                  " record");
+                  "cmtwatch record");
   }
 
   void tell(const std::string& what) {
     view_.clear();
-    std::fprintf(stderr, "cmtwatch record: %s\n", what.c_str());
+    say("cmtwatch record", what);
   }
 
   /// Called at each moment, but forgets only now and then, because it costs as much as some moments.
@@ -257,18 +247,6 @@ void record_until_end(RecordingSession& session, const Pace& pace, const Listene
   });
 }
 
-/// Tells what an action throws, and lets the command go on. False where something was thrown.
-template <class Action>
-bool succeeds(Action action) {
-  try {
-    action();
-    return true;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "cmtwatch record: %s\n", error.what());
-    return false;
-  }
-}
-
 int record_command(const command::CommandLine& line) {
   const RecordOptions options = parse_record(line, Operands::command);
   std::optional<RecordingSession> session(std::in_place, options);
@@ -282,25 +260,23 @@ int record_command(const command::CommandLine& line) {
     session->must_pause(launched.pid());
     std::optional<command::Ended> ended;
     const Listener listener = listen_to(launched, ended, [&] { session->resized(); });
-    const bool recorded = succeeds([&] { record_until_end(*session, options.pace, listener); });
+    Guard guard("cmtwatch record", [&] { session->clear(); });
+    guard.run([&] { record_until_end(*session, options.pace, listener); });
     session->clear();
     if (!ended) ended = launched.wait();
-    const bool closed = recorded && succeeds([&] { session->close(); });
+    guard.run([&] { session->close(); });
     session.reset();
-    if (!closed && ended->signal == 0 && ended->status == 0) return command::status_failed;
+    if (guard.failed() && ended->signal == 0 && ended->status == 0) return command::status_failed;
     command::exit_like(*ended);
   } catch (const command::LaunchError& error) {
-    std::fprintf(stderr, "cmtwatch record: %s\n", error.what());
+    say("cmtwatch record", error.what());
     return error.status;
   }
 }
 
 int record_processes(const command::CommandLine& line) {
   const RecordOptions options = parse_record(line, Operands::pids);
-  for (const int pid : options.pids) {
-    check_process(pid, options.root);
-    if (options.pause) check_pausable(pid, options.root);
-  }
+  for (const int pid : options.pids) check_measurable(pid, options.root, options.pause);
   RecordingSession session(options);
   for (const int pid : options.pids) {
     session.processes().add(pid);
@@ -344,17 +320,12 @@ they end or Ctrl-C. An existing recording is continued.
                      .png or .pdf by FILE's ending: memory by kind and by
                      process, over time
   --root=DIR         a /proc elsewhere; the default is $PROCFS, else /proc
-  -h, --help         show this help
-  --version          show the version
-
-Exit status: 0 done, 1 could not, 2 wrong use; with a command its status, and
-125 to 127 as cmtwatch run has them.
 )",
-          .options =
-              with(pace_options(), {flag("all"), with_value("keep"), with_value("measure"), with_value("output", 'o'),
-                                    flag("pause"), with_value("plot"), flag("recursive", 'r'), with_value("root")}),
           .run = record_processes,
-          .launch = record_command};
+          .launch = record_command,
+          .exit_status =
+              "0 done, 1 could not, 2 wrong use; with a command its status, and\n"
+              "125 to 127 as cmtwatch run has them."};
 }
 
 }  // namespace cmt::watch

@@ -1,8 +1,13 @@
+/// The subcommands of cmtwatch, and the options that several of them have. All parse functions throw UsageError.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "cmtwatch/report/moment_report.h"
+#include "cmtwatch/sample/sampling.h"
 #include "toolkit/command/command_line.h"
 
 namespace cmt::watch {
@@ -12,14 +17,14 @@ struct Subcommand {
   using Run = int (*)(const command::CommandLine&);
 
   const char* name;
-  const char* summary;  ///< its line in `cmtwatch --help`
-  std::string help;     ///< of `cmtwatch NAME --help`
-  std::vector<command::Option> options;
+  const char* summary;   ///< its line in `cmtwatch --help`
+  std::string help;      ///< of `cmtwatch NAME --help`, up to its own options; those that it lists are parsed
   Run run = nullptr;     ///< where its operands are files or pids; returns the exit status
   Run launch = nullptr;  ///< where they are a command; with `run` too, a command stands behind "--"
+  const char* exit_status = "0 done, 1 could not, 2 wrong use.";  ///< the end of its help
 };
 
-/// To add one, declare it here, add it to the list, and define it in a file of its own in this folder.
+/// To add one, declare it here, add it to the list, and define it in this folder.
 Subcommand run_subcommand();
 Subcommand get_subcommand();
 Subcommand wss_subcommand();
@@ -35,5 +40,59 @@ Subcommand compare_subcommand();
 inline constexpr Subcommand (*all_subcommands[])() = {
     run_subcommand,  get_subcommand,  wss_subcommand,    record_subcommand, peak_subcommand,
     show_subcommand, play_subcommand, import_subcommand, export_subcommand, compare_subcommand};
+
+/// A span of time above 0; a number alone is in `unit`.
+std::int64_t parse_time(const command::CommandLine& line, const std::string& name, const std::string& unit);
+
+/// A number above `least`, at most `most`.
+double parse_number(const command::CommandLine& line, const std::string& name, double least, double most);
+
+/// --interval, --frequency, --max-cost, --count and --duration.
+Pace parse_pace(const command::CommandLine& line, std::int64_t interval_ns);
+
+/// A process's number.
+int parse_pid(const std::string& text);
+
+/// The one PID operand.
+int parse_only_pid(const command::CommandLine& line);
+
+/// The one operand of a subcommand that reads a recording.
+std::string parse_recording(const command::CommandLine& line);
+
+/// --plot: a picture's file, whose form is known by its ending; empty where none is asked for.
+std::string parse_plot(const command::CommandLine& line);
+
+/// --root, else PROCFS, else /proc.
+std::string parse_root(const command::CommandLine& line);
+
+/// --json and --csv as a Form of WatchOptions or WssOptions.
+template <class Form>
+Form parse_form(const command::CommandLine& line) {
+  line.refuse_together("json", {"csv"});
+  if (line.has("json")) return Form::json;
+  return line.has("csv") ? Form::csv : Form::text;
+}
+
+/// The options that `peak`, `show` and `play` share.
+MomentOptions parse_moment(const command::CommandLine& line);
+
+/// Throws std::runtime_error, with the reason, where a process cannot be measured, or not stopped for it.
+void check_measurable(int pid, const std::string& root, bool pause);
+
+/// Runs what must not keep a launched command from ending as it would alone: tells the first error, and runs nothing
+/// any more.
+class Guard {
+ public:
+  /// `clear` erases our drawing before the error is told.
+  Guard(const char* name, std::function<void()> clear) : name_(name), clear_(std::move(clear)) {}
+
+  void run(const std::function<void()>& action);
+  bool failed() const { return failed_; }
+
+ private:
+  const char* name_;
+  std::function<void()> clear_;
+  bool failed_ = false;
+};
 
 }  // namespace cmt::watch

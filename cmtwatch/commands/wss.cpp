@@ -7,7 +7,6 @@
 #include <string>
 #include <system_error>
 
-#include "cmtwatch/commands/options.h"
 #include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/report/wss_report.h"
 #include "cmtwatch/sample/probe.h"
@@ -70,8 +69,7 @@ int measure(const WssOptions& options, WssReport& report) {
 int wss(const command::CommandLine& line) {
   const WssOptions options = parse_wss(line);
   const int pid = options.target.pid;
-  check_process(pid, options.target.root);
-  if (options.pause) check_pausable(pid, options.target.root);
+  check_measurable(pid, options.target.root, options.pause);
   Destination destination(options.output, STDOUT_FILENO);
   WssReport report(options, destination);
   try {
@@ -85,10 +83,9 @@ int wss(const command::CommandLine& line) {
 }  // namespace
 
 Subcommand wss_subcommand() {
-  return {
-      .name = "wss",
-      .summary = "tell the working set: the memory that a process touches",
-      .help = R"(Usage: cmtwatch wss [OPTION]... PID
+  return {.name = "wss",
+          .summary = "tell the working set: the memory that a process touches",
+          .help = R"(Usage: cmtwatch wss [OPTION]... PID
 
 Tells the working set of a process: the memory that it touches in an interval.
 Its pages are marked at the beginning of the interval and looked at at its end:
@@ -119,12 +116,8 @@ that writes clear_refs or the bitmap meanwhile makes the figures wrong.
   -o, --output=FILE  write to FILE instead of standard output
   --root=DIR         a /proc elsewhere; the default is $PROCFS, else /proc
   --sys=DIR          a /sys elsewhere
-)" + std::string(common_help),
-      .options = with(pace_options(), {flag("bytes"), flag("csv"), flag("json"), with_value("kind"),
-                                       with_value("longer-than"), with_value("method"), with_value("output", 'o'),
-                                       flag("pause"), with_value("permissions"), with_value("plot"), with_value("root"),
-                                       with_value("sys"), flag("verbose", 'v'), flag("watch", 'w')}),
-      .run = wss};
+)",
+          .run = wss};
 }
 
 }  // namespace cmt::watch

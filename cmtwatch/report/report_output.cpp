@@ -56,11 +56,14 @@ void LiveColumns::show(const std::string& text, const std::vector<std::string>& 
   view_->show(lines);
 }
 
+void say(const std::string& name, const std::string& text) {
+  std::fprintf(stderr, "%s: %s\n", name.c_str(), text.c_str());
+}
+
 void write_picture(output::PictureFile& file, const output::Picture& picture, const std::string& numbers,
-                   const char* command) {
+                   const std::string& name) {
   file.write(picture, numbers);
-  if (const auto remark = file.remark(); !remark.empty())
-    std::fprintf(stderr, "cmtwatch%s: %.*s\n", command, static_cast<int>(remark.size()), remark.data());
+  if (const auto remark = file.remark(); !remark.empty()) say(name, std::string(remark));
 }
 
 }  // namespace cmt::watch

@@ -58,9 +58,12 @@ class LiveColumns {
   std::vector<std::uint64_t> recent_;
 };
 
+/// A line on standard error: "cmtwatch run: text".
+void say(const std::string& name, const std::string& text);
+
 /// Writes a picture and tells on standard error what the user should know of it. `numbers` is JSON. Throws as
 /// PictureFile does.
 void write_picture(output::PictureFile& file, const output::Picture& picture, const std::string& numbers,
-                   const char* command);
+                   const std::string& name);
 
 }  // namespace cmt::watch

@@ -207,7 +207,7 @@ void WatchReport::end(const WatchResult& result, const std::optional<command::En
   if (options_.form == WatchOptions::Form::json) destination_.write(watch_json(options_, samples_, result, ended));
   if (picture_)
     write_picture(*picture_, watch_picture(options_, samples_, result), watch_json(options_, samples_, result, ended),
-                  "");
+                  "cmtwatch");
 }
 
 }  // namespace cmt::watch

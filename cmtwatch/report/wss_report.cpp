@@ -129,7 +129,7 @@ void WssReport::end(const WorkingSetRun& run) {
   if (options_.form == WssOptions::Form::text)
     destination_.write(range_line() + method_line() + reuse_line() + grain_lines() + cost_line(run));
   if (options_.form == WssOptions::Form::json) destination_.write(json(run));
-  if (picture_) write_picture(*picture_, wss_picture(options_, method_, sets_, reuse_), json(run), " wss");
+  if (picture_) write_picture(*picture_, wss_picture(options_, method_, sets_, reuse_), json(run), "cmtwatch wss");
 }
 
 std::string WssReport::amount(std::uint64_t bytes) const {

@@ -1,0 +1,273 @@
+// cmtwatch run and get: how much memory a command or a process has, once or again and again. A command that was started
+// goes on where the report fails, and cmtwatch ends as the command did.
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cmtwatch/commands/subcommands.h"
+#include "cmtwatch/report/watch_report.h"
+#include "cmtwatch/sample/watch.h"
+#include "toolkit/command/interrupts.h"
+#include "toolkit/command/launch.h"
+#include "toolkit/command/tracer.h"
+#include "toolkit/process/system.h"
+
+namespace cmt::watch {
+namespace {
+
+constexpr char pace_help[] =
+    R"(  -f, --frequency=HZ the same as samples a second
+  --count=N          stop measuring after so many samples
+  --duration=TIME    stop measuring after so long
+  --max-cost=PERCENT measure less often where it would take more than this share
+                     of a processor: 10
+  --pause            stop all threads while a sample is taken
+)";
+
+constexpr char form_help[] =
+    R"(  --bytes            numbers in bytes
+  --json             all samples and the peak as JSON
+  --csv              every sample as comma-separated values
+  --plot=FILE        a picture, as .svg, .html, .png or .pdf by FILE's ending:
+                     memory over time; with -v a band for each process
+)";
+
+WatchOptions::Peak parse_peak_choice(const command::CommandLine& line) {
+  line.refuse_together("no-peak", {"peak", "only-peak"});
+  line.refuse_together("only-peak", {"peak", "watch", "csv", "json"});
+  if (line.has("no-peak")) return WatchOptions::Peak::without;
+  return line.has("only-peak") ? WatchOptions::Peak::only : WatchOptions::Peak::beside;
+}
+
+/// The options that both share. `interval_ns` is the default.
+WatchOptions parse_watch(const command::CommandLine& line, std::int64_t interval_ns) {
+  WatchOptions options;
+  options.form = parse_form<WatchOptions::Form>(line);
+  options.metric = line.parsed("metric", "pss", metric_names, metric_named);
+  options.pace = parse_pace(line, interval_ns);
+  options.peak = parse_peak_choice(line);
+  options.each = line.has("watch") || options.form != WatchOptions::Form::text;
+  options.recursive = line.has("recursive");
+  options.verbose = line.has("verbose");
+  options.bytes = line.has("bytes");
+  options.pause = line.has("pause");
+  options.output = line.value("output", "");
+  options.plot = parse_plot(line);
+  return options;
+}
+
+ProcessSet watched_set(const WatchOptions& options, int pid) {
+  ProcessSet set(options.recursive ? ProcessSet::Includes::descendants : ProcessSet::Includes::named, options.root);
+  set.add(pid);
+  return set;
+}
+
+void say_run(const std::string& text) { say("cmtwatch run", text); }
+
+/// A command while it is watched, from its start to its end.
+class WatchedCommand {
+ public:
+  WatchedCommand(const WatchOptions& options, WatchReport& report, Guard& guard)
+      : options_(options), report_(report), guard_(guard) {
+    if (options.trace.empty()) return;
+    tracer_.emplace(options.trace, options.recursive);
+    if (const std::string why = command::why_not_recordable(options.command[0]); !why.empty()) say_run(why);
+  }
+
+  /// How it ended.
+  command::Ended watch_to_end() {
+    command::RunningCommand launched({.words = options_.command,
+                                      .output = options_.command_output,
+                                      .error = options_.command_error,
+                                      .environment = tracer_ ? tracer_->environment() : Environment(),
+                                      .before_stop = [this] { report_.clear(); }});
+    begin_ns_ = process::now_ns();
+    ProcessSet set = watched_set(options_, launched.pid());
+    if (options_.recursive) set.add_children_of(getpid());  // we adopt orphans
+    ProcessSampler sampler(launched.pid(), std::move(set), options_.metric, options_.root, options_.pause);
+    if (tracer_) sampler.leave_out_collectors(collector_name);
+    std::optional<command::Ended> ended;
+    const Listener listener = listen_to(launched, ended, [this] { guard_.run([this] { report_.resized(); }); });
+    WatchResult result = watch(sampler, options_.pace, begin_ns_, options_.verbose || tracer_, listener,
+                               [this](const Sample& sample) { add_sample(sample); });
+    report_.clear();
+    if (!ended) ended = launched.wait();
+    if (tracer_) add_live_bytes(result);
+    guard_.run([&] {
+      if (result.samples != 0 || result.refusal.empty()) report_.end(result, ended);
+      if (!result.refusal.empty()) throw std::runtime_error(result.refusal);
+    });
+    return *ended;
+  }
+
+ private:
+  using Environment = std::vector<std::pair<std::string, std::string>>;
+
+  /// Live bytes are known only at the end, so reports with them wait; lines for people do not.
+  void add_sample(const Sample& sample) {
+    if (tracer_) samples_.push_back(sample);
+    if (!tracer_ || report_.is_text()) show(sample);
+    if (!tracer_) report_.keep(sample);
+  }
+
+  void add_live_bytes(WatchResult& result) {
+    result.traced = tracer_->add_live_bytes(samples_, begin_ns_, say_run);
+    for (const Sample& sample : samples_) {
+      if (result.peak && result.peak->begin_ns == sample.begin_ns) result.peak = sample;
+      if (!report_.is_text()) show(sample);
+      report_.keep(sample);
+    }
+  }
+
+  void show(const Sample& sample) {
+    guard_.run([&] { report_.show(sample); });
+  }
+
+  const WatchOptions& options_;
+  WatchReport& report_;
+  Guard& guard_;
+  std::optional<CommandTracer> tracer_;
+  std::vector<Sample> samples_;
+  std::int64_t begin_ns_ = 0;
+};
+
+std::string parse_trace(const command::CommandLine& line, Metric metric) {
+  if (!line.has("trace")) return {};
+  const std::string path = line.value("trace", "%n.%p.cmt");
+  if (!path.ends_with(".cmt"))
+    throw command::UsageError("--trace: expected a name that ends in .cmt, not '" + path + "'");
+  if (metric == Metric::swap || metric == Metric::vm)
+    throw command::UsageError("--trace needs resident memory to compare with: --metric=pss, rss, uss or anon");
+  return path;
+}
+
+WatchOptions parse_run(const command::CommandLine& line) {
+  WatchOptions options = parse_watch(line, 100'000'000);
+  if (line.files().empty()) throw command::UsageError("a command to run is missing");
+  options.command = line.files();
+  options.trace = parse_trace(line, options.metric);
+  options.command_output = line.value("stdout", "");
+  options.command_error = line.value("stderr", "");
+  return options;
+}
+
+int run(const command::CommandLine& line) {
+  const WatchOptions options = parse_run(line);
+  Destination destination(options.output, STDERR_FILENO);
+  WatchReport report(options, destination);
+  Guard guard("cmtwatch run", [&] { report.clear(); });
+  if (options.recursive) prctl(PR_SET_CHILD_SUBREAPER, 1);
+  try {
+    const command::Ended ended = WatchedCommand(options, report, guard).watch_to_end();
+    if (guard.failed() && ended.signal == 0 && ended.status == 0) return command::status_failed;
+    command::exit_like(ended);
+  } catch (const command::LaunchError& error) {
+    say_run(error.what());
+    return error.status;
+  }
+}
+
+void check_readable(const WatchResult& result, const WatchOptions& options) {
+  if (result.peak) return;
+  if (!result.refusal.empty()) throw std::runtime_error(result.refusal);
+  const std::string pid = std::to_string(options.pid);
+  if (result.samples == 0) throw std::runtime_error("process " + pid + " ended before it could be measured");
+  const char* const hint = walks_page_tables(options.metric) ? "; --metric=rss needs no permission" : "";
+  throw std::runtime_error("process " + pid + " may not be read" + hint);
+}
+
+WatchOptions parse_get(const command::CommandLine& line) {
+  WatchOptions options = parse_watch(line, 1'000'000'000);
+  options.pid = parse_only_pid(line);
+  options.root = parse_root(line);
+  const bool again =
+      line.has("watch") || line.has("count") || line.has("duration") || line.has("only-peak") || line.has("plot");
+  if (!again) options.pace.count = 1;
+  if (!again && !line.has("peak")) options.peak = WatchOptions::Peak::without;
+  options.each = options.peak != WatchOptions::Peak::only;
+  return options;
+}
+
+int get(const command::CommandLine& line) {
+  const WatchOptions options = parse_get(line);
+  check_measurable(options.pid, options.root, options.pause);
+  Destination destination(options.output, STDOUT_FILENO);
+  WatchReport report(options, destination);
+  ProcessSampler sampler(options.pid, watched_set(options, options.pid), options.metric, options.root, options.pause);
+  command::Interrupts interrupts(command::Interrupts::Holds::resizes);
+  const Listener listener = listen_to(interrupts, [&] { report.resized(); });
+  const WatchResult result =
+      watch(sampler, options.pace, process::now_ns(), options.verbose, listener, [&](const Sample& sample) {
+        report.keep(sample);
+        if (sample.processes != 0 || options.pace.count != 1) report.show(sample);
+      });
+  check_readable(result, options);
+  report.end(result, std::nullopt);
+  if (!result.refusal.empty()) throw std::runtime_error(result.refusal);
+  return 0;
+}
+
+}  // namespace
+
+Subcommand run_subcommand() {
+  return {.name = "run",
+          .summary = "run a command and tell the most memory that it had at once",
+          .help = R"(Usage: cmtwatch run [OPTION]... [--] COMMAND [ARGUMENT]...
+
+Runs a command and tells on standard error the most memory that it had at once,
+and when. The command keeps its streams; its exit status is passed on.
+
+  -r, --recursive    the command with all its descendants, orphans too
+  -v, --verbose      which processes had how much at the peak
+  -w, --watch        every sample, not the peak alone
+  --metric=METRIC    pss (the default), rss, uss, anon, swap or vm
+  --interval=TIME    between samples: 100ms; a number alone is milliseconds
+)" + std::string(pace_help) +
+                  R"(  --peak             print the peak: the default
+  --no-peak          do not
+  --only-peak        the peak's number and nothing else
+)" + form_help +
+                  R"(  --trace[=FILE.cmt] also record what the command asks of malloc, with -r its
+                     descendants too: %n.%p.cmt; each sample tells how much of
+                     the memory was live (asked for and not freed)
+  -o, --output=FILE  write to FILE instead of standard error
+  -O, --stdout=FILE  the command's standard output goes to FILE
+  -E, --stderr=FILE  its standard error
+)",
+          .launch = run,
+          .exit_status =
+              "the command's; 125 failed here, 126 the command cannot be started,\n"
+              "127 it is not there. Where a signal ends the command, it ends cmtwatch too."};
+}
+
+Subcommand get_subcommand() {
+  return {.name = "get",
+          .summary = "tell how much memory a process has, once or again and again",
+          .help = R"(Usage: cmtwatch get [OPTION]... PID
+
+Tells how much memory a process has, once or again and again.
+
+  -w, --watch        again and again, until the process ends or Ctrl-C; then the
+                     peak
+  -r, --recursive    the process with all its descendants
+  -v, --verbose      each process by name
+  --metric=METRIC    pss (the default), rss, uss, anon, swap or vm
+  --interval=TIME    between samples: 1s; a number alone is milliseconds
+)" + std::string(pace_help) +
+                  R"(  --peak             print the peak at the end: the default with --watch
+  --no-peak          do not
+  --only-peak        the peak and no sample
+)" + form_help +
+                  R"(  -o, --output=FILE  write to FILE instead of standard output
+  --root=DIR         a /proc elsewhere; the default is $PROCFS, else /proc
+)",
+          .run = get};
+}
+
+}  // namespace cmt::watch

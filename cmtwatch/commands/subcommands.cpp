@@ -1,0 +1,97 @@
+#include "cmtwatch/commands/subcommands.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+
+#include "cmtwatch/report/report_output.h"
+#include "cmtwatch/sample/pause.h"
+#include "cmtwatch/sample/probe.h"
+#include "toolkit/picture/picture_file.h"
+
+namespace cmt::watch {
+
+using command::CommandLine;
+using command::UsageError;
+
+double parse_number(const CommandLine& line, const std::string& name, double least, double most) {
+  const std::string text = line.value(name, "");
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !(number > least) || !(number <= most))
+    throw UsageError("--" + name + ": expected a number above " + std::to_string(static_cast<int>(least)) + ", not '" +
+                     text + "'");
+  return number;
+}
+
+std::int64_t parse_time(const CommandLine& line, const std::string& name, const std::string& unit) {
+  return line.parsed(name, "", "a time such as 10ms or 2s", [&unit](const std::string& text) {
+    const auto time = command::parse_duration(text, unit);
+    return time == 0 ? std::nullopt : time;
+  });
+}
+
+Pace parse_pace(const CommandLine& line, std::int64_t interval_ns) {
+  line.refuse_together("interval", {"frequency"});
+  Pace pace{.interval_ns = interval_ns, .cost_share_max = 0.1};
+  if (line.has("interval")) pace.interval_ns = parse_time(line, "interval", "ms");
+  if (line.has("frequency"))
+    pace.interval_ns = static_cast<std::int64_t>(1e9 / parse_number(line, "frequency", 0, 1e6));
+  if (line.has("max-cost")) pace.cost_share_max = parse_number(line, "max-cost", 0, 100) / 100;
+  if (line.has("count")) pace.count = line.number("count", 1, 1, std::numeric_limits<std::uint64_t>::max());
+  if (line.has("duration")) pace.duration_ns = parse_time(line, "duration", "s");
+  return pace;
+}
+
+int parse_pid(const std::string& text) {
+  int pid = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (error != std::errc() || end != text.data() + text.size() || pid <= 0)
+    throw UsageError("expected the number of a process, not '" + text + "'");
+  return pid;
+}
+
+int parse_only_pid(const CommandLine& line) {
+  if (line.files().size() != 1) throw UsageError("expected one PID");
+  return parse_pid(line.files()[0]);
+}
+
+std::string parse_plot(const CommandLine& line) { return line.checked("plot", output::PictureFile::fault_of); }
+
+std::string parse_root(const CommandLine& line) {
+  const char* const from_environment = std::getenv("PROCFS");
+  return line.value("root", from_environment && *from_environment ? from_environment : "/proc");
+}
+
+std::string parse_recording(const CommandLine& line) {
+  if (line.files().size() != 1) throw UsageError("expected one recording");
+  return line.files()[0];
+}
+
+MomentOptions parse_moment(const CommandLine& line) {
+  MomentOptions options{.path = parse_recording(line)};
+  if (line.has("pid")) options.pid = parse_pid(line.value("pid", ""));
+  options.verbose = line.has("verbose");
+  options.bytes = line.has("bytes");
+  options.json = line.has("json");
+  return options;
+}
+
+void check_measurable(int pid, const std::string& root, bool pause) {
+  check_process(pid, root);
+  if (pause) check_pausable(pid, root);
+}
+
+void Guard::run(const std::function<void()>& action) {
+  if (failed_) return;
+  try {
+    action();
+  } catch (const std::exception& error) {
+    failed_ = true;
+    clear_();
+    say(name_, error.what());
+  }
+}
+
+}  // namespace cmt::watch
