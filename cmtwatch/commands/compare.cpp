@@ -8,6 +8,7 @@
 
 #include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/memory_series.h"
+#include "cmtwatch/report/report_output.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
@@ -27,76 +28,73 @@ MemorySeries read_named(const std::string& word) {
   return series;
 }
 
-struct RunFigures {
-  std::optional<std::uint64_t> peak_bytes;
-  std::optional<std::int64_t> peak_ns;
-  std::optional<std::int64_t> duration_ns;
-  std::optional<double> ratio;  ///< of its peak to the first run's
+struct Run {
+  MemorySeries series{};
+  std::optional<std::uint64_t> peak_bytes{};
+  std::optional<std::int64_t> peak_ns{};
+  std::optional<std::int64_t> duration_ns{};
+  std::optional<double> ratio{};  ///< of its peak to the first run's
 };
 
-RunFigures figures_of(const MemorySeries& series, const MemorySeries& first) {
-  if (series.bytes.empty()) return {};
-  RunFigures figures{.peak_bytes = series.bytes[series.peak_index()],
-                     .peak_ns = series.time_ns[series.peak_index()],
-                     .duration_ns = series.time_ns.back() - series.time_ns.front(),
-                     .ratio = std::nullopt};
-  if (!first.bytes.empty() && first.bytes[first.peak_index()] != 0)
-    figures.ratio = static_cast<double>(*figures.peak_bytes) / static_cast<double>(first.bytes[first.peak_index()]);
-  return figures;
+std::vector<Run> read_runs(const std::vector<std::string>& words) {
+  std::vector<Run> runs;
+  for (const std::string& word : words) {
+    Run& run = runs.emplace_back(Run{read_named(word)});
+    const MemorySeries& series = run.series;
+    if (series.bytes.empty()) continue;
+    run.peak_bytes = series.bytes[series.peak_index()];
+    run.peak_ns = series.time_ns[series.peak_index()];
+    run.duration_ns = series.time_ns.back() - series.time_ns.front();
+    if (const auto first = runs.front().peak_bytes; first.value_or(0) != 0)
+      run.ratio = static_cast<double>(*run.peak_bytes) / static_cast<double>(*first);
+  }
+  return runs;
 }
 
 std::string seconds(const std::optional<std::int64_t>& ns) { return ns ? output::seconds_text(*ns) : ""; }
 
-std::string table_of(const std::vector<MemorySeries>& runs, bool bytes) {
+std::optional<std::string> metric_of(const Run& run) {
+  return run.series.metric.empty() ? std::nullopt : std::optional(run.series.metric);
+}
+
+std::string table_of(const std::vector<Run>& runs, bool bytes) {
   output::Table table({"run", "measured", "peak", "ratio", "at", "duration", "samples"}, {0, 1});
-  for (const MemorySeries& run : runs) {
-    const RunFigures figures = figures_of(run, runs.front());
-    const auto peak = figures.peak_bytes;
-    table.add({run.name, run.metric.empty() ? "?" : run.metric,
-               peak ? (bytes ? std::to_string(*peak) : output::bytes_text(*peak)) : "no sample",
-               figures.ratio ? output::fixed(*figures.ratio, 2) : "", seconds(figures.peak_ns),
-               seconds(figures.duration_ns), output::with_commas(run.bytes.size())});
+  for (const Run& run : runs) {
+    table.add({run.series.name, metric_of(run).value_or("?"),
+               run.peak_bytes ? amount(*run.peak_bytes, bytes) : "no sample",
+               run.ratio ? output::fixed(*run.ratio, 2) : "", seconds(run.peak_ns), seconds(run.duration_ns),
+               output::with_commas(run.series.bytes.size())});
   }
   return table.text();
 }
 
-struct ShownRun {
-  MemorySeries series{};
-  RunFigures figures{};
-};
-
-template <class Visitor, output::DescribedAs<ShownRun> R>
+template <class Visitor, output::DescribedAs<Run> R>
 void describe(Visitor& field, R& run) {
-  const auto& [series, figures] = run;
-  field("name", series.name, "NAME, else FILE");
-  field("metric", series.metric.empty() ? std::nullopt : std::optional(series.metric), "null: the file has none");
-  field("peak_bytes", figures.peak_bytes, "null: there is no sample");
-  field("peak_ns", figures.peak_ns, "since the run began");
-  field("peak_ratio_to_first", figures.ratio, "of peak_bytes to those of the first run");
-  field("duration_ns", figures.duration_ns, "from the first sample to the last");
-  field("time_ns", series.time_ns, "of each sample, since the run began");
-  field("bytes", series.bytes, "of each sample");
+  field("name", run.series.name, "NAME, else FILE");
+  field("metric", metric_of(run), "null: the file has none");
+  field("peak_bytes", run.peak_bytes, "null: there is no sample");
+  field("peak_ns", run.peak_ns, "since the run began");
+  field("peak_ratio_to_first", run.ratio, "of peak_bytes to those of the first run");
+  field("duration_ns", run.duration_ns, "from the first sample to the last");
+  field("time_ns", run.series.time_ns, "of each sample, since the run began");
+  field("bytes", run.series.bytes, "of each sample");
 }
 
-std::string json_of(const std::vector<MemorySeries>& runs) {
+std::string json_of(const std::vector<Run>& runs) {
   output::JsonWriter json;
   json.begin_object();
   json.field("schema", "cmt.compare/1");
-  json.begin_array("runs");
-  for (const MemorySeries& run : runs) output::write_object(json, ShownRun{run, figures_of(run, runs.front())});
-  json.end_array();
+  output::write_array(json, "runs", runs);
   json.end_object();
   return json.take();
 }
 
-output::Picture picture_of(const std::vector<MemorySeries>& runs) {
-  output::Panel panel{.title = "memory over time",
-                      .x = {.title = "time", .unit = output::Unit::ns},
-                      .y = {.title = "memory", .unit = output::Unit::bytes}};
-  for (const MemorySeries& run : runs) {
-    output::Series series{run.metric.empty() ? run.name : run.name + " (" + run.metric + ")", {}, {}};
-    for (const std::int64_t time : run.time_ns) series.x.push_back(static_cast<double>(time));
-    for (const std::uint64_t bytes : run.bytes) series.y.push_back(static_cast<double>(bytes));
+output::Picture picture_of(const std::vector<Run>& runs) {
+  output::Panel panel = bytes_over_time("memory over time", "memory");
+  for (const Run& run : runs) {
+    const auto metric = metric_of(run);
+    output::Series series{metric ? run.series.name + " (" + *metric + ")" : run.series.name, {}, {}};
+    for (std::size_t i = 0; i < run.series.bytes.size(); ++i) series.add(run.series.time_ns[i], run.series.bytes[i]);
     panel.series.push_back(std::move(series));
   }
   return {"runs compared", std::to_string(runs.size()) + (runs.size() == 1 ? " run" : " runs"), {panel}};
@@ -105,8 +103,7 @@ output::Picture picture_of(const std::vector<MemorySeries>& runs) {
 int compare(const command::CommandLine& line) {
   if (line.files().empty()) throw command::UsageError("expected runs to compare");
   const std::string plot = parse_plot(line);
-  std::vector<MemorySeries> runs;
-  for (const std::string& word : line.files()) runs.push_back(read_named(word));
+  const std::vector<Run> runs = read_runs(line.files());
   if (line.has("plot")) {
     output::PictureFile file(plot);
     file.write(picture_of(runs), json_of(runs));

@@ -62,18 +62,19 @@ std::vector<Mapping> read_mappings(const std::string& path) {
 }
 
 ProcessSample sample_of(const std::vector<Mapping>& mappings) {
-  std::uint64_t size = 0, resident = 0, proportional = 0, unique = 0, swapped = 0;
+  ProcessSample sample{.size_bytes = 0,
+                       .resident_bytes = 0,
+                       .proportional_bytes = 0,
+                       .private_bytes = 0,
+                       .swapped_bytes = 0,
+                       .mappings_readable = true};
   for (const Mapping& mapping : mappings) {
-    size += mapping.end - mapping.begin;
-    resident += mapping.resident_bytes;
-    proportional += mapping.proportional_bytes;
-    unique += mapping.private_bytes;
-    swapped += mapping.swapped_bytes;
+    *sample.size_bytes += mapping.end - mapping.begin;
+    *sample.resident_bytes += mapping.resident_bytes;
+    *sample.proportional_bytes += mapping.proportional_bytes;
+    *sample.private_bytes += mapping.private_bytes;
+    *sample.swapped_bytes += mapping.swapped_bytes;
   }
-  ProcessSample sample;
-  sample.size_bytes = size, sample.resident_bytes = resident;
-  sample.proportional_bytes = proportional, sample.private_bytes = unique, sample.swapped_bytes = swapped;
-  sample.mappings_readable = true;
   return sample;
 }
 

@@ -1,5 +1,6 @@
 // cmtwatch peak and show: one moment of a recording.
 
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -13,22 +14,11 @@
 namespace cmt::watch {
 namespace {
 
-std::optional<std::int64_t> wanted_tick(Database& database, const MomentOptions& options) {
-  switch (options.when) {
-    case MomentOptions::When::peak:
-      return peak_tick(database, options.pid);
-    case MomentOptions::When::least_available:
-      return least_available_tick(database);
-    case MomentOptions::When::at:
-      return tick_at(database, options.at_ns);
-  }
-  return std::nullopt;
-}
-
-int show_moment(const MomentOptions& options) {
+/// `find_tick` returns the moment's tick.
+int show_moment(const MomentOptions& options, const std::function<std::optional<std::int64_t>(Database&)>& find_tick) {
   Database database(options.path, Database::Mode::read);
   check_recording(database, options.path);
-  const auto tick = wanted_tick(database, options);
+  const auto tick = find_tick(database);
   if (!tick) throw std::runtime_error(options.path + ": no such moment in the recording");
   const Moment moment = load_moment(database, *tick, options.pid);
   if (moment.processes.empty()) throw std::runtime_error(options.path + ": no such process at that moment");
@@ -39,16 +29,16 @@ int show_moment(const MomentOptions& options) {
 int peak(const command::CommandLine& line) {
   line.refuse_together("system", {"pid"});
   MomentOptions options = parse_moment(line);
-  if (line.has("system")) options.when = MomentOptions::When::least_available;
-  return show_moment(options);
+  if (line.has("system")) return show_moment(options, least_available_tick);
+  options.peak = true;
+  return show_moment(options, [&](Database& database) { return peak_tick(database, options.pid); });
 }
 
 int show(const command::CommandLine& line) {
-  MomentOptions options = parse_moment(line);
-  options.when = MomentOptions::When::at;
-  options.at_ns = line.parsed("at", "", "a time such as 2.5s",
-                              [](const std::string& text) { return command::parse_duration(text, "s"); });
-  return show_moment(options);
+  const MomentOptions options = parse_moment(line);
+  const std::int64_t at_ns = line.parsed("at", "", "a time such as 2.5s",
+                                         [](const std::string& text) { return command::parse_duration(text, "s"); });
+  return show_moment(options, [&](Database& database) { return tick_at(database, at_ns); });
 }
 
 constexpr char moment_help[] =

@@ -112,18 +112,10 @@ class Player {
   Moment load(std::int64_t tick) { return load_moment(database_, tick, options_.moment.pid); }
 
   std::optional<std::int64_t> moved(Key key, std::optional<std::int64_t> next) {
-    switch (key) {
-      case Key::back:
-        return moments_.before(now_.tick);
-      case Key::first:
-        return moments_.first();
-      case Key::last:
-        return moments_.last();
-      case Key::pause:
-        return std::nullopt;
-      default:
-        return next;
-    }
+    if (key == Key::back) return moments_.before(now_.tick);
+    if (key == Key::first) return moments_.first();
+    if (key == Key::last) return moments_.last();
+    return key == Key::pause ? std::nullopt : next;
   }
 
   std::int64_t begin_of(std::int64_t tick) {
@@ -156,7 +148,6 @@ class Player {
 PlayOptions parse_play(const command::CommandLine& line) {
   line.refuse_together("speed", {"interval"});
   PlayOptions options{.moment = parse_moment(line)};
-  options.moment.when = MomentOptions::When::at;
   if (line.has("speed")) options.speed = parse_number(line, "speed", 0, 1e9);
   if (line.has("interval")) options.interval_ns = parse_time(line, "interval", "ms");
   return options;

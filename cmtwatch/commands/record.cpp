@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -81,13 +82,13 @@ class RecordingSession {
  public:
   explicit RecordingSession(const RecordOptions& options)
       : options_(options),
+        picture_(options.plot.empty() ? nullptr : std::make_unique<output::PictureFile>(options.plot)),
         database_(options.path, Database::Mode::write),
         writer_(prepared()),
         recorder_(writer_, options.measures, options.root,
                   options.all ? Recorder::OnReuse::record : Recorder::OnReuse::leave_out),
         processes_(includes(options), options.root),
         view_(options.command.empty() ? output::Beside::nobody : output::Beside::command) {
-    if (!options.plot.empty()) picture_.emplace(options.plot);
     const std::int64_t wall = process::clock_ns(CLOCK_REALTIME);
     const bool continues = writer_.tick() != 0;
     if (continues) {
@@ -225,7 +226,7 @@ class RecordingSession {
   const RecordOptions& options_;
   std::int64_t begin_ns_ = process::now_ns();
   std::int64_t offset_ns_ = 0;
-  std::optional<output::PictureFile> picture_;
+  std::unique_ptr<output::PictureFile> picture_;  ///< opened first, so that an error comes early
   Database database_;
   RecordingWriter writer_;
   Recorder recorder_;

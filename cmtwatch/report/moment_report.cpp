@@ -17,12 +17,12 @@ namespace {
 using output::Table;
 
 /// In KiB with groups of three, or in bytes.
-std::string amount(std::uint64_t bytes, const MomentOptions& options) {
+std::string kib_text(std::uint64_t bytes, const MomentOptions& options) {
   return options.bytes ? std::to_string(bytes) : output::with_commas((bytes + 1023) / 1024) + " KiB";
 }
 
-std::string amount(const std::optional<std::uint64_t>& bytes, const MomentOptions& options) {
-  return bytes ? amount(*bytes, options) : "not readable";
+std::string kib_text(const std::optional<std::uint64_t>& bytes, const MomentOptions& options) {
+  return bytes ? kib_text(*bytes, options) : "not readable";
 }
 
 std::string parts_text(const std::vector<std::vector<process::Mapping>>& processes, const MomentOptions& options) {
@@ -30,9 +30,9 @@ std::string parts_text(const std::vector<std::vector<process::Mapping>>& process
   if (breakdown.sum.mappings == 0) return "no mappings are known\n";
   Table table({"memory", "resident", "proportional", "anonymous", "swapped", "mappings"});
   const auto add_row = [&](const MemoryPart& part) {
-    table.add({output::to_line(part.name), amount(part.resident_bytes, options),
-               amount(part.proportional_bytes, options), amount(part.anonymous_bytes, options),
-               amount(part.swapped_bytes, options), output::with_commas(part.mappings)});
+    table.add({output::to_line(part.name), kib_text(part.resident_bytes, options),
+               kib_text(part.proportional_bytes, options), kib_text(part.anonymous_bytes, options),
+               kib_text(part.swapped_bytes, options), output::with_commas(part.mappings)});
   };
   for (const MemoryPart& part : breakdown.parts) add_row(part);
   add_row(breakdown.sum);
@@ -53,8 +53,8 @@ std::string processes_text(const Moment& moment, const MomentOptions& options) {
   std::size_t shown = 0;
   Table table({"pid", "resident", "proportional", "size", "oom score", "command"}, {5});
   for (const RecordedProcess& process : moment.processes) {
-    table.add({std::to_string(process.pid), amount(process.resident_bytes, options),
-               amount(process.proportional_bytes, options), amount(process.size_bytes, options),
+    table.add({std::to_string(process.pid), kib_text(process.resident_bytes, options),
+               kib_text(process.proportional_bytes, options), kib_text(process.size_bytes, options),
                process.oom_score ? std::to_string(*process.oom_score) : "", title_of(process)});
     if (++shown == shown_max && !options.verbose) break;
   }
@@ -66,12 +66,13 @@ std::string processes_text(const Moment& moment, const MomentOptions& options) {
 std::string machine_text(const RecordedMachine& machine, const MomentOptions& options) {
   std::string text;
   if (machine.available_bytes && machine.total_bytes)
-    text = amount(*machine.available_bytes, options) + " of " + amount(*machine.total_bytes, options) + " available";
+    text =
+        kib_text(*machine.available_bytes, options) + " of " + kib_text(*machine.total_bytes, options) + " available";
   if (machine.swap_total_bytes && machine.swap_free_bytes) {
     const std::uint64_t used =
         *machine.swap_total_bytes - std::min(*machine.swap_free_bytes, *machine.swap_total_bytes);
-    text += (text.empty() ? "" : ", ") + amount(used, options) + " of " + amount(*machine.swap_total_bytes, options) +
-            " swap used";
+    text += (text.empty() ? "" : ", ") + kib_text(used, options) + " of " +
+            kib_text(*machine.swap_total_bytes, options) + " swap used";
   }
   return text.empty() ? text : "the machine: " + text + "\n";
 }
@@ -102,25 +103,12 @@ void describe(Visitor& field, M& shown) {
   describe(field, mapping);
 }
 
-struct ShownRecordedProcess {
-  RecordedProcess process{};
-};
-
-template <class Visitor, output::DescribedAs<ShownRecordedProcess> P>
-void describe(Visitor& field, P& shown) {
-  describe(field, shown.process);
-  std::vector<ShownMapping> mappings;
-  for (const process::Mapping& mapping : shown.process.mappings) mappings.push_back({mapping});
-  field("mappings", mappings, "by rising address");
-}
-
 }  // namespace
 
 std::string moment_text(const Moment& moment, const MomentOptions& options) {
   std::string text = "at " + output::seconds_text(moment.begin_ns);
   const MemorySum sum = moment.sum();
-  if (options.when == MomentOptions::When::peak)
-    text += ", peak " + amount(sum.bytes(), options) + " " + std::string(sum.metric());
+  if (options.peak) text += ", peak " + kib_text(sum.bytes(), options) + " " + std::string(sum.metric());
   text += "\n";
   if (moment.machine) text += machine_text(*moment.machine, options);
   text += "\n";
@@ -147,7 +135,14 @@ std::string moment_json(const Moment& moment) {
   field("system", moment.machine, "null: it was not recorded");
   field("parts", break_down(all_mappings(moment)).parts, "by purpose, then the largest files");
   json.begin_array("processes");
-  for (const RecordedProcess& process : moment.processes) field.element(ShownRecordedProcess{process});
+  for (const RecordedProcess& process : moment.processes) {
+    json.begin_object();
+    describe(field, process);
+    json.begin_array("mappings");  // by rising address
+    for (const process::Mapping& mapping : process.mappings) field.element(ShownMapping{mapping});
+    json.end_array();
+    json.end_object();
+  }
   json.end_array();
   json.end_object();
   return json.take();

@@ -1,19 +1,15 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "cmtwatch/recording/moment.h"
 
 namespace cmt::watch {
 
-/// The options of `peak` and `show`.
+/// The options of `peak`, `show` and `play`.
 struct MomentOptions {
-  enum class When { peak, least_available, at };
-
   std::string path;
-  When when = When::peak;
-  std::int64_t at_ns = 0;
+  bool peak = false;  ///< it is the moment with most memory
   PidOrAll pid{};
   bool verbose = false;  ///< every process by itself
   bool bytes = false;

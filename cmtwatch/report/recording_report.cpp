@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 #include <algorithm>
-#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -16,17 +15,12 @@ namespace {
 
 using output::Beside;
 
-std::string amount(const MemorySum& memory) {
+std::string sum_text(const MemorySum& memory) {
   return output::bytes_text(memory.bytes()) + " " + std::string(memory.metric());
-}
-
-std::string counted(std::uint64_t number, const char* one, const char* more) {
-  return output::with_commas(number) + " " + (number == 1 ? one : more);
 }
 
 using output::Panel;
 using output::Series;
-using output::Unit;
 
 /// The metric of some moments together.
 std::string_view metric_of(const std::vector<MemorySum>& moments) {
@@ -40,17 +34,13 @@ std::string with_metric(const std::string& name, std::string_view metric) {
 }
 
 Panel empty_panel(const char* title, std::string_view metric) {
-  return {.title = title,
-          .x = {.title = "time", .unit = Unit::ns},
-          .y = {.title = with_metric("memory", metric), .unit = Unit::bytes}};
+  return bytes_over_time(title, with_metric("memory", metric));
 }
 
 Series sum_line(const KindSeries& series, std::string_view metric) {
   Series line{with_metric("in all", metric), {}, {}};
   for (std::size_t i = 0; i < series.time_ns.size(); ++i) {
-    if (!series.sums[i].any()) continue;
-    line.x.push_back(static_cast<double>(series.time_ns[i]));
-    line.y.push_back(static_cast<double>(series.sums[i].bytes()));
+    if (series.sums[i].any()) line.add(series.time_ns[i], series.sums[i].bytes());
   }
   return line;
 }
@@ -58,10 +48,7 @@ Series sum_line(const KindSeries& series, std::string_view metric) {
 template <class Bytes>
 Series band(const KindSeries& series, std::string name, Bytes bytes) {
   Series made{std::move(name), {}, {}, Series::Form::band};
-  for (std::size_t i = 0; i < series.time_ns.size(); ++i) {
-    made.x.push_back(static_cast<double>(series.time_ns[i]));
-    made.y.push_back(static_cast<double>(bytes(i)));
-  }
+  for (std::size_t i = 0; i < series.time_ns.size(); ++i) made.add(series.time_ns[i], bytes(i));
   return made;
 }
 
@@ -97,74 +84,42 @@ Panel processes_panel(const KindSeries& series, std::string_view metric) {
   return panel;
 }
 
-struct ShownKind {
-  MemoryKind kind{};
-  std::vector<std::uint64_t> bytes{};
-};
-
-template <class Visitor, output::DescribedAs<ShownKind> K>
-void describe(Visitor& field, K& shown) {
-  field("name", name_of(shown.kind), "the kind of memory");
-  field("metric", name_of(metric_of(shown.kind)), "what bytes are: pss, rss or swap");
-  field("bytes", shown.bytes, "at each moment; all kinds but those of swap add up to the sum");
-}
-
-struct ShownProcessSeries {
-  KindSeries::Process process{};
-};
-
-template <class Visitor, output::DescribedAs<ShownProcessSeries> P>
-void describe(Visitor& field, P& shown) {
-  const KindSeries::Process& process = shown.process;
-  field("pid", process.pid == 0 ? std::nullopt : std::optional(process.pid), "null: all but the largest processes");
-  field("name", process.name, "the kernel's name for it");
-  field("metric", process.all.metric(), "what bytes are: pss, rss, or pss or rss");
-  field("bytes", process.bytes, "at each moment; 0 where it was not there");
-}
-
 }  // namespace
 
 RecordView::RecordView(Beside beside)
     : beside_(beside),
-      columns_(beside == Beside::nobody ? STDOUT_FILENO : STDERR_FILENO, beside),
+      columns_(beside == Beside::nobody ? STDOUT_FILENO : STDERR_FILENO, beside,
+               [this] { return LiveColumns::Text{head()}; }),
       prints_(beside == Beside::nobody && !columns_.active()) {}
 
 void RecordView::show(std::int64_t tick, std::int64_t time_ns, std::size_t processes, MemorySum memory) {
   ++moments_;
   last_ = {tick, time_ns, processes, memory};
   if (memory.bytes() >= peak_.memory.bytes()) peak_ = last_;
-  if (prints_) {
-    return print(output::seconds_text(time_ns) + "  " + amount(memory) + ", " +
-                 counted(processes, "process", "processes") + "\n");
-  }
-  if (!columns_.active()) return;
-  columns_.add(memory.bytes());
-  draw();
+  if (prints_) print(moment_text(last_) + "\n");
+  if (columns_.active()) columns_.add(memory.bytes());
 }
 
-void RecordView::resized() {
-  if (moments_ == 0) return;
-  columns_.resized();
-  draw();
+std::string RecordView::moment_text(const Moment& moment) {
+  return output::seconds_text(moment.time_ns) + "  " + sum_text(moment.memory) + ", " +
+         output::counted(moment.processes, "process");
 }
 
-void RecordView::draw() {
-  if (!columns_.due()) return;
-  const std::string head = output::seconds_text(last_.time_ns) + "  " + amount(last_.memory) + ", " +
-                           counted(last_.processes, "process", "processes") + ", " +
-                           counted(static_cast<std::uint64_t>(last_.tick), "moment", "moments") + ", peak " +
-                           amount(peak_.memory) + " at " + output::seconds_text(peak_.time_ns);
-  columns_.show(head);
+std::string RecordView::peak_text() const {
+  return "peak " + sum_text(peak_.memory) + " at " + output::seconds_text(peak_.time_ns);
+}
+
+std::string RecordView::head() const {
+  return moment_text(last_) + ", " + output::counted(static_cast<std::uint64_t>(last_.tick), "moment") + ", " +
+         peak_text();
 }
 
 void RecordView::end(double cost_share) {
   columns_.clear();
   if (moments_ == 0 || (beside_ == Beside::command && !columns_.active())) return;
-  const std::string line = "peak " + amount(peak_.memory) + " at " + output::seconds_text(peak_.time_ns) + "; " +
-                           counted(moments_, "moment", "moments") + "; recording took " +
-                           output::fixed(cost_share * 100, 1) + " % of a processor\n";
-  if (beside_ == Beside::nobody) return print(line);
-  std::fputs(("cmtwatch record: " + line).c_str(), stderr);
+  const std::string line = peak_text() + "; " + output::counted(moments_, "moment") + "; recording took " +
+                           output::fixed(cost_share * 100, 1) + " % of a processor";
+  beside_ == Beside::nobody ? print(line + "\n") : say("cmtwatch record", line);
 }
 
 /// A closed pipe does not end the recording.
@@ -174,7 +129,7 @@ void RecordView::print(const std::string& line) {
     command::print(line);
   } catch (const std::system_error& error) {
     prints_ = false;
-    std::fprintf(stderr, "cmtwatch record: %s; the recording goes on\n", error.what());
+    say("cmtwatch record", error.what() + std::string("; the recording goes on"));
   }
 }
 
@@ -205,13 +160,24 @@ std::string recording_json(const KindSeries& series, const std::string& title) {
   field("bytes", sums, "of all processes at each moment; null: none could be read");
   json.begin_array("kinds");
   for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
-    ShownKind shown{static_cast<MemoryKind>(kind)};
-    for (const BytesByKind& moment : series.by_kind) shown.bytes.push_back(moment[kind]);
-    field.element(shown);
+    std::vector<std::uint64_t> bytes;
+    for (const BytesByKind& moment : series.by_kind) bytes.push_back(moment[kind]);
+    json.begin_object();
+    field("name", name_of(static_cast<MemoryKind>(kind)), "the kind of memory");
+    field("metric", name_of(metric_of(static_cast<MemoryKind>(kind))), "what bytes are: pss, rss or swap");
+    field("bytes", bytes, "at each moment; all kinds but those of swap add up to the sum");
+    json.end_object();
   }
   json.end_array();
   json.begin_array("processes");
-  for (const KindSeries::Process& process : series.processes) field.element(ShownProcessSeries{process});
+  for (const auto& [pid, name, bytes, all] : series.processes) {
+    json.begin_object();
+    field("pid", pid == 0 ? std::nullopt : std::optional(pid), "null: all but the largest processes");
+    field("name", name, "the kernel's name for it");
+    field("metric", all.metric(), "what bytes are: pss, rss, or pss or rss");
+    field("bytes", bytes, "at each moment; 0 where it was not there");
+    json.end_object();
+  }
   json.end_array();
   json.end_object();
   return json.take();

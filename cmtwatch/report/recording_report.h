@@ -19,7 +19,7 @@ class RecordView {
   void show(std::int64_t tick, std::int64_t time_ns, std::size_t processes, MemorySum memory);
 
   /// The terminal has another size.
-  void resized();
+  void resized() { columns_.resized(); }
 
   /// Erases the drawing: before anything else is written, before we stop, and at the end.
   void clear() { columns_.clear(); }
@@ -35,7 +35,9 @@ class RecordView {
     MemorySum memory{};
   };
 
-  void draw();
+  static std::string moment_text(const Moment& moment);
+  std::string peak_text() const;
+  std::string head() const;
   void print(const std::string& line);
 
   output::Beside beside_;

@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
+#include <utility>
 
+#include "toolkit/output/numbers.h"
 #include "toolkit/terminal/terminal.h"
 
 namespace cmt::watch {
@@ -17,15 +19,11 @@ constexpr std::size_t columns_kept = 1024;
 
 }  // namespace
 
-Destination::Destination(const std::string& path, int stream)
-    : path_(path.empty() ? "writing" : path), fd_(stream), own_(!path.empty()) {
-  if (!own_) return;
+Destination::Destination(const std::string& path, int stream) : path_(path.empty() ? "writing" : path), fd_(stream) {
+  if (path.empty()) return;
   fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path);
-}
-
-Destination::~Destination() {
-  if (own_) close(fd_);
+  file_ = process::Fd(fd_);
 }
 
 void Destination::write(const std::string& text) {
@@ -37,23 +35,42 @@ void Destination::write(const std::string& text) {
   }
 }
 
-LiveColumns::LiveColumns(int fd, output::Beside beside)
-    : beside_(beside), view_(output::make_terminal_view(fd, beside)) {}
+LiveColumns::LiveColumns(int fd, output::Beside beside, std::function<Text()> text)
+    : beside_(beside), text_(std::move(text)), view_(output::make_terminal_view(fd, beside)) {}
 
 void LiveColumns::add(std::uint64_t bytes) {
   if (recent_.size() == columns_kept) recent_.erase(recent_.begin());
   recent_.push_back(bytes);
+  draw();
 }
 
-void LiveColumns::show(const std::string& text, const std::vector<std::string>& below) {
+void LiveColumns::resized() {
+  if (recent_.empty()) return;
+  view_->resized();
+  draw();
+}
+
+void LiveColumns::draw() {
+  if (!view_->due()) return;
+  const auto [head, below] = text_();
   const std::size_t width = view_->size().columns - 1;
   if (beside_ == output::Beside::command) {
-    const std::size_t left = width > text.size() + 2 ? width - text.size() - 2 : 0;
-    return view_->show({text + "  " + output::sparkline(recent_, left)});
+    const std::size_t left = width > head.size() + 2 ? width - head.size() - 2 : 0;
+    return view_->show({head + "  " + output::sparkline(recent_, left)});
   }
-  std::vector<std::string> lines{text, output::sparkline(recent_, width)};
+  std::vector<std::string> lines{head, output::sparkline(recent_, width)};
   lines.insert(lines.end(), below.begin(), below.end());
   view_->show(lines);
+}
+
+std::string amount(std::uint64_t bytes, bool plain) {
+  return plain ? std::to_string(bytes) : output::bytes_text(bytes);
+}
+
+output::Panel bytes_over_time(const std::string& title, const std::string& y_title) {
+  return {.title = title,
+          .x = {.title = "time", .unit = output::Unit::ns},
+          .y = {.title = y_title, .unit = output::Unit::bytes}};
 }
 
 void say(const std::string& name, const std::string& text) {

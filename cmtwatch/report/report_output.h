@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "toolkit/picture/picture_file.h"
+#include "toolkit/process/proc_file.h"
 #include "toolkit/terminal/terminal_view.h"
 
 namespace cmt::watch {
@@ -16,47 +18,54 @@ class Destination {
  public:
   /// Opens `path`, or where that is empty takes `stream` (1 or 2). Throws std::system_error.
   Destination(const std::string& path, int stream);
-  ~Destination();
-  Destination(const Destination&) = delete;
-  Destination& operator=(const Destination&) = delete;
-
   /// Throws std::system_error.
   void write(const std::string& text);
   int fd() const { return fd_; }
 
  private:
   std::string path_;
+  process::Fd file_;  ///< none: it is a stream
   int fd_;
-  bool own_;
 };
 
 /// The last samples on a terminal: a line of text and below it a column for each sample, drawn over in place. Beside a
 /// command that writes to the same terminal it is one line: the text, then the columns.
 class LiveColumns {
  public:
-  LiveColumns(int fd, output::Beside beside);
+  /// The line of text, and lines below the columns, which are left out beside a command.
+  struct Text {
+    std::string head;
+    std::vector<std::string> below{};
+  };
+
+  /// `text` is called for each drawing.
+  LiveColumns(int fd, output::Beside beside, std::function<Text()> text);
 
   /// Whether there is a terminal to draw on.
   bool active() const { return view_->active(); }
 
+  /// Adds a column, and draws unless the last drawing is younger than a tenth of a second.
   void add(std::uint64_t bytes);
-  bool empty() const { return recent_.empty(); }
-
-  /// Whether a new drawing would be shown: the last one is older than a tenth of a second.
-  bool due() const { return view_->due(); }
-  /// `below` is shown where no command writes to the terminal.
-  void show(const std::string& text, const std::vector<std::string>& below = {});
 
   /// The terminal has another size.
-  void resized() { view_->resized(); }
+  void resized();
   /// Erases the drawing: before anything else is written to the terminal, and before we stop.
   void clear() { view_->clear(); }
 
  private:
+  void draw();
+
   output::Beside beside_;
+  std::function<Text()> text_;
   std::unique_ptr<output::TerminalView> view_;
   std::vector<std::uint64_t> recent_;
 };
+
+/// With a unit, or `plain`: "12.4 MiB", "13002342".
+std::string amount(std::uint64_t bytes, bool plain);
+
+/// A panel without series.
+output::Panel bytes_over_time(const std::string& title, const std::string& y_title);
 
 /// A line on standard error: "cmtwatch run: text".
 void say(const std::string& name, const std::string& text);

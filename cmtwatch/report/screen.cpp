@@ -34,20 +34,9 @@ Key key_of_sequence(std::string_view sequence) {
 
 Key key_of_byte(char byte) {
   constexpr char control_c = 3, control_d = 4;
-  switch (byte) {
-    case 'q':
-    case 'Q':
-    case control_c:
-    case control_d:
-      return Key::quit;
-    case ' ':
-      return Key::pause;
-    case '\r':
-    case '\n':
-      return Key::next;
-    default:
-      return Key::none;
-  }
+  if (byte == 'q' || byte == 'Q' || byte == control_c || byte == control_d) return Key::quit;
+  if (byte == ' ') return Key::pause;
+  return byte == '\r' || byte == '\n' ? Key::next : Key::none;
 }
 
 }  // namespace

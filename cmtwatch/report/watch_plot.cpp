@@ -11,19 +11,14 @@ namespace {
 
 using output::Panel;
 using output::Series;
-using output::Unit;
 
 /// Processes that have a band of their own; the others share one. With two lines that makes eight colours.
 constexpr std::size_t bands_max = 5;
 
-double time_of(const Sample& sample) { return static_cast<double>(sample.begin_ns); }
-
 Series total_of(const std::vector<Sample>& samples, const std::string& name) {
   Series series{name, {}, {}, Series::Form::line};
   for (const Sample& sample : samples) {
-    if (sample.processes == 0) continue;  // not readable is no 0
-    series.x.push_back(time_of(sample));
-    series.y.push_back(static_cast<double>(sample.bytes));
+    if (sample.processes != 0) series.add(sample.begin_ns, sample.bytes);  // not readable is no 0
   }
   return series;
 }
@@ -56,10 +51,7 @@ std::vector<Series> bands_of(const std::vector<Sample>& samples) {
   }
   bands.push_back({"others", {}, {}, Series::Form::band});
   for (const Sample& sample : samples) {
-    for (Series& band : bands) {
-      band.x.push_back(time_of(sample));
-      band.y.push_back(0);
-    }
+    for (Series& band : bands) band.add(sample.begin_ns, 0);
     for (const ProcessReading& process : sample.by_process) {
       const auto own = band_of.find(process.pid);
       Series& band = own == band_of.end() ? bands.back() : bands[own->second];
@@ -79,9 +71,8 @@ std::vector<Series> live_bands_of(const std::vector<Sample>& samples) {
   for (const Sample& sample : samples) {
     if (!sample.live || sample.processes == 0) continue;
     const std::uint64_t bytes = sample.live->bytes;
-    for (Series* const band : {&live, &beyond}) band->x.push_back(time_of(sample));
-    live.y.push_back(static_cast<double>(bytes));
-    beyond.y.push_back(static_cast<double>(sample.bytes - std::min(sample.bytes, bytes)));
+    live.add(sample.begin_ns, bytes);
+    beyond.add(sample.begin_ns, sample.bytes - std::min(sample.bytes, bytes));
   }
   return {live, beyond};
 }
@@ -116,9 +107,7 @@ std::string subtitle_of(const std::vector<Sample>& samples, const WatchResult& r
 output::Picture watch_picture(const WatchOptions& options, const std::vector<Sample>& samples,
                               const WatchResult& result) {
   const std::string metric(name_of(options.metric));
-  Panel panel{.title = "memory over time",
-              .x = {.title = "time", .unit = Unit::ns},
-              .y = {.title = "memory (" + metric + ")", .unit = Unit::bytes}};
+  Panel panel = bytes_over_time("memory over time", "memory (" + metric + ")");
   const bool traced = result.traced.has_value();
   panel.series.push_back(total_of(samples, traced ? metric + ": paid for" : options.verbose ? "in all" : metric));
   const auto bands = options.verbose ? bands_of(samples) : traced ? live_bands_of(samples) : std::vector<Series>();

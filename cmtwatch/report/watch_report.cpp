@@ -76,87 +76,53 @@ void describe(Visitor& field, S& shown) {
     describe_beyond(field, sample.live, sample.readable_bytes());
     field("processes_not_traced", sample.untraced, "whose live bytes are not known");
   }
-  if (!figures.by_process) return;
+  if (!figures.by_process || sample.by_process.empty()) return;
   std::vector<ShownProcess> processes;
   for (const ProcessReading& process : sample.by_process) processes.push_back({process, figures.traced});
   field("by_process", processes, "with -v: each process");
 }
 
-ShownSample shown(const Sample& sample, const ShownFigures& figures) {
-  ShownSample shown{sample, figures};
-  shown.figures.by_process = figures.by_process && !sample.by_process.empty();
-  return shown;
-}
-
-/// A sample as a row of CSV, whose titles differ from the keys of JSON.
-struct SampleCsvRow {
+/// A sample as a row of CSV, or one process of it. The titles differ from the keys of JSON.
+struct CsvRow {
   const Sample& sample;
+  const ProcessReading* process;  ///< null: the sample
   const ShownFigures& figures;
 };
 
-template <class Visitor, DescribedAs<SampleCsvRow> R>
-void describe(Visitor& field, R& row) {
-  const auto& [sample, figures] = row;
-  field("begin_ns", sample.begin_ns, "");
-  field("end_ns", sample.end_ns, "");
-  field(figures.bytes_title, sample.readable_bytes(), "");
-  field("processes", sample.processes, "");
-  field("not_readable", sample.refused, "");
-  if (figures.pauses) {
-    field("paused_ns", sample.paused_ns, "");
-    field("not_paused", sample.not_paused, "");
-  }
-  if (!figures.traced) return;
-  describe_live(field, sample.live);
-  field("not_traced", sample.untraced, "");
-}
-
-/// One process of a sample as a row of CSV.
-struct ProcessCsvRow {
-  const Sample& sample;
-  const ProcessReading& process;
-  const ShownFigures& figures;
-};
-
-template <class Visitor, DescribedAs<ProcessCsvRow> R>
+template <class Visitor, DescribedAs<CsvRow> R>
 void describe(Visitor& field, R& row) {
   const auto& [sample, process, figures] = row;
   field("begin_ns", sample.begin_ns, "");
   field("end_ns", sample.end_ns, "");
-  field("pid", process.pid, "");
-  field("parent_pid", process.parent, "");
-  field("name", process.name, "");
-  field(figures.bytes_title, process.bytes, "");
-  if (figures.traced) describe_live(field, process.live);
+  if (process) {
+    field("pid", process->pid, "");
+    field("parent_pid", process->parent, "");
+    field("name", process->name, "");
+  }
+  field(figures.bytes_title, process ? process->bytes : sample.readable_bytes(), "");
+  if (!process) {
+    field("processes", sample.processes, "");
+    field("not_readable", sample.refused, "");
+  }
+  if (!process && figures.pauses) {
+    field("paused_ns", sample.paused_ns, "");
+    field("not_paused", sample.not_paused, "");
+  }
+  if (figures.traced) describe_live(field, process ? process->live : sample.live);
+  if (!process && figures.traced) field("not_traced", sample.untraced, "");
 }
 
 /// A row for the sample, or with names a row for each process.
 std::string csv_rows(const Sample& sample, const ShownFigures& figures) {
-  if (!figures.by_process) return output::csv_row(SampleCsvRow{sample, figures});
+  if (!figures.by_process) return output::csv_row(CsvRow{sample, nullptr, figures});
   std::string rows;
-  for (const ProcessReading& process : sample.by_process)
-    rows += output::csv_row(ProcessCsvRow{sample, process, figures});
+  for (const ProcessReading& process : sample.by_process) rows += output::csv_row(CsvRow{sample, &process, figures});
   return rows;
 }
 
 std::string csv_title_row(const ShownFigures& figures) {
-  const Sample sample;
   const ProcessReading process;
-  return figures.by_process ? output::csv_titles(ProcessCsvRow{sample, process, figures})
-                            : output::csv_titles(SampleCsvRow{sample, figures});
-}
-
-/// How the command ended.
-struct ShownEnd {
-  command::Ended ended{};
-};
-
-template <class Visitor, DescribedAs<ShownEnd> E>
-void describe(Visitor& field, E& shown) {
-  const auto& [status, signal, resident_bytes_peak] = shown.ended;
-  field("status", signal == 0 ? std::optional(status) : std::nullopt, "of its exit");
-  field("signal", signal == 0 ? std::nullopt : std::optional(signal), "that ended it");
-  field("resident_bytes_peak_of_one_process", resident_bytes_peak, "the kernel's, of the largest process");
+  return output::csv_titles(CsvRow{Sample(), figures.by_process ? &process : nullptr, figures});
 }
 
 /// Schema cmt.watch/1.
@@ -175,11 +141,19 @@ std::string watch_json(const WatchOptions& options, const std::vector<Sample>& s
   field("elapsed_ns", result.elapsed_ns, "from the first sample to the end of the watch");
   describe(field, static_cast<const SamplingCost&>(result));
   if (options.pause) describe(field, result.pauses);
-  if (ended) field("ended", ShownEnd{*ended}, "how the command ended");
-  field("peak", result.peak ? std::optional(shown(*result.peak, figures)) : std::nullopt, "the sample with most bytes");
+  if (ended) {
+    const auto [status, signal, resident_bytes_peak] = *ended;
+    json.begin_object("ended");
+    field("status", signal == 0 ? std::optional(status) : std::nullopt, "of its exit");
+    field("signal", signal == 0 ? std::nullopt : std::optional(signal), "that ended it");
+    field("resident_bytes_peak_of_one_process", resident_bytes_peak, "the kernel's, of the largest process");
+    json.end_object();
+  }
+  field("peak", result.peak ? std::optional(ShownSample{*result.peak, figures}) : std::nullopt,
+        "the sample with most bytes");
   if (result.traced) field("traced", *result.traced, "the traces of --trace");
   json.begin_array("samples");
-  for (const Sample& sample : samples) field.element(shown(sample, figures));
+  for (const Sample& sample : samples) field.element(ShownSample{sample, figures});
   json.end_array();
   json.end_object();
   return json.take();

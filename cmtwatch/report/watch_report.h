@@ -44,18 +44,13 @@ class WatchText {
 
   void sample(const Sample& sample);
   /// The terminal has another size.
-  void resized();
+  void resized() { columns_.resized(); }
   /// Erases the drawing: before anything else is written to the terminal, and before we stop.
   void clear() { columns_.clear(); }
   void end(const WatchResult& result, const std::optional<command::Ended>& ended);
 
  private:
-  std::string amount(std::uint64_t bytes) const;
-  std::string tree(const Sample& sample) const;
-  std::string line(const Sample& sample) const;
-  void draw();
-  std::string traced_line(const WatchResult& result) const;
-  std::string peak_line(const WatchResult& result, const std::optional<command::Ended>& ended) const;
+  LiveColumns::Text live_text() const;
 
   const WatchOptions& options_;
   Destination& destination_;

@@ -35,88 +35,43 @@ void walk(const std::vector<ProcessReading>& processes,
   }
 }
 
-}  // namespace
-
-std::string refusals(unsigned count) {
-  return std::to_string(count) + (count == 1 ? " process" : " processes") + " could not be read";
-}
-
-WatchText::WatchText(const WatchOptions& options, Destination& destination)
-    : options_(options),
-      destination_(destination),
-      columns_(destination.fd(), options.command.empty() ? output::Beside::nobody : output::Beside::command) {}
-
-std::string WatchText::amount(std::uint64_t bytes) const {
-  return options_.bytes ? std::to_string(bytes) : output::bytes_text(bytes);
-}
-
 /// The processes, each below its parent; with a column of live bytes where they are traced.
-std::string WatchText::tree(const Sample& sample) const {
+std::string tree(const Sample& sample, const WatchOptions& options) {
   const auto live = [&](const std::optional<LiveTotals>& one) {
     if (!sample.live) return std::string();
-    return one ? output::padded(amount(one->bytes), 12) + " live" : output::padded("not traced", 17);
+    return one ? output::padded(amount(one->bytes, options.bytes), 12) + " live" : output::padded("not traced", 17);
   };
   std::string text;
   walk(sample.by_process, [&](const ProcessReading& process, unsigned depth) {
-    text += output::padded(process.bytes ? amount(*process.bytes) : "not readable", 12) + live(process.live);
+    text +=
+        output::padded(process.bytes ? amount(*process.bytes, options.bytes) : "not readable", 12) + live(process.live);
     text += output::padded(std::to_string(process.pid), 9) + std::string(2 + 2 * depth, ' ') + process.name + "\n";
   });
-  if (sample.by_process.size() > 1) text += output::padded(amount(sample.bytes), 12) + live(sample.live) + "  in all\n";
+  if (sample.by_process.size() > 1)
+    text += output::padded(amount(sample.bytes, options.bytes), 12) + live(sample.live) + "  in all\n";
   return text;
 }
 
-std::string WatchText::line(const Sample& sample) const {
-  const bool one_answer = options_.pace.count == 1;
+std::string sample_line(const Sample& sample, const WatchOptions& options) {
+  const bool one_answer = options.pace.count == 1;
   std::string text = one_answer ? "" : output::padded(output::seconds_text(sample.begin_ns), 12) + " ";
-  text += one_answer ? amount(sample.bytes) : output::padded(amount(sample.bytes), 12);
+  text += one_answer ? amount(sample.bytes, options.bytes) : output::padded(amount(sample.bytes, options.bytes), 12);
   if (sample.refused != 0) text += "  (" + refusals(sample.refused) + ")";
   if (sample.not_paused != 0) text += "  (" + not_stopped(sample.not_paused) + ")";
   return text + "\n";
 }
 
-void WatchText::sample(const Sample& sample) {
-  if (!options_.each) return;
-  const bool tree_below_command = options_.verbose && !options_.command.empty();
-  if (columns_.active() && options_.pace.count != 1 && !tree_below_command) {
-    columns_.add(sample.bytes);
-    last_ = sample;
-    if (sample.bytes >= peak_.bytes) peak_ = sample;
-    return draw();
-  }
-  const bool alone = options_.verbose && options_.pace.count == 1;
-  destination_.write((alone ? "" : line(sample)) + (options_.verbose ? tree(sample) : ""));
-}
-
-void WatchText::resized() {
-  if (columns_.empty()) return;
-  columns_.resized();
-  draw();
-}
-
-void WatchText::draw() {
-  if (!columns_.due()) return;
-  std::string head = output::padded(output::seconds_text(last_.begin_ns), 12) +
-                     output::padded(amount(last_.bytes), 12) + " " + std::string(name_of(options_.metric)) + ", peak " +
-                     amount(peak_.bytes) + " at " + output::seconds_text(peak_.begin_ns);
-  if (last_.refused != 0) head += "  (" + refusals(last_.refused) + ")";
-  std::vector<std::string> below;
-  std::istringstream processes(options_.verbose ? tree(last_) : "");
-  for (std::string line; std::getline(processes, line);) below.push_back(line);
-  columns_.show(head, below);
-}
-
 /// The live bytes at the peak, and the traces.
-std::string WatchText::traced_line(const WatchResult& result) const {
+std::string traced_line(const WatchResult& result, const WatchOptions& options) {
   const CommandTraces& traced = *result.traced;
   if (traced.traces.empty()) return "nothing was traced\n";
   std::string text;
   if (result.peak && result.peak->live) {
     const auto [live, blocks] = *result.peak->live;
     const std::uint64_t bytes = result.peak->bytes;
-    text = "at the peak: " + amount(live) + " live in " + output::with_commas(blocks) +
-           (blocks == 1 ? " block" : " blocks");
-    text += bytes >= live ? "; " + amount(bytes - live) + " is other memory"
-                          : ", " + amount(live - bytes) + " of it not resident";
+    text = "at the peak: " + amount(live, options.bytes) + " live in " + output::counted(blocks, "block");
+    text += bytes >= live ? "; " + amount(bytes - live, options.bytes) + " is other memory"
+                          : ", " + amount(live - bytes, options.bytes) + " of it not resident";
     if (live != 0)
       text += "; fragmentation " + output::fixed(static_cast<double>(bytes) / static_cast<double>(live), 2);
     if (result.peak->untraced != 0) text += " (" + output::with_commas(result.peak->untraced) + " not traced)";
@@ -138,38 +93,75 @@ std::string WatchText::traced_line(const WatchResult& result) const {
   return text + "\n";
 }
 
-std::string WatchText::peak_line(const WatchResult& result, const std::optional<command::Ended>& ended) const {
+std::string peak_line(const WatchResult& result, const std::optional<command::Ended>& ended,
+                      const WatchOptions& options) {
   if (result.samples == 0) return "peak not measured: the command ended before the first sample\n";
   std::string text = "peak ";
   if (!result.peak) {
     text += "not readable";
   } else {
-    text += amount(result.peak->bytes) + " " + std::string(name_of(options_.metric)) + " at " +
+    text += amount(result.peak->bytes, options.bytes) + " " + std::string(name_of(options.metric)) + " at " +
             output::seconds_text(result.peak->begin_ns);
     if (result.peak->refused != 0) text += " (" + refusals(result.peak->refused) + ")";
     if (result.peak->not_paused != 0) text += " (" + not_stopped(result.peak->not_paused) + ")";
   }
   text += "; " + output::with_commas(result.samples) + (result.samples == 1 ? " sample" : " samples, one every ");
-  if (result.samples != 1) text += output::time_text(static_cast<double>(options_.pace.interval_ns));
+  if (result.samples != 1) text += output::time_text(static_cast<double>(options.pace.interval_ns));
   if (result.missed != 0) text += ", " + output::with_commas(result.missed) + " missed";
   if (result.skipped != 0) text += ", " + output::with_commas(result.skipped) + " skipped for their cost";
   text += "; measuring took " + output::fixed(result.cpu_share() * 100, 1) + " % of a processor";
-  if (options_.pause) text += "; " + result.pauses.text();
+  if (options.pause) text += "; " + result.pauses.text();
   if (ended) {
-    text += "; the kernel's highest resident set of one process " + amount(ended->resident_bytes_peak);
+    text += "; the kernel's highest resident set of one process " + amount(ended->resident_bytes_peak, options.bytes);
   }
   return text + "\n";
+}
+
+}  // namespace
+
+std::string refusals(unsigned count) {
+  return std::to_string(count) + (count == 1 ? " process" : " processes") + " could not be read";
+}
+
+WatchText::WatchText(const WatchOptions& options, Destination& destination)
+    : options_(options),
+      destination_(destination),
+      columns_(destination.fd(), options.command.empty() ? output::Beside::nobody : output::Beside::command,
+               [this] { return live_text(); }) {}
+
+void WatchText::sample(const Sample& sample) {
+  if (!options_.each) return;
+  const bool tree_below_command = options_.verbose && !options_.command.empty();
+  if (columns_.active() && options_.pace.count != 1 && !tree_below_command) {
+    last_ = sample;
+    if (sample.bytes >= peak_.bytes) peak_ = sample;
+    return columns_.add(sample.bytes);
+  }
+  const bool alone = options_.verbose && options_.pace.count == 1;
+  destination_.write((alone ? "" : sample_line(sample, options_)) + (options_.verbose ? tree(sample, options_) : ""));
+}
+
+LiveColumns::Text WatchText::live_text() const {
+  std::string head = output::padded(output::seconds_text(last_.begin_ns), 12) +
+                     output::padded(amount(last_.bytes, options_.bytes), 12) + " " +
+                     std::string(name_of(options_.metric)) + ", peak " + amount(peak_.bytes, options_.bytes) + " at " +
+                     output::seconds_text(peak_.begin_ns);
+  if (last_.refused != 0) head += "  (" + refusals(last_.refused) + ")";
+  std::vector<std::string> below;
+  std::istringstream processes(options_.verbose ? tree(last_, options_) : "");
+  for (std::string line; std::getline(processes, line);) below.push_back(line);
+  return {head, below};
 }
 
 void WatchText::end(const WatchResult& result, const std::optional<command::Ended>& ended) {
   columns_.clear();
   if (options_.peak == WatchOptions::Peak::without) return;
   if (options_.peak == WatchOptions::Peak::only) {
-    if (result.peak) destination_.write(amount(result.peak->bytes) + "\n");
+    if (result.peak) destination_.write(amount(result.peak->bytes, options_.bytes) + "\n");
     return;
   }
-  destination_.write(peak_line(result, ended) + (result.traced ? traced_line(result) : ""));
-  if (options_.verbose && result.peak && !options_.each) destination_.write(tree(*result.peak));
+  destination_.write(peak_line(result, ended, options_) + (result.traced ? traced_line(result, options_) : ""));
+  if (options_.verbose && result.peak && !options_.each) destination_.write(tree(*result.peak, options_));
 }
 
 }  // namespace cmt::watch

@@ -24,12 +24,11 @@ constexpr std::size_t mappings_max = 40;
 Axis time_axis() { return {.title = "time", .unit = Unit::ns}; }
 
 Panel over_time(const std::vector<WorkingSet>& sets) {
-  Panel panel{.title = "memory touched in each interval", .x = time_axis(), .y = {.title = "", .unit = Unit::bytes}};
+  Panel panel = bytes_over_time("memory touched in each interval", "");
   Series resident{"resident", {}, {}, Series::Form::step}, touched{"working set", {}, {}, Series::Form::step};
   const auto add = [&](std::int64_t time_ns, const WorkingSet& set) {
-    for (Series* series : {&resident, &touched}) series->x.push_back(static_cast<double>(time_ns));
-    resident.y.push_back(static_cast<double>(set.touched.resident_bytes()));
-    touched.y.push_back(static_cast<double>(set.touched.touched_bytes()));
+    resident.add(time_ns, set.touched.resident_bytes());
+    touched.add(time_ns, set.touched.touched_bytes());
   };
   for (const WorkingSet& set : sets) add(set.begin_ns, set);
   if (!sets.empty()) add(sets.back().end_ns, sets.back());
@@ -145,8 +144,7 @@ Series cumulative(const char* name, const ReuseDistance::Histogram& histogram, s
   Series series{name, {}, {}, Series::Form::step};
   std::uint64_t sum = 0;
   const auto add = [&](std::uint64_t pages) {
-    series.x.push_back(static_cast<double>(pages * process::page_bytes()));
-    series.y.push_back(static_cast<double>(sum) / static_cast<double>(uses));
+    series.add(pages * process::page_bytes(), static_cast<double>(sum) / static_cast<double>(uses));
   };
   add(1);
   for (const auto& [pages, count] : histogram) {
@@ -173,11 +171,10 @@ Panel reuse_panel(const ReuseDistance& reuse) {
 output::Picture wss_picture(const WssOptions& options, const WssMethod& method, const std::vector<WorkingSet>& sets,
                             const ReuseDistance& reuse) {
   const bool by_page = method.method == TouchMethod::idle;
-  output::Picture picture{.title = "working set of process " + std::to_string(options.target.pid),
-                          .subtitle = output::with_commas(sets.size()) +
-                                      (sets.size() == 1 ? " interval, " : " intervals, ") +
-                                      (by_page ? "page by page" : "mapping by mapping"),
-                          .panels = {over_time(sets), by_page ? pages_over_time(sets) : mappings_over_time(sets)}};
+  output::Picture picture{
+      .title = "working set of process " + std::to_string(options.target.pid),
+      .subtitle = output::counted(sets.size(), "interval") + ", " + (by_page ? "page by page" : "mapping by mapping"),
+      .panels = {over_time(sets), by_page ? pages_over_time(sets) : mappings_over_time(sets)}};
   if (by_page) picture.panels.push_back(reuse_panel(reuse));
   return picture;
 }

@@ -17,11 +17,6 @@ constexpr std::size_t mappings_shown = 20;
 
 std::string length(std::int64_t ns) { return output::time_text(static_cast<double>(ns)); }
 
-/// "1 page", "2,048 pages".
-std::string counted(std::uint64_t count, const char* noun) {
-  return output::with_commas(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 using output::DescribedAs;
 
 /// An interval with the figures that the options ask for.
@@ -49,17 +44,19 @@ void describe(Visitor& field, S& shown) {
   field("mappings", touched.mappings, "those with resident pages");
 }
 
-/// An interval as a row of CSV.
+/// An interval as a row of CSV, or one mapping in it.
 struct SetCsvRow {
   const WorkingSet& set;
+  const TouchedMapping* mapping;  ///< null: the interval
   bool pauses;
 };
 
 template <class Visitor, DescribedAs<SetCsvRow> R>
 void describe(Visitor& field, R& row) {
-  const auto& [set, pauses] = row;
+  const auto& [set, mapping, pauses] = row;
   field("begin_ns", set.begin_ns, "");
   field("end_ns", set.end_ns, "");
+  if (mapping) return describe(field, *mapping);
   field("working_set_bytes", set.touched.touched_bytes(), "");
   field("resident_bytes", set.touched.resident_bytes(), "");
   field("huge_page_bytes", set.touched.huge_page_bytes(), "");
@@ -67,32 +64,78 @@ void describe(Visitor& field, R& row) {
   if (pauses) field("paused_ns", set.paused_ns, "");
 }
 
-/// One mapping in an interval as a row of CSV.
-struct MappingCsvRow {
-  const WorkingSet& set;
-  const TouchedMapping& mapping;
-};
-
-template <class Visitor, DescribedAs<MappingCsvRow> R>
-void describe(Visitor& field, R& row) {
-  field("begin_ns", row.set.begin_ns, "");
-  field("end_ns", row.set.end_ns, "");
-  describe(field, row.mapping);
-}
-
 /// A row for the interval, or with -v a row for each mapping.
 std::string csv_rows(const WorkingSet& set, const WssOptions& options) {
-  if (!options.verbose) return output::csv_row(SetCsvRow{set, options.pause});
+  if (!options.verbose) return output::csv_row(SetCsvRow{set, nullptr, options.pause});
   std::string rows;
-  for (const TouchedMapping& mapping : set.touched.mappings) rows += output::csv_row(MappingCsvRow{set, mapping});
+  for (const TouchedMapping& mapping : set.touched.mappings)
+    rows += output::csv_row(SetCsvRow{set, &mapping, options.pause});
   return rows;
 }
 
 std::string csv_title_row(const WssOptions& options) {
-  const WorkingSet set;
   const TouchedMapping mapping;
-  return options.verbose ? output::csv_titles(MappingCsvRow{set, mapping})
-                         : output::csv_titles(SetCsvRow{set, options.pause});
+  return output::csv_titles(SetCsvRow{WorkingSet(), options.verbose ? &mapping : nullptr, options.pause});
+}
+
+std::string mappings_text(const WorkingSet& set, const WssOptions& options) {
+  std::vector<const TouchedMapping*> touched;
+  for (const TouchedMapping& mapping : set.touched.mappings) {
+    if (mapping.touched_bytes != 0) touched.push_back(&mapping);
+  }
+  std::stable_sort(touched.begin(), touched.end(), [](const TouchedMapping* a, const TouchedMapping* b) {
+    return a->touched_bytes > b->touched_bytes;
+  });
+  const auto mapping_line = [&options](const TouchedMapping& mapping) {
+    return output::padded(amount(mapping.touched_bytes, options.bytes), 37) + " of" +
+           output::padded(amount(mapping.mapping.resident_bytes, options.bytes), 12) + "  " +
+           mapping.mapping.permissions + " " + (mapping.mapping.name.empty() ? "anonymous" : mapping.mapping.name) +
+           "\n";
+  };
+  std::string text;
+  std::uint64_t others = 0;
+  for (std::size_t i = 0; i < touched.size(); ++i) {
+    if (i >= mappings_shown)
+      others += touched[i]->touched_bytes;
+    else
+      text += mapping_line(*touched[i]);
+  }
+  if (others != 0)
+    text += output::padded(amount(others, options.bytes), 37) + "  in " +
+            std::to_string(touched.size() - mappings_shown) + " others\n";
+  return text;
+}
+
+std::string text_of(const WorkingSet& set, const WssOptions& options) {
+  return output::padded(output::seconds_text(set.begin_ns), 12) + " +" + output::padded(length(set.length_ns()), 8) +
+         output::padded(amount(set.touched.touched_bytes(), options.bytes), 14) + " of" +
+         output::padded(amount(set.touched.resident_bytes(), options.bytes), 12) + "  " +
+         output::counted(set.pages(), "page") + "\n" + (options.verbose ? mappings_text(set, options) : "");
+}
+
+std::string method_line(const WssMethod& method) {
+  if (method.method == TouchMethod::idle) return "page by page, by the kernel's bitmap of idle pages\n";
+  return "mapping by mapping, by clear_refs" + (method.obstacle.empty() ? "" : ": " + method.obstacle) +
+         "; pages, and how far apart their uses are, cannot be told\n";
+}
+
+std::string within(double share, const ReuseDistance& reuse, const WssOptions& options) {
+  const auto bound = [&](const ReuseDistance::Histogram& histogram) {
+    const auto pages = distance_of_share(histogram, reuse.uses(), share);
+    return pages ? std::optional(amount(*pages * process::page_bytes(), options.bytes)) : std::nullopt;
+  };
+  const auto least = bound(reuse.lower()), most = bound(reuse.upper());
+  return least && most ? "within " + *least + " to " + *most : "are not: too many are first ones";
+}
+
+std::string cost_line(const WorkingSetRun& run, const WssOptions& options) {
+  std::string text;
+  if (run.gone) text += "the process has ended; ";
+  if (run.missed != 0) text += output::counted(run.missed, "moment") + " missed; ";
+  if (run.skipped != 0) text += output::counted(run.skipped, "moment") + " skipped for their cost; ";
+  text += "measuring took " + output::fixed(run.cpu_share() * 100, 1) + " % of a processor";
+  if (options.pause) text += "; " + run.pauses.text();
+  return text + "\n";
 }
 
 }  // namespace
@@ -121,104 +164,45 @@ void WssReport::sample(const WorkingSet& set) {
   range_.too_long = std::max(range_.too_long, touched.too_long);
   if (method_.method == TouchMethod::idle) reuse_.add(touched.pages);
   if (picture_ || options_.form == WssOptions::Form::json) sets_.push_back(set);
-  if (options_.form == WssOptions::Form::text) destination_.write(text_of(set));
+  if (options_.form == WssOptions::Form::text) destination_.write(text_of(set, options_));
   if (options_.form == WssOptions::Form::csv) destination_.write(csv_rows(set, options_));
 }
 
 void WssReport::end(const WorkingSetRun& run) {
   if (options_.form == WssOptions::Form::text)
-    destination_.write(range_line() + method_line() + reuse_line() + grain_lines() + cost_line(run));
+    destination_.write(range_line() + method_line(method_) + reuse_line() + grain_lines() + cost_line(run, options_));
   if (options_.form == WssOptions::Form::json) destination_.write(json(run));
   if (picture_) write_picture(*picture_, wss_picture(options_, method_, sets_, reuse_), json(run), "cmtwatch wss");
 }
 
-std::string WssReport::amount(std::uint64_t bytes) const {
-  return options_.bytes ? std::to_string(bytes) : output::bytes_text(bytes);
-}
-
-std::string WssReport::text_of(const WorkingSet& set) const {
-  return output::padded(output::seconds_text(set.begin_ns), 12) + " +" + output::padded(length(set.length_ns()), 8) +
-         output::padded(amount(set.touched.touched_bytes()), 14) + " of" +
-         output::padded(amount(set.touched.resident_bytes()), 12) + "  " + counted(set.pages(), "page") + "\n" +
-         (options_.verbose ? mappings_text(set) : "");
-}
-
-std::string WssReport::mappings_text(const WorkingSet& set) const {
-  std::vector<const TouchedMapping*> touched;
-  for (const TouchedMapping& mapping : set.touched.mappings) {
-    if (mapping.touched_bytes != 0) touched.push_back(&mapping);
-  }
-  std::stable_sort(touched.begin(), touched.end(), [](const TouchedMapping* a, const TouchedMapping* b) {
-    return a->touched_bytes > b->touched_bytes;
-  });
-  const auto mapping_line = [this](const TouchedMapping& mapping) {
-    return output::padded(amount(mapping.touched_bytes), 37) + " of" +
-           output::padded(amount(mapping.mapping.resident_bytes), 12) + "  " + mapping.mapping.permissions + " " +
-           (mapping.mapping.name.empty() ? "anonymous" : mapping.mapping.name) + "\n";
-  };
-  std::string text;
-  std::uint64_t others = 0;
-  for (std::size_t i = 0; i < touched.size(); ++i) {
-    if (i >= mappings_shown)
-      others += touched[i]->touched_bytes;
-    else
-      text += mapping_line(*touched[i]);
-  }
-  if (others != 0)
-    text +=
-        output::padded(amount(others), 37) + "  in " + std::to_string(touched.size() - mappings_shown) + " others\n";
-  return text;
-}
-
 std::string WssReport::range_line() const {
   if (range_.intervals == 1) return "";
-  return "working set " + amount(range_.least_bytes) + " to " + amount(range_.most_bytes) + ", " +
-         amount(range_.sum_bytes / range_.intervals) + " in the mean of " + output::with_commas(range_.intervals) +
-         " intervals of " + length(range_.shortest_ns) + " to " + length(range_.longest_ns) + "\n";
-}
-
-std::string WssReport::method_line() const {
-  if (method_.method == TouchMethod::idle) return "page by page, by the kernel's bitmap of idle pages\n";
-  return "mapping by mapping, by clear_refs" + (method_.obstacle.empty() ? "" : ": " + method_.obstacle) +
-         "; pages, and how far apart their uses are, cannot be told\n";
+  return "working set " + amount(range_.least_bytes, options_.bytes) + " to " +
+         amount(range_.most_bytes, options_.bytes) + ", " +
+         amount(range_.sum_bytes / range_.intervals, options_.bytes) + " in the mean of " +
+         output::with_commas(range_.intervals) + " intervals of " + length(range_.shortest_ns) + " to " +
+         length(range_.longest_ns) + "\n";
 }
 
 /// Within one interval no page is used again.
 std::string WssReport::reuse_line() const {
   if (reuse_.uses() == 0 || range_.intervals == 1) return "";
-  return "reuse distance: half of all uses of pages " + within(0.5) + ", nine in ten " + within(0.9) + "; " +
-         counted(reuse_.first_uses(), "first use") + " of " + output::with_commas(reuse_.uses()) + "\n";
-}
-
-std::string WssReport::within(double share) const {
-  const auto bound = [&](const ReuseDistance::Histogram& histogram) {
-    const auto pages = distance_of_share(histogram, reuse_.uses(), share);
-    return pages ? std::optional(amount(*pages * process::page_bytes())) : std::nullopt;
-  };
-  const auto least = bound(reuse_.lower()), most = bound(reuse_.upper());
-  return least && most ? "within " + *least + " to " + *most : "are not: too many are first ones";
+  return "reuse distance: half of all uses of pages " + within(0.5, reuse_, options_) + ", nine in ten " +
+         within(0.9, reuse_, options_) + "; " + output::counted(reuse_.first_uses(), "first use") + " of " +
+         output::with_commas(reuse_.uses()) + "\n";
 }
 
 std::string WssReport::grain_lines() const {
   std::string text;
   if (range_.huge_bytes != 0)
-    text += "up to " + amount(range_.huge_bytes) +
+    text += "up to " + amount(range_.huge_bytes, options_.bytes) +
             " are in huge pages, which count as touched as a whole: it may be less\n";
   if (range_.untracked_bytes != 0)
-    text += "up to " + amount(range_.untracked_bytes) + " resident are not tracked by the kernel, and not counted\n";
+    text += "up to " + amount(range_.untracked_bytes, options_.bytes) +
+            " resident are not tracked by the kernel, and not counted\n";
   if (range_.too_long != 0)
-    text += counted(range_.too_long, "mapping") + " of more than 64 GiB of addresses not looked at\n";
+    text += output::counted(range_.too_long, "mapping") + " of more than 64 GiB of addresses not looked at\n";
   return text;
-}
-
-std::string WssReport::cost_line(const WorkingSetRun& run) const {
-  std::string text;
-  if (run.gone) text += "the process has ended; ";
-  if (run.missed != 0) text += counted(run.missed, "moment") + " missed; ";
-  if (run.skipped != 0) text += counted(run.skipped, "moment") + " skipped for their cost; ";
-  text += "measuring took " + output::fixed(run.cpu_share() * 100, 1) + " % of a processor";
-  if (options_.pause) text += "; " + run.pauses.text();
-  return text + "\n";
 }
 
 /// Schema cmt.wss/1.

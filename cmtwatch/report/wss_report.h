@@ -25,15 +25,9 @@ class WssReport {
   void end(const WorkingSetRun& run);
 
  private:
-  std::string amount(std::uint64_t bytes) const;
-  std::string text_of(const WorkingSet& set) const;
-  std::string mappings_text(const WorkingSet& set) const;
   std::string range_line() const;
-  std::string method_line() const;
   std::string reuse_line() const;
-  std::string within(double share) const;
   std::string grain_lines() const;
-  std::string cost_line(const WorkingSetRun& run) const;
   std::string json(const WorkingSetRun& run) const;
 
   /// Over all intervals, for the last lines.

@@ -25,6 +25,10 @@ std::string with_commas(std::uint64_t number) {
   return text;
 }
 
+std::string counted(std::uint64_t number, const std::string& noun) {
+  return with_commas(number) + " " + noun + (number == 1 ? "" : noun.ends_with('s') ? "es" : "s");
+}
+
 std::string hex(std::uint64_t address) {
   std::array<char, 16> digits;
   return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), address, 16).ptr};

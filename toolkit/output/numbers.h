@@ -8,6 +8,9 @@ namespace cmt::output {
 /// "1,234,567".
 std::string with_commas(std::uint64_t number);
 
+/// "1 page", "2,048 pages", "3 processes".
+std::string counted(std::uint64_t number, const std::string& noun);
+
 /// An address as traces and smaps write it: "7ffd30a51000".
 std::string hex(std::uint64_t address);
 

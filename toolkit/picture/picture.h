@@ -51,6 +51,13 @@ struct Series {
   std::vector<double> x;
   std::vector<double> y;
   Form form = Form::line;
+
+  /// Adds a point of numbers of any type.
+  template <class X, class Y>
+  void add(X at, Y number) {
+    x.push_back(static_cast<double>(at));
+    y.push_back(static_cast<double>(number));
+  }
 };
 
 /// Cells in columns and rows between rising edges. A cell of 0 is not drawn.
