@@ -115,8 +115,8 @@ inline bool EventOrder::apply_plain_realloc(RingEvents& ring) {
     ring.open_reallocs.push_back({address, ring.front_position()});
     return true;
   }
-  const bool is_plain = ring.kind() == static_cast<std::uint32_t>(Kind::realloc) &&
-                        (record.head & slot_has_old_block) != 0 && address != 0 && !ring.has_extension();
+  const bool is_plain = ring.kind() == static_cast<std::uint32_t>(Kind::realloc) && ring.has_old_block() &&
+                        address != 0 && !ring.has_extension();
   if (!is_plain || ring.open_reallocs.empty()) return false;
   const std::uint64_t old = ring.open_reallocs.back().address;
   LiveTable::Entry* entry = live_.find(old);
@@ -214,9 +214,7 @@ bool EventOrder::unblock_oldest(std::uint64_t cut) {
 bool EventOrder::merge_return_of_realloc(std::uint64_t old_address) {
   for (RingEvents& ring : rings_) {
     if (ring.open_reallocs.empty() || ring.open_reallocs.back().address != old_address) continue;
-    const bool is_return =
-        ring.has_front() && (ring.last_record().head & slot_has_old_block) != 0 && ring.blocked_on == 0;
-    if (!is_return) return false;
+    if (!ring.has_front() || !ring.has_old_block() || ring.blocked_on != 0) return false;
     std::erase(queue_, &ring);
     std::make_heap(queue_.begin(), queue_.end(), is_later);
     ring.is_queued = false;

@@ -104,15 +104,15 @@ class EventOrder {
 
   // What any event does to the live blocks: order_blocks.cpp. False: it is blocked. `forced`: it may not be.
   bool apply(RingEvents& ring, bool forced);
-  bool apply_allocation(RingEvents& ring, const Recorded& event, bool forced);
-  bool apply_release(RingEvents& ring, const Recorded& event, bool forced);
-  bool apply_realloc_begin(RingEvents& ring, const Recorded& event, bool forced);
-  bool apply_realloc_return(RingEvents& ring, const Recorded& event, bool forced);
-  bool vacate_address(RingEvents& ring, const Recorded& event, bool forced);
+  bool apply_allocation(RingEvents& ring, const Event& event, bool forced);
+  bool apply_release(RingEvents& ring, const Event& event, bool forced);
+  bool apply_realloc_begin(RingEvents& ring, const Event& event, bool forced);
+  bool apply_realloc_return(RingEvents& ring, const Event& event, bool forced);
+  bool vacate_address(RingEvents& ring, const Event& event, bool forced);
   void end_old_block(BookedEvent& booked, std::uint64_t old_address, std::uint64_t address);
   LiveTable::Entry* find_block(std::uint64_t address);
   Tag next_reserved_tag() { return next_reserved_ < live_.first_tag() ? next_reserved_++ : 0; }
-  BookedEvent& begin_event(const RingEvents& ring, const Recorded& event);
+  BookedEvent& begin_event(const Event& event);
 
   static constexpr std::uint64_t forever = ~std::uint64_t{0};
   static constexpr std::size_t batch_max = 64;

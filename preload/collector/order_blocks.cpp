@@ -5,33 +5,31 @@
 namespace cmt::collector {
 
 bool EventOrder::apply(RingEvents& ring, bool forced) {
-  const Recorded event = ring.front();
-  if (event.kind == record_owner) {
+  const Event event = ring.front();
+  if (ring.kind() == record_owner) {
     ring.thread = static_cast<std::uint32_t>(event.size);
     return true;
   }
-  if (event.kind == record_realloc_begin) return apply_realloc_begin(ring, event, forced);
-  if (!is_known(static_cast<Kind>(event.kind))) return true;
-  const KindTraits& kind = traits(static_cast<Kind>(event.kind));
+  if (ring.kind() == record_realloc_begin) return apply_realloc_begin(ring, event, forced);
+  if (!is_known(event.kind)) return true;
+  const KindTraits& kind = traits(event.kind);
   if (kind.allocates && kind.releases) return apply_realloc_return(ring, event, forced);
   if (kind.allocates) return apply_allocation(ring, event, forced);
   if (kind.releases) return apply_release(ring, event, forced);
-  commit_event(begin_event(ring, event));
+  commit_event(begin_event(event));
   return true;
 }
 
 /// The batch's next event, without its blocks.
-BookedEvent& EventOrder::begin_event(const RingEvents& ring, const Recorded& event) {
+BookedEvent& EventOrder::begin_event(const Event& event) {
   BookedEvent& booked = batch_[batched_];
-  booked = {.event = {.kind = static_cast<Kind>(event.kind),
-                      .thread = ring.thread,
-                      .alignment = event.alignment,
-                      .time_ns = event.stamp},
-            .old = {}};
-  const KindTraits& kind = traits(booked.event.kind);
-  if (kind.sizes) booked.event.size = event.size;
-  if (kind.counts) booked.event.count = event.count;
-  if (kind.labels) booked.event.label = ring.label();
+  const KindTraits& kind = traits(event.kind);
+  booked = {event, {}};
+  booked.event.address = 0;
+  booked.event.usable = unknown;
+  if (!kind.sizes) booked.event.size = 0;
+  if (!kind.counts) booked.event.count = 1;
+  if (!kind.labels) booked.event.label = {};
   return booked;
 }
 
@@ -43,7 +41,7 @@ LiveTable::Entry* EventOrder::find_block(std::uint64_t address) {
 }
 
 /// Makes sure that an address is free for a new block: waits for the end of the block that is there, or invents it.
-bool EventOrder::vacate_address(RingEvents& ring, const Recorded& event, bool forced) {
+bool EventOrder::vacate_address(RingEvents& ring, const Event& event, bool forced) {
   LiveTable::Entry* entry = find_block(event.address);
   if (entry == nullptr) return true;
   if (!forced) return block_on(ring, event.address);
@@ -53,12 +51,12 @@ bool EventOrder::vacate_address(RingEvents& ring, const Recorded& event, bool fo
   repairs_.add(Repair::double_allocation);
   BookedEvent& end = batch_[batched_];
   end = {{.kind = Kind::free, .thread = ring.thread, .old_tag = old.tag, .old_address = event.address}, old};
-  end.event.time_ns = event.stamp;
+  end.event.time_ns = event.time_ns;
   commit_event(end);
   return true;
 }
 
-bool EventOrder::apply_allocation(RingEvents& ring, const Recorded& event, bool forced) {
+bool EventOrder::apply_allocation(RingEvents& ring, const Event& event, bool forced) {
   LiveTable::Entry* entry = nullptr;
   if (event.address != 0) {
     entry = &live_.find_or_reserve(event.address);
@@ -67,7 +65,7 @@ bool EventOrder::apply_allocation(RingEvents& ring, const Recorded& event, bool 
       entry = &live_.find_or_reserve(event.address);
     }
   }
-  BookedEvent& booked = begin_event(ring, event);
+  BookedEvent& booked = begin_event(event);
   if (entry != nullptr) {
     booked.event.address = event.address;
     booked.event.tag = next_tag_++;
@@ -79,9 +77,9 @@ bool EventOrder::apply_allocation(RingEvents& ring, const Recorded& event, bool 
   return true;
 }
 
-bool EventOrder::apply_release(RingEvents& ring, const Recorded& event, bool forced) {
+bool EventOrder::apply_release(RingEvents& ring, const Event& event, bool forced) {
   if (event.address == 0) {
-    commit_event(begin_event(ring, event));
+    commit_event(begin_event(event));
     return true;
   }
   LiveTable::Entry* entry = find_block(event.address);
@@ -94,7 +92,7 @@ bool EventOrder::apply_release(RingEvents& ring, const Recorded& event, bool for
     repairs_.add(Repair::unmatched_free);
     return true;
   }
-  BookedEvent& booked = begin_event(ring, event);
+  BookedEvent& booked = begin_event(event);
   booked.event.old_tag = tag;
   booked.event.old_address = event.address;
   booked.old = old;
@@ -103,7 +101,7 @@ bool EventOrder::apply_release(RingEvents& ring, const Recorded& event, bool for
   return true;
 }
 
-bool EventOrder::apply_realloc_begin(RingEvents& ring, const Recorded& event, bool forced) {
+bool EventOrder::apply_realloc_begin(RingEvents& ring, const Event& event, bool forced) {
   LiveTable::Entry* entry = find_block(event.address);
   const bool is_known = entry != nullptr && !entry->is_in_realloc();
   if (!is_known && !forced) return block_on(ring, event.address);
@@ -116,11 +114,11 @@ bool EventOrder::apply_realloc_begin(RingEvents& ring, const Recorded& event, bo
   return true;
 }
 
-bool EventOrder::apply_realloc_return(RingEvents& ring, const Recorded& event, bool forced) {
-  const bool has_old = event.has_old_block && !ring.open_reallocs.empty();
+bool EventOrder::apply_realloc_return(RingEvents& ring, const Event& event, bool forced) {
+  const bool has_old = ring.has_old_block() && !ring.open_reallocs.empty();
   const std::uint64_t old = has_old ? ring.open_reallocs.back().address : 0;
   if (event.address != 0 && event.address != old && !vacate_address(ring, event, forced)) return false;
-  BookedEvent& booked = begin_event(ring, event);
+  BookedEvent& booked = begin_event(event);
   if (old != 0) {
     ring.open_reallocs.pop_back();
     end_old_block(booked, old, event.address);

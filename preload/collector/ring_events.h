@@ -11,18 +11,6 @@
 
 namespace cmt::collector {
 
-/// One event as its thread recorded it, not yet in order and without a tag.
-struct Recorded {
-  std::uint64_t stamp = 0;
-  std::uint32_t kind = 0;      ///< cmt::Kind, or a record's (protocol.h)
-  bool has_old_block = false;  ///< a realloc that was given a block
-  std::uint64_t address = 0;
-  std::uint64_t size = 0;
-  std::uint64_t count = 1;
-  std::uint64_t alignment = 0;
-  std::uint64_t usable = unknown;
-};
-
 inline std::uint64_t alignment_of(const Slot& record) { return (std::uint64_t{1} << slot_alignment(record.head)) >> 1; }
 
 /// The events of one ring that are not in the trace yet, oldest first. Decodes records to events: most are one record;
@@ -51,18 +39,21 @@ class RingEvents {
   /// Its last record, which says all of it unless has_extension().
   const Slot& last_record() const { return last_record_; }
   bool has_extension() const { return has_extension_; }
-  Recorded front() const {
-    Recorded event = extension_;
-    event.stamp = last_stamp_;
-    event.kind = kind();
-    event.has_old_block = (last_record_.head & slot_has_old_block) != 0;
+  /// Whether it is a realloc that was given a block.
+  bool has_old_block() const { return (last_record_.head & slot_has_old_block) != 0; }
+  /// With the stamp for a time, and the address of its record, whatever that is to its kind. Without tags. A record
+  /// that is no event has its kind too. The label is valid until pop().
+  Event front() const {
+    Event event = extension_;
+    event.kind = static_cast<Kind>(kind());
+    event.thread = thread;
     event.address = last_record_.head >> slot_address_shift;
+    event.time_ns = last_stamp_;
+    event.label = label_;
     if (event.size == 0) event.size = last_record_.body >> 32;
     if (event.alignment == 0) event.alignment = alignment_of(last_record_);
     return event;
   }
-  /// Valid until pop().
-  const std::string& label() const { return label_; }
   std::uint64_t front_position() const { return front_position_; }
   /// Removes it.
   void pop() {
@@ -180,7 +171,7 @@ class RingEvents {
 
   [[gnu::noinline]] void clear_extension() {
     has_extension_ = false;
-    extension_ = Recorded{};
+    extension_ = Event{};
     label_.clear();
   }
 
@@ -200,7 +191,7 @@ class RingEvents {
   Slot last_record_{};
   bool has_front_ = false;
   bool has_extension_ = false;  // in the next two
-  Recorded extension_;
+  Event extension_;
   std::string label_;
 };
 

@@ -51,7 +51,7 @@ struct Front {
 };
 
 Front front_of(const RingEvents& ring) {
-  const Recorded event = ring.front();
+  const cmt::Event event = ring.front();
   return {seen(ring.last_record(), ring.stamp()),
           ring.front_position(),
           ring.resume_point().position,
@@ -59,7 +59,7 @@ Front front_of(const RingEvents& ring) {
           event.size,
           event.count,
           ring.has_extension(),
-          ring.label()};
+          std::string(event.label)};
 }
 
 Packed packed(const std::vector<Slot>& records, std::size_t from, std::size_t count) {
@@ -170,5 +170,5 @@ TEST_CASE("ring events: values of an event without an end do not become the next
   CHECK(ring.has_front());
   CHECK_FALSE(ring.has_extension());
   CHECK(ring.front().count == 1);
-  CHECK(ring.label().empty());
+  CHECK(ring.front().label.empty());
 }
