@@ -6,9 +6,8 @@
 // the process ends. Each forked child writes a trace of its own. The program's results, errno, output, exit status and
 // children stay as they are. Standard error gets one line at most, about a problem; the program then goes on untraced.
 //
-// This file has the functions that the program calls in place of malloc(3)'s. Each calls the next library's (real.h),
-// so that other preloaded allocators are traced too, and records the event: a free before the real call, an allocation
-// after it (preload/protocol.h). Cost: bench/tracer_cost.
+// This file has the functions that the program calls in place of malloc(3)'s. Each calls the next library's (real.h)
+// and records the event. Cost: bench/tracer_cost.
 #include "preload/program/interpose.h"
 
 #include <errno.h>

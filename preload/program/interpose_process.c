@@ -206,10 +206,14 @@ EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
 
 static bool clock_was_slow;
 
-// Before the call that enters a sandbox. False if the process is in one already.
+// Before the call that enters a sandbox: does what needs system calls, and, if not `has_clock`, rdtsc. False if the
+// process is in one already, or if it is a child of vfork, and not this process, that enters it.
 static bool enter_sandbox(bool has_clock) {
   clock_was_slow = clock_is_slow;
-  if (sandbox_entered || !tracer_is_ready() || !prepare_sandbox(has_clock)) return false;
+  if (sandbox_entered || !tracer_is_ready() || is_vfork_child()) return false;
+  if (recording_is_on()) ring_bell(asleep_briefly);
+  if (tracing.control) sandbox_begin(tracing.control, clock_stamp(true));
+  if (!has_clock) clock_is_slow = true;
   sandbox_entered = true;
   return true;
 }
@@ -222,8 +226,8 @@ static void cancel_if_refused(bool is_first, long failed) {
 
 static void name_thread(const char* given) {
   char name[thread_name_bytes_max + 1] = {0};
-  memcpy(name, given, strnlen(given, thread_name_bytes_max));  // the kernel reads no more
-  if (tracer_is_ready()) record_thread_name(name);
+  memcpy(name, given, strnlen(given, thread_name_bytes_max));                        // the kernel reads no more
+  if (tracer_is_ready() && !is_vfork_child()) record_label(kind_thread_name, name);  // such a child borrows the thread
 }
 
 EXPORT int prctl(int option, ...) {

@@ -168,10 +168,6 @@ void record_label(enum Kind kind, const char* label) {
   record_long(&(struct Call){.kind = kind, .label = text});
 }
 
-void record_thread_name(const char* name) {
-  if (!is_vfork_child()) record_label(kind_thread_name, name);
-}
-
 // A child that a paused process forks records nothing until it is resumed.
 void pause_recording(bool paused) {
   struct Control* control = tracing.control;
@@ -185,12 +181,4 @@ void pause_recording(bool paused) {
     set_recording_generation(0);
   }
   if (!paused && recording_is_on()) record_label(kind_mark, "cmt_resume");
-}
-
-bool prepare_sandbox(bool has_clock) {
-  if (is_vfork_child()) return false;
-  if (recording_is_on()) ring_bell(asleep_briefly);
-  if (tracing.control) sandbox_begin(tracing.control, clock_stamp(true));
-  if (!has_clock) clock_is_slow = true;
-  return true;
 }

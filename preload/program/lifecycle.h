@@ -1,7 +1,7 @@
 /// The seldom part of recording: a process's start, a thread's first event and its end, pauses.
 ///
-/// Fork. The kernel wipes generation_page in a child (tracing.h); the child's first event then makes rings of its own
-/// and starts a collector of its own. Until then the parent's rings stay mapped, and nobody writes to them.
+/// A forked child's first event makes rings of its own (tracing.h). Until then the parent's rings stay mapped, and
+/// nobody writes to them.
 ///
 /// Starting a process and claiming a ring block signals, so that a handler finds them done or not begun.
 #pragma once
@@ -34,10 +34,4 @@ static inline bool recording_is_on(void) {
 
 /// Records an event with a label, of which label_bytes_max bytes are kept.
 void record_label(enum Kind kind, const char* label);
-/// Records the calling thread's name, unless it is a child of vfork, which borrows the thread.
-void record_thread_name(const char* name);
 void pause_recording(bool paused);
-
-/// Before the process forbids system calls to itself, and, if not `has_clock`, rdtsc too: does what needs them. False
-/// if it is a child of vfork, and not this process, that does.
-bool prepare_sandbox(bool has_clock);

@@ -26,9 +26,14 @@ static uint64_t limit_of(int resource) {
   return limit.rlim_cur;
 }
 
-static uint64_t bytes_for(uint32_t large, uint32_t all) {
-  return rings_control_bytes(all) + (uint64_t)large * ring_slots_large * slot_bytes +
-         (uint64_t)(all - large) * ring_slots_small * slot_bytes;
+// Of the slots of the first rings.
+static uint64_t slots_bytes(uint32_t large, uint32_t rings) {
+  const uint64_t first = rings < large ? rings : large;
+  return (first * ring_slots_large + (rings - first) * ring_slots_small) * slot_bytes;
+}
+
+static uint64_t bytes_for(uint32_t large, uint32_t rings) {
+  return rings_control_bytes(rings) + slots_bytes(large, rings);
 }
 
 // A sixteenth of a limited address space, and all that a file may have.
@@ -110,12 +115,8 @@ static bool reserve_whole(const struct Ring* ring) {
 
 static bool open_ring(struct Control* control, uint32_t number, uint32_t owner) {
   struct Ring* ring = ring_at(control, number);
-  const uint32_t rings_large = control->rings_large;
-  const bool is_large = number < rings_large;
-  const uint64_t slots_before =
-      is_large ? (uint64_t)number * ring_slots_large
-               : (uint64_t)rings_large * ring_slots_large + (uint64_t)(number - rings_large) * ring_slots_small;
-  ring->slots_at = rings_control_bytes(control->rings_limit) + slots_before * slot_bytes;
+  const bool is_large = number < control->rings_large;
+  ring->slots_at = rings_control_bytes(control->rings_limit) + slots_bytes(control->rings_large, number);
   ring->slots = is_large ? ring_slots_large : ring_slots_small;
   uint64_t first = !is_large || number >= rings_roomy ? ring_slots_crowded : ring_slots_at_rest;
   if (number == 0 && reserve_whole(ring))

@@ -52,11 +52,6 @@ bool setting_is(const char* name, const char* value) {
   return found && strcmp(found, value) == 0;
 }
 
-static bool is_one_of(const char* value, const char* const* words) {
-  while (*words && strcmp(*words, value) != 0) words++;
-  return *words != NULL;
-}
-
 static bool are_paths(const char* value, uint32_t count_max) {
   uint32_t paths = 0;
   while (*value) {
@@ -73,7 +68,9 @@ static bool is_understood(const struct Variable* variable, const char* value) {
   if (*value == 0) return true;  // as if it were not set
   if (variable->units) return read_quantity(value, variable->units, &unused);
   if (variable->paths_max) return are_paths(value, variable->paths_max);
-  return is_one_of(value, variable->words);
+  const char* const* word = variable->words;
+  while (*word && strcmp(*word, value) != 0) word++;
+  return *word != NULL;
 }
 
 static const char* line_about(const char* name, size_t length, const char* value) {
