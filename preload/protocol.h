@@ -127,21 +127,17 @@ static inline uint32_t slot_alignment(uint64_t head) {
   return (uint32_t)(head >> slot_alignment_shift) & slot_alignment_mask;
 }
 
-/// A record with a piece of a label: `length` bytes, at most piece_bytes. 6 stand in `address`, 8 in `body`, and the
-/// length in the bits of the alignment.
+/// A record with a piece of a label: `length` bytes, at most piece_bytes, in `address` and `body`. The length is in the
+/// bits of the alignment.
 static inline struct Slot slot_of_piece(const char* text, size_t length) {
   struct Slot slot = {record_piece | (uint64_t)length << slot_alignment_shift, 0};
-  char padded[piece_bytes] = {0};
-  memcpy(padded, text, length);
-  memcpy((char*)&slot.head + 2, padded, 6);
-  memcpy(&slot.body, padded + 6, 8);
+  memcpy((char*)&slot + slot_address_shift / 8, text, length);
   return slot;
 }
 
 /// The reverse. Returns how many bytes of `text` are the label's.
 static inline size_t piece_of_slot(const struct Slot* slot, char text[piece_bytes]) {
-  memcpy(text, (const char*)&slot->head + 2, 6);
-  memcpy(text + 6, &slot->body, 8);
+  memcpy(text, (const char*)slot + slot_address_shift / 8, piece_bytes);
   const size_t length = slot_alignment(slot->head);
   return length < piece_bytes ? length : (size_t)piece_bytes;
 }

@@ -1,14 +1,8 @@
 // The collector's two entries, and what the threads of a session share.
 //
-// A session is one traced process from its start to its end, in three threads:
-//
-//     rings --(drainer)--> backlog --(encoder)--> order --> outputs
-//                                  ^
-//                                  +-- (watch): samples, marks, commands from outside, the process's end
-//
-// Data flows to the right only. The drainer does nothing that takes long, so that the rings are emptied while the
-// encoder is busy: zstd takes some milliseconds a block. All three know the rings' memory, the backlog and
-// SessionState, and do not know each other.
+// A session is one traced process from its start to its end, in three threads: drainer, encoder and watch thread
+// (doc/architecture.md, "The collector"). All three know the rings' memory, the backlog and SessionState, and do not
+// know each other.
 #pragma once
 
 #include <sys/types.h>

@@ -46,8 +46,7 @@ class StampTimes {
 /// The trace's files, each in the form that its name asks for.
 ///
 /// A checkpoint makes the files whole while the program goes on: a copy of this process, made by fork, writes what a
-/// trace ends with, and the original removes that again when more events come. So there is one way to end a trace, and
-/// neither form needs a way to be opened again.
+/// trace ends with, and the original removes that again when more events come.
 ///
 /// Threads: used by one, the encoder. Where a function throws, it throws OutputError.
 class Outputs {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <system_error>
 
@@ -23,10 +24,8 @@ int open_file(const std::string& path, int flags) {
   return fd;
 }
 
-std::string recovered_name(const std::string& path) {
-  const std::size_t slash = path.rfind('/') + 1, dot = path.rfind('.');
-  const std::size_t at = dot == std::string::npos || dot <= slash ? path.size() : dot;
-  return path.substr(0, at) + ".recovered" + path.substr(at);
+std::string recovered_name(std::filesystem::path path) {
+  return path.replace_extension(".recovered" + path.extension().string());
 }
 
 /// A copy, without a name, of the first `bytes` of a file.

@@ -54,11 +54,6 @@ struct Settings {
       quantity("CMTTRACE_SPILL", units_of_size, no_limit);  ///< no_limit: as the disk has room
 };
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
-}
-
 /// The bound of the backlog's file: as was asked for, or a quarter of what the disk has free.
 std::uint64_t spill_bytes_max(const Settings& settings, const std::string& folder) {
   if (settings.spill_bytes_max != Settings::no_limit) return settings.spill_bytes_max;
@@ -308,7 +303,7 @@ class EncodeThread {
 void run_session(RingMemory& memory, const std::vector<int>& outputs, int process_fd) {
   Control& control = memory.control();
   const Settings settings;
-  const std::string folder = folder_of(control.paths[0]);
+  const std::string folder = (std::filesystem::path(".") / control.paths[0]).parent_path();
   control.times = settings.has_times;
   SessionState state{.encode_thread = ::gettid(), .finished_fd = ::eventfd(0, EFD_CLOEXEC)};
   Backlog backlog(folder, backlog_memory_max, spill_bytes_max(settings, folder));

@@ -163,29 +163,24 @@ class WatchThread {
     std::ifstream statm(proc_folder(memory_.control().process) + "/statm");
     std::uint64_t size = 0, resident = 0;
     if (!(statm >> size >> resident)) return;
-    put_event(static_cast<std::uint32_t>(Kind::sample), resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)),
-              "");
-  }
-
-  void put_mark(std::string label) {
-    if (label.size() > label_bytes_max) label.resize(label_bytes_max);
-    make_utf8(label.data(), label.size());
-    put_event(static_cast<std::uint32_t>(Kind::mark), 0, label);
+    put_event(Kind::sample, resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)), "");
   }
 
   /// Puts an event that no thread of the program recorded, as the records of one more ring.
-  void put_event(std::uint32_t kind, std::uint64_t size, std::string_view label) {
+  void put_event(Kind kind, std::uint64_t size, std::string text) {
+    if (text.size() > label_bytes_max) text.resize(label_bytes_max);
+    make_utf8(text.data(), text.size());
     Packer records;
     const std::uint64_t stamp = clock_stamp(memory_.control());
     records.append(record_stamp_high, stamp >> 32);
     if (size >> 32 != 0) records.append(record_size, size);
-    while (!label.empty()) {
+    for (std::string_view label = text; !label.empty();) {
       const std::size_t length = std::min<std::size_t>(label.size(), piece_bytes);
       const Slot slot = slot_of_piece(label.data(), length);
       records.append(slot.head, slot.body);
       label.remove_prefix(length);
     }
-    records.append(kind, size << 32 | (stamp & 0xffffffff));
+    records.append(static_cast<std::uint64_t>(kind), size << 32 | (stamp & 0xffffffff));
     // For events behind it of a thread that holds the lease and so reads no clock.
     for (std::uint32_t i = 0; i < memory_.ring_count(); ++i)
       __atomic_store_n(&memory_.ring(i).clock, stamp, __ATOMIC_RELAXED);
@@ -217,15 +212,15 @@ class WatchThread {
     } else if (command == "flush") {
       backlog_.put({.type = WorkItem::Type::flush});
     } else if (command.starts_with("mark ")) {
-      put_mark(std::string(command.substr(5)));
+      put_event(Kind::mark, 0, std::string(command.substr(5)));
     } else if (!command.empty()) {
-      put_mark("unknown command: " + std::string(command));
+      put_event(Kind::mark, 0, "unknown command: " + std::string(command));
     }
     memory_.ring_bell();
   }
 
   void set_paused(bool paused) {
-    put_mark(paused ? "cmt_pause" : "cmt_resume");
+    put_event(Kind::mark, 0, paused ? "cmt_pause" : "cmt_resume");
     __atomic_store_n(&memory_.control().paused, paused ? 1 : 0, __ATOMIC_SEQ_CST);
     if (paused) memory_.notify_threads();
   }
