@@ -30,7 +30,7 @@ void Backlog::put(WorkItem item) {
   lock.unlock();
   if (!fits && bytes != 0) write_to_file(queued);
   lock.lock();
-  if (queued.bytes == 0) memory_bytes_ += bytes;
+  if (!queued.offset) memory_bytes_ += bytes;
   queue_.push_back(std::move(queued));
   lock.unlock();
   arrived_.notify_one();
@@ -73,31 +73,27 @@ void Backlog::release_in_file(std::uint64_t offset) {
   }
 }
 
-/// Moves an item's records to the file. They stay in memory where that fails.
+/// Moves the words of an item's records to the file. They stay in memory where that fails.
 void Backlog::write_to_file(Queued& queued) {
   Packed& records = queued.item.records;
-  const std::uint64_t bytes = records.bytes();
-  const auto offset = reserve_in_file(bytes);
+  const auto offset = reserve_in_file(records.bytes());
   if (!offset) return;
-  const auto written = ::pwrite(file_, records.words.get(), bytes, static_cast<off_t>(*offset));
-  if (written != static_cast<ssize_t>(bytes)) {
+  const auto written = ::pwrite(file_, records.words.get(), records.bytes(), static_cast<off_t>(*offset));
+  if (written != static_cast<ssize_t>(records.bytes())) {
     const std::lock_guard lock(mutex_);
     has_file_failed_ = true;
     return release_in_file(*offset);
   }
-  queued.offset = *offset;
-  queued.bytes = bytes;
+  queued.offset = offset;
   records.words.reset();
-  records.size = 0;
 }
 
 void Backlog::read_from_file(Queued& queued) {
-  if (queued.bytes == 0) return;
+  if (!queued.offset) return;
   Packed& records = queued.item.records;
-  records.size = queued.bytes / sizeof records.words[0];
   records.words = std::make_unique_for_overwrite<std::uint64_t[]>(records.size);
-  const auto read = ::pread(file_, records.words.get(), queued.bytes, static_cast<off_t>(queued.offset));
-  if (read == static_cast<ssize_t>(queued.bytes)) return;
+  const auto read = ::pread(file_, records.words.get(), records.bytes(), static_cast<off_t>(*queued.offset));
+  if (read == static_cast<ssize_t>(records.bytes())) return;
   lost_records_ += records.count;
   records.count = 0;
 }
@@ -110,12 +106,11 @@ std::optional<WorkItem> Backlog::wait_for_item(int milliseconds) {
   queue_.pop_front();
   lock.unlock();
   read_from_file(queued);
-  const std::uint64_t bytes = queued.item.records.bytes();
   lock.lock();
-  if (queued.bytes != 0) {
-    release_in_file(queued.offset);
+  if (queued.offset) {
+    release_in_file(*queued.offset);
   } else {
-    memory_bytes_ -= bytes;
+    memory_bytes_ -= queued.item.records.bytes();
   }
   return std::move(queued.item);
 }

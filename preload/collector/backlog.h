@@ -61,8 +61,7 @@ class Backlog {
  private:
   struct Queued {
     WorkItem item;
-    std::uint64_t offset = 0;  ///< of its records in the file,
-    std::uint64_t bytes = 0;   ///< and their size there; 0: they are in memory
+    std::optional<std::uint64_t> offset{};  ///< of its records' words in the file; nothing: they are in memory
   };
 
   static constexpr std::uint64_t segment_bytes = std::uint64_t{ring_slots_large} * Packer::record_bytes_max;

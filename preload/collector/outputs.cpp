@@ -38,17 +38,6 @@ Header header_of(const Control& control, bool has_times) {
 
 }  // namespace
 
-void StampTimes::calibrate(std::uint64_t stamp, std::uint64_t ns) {
-  if (stamp <= to_stamp_ || ns < to_ns_) return;
-  if (to_ns_ != 0) {
-    from_stamp_ = to_stamp_;
-    from_ns_ = to_ns_;
-  }
-  to_stamp_ = stamp;
-  to_ns_ = ns;
-  slope_ = static_cast<double>(to_ns_ - from_ns_) / static_cast<double>(to_stamp_ - from_stamp_);
-}
-
 Outputs::Outputs(const Control& control, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
                  bool has_times, const BlockKeeper& live_blocks) {
   const Header header = header_of(control, has_times);

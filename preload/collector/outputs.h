@@ -27,7 +27,16 @@ class StampTimes {
       : start_ns_(ns), from_stamp_(stamp), from_ns_(ns), to_stamp_(stamp) {}
 
   /// Both clocks, read together, later than all stamps that are translated before the next call.
-  void calibrate(std::uint64_t stamp, std::uint64_t ns);
+  void calibrate(std::uint64_t stamp, std::uint64_t ns) {
+    if (stamp <= to_stamp_ || ns < to_ns_) return;
+    if (to_ns_ != 0) {
+      from_stamp_ = to_stamp_;
+      from_ns_ = to_ns_;
+    }
+    to_stamp_ = stamp;
+    to_ns_ = ns;
+    slope_ = static_cast<double>(to_ns_ - from_ns_) / static_cast<double>(to_stamp_ - from_stamp_);
+  }
 
   /// Nanoseconds since the start. Never less than before.
   std::uint64_t time_of(std::uint64_t stamp) {

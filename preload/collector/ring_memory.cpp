@@ -103,7 +103,7 @@ bool RingMemory::has_slots(const Ring& ring) const {
 std::size_t RingMemory::read(const Ring& ring, std::uint64_t from, std::uint64_t count_max, Packer& out) const {
   const std::uint64_t count = ring.slots;
   if (count == 0 || !has_slots(ring)) return 0;
-  const Slot* const slots = this->slots(ring);
+  const Slot* const slots = ring_slots(control_, &ring);
   std::uint64_t position = from;
   return out.append_while(std::min(count, count_max), [&](Slot& record) {
     const Slot& slot = slots[position & (count - 1)];
@@ -117,7 +117,7 @@ std::size_t RingMemory::read(const Ring& ring, std::uint64_t from, std::uint64_t
 std::size_t RingMemory::skip_unpublished(const Ring& ring, std::uint64_t from, std::uint64_t end, Packer& out) const {
   const std::uint64_t count = ring.slots;
   if (count == 0 || !has_slots(ring)) return 0;
-  const Slot* const slots = this->slots(ring);
+  const Slot* const slots = ring_slots(control_, &ring);
   end = std::min({end, ring.reserved, from + count});
   std::uint64_t published = from;
   while (published < end && !slot_is_published(&slots[published & (count - 1)], published, count)) ++published;

@@ -74,9 +74,6 @@ class RingMemory {
   static void wake(const void* word);
 
  private:
-  const Slot* slots(const Ring& ring) const {
-    return reinterpret_cast<const Slot*>(reinterpret_cast<const char*>(control_) + ring.slots_at);
-  }
   bool change_pages(const Ring& ring, std::uint64_t from, std::uint64_t to, int mode) const;
 
   int fd_;

@@ -35,7 +35,7 @@ const char* variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// The program has refused to record where a value cannot be read (environment.h).
+/// The program has refused to record where a value cannot be read (preload/program/settings.h).
 std::uint64_t quantity(const char* name, const Unit* units, std::uint64_t otherwise) {
   std::uint64_t value = 0;
   return read_quantity(variable(name), units, &value) ? value : otherwise;
