@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/join.hpp>
 #include <cctype>
-#include <charconv>
+#include <cstring>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -44,19 +45,6 @@ std::size_t next_setting(std::string_view text, std::size_t from) {
   return text.size();
 }
 
-/// Numbers in a path by value, so that llvm-19 comes before llvm-9.
-std::vector<int> numbers_of(std::string_view text) {
-  std::vector<int> numbers;
-  for (const char* at = text.data(); at != text.data() + text.size(); ++at) {
-    int number = 0;
-    const auto [end, error] = std::from_chars(at, text.data() + text.size(), number);
-    if (error != std::errc() || *at == '-') continue;
-    numbers.push_back(number);
-    at = end - 1;
-  }
-  return numbers;
-}
-
 bool is_scudo(const fs::path& path) {
 #if defined(__x86_64__)
   constexpr std::string_view machine = "x86_64";
@@ -70,18 +58,7 @@ bool is_scudo(const fs::path& path) {
   return name == "libclang_rt.scudo_standalone-" + std::string(machine) + ".so";
 }
 
-/// The names under which the loader finds packaged allocators.
-const std::map<std::string, std::vector<std::string>>& sonames() {
-  static const std::map<std::string, std::vector<std::string>> names{
-      {"jemalloc", {"libjemalloc.so.2", "libjemalloc.so.1"}},
-      {"tcmalloc", {"libtcmalloc_minimal.so.4", "libtcmalloc.so.4"}},
-      {"mimalloc", {"libmimalloc.so.2.0", "libmimalloc.so.2", "libmimalloc.so.3"}},
-      {"tbb", {"libtbbmalloc_proxy.so.2"}},
-  };
-  return names;
-}
-
-/// PREFIX/lib/llvm-N/lib/clang/V/lib/linux, and PREFIX/lib/clang/V/lib/TARGET.
+/// PREFIX/lib/llvm-N/lib/clang/V/lib/linux, and PREFIX/lib/clang/V/lib/TARGET. llvm-19 comes before llvm-9.
 std::vector<std::string> scudo_files(const fs::path& root) {
   std::vector<std::string> files;
   std::vector<fs::path> clangs{root / "lib" / "clang"};
@@ -96,8 +73,8 @@ std::vector<std::string> scudo_files(const fs::path& root) {
       if (error) break;
     }
   }
-  std::sort(files.begin(), files.end(),
-            [](const std::string& a, const std::string& b) { return numbers_of(a) > numbers_of(b); });
+  const auto is_newer = [](const std::string& a, const std::string& b) { return strverscmp(a.c_str(), b.c_str()) > 0; };
+  std::sort(files.begin(), files.end(), is_newer);
   return files;
 }
 
@@ -116,12 +93,6 @@ bool is_same_library(const std::string& loaded, const std::string& library) {
   if (library.find('/') == library.npos) return fs::path(loaded).filename() == library;
   std::error_code error;
   return fs::equivalent(loaded, library, error);
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 }  // namespace
@@ -156,12 +127,17 @@ std::string file_name_of(std::string_view allocator) {
   return name;
 }
 
-bool is_short_name(const std::string& name) { return name == "scudo" || sonames().contains(name); }
-
-std::vector<std::string> packaged_files(const std::string& short_name, const std::string& root) {
-  if (short_name == "scudo") return scudo_files(root);
-  const auto known = sonames().find(short_name);
-  return known == sonames().end() ? std::vector<std::string>() : known->second;
+std::optional<std::vector<std::string>> packaged_files(const std::string& name, const std::string& root) {
+  /// The names under which the loader finds packaged allocators.
+  static const std::map<std::string, std::vector<std::string>> sonames{
+      {"jemalloc", {"libjemalloc.so.2", "libjemalloc.so.1"}},
+      {"tcmalloc", {"libtcmalloc_minimal.so.4", "libtcmalloc.so.4"}},
+      {"mimalloc", {"libmimalloc.so.2.0", "libmimalloc.so.2", "libmimalloc.so.3"}},
+      {"tbb", {"libtbbmalloc_proxy.so.2"}},
+  };
+  if (name == "scudo") return scudo_files(root);
+  const auto known = sonames.find(name);
+  return known == sonames.end() ? std::nullopt : std::optional(known->second);
 }
 
 command::SpawnOptions worker_command(const std::string& worker, const std::string& argument,
@@ -190,13 +166,13 @@ Allocator AllocatorFinder::find(const std::string& text) {
     allocator.library = probe(allocator).origins["malloc"];
     return allocator;
   }
-  if (is_short_name(name)) return find_packaged(allocator, name);
+  if (const auto files = packaged_files(name)) return find_packaged(allocator, name, *files);
   const bool is_path = name.find('/') != name.npos || fs::is_regular_file(name);
   return find_library(allocator, is_path ? fs::absolute(name).string() : name);
 }
 
-Allocator AllocatorFinder::find_packaged(const Allocator& allocator, const std::string& name) {
-  const std::vector<std::string> files = packaged_files(name);
+Allocator AllocatorFinder::find_packaged(const Allocator& allocator, const std::string& name,
+                                         const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     Allocator tried = allocator;
     tried.preload = file;
@@ -205,7 +181,7 @@ Allocator AllocatorFinder::find_packaged(const Allocator& allocator, const std::
     if (std::any_of(found.objects.begin(), found.objects.end(), loaded)) return find_library(allocator, file);
   }
   if (files.empty()) throw AllocatorError(name + ": not installed; no compiler here brings it along");
-  throw AllocatorError(name + ": not installed; the loader knows none of " + joined(files));
+  throw AllocatorError(name + ": not installed; the loader knows none of " + boost::algorithm::join(files, ", "));
 }
 
 Allocator AllocatorFinder::find_library(Allocator allocator, const std::string& library) {

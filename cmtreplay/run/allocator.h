@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -36,12 +37,10 @@ AllocatorName parse_allocator_name(std::string_view text);
 /// replaced by underlines.
 std::string file_name_of(std::string_view allocator);
 
-/// Whether it is a short name: jemalloc, tcmalloc, mimalloc, tbb or scudo.
-bool is_short_name(const std::string& name);
-
-/// Sonames and paths that a packaged allocator with a short name may have, the likeliest first; empty for any other
-/// name. scudo is not found by the loader: it is packaged with compilers, under `root`/lib.
-std::vector<std::string> packaged_files(const std::string& short_name, const std::string& root = "/usr");
+/// Sonames and paths that a packaged allocator with a short name (jemalloc, tcmalloc, mimalloc, tbb, scudo) may have,
+/// the likeliest first; nothing for any other name. scudo is not found by the loader: it is packaged with compilers,
+/// under `root`/lib.
+std::optional<std::vector<std::string>> packaged_files(const std::string& name, const std::string& root = "/usr");
 
 /// A name that does not lead to an allocator.
 struct AllocatorError : std::runtime_error {
@@ -80,7 +79,7 @@ class AllocatorFinder {
   };
 
   Probe probe(const Allocator& allocator) const;
-  Allocator find_packaged(const Allocator& allocator, const std::string& name);
+  Allocator find_packaged(const Allocator& allocator, const std::string& name, const std::vector<std::string>& files);
   Allocator find_library(Allocator allocator, const std::string& library);
   bool has_malloc(Allocator allocator, const std::string& prefix) const;
   std::string why_no_malloc(const Allocator& allocator, Probe& found) const;
