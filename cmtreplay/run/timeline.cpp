@@ -18,16 +18,7 @@ constexpr std::size_t samples_max = 8192;
 Timeline::Timeline(int pid, const std::string& root)
     : statm_(process::ProcessFolder(pid, root).open("statm")),
       resident_before_(resident_bytes()),
-      thread_([this] { run_sampler(); }) {}
-
-Timeline::~Timeline() {
-  {
-    const std::lock_guard lock(mutex_);
-    has_to_end_ = true;
-  }
-  changed_.notify_one();
-  thread_.join();
-}
+      thread_([this](const std::stop_token& stop) { run_sampler(stop); }) {}
 
 void Timeline::resume(std::uint64_t event) {
   {
@@ -47,17 +38,17 @@ void Timeline::pause() {
 }
 
 /// Holds the lock except while it sleeps. It ends where the worker has died, which WorkerProcess reports.
-void Timeline::run_sampler() {
+void Timeline::run_sampler(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   Clock::duration next = distance_;
-  while (!has_to_end_) {
+  while (!stop.stop_requested()) {
     if (!is_running_) {
-      changed_.wait(lock);
+      changed_.wait(lock, stop, [this] { return is_running_; });
       continue;
     }
     const Clock::duration now = elapsed_ + (Clock::now() - resumed_at_);
     if (now < next) {
-      changed_.wait_for(lock, next - now);
+      changed_.wait_for(lock, stop, next - now, [this] { return !is_running_; });
       continue;
     }
     try {

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,9 +35,6 @@ class Timeline {
  public:
   /// The worker stands still. `root` replaces /proc in tests.
   explicit Timeline(int pid, const std::string& root = "/proc");
-  ~Timeline();
-  Timeline(const Timeline&) = delete;
-  Timeline& operator=(const Timeline&) = delete;
 
   /// Samples are taken between the two. `event`: the last one before it resumes.
   void resume(std::uint64_t event);
@@ -52,7 +50,7 @@ class Timeline {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void run_sampler();
+  void run_sampler(const std::stop_token& stop);
   std::uint64_t resident_bytes();
   void add_sample(const TimelineSample& sample);
 
@@ -66,10 +64,9 @@ class Timeline {
   std::uint64_t event_ = 0;
   std::uint64_t cpu_ns_ = 0;
   bool is_running_ = false;
-  bool has_to_end_ = false;
   std::mutex mutex_;
-  std::condition_variable changed_;
-  std::thread thread_;
+  std::condition_variable_any changed_;
+  std::jthread thread_;  ///< ends before the members above
 };
 
 }  // namespace cmt::replay
