@@ -1,13 +1,7 @@
 // cmtreplay: measures on a trace of a program which allocator is best for it.
 //
-// 1. Every allocator is found and tried, so that one that cannot be used is reported before anything runs.
-// 2. The trace is read once and becomes operations of 8 bytes in shared memory; where that takes too much memory it is
-//    read again for every run (plan/planner.h, plan/router.h, plan/prepared_trace.h, run/feed.h).
-//    With --verify, one run of each allocator checks every call (report/verification.h), and that is all.
-// 3. Timed runs, each in a fresh worker with the allocator preloaded, in shuffled order (run/runs.h, worker/worker.c).
-// 4. A memory run for each allocator, in which the worker stops at 100 marks and its memory is read (run/memory_run.h).
-// 5. With -v or -o, one more run keeps the returned pointers, which become the new trace (report/new_trace.h).
-// 6. The report, with the null allocator's figures: the cost of the replay itself (report/report.h).
+// Every allocator is found and tried, so that one that cannot be used is reported before anything runs. The trace is
+// read (plan/) and replayed (run/, in a fresh worker/ each time), and a report is written (report/).
 #include <unistd.h>
 
 #include <cstdio>

@@ -1,7 +1,5 @@
-/* The protocol between cmtreplay and its worker: operations, and a control region in shared memory.
- *
- * The parent decodes the trace, so that the worker has little to do beside the calls. An operation is one word of 8
- * bytes,
+/* The protocol between cmtreplay and its worker: operations, and a control region in shared memory. An operation is one
+ * word of 8 bytes,
  *
  *     bits 0-3    the call (enum operation)
  *     bits 4-31   the slot: index of the call's pointer in the table of live blocks
@@ -11,19 +9,14 @@
  * operation. Slots are reused, so the table has as many entries as blocks are live at the peak. Slot 0 always holds
  * NULL.
  *
- * Lanes. The operations of a thread are a lane of words. When a thread has ended, the next thread that starts continues
- * its lane, on the same stack; so there are as many lanes as threads live at once. Lane 0 is the worker's main thread,
- * which starts the others. Words are in chunks of 8 KiB. The last word of a lane in a chunk links to its next chunk; an
- * operation never lies across two. The position of a lane counts words from its beginning, as if its chunks were
+ * Each thread's operations are a lane (doc/architecture.md, The replay). Lane 0 is the worker's main thread, which
+ * starts the others. A lane's words are in chunks of 8 KiB. The last word of a lane in a chunk links to its next chunk;
+ * an operation never lies across two. The position of a lane counts words from its beginning, as if its chunks were
  * contiguous.
  *
- * Prepared or streamed. Prepared, all chunks are filled before the start. Streamed, the parent fills some of them,
- * states in `published` how far each lane may go, and reuses the chunks that the worker has left (chunk_free). The
- * worker does the same in both cases: a lane that has reached `published` sleeps on it as a futex. The parent sleeps on
- * `changes`.
- *
- * With several lanes the words also carry their order (worker/schedule.h): a free of a block that another lane makes, a
- * block taken out of its slot for a realloc, epochs, turns.
+ * Prepared, all chunks are filled before the start. Streamed, the parent fills some of them, states in `published` how
+ * far each lane may go, and reuses the chunks that the worker has left (chunk_free). In both cases a lane that has
+ * reached `published` sleeps on it as a futex, and the parent sleeps on `changes`.
  *
  * Operations, slots, stacks, control and returned pointers are each in a memfd. Their names begin with "cmtreplay-", so
  * that the parent can tell them from the allocator's memory in /proc/PID/smaps.

@@ -21,10 +21,19 @@ struct ControlSizes {
 /// which chunks are given back, and latencies.
 class ControlRegion {
  public:
-  explicit ControlRegion(const ControlSizes& sizes);
+  explicit ControlRegion(const ControlSizes& sizes) : sizes_(sizes) {
+    control& control = get();
+    control.lane_count = sizes.lanes;
+    control.epoch_mask = sizes.epochs - 1;
+    control.recycles = sizes.ring_chunks != 0 ? 1 : 0;
+    control.lanes_offset = layout_.lanes;
+    control.epochs_offset = layout_.epochs;
+    control.free_offset = layout_.freed;
+    control.latencies_offset = sizes.latencies ? layout_.latencies : 0;
+  }
 
   int fd() const { return memory_.fd(); }
-  std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t bytes() const { return layout_.end; }
   control& get() { return *at<control>(0); }
   const control& get() const { return *at<control>(0); }
 
@@ -38,15 +47,29 @@ class ControlRegion {
   }
 
  private:
+  /// Offsets in the region, each at a pair of cache lines of its own.
+  struct Layout {
+    explicit Layout(const ControlSizes& sizes)
+        : lanes(aligned(sizeof(control))),
+          epochs(aligned(lanes + sizes.lanes * sizeof(lane))),
+          freed(aligned(epochs + sizes.epochs * sizeof(std::uint32_t))),
+          latencies(aligned(freed + sizes.ring_chunks)),
+          end(latencies + (sizes.latencies ? sizes.lanes * sizeof(struct latencies) : 0)) {}
+
+    static std::uint64_t aligned(std::uint64_t offset) { return (offset + 127) / 128 * 128; }
+
+    std::uint64_t lanes, epochs, freed, latencies, end;
+  };
+
   template <class T>
   T* at(std::uint64_t offset) const {
     return reinterpret_cast<T*>(mapping_.begin() + offset);
   }
 
   ControlSizes sizes_;
-  std::uint64_t bytes_;
-  SharedMemory memory_;
-  MappedMemory mapping_;
+  Layout layout_{sizes_};
+  SharedMemory memory_{"control", layout_.end};
+  MappedMemory mapping_{memory_, layout_.end};
 };
 
 }  // namespace cmt::replay

@@ -69,14 +69,11 @@ void StreamedFeed::attach(ControlRegion& region) {
   });
 }
 
-bool StreamedFeed::read_batch() {
-  if (batch_.empty()) batch_ = reader_.read();
-  return !batch_.empty();
-}
-
 void StreamedFeed::route_until(std::uint64_t event) {
   constexpr std::uint64_t quarter = ring_chunks * chunk_words / 4;
-  while (event_ < event && read_batch()) {
+  while (event_ < event) {
+    if (batch_.empty()) batch_ = reader_.read();
+    if (batch_.empty()) return;
     const std::size_t count = std::min<std::uint64_t>(batch_.size(), event - event_);
     for (const Event& next : batch_.first(count)) router_->route(next);
     batch_ = batch_.subspan(count);

@@ -60,8 +60,6 @@ class StreamedFeed : public Feed {
  private:
   static constexpr std::uint32_t ring_chunks = 128;
 
-  /// Returns false at the end of the trace.
-  bool read_batch();
   void route_until(std::uint64_t event);
   void publish();
 

@@ -1,21 +1,12 @@
-// The worker stops at the start and at every mark, and its memory is read from outside while it stands still.
+// The worker's smaps at the start are the baseline, and every later figure is the difference. Where that is below zero
+// (an allocator gave back memory that it had when it was loaded) it is 0.
 //
-// At the start everything that the replay needs is mapped and touched: operations, slots, code, stack. So its smaps at
-// the start are the baseline, and every later figure is the difference. Where that is below zero (an allocator gave
-// back memory that it had when it was loaded) it is 0.
-//
-// The marks miss peaks between them. Writing 5 to clear_refs just before the first operation resets the kernel's
-// high-water mark, which at the end tells the highest resident set since then. Code of libraries that was loaded in the
-// meantime is not the allocator's memory, so the growth of file pages is subtracted.
+// Writing 5 to clear_refs just before the first operation resets the kernel's high-water mark. Code of libraries that
+// was loaded in the meantime is not the allocator's memory, so the growth of file pages is subtracted.
 //
 // Writing 1 to clear_refs clears the reference bits, and the pages referenced at the next mark are the working set; a
 // huge page counts whole. Where the kernel has a bitmap of idle pages it is used instead
-// (toolkit/process/page_frames.h); the first frame of a huge page then stands for all of it. A timeline of resident
-// memory is sampled in the meantime.
-//
-// One mark is where most bytes are live: resident bytes over live bytes there are the fragmentation, usable bytes less
-// requested bytes the slop. After the end all live blocks are freed (the drain), and the bytes that stay resident are
-// the allocator's own.
+// (toolkit/process/page_frames.h); the first frame of a huge page then stands for all of it.
 //
 // The name of a mapping in /proc/PID/smaps tells whose memory it is:
 //
@@ -68,6 +59,7 @@ bool is_other(const process::Mapping& mapping, const std::string& worker) {
   return is_replays || (mapping.name.starts_with("[") && !is_anonymous(mapping));
 }
 
+/// All but the written pages of libraries.
 bool is_wholly_allocators(const process::Mapping& mapping) {
   return is_anonymous(mapping) || (mapping.shared() && is_shared_memory(mapping.name));
 }
@@ -107,14 +99,12 @@ class MemoryProbe {
     memory.swapped_bytes = difference(memory.swapped_bytes, first_.swapped_bytes);
     memory.anonymous_bytes = difference(memory.anonymous_bytes, first_.anonymous_bytes);
     const process::Stat stat = process::read_stat(pid_);
-    MarkSample sample{.mark = mark,
-                      .memory = memory,
-                      .minor_faults = stat.minor_faults - faults_at_start_.minor_faults,
-                      .major_faults = stat.major_faults - faults_at_start_.major_faults,
-                      .usable_bytes = {},
-                      .working_set_pages = {}};
-    sample.working_set_pages = working_set(memory);
-    return sample;
+    return {.mark = mark,
+            .memory = memory,
+            .minor_faults = stat.minor_faults - faults_at_start_.minor_faults,
+            .major_faults = stat.major_faults - faults_at_start_.major_faults,
+            .usable_bytes = {},
+            .working_set_pages = working_set(memory)};
   }
 
   std::uint64_t resident_bytes() { return difference(read_memory().resident_bytes, first_.resident_bytes); }
@@ -159,9 +149,9 @@ class MemoryProbe {
   /// Without address ranges that are reserved by the terabyte: their page tables take seconds to walk.
   std::vector<process::FrameKind> allocator_frames() {
     std::vector<std::uint64_t> all;
-    for (const process::Mapping& mapping : allocator_mappings(mappings_, worker_)) {
+    for (const process::Mapping& mapping : mappings_) {
       const bool walkable = mapping.resident_bytes != 0 && mapping.end - mapping.begin <= walked_bytes_max;
-      if (!walkable) continue;
+      if (!walkable || is_other(mapping, worker_) || !is_wholly_allocators(mapping)) continue;
       const auto some = process::frames(pid_, mapping.begin, mapping.end);
       all.insert(all.end(), some.begin(), some.end());
     }
@@ -247,15 +237,6 @@ MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator)
   run.timeline = timeline.samples();
   run.timeline_cpu_ns = timeline.cpu_ns();
   return run;
-}
-
-std::vector<process::Mapping> allocator_mappings(std::span<const process::Mapping> mappings,
-                                                 const std::string& worker) {
-  std::vector<process::Mapping> result;
-  for (const process::Mapping& mapping : mappings) {
-    if (!is_other(mapping, worker) && is_wholly_allocators(mapping)) result.push_back(mapping);
-  }
-  return result;
 }
 
 AllocatorMemory allocator_memory(std::span<const process::Mapping> mappings, const std::string& worker) {

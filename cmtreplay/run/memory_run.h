@@ -22,9 +22,6 @@ struct AllocatorMemory {
   std::uint64_t swapped_bytes = 0;
 };
 
-/// The mappings that are wholly the allocator's: all but the written pages of libraries.
-std::vector<process::Mapping> allocator_mappings(std::span<const process::Mapping> mappings, const std::string& worker);
-
 /// Adds up anonymous mappings ([heap] among them), written pages of libraries, and shared memory that is not the
 /// replay's. `worker` is the worker's executable, which is left out, as are its stack, operations, slots and control.
 AllocatorMemory allocator_memory(std::span<const process::Mapping> mappings, const std::string& worker);

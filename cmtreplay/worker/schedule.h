@@ -1,15 +1,10 @@
 /* Keeps the operations of several threads in order, as loosely as the program did (doc/architecture.md, The replay).
  *
- * Blocks are handed over in slots: the maker puts the block into an empty slot, and the thread that frees or resizes it
- * takes it out and leaves the slot empty. A thread that takes late pays an ordinary load, as it did in the program. One
- * that takes early spins for a moment and then sleeps on the slot itself, as a futex (the lower half of an empty slot
- * is 0). The maker has to notice the sleeper. A fence between its store and its load of `sleepers` would cost every
- * allocation 20 cycles, so the sleeper pays instead: membarrier(2) puts the fence into all running threads, once for
- * each sleep. Where the kernel has no membarrier, a sleep lasts at most a millisecond before the next check.
+ * A maker has to notice that a taker sleeps on its slot. A fence between its store and its load of `sleepers` would
+ * cost every allocation 20 cycles, so the sleeper pays instead: membarrier(2) puts the fence into all running threads,
+ * once for each sleep. Where the kernel has no membarrier, a sleep lasts at most a millisecond before the next check.
  *
- * No thread begins epoch e before all lanes have ended e - 2, so a slot that was emptied in epoch e may be filled again
- * from e + 2 on without a check. `pending` counts the lanes that take part in each epoch; the last of them to end it
- * advances `epochs_done`. With turns (--order=strict) one thread runs at a time, in recorded order.
+ * `pending` counts the lanes that take part in each epoch; the last of them to end it advances `epochs_done`.
  *
  * All functions may be called by any number of threads. The memory that they work on is the caller's. */
 #pragma once
