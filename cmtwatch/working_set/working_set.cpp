@@ -33,22 +33,22 @@ class IntervalMeter {
  public:
   IntervalMeter(const WssOptions& options, TouchMeter& meter) : options_(options), meter_(meter) {}
 
-  /// Begins the first interval. Returns for how long the process was stopped.
-  std::int64_t begin() {
-    return paused([this] { mark(); });
-  }
-
   /// The length of the interval up to now.
   std::int64_t length_ns() const { return now() - marked_ns_; }
 
-  /// Ends an interval and begins the next.
+  /// Ends the interval, of which there is none at the first call, and begins the next.
   WorkingSet next() {
     WorkingSet set;
     const std::int64_t paused_ns = paused([&] {
-      set = {.begin_ns = marked_ns_, .end_ns = now(), .marking_ns = marking_ns_, .touched = {}};
-      set.touched = meter_.read();
-      set.reading_ns = now() - set.end_ns;
-      mark();
+      if (marked_ns_ != 0) {
+        set = {.begin_ns = marked_ns_, .end_ns = now(), .marking_ns = marking_ns_, .touched = {}};
+        set.touched = meter_.read();
+        set.reading_ns = now() - set.end_ns;
+      }
+      const std::int64_t marking_begin = now();
+      meter_.mark();
+      marked_ns_ = now();
+      marking_ns_ = marked_ns_ - marking_begin;
     });
     set.paused_ns = paused_ns;
     return set;
@@ -68,13 +68,6 @@ class IntervalMeter {
       pause.stop_all([pid] { return std::vector<int>{pid}; }, {pid});
       action();
     });
-  }
-
-  void mark() {
-    const std::int64_t begin = now();
-    meter_.mark();
-    marked_ns_ = now();
-    marking_ns_ = marked_ns_ - begin;
   }
 
   const WssOptions& options_;
@@ -127,7 +120,7 @@ WorkingSetRun measure_working_sets(const WssOptions& options, TouchMeter& meter,
   SamplingLoop loop(options.pace);
   IntervalMeter intervals(options, meter);
   try {
-    run.pauses.add(intervals.begin());
+    run.pauses.add(intervals.next().paused_ns);
     loop.run(SamplingLoop::First::after_interval, listeners, [&]() -> Taken {
       // Measuring the last interval took most of this one.
       if (intervals.length_ns() < options.pace.interval_ns / 2) return {Taken::What::too_early};
