@@ -28,14 +28,6 @@ std::vector<process::Mapping> load_mappings(Database& database, std::int64_t pro
   return mappings;
 }
 
-std::optional<RecordedMachine> load_machine(Database& database, std::int64_t tick) {
-  Statement select(database, "select " + sql_names<RecordedMachine>() + " from system_sample where tick_id = ?");
-  select.bind(tick);
-  std::optional<RecordedMachine> machine;
-  while (select.step()) read_fields(select, 0, machine.emplace());
-  return machine;
-}
-
 }  // namespace
 
 MemorySum Moment::sum() const {
@@ -73,7 +65,9 @@ Moment load_moment(Database& database, std::int64_t tick, PidOrAll pid) {
     moment.end_ns = times.number(1);
     moment.wall_ns = times.number(2);
   }
-  moment.machine = load_machine(database, tick);
+  Statement machine(database, "select " + sql_names<RecordedMachine>() + " from system_sample where tick_id = ?");
+  machine.bind(tick);
+  while (machine.step()) read_fields(machine, 0, moment.machine.emplace());
   Statement processes(
       database,
       "select process.id, " + sql_names<RecordedProcess>() +

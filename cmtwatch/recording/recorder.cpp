@@ -87,14 +87,6 @@ void add_to_totals(const Mapping& mapping, ProcessSample& sample) {
   sample.swapped_bytes = sample.swapped_bytes.value_or(0) + mapping.swapped_bytes;
 }
 
-ProcessSample sample_of(const process::Stat& stat) {
-  ProcessSample sample;
-  sample.minor_faults = stat.minor_faults, sample.major_faults = stat.major_faults;
-  sample.user_ticks = stat.user_ticks, sample.system_ticks = stat.system_ticks;
-  sample.threads = stat.threads;
-  return sample;
-}
-
 /// A thread's stack has an unreadable guard mapping below it. The guard tells it from the heap of a language that keeps
 /// stacks there.
 bool can_be_stack(const KnownMappings& mappings, std::size_t i) {
@@ -175,7 +167,11 @@ bool Recorder::shares_parent_memory(const process::Stat& stat) const {
 
 Recorder::Outcome Recorder::record_known(const ProcessFolder& folder, const process::Stat& stat,
                                          KnownProcess& process) {
-  ProcessSample sample = sample_of(stat);
+  ProcessSample sample{.minor_faults = stat.minor_faults,
+                       .major_faults = stat.major_faults,
+                       .user_ticks = stat.user_ticks,
+                       .system_ticks = stat.system_ticks,
+                       .threads = stat.threads};
   add_statm(folder, sample, buffer_);
   if (sample.size_bytes == 0U) throw std::system_error(ESRCH, std::generic_category(), "statm");  // it is about to end
   const Outcome outcome = record_mappings(folder, stat.pid, process, sample);

@@ -65,10 +65,9 @@ struct WatchResult : SamplingCost {
 WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_ns, bool details,
                   const Listener& listener, const std::function<void(const Sample&)>& take);
 
-/// Traces a watched command with libcmttrace.so and adds the live bytes to its samples. Both read the machine's
-/// monotonic clock, and the header of a trace holds that clock's value at the trace's time 0, so that no times have to
-/// be fitted. Two errors remain: the time of an event is accurate to some microseconds, and a sample is of some moment
-/// between its begin and its end.
+/// Traces a watched command with libcmttrace.so and adds the live bytes to its samples, on the time axis that both have
+/// (doc/architecture.md, "One time axis"). Two errors remain: the time of an event is accurate to some microseconds,
+/// and a sample is of some moment between its begin and its end.
 ///
 ///     CommandTracer tracer("%n.%p.cmt", true);
 ///     Launched launched({.words = words, .environment = tracer.environment(), …});
