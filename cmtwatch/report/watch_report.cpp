@@ -162,13 +162,16 @@ std::string watch_json(const WatchOptions& options, const std::vector<Sample>& s
 }  // namespace
 
 WatchReport::WatchReport(const WatchOptions& options, Destination& destination)
-    : options_(options), destination_(destination), text_(options, destination) {
+    : options_(options),
+      destination_(destination),
+      columns_(destination.fd(), options.command.empty() ? output::Beside::nobody : output::Beside::command,
+               [this] { return live_text(); }) {
   if (!options.plot.empty()) picture_.emplace(options.plot);
   if (options.form == WatchOptions::Form::csv) destination_.write(csv_title_row(figures_of(options)));
 }
 
 void WatchReport::show(const Sample& sample) {
-  if (is_text()) text_.sample(sample);
+  if (is_text()) show_text(sample);
   if (options_.form == WatchOptions::Form::csv) destination_.write(csv_rows(sample, figures_of(options_)));
 }
 
@@ -177,7 +180,7 @@ void WatchReport::keep(const Sample& sample) {
 }
 
 void WatchReport::end(const WatchResult& result, const std::optional<command::Ended>& ended) {
-  if (is_text()) text_.end(result, ended);
+  if (is_text()) end_text(result, ended);
   if (options_.form == WatchOptions::Form::json) destination_.write(watch_json(options_, samples_, result, ended));
   if (picture_)
     write_picture(*picture_, watch_picture(options_, samples_, result), watch_json(options_, samples_, result, ended),

@@ -36,30 +36,8 @@ struct WatchOptions {
   std::string command_error{};
 };
 
-/// A watch as lines for people; on a terminal a view that is drawn over: the last samples as columns, and where asked
-/// for the processes.
-class WatchText {
- public:
-  WatchText(const WatchOptions& options, Destination& destination);
-
-  void sample(const Sample& sample);
-  /// The terminal has another size.
-  void resized() { columns_.resized(); }
-  /// Erases the drawing: before anything else is written to the terminal, and before we stop.
-  void clear() { columns_.clear(); }
-  void end(const WatchResult& result, const std::optional<command::Ended>& ended);
-
- private:
-  LiveColumns::Text live_text() const;
-
-  const WatchOptions& options_;
-  Destination& destination_;
-  LiveColumns columns_;
-  Sample last_;
-  Sample peak_;
-};
-
-/// Shows a watch in the form that the options ask for, and draws its picture.
+/// Shows a watch in the form that the options ask for, and draws its picture. Text on a terminal is a view that is
+/// drawn over: the last samples as columns, and where asked for the processes.
 class WatchReport {
  public:
   /// Opens the picture's file at once. Both arguments outlive it. Throws as PictureFile does.
@@ -70,19 +48,24 @@ class WatchReport {
   /// Keeps a sample for the JSON document and the picture, which are made at the end.
   void keep(const Sample& sample);
 
-  void resized() {
-    if (is_text()) text_.resized();
-  }
-  void clear() { text_.clear(); }
+  /// The terminal has another size.
+  void resized() { columns_.resized(); }
+  /// Erases the drawing: before anything else is written to the terminal, and before we stop.
+  void clear() { columns_.clear(); }
   bool is_text() const { return options_.form == WatchOptions::Form::text; }
 
   /// `ended` is how the command ended, where there was one.
   void end(const WatchResult& result, const std::optional<command::Ended>& ended);
 
  private:
+  void show_text(const Sample& sample);
+  void end_text(const WatchResult& result, const std::optional<command::Ended>& ended);
+  LiveColumns::Text live_text() const;
+
   const WatchOptions& options_;
   Destination& destination_;
-  WatchText text_;
+  LiveColumns columns_;
+  Sample last_, peak_;  ///< that the terminal shows
   std::optional<output::PictureFile> picture_;
   std::vector<Sample> samples_;
 };

@@ -123,13 +123,7 @@ std::string refusals(unsigned count) {
   return std::to_string(count) + (count == 1 ? " process" : " processes") + " could not be read";
 }
 
-WatchText::WatchText(const WatchOptions& options, Destination& destination)
-    : options_(options),
-      destination_(destination),
-      columns_(destination.fd(), options.command.empty() ? output::Beside::nobody : output::Beside::command,
-               [this] { return live_text(); }) {}
-
-void WatchText::sample(const Sample& sample) {
+void WatchReport::show_text(const Sample& sample) {
   if (!options_.each) return;
   const bool tree_below_command = options_.verbose && !options_.command.empty();
   if (columns_.active() && options_.pace.count != 1 && !tree_below_command) {
@@ -141,7 +135,7 @@ void WatchText::sample(const Sample& sample) {
   destination_.write((alone ? "" : sample_line(sample, options_)) + (options_.verbose ? tree(sample, options_) : ""));
 }
 
-LiveColumns::Text WatchText::live_text() const {
+LiveColumns::Text WatchReport::live_text() const {
   std::string head = output::padded(output::seconds_text(last_.begin_ns), 12) +
                      output::padded(amount(last_.bytes, options_.bytes), 12) + " " +
                      std::string(name_of(options_.metric)) + ", peak " + amount(peak_.bytes, options_.bytes) + " at " +
@@ -153,7 +147,7 @@ LiveColumns::Text WatchText::live_text() const {
   return {head, below};
 }
 
-void WatchText::end(const WatchResult& result, const std::optional<command::Ended>& ended) {
+void WatchReport::end_text(const WatchResult& result, const std::optional<command::Ended>& ended) {
   columns_.clear();
   if (options_.peak == WatchOptions::Peak::without) return;
   if (options_.peak == WatchOptions::Peak::only) {
