@@ -69,15 +69,6 @@ std::string parse_recording(const CommandLine& line) {
   return line.files()[0];
 }
 
-MomentOptions parse_moment(const CommandLine& line) {
-  MomentOptions options{.path = parse_recording(line)};
-  if (line.has("pid")) options.pid = parse_pid(line.value("pid", ""));
-  options.verbose = line.has("verbose");
-  options.bytes = line.has("bytes");
-  options.json = line.has("json");
-  return options;
-}
-
 void check_measurable(int pid, const std::string& root, bool pause) {
   check_process(pid, root);
   if (pause) check_pausable(pid, root);

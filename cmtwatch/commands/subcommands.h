@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "cmtwatch/report/moment_report.h"
 #include "cmtwatch/sample/sampling.h"
 #include "toolkit/command/command_line.h"
 
@@ -72,9 +71,6 @@ Form parse_form(const command::CommandLine& line) {
   if (line.has("json")) return Form::json;
   return line.has("csv") ? Form::csv : Form::text;
 }
-
-/// The options that `peak`, `show` and `play` share.
-MomentOptions parse_moment(const command::CommandLine& line);
 
 /// Throws std::runtime_error, with the reason, where a process cannot be measured, or not stopped for it.
 void check_measurable(int pid, const std::string& root, bool pause);
