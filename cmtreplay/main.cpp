@@ -18,7 +18,7 @@
 #include "toolkit/command/open_trace.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/system.h"
-#include "toolkit/terminal/terminal_view.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace {
 

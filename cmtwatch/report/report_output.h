@@ -9,7 +9,7 @@
 
 #include "toolkit/picture/picture_file.h"
 #include "toolkit/process/proc_file.h"
-#include "toolkit/terminal/terminal_view.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace cmt::watch {
 

@@ -3,15 +3,9 @@
 #include <algorithm>
 #include <cassert>
 
+#include "toolkit/output/utf8.h"
+
 namespace cmt::output {
-namespace {
-
-std::size_t width(const std::string& text) {
-  const auto begins = [](char c) { return (c & 0xc0) != 0x80; };
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins));
-}
-
-}  // namespace
 
 void Table::add(std::vector<std::string> cells) {
   assert(cells.size() == titles_.size());
@@ -21,8 +15,8 @@ void Table::add(std::vector<std::string> cells) {
 std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths;
   for (std::size_t i = 0; i < titles_.size(); ++i) {
-    std::size_t widest = width(titles_[i]);
-    for (const auto& row : rows_) widest = std::max(widest, width(row[i]));
+    std::size_t widest = utf8_width(titles_[i]);
+    for (const auto& row : rows_) widest = std::max(widest, utf8_width(row[i]));
     widths.push_back(widest);
   }
   return widths;
@@ -32,7 +26,7 @@ void Table::append_row(std::string& out, const std::vector<std::string>& cells,
                        const std::vector<std::size_t>& widths) const {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const std::string padding(widths[i] - width(cells[i]), ' ');
+    const std::string padding(widths[i] - utf8_width(cells[i]), ' ');
     if (i != 0) line += "  ";
     line += texts_.contains(i) ? cells[i] + padding : padding + cells[i];
   }

@@ -1,5 +1,7 @@
 #include "toolkit/output/utf8.h"
 
+#include <algorithm>
+
 namespace cmt::output {
 
 std::size_t utf8_length(std::string_view text) {
@@ -25,6 +27,10 @@ std::string to_utf8(std::string_view text) {
     text.remove_prefix(length == 0 ? 1 : length);
   }
   return out;
+}
+
+std::size_t utf8_width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
 }
 
 std::string to_line(std::string_view text) {

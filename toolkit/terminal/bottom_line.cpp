@@ -10,8 +10,6 @@
 // which is enough while the cursor is above the last row; for the other case the row is reserved again from time to
 // time.
 
-#include "toolkit/terminal/bottom_line.h"
-
 #include <signal.h>
 #include <termios.h>
 #include <unistd.h>
@@ -20,6 +18,7 @@
 #include <string_view>
 
 #include "toolkit/output/utf8.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace cmt::output {
 namespace {

@@ -1,4 +1,4 @@
-#include "toolkit/terminal/bottom_line.h"
+#include "toolkit/terminal/terminal.h"
 
 #include <doctest/doctest.h>
 #include <termios.h>

@@ -1,4 +1,4 @@
-#include "toolkit/terminal/terminal_view.h"
+#include "toolkit/terminal/terminal.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
