@@ -11,6 +11,7 @@ namespace cmt::output {
 namespace {
 
 using Anchor = SvgText::Anchor;
+constexpr int heat_levels = 12;  ///< colours of a map
 constexpr double marginal_size = 54;
 constexpr double marginal_gap = 5;
 constexpr double apart_size = 12;
@@ -97,8 +98,11 @@ std::vector<double> pixels(const HeatMap& heat, const Frame& frame, const std::v
   return pixels;
 }
 
+/// The number of the colour for a cell, from 0 to heat_levels - 1; -1: it is not drawn.
 int level_or_none(const HeatMap& heat, const Range& colours, double cell) {
-  return cell > 0 ? heat_level(heat, colours, cell) : -1;
+  if (!(cell > 0)) return -1;
+  const double share = position_between(cell, colours, heat.log);
+  return std::clamp(static_cast<int>(share * heat_levels), 0, heat_levels - 1);
 }
 
 /// Draws the row above the map that is not one of its rows.
@@ -184,12 +188,6 @@ void draw_colours(SvgText& svg, const HeatMap& heat, const Frame& frame, const R
 }
 
 }  // namespace
-
-int heat_level(const HeatMap& heat, const Range& range, double cell) {
-  const double low = to_scale(range.low, heat.log);
-  const double share = (to_scale(cell, heat.log) - low) / (to_scale(range.high, heat.log) - low);
-  return std::clamp(static_cast<int>(share * heat_levels), 0, heat_levels - 1);
-}
 
 double heat_room_above(const HeatMap& heat) {
   return (heat.marginals ? marginal_size + marginal_gap : 0) + (heat.apart.empty() ? 0 : apart_size + apart_gap);

@@ -9,7 +9,7 @@
 #include "toolkit/picture/axis.h"
 #include "toolkit/picture/picture.h"
 
-/// The parts of a panel as SVG. Internal to svg*.cpp and page.cpp.
+/// The parts of a picture as SVG. Internal to svg*.cpp and page.cpp.
 namespace cmt::output {
 
 /// Writes an SVG element by element. Lengths are pixels, with at most one digit after the point. An element has a class
@@ -41,11 +41,15 @@ class SvgText {
   std::string text_;
 };
 
-inline constexpr int heat_levels = 12;       ///< colours of a map
-inline constexpr int series_colours = 8;     ///< colours of series
 inline constexpr double letter_width = 6.6;  ///< of the labels' font, at most in the mean
 
 inline double text_width(std::string_view text) { return static_cast<double>(text.size()) * letter_width; }
+
+/// Where a number is on an axis or a scale of colours, from 0 for the range's low end to 1 for its high end.
+inline double position_between(double number, const Range& range, bool log) {
+  const double low = to_scale(range.low, log);
+  return (to_scale(number, log) - low) / (to_scale(range.high, log) - low);
+}
 
 /// The rectangle between a panel's axes, and the pixels of numbers in it.
 struct Frame {
@@ -60,35 +64,14 @@ struct Frame {
 
   double right() const { return left + width; }
   double bottom() const { return top + height; }
-  double pixel_x(double number) const { return left + width * share(number, x, log_x); }
-  double pixel_y(double number) const { return bottom() - height * share(number, y, log_y); }
-
- private:
-  static double share(double number, const Range& range, bool log) {
-    const double low = to_scale(range.low, log);
-    return (to_scale(number, log) - low) / (to_scale(range.high, log) - low);
-  }
+  double pixel_x(double number) const { return left + width * position_between(number, x, log_x); }
+  double pixel_y(double number) const { return bottom() - height * position_between(number, y, log_y); }
 };
 
-/// The ticks of each axis, as many as have room.
-std::vector<Tick> ticks_x(const Panel& panel, const Frame& frame);
-std::vector<Tick> ticks_y(const Panel& panel, const Frame& frame);
-
-void draw_axes(SvgText& svg, const Panel& panel, const Frame& frame);
-void draw_series(SvgText& svg, const Panel& panel, const Frame& frame);
 void draw_heat(SvgText& svg, const HeatMap& heat, const Frame& frame);
 
 /// The height that a map needs above itself for its marginal and the row apart, and the width to its right.
 double heat_room_above(const HeatMap& heat);
 double heat_room_right(const HeatMap& heat);
-
-/// The names of the series in lines of at most `width`; returns the height. Draws nothing where `svg` is null.
-double draw_legend(SvgText* svg, const Panel& panel, double left, double top, double width);
-
-/// The number of a series' colour, "0" to "7"; the ninth series has the first's again.
-std::string series_colour(std::size_t index);
-
-/// The number of the colour for a cell, from 0 to heat_levels - 1.
-int heat_level(const HeatMap& heat, const Range& range, double cell);
 
 }  // namespace cmt::output
