@@ -66,15 +66,9 @@ HeatMap heat_of(const Summary& summary) {
 }
 
 output::Axis age_axis(heap::Clock::Unit clock) {
-  switch (clock) {
-    case heap::Clock::Unit::events:
-      return {"lifetime in events", Unit::count, true};
-    case heap::Clock::Unit::time:
-      return {"lifetime", Unit::ns, true};
-    case heap::Clock::Unit::bytes:
-      return {"lifetime in bytes allocated meanwhile", Unit::bytes, true};
-  }
-  return {};
+  if (clock == heap::Clock::Unit::events) return {"lifetime in events", Unit::count, true};
+  if (clock == heap::Clock::Unit::time) return {"lifetime", Unit::ns, true};
+  return {"lifetime in bytes allocated meanwhile", Unit::bytes, true};
 }
 
 /// Of all blocks that were made; "0.0 %" where there are none.

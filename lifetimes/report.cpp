@@ -71,7 +71,7 @@ std::string sizes_text(const Summary& summary) {
   for (std::size_t i = 0; i < SizeClasses::count; ++i) {
     const SizeSummary& size = summary.sizes[i];
     Amount peak;
-    for (const Input& input : summary.inputs) peak.add(input.peak.sizes[i]);
+    for (const Input& input : summary.inputs) peak += input.peak.sizes[i];
     if (size.in_use()) add_row(output::range_text(size.size_bytes_min, size.size_bytes_max()), size, peak);
   }
   add_row("all", summary.total(), summary.peak_sum());

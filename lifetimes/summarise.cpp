@@ -40,8 +40,8 @@ std::uint32_t Summariser::end_block(const Event& event, Tag last_made) {
   size.temporary += event.old_tag == last_made && !event.makes_block();
   size.lifetime_max = std::max(size.lifetime_max, age);
   ++size.lifetimes[AgeClasses::index(age)];
-  live_by_size_[size_class].change(peaks_).remove(block->size);
-  live_total_.remove(block->size);
+  live_by_size_[size_class].change(peaks_).remove_block(block->size);
+  live_total_.remove_block(block->size);
   if (event.makes_block()) return block->reallocations + 1;
   count_chain(block->reallocations);
   return 0;
@@ -51,9 +51,9 @@ void Summariser::begin_block(const Event& event, std::uint32_t reallocations) {
   if (!live_.begin_block(event, {.thread = event.thread, .reallocations = reallocations})) return;
   const std::uint64_t size = event.bytes();
   const std::size_t size_class = SizeClasses::index(size);
-  summary_.sizes[size_class].allocated.add(size);
-  live_by_size_[size_class].change(peaks_).add(size);
-  live_total_.add(size);
+  summary_.sizes[size_class].allocated.add_block(size);
+  live_by_size_[size_class].change(peaks_).add_block(size);
+  live_total_.add_block(size);
   if (live_total_.bytes > input_.peak.live.bytes) save_peak(event);
 }
 
@@ -72,7 +72,7 @@ void Summariser::count_chain(std::uint32_t reallocations) {
 
 Summary Summariser::finish(bool truncated) {
   live_.for_each([&](const Block& block) {
-    summary_.sizes[SizeClasses::index(block.size)].leaked.add(block.size);
+    summary_.sizes[SizeClasses::index(block.size)].leaked.add_block(block.size);
     count_chain(block.reallocations);
   });
   for (std::size_t i = 0; i < SizeClasses::count; ++i) input_.peak.sizes[i] = live_by_size_[i].at_peak(peaks_);

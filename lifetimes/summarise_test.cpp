@@ -63,10 +63,10 @@ TEST_CASE("summary: a block freed by another thread is counted, and is not tempo
 TEST_CASE("summary: the peak is the first moment with the most bytes, and knows of which sizes they were") {
   const Summary summary = summary_of({malloc(8, 1), malloc(100, 2), free(1), malloc(8, 3), free(2), malloc(50, 4)});
   const Peak& peak = summary.inputs[0].peak;
-  CHECK(peak.live == Amount{2, 108});
+  CHECK(peak.live == Amount{{108, 2}});
   CHECK(peak.event == 2);
-  CHECK(peak.sizes[SizeClasses::index(8)] == Amount{1, 8});
-  CHECK(peak.sizes[SizeClasses::index(100)] == Amount{1, 100});
+  CHECK(peak.sizes[SizeClasses::index(8)] == Amount{{8, 1}});
+  CHECK(peak.sizes[SizeClasses::index(100)] == Amount{{100, 1}});
   CHECK(peak.sizes[SizeClasses::index(50)] == Amount{});
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("summary: a chain of reallocations is counted when its last block is f
   CHECK(summary.chains[2] == 1);
   CHECK(summary.chains[1] == 1);
   CHECK(summary.chain_max == 2);
-  CHECK(of_size(summary, 16).leaked == Amount{1, 16});
+  CHECK(of_size(summary, 16).leaked == Amount{{16, 1}});
 }
 
 TEST_CASE("summary: quantiles are the ends of classes, and never above the longest lifetime") {
@@ -94,8 +94,8 @@ TEST_CASE("summary: by the clock of bytes a lifetime is what was allocated meanw
 TEST_CASE("summary: a merged one is the sum, and keeps the peaks apart") {
   Summary sum = summary_of({malloc(8, 1), free(1), malloc(100, 2)});
   sum.merge(summary_of({malloc(8, 1), malloc(8, 2), free(1)}));
-  CHECK(of_size(sum, 8).allocated == Amount{3, 24});
-  CHECK(of_size(sum, 8).leaked == Amount{1, 8});
+  CHECK(of_size(sum, 8).allocated == Amount{{24, 3}});
+  CHECK(of_size(sum, 8).leaked == Amount{{8, 1}});
   CHECK(sum.total().ended == 2);
   REQUIRE(sum.inputs.size() == 2);
   CHECK(sum.inputs[0].name == "b.trace");

@@ -15,20 +15,13 @@ void add_all(Numbers& sums, const Numbers& others) {
 }  // namespace
 
 std::uint64_t short_lived_max(heap::Clock::Unit clock) {
-  switch (clock) {
-    case heap::Clock::Unit::events:
-      return 256;
-    case heap::Clock::Unit::time:
-      return 1'000'000;
-    case heap::Clock::Unit::bytes:
-      return 32'768;
-  }
-  return 0;
+  constexpr std::uint64_t events = 256, ns = 1'000'000, bytes = 32'768;
+  return clock == heap::Clock::Unit::events ? events : clock == heap::Clock::Unit::time ? ns : bytes;
 }
 
 void SizeSummary::add(const SizeSummary& other) {
-  allocated.add(other.allocated);
-  leaked.add(other.leaked);
+  allocated += other.allocated;
+  leaked += other.leaked;
   ended += other.ended;
   temporary += other.temporary;
   short_lived += other.short_lived;
@@ -64,7 +57,7 @@ SizeSummary Summary::total() const {
 
 Amount Summary::peak_sum() const {
   Amount sum;
-  for (const Input& input : inputs) sum.add(input.peak.live);
+  for (const Input& input : inputs) sum += input.peak.live;
   return sum;
 }
 

@@ -13,6 +13,7 @@
 
 #include "cmt/event.h"
 #include "libcmt/heap/clock.h"
+#include "libcmt/heap/live_totals.h"
 #include "libcmt/heap/log_linear.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/picture/picture.h"
@@ -23,13 +24,7 @@ using heap::AgeClasses;
 using heap::SizeClasses;
 
 /// Blocks and the bytes that were asked for.
-struct Amount {
-  std::uint64_t blocks = 0;
-  std::uint64_t bytes = 0;
-
-  void add(std::uint64_t size) { ++blocks, bytes += size; }
-  void remove(std::uint64_t size) { --blocks, bytes -= size; }
-  void add(const Amount& other) { blocks += other.blocks, bytes += other.bytes; }
+struct Amount : heap::LiveTotals {
   bool operator==(const Amount&) const = default;
 };
 
