@@ -101,15 +101,8 @@ class SummaryOutput {
  private:
   template <class Summary>
   std::string formatted(const Summary& summary) const {
-    switch (options_.form) {
-      case Options::Form::json:
-        return to_json(summary);
-      case Options::Form::csv:
-        return to_csv(summary);
-      case Options::Form::text:
-        break;
-    }
-    return to_text(summary);
+    if (options_.form == Options::Form::json) return to_json(summary);
+    return options_.form == Options::Form::csv ? to_csv(summary) : to_text(summary);
   }
   void write_picture(const output::Picture& picture, const std::string& numbers);
 

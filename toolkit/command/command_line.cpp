@@ -22,18 +22,12 @@ po::options_description describe(const std::vector<Option>& options) {
   described.add_options()("help,h", "")("version", "")("file", po::value<std::vector<std::string>>());
   for (const Option& option : options) {
     const std::string names = option.letter == '\0' ? option.name : option.name + "," + option.letter;
-    switch (option.takes) {
-      case Option::Takes::nothing:
-        described.add_options()(names.c_str(), "");
-        break;
-      case Option::Takes::value:
-      case Option::Takes::values:
-        described.add_options()(names.c_str(), po::value<std::vector<std::string>>(), "");
-        break;
-      case Option::Takes::value_or_nothing:
-        described.add_options()(names.c_str(), po::value<std::string>()->implicit_value(""), "");
-        break;
-    }
+    if (option.takes == Option::Takes::nothing)
+      described.add_options()(names.c_str(), "");
+    else if (option.takes == Option::Takes::value_or_nothing)
+      described.add_options()(names.c_str(), po::value<std::string>()->implicit_value(""), "");
+    else
+      described.add_options()(names.c_str(), po::value<std::vector<std::string>>(), "");
   }
   return described;
 }

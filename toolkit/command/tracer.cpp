@@ -42,25 +42,21 @@ bool changes_user(const std::string& path) {
          ((status.st_mode & S_ISGID) && status.st_gid != getgid()) || has_capabilities;
 }
 
-bool is_32_bit(const std::string& path) {
+/// Why the tracer cannot be loaded into a file that is an ELF program; empty where it can, or it is none.
+std::string why_not_loadable(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  char begin[EI_NIDENT] = {};
-  return file.read(begin, sizeof begin) && std::memcmp(begin, ELFMAG, SELFMAG) == 0 && begin[EI_CLASS] == ELFCLASS32;
-}
-
-/// Whether a file is a 64-bit ELF program that asks for no interpreter.
-bool is_static(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  const auto read = [&file](auto& part) { return bool(file.read(reinterpret_cast<char*>(&part), sizeof part)); };
   Elf64_Ehdr header{};
-  if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return false;
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return false;
+  if (!read(header.e_ident) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return {};
+  if (header.e_ident[EI_CLASS] == ELFCLASS32) return " is a 32-bit program";
+  file.seekg(0);
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || !read(header)) return {};
   file.seekg(static_cast<std::streamoff>(header.e_phoff));
   for (int i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment{};
-    if (!file.read(reinterpret_cast<char*>(&segment), sizeof segment)) return false;
-    if (segment.p_type == PT_INTERP) return false;
+    if (!read(segment) || segment.p_type == PT_INTERP) return {};
   }
-  return true;
+  return " is linked statically";
 }
 
 }  // namespace
@@ -87,10 +83,8 @@ std::string collector_path() {
 std::string why_not_recordable(const std::string& word) {
   const std::string path = find_in_path(word);
   if (path.empty()) return {};
-  if (changes_user(path)) return path + " runs with another user's rights: nothing can be recorded";
-  if (is_32_bit(path)) return path + " is a 32-bit program: nothing can be recorded";
-  if (is_static(path)) return path + " is linked statically: nothing can be recorded";
-  return {};
+  const std::string why = changes_user(path) ? " runs with another user's rights" : why_not_loadable(path);
+  return why.empty() ? "" : path + why + ": nothing can be recorded";
 }
 
 std::vector<std::pair<std::string, std::string>> tracing_environment(const std::string& output, bool follow) {

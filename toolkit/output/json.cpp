@@ -13,20 +13,8 @@ namespace {
 
 /// The escape sequence of a byte in a JSON string; empty where it needs none.
 std::string escape(char c) {
-  switch (c) {
-    case '"':
-      return "\\\"";
-    case '\\':
-      return "\\\\";
-    case '\n':
-      return "\\n";
-    case '\t':
-      return "\\t";
-    case '\r':
-      return "\\r";
-    default:
-      break;
-  }
+  constexpr std::string_view named = "\"\\\n\t\r", letters = "\"\\ntr";
+  if (const auto at = named.find(c); at != named.npos) return {'\\', letters[at]};
   if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) return {};
   constexpr const char* digits = "0123456789abcdef";
   return std::string("\\u00") + digits[(c >> 4) & 15] + digits[c & 15];

@@ -8,6 +8,7 @@
 //
 // Points that a screen cannot show are left out as in an SVG, but with eight times as many columns, for zooming.
 
+#include <array>
 #include <cmath>
 
 #include "page_parts.h"  // made by CMake: the parts
@@ -22,17 +23,7 @@ namespace {
 constexpr std::size_t columns_max = 6400;
 constexpr std::size_t heat_edges_max = 1024;
 
-std::string_view form_name(Series::Form form) {
-  switch (form) {
-    case Series::Form::line:
-      return "line";
-    case Series::Form::step:
-      return "step";
-    case Series::Form::band:
-      return "band";
-  }
-  return "";
-}
+constexpr std::array<std::string_view, 3> form_names{"line", "step", "band"};  ///< by Series::Form
 
 void write_numbers(JsonWriter& json, std::string_view key, const std::vector<double>& numbers) {
   json.begin_array(key);
@@ -71,7 +62,7 @@ void write_series(JsonWriter& json, const Panel& panel, const Range& range) {
     const Series seen = is_band ? bands[band++] : downsample(series, range.low, range.high, columns_max);
     json.begin_object();
     json.field("name", seen.name);
-    json.field("form", form_name(seen.form));
+    json.field("form", form_names[static_cast<std::size_t>(seen.form)]);
     write_numbers(json, "x", seen.x);
     write_numbers(json, "y", seen.y);
     json.end_object();
