@@ -1,7 +1,6 @@
 #include "toolkit/command/interrupts.h"
 
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,31 +8,36 @@
 #include <system_error>
 
 namespace cmt::command {
-sigset_t ending_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGHUP);
-  sigaddset(&signals, SIGQUIT);
-  return signals;
+
+sigset_t signal_set(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals) sigaddset(&set, signal);
+  return set;
 }
 
-Interrupts::Interrupts(Holds holds) {
-  sigset_t signals = ending_signals();
-  if (holds == Holds::resizes) sigaddset(&signals, SIGWINCH);
-  fd_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
+sigset_t ending_signals() { return signal_set({SIGINT, SIGTERM, SIGHUP, SIGQUIT}); }
+
+HeldSignals::HeldSignals(const sigset_t& signals) : fd_(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK)) {
+  if (fd() < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
   sigprocmask(SIG_BLOCK, &signals, &before_);
 }
+
+std::optional<signalfd_siginfo> HeldSignals::take_info() {
+  signalfd_siginfo info;
+  if (read(fd(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return std::nullopt;
+  return info;
+}
+
+Interrupts::Interrupts(Holds holds)
+    : HeldSignals(holds == Holds::endings ? ending_signals()
+                                          : signal_set({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH})) {}
 
 /// The program has ended its work early because of a pending signal, which must not kill it now.
 Interrupts::~Interrupts() {
   const sigset_t signals = ending_signals();
   constexpr timespec now{};
   while (sigtimedwait(&signals, nullptr, &now) > 0) continue;
-  sigprocmask(SIG_SETMASK, &before_, nullptr);
-  close(fd_);
 }
 
 bool Interrupts::pending() const {
@@ -42,8 +46,8 @@ bool Interrupts::pending() const {
 }
 
 int Interrupts::take() {
-  signalfd_siginfo info;
-  return read(fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info) ? static_cast<int>(info.ssi_signo) : 0;
+  const auto info = take_info();
+  return info ? static_cast<int>(info->ssi_signo) : 0;
 }
 
 }  // namespace cmt::command

@@ -1,34 +1,53 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/signalfd.h>
+
+#include <initializer_list>
+#include <optional>
+
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::command {
+
+sigset_t signal_set(std::initializer_list<int> signals);
 
 /// SIGINT, SIGTERM, SIGHUP and SIGQUIT: the signals that ask a process to end, and that it may handle.
 sigset_t ending_signals();
 
-/// Blocks ending_signals() while it exists; the program asks for them instead. A child in the terminal's foreground
-/// gets its own Ctrl-C.
-class Interrupts {
+/// Blocks signals while it exists; the program asks for them instead.
+class HeldSignals {
+ public:
+  explicit HeldSignals(const sigset_t& signals);
+  ~HeldSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  /// For poll(): readable once a signal has come.
+  int fd() const { return fd_.get(); }
+  /// The signals that were blocked before.
+  const sigset_t& before() const { return before_; }
+  /// Removes the next signal from those that have come; nothing where none has.
+  std::optional<signalfd_siginfo> take_info();
+
+ private:
+  process::Fd fd_;
+  sigset_t before_;
+};
+
+/// Holds ending_signals(). A child in the terminal's foreground gets its own Ctrl-C.
+class Interrupts : public HeldSignals {
  public:
   /// `resizes`: SIGWINCH is blocked too, by which the terminal tells that its size has changed.
   enum class Holds { endings, resizes };
 
   explicit Interrupts(Holds holds = Holds::endings);
   ~Interrupts();
-  Interrupts(const Interrupts&) = delete;
-  Interrupts& operator=(const Interrupts&) = delete;
 
-  /// For poll(): readable once a signal has come.
-  int fd() const { return fd_; }
   /// Whether a signal has come.
   bool pending() const;
   /// Removes the next signal from those that have come, and returns it; 0: none has come.
   int take();
-
- private:
-  sigset_t before_;
-  int fd_;
 };
 
 }  // namespace cmt::command

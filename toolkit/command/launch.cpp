@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,50 +21,25 @@
 #include <system_error>
 
 #include "toolkit/command/command_line.h"
-#include "toolkit/command/interrupts.h"
 
 namespace cmt::command {
 namespace {
 
-constexpr int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
-
+/// SIGCHLD, and the signals that are passed on.
 sigset_t awaited() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGCHLD);
-  for (const int signal : passed_on) sigaddset(&set, signal);
-  return set;
+  return signal_set({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH});
 }
 
-/// A file that the command writes to; -1 for none.
-class Redirection {
- public:
-  explicit Redirection(const std::string& path) {
-    if (path.empty()) return;
-    fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path);
-  }
-  ~Redirection() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Redirection(const Redirection&) = delete;
-  Redirection& operator=(const Redirection&) = delete;
-
-  int fd() const { return fd_; }
-
- private:
-  int fd_ = -1;
-};
-
-sigset_t only(int signal) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, signal);
-  return set;
+/// A file that the command writes to; none for an empty path.
+process::Fd open_output(const std::string& path) {
+  if (path.empty()) return {};
+  process::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.get() < 0) throw std::system_error(errno, std::generic_category(), path);
+  return file;
 }
 
 void raise_unblocked(int signal) {
-  const sigset_t set = only(signal);
+  const sigset_t set = signal_set({signal});
   sigprocmask(SIG_UNBLOCK, &set, nullptr);
   raise(signal);
 }
@@ -77,26 +51,14 @@ bool asks_to_end(int signal) {
   return sigismember(&signals, signal) == 1;
 }
 
-RunningCommand::HeldSignals::HeldSignals() {
-  const sigset_t set = awaited();
-  fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
-  sigprocmask(SIG_BLOCK, &set, &before);
-}
-
-RunningCommand::HeldSignals::~HeldSignals() {
-  close(fd);
-  sigprocmask(SIG_SETMASK, &before, nullptr);
-}
-
-RunningCommand::RunningCommand(const Launch& launch) : before_stop_(launch.before_stop) {
-  const Redirection output(launch.output), error(launch.error);
+RunningCommand::RunningCommand(const Launch& launch) : signals_(awaited()), before_stop_(launch.before_stop) {
+  const process::Fd output = open_output(launch.output), error = open_output(launch.error);
   try {
     pid_ = spawn({.words = launch.words,
                   .environment = launch.environment,
-                  .output_fd = output.fd(),
-                  .error_fd = error.fd(),
-                  .held_signals = signals_.before});
+                  .output_fd = output.get(),
+                  .error_fd = error.get(),
+                  .held_signals = signals_.before()});
   } catch (const std::system_error& failure) {
     throw LaunchError(failure.what(), failure.code().value() == ENOENT ? status_not_found : status_cannot_start);
   }
@@ -104,11 +66,10 @@ RunningCommand::RunningCommand(const Launch& launch) : before_stop_(launch.befor
 
 LaunchEvent RunningCommand::handle() {
   LaunchEvent event;
-  signalfd_siginfo info;
-  while (read(signals_.fd, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    const int signal = static_cast<int>(info.ssi_signo);
+  while (const auto info = signals_.take_info()) {
+    const int signal = static_cast<int>(info->ssi_signo);
     if (signal == SIGCHLD) continue;
-    if (info.ssi_code != SI_KERNEL && !is_reaped_) kill(pid_, signal);
+    if (info->ssi_code != SI_KERNEL && !is_reaped_) kill(pid_, signal);
     if (signal == SIGTSTP)
       stop();
     else if (!asks_to_end(event.signal))
@@ -120,10 +81,10 @@ LaunchEvent RunningCommand::handle() {
 
 /// Stops this process, as SIGTSTP would if it were not blocked.
 void RunningCommand::stop() const {
-  if (sigismember(&signals_.before, SIGTSTP) == 1) return;
+  if (sigismember(&signals_.before(), SIGTSTP) == 1) return;
   if (before_stop_) before_stop_();
   raise_unblocked(SIGTSTP);
-  const sigset_t set = only(SIGTSTP);
+  const sigset_t set = signal_set({SIGTSTP});
   sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 
@@ -142,7 +103,7 @@ std::optional<Ended> RunningCommand::reap() {
 Ended RunningCommand::wait() {
   for (;;) {
     if (const LaunchEvent event = handle(); event.ended) return *event.ended;
-    pollfd ready{signals_.fd, POLLIN, 0};
+    pollfd ready{fd(), POLLIN, 0};
     poll(&ready, 1, -1);
   }
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "toolkit/command/interrupts.h"
 #include "toolkit/command/spawn.h"
 
 namespace cmt::command {
@@ -42,7 +43,7 @@ class RunningCommand {
   pid_t pid() const { return pid_; }
 
   /// Readable, for poll(), when handle() has something to do.
-  int fd() const { return signals_.fd; }
+  int fd() const { return signals_.fd(); }
 
   /// Passes on the signals that have come, and reaps the command and processes that were reparented to us. Does not
   /// wait, but for SIGTSTP: that stops this process, and the call returns when it continues.
@@ -52,16 +53,6 @@ class RunningCommand {
   Ended wait();
 
  private:
-  struct HeldSignals {
-    HeldSignals();
-    ~HeldSignals();
-    HeldSignals(const HeldSignals&) = delete;
-    HeldSignals& operator=(const HeldSignals&) = delete;
-
-    sigset_t before;
-    int fd = -1;
-  };
-
   void stop() const;
   std::optional<Ended> reap();
 

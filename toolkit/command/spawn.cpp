@@ -10,6 +10,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "toolkit/command/interrupts.h"
+
 namespace cmt::command {
 namespace {
 
@@ -42,10 +44,7 @@ pid_t spawn(const SpawnOptions& options) {
   if (options.error_fd >= 0) posix_spawn_file_actions_adddup2(&actions, options.error_fd, STDERR_FILENO);
 
   posix_spawnattr_t attributes;
-  sigset_t as_usual;
-  sigemptyset(&as_usual);
-  sigaddset(&as_usual, SIGPIPE);
-  sigaddset(&as_usual, SIGXFSZ);
+  const sigset_t as_usual = signal_set({SIGPIPE, SIGXFSZ});
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, &options.held_signals);
   posix_spawnattr_setsigdefault(&attributes, &as_usual);
