@@ -112,6 +112,13 @@ std::vector<int> numbers_in(const std::string& folder) {
   return numbers;
 }
 
+std::string_view take_word(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(word.size());
+  return word;
+}
+
 std::optional<std::uint64_t> find_figure(std::string_view text, std::string_view key, int base) {
   for (auto at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
     const bool begins_line = at == 0 || text[at - 1] == '\n';

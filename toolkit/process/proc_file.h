@@ -71,6 +71,9 @@ class ProcessFolder {
 /// The names in a folder that are numbers, ascending. Empty where it cannot be listed.
 std::vector<int> numbers_in(const std::string& folder);
 
+/// The next word of a line, which it takes off with the blanks before it.
+std::string_view take_word(std::string_view& line);
+
 /// The number behind "KEY:" at the beginning of a line, as in /proc/PID/status, /proc/PID/io and /proc/meminfo; nothing
 /// where there is no such line.
 std::optional<std::uint64_t> find_figure(std::string_view text, std::string_view key, int base = 10);

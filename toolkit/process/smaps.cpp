@@ -43,19 +43,6 @@ constexpr std::array<Figure, 13> figures{{
 
 bool is_figure(std::string_view line) { return !line.empty() && line[0] >= 'A' && line[0] <= 'Z'; }
 
-std::string_view without_blanks_before(std::string_view text) {
-  const auto begin = text.find_first_not_of(' ');
-  return begin == text.npos ? std::string_view() : text.substr(begin);
-}
-
-/// The next word of a line, which it takes off.
-std::string_view take_field(std::string_view& line) {
-  line = without_blanks_before(line);
-  const std::string_view word = line.substr(0, line.find(' '));
-  line.remove_prefix(word.size());
-  return word;
-}
-
 bool parse_hex(std::string_view text, std::uint64_t& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
   return error == std::errc() && end == text.data() + text.size();
@@ -63,14 +50,15 @@ bool parse_hex(std::string_view text, std::uint64_t& value) {
 
 /// False where the line is none.
 bool parse_mapping(std::string_view line, Mapping& mapping) {
-  const std::string_view range = take_field(line);
+  const std::string_view range = take_word(line);
   const auto dash = range.find('-');
   if (dash == range.npos || !parse_hex(range.substr(0, dash), mapping.begin) ||
       !parse_hex(range.substr(dash + 1), mapping.end) || mapping.end <= mapping.begin)
     return false;
-  mapping.permissions = take_field(line);
-  for (int skipped = 0; skipped < 3; ++skipped) take_field(line);  // offset, device, inode
-  mapping.name = without_blanks_before(line);
+  mapping.permissions = take_word(line);
+  for (int skipped = 0; skipped < 3; ++skipped) take_word(line);  // offset, device, inode
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  mapping.name = line;
   return true;
 }
 
@@ -80,7 +68,8 @@ bool parse_figure(std::string_view line, Mapping& mapping) {
   if (colon == line.npos) return false;
   for (const Figure& figure : figures) {
     if (figure.key.size() != colon || figure.key[0] != line[0] || line.substr(0, colon) != figure.key) continue;
-    const std::string_view digits = without_blanks_before(line.substr(colon + 1));
+    std::string_view rest = line.substr(colon + 1);
+    const std::string_view digits = take_word(rest);
     std::uint64_t kilobytes = 0;
     if (std::from_chars(digits.data(), digits.data() + digits.size(), kilobytes).ec != std::errc()) return false;
     mapping.*figure.field += kilobytes * 1024;

@@ -26,7 +26,6 @@ struct Mapping {
   std::uint64_t swapped_bytes = 0;
 
   bool shared() const { return permissions.size() == 4 && permissions[3] == 's'; }
-  bool writable() const { return permissions.size() == 4 && permissions[1] == 'w'; }
 };
 
 /// The mappings in the text of an smaps file; smaps_rollup is the same with one mapping, "[rollup]". Throws

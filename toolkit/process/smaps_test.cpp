@@ -55,7 +55,7 @@ TEST_CASE("smaps: a name keeps its blanks, and a shared mapping is told") {
   const Mapping mapping = parse_smaps(two_mappings)[1];
   CHECK(mapping.name == "/memfd:a name (deleted)");
   CHECK(mapping.shared());
-  CHECK_FALSE(mapping.writable());
+  CHECK(mapping.permissions == "r--s");
 }
 
 TEST_CASE("smaps: an anonymous mapping has an empty name") {

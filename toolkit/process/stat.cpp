@@ -89,11 +89,9 @@ Status read_status(int pid, const std::string& root) { return parse_status(read_
 
 Statm parse_statm(std::string_view text) {
   Statm statm;
-  const char* at = text.data();
-  const char* const end = at + text.size();
   for (std::uint64_t* field : {&statm.size_pages, &statm.resident_pages, &statm.shared_pages}) {
-    while (at != end && *at == ' ') ++at;
-    at = std::from_chars(at, end, *field).ptr;
+    const std::string_view word = take_word(text);
+    std::from_chars(word.data(), word.data() + word.size(), *field);
   }
   return statm;
 }

@@ -28,13 +28,6 @@ std::optional<std::uint64_t> cgroup_bytes(const std::string& name) {
 constexpr std::uint64_t sector_bytes = 512;
 constexpr std::size_t numbers_used = 10;
 
-std::string_view take_word(std::string_view& line) {
-  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-  const std::string_view word = line.substr(0, line.find(' '));
-  line.remove_prefix(word.size());
-  return word;
-}
-
 std::optional<Disk> parse_disk(std::string_view line) {
   take_word(line), take_word(line);
   Disk disk{.name = std::string(take_word(line))};
