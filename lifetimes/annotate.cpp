@@ -8,7 +8,7 @@ void Annotator::annotate(const Event& event, std::string_view line) {
   live_.start_event(event);
   const bool ends = event.ends_block();
   const bool makes = event.makes_block();
-  if (!ends && !(makes && settings_.totals)) {
+  if (!ends && !(makes && shows_totals_)) {
     out_.plain_line(line);
     if (makes) begin_block(event);
     return;
@@ -16,7 +16,7 @@ void Annotator::annotate(const Event& event, std::string_view line) {
   out_.begin_annotated_line(line);
   if (ends) end_block(event.old_tag);
   if (makes) begin_block(event);
-  if (settings_.totals) {
+  if (shows_totals_) {
     if (ends) out_.text(", ");
     out_.live_totals(totals_.bytes, totals_.blocks);
   }

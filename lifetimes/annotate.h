@@ -21,14 +21,9 @@ namespace cmt::lifetimes {
 /// Blocks are told apart by tag, so that a trace without addresses is enough. Memory: some 60 bytes a live block.
 class Annotator {
  public:
-  struct Settings {
-    heap::Clock::Unit clock = heap::Clock::Unit::events;
-    bool totals = false;  ///< also the live bytes and blocks after the event
-  };
-
-  /// Borrows `out` and `complaints`.
-  Annotator(Settings settings, annotate::AnnotatedText& out, command::Complaints& complaints)
-      : settings_(settings), out_(out), live_(settings.clock, complaints) {}
+  /// Borrows `out` and `complaints`. With `options.totals` it also shows the live bytes and blocks after the event.
+  Annotator(const annotate::Options& options, annotate::AnnotatedText& out, command::Complaints& complaints)
+      : shows_totals_(options.totals), out_(out), live_(options.clock, complaints) {}
 
   /// Writes the line that the next event is shown as, with its annotation.
   void annotate(const Event& event, std::string_view line);
@@ -48,7 +43,7 @@ class Annotator {
   void end_block(Tag tag);
   void begin_block(const Event& event);
 
-  Settings settings_;
+  bool shows_totals_;
   annotate::AnnotatedText& out_;
   LiveBlocks<Block> live_;
   heap::LiveTotals totals_;

@@ -63,7 +63,7 @@ Exit status: 0 done, 1 could not, 2 wrong use.
 
 void annotate_lines(const Options& options) {
   annotate::annotate_trace(options, [&](annotate::AnnotatedText& out, command::Complaints& complaints) {
-    return Annotator({options.clock, options.totals}, out, complaints);
+    return Annotator(options, out, complaints);
   });
 }
 

@@ -12,8 +12,8 @@ namespace cmt::replay {
 namespace {
 
 using output::JsonWriter;
+using output::write_field;
 using output::write_fields;
-using output::write_object;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -108,8 +108,8 @@ void write_timed(JsonWriter& json, const AllocatorResult& result, const Report& 
     samples.next = 0;
     describe(samples, sample);
   }
-  for (auto& [key, values] : samples.columns) write_object(json, key, spread_of(std::move(values)));
-  write_object(json, "latency", result.latencies);
+  for (auto& [key, values] : samples.columns) write_field(json, key, spread_of(std::move(values)));
+  write_field(json, "latency", result.latencies);
   json.begin_object("counters");
   for (std::size_t i = 0; i < process::counter_names.size(); ++i)
     json.field(process::counter_names[i], median_counter(result, i));

@@ -130,7 +130,7 @@ std::string verification_json(const std::vector<Verification>& all, const std::s
   json.field("file", file);
   json.field("events", events);
   json.end_object();
-  output::write_array(json, "verified", all);
+  output::write_field(json, "verified", all);
   json.end_object();
   return json.take();
 }

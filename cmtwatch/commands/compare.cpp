@@ -84,7 +84,7 @@ std::string json_of(const std::vector<Run>& runs) {
   output::JsonWriter json;
   json.begin_object();
   json.field("schema", "cmt.compare/1");
-  output::write_array(json, "runs", runs);
+  output::write_field(json, "runs", runs);
   json.end_object();
   return json.take();
 }

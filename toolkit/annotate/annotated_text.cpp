@@ -14,9 +14,6 @@ void AnnotatedText::flush() {
   out_.write(collected);
 }
 
-/// Writes a line that is longer than the buffer, which is empty at this moment.
-void AnnotatedText::write_through(std::string_view line) { out_.write(line); }
-
 std::string block_text(const heap::PlacedBlock& block) {
   return output::hex(block.address) + "<" + std::to_string(block.tag) + ">";
 }

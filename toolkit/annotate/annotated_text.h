@@ -29,7 +29,7 @@ class AnnotatedText {
   /// Begins a line. The calls that follow append to it until end_line().
   void begin_line(std::string_view line) {
     if (room() < line.size() + width + annotation_max) flush();
-    if (room() < line.size() + width + annotation_max) return write_through(line);
+    if (room() < line.size() + width + annotation_max) return out_.write(line);
     text(line);
   }
 
@@ -86,8 +86,6 @@ class AnnotatedText {
 
   char* end() const { return buffer_.get() + capacity; }
   std::size_t room() const { return static_cast<std::size_t>(end() - at_); }
-
-  void write_through(std::string_view line);
 
   Output out_;
   std::unique_ptr<char[]> buffer_;

@@ -59,19 +59,6 @@ void parse_status_line(std::string_view line, std::vector<BegunTrace>& traces) {
   parse_number(line.substr(0, path_at), cpu_key, trace->collector_cpu_ns);
 }
 
-RecordedTraces add_traces(const std::vector<BegunTrace>& traces,
-                          const std::function<void(const std::string&)>& complain) {
-  RecordedTraces recorded;
-  for (const BegunTrace& trace : traces) {
-    try {
-      add_trace(trace.path, recorded);
-    } catch (const std::exception& error) {
-      complain(error.what());
-    }
-  }
-  return recorded;
-}
-
 std::uint64_t count_events(Reader& reader, std::uint64_t& threads) {
   std::set<std::uint64_t> seen;
   std::uint64_t events = 0;
@@ -83,6 +70,42 @@ std::uint64_t count_events(Reader& reader, std::uint64_t& threads) {
   }
   threads = seen.size();
   return events;
+}
+
+/// Throws FormatError and std::system_error.
+void add_trace(const std::string& path, RecordedTraces& recorded) {
+  if (fs::file_size(path) == 0) {  // the collector has not written anything yet
+    ++recorded.files, ++recorded.unfinished;
+    return;
+  }
+  Reader reader(path, {.addresses = false, .times = false, .usable = false});
+  ++recorded.files;
+  recorded.bytes += fs::file_size(path);
+  if (const auto& totals = reader.totals()) {
+    recorded.events += totals->events;
+    recorded.threads += totals->threads;
+    recorded.repairs += totals->repairs.total();
+    recorded.unfinished += totals->truncated;
+    return;
+  }
+  std::uint64_t threads = 0;
+  recorded.events += count_events(reader, threads);
+  recorded.threads += threads;
+  recorded.repairs += reader.repairs().total();
+  recorded.unfinished += reader.truncated();
+}
+
+RecordedTraces add_traces(const std::vector<BegunTrace>& traces,
+                          const std::function<void(const std::string&)>& complain) {
+  RecordedTraces recorded;
+  for (const BegunTrace& trace : traces) {
+    try {
+      add_trace(trace.path, recorded);
+    } catch (const std::exception& error) {
+      complain(error.what());
+    }
+  }
+  return recorded;
 }
 
 }  // namespace
@@ -133,28 +156,6 @@ bool is_written(const std::string& path) {
 }
 
 bool is_running(int process) { return kill(process, 0) == 0 || errno == EPERM; }
-
-void add_trace(const std::string& path, RecordedTraces& recorded) {
-  if (fs::file_size(path) == 0) {  // the collector has not written anything yet
-    ++recorded.files, ++recorded.unfinished;
-    return;
-  }
-  Reader reader(path, {.addresses = false, .times = false, .usable = false});
-  ++recorded.files;
-  recorded.bytes += fs::file_size(path);
-  if (const auto& totals = reader.totals()) {
-    recorded.events += totals->events;
-    recorded.threads += totals->threads;
-    recorded.repairs += totals->repairs.total();
-    recorded.unfinished += totals->truncated;
-    return;
-  }
-  std::uint64_t threads = 0;
-  recorded.events += count_events(reader, threads);
-  recorded.threads += threads;
-  recorded.repairs += reader.repairs().total();
-  recorded.unfinished += reader.truncated();
-}
 
 /// Counts the traces that will never be whole. A collector appends its last line before it releases the trace's lock.
 /// So the lines are read again after the locks were seen to be free.

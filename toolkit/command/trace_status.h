@@ -56,9 +56,6 @@ struct RecordedTraces {
   int error = 0;            ///< the errno of the first failure; 0: not known
 };
 
-/// Adds one trace. Throws FormatError and std::system_error.
-void add_trace(const std::string& path, RecordedTraces& recorded);
-
 /// Sleeps so many milliseconds, and returns whether to stop waiting.
 using Pause = std::function<bool(int milliseconds)>;
 

@@ -59,8 +59,7 @@ std::string why_not_loadable(const std::string& path) {
   return " is linked statically";
 }
 
-}  // namespace
-
+/// The path of libcmttrace.so.
 std::string tracer_path() {
   const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
   for (const char* const beside : {"../preload/libcmttrace.so", CMT_TRACER_FROM_BIN}) {
@@ -69,6 +68,8 @@ std::string tracer_path() {
   }
   throw std::runtime_error("libcmttrace.so is not where this program was installed");
 }
+
+}  // namespace
 
 std::string collector_path() {
   if (const char* const given = std::getenv("CMTTRACE_COLLECTOR")) return given;

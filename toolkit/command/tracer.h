@@ -6,11 +6,8 @@
 
 namespace cmt::command {
 
-/// The path of libcmttrace.so: in the build folder of this program, or where it was installed. Throws
+/// The path of cmttrace-collector: in the build folder of this program, or where it was installed. Throws
 /// std::runtime_error where it is in neither.
-std::string tracer_path();
-
-/// The path of cmttrace-collector, found as the tracer does. Throws std::runtime_error.
 std::string collector_path();
 
 /// Why a program can be run but not recorded: it is linked statically, for 32 bits, or runs with another user's rights.
@@ -18,7 +15,7 @@ std::string collector_path();
 std::string why_not_recordable(const std::string& word);
 
 /// Environment variables for a command that is to be recorded to `output` (CMTTRACE_OUT); with `follow`, its children
-/// too. Throws as tracer_path() does.
+/// too. Throws as collector_path() does.
 std::vector<std::pair<std::string, std::string>> tracing_environment(const std::string& output, bool follow);
 
 }  // namespace cmt::command

@@ -182,13 +182,7 @@ class JsonFields {
   /// One value of the array that is open.
   template <class T>
   void element(const T& value) {
-    if constexpr (Described<const T>) {
-      json_.begin_object();
-      describe(*this, value);
-      json_.end_object();
-    } else {
-      json_.value(value);
-    }
+    (*this)({}, value, {});
   }
 
  private:
@@ -241,19 +235,16 @@ void write_object(JsonWriter& json, const T& value) {
   JsonFields{json}.element(value);
 }
 
-/// Its fields as one named object, or as further fields of the object that is open.
-template <Described T>
-void write_object(JsonWriter& json, std::string_view key, const T& value) {
+/// A value as a field of the object that is open: a described one as an object, a vector as an array.
+template <class T>
+void write_field(JsonWriter& json, std::string_view key, const T& value) {
   JsonFields{json}(key, value, {});
 }
+/// The fields of a value as further fields of the object that is open.
 template <Described T>
 void write_fields(JsonWriter& json, const T& value) {
   JsonFields fields(json);
   describe(fields, value);
-}
-template <Described T>
-void write_array(JsonWriter& json, std::string_view key, const std::vector<T>& values) {
-  JsonFields{json}(key, values, {});
 }
 
 /// A report: one object, as a text of its own.
