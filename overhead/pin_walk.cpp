@@ -17,12 +17,9 @@ void PinWalk::visit(const heap::PlacedBlock& block) {
   const std::uint64_t first = block.address >> page_shift_;
   const std::uint64_t last = block.last() >> page_shift_;
   if (first != page_) close_page();
-  const std::uint64_t gap = block.address - last_address_ - last_size_;
-  if (gap <= small_gap_max && is_old(last_born_)) old_.packed_bytes += gap;
-  last_address_ = block.address;
-  last_size_ = block.size;
-  last_born_ = block.born;
-  last_tag_ = block.tag;
+  const std::uint64_t gap = block.address - previous_.address - previous_.size;
+  if (gap <= small_gap_max && is_old(previous_.born)) old_.packed_bytes += gap;
+  previous_ = block;
   ++on_page_;
   page_ = last;
   if (last != first) {
@@ -37,9 +34,7 @@ void PinWalk::visit(const heap::PlacedBlock& block) {
 
 void PinWalk::close_page() {
   const std::uint64_t small = (std::uint64_t{1} << page_shift_) / 8;
-  if (on_page_ == 1 && is_old(last_born_) && last_size_ <= small) {
-    pins_.push_back({last_address_, last_size_, last_born_, last_tag_});
-  }
+  if (on_page_ == 1 && is_old(previous_.born) && previous_.size <= small) pins_.push_back(previous_);
   on_page_ = 0;
 }
 

@@ -31,10 +31,7 @@ class PinWalk {
   std::uint64_t page_ = ~std::uint64_t{0};      // of the last block's end
   std::uint64_t old_page_ = ~std::uint64_t{0};  // of the last old block's end
   std::uint64_t on_page_ = 0;                   // blocks seen on page_
-  std::uint64_t last_address_ = 0;              // of the previous block, as are its size, birth and tag
-  std::uint64_t last_size_ = 0;
-  std::uint64_t last_born_ = 0;
-  Tag last_tag_ = 0;
+  heap::PlacedBlock previous_{};
   std::vector<heap::PlacedBlock> pins_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "overhead/plot_data.h"
 #include "overhead/summary.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/picture/axis.h"
@@ -53,17 +54,9 @@ Panel memory_panel(const Summary& summary, const TimeAxis& axis) {
   return panel;
 }
 
-std::vector<std::uint64_t> used_bins(const AddressMap& map) {
-  std::vector<std::uint64_t> used;
-  for (const AddressMap::Moment& moment : map.moments) {
-    for (const AddressMap::Bin& bin : moment.bins) used.push_back(bin.bin);
-  }
-  return used;
-}
-
 Panel address_panel(const Summary& summary, const TimeAxis& axis) {
   const AddressMap& map = *summary.address_map;
-  const output::AddressRows rows = output::address_rows(used_bins(map), map.bin_bytes);
+  const output::AddressRows rows = output::address_rows(used_bins(map.moments), map.bin_bytes);
   HeatMap heat{.title = "bytes live", .unit = Unit::share};
   heat.y_edges = rows.edges;
   double last = 0;

@@ -66,10 +66,9 @@ void AddressMapper::drop_moments(std::uint64_t interval) {
   std::erase_if(moments_, [&](const AddressMap::Moment& moment) { return moment.event % interval != 0; });
 }
 
-/// The bins that are in use at any moment, by rising address.
-std::vector<std::uint64_t> AddressMapper::used_bins() const {
+std::vector<std::uint64_t> used_bins(const std::vector<AddressMap::Moment>& moments) {
   std::vector<std::uint64_t> used;
-  for (const AddressMap::Moment& moment : moments_) {
+  for (const AddressMap::Moment& moment : moments) {
     for (const AddressMap::Bin& bin : moment.bins) used.push_back(bin.bin);
     std::sort(used.begin(), used.end());
     used.erase(std::unique(used.begin(), used.end()), used.end());
@@ -78,7 +77,7 @@ std::vector<std::uint64_t> AddressMapper::used_bins() const {
 }
 
 AddressMap AddressMapper::finish() && {
-  while (used_bins().size() > rows_max) coarsen();
+  while (used_bins(moments_).size() > rows_max) coarsen();
   return {std::uint64_t{1} << shift_, std::move(moments_)};
 }
 

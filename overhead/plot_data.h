@@ -60,10 +60,12 @@ class AddressMapper {
 
   void add_block(const heap::PlacedBlock& block);
   void coarsen();
-  std::vector<std::uint64_t> used_bins() const;
 
   int shift_;
   std::vector<AddressMap::Moment> moments_;
 };
+
+/// The bins that are in use at any of these moments, by rising address.
+std::vector<std::uint64_t> used_bins(const std::vector<AddressMap::Moment>& moments);
 
 }  // namespace cmt::overhead

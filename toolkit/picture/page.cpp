@@ -12,7 +12,7 @@
 #include <cmath>
 
 #include "page_parts.h"  // made by CMake: the parts
-#include "toolkit/output/json.h"
+#include "toolkit/output/fields.h"
 #include "toolkit/picture/axis.h"
 #include "toolkit/picture/downsample.h"
 #include "toolkit/picture/svg_parts.h"
@@ -25,18 +25,12 @@ constexpr std::size_t heat_edges_max = 1024;
 
 constexpr std::array<std::string_view, 3> form_names{"line", "step", "band"};  ///< by Series::Form
 
-void write_numbers(JsonWriter& json, std::string_view key, const std::vector<double>& numbers) {
-  json.begin_array(key);
-  for (const double number : numbers) json.value(number);
-  json.end_array();
-}
-
 void write_axis(JsonWriter& json, std::string_view key, const Axis& axis, const Range& range) {
   json.begin_object(key);
   json.field("title", axis.title);
   json.field("unit", unit_name(axis.unit));
   json.field("log", axis.log);
-  write_numbers(json, "range", {range.low, range.high});
+  write_field(json, "range", std::vector{range.low, range.high});
   json.begin_array("ticks");
   for (const Tick& tick : axis.ticks) {
     json.begin_array();
@@ -45,7 +39,7 @@ void write_axis(JsonWriter& json, std::string_view key, const Axis& axis, const 
     json.end_array();
   }
   json.end_array();
-  write_numbers(json, "breaks", axis.breaks);
+  write_field(json, "breaks", axis.breaks);
   json.end_object();
 }
 
@@ -63,8 +57,8 @@ void write_series(JsonWriter& json, const Panel& panel, const Range& range) {
     json.begin_object();
     json.field("name", seen.name);
     json.field("form", form_names[static_cast<std::size_t>(seen.form)]);
-    write_numbers(json, "x", seen.x);
-    write_numbers(json, "y", seen.y);
+    write_field(json, "x", seen.x);
+    write_field(json, "y", seen.y);
     json.end_object();
   }
   json.end_array();
@@ -91,11 +85,11 @@ void write_heat(JsonWriter& json, const HeatMap& whole) {
   json.field("title", heat.title);
   json.field("unit", unit_name(heat.unit));
   json.field("log", heat.log);
-  write_numbers(json, "colours", {colours.low, colours.high});
-  write_numbers(json, "x_edges", heat.x_edges);
-  write_numbers(json, "y_edges", heat.y_edges);
+  write_field(json, "colours", std::vector{colours.low, colours.high});
+  write_field(json, "x_edges", heat.x_edges);
+  write_field(json, "y_edges", heat.y_edges);
   json.field("apart_title", heat.apart_title);
-  write_numbers(json, "apart", heat.apart);
+  write_field(json, "apart", heat.apart);
   json.begin_array("cells");
   for (std::size_t row = 0; row < heat.rows(); ++row) write_row(json, heat, row);
   json.end_array();

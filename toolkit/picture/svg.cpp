@@ -273,47 +273,40 @@ void SvgText::attributes(std::initializer_list<std::pair<const char*, double>> n
   for (const auto& [name, value] : numbers) text_ += ' ' + std::string(name) + "=\"" + number(value) + '"';
 }
 
-void SvgText::class_attribute(std::string_view style) {
-  text_ += " class=\"";
-  text_ += style;
-  text_ += '"';
+void SvgText::end_shape(std::string_view style) { text_ += " class=\"" + std::string(style) + "\"/>\n"; }
+
+void SvgText::end_words(std::string_view style, std::string_view words) {
+  text_ += " class=\"" + std::string(style) + "\">" + escape(words) + "</text>\n";
 }
 
 void SvgText::line(double x1, double y1, double x2, double y2, std::string_view style) {
   text_ += "<line";
   attributes({{"x1", x1}, {"y1", y1}, {"x2", x2}, {"y2", y2}});
-  class_attribute(style);
-  text_ += "/>\n";
+  end_shape(style);
 }
 
 void SvgText::rect(double x, double y, double width, double height, std::string_view style) {
   text_ += "<rect";
   attributes({{"x", x}, {"y", y}, {"width", width}, {"height", height}});
-  class_attribute(style);
-  text_ += "/>\n";
+  end_shape(style);
 }
 
 void SvgText::path(std::string_view steps, std::string_view style) {
   if (steps.empty()) return;
-  text_ += "<path d=\"";
-  text_ += steps;
-  text_ += '"';
-  class_attribute(style);
-  text_ += "/>\n";
+  text_ += "<path d=\"" + std::string(steps) + '"';
+  end_shape(style);
 }
 
 void SvgText::words(double x, double y, Anchor anchor, std::string_view style, std::string_view words) {
   text_ += "<text";
   attributes({{"x", x}, {"y", y}});
   if (anchor != Anchor::start) text_ += anchor == Anchor::middle ? " text-anchor=\"middle\"" : " text-anchor=\"end\"";
-  class_attribute(style);
-  text_ += '>' + escape(words) + "</text>\n";
+  end_words(style, words);
 }
 
 void SvgText::words_up(double x, double y, std::string_view style, std::string_view words) {
   text_ += "<text text-anchor=\"middle\" transform=\"translate(" + number(x) + ' ' + number(y) + ") rotate(-90)\"";
-  class_attribute(style);
-  text_ += '>' + escape(words) + "</text>\n";
+  end_words(style, words);
 }
 
 }  // namespace cmt::output

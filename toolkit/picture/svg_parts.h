@@ -36,7 +36,8 @@ class SvgText {
 
  private:
   void attributes(std::initializer_list<std::pair<const char*, double>> numbers);
-  void class_attribute(std::string_view style);
+  void end_shape(std::string_view style);
+  void end_words(std::string_view style, std::string_view words);
 
   std::string text_;
 };
