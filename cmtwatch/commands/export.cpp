@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/database.h"

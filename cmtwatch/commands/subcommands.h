@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "cmtwatch/sample/sampling.h"
 #include "toolkit/command/command_line.h"

@@ -89,20 +89,6 @@ std::vector<std::vector<process::Mapping>> all_mappings(const Moment& moment) {
   return all;
 }
 
-struct ShownMapping {
-  process::Mapping mapping{};
-};
-
-template <class Visitor, output::DescribedAs<ShownMapping> M>
-void describe(Visitor& field, M& shown) {
-  const process::Mapping& mapping = shown.mapping;
-  field("begin", output::hex(mapping.begin), "the first address");
-  field("end", output::hex(mapping.end), "one past the last");
-  field("permissions", mapping.permissions, "as in smaps");
-  field("name", mapping.name.empty() ? std::nullopt : std::optional(mapping.name), "null: anonymous");
-  describe(field, mapping);
-}
-
 }  // namespace
 
 std::string moment_text(const Moment& moment, const MomentOptions& options) {
@@ -139,7 +125,15 @@ std::string moment_json(const Moment& moment) {
     json.begin_object();
     describe(field, process);
     json.begin_array("mappings");  // by rising address
-    for (const process::Mapping& mapping : process.mappings) field.element(ShownMapping{mapping});
+    for (const process::Mapping& mapping : process.mappings) {
+      json.begin_object();
+      field("begin", output::hex(mapping.begin), "the first address");
+      field("end", output::hex(mapping.end), "one past the last");
+      field("permissions", mapping.permissions, "as in smaps");
+      field("name", mapping.name.empty() ? std::nullopt : std::optional(mapping.name), "null: anonymous");
+      describe(field, mapping);
+      json.end_object();
+    }
     json.end_array();
     json.end_object();
   }

@@ -1,7 +1,5 @@
 #include "cmtwatch/report/watch_report.h"
 
-#include <utility>
-
 #include "toolkit/output/fields.h"
 #include "toolkit/output/json.h"
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <functional>
 #include <sstream>
-#include <utility>
 
 #include "cmtwatch/report/watch_report.h"
 #include "toolkit/output/numbers.h"

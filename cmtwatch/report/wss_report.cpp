@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "toolkit/output/fields.h"
 #include "toolkit/output/json.h"
