@@ -56,7 +56,6 @@ MappedMemory::MappedMemory(const SharedMemory& memory, std::uint64_t bytes) try 
   fail(error.get_native_error(), "mapping shared memory");
 }
 
-MappedMemory::MappedMemory(MappedMemory&&) noexcept = default;
 MappedMemory::~MappedMemory() = default;
 
 }  // namespace cmt::replay

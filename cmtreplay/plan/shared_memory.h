@@ -42,7 +42,6 @@ class MappedMemory {
  public:
   /// May reach beyond the memory's end: that part is only addresses until the memory has grown.
   MappedMemory(const SharedMemory& memory, std::uint64_t bytes);
-  MappedMemory(MappedMemory&&) noexcept;
   ~MappedMemory();
 
   char* begin() const { return begin_; }

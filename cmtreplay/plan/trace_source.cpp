@@ -25,21 +25,17 @@ TraceSource::TraceSource(const std::string& path) : name_(path), fd_(open_input(
   }
   begin_ = lseek(fd_.get(), 0, SEEK_CUR);
   if (begin_ >= 0) return;
-  copy_to_file();
+  std::string temporary = (std::filesystem::temp_directory_path() / "cmtreplay-XXXXXX").string();
+  Fd file(mkostemp(temporary.data(), O_CLOEXEC));
+  if (file.get() < 0) fail(temporary);
+  unlink(temporary.c_str());
+  Output(file.get()).copy_from(fd_.get(), name_);
+  fd_ = std::move(file);
   begin_ = 0;
 }
 
-void TraceSource::copy_to_file() {
-  std::string path = (std::filesystem::temp_directory_path() / "cmtreplay-XXXXXX").string();
-  Fd file(mkostemp(path.data(), O_CLOEXEC));
-  if (file.get() < 0) fail(path);
-  unlink(path.c_str());
-  Output(file.get()).copy_from(fd_.get(), name_);
-  fd_ = std::move(file);
-}
-
 int TraceSource::open() {
-  if (begin_ >= 0 && lseek(fd_.get(), begin_, SEEK_SET) < 0) fail(name_);
+  if (lseek(fd_.get(), begin_, SEEK_SET) < 0) fail(name_);
   const int fd = fcntl(fd_.get(), F_DUPFD_CLOEXEC, 3);
   if (fd < 0) fail(name_);
   return fd;

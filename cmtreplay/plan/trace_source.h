@@ -19,8 +19,6 @@ class TraceSource {
   int open();
 
  private:
-  void copy_to_file();
-
   std::string name_;
   Fd fd_;
   long begin_ = 0;  ///< an offset: standard input may be a file that was partly read

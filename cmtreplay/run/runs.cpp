@@ -18,11 +18,11 @@ TimedSample sample_of(const ControlRegion& results) {
   for (const lane& lane : results.lanes()) {
     sample.refused_calls += lane.refused;
     sample.starved_ns += lane.starved_ns;
-    sample.block_waits += lane.waits.block_waits;
-    sample.block_wait_ns += lane.waits.block_wait_ns;
-    sample.window_waits += lane.waits.window_waits;
-    sample.window_wait_ns += lane.waits.window_wait_ns;
-    sample.turn_waits += lane.waits.turn_waits;
+    sample.waits.block_waits += lane.waits.block_waits;
+    sample.waits.block_wait_ns += lane.waits.block_wait_ns;
+    sample.waits.window_waits += lane.waits.window_waits;
+    sample.waits.window_wait_ns += lane.waits.window_wait_ns;
+    sample.waits.turn_waits += lane.waits.turn_waits;
   }
   if (results.lanes().size() == 1) sample.wall_ns -= std::min(sample.starved_ns, sample.wall_ns);
   return sample;

@@ -21,11 +21,7 @@ struct TimedSample {
   std::uint64_t major_faults = 0;
   std::uint64_t refused_calls = 0;
   std::uint64_t starved_ns = 0;
-  std::uint64_t block_waits = 0;
-  std::uint64_t block_wait_ns = 0;
-  std::uint64_t window_waits = 0;
-  std::uint64_t window_wait_ns = 0;
-  std::uint64_t turn_waits = 0;
+  wait_counts waits = {};
   process::CounterValues counters = {};
 };
 
@@ -37,11 +33,11 @@ void describe(Visitor& field, Sample& sample) {
   field("major_faults", sample.major_faults, "");
   field("refused_calls", sample.refused_calls, "calls that returned NULL here and not when recorded");
   field("starved_ns", sample.starved_ns, "time of all threads without operations: decoding was slower");
-  field("block_waits", sample.block_waits, "calls that had to wait for a block of another thread");
-  field("block_wait_ns", sample.block_wait_ns, "");
-  field("window_waits", sample.window_waits, "waits of threads that were too far ahead");
-  field("window_wait_ns", sample.window_wait_ns, "");
-  field("turn_waits", sample.turn_waits, "in strict order");
+  field("block_waits", sample.waits.block_waits, "calls that had to wait for a block of another thread");
+  field("block_wait_ns", sample.waits.block_wait_ns, "");
+  field("window_waits", sample.waits.window_waits, "waits of threads that were too far ahead");
+  field("window_wait_ns", sample.waits.window_wait_ns, "");
+  field("turn_waits", sample.waits.turn_waits, "in strict order");
 }
 
 /// The figures of one allocator.
