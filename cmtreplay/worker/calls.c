@@ -168,39 +168,40 @@ struct calls null_calls(void) {
 static struct calls observed;
 static const struct call_observer* observer;
 
-static void* observe_new(void* block, struct request request) {
+static void* observe_new(void* block, struct block_request request) {
   observer->after(block, &(struct live_block){0}, &request);
   return block;
 }
 
 static void* observed_malloc(size_t size) {
-  return observe_new(observed.malloc(size), (struct request){call_malloc, size, 1, 0});
+  return observe_new(observed.malloc(size), (struct block_request){call_malloc, size, 1, 0});
 }
 
 static void* observed_calloc(size_t count, size_t size) {
-  return observe_new(observed.calloc(count, size), (struct request){call_calloc, size, count, 0});
+  return observe_new(observed.calloc(count, size), (struct block_request){call_calloc, size, count, 0});
 }
 
 static void* observed_aligned_alloc(size_t alignment, size_t size) {
-  return observe_new(observed.aligned_alloc(alignment, size), (struct request){call_aligned_alloc, size, 1, alignment});
+  return observe_new(observed.aligned_alloc(alignment, size),
+                     (struct block_request){call_aligned_alloc, size, 1, alignment});
 }
 
 static int observed_posix_memalign(void** block, size_t alignment, size_t size) {
   const int error = observed.posix_memalign(block, alignment, size);
-  if (error == 0) observe_new(*block, (struct request){call_posix_memalign, size, 1, alignment});
+  if (error == 0) observe_new(*block, (struct block_request){call_posix_memalign, size, 1, alignment});
   return error;
 }
 
 static void* observed_memalign(size_t alignment, size_t size) {
-  return observe_new(observed.memalign(alignment, size), (struct request){call_memalign, size, 1, alignment});
+  return observe_new(observed.memalign(alignment, size), (struct block_request){call_memalign, size, 1, alignment});
 }
 
 static void* observed_valloc(size_t size) {
-  return observe_new(observed.valloc(size), (struct request){call_valloc, size, 1, page_bytes});
+  return observe_new(observed.valloc(size), (struct block_request){call_valloc, size, 1, page_bytes});
 }
 
 static void* observed_pvalloc(size_t size) {
-  return observe_new(observed.pvalloc(size), (struct request){call_pvalloc, size, 1, page_bytes});
+  return observe_new(observed.pvalloc(size), (struct block_request){call_pvalloc, size, 1, page_bytes});
 }
 
 static void observed_free(void* block) {
@@ -216,14 +217,14 @@ static void observed_free_sized(void* block, size_t size, size_t alignment) {
 static void* observed_realloc(void* old, size_t size) {
   const struct live_block before = observer->before(old, call_realloc);
   void* const block = observed.realloc(old, size);
-  observer->after(block, &before, &(struct request){call_realloc, size, 1, 0});
+  observer->after(block, &before, &(struct block_request){call_realloc, size, 1, 0});
   return block;
 }
 
 static void* observed_reallocarray(void* old, size_t count, size_t size) {
   const struct live_block before = observer->before(old, call_reallocarray);
   void* const block = observed.reallocarray(old, count, size);
-  observer->after(block, &before, &(struct request){call_reallocarray, size, count, 0});
+  observer->after(block, &before, &(struct block_request){call_reallocarray, size, count, 0});
   return block;
 }
 
@@ -249,7 +250,7 @@ static struct live_block discount_old(void* block, enum call call) {
 }
 
 /* A block whose realloc was refused still counts. */
-static void count_new(void* block, const struct live_block* old, const struct request* request) {
+static void count_new(void* block, const struct live_block* old, const struct block_request* request) {
   const int refused = !block && request->size && request->count;
   __atomic_fetch_add(total, block ? usable_size(block) : refused ? old->usable : 0, __ATOMIC_RELAXED);
 }

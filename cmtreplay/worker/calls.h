@@ -51,7 +51,7 @@ int reserve_null_range(void);
 struct calls null_calls(void);
 
 /* A call and its arguments; count 1 and alignment 0 where it has none. */
-struct request {
+struct block_request {
   enum call call;
   uint64_t size, count, alignment;
 };
@@ -60,7 +60,7 @@ struct request {
  * what was returned before, or zeros. */
 struct call_observer {
   struct live_block (*before)(void* block, enum call call);
-  void (*after)(void* block, const struct live_block* old, const struct request* request);
+  void (*after)(void* block, const struct live_block* old, const struct block_request* request);
 };
 
 /* Replaces the calls by ones that are observed, on as many threads. One observer at a time. */

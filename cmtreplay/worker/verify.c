@@ -23,7 +23,7 @@ static int at_end;
 
 static int is_stand_in(enum call call) { return stand_ins >> call & 1; }
 
-static void report(enum fault fault, const struct request* request, const void* address, uint64_t other) {
+static void report(enum fault fault, const struct block_request* request, const void* address, uint64_t other) {
   const uint64_t index = __atomic_fetch_add(&shared->found, 1, __ATOMIC_RELAXED);
   if (index >= findings_max) return;
   struct finding* const finding = &shared->findings[index];
@@ -50,10 +50,10 @@ static const char* not_zero(const char* bytes, uint64_t size) {
 
 /* Checks of a block. */
 
-static uint64_t bytes_of(const struct request* request) { return request->size * request->count; }
+static uint64_t bytes_of(const struct block_request* request) { return request->size * request->count; }
 
 /* C wants any object that fits to be aligned; none needs more than 16. Nothing fits into no bytes. */
-static uint64_t needed_alignment(const struct request* request) {
+static uint64_t needed_alignment(const struct block_request* request) {
   if (is_stand_in(request->call) || bytes_of(request) == 0) return 1;
   if (request->alignment) return request->alignment;
   uint64_t alignment = natural_alignment_max;
@@ -61,7 +61,7 @@ static uint64_t needed_alignment(const struct request* request) {
   return alignment;
 }
 
-static void check_overlap(const struct request* request, struct live_block* block) {
+static void check_overlap(const struct block_request* request, struct live_block* block) {
   const uint64_t bytes = block->size ? block->size : 1;
   if (!live_blocks_have(block->begin, bytes) && !live_blocks_find(block->begin)) {
     if (!live_blocks_have(block->begin, block->usable)) return;
@@ -77,7 +77,7 @@ static void check_overlap(const struct request* request, struct live_block* bloc
 }
 
 /* `request` NULL: the block was live before, and is not checked again. */
-static void insert_block(struct live_block* block, const struct request* request) {
+static void insert_block(struct live_block* block, const struct block_request* request) {
   live_blocks_lock();
   if (request) check_overlap(request, block);
   live_blocks_insert(block);
@@ -85,11 +85,11 @@ static void insert_block(struct live_block* block, const struct request* request
 }
 
 /* Checks, fills and inserts a block that the allocator has returned. */
-static void check_new_block(void* address, const struct request* request) {
+static void check_new_block(void* address, const struct block_request* request) {
   struct live_block block = {.begin = (uintptr_t)address, .size = bytes_of(request), .usable = bytes_of(request)};
   const uint64_t alignment = needed_alignment(request);
   if (block.begin % alignment) {
-    struct request told = *request;
+    struct block_request told = *request;
     told.alignment = alignment;
     report(fault_misaligned, &told, address, 0);
   }
@@ -114,12 +114,12 @@ static struct live_block check_old_block(void* address, enum call call) {
   const struct live_block block = live_blocks_remove((uintptr_t)address);
   live_blocks_unlock();
   const char* const wrong = block.begin ? first_changed(address, block.size, block.seed) : NULL;
-  if (wrong) report(fault_contents, &(struct request){call, block.size, 1, 0}, address, (uintptr_t)wrong);
+  if (wrong) report(fault_contents, &(struct block_request){call, block.size, 1, 0}, address, (uintptr_t)wrong);
   return block;
 }
 
 /* Checks how much of the old block a realloc has kept. */
-static void check_resized(const char* address, struct live_block old, const struct request* request) {
+static void check_resized(const char* address, struct live_block old, const struct block_request* request) {
   const uint64_t size = bytes_of(request);
   if (!address && size) {
     const char* const wrong = first_changed((char*)old.begin, old.size, old.seed);
@@ -131,7 +131,7 @@ static void check_resized(const char* address, struct live_block old, const stru
   }
 }
 
-static void check_result(void* address, const struct live_block* old, const struct request* request) {
+static void check_result(void* address, const struct live_block* old, const struct block_request* request) {
   if (old->begin) check_resized(address, *old, request);
   if (!address) return;
   if (request->call == call_calloc) {
@@ -160,10 +160,11 @@ int verify(struct calls* calls, uint32_t replaced, struct verification* verifica
 static void verify_live_block(const struct live_block* block) {
   const char* const wrong = first_changed((char*)block->begin, block->size, block->seed);
   if (wrong)
-    report(fault_contents, &(struct request){call_free, block->size, 1, 0}, (void*)block->begin, (uintptr_t)wrong);
+    report(fault_contents, &(struct block_request){call_free, block->size, 1, 0}, (void*)block->begin,
+           (uintptr_t)wrong);
 }
 
-static int is_null(const void* address, struct request request) {
+static int is_null(const void* address, struct block_request request) {
   if (address) report(fault_impossible, &request, address, 0);
   return !address;
 }
@@ -173,24 +174,24 @@ static void announce(enum call call) { __atomic_store_n(&shared->trying_impossib
 /* A realloc that is refused leaves its block as it was. Returns 0 where it was not refused: the block is gone. */
 static int refuses_huge(void* block, size_t size) {
   announce(call_malloc);
-  is_null(unchecked.malloc(size), (struct request){call_malloc, size, 1, 0});
+  is_null(unchecked.malloc(size), (struct block_request){call_malloc, size, 1, 0});
   if (!is_stand_in(call_posix_memalign)) {
     void* aligned = NULL;
     announce(call_posix_memalign);
     if (unchecked.posix_memalign(&aligned, 64, size) == 0)
-      is_null(aligned, (struct request){call_posix_memalign, size, 1, 64});
+      is_null(aligned, (struct block_request){call_posix_memalign, size, 1, 64});
   }
   if (is_stand_in(call_realloc)) return 1;
   announce(call_realloc);
-  return is_null(unchecked.realloc(block, size), (struct request){call_realloc, size, 1, 0});
+  return is_null(unchecked.realloc(block, size), (struct block_request){call_realloc, size, 1, 0});
 }
 
 static int refuses_product(void* block, size_t count, size_t size) {
   announce(call_calloc);
-  is_null(unchecked.calloc(count, size), (struct request){call_calloc, size, count, 0});
+  is_null(unchecked.calloc(count, size), (struct block_request){call_calloc, size, count, 0});
   if (is_stand_in(call_reallocarray) || is_stand_in(call_realloc)) return 1;
   announce(call_reallocarray);
-  return is_null(unchecked.reallocarray(block, count, size), (struct request){call_reallocarray, size, count, 0});
+  return is_null(unchecked.reallocarray(block, count, size), (struct block_request){call_reallocarray, size, count, 0});
 }
 
 /* Sizes that no address space has, and products that overflow 64 bits and are small where that is not checked. */
@@ -202,7 +203,7 @@ static void verify_impossible(void* block) {
     if (!refuses_product(block, factors[i][0], factors[i][1])) return;
   }
   const char* const wrong = first_changed(block, 100, 1);
-  if (wrong) report(fault_lost, &(struct request){call_realloc, 100, 1, 0}, block, (uintptr_t)wrong);
+  if (wrong) report(fault_lost, &(struct block_request){call_realloc, 100, 1, 0}, block, (uintptr_t)wrong);
   announce(call_free);
   unchecked.free(block);
 }
