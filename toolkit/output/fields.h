@@ -205,7 +205,7 @@ class JsonFields {
         if (each.in_use()) element(each);
       }
     } else if constexpr (is_a<T, ByClass>) {
-      list.for_each([this](auto low, const auto& value) { tuple(low, value); });
+      list.for_each([this](auto low, const auto& value) { this->tuple(low, value); });
     } else {
       for (const auto& each : list) element(each);
     }
