@@ -156,7 +156,7 @@ class MemoryProbe {
       all.insert(all.end(), some.begin(), some.end());
     }
     std::sort(all.begin(), all.end());
-    return flags_.kinds(all);
+    return idle_.kinds(flags_, all);
   }
 
   pid_t pid_;

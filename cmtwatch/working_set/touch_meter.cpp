@@ -105,7 +105,7 @@ class IdleMeter : public TouchMeter {
     }
     std::sort(frames_.begin(), frames_.end());
     frames_.erase(std::unique(frames_.begin(), frames_.end()), frames_.end());
-    kinds_ = flags_.kinds(frames_);
+    kinds_ = idle_.kinds(flags_, frames_);
     heads_ = process::heads_of(kinds_);
     listed_ = true;
   }
@@ -200,13 +200,20 @@ std::optional<std::string> obstacle_to_idle(const TouchTarget& target) {
   const std::string bitmap = bitmap_of(target);
   if (access(bitmap.c_str(), F_OK) != 0)
     return "the kernel has no bitmap of idle pages (CONFIG_IDLE_PAGE_TRACKING), " + bitmap;
-  if (!process::PageIdle(bitmap).available()) return bitmap + " may not be written";
-  if (!process::PageFlags(target.root).available()) return target.root + "/kpageflags may not be read";
+  process::PageIdle idle(bitmap);
+  process::PageFlags flags(target.root);
+  if (!idle.available()) return bitmap + " may not be written";
+  if (!flags.available()) return target.root + "/kpageflags may not be read";
   for (const Mapping& mapping : read_mappings(target, "maps")) {
     if (!is_walkable(mapping)) continue;
     for (const ResidentPage& page : process::resident_pages(target.pid, mapping.begin, mapping.end, target.root)) {
       if (page.frame == 0)
         return "the frames in " + process::path_of(target.pid, "pagemap", target.root) + " are hidden from us";
+      try {
+        idle.idle(process::heads_of(idle.kinds(flags, {&page.frame, 1})));
+      } catch (const std::system_error& error) {
+        return error.what();
+      }
       return std::nullopt;
     }
   }

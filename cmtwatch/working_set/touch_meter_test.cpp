@@ -158,6 +158,10 @@ TEST_CASE("touch meter: only what the filter takes is marked") {
 TEST_CASE("touch meter: what stands in the way of the bitmap is named") {
   const Machine machine;
   CHECK_FALSE(obstacle_to_idle(machine.target()));
+  machine.remove("kernel/mm/page_idle/bitmap");
+  fs::create_symlink("/proc/self/mem",
+                     machine.path() + "/kernel/mm/page_idle/bitmap");  // any file that opens but fails
+  CHECK(obstacle_to_idle(machine.target()) == machine.path() + "/kernel/mm/page_idle/bitmap: Input/output error");
   machine.pages({{1, 0}});
   CHECK(obstacle_to_idle(machine.target()) == "the frames in " + machine.path() + "/7/pagemap are hidden from us");
   machine.remove("kpageflags");
@@ -165,6 +169,17 @@ TEST_CASE("touch meter: what stands in the way of the bitmap is named") {
   machine.remove("kernel");
   CHECK(obstacle_to_idle(machine.target()) == "the kernel has no bitmap of idle pages (CONFIG_IDLE_PAGE_TRACKING), " +
                                                   machine.path() + "/kernel/mm/page_idle/bitmap");
+}
+
+TEST_CASE("touch meter: a page in the last, incomplete word of the bitmap is not tracked") {
+  const Machine machine;
+  fs::resize_file(machine.path() + "/kernel/mm/page_idle/bitmap", 12);  // frames 64 to 95: the kernel returns no word
+  const auto meter = make_touch_meter(TouchMethod::idle, machine.target());
+  meter->mark();
+  const Touched touched = meter->read();
+  CHECK(touched.touched_bytes() == 0);
+  CHECK(touched.untracked_bytes() == 5 * process::page_bytes());
+  CHECK(machine.idle() == Words{3});
 }
 
 TEST_CASE("touch meter: a process without mappings is gone") {

@@ -8,7 +8,8 @@
 //   bit 63     the page is resident
 //
 // and the bitmap one for each 64 frames. A bit that is written 0 changes nothing, so marking some of a word's frames
-// leaves the others alone.
+// leaves the others alone. The kernel (mm/page_idle.c) counts only words whose 64 frames all exist: where memory ends
+// within a word, it returns 0 for that word, as at the end of a file.
 #include "toolkit/process/page_frames.h"
 
 #include <fcntl.h>
@@ -32,15 +33,35 @@ constexpr std::uint64_t frames_held = 512;
 constexpr std::uint64_t frame_mask = (std::uint64_t{1} << 55) - 1;
 constexpr std::uint64_t resident = std::uint64_t{1} << 63;
 
-/// Calls `visit(word, bits)` for each word of the bitmap that holds some of the frames, with theirs set.
-template <class Visit>
-void for_each_word(std::span<const std::uint64_t> frames, Visit visit) {
-  for (std::size_t i = 0; i < frames.size();) {
-    const std::uint64_t word = frames[i] / 64;
-    std::uint64_t bits = 0;
-    for (; i < frames.size() && frames[i] / 64 == word; ++i) bits |= std::uint64_t{1} << frames[i] % 64;
-    visit(word, bits);
+/// Words of the bitmap of idle pages that follow each other. The kernel transfers one page of bytes at most in a call.
+constexpr std::size_t words_max = 512;
+struct Words {
+  std::uint64_t first = 0;
+  std::vector<std::uint64_t> bits;  ///< those of the frames that are asked for
+
+  std::size_t bytes() const { return bits.size() * sizeof bits[0]; }
+  off_t offset() const { return static_cast<off_t>(first * sizeof bits[0]); }
+};
+
+/// The words that hold the frames, which are in rising order.
+std::vector<Words> words_of(std::span<const std::uint64_t> frames) {
+  std::vector<Words> runs;
+  for (const std::uint64_t frame : frames) {
+    const std::uint64_t word = frame / 64;
+    const std::uint64_t end = runs.empty() ? 0 : runs.back().first + runs.back().bits.size();
+    if (runs.empty() || word > end || (word == end && runs.back().bits.size() == words_max))
+      runs.push_back({word, {0}});
+    else if (word == end)
+      runs.back().bits.push_back(0);
+    runs.back().bits.back() |= bit(static_cast<unsigned>(frame % 64));
   }
+  return runs;
+}
+
+/// Throws for a call on the bitmap that has not transferred all that was asked for.
+void check_transfer(ssize_t transferred, std::size_t bytes, const std::string& path) {
+  if (transferred != static_cast<ssize_t>(bytes))
+    throw std::system_error(transferred < 0 ? errno : EIO, std::generic_category(), path);
 }
 
 }  // namespace
@@ -89,23 +110,45 @@ std::uint64_t PageFlags::flags(std::uint64_t frame) {
 
 PageIdle::PageIdle(std::string bitmap) : path_(std::move(bitmap)), file_(open(path_.c_str(), O_RDWR | O_CLOEXEC)) {}
 
+/// All words can be read up to one, and none from there on: that one is found by bisection.
+std::uint64_t PageIdle::find_end() const {
+  std::uint64_t readable = 0, beyond = std::uint64_t{1} << 40;  // more words than physical addresses have
+  while (readable < beyond) {
+    const std::uint64_t word = readable + (beyond - readable) / 2;
+    std::uint64_t bits = 0;
+    const ssize_t got = pread(file_.get(), &bits, sizeof bits, static_cast<off_t>(word * sizeof bits));
+    if (got < 0) check_transfer(got, sizeof bits, path_);
+    if (got == sizeof bits)
+      readable = word + 1;
+    else
+      beyond = word;
+  }
+  return readable * 64;
+}
+
+std::vector<FrameKind> PageIdle::kinds(PageFlags& flags, std::span<const std::uint64_t> frames) {
+  if (end_ == 0) end_ = find_end();
+  std::vector<FrameKind> result = flags.kinds(frames);
+  for (FrameKind& kind : result) kind.tracked = kind.tracked && kind.head < end_;
+  return result;
+}
+
 void PageIdle::set(std::span<const std::uint64_t> frames) const {
-  for_each_word(frames, [this](std::uint64_t word, std::uint64_t bits) {
-    if (pwrite(file_.get(), &bits, sizeof bits, static_cast<off_t>(word * sizeof bits)) != sizeof bits)
-      throw std::system_error(errno, std::generic_category(), path_);
-  });
+  for (const Words& words : words_of(frames))
+    check_transfer(pwrite(file_.get(), words.bits.data(), words.bytes(), words.offset()), words.bytes(), path_);
 }
 
 std::vector<bool> PageIdle::idle(std::span<const std::uint64_t> frames) const {
   std::vector<bool> result;
   result.reserve(frames.size());
-  for_each_word(frames, [&](std::uint64_t word, std::uint64_t) {
-    std::uint64_t idle = 0;
-    const ssize_t got = pread(file_.get(), &idle, sizeof idle, static_cast<off_t>(word * sizeof idle));
-    if (got != sizeof idle) throw std::system_error(got < 0 ? errno : EIO, std::generic_category(), path_);
-    while (result.size() < frames.size() && frames[result.size()] / 64 == word)
-      result.push_back(idle >> frames[result.size()] % 64 & 1);
-  });
+  for (Words& words : words_of(frames)) {
+    check_transfer(pread(file_.get(), words.bits.data(), words.bytes(), words.offset()), words.bytes(), path_);
+    const std::uint64_t end = words.first + words.bits.size();
+    while (result.size() < frames.size() && frames[result.size()] / 64 < end) {
+      const std::uint64_t frame = frames[result.size()];
+      result.push_back(words.bits[frame / 64 - words.first] >> frame % 64 & 1);
+    }
+  }
   return result;
 }
 

@@ -47,16 +47,19 @@ std::vector<std::uint64_t> heads_of(std::span<const FrameKind> kinds);
 /// Reading frames needs CAP_SYS_ADMIN. A huge page has its bit at its first frame.
 class PageIdle {
  public:
-  /// `bitmap` and the root of `frames()` let fixtures stand in for the kernel's files.
+  /// `bitmap` lets fixtures stand in for the kernel's file.
   explicit PageIdle(std::string bitmap = "/sys/kernel/mm/page_idle/bitmap");
 
   bool available() const { return file_.get() >= 0; }
 
-  /// Marks frames, given in rising order, as idle. Frames that the kernel does not track stay as they are. Throws
-  /// std::system_error.
+  /// The kinds of frames, given in rising order. Tracked are only those whose bits the kernel hands out: it keeps back
+  /// the last word of the bitmap where memory ends within it. Throws std::system_error.
+  std::vector<FrameKind> kinds(PageFlags& flags, std::span<const std::uint64_t> frames);
+
+  /// Marks tracked frames, given in rising order, as idle. Throws std::system_error.
   void set(std::span<const std::uint64_t> frames) const;
 
-  /// Whether each of the frames, given in rising order, is still idle: marked by set(), tracked, and not touched since.
+  /// Whether each of the tracked frames, given in rising order, is still idle: marked by set(), and not touched since.
   /// Throws std::system_error.
   std::vector<bool> idle(std::span<const std::uint64_t> frames) const;
 
@@ -65,8 +68,11 @@ class PageIdle {
   std::uint64_t touched(std::span<const FrameKind> kinds) const;
 
  private:
+  std::uint64_t find_end() const;
+
   std::string path_;
   Fd file_;
+  std::uint64_t end_ = 0;  ///< one past the last frame whose bit can be read; 0: not yet known
 };
 
 /// A page of a process that is in memory: its number (its address over the page size) and its frame's; 0 for a frame

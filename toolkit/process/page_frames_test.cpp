@@ -124,6 +124,36 @@ TEST_CASE("page idle: a frame beyond the bitmap is an error") {
   CHECK_THROWS_AS(PageIdle(fixture.bitmap()).touched(std::vector<FrameKind>{{64, true}}), std::system_error);
 }
 
+TEST_CASE("page idle: frames are not tracked in the last word of a memory that ends within it") {
+  const Fixture fixture;
+  const FlagsFile root(std::vector<std::uint64_t>(256, lru_page));
+  PageFlags flags(root.path());
+  fixture.write("bitmap", {0, 0, 0});
+  fs::resize_file(fixture.bitmap(), 20);
+  PageIdle idle(fixture.bitmap());
+  const Words some{3, 70, 127, 128, 140, 200};
+  const std::vector<FrameKind> kinds = idle.kinds(flags, some);
+  std::vector<bool> tracked;
+  for (const FrameKind& kind : kinds) tracked.push_back(kind.tracked);
+  CHECK(tracked == std::vector<bool>{true, true, true, false, false, false});
+  CHECK(heads_of(kinds) == Words{3, 70, 127});
+  idle.set(heads_of(kinds));
+  CHECK(idle.touched(kinds) == 3);
+}
+
+TEST_CASE("page idle: frames of more words than one call carries, with and without gaps") {
+  const Fixture fixture;
+  fixture.write("bitmap", Words(2000));
+  const PageIdle idle(fixture.bitmap());
+  Words some, others;
+  for (std::uint64_t frame = 64; frame < 2000 * 64; frame += frame / 64 % 700 == 0 ? 640 : 7) some.push_back(frame);
+  for (const std::uint64_t frame : some) others.push_back(frame + 1);
+  idle.set(some);
+  CHECK(idle.idle(some) == std::vector<bool>(some.size(), true));
+  others.pop_back();
+  CHECK(idle.idle(others) == std::vector<bool>(others.size(), false));
+}
+
 TEST_CASE("page idle: a kernel without the bitmap is said to have none") {
   CHECK_FALSE(PageIdle("/nowhere/bitmap").available());
 }
