@@ -141,9 +141,7 @@ command::Launch launch_of(const Options& options, const command::TraceStatusFile
   return launch;
 }
 
-std::string counted(std::uint64_t number, const char* what) {
-  return output::with_commas(number) + " " + what + (number == 1 ? "" : "s");
-}
+using output::counted;
 
 std::string summary(const command::RecordedTraces& recorded, const std::string& first, double seconds) {
   if (recorded.files == 0) return "nothing was recorded";
@@ -168,8 +166,8 @@ std::string summary(const command::RecordedTraces& recorded, const std::string& 
 
 /// Becomes the collector, which recovers the trace.
 [[noreturn]] void recover(const Options& options) {
-  std::vector<std::string> words{command::collector_path(), "--recover=" + options.recover};
-  if (!options.output.empty()) words.push_back("--output=" + options.output);
+  std::vector<std::string> words{command::collector_path(), "--recover", options.recover};
+  if (!options.output.empty()) words.push_back(options.output);
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

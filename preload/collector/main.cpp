@@ -1,13 +1,13 @@
-// cmttrace-collector: reads the rings of a program that has loaded libcmttrace.so, and writes its trace. The library
-// starts it, with the rings and the files open. By hand it is started only to recover a trace.
+// cmttrace-collector --attach: reads the rings of a program that has loaded libcmttrace.so, and writes its trace. The
+// library starts it, with the rings and the files open.
+//
+// cmttrace-collector --recover RINGS [OUT]...: `cmttrace --recover` becomes this.
 #include <fcntl.h>
-#include <getopt.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <string>
 #include <vector>
@@ -41,32 +41,9 @@ int attach() {
   return 0;
 }
 
-const char help_text[] =
-    R"(Usage: cmttrace-collector --recover RINGS [-o OUT]...
-
-Writes the trace of a program that ended together with its collector, from the
-file that CMTTRACE_RINGS=RINGS kept and from the trace's own files. In all other
-cases libcmttrace.so starts this program.
-
-      --recover=RINGS  the file with the rings; it is not changed
-  -o, --output=OUT     write to OUT; a name that ends in .cmt gets the compact
-                       form. Without it app.7.cmt becomes app.7.recovered.cmt.
-                       No file is overwritten
-  -h, --help           show this help
-      --version        show the version
-
-Exit status: 0 done, 1 could not, 2 wrong use.
-)";
-
 int complain(const std::string& what) {
   std::fprintf(stderr, "cmttrace-collector: %s\n", what.c_str());
   return 1;
-}
-
-int wrong_use(const char* what) {
-  complain(what);
-  std::fputs("Try 'cmttrace-collector --help' for more information.\n", stderr);
-  return 2;
 }
 
 int run_recovery(const std::string& rings, const std::vector<std::string>& outputs) {
@@ -78,39 +55,19 @@ int run_recovery(const std::string& rings, const std::vector<std::string>& outpu
   return complain(rings + ": is cut off: " + std::to_string(recovered.rings_missing) + " of its rings are missing");
 }
 
-// getopt, not toolkit/command: Boost.Program_options would double the time that each start of the collector takes.
-int run_by_hand(int argc, char** argv) {
-  const option options[] = {{"recover", required_argument, nullptr, 'r'},
-                            {"output", required_argument, nullptr, 'o'},
-                            {"help", no_argument, nullptr, 'h'},
-                            {"version", no_argument, nullptr, 'v'},
-                            {nullptr, 0, nullptr, 0}};
-  std::string rings;
-  std::vector<std::string> outputs;
-  opterr = 0;
-  for (int letter = 0; (letter = getopt_long(argc, argv, "o:h", options, nullptr)) != -1;) {
-    if (letter == 'h') return std::fputs(help_text, stdout) < 0 ? 1 : 0;
-    if (letter == 'v') return std::puts("cmttrace-collector " CMT_VERSION) < 0 ? 1 : 0;
-    if (letter == '?') return wrong_use("unknown option, or an option without its value");
-    if (letter == 'r') rings = optarg;
-    if (letter == 'o') outputs.emplace_back(optarg);
-  }
-  if (rings.empty()) return wrong_use("--recover=RINGS is missing (otherwise libcmttrace.so starts this program)");
-  if (optind != argc) return wrong_use("too many arguments");
-  try {
-    return run_recovery(rings, outputs);
-  } catch (const std::exception& error) {
-    return complain(error.what());
-  }
-}
-
 }  // namespace
 
+// Not toolkit/command: Boost.Program_options would double the time that each start of the collector takes.
 int main(int argc, char** argv) {
-  if (argc != 2 || std::strcmp(argv[1], "--attach") != 0) return run_by_hand(argc, argv);
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const bool attaches = words.size() == 1 && words[0] == "--attach";
+  if (!attaches && (words.size() < 2 || words[0] != "--recover")) {
+    complain("libcmttrace.so starts this program; to recover a trace, use 'cmttrace --recover=RINGS'");
+    return 2;
+  }
   try {
-    return attach();
-  } catch (const std::exception&) {
-    return 1;  // standard error is /dev/null; the program reports that the collector has ended
+    return attaches ? attach() : run_recovery(words[1], {words.begin() + 2, words.end()});
+  } catch (const std::exception& error) {
+    return attaches ? 1 : complain(error.what());  // standard error is /dev/null; the program reports the end
   }
 }

@@ -20,7 +20,7 @@ for seed in range(COPIES):
         rings[at:at + length] = bytes([dice.choice((0, 0xff, dice.randrange(256)))]) * length
     with open('broken', 'wb') as file:
         file.write(rings)
-    ended = subprocess.run([sys.argv[1], '--recover', 'broken', '-o', 'broken.trace'], capture_output=True, timeout=60, check=False)
+    ended = subprocess.run([sys.argv[1], '--recover', 'broken', 'broken.trace'], capture_output=True, timeout=60, check=False)
     said = ended.stderr.decode(errors='replace')
     assert ended.returncode in statuses, f'seed {seed}: exit {ended.returncode}: {said}'
     assert said.count('\n') == ended.returncode, f'seed {seed}: {said}'
