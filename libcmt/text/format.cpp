@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ctime>
 
 #include "cmt/text.h"
 
@@ -134,6 +135,14 @@ void append_header(std::string& out, const Header& header) {
   if (!header.has_header && header.metadata.empty()) return;
   append_metadata(out, "text", "1");
   for (const auto& [key, value] : header.metadata) append_metadata(out, key, value);
+}
+
+std::string start_text(std::uint64_t unix_seconds) {
+  const auto seconds = static_cast<std::time_t>(unix_seconds);
+  std::tm parts{};
+  char text[32];
+  if (gmtime_r(&seconds, &parts) == nullptr) return {};
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
 void append_end(std::string& out, const Repairs& repairs, bool truncated) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,9 @@ void append_string(std::string& out, std::string_view text);
 
 /// Appends the header's lines; nothing where there is no metadata (the seed's form).
 void append_header(std::string& out, const Header& header);
+
+/// The header's `start`, of seconds since 1970: "2026-11-22T00:53:10Z". Empty where there is no such year.
+std::string start_text(std::uint64_t unix_seconds);
 
 /// Appends the line that ends a text with a header.
 void append_end(std::string& out, const Repairs& repairs, bool truncated);

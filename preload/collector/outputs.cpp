@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <limits>
+
+#include "libcmt/text/format.h"
 
 namespace cmt::collector {
 namespace {
@@ -14,14 +15,6 @@ namespace {
 /// %.
 constexpr int level = 1;
 
-std::string wall_clock(std::uint64_t seconds) {
-  const auto when = static_cast<std::time_t>(seconds);
-  std::tm parts{};
-  char text[32];
-  ::gmtime_r(&when, &parts);
-  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts));
-}
-
 Header header_of(const Control& control, bool has_times) {
   Header header;
   header.has_header = header.has_addresses = true;
@@ -29,7 +22,7 @@ Header header_of(const Control& control, bool has_times) {
   header.metadata = {{"program", control.program},
                      {"command", control.command},
                      {"pid", std::to_string(control.process)},
-                     {"start", wall_clock(control.start_wall)},
+                     {"start", text::start_text(control.start_wall)},
                      {"start_monotonic_ns", std::to_string(control.start_ns)},
                      {"recorder", "libcmttrace " CMT_VERSION},
                      {"page_size", std::to_string(::sysconf(_SC_PAGESIZE))}};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 
 #include "libcmt/text/format.h"
 #include "libcmt/text/parser.h"
@@ -14,16 +13,6 @@ extern const LogFormat android_format, dtrace_format, heaptrack_format, kdump_fo
     mtrace_format, rep_format, valgrind_format;
 
 namespace {
-
-constexpr std::uint64_t ns_a_second = 1'000'000'000;
-
-std::string iso_8601(std::uint64_t unix_ns) {
-  const auto seconds = static_cast<std::time_t>(unix_ns / ns_a_second);
-  std::tm parts{};
-  char text[32];
-  if (gmtime_r(&seconds, &parts) == nullptr) return {};
-  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts));
-}
 
 /// Whether a line can only be of our own text form: it has tags, or is of the header.
 bool is_own_text(std::string_view line) {
@@ -90,7 +79,7 @@ std::uint64_t ParsedLog::since_start(std::uint64_t time_ns) {
 }
 
 std::uint64_t ParsedLog::since_unix_start(std::uint64_t unix_ns) {
-  if (!start_ns_) add_metadata("start", iso_8601(unix_ns));
+  if (!start_ns_) add_metadata("start", cmt::text::start_text(unix_ns / 1'000'000'000));
   return since_start(unix_ns);
 }
 
