@@ -1,13 +1,9 @@
-// libcmttrace.so: LD_PRELOAD=libcmttrace.so app records the calls of malloc(3)'s functions and of operator new and
-// delete that app and its libraries make, in a trace. man/libcmttrace.1 has the environment variables.
+// The functions that the program calls in place of malloc(3)'s. Each calls the next library's (real.h) and records the
+// event. Cost: bench/tracer_cost.
 //
-// Promised: each free is paired with its own malloc, and no address lives twice, whatever the threads do
-// (collector/order.h). Events are complete, with static initialisers before ours and exit handlers after ours, however
-// the process ends. Each forked child writes a trace of its own. The program's results, errno, output, exit status and
-// children stay as they are. Standard error gets one line at most, about a problem; the program then goes on untraced.
-//
-// This file has the functions that the program calls in place of malloc(3)'s. Each calls the next library's (real.h)
-// and records the event. Cost: bench/tracer_cost.
+// Promised: events are complete, with static initialisers before ours and exit handlers after ours, however the process
+// ends. The program's results, errno, output, exit status and children stay as they are. Standard error gets one line
+// at most, about a problem; the program then goes on untraced.
 #include "preload/program/interpose.h"
 
 #include <errno.h>
@@ -149,18 +145,23 @@ static void* move_from_arena(void* block, size_t size) {
   return moved;
 }
 
-// A realloc is recorded twice: before it, the old block; after it, the result. In between, another thread may get the
-// old block's address.
+// Calls the real function, guarded, for `block`, and records it twice: before it, the old block; after it, the result.
+// In between, another thread may get the old block's address.
+#define REALLOCATE(call, kind_of_call, record_result)                       \
+  do {                                                                      \
+    struct Guard guard;                                                     \
+    if (!guard_enter(&guard, kind_of_call)) return call;                    \
+    if (block && recording_is_on()) record(record_realloc_begin, block, 0); \
+    void* result = call;                                                    \
+    guard_leave();                                                          \
+    const uint32_t old = block ? slot_has_old_block : 0;                    \
+    if (recording_is_on()) record_result;                                   \
+    return result;                                                          \
+  } while (0)
+
 EXPORT void* realloc(void* block, size_t size) {
   if (!tracer_is_ready() || arena_owns(block)) return block ? move_from_arena(block, size) : malloc(size);
-  struct Guard guard;
-  if (!guard_enter(&guard, kind_realloc)) return real.realloc(block, size);
-  bool given = block && recording_is_on();
-  if (given) record(record_realloc_begin, block, 0);
-  void* result = real.realloc(block, size);
-  guard_leave();
-  if (recording_is_on()) record(kind_realloc | (block ? slot_has_old_block : 0), result, size);
-  return result;
+  REALLOCATE(real.realloc(block, size), kind_realloc, record(kind_realloc | old, result, size));
 }
 
 EXPORT void* reallocarray(void* block, size_t count, size_t size) {
@@ -168,21 +169,9 @@ EXPORT void* reallocarray(void* block, size_t count, size_t size) {
   if (!tracer_is_ready() || arena_owns(block) || !real.reallocarray) {
     return __builtin_mul_overflow(count, size, &bytes) ? unavailable() : realloc(block, bytes);
   }
-  struct Guard guard;
-  if (!guard_enter(&guard, kind_reallocarray)) return real.reallocarray(block, count, size);
-  bool given = block && recording_is_on();
-  if (given) record(record_realloc_begin, block, 0);
-  void* result = real.reallocarray(block, count, size);
-  guard_leave();
-  if (recording_is_on()) {
-    record_long(&(struct Call){.kind = kind_reallocarray,
-                               .flags = block ? slot_has_old_block : 0,
-                               .address = result,
-                               .size = size,
-                               .has_count = true,
-                               .count = count});
-  }
-  return result;
+  struct Call made = {.kind = kind_reallocarray, .size = size, .has_count = true, .count = count};
+  REALLOCATE(real.reallocarray(block, count, size), kind_reallocarray,
+             (made.flags = old, made.address = result, record_long(&made)));
 }
 
 EXPORT void free(void* block) {
@@ -209,5 +198,5 @@ EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) {
 
 EXPORT size_t malloc_usable_size(void* block) {
   if (!tracer_is_ready() || arena_owns(block)) return block ? arena_size(block) : 0;
-  return real.usable_size ? real.usable_size(block) : 0;
+  return real.malloc_usable_size ? real.malloc_usable_size(block) : 0;
 }

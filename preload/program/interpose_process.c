@@ -27,41 +27,8 @@
 EXPORT void cmttrace_mark(const char* label);
 EXPORT void cmttrace_pause(void);
 EXPORT void cmttrace_resume(void);
-// With NDEBUG assert.h does not declare it.
-EXPORT void __assert_fail(const char* assertion, const char* file, unsigned line, const char* function)
-    __attribute__((noreturn));
 
 enum { thread_name_bytes_max = 15 };
-
-#define NEXT_FUNCTIONS(X) \
-  X(quick_exit)           \
-  X(abort)                \
-  X(__assert_fail)        \
-  X(execve)               \
-  X(execv)                \
-  X(execvp)               \
-  X(execvpe)              \
-  X(fexecve)              \
-  X(execveat)             \
-  X(pthread_setname_np)   \
-  X(prctl)                \
-  X(_exit)
-
-// The functions behind ours. Found in the constructor: after a fork in a program with threads, dlsym may wait for ever.
-static struct {
-#define MEMBER(name) __typeof__(&name) name;
-  NEXT_FUNCTIONS(MEMBER)
-} next;
-
-typedef long Syscall(long, long, long, long, long, long, long);
-__attribute__((used)) static Syscall* next_syscall;
-
-static void find_next(void) {
-  if (next._exit) return;
-  *(void**)&next_syscall = real_must("syscall");
-#define FIND(name) *(void**)&next.name = real_must(#name);
-  NEXT_FUNCTIONS(FIND)
-}
 
 static void end_for_good(int status, void* unused) {
   (void)status;
@@ -96,7 +63,6 @@ __attribute__((constructor)) static void begin(void) {
   int saved = errno;
   if (!tracer_is_ready()) return;
   forget_errors();
-  find_next();
   settings_read();
   const char* fault = settings_fault();
   if (fault) tracing_stop(fault, "; the program goes on untraced", 0);
@@ -109,59 +75,38 @@ __attribute__((constructor)) static void begin(void) {
 __attribute__((destructor)) static void end(void) { on_exit(end_for_good, NULL); }
 
 EXPORT void _exit(int status) {
-  find_next();
-  tracing_finish();
-  next._exit(status);
+  if (tracer_is_ready()) tracing_finish();
+  real._exit(status);
 }
 
 EXPORT void _Exit(int status) { _exit(status); }
 
-EXPORT void quick_exit(int status) {
-  find_next();
-  tracing_leave();
-  next.quick_exit(status);
-}
+#define END(name, parameters, ...)          \
+  EXPORT void name parameters {             \
+    if (tracer_is_ready()) tracing_leave(); \
+    real.name(__VA_ARGS__);                 \
+  }
 
-EXPORT void abort(void) {
-  find_next();
-  tracing_leave();
-  next.abort();
-}
+END(quick_exit, (int status), status)
+END(abort, (void))
+END(__assert_fail, (const char* assertion, const char* file, unsigned line, const char* function), assertion, file,
+    line, function)
 
-EXPORT void __assert_fail(const char* assertion, const char* file, unsigned line, const char* function) {
-  find_next();
-  tracing_leave();
-  next.__assert_fail(assertion, file, line, function);
-}
+#define EXEC(name, parameters, ...)                         \
+  EXPORT int name parameters {                              \
+    bool held = tracer_is_ready() && tracing_before_exec(); \
+    int result = real.name(__VA_ARGS__);                    \
+    tracing_exec_failed(held);                              \
+    return result;                                          \
+  }
 
-#define EXEC(call)                     \
-  __extension__({                      \
-    find_next();                       \
-    bool held = tracing_before_exec(); \
-    int result = call;                 \
-    tracing_exec_failed(held);         \
-    result;                            \
-  })
-
-EXPORT int execve(const char* path, char* const* arguments, char* const* environment) {
-  return EXEC(next.execve(path, arguments, environment));
-}
-
-EXPORT int execv(const char* path, char* const* arguments) { return EXEC(next.execv(path, arguments)); }
-
-EXPORT int execvp(const char* file, char* const* arguments) { return EXEC(next.execvp(file, arguments)); }
-
-EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) {
-  return EXEC(next.execvpe(file, arguments, environment));
-}
-
-EXPORT int fexecve(int file, char* const* arguments, char* const* environment) {
-  return EXEC(next.fexecve(file, arguments, environment));
-}
-
-EXPORT int execveat(int folder, const char* path, char* const* arguments, char* const* environment, int flags) {
-  return EXEC(next.execveat(folder, path, arguments, environment, flags));
-}
+EXEC(execv, (const char* path, char* const* arguments), path, arguments)
+EXEC(execvp, (const char* file, char* const* arguments), file, arguments)
+EXEC(execve, (const char* path, char* const* arguments, char* const* environment), path, arguments, environment)
+EXEC(execvpe, (const char* file, char* const* arguments, char* const* environment), file, arguments, environment)
+EXEC(fexecve, (int file, char* const* arguments, char* const* environment), file, arguments, environment)
+EXEC(execveat, (int folder, const char* path, char* const* arguments, char* const* environment, int flags), folder,
+     path, arguments, environment, flags)
 
 // execl's arguments, as an array on the stack (the caller may be a child of vfork), and a list of those behind them.
 #define LISTED(first, arguments, rest)                                               \
@@ -198,9 +143,9 @@ EXPORT int execle(const char* path, const char* first, ...) {
 }
 
 EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
-  find_next();
-  int failed = next.pthread_setname_np(thread, name);
-  if (!failed && pthread_equal(thread, pthread_self())) record_label(kind_thread_name, name);
+  const bool is_ready = tracer_is_ready();
+  int failed = real.pthread_setname_np(thread, name);
+  if (is_ready && !failed && pthread_equal(thread, pthread_self())) record_label(kind_thread_name, name);
   return failed;
 }
 
@@ -226,8 +171,8 @@ static void cancel_if_refused(bool is_first, long failed) {
 
 static void name_thread(const char* given) {
   char name[thread_name_bytes_max + 1] = {0};
-  memcpy(name, given, strnlen(given, thread_name_bytes_max));                        // the kernel reads no more
-  if (tracer_is_ready() && !is_vfork_child()) record_label(kind_thread_name, name);  // such a child borrows the thread
+  memcpy(name, given, strnlen(given, thread_name_bytes_max));   // the kernel reads no more
+  if (!is_vfork_child()) record_label(kind_thread_name, name);  // such a child borrows the thread
 }
 
 EXPORT int prctl(int option, ...) {
@@ -236,22 +181,22 @@ EXPORT int prctl(int option, ...) {
   unsigned long a = va_arg(list, unsigned long), b = va_arg(list, unsigned long), c = va_arg(list, unsigned long),
                 d = va_arg(list, unsigned long);
   va_end(list);
-  find_next();
+  const bool is_ready = tracer_is_ready();
   bool has_clock = !(option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT);
   bool enters = option == PR_SET_SECCOMP || (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
   bool first = enters && enter_sandbox(has_clock && option != PR_SET_TSC);
-  int failed = next.prctl(option, a, b, c, d);
+  int failed = real.prctl(option, a, b, c, d);
   cancel_if_refused(first, failed);
-  if (option == PR_SET_NAME && !failed) name_thread((const char*)a);
+  if (is_ready && option == PR_SET_NAME && !failed) name_thread((const char*)a);
   return failed;
 }
 
 __attribute__((used)) static long watched_syscall(long number, long a, long b, long c, long d, long e, long f) {
-  find_next();
   if (number == SYS_prctl) return prctl((int)a, b, c, d, e);
   bool enters = number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER);
   bool first = enters && enter_sandbox(a != SECCOMP_SET_MODE_STRICT);
-  long result = next_syscall(number, a, b, c, d, e, f);
+  tracer_is_ready();
+  long result = real_syscall(number, a, b, c, d, e, f);
   cancel_if_refused(first, result);
   return result;
 }
@@ -265,7 +210,7 @@ EXPORT __attribute__((naked)) long syscall(__attribute__((unused)) long number, 
       "je 1f\n\t"
       "cmp $317, %rdi\n\t"
       "je 1f\n\t"
-      "mov next_syscall(%rip), %rax\n\t"
+      "mov real_syscall(%rip), %rax\n\t"
       "test %rax, %rax\n\t"
       "je 1f\n\t"
       "jmp *%rax\n"

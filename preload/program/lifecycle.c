@@ -147,7 +147,7 @@ void start_collecting(void) {
   tracing.drops = setting_is("CMTTRACE_ON_FULL", "drop");
   tracing.waits = setting_is("CMTTRACE_WAIT", "1");
   if (!setting_is("CMTTRACE_TIME", "1")) lease_allow();
-  if (setting_is("CMTTRACE_USABLE", "1")) record_usable = real.usable_size;
+  if (setting_is("CMTTRACE_USABLE", "1")) record_usable = real.malloc_usable_size;
   state.has_key = pthread_key_create(&state.key, thread_ends) == 0;
   pthread_atfork(NULL, NULL, generation_page_after_fork);
   const char* parent = getenv("CMTTRACE_CHILD_OF");

@@ -6,6 +6,7 @@
 #include "preload/program/kernel.h"
 
 struct Real real;
+Syscall* real_syscall;
 
 static void* find(const char* name) { return dlsym(RTLD_NEXT, name); }
 
@@ -14,7 +15,7 @@ static void die(const char* why, const char* detail) {
   sys(SYS_exit_group, 1);
 }
 
-void* real_must(const char* name) {
+static void* find_required(const char* name) {
   void* found = find(name);
   if (!found) die("no function behind ours: ", name);
   return found;
@@ -28,19 +29,11 @@ static bool is_sanitized(void) {
 
 void real_find_all(void) {
   if (is_sanitized()) die("the program is built with a sanitizer, and cannot be traced", "");
-  *(void**)&real.malloc = real_must("malloc");
-  *(void**)&real.calloc = real_must("calloc");
-  *(void**)&real.realloc = real_must("realloc");
-  *(void**)&real.free = real_must("free");
-  *(void**)&real.posix_memalign = find("posix_memalign");
-  *(void**)&real.reallocarray = find("reallocarray");
-  *(void**)&real.aligned_alloc = find("aligned_alloc");
-  *(void**)&real.memalign = find("memalign");
-  *(void**)&real.valloc = find("valloc");
-  *(void**)&real.pvalloc = find("pvalloc");
-  *(void**)&real.usable_size = find("malloc_usable_size");
-  *(void**)&real.free_sized = find("free_sized");
-  *(void**)&real.free_aligned_sized = find("free_aligned_sized");
+  *(void**)&real_syscall = find_required("syscall");
+#define REAL_REQUIRED(name) *(void**)&real.name = find_required(#name);
+  REAL_FUNCTIONS(REAL_REQUIRED)
+#define REAL_OPTIONAL(name) *(void**)&real.name = find(#name);
+  REAL_OPTIONAL_FUNCTIONS(REAL_OPTIONAL)
 }
 
 static struct { uintptr_t begin, end; } allocator;

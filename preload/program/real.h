@@ -2,35 +2,48 @@
 /// arena that serves malloc while they are looked for.
 #pragma once
 
+#include <malloc.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include "preload/program/kernel.h"
 
+// Not declared by every libc, or not with NDEBUG.
+void free_sized(void* block, size_t size);
+void free_aligned_sized(void* block, size_t alignment, size_t size);
+void __assert_fail(const char* assertion, const char* file, unsigned line, const char* function)
+    __attribute__((noreturn));
+
+// clang-format off
+#define REAL_FUNCTIONS(X) \
+  X(malloc) X(calloc) X(realloc) X(free) \
+  X(quick_exit) X(abort) X(__assert_fail) X(_exit) \
+  X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(execveat) \
+  X(pthread_setname_np) X(prctl)
+/// NULL where there is none.
+#define REAL_OPTIONAL_FUNCTIONS(X) \
+  X(reallocarray) X(aligned_alloc) X(memalign) X(posix_memalign) X(valloc) X(pvalloc) X(malloc_usable_size) \
+  X(free_sized) X(free_aligned_sized)
+// clang-format on
+
 struct Real {
-  void* (*malloc)(size_t);
-  void* (*calloc)(size_t, size_t);
-  void* (*realloc)(void*, size_t);
-  void* (*reallocarray)(void*, size_t, size_t);
-  void (*free)(void*);
-  void (*free_sized)(void*, size_t);                  ///< NULL if there is none
-  void (*free_aligned_sized)(void*, size_t, size_t);  ///< NULL if there is none
-  void* (*aligned_alloc)(size_t, size_t);
-  void* (*memalign)(size_t, size_t);
-  int (*posix_memalign)(void**, size_t, size_t);
-  void* (*valloc)(size_t);
-  void* (*pvalloc)(size_t);
-  size_t (*usable_size)(void*);  ///< malloc_usable_size; NULL if there is none
+#define REAL_MEMBER(name) __typeof__(&name) name;
+  REAL_FUNCTIONS(REAL_MEMBER)
+  REAL_OPTIONAL_FUNCTIONS(REAL_MEMBER)
+#undef REAL_MEMBER
 };
 extern struct Real real HIDDEN;
+typedef long Syscall(long, long, long, long, long, long, long);
+extern Syscall* real_syscall HIDDEN;
 
-/// Finds them all. Ends the process with a line where one is missing that every libc has, or where the program is built
-/// with a sanitizer.
+/// Finds them all: after a fork in a program with threads, dlsym may wait for ever. Ends the process with a line where
+/// one is missing that every libc has, or where the program is built with a sanitizer.
 void real_find_all(void);
-
-/// The function `name` behind ours. Ends the process with a line if there is none.
-void* real_must(const char* name);
 
 /// Whether code belongs to the library of the real malloc.
 bool is_allocator_code(const void* code);

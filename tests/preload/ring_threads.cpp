@@ -22,14 +22,11 @@
 extern "C" {
 #include "preload/program/collector_start.h"
 #include "preload/program/lifecycle.h"
-#include "preload/program/real.h"
 #include "preload/program/rings.h"
 #include "preload/program/settings.h"
 
 // The rest of the tracer, which is not under test.
 static Control* shared;
-Real real;
-void real_find_all() {}
 long collector_start(Control* control) {
   shared = control;
   return 0;
