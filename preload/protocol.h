@@ -1,30 +1,20 @@
-/// The memory that the traced program and its collector share: its layout, who writes which field and in which order,
-/// and what the reader may assume. C and C++. doc/architecture.md, "The ring", has the design, an example and reasons.
+/// The memory that the traced program and its collector share. C and C++. doc/architecture.md, "The ring", has the
+/// design, an example and reasons; here is who writes which field and in which order.
 ///
 ///     offset 0                   struct Control
 ///     next multiple of 128       struct Ring, rings_limit of them: the first rings_large are large, the others small
 ///     ring->slots_at, each ring  struct Slot, ring->slots of them
 ///
-/// # Terms
+/// # Records
 ///
-/// A record is 16 bytes. An event is one record, with others before it where it has more to tell. A slot is the memory
-/// of one record. A position counts the slots that a ring has handed out since it began, and never wraps: position p is
-/// slot p % slots, in lap p / slots.
-///
-/// # Writing and reading a record
-///
-/// Only the ring's owner, one thread, and the signal handlers that interrupt it write records to it:
-///  1. `reserved` += n, by one xadd instruction without a lock prefix. A signal handler comes before or after it.
+/// A position counts the slots that a ring has handed out, and never wraps: position p is slot p % slots, in lap p /
+/// slots. The owner, and the signal handlers that interrupt it:
+///  1. `reserved` += n, by one xadd instruction without a lock prefix.
 ///  2. If position + n > `soft`: if position + n > `limit` too, wait for `limit`, or drop the event (`lost` += 1).
 ///  3. Store `body`; then store `head` with release order, with slot_valid and the parity of the lap.
 ///
-/// slot_is_published() tells the reader that a record is whole. A signal handler that comes between 1 and 3 publishes
-/// behind the interrupted record; the collector reads in the order of positions and stops at the first that is not
-/// published. A handler that never returns leaves such a position for ever: the collector passes over it once the
-/// program has ended.
-///
-/// The collector reads records, flushes their cache lines, and then stores `tail`, `clock`, `soft` and `limit`, in this
-/// order.
+/// The collector reads in the order of positions and stops at the first that is not published. It flushes the cache
+/// lines, and then stores `tail`, `clock`, `soft` and `limit`, in this order.
 ///
 /// # Limits
 ///
@@ -40,9 +30,8 @@
 /// A signal handler may record other upper bits: so a thread compares its own after step 1, and makes the slot void
 /// where they differ.
 ///
-/// A free is recorded before the real call, an allocation after it. A stamp may be early, by up to stamp_slack, never
-/// late. Events that end a block take it behind an lfence as soon as the program has a second thread (architecture.md,
-/// "Order").
+/// An event is published after all events that it depends on. A stamp may be early, by up to stamp_slack, never late.
+/// Events that end a block take it behind an lfence as soon as the program has a second thread.
 ///
 /// # The lease
 ///
@@ -56,9 +45,8 @@
 /// A lease may begin only while no other thread is within an event without having seen it. So a thread without the
 /// lease increments `busy` before it reads `lease_holder`, and decrements it when its record is published. The holder
 /// leaves `busy` as it is, but reads `lease_holder` again after step 1. A thread that wants the lease stores its
-/// number, makes the kernel run a memory barrier on all threads (membarrier(2)), and gives up if another ring is busy
-/// or has reserved positions that the collector has not read: the stamp of such an event is from before the lease, and
-/// would come too late behind a pass of the collector.
+/// number, runs the barrier, and gives up if another ring is busy or has reserved positions that the collector has not
+/// read: the stamp of such an event is from before the lease, and would come too late behind a pass of the collector.
 #pragma once
 
 #include <assert.h>

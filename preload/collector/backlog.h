@@ -32,13 +32,11 @@ struct WorkItem {
   Packed records{};
 };
 
-/// The queue in front of the encoder: a number of bytes in memory, and what does not fit in a file without a
-/// name, both bounded.
+/// The queue in front of the encoder: in memory, then in a file without a name, both bounded.
 ///
 /// The file consists of segments, each of which holds the records of one full ring, or of several that are not full. A
 /// segment that has been read is written again before any other: its pages are in memory, and the file never becomes
-/// longer than what waits. (As a ring buffer of its full length it took fresh pages all the time, which cost up to 10
-/// us each under a hypervisor: 19 ns a record.)
+/// longer than what waits. (A ring buffer took fresh pages all the time, up to 10 us each: 19 ns a record.)
 ///
 /// Threads: several may put, one takes.
 class Backlog {

@@ -1,8 +1,5 @@
-// The collector's two entries, and what the threads of a session share.
-//
-// A session is one traced process from its start to its end, in three threads: drainer, encoder and watch thread
-// (doc/architecture.md, "The collector"). All three know the rings' memory, the backlog and SessionState, and do not
-// know each other.
+// The collector's two entries, and what the three threads of a session share: the rings' memory, the backlog and
+// SessionState. They do not know each other (doc/architecture.md, "The collector").
 #pragma once
 
 #include <sys/types.h>
@@ -12,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "preload/collector/backlog.h"
 #include "preload/collector/ring_memory.h"
 
 namespace cmt::collector {
@@ -19,6 +17,12 @@ namespace cmt::collector {
 /// Writes the trace of the process that has the rings. `outputs`: descriptors of the files that the control block
 /// names; `process_fd`: its pidfd, or -1. Returns when the trace is complete, or cannot be continued.
 void run_session(RingMemory& memory, const std::vector<int>& outputs, int process_fd);
+
+/// Whether a thread is in a wait for any child, clones too, that lasts until there is one: wait4(-1, …, __WALL) and its
+/// like. `line`: its /proc/PID/syscall.
+bool is_wait_for_any(const std::string& line);
+/// Whether a process does nothing but wait for its children, clones too, and has no other than `child`.
+bool waits_for_only(int process, int child);
 
 struct Recovered {
   std::uint64_t events = 0;
@@ -47,5 +51,13 @@ struct SessionState {
   std::atomic<bool> is_finished = false;   ///< nothing more will be written
   std::atomic<int> encode_processor = -1;  ///< where it runs; -1: it has nothing to do
 };
+
+/// The watch thread: notices the end of the process, samples its memory, and obeys commands from outside.
+///
+/// A process ends in two ways: it is gone, which its pidfd tells, or it has become another one by exec. Then the rings
+/// are no longer in /proc/PID/maps. That file can be long, so it is read every 2 s, and at every tick where the program
+/// has announced an exec.
+/// Returns when the process has ended or the session is finished.
+void run_watcher(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd, std::uint64_t sample_ns);
 
 }  // namespace cmt::collector

@@ -52,9 +52,8 @@ class DrainPace {
 ///
 /// Threads: used by one, the drainer. Memory order, against the program's threads (protocol.h):
 ///
-/// - `soft` and `limit` rise by stores behind the reads of the slots that may then be overwritten. `tail` may rise
-/// later
-///   than `limit`.
+/// - `soft` and `limit` rise by stores behind the reads of the slots that may then be overwritten; `tail` may rise
+///   later than `limit`.
 /// - `limit` is stored before `waiting` is read, and a thread stores `waiting` before it reads `limit`, all seq_cst. So
 ///   a thread sees the new limit or is woken.
 /// - `soft` is stored before `paused` and `verdict` are read, and whoever changes these stores 0 to `soft` afterwards,

@@ -1,23 +1,7 @@
 // EventOrder puts the events of all threads into one order and gives each block its tag. Two rules hold without
 // exception: no address is live twice, and a free ends the block that it was given, not another one at the same
-// address. doc/architecture.md, "Order", has the reasons and an example.
-//
-// The recording guarantees (preload/protocol.h):
-//
-// 1. An event is published after all events that it depends on. Its stamp may be early, by less than `stamp_slack`, and
-//    is never late.
-// 2. The drainer reads the clock, H, and then all rings. An event that this pass does not find is published after H,
-//    and events that depend on it later still: their stamps lie above the cut, H - stamp_slack. Its own stamp may lie
-//    below the cut, if its thread was preempted after it read the clock. Then it is merged late, which does no harm.
-//
-// Method. A heap merges the rings by stamp, up to the cut, and a table holds the live blocks by address. Where the
-// table contradicts an event, the event waits, and its ring is blocked: an allocation at a live address for the free, a
-// free of an address that is not live for the allocation. An event at the old address of a realloc that has not
-// returned proves that the realloc has had its effect: the return is merged first, or awaited.
-//
-// While an event with stamp s waits, no event with a stamp above s + 2 * stamp_slack is merged: it could depend on an
-// event that stands behind the waiting one. If the wait is not over when everything up to there has been merged, its
-// cause will never come: then a free is invented (a repair), or a block that was never seen gets a tag of the reserve.
+// address. doc/architecture.md, "Order", has the method, the reasons and an example; an event that waits blocks its
+// ring.
 //
 // Cost. Nearly all events take apply_plain(): one access to the table, prefetched, and no use of the heap as long as
 // one ring's events come before those of all others. Blocked rings are few and are searched one by one.

@@ -77,8 +77,6 @@ class Packer : PackedState {
     });
   }
 
-  std::size_t count() const { return count_; }
-
   /// Returns what was appended since the last call.
   Packed finish() {
     Packed all{std::make_unique_for_overwrite<std::uint64_t[]>(used_), used_, count_};

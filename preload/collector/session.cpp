@@ -22,7 +22,6 @@
 #include "preload/collector/drainer.h"
 #include "preload/collector/order.h"
 #include "preload/collector/outputs.h"
-#include "preload/collector/watcher.h"
 #include "preload/text.h"
 
 namespace cmt::collector {

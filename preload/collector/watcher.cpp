@@ -1,5 +1,3 @@
-#include "preload/collector/watcher.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,6 +16,7 @@
 #include <sstream>
 
 #include "cmt/event.h"
+#include "preload/collector/collector.h"
 #include "preload/text.h"
 
 namespace cmt::collector {

@@ -1,7 +1,7 @@
-#include "preload/collector/watcher.h"
-
 #include <doctest/doctest.h>
 #include <unistd.h>
+
+#include "preload/collector/collector.h"
 
 using namespace cmt::collector;
 

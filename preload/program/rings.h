@@ -1,11 +1,9 @@
 /// The memory of the rings (preload/protocol.h): created, mapped, backed, and given to threads.
 ///
-/// One file, without a name (memfd) or with one that survives the machine's failure (CMTTRACE_RINGS), sparse: Control,
-/// 512 rings of 256 KiB, 12,288 of 16 KiB. Mapping all of it at the start costs addresses only, and no descriptor has
-/// to stay open, which a program could close. Where addresses or file sizes are limited (RLIMIT_AS; RLIMIT_FSIZE, which
-/// sends a signal for a file that grows beyond it), it is a few rings of 16 KiB. A memfd does not count against
-/// /dev/shm. Slots are backed before a thread may write to them: a lack of memory is an error here or in the collector,
-/// not SIGBUS in the program.
+/// One sparse file, without a name (memfd) or with one (CMTTRACE_RINGS): Control, 512 rings of 256 KiB, 12,288 of 16
+/// KiB. Mapping all of it at the start costs addresses only, and no descriptor has to stay open, which a program could
+/// close. Where addresses or file sizes are limited (RLIMIT_AS; RLIMIT_FSIZE, which sends a signal for a file that
+/// grows beyond it), it is a few rings of 16 KiB. A memfd does not count against /dev/shm.
 #pragma once
 
 #include <stdbool.h>
