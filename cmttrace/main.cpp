@@ -4,11 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -74,35 +72,42 @@ bool parse_follow(const std::string& text) {
   return text == "yes";
 }
 
-/// Options whose value is passed on in a variable of the tracer (libcmttrace(1)).
-constexpr std::array<std::pair<const char*, const char*>, 6> passed_on{{{"sample", "CMTTRACE_SAMPLE"},
-                                                                        {"control", "CMTTRACE_CONTROL"},
-                                                                        {"max-bytes", "CMTTRACE_MAX_BYTES"},
-                                                                        {"max-events", "CMTTRACE_MAX_EVENTS"},
-                                                                        {"max-time", "CMTTRACE_MAX_TIME"},
-                                                                        {"rings", "CMTTRACE_RINGS"}}};
+/// An option that is passed on in a variable of the tracer (libcmttrace(1)).
+struct PassedOn {
+  std::string option;
+  const char* variable;
+  const char* value;                 ///< nullptr: the option's
+  std::set<std::string> units = {};  ///< that the option's number may have; none: it takes any text
+};
 
-/// The units that an option's number may have. An option that is not here takes any text.
-const std::map<std::string, std::set<std::string>> units{
-    {"sample", {"ns", "us", "ms", "s", "min"}},
-    {"max-time", {"", "ns", "us", "ms", "s", "min"}},
-    {"max-bytes", {"", "K", "M", "G", "KiB", "MiB", "GiB"}},
-    {"max-events", {""}},
+const std::vector<PassedOn> passed_on{
+    {"time", "CMTTRACE_TIME", "1"},
+    {"usable", "CMTTRACE_USABLE", "1"},
+    {"paused", "CMTTRACE_START", "paused"},
+    {"control", "CMTTRACE_CONTROL", nullptr},
+    {"rings", "CMTTRACE_RINGS", nullptr},
+    {"sample", "CMTTRACE_SAMPLE", nullptr, {"ns", "us", "ms", "s", "min"}},
+    {"max-bytes", "CMTTRACE_MAX_BYTES", nullptr, {"", "K", "M", "G", "KiB", "MiB", "GiB"}},
+    {"max-events", "CMTTRACE_MAX_EVENTS", nullptr, {""}},
+    {"max-time", "CMTTRACE_MAX_TIME", nullptr, {"", "ns", "us", "ms", "s", "min"}},
 };
 
 /// The tracer checks its variables too, but then the command runs already.
-void check_value(const std::string& option, const std::string& value) {
+std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
+  if (passed.value != nullptr) return passed.value;
+  const std::string value = line.value(passed.option, "");
   const std::size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
-  const auto allowed = units.find(option);
-  const bool fits = allowed == units.end() || (digits != 0 && allowed->second.contains(value.substr(digits)));
-  if (value.empty() || !fits) throw UsageError("--" + option + " cannot be '" + value + "'");
+  const bool fits = passed.units.empty() || (digits != 0 && passed.units.contains(value.substr(digits)));
+  if (value.empty() || !fits) throw UsageError("--" + passed.option + " cannot be '" + value + "'");
+  return value;
 }
 
 std::vector<command::Option> known_options() {
-  constexpr auto value = command::Option::Takes::value;
+  using Takes = command::Option::Takes;
   std::vector<command::Option> options{
-      {"follow", value}, {"output", value, 'o'}, {"recover", value}, {"time"}, {"usable"}, {"paused"}};
-  for (const auto& [option, variable] : passed_on) options.push_back({option, value});
+      {"follow", Takes::value}, {"output", Takes::value, 'o'}, {"recover", Takes::value}};
+  for (const PassedOn& passed : passed_on)
+    options.push_back({passed.option, passed.value != nullptr ? Takes::nothing : Takes::value});
   return options;
 }
 
@@ -112,13 +117,8 @@ Options parse_options(const CommandLine& line) {
   options.output = line.value("output", options.output);
   if (options.output.empty()) throw UsageError("--output: a name is missing");
   options.follow = parse_follow(line.value("follow", "yes"));
-  if (line.has("time")) options.environment.emplace_back("CMTTRACE_TIME", "1");
-  if (line.has("usable")) options.environment.emplace_back("CMTTRACE_USABLE", "1");
-  if (line.has("paused")) options.environment.emplace_back("CMTTRACE_START", "paused");
-  for (const auto& [option, variable] : passed_on) {
-    if (!line.has(option)) continue;
-    check_value(option, line.value(option, ""));
-    options.environment.emplace_back(variable, line.value(option, ""));
+  for (const PassedOn& passed : passed_on) {
+    if (line.has(passed.option)) options.environment.emplace_back(passed.variable, value_for_tracer(passed, line));
   }
   options.command = line.files();
   if (line.has("recover")) {

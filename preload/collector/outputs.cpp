@@ -32,7 +32,8 @@ Header header_of(const Control& control, bool has_times) {
 }  // namespace
 
 Outputs::Outputs(const Control& control, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
-                 bool has_times, const BlockKeeper& live_blocks) {
+                 bool has_times, const BlockKeeper& live_blocks)
+    : has_times_(has_times), times_(control.start_stamp, control.start_ns) {
   const Header header = header_of(control, has_times);
   for (std::size_t i = 0; i < descriptors.size(); ++i) {
     const WriteOptions options{.format = paths[i].ends_with(".cmt") ? Format::cmt : Format::text, .level = level};

@@ -64,6 +64,12 @@ class Outputs {
   Outputs(const Control& control, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
           bool has_times, const BlockKeeper& live_blocks);
 
+  /// Both clocks, read together, later than all stamps up to the next call.
+  void calibrate(std::uint64_t stamp, std::uint64_t ns) { times_.calibrate(stamp, ns); }
+  /// Gives events that have stamps for times their times, where the trace has them.
+  void convert_stamps(std::span<BookedEvent> events) {
+    for (auto& [event, old] : events) event.time_ns = has_times_ ? times_.time_of(event.time_ns) : unknown;
+  }
   /// Writes events, and returns how many at most it takes next.
   std::size_t write_events(std::span<const BookedEvent> events);
   /// Writes what is still held back, in whole blocks.
@@ -92,6 +98,8 @@ class Outputs {
   template <class Action>
   void for_each_file(Action action);
 
+  const bool has_times_;
+  StampTimes times_;
   std::vector<File> files_;
   std::vector<std::int64_t> resume_at_;  // offsets of the files behind which the copy wrote; empty: no checkpoint
   Tally tally_;

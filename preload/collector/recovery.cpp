@@ -51,9 +51,8 @@ class Recovery {
       : memory_(memory),
         control_(memory.control()),
         order_(tags_reserved(control_), [this](std::span<BookedEvent> events) { return write_events(events); }),
-        outputs_(control_, paths, descriptors, has_times_, order_.live_blocks()),
-        times_(control_.start_stamp, control_.start_ns) {
-    times_.calibrate(control_.clock_stamp, control_.clock_ns);
+        outputs_(control_, paths, descriptors, control_.times != 0, order_.live_blocks()) {
+    outputs_.calibrate(control_.clock_stamp, control_.clock_ns);
   }
 
   Recovered run() {
@@ -71,7 +70,6 @@ class Recovery {
   void restore_trace() {
     const std::uint64_t bytes = control_.saved_bytes[control_.saves & 1][0];
     Reader reader(copy_first_bytes(control_.paths[0], bytes), control_.paths[0]);
-    has_times_ = reader.header().has_times;
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
       for (const Event& event : events) order_.restore_event(event);
     }
@@ -98,20 +96,16 @@ class Recovery {
 
   /// The sink of order_.
   std::size_t write_events(std::span<BookedEvent> events) {
-    if (are_from_rings_) {
-      for (auto& [event, old] : events) event.time_ns = has_times_ ? times_.time_of(event.time_ns) : unknown;
-    }
+    if (are_from_rings_) outputs_.convert_stamps(events);
     events_ += events.size();
     return outputs_.write_events(events);
   }
 
   RingMemory& memory_;
   Control& control_;
-  bool has_times_ = memory_.control().times != 0;
   bool are_from_rings_ = false;  // events have stamps for times
   EventOrder order_;
   Outputs outputs_;  // reads the live blocks of order_
-  StampTimes times_;
   Repairs repairs_;
   std::uint64_t events_ = 0;
   std::uint32_t rings_missing_ = 0;

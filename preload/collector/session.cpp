@@ -100,7 +100,6 @@ class EncodeThread {
         settings_(settings),
         order_(tags_reserved(memory.control()), [this](std::span<BookedEvent> events) { return write_events(events); }),
         outputs_(memory.control(), paths_of(memory.control()), outputs, settings.has_times, order_.live_blocks()),
-        times_(memory.control().start_stamp, memory.control().start_ns),
         flushed_ns_(clock_ns()) {}
 
   /// Returns when the files are complete, or cannot be continued; the program has been told so then.
@@ -179,13 +178,13 @@ class EncodeThread {
     if (outputs_.bytes() >= settings_.bytes_max) return std::numeric_limits<std::size_t>::max();
     if (events.size() > settings_.events_max - events_) events = events.first(settings_.events_max - events_);
     if (events.empty()) return std::numeric_limits<std::size_t>::max();
-    for (auto& [event, old] : events) event.time_ns = settings_.has_times ? times_.time_of(event.time_ns) : unknown;
+    outputs_.convert_stamps(events);
     events_ += events.size();
     return outputs_.write_events(events);
   }
 
   void merge_until(const WorkItem& cut) {
-    times_.calibrate(cut.clock_stamp, cut.clock_ns);
+    outputs_.calibrate(cut.clock_stamp, cut.clock_ns);
     order_.merge_until(cut.stamp);
     const bool is_due = flush_asked_ || cut.clock_ns - flushed_ns_ >= flush_ns || must_save_rings();
     if (is_due && events_ != events_flushed_) {
@@ -291,7 +290,6 @@ class EncodeThread {
   const Settings& settings_;
   EventOrder order_;
   Outputs outputs_;  // reads the live blocks of order_
-  StampTimes times_;
   bool flush_asked_ = false;
   std::uint64_t events_ = 0, events_flushed_ = 0, flushed_ns_;
   int error_ = 0;  // the errno that ended the trace, or 0

@@ -36,38 +36,6 @@ constexpr std::uint64_t tick_ns = 50'000'000, slow_tick_ns = 2'000'000'000;
 
 std::string proc_folder(std::uint32_t process) { return "/proc/" + std::to_string(process); }
 
-}  // namespace
-
-bool is_wait_for_any(const std::string& line) {
-  std::istringstream words(line);
-  long call = -1;
-  std::uint64_t arguments[4] = {};
-  words >> call >> std::hex;
-  for (std::uint64_t& argument : arguments) words >> argument;
-  if (!words) return false;
-  const bool is_any = (call == SYS_wait4 && static_cast<std::int32_t>(arguments[0]) == -1) ||
-                      (call == SYS_waitid && arguments[0] == P_ALL);
-  const std::uint64_t options = call == SYS_wait4 ? arguments[2] : arguments[3];
-  return is_any && (options & (__WALL | __WCLONE)) != 0 && (options & WNOHANG) == 0;
-}
-
-bool waits_for_only(int process, int child) {
-  const std::string folder = proc_folder(static_cast<std::uint32_t>(process));
-  std::string line;
-  if (!std::getline(std::ifstream(folder + "/syscall"), line) || !is_wait_for_any(line)) return false;
-  bool has_child = false;
-  std::error_code error;
-  for (const auto& task : std::filesystem::directory_iterator(folder + "/task", error)) {
-    std::ifstream children(task.path() / "children");
-    for (int other = 0; children >> other; has_child = true) {
-      if (other != child) return false;
-    }
-  }
-  return has_child;
-}
-
-namespace {
-
 class WatchThread {
  public:
   WatchThread(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd, std::uint64_t sample_ns)
@@ -237,6 +205,34 @@ class WatchThread {
 };
 
 }  // namespace
+
+bool is_wait_for_any(const std::string& line) {
+  std::istringstream words(line);
+  long call = -1;
+  std::uint64_t arguments[4] = {};
+  words >> call >> std::hex;
+  for (std::uint64_t& argument : arguments) words >> argument;
+  if (!words) return false;
+  const bool is_any = (call == SYS_wait4 && static_cast<std::int32_t>(arguments[0]) == -1) ||
+                      (call == SYS_waitid && arguments[0] == P_ALL);
+  const std::uint64_t options = call == SYS_wait4 ? arguments[2] : arguments[3];
+  return is_any && (options & (__WALL | __WCLONE)) != 0 && (options & WNOHANG) == 0;
+}
+
+bool waits_for_only(int process, int child) {
+  const std::string folder = proc_folder(static_cast<std::uint32_t>(process));
+  std::string line;
+  if (!std::getline(std::ifstream(folder + "/syscall"), line) || !is_wait_for_any(line)) return false;
+  bool has_child = false;
+  std::error_code error;
+  for (const auto& task : std::filesystem::directory_iterator(folder + "/task", error)) {
+    std::ifstream children(task.path() / "children");
+    for (int other = 0; children >> other; has_child = true) {
+      if (other != child) return false;
+    }
+  }
+  return has_child;
+}
 
 void run_watcher(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd, std::uint64_t sample_ns) {
   WatchThread(memory, backlog, state, process_fd, sample_ns).run();

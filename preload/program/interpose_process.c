@@ -7,10 +7,9 @@
 // interposed; after the last three, and a failed exec, the program may go on. Other ends (a signal, a system call past
 // libc) are noticed by the collector.
 //
-// Sandboxes (kernel.h). The interposed prctl and syscall, which libseccomp calls too, see a program enter one. A
-// program that enters by an instruction of its own, or is within one after an exec, is not seen: a forbidden system
-// call of the tracer then does no harm if it fails (a full ring is noticed a tenth of a second later), but a signal for
-// it would end the program.
+// Sandboxes (kernel.h). The interposed prctl and syscall, which libseccomp calls too, see a program enter one. Not seen
+// is one that enters by an instruction of its own, or is within one after an exec: there a signal for a forbidden
+// system call of the tracer would end it.
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/seccomp.h>
