@@ -13,7 +13,7 @@
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
-#include "toolkit/picture/picture_file.h"
+#include "toolkit/picture/picture.h"
 
 namespace cmt::watch {
 

@@ -13,7 +13,6 @@
 #include "cmt/error.h"
 #include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/recording.h"
-#include "cmtwatch/recording/writer.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/smaps.h"
 

@@ -15,7 +15,6 @@
 #include "cmtwatch/recording/memory_kinds.h"
 #include "cmtwatch/recording/recorder.h"
 #include "cmtwatch/recording/recording.h"
-#include "cmtwatch/recording/writer.h"
 #include "cmtwatch/report/recording_report.h"
 #include "cmtwatch/sample/pause.h"
 #include "cmtwatch/sample/process_set.h"

@@ -48,17 +48,11 @@ WatchOptions::Peak parse_peak_choice(const command::CommandLine& line) {
 /// The options that both share. `interval_ns` is the default.
 WatchOptions parse_watch(const command::CommandLine& line, std::int64_t interval_ns) {
   WatchOptions options;
-  options.form = parse_form<WatchOptions::Form>(line);
+  parse_sampling(line, interval_ns, options);
   options.metric = line.parsed("metric", "pss", metric_names, metric_named);
-  options.pace = parse_pace(line, interval_ns);
   options.peak = parse_peak_choice(line);
   options.each = line.has("watch") || options.form != WatchOptions::Form::text;
   options.recursive = line.has("recursive");
-  options.verbose = line.has("verbose");
-  options.bytes = line.has("bytes");
-  options.pause = line.has("pause");
-  options.output = line.value("output", "");
-  options.plot = parse_plot(line);
   return options;
 }
 

@@ -7,8 +7,8 @@
 
 #include "cmtwatch/report/report_output.h"
 #include "cmtwatch/sample/pause.h"
-#include "cmtwatch/sample/probe.h"
-#include "toolkit/picture/picture_file.h"
+#include "cmtwatch/sample/process_set.h"
+#include "toolkit/picture/picture.h"
 
 namespace cmt::watch {
 
@@ -67,6 +67,18 @@ std::string parse_root(const CommandLine& line) {
 std::string parse_recording(const CommandLine& line) {
   if (line.files().size() != 1) throw UsageError("expected one recording");
   return line.files()[0];
+}
+
+void parse_sampling(const CommandLine& line, std::int64_t interval_ns, SamplingOptions& options) {
+  line.refuse_together("json", {"csv"});
+  if (line.has("json")) options.form = SamplingOptions::Form::json;
+  if (line.has("csv")) options.form = SamplingOptions::Form::csv;
+  options.pace = parse_pace(line, interval_ns);
+  options.pause = line.has("pause");
+  options.verbose = line.has("verbose");
+  options.bytes = line.has("bytes");
+  options.output = line.value("output", "");
+  options.plot = parse_plot(line);
 }
 
 void check_measurable(int pid, const std::string& root, bool pause) {

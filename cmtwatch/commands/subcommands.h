@@ -64,13 +64,8 @@ std::string parse_plot(const command::CommandLine& line);
 /// --root, else PROCFS, else /proc.
 std::string parse_root(const command::CommandLine& line);
 
-/// --json and --csv as a Form of WatchOptions or WssOptions.
-template <class Form>
-Form parse_form(const command::CommandLine& line) {
-  line.refuse_together("json", {"csv"});
-  if (line.has("json")) return Form::json;
-  return line.has("csv") ? Form::csv : Form::text;
-}
+/// Those that `run`, `get` and `wss` have in common.
+void parse_sampling(const command::CommandLine& line, std::int64_t interval_ns, SamplingOptions& options);
 
 /// Throws std::runtime_error, with the reason, where a process cannot be measured, or not stopped for it.
 void check_measurable(int pid, const std::string& root, bool pause);

@@ -9,7 +9,7 @@
 
 #include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/report/wss_report.h"
-#include "cmtwatch/sample/probe.h"
+#include "cmtwatch/sample/process_set.h"
 
 namespace cmt::watch {
 namespace {
@@ -36,14 +36,8 @@ std::optional<TouchMethod> parse_method(const command::CommandLine& line) {
 
 WssOptions parse_wss(const command::CommandLine& line) {
   WssOptions options;
-  options.form = parse_form<WssOptions::Form>(line);
+  parse_sampling(line, 1'000'000'000, options);
   options.method = parse_method(line);
-  options.pace = parse_pace(line, 1'000'000'000);
-  options.pause = line.has("pause");
-  options.verbose = line.has("verbose");
-  options.bytes = line.has("bytes");
-  options.output = line.value("output", "");
-  options.plot = parse_plot(line);
   options.target = {.pid = parse_only_pid(line),
                     .root = parse_root(line),
                     .sys = line.value("sys", "/sys"),

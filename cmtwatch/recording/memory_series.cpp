@@ -13,7 +13,7 @@
 #include "cmt/error.h"
 #include "cmtwatch/recording/database.h"
 #include "cmtwatch/recording/recording.h"
-#include "cmtwatch/sample/probe.h"
+#include "cmtwatch/sample/process_set.h"
 
 namespace cmt::watch {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cmtwatch/recording/database.h"
-#include "cmtwatch/sample/probe.h"
+#include "cmtwatch/sample/process_set.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/process/smaps.h"
 

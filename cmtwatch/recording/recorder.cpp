@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "toolkit/output/numbers.h"
-#include "toolkit/process/process_tree.h"
 #include "toolkit/process/smaps.h"
+#include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::watch {

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cmtwatch/recording/writer.h"
-#include "cmtwatch/sample/probe.h"
+#include "cmtwatch/recording/recording.h"
+#include "cmtwatch/sample/process_set.h"
 #include "toolkit/process/counters.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/stat.h"
@@ -48,15 +48,8 @@ struct CountersMissing {
   std::string text() const;
 };
 
-/// Reads the figures of processes and of the machine, and writes them into a recording.
-///
-///     Recorder recorder(writer, {}, "/proc", Recorder::OnReuse::leave_out);
-///     writer.begin_tick(now, wall);
-///     recorder.record_process(4711);
-///     recorder.record_system();
-///     writer.end_tick(now, cost);
-///
-/// Throws DatabaseError.
+/// Reads the figures of processes and of the machine, and writes them into the tick that was begun. Throws
+/// DatabaseError.
 class Recorder {
  public:
   /// Where a process has ended and another has its pid: whether that one is recorded.

@@ -5,7 +5,7 @@
 
 #include "cmtwatch/recording/memory_kinds.h"
 #include "cmtwatch/report/report_output.h"
-#include "cmtwatch/sample/probe.h"
+#include "cmtwatch/sample/process_set.h"
 
 namespace cmt::watch {
 

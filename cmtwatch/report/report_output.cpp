@@ -26,15 +26,6 @@ Destination::Destination(const std::string& path, int stream) : path_(path.empty
   file_ = process::Fd(fd_);
 }
 
-void Destination::write(const std::string& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t put = ::write(fd_, text.data() + done, text.size() - done);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) throw std::system_error(errno, std::generic_category(), path_);
-    done += static_cast<std::size_t>(put);
-  }
-}
-
 LiveColumns::LiveColumns(int fd, output::Beside beside, std::function<Text()> text)
     : beside_(beside), text_(std::move(text)), view_(output::make_terminal_view(fd, beside)) {}
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "toolkit/picture/picture_file.h"
+#include "toolkit/picture/picture.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/terminal/terminal.h"
 
@@ -19,7 +19,7 @@ class Destination {
   /// Opens `path`, or where that is empty takes `stream` (1 or 2). Throws std::system_error.
   Destination(const std::string& path, int stream);
   /// Throws std::system_error.
-  void write(const std::string& text);
+  void write(const std::string& text) { process::write_all(fd_, text, path_); }
   int fd() const { return fd_; }
 
  private:

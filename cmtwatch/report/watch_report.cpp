@@ -8,21 +8,6 @@ namespace {
 
 using output::DescribedAs;
 
-/// Which figures the options add to those that each sample has.
-struct ShownFigures {
-  bool pauses = true;
-  bool traced = true;
-  bool by_process = true;
-  std::string bytes_title = "bytes";  ///< the column in CSV
-};
-
-ShownFigures figures_of(const WatchOptions& options) {
-  return {.pauses = options.pause,
-          .traced = !options.trace.empty(),
-          .by_process = options.verbose,
-          .bytes_title = std::string(name_of(options.metric)) + "_bytes"};
-}
-
 template <class Visitor>
 void describe_live(Visitor& field, const std::optional<LiveTotals>& live) {
   field("live_bytes", live ? std::optional(live->bytes) : std::nullopt, "asked for and not freed; null: not known");
@@ -39,8 +24,8 @@ void describe_beyond(Visitor& field, const std::optional<LiveTotals>& live, cons
 }
 
 struct ShownProcess {
-  ProcessReading process{};
-  bool traced = true;
+  const ProcessReading& process;
+  bool traced;
 };
 
 template <class Visitor, DescribedAs<ShownProcess> P>
@@ -53,30 +38,31 @@ void describe(Visitor& field, P& shown) {
   if (shown.traced) describe_beyond(field, process.live, process.bytes);
 }
 
+/// A sample with the figures that the options ask for.
 struct ShownSample {
-  Sample sample{};
-  ShownFigures figures{};
+  const Sample& sample;
+  const WatchOptions& options;
 };
 
 template <class Visitor, DescribedAs<ShownSample> S>
 void describe(Visitor& field, S& shown) {
-  const auto& [sample, figures] = shown;
+  const auto& [sample, options] = shown;
   field("begin_ns", sample.begin_ns, "since the watch began");
   field("end_ns", sample.end_ns, "the figures are of some moment between begin_ns and end_ns");
   field("bytes", sample.readable_bytes(), "of the metric, over all processes; null: none could be read");
   field("processes", sample.processes, "that were read");
   field("processes_not_readable", sample.refused, "that are missing in bytes");
-  if (figures.pauses) {
+  if (options.pause) {
     field("paused_ns", sample.paused_ns, "for so long the processes were stopped");
     field("processes_not_paused", sample.not_paused, "that could not be stopped, and were measured as they ran");
   }
-  if (figures.traced) {
+  if (!options.trace.empty()) {
     describe_beyond(field, sample.live, sample.readable_bytes());
     field("processes_not_traced", sample.untraced, "whose live bytes are not known");
   }
-  if (!figures.by_process || sample.by_process.empty()) return;
+  if (!options.verbose || sample.by_process.empty()) return;
   std::vector<ShownProcess> processes;
-  for (const ProcessReading& process : sample.by_process) processes.push_back({process, figures.traced});
+  for (const ProcessReading& process : sample.by_process) processes.push_back({process, !options.trace.empty()});
   field("by_process", processes, "with -v: each process");
 }
 
@@ -84,12 +70,12 @@ void describe(Visitor& field, S& shown) {
 struct CsvRow {
   const Sample& sample;
   const ProcessReading* process;  ///< null: the sample
-  const ShownFigures& figures;
+  const WatchOptions& options;
 };
 
 template <class Visitor, DescribedAs<CsvRow> R>
 void describe(Visitor& field, R& row) {
-  const auto& [sample, process, figures] = row;
+  const auto& [sample, process, options] = row;
   field("begin_ns", sample.begin_ns, "");
   field("end_ns", sample.end_ns, "");
   if (process) {
@@ -97,36 +83,36 @@ void describe(Visitor& field, R& row) {
     field("parent_pid", process->parent, "");
     field("name", process->name, "");
   }
-  field(figures.bytes_title, process ? process->bytes : sample.readable_bytes(), "");
+  field(std::string(name_of(options.metric)) + "_bytes", process ? process->bytes : sample.readable_bytes(), "");
   if (!process) {
     field("processes", sample.processes, "");
     field("not_readable", sample.refused, "");
   }
-  if (!process && figures.pauses) {
+  if (!process && options.pause) {
     field("paused_ns", sample.paused_ns, "");
     field("not_paused", sample.not_paused, "");
   }
-  if (figures.traced) describe_live(field, process ? process->live : sample.live);
-  if (!process && figures.traced) field("not_traced", sample.untraced, "");
+  if (options.trace.empty()) return;
+  describe_live(field, process ? process->live : sample.live);
+  if (!process) field("not_traced", sample.untraced, "");
 }
 
 /// A row for the sample, or with names a row for each process.
-std::string csv_rows(const Sample& sample, const ShownFigures& figures) {
-  if (!figures.by_process) return output::csv_row(CsvRow{sample, nullptr, figures});
+std::string csv_rows(const Sample& sample, const WatchOptions& options) {
+  if (!options.verbose) return output::csv_row(CsvRow{sample, nullptr, options});
   std::string rows;
-  for (const ProcessReading& process : sample.by_process) rows += output::csv_row(CsvRow{sample, &process, figures});
+  for (const ProcessReading& process : sample.by_process) rows += output::csv_row(CsvRow{sample, &process, options});
   return rows;
 }
 
-std::string csv_title_row(const ShownFigures& figures) {
+std::string csv_title_row(const WatchOptions& options) {
   const ProcessReading process;
-  return output::csv_titles(CsvRow{Sample(), figures.by_process ? &process : nullptr, figures});
+  return output::csv_titles(CsvRow{Sample(), options.verbose ? &process : nullptr, options});
 }
 
 /// Schema cmt.watch/1.
 std::string watch_json(const WatchOptions& options, const std::vector<Sample>& samples, const WatchResult& result,
                        const std::optional<command::Ended>& ended) {
-  const ShownFigures figures = figures_of(options);
   output::JsonWriter json;
   output::JsonFields field(json);
   json.begin_object();
@@ -147,11 +133,11 @@ std::string watch_json(const WatchOptions& options, const std::vector<Sample>& s
     field("resident_bytes_peak_of_one_process", resident_bytes_peak, "the kernel's, of the largest process");
     json.end_object();
   }
-  field("peak", result.peak ? std::optional(ShownSample{*result.peak, figures}) : std::nullopt,
+  field("peak", result.peak ? std::optional(ShownSample{*result.peak, options}) : std::nullopt,
         "the sample with most bytes");
   if (result.traced) field("traced", *result.traced, "the traces of --trace");
   json.begin_array("samples");
-  for (const Sample& sample : samples) field.element(ShownSample{sample, figures});
+  for (const Sample& sample : samples) field.element(ShownSample{sample, options});
   json.end_array();
   json.end_object();
   return json.take();
@@ -165,12 +151,12 @@ WatchReport::WatchReport(const WatchOptions& options, Destination& destination)
       columns_(destination.fd(), options.command.empty() ? output::Beside::nobody : output::Beside::command,
                [this] { return live_text(); }) {
   if (!options.plot.empty()) picture_.emplace(options.plot);
-  if (options.form == WatchOptions::Form::csv) destination_.write(csv_title_row(figures_of(options)));
+  if (options.form == WatchOptions::Form::csv) destination_.write(csv_title_row(options));
 }
 
 void WatchReport::show(const Sample& sample) {
   if (is_text()) show_text(sample);
-  if (options_.form == WatchOptions::Form::csv) destination_.write(csv_rows(sample, figures_of(options_)));
+  if (options_.form == WatchOptions::Form::csv) destination_.write(csv_rows(sample, options_));
 }
 
 void WatchReport::keep(const Sample& sample) {

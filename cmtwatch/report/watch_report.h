@@ -5,28 +5,20 @@
 #include <vector>
 
 #include "cmtwatch/report/report_output.h"
-#include "cmtwatch/sample/probe.h"
+#include "cmtwatch/sample/process_set.h"
 #include "cmtwatch/sample/watch.h"
 #include "toolkit/command/launch.h"
 
 namespace cmt::watch {
 
 /// The options of `run` and `get`.
-struct WatchOptions {
-  enum class Form { text, json, csv };
+struct WatchOptions : SamplingOptions {
   enum class Peak { beside, without, only };
 
   Metric metric = Metric::pss;
-  Pace pace;
-  Form form = Form::text;
   Peak peak = Peak::beside;
   bool each = false;       ///< every sample is shown, not the peak alone
   bool recursive = false;  ///< descendants too
-  bool verbose = false;    ///< each process by name
-  bool bytes = false;      ///< numbers without unit
-  bool pause = false;      ///< processes are stopped while they are measured
-  std::string output;      ///< a file; empty: where the subcommand writes
-  std::string plot{};      ///< a picture's file; empty: none
   std::string root = "/proc";
   int pid = 0;                         ///< of `get`
   std::vector<std::string> command{};  ///< of `run`

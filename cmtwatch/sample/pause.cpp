@@ -17,7 +17,6 @@
 
 #include "cmtwatch/sample/pause.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -33,9 +32,9 @@
 #include <system_error>
 #include <thread>
 
+#include "toolkit/command/interrupts.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/proc_file.h"
-#include "toolkit/process/process_tree.h"
 #include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
 
@@ -99,21 +98,11 @@ ThreadState seized_state(int tid) {
   return what.si_code == CLD_TRAPPED || what.si_code == CLD_STOPPED ? ThreadState::stopped : ThreadState::ended;
 }
 
-/// Blocks all signals while it exists, so that none stops or ends us during a pause.
-class SignalsHeld {
- public:
-  SignalsHeld() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsHeld(const SignalsHeld&) = delete;
-  SignalsHeld& operator=(const SignalsHeld&) = delete;
-
- private:
-  sigset_t before_;
-};
+sigset_t all_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  return all;
+}
 
 }  // namespace
 
@@ -218,7 +207,7 @@ void Pause::give_up_hopeless(std::int64_t waited_ns) {
 }
 
 std::int64_t while_paused(const std::function<void(Pause&)>& measure) {
-  const SignalsHeld held;
+  const command::HeldSignals held(all_signals());  // none stops or ends us meanwhile
   Pause pause;
   pid_t tracer = 0;
   std::packaged_task<void()> work([&] {

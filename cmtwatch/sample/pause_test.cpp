@@ -13,7 +13,6 @@
 #include <system_error>
 #include <thread>
 
-#include "toolkit/process/process_tree.h"
 #include "toolkit/process/stat.h"
 
 using namespace cmt::watch;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "toolkit/command/interrupts.h"
 #include "toolkit/command/launch.h"
@@ -18,6 +19,19 @@ struct Pace {
   double cost_share_max = 1;             ///< of one processor
   std::optional<std::uint64_t> count{};  ///< samples
   std::optional<std::int64_t> duration_ns{};
+};
+
+/// The options that `run`, `get` and `wss` have in common.
+struct SamplingOptions {
+  enum class Form { text, json, csv };
+
+  Pace pace{};
+  Form form = Form::text;
+  bool pause = false;    ///< processes are stopped while they are measured
+  bool verbose = false;  ///< each process or mapping by name
+  bool bytes = false;    ///< numbers without unit
+  std::string output{};  ///< a file; empty: where the subcommand writes
+  std::string plot{};    ///< a picture's file; empty: none
 };
 
 /// The moments at which samples are due: every `interval` from the beginning on, however long a sample takes. A moment
@@ -86,14 +100,7 @@ Listener listen_to(command::Interrupts& interrupts, std::function<void()> resize
 Listener listen_to(command::RunningCommand& command, std::optional<command::Ended>& ended,
                    std::function<void()> resized);
 
-/// Takes samples at the pace that is asked for:
-///
-///     SamplingLoop loop(pace);
-///     loop.run(SamplingLoop::First::at_once, {&listener, 1}, [&]() -> SamplingLoop::Taken {
-///       …
-///       return {SamplingLoop::Taken::What::sample, nanoseconds};
-///     });
-///     report(loop.cost());
+/// Takes samples at the pace that is asked for.
 class SamplingLoop {
  public:
   /// The result of taking a sample.

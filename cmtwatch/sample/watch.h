@@ -68,11 +68,6 @@ WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_
 /// Traces a watched command with libcmttrace.so and adds the live bytes to its samples, on the time axis that both have
 /// (doc/architecture.md, "One time axis"). Two errors remain: the time of an event is accurate to some microseconds,
 /// and a sample is of some moment between its begin and its end.
-///
-///     CommandTracer tracer("%n.%p.cmt", true);
-///     Launched launched({.words = words, .environment = tracer.environment(), …});
-///     …  // samples that name their processes
-///     const CommandTraces traces = tracer.add_live_bytes(samples, begin_ns, complain);
 class CommandTracer {
  public:
   using Complain = std::function<void(const std::string&)>;

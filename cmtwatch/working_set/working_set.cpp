@@ -10,7 +10,7 @@
 #include <system_error>
 #include <vector>
 
-#include "cmtwatch/sample/probe.h"
+#include "cmtwatch/sample/process_set.h"
 #include "toolkit/command/interrupts.h"
 #include "toolkit/process/system.h"
 

@@ -27,18 +27,9 @@ struct WorkingSet {
 };
 
 /// The options of `wss`.
-struct WssOptions {
-  enum class Form { text, json, csv };
-
+struct WssOptions : SamplingOptions {
   TouchTarget target;
   std::optional<TouchMethod> method{};  ///< none: idle where it works, else referenced
-  Pace pace{};
-  Form form = Form::text;
-  bool pause = false;
-  bool verbose = false;  ///< each mapping
-  bool bytes = false;
-  std::string output;
-  std::string plot;
 };
 
 /// The method that is used.

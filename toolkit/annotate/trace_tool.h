@@ -15,7 +15,7 @@
 #include "toolkit/annotate/annotated_text.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/trace_input.h"
-#include "toolkit/picture/picture_file.h"
+#include "toolkit/picture/picture.h"
 
 namespace cmt::annotate {
 

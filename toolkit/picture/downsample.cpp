@@ -1,7 +1,9 @@
-#include "toolkit/picture/downsample.h"
+#include "toolkit/picture/svg_parts.h"
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 namespace cmt::output {
 namespace {
@@ -78,6 +80,17 @@ std::vector<Series> downsample_bands(const std::vector<Series>& bands, double lo
   std::vector<Series> picked;
   for (const Series& band : bands) picked.push_back(points_at(band, x, chosen));
   return picked;
+}
+
+std::vector<Series> downsample(const std::vector<Series>& series, double low, double high, std::size_t columns) {
+  std::vector<Series> bands;
+  std::copy_if(series.begin(), series.end(), std::back_inserter(bands), is_band);
+  bands = downsample_bands(bands, low, high, columns);
+  auto band = bands.begin();
+  std::vector<Series> seen;
+  for (const Series& each : series)
+    seen.push_back(is_band(each) ? std::move(*band++) : downsample(each, low, high, columns));
+  return seen;
 }
 
 HeatMap downsample(const HeatMap& heat, std::size_t most) {

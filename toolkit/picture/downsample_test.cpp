@@ -1,4 +1,4 @@
-#include "toolkit/picture/downsample.h"
+#include "toolkit/picture/svg_parts.h"
 
 #include <doctest/doctest.h>
 

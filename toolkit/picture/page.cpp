@@ -14,7 +14,6 @@
 #include "page_parts.h"  // made by CMake: the parts
 #include "toolkit/output/fields.h"
 #include "toolkit/picture/axis.h"
-#include "toolkit/picture/downsample.h"
 #include "toolkit/picture/svg_parts.h"
 
 namespace cmt::output {
@@ -44,16 +43,8 @@ void write_axis(JsonWriter& json, std::string_view key, const Axis& axis, const 
 }
 
 void write_series(JsonWriter& json, const Panel& panel, const Range& range) {
-  std::vector<Series> bands;
-  for (const Series& series : panel.series) {
-    if (series.form == Series::Form::band) bands.push_back(series);
-  }
-  bands = downsample_bands(bands, range.low, range.high, columns_max);
-  std::size_t band = 0;
   json.begin_array("series");
-  for (const Series& series : panel.series) {
-    const bool is_band = series.form == Series::Form::band;
-    const Series seen = is_band ? bands[band++] : downsample(series, range.low, range.high, columns_max);
+  for (const Series& seen : downsample(panel.series, range.low, range.high, columns_max)) {
     json.begin_object();
     json.field("name", seen.name);
     json.field("form", form_names[static_cast<std::size_t>(seen.form)]);

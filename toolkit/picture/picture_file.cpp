@@ -1,4 +1,4 @@
-#include "toolkit/picture/picture_file.h"
+#include "toolkit/picture/picture.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -23,20 +23,11 @@ constexpr std::array<std::pair<std::string_view, PictureFile::Form>, 4> endings{
                                                                                  {".png", PictureFile::Form::png},
                                                                                  {".pdf", PictureFile::Form::pdf}}};
 
-void write_all(int fd, std::string_view bytes, const std::string& name) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw std::system_error(errno, std::generic_category(), name);
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-}
-
 /// An unnamed file with these bytes, positioned at its beginning.
 process::Fd memory_file(std::string_view bytes) {
   process::Fd file(memfd_create("picture", MFD_CLOEXEC));
   if (file.get() < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
-  write_all(file.get(), bytes, "memfd");
+  process::write_all(file.get(), bytes, "memfd");
   lseek(file.get(), 0, SEEK_SET);
   return file;
 }
@@ -95,9 +86,9 @@ void PictureFile::write(const Picture& picture, std::string_view numbers) {
   struct stat status {};
   if (fstat(fd_, &status) == 0 && S_ISREG(status.st_mode) && ftruncate(fd_, 0) != 0) fail();
   if (form_ == Form::html)
-    write_all(fd_, to_html(picture, numbers), path_);
+    process::write_all(fd_, to_html(picture, numbers), path_);
   else if (form_ == Form::svg)
-    write_all(fd_, to_svg(picture), path_);
+    process::write_all(fd_, to_svg(picture), path_);
   else
     convert(to_svg(picture));
   if (::close(std::exchange(fd_, -1)) != 0) fail();

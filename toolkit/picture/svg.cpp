@@ -5,7 +5,6 @@
 
 #include "page_parts.h"  // made by CMake: svg_style
 #include "toolkit/output/numbers.h"
-#include "toolkit/picture/downsample.h"
 #include "toolkit/picture/svg_parts.h"
 
 namespace cmt::output {
@@ -75,22 +74,16 @@ std::string area(std::vector<double> x, std::vector<double> y, const Frame& fram
 }
 
 /// Draws the highest band first, each down to the axis, so that the next covers all but its own part.
-void draw_bands(SvgText& svg, const Panel& panel, const Frame& frame) {
-  std::vector<Series> bands;
-  std::vector<std::size_t> indexes;
-  for (std::size_t i = 0; i < panel.series.size(); ++i) {
-    if (panel.series[i].form != Series::Form::band) continue;
-    bands.push_back(panel.series[i]);
-    indexes.push_back(i);
+void draw_bands(SvgText& svg, const std::vector<Series>& all, const Frame& frame) {
+  std::vector<std::pair<std::string, std::string>> areas;  // with their classes
+  std::vector<double> tops;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!is_band(all[i]) || all[i].x.empty()) continue;
+    tops.resize(all[i].y.size());
+    for (std::size_t point = 0; point < tops.size(); ++point) tops[point] += all[i].y[point];
+    areas.emplace_back(area(all[i].x, tops, frame), "f" + series_colour(i));
   }
-  bands = downsample_bands(bands, frame.x.low, frame.x.high, static_cast<std::size_t>(frame.width));
-  if (bands.empty() || bands.front().x.empty()) return;
-  for (std::size_t band = 1; band < bands.size(); ++band) {
-    for (std::size_t i = 0; i < bands[band].y.size(); ++i) bands[band].y[i] += bands[band - 1].y[i];
-  }
-  for (std::size_t band = bands.size(); band-- > 0;) {
-    svg.path(area(bands[band].x, bands[band].y, frame), "f" + series_colour(indexes[band]));
-  }
+  for (auto each = areas.rbegin(); each != areas.rend(); ++each) svg.path(each->first, each->second);
 }
 
 /// The ticks of each axis, as many as have room.
@@ -147,7 +140,7 @@ double draw_legend(SvgText& svg, const Panel& panel, double left, double top, do
       x = left;
       y += 18;
     }
-    const bool band = series.form == Series::Form::band;
+    const bool band = is_band(series);
     svg.rect(x, y + (band ? 0 : 4), 12, band ? 11 : 3, (band ? "f" : "k") + series_colour(index));
     svg.words(x + 17, y + 10, Anchor::start, "label", series.name);
     x += item;
@@ -157,15 +150,16 @@ double draw_legend(SvgText& svg, const Panel& panel, double left, double top, do
 }
 
 void draw_series(SvgText& svg, const Panel& panel, const Frame& frame) {
-  draw_bands(svg, panel, frame);
-  for (std::size_t i = 0; i < panel.series.size(); ++i) {
-    const Series& series = panel.series[i];
-    if (series.form == Series::Form::band) continue;
-    const Series seen = downsample(series, frame.x.low, frame.x.high, static_cast<std::size_t>(frame.width));
+  const std::vector<Series> all =
+      downsample(panel.series, frame.x.low, frame.x.high, static_cast<std::size_t>(frame.width));
+  draw_bands(svg, all, frame);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Series& seen = all[i];
+    if (is_band(seen)) continue;
     if (seen.x.size() == 1) {
       svg.rect(frame.pixel_x(seen.x[0]) - 2, frame.pixel_y(seen.y[0]) - 2, 4, 4, "k" + series_colour(i));
     } else {
-      const std::string path = path_points(seen.x, seen.y, frame, series.form == Series::Form::step);
+      const std::string path = path_points(seen.x, seen.y, frame, seen.form == Series::Form::step);
       if (!path.empty()) svg.path('M' + path.substr(1), "l" + series_colour(i));
     }
   }

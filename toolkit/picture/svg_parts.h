@@ -9,7 +9,7 @@
 #include "toolkit/picture/axis.h"
 #include "toolkit/picture/picture.h"
 
-/// The parts of a picture as SVG. Internal to svg*.cpp and page.cpp.
+/// The parts of a picture as SVG. Internal to this folder.
 namespace cmt::output {
 
 /// Writes an SVG element by element. Lengths are pixels, with at most one digit after the point. An element has a class
@@ -41,6 +41,8 @@ class SvgText {
 
   std::string text_;
 };
+
+inline bool is_band(const Series& series) { return series.form == Series::Form::band; }
 
 inline constexpr double letter_width = 6.6;  ///< of the labels' font, at most in the mean
 
@@ -74,5 +76,20 @@ void draw_heat(SvgText& svg, const HeatMap& heat, const Frame& frame);
 /// The height that a map needs above itself for its marginal and the row apart, and the width to its right.
 double heat_room_above(const HeatMap& heat);
 double heat_room_right(const HeatMap& heat);
+
+/// The points of a series that can be seen in so many columns of pixels: of each column the first, the lowest, the
+/// highest and the last, in their order. So no peak is lost or moved by more than a column, and a picture's size does
+/// not depend on the length of the series. Points that are not finite, or outside `low` to `high`, are left out.
+Series downsample(const Series& series, double low, double high, std::size_t columns);
+
+/// The same for bands that lie on each other: of each column the points where the sum is least and greatest, at the
+/// same x for all bands. Longer bands than the first are cut, shorter ones continue with 0.
+std::vector<Series> downsample_bands(const std::vector<Series>& bands, double low, double high, std::size_t columns);
+
+/// All series of a panel, its bands together.
+std::vector<Series> downsample(const std::vector<Series>& series, double low, double high, std::size_t columns);
+
+/// A map of at most so many columns and rows. Neighbouring cells become one, with the greatest of their values.
+HeatMap downsample(const HeatMap& heat, std::size_t most);
 
 }  // namespace cmt::output

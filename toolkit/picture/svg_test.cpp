@@ -7,8 +7,6 @@
 #include <limits>
 #include <string>
 
-#include "toolkit/picture/picture_file.h"
-
 using namespace cmt::output;
 
 namespace {

@@ -47,12 +47,17 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
+void write_all(int fd, std::string_view text, const std::string& name) {
+  while (!text.empty()) {
+    const ssize_t put = write(fd, text.data(), text.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail(name);
+    text.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
 void write_file(const std::string& path, const std::string& text) {
-  const Fd file = open_file(path, O_WRONLY);
-  ssize_t put;
-  do put = write(file.get(), text.data(), text.size());
-  while (put < 0 && errno == EINTR);
-  if (put < 0) fail(path);
+  write_all(open_file(path, O_WRONLY).get(), text, path);
 }
 
 std::string path_of(int pid, const std::string& name, const std::string& root) {

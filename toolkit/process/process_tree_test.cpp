@@ -1,4 +1,4 @@
-#include "toolkit/process/process_tree.h"
+#include "toolkit/process/stat.h"
 
 #include <doctest/doctest.h>
 #include <sched.h>

@@ -7,6 +7,10 @@
 
 #include "toolkit/process/stat.h"
 
+#include <linux/kcmp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <array>
 #include <charconv>
 #include <system_error>
@@ -46,6 +50,49 @@ Fields parse_fields(std::string_view text) {
 
 std::uint64_t figure(std::string_view text, std::string_view key) { return find_figure(text, key).value_or(0); }
 
+/// Nothing where the file is gone.
+std::optional<std::string> text_of(const std::string& path) {
+  try {
+    return read_file(path);
+  } catch (const std::system_error&) {
+    return std::nullopt;
+  }
+}
+
+void append_numbers(std::string_view text, std::vector<int>& numbers) {
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at != end;) {
+    int number = 0;
+    const auto [rest, problem] = std::from_chars(at, end, number);
+    if (problem == std::errc()) numbers.push_back(number);
+    at = problem == std::errc() ? rest : at + 1;
+  }
+}
+
+/// Nothing where this kernel does not list children.
+std::optional<std::vector<int>> listed_children(int pid, const std::string& root) {
+  const std::string tasks = path_of(pid, "task", root);
+  std::vector<int> children;
+  bool listed = false;
+  for (const int task : numbers_in(tasks)) {
+    const auto text = text_of(tasks + "/" + std::to_string(task) + "/children");
+    if (!text) continue;
+    listed = true;
+    append_numbers(*text, children);
+  }
+  if (!listed) return std::nullopt;
+  return children;
+}
+
+std::vector<int> children_by_parent(int pid, const std::string& root) {
+  std::vector<int> children;
+  for (const int candidate : read_pids(root)) {
+    const auto text = text_of(path_of(candidate, "stat", root));
+    if (text && !text->empty() && parse_stat(*text).parent == pid) children.push_back(candidate);
+  }
+  return children;
+}
+
 }  // namespace
 
 Stat parse_stat(std::string_view text) {
@@ -66,6 +113,7 @@ Stat parse_stat(std::string_view text) {
   stat.system_ticks = fields.number(15);
   stat.threads = fields.number(20);
   stat.start_ticks = fields.number(22);
+  stat.stack_pointer = fields.number(29);
   if (fields.count > 38 - 4) stat.exit_signal = static_cast<int>(fields.number(38));
   return stat;
 }
@@ -75,12 +123,8 @@ Stat read_stat(int pid, const std::string& root) { return parse_stat(read_file(p
 Status parse_status(std::string_view text) {
   const auto bytes = [text](std::string_view key) { return figure(text, key) * 1024; };
   return {.resident_bytes_peak = bytes("VmHWM"),
-          .resident_bytes = bytes("VmRSS"),
-          .resident_anonymous_bytes = bytes("RssAnon"),
           .resident_file_bytes = bytes("RssFile"),
-          .resident_shared_bytes = bytes("RssShmem"),
           .swapped_bytes = bytes("VmSwap"),
-          .threads = figure(text, "Threads"),
           .tracer = static_cast<int>(figure(text, "TracerPid")),
           .blocked_signals = find_figure(text, "SigBlk", 16).value_or(0)};
 }
@@ -113,16 +157,6 @@ std::optional<std::uint64_t> parse_stack_pointer(std::string_view text) {
   return pointer;
 }
 
-std::optional<std::uint64_t> parse_stack_pointer_of_stat(std::string_view text) {
-  constexpr int fields_between = 29 - 3;
-  auto at = text.rfind(") ");  // before field 3; the name before it may hold anything
-  for (int field = 0; at != text.npos && field <= fields_between; ++field) at = text.find(' ', at + 1);
-  if (at == text.npos) return std::nullopt;
-  std::uint64_t pointer = 0;
-  const auto error = std::from_chars(text.data() + at + 1, text.data() + text.size(), pointer).ec;
-  return error == std::errc() && pointer != 0 ? std::optional(pointer) : std::nullopt;
-}
-
 std::optional<std::uint64_t> read_stack_pointer(const ProcessFolder& process, int thread, std::string& buffer) {
   const std::string task = "task/" + std::to_string(thread);
   try {
@@ -130,10 +164,22 @@ std::optional<std::uint64_t> read_stack_pointer(const ProcessFolder& process, in
   } catch (const std::system_error&) {  // this kernel has none, or we may not
   }
   try {
-    return parse_stack_pointer_of_stat(process.read((task + "/stat").c_str(), buffer));
+    const std::uint64_t pointer = parse_stat(process.read((task + "/stat").c_str(), buffer)).stack_pointer;
+    return pointer == 0 ? std::nullopt : std::optional(pointer);
   } catch (const std::system_error&) {
     return std::nullopt;
   }
 }
+
+std::vector<int> read_pids(const std::string& root) { return numbers_in(root); }
+
+std::vector<int> read_children(int pid, const std::string& root) {
+  if (auto listed = listed_children(pid, root)) return *listed;
+  return text_of(path_of(pid, "stat", root)) ? children_by_parent(pid, root) : std::vector<int>();
+}
+
+std::vector<int> read_threads(int pid, const std::string& root) { return numbers_in(path_of(pid, "task", root)); }
+
+bool share_memory(int pid, int other) { return syscall(SYS_kcmp, pid, other, KCMP_VM, 0, 0) == 0; }
 
 }  // namespace cmt::process

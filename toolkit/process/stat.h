@@ -1,10 +1,12 @@
-/// Figures of one process: /proc/PID/stat, status, statm and io, and the stack pointers of its threads.
+/// Processes: their figures in /proc/PID/stat, status, statm and io, the stack pointers of their threads, and which
+/// there are.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "toolkit/process/proc_file.h"
 
@@ -22,7 +24,8 @@ struct Stat {
   std::uint64_t user_ticks = 0;    ///< of processor time, sysconf(_SC_CLK_TCK) a second
   std::uint64_t system_ticks = 0;
   std::uint64_t threads = 0;
-  std::uint64_t start_ticks = 0;  ///< after the machine's start
+  std::uint64_t start_ticks = 0;    ///< after the machine's start
+  std::uint64_t stack_pointer = 0;  ///< 0: hidden, as Linux does since 4.11 for a thread that lives
   bool kernel_thread = false;
   std::optional<int> exit_signal{};  ///< sent to its parent when it ends; 0: none, and wait() does not see it
 
@@ -39,12 +42,8 @@ Stat read_stat(int pid, const std::string& root = "/proc");
 /// smaps is exact and expensive.
 struct Status {
   std::uint64_t resident_bytes_peak = 0;  ///< VmHWM: since the start, or since `5` was written to clear_refs
-  std::uint64_t resident_bytes = 0;       ///< VmRSS: the sum of the next three
-  std::uint64_t resident_anonymous_bytes = 0;
   std::uint64_t resident_file_bytes = 0;
-  std::uint64_t resident_shared_bytes = 0;
   std::uint64_t swapped_bytes = 0;
-  std::uint64_t threads = 0;
   int tracer = 0;                     ///< the thread that traces it with ptrace; 0: none
   std::uint64_t blocked_signals = 0;  ///< bit 0 is signal 1
 };
@@ -75,11 +74,22 @@ DiskTraffic parse_io(std::string_view text);
 /// but one. Nothing for a thread that runs.
 std::optional<std::uint64_t> parse_stack_pointer(std::string_view text);
 
-/// The same from the text of /proc/PID/task/TID/stat (kstkesp, field 29 of proc(5)). Nothing where it is 0: since Linux
-/// 4.11 the kernel hides it for a thread that lives.
-std::optional<std::uint64_t> parse_stack_pointer_of_stat(std::string_view text);
-
-/// Tries both for a thread. Nothing also where the thread is another user's, or gone.
+/// From there, else from the thread's stat. Nothing also where the thread is another user's, or gone.
 std::optional<std::uint64_t> read_stack_pointer(const ProcessFolder& process, int thread, std::string& buffer);
+
+/// The pids of all processes, ascending.
+std::vector<int> read_pids(const std::string& root = "/proc");
+
+/// The children of a process, from /proc/PID/task/*/children; where the kernel has no such files (it was built without
+/// CONFIG_PROC_CHILDREN), from the parents that all processes name. Empty where the process is gone. While processes
+/// come and go the kernel may leave one out of a list, so a caller who must not lose one remembers those seen before.
+std::vector<int> read_children(int pid, const std::string& root = "/proc");
+
+/// The threads of a process, ascending; the first has the pid of the process. Empty where it is gone.
+std::vector<int> read_threads(int pid, const std::string& root = "/proc");
+
+/// Whether two processes run in the same memory, as a child of vfork does until it executes a program. False where the
+/// kernel does not tell: kcmp(2) needs the right to trace both.
+bool share_memory(int pid, int other);
 
 }  // namespace cmt::process
