@@ -54,10 +54,12 @@ class Export {
   void write_about() {
     json_.begin_object("about");
     Statement about(database_, "select key, value from about order by key");
-    while (about.step()) {
-      about.is_number(1) ? json_.field(about.text(0), about.number(1)) : json_.field(about.text(0), about.text(1));
-    }
+    while (about.step()) write_field(about.text(0), about, 1);
     json_.end_object();
+  }
+
+  void write_field(const std::string& key, const Statement& row, int column) {
+    row.is_number(column) ? json_.field(key, row.number(column)) : json_.field(key, row.text(column));
   }
 
   void write_columns() {
@@ -90,18 +92,14 @@ class Export {
   void write_processes() {
     json_.begin_array("processes");
     Statement processes(database_,
-                        "select process.id, pid, start_ticks, parent_pid, text, command, first_tick, last_tick "
+                        "select process.id, pid, start_ticks, parent_pid, text as name, coalesce(command, '') as "
+                        "command, first_tick, last_tick "
                         "from process join name on name.id = name_id order by process.id");
     Statement sample_rows(database_, samples), counter_rows(database_, counters);
     while (processes.step()) {
       json_.begin_object();
-      json_.field("pid", processes.number(1));
-      json_.field("start_ticks", processes.number(2));
-      json_.field("parent_pid", processes.number(3));
-      json_.field("name", processes.text(4));
-      json_.field("command", processes.text(5));
-      json_.field("first_tick", processes.number(6));
-      json_.field("last_tick", processes.number(7));
+      for (int column = 1; column < processes.columns(); ++column)
+        write_field(processes.column_name(column), processes, column);
       write_rows("samples", sample_rows, processes.number(0));
       write_rows("counters", counter_rows, processes.number(0));
       write_mappings(processes.number(0));

@@ -61,18 +61,11 @@ std::vector<Mapping> read_mappings(const std::string& path) {
 }
 
 ProcessSample sample_of(const std::vector<Mapping>& mappings) {
-  ProcessSample sample{.size_bytes = 0,
-                       .resident_bytes = 0,
-                       .proportional_bytes = 0,
-                       .private_bytes = 0,
-                       .swapped_bytes = 0,
-                       .mappings_readable = true};
+  ProcessSample sample{.size_bytes = 0, .resident_bytes = 0, .mappings_readable = true};
   for (const Mapping& mapping : mappings) {
     *sample.size_bytes += mapping.end - mapping.begin;
     *sample.resident_bytes += mapping.resident_bytes;
-    *sample.proportional_bytes += mapping.proportional_bytes;
-    *sample.private_bytes += mapping.private_bytes;
-    *sample.swapped_bytes += mapping.swapped_bytes;
+    add_to_totals(mapping, sample);
   }
   return sample;
 }

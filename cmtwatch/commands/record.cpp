@@ -121,8 +121,7 @@ class RecordingSession {
     return recorded != 0;
   }
 
-  void resized() { view_.resized(); }
-  void clear() { view_.clear(); }
+  LiveColumns& columns() { return view_.columns(); }
 
   void close() {
     const std::int64_t elapsed_ns = process::now_ns() - begin_ns_;
@@ -207,7 +206,7 @@ class RecordingSession {
   }
 
   void tell(const std::string& what) {
-    view_.clear();
+    view_.columns().clear();
     say("cmtwatch record", what);
   }
 
@@ -253,15 +252,15 @@ int record_command(const command::CommandLine& line) {
   try {
     command::RunningCommand launched(
         {.words = options.command, .output = {}, .error = {}, .environment = {}, .before_stop = [&] {
-           session->clear();
+           session->columns().clear();
          }});
     options.recursive ? session->processes().add_children_of(getpid()) : session->processes().add(launched.pid());
     session->must_pause(launched.pid());
     std::optional<command::Ended> ended;
-    const Listener listener = listen_to(launched, ended, [&] { session->resized(); });
-    Guard guard("cmtwatch record", [&] { session->clear(); });
+    const Listener listener = listen_to(launched, ended, [&] { session->columns().resized(); });
+    Guard guard("cmtwatch record", [&] { session->columns().clear(); });
     guard.run([&] { record_until_end(*session, options.pace, listener); });
-    session->clear();
+    session->columns().clear();
     if (!ended) ended = launched.wait();
     guard.run([&] { session->close(); });
     session.reset();
@@ -282,7 +281,7 @@ int record_processes(const command::CommandLine& line) {
     session.must_pause(pid);
   }
   command::Interrupts interrupts(command::Interrupts::Holds::resizes);
-  record_until_end(session, options.pace, listen_to(interrupts, [&] { session.resized(); }));
+  record_until_end(session, options.pace, listen_to(interrupts, [&] { session.columns().resized(); }));
   session.close();
   return 0;
 }

@@ -80,17 +80,18 @@ class WatchedCommand {
                                       .output = options_.command_output,
                                       .error = options_.command_error,
                                       .environment = tracer_ ? tracer_->environment() : Environment(),
-                                      .before_stop = [this] { report_.clear(); }});
+                                      .before_stop = [this] { report_.columns().clear(); }});
     begin_ns_ = process::now_ns();
     ProcessSet set = watched_set(options_, launched.pid());
     if (options_.recursive) set.add_children_of(getpid());  // we adopt orphans
     ProcessSampler sampler(launched.pid(), std::move(set), options_.metric, options_.root, options_.pause);
     if (tracer_) sampler.leave_out_collectors(collector_name);
     std::optional<command::Ended> ended;
-    const Listener listener = listen_to(launched, ended, [this] { guard_.run([this] { report_.resized(); }); });
+    const Listener listener =
+        listen_to(launched, ended, [this] { guard_.run([this] { report_.columns().resized(); }); });
     WatchResult result = watch(sampler, options_.pace, begin_ns_, options_.verbose || tracer_, listener,
                                [this](const Sample& sample) { add_sample(sample); });
-    report_.clear();
+    report_.columns().clear();
     if (!ended) ended = launched.wait();
     if (tracer_) add_live_bytes(result);
     guard_.run([&] {
@@ -155,7 +156,7 @@ int run(const command::CommandLine& line) {
   const WatchOptions options = parse_run(line);
   Destination destination(options.output, STDERR_FILENO);
   WatchReport report(options, destination);
-  Guard guard("cmtwatch run", [&] { report.clear(); });
+  Guard guard("cmtwatch run", [&] { report.columns().clear(); });
   if (options.recursive) prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
     const command::Ended ended = WatchedCommand(options, report, guard).watch_to_end();
@@ -195,7 +196,7 @@ int get(const command::CommandLine& line) {
   WatchReport report(options, destination);
   ProcessSampler sampler(options.pid, watched_set(options, options.pid), options.metric, options.root, options.pause);
   command::Interrupts interrupts(command::Interrupts::Holds::resizes);
-  const Listener listener = listen_to(interrupts, [&] { report.resized(); });
+  const Listener listener = listen_to(interrupts, [&] { report.columns().resized(); });
   const WatchResult result =
       watch(sampler, options.pace, process::now_ns(), options.verbose, listener, [&](const Sample& sample) {
         report.keep(sample);

@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 
+#include "cmtwatch/recording/recording.h"
+
 namespace cmt::watch {
 namespace {
 
@@ -146,12 +148,7 @@ class KindReader {
   Mapping mapping(std::int64_t id) {
     Mapping mapping;
     mapping_.bind(id);
-    while (mapping_.step()) {
-      mapping.begin = mapping_.value<std::uint64_t>(0);
-      mapping.end = mapping_.value<std::uint64_t>(1);
-      mapping.permissions = mapping_.text(2);
-      mapping.name = mapping_.text(3);
-    }
+    while (mapping_.step()) mapping = read_mapping(mapping_, 0);
     return mapping;
   }
 
@@ -166,6 +163,7 @@ class KindReader {
     else
       kinds[index_of(proportional ? MemoryKind::totals : MemoryKind::not_read)] += own.bytes();
     series_.sums.back().add(own);
+    series_.all.add(own);
     KindSeries::Process& total = totals_[process];
     total.all.add(own);
     total.bytes.resize(series_.time_ns.size());

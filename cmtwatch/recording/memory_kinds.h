@@ -85,6 +85,7 @@ struct KindSeries {
 
   std::vector<std::int64_t> time_ns;
   std::vector<MemorySum> sums;  ///< of all processes
+  MemorySum all{};              ///< over all moments, for the metric
   std::vector<BytesByKind> by_kind;
   std::vector<Process> processes;  ///< the largest ones, and the rest as one with pid 0; empty where there is only one
 };

@@ -17,13 +17,8 @@ std::vector<process::Mapping> load_mappings(Database& database, std::int64_t pro
   select.bind(process).bind(tick);
   std::vector<process::Mapping> mappings;
   while (select.step()) {
-    process::Mapping mapping;
-    mapping.begin = select.value<std::uint64_t>(0);
-    mapping.end = select.value<std::uint64_t>(1);
-    mapping.permissions = select.text(2);
-    mapping.name = select.text(3);
-    read_fields(select, 4, mapping);
-    mappings.push_back(std::move(mapping));
+    mappings.push_back(read_mapping(select, 0));
+    read_fields(select, 4, mappings.back());
   }
   return mappings;
 }

@@ -81,12 +81,6 @@ void add_io(const ProcessFolder& folder, ProcessSample& sample, std::string& buf
   sample.written_bytes = traffic.written_bytes;
 }
 
-void add_to_totals(const Mapping& mapping, ProcessSample& sample) {
-  sample.proportional_bytes = sample.proportional_bytes.value_or(0) + mapping.proportional_bytes;
-  sample.private_bytes = sample.private_bytes.value_or(0) + mapping.private_bytes;
-  sample.swapped_bytes = sample.swapped_bytes.value_or(0) + mapping.swapped_bytes;
-}
-
 /// A thread's stack has an unreadable guard mapping below it. The guard tells it from the heap of a language that keeps
 /// stacks there.
 bool can_be_stack(const KnownMappings& mappings, std::size_t i) {

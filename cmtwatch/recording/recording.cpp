@@ -119,6 +119,19 @@ constexpr char delete_unreferenced[] =
 
 }  // namespace
 
+void add_to_totals(const Mapping& mapping, ProcessSample& sample) {
+  sample.proportional_bytes = sample.proportional_bytes.value_or(0) + mapping.proportional_bytes;
+  sample.private_bytes = sample.private_bytes.value_or(0) + mapping.private_bytes;
+  sample.swapped_bytes = sample.swapped_bytes.value_or(0) + mapping.swapped_bytes;
+}
+
+Mapping read_mapping(const Statement& statement, int column) {
+  return {.begin = statement.value<std::uint64_t>(column),
+          .end = statement.value<std::uint64_t>(column + 1),
+          .permissions = statement.text(column + 2),
+          .name = statement.text(column + 3)};
+}
+
 void check_recording(Database& database, const std::string& path) {
   if (database.number("pragma application_id") != application_id)
     throw DatabaseError(path + ": not a recording of cmtwatch");

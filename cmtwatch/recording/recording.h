@@ -141,35 +141,34 @@ void describe(Visitor& field, Row& row) {
 ///     Statement select(database, "select tick_id, " + sql_names<Disk>() + " from disk_sample");
 ///     while (select.step()) read_fields(select, 1, disk);
 ///
-/// "  , reads integer  -- requests\n…", for create table, behind its other columns.
-template <class T>
-std::string sql_columns(const T& row = {}) {
+/// The texts that `text_of(key, doc)` returns for the fields, with `separator` between them.
+template <class T, class TextOf>
+std::string sql_fields(const T& row, std::string_view separator, TextOf text_of) {
   std::string text;
-  const auto append = [&text](std::string_view key, const auto&, std::string_view doc) {
-    text.append("  , ").append(key).append(" integer  -- ").append(doc).append("\n");
+  const auto append = [&](std::string_view key, const auto&, std::string_view doc) {
+    text.append(text.empty() ? "" : separator).append(text_of(std::string(key), std::string(doc)));
   };
   describe(append, row);
   return text;
+}
+
+/// "  , reads integer  -- requests\n…", for create table, behind its other columns.
+template <class T>
+std::string sql_columns(const T& row = {}) {
+  return sql_fields(row, "",
+                    [](const auto& key, const auto& doc) { return "  , " + key + " integer  -- " + doc + "\n"; });
 }
 
 /// "reads, read_bytes, …".
 template <class T>
 std::string sql_names(const T& row = {}) {
-  std::string text;
-  const auto append = [&text](std::string_view key, const auto&, std::string_view) {
-    text.append(text.empty() ? "" : ", ").append(key);
-  };
-  describe(append, row);
-  return text;
+  return sql_fields(row, ", ", [](const auto& key, const auto&) { return key; });
 }
 
 /// "?, ?, …".
 template <class T>
 std::string sql_parameters(const T& row = {}) {
-  std::string text;
-  const auto append = [&text](std::string_view, const auto&, std::string_view) { text += text.empty() ? "?" : ", ?"; };
-  describe(append, row);
-  return text;
+  return sql_fields(row, ", ", [](const auto&, const auto&) { return "?"; });
 }
 
 /// Binds the next parameters to a row's fields.
@@ -188,6 +187,12 @@ void read_fields(const Statement& statement, int column, T& row) {
   };
   describe(read, row);
 }
+
+/// Adds a mapping's figures to the sums of its process.
+void add_to_totals(const process::Mapping& mapping, ProcessSample& sample);
+
+/// A mapping's addresses, permissions and name, which a query gives from `column` on.
+process::Mapping read_mapping(const Statement& statement, int column);
 
 /// A mapping as the recording has it.
 struct KnownMapping {

@@ -22,13 +22,6 @@ std::string sum_text(const MemorySum& memory) {
 using output::Panel;
 using output::Series;
 
-/// The metric of some moments together.
-std::string_view metric_of(const std::vector<MemorySum>& moments) {
-  MemorySum all;
-  for (const MemorySum& moment : moments) all.add(moment);
-  return all.metric();
-}
-
 std::string with_metric(const std::string& name, std::string_view metric) {
   return name + " (" + std::string(metric) + ")";
 }
@@ -141,7 +134,7 @@ output::Picture recording_picture(const KindSeries& series, const std::string& t
     subtitle +=
         ", most " + output::bytes_text(peak->bytes()) + " " + std::string(peak->metric()) + " at " +
         output::time_text(static_cast<double>(series.time_ns[static_cast<std::size_t>(peak - series.sums.begin())]));
-  const std::string_view metric = metric_of(series.sums);
+  const std::string_view metric = series.all.metric();
   output::Picture picture{title, subtitle, {kinds_panel(series, metric)}};
   if (!series.processes.empty()) picture.panels.push_back(processes_panel(series, metric));
   return picture;
@@ -155,7 +148,7 @@ std::string recording_json(const KindSeries& series, const std::string& title) {
   json.begin_object();
   json.field("schema", "cmt.kinds/1");
   field("recording", title, "the file");
-  field("metric", metric_of(series.sums), "over all moments: pss, rss, or pss or rss");
+  field("metric", series.all.metric(), "over all moments: pss, rss, or pss or rss");
   field("time_ns", series.time_ns, "of each moment, since the recording began");
   field("bytes", sums, "of all processes at each moment; null: none could be read");
   json.begin_array("kinds");

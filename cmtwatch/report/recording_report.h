@@ -18,11 +18,8 @@ class RecordView {
   /// A moment of the recording: its number, its time since the recording began, and what was recorded.
   void show(std::int64_t tick, std::int64_t time_ns, std::size_t processes, MemorySum memory);
 
-  /// The terminal has another size.
-  void resized() { columns_.resized(); }
-
-  /// Erases the drawing: before anything else is written, before we stop, and at the end.
-  void clear() { columns_.clear(); }
+  /// The view on a terminal.
+  LiveColumns& columns() { return columns_; }
 
   /// Tells the shown moment with most memory, and `cost_share`, the cost of recording as a share of a processor.
   void end(double cost_share);

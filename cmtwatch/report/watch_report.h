@@ -39,10 +39,8 @@ class WatchReport {
   /// Keeps a sample for the JSON document and the picture, which are made at the end.
   void keep(const Sample& sample);
 
-  /// The terminal has another size.
-  void resized() { columns_.resized(); }
-  /// Erases the drawing: before anything else is written to the terminal, and before we stop.
-  void clear() { columns_.clear(); }
+  /// The view on a terminal.
+  LiveColumns& columns() { return columns_; }
   bool is_text() const { return options_.form == WatchOptions::Form::text; }
 
   /// `ended` is how the command ended, where there was one.

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <span>
 
 #include "cmt/reader.h"
 #include "libcmt/heap/live_totals.h"
@@ -27,36 +26,27 @@ struct TimedReading {
   ProcessReading* process = nullptr;
 };
 
-std::map<int, std::vector<TimedReading>> readings_by_pid(std::vector<Sample>& samples) {
-  std::map<int, std::vector<TimedReading>> readings;
+/// For each trace the readings of its process from its begin on, until the process executed another program, which has
+/// a trace of its own. The first trace has those before its begin too: then no block is live.
+std::vector<std::vector<TimedReading>> readings_by_trace(std::vector<Sample>& samples,
+                                                         const std::vector<ProcessTrace>& traces) {
+  std::vector<std::vector<TimedReading>> readings(traces.size());
+  std::map<int, std::vector<std::size_t>> traces_of;
+  for (std::size_t i = 0; i < traces.size(); ++i) traces_of[traces[i].pid].push_back(i);
   for (Sample& sample : samples) {
-    for (ProcessReading& process : sample.by_process) readings[process.pid].push_back({middle_of(sample), &process});
+    for (ProcessReading& process : sample.by_process) {
+      const auto own = traces_of.find(process.pid);
+      if (own == traces_of.end()) continue;
+      const auto begins_later = [&](std::size_t i) { return traces[i].begin_ns > middle_of(sample); };
+      const auto later = std::find_if(own->second.begin() + 1, own->second.end(), begins_later);
+      readings[*(later - 1)].push_back({middle_of(sample), &process});
+    }
   }
   return readings;
 }
 
-/// For each trace the readings of its process from the trace's begin on, until the process executed another program,
-/// which has a trace of its own. A process has no live blocks before its first event.
-std::vector<std::span<TimedReading>> readings_by_trace(std::map<int, std::vector<TimedReading>>& by_pid,
-                                                       const std::vector<ProcessTrace>& traces) {
-  std::vector<std::span<TimedReading>> by_trace(traces.size());
-  std::map<int, std::span<TimedReading>> before;  // by pid, the readings before the traces that were dealt with
-  for (std::size_t i = traces.size(); i-- > 0;) {
-    const std::span<TimedReading> readings = before.try_emplace(traces[i].pid, by_pid[traces[i].pid]).first->second;
-    const auto begin = std::partition_point(readings.begin(), readings.end(), [&](const TimedReading& reading) {
-      return reading.time_ns < traces[i].begin_ns;
-    });
-    before[traces[i].pid] = {readings.begin(), begin};
-    by_trace[i] = {begin, readings.end()};
-  }
-  for (const auto& [pid, readings] : before) {
-    for (const TimedReading& reading : readings) reading.process->live.emplace();
-  }
-  return by_trace;
-}
-
 /// Reads a trace, and sets the live bytes in the readings of its process, which rise by time.
-void add_live_bytes_of(ProcessTrace& trace, std::span<TimedReading> readings) {
+void add_live_bytes_of(ProcessTrace& trace, const std::vector<TimedReading>& readings) {
   Reader reader(trace.path, {.addresses = false, .usable = false});
   heap::LiveAccount account;
   auto next = readings.begin();
@@ -151,8 +141,7 @@ CommandTraces CommandTracer::add_live_bytes(std::vector<Sample>& samples, std::i
   CommandTraces traced;
   traced.repairs = command::wait_for_traces(files_, complain, sleep_ms).repairs;
   traced.traces = find_traces(begin_ns, complain);
-  std::map<int, std::vector<TimedReading>> by_pid = readings_by_pid(samples);
-  const std::vector<std::span<TimedReading>> readings = readings_by_trace(by_pid, traced.traces);
+  const std::vector<std::vector<TimedReading>> readings = readings_by_trace(samples, traced.traces);
   for (std::size_t i = 0; i < traced.traces.size(); ++i) {
     try {
       add_live_bytes_of(traced.traces[i], readings[i]);

@@ -17,6 +17,13 @@
 #include "toolkit/picture/svg_parts.h"
 
 namespace cmt::output {
+
+template <class Visitor, DescribedAs<Tick> T>
+void describe(Visitor& field, T& tick) {
+  field("at", tick.at, "");
+  field("label", tick.label, "");
+}
+
 namespace {
 
 constexpr std::size_t columns_max = 6400;
@@ -30,14 +37,7 @@ void write_axis(JsonWriter& json, std::string_view key, const Axis& axis, const 
   json.field("unit", unit_name(axis.unit));
   json.field("log", axis.log);
   write_field(json, "range", std::vector{range.low, range.high});
-  json.begin_array("ticks");
-  for (const Tick& tick : axis.ticks) {
-    json.begin_array();
-    json.value(tick.at);
-    json.value(tick.label);
-    json.end_array();
-  }
-  json.end_array();
+  write_field(json, "ticks", as_tuples(axis.ticks));
   write_field(json, "breaks", axis.breaks);
   json.end_object();
 }
