@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "trace2cmt/formats/log_fixture.h"
+#include "tests/formats/log_fixture.h"
 
 using namespace trace2cmt;
 using fixture::Lines;
