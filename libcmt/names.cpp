@@ -1,25 +1,9 @@
+#include <string>
+
 #include "cmt/event.h"
 #include "cmt/header.h"
 
 namespace cmt {
-namespace {
-
-using KindName = std::array<char, 8>;
-
-/// "kind_0" to "kind_63".
-constexpr std::array<KindName, kind_limit> names_by_number = [] {
-  std::array<KindName, kind_limit> names{};
-  for (std::size_t number = 0; number < kind_limit; ++number) {
-    KindName& name = names[number];
-    std::size_t length = 0;
-    for (const char c : {'k', 'i', 'n', 'd', '_'}) name[length++] = c;
-    if (number >= 10) name[length++] = static_cast<char>('0' + number / 10);
-    name[length] = static_cast<char>('0' + number % 10);
-  }
-  return names;
-}();
-
-}  // namespace
 
 std::string_view name(Kind kind) {
   switch (kind) {
@@ -29,8 +13,13 @@ std::string_view name(Kind kind) {
     CMT_KINDS(CMT_KIND)
 #undef CMT_KIND
   }
+  static const auto numbered = [] {
+    std::array<std::string, kind_limit> names;
+    for (std::size_t number = 0; number < kind_limit; ++number) names[number] = "kind_" + std::to_string(number);
+    return names;
+  }();
   const auto number = static_cast<std::size_t>(kind);
-  return number < kind_limit ? names_by_number[number].data() : "kind";
+  return number < kind_limit ? numbered[number] : "kind";
 }
 
 std::string_view name(Repair repair) {
@@ -42,15 +31,8 @@ std::string_view name(Repair repair) {
 }
 
 std::string_view name(Format format) {
-  switch (format) {
-    case Format::text:
-      return "text";
-    case Format::cmt:
-      return "cmt";
-    case Format::legacy_cmt:
-      return "legacy_cmt";
-  }
-  return "";
+  static constexpr std::array<std::string_view, 3> names{"text", "cmt", "legacy_cmt"};
+  return names[static_cast<std::size_t>(format)];
 }
 
 }  // namespace cmt

@@ -1,5 +1,7 @@
 #include "libcmt/heap/clock.h"
 
+#include <array>
+
 namespace cmt::heap {
 
 std::optional<Clock::Unit> Clock::parse(std::string_view name) {
@@ -10,27 +12,13 @@ std::optional<Clock::Unit> Clock::parse(std::string_view name) {
 }
 
 std::string_view Clock::name(Unit unit) {
-  switch (unit) {
-    case Unit::events:
-      return "events";
-    case Unit::time:
-      return "time";
-    case Unit::bytes:
-      return "bytes";
-  }
-  return {};
+  static constexpr std::array<std::string_view, 3> names{"events", "time", "bytes"};
+  return names[static_cast<std::size_t>(unit)];
 }
 
 std::string_view Clock::unit_text() const {
-  switch (unit_) {
-    case Unit::events:
-      return "lines";
-    case Unit::time:
-      return "ns";
-    case Unit::bytes:
-      return "bytes";
-  }
-  return {};
+  static constexpr std::array<std::string_view, 3> units{"lines", "ns", "bytes"};
+  return units[static_cast<std::size_t>(unit_)];
 }
 
 }  // namespace cmt::heap

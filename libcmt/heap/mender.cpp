@@ -1,6 +1,6 @@
 #include "libcmt/heap/mender.h"
 
-#include <optional>
+#include <array>
 #include <utility>
 
 namespace cmt::heap {
@@ -201,25 +201,17 @@ void Mender::update_index(const Event& event) {
 void Mender::remove_addresses(Event& event) { event.address = event.old_address = 0; }
 
 std::string_view Mender::describe(Repair repair) {
-  switch (repair) {
-    case Repair::not_understood:
-      return "not understood: dropped";
-    case Repair::unmatched_free:
-      return "no block lives at this address: dropped";
-    case Repair::unmatched_realloc:
-      return "no block lives at this address: taken as an allocation";
-    case Repair::order_race:
-      return "a block lives at this address, and is given back later: moved behind that";
-    case Repair::double_allocation:
-      return "a block lives at this address already: ended first";
-    case Repair::misfree:
-      return "the address is inside a block: that one ended, and its head begun anew";
-    case Repair::contradiction:
-      return "its tag contradicts the events before: dropped";
-    case Repair::unknown_kind:
-      return "its kind is not known: replaced";
-  }
-  return "";
+  static constexpr std::array<std::string_view, repair_count> texts{
+      "not understood: dropped",
+      "no block lives at this address: dropped",
+      "no block lives at this address: taken as an allocation",
+      "a block lives at this address, and is given back later: moved behind that",
+      "a block lives at this address already: ended first",
+      "the address is inside a block: that one ended, and its head begun anew",
+      "its tag contradicts the events before: dropped",
+      "its kind is not known: replaced",
+  };
+  return texts[static_cast<std::size_t>(repair)];
 }
 
 }  // namespace cmt::heap

@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "cmt/text.h"
+#include "libcmt/text/scanner.h"
 
 namespace cmt {
 namespace {
@@ -111,15 +112,9 @@ void append_string(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
+    if (const std::size_t known = escaped_bytes.find(c); known != std::string_view::npos) {
       out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (c == '\r') {
-      out += "\\r";
+      out += escape_letters[known];
     } else if (byte < 0x20 || byte == 0x7f) {
       out += "\\x";
       out += digits[byte >> 4];

@@ -1,16 +1,8 @@
 #include "libcmt/text/scanner.h"
 
+#include <charconv>
+
 namespace cmt::text {
-namespace {
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-}  // namespace
 
 bool Scanner::take_until(char stop, std::string_view& taken) {
   skip_blanks();
@@ -23,44 +15,28 @@ bool Scanner::take_until(char stop, std::string_view& taken) {
   return true;
 }
 
+bool Scanner::take_number(std::uint64_t& value, int base) {
+  const auto [end, error] = std::from_chars(at_, end_, value, base);
+  at_ = end;
+  return error == std::errc();
+}
+
 bool Scanner::take_hex(std::uint64_t& value) {
   skip_blanks();
   if (end_ - at_ >= 2 && at_[0] == '0' && (at_[1] == 'x' || at_[1] == 'X')) at_ += 2;
-  const char* const begin = at_;
-  std::uint64_t sum = 0;
-  for (int digit; at_ != end_ && (digit = hex_digit(*at_)) >= 0; ++at_) {
-    if (sum >> 60 != 0) return false;
-    sum = sum << 4 | static_cast<std::uint64_t>(digit);
-  }
-  value = sum;
-  return at_ != begin;
+  return take_number(value, 16);
 }
 
 bool Scanner::take_escape(std::string& value) {
   if (at_ == end_) return false;
-  switch (*at_++) {
-    case '\\':
-      value += '\\';
-      return true;
-    case '"':
-      value += '"';
-      return true;
-    case 'n':
-      value += '\n';
-      return true;
-    case 't':
-      value += '\t';
-      return true;
-    case 'r':
-      value += '\r';
-      return true;
-    case 'x':
-      break;
-    default:
-      return false;
+  const char letter = *at_++;
+  if (const std::size_t known = escape_letters.find(letter); known != std::string_view::npos) {
+    value += escaped_bytes[known];
+    return true;
   }
-  if (end_ - at_ < 2 || hex_digit(at_[0]) < 0 || hex_digit(at_[1]) < 0) return false;
-  value += static_cast<char>(hex_digit(at_[0]) * 16 + hex_digit(at_[1]));
+  unsigned char byte = 0;
+  if (letter != 'x' || end_ - at_ < 2 || std::from_chars(at_, at_ + 2, byte, 16).ptr != at_ + 2) return false;
+  value += static_cast<char>(byte);
   at_ += 2;
   return true;
 }

@@ -6,6 +6,9 @@
 
 namespace cmt::text {
 
+/// The bytes of a quoted string that are written as a backslash and a letter, and these letters.
+inline constexpr std::string_view escaped_bytes = "\"\\\n\t\r", escape_letters = "\"\\ntr";
+
 /// A cursor over one line. Every taker skips blanks first, and says with its result whether the thing was there.
 class Scanner {
  public:
@@ -41,17 +44,7 @@ class Scanner {
   /// 64 bits, decimal. False also where the value does not fit.
   bool take_decimal(std::uint64_t& value) {
     skip_blanks();
-    const char* const begin = at_;
-    std::uint64_t sum = 0;
-    for (; at_ != end_ && *at_ >= '0' && *at_ <= '9'; ++at_) {
-      const auto digit = static_cast<std::uint64_t>(*at_ - '0');
-      if (at_ - begin >= 19 && (__builtin_mul_overflow(sum, 10u, &sum) || __builtin_add_overflow(sum, digit, &sum))) {
-        return false;
-      }
-      if (at_ - begin < 19) sum = sum * 10 + digit;
-    }
-    value = sum;
-    return at_ != begin;
+    return take_number(value, 10);
   }
 
   /// 64 bits, hexadecimal, with or without 0x.
@@ -72,6 +65,7 @@ class Scanner {
   }
 
  private:
+  bool take_number(std::uint64_t& value, int base);
   bool take_escape(std::string& value);
 
   const char* at_;

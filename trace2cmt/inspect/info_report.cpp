@@ -1,4 +1,5 @@
-#include "libcmt/format/sections.h"
+#include <array>
+
 #include "libcmt/text/format.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
@@ -71,21 +72,9 @@ std::string layout_text(const Info& info) {
 }  // namespace
 
 std::string StreamSize::name() const {
-  using cmt::format::StreamId;
-  switch (static_cast<StreamId>(id)) {
-    case StreamId::core:
-      return "core";
-    case StreamId::addresses:
-      return "addresses";
-    case StreamId::live:
-      return "live_blocks";
-    case StreamId::times:
-      return "times";
-    case StreamId::usable:
-      return "usable_sizes";
-    case StreamId::stacks:
-      return "call_stacks";
-  }
+  constexpr std::array<const char*, 6> names{"core",  "addresses",    "live_blocks",
+                                             "times", "usable_sizes", "call_stacks"};
+  if (id - 1 < names.size()) return names[id - 1];
   return "stream " + std::to_string(id);
 }
 
