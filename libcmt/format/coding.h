@@ -187,7 +187,6 @@ class VarintWriter {
     const auto bytes = static_cast<unsigned>(std::bit_width(value | 1) + 6) * 37 >> 8;
     std::uint32_t spread = (value & 0x7f) | (value & 0x3f80) << 1 | (value & 0x1fc000) << 2 | (value & 0xfe00000) << 3;
     spread |= 0x808080 & ((1u << 8 * (bytes - 1)) - 1);
-    if constexpr (std::endian::native == std::endian::big) spread = __builtin_bswap32(spread);
     std::memcpy(at_, &spread, sizeof spread);
     at_ += bytes;
   }

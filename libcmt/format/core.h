@@ -20,6 +20,8 @@ struct CoreState {
   Tag next_tag = 1;          ///< of the next allocation
   Tag named_tag = 0;         ///< of the block that an event was given last
   std::uint32_t thread = 0;  ///< of the next event
+
+  bool operator==(const CoreState&) const = default;
 };
 
 /// Collects the events of one block, and encodes them. The essay on how is in core_encoder.cpp.

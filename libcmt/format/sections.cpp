@@ -145,11 +145,11 @@ BlockHeader BlockHeader::take(std::string_view header) {
   return block;
 }
 
-std::string put_index(const std::vector<IndexEntry>& blocks) {
+std::string put_index(const std::vector<BlockStart>& blocks) {
   std::string out;
   put_varint(out, blocks.size());
-  IndexEntry before;
-  for (const IndexEntry& block : blocks) {
+  BlockStart before;
+  for (const BlockStart& block : blocks) {
     put_varint(out, (block.offset - before.offset) << 1 | (block.keyframe ? 1 : 0));
     put_varint(out, block.first_event - before.first_event);
     put_varint(out, block.next_tag - before.next_tag);
@@ -159,11 +159,11 @@ std::string put_index(const std::vector<IndexEntry>& blocks) {
   return out;
 }
 
-std::vector<IndexEntry> take_index(std::string_view header) {
+std::vector<BlockStart> take_index(std::string_view header) {
   Cursor cursor(header);
-  std::vector<IndexEntry> blocks;
+  std::vector<BlockStart> blocks;
   const std::uint64_t count = cursor.varint(section_header_limit / 4, "the number of blocks");
-  IndexEntry entry;
+  BlockStart entry;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t step = cursor.varint();
     entry.offset += step >> 1;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cmt/header.h"
+#include "cmt/reader.h"
 #include "libcmt/format/core.h"
 
 namespace cmt::format {
@@ -75,18 +76,13 @@ struct BlockHeader {
 
   std::string put() const;
   static BlockHeader take(std::string_view header);
+
+  /// As the index has it, of a block whose section is at an offset in the file.
+  BlockStart start_at(std::uint64_t offset) const { return {first_event, core.next_tag, time_ns, offset, keyframe}; }
 };
 
-struct IndexEntry {
-  std::uint64_t offset = 0;  ///< of the block's section in the file
-  std::uint64_t first_event = 0;
-  Tag next_tag = 0;
-  std::uint64_t time_ns = 0;
-  bool keyframe = false;
-};
-
-std::string put_index(const std::vector<IndexEntry>& blocks);
-std::vector<IndexEntry> take_index(std::string_view header);
+std::string put_index(const std::vector<BlockStart>& blocks);
+std::vector<BlockStart> take_index(std::string_view header);
 
 std::string put_totals(const Totals& totals);
 Totals take_totals(std::string_view header);

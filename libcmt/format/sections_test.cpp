@@ -24,8 +24,8 @@ TEST_CASE("sections: a block header comes back") {
 }
 
 TEST_CASE("sections: an index comes back, and its first entry is counted from 0") {
-  const std::vector<IndexEntry> blocks{{.offset = 22, .first_event = 0, .next_tag = 1, .time_ns = 0, .keyframe = true},
-                                       {.offset = 900, .first_event = 50, .next_tag = 30, .time_ns = 7}};
+  const std::vector<BlockStart> blocks{{.next_tag = 1, .offset = 22, .keyframe = true},
+                                       {.first_event = 50, .next_tag = 30, .time_ns = 7, .offset = 900}};
   const std::string bytes = put_index(blocks);
   CHECK(bytes == std::string_view("\x02\x2d\x00\x01\x00\xdc\x0d\x32\x1d\x07", 10));
   CHECK(put_index(take_index(bytes)) == bytes);

@@ -57,9 +57,6 @@ void BlockBytes::fail_in(StreamId id, const WireError& error) const {
                                               format::hex_text(error.offset()) + ": " + error.what());
 }
 
-using format::StreamId;
-using format::WireError;
-
 void BlockDecoder::start(BlockBytes&& bytes, bool fresh) {
   bytes_ = std::move(bytes);
   std::fill(batch_.begin(), batch_.end(), Event{});  // a stream that this block lacks fills nothing in

@@ -158,8 +158,7 @@ void CmtSink::flush_block() {
 }
 
 void CmtSink::write(const FullBlock& block) {
-  index_.push_back({output_.offset(), block.header.first_event, block.header.core.next_tag, block.header.time_ns,
-                    block.header.keyframe});
+  index_.push_back(block.header.start_at(output_.offset()));
   output_.write(format::put_section(format::SectionType::block, block.header.put(),
                                     static_cast<std::uint32_t>(block.body.size())));
   output_.write(block.body);

@@ -65,7 +65,7 @@ class CmtSink : public Sink {
   std::string live_table_;         // of a keyframe
   std::optional<FullBlock> last_;  // the block that was full last
   std::future<void> compressed_;   // it is; valid only with a second thread
-  std::vector<format::IndexEntry> index_;
+  std::vector<BlockStart> index_;
   std::vector<std::pair<Event, std::string>> waiting_;  // events, and their labels, before the first allocation
   Tag waiting_above_ = 1;
   bool started_ = false;

@@ -18,7 +18,7 @@ using format::SectionType;
 using format::WireError;
 
 CmtSource::CmtSource(std::unique_ptr<Input> input, const ReadOptions& options, DefectLog& log)
-    : input_(std::move(input)), options_(options), log_(log), decoder_(options_) {
+    : Source(std::move(input), log), options_(options), decoder_(options_) {
   try {
     read_header();
     if (input_->can_seek()) find_tail();
@@ -40,21 +40,9 @@ void CmtSource::read_header() {
   input_->skip(*size);
 }
 
-/// Reads the totals that the tail points to. A missing tail is no error yet: read() reports it at the end.
-void CmtSource::find_tail() {
-  if (input_->size() < input_->offset() + format::tail_size) return;
-  const std::string tail_section = input_->at(input_->size() - format::tail_size, format::tail_size);
-  if (!format::is_tail(tail_section)) return;
-  const SectionStart start = format::take_section_start(tail_section);
-  section_offset_ = input_->size() - format::tail_size;
-  tail_ = format::take_tail(format::take_section_header(tail_section, start));
-  const SectionStart totals = section_start(tail_->totals_offset, SectionType::totals, "totals");
-  const std::string section = section_at(tail_->totals_offset, totals);
-  totals_ = take_fields(format::take_totals, format::take_section_header(section, totals));
-}
-
-/// The start of a section that the tail points to.
-SectionStart CmtSource::section_start(std::uint64_t offset, SectionType type, const char* what) {
+/// Decodes the header of a section that the tail points to.
+template <typename Take>
+auto CmtSource::take_from_tail(std::uint64_t offset, SectionType type, const char* what, const Take& take) {
   const std::uint64_t tail_offset = input_->size() - format::tail_size;
   section_offset_ = tail_offset;
   const std::string name = what;
@@ -63,11 +51,18 @@ SectionStart CmtSource::section_start(std::uint64_t offset, SectionType type, co
   const SectionStart start = format::take_section_start(input_->at(offset, SectionStart::size));
   if (start.type != static_cast<std::uint32_t>(type)) throw WireError(0, "no " + name + " where the tail says");
   if (start.total() > tail_offset - offset) throw WireError(0, "the " + name + " reach behind the tail");
-  return start;
+  return take_fields(take, format::take_section_header(input_->at(offset, start.total()), start));
 }
 
-std::string CmtSource::section_at(std::uint64_t offset, const SectionStart& start) {
-  return input_->at(offset, start.total());
+/// Reads the totals that the tail points to. A missing tail is no error yet: read() reports it at the end.
+void CmtSource::find_tail() {
+  if (input_->size() < input_->offset() + format::tail_size) return;
+  const std::string tail_section = input_->at(input_->size() - format::tail_size, format::tail_size);
+  if (!format::is_tail(tail_section)) return;
+  const SectionStart start = format::take_section_start(tail_section);
+  section_offset_ = input_->size() - format::tail_size;
+  tail_ = format::take_tail(format::take_section_header(tail_section, start));
+  totals_ = take_from_tail(tail_->totals_offset, SectionType::totals, "totals", format::take_totals);
 }
 
 const std::vector<BlockStart>& CmtSource::blocks() {
@@ -76,12 +71,7 @@ const std::vector<BlockStart>& CmtSource::blocks() {
   if (!tail_) return *blocks_;
   const std::uint64_t section_offset = section_offset_;
   try {
-    const SectionStart start = section_start(tail_->index_offset, SectionType::index, "index's entries");
-    const std::string section = section_at(tail_->index_offset, start);
-    for (const format::IndexEntry& entry :
-         take_fields(format::take_index, format::take_section_header(section, start))) {
-      blocks_->push_back({entry.first_event, entry.next_tag, entry.time_ns, entry.offset, entry.keyframe});
-    }
+    blocks_ = take_from_tail(tail_->index_offset, SectionType::index, "index's entries", format::take_index);
     section_offset_ = section_offset;
     return *blocks_;
   } catch (const WireError& error) {
@@ -106,10 +96,6 @@ std::optional<std::uint64_t> CmtSource::go_to(std::uint64_t event) {
   fresh_ = true;
   at_end_ = false;
   return found->first_event;
-}
-
-std::string CmtSource::place(std::size_t, std::uint64_t event) const {
-  return input_->name() + ": event " + std::to_string(event + 1);
 }
 
 std::span<const Event> CmtSource::read() {

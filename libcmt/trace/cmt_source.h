@@ -19,7 +19,6 @@ class CmtSource : public Source {
   CmtSource(std::unique_ptr<Input> input, const ReadOptions& options, DefectLog& log);
 
   std::span<const Event> read() override;
-  std::string place(std::size_t i, std::uint64_t event) const override;
   const std::vector<BlockStart>& blocks() override;
   std::optional<std::uint64_t> go_to(std::uint64_t event) override;
 
@@ -33,8 +32,8 @@ class CmtSource : public Source {
 
   void read_header();
   void find_tail();
-  format::SectionStart section_start(std::uint64_t offset, format::SectionType type, const char* what);
-  std::string section_at(std::uint64_t offset, const format::SectionStart& start);
+  template <typename Take>
+  auto take_from_tail(std::uint64_t offset, format::SectionType type, const char* what, const Take& take);
   bool next_block();
   void read_ahead();
   bool take_section();
@@ -43,9 +42,7 @@ class CmtSource : public Source {
   void count_repairs();
   [[noreturn]] void fail(const format::WireError& error) const;
 
-  std::unique_ptr<Input> input_;
   const ReadOptions& options_;
-  DefectLog& log_;
   format::Decompressor decompressor_;
   std::optional<format::Tail> tail_;  // where the input can seek, and is whole
   std::optional<std::vector<BlockStart>> blocks_;

@@ -98,17 +98,13 @@ void Input::go_to(std::uint64_t offset) {
   at_end_ = false;
 }
 
-std::string Input::at(std::uint64_t offset, std::size_t count) const { return bytes_at(fd_, name_, offset, count); }
-
-std::string Input::place(std::uint64_t offset) const { return place_in(name_, offset); }
-
-std::string bytes_at(int fd, const std::string& name, std::uint64_t offset, std::size_t count) {
+std::string Input::at(std::uint64_t offset, std::size_t count) const {
   std::string bytes(count, '\0');
   std::size_t got = 0;
   while (got < count) {
-    const ssize_t n = pread(fd, bytes.data() + got, count - got, static_cast<off_t>(offset + got));
+    const ssize_t n = pread(fd_, bytes.data() + got, count - got, static_cast<off_t>(offset + got));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(name);
+    if (n < 0) fail(name_);
     if (n == 0) break;
     got += static_cast<std::size_t>(n);
   }
@@ -116,9 +112,7 @@ std::string bytes_at(int fd, const std::string& name, std::uint64_t offset, std:
   return bytes;
 }
 
-std::string place_in(const std::string& name, std::uint64_t offset) {
-  return name + ": offset " + format::hex_text(offset);
-}
+std::string Input::place(std::uint64_t offset) const { return name_ + ": offset " + format::hex_text(offset); }
 
 void Output::write(std::string_view bytes) {
   offset_ += bytes.size();

@@ -100,12 +100,6 @@ class Input {
   std::size_t end_ = 0;
 };
 
-/// Up to `count` bytes of a file from `offset`; fewer where it ends. Throws std::system_error that names it `name`.
-std::string bytes_at(int fd, const std::string& name, std::uint64_t offset, std::size_t count);
-
-/// "app.cmt: offset 0x1f3", for messages.
-std::string place_in(const std::string& name, std::uint64_t offset);
-
 /// Opens a path for reading; "-" is standard input. Throws std::system_error that names the path.
 int open_input(const std::string& path);
 

@@ -15,15 +15,12 @@ int take_number(std::string_view bytes, std::uint64_t& value) {
   return -1;
 }
 
-}  // namespace
+constexpr std::size_t legacy_record_limit = 15;
 
-bool is_legacy(std::string_view start) {
-  Event event;
-  LegacyDecoder decoder;
-  return decoder.next(start, event) == LegacyDecoder::Result::event && event.kind == Kind::malloc && event.size > 0;
-}
+enum class Result { event, incomplete, wrong };
 
-LegacyDecoder::Result LegacyDecoder::next(std::string_view& bytes, Event& event) {
+/// Takes one record off the front of `bytes`. `newest` is the newest tag so far.
+Result take_record(std::string_view& bytes, Tag& newest, Event& event) {
   std::string_view rest = bytes;
   std::uint64_t field[3] = {};  // size, distance, step
   for (int i = 0; i < 3 && (i < 2 || field[0] != 0); ++i) {
@@ -33,18 +30,25 @@ LegacyDecoder::Result LegacyDecoder::next(std::string_view& bytes, Event& event)
     rest.remove_prefix(static_cast<std::size_t>(length));
   }
   const auto [size, distance, step] = field;
-  if (distance > newest_ || (size == 0) == (step != 0) || (size == 0 && distance == 0)) return Result::wrong;
+  if (distance > newest || (size == 0) == (step != 0) || (size == 0 && distance == 0)) return Result::wrong;
   event = Event{};
   event.size = size;
-  event.old_tag = distance == 0 ? 0 : newest_ + 1 - distance;
+  event.old_tag = distance == 0 ? 0 : newest + 1 - distance;
   event.kind = size == 0 ? Kind::free : distance == 0 ? Kind::malloc : Kind::realloc;
-  if (size != 0) event.tag = newest_ += step;
+  if (size != 0) event.tag = newest += step;
   bytes = rest;
   return Result::event;
 }
 
+}  // namespace
+
+bool is_legacy(std::string_view start) {
+  Event event;
+  Tag newest = 0;
+  return take_record(start, newest, event) == Result::event && event.kind == Kind::malloc && event.size > 0;
+}
+
 std::span<const Event> LegacySource::read() {
-  using Result = LegacyDecoder::Result;
   constexpr std::size_t batch_events = 2048;
   batch_.clear();
   if (at_end_) return {};
@@ -53,7 +57,7 @@ std::span<const Event> LegacySource::read() {
   std::string_view rest = window;
   Result result = Result::event;
   while (batch_.size() < batch_events && !rest.empty()) {
-    result = decoder_.next(rest, batch_.emplace_back());
+    result = take_record(rest, newest_, batch_.emplace_back());
     if (result != Result::event) break;
   }
   const std::string place =

@@ -21,7 +21,7 @@ class LineSource : public Source {
   std::string_view line(std::size_t i) const override { return i < lines_.size() ? lines_[i] : std::string_view(); }
 
  protected:
-  LineSource(std::unique_ptr<Input> input, DefectLog& log) : input_(std::move(input)), log_(log) {}
+  using Source::Source;
 
   /// Finds what is in a line, and calls add() or wrong().
   virtual void take(std::string_view line) = 0;
@@ -48,7 +48,6 @@ class LineSource : public Source {
 
   std::string place() const { return place(line_number_); }
   std::string place(std::uint64_t line) const { return input_->name() + ":" + std::to_string(line); }
-  const Input& input() const { return *input_; }
   bool any_event() const { return any_event_; }
 
  private:
@@ -59,8 +58,6 @@ class LineSource : public Source {
   void add_mended(std::string_view shown);
   void describe_first(const Event& event);
 
-  std::unique_ptr<Input> input_;
-  DefectLog& log_;
   heap::Mender mender_;
   std::uint64_t line_number_ = 0;
   bool any_event_ = false;

@@ -37,6 +37,7 @@ class DefectLog {
 /// A reader of one form of trace. Reader chooses one by the content of the input.
 class Source {
  public:
+  Source(std::unique_ptr<Input> input, DefectLog& log) : input_(std::move(input)), log_(log) {}
   virtual ~Source() = default;
 
   /// The next events; empty at the end. Events and labels are valid until the next call.
@@ -45,7 +46,9 @@ class Source {
   virtual std::string_view line(std::size_t) const { return {}; }
 
   /// The place of the i-th event of the last read(), the trace's event `number` (from 0).
-  virtual std::string place(std::size_t i, std::uint64_t number) const = 0;
+  virtual std::string place(std::size_t, std::uint64_t number) const {
+    return input_->name() + ": event " + std::to_string(number + 1);
+  }
 
   virtual const std::vector<BlockStart>& blocks() {
     static const std::vector<BlockStart> none;
@@ -62,6 +65,8 @@ class Source {
   const Repairs& repairs() const { return repairs_; }
 
  protected:
+  std::unique_ptr<Input> input_;
+  DefectLog& log_;
   Header header_;
   std::optional<Totals> totals_;
   bool truncated_ = false;

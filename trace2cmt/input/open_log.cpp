@@ -53,7 +53,7 @@ class LogSource : public cmt::LineSource {
     parser_->end(parsed_);
     report("(end)");
     if (parsed_.chosen_pid() && !parsed_.has_any()) {
-      throw FormatError(input().name(), "process " + std::to_string(*parsed_.chosen_pid()) + " is not in this log");
+      throw FormatError(input_->name(), "process " + std::to_string(*parsed_.chosen_pid()) + " is not in this log");
     }
   }
 

@@ -4,9 +4,7 @@
 
 #include "cmt/error.h"
 #include "libcmt/format/coding.h"
-#include "libcmt/format/columns.h"
 #include "libcmt/format/sections.h"
-#include "libcmt/format/zstd.h"
 #include "libcmt/trace/ledger.h"
 
 namespace trace2cmt {
@@ -24,20 +22,9 @@ auto in_file(const TraceFile& file, const Step& step) {
   }
 }
 
-/// The offsets of the blocks of the stream, found by going from section to section.
-std::vector<std::uint64_t> walked_blocks(const TraceFile& file) {
-  std::vector<std::uint64_t> offsets;
-  auto section = section_at(file, file_header_size(file.at(0, 16)).value());
-  for (; section; section = section_at(file, section->end())) {
-    if (section->is(SectionType::block)) offsets.push_back(section->offset);
-  }
-  return offsets;
-}
-
 void add_block(Layout& layout, const Section& section) {
   const BlockHeader block = take_fields(section, BlockHeader::take);
   ++layout.blocks;
-  layout.last_block = section.offset;
   layout.keyframes += block.keyframe;
   for (const StreamStart& stream : block.streams) {
     const auto at = std::lower_bound(layout.streams.begin(), layout.streams.end(), stream.id,
@@ -51,41 +38,22 @@ void add_block(Layout& layout, const Section& section) {
 
 Layout layout_of(const TraceFile& file) {
   Layout layout;
-  const auto indexed = indexed_blocks(file);
-  for (const std::uint64_t offset : indexed ? indexed->offsets : walked_blocks(file)) {
-    const auto section = section_at(file, offset);
-    if (!section || !section->is(SectionType::block)) throw WireError(offset, "no block where the index says");
-    add_block(layout, *section);
+  auto section = section_at(file, file_header_size(file.at(0, 16)).value());
+  for (; section; section = section_at(file, section->end())) {
+    if (section->is(SectionType::block)) add_block(layout, *section);
   }
   layout.other_bytes = file.size();
   for (const StreamSize& stream : layout.streams) layout.other_bytes -= stream.bytes;
   return layout;
 }
 
-/// The last time in a block's stream of times, or the last one before the block.
-std::uint64_t last_time_in(std::string_view frame, std::uint64_t raw_size, const BlockHeader& block) {
-  std::string raw;
-  Decompressor().decompress(frame, raw_size, raw);
-  std::vector<cmt::Event> events(block.events);
-  TimeDecoder times;
-  times.start(raw, block.time_ns);
-  if (!raw.empty()) times.fill(events);
-  std::uint64_t last_ns = block.time_ns;
-  for (const cmt::Event& event : events) last_ns = event.time_ns == cmt::unknown ? last_ns : event.time_ns;
-  return last_ns;
-}
-
-/// The last time of the block at an offset, or the last one before it.
-std::uint64_t last_time_of(const TraceFile& file, std::uint64_t block_offset) {
-  const Section section = section_at(file, block_offset).value();
-  const BlockHeader block = take_fields(section, BlockHeader::take);
-  std::uint64_t offset = section.end() - section.start.body_size;
-  std::uint64_t last_ns = block.time_ns;
-  for (const StreamStart& stream : block.streams) {
-    if (stream.id == static_cast<std::uint64_t>(StreamId::times)) {
-      last_ns = at_offset(offset, [&] { return last_time_in(file.at(offset, stream.size), stream.raw_size, block); });
-    }
-    offset += stream.size;
+/// The last time in the last block, or before it.
+std::uint64_t last_time_of(cmt::Reader& reader) {
+  const cmt::BlockStart last = reader.blocks().back();
+  std::uint64_t last_ns = last.time_ns;
+  reader.seek(last.first_event);
+  for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+    for (const cmt::Event& event : events) last_ns = event.time_ns == cmt::unknown ? last_ns : event.time_ns;
   }
   return last_ns;
 }
@@ -116,15 +84,13 @@ Info info_of(const TraceFile& file) {
   info.totals_stated = reader.totals().has_value();
   if (info.totals_stated) {
     info.totals = *reader.totals();
+    if (info.header.has_times && !reader.blocks().empty()) info.last_time_ns = last_time_of(reader);
   } else {
     count_events(reader, info);
   }
   if (!file.is_cmt()) return info;
   info.layout = in_file(file, [&] { return layout_of(file); });
   for (StreamSize& stream : info.layout->streams) stream.bytes_per_event = info.per_event(stream.bytes);
-  if (info.header.has_times && info.layout->blocks != 0) {
-    info.last_time_ns = in_file(file, [&] { return last_time_of(file, info.layout->last_block); });
-  }
   return info;
 }
 

@@ -63,7 +63,6 @@ struct Layout {
   std::uint64_t keyframes = 0;
   std::vector<StreamSize> streams;  ///< by rising id
   std::uint64_t other_bytes = 0;
-  std::uint64_t last_block = 0;  ///< offset of its section
 };
 
 template <class Visitor, cmt::output::DescribedAs<Layout> L>

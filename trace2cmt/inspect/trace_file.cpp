@@ -1,7 +1,6 @@
 #include "trace2cmt/inspect/trace_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,46 +12,28 @@
 #include "libcmt/trace/files.h"
 
 namespace trace2cmt {
-namespace {
 
 using cmt::format::SectionStart;
 
-[[noreturn]] void fail_at(const std::string& name) { throw std::system_error(errno, std::generic_category(), name); }
-
-bool can_seek(int fd) {
-  struct stat status;
-  return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && lseek(fd, 0, SEEK_CUR) == 0;
-}
-
-}  // namespace
-
 TraceFile::TraceFile(const std::string& path, From from)
-    : name_(path == "-" ? "standard input" : path), from_(std::move(from)), fd_(cmt::open_input(path)) {
-  if (!can_seek(fd_)) {
-    const int pipe = std::exchange(fd_, cmt::open_temporary_file());
-    cmt::Output(fd_, "writing a temporary file").copy_from(pipe, name_);
-    close(pipe);
-  }
-  struct stat status;
-  if (fstat(fd_, &status) != 0) fail_at(name_);
-  size_ = static_cast<std::uint64_t>(status.st_size);
+    : from_(std::move(from)), fd_(cmt::open_input(path)), input_(std::make_unique<cmt::Input>(fd_, path)) {
+  if (input_->can_seek()) return;
+  const std::unique_ptr<cmt::Input> pipe = std::move(input_);
+  const int pipe_fd = std::exchange(fd_, cmt::open_temporary_file());
+  cmt::Output(fd_, "writing a temporary file").copy_from(pipe_fd, pipe->name());
+  lseek(fd_, 0, SEEK_SET);
+  input_ = std::make_unique<cmt::Input>(fd_, pipe->name());
 }
-
-TraceFile::~TraceFile() { close(fd_); }
-
-bool TraceFile::is_cmt() const { return at(0, cmt::format::magic.size()) == cmt::format::magic; }
 
 std::string TraceFile::at(std::uint64_t offset, std::uint64_t count) const {
-  if (offset >= size_) return {};
-  return cmt::bytes_at(fd_, name_, offset, std::min(count, size_ - offset));
+  if (offset >= size()) return {};
+  return input_->at(offset, std::min(count, size() - offset));
 }
-
-std::string TraceFile::place(std::uint64_t offset) const { return cmt::place_in(name_, offset); }
 
 cmt::Reader TraceFile::reader(cmt::ReadOptions options) const {
   const int fd = open(("/proc/self/fd/" + std::to_string(fd_)).c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) fail_at(name_);
-  return open_log(fd, name_, from_, std::move(options));
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), name());
+  return open_log(fd, name(), from_, std::move(options));
 }
 
 std::optional<Section> section_at(const TraceFile& file, std::uint64_t offset) {
@@ -68,17 +49,6 @@ std::optional<Section> section_at(const TraceFile& file, std::uint64_t offset) {
     if (section.end() > file.size()) return std::nullopt;
     return section;
   });
-}
-
-std::optional<IndexedBlocks> indexed_blocks(const TraceFile& file) {
-  using namespace cmt::format;
-  if (file.size() < tail_size || !is_tail(file.at(file.size() - tail_size, tail_size))) return std::nullopt;
-  const auto tail = section_at(file, file.size() - tail_size);
-  const auto index = section_at(file, take_fields(*tail, take_tail).index_offset);
-  if (!index || !index->is(SectionType::index)) return std::nullopt;
-  IndexedBlocks blocks{.offsets = {}, .index_offset = index->offset};
-  for (const IndexEntry& entry : take_fields(*index, take_index)) blocks.offsets.push_back(entry.offset);
-  return blocks;
 }
 
 }  // namespace trace2cmt

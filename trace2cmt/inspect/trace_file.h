@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "cmt/reader.h"
 #include "libcmt/format/coding.h"
 #include "libcmt/format/sections.h"
+#include "libcmt/trace/files.h"
 #include "trace2cmt/input/open_log.h"
 
 namespace trace2cmt {
@@ -18,28 +20,24 @@ class TraceFile {
  public:
   /// `path` "-" is standard input.
   TraceFile(const std::string& path, From from);
-  ~TraceFile();
-  TraceFile(const TraceFile&) = delete;
-  TraceFile& operator=(const TraceFile&) = delete;
 
-  std::uint64_t size() const { return size_; }
-  const std::string& name() const { return name_; }
-  bool is_cmt() const;
+  std::uint64_t size() const { return input_->size(); }
+  const std::string& name() const { return input_->name(); }
+  bool is_cmt() const { return at(0, cmt::format::magic.size()) == cmt::format::magic; }
 
   /// Up to `count` bytes from `offset`; fewer where the file ends.
   std::string at(std::uint64_t offset, std::uint64_t count) const;
 
   /// "app.cmt: offset 0x1f3".
-  std::string place(std::uint64_t offset) const;
+  std::string place(std::uint64_t offset) const { return input_->place(offset); }
 
   /// A reader at the begin of the trace.
   cmt::Reader reader(cmt::ReadOptions options) const;
 
  private:
-  std::string name_;
   From from_;
-  int fd_;
-  std::uint64_t size_ = 0;
+  int fd_;  // the input's
+  std::unique_ptr<cmt::Input> input_;
 };
 
 /// A section of a .cmt without its body, its checksum verified.
@@ -71,14 +69,5 @@ template <typename Take>
 auto take_fields(const Section& section, const Take& take) {
   return at_offset(section.offset + cmt::format::SectionStart::size, [&] { return take(section.header); });
 }
-
-/// What the index of a .cmt states.
-struct IndexedBlocks {
-  std::vector<std::uint64_t> offsets;  ///< of the blocks of the stream
-  std::uint64_t index_offset = 0;
-};
-
-/// Nothing where the end of the file is missing. Throws cmt::format::WireError with the offset in the file.
-std::optional<IndexedBlocks> indexed_blocks(const TraceFile& file);
 
 }  // namespace trace2cmt

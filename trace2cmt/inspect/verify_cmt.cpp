@@ -56,7 +56,7 @@ class CmtVerifier {
   std::uint64_t next_event_ = 0, event_ = 0;
   std::uint64_t frames_ = 0;
   std::optional<CoreState> ended_with_;  // the block before
-  std::vector<IndexEntry> blocks_;
+  std::vector<cmt::BlockStart> blocks_;
   std::optional<Section> index_, totals_, tail_;
 
   Decompressor decompressor_;
@@ -119,10 +119,12 @@ std::optional<std::uint64_t> CmtVerifier::check_header() {
 
 void CmtVerifier::find_resume_offsets() {
   try {
-    const auto blocks = indexed_blocks(file_);
-    if (!blocks) return;
-    resume_offsets_ = blocks->offsets;
-    resume_offsets_.push_back(blocks->index_offset);
+    if (file_.size() < tail_size || !is_tail(file_.at(file_.size() - tail_size, tail_size))) return;
+    const auto tail = section_at(file_, file_.size() - tail_size);
+    const auto index = section_at(file_, take_fields(*tail, take_tail).index_offset);
+    if (!index || !index->is(SectionType::index)) return;
+    for (const cmt::BlockStart& block : take_fields(*index, take_index)) resume_offsets_.push_back(block.offset);
+    resume_offsets_.push_back(index->offset);
   } catch (const WireError&) {
     // The check of those sections will report it.
   }
@@ -165,7 +167,7 @@ void CmtVerifier::check_block(const Section& section) {
   const std::uint64_t header_offset = section.offset + SectionStart::size;
   try {
     const BlockHeader block = BlockHeader::take(section.header);
-    blocks_.push_back({section.offset, block.first_event, block.core.next_tag, block.time_ns, block.keyframe});
+    blocks_.push_back(block.start_at(section.offset));
     if (block.first_event != next_event_ && intact_) fault(section.offset, "blocks are missing before this one");
     intact_ &= block.first_event == next_event_;
     event_ = block.first_event;
@@ -189,11 +191,7 @@ void CmtVerifier::check_block(const Section& section) {
 void CmtVerifier::check_state(const BlockHeader& block) {
   if (blocks_.size() == 1 && !block.keyframe) fault(offset_, "the first block is no keyframe");
   if (!ended_with_) return;
-  const CoreState& before = *ended_with_;
-  if (block.core.next_tag != before.next_tag || block.core.named_tag != before.named_tag ||
-      block.core.thread != before.thread) {
-    fault(offset_, "the block does not begin with what the one before ended with");
-  }
+  if (block.core != *ended_with_) fault(offset_, "the block does not begin with what the one before ended with");
   if (intact_ && block.time_ns != checks_.last_time_ns()) fault(offset_, "the block's time is not the last one before");
 }
 
@@ -274,12 +272,7 @@ void CmtVerifier::decode(const BlockHeader& block) {
 
 void CmtVerifier::check_index() {
   try {
-    const std::vector<IndexEntry> index = take_fields(*index_, take_index);
-    const auto same = [](const IndexEntry& a, const IndexEntry& b) {
-      return a.offset == b.offset && a.first_event == b.first_event && a.next_tag == b.next_tag &&
-             a.time_ns == b.time_ns && a.keyframe == b.keyframe;
-    };
-    if (!std::equal(index.begin(), index.end(), blocks_.begin(), blocks_.end(), same)) {
+    if (take_fields(*index_, take_index) != blocks_) {
       fault(index_->offset, "the index does not name the blocks that there are");
     }
   } catch (const WireError& error) {

@@ -67,13 +67,13 @@ std::string changed(const Change& change) {
   std::vector<Part> parts = parts_of(whole, header_size);
   change(parts);
   std::string file = whole.substr(0, header_size);
-  std::vector<IndexEntry> index;
+  std::vector<cmt::BlockStart> index;
   Tail tail{};
   for (const Part& part : parts) {
     std::string header = part.header;
     if (part.type == SectionType::block) {
       const BlockHeader block = BlockHeader::take(header);
-      index.push_back({file.size(), block.first_event, block.core.next_tag, block.time_ns, block.keyframe});
+      index.push_back(block.start_at(file.size()));
     }
     if (part.type == SectionType::index) tail.index_offset = file.size(), header = put_index(index);
     if (part.type == SectionType::totals) tail.totals_offset = file.size();

@@ -1,4 +1,4 @@
-// The .cmt of 2019, written such that its own replayer reads it (LegacyDecoder has the bytes). Two limits of
+// The .cmt of 2019, written such that its own replayer reads it (LegacySource has the bytes). Two limits of
 // that replayer matter here:
 //
 // - Its numbers have four bytes at most, 28 bits. Larger sizes cannot be written, nor a free of a block that more than

@@ -44,6 +44,8 @@ struct BlockStart {
   std::uint64_t time_ns = 0;      ///< of the last event before the block that has one; 0: none has
   std::uint64_t offset = 0;       ///< in the file, in bytes
   bool keyframe = false;          ///< addresses can be decoded from here on
+
+  bool operator==(const BlockStart&) const = default;
 };
 
 /// Reads a trace from a file or a pipe: text, .cmt or legacy .cmt. The content decides which.
