@@ -50,8 +50,8 @@ struct SliceRange {
 
 /// Lets a slice of a trace through. Blocks that are live at its begin are allocated first, so that the slice replays;
 /// then comes a mark "slice FROM:TO". Each of these allocations is as it was in the trace, with its time: lifetimes in
-/// time stay true, lifetimes in events count from the begin of the slice. Memory: 72 bytes a block that is live at the
-/// begin.
+/// time stay true, lifetimes in events count from the begin of the slice. Memory: some 100 bytes a block that is live
+/// at the begin.
 std::unique_ptr<Filter> make_slice_filter(SliceRange range);
 
 /// Lets the events of some threads through, such that they replay by themselves:

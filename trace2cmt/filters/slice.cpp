@@ -34,52 +34,27 @@ class LiveAllocations {
     if (event.ends_block()) blocks_.erase(event.old_tag);
     newest_ = std::max({newest_, event.tag, event.old_tag});
     if (event.tag == 0) return;
-    Block block{.tag = event.tag,
-                .size = event.size,
-                .count = event.count,
-                .alignment = event.alignment,
-                .address = event.address,
-                .time_ns = event.time_ns,
-                .usable = event.usable,
-                .thread = event.thread,
-                .kind = event.kind};
+    cmt::Event made = event;
+    made.old_tag = made.old_address = 0;
     if (cmt::traits(event.kind).releases) {  // a realloc's block is allocated by malloc
-      block.kind = cmt::Kind::malloc;
-      block.size = event.bytes();
-      block.count = 1;
+      made.kind = cmt::Kind::malloc;
+      made.size = event.bytes();
+      made.count = 1;
     }
-    blocks_.insert(block);
+    blocks_.insert(made);
   }
 
   /// By rising tag.
   void emit_all(const Emit& emit) {
     std::vector<cmt::Tag> tags;
     tags.reserve(blocks_.size());
-    blocks_.for_each([&](const Block& block) { tags.push_back(block.tag); });
+    blocks_.for_each([&](const cmt::Event& made) { tags.push_back(made.tag); });
     std::sort(tags.begin(), tags.end());
-    for (const cmt::Tag tag : tags) {
-      const Block& block = *blocks_.find(tag);
-      emit({.kind = block.kind,
-            .thread = block.thread,
-            .size = block.size,
-            .count = block.count,
-            .alignment = block.alignment,
-            .tag = block.tag,
-            .address = block.address,
-            .time_ns = block.time_ns,
-            .usable = block.usable});
-    }
+    for (const cmt::Tag tag : tags) emit(*blocks_.find(tag));
   }
 
  private:
-  struct Block {
-    cmt::Tag tag = 0;
-    std::uint64_t size = 0, count = 0, alignment = 0, address = 0, time_ns = 0, usable = 0;
-    std::uint32_t thread = 0;
-    cmt::Kind kind = cmt::Kind::malloc;
-  };
-
-  cmt::BlockTable<Block> blocks_;
+  cmt::BlockTable<cmt::Event> blocks_;
   cmt::Tag newest_ = 0;
 };
 

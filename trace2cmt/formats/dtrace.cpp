@@ -35,58 +35,60 @@ constexpr std::string_view record_type = "@record-type:";
 constexpr std::array<std::string_view, 11> system_calls{"mmap",     "munmap",   "mremap", "brk",   "sbrk",  "madvise",
                                                         "mprotect", "minherit", "shmat",  "shmdt", "revoke"};
 
-/// The indexes of the columns that are used, from 0.
-struct ColumnIndexes {
-  std::size_t time = none, tid = none, name = none, args = none, result = none;
+/// The columns that are used.
+struct Column {
+  enum : std::size_t { time, tid, name, args, result, count };
+  static constexpr std::array<std::string_view, count> names{"timestamp-unix-ns", "tid", "name", "args", "result"};
 };
+
+/// Their indexes in a line, from 0.
+using ColumnIndexes = std::array<std::size_t, Column::count>;
+constexpr ColumnIndexes unnamed_columns{1, none, 3, 4, 5}, unnamed_bare_columns{0, none, 2, 3, 4};
+
+/// Calls `visit` with each text between tabs, and its index.
+template <class Visit>
+void for_each_column(std::string_view line, const Visit& visit) {
+  for (std::size_t index = 0; !line.empty(); ++index) {
+    std::string_view text;
+    if (!take_until(line, '\t', text)) text = std::exchange(line, {});
+    visit(index, text);
+  }
+}
 
 /// From a line of the columns' names.
 ColumnIndexes indexes_in(std::string_view names) {
   ColumnIndexes columns;
-  for (std::size_t index = 0; !names.empty(); ++index) {
-    std::string_view name;
-    if (!take_until(names, '\t', name)) name = std::exchange(names, {});
-    name = trimmed(name);
-    if (name == "timestamp-unix-ns") columns.time = index;
-    if (name == "tid") columns.tid = index;
-    if (name == "name") columns.name = index;
-    if (name == "args") columns.args = index;
-    if (name == "result") columns.result = index;
-  }
+  columns.fill(none);
+  for_each_column(names, [&](std::size_t index, std::string_view text) {
+    const auto* const found = std::find(Column::names.begin(), Column::names.end(), trimmed(text));
+    if (found != Column::names.end()) columns[static_cast<std::size_t>(found - Column::names.begin())] = index;
+  });
   return columns;
 }
 
-constexpr ColumnIndexes unnamed_columns{.time = 1, .tid = none, .name = 3, .args = 4, .result = 5};
-
-/// The texts in those columns of a line.
-struct Fields {
-  std::string_view time, tid, name, args, result;
-};
+/// The texts in those columns of a line, by Column.
+using Fields = std::array<std::string_view, Column::count>;
 
 Fields fields_of(std::string_view line, const ColumnIndexes& columns) {
   Fields fields;
-  for (std::size_t index = 0; !line.empty(); ++index) {
-    std::string_view field;
-    if (!take_until(line, '\t', field)) field = std::exchange(line, {});
-    if (index == columns.time) fields.time = field;
-    if (index == columns.tid) fields.tid = field;
-    if (index == columns.name) fields.name = field;
-    if (index == columns.args) fields.args = field;
-    if (index == columns.result) fields.result = field;
-  }
+  for_each_column(line, [&](std::size_t index, std::string_view text) {
+    for (std::size_t column = 0; column < Column::count; ++column) {
+      if (columns[column] == index) fields[column] = text;
+    }
+  });
   return fields;
 }
 
 /// Splits `malloc(96): 81d21e100 1536…⇥1000⇥100123⇥1`.
 bool take_raw(std::string_view line, Fields& fields) {
-  if (!take_until(line, '(', fields.name) || find_call(fields.name) == nullptr) return false;
-  if (!take_until(line, ')', fields.args)) return false;
-  if (take_prefix(line, ":")) fields.result = take_word(line);
-  fields.time = take_word(line);
+  if (!take_until(line, '(', fields[Column::name]) || find_call(fields[Column::name]) == nullptr) return false;
+  if (!take_until(line, ')', fields[Column::args])) return false;
+  if (take_prefix(line, ":")) fields[Column::result] = take_word(line);
+  fields[Column::time] = take_word(line);
   take_word(line);
-  fields.tid = take_word(line);
+  fields[Column::tid] = take_word(line);
   std::uint64_t number = 0;
-  return whole_number(fields.time, number) && whole_number(fields.tid, number);
+  return whole_number(fields[Column::time], number) && whole_number(fields[Column::tid], number);
 }
 
 class DtraceParser : public LogParser {
@@ -125,29 +127,32 @@ class DtraceParser : public LogParser {
 
   void parse_call(const Fields& fields, ParsedLog& log) {
     for (const std::string_view name : system_calls) {
-      if (fields.name == name) return;
+      if (fields[Column::name] == name) return;
     }
-    const CallName* const call = find_call(fields.name);
+    const CallName* const call = find_call(fields[Column::name]);
     if (call == nullptr) return log.reject_line("the name of a known call");
     Arguments arguments;
     Event event;
-    std::string_view rest = fields.args;
+    std::string_view rest = fields[Column::args];
     std::uint64_t time_ns = 0, tid = 0;
     if (!take_plain_arguments(rest, *call, arguments) || !trimmed(rest).empty() || !event_of(*call, arguments, event)) {
       return log.reject_line("the call's arguments");
     }
-    if (!fields.time.empty() && !whole_number(fields.time, time_ns)) return log.reject_line("a time in nanoseconds");
-    if (!fields.tid.empty() && !whole_number(fields.tid, tid)) return log.reject_line("a thread's number");
-    const bool has_result = !trimmed(fields.result).empty();
-    if (has_result && !whole_address(trimmed(fields.result), event.address)) return log.reject_line("a result");
+    if (!fields[Column::time].empty() && !whole_number(fields[Column::time], time_ns))
+      return log.reject_line("a time in nanoseconds");
+    if (!fields[Column::tid].empty() && !whole_number(fields[Column::tid], tid))
+      return log.reject_line("a thread's number");
+    const bool has_result = !trimmed(fields[Column::result]).empty();
+    if (has_result && !whole_address(trimmed(fields[Column::result]), event.address))
+      return log.reject_line("a result");
     if (!cmt::traits(event.kind).allocates) event.address = 0;
     event.thread = log.thread_number(tid);
-    if (!fields.time.empty()) event.time_ns = log.since_unix_start(time_ns);
+    if (!fields[Column::time].empty()) event.time_ns = log.since_unix_start(time_ns);
     log.add_event(event);
   }
 
   ColumnIndexes call_columns_ = unnamed_columns;  // of lines that begin with their type
-  ColumnIndexes bare_columns_{.time = 0, .tid = none, .name = 2, .args = 3, .result = 4};
+  ColumnIndexes bare_columns_ = unnamed_bare_columns;
   bool is_in_frames_ = false;
 };
 

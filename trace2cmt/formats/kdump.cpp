@@ -60,17 +60,10 @@ bool take_columns(std::string_view left, Columns& columns) {
 }
 
 bool take_0x(std::string_view& text, std::uint64_t& value) {
-  if (!take_prefix(text, "0x")) return false;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return error == std::errc();
+  return take_prefix(text, "0x") && take_number(text, value, 16);
 }
 
-bool take_size(std::string_view& text, std::uint64_t& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return error == std::errc() && text == ")";
-}
+bool take_size(std::string_view& text, std::uint64_t& value) { return take_number(text, value) && text == ")"; }
 
 /// `free(0x..)`, `0x.. = malloc(26)`, `0x.. = realloc(0x.., 17)`.
 bool take_body(std::string_view body, Event& event) {

@@ -21,10 +21,16 @@ inline std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Whether all of a word is a number of this base, without sign or prefix.
+/// Takes a number of this base, without sign or prefix.
+inline bool take_number(std::string_view& text, std::uint64_t& value, int base = 10) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return error == std::errc();
+}
+
+/// Whether all of a word is a number.
 inline bool whole_number(std::string_view word, std::uint64_t& value, int base = 10) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value, base);
-  return error == std::errc() && end == word.data() + word.size();
+  return take_number(word, value, base) && word.empty();
 }
 
 /// Whether all of a word is an address: hexadecimal, with or without 0x, or one of the ways to write NULL.

@@ -33,8 +33,9 @@ void Inputs::read(const Visit& visit) {
     if (files_.size() > 1 && !begin_file(file, visit)) return;
     for (auto events = file.reader.read(); !events.empty(); events = file.reader.read()) {
       for (in_batch_ = 0; in_batch_ < events.size(); ++in_batch_) {
-        const cmt::Event& event = events[in_batch_];
-        if (!(files_.size() == 1 ? visit(event) : visit_joined(event, visit))) return;
+        cmt::Event event = events[in_batch_];
+        if (files_.size() > 1 && !join(event)) continue;
+        if (!visit(event)) return;
       }
     }
     if (file.reader.truncated()) truncated_.push_back(file.path);
@@ -56,8 +57,6 @@ bool Inputs::begin_file(const File& file, const Visit& visit) {
                 .label = file.path});
 }
 
-bool Inputs::visit_joined(cmt::Event event, const Visit& visit) { return !join(event) || visit(event); }
-
 /// Changes an event of a file to the one in the joined trace. False where it is dropped.
 bool Inputs::join(cmt::Event& event) {
   if (event.tag != 0) first_tag_ = std::min(first_tag_, event.tag);
@@ -75,14 +74,10 @@ bool Inputs::join(cmt::Event& event) {
   if (event.time_ns != cmt::unknown) event.time_ns += time_base_;
   if (event.address != 0) event.address += address_step * current_;
   if (event.old_address != 0) event.old_address += address_step * current_;
-  update_bases(event);
-  return true;
-}
-
-void Inputs::update_bases(const cmt::Event& event) {
   newest_ = std::max({newest_, event.tag, event.old_tag});
   threads_ = std::max(threads_, std::uint64_t{event.thread} + 1);
   if (event.time_ns != cmt::unknown) last_time_ns_ = std::max(last_time_ns_, event.time_ns);
+  return true;
 }
 
 std::string Inputs::place() const { return files_[current_].reader.place(in_batch_); }

@@ -50,9 +50,7 @@ class Inputs {
   };
 
   bool begin_file(const File& file, const Visit& visit);
-  bool visit_joined(cmt::Event event, const Visit& visit);
   bool join(cmt::Event& event);
-  void update_bases(const cmt::Event& event);
 
   std::vector<File> files_;
   std::vector<std::string> truncated_;

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "libcmt/format/coding.h"
 #include "toolkit/output/utf8.h"
-#include "trace2cmt/sinks/thrift_compact.h"
 
 namespace trace2cmt {
 namespace {

@@ -4,12 +4,77 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include "libcmt/format/coding.h"
 #include "libcmt/format/zstd.h"
 #include "trace2cmt/sinks/event_rows.h"
 
 namespace trace2cmt {
+
+/// Writes structs in the compact protocol of Apache Thrift, as far as Parquet's metadata need it: a field is a byte,
+/// its type and its step from the field before, and its value; numbers are zigzag varints; a struct ends with a zero
+/// byte.
+///
+///     ThriftCompact thrift;
+///     thrift.i32(1, 2);
+///     thrift.list(2, names, [&](const auto& name) { thrift.value(name); }, ThriftCompact::text_type);
+///     std::string bytes = thrift.take();
+class ThriftCompact {
+ public:
+  enum Type : std::uint8_t { i8_type = 3, i32_type = 5, i64_type = 6, text_type = 8, list_type = 9, struct_type = 12 };
+
+  void i8(int field, int value) { start(field, i8_type), out_ += static_cast<char>(value); }
+  void i32(int field, std::int32_t value) { start(field, i32_type), this->value(value); }
+  void i64(int field, std::uint64_t value) { start(field, i64_type), this->value(static_cast<std::int64_t>(value)); }
+  void truth(int field, bool value) { start(field, value ? 1 : 2); }
+  void text(int field, std::string_view value) { start(field, text_type), this->value(value); }
+
+  /// `fields()` writes what is in the struct.
+  template <class Fields>
+  void structure(int field, const Fields& fields) {
+    start(field, struct_type);
+    value(fields);
+  }
+
+  /// `put(item)` writes one value of the type.
+  template <class Items, class Put>
+  void list(int field, const Items& items, const Put& put, Type type = struct_type) {
+    start(field, list_type);
+    out_ += static_cast<char>((items.size() < 15 ? items.size() << 4 : 0xf0U) | type);
+    if (items.size() >= 15) cmt::format::put_varint(out_, items.size());
+    for (const auto& item : items) put(item);
+  }
+
+  void value(std::int64_t number) {
+    cmt::format::put_varint(out_, cmt::format::zigzag(static_cast<std::uint64_t>(number)));
+  }
+  void value(std::string_view text) { cmt::format::put_varint(out_, text.size()), out_ += text; }
+
+  template <class Fields>
+  requires std::is_invocable_v<Fields>
+  void value(const Fields& fields) {
+    const int outer = last_field_;
+    last_field_ = 0;
+    fields();
+    out_ += '\0';
+    last_field_ = outer;
+  }
+
+  /// The struct that was written, ended.
+  std::string take() { return std::move(out_) + '\0'; }
+
+ private:
+  /// Fields come by rising number, fewer than 16 apart.
+  void start(int field, int type) {
+    out_ += static_cast<char>((field - last_field_) << 4 | type);
+    last_field_ = field;
+  }
+
+  std::string out_;
+  int last_field_ = 0;
+};
 
 /// What the footer says of a column in a row group.
 struct ParquetChunk {

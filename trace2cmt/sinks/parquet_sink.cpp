@@ -8,12 +8,9 @@
 // A file is written front to back, so it can go to a pipe. A row group is held in memory until it is written: 122,880
 // rows, the size that DuckDB prefers (it reads one a thread), or fewer where labels take 4 MiB. That is some 16 MiB.
 
-#include "libcmt/format/coding.h"
 #include "toolkit/output/utf8.h"
-#include "trace2cmt/sinks/event_rows.h"
 #include "trace2cmt/sinks/parquet_column.h"
 #include "trace2cmt/sinks/sink.h"
-#include "trace2cmt/sinks/thrift_compact.h"
 
 namespace trace2cmt {
 namespace {
