@@ -106,19 +106,17 @@ class Cursor {
     return taken;
   }
 
-  std::uint32_t u32() {
-    std::uint32_t value;
-    std::memcpy(&value, bytes(sizeof value).data(), sizeof value);
-    return value;
-  }
-
-  std::uint64_t u64() {
-    std::uint64_t value;
-    std::memcpy(&value, bytes(sizeof value).data(), sizeof value);
-    return value;
-  }
+  std::uint32_t u32() { return fixed<std::uint32_t>(); }
+  std::uint64_t u64() { return fixed<std::uint64_t>(); }
 
  private:
+  template <class Integer>
+  Integer fixed() {
+    Integer value;
+    std::memcpy(&value, bytes(sizeof value).data(), sizeof value);
+    return value;
+  }
+
   std::uint64_t long_varint() {
     std::uint64_t value = 0;
     const std::uint64_t start = offset();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -22,11 +24,17 @@ class Clock {
   explicit Clock(Unit unit) : unit_(unit) {}
 
   /// "events", "time" or "bytes".
-  static std::optional<Unit> parse(std::string_view name);
-  static std::string_view name(Unit unit);
+  static std::string_view name(Unit unit) { return names[static_cast<std::size_t>(unit)]; }
+  static std::optional<Unit> parse(std::string_view name) {
+    const auto* const found = std::find(names.begin(), names.end(), name);
+    return found == names.end() ? std::nullopt : std::optional(static_cast<Unit>(found - names.begin()));
+  }
 
   /// The unit as annotations have it: "lines", "ns", "bytes".
-  std::string_view unit_text() const;
+  std::string_view unit_text() const {
+    static constexpr std::array<std::string_view, 3> units{"lines", "ns", "bytes"};
+    return units[static_cast<std::size_t>(unit_)];
+  }
 
   Unit unit() const { return unit_; }
 
@@ -45,6 +53,8 @@ class Clock {
   std::uint64_t now() const { return now_; }
 
  private:
+  static constexpr std::array<std::string_view, 3> names{"events", "time", "bytes"};
+
   Unit unit_;
   std::uint64_t now_ = 0;
 };

@@ -10,11 +10,7 @@
 namespace cmt {
 namespace {
 
-void append_number(std::string& out, std::uint64_t value, int base = 10) {
-  char digits[20];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value, base).ptr;
-  out.append(digits, end);
-}
+using text::append_number;
 
 void append_block(std::string& out, std::uint64_t address, Tag tag) {
   if (tag == 0 || address != 0) append_number(out, address, 16);
@@ -106,6 +102,12 @@ void append_line(std::string& out, const Event& event) {
 }
 
 namespace text {
+
+void append_number(std::string& out, std::uint64_t number, int base) {
+  char digits[20];
+  const auto end = std::to_chars(digits, digits + sizeof digits, number, base).ptr;
+  out.append(digits, end);
+}
 
 void append_string(std::string& out, std::string_view text) {
   constexpr char digits[] = "0123456789abcdef";

@@ -8,6 +8,8 @@
 
 namespace cmt::text {
 
+void append_number(std::string& out, std::uint64_t number, int base = 10);
+
 /// Appends `text` quoted, its control characters, quotes and backslashes escaped.
 void append_string(std::string& out, std::string_view text);
 

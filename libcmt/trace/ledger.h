@@ -15,63 +15,38 @@ namespace cmt {
 class Tally {
  public:
   /// `old`: the live block that the event was given, tag 0 where none is known.
-  void count(const Event& event, const format::LiveBlock& old) {
-    Running running = load();
-    step(running, event, old);
-    store(running);
-  }
+  void count(const Event& event, const format::LiveBlock& old) { step(totals_, event, old); }
 
   void count(std::span<const BookedEvent> events) {
-    Running running = load();
+    RunningTotals running = totals_;  // which the loop keeps in registers
     for (const BookedEvent& booked : events) step(running, booked.event, booked.old);
-    store(running);
+    static_cast<RunningTotals&>(totals_) = running;
   }
 
   const Totals& totals() const { return totals_; }
   Totals& totals() { return totals_; }
 
  private:
-  /// The counts that nearly every event changes, for a loop that keeps them in registers.
-  struct Running {
-    std::uint64_t events, allocations, allocated_bytes, live_blocks, live_bytes, peak_blocks, peak_bytes, peak_event;
-  };
-
-  Running load() const {
-    return {totals_.events,         totals_.allocations,      totals_.allocated_bytes, totals_.end_live_blocks,
-            totals_.end_live_bytes, totals_.peak_live_blocks, totals_.peak_live_bytes, totals_.peak_live_bytes_event};
-  }
-
-  void store(const Running& now) {
-    totals_.events = now.events;
-    totals_.allocations = now.allocations;
-    totals_.allocated_bytes = now.allocated_bytes;
-    totals_.end_live_blocks = now.live_blocks;
-    totals_.end_live_bytes = now.live_bytes;
-    totals_.peak_live_blocks = now.peak_blocks;
-    totals_.peak_live_bytes = now.peak_bytes;
-    totals_.peak_live_bytes_event = now.peak_event;
-  }
-
-  void step(Running& now, const Event& event, const format::LiveBlock& old) {
+  void step(RunningTotals& now, const Event& event, const format::LiveBlock& old) {
     ++now.events;
     ++totals_.by_kind[static_cast<std::size_t>(event.kind)];
     if (totals_.threads == 0 || event.thread != last_thread_) count_thread(event.thread);
     if (old.tag != 0 && event.ends_block()) {
-      --now.live_blocks;
-      now.live_bytes -= old.size;
+      --now.end_live_blocks;
+      now.end_live_bytes -= old.size;
     }
     if (event.tag != 0) {
       const std::uint64_t bytes = event.bytes();
       ++now.allocations;
       now.allocated_bytes += bytes;
-      now.live_bytes += bytes;
-      if (++now.live_blocks > now.peak_blocks) now.peak_blocks = now.live_blocks;
+      now.end_live_bytes += bytes;
+      if (++now.end_live_blocks > now.peak_live_blocks) now.peak_live_blocks = now.end_live_blocks;
     } else if (event.failed()) {
       ++totals_.failed;
     }
-    if (now.live_bytes > now.peak_bytes) {
-      now.peak_bytes = now.live_bytes;
-      now.peak_event = now.events;
+    if (now.end_live_bytes > now.peak_live_bytes) {
+      now.peak_live_bytes = now.end_live_bytes;
+      now.peak_live_bytes_event = now.events;
     }
   }
 

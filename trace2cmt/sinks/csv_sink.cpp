@@ -1,8 +1,6 @@
 // The rows of event_rows.h as RFC 4180 has them: a line of names, CRLF, texts in quotes, an empty field for null.
 
-#include <array>
-#include <charconv>
-
+#include "libcmt/text/format.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/utf8.h"
 #include "trace2cmt/sinks/event_rows.h"
@@ -12,11 +10,6 @@ namespace trace2cmt {
 namespace {
 
 constexpr std::string_view line_end = "\r\n";
-
-void append_number(std::string& out, std::uint64_t number) {
-  std::array<char, 20> digits;
-  out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
-}
 
 class CsvSink : public LedgerSink {
  public:
@@ -38,7 +31,7 @@ class CsvSink : public LedgerSink {
       if (event_columns[i].type == ColumnType::kind) {
         out += cmt::name(event.kind);
       } else if (row.numbers[i]) {
-        append_number(out, *row.numbers[i]);
+        cmt::text::append_number(out, *row.numbers[i]);
       }
       out += ',';
     }

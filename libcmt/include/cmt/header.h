@@ -72,21 +72,25 @@ struct Header {
   }
 };
 
-/// What a trace states at its end. Only a .cmt that is whole has it.
-struct Totals {
+/// The totals that nearly every event changes.
+struct RunningTotals {
   std::uint64_t events = 0;
-  std::array<std::uint64_t, kind_limit> by_kind{};  ///< by the number of the kind, known here or not
-  std::uint64_t failed = 0;                         ///< calls that were refused
-  std::uint64_t allocations = 0;                    ///< blocks made
-  std::uint64_t allocated_bytes = 0;                ///< bytes asked for by them, in all
+  std::uint64_t allocations = 0;      ///< blocks made
+  std::uint64_t allocated_bytes = 0;  ///< bytes asked for by them, in all
   std::uint64_t peak_live_blocks = 0;
   std::uint64_t peak_live_bytes = 0;
   std::uint64_t peak_live_bytes_event = 0;  ///< the event, counted from 1, that reached the peak first
   std::uint64_t end_live_blocks = 0;
   std::uint64_t end_live_bytes = 0;
-  std::uint64_t threads = 0;  ///< number of threads with an event
-  Repairs repairs;            ///< lines or events that were dropped or altered when the trace was written
-  bool truncated = false;     ///< the recording itself broke off
+};
+
+/// What a trace states at its end. Only a .cmt that is whole has it.
+struct Totals : RunningTotals {
+  std::array<std::uint64_t, kind_limit> by_kind{};  ///< by the number of the kind, known here or not
+  std::uint64_t failed = 0;                         ///< calls that were refused
+  std::uint64_t threads = 0;                        ///< number of threads with an event
+  Repairs repairs;         ///< lines or events that were dropped or altered when the trace was written
+  bool truncated = false;  ///< the recording itself broke off
 };
 
 }  // namespace cmt
