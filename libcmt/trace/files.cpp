@@ -41,11 +41,7 @@ int open_input(const std::string& path) {
   return fd;
 }
 
-Input::Input(int fd, std::string name, std::string_view begin)
-    : fd_(fd),
-      name_(name == "-" ? "standard input" : std::move(name)),
-      window_(begin.begin(), begin.end()),
-      end_(begin.size()) {
+Input::Input(int fd, std::string name) : fd_(fd), name_(name == "-" ? "standard input" : std::move(name)) {
   struct stat status;
   if (fstat(fd_, &status) != 0) fail(name_);
   const off_t position = lseek(fd_, 0, SEEK_CUR);

@@ -45,8 +45,8 @@ class Bytes {
 /// Reads a file or a pipe through one growing window. Throws std::system_error.
 class Input {
  public:
-  /// Takes over `fd`. `begin` holds the bytes that were read from it before.
-  Input(int fd, std::string name, std::string_view begin = {});
+  /// Takes over `fd`.
+  Input(int fd, std::string name);
   Input(std::unique_ptr<Bytes> bytes, std::string name);
   ~Input();
   Input(const Input&) = delete;

@@ -10,17 +10,13 @@
 
 #include <bzlib.h>
 #include <lzma.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <limits>
 #include <new>
-#include <system_error>
 
 #include "libcmt/trace/source.h"
 
@@ -206,37 +202,13 @@ class DecompressedBytes : public Bytes {
   bool at_end_ = false;
 };
 
-struct FirstBytes {
-  std::string bytes;
-  bool are_consumed;  ///< they cannot be read again: it is a pipe
-};
-
-FirstBytes first_bytes(int fd, const std::string& name) {
-  std::string start(longest_magic, '\0');
-  std::size_t got = 0;
-  struct stat status;
-  const off_t position = lseek(fd, 0, SEEK_CUR);
-  const bool is_pipe = fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || position < 0;
-  while (got < start.size()) {
-    const ssize_t n = is_pipe ? read(fd, start.data() + got, start.size() - got)
-                              : pread(fd, start.data() + got, start.size() - got, position + static_cast<off_t>(got));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw std::system_error(errno, std::generic_category(), name == "-" ? "standard input" : name);
-    if (n == 0) break;
-    got += static_cast<std::size_t>(n);
-  }
-  start.resize(got);
-  return {start, is_pipe};
-}
-
 }  // namespace
 
 std::unique_ptr<Input> open_decompressed(const std::string& path) { return open_decompressed(open_input(path), path); }
 
 std::unique_ptr<Input> open_decompressed(int fd, const std::string& name) {
-  const FirstBytes first = first_bytes(fd, name);
-  auto input = std::make_unique<Input>(fd, name, first.are_consumed ? first.bytes : std::string());
-  std::unique_ptr<Decoder> decoder = make_decoder(first.bytes);
+  auto input = std::make_unique<Input>(fd, name);
+  std::unique_ptr<Decoder> decoder = make_decoder(input->peek(longest_magic));
   if (!decoder) return input;
   return std::make_unique<Input>(std::make_unique<DecompressedBytes>(std::move(input), std::move(decoder)), name);
 }
