@@ -4,7 +4,10 @@
 #include <tsl/robin_map.h>
 
 #include <algorithm>
+#include <boost/functional/hash.hpp>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "lifetimes/annotate.h"
@@ -76,36 +79,19 @@ void summarise(const Options& options) {
   trace.complaints().say_count();
 }
 
-struct Pair {
-  std::uint64_t lifetime;
-  std::uint64_t size;
-  bool operator==(const Pair&) const = default;
-};
-struct PairHash {
-  std::size_t operator()(const Pair& pair) const {
-    const std::uint64_t mixed = (pair.lifetime + pair.size * 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
-    return mixed ^ mixed >> 32;
-  }
-};
-using PairCounts = tsl::robin_map<Pair, std::uint64_t, PairHash>;
+/// Lifetime and size.
+using Pair = std::pair<std::uint64_t, std::uint64_t>;
+using PairCounts = tsl::robin_map<Pair, std::uint64_t, boost::hash<Pair>>;
 
 /// Lines "  COUNT LIFETIME SIZE", sorted by lifetime as a number, then by size as text, as the original's sort does.
 std::string pairs_text(const PairCounts& counts) {
-  struct Line {
-    std::uint64_t lifetime;
-    std::string size;
-    std::uint64_t count;
-    auto operator<=>(const Line&) const = default;
-  };
-  std::vector<Line> lines;
+  std::vector<std::tuple<std::uint64_t, std::string, std::uint64_t>> lines;
   lines.reserve(counts.size());
-  for (const auto& [pair, count] : counts) lines.push_back({pair.lifetime, std::to_string(pair.size), count});
+  for (const auto& [pair, count] : counts) lines.emplace_back(pair.first, std::to_string(pair.second), count);
   std::sort(lines.begin(), lines.end());
   std::string text;
-  for (const Line& line : lines) {
-    text +=
-        output::padded(std::to_string(line.count), 7) + " " + std::to_string(line.lifetime) + " " + line.size + "\n";
-  }
+  for (const auto& [lifetime, size, count] : lines)
+    text += output::padded(std::to_string(count), 7) + " " + std::to_string(lifetime) + " " + size + "\n";
   return text;
 }
 
@@ -124,7 +110,7 @@ void count_pairs(const Options& options) {
     live.start_event(event);
     if (event.ends_block()) {
       const Block* const block = live.end_block(event.old_tag);
-      if (block != nullptr) ++counts[Pair{live.clock().now() - block->born, block->size}];
+      if (block != nullptr) ++counts[{live.clock().now() - block->born, block->size}];
     }
     if (event.makes_block()) live.begin_block(event);
   });

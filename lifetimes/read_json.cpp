@@ -8,7 +8,7 @@
 #include "cmt/error.h"
 #include "lifetimes/summary.h"
 #include "toolkit/command/open_trace.h"
-#include "toolkit/output/numbers.h"
+#include "toolkit/output/fields.h"
 
 namespace cmt::lifetimes {
 namespace {
@@ -122,10 +122,6 @@ Summary read_summary(const Json& json) {
   return summary;
 }
 
-std::string offset_text(const Json::parse_error& error) {
-  return "offset 0x" + output::hex(error.byte == 0 ? 0 : error.byte - 1);
-}
-
 }  // namespace
 
 Summary read_json(const std::string& path) {
@@ -134,7 +130,7 @@ Summary read_json(const std::string& path) {
   try {
     return read_summary(Json::parse(text));
   } catch (const Json::parse_error& error) {
-    throw FormatError(path + ": " + offset_text(error), "no JSON");
+    throw FormatError(place_in(path, error.byte == 0 ? 0 : error.byte - 1), "no JSON");
   } catch (const Json::exception& error) {
     throw FormatError(path, std::string("not a summary: ") + error.what());
   } catch (const std::invalid_argument& error) {

@@ -105,8 +105,6 @@ std::string to_text(const Summary& summary) {
   return text;
 }
 
-std::string to_json(const Summary& summary) { return output::json_text(summary); }
-
 std::string to_csv(const Summary& summary) {
   const std::string unit(summary.unit_name());
   std::string text = output::csv_titles(CsvRow{summary.sizes.front(), unit});

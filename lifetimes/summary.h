@@ -172,9 +172,6 @@ void describe(Visitor& field, S& summary) {
 /// For people: the inputs, counts of blocks, and a line for each class of sizes.
 std::string to_text(const Summary& summary);
 
-/// For programs; read_json() reads it back.
-std::string to_json(const Summary& summary);
-
 /// For spreadsheets: the classes of sizes under a line of titles.
 std::string to_csv(const Summary& summary);
 

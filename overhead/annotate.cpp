@@ -12,6 +12,12 @@ using heap::Neighbourhood;
 using heap::own_pages;
 using heap::PlacedBlock;
 
+namespace {
+
+constexpr std::uint64_t removed = -1;
+
+}  // namespace
+
 void require_addresses(const Event& event, const command::Complaints& complaints) {
   if ((event.ends_block() && event.old_address == 0) || (event.makes_block() && event.address == 0)) {
     throw FormatError(complaints.place(), "a block without an address: its neighbours cannot be known");
@@ -46,7 +52,7 @@ void Annotator::annotate_end(const Event& event) {
     complaints_.add("block " + block_text({event.old_address, 0, 0, event.old_tag}) + " is ended where " +
                     block_text(found->block) + " is live");
   }
-  count_end(*found);
+  count(*found, removed);
   out_.block_age(found->block.size, found->block.born, clock_);
   out_.text(" ago, ");
   append_neighbours(*found);
@@ -59,26 +65,21 @@ void Annotator::annotate_begin(const Event& event) {
   const PlacedBlock block{event.address, event.bytes(), clock_.now(), event.tag};
   const Neighbourhood found = insert_block(live_, block, [&](const Neighbourhood& old) {
     complaints_.add("block " + block_text(block) + " is made where " + block_text(old.block) + " is live");
-    count_end(old);
+    count(old, removed);
   });
   check_overlap(found);
-  count_begin(found);
+  count(found, 1);
   append_neighbours(found);
   append_pages(found, ", ", " more");
 }
 
-void Annotator::count_begin(const Neighbourhood& found) {
+/// Adds a block to the totals `times` times: 1, or -1 to remove it. Sums wrap.
+void Annotator::count(const Neighbourhood& found, std::uint64_t times) {
   if (!settings_.totals) return;
-  totals_.add_block(found.block.size);
-  pages_ += own_pages(found, settings_.page_shift);
-  if (settings_.huge_pages) huge_pages_ += own_pages(found, huge_page_shift);
-}
-
-void Annotator::count_end(const Neighbourhood& found) {
-  if (!settings_.totals) return;
-  totals_.remove_block(found.block.size);
-  pages_ -= own_pages(found, settings_.page_shift);
-  if (settings_.huge_pages) huge_pages_ -= own_pages(found, huge_page_shift);
+  totals_.bytes += times * found.block.size;
+  totals_.blocks += times;
+  pages_ += times * own_pages(found, settings_.page_shift);
+  if (settings_.huge_pages) huge_pages_ += times * own_pages(found, huge_page_shift);
 }
 
 void Annotator::append_neighbours(const Neighbourhood& found) {

@@ -65,8 +65,7 @@ class Annotator {
 
   void annotate_end(const Event& event);
   void annotate_begin(const Event& event);
-  void count_begin(const heap::Neighbourhood& found);
-  void count_end(const heap::Neighbourhood& found);
+  void count(const heap::Neighbourhood& found, std::uint64_t times);
   void append_neighbours(const heap::Neighbourhood& found);
   void append_pages(const heap::Neighbourhood& found, std::string_view between, std::string_view change);
   void append_page_range(const heap::Neighbourhood& found, int shift, std::string_view between);

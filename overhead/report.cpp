@@ -80,8 +80,6 @@ std::string to_text(const Summary& summary) {
          "\ngaps between neighbours at the peak, in bytes\n\n" + gaps_text(summary) + "\n" + pins_text(summary.pins);
 }
 
-std::string to_json(const Summary& summary) { return output::json_text(summary); }
-
 std::string to_csv(const Summary& summary) {
   std::string text = output::csv_titles<Sample>();
   for (const Sample& sample : summary.samples) text += output::csv_row(sample);

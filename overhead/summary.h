@@ -217,9 +217,6 @@ void describe(Visitor& field, const Summary& summary) {
 /// For people: the samples, the gaps at the peak, and the blocks that pin pages.
 std::string to_text(const Summary& summary);
 
-/// For programs.
-std::string to_json(const Summary& summary);
-
 /// For spreadsheets: the samples under a line of titles.
 std::string to_csv(const Summary& summary);
 

@@ -1,5 +1,5 @@
 /// The outline that lifetimes and overhead share. Both read one trace and either annotate its lines or summarise it, as
-/// text, JSON, CSV or a picture. A tool adds options of its own, an annotator, and a summary with to_text(), to_json(),
+/// text, JSON, CSV or a picture. A tool adds options of its own, an annotator, and a described summary with to_text(),
 /// to_csv() and to_picture() in its namespace.
 #pragma once
 
@@ -15,6 +15,7 @@
 #include "toolkit/annotate/annotated_text.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/trace_input.h"
+#include "toolkit/output/fields.h"
 #include "toolkit/picture/picture.h"
 
 namespace cmt::annotate {
@@ -94,14 +95,14 @@ class SummaryOutput {
 
   template <class Summary>
   void write(const Summary& summary) {
-    if (picture_) write_picture(to_picture(summary), to_json(summary));
+    if (picture_) write_picture(to_picture(summary), output::json_text(summary));
     if (options_.prints) command::print(formatted(summary));
   }
 
  private:
   template <class Summary>
   std::string formatted(const Summary& summary) const {
-    if (options_.form == Options::Form::json) return to_json(summary);
+    if (options_.form == Options::Form::json) return output::json_text(summary);
     return options_.form == Options::Form::csv ? to_csv(summary) : to_text(summary);
   }
   void write_picture(const output::Picture& picture, const std::string& numbers);

@@ -82,8 +82,8 @@ std::optional<std::int64_t> parse_duration(std::string_view text, std::string_vi
   return std::llround(number * *nanoseconds);
 }
 
-void print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+void print(std::string_view text, std::FILE* file) {
+  if (std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0) return;
   throw std::system_error(errno, std::generic_category(), "writing");
 }
 

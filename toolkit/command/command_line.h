@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -85,8 +86,8 @@ class CommandLine {
 /// that is empty it is refused. Nothing where the text is no such span, or longer than 285 years.
 std::optional<std::int64_t> parse_duration(std::string_view text, std::string_view unit);
 
-/// Writes a text to standard output and flushes it. Throws std::system_error.
-void print(std::string_view text);
+/// Writes a text and flushes it, so that a full disk is noticed. Throws std::system_error.
+void print(std::string_view text, std::FILE* file = stdout);
 
 /// A tool, described to run().
 struct Tool {

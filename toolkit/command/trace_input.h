@@ -21,11 +21,7 @@ class Complaints {
   std::string place() const { return place_ ? place_() : ""; }
 
   /// A defect at that place.
-  void add(const std::string& what) {
-    if (strict_) throw FormatError(place(), what);
-    if (++count_ <= said_max) say_(place() + ": " + what);
-  }
-
+  void add(const std::string& what) { add(strict_ || count_ < said_max ? place() : "", what); }
   void add(const std::string& where, const std::string& what) {
     if (strict_) throw FormatError(where, what);
     if (++count_ <= said_max) say_(where + ": " + what);

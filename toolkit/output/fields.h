@@ -229,12 +229,6 @@ class JsonFields {
   JsonWriter& json_;
 };
 
-/// One object of the array that is open.
-template <Described T>
-void write_object(JsonWriter& json, const T& value) {
-  JsonFields{json}.element(value);
-}
-
 /// A value as a field of the object that is open: a described one as an object, a vector as an array.
 template <class T>
 void write_field(JsonWriter& json, std::string_view key, const T& value) {

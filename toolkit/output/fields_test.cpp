@@ -98,7 +98,7 @@ struct Doubling {
 TEST_CASE("fields: a described struct is written as JSON, what is not known as null") {
   Report report{{{"a", 5, 8, 0.5, false}, {"b", static_cast<std::uint64_t>(-1), {}, 1, true}}, Inner{3}, {1, 2}};
   cmt::output::JsonWriter json;
-  cmt::output::write_object(json, report);
+  cmt::output::JsonFields{json}.element(report);
   const std::string text = json.take();
   CHECK(text.find("\"time_ns\": 5") != text.npos);
   CHECK(text.find("\"time_ns\": null") != text.npos);
@@ -129,7 +129,7 @@ TEST_CASE("fields: the list names every field with those that it is within") {
 TEST_CASE("fields: a wrapper chooses a field's form in JSON") {
   Wrapped wrapped{.inner = {}, .items = {{5, 1}, {6, 0}}, .by_pair = {{{0, 0}, {7, 2}, {0, 0}}}, .by_color = {0, 3}};
   cmt::output::JsonWriter json;
-  cmt::output::write_object(json, wrapped);
+  cmt::output::JsonFields{json}.element(wrapped);
   std::string text = json.take();
   std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
   CHECK(text ==

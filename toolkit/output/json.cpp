@@ -64,16 +64,9 @@ void JsonWriter::break_line() {
 /// Bytes that are not UTF-8, as a path may have, become U+FFFD: JSON cannot represent them.
 void JsonWriter::append(std::string_view text) {
   text_ += '"';
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    const std::string escaped = length == 1 ? escape(text[0]) : std::string();
-    if (length == 0)
-      text_ += replacement_character;
-    else if (!escaped.empty())
-      text_ += escaped;
-    else
-      text_ += text.substr(0, length);
-    text.remove_prefix(length == 0 ? 1 : length);
+  for (const char c : to_utf8(text)) {
+    const std::string escaped = escape(c);
+    escaped.empty() ? text_ += c : text_ += escaped;
   }
   text_ += '"';
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -63,10 +64,7 @@ class JsonWriter {
   void append(const std::string& text) { append(std::string_view(text)); }
   void append(bool truth) { text_ += truth ? "true" : "false"; }
   void append(double number);
-  void append(std::uint64_t number) { text_ += std::to_string(number); }
-  void append(std::int64_t number) { text_ += std::to_string(number); }
-  void append(int number) { text_ += std::to_string(number); }
-  void append(unsigned number) { text_ += std::to_string(number); }
+  void append(std::integral auto number) { text_ += std::to_string(number); }
   void append(std::nullopt_t) { text_ += "null"; }
   template <class T>
   void append(const std::optional<T>& value) {
