@@ -2,22 +2,25 @@
 //
 // Every allocator is found and tried, so that one that cannot be used is reported before anything runs. The trace is
 // read (plan/) and replayed (run/, in a fresh worker/ each time), and a report is written (report/).
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <iostream>
 #include <span>
 #include <string>
+#include <system_error>
 
 #include "cmtreplay/options.h"
-#include "cmtreplay/plan/trace_source.h"
+#include "cmtreplay/plan/prepared_trace.h"
 #include "cmtreplay/report/new_trace.h"
 #include "cmtreplay/report/report.h"
 #include "cmtreplay/report/verification.h"
+#include "libcmt/trace/files.h"
 #include "toolkit/command/open_trace.h"
 #include "toolkit/output/numbers.h"
-#include "toolkit/process/system.h"
 #include "toolkit/terminal/terminal.h"
 
 namespace {
@@ -33,27 +36,39 @@ std::vector<Allocator> find_all(AllocatorFinder& finder, const Options& options)
   return allocators;
 }
 
-/// Recorded addresses are not read: the replay has its own.
-cmt::ReadOptions read_options() {
-  cmt::ReadOptions options;
-  options.addresses = options.usable = false;
-  return options;
-}
+/// A trace that can be read more than once. A pipe is first copied to a temporary file.
+class TraceSource {
+ public:
+  /// `path` "-" is standard input.
+  explicit TraceSource(const std::string& path) : name_(path), fd_(cmt::open_input(path)) {
+    begin_ = lseek(fd_.get(), 0, SEEK_CUR);
+    if (begin_ >= 0) return;
+    Fd file(cmt::open_temporary_file());
+    begin_ = 0;
+    cmt::Output(file.get(), "writing a temporary file").copy_from(fd_.get(), name_);
+    fd_ = std::move(file);
+  }
 
-/// Prepared operations may take half of the available memory.
-std::uint64_t prepared_bytes_max(Options::Operations operations) {
-  if (operations == Options::Operations::streamed) return 0;
-  if (operations == Options::Operations::prepared) return std::uint64_t{1} << 46;
-  return cmt::process::available_memory_bytes() / 2;
-}
+  const std::string& name() const { return name_; }
 
-PreparedTrace prepare(TraceSource& source, const Options& options, cmt::output::LiveView& line) {
-  const TraceOptions how{.threads = options.threads,
-                         .strict = options.strict,
-                         .paced = options.pace > 0,
-                         .prepared_bytes_max = prepared_bytes_max(options.operations)};
-  const auto open = [&source] { return cmt::command::open_trace(source.open(), source.name(), read_options()); };
-  return PreparedTrace(open, how, [&line](const cmt::Reader& now) {
+  /// A descriptor at the beginning of the trace, which the caller closes. The previous one must not be read any more.
+  int open() {
+    const int fd = lseek(fd_.get(), begin_, SEEK_SET) < 0 ? -1 : fcntl(fd_.get(), F_DUPFD_CLOEXEC, 3);
+    if (fd < 0) throw std::system_error(errno, std::generic_category(), name_);
+    return fd;
+  }
+
+ private:
+  std::string name_;
+  Fd fd_;
+  off_t begin_ = 0;  ///< standard input may be a file that was partly read
+};
+
+PreparedTrace prepare(TraceSource& source, const TraceOptions& options, cmt::output::LiveView& line) {
+  const auto open = [&source] {
+    return cmt::command::open_trace(source.open(), source.name(), {.addresses = false, .usable = false});
+  };
+  return PreparedTrace(open, options, [&line](const cmt::Reader& now) {
     const std::string done = now.bytes_total() == 0 ? cmt::output::bytes_text(now.bytes_read())
                                                     : std::to_string(100 * now.bytes_read() / now.bytes_total()) + " %";
     line.show({"reading, " + done});
@@ -91,12 +106,6 @@ void report_problems(const AllocatorResult& result, const TraceFacts& facts) {
   for (const std::string& name : replaced_names(result.allocator)) {
     if (has_call(facts, name)) print_message(result.allocator.name + ": has no " + name + "; emulated");
   }
-}
-
-/// Flushes at once, so that a full disk is noticed.
-void write_text(const std::string& text, std::FILE* file) {
-  if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0)
-    throw std::system_error(errno, std::generic_category(), "output");
 }
 
 /// Returns false where the allocator died.
@@ -139,7 +148,7 @@ int verify_all(const ReplaySettings& settings, const std::vector<Allocator>& all
       line.show({allocator.name + ", verifying"});
       all.push_back(run_verification(settings, allocator));
       line.clear();
-      if (!options.json) write_text(verification_text(all.back(), events), stdout);
+      if (!options.json) cmt::command::print(verification_text(all.back(), events));
       if (all.back().death) report_death(allocator, *all.back().death, events);
       good = good && all.back().good();
     }
@@ -147,7 +156,7 @@ int verify_all(const ReplaySettings& settings, const std::vector<Allocator>& all
     print_message("interrupted; these are the results so far");
     good = false;
   }
-  if (options.json) write_text(verification_json(all, options.file, events), stdout);
+  if (options.json) cmt::command::print(verification_json(all, options.file, events));
   return good ? 0 : 1;
 }
 
@@ -161,7 +170,7 @@ int run(const Options& options) {
   const std::vector<Allocator> allocators = find_all(finder, options);
   cmt::output::LiveView line(STDERR_FILENO);
   TraceSource source(options.file);
-  const PreparedTrace trace = prepare(source, options, line);
+  const PreparedTrace trace = prepare(source, options.trace, line);
   line.clear();
   report_left_out(source.name(), trace.plan().facts);
   if (options.pace > 0 && trace.plan().facts.recorded_ns == cmt::unknown)
@@ -177,7 +186,7 @@ int run(const Options& options) {
   const Report report{.options = options, .trace = trace, .results = run_all(settings, allocators, show)};
   const ReplayResults& results = report.results;
   line.clear();
-  write_text(report_text(report, options), options.new_trace && options.output.empty() ? stderr : stdout);
+  cmt::command::print(report_text(report, options), options.new_trace && options.output.empty() ? stderr : stdout);
 
   bool good = !results.interrupted && !results.baseline.death;
   if (results.interrupted) print_message("interrupted; these are the results so far");

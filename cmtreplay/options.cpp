@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "cmtreplay/run/allocator.h"
+#include "toolkit/process/system.h"
 
 namespace cmt::replay {
 
@@ -134,15 +135,16 @@ Options parse_options(const CommandLine& line) {
   options.file = line.file();
   options.runs = static_cast<unsigned>(line.number("runs", 5, 1, 1000));
   options.seed = static_cast<unsigned>(line.number("seed", 1, 0, 4'000'000'000));
-  options.strict = one_of(line, "order", {"free", "strict"}) == "strict";
-  options.threads = one_of(line, "threads", {"recorded", "1"}) == "recorded";
+  options.trace.strict = one_of(line, "order", {"free", "strict"}) == "strict";
+  options.trace.threads = one_of(line, "threads", {"recorded", "1"}) == "recorded";
   options.touch = one_of(line, "touch", {"page", "none", "first", "all"});
   options.pace = pace(line);
+  options.trace.paced = options.pace > 0;
   options.cpus = cpus(line);
   options.timeout_seconds = static_cast<unsigned>(line.number("timeout", 60, 1, 1'000'000));
   line.refuse_together("stream", {"prepared"});
-  if (line.has("stream")) options.operations = Options::Operations::streamed;
-  if (line.has("prepared")) options.operations = Options::Operations::prepared;
+  const std::uint64_t without_asking = line.has("stream") ? 0 : process::available_memory_bytes() / 2;
+  options.trace.prepared_bytes_max = line.has("prepared") ? std::uint64_t{1} << 46 : without_asking;
   return options;
 }
 

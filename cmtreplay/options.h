@@ -18,11 +18,7 @@ struct Options : ReplayOptions {
   bool json = false;
   bool csv = false;
 
-  /// Operations are prepared before the runs, or streamed; `either`: prepared where memory allows.
-  enum class Operations { either, prepared, streamed };
-  Operations operations = Operations::either;
-  bool threads = true;  ///< the recorded threads; else one
-  bool strict = false;
+  TraceOptions trace;
 };
 
 extern const char* const help_text;

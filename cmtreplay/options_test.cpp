@@ -33,16 +33,16 @@ TEST_CASE("options: a dash is standard input") { CHECK(options({"-"}).file == "-
 TEST_CASE("options: how the trace is replayed") {
   const Options some = options({"--order=strict", "--threads=1", "--pace=x2.5", "--touch=all", "--pin=0,2-3",
                                 "--timeout=7", "--seed=9", "--stream"});
-  CHECK(some.strict);
-  CHECK(!some.threads);
+  CHECK(some.trace.strict);
+  CHECK(!some.trace.threads);
   CHECK(some.pace == 2.5);
   CHECK(some.touch == "all");
   CHECK(some.cpus == std::vector<int>{0, 2, 3});
   CHECK(some.timeout_seconds == 7);
   CHECK(some.seed == 9);
-  CHECK(some.operations == Options::Operations::streamed);
+  CHECK(some.trace.prepared_bytes_max == 0);
   CHECK(options({"--pace=real"}).pace == 1);
-  CHECK(options({"--prepared"}).operations == Options::Operations::prepared);
+  CHECK(options({"--prepared"}).trace.prepared_bytes_max == std::uint64_t{1} << 46);
 }
 
 TEST_CASE("options: -v is the new trace") { CHECK(options({"-v", "x"}).new_trace); }

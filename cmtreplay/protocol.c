@@ -11,9 +11,9 @@
 const char* const call_names[call_count] = {"malloc",        "free",           "calloc",   "realloc", "reallocarray",
                                             "aligned_alloc", "posix_memalign", "memalign", "valloc",  "pvalloc"};
 
-uint64_t monotonic_ns(void) {
+uint64_t clock_nanoseconds(clockid_t clock) {
   struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(clock, &now);
   return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 

@@ -6,8 +6,7 @@
  *     bits 32-63  the size in bytes; 0xffffffff: the size is in the next word
  *
  * and further words follow where a call needs more: first a size that did not fit, then the arguments named at each
- * operation. Slots are reused, so the table has as many entries as blocks are live at the peak. Slot 0 always holds
- * NULL.
+ * operation.
  *
  * Each thread's operations are a lane (doc/architecture.md, The replay). Lane 0 is the worker's main thread, which
  * starts the others. A lane's words are in chunks of 8 KiB. The last word of a lane in a chunk links to its next chunk;
@@ -28,6 +27,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -118,8 +118,8 @@ enum { epoch_operations = 4096 };
 
 /* How often a thread had to wait, and for how long in all. */
 struct wait_counts {
-  uint64_t block_waits, block_sleeps, block_wait_ns; /* true dependencies: a block was not made yet */
-  uint64_t window_waits, window_wait_ns;             /* false ones: too far ahead */
+  uint64_t block_waits, block_wait_ns;   /* true dependencies: a block was not made yet */
+  uint64_t window_waits, window_wait_ns; /* false ones: too far ahead */
   uint64_t turn_waits, turn_wait_ns;
   uint32_t waiting; /* it does so now */
 };
@@ -179,12 +179,12 @@ struct control {
   uint64_t usable_bytes;                          /* of all live blocks; unknown_usable: not told */
   uint64_t pointer_next;                          /* index of the next returned pointer */
   uint64_t wall_ns, cpu_ns;                       /* from the first operation to the last */
-  uint64_t minor_faults, major_faults, voluntary_switches, involuntary_switches;
-  uint64_t clock_ticks, clock_ns; /* the same duration in both, to convert ticks */
-  uint64_t empty_ticks;           /* between two readings of the clock */
-  uint32_t faulted_lane;          /* number + 1 of the lane in which a signal came */
-  int32_t setup_errno;            /* why the worker could not start; 0: it could */
-  int32_t thread_errno;           /* why a thread could not be started */
+  uint64_t clock_ticks;                           /* the same duration as wall_ns, to convert ticks */
+  uint64_t empty_ticks;                           /* between two readings of the clock */
+  uint64_t minor_faults, major_faults;
+  uint32_t faulted_lane; /* number + 1 of the lane in which a signal came */
+  int32_t setup_errno;   /* why the worker could not start; 0: it could */
+  int32_t thread_errno;  /* why a thread could not be started */
 };
 
 static inline struct lane* control_lanes(struct control* control) {
@@ -228,7 +228,8 @@ struct verification {
   struct finding findings[findings_max];
 };
 
-uint64_t monotonic_ns(void);
+uint64_t clock_nanoseconds(clockid_t clock);
+static inline uint64_t monotonic_ns(void) { return clock_nanoseconds(CLOCK_MONOTONIC); }
 
 /* The futex calls. `seen`: sleeps only while the word is that. `shared`: with another process. */
 void futex_wait(const uint32_t* word, uint32_t seen, uint64_t ns, int shared);

@@ -10,9 +10,13 @@ constexpr std::uint64_t growth_bytes = std::uint64_t{1} << 22;
 
 }  // namespace
 
+Chunk ChunkSource::chunk(std::uint32_t number) const {
+  return {.number = number, .words = reinterpret_cast<std::uint64_t*>(mapping_.begin() + number * chunk_bytes)};
+}
+
 // The memory grows under a mapping that is as large as it may get.
 PreparedChunks::PreparedChunks(std::uint64_t bytes_max)
-    : bytes_max_(bytes_max / growth_bytes * growth_bytes), mapping_(memory_, bytes_max_) {}
+    : ChunkSource(0, bytes_max / growth_bytes * growth_bytes), bytes_max_(bytes_max / growth_bytes * growth_bytes) {}
 
 Chunk PreparedChunks::next_chunk() {
   const std::uint64_t offset = count_ * chunk_bytes;
@@ -22,22 +26,20 @@ Chunk PreparedChunks::next_chunk() {
     memory_.grow(grown_bytes_, grown_bytes_ + growth_bytes);
     grown_bytes_ += growth_bytes;
   }
-  return {.number = count_++, .words = reinterpret_cast<std::uint64_t*>(mapping_.begin() + offset)};
+  return chunk(count_++);
 }
 
 /// Lanes still write to the chunk that each of them has: those pages come back, and nobody reads them.
 void PreparedChunks::discard() {
   whole_ = false;
+  count_ = 0;
   scratch_.resize(chunk_words);
   memory_.discard_pages(grown_bytes_);
 }
 
 ChunkRing::ChunkRing(std::uint32_t count, std::function<void()> when_full)
-    : count_(count),
-      when_full_(std::move(when_full)),
-      memory_("operations", count * chunk_bytes),
-      mapping_(memory_, count * chunk_bytes),
-      free_(count) {
+    : ChunkSource(count * chunk_bytes, count * chunk_bytes), when_full_(std::move(when_full)), free_(count) {
+  count_ = count;
   std::iota(free_.rbegin(), free_.rend(), std::uint32_t{0});
 }
 
@@ -45,7 +47,7 @@ Chunk ChunkRing::next_chunk() {
   for (collect_freed(); free_.empty(); collect_freed()) when_full_();
   const std::uint32_t number = free_.back();
   free_.pop_back();
-  return {.number = number, .words = reinterpret_cast<std::uint64_t*>(mapping_.begin() + number * chunk_bytes)};
+  return chunk(number);
 }
 
 void ChunkRing::collect_freed() {

@@ -21,6 +21,22 @@ class ChunkSource {
  public:
   virtual ~ChunkSource() = default;
   virtual Chunk next_chunk() = 0;
+
+  std::uint32_t count() const { return count_; }
+  const SharedMemory& memory() const { return memory_; }
+
+ protected:
+  /// `bytes` zeros, in a mapping that has room for `bytes_max`.
+  ChunkSource(std::uint64_t bytes, std::uint64_t bytes_max)
+      : memory_("operations", bytes), mapping_(memory_, bytes_max) {}
+
+  Chunk chunk(std::uint32_t number) const;
+
+  std::uint32_t count_ = 0;
+  SharedMemory memory_;
+
+ private:
+  MappedMemory mapping_;
 };
 
 /// Keeps all chunks: a trace that is prepared whole. Where they take more than `bytes_max` it keeps none of them, and
@@ -32,28 +48,14 @@ class PreparedChunks : public ChunkSource {
   Chunk next_chunk() override;
 
   bool whole() const { return whole_; }
-  std::uint32_t count() const { return whole_ ? count_ : 0; }
-  const SharedMemory& memory() const { return memory_; }
 
  private:
   void discard();
 
-  SharedMemory memory_{"operations"};
   std::uint64_t bytes_max_;
-  MappedMemory mapping_;
   std::uint64_t grown_bytes_ = 0;
-  std::uint32_t count_ = 0;
   bool whole_ = true;
   std::vector<std::uint64_t> scratch_;
-};
-
-/// Keeps nothing: for a pass that only counts.
-class DiscardedChunks : public ChunkSource {
- public:
-  Chunk next_chunk() override { return {.number = 0, .words = words_.data()}; }
-
- private:
-  std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(chunk_words);
 };
 
 /// A fixed number of chunks that the worker gives back: a trace that is streamed.
@@ -66,16 +68,10 @@ class ChunkRing : public ChunkSource {
   void attach(std::uint8_t* freed) { freed_ = freed; }
   Chunk next_chunk() override;
 
-  std::uint32_t count() const { return count_; }
-  const SharedMemory& memory() const { return memory_; }
-
  private:
   void collect_freed();
 
-  std::uint32_t count_;
   std::function<void()> when_full_;
-  SharedMemory memory_;
-  MappedMemory mapping_;
   std::uint8_t* freed_ = nullptr;
   std::vector<std::uint32_t> free_;  ///< the next one is at the back
 };

@@ -24,10 +24,6 @@ Step step_of(operation kind, std::uint32_t slot, std::uint64_t size,
   return step;
 }
 
-void push_control(Step& step, control_word what, std::uint32_t argument) {
-  step.storage[step.size++] = operation_word(operation_control, what, argument);
-}
-
 bool is_realloc(Kind kind) { return kind == Kind::realloc || kind == Kind::reallocarray; }
 
 /// The operation that makes a block, apart from realloc.
@@ -99,8 +95,10 @@ Step Planner::release_block(const Event& event, const SlottedBlock& block) {
   }
   Step step{.outcome = Outcome::call, .sized = true};
   if (several_) append_take(step, block);
-  if (std::has_single_bit(event.alignment))
-    push_control(step, control_alignment, static_cast<std::uint32_t>(std::countr_zero(event.alignment)));
+  if (std::has_single_bit(event.alignment)) {
+    const auto power = static_cast<std::uint32_t>(std::countr_zero(event.alignment));
+    step.storage[step.size++] = operation_word(operation_control, control_alignment, power);
+  }
   push(step, operation_free_sized, block.slot, event.size);
   return step;
 }

@@ -185,7 +185,7 @@ std::vector<std::uint64_t> PreparedTrace::events_at(const std::vector<OperationP
   std::vector<std::uint64_t> numbers(positions.size(), 0);
   std::map<std::uint32_t, std::multimap<std::uint64_t, std::size_t>> wanted;  // of each lane: words, and the index
   for (std::size_t i = 0; i < positions.size(); ++i) wanted[positions[i].lane].emplace(positions[i].words, i);
-  DiscardedChunks chunks;
+  PreparedChunks chunks(0);
   LaneWriter writer(chunks);
   Router router(writer, order, options_.paced, [](std::uint32_t, bool) {});
   Reader reader = open_();

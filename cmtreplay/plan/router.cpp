@@ -17,7 +17,7 @@ bool is_of_thread(Kind kind) { return kind != Kind::mark && kind != Kind::sample
 Router::Router(LaneWriter& writer, Order order, bool paced, std::function<void(std::uint32_t, bool)> count_lane)
     : writer_(writer), order_(order), paced_(paced), count_lane_(std::move(count_lane)), planner_(order) {
   lanes_.push_back({.has_thread = true});
-  if (order_ == Order::free) begin_epoch();
+  if (order_ == Order::free) join_order(0);
 }
 
 Step Router::route(const Event& event) {
@@ -25,7 +25,7 @@ Step Router::route(const Event& event) {
     end_epoch();
     ++epoch_;
     planner_.begin_epoch();
-    begin_epoch();
+    join_order(0);  // so that an epoch is not over before all of its lanes are known
   }
   const std::uint32_t lane = order_ != Order::one_thread && is_of_thread(event.kind) ? lane_of(event.thread) : 0;
   const Step step = planner_.plan(event, lane);
@@ -107,7 +107,6 @@ void Router::give_turn(std::uint32_t lane) {
   append_control(turn_lane_, control_pass_turn);
   append_control(lane, control_await_turn, ++turn_);
   turn_lane_ = lane;
-  ++counts_.turns;
 }
 
 void Router::append_pace(std::uint32_t lane, const Event& event) {
@@ -119,9 +118,6 @@ void Router::append_pace(std::uint32_t lane, const Event& event) {
   const std::array<std::uint64_t, 2> words{operation_word(operation_control, control_pace, 0), now_ns};
   writer_.append(lane, words);
 }
-
-/// Lane 0 takes part in each, so that an epoch is not over before all of its lanes are known.
-void Router::begin_epoch() { join_order(0); }
 
 void Router::end_epoch() {
   for (const std::uint32_t lane : epoch_lanes_) {

@@ -17,7 +17,6 @@ struct RouteCounts {
   std::uint64_t threads = 1;             ///< from their starts to their ends
   std::uint64_t true_dependencies = 0;   ///< calls that need a block of another lane
   std::uint64_t false_dependencies = 0;  ///< points at which a lane may have to wait for the run-ahead window
-  std::uint64_t turns = 0;               ///< passed, in strict order
 };
 
 /// Sends each thread's events to a lane, in recorded order, with the control words that their order needs
@@ -53,7 +52,6 @@ class Router {
   void join_order(std::uint32_t lane);
   void give_turn(std::uint32_t lane);
   void append_pace(std::uint32_t lane, const Event& event);
-  void begin_epoch();
   void end_epoch();
   void append_control(std::uint32_t lane, control_word what, std::uint32_t argument = 0);
 

@@ -1,7 +1,7 @@
 #include <sys/utsname.h>
 
+#include <array>
 #include <limits>
-#include <map>
 
 #include "cmtreplay/protocol.h"
 #include "cmtreplay/report/report.h"
@@ -42,17 +42,7 @@ void write_machine(JsonWriter& json) {
   json.end_object();
 }
 
-std::string_view order_name(Order order) {
-  switch (order) {
-    case Order::one_thread:
-      return "one_thread";
-    case Order::free:
-      return "free";
-    case Order::strict:
-      return "strict";
-  }
-  return "";
-}
+constexpr std::array<std::string_view, 3> order_names{"one_thread", "free", "strict"};
 
 std::optional<std::string> unless_empty(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
@@ -67,7 +57,7 @@ void write_mode(JsonWriter& json, const Report& report) {
   field("operations_bytes", trace.operations_bytes(), "of prepared operations");
   field("slots", trace.plan().slots, "entries of the table of live blocks");
   field("replay_bytes", report.results.baseline.replay_bytes, "of the worker's memory, those of the replay");
-  field("order", order_name(trace.plan().order), "one_thread, free or strict");
+  field("order", order_names[static_cast<std::size_t>(trace.plan().order)], "one_thread, free or strict");
   field("threads", trace.plan().counts.threads, "");
   field("threads_at_once", trace.plan().lanes, "");
   field("true_dependencies", trace.plan().counts.true_dependencies, "calls that need a block of another thread");

@@ -1,10 +1,8 @@
 #include "cmtreplay/report/verification.h"
 
 #include <algorithm>
-#include <array>
 #include <span>
 
-#include "cmtreplay/protocol.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::replay {
@@ -13,54 +11,6 @@ namespace {
 using output::hex;
 using output::with_commas;
 
-constexpr std::array<const char*, fault_count> fault_names{
-    "misaligned", "overlap", "contents", "moved", "not_zero", "usable_size", "usable_size", "impossible", "lost"};
-
-/// As a program writes it.
-std::string call_text(const finding& finding) {
-  const std::string name = call_names[finding.call];
-  const std::string size = std::to_string(finding.size);
-  if (name == "free") return "free(" + hex(finding.address) + ")";
-  if (name == "realloc") return "realloc(..., " + size + ")";
-  if (name == "reallocarray") return "reallocarray(..., " + std::to_string(finding.count) + ", " + size + ")";
-  if (name == "calloc") return "calloc(" + std::to_string(finding.count) + ", " + size + ")";
-  const bool aligns = name == "aligned_alloc" || name == "posix_memalign" || name == "memalign";
-  return name + "(" + (aligns ? std::to_string(finding.alignment) + ", " : "") + size + ")";
-}
-
-std::string fault_text(const finding& finding) {
-  const std::string offset = std::to_string(finding.other - finding.address);
-  switch (static_cast<fault>(finding.fault)) {
-    case fault_misaligned:
-      return "is no multiple of " + std::to_string(finding.alignment);
-    case fault_overlap:
-      return "overlaps the live block at " + hex(finding.other);
-    case fault_contents:
-      return "byte " + offset + " of " + std::to_string(finding.size) + " is not what was written to it";
-    case fault_moved:
-      return "byte " + offset + " is not what it was before the realloc";
-    case fault_not_zero:
-      return "byte " + offset + " is not 0";
-    case fault_usable:
-      return "has a usable size of " + std::to_string(finding.other);
-    case fault_usable_other:
-      return "has usable bytes in common with the live block at " + hex(finding.other);
-    case fault_impossible:
-      return "is not NULL, and nothing can be so large";
-    case fault_lost:
-      return "byte " + offset + " changed although the realloc was refused";
-  }
-  return {};
-}
-
-Finding finding_of(const finding& finding, std::uint64_t event) {
-  return {.event = event,
-          .fault = fault_names[finding.fault],
-          .call = call_text(finding),
-          .address = finding.address,
-          .text = fault_text(finding)};
-}
-
 std::vector<Finding> findings_of(const verification& shared, const PreparedTrace& trace) {
   const std::span found(shared.findings, std::min<std::uint64_t>(shared.found, findings_max));
   std::vector<OperationPosition> positions;
@@ -68,7 +18,7 @@ std::vector<Finding> findings_of(const verification& shared, const PreparedTrace
     positions.push_back({.lane = static_cast<std::uint32_t>(finding.lane), .words = finding.position});
   const std::vector<std::uint64_t> events = trace.events_at(positions, trace.plan().order);
   std::vector<Finding> findings;
-  for (std::size_t i = 0; i < found.size(); ++i) findings.push_back(finding_of(found[i], events[i]));
+  for (std::size_t i = 0; i < found.size(); ++i) findings.push_back({events[i], found[i]});
   return findings;
 }
 
@@ -78,10 +28,47 @@ std::string refused_text(const Verification& verified) {
 
 }  // namespace
 
+std::string Finding::call() const {
+  const std::string name = call_names[found.call];
+  const std::string size = std::to_string(found.size);
+  if (found.call == call_free) return "free(" + hex(found.address) + ")";
+  if (found.call == call_realloc) return "realloc(..., " + size + ")";
+  if (found.call == call_reallocarray) return "reallocarray(..., " + std::to_string(found.count) + ", " + size + ")";
+  if (found.call == call_calloc) return "calloc(" + std::to_string(found.count) + ", " + size + ")";
+  const bool aligns =
+      found.call == call_aligned_alloc || found.call == call_posix_memalign || found.call == call_memalign;
+  return name + "(" + (aligns ? std::to_string(found.alignment) + ", " : "") + size + ")";
+}
+
+std::string Finding::text() const {
+  const std::string offset = "byte " + std::to_string(found.other - found.address);
+  switch (static_cast<fault>(found.fault)) {
+    case fault_misaligned:
+      return "is no multiple of " + std::to_string(found.alignment);
+    case fault_overlap:
+      return "overlaps the live block at " + hex(found.other);
+    case fault_contents:
+      return offset + " of " + std::to_string(found.size) + " is not what was written to it";
+    case fault_moved:
+      return offset + " is not what it was before the realloc";
+    case fault_not_zero:
+      return offset + " is not 0";
+    case fault_usable:
+      return "has a usable size of " + std::to_string(found.other);
+    case fault_usable_other:
+      return "has usable bytes in common with the live block at " + hex(found.other);
+    case fault_impossible:
+      return "is not NULL, and nothing can be so large";
+    case fault_lost:
+      return offset + " changed although the realloc was refused";
+  }
+  return {};
+}
+
 std::string Finding::sentence() const {
   const std::string where = event == 0 ? "after the last event" : "event " + with_commas(event);
-  const std::string returned = call.starts_with("free(") ? "" : " = " + hex(address);
-  return where + ": " + call + returned + ": " + text;
+  const std::string returned = found.call == call_free ? "" : " = " + hex(found.address);
+  return where + ": " + call() + returned + ": " + text();
 }
 
 Verification run_verification(const ReplaySettings& settings, const Allocator& allocator) {

@@ -1,23 +1,31 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "cmtreplay/protocol.h"
 #include "cmtreplay/run/worker_process.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::replay {
 
+/// By enum fault.
+inline constexpr std::array<std::string_view, fault_count> fault_names{
+    "misaligned", "overlap", "contents", "moved", "not_zero", "usable_size", "usable_size", "impossible", "lost"};
+
 /// A promise that an allocator broke.
 struct Finding {
   std::uint64_t event = 0;  ///< counted from 1; 0: after the trace, of a block never freed or of an impossible request
-  std::string fault;        ///< "misaligned", "overlap"
-  std::string call;         ///< as a program writes it: "aligned_alloc(256, 512)"
-  std::uint64_t address = 0;
-  std::string text;  ///< the rest of the sentence: "is no multiple of 256"
+  finding found{};
 
+  /// The call as a program writes it: "aligned_alloc(256, 512)".
+  std::string call() const;
+  /// What is wrong with its result: "is no multiple of 256".
+  std::string text() const;
   /// "event 12: aligned_alloc(256, 512) = 7f0010: is no multiple of 256".
   std::string sentence() const;
 };
@@ -25,10 +33,10 @@ struct Finding {
 template <class Visitor, output::DescribedAs<Finding> F>
 void describe(Visitor& field, F& finding) {
   field("event", finding.event == 0 ? std::nullopt : std::optional(finding.event), "null: after the last event");
-  field("fault", finding.fault, "");
-  field("call", finding.call, "");
-  field("address", output::hex(finding.address), "of the block");
-  field("text", finding.text, "");
+  field("fault", fault_names[finding.found.fault], "");
+  field("call", finding.call(), "");
+  field("address", output::hex(finding.found.address), "of the block");
+  field("text", finding.text(), "");
 }
 
 /// The result of verifying an allocator.

@@ -8,7 +8,9 @@
 #include "cmtreplay/run/allocator.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,34 +47,17 @@ std::size_t next_setting(std::string_view text, std::size_t from) {
   return text.size();
 }
 
-bool is_scudo(const fs::path& path) {
-#if defined(__x86_64__)
-  constexpr std::string_view machine = "x86_64";
-#elif defined(__aarch64__)
-  constexpr std::string_view machine = "aarch64";
-#else
-  constexpr std::string_view machine = "";
-#endif
-  const std::string name = path.filename();
-  if (name == "libclang_rt.scudo_standalone.so") return path.string().find(machine) != std::string::npos;
-  return name == "libclang_rt.scudo_standalone-" + std::string(machine) + ".so";
-}
-
-/// PREFIX/lib/llvm-N/lib/clang/V/lib/linux, and PREFIX/lib/clang/V/lib/TARGET. llvm-19 comes before llvm-9.
-std::vector<std::string> scudo_files(const fs::path& root) {
-  std::vector<std::string> files;
-  std::vector<fs::path> clangs{root / "lib" / "clang"};
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(root / "lib", error)) {
-    if (entry.path().filename().string().starts_with("llvm-")) clangs.push_back(entry.path() / "lib" / "clang");
-  }
-  for (const fs::path& clang : clangs) {
-    for (auto entry = fs::recursive_directory_iterator(clang, error); entry != fs::recursive_directory_iterator();
-         entry.increment(error)) {
-      if (is_scudo(entry->path())) files.push_back(entry->path());
-      if (error) break;
-    }
-  }
+/// ROOT/lib/llvm-N/lib/clang/V/lib/linux, and ROOT/lib/clang/V/lib/TARGET. llvm-19 comes before llvm-9.
+std::vector<std::string> scudo_files(const std::string& root) {
+  utsname system{};
+  uname(&system);
+  const std::string machine = system.machine, name = "/libclang_rt.scudo_standalone";
+  const std::string pattern =
+      root + "/lib/{llvm-*/lib/,}clang/*/lib/{linux" + name + "-" + machine + ",*" + machine + "*" + name + "}.so";
+  glob_t found{};
+  glob(pattern.c_str(), GLOB_BRACE, nullptr, &found);
+  std::vector<std::string> files(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
   const auto is_newer = [](const std::string& a, const std::string& b) { return strverscmp(a.c_str(), b.c_str()) > 0; };
   std::sort(files.begin(), files.end(), is_newer);
   return files;

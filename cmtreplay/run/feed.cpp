@@ -4,13 +4,6 @@
 #include <bit>
 
 namespace cmt::replay {
-namespace {
-
-/// Epochs that may have begun and not ended: as many as the words of a ring can hold, and some more.
-std::uint32_t epochs_of(std::uint32_t chunks) { return std::bit_ceil(chunks * chunk_words / epoch_operations + 8); }
-
-}  // namespace
-
 void publish(lane& lane, std::uint32_t first_chunk, std::uint64_t position) {
   const std::uint64_t before = __atomic_load_n(&lane.published, __ATOMIC_RELAXED);
   if (before == position) return;
@@ -53,8 +46,11 @@ StreamedFeed::StreamedFeed(const PreparedTrace& trace, Order order, std::functio
       writer_(ring_),
       reader_(trace.open()) {}
 
+/// Epochs that may have begun and not ended: as many as the words of the ring can hold, and some more.
 ControlSizes StreamedFeed::sizes() const {
-  return {.lanes = trace_.plan().lanes, .epochs = epochs_of(ring_.count()), .ring_chunks = ring_.count()};
+  return {.lanes = trace_.plan().lanes,
+          .epochs = std::bit_ceil(ring_.count() * chunk_words / epoch_operations + 8),
+          .ring_chunks = ring_.count()};
 }
 
 void StreamedFeed::attach(ControlRegion& region) {

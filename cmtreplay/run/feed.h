@@ -18,8 +18,7 @@ class Feed {
   virtual ControlSizes sizes() const = 0;
   /// Fills in the epochs, and remembers the region for publishing.
   virtual void attach(ControlRegion& region) = 0;
-  virtual const SharedMemory& operations() const = 0;
-  virtual std::uint32_t chunk_count() const = 0;
+  virtual const ChunkSource& chunks() const = 0;
 
   /// Publishes all operations before a mark, or all.
   virtual void publish_until(const Mark& mark) = 0;
@@ -33,8 +32,7 @@ class PreparedFeed : public Feed {
 
   ControlSizes sizes() const override;
   void attach(ControlRegion& region) override;
-  const SharedMemory& operations() const override { return trace_.chunks()->memory(); }
-  std::uint32_t chunk_count() const override { return trace_.chunks()->count(); }
+  const ChunkSource& chunks() const override { return *trace_.chunks(); }
   void publish_until(const Mark& mark) override;
   void publish_rest() override;
 
@@ -52,8 +50,7 @@ class StreamedFeed : public Feed {
 
   ControlSizes sizes() const override;
   void attach(ControlRegion& region) override;
-  const SharedMemory& operations() const override { return ring_.memory(); }
-  std::uint32_t chunk_count() const override { return ring_.count(); }
+  const ChunkSource& chunks() const override { return ring_; }
   void publish_until(const Mark& mark) override;
   void publish_rest() override;
 

@@ -30,7 +30,7 @@ void LatencyCounts::add(const ControlRegion& results) {
   }
   empty_ticks_ = std::min(empty_ticks_, whole.empty_ticks);
   if (whole.clock_ticks != 0)
-    ns_per_tick_ = static_cast<double>(whole.clock_ns) / static_cast<double>(whole.clock_ticks);
+    ns_per_tick_ = static_cast<double>(whole.wall_ns) / static_cast<double>(whole.clock_ticks);
 }
 
 std::uint64_t LatencyCounts::samples() const {

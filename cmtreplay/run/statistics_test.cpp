@@ -10,7 +10,7 @@ namespace {
 struct Run {
   Run() : region({.lanes = 2, .latencies = true}) {
     region.get().clock_ticks = 2000;
-    region.get().clock_ns = 1000;
+    region.get().wall_ns = 1000;
     region.get().empty_ticks = 40;
   }
 

@@ -79,8 +79,8 @@ WorkerProcess::WorkerProcess(const ReplaySettings& settings, const Allocator& al
 
 void WorkerProcess::fill_control(const Allocator& allocator, const RunOptions& options) {
   control& control = region_->get();
-  control.operations_fd = feed_->operations().fd();
-  control.chunk_count = feed_->chunk_count();
+  control.operations_fd = feed_->chunks().memory().fd();
+  control.chunk_count = feed_->chunks().count();
   control.slots_fd = slots_.fd();
   control.stacks_fd = stacks_.fd();
   control.pointers_fd = options.pointers ? options.pointers->fd() : -1;
@@ -107,17 +107,16 @@ void WorkerProcess::bind_to_cpus() {
 }
 
 std::uint64_t WorkerProcess::replay_bytes() const {
-  const std::uint64_t ring = streamed_ ? std::uint64_t{feed_->chunk_count()} * chunk_words * sizeof(std::uint64_t) : 0;
+  const std::uint64_t ring =
+      streamed_ ? std::uint64_t{feed_->chunks().count()} * chunk_words * sizeof(std::uint64_t) : 0;
   const std::uint64_t stacks = (region_->lanes().size() - 1) * lane_stack_used_bytes;
   return settings_.trace.plan().slots * sizeof(void*) + region_->bytes() + ring + stacks;
 }
 
-void WorkerProcess::wait_until_ready() { wait_for_byte(); }
-
 void WorkerProcess::run_until(const Mark& mark) {
   feed_->publish_until(mark);
   resume();
-  wait_until_still();
+  wait_for_changes([this] { return is_still() ? 0U : 1U; });
 }
 
 void WorkerProcess::run_to_end() {
@@ -187,18 +186,14 @@ void WorkerProcess::wait_for_changes(Missing missing) {
 /// Waits until half of the ring is free, or the worker has nothing more to do.
 void WorkerProcess::wait_for_room() {
   resume();
-  const std::uint32_t wanted = feed_->chunk_count() / 2;
+  const std::uint32_t wanted = feed_->chunks().count() / 2;
   const auto missing = [this, wanted]() -> std::uint32_t {
-    const std::span freed(region_->freed(), feed_->chunk_count());
+    const std::span freed(region_->freed(), feed_->chunks().count());
     const auto count = static_cast<std::uint32_t>(
         std::count_if(freed.begin(), freed.end(), [](auto& byte) { return __atomic_load_n(&byte, __ATOMIC_ACQUIRE); }));
     return count >= wanted || (count > 0 && is_still()) ? 0 : wanted - count;
   };
   wait_for_changes(missing);
-}
-
-void WorkerProcess::wait_until_still() {
-  wait_for_changes([this] { return is_still() ? 0U : 1U; });
 }
 
 bool WorkerProcess::is_still() {

@@ -75,7 +75,7 @@ class WorkerProcess {
  public:
   WorkerProcess(const ReplaySettings& settings, const Allocator& allocator, const RunOptions& options = {});
 
-  void wait_until_ready();
+  void wait_until_ready() { wait_for_byte(); }
   /// Runs until every lane has carried out all before a mark, and nothing behind it.
   void run_until(const Mark& mark);
   void run_to_end();
@@ -96,7 +96,6 @@ class WorkerProcess {
   template <class Missing>
   void wait_for_changes(Missing missing);
   void wait_for_room();
-  void wait_until_still();
   void wait_for_byte();
   bool is_still();
   void check_worker();

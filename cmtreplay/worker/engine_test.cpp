@@ -74,7 +74,8 @@ class Engine {
     region->get().touch = touch_pages;
     replay_.control = &region->get();
     replay_.lanes = region->lanes().data();
-    operations_.emplace(feed_->operations(), std::size_t{feed_->chunk_count()} * chunk_words * sizeof(std::uint64_t));
+    operations_.emplace(feed_->chunks().memory(),
+                        std::size_t{feed_->chunks().count()} * chunk_words * sizeof(std::uint64_t));
     replay_.operations = reinterpret_cast<std::uint64_t*>(operations_->begin());
     if (region->get().recycles) replay_.chunk_free = region->freed();
     replay_.slots = slots_.data();

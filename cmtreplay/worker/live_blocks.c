@@ -18,9 +18,6 @@ void live_blocks_unlock(void) { pthread_mutex_unlock(&lock); }
 
 /* The shadow. */
 
-static uint8_t bits_from(unsigned first) { return (uint8_t)(0xff << first); }
-static uint8_t bits_before(unsigned end) { return (uint8_t) ~(0xff << end); }
-
 enum shadow_action { shadow_set, shadow_clear, shadow_test };
 
 /* Returns 1 where shadow_test finds a bit that is set, else 0. */
@@ -29,8 +26,8 @@ static int shadow_range(enum shadow_action action, uintptr_t begin, uint64_t byt
   const uintptr_t end = begin + bytes;
   for (uintptr_t at = begin / 8; at <= (end - 1) / 8; ++at) {
     uint8_t bits = 0xff;
-    if (at == begin / 8) bits &= bits_from(begin % 8);
-    if (at == end / 8) bits &= bits_before(end % 8);
+    if (at == begin / 8) bits &= (uint8_t)(0xff << begin % 8);
+    if (at == end / 8) bits &= (uint8_t) ~(0xff << end % 8);
     if (action == shadow_test && (shadow[at] & bits)) return 1;
     if (action == shadow_set) shadow[at] |= bits;
     if (action == shadow_clear) shadow[at] &= (uint8_t)~bits;

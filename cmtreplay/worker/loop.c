@@ -253,25 +253,17 @@ __attribute__((always_inline)) static inline void run_words(struct runner* runne
   }
 }
 
-/* A loop of its own for each variant that is timed. */
-__attribute__((noinline)) static void run_one_untouched(struct runner* runner) {
-  run_words(runner, (struct variant){.several = 0});
-}
-__attribute__((noinline)) static void run_one_touching(struct runner* runner) {
-  run_words(runner, (struct variant){.touches = 1});
-}
-__attribute__((noinline)) static void run_several_untouched(struct runner* runner) {
-  run_words(runner, (struct variant){.several = 1});
-}
-__attribute__((noinline)) static void run_several_touching(struct runner* runner) {
-  run_words(runner, (struct variant){.several = 1, .touches = 1});
-}
-__attribute__((noinline)) static void run_one_testing(struct runner* runner) {
-  run_words(runner, (struct variant){.tests = 1});
-}
-__attribute__((noinline)) static void run_several_testing(struct runner* runner) {
-  run_words(runner, (struct variant){.several = 1, .tests = 1});
-}
+/* A loop of its own for each variant. */
+#define LOOP(name, ...)                                               \
+  __attribute__((noinline)) static void name(struct runner* runner) { \
+    run_words(runner, (struct variant){__VA_ARGS__});                 \
+  }
+LOOP(run_one_untouched, .several = 0)
+LOOP(run_one_touching, .touches = 1)
+LOOP(run_one_testing, .tests = 1)
+LOOP(run_several_untouched, .several = 1)
+LOOP(run_several_touching, .several = 1, .touches = 1)
+LOOP(run_several_testing, .several = 1, .tests = 1)
 
 void run_lane(struct runner* runner) {
   const struct replay* const replay = runner->replay;

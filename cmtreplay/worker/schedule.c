@@ -59,10 +59,7 @@ void* schedule_wait_for_block(struct schedule* schedule, void** slot, struct wai
     pause_briefly();
     block = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
   }
-  if (!block) {
-    ++counts->block_sleeps;
-    block = sleep_for_block(schedule, slot);
-  }
+  if (!block) block = sleep_for_block(schedule, slot);
   end_wait(counts, begin, &counts->block_waits, &counts->block_wait_ns);
   return block;
 }

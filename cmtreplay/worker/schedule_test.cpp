@@ -59,7 +59,6 @@ TEST_CASE("schedule: whoever needs a block waits for its maker, asleep or spinni
     for (std::uintptr_t i = 0; i < count; ++i) schedule_put_block(&fixture.schedule, &slots[i], block(i + 1));
     taker.join();
     for (const void* slot : slots) CHECK(slot == nullptr);
-    CHECK(counts.block_sleeps <= counts.block_waits);
   }
 }
 

@@ -8,11 +8,11 @@
 #include "cmtreplay/worker/calls.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <link.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -104,20 +104,11 @@ sized_free_call* target_sized_free(void) {
   return NULL;
 }
 
-/* The probe: a line for each call and for each loaded object, on standard output. */
+/* The probe: a line for each call and for each loaded object, on standard output, which is the parent's memfd. */
 
 static void say(const char* word, const char* path) {
-  char line[8192];
-  size_t length = 0;
-  for (const char* part = word; *part; ++part) line[length++] = *part;
-  line[length++] = ' ';
-  for (const char* part = path; *part && length < sizeof line - 1; ++part) line[length++] = *part;
-  line[length++] = '\n';
-  for (size_t put = 0; put < length;) {
-    const ssize_t now = write(STDOUT_FILENO, line + put, length - put);
-    if (now < 0 && errno != EINTR) _exit(1);
-    if (now > 0) put += (size_t)now;
-  }
+  const struct iovec parts[] = {{(char*)word, strlen(word)}, {" ", 1}, {(char*)path, strlen(path)}, {"\n", 1}};
+  if (writev(STDOUT_FILENO, parts, 4) < 0) _exit(1);
 }
 
 static int say_object(struct dl_phdr_info* object, size_t info_bytes, void* unused) {

@@ -29,13 +29,6 @@
 
 /* Setting up. Everything that the replay needs is mapped and touched before the start, code included. */
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 enum { stack_bytes = 64 * 1024, calibration_pairs = 2000 };
 
 static void* map_fd(int fd, uint64_t bytes, int flags) {
@@ -70,13 +63,11 @@ static void populate_stack(void) {
 }
 
 /* Touches the end of each lane's stack, which is used first. The rest is touched if it is ever needed. */
-static int populate_lane_stacks(char* stacks, uint32_t count) {
+static void populate_lane_stacks(char* stacks, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     char* const end = stacks + (uint64_t)(i + 1) * lane_stack_bytes;
-    if (madvise(end - lane_stack_used_bytes, lane_stack_used_bytes, MADV_POPULATE_WRITE) == 0) continue;
     for (char* page = end - lane_stack_used_bytes; page < end; page += page_bytes) *(volatile char*)page = 0;
   }
-  return 0;
 }
 
 /* The least of many: a pair that was not interrupted. */
@@ -113,7 +104,9 @@ static int map_all(struct replay* replay, uint64_t operations_bytes) {
     replay->drained_slots = map_fd(control->drain_fd, control->drain_count * sizeof(uint32_t), MAP_POPULATE);
   const int mapped = replay->drained_slots != MAP_FAILED && replay->operations != MAP_FAILED &&
                      replay->slots != MAP_FAILED && replay->stacks != MAP_FAILED && replay->pointers != MAP_FAILED;
-  return mapped ? populate_lane_stacks(replay->stacks, threads) : errno;
+  if (!mapped) return errno;
+  populate_lane_stacks(replay->stacks, threads);
+  return 0;
 }
 
 static int set_up_verification(struct replay* replay) {
@@ -150,35 +143,23 @@ static void wait_for_parent(const struct control* control) {
   if (got != 1) _exit(1);
 }
 
-static uint64_t cpu_nanoseconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
-
-static void note_usage(struct control* control, const struct rusage* before, const struct rusage* after) {
-  control->minor_faults = (uint64_t)(after->ru_minflt - before->ru_minflt);
-  control->major_faults = (uint64_t)(after->ru_majflt - before->ru_majflt);
-  control->voluntary_switches = (uint64_t)(after->ru_nvcsw - before->ru_nvcsw);
-  control->involuntary_switches = (uint64_t)(after->ru_nivcsw - before->ru_nivcsw);
-}
-
 static void measure(struct replay* replay) {
   struct control* const control = replay->control;
   struct runner runner;
   struct rusage before, after;
   runner_open(&runner, replay, 0);
   getrusage(RUSAGE_SELF, &before);
-  const uint64_t cpu_begin = cpu_nanoseconds();
+  const uint64_t cpu_begin = clock_nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
   replay->begin_ns = monotonic_ns();
   const uint64_t tick_begin = latency_clock();
   run_lane(&runner);
   finish_threads(replay);
   control->clock_ticks = latency_clock() - tick_begin;
-  control->wall_ns = control->clock_ns = monotonic_ns() - replay->begin_ns;
-  control->cpu_ns = cpu_nanoseconds() - cpu_begin;
+  control->wall_ns = monotonic_ns() - replay->begin_ns;
+  control->cpu_ns = clock_nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_begin;
   getrusage(RUSAGE_SELF, &after);
-  note_usage(control, &before, &after);
+  control->minor_faults = (uint64_t)(after.ru_minflt - before.ru_minflt);
+  control->major_faults = (uint64_t)(after.ru_majflt - before.ru_majflt);
 }
 
 /* A handler notes the lane in which a fatal signal came. It then resets the signal to its default action, which ends
@@ -194,10 +175,7 @@ static void note_fault(int number) {
 
 static void catch_faults(struct control* control) {
   static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT};
-  struct sigaction action;
-  memset(&action, 0, sizeof action);
-  action.sa_handler = note_fault;
-  action.sa_flags = SA_RESETHAND | SA_NODEFER;
+  const struct sigaction action = {.sa_handler = note_fault, .sa_flags = SA_RESETHAND | SA_NODEFER};
   control_of_handler = control;
   for (size_t i = 0; i < sizeof signals / sizeof *signals; ++i) {
     struct sigaction before;

@@ -31,4 +31,4 @@ assert report["allocators"][0]["marks"] == []'
 status=0
 cmtreplay --runs=1 --alloc=null defect.trace > /dev/full 2> words || status=$?
 test $status = 1
-grep -qx 'cmtreplay: output: No space left on device' words
+grep -qx 'cmtreplay: writing: No space left on device' words
