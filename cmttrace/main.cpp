@@ -7,8 +7,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <set>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -16,6 +19,7 @@
 
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/launch.h"
+#include "toolkit/command/output_path.h"
 #include "toolkit/command/trace_status.h"
 #include "toolkit/command/tracer.h"
 #include "toolkit/output/numbers.h"
@@ -34,9 +38,11 @@ const char help_text[] =
 Runs a command with libcmttrace.so loaded into it, which records its calls of
 malloc and free. At the end, a line on standard error sums up the recording.
 
-  -o, --output=OUT  the trace's path: %n is the program's name, %p its process
-                    id; a name that ends in .cmt gets the compact form, any
-                    other the text form. Default: %n.%p.cmt
+  -o, --output=OUT  the trace's path, app.cmt: a file there is replaced; other
+                    processes' traces are named app.PID.cmt. With %n, the
+                    program's name, or %p, its process id, no file is replaced.
+                    A name that ends in .cmt gets the compact form, any other
+                    the text form. Default: %n.%p.cmt
   --follow=yes|no   record the command's children too. Default: yes
   --time            record when each call was made
   --usable          record each block's usable size (malloc_usable_size)
@@ -55,8 +61,9 @@ malloc and free. At the end, a line on standard error sums up the recording.
   -h, --help        show this help
   --version         show the version
 
-Exit status: the command's; 125 cmttrace failed, 126 the command cannot be
-started, 127 it was not found. A signal that ends the command ends cmttrace too.
+Exit status: the command's; 125 cmttrace or the recording failed, 126 the
+command cannot be started, 127 it was not found. A signal that ends the command
+ends cmttrace too.
 )";
 
 struct Options {
@@ -133,20 +140,31 @@ Options parse_options(const CommandLine& line) {
 
 void say(const std::string& text) { std::fprintf(stderr, "cmttrace: %s\n", text.c_str()); }
 
-command::Launch launch_of(const Options& options, const command::TraceStatusFile& traces) {
+command::Launch launch_of(const Options& options, const std::string& output, const command::TraceStatusFile& traces) {
   command::Launch launch{.words = options.command, .output = {}, .error = {}, .environment = options.environment};
-  for (auto& variable : command::tracing_environment(options.output, options.follow))
+  for (auto& variable : command::tracing_environment(output, options.follow))
     launch.environment.push_back(std::move(variable));
   launch.environment.emplace_back("CMTTRACE_STATUS", traces.setting());
+  launch.environment.emplace_back("CMTTRACE_OUT_OF", std::to_string(getpid()));
   return launch;
 }
 
 using output::counted;
 
-std::string summary(const command::RecordedTraces& recorded, const std::string& first, double seconds) {
-  if (recorded.files == 0) return "nothing was recorded";
+/// "app.cmt", "2 traces, app.cmt and app.7.cmt", "79 traces, the largest app.cmt, app.7.cmt and app.9.cmt".
+std::string name_files(const std::vector<command::RecordedFile>& files) {
+  constexpr std::size_t named_max = 3;
+  const std::size_t named = std::min(files.size(), named_max);
+  std::string text = files.size() == 1 ? "" : counted(files.size(), "trace") + ", ";
+  if (files.size() > named) text += "the largest ";
+  for (std::size_t i = 0; i < named; ++i) text += (i == 0 ? "" : i + 1 < named ? ", " : " and ") + files[i].path;
+  return text;
+}
+
+std::string summary(const command::RecordedTraces& recorded, double seconds) {
+  if (recorded.files.empty()) return "nothing was recorded";
   std::string text = counted(recorded.events, "event") + " of " + counted(recorded.threads, "thread") + " in ";
-  text += recorded.files == 1 ? first : std::to_string(recorded.files) + " traces, " + first + " and others";
+  text += name_files(recorded.files);
   text += ": " + output::with_commas(recorded.bytes) + " bytes";
   if (recorded.events != 0) {
     text += ", " + output::fixed(static_cast<double>(recorded.bytes) / static_cast<double>(recorded.events), 3) +
@@ -164,6 +182,41 @@ std::string summary(const command::RecordedTraces& recorded, const std::string& 
   return text;
 }
 
+bool has_failed(const command::RecordedTraces& recorded) {
+  return recorded.files.empty() || recorded.unreadable != 0 || recorded.broken != 0;
+}
+
+/// Whether a path in CMTTRACE_OUT stands for one file.
+bool is_fixed(const std::string& path) { return path.find("%n") == path.npos && path.find("%p") == path.npos; }
+
+/// Finds out, before the command is started, whether its outputs can be written, and removes the traces in whose place
+/// they come. Returns the paths that the tracer is to write to: behind symbolic links.
+std::string prepare_outputs(const Options& options) {
+  std::vector<std::string> others;
+  for (const auto& [variable, value] : options.environment) {
+    if (variable == "CMTTRACE_CONTROL" || variable == "CMTTRACE_RINGS") others.push_back(value);
+  }
+  std::istringstream list(options.output);
+  std::string prepared;
+  try {
+    for (std::string path; std::getline(list, path, ',');) {
+      if (is_fixed(path) && !path.empty()) {
+        path = command::follow_links(path);
+        command::make_room(path);
+      } else {
+        others.push_back(path);
+      }
+      prepared += (prepared.empty() ? "" : ",") + path;
+    }
+    for (const std::string& path : others) {
+      if (is_fixed(std::filesystem::path(path).parent_path())) command::check_folder(path);
+    }
+  } catch (const std::system_error& error) {
+    throw std::runtime_error(std::string("cannot write ") + error.what() + " (the program was not started)");
+  }
+  return prepared;
+}
+
 /// Becomes the collector, which recovers the trace.
 [[noreturn]] void recover(const Options& options) {
   std::vector<std::string> words{command::collector_path(), "--recover", options.recover};
@@ -179,7 +232,9 @@ int run(const CommandLine& line) {
   const Options options = parse_options(line);
   if (!options.recover.empty()) recover(options);
   std::optional<command::TraceStatusFile> traces(std::in_place);
-  const command::Launch launch = launch_of(options, *traces);
+  // The old trace stays where there is no command.
+  const bool is_there = access(command::find_in_path(options.command[0]).c_str(), X_OK) == 0;
+  const command::Launch launch = launch_of(options, is_there ? prepare_outputs(options) : options.output, *traces);
   if (const std::string why = command::why_not_recordable(options.command[0]); !why.empty()) say(why);
   try {
     const auto begin = Clock::now();
@@ -190,9 +245,9 @@ int run(const CommandLine& line) {
       pollfd signals{launched.fd(), POLLIN, 0};
       return poll(&signals, 1, milliseconds) > 0 && command::asks_to_end(launched.handle().signal);
     });
-    const auto begun = traces->begun();
-    say(summary(recorded, begun.empty() ? "" : begun.front().path, seconds));
+    say(summary(recorded, seconds));
     traces.reset();  // exit_like() does not return
+    if (has_failed(recorded) && ended.status == 0 && ended.signal == 0) return command::status_failed;
     command::exit_like(ended);
   } catch (const command::LaunchError& error) {
     say(error.what());

@@ -131,10 +131,11 @@ class EncodeThread {
     const Totals& totals = outputs_.totals();
     const Repairs& repairs = order_.repairs();
     const std::string line =
-        "pid=" + std::to_string(control.process) + " events=" + std::to_string(totals.events) +
-        " threads=" + std::to_string(totals.threads) + " bytes=" + std::to_string(outputs_.bytes()) +
-        " time_ns=" + std::to_string(clock_ns() - control.start_ns) + " lost=" + std::to_string(lost_events()) +
-        " repairs=" + std::to_string(repairs.total()) + " inversions=" + std::to_string(order_.inversions()) +
+        "pid=" + std::to_string(control.process) + " start_ns=" + std::to_string(control.start_ns) +
+        " events=" + std::to_string(totals.events) + " threads=" + std::to_string(totals.threads) +
+        " bytes=" + std::to_string(outputs_.bytes()) + " time_ns=" + std::to_string(clock_ns() - control.start_ns) +
+        " lost=" + std::to_string(lost_events()) + " repairs=" + std::to_string(repairs.total()) +
+        " inversions=" + std::to_string(order_.inversions()) +
         " doubts=" + std::to_string(repairs[Repair::order_race]) + " leases=" + std::to_string(control.leases) +
         " wait_status=" + std::to_string(state_.wait_status) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
         " cpu_ns=" + std::to_string(clock_ns(CLOCK_PROCESS_CPUTIME_ID)) + " failed=" + std::to_string(error_) +

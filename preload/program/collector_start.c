@@ -35,9 +35,19 @@ static void lock_trace(long fd) {
   sys(SYS_fcntl, fd, F_OFD_SETLK, &both);
 }
 
-static long create_outputs(struct Control* control, int descriptors[outputs_max]) {
+// A line about a trace in CMTTRACE_STATUS.
+static void report(const struct Control* control, long fd, const char* event, const char* trace) {
+  static char line[output_path_bytes + 128];
+  char* end = put_decimal(stpcpy(line, "pid="), control->process);
+  end = stpcpy(put_decimal(stpcpy(end, " start_ns="), control->start_ns), event);
+  end = stpcpy(stpcpy(stpcpy(end, " path="), trace), "\n");
+  if (fd >= 0) sys(SYS_write, fd, line, end - line);
+}
+
+static long create_outputs(struct Control* control, int descriptors[outputs_max], long status) {
   control->outputs = 0;
   for (uint32_t i = 0; i < trace_path_count(); i++) {
+    if (path_move_aside(path, i, (int)control->process) == 0 && i == 0) report(control, status, " renamed=1", path);
     long fd = path_create(path, i, (int)control->process, 0666);
     if (fd < 0) return fd;
     lock_trace(fd);
@@ -50,7 +60,7 @@ static long create_outputs(struct Control* control, int descriptors[outputs_max]
 static long create_fifo(struct Control* control) {
   struct stat status;
   if (!path_is_given(path_control)) return 0;
-  if (!path_expand(path, path_control, (int)control->process, 1)) return -ENAMETOOLONG;
+  if (!path_expand(path, path_control, (int)control->process)) return -ENAMETOOLONG;
   long failed = sys(SYS_mknod, path, S_IFIFO | 0600, 0);
   control->made_control = failed == 0;
   if (failed == -EEXIST && sys(SYS_lstat, path, &status) == 0 && S_ISFIFO(status.st_mode)) failed = 0;
@@ -60,19 +70,11 @@ static long create_fifo(struct Control* control) {
 
 static long open_status(struct Control* control) {
   if (!path_is_given(path_status)) return -1;
-  if (!path_expand(path, path_status, (int)control->process, 1)) return -ENAMETOOLONG;
+  if (!path_expand(path, path_status, (int)control->process)) return -ENAMETOOLONG;
   const int create = status_must_exist() ? 0 : O_CREAT;
   long fd = sys(SYS_open, path, O_WRONLY | create | O_APPEND | O_CLOEXEC, 0666);
   if (fd >= 0) strcpy(control->status_path, path);
   return fd;
-}
-
-// The first of two lines about this trace in CMTTRACE_STATUS; the collector writes the second.
-static void report_begin(const struct Control* control, long fd) {
-  static char line[output_path_bytes + 64];
-  char* end = stpcpy(put_decimal(stpcpy(line, "pid="), control->process), " begun=1 path=");
-  end = stpcpy(stpcpy(end, control->paths[0]), "\n");
-  sys(SYS_write, fd, line, end - line);
 }
 
 // From /proc: programs write over argv, and after an exec the collector would read the next program's.
@@ -114,13 +116,13 @@ static long create_files(struct Control* control, int descriptors[outputs_max]) 
   long status = open_status(control);
   if (status < 0 && path_is_given(path_status) && !status_must_exist() && !control->forked) return status;
   long failed = create_fifo(control);
-  if (!failed) failed = create_outputs(control, descriptors);
+  if (!failed) failed = create_outputs(control, descriptors, status);
   if (failed) {
     remove_files(control);
     close_outputs(control, descriptors);
   } else {
     describe_program(control);
-    if (status >= 0) report_begin(control, status);
+    report(control, status, " begun=1", control->paths[0]);
   }
   if (status >= 0) sys(SYS_close, status);
   return failed;

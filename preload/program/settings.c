@@ -17,6 +17,7 @@ static uint32_t trace_paths;
 static char folder[output_path_bytes];
 static char program[256] = "program";
 static bool status_exists;
+static uint64_t launcher;  // CMTTRACE_OUT_OF; 0: not given
 static char collector[output_path_bytes];
 static char** environment;
 
@@ -45,6 +46,7 @@ static const struct Variable {
     {.name = "CMTTRACE_SPILL", .units = units_of_size},
     {.name = "CMTTRACE_MAX_EVENTS", .units = units_of_count},
     {.name = "CMTTRACE_CHILD_OF", .units = units_of_count},
+    {.name = "CMTTRACE_OUT_OF", .units = units_of_count},
 };
 
 bool setting_is(const char* name, const char* value) {
@@ -194,6 +196,8 @@ static void read_paths(void) {
   copy_variable(path_status, "CMTTRACE_STATUS");
   status_exists = templates[path_status][0] == '-';
   if (status_exists) memmove(templates[path_status], templates[path_status] + 1, output_path_bytes - 1);
+  const char* parent = getenv("CMTTRACE_OUT_OF");
+  if (!parent || !read_quantity(parent, units_of_count, &launcher)) launcher = 0;
   // A child that changes its folder still writes to where its parent began.
   if (sys(SYS_getcwd, folder, sizeof folder - 1) <= 0 || folder[0] != '/') folder[0] = 0;
   const char* own = program_invocation_short_name;
@@ -244,7 +248,17 @@ static void insert_number(char* name, char* end, int n) {
   memcpy(dot, number, length);
 }
 
-bool path_expand(char out[output_path_bytes], uint32_t which, int process, int n) {
+static bool is_fixed(uint32_t which) { return !strstr(templates[which], "%n") && !strstr(templates[which], "%p"); }
+
+/// Whether the path is of a trace whose name this process shares with others.
+static bool is_shared(uint32_t which) {
+  return path_is_given(which) && which < outputs_max && launcher && is_fixed(which);
+}
+
+static bool is_first_process(void) { return sys(SYS_getppid) == (long)launcher; }
+
+// `in_name`: a process id that is inserted before the ending; 0: none.
+static bool expand(char out[output_path_bytes], uint32_t which, int process, int in_name, int n) {
   out[0] = 0;
   if (!path_is_given(which)) return false;
   char* name = out;
@@ -252,10 +266,13 @@ bool path_expand(char out[output_path_bytes], uint32_t which, int process, int n
     if (strlen(folder) > output_path_bytes / 2) return false;
     name = stpcpy(stpcpy(out, folder), folder[1] ? "/" : "");
   }
-  char* end = fill_template(name, out + output_path_bytes - 32, templates[which], process);
-  if (end && n > 1) insert_number(name, end, n);
+  char* end = fill_template(name, out + output_path_bytes - 64, templates[which], process);
+  if (end && in_name) insert_number(name, end, in_name), end += strlen(end);
+  if (end && n) insert_number(name, end, n);
   return end != NULL;
 }
+
+bool path_expand(char out[output_path_bytes], uint32_t which, int process) { return expand(out, which, process, 0, 0); }
 
 static long error_of_taken(const char* path) {
   struct stat status;
@@ -263,10 +280,24 @@ static long error_of_taken(const char* path) {
   return S_ISDIR(status.st_mode) ? -EISDIR : -EEXIST;
 }
 
+long path_move_aside(char out[output_path_bytes], uint32_t which, int process) {
+  static char own[output_path_bytes];
+  struct stat status;
+  if (!is_shared(which) || !is_first_process() || !expand(own, which, process, 0, 0)) return -ENOENT;
+  if (sys(SYS_stat, own, &status) != 0 || !S_ISREG(status.st_mode)) return -ENOENT;
+  long failed = -EEXIST;
+  for (int n = 1; failed == -EEXIST && n <= numbers_max; n++) {
+    if (!expand(out, which, process, process, n)) return -ENAMETOOLONG;
+    failed = sys(SYS_renameat2, AT_FDCWD, own, AT_FDCWD, out, 1 /* RENAME_NOREPLACE */);
+  }
+  return failed;
+}
+
 long path_create(char out[output_path_bytes], uint32_t which, int process, uint32_t mode) {
+  const int in_name = is_shared(which) && !is_first_process() ? process : 0;
   long fd = -EEXIST;
   for (int n = 1; fd == -EEXIST && n <= numbers_max; n++) {
-    if (!path_expand(out, which, process, n)) return -ENAMETOOLONG;
+    if (!expand(out, which, process, in_name, n > 1 ? n : 0)) return -ENAMETOOLONG;
     fd = sys(SYS_open, out, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd == -EEXIST && error_of_taken(out)) return error_of_taken(out);
   }

@@ -40,11 +40,15 @@ bool path_is_given(uint32_t which);
 /// that it leaves behind do not make it again.
 bool status_must_exist(void);
 
-/// Fills in the template, absolute where the folder is known. `n` above 1 inserts ".2", ".3", … before the ending.
-/// False if there is no template, or the path is too long.
-bool path_expand(char out[output_path_bytes], uint32_t which, int process, int n);
+/// Fills in the template, absolute where the folder is known. False if there is no template, or the path is too long.
+bool path_expand(char out[output_path_bytes], uint32_t which, int process);
 
-/// Creates the file under the first number that is free, for reading and writing. Returns its descriptor or -errno;
-/// `out` is the path tried last. A name that is taken by a folder or a device is an error, not a reason to try the
-/// next.
+/// Creates the file, for reading and writing. If the name is taken, ".2", ".3", … is inserted before its ending; a
+/// folder or a device there is an error. With CMTTRACE_OUT_OF a trace's name without %n and %p is that of the
+/// launcher's child; other processes' have their ids before the ending. Returns the descriptor or -errno; `out` is the
+/// path tried last.
 long path_create(char out[output_path_bytes], uint32_t which, int process, uint32_t mode);
+
+/// Where this process is the launcher's child and has executed another program, gives the trace of the program before
+/// it the name `out`: app.cmt becomes app.PID.1.cmt. Returns 0 or -errno; -ENOENT: there is no such trace.
+long path_move_aside(char out[output_path_bytes], uint32_t which, int process);

@@ -15,9 +15,32 @@ events=$(trace2cmt -s app.cmt | grep -vc '^#')
 tr -d , <err | grep -qxE "cmttrace: $events events of 1 thread in app.cmt: [0-9]+ bytes [0-9.]+ an event; [0-9.]+ s; nothing was lost" ||
   complain "$events events, but: $(cat err)"
 
-# A name that is taken is not written over, and the line tells the real one.
-status_of cmttrace -o app.cmt -- true
-grep -q ' in app\.2\.cmt: ' err || complain "a second trace: $(cat err)"
+# A second run replaces the trace; one without -o, and the tracer alone, write nothing over.
+status_of cmttrace -o app.cmt -- perl -e 'push @x, "x" x 60003 for 1..7'
+grep -q ' in app\.cmt: ' err && [ "$(ls app*)" = app.cmt ] && [ "$(trace2cmt -s app.cmt | grep -c '^malloc(6000[0-9])')" -ge 7 ] ||
+  complain "a second trace: $(cat err; ls app*)"
+(mkdir -p env && cd env && for _ in 1 2; do CMTTRACE_OUT=e.cmt LD_PRELOAD=$TRACER perl -e 1; done && [ "$(echo *)" = 'e.2.cmt e.cmt' ]) ||
+  complain "the variable alone: $(ls env)"
+# Behind a symbolic link the trace is the link's target, there or not.
+mkdir -p target
+for name in there missing; do
+  ln -sf target/$name.cmt link.cmt
+  [ $name = missing ] || echo old >target/$name.cmt
+  status_of cmttrace -o link.cmt -- true
+  [ "$status" = 0 ] && [ -L link.cmt ] && trace2cmt -s target/$name.cmt >out 2>&1 || complain "a link, $name: $(cat out err)"
+done
+
+# The name is that of the last program that the first process becomes. Those before it, and other processes, have its id.
+status_of cmttrace -o x/x.cmt -- true
+[ "$status" = 125 ] || complain 'a folder that is not there'
+mkdir -p x
+status_of cmttrace -o x/x.cmt -- sh -c 'echo $$; perl -e 1; exec sh -c "perl -e 1; exec perl -e 2"'
+pid=$(cat out)
+program() { trace2cmt -s "$1" | sed -n 's/^#cmt command=//p'; }
+[ "$(program x/x.cmt)" = '"perl -e 2"' ] && program "x/x.$pid.1.cmt" | grep -q 'echo' && program "x/x.$pid.2.cmt" | grep -q '"sh -c perl' ||
+  complain "exec: $(ls x)"
+[ "$(for trace in x/x.*.cmt; do program $trace; done | grep -cx '"perl -e 1"')" = 2 ] || complain "children: $(ls x)"
+grep -qE 'in [5-9] traces, the largest x/x\.[0-9.]*cmt, x/x\.[0-9.]*cmt and x/x\.[0-9.]*cmt: .*; nothing was lost$' err || complain "the largest: $(cat err)"
 
 # Text by its ending; without -o the compact form, named after program and process.
 status_of cmttrace -o t.trace -- true
@@ -25,8 +48,6 @@ status_of cmttrace -o t.trace -- true
 (mkdir -p named && cd named && cmttrace true 2>err) && ls named | grep -qE '^true\.[0-9]+\.cmt$' || complain "no name: $(ls named)"
 
 # Children are recorded too.
-status_of cmttrace -o 'f/%n.%p.trace' -- sh -c 'exit 0'
-grep -q 'nothing was recorded' err || complain "a folder that is not there: $(cat err)"
 mkdir -p f
 status_of cmttrace -o 'f/%n.%p.trace' -- sh -c 'perl -e 1; perl -e 1'
 [ "$(ls f | grep -c '^perl')" = 2 ] && grep -q ' in [0-9]* traces' err || complain "children: $(ls f; cat err)"
@@ -34,7 +55,7 @@ status_of cmttrace -o 'f/%n.%p.trace' -- sh -c 'perl -e 1; perl -e 1'
 # A daemon is not waited for, and that is said. Its parent waits until it is at work.
 mkfifo go
 status_of cmttrace -o d.trace -- perl -e 'pipe R, W; if (fork) { close W; <R>; exit 0 } @x = map "x" x $_, 1..9; close W; open F, "<", "go"'
-[ "$status" = 0 ] && grep -q ' in 2 traces, d.trace and others: .*; 1 trace not ended$' err || complain "a daemon: $status $(cat err)"
+[ "$status" = 0 ] && grep -q ' in 2 traces, d[.0-9]*.trace and d[.0-9]*.trace: .*; 1 trace not ended$' err || complain "a daemon: $status $(cat err)"
 [ -z "$(ls temporary)" ] || complain "a launcher that has ended left $(ls temporary)"
 : >go
 # Nor do the collectors of what is left behind make its file anew, and a program that that starts later is recorded.
@@ -49,7 +70,31 @@ until_true '[ "$(grep -lx "#cmt end=complete" late/* | wc -l)" = 3 ]'
 [ "$(cat status)" = 5 ] && grep -q ' in big.trace: .* s; 1 trace could not be written to the end: File too large$' err || complain "a limit on files: $(cat status err)"
 find_collector=(perl -I"$SOURCE/tests/preload" -Mcollector)
 status_of cmttrace -o alone.cmt -- "${find_collector[@]}" -e 'my @blocks = map { "x" x $_ } 1..500; kill KILL => collector("alone.cmt")'
-[ "$status" = 0 ] && grep -q 'could not be written to the end$' err || complain "a dead collector: $status $(cat err)"
+[ "$status" = 125 ] && grep -q 'could not be written to the end$' err || complain "a dead collector: $status $(cat err)"
+
+# An output that cannot be written is found before the command is started; an old trace stays where there is no command.
+unwritable() {  # ERROR OPTION...
+  rm -f ran
+  status_of cmttrace "${@:2}" -- touch ran
+  [ "$status" = 125 ] && [ ! -e ran ] && [ "$(cat err)" = "cmttrace: cannot write $1 (the program was not started)" ] ||
+    complain "unwritable, $2 $3: $status $(cat err)"
+}
+mkdir -p folder.cmt
+unwritable 'none/x.cmt: No such file or directory' -o none/x.cmt
+unwritable 'none/%n.cmt: No such file or directory' -o none/%n.cmt
+unwritable 'folder.cmt: Is a directory' -o folder.cmt
+unwritable '/dev/null: File exists' -o /dev/null
+unwritable 'none/x: No such file or directory' --rings=none/x
+unwritable 'none/x: No such file or directory' --control=none/x
+ln -s round.cmt round.cmt
+unwritable 'round.cmt: Too many levels of symbolic links' -o round.cmt
+status_of cmttrace -o app.cmt -- ./nowhere
+[ "$status" = 127 ] && [ -s app.cmt ] || complain "no command: $status, $(ls)"
+# A recording that fails is no success, and the failure of the command comes first.
+for exit in 0 7; do
+  status_of env CMTTRACE_NO=1 cmttrace -o bad.cmt -- perl -e "exit $exit"
+  [ "$status" = $((exit ? exit : 125)) ] && grep -q 'nothing was recorded' err || complain "nothing was recorded, $exit: $status $(cat err)"
+done
 
 # The signal that ends a command ends the launcher; what was recorded is whole.
 status_of cmttrace -o killed.trace -- sh -c 'kill -TERM $$'

@@ -26,8 +26,8 @@ namespace fs = std::filesystem;
 
 constexpr int patience_ms = 2000;  // for processes that the command has left running
 constexpr int step_ms = 10;
-constexpr std::string_view pid_key = "pid=", path_key = " path=", begun_key = " begun=1 ",
-                           cpu_key = " cpu_ns=", failed_key = " failed=";
+constexpr std::string_view pid_key = "pid=", path_key = " path=", begun_key = " begun=1 ", renamed_key = " renamed=1 ",
+                           start_key = " start_ns=", cpu_key = " cpu_ns=", failed_key = " failed=";
 
 /// The relative path, if the file is in the current folder.
 std::string relative_to_here(const std::string& path) {
@@ -42,21 +42,29 @@ void parse_number(std::string_view line, std::string_view key, auto& number) {
   }
 }
 
-/// Reads one line: "pid=7 begun=1 path=/tmp/app.7.cmt"; the second line of a trace has other fields before the path.
+/// Reads one line: "pid=7 start_ns=1 begun=1 path=/tmp/app.cmt". When the process calls exec, "pid=7 start_ns=2
+/// renamed=1 path=/tmp/app.7.1.cmt" follows. The last line of a trace has other fields before the path; its path may be
+/// that before it was renamed.
 void parse_status_line(std::string_view line, std::vector<BegunTrace>& traces) {
   const std::size_t path_at = line.find(path_key);
   if (!line.starts_with(pid_key) || path_at == line.npos) return;
   const std::string path = relative_to_here(std::string(line.substr(path_at + path_key.size())));
-  if (line.substr(0, path_at + 1).find(begun_key) != line.npos) {
-    traces.push_back({.process = std::atoi(line.data() + pid_key.size()), .path = path});
+  const std::string_view fields = line.substr(0, path_at + 1);
+  BegunTrace told{.process = std::atoi(line.data() + pid_key.size()), .path = path};
+  parse_number(fields, start_key, told.start_ns);
+  if (fields.find(begun_key) != line.npos) return traces.push_back(told);
+  const bool is_renamed = fields.find(renamed_key) != line.npos;
+  const auto trace = std::find_if(traces.rbegin(), traces.rend(), [&](const BegunTrace& begun) {
+    return begun.process == told.process && (is_renamed || begun.start_ns == told.start_ns);
+  });
+  if (trace == traces.rend()) return;
+  if (is_renamed) {
+    trace->path = path;
     return;
   }
-  const auto trace =
-      std::find_if(traces.begin(), traces.end(), [&](const BegunTrace& begun) { return begun.path == path; });
-  if (trace == traces.end()) return;
   trace->ended = true;
-  parse_number(line.substr(0, path_at), failed_key, trace->error);
-  parse_number(line.substr(0, path_at), cpu_key, trace->collector_cpu_ns);
+  parse_number(fields, failed_key, trace->error);
+  parse_number(fields, cpu_key, trace->collector_cpu_ns);
 }
 
 std::uint64_t count_events(Reader& reader, std::uint64_t& threads) {
@@ -74,13 +82,17 @@ std::uint64_t count_events(Reader& reader, std::uint64_t& threads) {
 
 /// Throws FormatError and std::system_error.
 void add_trace(const std::string& path, RecordedTraces& recorded) {
-  if (fs::file_size(path) == 0) {  // the collector has not written anything yet
-    ++recorded.files, ++recorded.unfinished;
+  std::error_code error;
+  const std::uint64_t bytes = fs::file_size(path, error);
+  if (error) throw std::system_error(error.value(), std::generic_category(), path);
+  if (bytes == 0) {  // the collector has not written anything yet
+    recorded.files.push_back({path});
+    ++recorded.unfinished;
     return;
   }
   Reader reader(path, {.addresses = false, .times = false, .usable = false});
-  ++recorded.files;
-  recorded.bytes += fs::file_size(path);
+  recorded.files.push_back({path, bytes});
+  recorded.bytes += bytes;
   if (const auto& totals = reader.totals()) {
     recorded.events += totals->events;
     recorded.threads += totals->threads;
@@ -103,8 +115,11 @@ RecordedTraces add_traces(const std::vector<BegunTrace>& traces,
       add_trace(trace.path, recorded);
     } catch (const std::exception& error) {
       complain(error.what());
+      ++recorded.unreadable;
     }
   }
+  std::stable_sort(recorded.files.begin(), recorded.files.end(),
+                   [](const RecordedFile& a, const RecordedFile& b) { return a.bytes > b.bytes; });
   return recorded;
 }
 

@@ -10,9 +10,10 @@ namespace cmt::command {
 /// A trace that a recorded process has begun to write.
 struct BegunTrace {
   int process = 0;
-  std::string path;    ///< relative, where it is in the current folder
-  bool ended = false;  ///< its collector has finished, and has set the next two fields
-  int error = 0;       ///< an errno: why a part of the trace could not be written; 0: none
+  std::uint64_t start_ns = 0;  ///< of its recording; a process that calls exec has several
+  std::string path;            ///< relative, where it is in the current folder
+  bool ended = false;          ///< its collector has finished, and has set the next two fields
+  int error = 0;               ///< an errno: why a part of the trace could not be written; 0: none
   std::int64_t collector_cpu_ns = 0;
 };
 
@@ -44,16 +45,22 @@ bool is_written(const std::string& path);
 /// Whether there is such a process. It may be a zombie.
 bool is_running(int process);
 
+struct RecordedFile {
+  std::string path;
+  std::uint64_t bytes = 0;
+};
+
 /// The sums over a command's traces.
 struct RecordedTraces {
   std::uint64_t events = 0;
   std::uint64_t threads = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t repairs = 0;  ///< events that were lost or altered
-  unsigned files = 0;
-  unsigned unfinished = 0;  ///< traces without an end: still being recorded, or cut
-  unsigned broken = 0;      ///< traces whose collector has failed or died
-  int error = 0;            ///< the errno of the first failure; 0: not known
+  std::uint64_t repairs = 0;        ///< events that were lost or altered
+  std::vector<RecordedFile> files;  ///< the largest first
+  unsigned unreadable = 0;          ///< traces that are not in `files`
+  unsigned unfinished = 0;          ///< traces without an end: still being recorded, or cut
+  unsigned broken = 0;              ///< traces whose collector has failed or died
+  int error = 0;                    ///< the errno of the first failure; 0: not known
 };
 
 /// Sleeps so many milliseconds, and returns whether to stop waiting.

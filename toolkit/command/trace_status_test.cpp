@@ -49,6 +49,18 @@ TEST_CASE_FIXTURE(StatusFile, "traces: what began and what ended is told by the 
   CHECK((begun[1].process == 8 && begun[1].path == "/c begun=1 path=d" && !begun[1].ended));
 }
 
+TEST_CASE_FIXTURE(StatusFile, "traces: when a process executes another program its trace before is renamed") {
+  const TraceStatusFile traces;
+  add("pid=7 start_ns=1 begun=1 path=/a.cmt");
+  add("pid=7 start_ns=2 renamed=1 path=/a.7.1.cmt");
+  add("pid=7 start_ns=2 begun=1 path=/a.cmt");
+  add("pid=7 start_ns=1 events=3 failed=5 path=/a.cmt");
+  const auto begun = traces.begun();
+  REQUIRE(begun.size() == 2);
+  CHECK((begun[0].path == "/a.7.1.cmt" && begun[0].ended && begun[0].error == 5));
+  CHECK((begun[1].path == "/a.cmt" && !begun[1].ended));
+}
+
 TEST_CASE_FIXTURE(StatusFile, "traces: a path in the folder that we are in is short") {
   const TraceStatusFile traces;
   add("pid=7 begun=1 path=" + std::filesystem::current_path().string() + "/x.cmt");

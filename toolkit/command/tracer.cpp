@@ -22,18 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The file that a word stands for, as execvp finds it; empty where there is none.
-std::string find_in_path(const std::string& word) {
-  if (word.find('/') != word.npos) return word;
-  const char* const path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "/usr/local/bin:/usr/bin:/bin");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string candidate = (folder.empty() ? "." : folder) + "/" + word;
-    if (access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate)) return candidate;
-  }
-  return {};
-}
-
 bool changes_user(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return false;
@@ -70,6 +58,17 @@ std::string tracer_path() {
 }
 
 }  // namespace
+
+std::string find_in_path(const std::string& word) {
+  if (word.find('/') != word.npos) return word;
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "/usr/local/bin:/usr/bin:/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string candidate = (folder.empty() ? "." : folder) + "/" + word;
+    if (access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate)) return candidate;
+  }
+  return {};
+}
 
 std::string collector_path() {
   if (const char* const given = std::getenv("CMTTRACE_COLLECTOR")) return given;

@@ -1,0 +1,51 @@
+#include "toolkit/command/output_path.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "toolkit/process/proc_file.h"
+
+namespace cmt::command {
+namespace {
+
+constexpr int links_max = 40;  // as in the kernel
+
+[[noreturn]] void fail(const std::string& path, int error) {
+  throw std::system_error(error, std::generic_category(), path);
+}
+
+}  // namespace
+
+std::string follow_links(const std::string& path) {
+  std::filesystem::path followed = path;
+  std::error_code error;
+  for (int links = 0; std::filesystem::is_symlink(followed, error); ++links) {
+    if (links == links_max) fail(path, ELOOP);
+    const std::filesystem::path target = std::filesystem::read_symlink(followed, error);
+    if (error) fail(path, error.value());
+    followed = followed.parent_path() / target;  // an absolute target replaces the folder
+  }
+  return followed;
+}
+
+void make_room(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0) {
+    if (!S_ISREG(status.st_mode)) fail(path, S_ISDIR(status.st_mode) ? EISDIR : EEXIST);
+    if (access(path.c_str(), W_OK) != 0 || unlink(path.c_str()) != 0) fail(path, errno);
+  }
+  const process::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file.get() < 0 || unlink(path.c_str()) != 0) fail(path, errno);
+}
+
+void check_folder(const std::string& path) {
+  const std::string folder = (std::filesystem::path(".") / path).parent_path();
+  if (access(folder.c_str(), W_OK | X_OK) != 0) fail(path, errno);
+}
+
+}  // namespace cmt::command

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+namespace cmt::command {
+
+/// The path of the file that is written to by this name: its symbolic links are followed, also to a file that is not
+/// there yet, as open(2) follows them. Throws std::system_error.
+std::string follow_links(const std::string& path);
+
+/// Makes sure that a new file can be created in the place of a regular one, or of none. Afterwards there is none.
+/// Throws std::system_error that names the path.
+void make_room(const std::string& path);
+
+/// Makes sure that files can be created in the folder of a path. Throws std::system_error that names the path.
+void check_folder(const std::string& path);
+
+}  // namespace cmt::command
