@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
-#include <iostream>
 #include <span>
 #include <string>
 #include <system_error>
@@ -19,6 +18,7 @@
 #include "cmtreplay/report/report.h"
 #include "cmtreplay/report/verification.h"
 #include "libcmt/trace/files.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/command/open_trace.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/terminal/terminal.h"
@@ -27,7 +27,7 @@ namespace {
 
 using namespace cmt::replay;
 
-void print_message(const std::string& text) { std::cerr << "cmtreplay: " << text << std::endl; }
+void print_message(const std::string& text) { cmt::command::complain("cmtreplay", text); }
 
 std::vector<Allocator> find_all(AllocatorFinder& finder, const Options& options) {
   std::vector<Allocator> allocators;

@@ -138,7 +138,7 @@ Options parse_options(const CommandLine& line) {
   return options;
 }
 
-void say(const std::string& text) { std::fprintf(stderr, "cmttrace: %s\n", text.c_str()); }
+void say(const std::string& text) { command::complain("cmttrace", text); }
 
 command::Launch launch_of(const Options& options, const std::string& output, const command::TraceStatusFile& traces) {
   command::Launch launch{.words = options.command, .output = {}, .error = {}, .environment = options.environment};

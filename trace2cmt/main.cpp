@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdio>
 #include <filesystem>
 #include <stdexcept>
 
+#include "toolkit/command/command_line.h"
 #include "toolkit/command/trace_input.h"
 #include "trace2cmt/filters/filter.h"
 #include "trace2cmt/input/inputs.h"
@@ -20,7 +20,7 @@ namespace {
 
 using namespace trace2cmt;
 
-void say(const std::string& line) { std::fprintf(stderr, "trace2cmt: %s\n", line.c_str()); }
+void say(const std::string& line) { cmt::command::complain("trace2cmt", line); }
 
 /// Of one repair, and of several of its kind.
 struct RepairPhrases {

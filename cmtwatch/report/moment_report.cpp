@@ -4,11 +4,11 @@
 
 #include "cmtwatch/recording/memory_kinds.h"
 #include "cmtwatch/recording/recording.h"
+#include "libcmt/text/utf8.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
-#include "toolkit/output/utf8.h"
 #include "toolkit/terminal/terminal.h"
 
 namespace cmt::watch {
@@ -30,7 +30,7 @@ std::string parts_text(const std::vector<std::vector<process::Mapping>>& process
   if (breakdown.sum.mappings == 0) return "no mappings are known\n";
   Table table({"memory", "resident", "proportional", "anonymous", "swapped", "mappings"});
   const auto add_row = [&](const MemoryPart& part) {
-    table.add({output::to_line(part.name), kib_text(part.resident_bytes, options),
+    table.add({text::to_line(part.name), kib_text(part.resident_bytes, options),
                kib_text(part.proportional_bytes, options), kib_text(part.anonymous_bytes, options),
                kib_text(part.swapped_bytes, options), output::with_commas(part.mappings)});
   };
@@ -42,8 +42,8 @@ std::string parts_text(const std::vector<std::vector<process::Mapping>>& process
 /// The command of a process, cut to a screen's width.
 std::string title_of(const RecordedProcess& process) {
   constexpr std::size_t width_max = 80;
-  if (process.command.empty()) return "(" + output::to_line(process.name) + ")";
-  const std::string command = output::to_line(process.command);
+  if (process.command.empty()) return "(" + text::to_line(process.name) + ")";
+  const std::string command = text::to_line(process.command);
   const std::string_view shown = output::cut_to_width(command, width_max);
   return std::string(shown) + (shown.size() < command.size() ? "..." : "");
 }
@@ -78,7 +78,7 @@ std::string machine_text(const RecordedMachine& machine, const MomentOptions& op
 }
 
 std::string heading(const RecordedProcess& process) {
-  std::string text = "\n" + std::to_string(process.pid) + " (" + output::to_line(process.name) + ")";
+  std::string text = "\n" + std::to_string(process.pid) + " (" + text::to_line(process.name) + ")";
   if (!process.mappings_readable) return text + ": its mappings were not recorded\n";
   return text + (*process.mappings_readable ? "\n" : ": its mappings could not be read\n");
 }

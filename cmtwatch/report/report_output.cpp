@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <system_error>
 #include <utility>
 
+#include "libcmt/text/utf8.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/terminal/terminal.h"
 
@@ -25,6 +26,8 @@ Destination::Destination(const std::string& path, int stream) : path_(path.empty
   if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path);
   file_ = process::Fd(fd_);
 }
+
+void Destination::write(const std::string& text) { process::write_all(fd_, text::to_lines(text), path_); }
 
 LiveColumns::LiveColumns(int fd, output::Beside beside, std::function<Text()> text)
     : beside_(beside), text_(std::move(text)), view_(output::make_terminal_view(fd, beside)) {}
@@ -64,9 +67,7 @@ output::Panel bytes_over_time(const std::string& title, const std::string& y_tit
           .y = {.title = y_title, .unit = output::Unit::bytes}};
 }
 
-void say(const std::string& name, const std::string& text) {
-  std::fprintf(stderr, "%s: %s\n", name.c_str(), text.c_str());
-}
+void say(const std::string& name, const std::string& text) { command::complain(name, text); }
 
 void write_picture(output::PictureFile& file, const output::Picture& picture, const std::string& numbers,
                    const std::string& name) {

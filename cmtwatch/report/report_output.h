@@ -18,8 +18,8 @@ class Destination {
  public:
   /// Opens `path`, or where that is empty takes `stream` (1 or 2). Throws std::system_error.
   Destination(const std::string& path, int stream);
-  /// Throws std::system_error.
-  void write(const std::string& text) { process::write_all(fd_, text, path_); }
+  /// Replaces characters that a terminal would obey, as command::print() does. Throws std::system_error.
+  void write(const std::string& text);
   int fd() const { return fd_; }
 
  private:

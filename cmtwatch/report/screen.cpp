@@ -11,7 +11,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "toolkit/command/command_line.h"
+#include "libcmt/text/utf8.h"
+#include "toolkit/process/proc_file.h"
 #include "toolkit/process/system.h"
 #include "toolkit/terminal/terminal.h"
 
@@ -38,6 +39,8 @@ Key key_of_byte(char byte) {
   if (byte == ' ') return Key::pause;
   return byte == '\r' || byte == '\n' ? Key::next : Key::none;
 }
+
+void write_to_terminal(std::string_view text) { process::write_all(STDOUT_FILENO, text, "the terminal"); }
 
 }  // namespace
 
@@ -67,12 +70,12 @@ Screen::Screen() {
   raw.c_cc[VTIME] = 0;
   if (tcsetattr(STDIN_FILENO, TCSANOW, &raw) != 0)
     throw std::system_error(errno, std::generic_category(), "the terminal");
-  command::print(begin_page);
+  write_to_terminal(begin_page);
 }
 
 /// Errors are ignored: a terminal that is gone need not be restored.
 Screen::~Screen() {
-  if (write(STDOUT_FILENO, end_page.data(), end_page.size()) < 0) errno = 0;
+  if (::write(STDOUT_FILENO, end_page.data(), end_page.size()) < 0) errno = 0;
   tcsetattr(STDIN_FILENO, TCSANOW, &before_);
 }
 
@@ -83,10 +86,10 @@ void Screen::draw(const std::string& text, const std::string& status) const {
   for (std::size_t row = 0; row + 1 < rows; ++row) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    page.append(output::cut_to_width(line, columns)).append(clear_rest_of_line).append("\r\n");
+    page.append(output::cut_to_width(text::to_line(line), columns)).append(clear_rest_of_line).append("\r\n");
   }
-  page.append(inverse).append(output::cut_to_width(status, columns)).append(plain).append(clear_below);
-  command::print(page);
+  page.append(inverse).append(output::cut_to_width(text::to_line(status), columns)).append(plain).append(clear_below);
+  write_to_terminal(page);
 }
 
 Key Screen::wait(std::optional<std::int64_t> until_ns) {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "cmtwatch/report/watch_report.h"
+#include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
-#include "toolkit/output/utf8.h"
 
 namespace cmt::watch {
 namespace {
@@ -88,7 +88,7 @@ std::string title_of(const WatchOptions& options) {
   std::string title;
   for (const std::string& word : options.command) title += (title.empty() ? "" : " ") + word;
   constexpr std::size_t length_max = 80;
-  title = output::to_line(title);
+  title = text::to_line(title);
   return title.size() <= length_max ? title : title.substr(0, length_max) + "...";
 }
 

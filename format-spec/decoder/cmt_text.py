@@ -1,10 +1,23 @@
 """Writes header lines and events as text.md says. See cmt_decode.py."""
+import re
+
 from cmt_streams import ALIGNS, ALLOCATES, COUNTS, KINDS, LABELS, MAY_ALIGN, RELEASES, SIZES
 
 
+# Quotes, backslashes, and the characters that a terminal would obey.
+WRITTEN_AS_ESCAPES = re.compile(
+    rb'["\\\x00-\x1f\x7f]|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xaa-\xae]|\xe2\x81[\xa6-\xa9]')
+NAMED_ESCAPES = {b'"': b'\\"', b"\\": b"\\\\", b"\t": b"\\t", b"\n": b"\\n", b"\r": b"\\r"}
+
+
 def quoted(text):
-    escapes = {ord('"'): b'\\"', ord("\\"): b"\\\\", 9: b"\\t", 10: b"\\n", 13: b"\\r"}
-    written = (escapes.get(c) or (b"\\x%02x" % c if c < 32 or c == 127 else bytes([c])) for c in text)
+    def escape(found):
+        return NAMED_ESCAPES.get(found[0]) or b"".join(b"\\x%02x" % c for c in found[0])
+
+    # Bytes that are not UTF-8 become the odd pieces.
+    pieces = re.split("([\udc80-\udcff])", text.decode(errors="surrogateescape"))
+    written = (b"\\x%02x" % (ord(piece) - 0xDC00) if i % 2 else WRITTEN_AS_ESCAPES.sub(escape, piece.encode())
+               for i, piece in enumerate(pieces))
     return b'"' + b"".join(written) + b'"'
 
 

@@ -6,6 +6,7 @@
 
 #include "cmt/text.h"
 #include "libcmt/text/scanner.h"
+#include "libcmt/text/utf8.h"
 
 namespace cmt {
 namespace {
@@ -112,17 +113,22 @@ void append_number(std::string& out, std::uint64_t number, int base) {
 void append_string(std::string& out, std::string_view text) {
   constexpr char digits[] = "0123456789abcdef";
   out += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (const std::size_t known = escaped_bytes.find(c); known != std::string_view::npos) {
+  for (std::size_t length = 0; !text.empty(); text.remove_prefix(length)) {
+    const std::size_t known = utf8_length(text);
+    length = std::max<std::size_t>(1, known);
+    const std::string_view character = text.substr(0, length);
+    if (const auto at = escaped_bytes.find(text[0]); at != std::string_view::npos) {
       out += '\\';
-      out += escape_letters[known];
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += "\\x";
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
+      out += escape_letters[at];
+    } else if (known == 0 || control_length(text) != 0) {
+      for (const char c : character) {
+        const auto byte = static_cast<unsigned char>(c);
+        out += "\\x";
+        out += digits[byte >> 4];
+        out += digits[byte & 15];
+      }
     } else {
-      out += c;
+      out += character;
     }
   }
   out += '"';

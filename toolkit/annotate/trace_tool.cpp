@@ -1,7 +1,5 @@
 #include "toolkit/annotate/trace_tool.h"
 
-#include <cstdio>
-
 namespace cmt::annotate {
 
 std::vector<command::Option> known_options(std::vector<command::Option> own) {
@@ -30,9 +28,7 @@ Options parse_options(const std::string& tool, const command::CommandLine& line,
   return options;
 }
 
-void print_message(const std::string& tool, const std::string& message) {
-  std::fprintf(stderr, "%s: %s\n", tool.c_str(), message.c_str());
-}
+void print_message(const std::string& tool, const std::string& message) { command::complain(tool, message); }
 
 Trace::Trace(const Options& options, bool addresses)
     : TraceInput(options.path, {.strict = options.strict, .addresses = addresses},

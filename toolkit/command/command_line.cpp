@@ -12,6 +12,8 @@
 #include <system_error>
 #include <utility>
 
+#include "libcmt/text/utf8.h"
+
 namespace cmt::command {
 namespace {
 
@@ -83,8 +85,14 @@ std::optional<std::int64_t> parse_duration(std::string_view text, std::string_vi
 }
 
 void print(std::string_view text, std::FILE* file) {
-  if (std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0) return;
+  const std::string lines = text::to_lines(text);
+  if (std::fwrite(lines.data(), 1, lines.size(), file) == lines.size() && std::fflush(file) == 0) return;
   throw std::system_error(errno, std::generic_category(), "writing");
+}
+
+void complain(std::string_view name, std::string_view message) {
+  const std::string line = text::to_line(std::string(name) + ": " + std::string(message)) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 CommandLine::CommandLine(int count, const char* const* arguments, const std::vector<Option>& options,
@@ -169,10 +177,11 @@ int run(int count, const char* const* arguments, const Tool& tool) {
   try {
     return run_unguarded(count, arguments, tool);
   } catch (const UsageError& error) {
-    std::fprintf(stderr, "%s: %s\nTry '%s --help' for more information.\n", tool.name, error.what(), tool.name);
+    complain(tool.name, error.what());
+    std::fprintf(stderr, "Try '%s --help' for more information.\n", tool.name);
     return launches ? status_failed : 2;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", tool.name, error.what());
+    complain(tool.name, error.what());
     return launches ? status_failed : 1;
   }
 }

@@ -86,8 +86,12 @@ class CommandLine {
 /// that is empty it is refused. Nothing where the text is no such span, or longer than 285 years.
 std::optional<std::int64_t> parse_duration(std::string_view text, std::string_view unit);
 
-/// Writes a text and flushes it, so that a full disk is noticed. Throws std::system_error.
+/// Writes a text and flushes it, so that a full disk is noticed. Characters that a terminal would obey become blanks,
+/// but for ends of lines and tabs: the text may hold names from traces and of processes. Throws std::system_error.
 void print(std::string_view text, std::FILE* file = stdout);
+
+/// Writes "NAME: MESSAGE" to standard error as one line, the same characters and line feeds as blanks.
+void complain(std::string_view name, std::string_view message);
 
 /// A tool, described to run().
 struct Tool {

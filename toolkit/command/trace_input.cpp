@@ -1,6 +1,7 @@
 #include "toolkit/command/trace_input.h"
 
 #include "cmt/text.h"
+#include "libcmt/text/utf8.h"
 #include "toolkit/command/open_trace.h"
 
 namespace cmt::command {
@@ -24,7 +25,7 @@ void TraceInput::require_times(const std::string& needed_by) const {
 
 std::string_view TraceInput::line(const Event& event, std::size_t i) {
   const std::string_view line = reader_.line(i);
-  if (!line.empty()) return line;
+  if (!line.empty() && text::is_plain(line)) return line;
   own_line_.clear();
   append_line(own_line_, event);
   return own_line_;

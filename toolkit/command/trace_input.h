@@ -61,7 +61,8 @@ class TraceInput {
     if (reader_.truncated()) say_(path_ + ": breaks off before its end");
   }
 
-  /// The line of an event: as it is in the input, or else in canonical form. Valid until the next call.
+  /// The line of an event: as it is in the input, or else, also where it holds
+  /// characters that a terminal would obey, in canonical form. Valid until the next call.
   std::string_view line(const Event& event, std::size_t i);
 
   Complaints& complaints() { return complaints_; }

@@ -4,16 +4,18 @@
 #include <charconv>
 #include <cmath>
 
+#include "libcmt/text/utf8.h"
+
 namespace cmt::output {
 
 std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == text.npos) return std::string(text);
+  if (text.find_first_of(",\"\r\n") == text.npos) return text::to_lines(text);
   return csv_quoted(text);
 }
 
 std::string csv_quoted(std::string_view text) {
   std::string quoted = "\"";
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  for (const char c : text::to_lines(text)) quoted.append(c == '"' ? 2 : 1, c);
   return quoted + '"';
 }
 

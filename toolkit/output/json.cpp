@@ -6,18 +6,23 @@
 #include <cmath>
 #include <utility>
 
-#include "toolkit/output/utf8.h"
+#include "libcmt/text/utf8.h"
 
 namespace cmt::output {
 namespace {
 
-/// The escape sequence of a byte in a JSON string; empty where it needs none.
-std::string escape(char c) {
+/// The escape sequence of a character in a JSON string; empty where it needs none. Those that a terminal would obey are
+/// below U+10000.
+std::string escape(std::string_view character) {
   constexpr std::string_view named = "\"\\\n\t\r", letters = "\"\\ntr";
-  if (const auto at = named.find(c); at != named.npos) return {'\\', letters[at]};
-  if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) return {};
-  constexpr const char* digits = "0123456789abcdef";
-  return std::string("\\u00") + digits[(c >> 4) & 15] + digits[c & 15];
+  if (const auto at = named.find(character); at != named.npos) return {'\\', letters[at]};
+  if (text::control_length(character) == 0) return {};
+  constexpr std::array<unsigned, 4> first_mask{0, 0x7f, 0x1f, 0x0f};
+  unsigned code = static_cast<unsigned char>(character[0]) & first_mask[character.size()];
+  for (const char byte : character.substr(1)) code = code << 6 | (static_cast<unsigned char>(byte) & 0x3f);
+  std::string sequence = "\\u";
+  for (const unsigned shift : {12, 8, 4, 0}) sequence += "0123456789abcdef"[code >> shift & 15];
+  return sequence;
 }
 
 }  // namespace
@@ -64,9 +69,13 @@ void JsonWriter::break_line() {
 /// Bytes that are not UTF-8, as a path may have, become U+FFFD: JSON cannot represent them.
 void JsonWriter::append(std::string_view text) {
   text_ += '"';
-  for (const char c : to_utf8(text)) {
-    const std::string escaped = escape(c);
-    escaped.empty() ? text_ += c : text_ += escaped;
+  for (std::size_t length = 0; !text.empty(); text.remove_prefix(length)) {
+    length = std::max<std::size_t>(1, text::utf8_length(text));
+    const std::string escaped = escape(text.substr(0, length));
+    if (text::utf8_length(text) == 0)
+      text_ += text::replacement_character;
+    else
+      text_ += escaped.empty() ? text.substr(0, length) : escaped;
   }
   text_ += '"';
 }

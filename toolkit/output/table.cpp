@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "toolkit/output/utf8.h"
+#include "libcmt/text/utf8.h"
 
 namespace cmt::output {
 
@@ -15,8 +15,8 @@ void Table::add(std::vector<std::string> cells) {
 std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths;
   for (std::size_t i = 0; i < titles_.size(); ++i) {
-    std::size_t widest = utf8_width(titles_[i]);
-    for (const auto& row : rows_) widest = std::max(widest, utf8_width(row[i]));
+    std::size_t widest = text::utf8_width(titles_[i]);
+    for (const auto& row : rows_) widest = std::max(widest, text::utf8_width(row[i]));
     widths.push_back(widest);
   }
   return widths;
@@ -26,7 +26,7 @@ void Table::append_row(std::string& out, const std::vector<std::string>& cells,
                        const std::vector<std::size_t>& widths) const {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const std::string padding(widths[i] - utf8_width(cells[i]), ' ');
+    const std::string padding(widths[i] - text::utf8_width(cells[i]), ' ');
     if (i != 0) line += "  ";
     line += texts_.contains(i) ? cells[i] + padding : padding + cells[i];
   }

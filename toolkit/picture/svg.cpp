@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "libcmt/text/utf8.h"
 #include "page_parts.h"  // made by CMake: svg_style
 #include "toolkit/output/numbers.h"
 #include "toolkit/picture/svg_parts.h"
@@ -246,7 +247,9 @@ std::string SvgText::number(double number) {
 
 std::string SvgText::escape(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
+  for (std::size_t length = 0; !text.empty(); text.remove_prefix(length)) {
+    length = std::max<std::size_t>(1, text::utf8_length(text));
+    const char c = text[0];
     if (c == '&')
       escaped += "&amp;";
     else if (c == '<')
@@ -255,10 +258,10 @@ std::string SvgText::escape(std::string_view text) {
       escaped += "&gt;";
     else if (c == '"')
       escaped += "&quot;";
-    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      escaped += "\xef\xbf\xbd";
+    else if (text::control_length(text) != 0 || text::utf8_length(text) == 0)
+      escaped += text::replacement_character;
     else
-      escaped += c;
+      escaped += text.substr(0, length);
   }
   return escaped;
 }

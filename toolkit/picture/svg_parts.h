@@ -31,7 +31,8 @@ class SvgText {
   /// "12.3", "12".
   static std::string number(double number);
 
-  /// The text with XML's special characters escaped. Characters that XML may not contain become U+FFFD.
+  /// The text with XML's special characters escaped. Bytes that are not UTF-8, and
+  /// characters that a terminal would obey, become U+FFFD.
   static std::string escape(std::string_view text);
 
  private:

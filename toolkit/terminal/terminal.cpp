@@ -9,7 +9,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "toolkit/output/utf8.h"
+#include "libcmt/text/utf8.h"
 
 namespace cmt::output {
 namespace {
@@ -29,7 +29,7 @@ TerminalSize terminal_size(int fd) {
 
 std::string_view cut_to_width(std::string_view text, std::size_t width) {
   for (std::size_t at = 0; at < text.size(); ++at) {
-    if (begins_character(text[at]) && width-- == 0) return text.substr(0, at);
+    if (text::begins_character(text[at]) && width-- == 0) return text.substr(0, at);
   }
   return text;
 }
@@ -66,9 +66,9 @@ void LiveView::draw(const std::vector<std::string>& lines) {
   lines_shown_ = std::min(lines.size(), rows - 1);
   widest_shown_ = 0;
   for (std::size_t i = 0; i < lines_shown_; ++i) {
-    const std::string line = to_line(lines[i]);
+    const std::string line = text::to_line(lines[i]);
     const std::string_view seen = cut_to_width(line, columns - 1);
-    widest_shown_ = std::max(widest_shown_, utf8_width(seen));
+    widest_shown_ = std::max(widest_shown_, text::utf8_width(seen));
     text.append(i == 0 ? "" : "\r\n").append(seen).append(erase_line);
   }
   // Below several lines the cursor waits at the beginning of the last one, so that the terminal's "^C" breaks no line.
@@ -158,7 +158,7 @@ void BottomLine::draw(const std::vector<std::string>& lines) {
   }
   text.append(save).append(changed ? erase_below_cursor() : "");
   text.append(region_above(now.rows)).append(to_row(now.rows)).append(no_style).append(wrap_off);
-  text.append(cut_to_width(to_line(lines[0]), now.columns - 1));
+  text.append(cut_to_width(text::to_line(lines[0]), now.columns - 1));
   text.append(clear_rest_of_line).append(wrap_on).append(restore);
   drawn_on_ = now;
   write(text);

@@ -1,10 +1,10 @@
 #include <array>
 
 #include "libcmt/text/format.h"
+#include "libcmt/text/utf8.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
-#include "toolkit/output/utf8.h"
 #include "trace2cmt/inspect/info.h"
 
 namespace trace2cmt {
@@ -18,7 +18,7 @@ using cmt::output::with_commas;
 /// Metadata may hold control characters, which a terminal should not get.
 std::string printable(std::string_view text) {
   std::string quoted;
-  cmt::text::append_string(quoted, cmt::output::to_utf8(text));
+  cmt::text::append_string(quoted, cmt::text::to_utf8(text));
   return quoted.substr(1, quoted.size() - 2);
 }
 

@@ -2,7 +2,6 @@
 
 #include "libcmt/text/format.h"
 #include "toolkit/output/fields.h"
-#include "toolkit/output/utf8.h"
 #include "trace2cmt/sinks/event_rows.h"
 #include "trace2cmt/sinks/sink.h"
 
@@ -36,7 +35,7 @@ class CsvSink : public LedgerSink {
       out += ',';
     }
     // In quotes always, so that an empty label differs from null.
-    if (row.label) out += cmt::output::csv_quoted(cmt::output::to_utf8(*row.label));
+    if (row.label) out += cmt::output::csv_quoted(*row.label);
     out += line_end;
     output_.flush_if_full();
   }

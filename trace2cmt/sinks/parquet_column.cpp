@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "toolkit/output/utf8.h"
+#include "libcmt/text/utf8.h"
 
 namespace trace2cmt {
 namespace {
@@ -96,7 +96,7 @@ void ParquetColumn::add(std::optional<std::uint64_t> number) {
 void ParquetColumn::add(std::optional<std::string_view> text) {
   present_.push_back(text.has_value());
   if (!text) return void(++nulls_);
-  put_text(values_, cmt::output::to_utf8(*text));
+  put_text(values_, cmt::text::to_utf8(*text));
 }
 
 /// Which rows have a value, where some may have none; then the values.

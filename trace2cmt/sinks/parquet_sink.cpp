@@ -8,7 +8,7 @@
 // A file is written front to back, so it can go to a pipe. A row group is held in memory until it is written: 122,880
 // rows, the size that DuckDB prefers (it reads one a thread), or fewer where labels take 4 MiB. That is some 16 MiB.
 
-#include "toolkit/output/utf8.h"
+#include "libcmt/text/utf8.h"
 #include "trace2cmt/sinks/parquet_column.h"
 #include "trace2cmt/sinks/sink.h"
 
@@ -149,7 +149,7 @@ std::string ParquetSink::footer(const cmt::Repairs& repairs, bool truncated) con
   footer.list(5, metadata, [&](const auto& entry) {
     footer.value([&] {
       footer.text(1, "cmt." + entry.first);
-      footer.text(2, cmt::output::to_utf8(entry.second));
+      footer.text(2, cmt::text::to_utf8(entry.second));
     });
   });
   footer.text(6, "trace2cmt version " CMT_VERSION);

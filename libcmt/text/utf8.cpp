@@ -1,0 +1,88 @@
+#include "libcmt/text/utf8.h"
+
+#include <algorithm>
+
+namespace cmt::text {
+namespace {
+
+/// `text` as UTF-8, with a blank for each character that `is_blank` holds of, given the text from there on.
+template <class IsBlank>
+std::string cleaned(std::string_view text, IsBlank is_blank) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0)
+      out += replacement_character;
+    else if (is_blank(text))
+      out += ' ';
+    else
+      out += text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const auto follows = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  if (byte(0) < 0x80) return 1;
+  if (byte(0) >= 0xc2 && byte(0) < 0xe0) return follows(1) ? 2 : 0;
+  if ((byte(0) & 0xf0) == 0xe0) {
+    const bool overlong = byte(0) == 0xe0 && byte(1) < 0xa0;
+    const bool surrogate = byte(0) == 0xed && byte(1) >= 0xa0;
+    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (byte(0) < 0xf0 || byte(0) > 0xf4) return 0;
+  const bool outside = (byte(0) == 0xf0 && byte(1) < 0x90) || (byte(0) == 0xf4 && byte(1) >= 0x90);
+  return follows(1) && follows(2) && follows(3) && !outside ? 4 : 0;
+}
+
+std::size_t control_length(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  if (text.empty()) return 0;
+  if (byte(0) < 0x80) return byte(0) < 0x20 || byte(0) == 0x7f ? 1 : 0;
+  const auto is_between = [](unsigned number, unsigned first, unsigned last) {
+    return number >= first && number <= last;
+  };
+  if (byte(0) == 0xc2) return is_between(byte(1), 0x80, 0x9f) ? 2 : 0;  // U+0080 to U+009F
+  if (byte(0) == 0xd8) return byte(1) == 0x9c ? 2 : 0;                  // U+061C
+  if (byte(0) != 0xe2) return 0;
+  if (byte(1) == 0x80 && (is_between(byte(2), 0x8e, 0x8f) || is_between(byte(2), 0xaa, 0xae)))
+    return 3;                                                         // U+200E, U+200F, U+202A to U+202E
+  return byte(1) == 0x81 && is_between(byte(2), 0xa6, 0xa9) ? 3 : 0;  // U+2066 to U+2069
+}
+
+bool is_plain(std::string_view text) {
+  // Nearly all text is ASCII. Looking at all of it lets the compiler use vectors.
+  bool is_ascii = true;
+  for (const char c : text) is_ascii &= (c >= 0x20 && c != 0x7f) || c == '\t';
+  if (is_ascii) return true;
+  for (std::size_t length = 0; !text.empty(); text.remove_prefix(length)) {
+    length = utf8_length(text);
+    if (length == 0 || (control_length(text) != 0 && text[0] != '\t')) return false;
+  }
+  return true;
+}
+
+std::string to_utf8(std::string_view text) {
+  return cleaned(text, [](std::string_view) { return false; });
+}
+
+std::string to_lines(std::string_view text) {
+  return cleaned(text, [](std::string_view rest) {
+    return control_length(rest) != 0 && rest[0] != '\n' && rest[0] != '\t' && !rest.starts_with("\r\n");
+  });
+}
+
+std::string to_line(std::string_view text) {
+  return cleaned(text, [](std::string_view rest) { return control_length(rest) != 0; });
+}
+
+std::size_t utf8_width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+}  // namespace cmt::text
