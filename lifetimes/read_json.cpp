@@ -130,7 +130,7 @@ Summary read_json(const std::string& path) {
   try {
     return read_summary(Json::parse(text));
   } catch (const Json::parse_error& error) {
-    throw FormatError(place_in(path, error.byte == 0 ? 0 : error.byte - 1), "no JSON");
+    throw FormatError(input->place(error.byte == 0 ? 0 : error.byte - 1), "no JSON");
   } catch (const Json::exception& error) {
     throw FormatError(path, std::string("not a summary: ") + error.what());
   } catch (const std::invalid_argument& error) {
