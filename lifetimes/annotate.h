@@ -6,7 +6,7 @@
 #include "cmt/event.h"
 #include "libcmt/heap/live_totals.h"
 #include "lifetimes/live_blocks.h"
-#include "toolkit/annotate/annotated_text.h"
+#include "toolkit/annotate/trace_tool.h"
 
 namespace cmt::lifetimes {
 

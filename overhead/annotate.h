@@ -7,7 +7,6 @@
 #include "libcmt/heap/address_index.h"
 #include "libcmt/heap/clock.h"
 #include "libcmt/heap/live_totals.h"
-#include "toolkit/annotate/annotated_text.h"
 #include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/trace_input.h"
 

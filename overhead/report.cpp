@@ -1,7 +1,7 @@
 // The summary as text, JSON and CSV.
 
 #include "overhead/summary.h"
-#include "toolkit/annotate/annotated_text.h"
+#include "toolkit/annotate/trace_tool.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"

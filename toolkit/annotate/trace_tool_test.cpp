@@ -1,4 +1,4 @@
-#include "toolkit/annotate/annotated_text.h"
+#include "toolkit/annotate/trace_tool.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
