@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "cmt/error.h"
+#include "libcmt/trace/files.h"
 #include "lifetimes/summary.h"
 #include "toolkit/command/open_trace.h"
 #include "toolkit/output/fields.h"

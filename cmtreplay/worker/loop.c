@@ -95,25 +95,15 @@ __attribute__((noinline)) static struct call_result call_rarely(const struct cal
   return result;
 }
 
-static enum latency_kind latency_kind_of(enum operation kind) {
-  switch (kind) {
-    case operation_malloc:
-      return latency_malloc;
-    case operation_calloc:
-      return latency_calloc;
-    case operation_free:
-    case operation_free_sized:
-    case operation_free_foreign:
-      return latency_free;
-    case operation_realloc:
-    case operation_realloc_from:
-    case operation_realloc_new:
-    case operation_reallocarray:
-      return latency_realloc;
-    default:
-      return latency_aligned;
-  }
-}
+static const enum latency_kind latency_kind_of[] = {
+    [operation_malloc] = latency_malloc,          [operation_free] = latency_free,
+    [operation_calloc] = latency_calloc,          [operation_realloc] = latency_realloc,
+    [operation_realloc_from] = latency_realloc,   [operation_realloc_new] = latency_realloc,
+    [operation_reallocarray] = latency_realloc,   [operation_aligned_alloc] = latency_aligned,
+    [operation_posix_memalign] = latency_aligned, [operation_memalign] = latency_aligned,
+    [operation_valloc] = latency_aligned,         [operation_pvalloc] = latency_aligned,
+    [operation_free_sized] = latency_free,        [operation_free_foreign] = latency_free,
+};
 
 /* The variant of the loop. */
 struct variant {
@@ -129,7 +119,7 @@ static inline uint64_t begin_latency(const struct variant variant, const struct 
 
 static inline void end_latency(const struct variant variant, const struct runner* runner, enum operation kind,
                                uint64_t begin) {
-  if (variant.tests && begin) latency_add(runner->latencies, latency_kind_of(kind), latency_clock() - begin);
+  if (variant.tests && begin) latency_add(runner->latencies, latency_kind_of[kind], latency_clock() - begin);
 }
 
 static inline void keep_pointer(struct replay* replay, void* block) {

@@ -62,15 +62,8 @@ int run_unguarded(int count, const char* const* arguments, const Tool& tool) {
   return tool.run(line);
 }
 
-constexpr std::pair<std::string_view, double> duration_units[] = {{"ns", 1},  {"us", 1e3},   {"ms", 1e6},
-                                                                  {"s", 1e9}, {"min", 60e9}, {"h", 3600e9}};
-
-std::optional<double> nanoseconds_of(std::string_view unit) {
-  for (const auto& [name, nanoseconds] : duration_units) {
-    if (name == unit) return nanoseconds;
-  }
-  return std::nullopt;
-}
+const std::map<std::string_view, double> duration_units{{"ns", 1},  {"us", 1e3},   {"ms", 1e6},
+                                                        {"s", 1e9}, {"min", 60e9}, {"h", 3600e9}};
 
 }  // namespace
 
@@ -79,9 +72,9 @@ std::optional<std::int64_t> parse_duration(std::string_view text, std::string_vi
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   if (error != std::errc() || !std::isfinite(number) || std::signbit(number)) return std::nullopt;
   const std::string_view given(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
-  const auto nanoseconds = nanoseconds_of(given.empty() ? unit : given);
-  if (!nanoseconds || number * *nanoseconds >= 9e18) return std::nullopt;
-  return std::llround(number * *nanoseconds);
+  const auto found = duration_units.find(given.empty() ? unit : given);
+  if (found == duration_units.end() || number * found->second >= 9e18) return std::nullopt;
+  return std::llround(number * found->second);
 }
 
 void print(std::string_view text, std::FILE* file) {
