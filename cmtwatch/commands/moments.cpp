@@ -156,7 +156,11 @@ class Player {
   }
 
   std::int64_t begin_of(std::int64_t tick) {
-    return database_.number("select begin_ns from tick where id = " + std::to_string(tick));
+    Statement select(database_, "select begin_ns from tick where id = ?");
+    select.bind(tick);
+    std::int64_t begin_ns = 0;
+    while (select.step()) begin_ns = select.time_ns(0);
+    return begin_ns;
   }
 
   /// How long to wait until the next moment is shown.

@@ -17,7 +17,8 @@ struct DatabaseError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// An SQLite file. All functions throw DatabaseError.
+/// An SQLite file, which may come from anyone: triggers and views are off, and where it is read a statement ends that
+/// does more work than a file of its size warrants. All functions throw DatabaseError.
 class Database {
  public:
   enum class Mode { read, write };
@@ -38,13 +39,21 @@ class Database {
 
   std::int64_t last_row() const;
   sqlite3* handle() const { return handle_; }
+  const std::string& path() const { return path_; }
+
+  /// Counts the work of the statement that runs in `work`; null: does not count.
+  void count_work(std::uint64_t* work) { work_ = work; }
 
   /// Throws the last error of SQLite. `system_error` is errno at that time, or 0.
   [[noreturn]] void fail(int system_error = 0) const;
 
  private:
+  void limit_work();
+
   std::string path_;
   sqlite3* handle_ = nullptr;
+  std::uint64_t* work_ = nullptr;  ///< of the statement that runs, in calls of the progress handler
+  std::uint64_t work_max_ = 0;
 };
 
 /// A prepared statement, bound and run again and again:
@@ -85,11 +94,19 @@ class Statement {
   std::int64_t number(int column) const;
   std::string text(int column) const;
 
+  /// A time in nanoseconds. Throws where it is more than 73 years from 0: times are subtracted and added.
+  std::int64_t time_ns(int column) const;
+
+  /// An amount. Throws where it is below 0 or beyond any memory, so that some thousand can be added up.
+  std::uint64_t amount(int column) const;
+
   /// A column as a number, a text, or an optional of one, which is nothing for null.
   template <class T>
   T value(int column) const {
     if constexpr (std::is_same_v<T, std::string>) {
       return text(column);
+    } else if constexpr (std::is_same_v<T, std::uint64_t>) {
+      return amount(column);
     } else if constexpr (std::is_arithmetic_v<T>) {
       return static_cast<T>(number(column));
     } else {
@@ -103,6 +120,7 @@ class Statement {
   Database& database_;
   sqlite3_stmt* statement_ = nullptr;
   int bound_ = 0;
+  std::uint64_t work_ = 0;
 };
 
 }  // namespace cmt::watch

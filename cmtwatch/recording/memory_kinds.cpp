@@ -116,7 +116,7 @@ class KindReader {
   KindSeries read() {
     while (ticks_.step()) {
       const std::int64_t tick = ticks_.number(0);
-      series_.time_ns.push_back(ticks_.number(1));
+      series_.time_ns.push_back(ticks_.time_ns(1));
       series_.sums.emplace_back();
       series_.by_kind.emplace_back();
       while (changes_left_ && changes_.number(0) <= tick) apply_change();

@@ -22,13 +22,27 @@ using Json = nlohmann::json;
 
 constexpr double mebibyte = 1 << 20;
 
+constexpr double time_max = 0x1p61, bytes_max = 0x1p57;  // nanoseconds: 73 years; the addresses of a process
+
+std::int64_t time_of(const Json& number) {
+  if (!number.is_number() || !(std::abs(number.get<double>()) <= time_max))
+    throw std::out_of_range("the time " + number.dump() + " is beyond any run");
+  return number.get<std::int64_t>();
+}
+
+std::uint64_t bytes_of(const Json& number) {
+  if (!number.is_number() || !(number.get<double>() >= 0 && number.get<double>() <= bytes_max))
+    throw std::out_of_range(number.dump() + " bytes are beyond any memory");
+  return number.get<std::uint64_t>();
+}
+
 MemorySeries from_watch(const Json& watch) {
   MemorySeries series;
   series.metric = watch.at("metric").get<std::string>();
   for (const Json& sample : watch.at("samples")) {
     if (sample.at("bytes").is_null()) continue;  // could not be read
-    series.time_ns.push_back(sample.at("begin_ns").get<std::int64_t>());
-    series.bytes.push_back(sample.at("bytes").get<std::uint64_t>());
+    series.time_ns.push_back(time_of(sample.at("begin_ns")));
+    series.bytes.push_back(bytes_of(sample.at("bytes")));
   }
   return series;
 }
@@ -37,8 +51,8 @@ MemorySeries from_watch(const Json& watch) {
 MemorySeries from_pairs(const Json& pairs) {
   MemorySeries series;
   for (auto pair = pairs.rbegin(); pair != pairs.rend(); ++pair) {
-    series.time_ns.push_back(std::llround(pair->at(0).get<double>() * 1e6));
-    series.bytes.push_back(static_cast<std::uint64_t>(std::llround(pair->at(1).get<double>() * mebibyte)));
+    series.time_ns.push_back(time_of(std::round(pair->at(0).get<double>() * 1e6)));
+    series.bytes.push_back(bytes_of(std::round(pair->at(1).get<double>() * mebibyte)));
   }
   if (!std::is_sorted(series.time_ns.begin(), series.time_ns.end())) throw std::out_of_range("times do not fall");
   return series;
@@ -54,7 +68,7 @@ std::size_t column(const Json& recording, const char* rows, const char* name) {
 
 std::optional<std::uint64_t> bytes_in(const Json& row, std::size_t column) {
   const Json& bytes = row.at(column);
-  return bytes.is_null() ? std::nullopt : std::optional(bytes.get<std::uint64_t>());
+  return bytes.is_null() ? std::nullopt : std::optional(bytes_of(bytes));
 }
 
 /// As from_recording().
@@ -75,7 +89,7 @@ MemorySeries from_export(const Json& recording) {
   for (const Json& tick : recording.at("ticks")) {
     const auto sum = sums.find(tick.at(id).get<std::int64_t>());
     if (sum == sums.end()) continue;
-    series.time_ns.push_back(tick.at(begin).get<std::int64_t>());
+    series.time_ns.push_back(time_of(tick.at(begin)));
     series.bytes.push_back(sum->second.bytes());
   }
   return series;
@@ -96,13 +110,14 @@ MemorySeries from_recording(const std::string& path) {
   check_recording(database, path);
   MemorySeries series;
   MemorySum all;
-  Statement select(database,
-                   "select begin_ns, sum(coalesce(proportional_bytes, resident_bytes)), max(proportional_bytes), "
-                   "max(resident_bytes) filter (where proportional_bytes is null) "
-                   "from tick join process_sample on tick_id = tick.id group by tick.id order by tick.id");
+  Statement select(
+      database,
+      "select begin_ns, sum(coalesce(proportional_bytes, resident_bytes)) as bytes, max(proportional_bytes), "
+      "max(resident_bytes) filter (where proportional_bytes is null) "
+      "from tick join process_sample on tick_id = tick.id group by tick.id order by tick.id");
   while (select.step()) {
-    series.time_ns.push_back(select.number(0));
-    series.bytes.push_back(static_cast<std::uint64_t>(select.number(1)));
+    series.time_ns.push_back(select.time_ns(0));
+    series.bytes.push_back(select.amount(1));
     all.add(select.bytes_or_null(2), std::nullopt);
     all.add(std::nullopt, select.bytes_or_null(3));
   }

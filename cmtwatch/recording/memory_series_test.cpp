@@ -59,6 +59,14 @@ TEST_CASE("memory series: what is none is refused with its name") {
   CHECK_THROWS_AS(parse_series(R"({"schema": "cmt.recording/1"})", "x"), cmt::FormatError);
   CHECK_THROWS_WITH_AS(parse_series(R"({"schema": "cmt.recording/1", "columns": {"ticks": [], "samples": []}})", "x"),
                        "x: no column tick_id", cmt::FormatError);
+  for (const char* const wrong :
+       {R"({"schema": "cmt.watch/1", "metric": "pss", "samples": [{"begin_ns": 5, "bytes": -1}]})",
+        R"({"schema": "cmt.watch/1", "metric": "pss", "samples": [{"begin_ns": 5, "bytes": 1e300}]})",
+        R"({"schema": "cmt.watch/1", "metric": "pss", "samples": [{"begin_ns": 1e19, "bytes": 1}]})", "[[1e300, 1]]",
+        "[[1, -1]]", "[[1, 1e300]]"}) {
+    CAPTURE(wrong);
+    CHECK_THROWS_AS(parse_series(wrong, "x"), cmt::FormatError);
+  }
   CHECK_THROWS_AS(parse_series(R"({"schema": "cmt.watch/1"})", "x"), cmt::FormatError);
 }
 

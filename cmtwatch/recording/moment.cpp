@@ -56,9 +56,9 @@ Moment load_moment(Database& database, std::int64_t tick, PidOrAll pid) {
   Statement times(database, "select begin_ns, end_ns, wall_ns from tick where id = ?");
   times.bind(tick);
   while (times.step()) {
-    moment.begin_ns = times.number(0);
-    moment.end_ns = times.number(1);
-    moment.wall_ns = times.number(2);
+    moment.begin_ns = times.time_ns(0);
+    moment.end_ns = times.time_ns(1);
+    moment.wall_ns = times.time_ns(2);
   }
   Statement machine(database, "select " + sql_names<RecordedMachine>() + " from system_sample where tick_id = ?");
   machine.bind(tick);
@@ -72,11 +72,16 @@ Moment load_moment(Database& database, std::int64_t tick, PidOrAll pid) {
           "pid");
   processes.bind(tick);
   processes.bind(pid);
+  constexpr std::uint64_t memory_max = std::uint64_t{1} << 57;
+  std::uint64_t all_bytes = 0;  // each mapping has at most 4 PiB: the sum passes the limit before it overflows
   while (processes.step()) {
     RecordedProcess process;
     read_fields(processes, 1, process);
     if (process.mappings_readable.value_or(false))
       process.mappings = load_mappings(database, processes.number(0), tick);
+    for (const process::Mapping& mapping : process.mappings) all_bytes += mapping.resident_bytes;
+    if (all_bytes > memory_max)
+      throw DatabaseError(database.path() + ": the mappings at one moment have more bytes than there are addresses");
     moment.processes.push_back(std::move(process));
   }
   return moment;

@@ -117,6 +117,20 @@ constexpr char delete_unreferenced[] =
     "delete from name where id not in (select name_id from mapping where name_id is not null "
     "union select name_id from process union select name_id from disk_sample)";
 
+/// A table or index of a file as one text: its sort, its columns, and what holds for them.
+std::string shape_of(Database& database, const std::string& name) {
+  Statement select(
+      database,
+      "select ifnull((select type || wr || strict from pragma_table_list where schema = 'main' and name = ?1), '') || "
+      "ifnull((select type || tbl_name from sqlite_schema where name = ?1), '') || "
+      "ifnull((select group_concat(name || type || \"notnull\" || pk || hidden) from pragma_table_xinfo(?1)), '') || "
+      "ifnull((select group_concat(name) from pragma_index_info(?1)), '')");
+  select.bind(name);
+  std::string shape;
+  while (select.step()) shape = select.text(0);
+  return shape;
+}
+
 }  // namespace
 
 void add_to_totals(const Mapping& mapping, ProcessSample& sample) {
@@ -126,8 +140,8 @@ void add_to_totals(const Mapping& mapping, ProcessSample& sample) {
 }
 
 Mapping read_mapping(const Statement& statement, int column) {
-  return {.begin = statement.value<std::uint64_t>(column),
-          .end = statement.value<std::uint64_t>(column + 1),
+  return {.begin = static_cast<std::uint64_t>(statement.number(column)),
+          .end = static_cast<std::uint64_t>(statement.number(column + 1)),
           .permissions = statement.text(column + 2),
           .name = statement.text(column + 3)};
 }
@@ -139,6 +153,16 @@ void check_recording(Database& database, const std::string& path) {
   if (version != recording_version)
     throw DatabaseError(path + ": a recording of version " + std::to_string(version) +
                         ", which this cmtwatch does not know");
+  // A table may have become a view or have other columns, so that our statements do other work than ours.
+  Database wanted(":memory:", Database::Mode::write);
+  wanted.execute(schema());
+  Statement names(wanted, "select name from sqlite_schema where sql is not null");
+  while (names.step()) {
+    const std::string name = names.text(0);
+    if (shape_of(database, name) != shape_of(wanted, name))
+      throw DatabaseError(path + ": not a recording of cmtwatch: " + name + " is not what version " +
+                          std::to_string(version) + " has");
+  }
 }
 
 void prepare_recording(Database& database, const std::string& path) {

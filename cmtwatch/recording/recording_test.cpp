@@ -11,6 +11,62 @@ TEST_CASE("recording: one description gives columns, names and parameters") {
   CHECK(sql_names<CounterRow>() == "instructions, cycles, cache_misses, l1_data_misses, data_tlb_misses");
 }
 
+namespace {
+
+/// Makes a recording in memory, changes it, and returns why it is refused.
+std::string refusal(const std::string& changes) {
+  Database database(":memory:", Database::Mode::write);
+  prepare_recording(database, "x");
+  database.execute(changes);
+  try {
+    check_recording(database, "x");
+  } catch (const DatabaseError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("recording: a file of other tables than ours is refused") {
+  CHECK(refusal("") == "");
+  CHECK(refusal("create view of_my_own as select * from tick; create index mine on tick (wall_ns)") == "");
+  const std::string refused = "x: not a recording of cmtwatch: ", reason = " is not what version 1 has";
+  CHECK(refusal("alter table tick rename to t; create view tick as select * from t") == refused + "tick" + reason);
+  CHECK(refusal("drop index mapping_of_process") == refused + "mapping_of_process" + reason);
+  CHECK(refusal("alter table name add column more integer generated always as (length(text))") ==
+        refused + "name" + reason);
+  CHECK(refusal("drop table disk_sample") == refused + "disk_sample" + reason);
+}
+
+TEST_CASE("recording: numbers that no machine has are refused, and triggers do not run") {
+  Database database(":memory:", Database::Mode::write);
+  database.execute(
+      "create table t (bytes integer, begin_ns integer); "
+      "create trigger more after insert on t begin insert into t values (2, 2); end; "
+      "insert into t values (-1, 9000000000000000000), (1 << 53, -1), (5, 6)");
+  Statement select(database, "select bytes, begin_ns from t");
+  REQUIRE(select.step());
+  CHECK_THROWS_WITH_AS(select.amount(0), ":memory:: bytes is -1 somewhere, which no machine has", DatabaseError);
+  CHECK_THROWS_WITH_AS(select.time_ns(1),
+                       ":memory:: begin_ns is 9000000000000000000 somewhere, which is no time of a recording",
+                       DatabaseError);
+  REQUIRE(select.step());
+  CHECK_THROWS_AS(select.value<std::uint64_t>(0), DatabaseError);
+  CHECK(select.time_ns(1) == -1);
+  REQUIRE(select.step());
+  CHECK(select.amount(0) == 5);
+  CHECK_FALSE(select.step());
+}
+
+TEST_CASE("recording: a statement that reads endlessly is ended") {
+  Database database(":memory:", Database::Mode::read);
+  CHECK_THROWS_WITH_AS(
+      database.number("with recursive n (i) as (select 1 union all select i + 1 from n) select count(*) from n"),
+      ":memory:: takes longer to read than a recording of its size", DatabaseError);
+  CHECK(database.number("select 7") == 7);
+}
+
 TEST_CASE("recording: a row that is written is read back, null included") {
   Database database(":memory:", Database::Mode::write);
   database.execute("create table sample (tick_id integer\n" + sql_columns<ProcessSample>() + ") strict");

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -173,6 +174,9 @@ int run(int count, const char* const* arguments, const Tool& tool) {
     complain(tool.name, error.what());
     std::fprintf(stderr, "Try '%s --help' for more information.\n", tool.name);
     return launches ? status_failed : 2;
+  } catch (const std::bad_alloc&) {
+    complain(tool.name, "out of memory");
+    return launches ? status_failed : 1;
   } catch (const std::exception& error) {
     complain(tool.name, error.what());
     return launches ? status_failed : 1;
