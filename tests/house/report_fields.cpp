@@ -12,6 +12,7 @@
 #include "lifetimes/summary.h"
 #include "overhead/summary.h"
 #include "tests/house/field_list.h"
+#include "trace2cmt/inspect/info.h"
 
 namespace {
 
@@ -68,6 +69,13 @@ void print_replay_report() {
   print_fields(cmt::output::list_fields<MemoryRun>("allocators[]."));
 }
 
+void print_info_report() {
+  print_heading("cmt.info/1", "trace2cmt --info --json", ": from stream_blocks on, of a .cmt only.");
+  print_fields(cmt::output::list_fields<trace2cmt::Info>());
+  print_fields(cmt::output::list_fields<cmt::Totals>());
+  print_fields(cmt::output::list_fields<trace2cmt::Layout>());
+}
+
 }  // namespace
 
 int main() {
@@ -75,4 +83,5 @@ int main() {
   print_report<cmt::lifetimes::Summary>("cmt.lifetimes/1", "lifetimes --json");
   print_report<cmt::overhead::Summary>("cmt.overhead/1", "overhead --json");
   print_replay_report();
+  print_info_report();
 }
