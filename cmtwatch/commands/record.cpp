@@ -19,6 +19,8 @@
 #include "cmtwatch/sample/pause.h"
 #include "cmtwatch/sample/process_set.h"
 #include "cmtwatch/sample/sampling.h"
+#include "toolkit/command/tracer.h"
+#include "toolkit/output/numbers.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::watch {
@@ -111,9 +113,7 @@ class RecordingSession {
     const std::size_t recorded = options_.pause ? record_paused() : record_all();
     recorder_.forget_ended();
     recorder_.record_system();
-    const std::int64_t cost_ns = process::clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    writer_.end_tick(now(), cost_ns);
-    cost_ns_ += cost_ns;
+    writer_.end_tick(now(), process::clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu);
     const MemorySum sum = recorder_.take_sum();
     if (recorded != 0) view_.show(writer_.tick(), begin_ns, recorded, sum);
     if (counters_missing_told_.empty()) tell_missing_counters();
@@ -123,11 +123,12 @@ class RecordingSession {
 
   LiveColumns& columns() { return view_.columns(); }
 
-  void close() {
-    const std::int64_t elapsed_ns = process::now_ns() - begin_ns_;
-    view_.end(elapsed_ns == 0 ? 0 : static_cast<double>(cost_ns_) / static_cast<double>(elapsed_ns));
+  void close(const SamplingCost& cost) {
+    if (!view_.end(cost) && cost.skipped != 0) tell_skipped(cost);
     tell_missing_counters();
     if (picture_) draw_picture();
+    add_to_about("moments_missed", cost.missed);
+    add_to_about("moments_skipped_for_cost", cost.skipped);
     if (pauses_.count != 0) write_pauses();
     close_recording(database_);
   }
@@ -151,15 +152,26 @@ class RecordingSession {
     set.bind("measure").bind(names_of(options_.measures)).run();
   }
 
-  /// Adds the pauses to those of earlier runs that made the recording.
+  /// Adds to the figures of earlier runs that made the recording.
+  template <class Number>
+  void add_to_about(const char* key, Number number, const std::string& sum = "value + excluded.value") {
+    Statement add(database_, "insert into about values (?, ?) on conflict (key) do update set value = " + sum);
+    add.bind(key).bind(number).run();
+  }
+
   void write_pauses() {
     tell(pauses_.text());
-    const std::string row = "insert into about values (?, ?) on conflict (key) do update set value = ";
-    Statement add(database_, row + "value + excluded.value");
-    add.bind("pauses").bind(pauses_.count).run();
-    add.bind("paused_ns").bind(pauses_.total_ns).run();
-    Statement raise(database_, row + "max(value, excluded.value)");
-    raise.bind("paused_ns_max").bind(pauses_.max_ns).run();
+    add_to_about("pauses", pauses_.count);
+    add_to_about("paused_ns", pauses_.total_ns);
+    add_to_about("paused_ns_max", pauses_.max_ns, "max(value, excluded.value)");
+  }
+
+  /// Without a word the recording would look as if it had been asked for at this pace.
+  void tell_skipped(const SamplingCost& cost) {
+    const double percent = options_.pace.cost_share_max * 100;
+    tell(output::with_commas(cost.skipped) + " of " + output::with_commas(cost.samples + cost.skipped + cost.missed) +
+         " moments left out: recording takes more than " + output::fixed(percent, percent < 1 ? 2 : 0) +
+         " % of a processor (--max-cost)");
   }
 
   /// Returns how many were recorded.
@@ -232,17 +244,15 @@ class RecordingSession {
   std::set<int> must_pause_;
   PauseCost pauses_;
   std::string counters_missing_told_;
-  std::int64_t cost_ns_ = 0;
   RecordView view_;
 };
 
-void record_until_end(RecordingSession& session, const Pace& pace, const Listener& listener) {
-  using Taken = SamplingLoop::Taken;
-  SamplingLoop(pace).run(SamplingLoop::First::at_once, {&listener, 1}, [&session]() -> Taken {
-    const std::int64_t begin = process::now_ns();
-    if (!session.record_moment()) return {Taken::What::nobody_left};
-    return {Taken::What::sample, process::now_ns() - begin};
+SamplingCost record_until_end(RecordingSession& session, const Pace& pace, const Listener& listener) {
+  SamplingLoop loop(pace);
+  loop.run(SamplingLoop::First::at_once, {&listener, 1}, [&session] {
+    return session.record_moment() ? SamplingLoop::Taken::sample : SamplingLoop::Taken::nobody_left;
   });
+  return loop.cost();
 }
 
 int record_command(const command::CommandLine& line) {
@@ -250,19 +260,22 @@ int record_command(const command::CommandLine& line) {
   std::optional<RecordingSession> session(std::in_place, options);
   if (options.recursive) prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
-    command::RunningCommand launched(
-        {.words = options.command, .output = {}, .error = {}, .environment = {}, .before_stop = [&] {
-           session->columns().clear();
-         }});
+    command::Launch launch{.words = options.command, .output = {}, .error = {}, .environment = {}, .before_stop = [&] {
+                             session->columns().clear();
+                           }};
+    // A moment is recorded at its end, but a process that is traced cannot be paused.
+    if (!options.pause && !command::changes_rights(options.command[0])) launch.at_end = [] {};
+    command::RunningCommand launched(launch);
     options.recursive ? session->processes().add_children_of(getpid()) : session->processes().add(launched.pid());
     session->must_pause(launched.pid());
     std::optional<command::Ended> ended;
     const Listener listener = listen_to(launched, ended, [&] { session->columns().resized(); });
     Guard guard("cmtwatch record", [&] { session->columns().clear(); });
-    guard.run([&] { record_until_end(*session, options.pace, listener); });
+    SamplingCost cost;
+    guard.run([&] { cost = record_until_end(*session, options.pace, listener); });
     session->columns().clear();
     if (!ended) ended = launched.wait();
-    guard.run([&] { session->close(); });
+    guard.run([&] { session->close(cost); });
     session.reset();
     if (guard.failed() && ended->signal == 0 && ended->status == 0) return command::status_failed;
     command::exit_like(*ended);
@@ -281,8 +294,7 @@ int record_processes(const command::CommandLine& line) {
     session.must_pause(pid);
   }
   command::Interrupts interrupts(command::Interrupts::Holds::resizes);
-  record_until_end(session, options.pace, listen_to(interrupts, [&] { session.columns().resized(); }));
-  session.close();
+  session.close(record_until_end(session, options.pace, listen_to(interrupts, [&] { session.columns().resized(); })));
   return 0;
 }
 

@@ -4,9 +4,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "toolkit/command/interrupts.h"
 #include "toolkit/command/launch.h"
 #include "toolkit/command/tracer.h"
+#include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::watch {
@@ -62,6 +65,12 @@ ProcessSet watched_set(const WatchOptions& options, int pid) {
   return set;
 }
 
+/// A process that is traced cannot be paused, and a program that gets other rights as it is executed would not get
+/// them.
+bool may_be_traced(const WatchOptions& options) {
+  return !options.pause && options.peak != WatchOptions::Peak::without && !command::changes_rights(options.command[0]);
+}
+
 void say_run(const std::string& text) { say("cmtwatch run", text); }
 
 /// A command while it is watched, from its start to its end.
@@ -76,12 +85,15 @@ class WatchedCommand {
 
   /// How it ended.
   command::Ended watch_to_end() {
-    command::RunningCommand launched({.words = options_.command,
-                                      .output = options_.command_output,
-                                      .error = options_.command_error,
-                                      .environment = tracer_ ? tracer_->environment() : Environment(),
-                                      .before_stop = [this] { report_.columns().clear(); }});
+    command::Launch launch{.words = options_.command,
+                           .output = options_.command_output,
+                           .error = options_.command_error,
+                           .environment = tracer_ ? tracer_->environment() : Environment(),
+                           .before_stop = [this] { report_.columns().clear(); }};
+    if (may_be_traced(options_)) launch.at_end = [this] { read_mark(); };
+    command::RunningCommand launched(launch);
     begin_ns_ = process::now_ns();
+    pid_ = launched.pid();
     ProcessSet set = watched_set(options_, launched.pid());
     if (options_.recursive) set.add_children_of(getpid());  // we adopt orphans
     ProcessSampler sampler(launched.pid(), std::move(set), options_.metric, options_.root, options_.pause);
@@ -94,6 +106,7 @@ class WatchedCommand {
     report_.columns().clear();
     if (!ended) ended = launched.wait();
     if (tracer_) add_live_bytes(result);
+    result.mark = mark_;
     guard_.run([&] {
       if (result.samples != 0 || result.refusal.empty()) report_.end(result, ended);
       if (!result.refusal.empty()) throw std::runtime_error(result.refusal);
@@ -106,6 +119,8 @@ class WatchedCommand {
 
   /// Live bytes are known only at the end, so reports with them wait; lines for people do not.
   void add_sample(const Sample& sample) {
+    if (sample.bytes > most_bytes_) read_mark();  // it may be killed, and then there is no other moment
+    most_bytes_ = std::max(most_bytes_, sample.bytes);
     if (tracer_) samples_.push_back(sample);
     if (!tracer_ || report_.is_text()) show(sample);
     if (!tracer_) report_.keep(sample);
@@ -120,6 +135,15 @@ class WatchedCommand {
     }
   }
 
+  void read_mark() {
+    try {
+      const process::Status status = process::read_status(pid_);
+      mark_.bytes = std::max(mark_.bytes, status.resident_bytes_peak);
+      mark_.seen_bytes = std::max(mark_.seen_bytes, status.resident_bytes);
+    } catch (const std::system_error&) {  // it has ended
+    }
+  }
+
   void show(const Sample& sample) {
     guard_.run([&] { report_.show(sample); });
   }
@@ -130,6 +154,9 @@ class WatchedCommand {
   std::optional<CommandTracer> tracer_;
   std::vector<Sample> samples_;
   std::int64_t begin_ns_ = 0;
+  int pid_ = 0;
+  std::uint64_t most_bytes_ = 0;
+  KernelMark mark_;
 };
 
 std::string parse_trace(const command::CommandLine& line, Metric metric) {

@@ -86,9 +86,8 @@ RecordView::RecordView(Beside beside)
       prints_(beside == Beside::nobody && !columns_.active()) {}
 
 void RecordView::show(std::int64_t tick, std::int64_t time_ns, std::size_t processes, MemorySum memory) {
-  ++moments_;
   last_ = {tick, time_ns, processes, memory};
-  if (memory.bytes() >= peak_.memory.bytes()) peak_ = last_;
+  if (moments_++ == 0 || memory.bytes() > peak_.memory.bytes()) peak_ = last_;
   if (prints_) print(moment_text(last_) + "\n");
   if (columns_.active()) columns_.add(memory.bytes());
 }
@@ -107,12 +106,13 @@ std::string RecordView::head() const {
          peak_text();
 }
 
-void RecordView::end(double cost_share) {
+bool RecordView::end(const SamplingCost& cost) {
   columns_.clear();
-  if (moments_ == 0 || (beside_ == Beside::command && !columns_.active())) return;
-  const std::string line = peak_text() + "; " + output::counted(moments_, "moment") + "; recording took " +
-                           output::fixed(cost_share * 100, 1) + " % of a processor";
+  if (moments_ == 0 || (beside_ == Beside::command && !columns_.active())) return false;
+  const std::string line = peak_text() + "; " + output::counted(moments_, "moment") + cost.left_out_text() +
+                           "; recording took " + output::fixed(cost.cpu_share() * 100, 1) + " % of a processor";
   beside_ == Beside::nobody ? print(line + "\n") : say("cmtwatch record", line);
+  return true;
 }
 
 /// A closed pipe does not end the recording.

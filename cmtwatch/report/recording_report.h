@@ -6,6 +6,7 @@
 #include "cmtwatch/recording/memory_kinds.h"
 #include "cmtwatch/report/report_output.h"
 #include "cmtwatch/sample/process_set.h"
+#include "cmtwatch/sample/sampling.h"
 
 namespace cmt::watch {
 
@@ -21,8 +22,9 @@ class RecordView {
   /// The view on a terminal.
   LiveColumns& columns() { return columns_; }
 
-  /// Tells the shown moment with most memory, and `cost_share`, the cost of recording as a share of a processor.
-  void end(double cost_share);
+  /// Tells the shown moment with most memory, the first of several, and the cost of recording. False where there is no
+  /// place for that: beside a command without a terminal.
+  bool end(const SamplingCost& cost);
 
  private:
   struct Moment {

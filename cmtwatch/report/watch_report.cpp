@@ -126,15 +126,19 @@ std::string watch_json(const WatchOptions& options, const std::vector<Sample>& s
   describe(field, static_cast<const SamplingCost&>(result));
   if (options.pause) describe(field, result.pauses);
   if (ended) {
-    const auto [status, signal, resident_bytes_peak] = *ended;
+    const auto [status, signal] = *ended;
     json.begin_object("ended");
     field("status", signal == 0 ? std::optional(status) : std::nullopt, "of its exit");
     field("signal", signal == 0 ? std::nullopt : std::optional(signal), "that ended it");
-    field("resident_bytes_peak_of_one_process", resident_bytes_peak, "the kernel's, of the largest process");
     json.end_object();
   }
   field("peak", result.peak ? std::optional(ShownSample{*result.peak, options}) : std::nullopt,
         "the sample with most bytes");
+  if (!options.command.empty()) {
+    field("resident_bytes_mark", result.mark.bytes == 0 ? std::nullopt : std::optional(result.mark.bytes),
+          "the kernel's VmHWM of the command's process; null: not known");
+    field("peak_missed", result.mark.missed_by_samples(), "resident_bytes_mark is above what samples saw");
+  }
   if (result.traced) field("traced", *result.traced, "the traces of --trace");
   json.begin_array("samples");
   for (const Sample& sample : samples) field.element(ShownSample{sample, options});
@@ -164,7 +168,7 @@ void WatchReport::keep(const Sample& sample) {
 }
 
 void WatchReport::end(const WatchResult& result, const std::optional<command::Ended>& ended) {
-  if (is_text()) end_text(result, ended);
+  if (is_text()) end_text(result);
   if (options_.form == WatchOptions::Form::json) destination_.write(watch_json(options_, samples_, result, ended));
   if (picture_)
     write_picture(*picture_, watch_picture(options_, samples_, result), watch_json(options_, samples_, result, ended),

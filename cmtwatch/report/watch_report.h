@@ -48,7 +48,7 @@ class WatchReport {
 
  private:
   void show_text(const Sample& sample);
-  void end_text(const WatchResult& result, const std::optional<command::Ended>& ended);
+  void end_text(const WatchResult& result);
   LiveColumns::Text live_text() const;
 
   const WatchOptions& options_;

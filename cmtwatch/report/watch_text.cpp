@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 #include <sstream>
+#include <stdexcept>
 
 #include "cmtwatch/report/watch_report.h"
 #include "toolkit/output/numbers.h"
@@ -92,13 +93,30 @@ std::string traced_line(const WatchResult& result, const WatchOptions& options) 
   return text + "\n";
 }
 
-std::string peak_line(const WatchResult& result, const std::optional<command::Ended>& ended,
-                      const WatchOptions& options) {
-  if (result.samples == 0) return "peak not measured: the command ended before the first sample\n";
+std::string not_known(const WatchResult& result) {
+  return result.samples == 0 ? "peak not known: the command ended before the first sample" : "peak not readable";
+}
+
+/// The highest figure that is known to have been reached; nothing where there is none.
+std::optional<std::uint64_t> peak_at_least(const WatchResult& result, const WatchOptions& options) {
+  const auto sampled = result.peak ? std::optional(result.peak->bytes) : std::nullopt;
+  const bool by_mark = options.metric == Metric::rss && result.mark.bytes > sampled.value_or(0);
+  return by_mark ? std::optional(result.mark.bytes) : sampled;
+}
+
+std::string mark_text(const WatchResult& result, const WatchOptions& options) {
+  if (result.mark.bytes == 0) return "; VmHWM is not known";
+  return std::string(result.mark.missed_by_samples() ? "; samples missed" : "; the kernel saw") +
+         " the highest resident set of the command, " + amount(result.mark.bytes, options.bytes) + " (VmHWM)";
+}
+
+std::string peak_line(const WatchResult& result, const WatchOptions& options) {
+  if (result.samples == 0) return not_known(result) + mark_text(result, options) + "\n";
   std::string text = "peak ";
   if (!result.peak) {
     text += "not readable";
   } else {
+    if (result.mark.missed_by_samples()) text += "at least ";
     text += amount(result.peak->bytes, options.bytes) + " " + std::string(name_of(options.metric)) + " at " +
             output::seconds_text(result.peak->begin_ns);
     if (result.peak->refused != 0) text += " (" + refusals(result.peak->refused) + ")";
@@ -106,13 +124,10 @@ std::string peak_line(const WatchResult& result, const std::optional<command::En
   }
   text += "; " + output::with_commas(result.samples) + (result.samples == 1 ? " sample" : " samples, one every ");
   if (result.samples != 1) text += output::time_text(static_cast<double>(options.pace.interval_ns));
-  if (result.missed != 0) text += ", " + output::with_commas(result.missed) + " missed";
-  if (result.skipped != 0) text += ", " + output::with_commas(result.skipped) + " skipped for their cost";
+  text += result.left_out_text();
   text += "; measuring took " + output::fixed(result.cpu_share() * 100, 1) + " % of a processor";
   if (options.pause) text += "; " + result.pauses.text();
-  if (ended) {
-    text += "; the kernel's highest resident set of one process " + amount(ended->resident_bytes_peak, options.bytes);
-  }
+  if (!options.command.empty()) text += mark_text(result, options);
   return text + "\n";
 }
 
@@ -127,7 +142,7 @@ void WatchReport::show_text(const Sample& sample) {
   const bool tree_below_command = options_.verbose && !options_.command.empty();
   if (columns_.active() && options_.pace.count != 1 && !tree_below_command) {
     last_ = sample;
-    if (sample.bytes >= peak_.bytes) peak_ = sample;
+    if (peak_.processes == 0 || sample.bytes > peak_.bytes) peak_ = sample;
     return columns_.add(sample.bytes);
   }
   const bool alone = options_.verbose && options_.pace.count == 1;
@@ -146,14 +161,15 @@ LiveColumns::Text WatchReport::live_text() const {
   return {head, below};
 }
 
-void WatchReport::end_text(const WatchResult& result, const std::optional<command::Ended>& ended) {
+void WatchReport::end_text(const WatchResult& result) {
   columns_.clear();
   if (options_.peak == WatchOptions::Peak::without) return;
   if (options_.peak == WatchOptions::Peak::only) {
-    if (result.peak) destination_.write(amount(result.peak->bytes, options_.bytes) + "\n");
-    return;
+    const auto bytes = peak_at_least(result, options_);
+    if (!bytes) throw std::runtime_error(not_known(result));
+    return destination_.write(amount(*bytes, options_.bytes) + "\n");
   }
-  destination_.write(peak_line(result, ended, options_) + (result.traced ? traced_line(result, options_) : ""));
+  destination_.write(peak_line(result, options_) + (result.traced ? traced_line(result, options_) : ""));
   if (options_.verbose && result.peak && !options_.each) destination_.write(tree(*result.peak, options_));
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "toolkit/output/numbers.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::watch {
@@ -25,8 +26,7 @@ timespec timespec_of(std::int64_t ns) { return {.tv_sec = ns / second_ns, .tv_ns
 }  // namespace
 
 SampleClock::SampleClock(std::int64_t interval_ns, double share_max)
-    : interval_ns_(interval_ns),
-      share_max_(share_max),
+    : paid_ns_(share_max * static_cast<double>(interval_ns)),
       timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
   if (timer_.get() < 0) throw std::system_error(errno, std::generic_category(), "timerfd");
   const itimerspec times{.it_interval = timespec_of(interval_ns), .it_value = timespec_of(interval_ns)};
@@ -36,24 +36,24 @@ SampleClock::SampleClock(std::int64_t interval_ns, double share_max)
 bool SampleClock::due() {
   std::uint64_t passed = 0;
   if (read(timer_.get(), &passed, sizeof passed) != static_cast<ssize_t>(sizeof passed)) return false;
-  const std::uint64_t skipped = std::min(to_skip_, passed);
-  to_skip_ -= skipped;
-  skipped_ += skipped;
-  if (skipped == passed) return false;
-  missed_ += passed - skipped - 1;
+  const auto paying = static_cast<std::uint64_t>(std::max(1.0, std::ceil(debt_ns_ / paid_ns_)));
+  debt_ns_ = std::max(debt_ns_ - paid_ns_ * static_cast<double>(passed), -paid_ns_);
+  skipped_ += std::min(paying - 1, passed);
+  if (passed < paying) return false;
+  missed_ += passed - paying;
   return true;
 }
 
-void SampleClock::took(std::int64_t nanoseconds) {
-  const double moments = static_cast<double>(nanoseconds) / (share_max_ * static_cast<double>(interval_ns_));
-  to_skip_ = static_cast<std::uint64_t>(std::max(0.0, std::ceil(moments) - 1));
+std::string SamplingCost::left_out_text() const {
+  return (missed == 0 ? "" : ", " + output::with_commas(missed) + " missed") +
+         (skipped == 0 ? "" : ", " + output::with_commas(skipped) + " skipped for their cost");
 }
 
 Listener listen_to(command::Interrupts& interrupts, std::function<void()> resized) {
   return {interrupts.fd(), [&interrupts, resized = std::move(resized)] {
-            if (interrupts.take() != SIGWINCH) return false;
+            if (interrupts.take() != SIGWINCH) return Listener::Heard::end;
             resized();
-            return true;
+            return Listener::Heard::nothing;
           }};
 }
 
@@ -63,7 +63,8 @@ Listener listen_to(command::RunningCommand& command, std::optional<command::Ende
             const cmt::command::LaunchEvent happening = command.handle();
             if (happening.signal == SIGWINCH) resized();
             ended = happening.ended;
-            return !ended;
+            if (happening.at_end) return Listener::Heard::sample_now;
+            return ended ? Listener::Heard::end : Listener::Heard::nothing;
           }};
 }
 
@@ -79,7 +80,10 @@ bool SamplingLoop::run(First first, std::span<const Listener> listeners, const s
   while (!enough()) {
     poll(ready.data(), ready.size(), -1);
     for (std::size_t i = 0; i < listeners.size(); ++i) {
-      if (ready[i].revents != 0 && !listeners[i].hear()) return false;
+      if (ready[i].revents == 0) continue;
+      auto heard = listeners[i].hear();
+      for (; heard == Listener::Heard::sample_now; heard = listeners[i].hear()) take_one(clock, take);
+      if (heard == Listener::Heard::end) return false;
     }
     const bool due = ready.back().revents != 0 && clock.due();
     counts_.missed = clock.missed() + too_early_;
@@ -91,13 +95,14 @@ bool SamplingLoop::run(First first, std::span<const Listener> listeners, const s
 
 /// False where nobody is left.
 bool SamplingLoop::take_one(SampleClock& clock, const std::function<Taken()>& take) {
+  const std::int64_t cpu = process::clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   const Taken taken = take();
-  if (taken.what == Taken::What::sample) {
-    clock.took(taken.took_ns);
+  if (taken == Taken::sample) {
+    clock.took(process::clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu);
     ++counts_.samples;
   }
-  if (taken.what == Taken::What::too_early) ++too_early_;
-  return taken.what != Taken::What::nobody_left;
+  if (taken == Taken::too_early) ++too_early_;
+  return taken != Taken::nobody_left;
 }
 
 bool SamplingLoop::enough() const {

@@ -37,11 +37,12 @@ struct SamplingOptions {
 /// The moments at which samples are due: every `interval` from the beginning on, however long a sample takes. A moment
 /// that passes while a sample is taken is missed, and counted; it is not made up for.
 ///
-/// Where a sample costs more than its share of the time, the clock skips moments, so that measuring takes no more than
-/// that share; they are counted apart.
+/// Each moment pays its share of a processor for the samples before. Where they are not paid for yet the moment is
+/// skipped, so that measuring takes no more than that share; such moments are counted apart. Of its share a moment
+/// leaves what was not needed to the next one.
 class SampleClock {
  public:
-  /// `share_max`: of one processor's time, above 0; with 1 no moment is skipped. Throws std::system_error.
+  /// `share_max`: of one processor's time, above 0. Throws std::system_error.
   SampleClock(std::int64_t interval_ns, double share_max);
 
   /// Readable, for poll(), when a moment has come.
@@ -50,17 +51,16 @@ class SampleClock {
   /// Whether a sample is due now. Call it when fd() is readable.
   bool due();
 
-  /// `nanoseconds`: the wall time of the last sample, which decides how many moments are skipped.
-  void took(std::int64_t nanoseconds);
+  /// The processor time of the last sample.
+  void took(std::int64_t cpu_ns) { debt_ns_ += static_cast<double>(cpu_ns); }
 
   std::uint64_t missed() const { return missed_; }
   std::uint64_t skipped() const { return skipped_; }
 
  private:
-  std::int64_t interval_ns_;
-  double share_max_;
+  double paid_ns_;  ///< by each moment
+  double debt_ns_ = 0;
   process::Fd timer_;
-  std::uint64_t to_skip_ = 0;
   std::uint64_t missed_ = 0;
   std::uint64_t skipped_ = 0;
 };
@@ -72,6 +72,9 @@ struct SamplingCost {
   std::uint64_t skipped = 0;  ///< moments left out because samples cost more than their share
   std::int64_t elapsed_ns = 0;
   std::int64_t cpu_ns = 0;  ///< processor time of this process meanwhile
+
+  /// ", 3 missed, 7 skipped for their cost"; empty where there are none.
+  std::string left_out_text() const;
 
   double cpu_share() const {
     return elapsed_ns == 0 ? 0 : static_cast<double>(cpu_ns) / static_cast<double>(elapsed_ns);
@@ -88,15 +91,16 @@ void describe(Visitor& field, Cost& cost) {
 
 /// A descriptor that is waited for beside the clock.
 struct Listener {
-  int fd;                      ///< readable when hear() has something to do; -1: never
-  std::function<bool()> hear;  ///< false: sampling ends
+  enum class Heard { nothing, end, sample_now };  ///< `sample_now`: and hear() is called again after that
+  int fd;                                         ///< readable when hear() has something to do; -1: never
+  std::function<Heard()> hear;                    ///< `end`: sampling ends
 };
 
 /// Ends sampling when a signal comes that asks us to end; calls `resized` when the terminal has another size.
 Listener listen_to(command::Interrupts& interrupts, std::function<void()> resized);
 
-/// The same for a command that was launched: passes signals on to it, and ends sampling when it has ended. Then `ended`
-/// says how.
+/// The same for a command that was launched: passes signals on to it, has a sample taken at its end, and ends sampling
+/// when it has ended. Then `ended` says how.
 Listener listen_to(command::RunningCommand& command, std::optional<command::Ended>& ended,
                    std::function<void()> resized);
 
@@ -104,11 +108,7 @@ Listener listen_to(command::RunningCommand& command, std::optional<command::Ende
 class SamplingLoop {
  public:
   /// The result of taking a sample.
-  struct Taken {
-    enum class What { sample, too_early, nobody_left };
-    What what = What::sample;
-    std::int64_t took_ns = 0;  ///< wall time that counts for Pace::cost_share_max
-  };
+  enum class Taken { sample, too_early, nobody_left };
   /// Whether the first sample is taken at once, or an interval after the beginning.
   enum class First { at_once, after_interval };
 

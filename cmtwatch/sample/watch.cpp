@@ -107,23 +107,23 @@ WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_
   using Taken = SamplingLoop::Taken;
   WatchResult result;
   SamplingLoop loop(pace);
-  const bool nobody_left = loop.run(SamplingLoop::First::at_once, {&listener, 1}, [&]() -> Taken {
+  const bool nobody_left = loop.run(SamplingLoop::First::at_once, {&listener, 1}, [&] {
     const std::int64_t begin = process::now_ns();
     Sample sample;
     try {
       sample = sampler.read(details);
     } catch (const PauseRefused& error) {
       result.refusal = error.what();
-      return {Taken::What::nobody_left};
+      return Taken::nobody_left;
     }
     const std::int64_t end = process::now_ns();
-    if (sample.processes + sample.refused == 0) return {Taken::What::nobody_left};
+    if (sample.processes + sample.refused == 0) return Taken::nobody_left;
     sample.begin_ns = begin - begin_ns;
     sample.end_ns = end - begin_ns;
     result.pauses.add(sample.paused_ns);
     if (sample.processes != 0 && (!result.peak || sample.bytes > result.peak->bytes)) result.peak = sample;
     take(sample);
-    return {Taken::What::sample, end - begin};
+    return Taken::sample;
   });
   static_cast<SamplingCost&>(result) = loop.cost();
   result.gone = nobody_left && result.refusal.empty();

@@ -51,11 +51,21 @@ void describe(Visitor& field, Traces& traces) {
   field("traces", traces.traces, "a trace for each process, by their begin");
 }
 
+/// The resident set of a command's process by the kernel's own account.
+struct KernelMark {
+  std::uint64_t bytes = 0;       ///< VmHWM: the highest at any time since it executed its program; 0: not known
+  std::uint64_t seen_bytes = 0;  ///< VmRSS: the highest beside a sample
+
+  /// Whether no sample was near the highest. The kernel's counters are off by some tens of pages.
+  bool missed_by_samples() const { return bytes > seen_bytes + seen_bytes / 50 + (256 << 10); }
+};
+
 /// The result of a watch.
 struct WatchResult : SamplingCost {
   bool gone = false;  ///< the process had ended
   std::optional<Sample> peak{};
   std::optional<CommandTraces> traced{};
+  KernelMark mark{};  ///< of a command
   PauseCost pauses{};
   std::string refusal{};  ///< the reason why a process could not be paused, which ended the watch
 };

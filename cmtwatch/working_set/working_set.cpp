@@ -113,21 +113,21 @@ WorkingSetRun measure_working_sets(const WssOptions& options, TouchMeter& meter,
   WorkingSetRun run;
   const command::Interrupts interrupts;
   const process::Fd end = open_pidfd(options.target);
-  const Listener listeners[] = {{interrupts.fd(), [] { return false; }}, {end.get(), [&] {
-                                                                            run.gone = true;
-                                                                            return false;
-                                                                          }}};
+  const Listener listeners[] = {{interrupts.fd(), [] { return Listener::Heard::end; }}, {end.get(), [&] {
+                                                                                           run.gone = true;
+                                                                                           return Listener::Heard::end;
+                                                                                         }}};
   SamplingLoop loop(options.pace);
   IntervalMeter intervals(options, meter);
   try {
     run.pauses.add(intervals.next().paused_ns);
-    loop.run(SamplingLoop::First::after_interval, listeners, [&]() -> Taken {
+    loop.run(SamplingLoop::First::after_interval, listeners, [&] {
       // Measuring the last interval took most of this one.
-      if (intervals.length_ns() < options.pace.interval_ns / 2) return {Taken::What::too_early};
+      if (intervals.length_ns() < options.pace.interval_ns / 2) return Taken::too_early;
       const WorkingSet set = intervals.next();
       run.pauses.add(set.paused_ns);
       take(set);
-      return {Taken::What::sample, set.reading_ns + set.marking_ns};
+      return Taken::sample;
     });
   } catch (const std::system_error& error) {
     run.gone = means_gone(error);

@@ -119,4 +119,12 @@ for file in text other.db; do
 done
 status=0; cmtwatch peak nowhere.db 2>err || status=$?
 [ "$status" = 1 ] && grep -qx 'cmtwatch peak: nowhere.db: No such file or directory' err || complain "$(cat err)"
+# Moments that are left out for their cost are told, and kept in the recording.
+cmtwatch record --interval=1ms --max-cost=0.001 --duration=100ms -o left_out.db $$ >out 2>err || complain "--max-cost: $(cat err)"
+tail -n 1 out | grep -qE '; 1 moment(, [0-9]+ missed)?, [0-9]+ skipped for their cost; recording took' || complain "left out: $(cat out)"
+[ "$(ask left_out.db "select value > 20 from about where key = 'moments_skipped_for_cost'")" = 1 ] ||
+  complain "left out: $(ask left_out.db 'select * from about')"
+cmtwatch record --interval=1ms --max-cost=0.001 -o beside.db -- sleep 0.1 2>err || complain "--max-cost beside a command: $(cat err)"
+grep -qE '^cmtwatch record: [0-9]+ of [0-9]+ moments left out: recording takes more than 0.00 % of a processor \(--max-cost\)$' err ||
+  complain "left out beside a command: $(cat err)"
 exit $failed

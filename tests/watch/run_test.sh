@@ -52,6 +52,33 @@ check_peak() {  # check_peak METRIC: the peak's number is 64 MB and at most a sm
 }
 for metric in pss rss uss anon; do check_peak "$metric"; done
 
+# The shortest command has a peak, and none of its parent's memory: a sample and the kernel's mark are taken at its end.
+# Debuggers may be forbidden here.
+if cmtwatch run --json -o traced.json -- true && jq -e .resident_bytes_mark traced.json >/dev/null; then
+  /usr/bin/python3 -c 'import subprocess, sys
+memory = bytearray(100 << 20)
+for at in range(0, len(memory), 4096): memory[at] = 1
+for run in range(10): subprocess.run(sys.argv[1:], check=True)' cmtwatch run --metric=rss --bytes --only-peak -- true 2>peaks
+  [ "$(grep -cxE '[0-9]+' peaks)" = 10 ] && [ "$(sort -n peaks | tail -n 1)" -lt 20000000 ] && [ "$(sort -n peaks | head -n 1)" -gt 200000 ] ||
+    complain "the peaks of true: $(cat peaks)"
+  # What was there and gone between two samples is not passed over.
+  cmtwatch run --interval=1h --json -o burst.json -- /usr/bin/python3 -c 'del_me = bytearray(64_000_000); del del_me'
+  jq -e '.peak_missed and .resident_bytes_mark > 64000000 and .peak.bytes < 64000000' burst.json >/dev/null || complain "a burst: $(cat burst.json)"
+  cmtwatch record --interval=1h -o short.db -- true && cmtwatch peak short.db >out || complain "a recording of true: $(cat out err)"
+else
+  echo "skipped: ptrace(2) is forbidden: the end of a command"
+fi
+
+# A traced command is stopped, continued and killed as if it were not.
+cmtwatch run --interval=1h -- sh -c 'kill -STOP $$; exit 5' 2>err &
+watch=$!
+until_true 'grep -qs "^State:.[Tt]" "/proc/$(cat /proc/$watch/task/$watch/children | tr -d " ")/status"'
+kill -CONT "$(tr -d ' ' </proc/$watch/task/$watch/children)"
+status=0; wait $watch || status=$?
+[ "$status" = 5 ] || complain "a command that stops itself: $status $(cat err)"
+status_of cmtwatch run -- sh -c 'trap "exit 6" USR1; kill -USR1 $$; sleep 100'
+[ "$status" = 6 ] || complain "a command that signals itself: $status"
+
 # Descendants count, orphans too: the middle process ends and leaves its child to us.
 cat >family.sh <<'END'
 ( ( exec -a orphan sleep 1000 & echo $! >orphan.pid ) & )

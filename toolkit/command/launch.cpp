@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <system_error>
+#include <utility>
 
 #include "toolkit/command/command_line.h"
 
@@ -50,14 +52,16 @@ bool asks_to_end(int signal) {
   return sigismember(&signals, signal) == 1;
 }
 
-RunningCommand::RunningCommand(const Launch& launch) : signals_(awaited()), before_stop_(launch.before_stop) {
+RunningCommand::RunningCommand(const Launch& launch)
+    : signals_(awaited()), before_stop_(launch.before_stop), at_end_(launch.at_end) {
   const process::Fd output = open_output(launch.output), error = open_output(launch.error);
   try {
-    pid_ = spawn({.words = launch.words,
-                  .environment = launch.environment,
-                  .output_fd = output.get(),
-                  .error_fd = error.get(),
-                  .held_signals = signals_.before()});
+    const SpawnOptions options{.words = launch.words,
+                               .environment = launch.environment,
+                               .output_fd = output.get(),
+                               .error_fd = error.get(),
+                               .held_signals = signals_.before()};
+    pid_ = at_end_ ? spawn_traced(options) : spawn(options);
   } catch (const std::system_error& failure) {
     throw LaunchError(failure.what(), failure.code().value() == ENOENT ? status_not_found : status_cannot_start);
   }
@@ -74,34 +78,45 @@ LaunchEvent RunningCommand::handle() {
     else if (!asks_to_end(event.signal))
       event.signal = signal;
   }
-  event.ended = reap();
+  reap(event);
   return event;
 }
 
-/// Stops this process, as SIGTSTP would if it were not blocked.
-void RunningCommand::stop() const {
+/// Stops this process, as SIGTSTP would if it were not blocked. Meanwhile the command is not traced, because nobody
+/// would let it handle its own SIGTSTP.
+void RunningCommand::stop() {
   if (sigismember(&signals_.before(), SIGTSTP) == 1) return;
   if (before_stop_) before_stop_();
+  if (at_end_ && !is_reaped_ && end_status_ == 0) detach_traced(pid_);
   raise_unblocked(SIGTSTP);
+  if (at_end_ && !is_reaped_ && end_status_ == 0) seize(pid_);
   const sigset_t set = signal_set({SIGTSTP});
   sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 
-std::optional<Ended> RunningCommand::reap() {
-  std::optional<Ended> ended;
+/// Also resumes the command where it is traced and has stopped; at its end, when it is called again.
+void RunningCommand::reap(LaunchEvent& event) {
+  if (end_status_ != 0) resume_traced(pid_, std::exchange(end_status_, 0));
   int status = 0;
-  rusage usage;
-  for (pid_t pid; (pid = wait4(-1, &status, WNOHANG, &usage)) > 0;) {
-    if (pid != pid_) continue;
-    ended = ended_of(status, usage);
-    is_reaped_ = true;
+  for (pid_t pid; !event.at_end && (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_EXIT) {
+      event.at_end = true;
+      end_status_ = status;
+      at_end_();
+    } else if (WIFSTOPPED(status)) {
+      resume_traced(pid, status);
+    } else if (pid == pid_) {
+      event.ended = ended_of(status);
+      is_reaped_ = true;
+    }
   }
-  return ended;
 }
 
 Ended RunningCommand::wait() {
   for (;;) {
-    if (const LaunchEvent event = handle(); event.ended) return *event.ended;
+    const LaunchEvent event = handle();
+    if (event.ended) return *event.ended;
+    if (event.at_end) continue;
     pollfd ready{fd(), POLLIN, 0};
     poll(&ready, 1, -1);
   }

@@ -22,6 +22,8 @@ struct Launch {
   std::string error;                                             ///< a file for its standard error; empty: ours
   std::vector<std::pair<std::string, std::string>> environment;  ///< variables that are added to ours or replace them
   std::function<void()> before_stop{};                           ///< called before Ctrl-Z stops us
+  std::function<void()> at_end{};  ///< called when the command is about to end and its memory is still there, by means
+                                   ///< of ptrace; not where that is forbidden
 };
 
 /// Whether a signal is one of ending_signals().
@@ -31,6 +33,7 @@ bool asks_to_end(int signal);
 struct LaunchEvent {
   int signal = 0;  ///< a signal that came to us and was passed on; of several, one that asks_to_end(); 0: none came
   std::optional<Ended> ended;  ///< set by one call: when the command has ended
+  bool at_end = false;         ///< the command has come to Launch::at_end, and waits for the next handle()
 };
 
 /// A command that was started. From before its start until this object is destroyed, signals that ask this process to
@@ -53,13 +56,14 @@ class RunningCommand {
   Ended wait();
 
  private:
-  void stop() const;
-  std::optional<Ended> reap();
+  void stop();
+  void reap(LaunchEvent& event);
 
   HeldSignals signals_;
-  std::function<void()> before_stop_;
+  std::function<void()> before_stop_, at_end_;
   pid_t pid_ = -1;
   bool is_reaped_ = false;  // the kernel may reuse the pid
+  int end_status_ = 0;      ///< of the stop at its end, while it waits; 0: it does not
 };
 
 /// A command that could not be started; `status` is what a launcher exits with.

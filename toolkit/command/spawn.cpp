@@ -1,12 +1,15 @@
 #include "toolkit/command/spawn.h"
 
+#include <fcntl.h>
 #include <spawn.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -32,6 +35,37 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   for (std::string& string : strings) result.push_back(string.data());
   result.push_back(nullptr);
   return result;
+}
+
+/// In the child: what posix_spawn does for the others. Returns where the program cannot be executed.
+void execute(const SpawnOptions& options, const std::vector<char*>& words, const std::vector<char*>& environment) {
+  if (options.input_fd >= 0) dup2(options.input_fd, STDIN_FILENO);
+  if (options.output_fd >= 0) dup2(options.output_fd, STDOUT_FILENO);
+  if (options.error_fd >= 0) dup2(options.error_fd, STDERR_FILENO);
+  for (const int as_usual : {SIGPIPE, SIGXFSZ}) signal(as_usual, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &options.held_signals, nullptr);
+  execvpe(words[0], words.data(), environment.data());
+}
+
+/// Waits until a traced process stops, and returns its status as waitpid() does. Nothing where it has ended, which is
+/// left to whoever reaps it.
+std::optional<int> wait_for_stop(pid_t pid) {
+  siginfo_t what{};
+  if (waitid(P_PID, static_cast<id_t>(pid), &what, WSTOPPED | WEXITED | WNOWAIT) != 0) return std::nullopt;
+  int status = 0;
+  if ((what.si_code != CLD_TRAPPED && what.si_code != CLD_STOPPED) || waitpid(pid, &status, 0) != pid)
+    return std::nullopt;
+  return status;
+}
+
+/// Returns when a traced process has executed its program, or is about to end without.
+void resume_until_executed(pid_t pid) {
+  while (const auto status = wait_for_stop(pid)) {
+    const int event = *status >> 16;
+    if (event == PTRACE_EVENT_EXEC) ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_TRACEEXIT);
+    resume_traced(pid, *status);
+    if (event == PTRACE_EVENT_EXEC || event == PTRACE_EVENT_EXIT) return;
+  }
 }
 
 }  // namespace
@@ -60,11 +94,57 @@ pid_t spawn(const SpawnOptions& options) {
   return pid;
 }
 
-Ended ended_of(int status, const rusage& usage) {
+pid_t spawn_traced(const SpawnOptions& options) {
+  std::vector<std::string> words = options.words, environment = environment_with(options.environment);
+  const std::vector<char*> arguments = pointers(words), variables = pointers(environment);
+  int go[2], failure[2];
+  if (pipe2(go, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  const process::Fd go_out(go[0]);
+  process::Fd go_in(go[1]);
+  if (pipe2(failure, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  const process::Fd failure_out(failure[0]);
+  process::Fd failure_in(failure[1]);
+  const pid_t pid = fork();
+  if (pid < 0) throw std::system_error(errno, std::generic_category(), words[0]);
+  if (pid == 0) {
+    go_in.close();
+    char none;
+    while (read(go_out.get(), &none, 1) < 0 && errno == EINTR) continue;  // until the parent has seized us
+    execute(options, arguments, variables);
+    const int error = errno;
+    _exit(write(failure_in.get(), &error, sizeof error) < 0 ? 127 : 126);
+  }
+  const bool traced = ptrace(PTRACE_SEIZE, pid, nullptr, PTRACE_O_TRACEEXIT | PTRACE_O_TRACEEXEC) == 0;
+  go_in.close();
+  failure_in.close();
+  if (traced) resume_until_executed(pid);
+  int error = 0;
+  if (read(failure_out.get(), &error, sizeof error) != sizeof error) return pid;
+  waitpid(pid, nullptr, 0);
+  throw std::system_error(error, std::generic_category(), words[0]);
+}
+
+bool seize(pid_t pid) { return ptrace(PTRACE_SEIZE, pid, nullptr, PTRACE_O_TRACEEXIT) == 0; }
+
+void detach_traced(pid_t pid) {
+  if (ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr) != 0) return;
+  const auto status = wait_for_stop(pid);
+  if (status) ptrace(PTRACE_DETACH, pid, nullptr, *status >> 16 == 0 ? WSTOPSIG(*status) : 0);
+}
+
+void resume_traced(pid_t pid, int status) {
+  const int signal = WSTOPSIG(status), event = status >> 16;
+  const bool stays = signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+  if (event == PTRACE_EVENT_STOP && stays)
+    ptrace(PTRACE_LISTEN, pid, nullptr, nullptr);
+  else
+    ptrace(PTRACE_CONT, pid, nullptr, event == 0 ? signal : 0);
+}
+
+Ended ended_of(int status) {
   Ended ended;
   if (WIFEXITED(status)) ended.status = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) ended.signal = WTERMSIG(status);
-  ended.resident_bytes_peak = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
   return ended;
 }
 
@@ -85,10 +165,9 @@ void ChildProcess::kill() {
 Ended ChildProcess::wait() {
   if (has_ended_) return ended_;
   int status = 0;
-  rusage usage{};
-  while (wait4(pid_, &status, 0, &usage) < 0 && errno == EINTR) continue;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
   has_ended_ = true;
-  return ended_ = ended_of(status, usage);
+  return ended_ = ended_of(status);
 }
 
 }  // namespace cmt::command

@@ -1,10 +1,8 @@
 #pragma once
 
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,15 +23,28 @@ struct SpawnOptions {
 /// names the command.
 pid_t spawn(const SpawnOptions& options);
 
+/// The same, traced by this thread (PTRACE_SEIZE) from before it executes its program, so that even the shortest stops
+/// at its end (PTRACE_EVENT_EXIT). Not traced where that is forbidden.
+pid_t spawn_traced(const SpawnOptions& options);
+
+/// False where it is forbidden, or traced already.
+bool seize(pid_t pid);
+
+/// Until it is seized again.
+void detach_traced(pid_t pid);
+
+/// Lets a traced process go on after a stop that waitpid() told, in the way that it would have gone on alone: its
+/// signals reach it, and one that stops it stops it.
+void resume_traced(pid_t pid, int status);
+
 /// How a process ended.
 struct Ended {
-  int status = 0;                         ///< of its exit
-  int signal = 0;                         ///< that ended it; 0: it exited
-  std::uint64_t resident_bytes_peak = 0;  ///< of the largest process among it and the children it waited for
+  int status = 0;  ///< of its exit
+  int signal = 0;  ///< that ended it; 0: it exited
 };
 
-/// From what wait4() tells.
-Ended ended_of(int status, const rusage& usage);
+/// From what waitpid() tells.
+Ended ended_of(int status);
 
 /// "signal 11 (Segmentation fault)", "exit status 3".
 std::string ending_text(const Ended& ended);

@@ -22,14 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool changes_user(const std::string& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return false;
-  const bool has_capabilities = getuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
-  return ((status.st_mode & S_ISUID) && status.st_uid != getuid()) ||
-         ((status.st_mode & S_ISGID) && status.st_gid != getgid()) || has_capabilities;
-}
-
 /// Why the tracer cannot be loaded into a file that is an ELF program; empty where it can, or it is none.
 std::string why_not_loadable(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -80,10 +72,19 @@ std::string collector_path() {
   throw std::runtime_error("cmttrace-collector is not beside libcmttrace.so");
 }
 
+bool changes_rights(const std::string& word) {
+  const std::string path = find_in_path(word);
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return false;
+  const bool has_capabilities = getuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
+  return ((status.st_mode & S_ISUID) && status.st_uid != getuid()) ||
+         ((status.st_mode & S_ISGID) && status.st_gid != getgid()) || has_capabilities;
+}
+
 std::string why_not_recordable(const std::string& word) {
   const std::string path = find_in_path(word);
   if (path.empty()) return {};
-  const std::string why = changes_user(path) ? " runs with another user's rights" : why_not_loadable(path);
+  const std::string why = changes_rights(path) ? " runs with another user's rights" : why_not_loadable(path);
   return why.empty() ? "" : path + why + ": nothing can be recorded";
 }
 

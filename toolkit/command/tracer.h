@@ -13,6 +13,9 @@ std::string collector_path();
 /// The file that a command's first word stands for, as execvp finds it; empty where there is none.
 std::string find_in_path(const std::string& word);
 
+/// Whether the program that a word stands for gets other rights than ours as it is executed, as set-user-ID ones do.
+bool changes_rights(const std::string& word);
+
 /// Why a program can be run but not recorded: it is linked statically, for 32 bits, or runs with another user's rights.
 /// Empty where it can be recorded, or `word` is no program.
 std::string why_not_recordable(const std::string& word);

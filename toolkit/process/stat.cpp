@@ -123,6 +123,7 @@ Stat read_stat(int pid, const std::string& root) { return parse_stat(read_file(p
 Status parse_status(std::string_view text) {
   const auto bytes = [text](std::string_view key) { return figure(text, key) * 1024; };
   return {.resident_bytes_peak = bytes("VmHWM"),
+          .resident_bytes = bytes("VmRSS"),
           .resident_file_bytes = bytes("RssFile"),
           .swapped_bytes = bytes("VmSwap"),
           .tracer = static_cast<int>(figure(text, "TracerPid")),

@@ -42,6 +42,7 @@ Stat read_stat(int pid, const std::string& root = "/proc");
 /// smaps is exact and expensive.
 struct Status {
   std::uint64_t resident_bytes_peak = 0;  ///< VmHWM: since the start, or since `5` was written to clear_refs
+  std::uint64_t resident_bytes = 0;       ///< VmRSS
   std::uint64_t resident_file_bytes = 0;
   std::uint64_t swapped_bytes = 0;
   int tracer = 0;                     ///< the thread that traces it with ptrace; 0: none

@@ -63,6 +63,7 @@ TEST_CASE("status: memory is read in bytes") {
       "Name:\tVmRSS: 9\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\nRssAnon:\t 512 kB\nRssFile:\t 256 kB\n"
       "RssShmem:\t 128 kB\nVmSwap:\t 64 kB\nThreads:\t3\nTracerPid:\t77\nSigBlk:\tfffffffe7ffbfeff\n");
   CHECK(status.resident_bytes_peak == 2048 * 1024);
+  CHECK(status.resident_bytes == 1024 * 1024);
   CHECK(status.resident_file_bytes == 256 * 1024);
   CHECK(status.swapped_bytes == 64 * 1024);
   CHECK(status.tracer == 77);
