@@ -64,7 +64,7 @@ struct TraceFacts {
 
 template <class Visitor, output::DescribedAs<TraceFacts> Facts>
 void describe(Visitor& field, Facts& facts) {
-  field("events", facts.events, "");
+  field("events", facts.events, "events in the trace");
   field("calls", facts.calls, "events that are replayed as calls");
   field("failed_calls", facts.failed_calls, "calls that were refused when recorded, and are left out");
   field("unknown_blocks", facts.unknown_blocks,
@@ -72,11 +72,11 @@ void describe(Visitor& field, Facts& facts) {
   field("other_events", facts.other_events, "threads, marks, samples");
   field("defects", facts.defects, "things in the trace that are missing, altered or left out");
   field("truncated", facts.truncated, "whether the trace breaks off before its end");
-  field("peak_live_bytes", facts.peak_live.bytes, "");
+  field("peak_live_bytes", facts.peak_live.bytes, "the most bytes that were live at once");
   field("peak_live_bytes_event", facts.peak_live_bytes_event, "the event with which that peak was reached, from 1");
   field("peak_live_blocks", facts.peak_live.blocks, "at their own peak");
-  field("end_live_bytes", facts.end_live.bytes, "");
-  field("end_live_blocks", facts.end_live.blocks, "");
+  field("end_live_bytes", facts.end_live.bytes, "bytes that were never freed");
+  field("end_live_blocks", facts.end_live.blocks, "their blocks");
   field("recorded_ns", output::nullable(facts.recorded_ns), "from the first event to the last");
   field("sized_frees", facts.sized_frees, "calls that state the size of the block that they free");
 }

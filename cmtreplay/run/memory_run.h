@@ -47,13 +47,13 @@ void describe(Visitor& field, Sample& sample) {
   field("live_bytes", sample.mark.live.bytes, "of the trace");
   field("live_blocks", sample.mark.live.blocks, "of the trace");
   field("resident_bytes", sample.memory.resident_bytes, "of the allocator alone, as all that follow");
-  field("anonymous_bytes", sample.memory.anonymous_bytes, "");
+  field("anonymous_bytes", sample.memory.anonymous_bytes, "of no file");
   field("usable_bytes", sample.usable_bytes, "of all live blocks, where the library tells");
   field("slop_bytes", sample.slop_bytes(), "usable bytes beyond those asked for");
   field("working_set_pages", sample.working_set_pages, "pages referenced since the mark before");
-  field("lazy_free_bytes", sample.memory.lazy_free_bytes, "");
-  field("huge_page_bytes", sample.memory.huge_page_bytes, "");
-  field("swapped_bytes", sample.memory.swapped_bytes, "");
+  field("lazy_free_bytes", sample.memory.lazy_free_bytes, "given back by MADV_FREE, and not yet taken");
+  field("huge_page_bytes", sample.memory.huge_page_bytes, "in transparent huge pages");
+  field("swapped_bytes", sample.memory.swapped_bytes, "in swap; not in resident_bytes");
   field("minor_faults", sample.minor_faults, "since the start");
   field("major_faults", sample.major_faults, "since the start");
 }
@@ -85,14 +85,16 @@ void describe(Visitor& field, Run& run) {
   field("start_resident_bytes", run.start_bytes,
         "of the allocator before the first operation, already subtracted below");
   field("peak_resident_bytes", run.peak_bytes(), "the larger of the two that follow");
-  field("peak_resident_bytes_at_marks", run.peak_at_marks_bytes, "");
+  field("peak_resident_bytes_at_marks", run.peak_at_marks_bytes, "the most at any mark");
   field("peak_resident_bytes_by_high_water", run.peak_by_high_water_bytes, "the kernel's, where it can be reset");
   field("peak_resident_over_peak_live",
-        static_cast<double>(run.peak_bytes()) / static_cast<double>(run.peak_live_bytes), "");
-  field("resident_bytes_at_peak_live", peak ? Bytes(peak->memory.resident_bytes) : Bytes(), "");
+        static_cast<double>(run.peak_bytes()) / static_cast<double>(run.peak_live_bytes), "each at its own peak");
+  field("resident_bytes_at_peak_live", peak ? Bytes(peak->memory.resident_bytes) : Bytes(),
+        "where most bytes are live");
   field("fragmentation", run.fragmentation(), "resident over live bytes where most bytes are live");
-  field("slop_bytes_at_peak_live", peak ? peak->slop_bytes() : Bytes(), "");
-  field("end_resident_bytes", run.marks.empty() ? 0 : run.marks.back().memory.resident_bytes, "");
+  field("slop_bytes_at_peak_live", peak ? peak->slop_bytes() : Bytes(), "the same");
+  field("end_resident_bytes", run.marks.empty() ? 0 : run.marks.back().memory.resident_bytes,
+        "after the last operation");
   field("drained_resident_bytes", run.drained_bytes, "once all blocks that the trace leaves live are freed, too");
   field("timeline_cpu_ns", run.timeline_cpu_ns, "CPU time of the sampling");
   field("timeline", run.timeline, "resident memory a hundred times a second");

@@ -21,9 +21,9 @@ struct Spread {
 
 template <class Visitor, output::DescribedAs<Spread> S>
 void describe(Visitor& field, S& spread) {
-  field("median", spread.median, "");
-  field("min", spread.min, "");
-  field("max", spread.max, "");
+  field("median", spread.median, "of all runs");
+  field("min", spread.min, "the least of any run");
+  field("max", spread.max, "the most of any run");
   field("samples", spread.samples, "in the order of the runs");
 }
 
@@ -41,11 +41,11 @@ struct LatencySummary {
 template <class Visitor, output::DescribedAs<LatencySummary> Summary>
 void describe(Visitor& field, Summary& summary) {
   field("samples", summary.samples, "calls that were timed, one in 64");
-  field("p50_ns", summary.p50, "");
-  field("p90_ns", summary.p90, "");
-  field("p99_ns", summary.p99, "");
-  field("p999_ns", summary.p999, "");
-  field("max_ns", summary.max, "");
+  field("p50_ns", summary.p50, "half of the calls took no longer; null: none was timed");
+  field("p90_ns", summary.p90, "90 % of them took no longer");
+  field("p99_ns", summary.p99, "99 % of them");
+  field("p999_ns", summary.p999, "99.9 % of them");
+  field("max_ns", summary.max, "the longest");
 }
 
 /// The latencies of one allocator, of all threads and runs.
@@ -71,10 +71,10 @@ class LatencyCounts {
 
 template <class Visitor, output::DescribedAs<LatencyCounts> Counts>
 void describe(Visitor& field, Counts& counts) {
-  field("malloc", counts.summary(latency_malloc), "");
-  field("free", counts.summary(latency_free), "");
-  field("calloc", counts.summary(latency_calloc), "");
-  field("realloc", counts.summary(latency_realloc), "");
+  field("malloc", counts.summary(latency_malloc), "of malloc and operator new");
+  field("free", counts.summary(latency_free), "of free and operator delete");
+  field("calloc", counts.summary(latency_calloc), "of calloc");
+  field("realloc", counts.summary(latency_realloc), "of realloc and reallocarray");
   field("aligned", counts.summary(latency_aligned), "aligned_alloc, posix_memalign, memalign, valloc, pvalloc");
 }
 

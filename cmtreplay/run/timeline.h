@@ -25,7 +25,7 @@ template <class Visitor, output::DescribedAs<TimelineSample> Sample>
 void describe(Visitor& field, Sample& sample) {
   field("clock_ns", sample.clock_ns, "since the first operation, without the stops at marks");
   field("event", sample.event, "the event of the mark before");
-  field("resident_bytes", sample.resident_bytes, "");
+  field("resident_bytes", sample.resident_bytes, "of the allocator alone, by statm");
 }
 
 /// Samples a worker's resident memory a hundred times a second, from a thread of its own. A sample reads statm, which
