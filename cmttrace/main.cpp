@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -161,7 +162,36 @@ std::string name_files(const std::vector<command::RecordedFile>& files) {
   return text;
 }
 
-std::string summary(const command::RecordedTraces& recorded, double seconds) {
+/// What is missing in the traces, and why.
+std::vector<std::string> list_losses(const command::RecordedTraces& recorded,
+                                     const std::vector<command::BegunTrace>& traces) {
+  std::vector<std::string> losses;
+  if (recorded.repairs != 0) losses.push_back(counted(recorded.repairs, "event") + " lost or in doubt");
+  std::uint64_t unseen = 0, bypasses = 0;
+  std::string bypass;
+  std::map<std::string, std::pair<std::size_t, std::uint64_t>> stopped;  // by reason: traces, and the last one's end
+  for (const command::BegunTrace& trace : traces) {
+    unseen += trace.unseen;
+    bypasses += trace.bypasses;
+    if (bypass.empty()) bypass = trace.bypass;
+    if (!trace.stopped.empty()) stopped[trace.stopped] = {stopped[trace.stopped].first + 1, trace.recorded_ns};
+  }
+  if (unseen != 0) losses.push_back(counted(unseen, "block") + " freed whose allocation was not seen");
+  if (bypasses != 0) {
+    losses.push_back("calls by " + bypass + (bypasses > 1 ? " and " + counted(bypasses - 1, "other module") : "") +
+                     " not seen (RTLD_DEEPBIND or dlmopen)");
+  }
+  for (const auto& [reason, end] : stopped) {
+    const std::string by = reason == "fault" ? "a fault that libcmttrace told" : "--" + reason;
+    losses.push_back(end.first == 1
+                         ? "stopped by " + by + " in the first " + output::time_text(static_cast<double>(end.second))
+                         : counted(end.first, "trace") + " stopped by " + by);
+  }
+  return losses;
+}
+
+std::string summary(const command::RecordedTraces& recorded, const std::vector<command::BegunTrace>& traces,
+                    double seconds) {
   if (recorded.files.empty()) return "nothing was recorded";
   std::string text = counted(recorded.events, "event") + " of " + counted(recorded.threads, "thread") + " in ";
   text += name_files(recorded.files);
@@ -171,14 +201,17 @@ std::string summary(const command::RecordedTraces& recorded, double seconds) {
             " an event";
   }
   text += "; " + output::fixed(seconds, 2) + " s; ";
-  if (recorded.repairs != 0) text += counted(recorded.repairs, "event") + " lost or in doubt";
-  if (recorded.repairs != 0 && recorded.broken != 0) text += "; ";
-  if (recorded.broken != 0) text += counted(recorded.broken, "trace") + " could not be written to the end";
-  if (recorded.error != 0) text += ": " + std::generic_category().message(recorded.error);
-  if (recorded.repairs == 0 && recorded.broken == 0) text += "nothing was lost";
-  if (recorded.unfinished > recorded.broken) {
-    text += "; " + counted(recorded.unfinished - recorded.broken, "trace") + " not ended";
+  std::vector<std::string> losses = list_losses(recorded, traces);
+  if (recorded.broken != 0) {
+    losses.push_back(counted(recorded.broken, "trace") + " could not be written to the end" +
+                     (recorded.error != 0 ? ": " + std::generic_category().message(recorded.error) : ""));
   }
+  if (losses.empty()) losses.push_back("nothing was lost");
+  for (std::size_t i = 0; i < losses.size(); ++i) text += (i == 0 ? "" : "; ") + losses[i];
+  const auto faults = static_cast<std::uint64_t>(std::count_if(
+      traces.begin(), traces.end(), [](const command::BegunTrace& trace) { return trace.stopped == "fault"; }));
+  if (recorded.unfinished > recorded.broken + faults)
+    text += "; " + counted(recorded.unfinished - recorded.broken - faults, "trace") + " not ended";
   return text;
 }
 
@@ -245,7 +278,7 @@ int run(const CommandLine& line) {
       pollfd signals{launched.fd(), POLLIN, 0};
       return poll(&signals, 1, milliseconds) > 0 && command::asks_to_end(launched.handle().signal);
     });
-    say(summary(recorded, seconds));
+    say(summary(recorded, traces->begun(), seconds));
     traces.reset();  // exit_like() does not return
     if (has_failed(recorded) && ended.status == 0 && ended.signal == 0) return command::status_failed;
     command::exit_like(ended);

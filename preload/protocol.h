@@ -185,6 +185,10 @@ struct Control {
   uint32_t leaving;       ///< the program is about to end by itself, and waits for `readable` to be 0
   uint32_t leases;        ///< leases granted
   uint32_t made_control;  ///< the program has created control_path
+  uint32_t stopped;       ///< it records nothing any more, because of a fault, since
+  uint32_t bypasses;      ///< modules were loaded whose calls do not come to the tracer; `bypass` is the first,
+  char bypass[256];       ///< stored before the count
+  uint64_t stopped_ns;    ///< CLOCK_MONOTONIC
   uint64_t ringless;      ///< events of threads that got no ring
   // Written by the collector.
   uint32_t asleep;
@@ -211,7 +215,7 @@ struct Control {
 };
 
 /// Of the layout: other bytes mean another one.
-#define ring_magic "cmtring4"
+#define ring_magic "cmtring5"
 
 /// The collector's descriptors.
 enum { collector_memory = 3, collector_process = 4, collector_output = 5 };

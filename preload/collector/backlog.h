@@ -53,8 +53,9 @@ class Backlog {
   void put(WorkItem item);
   /// Removes the oldest item; waits for one, at most so long.
   std::optional<WorkItem> wait_for_item(int milliseconds);
-  /// How many records could not be read from the file.
+  /// How many records could not be read from the file, or will never come.
   std::uint64_t lost_records() const { return lost_records_; }
+  void note_lost(std::uint64_t records) { lost_records_ += records; }
 
  private:
   struct Queued {

@@ -96,6 +96,7 @@ bool Drainer::skip_unpublished() {
     if (skipped == 0) continue;
     found = true;
     state.tail += skipped;
+    backlog_.note_lost(skipped);
     backlog_.put({.ring = i, .records = packer_.finish()});
   }
   return found;

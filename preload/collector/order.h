@@ -57,6 +57,8 @@ class EventOrder {
   const BlockKeeper& live_blocks() const { return live_; }
   /// What could not be known. Doubts are counted as Repair::order_race.
   const Repairs& repairs() const { return repairs_; }
+  /// How many blocks were freed or reallocated whose allocation was never seen.
+  std::uint64_t unseen_blocks() const { return unseen_blocks_; }
   /// How many events stamps alone would have put in a wrong place.
   std::uint64_t inversions() const { return inversions_; }
   /// From where on a recovery needs the records of a ring.
@@ -95,7 +97,10 @@ class EventOrder {
   bool vacate_address(RingEvents& ring, const Event& event, bool forced);
   void end_old_block(BookedEvent& booked, std::uint64_t old_address, std::uint64_t address);
   LiveTable::Entry* find_block(std::uint64_t address);
-  Tag next_reserved_tag() { return next_reserved_ < live_.first_tag() ? next_reserved_++ : 0; }
+  Tag next_reserved_tag() {
+    ++unseen_blocks_;
+    return next_reserved_ < live_.first_tag() ? next_reserved_++ : 0;
+  }
   BookedEvent& begin_event(const Event& event);
 
   static constexpr std::uint64_t forever = ~std::uint64_t{0};
@@ -114,6 +119,7 @@ class EventOrder {
   bool was_woken_ = false;            // a ring has joined the queue, so the bound of merge_run() is no longer right
   Repairs repairs_;
   std::uint64_t inversions_ = 0;
+  std::uint64_t unseen_blocks_ = 0;
 };
 
 }  // namespace cmt::collector

@@ -89,6 +89,27 @@ bool is_another_collector_busy() {
   return false;
 }
 
+/// Ends a trace, complete, near a number of bytes: blocks of the stream are closed early, ever smaller ones as the
+/// limit comes near.
+class ByteLimit {
+ public:
+  explicit ByteLimit(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
+
+  bool is_reached(const Outputs& outputs) const { return outputs.bytes() >= bytes_max_; }
+
+  /// How many events to write before the files are flushed next. `events` were written so far.
+  std::size_t block_events(const Outputs& outputs, std::uint64_t events) const {
+    constexpr std::uint64_t least = 64, first_bytes_per_event = 40, share = 4;
+    if (bytes_max_ == Settings::no_limit) return std::numeric_limits<std::size_t>::max();
+    const std::uint64_t bytes = outputs.bytes(), left = bytes_max_ - std::min(bytes, bytes_max_);
+    const std::uint64_t bytes_per_event = events == 0 ? first_bytes_per_event : bytes / events + 1;
+    return std::max(least, left / (share * bytes_per_event));
+  }
+
+ private:
+  const std::uint64_t bytes_max_;
+};
+
 /// The encoder: takes work from the backlog, puts the events in order, and writes the files.
 class EncodeThread {
  public:
@@ -98,6 +119,7 @@ class EncodeThread {
         backlog_(backlog),
         state_(state),
         settings_(settings),
+        byte_limit_(settings.bytes_max),
         order_(tags_reserved(memory.control()), [this](std::span<BookedEvent> events) { return write_events(events); }),
         outputs_(memory.control(), paths_of(memory.control()), outputs, settings.has_times, order_.live_blocks()),
         flushed_ns_(clock_ns()) {}
@@ -136,6 +158,7 @@ class EncodeThread {
         " bytes=" + std::to_string(outputs_.bytes()) + " time_ns=" + std::to_string(clock_ns() - control.start_ns) +
         " lost=" + std::to_string(lost_events()) + " repairs=" + std::to_string(repairs.total()) +
         " inversions=" + std::to_string(order_.inversions()) +
+        " unseen=" + std::to_string(control.forked != 0 ? 0 : order_.unseen_blocks()) + stop_fields() +
         " doubts=" + std::to_string(repairs[Repair::order_race]) + " leases=" + std::to_string(control.leases) +
         " wait_status=" + std::to_string(state_.wait_status) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
         " cpu_ns=" + std::to_string(clock_ns(CLOCK_PROCESS_CPUTIME_ID)) + " failed=" + std::to_string(error_) +
@@ -174,37 +197,78 @@ class EncodeThread {
     return true;
   }
 
+  /// What is to be known of a trace that does not go on to the program's end.
+  std::string stop_fields() const {
+    const Control& control = memory_.control();
+    std::string fields;
+    if (control.stopped != 0)
+      fields = " stopped=fault recorded_ns=" + std::to_string(control.stopped_ns - control.start_ns);
+    else if (stopped_by_ != nullptr)
+      fields = std::string(" stopped=") + stopped_by_ + " recorded_ns=" + std::to_string(recorded_ns_);
+    if (control.bypasses == 0) return fields;
+    std::string name(control.bypass, strnlen(control.bypass, sizeof control.bypass));
+    std::replace_if(
+        name.begin(), name.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; }, '?');
+    return fields + " bypasses=" + std::to_string(control.bypasses) + " bypass=" + name;
+  }
+
   /// The sink of order_. Events beyond a limit are dropped.
   std::size_t write_events(std::span<BookedEvent> events) {
-    if (outputs_.bytes() >= settings_.bytes_max) return std::numeric_limits<std::size_t>::max();
-    if (events.size() > settings_.events_max - events_) events = events.first(settings_.events_max - events_);
+    events = events.first(allowed_events(events));
     if (events.empty()) return std::numeric_limits<std::size_t>::max();
     outputs_.convert_stamps(events);
     events_ += events.size();
-    return outputs_.write_events(events);
+    const std::size_t room = outputs_.write_events(events);
+    const std::size_t due = byte_limit_.block_events(outputs_, events_flushed_);
+    if (events_ - events_flushed_ < due) return std::min(room, due);
+    flush();
+    return room;
+  }
+
+  /// How many of the next events are within the limits.
+  std::size_t allowed_events(std::span<BookedEvent> events) {
+    if (stopped_by_ != nullptr) return 0;
+    std::size_t allowed = std::min<std::uint64_t>(events.size(), settings_.events_max - events_);
+    if (allowed < events.size()) stopped_by_ = "max-events";
+    if (byte_limit_.is_reached(outputs_)) {
+      stopped_by_ = "max-bytes";
+      allowed = 0;
+    }
+    for (std::size_t i = 0; settings_.time_ns_max != Settings::no_limit && i < allowed; ++i) {
+      if (outputs_.time_of(events[i].event.time_ns) < settings_.time_ns_max) continue;
+      stopped_by_ = "max-time";
+      allowed = i;
+    }
+    if (stopped_by_ != nullptr) recorded_ns_ = last_cut_ns_;
+    return allowed;
+  }
+
+  void flush() {
+    outputs_.flush();
+    events_flushed_ = events_;
   }
 
   void merge_until(const WorkItem& cut) {
     outputs_.calibrate(cut.clock_stamp, cut.clock_ns);
+    last_cut_stamp_ = cut.clock_stamp;
+    last_cut_ns_ = cut.clock_ns - memory_.control().start_ns;
     order_.merge_until(cut.stamp);
     const bool is_due = flush_asked_ || cut.clock_ns - flushed_ns_ >= flush_ns || must_save_rings();
     if (is_due && events_ != events_flushed_) {
-      outputs_.flush();
-      events_flushed_ = events_;
+      flush();
       if (memory_.is_recoverable() && outputs_.totals().allocations != 0) save_rings();
     }
     if (is_due) {
       flushed_ns_ = cut.clock_ns;
       flush_asked_ = false;
     }
-    if (!has_reached_limit(cut.clock_ns)) return;
+    if (stopped_by_ == nullptr && last_cut_ns_ >= settings_.time_ns_max) {
+      stopped_by_ = "max-time";
+      recorded_ns_ = last_cut_ns_;
+    }
+    if (stopped_by_ == nullptr) return;
     finish(false);
     give_verdict(verdict_enough, "");
-  }
-
-  bool has_reached_limit(std::uint64_t now_ns) const {
-    return events_ >= settings_.events_max || outputs_.bytes() >= settings_.bytes_max ||
-           now_ns - memory_.control().start_ns >= settings_.time_ns_max;
   }
 
   /// Whether a ring whose slots are given back only when they are saved is half full of such.
@@ -255,11 +319,11 @@ class EncodeThread {
     const int wait_status = state_.wait_status;
     if (truncated && wait_status >= 0 && WIFSIGNALED(wait_status)) {
       const std::string label = "killed by signal " + std::to_string(WTERMSIG(wait_status));
-      order_.append_event({.kind = Kind::mark, .time_ns = ~std::uint64_t{0} >> 1, .label = label});
+      order_.append_event({.kind = Kind::mark, .time_ns = last_cut_stamp_, .label = label});
     }
     Repairs repairs = order_.repairs();
     repairs.other += lost_events();
-    outputs_.finish(repairs, truncated);
+    outputs_.finish(repairs, truncated || memory_.control().stopped != 0);
   }
 
   // With the first process of a container the kernel ends all others, and so the collectors of programs that have ended
@@ -289,11 +353,15 @@ class EncodeThread {
   SessionState& state_;
   // The encoder's own.
   const Settings& settings_;
+  const ByteLimit byte_limit_;
   EventOrder order_;
   Outputs outputs_;  // reads the live blocks of order_
   bool flush_asked_ = false;
   std::uint64_t events_ = 0, events_flushed_ = 0, flushed_ns_;
-  int error_ = 0;  // the errno that ended the trace, or 0
+  std::uint64_t last_cut_stamp_ = 0, last_cut_ns_ = 0;  // the clock of the last cut, and the time since the start
+  const char* stopped_by_ = nullptr;                    // the limit that ended the trace
+  std::uint64_t recorded_ns_ = 0;                       // with stopped_by_: there are no events after this time
+  int error_ = 0;                                       // the errno that ended the trace, or 0
 };
 
 }  // namespace

@@ -7,7 +7,9 @@
 #include "preload/program/interpose.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <ucontext.h>
 
 enum { operator_bytes_max = 512 };
 
@@ -16,6 +18,57 @@ extern const char _end[] __attribute__((visibility("hidden")));
 
 __attribute__((noinline)) bool guard_is_of_allocator(const void* code) {
   return is_allocator_code(code) || ((const char*)code >= __ehdr_start && (const char*)code < _end);
+}
+
+const void* guard_inside[64];
+
+/// As the kernel has it.
+struct SignalAction {
+  uintptr_t handler;
+  uint64_t flags;
+  uintptr_t restorer;
+  uint64_t mask;
+};
+
+// Where handlers return to: the return address in the frame that the kernel makes for them. 0 where none is installed.
+static uintptr_t handlers_return(void) {
+  static uintptr_t known;
+  for (int signal = 1; known == 0 && signal <= 64; signal++) {
+    struct SignalAction action;
+    const bool has_one = sys(SYS_rt_sigaction, signal, 0, &action, 8) == 0 && action.handler > (uintptr_t)SIG_IGN;
+    if (has_one) known = action.restorer;
+  }
+  return known;
+}
+
+// Looks for a signal's frame in the stack: the return address, and the ucontext_t of a place in the guarded function.
+static bool has_signal_frame(const char* begin, const char* end, uintptr_t guarded) {
+  enum { stack_max = 256 * 1024 };
+  const uintptr_t wanted = handlers_return();
+  if (end - begin > stack_max) end = begin + stack_max;
+  for (const uintptr_t* word = (const uintptr_t*)begin; wanted && (const char*)word < end; word++) {
+    if (*word != wanted) continue;
+    const uintptr_t stack = (uintptr_t)((const ucontext_t*)(word + 1))->uc_mcontext.gregs[REG_RSP];
+    if (stack <= guarded && guarded - stack <= stack_max) return true;
+  }
+  return false;
+}
+
+__attribute__((noinline)) bool guard_is_interrupted(const struct Guard* guard, const void* frame, const void* caller) {
+  stack_t other;
+  if (sandbox_entered) return false;
+  const char *begin = frame, *end = (const char*)guard;
+  if (sys(SYS_sigaltstack, 0, &other) == 0 && (other.ss_flags & SS_ONSTACK)) {
+    const char* top = (const char*)other.ss_sp + other.ss_size;
+    if (end < (const char*)other.ss_sp || end > top) end = top;
+  }
+  if (has_signal_frame(begin, end, (uintptr_t)guard)) return true;
+  if (is_program_code(caller)) {  // no real function calls it: longjmp has left the guarded one
+    thread_self.guard = NULL;
+    return true;
+  }
+  *guard_inside_of(caller) = caller;
+  return false;
 }
 
 static bool is_operator_new(uint32_t kind) {
@@ -66,7 +119,7 @@ static __attribute__((noinline)) void* aligned_inside(size_t alignment, size_t s
     struct Guard guard;                                                                                      \
     if (!guard_enter(&guard, kind_of_call)) return call;                                                     \
     void* block = call;                                                                                      \
-    guard_leave();                                                                                           \
+    guard_leave(&guard);                                                                                     \
     if (recording_is_on()) record_long(&(struct Call){.kind = kind_of_call, .address = block, __VA_ARGS__}); \
     return block;                                                                                            \
   } while (0)
@@ -81,7 +134,7 @@ EXPORT void* malloc(size_t size) {
   struct Guard guard;
   if (!guard_enter(&guard, kind_malloc)) return malloc_inside(size, __builtin_return_address(0));
   void* block = real.malloc(size);
-  guard_leave();
+  guard_leave(&guard);
   const void* caller = __builtin_return_address(0);
   if (__builtin_expect(thread_self.retry_caller != NULL, 0) && is_retry(block, caller)) return block;
   if (recording_is_on()) record(kind_malloc, block, size);
@@ -101,7 +154,7 @@ EXPORT void* aligned_alloc(size_t alignment, size_t size) {
   struct Guard guard;
   if (!guard_enter(&guard, kind_aligned_alloc)) return aligned_inside(alignment, size, __builtin_return_address(0));
   void* block = real.aligned_alloc(alignment, size);
-  guard_leave();
+  guard_leave(&guard);
   const void* caller = __builtin_return_address(0);
   if (__builtin_expect(thread_self.retry_caller != NULL, 0) && is_retry(block, caller)) return block;
   if (recording_is_on()) record_aligned(kind_aligned_alloc, block, size, alignment);
@@ -120,7 +173,7 @@ EXPORT int posix_memalign(void** result, size_t alignment, size_t size) {
   struct Guard guard;
   if (!guard_enter(&guard, kind_posix_memalign)) return real.posix_memalign(result, alignment, size);
   int status = real.posix_memalign(result, alignment, size);
-  guard_leave();
+  guard_leave(&guard);
   if (recording_is_on()) record_aligned(kind_posix_memalign, status ? NULL : *result, size, alignment);
   return status;
 }
@@ -153,7 +206,7 @@ static void* move_from_arena(void* block, size_t size) {
     if (!guard_enter(&guard, kind_of_call)) return call;                    \
     if (block && recording_is_on()) record(record_realloc_begin, block, 0); \
     void* result = call;                                                    \
-    guard_leave();                                                          \
+    guard_leave(&guard);                                                    \
     const uint32_t old = block ? slot_has_old_block : 0;                    \
     if (recording_is_on()) record_result;                                   \
     return result;                                                          \
@@ -180,7 +233,7 @@ EXPORT void free(void* block) {
   if (guard_enter(&guard, kind_free)) {
     if (recording_is_on()) record(kind_free, block, 0);
     real.free(block);
-    guard_leave();
+    guard_leave(&guard);
   } else if (block) {  // NULL: dlerror's, which we have called
     real.free(block);
   }

@@ -1,4 +1,5 @@
-/// Shared by the interposed functions: the guard that makes one event of a call and the calls inside of it.
+/// Shared by the interposed functions: the guard that makes one event of a call and the calls inside of it, but not of
+/// those by a signal handler that interrupts it.
 ///
 /// The real functions call interposed ones in turn: aligned_alloc calls memalign, operator new calls malloc. Only the
 /// outermost call is an event. Its guard, in its frame, is `thread_self.guard` while it runs. A frame that an exception
@@ -32,18 +33,31 @@ static inline bool guard_holds(const struct Guard* guard, const void* frame, con
   return __builtin_expect(guard->kind < guard_in_allocator, 1) || guard_is_of_allocator(caller);
 }
 
+/// Code that is known to be called inside of interposed functions, by a hash of its address: operator new's call of
+/// malloc.
+extern const void* guard_inside[64] HIDDEN;
+static inline const void** guard_inside_of(const void* caller) { return &guard_inside[(uintptr_t)caller >> 2 & 63]; }
+
+/// Whether the call is not made inside of the guarded function: a signal handler that has interrupted it calls, or it
+/// was left by longjmp.
+bool guard_is_interrupted(const struct Guard* guard, const void* frame, const void* caller);
+
 /// Before the real function is called: whether the call is the program's, and so an event.
 static inline bool guard_enter(struct Guard* mine, uint32_t kind) {
   struct Thread* self = &thread_self;
-  if (__builtin_expect(self->guard != NULL, 0) && guard_holds(self->guard, mine, __builtin_return_address(0)))
-    return false;
+  mine->interrupted = NULL;
+  if (__builtin_expect(self->guard != NULL, 0) && guard_holds(self->guard, mine, __builtin_return_address(0))) {
+    const void* caller = __builtin_return_address(0);
+    if (*guard_inside_of(caller) == caller || !guard_is_interrupted(self->guard, mine, caller)) return false;
+    mine->interrupted = self->guard;
+  }
   mine->token = ++self->guards ^ (uintptr_t)mine;
   mine->kind = kind;
   self->guard = mine;
   return true;
 }
 
-static inline void guard_leave(void) { thread_self.guard = NULL; }
+static inline void guard_leave(const struct Guard* mine) { thread_self.guard = mine->interrupted; }
 
 /// Records an event that may have an alignment (0: none).
 __attribute__((always_inline)) static inline void record_aligned(uint32_t kind, const void* address, uint64_t size,
@@ -64,7 +78,7 @@ __attribute__((always_inline)) static inline void record_aligned(uint32_t kind, 
       function(__VA_ARGS__);                                                             \
     else                                                                                 \
       real.free(block);                                                                  \
-    if (is_outermost) guard_leave();                                                     \
+    if (is_outermost) guard_leave(&guard);                                               \
   } while (0)
 
 /// Records an operator new that has returned `block`, or NULL.

@@ -26,7 +26,7 @@ static void* find(const char* name, const void* caller) {
   if (!found) found = in_library("libc++abi.so.1", name);
   if (!found && dladdr(caller, &info) && info.dli_fname) found = in_library(info.dli_fname, name);
   errno = saved;
-  if (outermost) guard_leave();
+  if (outermost) guard_leave(&guard);
   return found;
 }
 
@@ -37,14 +37,14 @@ static uint32_t flag_of(const void* function) {
 // Inside of the allocator's own operator new nothing was recorded, even if the guard was lifted or replaced.
 static inline void leave_new(struct Guard* guard, const void* block) {
   if (__builtin_expect(guard->kind >= guard_in_allocator, 0)) {
-    if (thread_self.guard == guard) guard_leave();
+    if (thread_self.guard == guard) guard_leave(guard);
     guard->kind -= guard_in_allocator;
     record_new(guard, block);
     return;
   }
   // A failed malloc inside has lifted the guard: the failure and the retry are recorded.
   bool mine = thread_self.guard == guard;
-  if (mine) guard_leave();
+  if (mine) guard_leave(guard);
   thread_self.retry_caller = NULL;
   if (mine) record_new(guard, block);
 }

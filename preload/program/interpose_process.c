@@ -42,7 +42,7 @@ static void forget_errors(void) {
   bool outermost = guard_enter(&guard, guard_own_use);
   dlerror();
   dlerror();  // frees the text of the first
-  if (outermost) guard_leave();
+  if (outermost) guard_leave(&guard);
 }
 
 // An allocator in the program itself, or named before us in LD_PRELOAD, hides us. Only a call shows it: the address of
@@ -53,7 +53,7 @@ static void report_hiding_malloc(void) {
   bool outermost = guard_enter(&guard, guard_own_use);
   void* block = malloc(1);
   free(block);
-  if (outermost) guard_leave();
+  if (outermost) guard_leave(&guard);
   if (arena_owns(block) || !dladdr(dlsym(RTLD_DEFAULT, "malloc"), &theirs)) return;
   write_message("not recorded, because it comes before the tracer: the malloc of ", theirs.dli_fname, 0);
 }
@@ -214,6 +214,50 @@ EXPORT __attribute__((naked)) long syscall(__attribute__((unused)) long number, 
       "je 1f\n\t"
       "jmp *%rax\n"
       "1:\tjmp watched_syscall");
+}
+
+// Calls of malloc by a module that is loaded so come to libc without us.
+static void note_bypass(const char* module) {
+  static bool has_first;
+  struct Control* control = tracing.control;
+  if (!control || !module || (strchr(module, '/') && sys(SYS_access, module, F_OK) != 0)) return;
+  if (!__atomic_exchange_n(&has_first, true, __ATOMIC_RELAXED))
+    memcpy(control->bypass, module, strnlen(module, sizeof control->bypass - 1));
+  __atomic_fetch_add(&control->bypasses, 1, __ATOMIC_RELEASE);
+}
+
+__attribute__((used)) static void note_dlopen(const char* module, int flags) {
+  if (tracer_is_ready() && (flags & RTLD_DEEPBIND)) note_bypass(module);
+}
+
+__attribute__((used)) static void note_dlmopen(Lmid_t space, const char* module) {
+  if (tracer_is_ready() && space != LM_ID_BASE) note_bypass(module);
+}
+
+// dlopen looks for the module as its caller's library says, which it knows by the return address: so it is jumped to.
+#define WATCHED_JUMP(name) \
+  __asm__(                 \
+      "push %rdi\n\t"      \
+      "push %rsi\n\t"      \
+      "push %rdx\n\t"      \
+      "call note_" #name   \
+      "\n\t"               \
+      "pop %rdx\n\t"       \
+      "pop %rsi\n\t"       \
+      "pop %rdi\n\t"       \
+      "mov real_" #name    \
+      "(%rip), %rax\n\t"   \
+      "jmp *%rax")
+
+EXPORT __attribute__((naked)) void* dlopen(__attribute__((unused)) const char* module,
+                                           __attribute__((unused)) int flags) {
+  WATCHED_JUMP(dlopen);
+}
+
+EXPORT __attribute__((naked)) void* dlmopen(__attribute__((unused)) Lmid_t space,
+                                            __attribute__((unused)) const char* module,
+                                            __attribute__((unused)) int flags) {
+  WATCHED_JUMP(dlmopen);
 }
 
 void cmttrace_mark(const char* label) {

@@ -2,11 +2,13 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/auxv.h>
 
 #include "preload/program/kernel.h"
 
 struct Real real;
 Syscall* real_syscall;
+void *real_dlopen, *real_dlmopen;
 
 static void* find(const char* name) { return dlsym(RTLD_NEXT, name); }
 
@@ -30,34 +32,56 @@ static bool is_sanitized(void) {
 void real_find_all(void) {
   if (is_sanitized()) die("the program is built with a sanitizer, and cannot be traced", "");
   *(void**)&real_syscall = find_required("syscall");
+  real_dlopen = find_required("dlopen");
+  real_dlmopen = find_required("dlmopen");
 #define REAL_REQUIRED(name) *(void**)&real.name = find_required(#name);
   REAL_FUNCTIONS(REAL_REQUIRED)
 #define REAL_OPTIONAL(name) *(void**)&real.name = find(#name);
   REAL_OPTIONAL_FUNCTIONS(REAL_OPTIONAL)
 }
 
-static struct { uintptr_t begin, end; } allocator;
+static struct Range { uintptr_t begin, end; } allocator, executable;
+
+static bool is_in(const struct Range* range, const void* code) {
+  return (uintptr_t)code >= range->begin && (uintptr_t)code < range->end;
+}
+
+static struct Range range_of(const ElfW(Phdr) * headers, size_t count, uintptr_t bias) {
+  struct Range range = {UINTPTR_MAX, 0};
+  for (size_t i = 0; i < count; i++) {
+    if (headers[i].p_type != PT_LOAD) continue;
+    const uintptr_t from = bias + headers[i].p_vaddr, to = from + headers[i].p_memsz;
+    if (from < range.begin) range.begin = from;
+    if (to > range.end) range.end = to;
+  }
+  return range;
+}
 
 static int find_allocator(struct dl_phdr_info* object, size_t bytes, void* unused) {
   (void)bytes;
   (void)unused;
-  const uintptr_t wanted = (uintptr_t)real.malloc;
-  uintptr_t begin = UINTPTR_MAX, end = 0;
-  for (int i = 0; i < object->dlpi_phnum; i++) {
-    if (object->dlpi_phdr[i].p_type != PT_LOAD) continue;
-    const uintptr_t from = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr, to = from + object->dlpi_phdr[i].p_memsz;
-    if (from < begin) begin = from;
-    if (to > end) end = to;
-  }
-  if (wanted < begin || wanted >= end) return 0;
-  allocator.end = end;
-  allocator.begin = begin;
+  const struct Range range = range_of(object->dlpi_phdr, object->dlpi_phnum, object->dlpi_addr);
+  if (!is_in(&range, *(const void**)&real.malloc)) return 0;
+  allocator = range;
   return 1;
 }
 
 bool is_allocator_code(const void* code) {
   if (!allocator.begin) dl_iterate_phdr(find_allocator, NULL);
-  return (uintptr_t)code >= allocator.begin && (uintptr_t)code < allocator.end;
+  return is_in(&allocator, code);
+}
+
+static void find_executable(void) {
+  const ElfW(Phdr)* headers = (const ElfW(Phdr)*)getauxval(AT_PHDR);
+  const size_t count = headers ? getauxval(AT_PHNUM) : 0;
+  for (size_t i = 0; i < count; i++) {
+    if (headers[i].p_type == PT_PHDR) executable = range_of(headers, count, (uintptr_t)headers - headers[i].p_vaddr);
+  }
+}
+
+bool is_program_code(const void* code) {
+  if (!executable.end) find_executable();
+  return is_in(&executable, code);
 }
 
 _Alignas(4096) char arena_memory[arena_bytes];

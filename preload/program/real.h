@@ -38,6 +38,8 @@ struct Real {
 #undef REAL_MEMBER
 };
 extern struct Real real HIDDEN;
+extern void* real_dlopen HIDDEN;
+extern void* real_dlmopen HIDDEN;
 typedef long Syscall(long, long, long, long, long, long, long);
 extern Syscall* real_syscall HIDDEN;
 
@@ -47,6 +49,9 @@ void real_find_all(void);
 
 /// Whether code belongs to the library of the real malloc.
 bool is_allocator_code(const void* code);
+
+/// Whether code belongs to the program itself, and to no library.
+bool is_program_code(const void* code);
 
 /// Serves the calls of malloc that dlsym itself may make while it looks for the real functions: 64 KiB, never given
 /// back. The blocks are no events, and are recognised wherever they come back.

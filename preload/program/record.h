@@ -46,7 +46,8 @@ struct Call {
 /// In the frame of an interposed function (interpose.h).
 struct Guard {
   uint64_t token;
-  uint32_t kind;  ///< of operator new, else kind_malloc
+  struct Guard* interrupted;  ///< of the function that a signal handler has interrupted, in which this one is called
+  uint32_t kind;              ///< of operator new, else kind_malloc
   uint64_t size;
   uint64_t alignment;
 };

@@ -32,7 +32,12 @@ void tracing_stop(const char* what, const char* detail, long error) {
   set_recording_generation(not_recording);
   if (__atomic_exchange_n(&tracing.is_stopped, true, __ATOMIC_RELAXED)) return;
   if (!tracing.is_collector_started) rings_discard(tracing.control);
-  if (what) write_message(what, detail, error);
+  if (!what) return;
+  if (tracing.control) {
+    tracing.control->stopped_ns = clock_ns(CLOCK_MONOTONIC);
+    __atomic_store_n(&tracing.control->stopped, 1, __ATOMIC_RELEASE);
+  }
+  write_message(what, detail, error);
 }
 
 bool tracing_start_collector(void) {

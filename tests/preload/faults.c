@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,20 @@ static int plugins(const char* path) {
   for (int i = 0; i < 200; i++) {
     void* library = dlopen(path, RTLD_NOW);
     if (!library || dlclose(library) != 0) return 1;
+  }
+  return 0;
+}
+
+// Frees five blocks that libc's malloc gives a library which the tracer cannot see: one of RTLD_DEEPBIND, or, not
+// freed, in a namespace of its own.
+static int bypasses(const char* path, bool has_namespace) {
+  void* library = has_namespace ? dlmopen(LM_ID_NEWLM, path, RTLD_NOW) : dlopen(path, RTLD_NOW | RTLD_DEEPBIND);
+  if (!library) return 1;
+  void* (*its_malloc)(size_t);
+  *(void**)&its_malloc = dlsym(library, "malloc");
+  for (int i = 0; i < 5; i++) {
+    void* block = its_malloc(36000);
+    if (!has_namespace) free(block);
   }
   return 0;
 }
@@ -247,6 +262,8 @@ int main(int argc, char** argv) {
   if (strcmp(what, "threads") == 0) return threads();
   if (strcmp(what, "exits") == 0) return exits();
   if (strcmp(what, "plugins") == 0) return plugins(argument);
+  if (strcmp(what, "deepbind") == 0) return bypasses(argument, false);
+  if (strcmp(what, "namespace") == 0) return bypasses(argument, true);
   if (strcmp(what, "corrupts") == 0) return corrupts();
   if (strcmp(what, "crashes") == 0) return crashes();
   if (strcmp(what, "exit_in_thread") == 0) return exit_in_thread();

@@ -3,7 +3,7 @@ returns: it leaves by longjmp, or it makes events and the program is killed in i
 had may then never be filled; what comes behind it is in the trace all the same, but of a program that goes on for longer
 than the ring lasts the trace ends there, and one line says so.
 
-Between the two instructions that say that the real function is at work what a handler asks for is no event.
+What a handler asks for while the real function is at work is an event of its own.
 """
 
 import os
@@ -48,9 +48,8 @@ def check(program, event, then):
     while (found := later_events(program, event, then, step)) is not None:
         seen.append(found)
         step += 1
-    inside = [step for step in range(len(seen)) if not seen[step]]
-    assert len(inside) <= 8, f'{event}, {then}: lost after instructions {inside} of {len(seen)}'
-    assert inside == list(range(inside[0], inside[-1] + 1)) if inside else then == 'jump', f'{event}, {then}: {inside}'
+    lost = [step for step in range(len(seen)) if not seen[step]]
+    assert not lost, f'{event}, {then}: lost after instructions {lost} of {len(seen)}'
     assert len(seen) > 40, f'{event}, {then}: {len(seen)} instructions'
     return len(seen)
 

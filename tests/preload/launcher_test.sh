@@ -96,6 +96,34 @@ for exit in 0 7; do
   [ "$status" = $((exit ? exit : 125)) ] && grep -q 'nothing was recorded' err || complain "nothing was recorded, $exit: $status $(cat err)"
 done
 
+# The line says what is missing, and why. Nothing is missing only where nothing is said.
+lost() {  # TEXT OPTION... -- COMMAND
+  status_of cmttrace -o lost.cmt "${@:2}"
+  [ "$status" = 0 ] && grep -qE " s; $1\$" err || complain "lost, ${*:2}: $status $(cat err)"
+  trace2cmt --verify lost.cmt >said 2>&1 || [ $? = 3 ] || complain "lost, ${*:2}: $(cat said)"
+}
+many='push @x, "x" x $_ for 1..20000'
+lost 'stopped by --max-events in the first [0-9.]+ m?s' --max-events=1000 -- perl -e "$many"
+lost 'stopped by --max-time in the first [0-9.]+ m?s' --max-time=1ns -- perl -e "$many"
+lost 'stopped by --max-bytes in the first [0-9.]+ m?s' --max-bytes=10K -- perl -e "$many"
+[ "$(stat -c %s lost.cmt)" -lt 12000 ] || complain "10K: $(stat -c %s lost.cmt) bytes"
+lost 'nothing was lost' --max-bytes=10G -- perl -e "$many"
+rm -f lost.*
+lost '3 traces stopped by --max-events' --max-events=10 -- sh -c 'perl -e 1; perl -e 1'
+faults=$BUILD/tests/preload/faults plugin=$BUILD/tests/preload/libplugin.so
+lost "5 blocks freed whose allocation was not seen; calls by $plugin not seen \(RTLD_DEEPBIND or dlmopen\)" -- "$faults" deepbind "$plugin"
+lost "calls by $plugin not seen \(RTLD_DEEPBIND or dlmopen\)" -- "$faults" namespace "$plugin"
+lost 'nothing was lost' -- "$faults" plugins "$plugin"
+# A signal handler that leaves an event by longjmp, after one of its instructions: at most that event is lost.
+for step in $(seq 0 6 90); do
+  status_of cmttrace -o jump.trace -- "$BUILD/tests/preload/interrupted" malloc run "$step"
+  grep -qx + out || break
+  cp err "jump.$step"
+done
+grep -lE '; 1 event lost or in doubt; stopped by a fault that libcmttrace told in the first [0-9.]+ m?s$' jump.[0-9]* | grep -q . ||
+  complain "a handler that leaves by longjmp: $(cat jump.[0-9]*)"
+grep -hE '^cmttrace:.*nothing was lost$' jump.[0-9]* | grep -q . || complain "a handler that leaves by longjmp: $(cat jump.[0-9]*)"
+
 # The signal that ends a command ends the launcher; what was recorded is whole.
 status_of cmttrace -o killed.trace -- sh -c 'kill -TERM $$'
 [ "$status" = 143 ] && grep -q ' in killed.trace' err || complain "SIGTERM: $status $(cat err)"

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr int patience_ms = 2000;  // for processes that the command has left running
 constexpr int step_ms = 10;
 constexpr std::string_view pid_key = "pid=", path_key = " path=", begun_key = " begun=1 ", renamed_key = " renamed=1 ",
-                           start_key = " start_ns=", cpu_key = " cpu_ns=", failed_key = " failed=";
+                           start_key = " start_ns=";
 
 /// The relative path, if the file is in the current folder.
 std::string relative_to_here(const std::string& path) {
@@ -40,6 +40,13 @@ void parse_number(std::string_view line, std::string_view key, auto& number) {
   if (const auto at = line.find(key); at != line.npos) {
     std::from_chars(line.data() + at + key.size(), line.data() + line.size(), number);
   }
+}
+
+std::string word_after(std::string_view line, std::string_view key) {
+  const auto at = line.find(key);
+  if (at == line.npos) return {};
+  line.remove_prefix(at + key.size());
+  return std::string(line.substr(0, line.find(' ')));
 }
 
 /// Reads one line: "pid=7 start_ns=1 begun=1 path=/tmp/app.cmt". When the process calls exec, "pid=7 start_ns=2
@@ -63,8 +70,13 @@ void parse_status_line(std::string_view line, std::vector<BegunTrace>& traces) {
     return;
   }
   trace->ended = true;
-  parse_number(fields, failed_key, trace->error);
-  parse_number(fields, cpu_key, trace->collector_cpu_ns);
+  parse_number(fields, " failed=", trace->error);
+  parse_number(fields, " cpu_ns=", trace->collector_cpu_ns);
+  parse_number(fields, " unseen=", trace->unseen);
+  parse_number(fields, " recorded_ns=", trace->recorded_ns);
+  parse_number(fields, " bypasses=", trace->bypasses);
+  trace->stopped = word_after(fields, " stopped=");
+  trace->bypass = word_after(fields, " bypass=");
 }
 
 std::uint64_t count_events(Reader& reader, std::uint64_t& threads) {
@@ -96,14 +108,14 @@ void add_trace(const std::string& path, RecordedTraces& recorded) {
   if (const auto& totals = reader.totals()) {
     recorded.events += totals->events;
     recorded.threads += totals->threads;
-    recorded.repairs += totals->repairs.total();
+    recorded.repairs += totals->repairs.total() - totals->repairs[Repair::unmatched_free];
     recorded.unfinished += totals->truncated;
     return;
   }
   std::uint64_t threads = 0;
   recorded.events += count_events(reader, threads);
   recorded.threads += threads;
-  recorded.repairs += reader.repairs().total();
+  recorded.repairs += reader.repairs().total() - reader.repairs()[Repair::unmatched_free];
   recorded.unfinished += reader.truncated();
 }
 

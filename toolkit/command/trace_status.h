@@ -12,9 +12,14 @@ struct BegunTrace {
   int process = 0;
   std::uint64_t start_ns = 0;  ///< of its recording; a process that calls exec has several
   std::string path;            ///< relative, where it is in the current folder
-  bool ended = false;          ///< its collector has finished, and has set the next two fields
+  bool ended = false;          ///< its collector has finished, and has set the fields below
   int error = 0;               ///< an errno: why a part of the trace could not be written; 0: none
   std::int64_t collector_cpu_ns = 0;
+  std::uint64_t unseen = 0;       ///< blocks that were freed and whose allocation was not seen; 0 for a forked process
+  std::string stopped{};          ///< why events are missing at its end: "max-bytes", "fault"; empty: they are not
+  std::uint64_t recorded_ns = 0;  ///< with `stopped`: after this time, since its begin, there are no events
+  std::uint64_t bypasses = 0;     ///< modules whose calls were not seen
+  std::string bypass{};           ///< the first of them
 };
 
 /// The file that CMTTRACE_STATUS names. libcmttrace.so appends a line to it when a process begins a trace, and the
@@ -55,7 +60,7 @@ struct RecordedTraces {
   std::uint64_t events = 0;
   std::uint64_t threads = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t repairs = 0;        ///< events that were lost or altered
+  std::uint64_t repairs = 0;        ///< events that were lost or altered, without frees of blocks that were not seen
   std::vector<RecordedFile> files;  ///< the largest first
   unsigned unreadable = 0;          ///< traces that are not in `files`
   unsigned unfinished = 0;          ///< traces without an end: still being recorded, or cut

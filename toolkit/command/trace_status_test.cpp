@@ -41,8 +41,10 @@ TEST_CASE_FIXTURE(StatusFile, "traces: what began and what ended is told by the 
   add("of nobody");
   add("pid=7 events=3 drain_cpu_ns=4 cpu_ns=55 failed=0 path=/a b.cmt");
   const auto begun = traces.begun();
-  add("pid=8 events=3 cpu_ns=55 failed=28 path=/c begun=1 path=d");
-  CHECK(traces.begun()[1].error == 28);
+  add("pid=8 events=3 unseen=7 stopped=max-bytes recorded_ns=9 bypasses=2 bypass=/x.so cpu_ns=55 failed=28 path=/c");
+  const BegunTrace last = traces.begun()[1];
+  CHECK((last.error == 28 && last.unseen == 7 && last.stopped == "max-bytes" && last.recorded_ns == 9));
+  CHECK((last.bypasses == 2 && last.bypass == "/x.so"));
   REQUIRE(begun.size() == 2);
   CHECK((begun[0].process == 7 && begun[0].path == "/a b.cmt" && begun[0].ended && begun[0].collector_cpu_ns == 55 &&
          begun[0].error == 0));
