@@ -206,6 +206,7 @@ std::string summary(const command::RecordedTraces& recorded, const std::vector<c
     losses.push_back(counted(recorded.broken, "trace") + " could not be written to the end" +
                      (recorded.error != 0 ? ": " + std::generic_category().message(recorded.error) : ""));
   }
+  if (recorded.refused != 0) losses.push_back(counted(recorded.refused, "process") + " not recorded");
   if (losses.empty()) losses.push_back("nothing was lost");
   for (std::size_t i = 0; i < losses.size(); ++i) text += (i == 0 ? "" : "; ") + losses[i];
   const auto faults = static_cast<std::uint64_t>(std::count_if(
@@ -216,7 +217,7 @@ std::string summary(const command::RecordedTraces& recorded, const std::vector<c
 }
 
 bool has_failed(const command::RecordedTraces& recorded) {
-  return recorded.files.empty() || recorded.unreadable != 0 || recorded.broken != 0;
+  return recorded.files.empty() || recorded.unreadable != 0 || recorded.broken != 0 || recorded.refused != 0;
 }
 
 /// Whether a path in CMTTRACE_OUT stands for one file.

@@ -3,6 +3,7 @@
 //
 // cmttrace-collector --recover RINGS [OUT]...: `cmttrace --recover` becomes this.
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -28,10 +29,20 @@ void lift_limits() {
   }
 }
 
+// The usual 8 MiB for each would be most of the address space that the collector needs.
+void shrink_thread_stacks() {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 256 * 1024);
+  pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
+}
+
 int attach() {
   // Signals that end the program may reach the collector too, which still has to write what was recorded.
   for (const int signal : {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT, SIGTERM}) std::signal(signal, SIG_IGN);
   lift_limits();
+  shrink_thread_stacks();
   RingMemory memory(collector_memory, RingMemory::Access::shared, "rings");
   std::vector<int> outputs;
   for (std::uint32_t i = 0; i < memory.control().outputs; ++i)

@@ -15,7 +15,7 @@
 #include "preload/program/settings.h"
 #include "preload/text.h"
 
-enum { stack_bytes = 64 * 1024, above_all = 16, descriptors_needed = 24 };
+enum { stack_bytes = 64 * 1024, above_all = 16, descriptors_needed = 24, address_space_needed = 16 << 20 };
 
 static char path[output_path_bytes];  // the file that was created last
 static bool is_path_refused;
@@ -68,13 +68,21 @@ static long create_fifo(struct Control* control) {
   return failed;
 }
 
-static long open_status(struct Control* control) {
+static long open_status(int process) {
   if (!path_is_given(path_status)) return -1;
-  if (!path_expand(path, path_status, (int)control->process)) return -ENAMETOOLONG;
+  if (!path_expand(path, path_status, process)) return -ENAMETOOLONG;
   const int create = status_must_exist() ? 0 : O_CREAT;
-  long fd = sys(SYS_open, path, O_WRONLY | create | O_APPEND | O_CLOEXEC, 0666);
-  if (fd >= 0) strcpy(control->status_path, path);
-  return fd;
+  return sys(SYS_open, path, O_WRONLY | create | O_APPEND | O_CLOEXEC, 0666);
+}
+
+void collector_report_refusal(void) {
+  const int process = (int)sys(SYS_getpid, 0);
+  static char line[64];
+  long fd = open_status(process);
+  if (fd < 0) return;
+  char* end = stpcpy(put_decimal(stpcpy(line, "pid="), (uint64_t)process), " refused=1 path=\n");
+  sys(SYS_write, fd, line, end - line);
+  sys(SYS_close, fd);
 }
 
 // From /proc: programs write over argv, and after an exec the collector would read the next program's.
@@ -113,7 +121,8 @@ static void close_outputs(struct Control* control, const int descriptors[outputs
 
 // A forked child that may not write to CMTTRACE_STATUS (it has changed its user or root) is recorded all the same.
 static long create_files(struct Control* control, int descriptors[outputs_max]) {
-  long status = open_status(control);
+  long status = open_status((int)control->process);
+  if (status >= 0) strcpy(control->status_path, path);
   if (status < 0 && path_is_given(path_status) && !status_must_exist() && !control->forked) return status;
   long failed = create_fifo(control);
   if (!failed) failed = create_outputs(control, descriptors, status);
@@ -134,11 +143,17 @@ static bool are_descriptors_enough(void) {
   return sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &files) != 0 || files.rlim_max >= descriptors_needed;
 }
 
-static void raise_descriptors(void) {
-  struct rlimit files;
-  if (sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &files, 0);
+// A limit that the collector cannot raise.
+static bool is_space_enough(void) {
+  struct rlimit space;
+  return sys(SYS_prlimit64, 0, RLIMIT_AS, 0, &space) != 0 || space.rlim_max >= address_space_needed;
+}
+
+static void raise_limit(int resource) {
+  struct rlimit limit;
+  if (sys(SYS_prlimit64, 0, resource, 0, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  sys(SYS_prlimit64, 0, resource, &limit, 0);
 }
 
 // Moves the descriptors above the numbers that they go to first, so that none overwrites another.
@@ -164,7 +179,8 @@ static int become_collector(void* unused) {
   static const char* arguments[] = {NULL, "--attach", NULL};
   arguments[0] = collector_program();
   sys(SYS_setpgid, 0, 0);
-  raise_descriptors();
+  raise_limit(RLIMIT_NOFILE);
+  raise_limit(RLIMIT_AS);
   arrange_descriptors();
   for (int signal = 1; signal <= 64; signal++) sys(SYS_rt_sigaction, signal, by_default, 0, 8);
   sys(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, 8);
@@ -209,6 +225,7 @@ long collector_start(struct Control* control) {
   is_path_refused = false;
   if (!collector_environment() || !collector_program()[0]) return -ENOENT;
   if (!are_descriptors_enough()) return -EMFILE;
+  if (!is_space_enough()) return -ENOMEM;
   long failed = create_files(control, inherited + collector_output - collector_memory);
   is_path_refused = failed != 0;
   if (failed) return failed;

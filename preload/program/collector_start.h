@@ -28,6 +28,9 @@ long collector_start(struct Control* control);
 /// The file that could not be created, after a failed collector_start(); NULL if the failure was another.
 const char* collector_refused_path(void);
 
+/// Tells the launcher (CMTTRACE_STATUS) that this process is not recorded.
+void collector_report_refusal(void);
+
 /// Whether it was started and has ended.
 bool collector_is_gone(void);
 /// Waits for its end.

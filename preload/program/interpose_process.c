@@ -63,7 +63,8 @@ __attribute__((constructor)) static void begin(void) {
   if (!tracer_is_ready()) return;
   forget_errors();
   settings_read();
-  const char* fault = settings_fault();
+  const char* fault =
+      is_under_valgrind ? "valgrind runs the program, and cannot start the collector" : settings_fault();
   if (fault) tracing_stop(fault, "; the program goes on untraced", 0);
   start_collecting();
   if (recording_is_on()) report_hiding_malloc();

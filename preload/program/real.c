@@ -29,7 +29,10 @@ static bool is_sanitized(void) {
   return dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") || dlsym(RTLD_DEFAULT, "__msan_init");
 }
 
+bool is_under_valgrind;
+
 void real_find_all(void) {
+  is_under_valgrind = dlsym(RTLD_DEFAULT, "_vgnU_freeres") != NULL;
   if (is_sanitized()) die("the program is built with a sanitizer, and cannot be traced", "");
   *(void**)&real_syscall = find_required("syscall");
   real_dlopen = find_required("dlopen");

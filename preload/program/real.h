@@ -47,6 +47,9 @@ extern Syscall* real_syscall HIDDEN;
 /// one is missing that every libc has, or where the program is built with a sanitizer.
 void real_find_all(void);
 
+/// Whether valgrind runs the program: it ends one that calls clone as the collector's start does.
+extern bool is_under_valgrind HIDDEN;
+
 /// Whether code belongs to the library of the real malloc.
 bool is_allocator_code(const void* code);
 

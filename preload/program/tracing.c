@@ -28,10 +28,17 @@ uint32_t process_id(void) {
 
 bool is_vfork_child(void) { return !sandbox_entered && process_id() != (uint32_t)sys(SYS_getpid, 0); }
 
+// There will be no collector: nothing of the rings is left, and the launcher knows.
+static void abandon_start(bool is_fault) {
+  rings_discard(tracing.control);
+  rings_close_descriptor();
+  if (is_fault) collector_report_refusal();
+}
+
 void tracing_stop(const char* what, const char* detail, long error) {
   set_recording_generation(not_recording);
   if (__atomic_exchange_n(&tracing.is_stopped, true, __ATOMIC_RELAXED)) return;
-  if (!tracing.is_collector_started) rings_discard(tracing.control);
+  if (!tracing.is_collector_started) abandon_start(what != NULL);
   if (!what) return;
   if (tracing.control) {
     tracing.control->stopped_ns = clock_ns(CLOCK_MONOTONIC);
@@ -45,8 +52,10 @@ bool tracing_start_collector(void) {
   tracing.is_collector_started = true;
   long failed = collector_start(tracing.control);
   if (!failed) return true;
-  rings_discard(tracing.control);
-  if (collector_refused_path())
+  abandon_start(true);
+  if (failed == -ENOMEM)
+    tracing_stop("the limit on address space leaves no room for the collector", "; the program goes on untraced", 0);
+  else if (collector_refused_path())
     tracing_stop("cannot create ", collector_refused_path(), -failed);
   else
     tracing_stop("cannot start the collector", "; the program goes on untraced", -failed);
@@ -178,6 +187,7 @@ void tracing_leave(void) {
 }
 
 void tracing_finish(void) {
+  if (can_request() && collector_is_gone()) is_collector_lost();
   announce_end();
   if (!request(request_finish)) return;
   if (!sandbox_entered) collector_reap();

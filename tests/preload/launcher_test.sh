@@ -114,6 +114,12 @@ faults=$BUILD/tests/preload/faults plugin=$BUILD/tests/preload/libplugin.so
 lost "5 blocks freed whose allocation was not seen; calls by $plugin not seen \(RTLD_DEEPBIND or dlmopen\)" -- "$faults" deepbind "$plugin"
 lost "calls by $plugin not seen \(RTLD_DEEPBIND or dlmopen\)" -- "$faults" namespace "$plugin"
 lost 'nothing was lost' -- "$faults" plugins "$plugin"
+# A process that could not be recorded is counted: it has said why.
+for exit in 0 7; do
+  status_of cmttrace -o refused.cmt -- perl -e "push @x, 'x' x \$_ for 1..9; system q(ulimit -n 20; exec perl -e 1); exit $exit"
+  [ "$status" = $((exit ? exit : 125)) ] && grep -q '^libcmttrace: cannot start the collector' err &&
+    grep -qE '^cmttrace: .*; 1 process not recorded$' err || complain "not recorded: $status $(cat err)"
+done
 # A signal handler that leaves an event by longjmp, after one of its instructions: at most that event is lost.
 for step in $(seq 0 6 90); do
   status_of cmttrace -o jump.trace -- "$BUILD/tests/preload/interrupted" malloc run "$step"

@@ -51,9 +51,32 @@ else
   echo 'not tested: a full disk, a read-only folder, chroot: that needs root'
 fi
 
+# untraced TEXT COMMAND...: the program goes on with one line, as do its descriptors.
+untraced() {
+  status=0
+  rm -f not.cmt
+  CMTTRACE_OUT=not.cmt LD_PRELOAD=$TRACER "${@:2}" >out 2>err || status=$?
+  [ "$status" = 5 ] && [ "$(cat err)" = "libcmttrace: $1" ] || complain "$status: $(cat err)"
+  [ ! -e not.cmt ] || [ "$2" = valgrind ] || complain 'a file without a trace'
+  ! grep memfd out || complain 'a descriptor stays open'
+}
+what='few descriptors'
+(ulimit -n 20; untraced 'cannot start the collector; the program goes on untraced (error 24)' \
+  perl -e 'print readlink, "\n" for glob "/proc/self/fd/*"; exit 5'; exit $failed) || failed=1
+what='hardly any address space'
+(ulimit -v 15000; untraced 'the limit on address space leaves no room for the collector; the program goes on untraced' \
+  perl -e 'print readlink, "\n" for glob "/proc/self/fd/*"; exit 5'; exit $failed) || failed=1
+what='valgrind'
+if command -v valgrind >/dev/null; then
+  untraced 'valgrind runs the program, and cannot start the collector; the program goes on untraced' \
+    valgrind -q --tool=none perl -e 'exit 5'
+else
+  echo 'skipped: valgrind is not installed'
+fi
+
 # Little address space: recorded, or said not to be.
 for form in trace cmt; do
-  for kilobytes in 30000 60000 200000; do
+  for kilobytes in 18000 20000 30000 60000 200000; do
     what="$kilobytes KiB of address space ($form)"
     (ulimit -v $kilobytes; steady space.$kilobytes.$form 20000; echo $status >status)
     status=$(cat status)

@@ -34,6 +34,7 @@ long collector_start(Control* control) {
 const char* collector_refused_path() { return nullptr; }
 bool collector_is_gone() { return false; }
 void collector_reap() {}
+void collector_report_refusal() {}
 void collector_forget() {}
 bool setting_is(const char*, const char*) { return false; }
 bool path_is_given(std::uint32_t) { return false; }

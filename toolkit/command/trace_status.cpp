@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr int patience_ms = 2000;  // for processes that the command has left running
 constexpr int step_ms = 10;
 constexpr std::string_view pid_key = "pid=", path_key = " path=", begun_key = " begun=1 ", renamed_key = " renamed=1 ",
-                           start_key = " start_ns=";
+                           start_key = " start_ns=", refused_ending = " refused=1 path=";
 
 /// The relative path, if the file is in the current folder.
 std::string relative_to_here(const std::string& path) {
@@ -169,6 +169,15 @@ std::vector<BegunTrace> TraceStatusFile::begun() const {
   return traces;
 }
 
+std::uint64_t TraceStatusFile::refused() const {
+  std::uint64_t count = 0;
+  std::ifstream file(path_, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(begin_));
+  for (std::string line; std::getline(file, line);)
+    count += line.starts_with(pid_key) && line.ends_with(refused_ending) ? 1 : 0;
+  return count;
+}
+
 bool is_written(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return false;
@@ -207,6 +216,7 @@ RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::functio
     if (is_awaited && !pause(step_ms)) continue;
     RecordedTraces recorded = add_traces(all, complain);
     add_broken(traces, all, recorded);
+    recorded.refused = traces.refused();
     return recorded;
   }
 }

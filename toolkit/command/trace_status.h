@@ -37,6 +37,8 @@ class TraceStatusFile {
   std::string setting() const;
   /// The traces so far, in the order in which they began.
   std::vector<BegunTrace> begun() const;
+  /// How many processes had loaded the tracer and could not be recorded. Each has said why.
+  std::uint64_t refused() const;
 
  private:
   std::string path_;
@@ -64,6 +66,7 @@ struct RecordedTraces {
   std::vector<RecordedFile> files;  ///< the largest first
   unsigned unreadable = 0;          ///< traces that are not in `files`
   unsigned unfinished = 0;          ///< traces without an end: still being recorded, or cut
+  std::uint64_t refused = 0;        ///< as TraceStatusFile::refused()
   unsigned broken = 0;              ///< traces whose collector has failed or died
   int error = 0;                    ///< the errno of the first failure; 0: not known
 };

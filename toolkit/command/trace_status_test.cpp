@@ -45,6 +45,8 @@ TEST_CASE_FIXTURE(StatusFile, "traces: what began and what ended is told by the 
   const BegunTrace last = traces.begun()[1];
   CHECK((last.error == 28 && last.unseen == 7 && last.stopped == "max-bytes" && last.recorded_ns == 9));
   CHECK((last.bypasses == 2 && last.bypass == "/x.so"));
+  add("pid=9 refused=1 path=");
+  CHECK((traces.refused() == 1 && traces.begun().size() == 2));
   REQUIRE(begun.size() == 2);
   CHECK((begun[0].process == 7 && begun[0].path == "/a b.cmt" && begun[0].ended && begun[0].collector_cpu_ns == 55 &&
          begun[0].error == 0));
