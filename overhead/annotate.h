@@ -37,8 +37,8 @@ heap::Neighbourhood insert_block(heap::AddressIndex& live, const heap::PlacedBlo
 ///
 /// Without a neighbour the address is 0 and the gap -1. Gaps are by the size asked for. A page counts as gained or lost
 /// unless the nearest block on either side is on it too. A block of size 0 is on one page. A block that was made before
-/// the trace began is an `unknown block`. Blocks are told apart by address. Memory: at most 64 bytes a live block, and
-/// 4 KiB for each 2 MiB in which blocks lie.
+/// the trace began is an `unknown block`. Blocks are told apart by address. Memory: some 40 bytes a live block, and at
+/// most 200 where blocks lie far apart.
 class Annotator {
  public:
   struct Settings {

@@ -40,12 +40,13 @@ void BlockPage::erase(Pointer& page, std::size_t rank) {
   std::memmove(at, at + 1, behind * sizeof *at);
   std::memmove(offset_at, offset_at + 1, behind * sizeof *offset_at);
   if (--page->size_ == 0) return page.reset();
-  if (page->capacity_ > 8 && page->size_ * 4u < page->capacity_) resize(page, page->capacity_ / 2);
+  const std::uint32_t share = page->capacity_ > 8 ? 4 : 2;
+  if (page->size_ * share < page->capacity_) resize(page, page->capacity_ / 2);
 }
 
 namespace {
 
-constexpr std::size_t none = ~std::size_t{0};
+constexpr std::size_t none = RegionPages::none;
 
 /// The last bit that is set below `end`, or none.
 template <std::size_t words>
@@ -73,57 +74,138 @@ std::size_t first_bit(const std::array<std::uint64_t, words>& bits, std::size_t 
   return word * 64 + static_cast<std::size_t>(std::countr_zero(left));
 }
 
-std::size_t page_in_region(std::uint64_t address, int page_shift, std::size_t region_pages) {
-  return static_cast<std::size_t>(address >> page_shift) % region_pages;
+}  // namespace
+
+std::vector<RegionPages::Numbered>::iterator RegionPages::at_or_above(std::size_t number) const {
+  return std::lower_bound(few_->begin(), few_->end(), number,
+                          [](const Numbered& each, std::size_t wanted) { return each.number < wanted; });
+}
+
+BlockPage::Pointer* RegionPages::find_few(std::size_t number) {
+  const auto found = at_or_above(number);
+  return found != few_->end() && found->number == number ? &found->page : nullptr;
+}
+
+BlockPage::Pointer& RegionPages::add(std::size_t number) {
+  if (empty()) {
+    one_.number = static_cast<std::uint16_t>(number);
+    return one_.page;
+  }
+  if (few_ && few_->size() == few_max) spread();
+  if (many_) {
+    many_->used[number / 64] |= std::uint64_t{1} << (number % 64);
+    ++many_->count;
+    return many_->pages[number];
+  }
+  if (!few_) {
+    few_ = std::make_unique<std::vector<Numbered>>();
+    few_->push_back(std::move(one_));
+  }
+  return few_->insert(at_or_above(number), {nullptr, static_cast<std::uint16_t>(number)})->page;
+}
+
+void RegionPages::remove(std::size_t number) {
+  if (many_) {
+    many_->used[number / 64] &= ~(std::uint64_t{1} << (number % 64));
+    if (--many_->count < many_min) gather();
+  } else if (few_) {
+    few_->erase(at_or_above(number));
+    if (few_->size() * 2 < few_->capacity()) few_->shrink_to_fit();
+    if (few_->size() > 1) return;
+    one_ = std::move(few_->front());
+    few_.reset();
+  }
+}
+
+/// Makes the array a table.
+void RegionPages::spread() {
+  const auto few = std::move(few_);
+  many_ = std::make_unique<Table>();
+  for (Numbered& each : *few) add(each.number) = std::move(each.page);
+}
+
+/// Makes the table an array.
+void RegionPages::gather() {
+  const auto many = std::move(many_);
+  few_ = std::make_unique<std::vector<Numbered>>();
+  for (std::size_t number = 0; number < count_max; ++number) {
+    if (many->pages[number]) few_->push_back({std::move(many->pages[number]), static_cast<std::uint16_t>(number)});
+  }
+}
+
+std::size_t RegionPages::last_below(std::size_t end) const {
+  if (many_) return last_bit(many_->used, end);
+  if (!few_) return one_.page && one_.number < end ? one_.number : none;
+  const auto above = at_or_above(end);
+  return above == few_->begin() ? none : std::prev(above)->number;
+}
+
+std::size_t RegionPages::first_from(std::size_t begin) const {
+  if (many_) return first_bit(many_->used, begin);
+  if (!few_) return one_.page && one_.number >= begin ? one_.number : none;
+  const auto found = at_or_above(begin);
+  return found == few_->end() ? none : found->number;
+}
+
+namespace {
+
+std::size_t page_in_region(std::uint64_t address, int page_shift) {
+  return static_cast<std::size_t>(address >> page_shift) % RegionPages::count_max;
 }
 
 }  // namespace
 
 AddressIndex::Region* AddressIndex::find_region(std::uint64_t number) {
   Region*& recent = recent_[number % recent_.size()];
-  if (recent != nullptr && recent->number == number) return recent;
+  if (recent != nullptr && recent->first == number) return recent;
   const auto found = regions_.find(number);
   if (found == regions_.end()) return nullptr;
-  return recent = found->second.get();
+  return recent = &*found;
 }
 
 AddressIndex::Region& AddressIndex::make_region(std::uint64_t number) {
   if (Region* region = find_region(number)) return *region;
-  auto region = std::make_unique<Region>();
-  region->number = number;
-  return *regions_.emplace(number, std::move(region)).first->second;
+  return *regions_.try_emplace(number).first;
 }
 
-/// Removes an empty page from the bitmap, and its region with the last page.
+/// Removes an empty page, and its region with the last page.
 void AddressIndex::drop_page(Region& region, std::size_t page) {
-  region.used[page / 64] &= ~(std::uint64_t{1} << (page % 64));
-  for (const std::uint64_t word : region.used) {
-    if (word != 0) return;
-  }
-  recent_[region.number % recent_.size()] = nullptr;
-  regions_.erase(region.number);
+  region.second.remove(page);
+  if (!region.second.empty()) return;
+  recent_[region.first % recent_.size()] = nullptr;
+  regions_.erase(region.first);
 }
 
-/// The block before a rank on a page; the page itself may be empty.
-void AddressIndex::find_prev(PlacedBlock& block, const Region& region, std::size_t page, std::size_t rank) const {
-  if (rank > 0) return unpack(block, region, page, rank - 1);
-  const std::size_t below = last_bit(region.used, page);
+void AddressIndex::unpack_last(PlacedBlock& block, const Region& region, std::size_t page) const {
+  const BlockPage& blocks = *region.second.find(page);
+  unpack(block, region, page, blocks, blocks.size() - 1);
+}
+
+void AddressIndex::unpack_first(PlacedBlock& block, const Region& region, std::size_t page) const {
+  unpack(block, region, page, *region.second.find(page), 0);
+}
+
+/// The block before a rank on a page, which is null where it is empty.
+void AddressIndex::find_prev(PlacedBlock& block, const Region& region, std::size_t page, const BlockPage* blocks,
+                             std::size_t rank) const {
+  if (rank > 0) return unpack(block, region, page, *blocks, rank - 1);
+  const std::size_t below = region.second.last_below(page);
   if (below != none) return unpack_last(block, region, below);
-  const auto here = regions_.find(region.number);
+  const auto here = regions_.find(region.first);
   if (here == regions_.begin()) return;
-  const Region& other = *std::prev(here)->second;
-  unpack_last(block, other, last_bit(other.used, region_pages));
+  const Region& other = *std::prev(here);
+  unpack_last(block, other, other.second.last_below(RegionPages::count_max));
 }
 
-/// The block at or behind a rank on a page; the page itself may be empty.
-void AddressIndex::find_next(PlacedBlock& block, const Region& region, std::size_t page, std::size_t rank) const {
-  if (region.pages[page] && rank < region.pages[page]->size()) return unpack(block, region, page, rank);
-  const std::size_t above = first_bit(region.used, page + 1);
-  if (above != none) return unpack(block, region, above, 0);
-  const auto behind = regions_.upper_bound(region.number);
+/// The block at or behind a rank on a page, which is null where it is empty.
+void AddressIndex::find_next(PlacedBlock& block, const Region& region, std::size_t page, const BlockPage* blocks,
+                             std::size_t rank) const {
+  if (blocks != nullptr && rank < blocks->size()) return unpack(block, region, page, *blocks, rank);
+  const std::size_t above = region.second.first_from(page + 1);
+  if (above != none) return unpack_first(block, region, above);
+  const auto behind = regions_.upper_bound(region.first);
   if (behind == regions_.end()) return;
-  const Region& other = *behind->second;
-  unpack(block, other, first_bit(other.used, 0), 0);
+  unpack_first(block, *behind, behind->second.first_from(0));
 }
 
 PackedBlock AddressIndex::pack(const PlacedBlock& block) {
@@ -142,17 +224,16 @@ void AddressIndex::load_large(PlacedBlock& block) const {
 
 std::optional<Neighbourhood> AddressIndex::insert(const PlacedBlock& block) {
   Region& region = make_region(block.address >> region_shift);
-  const std::size_t page = page_in_region(block.address, page_shift, region_pages);
+  const std::size_t page = page_in_region(block.address, page_shift);
   const std::uint64_t offset = block.address % page_size;
-  BlockPage::Pointer& blocks = region.pages[page];
-  const std::size_t rank = blocks ? blocks->rank(offset) : 0;
-  if (blocks && blocks->holds(rank, offset)) return std::nullopt;
+  BlockPage::Pointer* blocks = region.second.find(page);
+  const std::size_t rank = blocks ? (*blocks)->rank(offset) : 0;
+  if (blocks && (*blocks)->holds(rank, offset)) return std::nullopt;
   std::optional<Neighbourhood> found(std::in_place);
   found->block = block;
-  find_prev(found->prev, region, page, rank);
-  find_next(found->next, region, page, rank);
-  BlockPage::insert(blocks, rank, offset, pack(block));
-  region.used[page / 64] |= std::uint64_t{1} << (page % 64);
+  find_prev(found->prev, region, page, blocks ? blocks->get() : nullptr, rank);
+  find_next(found->next, region, page, blocks ? blocks->get() : nullptr, rank);
+  BlockPage::insert(blocks ? *blocks : region.second.add(page), rank, offset, pack(block));
   ++size_;
   return found;
 }
@@ -160,15 +241,16 @@ std::optional<Neighbourhood> AddressIndex::insert(const PlacedBlock& block) {
 std::optional<Neighbourhood> AddressIndex::erase(std::uint64_t address) {
   Region* region = find_region(address >> region_shift);
   if (region == nullptr) return std::nullopt;
-  const std::size_t page = page_in_region(address, page_shift, region_pages);
-  BlockPage::Pointer& blocks = region->pages[page];
-  if (!blocks) return std::nullopt;
+  const std::size_t page = page_in_region(address, page_shift);
+  BlockPage::Pointer* const at = region->second.find(page);
+  if (at == nullptr) return std::nullopt;
+  BlockPage::Pointer& blocks = *at;
   const std::size_t rank = blocks->rank(address % page_size);
   if (!blocks->holds(rank, address % page_size)) return std::nullopt;
   std::optional<Neighbourhood> found(std::in_place);
-  unpack(found->block, *region, page, rank);
-  find_prev(found->prev, *region, page, rank);
-  find_next(found->next, *region, page, rank + 1);
+  unpack(found->block, *region, page, *blocks, rank);
+  find_prev(found->prev, *region, page, blocks.get(), rank);
+  find_next(found->next, *region, page, blocks.get(), rank + 1);
   if (blocks->block(rank).size == kept_aside) large_.erase(address);
   BlockPage::erase(blocks, rank);
   --size_;

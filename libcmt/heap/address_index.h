@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "cmt/event.h"
 
@@ -125,6 +126,76 @@ class BlockPage {
 
 static_assert(sizeof(BlockPage) % alignof(PackedBlock) == 0);
 
+/// The pages of a region on which blocks begin, by their number in the region.
+///
+/// A region mostly has many pages: then it is a table of all, with a bitmap of those that are there. Where blocks lie
+/// far apart such a table a block would be 4 KiB each. So one page is kept in place, and a few in a sorted array.
+class RegionPages {
+ public:
+  static constexpr std::size_t count_max = 512;
+  static constexpr std::size_t none = ~std::size_t{0};
+
+  bool empty() const { return !many_ && !few_ && !one_.page; }
+
+  /// The page of a number, or null where there is none.
+  BlockPage::Pointer* find(std::size_t number) {
+    if (many_) return many_->pages[number] ? &many_->pages[number] : nullptr;
+    if (few_) return find_few(number);
+    return one_.page && one_.number == number ? &one_.page : nullptr;
+  }
+  const BlockPage* find(std::size_t number) const {
+    const BlockPage::Pointer* const page = const_cast<RegionPages*>(this)->find(number);
+    return page ? page->get() : nullptr;
+  }
+
+  /// Adds a number; its page is the caller's to make.
+  BlockPage::Pointer& add(std::size_t number);
+
+  /// Removes a number whose page is gone.
+  void remove(std::size_t number);
+
+  /// The last number below `end`, and the first at `begin` or above; or none.
+  std::size_t last_below(std::size_t end) const;
+  std::size_t first_from(std::size_t begin) const;
+
+  /// Calls `visit` with every number and page, by rising number.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    if (one_.page) visit(one_.number, *one_.page);
+    if (few_) {
+      for (const Numbered& each : *few_) visit(each.number, *each.page);
+    }
+    for (std::size_t number = 0; many_ && number < count_max; ++number) {
+      const auto& pages = many_->pages;
+      if (number + 4 < count_max) __builtin_prefetch(pages[number + 4].get());
+      if (number + 2 < count_max && pages[number + 2]) pages[number + 2]->prefetch();
+      if (pages[number]) visit(number, *pages[number]);
+    }
+  }
+
+ private:
+  static constexpr std::size_t few_max = 48, many_min = 32;
+
+  struct Numbered {
+    BlockPage::Pointer page;
+    std::uint16_t number = 0;
+  };
+  struct Table {
+    std::array<std::uint64_t, count_max / 64> used{};  ///< a bit for every number that was added
+    std::array<BlockPage::Pointer, count_max> pages;
+    std::size_t count = 0;
+  };
+
+  std::vector<Numbered>::iterator at_or_above(std::size_t number) const;
+  BlockPage::Pointer* find_few(std::size_t number);
+  void spread();
+  void gather();
+
+  Numbered one_;
+  std::unique_ptr<std::vector<Numbered>> few_;
+  std::unique_ptr<Table> many_;
+};
+
 /// The live blocks by address. Adding and removing a block return its neighbours.
 ///
 /// An ordered map costs some 140 to 200 ns an operation: it searches a tree whose nodes lie anywhere. But allocators
@@ -132,13 +203,14 @@ static_assert(sizeof(BlockPage) % alignof(PackedBlock) == 0);
 ///
 ///     address  =  region (2 MiB) | page (4 KiB) | offset
 ///
-/// A region holds a pointer for each of its 512 pages, and a bitmap of those on which a block begins. A page holds its
-/// blocks (BlockPage), sorted by their exact addresses, of whatever alignment. A neighbour is the entry beside, or the
-/// last or first entry of the nearest page in the bitmap, or of the nearest region in the map of regions. The map is
-/// searched only at the edges of a region; a table finds the 64 regions used last.
+/// A region finds its pages (RegionPages). A page holds its blocks (BlockPage), sorted by their exact addresses, of
+/// whatever alignment. A neighbour is the entry beside, or the last or first entry of the nearest page of the region,
+/// or of the nearest region in the map of regions. The map is searched only at the edges of a region; a table finds the
+/// 64 regions used last.
 ///
-/// Memory: 26 bytes a block, at most half of them again as reserve, and 4 KiB a region. Sizes and slops of 4 GiB or
-/// more are kept in a map of their own.
+/// Memory: 26 bytes a block, at most half of them again as reserve, and 4 KiB for a region of many pages. Blocks that
+/// lie alone cost 130 bytes each, and none more than 180. Sizes and slops of 4 GiB or more are kept in a map of their
+/// own.
 class AddressIndex {
  public:
   AddressIndex() = default;
@@ -156,18 +228,15 @@ class AddressIndex {
   /// Calls `visit` with every block, by rising address.
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const auto& [number, region] : regions_) {
-      for (std::size_t page = 0; page < region_pages; ++page) {
-        if (page + 4 < region_pages) __builtin_prefetch(region->pages[page + 4].get());
-        if (page + 2 < region_pages && region->pages[page + 2]) region->pages[page + 2]->prefetch();
-        if (!region->pages[page]) continue;
-        const std::size_t blocks = region->pages[page]->size();
-        for (std::size_t rank = 0; rank < blocks; ++rank) {
+    for (const Region& region : regions_) {
+      region.second.for_each([&](std::size_t page, const BlockPage& blocks) {
+        const std::size_t count = blocks.size();
+        for (std::size_t rank = 0; rank < count; ++rank) {
           PlacedBlock block;
-          unpack(block, *region, page, rank);
+          unpack(block, region, page, blocks, rank);
           visit(block);
         }
-      }
+      });
     }
   }
 
@@ -175,14 +244,10 @@ class AddressIndex {
   static constexpr int page_shift = 12;
   static constexpr std::uint64_t page_size = std::uint64_t{1} << page_shift;
   static constexpr int region_shift = 21;
-  static constexpr std::size_t region_pages = std::size_t{1} << (region_shift - page_shift);
+  static_assert(RegionPages::count_max == std::size_t{1} << (region_shift - page_shift));
 
-  struct Region {
-    std::uint64_t number = 0;
-    std::array<std::uint64_t, region_pages / 64> used{};  ///< a bit for every page that is not null
-    std::array<BlockPage::Pointer, region_pages> pages;
-  };
-  using Regions = std::map<std::uint64_t, std::unique_ptr<Region>>;
+  using Regions = std::map<std::uint64_t, RegionPages>;
+  using Region = Regions::value_type;
 
   /// The sizes of a block that do not fit a PackedBlock.
   struct Large {
@@ -193,10 +258,9 @@ class AddressIndex {
 
   /// Writes the block at a rank to where the caller wants it: a copy would wait for the stores of the fields.
   [[gnu::always_inline]] void unpack(PlacedBlock& block, const Region& region, std::size_t page,
-                                     std::size_t rank) const {
-    const BlockPage& blocks = *region.pages[page];
+                                     const BlockPage& blocks, std::size_t rank) const {
     const PackedBlock& packed = blocks.block(rank);
-    block.address = (region.number << region_shift | std::uint64_t{page} << page_shift) + blocks.offset(rank);
+    block.address = (region.first << region_shift | std::uint64_t{page} << page_shift) + blocks.offset(rank);
     block.size = packed.size;
     block.born = packed.born;
     block.tag = packed.tag;
@@ -208,11 +272,12 @@ class AddressIndex {
   Region* find_region(std::uint64_t number);
   Region& make_region(std::uint64_t number);
   void drop_page(Region& region, std::size_t page);
-  void unpack_last(PlacedBlock& block, const Region& region, std::size_t page) const {
-    unpack(block, region, page, region.pages[page]->size() - 1);
-  }
-  void find_prev(PlacedBlock& block, const Region& region, std::size_t page, std::size_t rank) const;
-  void find_next(PlacedBlock& block, const Region& region, std::size_t page, std::size_t rank) const;
+  void unpack_last(PlacedBlock& block, const Region& region, std::size_t page) const;
+  void unpack_first(PlacedBlock& block, const Region& region, std::size_t page) const;
+  void find_prev(PlacedBlock& block, const Region& region, std::size_t page, const BlockPage* blocks,
+                 std::size_t rank) const;
+  void find_next(PlacedBlock& block, const Region& region, std::size_t page, const BlockPage* blocks,
+                 std::size_t rank) const;
 
   Regions regions_;
   std::array<Region*, 64> recent_{};

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <malloc.h>
+
 #include <map>
 #include <random>
 #include <vector>
@@ -87,6 +89,30 @@ TEST_CASE("address index: agrees with an ordered map over the whole address spac
 
 TEST_CASE("address index: agrees with an ordered map while regions come and go") {
   CHECK(disagreements([](auto& random) { return (random() % 6 + 1) << 27; }, 12, 20000) == 0);
+}
+
+TEST_CASE("address index: agrees with an ordered map while a region's pages become many and few again") {
+  const auto address = [](auto& random) { return 0x81d200000 + random() % 120 * 4096 + random() % 2 * 16; };
+  CHECK(disagreements(address, 8, 100000) == 0);
+  CHECK(disagreements(address, 12, 20000) == 0);
+  CHECK(disagreements([](auto& random) { return 0x81d200000 + random() % 3 * 4096; }, 10, 20000) == 0);
+}
+
+TEST_CASE("address index: a block costs at most 200 bytes, however far from the others it lies") {
+  for (const std::uint64_t distance :
+       {std::uint64_t{1} << 12, std::uint64_t{1} << 16, std::uint64_t{1} << 20, std::uint64_t{1} << 30}) {
+    constexpr std::uint64_t blocks = 20000;
+    const std::size_t before = mallinfo2().uordblks;
+    AddressIndex index;
+    for (std::uint64_t i = 1; i <= blocks; ++i) index.insert({i * distance, 16, i, i});
+    CHECK(mallinfo2().uordblks - before <= 200 * blocks);
+    // The reserves of a page that had more.
+    for (std::uint64_t i = 1; i <= blocks; ++i) {
+      for (std::uint64_t k = 1; k < 12; ++k) index.insert({i * distance + 16 * k, 16, i, i});
+      for (std::uint64_t k = 1; k < 12; ++k) index.erase(i * distance + 16 * k);
+    }
+    CHECK(mallinfo2().uordblks - before <= 200 * blocks);
+  }
 }
 
 TEST_CASE("address index: the ends of memory are places like others") {
