@@ -37,8 +37,8 @@ that ends a block gets the block's size and its age in lines:
 
 Without FILE, or where FILE is -, the trace is read from standard input.
 
-  --clock=UNIT   the unit of ages: events (called lines; the default), time (ns,
-                 where it was recorded), bytes (allocated meanwhile)
+  --clock=UNIT   the unit of ages: events (called lines; the default), time
+                 (where it was recorded), bytes (allocated meanwhile)
   --leaks        at the end, add a comment line for every block still live
   --totals       also show the live bytes and blocks after the event
 

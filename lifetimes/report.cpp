@@ -13,7 +13,15 @@ namespace {
 using output::percent_text;
 using output::with_commas;
 
-std::string age_text(const std::optional<std::uint64_t>& age) { return age ? with_commas(*age) : "-"; }
+std::string age_text(const std::optional<std::uint64_t>& age, heap::Clock::Unit clock) {
+  if (!age) return "-";
+  return clock == heap::Clock::Unit::time ? output::time_text(static_cast<double>(*age)) : with_commas(*age);
+}
+
+/// The unit of ages that age_text() does not name itself: " events", " bytes".
+std::string unit_text(const Summary& summary) {
+  return summary.clock == heap::Clock::Unit::time ? "" : " " + std::string(summary.unit_name());
+}
 
 std::string amount_text(const Amount& amount) {
   return with_commas(amount.blocks) + " blocks, " + with_commas(amount.bytes) + " bytes";
@@ -46,7 +54,7 @@ std::string totals_text(const Summary& summary) {
   row("allocated", all.allocated.blocks, all.allocated.blocks);
   row("alive at the end", all.leaked.blocks, all.allocated.blocks);
   row("ended", all.ended, all.allocated.blocks);
-  const std::string bound = with_commas(short_lived_max(summary.clock)) + " " + std::string(summary.unit_name());
+  const std::string bound = age_text(short_lived_max(summary.clock), summary.clock) + unit_text(summary);
   row("  after " + bound + " or less", all.short_lived, all.ended);
   row("  temporary: freed by the thread's next event", all.temporary, all.ended);
   row("  by another thread", all.other_thread, all.ended);
@@ -61,12 +69,12 @@ std::string sizes_text(const Summary& summary) {
                        "at peak", "bytes", "at end", "bytes"},
                       {});
   const auto add_row = [&](const std::string& name, const SizeSummary& size, const Amount& peak) {
-    const std::string longest = size.ended == 0 ? "-" : with_commas(size.lifetime_max);
+    const auto quantile = [&](double share) { return age_text(size.lifetime_quantile(share), summary.clock); };
+    const std::string longest = size.ended == 0 ? "-" : age_text(size.lifetime_max, summary.clock);
     table.add({name, with_commas(size.allocated.blocks), output::bytes_text(size.allocated.bytes),
-               percent_text(size.short_lived, size.ended), percent_text(size.temporary, size.ended),
-               age_text(size.lifetime_quantile(0.5)), age_text(size.lifetime_quantile(0.9)),
-               age_text(size.lifetime_quantile(0.99)), longest, with_commas(peak.blocks),
-               output::bytes_text(peak.bytes), with_commas(size.leaked.blocks), output::bytes_text(size.leaked.bytes)});
+               percent_text(size.short_lived, size.ended), percent_text(size.temporary, size.ended), quantile(0.5),
+               quantile(0.9), quantile(0.99), longest, with_commas(peak.blocks), output::bytes_text(peak.bytes),
+               with_commas(size.leaked.blocks), output::bytes_text(size.leaked.bytes)});
   };
   for (std::size_t i = 0; i < SizeClasses::count; ++i) {
     const SizeSummary& size = summary.sizes[i];
@@ -101,7 +109,8 @@ std::string to_text(const Summary& summary) {
   for (const Input& input : summary.inputs) text += input_text(input);
   text += bounds_text(summary);
   text += "\n" + totals_text(summary);
-  text += "\nlifetimes in " + std::string(summary.unit_name()) + ", by bytes asked for\n\n" + sizes_text(summary);
+  const std::string unit = unit_text(summary);
+  text += "\nlifetimes" + (unit.empty() ? unit : " in" + unit) + ", by bytes asked for\n\n" + sizes_text(summary);
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <charconv>
+#include <optional>
 #include <string_view>
 
 #include "overhead/annotate.h"
@@ -31,8 +32,10 @@ shrinks. A realloc has both, separated by "; ". The trace must have addresses.
 
 Without FILE, or where FILE is -, the trace is read from standard input.
 
-  --clock=UNIT   the unit of ages: events (called lines; the default), time (ns,
-                 where it was recorded), bytes (allocated meanwhile)
+  --clock=UNIT   the unit of ages: events (called lines; the default), time
+                 (where it was recorded), bytes (allocated meanwhile); with
+                 --plot the unit of the picture's x axis (else time where it was
+                 recorded)
   --huge-pages   also count pages of 2 MiB
   --leaks        at the end, add a comment line for every block still live
   --page-size=N  bytes of a page, a power of two; K, M or G may follow (4K)
@@ -40,7 +43,8 @@ Without FILE, or where FILE is -, the trace is read from standard input.
 
 Instead of annotating:
 
-  --summary      print live bytes, pages, gaps and pinned pages over time
+  --summary      print live bytes, pages, gaps and pinned pages over time, and
+                 which blocks hold the pages
   --json         print the summary as JSON
   --csv          print the summary's samples as comma-separated values
   --plot=FILE    draw live bytes and pages over time, and which addresses were
@@ -70,22 +74,25 @@ int parse_page_shift(const std::string& text) {
   return shift;
 }
 
-void summarise(const Options& options, int page_shift) {
+void summarise(const Options& options, int page_shift, std::optional<heap::Clock::Unit> axis) {
   annotate::Trace trace(options);
   annotate::SummaryOutput output(options);
   Summariser summariser(options.path, page_shift, trace.header().has_usable, trace.complaints());
-  if (output.draws()) summariser.collect_plot();
+  if (output.draws()) summariser.collect_plot(axis);
   trace.for_each([&](const Event& event, std::size_t) { summariser.count_event(event); });
   output.write(summariser.finish(trace.truncated()));
   trace.complaints().say_count();
 }
 
 int run(const CommandLine& line) {
-  Options options = annotate::parse_options(tool, line, {"clock", "huge-pages", "leaks", "totals"});
+  Options options = annotate::parse_options(tool, line, {"huge-pages", "leaks", "totals"});
+  if (!line.has("plot")) {
+    for (const char* const form : {"json", "csv", "summary"}) line.refuse_together(form, {"clock"});
+  }
   options.path = line.file();
   const int page_shift = parse_page_shift(line.value("page-size", "4K"));
   if (options.summarises) {
-    summarise(options, page_shift);
+    summarise(options, page_shift, line.has("clock") ? std::optional(options.clock) : std::nullopt);
     return 0;
   }
   const Annotator::Settings settings{options.clock, page_shift, line.has("huge-pages"), options.totals};

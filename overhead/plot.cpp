@@ -19,38 +19,46 @@ using output::Panel;
 using output::Series;
 using output::Unit;
 
-/// The x axis: time where it was recorded, else events.
+using ClockUnit = heap::Clock::Unit;
+
+/// The x axis: by the clock asked for, or else time where it was recorded, else events.
 class TimeAxis {
  public:
-  explicit TimeAxis(const Summary& summary)
-      : timed_(!summary.curve->empty() && summary.curve->back().time_ns != unknown) {}
+  explicit TimeAxis(const Summary& summary) {
+    const bool timed = !summary.curve->empty() && summary.curve->back().time_ns != unknown;
+    unit_ = summary.axis.value_or(timed ? ClockUnit::time : ClockUnit::events);
+  }
 
-  Axis axis() const { return timed_ ? Axis{"time", Unit::ns} : Axis{"events", Unit::count}; }
+  Axis axis() const {
+    if (unit_ == ClockUnit::events) return {"events", Unit::count};
+    return unit_ == ClockUnit::time ? Axis{"time", Unit::ns} : Axis{"bytes allocated", Unit::bytes};
+  }
 
   template <class Moment>
   double position(const Moment& moment) const {
-    if (!timed_) return static_cast<double>(moment.event);
+    if (unit_ == ClockUnit::events) return static_cast<double>(moment.event);
+    if (unit_ == ClockUnit::bytes) return static_cast<double>(moment.allocated_bytes);
     return moment.time_ns == unknown ? 0 : static_cast<double>(moment.time_ns);
   }
 
  private:
-  bool timed_;
+  ClockUnit unit_;
 };
 
 Panel memory_panel(const Summary& summary, const TimeAxis& axis) {
   Series live{"live bytes", {}, {}, Series::Form::band};
   Series rest{"unused on the pages that live blocks are on", {}, {}, Series::Form::band};
-  Series free{"on wholly free pages between them", {}, {}, Series::Form::band};
+  Series held{"on pages without a live block, if the allocator holds them all", {}, {}, Series::Form::band};
   for (const MemoryUse& use : *summary.curve) {
     const auto bytes = static_cast<double>(use.live_bytes);
     const auto pages = static_cast<double>(use.pages) * static_cast<double>(summary.page_size);
-    for (Series* series : {&live, &rest, &free}) series->x.push_back(axis.position(use));
+    for (Series* series : {&live, &rest, &held}) series->x.push_back(axis.position(use));
     live.y.push_back(bytes);
     rest.y.push_back(std::max(0.0, pages - bytes));
-    free.y.push_back(static_cast<double>(use.free_pages) * static_cast<double>(summary.page_size));
+    held.y.push_back(static_cast<double>(use.held_pages_max) * static_cast<double>(summary.page_size));
   }
   Panel panel{"Memory over time", axis.axis(), {"", Unit::bytes}};
-  panel.series = {std::move(live), std::move(rest), std::move(free)};
+  panel.series = {std::move(live), std::move(rest), std::move(held)};
   return panel;
 }
 

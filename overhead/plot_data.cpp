@@ -1,6 +1,7 @@
 #include "overhead/plot_data.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cmt::overhead {
 
@@ -30,30 +31,65 @@ std::vector<MemoryUse> Curve::finish() && {
   return moments;
 }
 
-void AddressMapper::add_moment(const MemoryUse& now, const heap::AddressIndex& live) {
+void AddressMapper::count(const heap::PlacedBlock& block, std::uint64_t times) {
+  const std::uint64_t first = block.address >> shift_, last = block.last() >> shift_;
+  const std::uint64_t to_border = ((first + 1) << shift_) - block.address;
+  change(first, {.bytes = times * (first == last ? block.size : to_border), .whole = 0, .blocks = times});
+  if (last != first) {
+    change(last, {.bytes = times * (block.last() - (last << shift_) + 1)});
+    change(first + 1, {.whole = times});
+    change(last, {.whole = -times});
+  }
+  while (changes_.size() > changes_max) coarsen();
+}
+
+void AddressMapper::change(std::uint64_t bin, const Change& by) {
+  const auto found = changes_.try_emplace(bin).first;
+  Change& now = found.value();
+  now.bytes += by.bytes;
+  now.whole += by.whole;
+  now.blocks += by.blocks;
+  if (now == Change{}) changes_.erase(found);
+}
+
+void AddressMapper::add_moment(const MemoryUse& now) {
   if (!moments_.empty() && moments_.back().event == now.event) moments_.pop_back();
-  moments_.push_back({now.event, now.time_ns, {}});
-  live.for_each([this](const heap::PlacedBlock& block) { add_block(block); });
-  while (moments_.back().bins.size() > bins_max) coarsen();
+  moments_.push_back({now.event, now.time_ns, now.allocated_bytes, {}});
+  moments_.back().bins = bins_now();
 }
 
-/// Adds a block to the last moment, to one bin or several.
-void AddressMapper::add_block(const heap::PlacedBlock& block) {
-  AddressMap::Moment& moment = moments_.back();
-  while ((block.last() >> shift_) - (block.address >> shift_) >= bins_max || moment.bins.size() > 2 * bins_max) {
-    coarsen();
-  }
-  const std::uint64_t last = block.last() >> shift_;
-  for (std::uint64_t bin = block.address >> shift_; bin <= last; ++bin) {
-    const std::uint64_t begin = std::max(block.address, bin << shift_);
-    const std::uint64_t end = std::min(block.last(), (bin << shift_) + ((std::uint64_t{1} << shift_) - 1));
-    moment.add_bytes(bin, block.size == 0 ? 0 : end - begin + 1);
+/// Makes bins coarser until there are few enough.
+std::vector<AddressMap::Bin> AddressMapper::bins_now() {
+  for (;; coarsen()) {
+    std::vector<std::pair<std::uint64_t, Change>> sorted(changes_.begin(), changes_.end());
+    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<AddressMap::Bin> bins;
+    std::uint64_t whole = 0;
+    for (std::size_t i = 0; i < sorted.size() && bins.size() <= bins_max; ++i) {
+      const auto& [bin, change] = sorted[i];
+      whole += change.whole;
+      const std::uint64_t bytes = (whole << shift_) + change.bytes;
+      if (bytes != 0 || change.blocks != 0) bins.push_back({bin, bytes});
+      const std::uint64_t next = i + 1 < sorted.size() ? sorted[i + 1].first : bin + 1;
+      for (std::uint64_t between = bin + 1; whole != 0 && between < next && bins.size() <= bins_max; ++between)
+        bins.push_back({between, whole << shift_});
+    }
+    if (bins.size() <= bins_max) return bins;
   }
 }
 
-/// Joins each two bins, at all moments.
+/// Joins each two bins, now and at all moments. Where a range of whole bins begins or ends with the second of two, that
+/// half counts as bytes.
 void AddressMapper::coarsen() {
+  const std::uint64_t half = std::uint64_t{1} << shift_;
   ++shift_;
+  const auto before = std::move(changes_);
+  changes_.clear();
+  for (const auto& [bin, by] : before) {
+    const std::uint64_t in_second = by.whole * (bin % 2);
+    change(bin / 2, {.bytes = by.bytes + in_second * half, .whole = by.whole - in_second, .blocks = by.blocks});
+    if (in_second != 0) change(bin / 2 + 1, {.whole = in_second});
+  }
   for (AddressMap::Moment& moment : moments_) {
     std::vector<AddressMap::Bin> bins;
     bins.swap(moment.bins);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tsl/robin_map.h>
+
 #include <cstdint>
 #include <vector>
 
@@ -42,12 +44,19 @@ class Curve {
 /// The addresses that were live, for a picture: the live bytes of each bin of addresses at some moments.
 ///
 /// A bin is one page at first. Whenever a moment has more than 2,048 bins, or in the end all moments together more than
-/// 192, each two bins become one at all moments. A moment costs a walk over all live blocks. Memory: at most 8 MiB.
+/// 192, each two bins become one at all moments.
+///
+/// The bytes of bins are kept up to date with every block, so that a moment costs no walk over the live blocks. A block
+/// counts in the bins of its first and its last byte; those between are whole, and only the begin and the end of their
+/// range are counted. So a block costs the same whatever its size. Memory: at most 16 MiB.
 class AddressMapper {
  public:
   explicit AddressMapper(int page_shift) : shift_(page_shift) {}
 
-  void add_moment(const MemoryUse& now, const heap::AddressIndex& live);
+  void begin_block(const heap::PlacedBlock& block) { count(block, 1); }
+  void end_block(const heap::PlacedBlock& block) { count(block, -1); }
+
+  void add_moment(const MemoryUse& now);
 
   /// Drops each moment whose event is not a multiple of `interval`.
   void drop_moments(std::uint64_t interval);
@@ -57,11 +66,23 @@ class AddressMapper {
  private:
   static constexpr std::size_t bins_max = 2048;
   static constexpr std::size_t rows_max = 192;
+  static constexpr std::size_t changes_max = 65'536;
 
-  void add_block(const heap::PlacedBlock& block);
+  /// How a bin differs from the one before. Sums wrap.
+  struct Change {
+    std::uint64_t bytes = 0;   ///< in this bin, of blocks that begin or end in it
+    std::uint64_t whole = 0;   ///< blocks that cover all bins from this one on, less those that do no longer
+    std::uint64_t blocks = 0;  ///< that begin in this bin
+    bool operator==(const Change&) const = default;
+  };
+
+  void count(const heap::PlacedBlock& block, std::uint64_t times);
+  void change(std::uint64_t bin, const Change& by);
+  std::vector<AddressMap::Bin> bins_now();
   void coarsen();
 
   int shift_;
+  tsl::robin_map<std::uint64_t, Change> changes_;  ///< by bin
   std::vector<AddressMap::Moment> moments_;
 };
 

@@ -3,8 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
+#include <random>
+#include <utility>
 
-using cmt::heap::AddressIndex;
+using cmt::heap::PlacedBlock;
 using namespace cmt::overhead;
 
 namespace {
@@ -42,12 +45,11 @@ TEST_CASE("curve: the highest and the lowest moment of a long trace are kept, in
 TEST_CASE("curve: there is none of nothing") { CHECK(Curve().finish().empty()); }
 
 TEST_CASE("address map: a block's bytes are in the bins that it lies in") {
-  AddressIndex live;
-  live.insert({0x1ff8, 16, 0, 1});
-  live.insert({0x5000, 0x2800, 0, 2});
-  live.insert({0x9000, 0, 0, 3});
   AddressMapper mapper(12);
-  mapper.add_moment(moment(1, 0), live);
+  mapper.begin_block({0x1ff8, 16, 0, 1});
+  mapper.begin_block({0x5000, 0x2800, 0, 2});
+  mapper.begin_block({0x9000, 0, 0, 3});
+  mapper.add_moment(moment(1, 0));
   const AddressMap map = std::move(mapper).finish();
   CHECK(map.bin_bytes == 4096);
   REQUIRE(map.moments.size() == 1);
@@ -56,26 +58,58 @@ TEST_CASE("address map: a block's bytes are in the bins that it lies in") {
 }
 
 TEST_CASE("address map: bins grow with the heap, and nothing is lost or counted twice") {
-  AddressIndex live;
   AddressMapper mapper(12);
   std::uint64_t bytes = 0;
   for (std::uint64_t i = 0; i < 5000; ++i) {
-    live.insert({0x10000 + i * 0x1800, 0x1000, 0, i + 1});
+    mapper.begin_block({0x10000 + i * 0x1800, 0x1000, 0, i + 1});
     bytes += 0x1000;
-    if (i % 100 == 0) mapper.add_moment(moment(i + 1, 0), live);
+    if (i % 100 == 0) mapper.add_moment(moment(i + 1, 0));
   }
-  live.insert({0x7f0000000000, 0x40000000, 0, 6000});
-  mapper.add_moment(moment(6000, 0), live);
+  mapper.begin_block({0x7f0000000000, 0x40000000, 0, 6000});
+  mapper.add_moment(moment(6000, 0));
   const AddressMap map = std::move(mapper).finish();
   CHECK(sum(map.moments.back()) == bytes + 0x40000000);
   CHECK(sum(map.moments.front()) == 0x1000);
   CHECK(map.moments.back().bins.size() <= 192);
 }
 
-TEST_CASE("address map: a moment that is told twice is there once") {
-  AddressIndex live;
+TEST_CASE(
+    "address map: a moment is what a walk over its live blocks gives, while blocks come, go and outgrow the bins") {
+  std::mt19937_64 random(3);
   AddressMapper mapper(12);
-  mapper.add_moment(moment(64, 0), live);
-  mapper.add_moment(moment(64, 0), live);
+  std::map<std::uint64_t, PlacedBlock> live;
+  std::vector<std::map<std::uint64_t, PlacedBlock>> at_moments;
+  for (std::uint64_t event = 1; event <= 30'000; ++event) {
+    const std::uint64_t address = 0x7f0000000000 + random() % 4096 * 0x20000;
+    if (const auto found = live.find(address); found != live.end()) {
+      mapper.end_block(found->second);
+      live.erase(found);
+    } else {
+      live[address] = {address, random() % (event % 1000 == 0 ? 0x20000 : 0x9000), 0, event};
+      mapper.begin_block(live[address]);
+    }
+    if (event % 3000 != 0) continue;
+    mapper.add_moment(moment(event, 0));
+    at_moments.push_back(live);
+  }
+  const AddressMap map = std::move(mapper).finish();
+  REQUIRE(map.moments.size() == at_moments.size());
+  for (std::size_t i = 0; i < at_moments.size(); ++i) {
+    std::map<std::uint64_t, std::uint64_t> expected;
+    for (const auto& [address, block] : at_moments[i]) {
+      for (std::uint64_t at = address; at <= block.last(); at = (at / map.bin_bytes + 1) * map.bin_bytes)
+        expected[at / map.bin_bytes] += std::min(address + block.size, (at / map.bin_bytes + 1) * map.bin_bytes) -
+                                        std::min(at, address + block.size);
+    }
+    std::vector<AddressMap::Bin> bins;
+    for (const auto& [bin, bytes] : expected) bins.push_back({bin, bytes});
+    CHECK(map.moments[i].bins == bins);
+  }
+}
+
+TEST_CASE("address map: a moment that is told twice is there once") {
+  AddressMapper mapper(12);
+  mapper.add_moment(moment(64, 0));
+  mapper.add_moment(moment(64, 0));
   CHECK(std::move(mapper).finish().moments.size() == 1);
 }

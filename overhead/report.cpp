@@ -1,5 +1,9 @@
 // The summary as text, JSON and CSV.
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "overhead/summary.h"
 #include "toolkit/annotate/trace_tool.h"
 #include "toolkit/output/fields.h"
@@ -32,12 +36,12 @@ std::string head_text(const Summary& summary) {
 }
 
 std::string samples_text(const Summary& summary) {
-  output::Table table({"event", "live", "pages", "free", "use", "by old", "pinned", "of pages", "separable"}, {});
+  output::Table table({"event", "live", "pages", "held max", "use", "by old", "pinned", "of pages", "separable"}, {});
   for (const Sample& sample : summary.samples) {
     if (!sample.old) continue;
     const OldBlocks& old = *sample.old;
     table.add({with_commas(sample.event), bytes_text(sample.live_bytes), with_commas(sample.pages),
-               with_commas(sample.free_pages), percent_text(sample.live_bytes, sample.pages * summary.page_size),
+               with_commas(sample.held_pages_max), percent_text(sample.live_bytes, sample.pages * summary.page_size),
                with_commas(old.pages), with_commas(old.pinned_pages), percent_text(old.pinned_pages, sample.pages),
                bytes_text(old.separable_pages * summary.page_size)});
   }
@@ -71,13 +75,61 @@ std::string pins_text(const Pins& pins) {
          oldest.text();
 }
 
+/// A row for each group, that with the most unused bytes first, and one for all after the first ten.
+template <class Label>
+std::string holdings_text(const std::string& title, std::span<const Holding> holdings, Label label,
+                          const Holders& holders, std::uint64_t page_size) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < holdings.size(); ++i) {
+    if (holdings[i].blocks != 0) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return holdings[a].unused_bytes > holdings[b].unused_bytes; });
+  output::Table table({title, "blocks", "live", "pages", "of all", "unused", "free without"});
+  const auto add_row = [&](const std::string& name, const Holding& holding, const std::string& sole) {
+    table.add({name, with_commas(holding.blocks), bytes_text(holding.live_bytes),
+               output::fixed(static_cast<double>(holding.page_bytes) / static_cast<double>(page_size), 1),
+               percent_text(holding.page_bytes, holders.pages * page_size), bytes_text(holding.unused_bytes), sole});
+  };
+  const std::size_t shown = std::min<std::size_t>(order.size(), 10);
+  for (std::size_t rank = 0; rank < shown; ++rank) {
+    const Holding& holding = holdings[order[rank]];
+    add_row(label(order[rank]), holding, bytes_text(holding.sole_bytes));
+  }
+  Holding others;
+  for (std::size_t rank = shown; rank < order.size(); ++rank) {
+    const Holding& holding = holdings[order[rank]];
+    others.blocks += holding.blocks;
+    others.live_bytes += holding.live_bytes;
+    others.page_bytes += holding.page_bytes;
+    others.unused_bytes += holding.unused_bytes;
+  }
+  if (others.blocks != 0) add_row("others", others, "-");
+  return "\n" + table.text();
+}
+
+std::string holders_text(const Summary& summary) {
+  const Holders& holders = summary.holders;
+  if (holders.pages == 0) return {};
+  const auto size = [](std::size_t i) { return range_text(SizeClasses::low(i), SizeClasses::high(i)); };
+  const auto age = [](std::size_t i) { return bytes_text(Doublings::low(i)) + " or more"; };
+  const auto kind = [](std::size_t i) { return std::string(KindNames::low(i)); };
+  return "\nwho holds the " + output::counted(holders.pages, "page") + " at event " + with_commas(holders.event) +
+         ", where most of them is unused; a page is shared\nevenly among its blocks; free without: pages that no other "
+         "group is on\n" +
+         holdings_text("size", holders.by_size, size, holders, summary.page_size) +
+         holdings_text("allocated since", holders.by_age, age, holders, summary.page_size) +
+         holdings_text("made by", holders.by_kind, kind, holders, summary.page_size);
+}
+
 }  // namespace
 
 std::string to_text(const Summary& summary) {
   return head_text(summary) +
-         "\npages over time; free: wholly, between touched ones; by old: old blocks are on them;\n" +
-         "separable: could be given back if old blocks lay apart\n\n" + samples_text(summary) +
-         "\ngaps between neighbours at the peak, in bytes\n\n" + gaps_text(summary) + "\n" + pins_text(summary.pins);
+         "\npages over time; held max: without a live block, the most that the allocator can still hold;\n"
+         "by old: old blocks are on them; separable: could be given back if old blocks lay apart\n\n" +
+         samples_text(summary) + "\ngaps between neighbours at the peak, in bytes\n\n" + gaps_text(summary) + "\n" +
+         pins_text(summary.pins) + holders_text(summary);
 }
 
 std::string to_csv(const Summary& summary) {

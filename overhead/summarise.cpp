@@ -25,6 +25,10 @@ void Summariser::count_event(const Event& event) {
   require_addresses(event, complaints_);
   if (event.ends_block()) end_block(event);
   if (event.makes_block()) begin_block(event);
+  if (event.kind == Kind::sample && event.size != 0) add_resident(event.size);  // 0: it had ended
+  now_.pages = held_.live();
+  now_.held_pages_max = held_.most();
+  if (now_.live_bytes > summary_.peak.live_bytes) save_peak();
   if (plot_) plot_->curve.add(now_);
   if (now_.event == next_sample_) take_sample(now_.event % (samples_a_walk * interval_) == 0);
 }
@@ -39,9 +43,9 @@ void Summariser::end_block(const Event& event) {
 
 void Summariser::begin_block(const Event& event) {
   first_tag_.note(event.tag);
-  allocated_bytes_ += event.bytes();
+  now_.allocated_bytes += event.bytes();
   const std::uint64_t slop = event.usable == unknown || event.usable < event.bytes() ? 0 : event.usable - event.bytes();
-  const PlacedBlock block{event.address, event.bytes(), allocated_bytes_, event.tag, slop};
+  const PlacedBlock block{event.address, event.bytes(), now_.allocated_bytes, event.tag, slop, event.kind};
   count_begin(insert_block(live_, block, [&](const Neighbourhood& old) {
     count_end(old);
     complaints_.add("block <" + std::to_string(block.tag) + "> is made where <" + std::to_string(old.block.tag) +
@@ -53,19 +57,20 @@ void Summariser::count_begin(const Neighbourhood& found) {
   count_gap(found.prev, found.next, -1);
   count_gap(found.prev, found.block, 1);
   count_gap(found.block, found.next, 1);
-  now_.pages += own_pages(found, page_shift_);
-  summary_.pages_peak = std::max(summary_.pages_peak, now_.pages);
+  held_.gain(found.block.address >> page_shift_, found.block.last() >> page_shift_, own_pages(found, page_shift_));
+  summary_.pages_peak = std::max(summary_.pages_peak, held_.live());
+  if (plot_) plot_->map.begin_block(found.block);
   if (now_.slop_bytes) *now_.slop_bytes += found.block.slop;
   ++now_.live_blocks;
   now_.live_bytes += found.block.size;
-  if (now_.live_bytes > summary_.peak.live_bytes) save_peak();
 }
 
 void Summariser::count_end(const Neighbourhood& found) {
   count_gap(found.prev, found.block, -1);
   count_gap(found.block, found.next, -1);
   count_gap(found.prev, found.next, 1);
-  now_.pages -= own_pages(found, page_shift_);
+  held_.lose(own_pages(found, page_shift_));
+  if (plot_) plot_->map.end_block(found.block);
   if (now_.slop_bytes) *now_.slop_bytes -= found.block.slop;
   --now_.live_blocks;
   now_.live_bytes -= found.block.size;
@@ -92,14 +97,12 @@ void Summariser::count_gap(const PlacedBlock& low, const PlacedBlock& high, std:
   gaps.count += sign;
   gaps.bytes += sign * *bytes;
   now_.small_gap_bytes += sign * *bytes * static_cast<std::uint64_t>(*bytes <= small_gap_max);
-  now_.free_pages += sign * free_pages(low, high);
 }
 
-/// The pages that lie wholly in a gap.
-std::uint64_t Summariser::free_pages(const PlacedBlock& low, const PlacedBlock& high) const {
-  const std::uint64_t last = low.last() >> page_shift_;
-  const std::uint64_t first = high.address >> page_shift_;
-  return first > last + 1 ? first - last - 1 : 0;
+/// The kernel counts pages of 4 KiB; each may lie on a larger page of its own.
+void Summariser::add_resident(std::uint64_t bytes) {
+  now_.resident_bytes = bytes;
+  held_.limit(bytes >> std::min(page_shift_, 12));
 }
 
 void Summariser::save_peak() {
@@ -111,15 +114,29 @@ void Summariser::take_sample(bool walks) {
   next_sample_ = now_.event + interval_;
   summary_.samples.push_back({now_, {}});
   if (walks) summary_.samples.back().old = find_old();
-  if (plot_) plot_->map.add_moment(now_, live_);
+  if (plot_) plot_->map.add_moment(now_);
   if (summary_.samples.size() == samples_max) drop_samples();
 }
 
 OldBlocks Summariser::find_old() {
-  const std::uint64_t renewed = std::min(now_.live_bytes, allocated_bytes_);
-  const PinWalk walk(live_, page_shift_, allocated_bytes_ - renewed);
+  const std::uint64_t renewed = std::min(now_.live_bytes, now_.allocated_bytes);
+  const PinWalk walk(live_, page_shift_, now_.allocated_bytes - renewed);
   if (walk.pins().size() > summary_.pins.pinned_pages) keep_pins(walk.pins());
+  find_holders();
   return walk.old();
+}
+
+/// Walks only where a twentieth more is unused than at the sample so far: while a heap grows each sample has a little
+/// more.
+void Summariser::find_holders() {
+  const std::uint64_t page_bytes = now_.pages << page_shift_;
+  const std::uint64_t unused = page_bytes > now_.live_bytes ? page_bytes - now_.live_bytes : 0;
+  if (summary_.holders.pages != 0 && unused <= unused_max_ + unused_max_ / 20) return;
+  unused_max_ = unused;
+  summary_.holders = HolderWalk(live_, page_shift_, now_.allocated_bytes).holders();
+  summary_.holders.event = now_.event;
+  summary_.holders.pages = now_.pages;
+  summary_.holders.live_bytes = now_.live_bytes;
 }
 
 void Summariser::keep_pins(const std::vector<PlacedBlock>& pins) {
@@ -129,7 +146,7 @@ void Summariser::keep_pins(const std::vector<PlacedBlock>& pins) {
   std::partial_sort_copy(pins.begin(), pins.end(), oldest.begin(), oldest.end(),
                          [](const PlacedBlock& a, const PlacedBlock& b) { return a.tag < b.tag; });
   for (const PlacedBlock& block : oldest) {
-    summary_.pins.oldest.push_back({block, allocated_bytes_ - block.born});
+    summary_.pins.oldest.push_back({block, now_.allocated_bytes - block.born});
   }
 }
 

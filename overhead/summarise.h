@@ -8,6 +8,7 @@
 #include "cmt/event.h"
 #include "libcmt/heap/address_index.h"
 #include "libcmt/heap/live_totals.h"
+#include "overhead/held_pages.h"
 #include "overhead/plot_data.h"
 #include "overhead/summary.h"
 #include "toolkit/annotate/trace_tool.h"
@@ -17,19 +18,22 @@ namespace cmt::overhead {
 
 /// Makes the summary of one trace, event by event.
 ///
-/// Pages, free pages and gaps are kept up to date with every event, from the block's neighbours. Old blocks and pins
-/// need a walk over all live blocks, at every 16th sample. The length of a trace that comes from a pipe is not known;
-/// so samples are taken at even intervals, and when there are 256 every second one is dropped and the interval doubled.
-/// Of those that stay every eighth has had a walk. A summary shows 16 to 24 walks; each earlier doubling of the events
+/// Pages and gaps are kept up to date with every event, from the block's neighbours. Old blocks, pins and holders need
+/// a walk over all live blocks, at every 16th sample. The length of a trace that comes from a pipe is not known; so
+/// samples are taken at even intervals, and when there are 256 every second one is dropped and the interval doubled. Of
+/// those that stay every eighth has had a walk. A summary shows 16 to 24 walks; each earlier doubling of the events
 /// took 8 more.
 class Summariser {
  public:
   /// `name` is the input's. Borrows `complaints`.
   Summariser(const std::string& name, int page_shift, bool has_usable, command::Complaints& complaints);
 
-  /// Also collects the curve and the address map for a picture. To be called before the first event; each sample then
-  /// costs a walk.
-  void collect_plot() { plot_.emplace(page_shift_); }
+  /// Also collects the curve and the address map for a picture. To be called before the first event. `axis` is that of
+  /// the picture.
+  void collect_plot(std::optional<heap::Clock::Unit> axis) {
+    plot_.emplace(page_shift_);
+    summary_.axis = axis;
+  }
 
   /// Throws FormatError for a block without an address.
   void count_event(const Event& event);
@@ -53,10 +57,11 @@ class Summariser {
   void count_begin(const heap::Neighbourhood& found);
   void count_end(const heap::Neighbourhood& found);
   void count_gap(const heap::PlacedBlock& low, const heap::PlacedBlock& high, std::int64_t times);
-  std::uint64_t free_pages(const heap::PlacedBlock& low, const heap::PlacedBlock& high) const;
+  void add_resident(std::uint64_t bytes);
   void save_peak();
   void take_sample(bool walks);
   OldBlocks find_old();
+  void find_holders();
   void keep_pins(const std::vector<heap::PlacedBlock>& pins);
   void drop_samples();
 
@@ -65,9 +70,10 @@ class Summariser {
   Summary summary_;
   heap::AddressIndex live_;
   MemoryUse now_;
-  std::uint64_t allocated_bytes_ = 0;  // in all: the clock of ages
+  HeldPages held_;
   std::array<heap::AtPeak<Gaps>, SizeClasses::count> gaps_{};
-  std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved
+  std::uint64_t unused_max_ = 0;  // bytes on pages, at the walk for the holders
+  std::uint64_t peaks_ = 1;       // 0 would be a value that was never saved
   std::uint64_t interval_ = first_interval;
   std::uint64_t next_sample_ = first_interval;
   annotate::FirstTag first_tag_;

@@ -49,7 +49,7 @@ std::set<std::uint64_t> pages_of(const std::vector<Event>& live) {
 
 }  // namespace
 
-TEST_CASE("overhead summary: pages and free pages are what counting them one by one gives") {
+TEST_CASE("overhead summary: pages are what counting them one by one gives") {
   std::mt19937_64 random(7);
   std::vector<Event> events;
   std::vector<Event> live;
@@ -67,14 +67,39 @@ TEST_CASE("overhead summary: pages and free pages are what counting them one by 
   const auto pages = pages_of(live);
   CHECK(end.live_blocks == live.size());
   CHECK(end.pages == pages.size());
-  CHECK(end.span_pages() == *pages.rbegin() - *pages.begin() + 1);
 }
 
 TEST_CASE("overhead summary: a gap between two areas is none of the heap's") {
   const Summary summary = summary_of({malloc(0x1000, 16, 1), malloc(0x7f0000000000, 16, 2), malloc(0x1018, 16, 3)});
-  CHECK(summary.samples.back().free_pages == 0);
+  CHECK(summary.samples.back().held_pages_max == 0);
   CHECK(summary.gaps[cmt::heap::SizeClasses::index(8)].count == 1);
   CHECK(summary.samples.back().small_gap_bytes == 8);
+}
+
+TEST_CASE("overhead summary: pages that lost their last block may be held, but no more than is resident") {
+  const Event large = malloc(0x100000, 10 << 12, 1), other = malloc(0x8000000, 16, 2);
+  Event resident;
+  resident.kind = Kind::sample;
+  resident.size = 4 << 12;
+  CHECK(summary_of({large, other, free(large)}).samples.back().held_pages_max == 10);
+  const Sample bound = summary_of({large, other, free(large), resident}).samples.back();
+  CHECK(bound.held_pages_max == 4);
+  CHECK(bound.resident_bytes == 4 << 12);
+  CHECK(bound.pages == 1);
+}
+
+TEST_CASE("overhead summary: who holds the pages is told where nothing pins one") {
+  std::vector<Event> events;
+  for (cmt::Tag tag = 1; tag <= 64; ++tag) events.push_back(malloc(0x10000 + tag * 2048, 100, tag));
+  const Summary summary = summary_of(events);
+  CHECK(summary.pins.pinned_pages == 0);
+  const Holding& all = summary.holders.by_size[cmt::heap::SizeClasses::index(100)];
+  CHECK(summary.holders.pages == 33);
+  CHECK(all.blocks == 64);
+  CHECK(all.page_bytes == 33 << 12);
+  CHECK(all.sole_bytes == 33 << 12);
+  CHECK(all.unused_bytes == (33 << 12) - 6400);
+  CHECK(summary.holders.by_kind[static_cast<std::size_t>(Kind::malloc)] == all);
 }
 
 TEST_CASE("overhead summary: slop is known where usable sizes are") {

@@ -1,10 +1,12 @@
 /// Where the blocks of a trace lie over time, and which of the memory that they keep is of no use to them.
 ///
-///     |blocks.gap.|blocks.....|...........|old........|     4 pages: 3 touched, 1 wholly free; the last is pinned
+///     |blocks.gap.|blocks.....|...........|old........|     4 pages: 3 that blocks are on; the last is pinned
+///
+/// Held: a page that a block was on and none is on now, as the third may be. The allocator may have given it back,
+/// which a trace does not tell: so `held_pages_max` is a bound (held_pages.h).
 ///
 /// Area: neighbours with a gap of area_gap_min bytes or more between them lie in two mappings. That gap is no part of a
-/// heap; neither it nor its pages are counted. `span_pages` are the pages from the first to the last of each area,
-/// touched or wholly free.
+/// heap, and is not counted.
 ///
 /// Old: a block is old when more bytes were allocated since it was made than are live now. If all blocks lived equally
 /// long, the whole heap would have been replaced in that time. (The clock of bytes is that of garbage collection; see
@@ -21,7 +23,9 @@
 
 #include "cmt/event.h"
 #include "libcmt/heap/address_index.h"
+#include "libcmt/heap/clock.h"
 #include "libcmt/heap/log_linear.h"
+#include "overhead/holders.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/picture/picture.h"
@@ -50,12 +54,12 @@ struct MemoryUse {
   std::uint64_t time_ns = unknown;
   std::uint64_t live_bytes = 0;
   std::uint64_t live_blocks = 0;
+  std::uint64_t allocated_bytes = 0;
   std::uint64_t pages = 0;
-  std::uint64_t free_pages = 0;
+  std::uint64_t held_pages_max = 0;
+  std::uint64_t resident_bytes = unknown;
   std::uint64_t small_gap_bytes = 0;
   std::optional<std::uint64_t> slop_bytes;
-
-  std::uint64_t span_pages() const { return pages + free_pages; }
 };
 
 template <class Visitor>
@@ -64,9 +68,13 @@ void describe(Visitor& field, const MemoryUse& use) {
   field("time_ns", output::nullable(use.time_ns), "since the recording began");
   field("live_bytes", use.live_bytes, "live bytes");
   field("live_blocks", use.live_blocks, "live blocks");
+  field("allocated_bytes", use.allocated_bytes, "bytes asked for so far, in all");
   field("pages", use.pages, "pages that live blocks are on");
-  field("free_pages", use.free_pages, "wholly free pages between them");
-  field("span_pages", use.span_pages(), "both");
+  field("held_pages_max", use.held_pages_max,
+        "pages that a block was on and none is on now: the most that the allocator can still hold; no more than was "
+        "resident at the last sample and has lost its last block since");
+  field("resident_bytes", output::nullable(use.resident_bytes),
+        "of the process, at the last sample of its memory, where the trace has samples");
   field("small_gap_bytes", use.small_gap_bytes, "bytes in gaps of 31 bytes or less");
   field("slop_bytes", use.slop_bytes, "usable sizes less sizes, where usable sizes were recorded");
 }
@@ -150,6 +158,7 @@ struct AddressMap {
   struct Moment {
     std::uint64_t event = 0;
     std::uint64_t time_ns = unknown;
+    std::uint64_t allocated_bytes = 0;
     std::vector<Bin> bins;  ///< those that blocks lie in, by rising address
 
     /// Adds bytes to the last bin, or to a new one behind it.
@@ -191,6 +200,8 @@ struct Summary {
   MemoryUse peak;
   std::array<Gaps, SizeClasses::count> gaps{};
   Pins pins;
+  Holders holders;
+  std::optional<heap::Clock::Unit> axis;        ///< of the picture; empty: time where it was recorded, else events
   std::optional<std::vector<MemoryUse>> curve;  ///< collected for a picture only, as is the map
   std::optional<AddressMap> address_map;
 };
@@ -209,12 +220,13 @@ void describe(Visitor& field, const Summary& summary) {
   field("gaps_at_peak", output::by_class<SizeClasses>(summary.gaps),
         "gaps between neighbours at that moment: [gap_bytes_min, gaps, bytes]");
   field("pins", summary.pins, "the sample with the most pinned pages");
+  field("holders", summary.holders, "which blocks hold the pages, at the sample with the most unused bytes on pages");
   field("curve", output::omit_if_empty(summary.curve),
         "with --plot: of at most 512 intervals the moments of least and of most live bytes");
   field("address_map", output::omit_if_empty(summary.address_map), "with --plot: which addresses were live when");
 }
 
-/// For people: the samples, the gaps at the peak, and the blocks that pin pages.
+/// For people: the samples, the gaps at the peak, the blocks that pin pages, and those that hold them.
 std::string to_text(const Summary& summary);
 
 /// For spreadsheets: the samples under a line of titles.

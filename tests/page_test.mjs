@@ -93,7 +93,7 @@ const checkNumbers = (name, drawn, json) => {
   if (json.schema === "cmt.overhead/1") {
     const [live, , free] = drawn.panels[0].series;
     check(isDeepStrictEqual(live.y, json.curve.map((moment) => moment.live_bytes)), `${name}: other live bytes`);
-    check(isDeepStrictEqual(free.y, json.curve.map((moment) => moment.free_pages * json.page_size_bytes)), `${name}: other pages`);
+    check(isDeepStrictEqual(free.y, json.curve.map((moment) => moment.held_pages_max * json.page_size_bytes)), `${name}: other pages`);
     check(isDeepStrictEqual(live.x, json.curve.map((moment) => moment.time_ns ?? moment.event)), `${name}: other times`);
     const bins = json.address_map.moments.reduce((sum, moment) => sum + moment.bins.length, 0);
     const cells = (drawn.panels[1].heat?.cells ?? []).reduce((sum, run) => sum + run.length - 2, 0);

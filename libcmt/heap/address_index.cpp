@@ -209,11 +209,15 @@ void AddressIndex::find_next(PlacedBlock& block, const Region& region, std::size
 }
 
 PackedBlock AddressIndex::pack(const PlacedBlock& block) {
-  const PackedBlock packed{block.born, block.tag, static_cast<std::uint32_t>(block.size),
-                           static_cast<std::uint32_t>(block.slop)};
-  if (block.size < kept_aside && block.slop < kept_aside) return packed;
-  large_[block.address] = {block.size, block.slop};
-  return {block.born, block.tag, kept_aside, 0};
+  PackedBlock packed{.born = block.born, .tag = block.tag, .size = kept_aside};
+  packed.kind = static_cast<std::uint32_t>(block.kind) & 63;
+  if (block.size < kept_aside && block.slop < slop_limit) {
+    packed.size = static_cast<std::uint32_t>(block.size);
+    packed.slop = static_cast<std::uint32_t>(block.slop) & (slop_limit - 1);
+  } else {
+    large_[block.address] = {block.size, block.slop};
+  }
+  return packed;
 }
 
 void AddressIndex::load_large(PlacedBlock& block) const {

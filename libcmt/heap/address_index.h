@@ -21,6 +21,7 @@ struct PlacedBlock {
   std::uint64_t born = 0;     ///< the clock when it was made; which clock is the user's choice
   Tag tag = 0;
   std::uint64_t slop = 0;  ///< usable size less the size asked for; 0 where it is not known
+  Kind kind = Kind::malloc;
 
   /// The last byte's address. A block of size 0 has its first for it, so that it lies on one page like any other; one
   /// that would pass the end of memory ends there.
@@ -63,8 +64,10 @@ struct PackedBlock {
   std::uint64_t born = 0;
   Tag tag = 0;
   std::uint32_t size = 0;
-  std::uint32_t slop = 0;
+  std::uint32_t slop : 26 = 0;
+  std::uint32_t kind : 6 = 0;
 };
+static_assert(sizeof(PackedBlock) == 24 && kind_limit <= 64);
 
 /// The blocks that begin on one page of 4 KiB, sorted by address: 8 bytes for itself, then 24 for each block, then 2
 /// for the offset at which it begins.
@@ -209,8 +212,8 @@ class RegionPages {
 /// 64 regions used last.
 ///
 /// Memory: 26 bytes a block, at most half of them again as reserve, and 4 KiB for a region of many pages. Blocks that
-/// lie alone cost 130 bytes each, and none more than 180. Sizes and slops of 4 GiB or more are kept in a map of their
-/// own.
+/// lie alone cost 130 bytes each, and none more than 180. Sizes of 4 GiB or more and slops of 64 MiB or more are
+/// kept in a map of their own.
 class AddressIndex {
  public:
   AddressIndex() = default;
@@ -255,6 +258,7 @@ class AddressIndex {
     std::uint64_t slop = 0;
   };
   static constexpr std::uint32_t kept_aside = ~std::uint32_t{0};
+  static constexpr std::uint64_t slop_limit = std::uint64_t{1} << 26;
 
   /// Writes the block at a rank to where the caller wants it: a copy would wait for the stores of the fields.
   [[gnu::always_inline]] void unpack(PlacedBlock& block, const Region& region, std::size_t page,
@@ -265,6 +269,7 @@ class AddressIndex {
     block.born = packed.born;
     block.tag = packed.tag;
     block.slop = packed.slop;
+    block.kind = static_cast<Kind>(packed.kind);
     if (packed.size == kept_aside) load_large(block);
   }
   void load_large(PlacedBlock& block) const;

@@ -89,4 +89,13 @@ refused 2 '--clock does not go with --merge' --merge --clock=bytes a.json
 refused 2 "one FILE at most, not also 'b.trace'" --summary a.trace b.trace
 status=0; lifetimes --summary a.trace >/dev/full 2>err || status=$?
 [ "$status" = 1 ] && [ "$(cat err)" = "lifetimes: writing: No space left on device" ] || complain "a full disk: $(cat err)"
+
+# By the clock of time, lifetimes and annotations have units that people read.
+printf 'malloc(8) = 1000<1> time=1000\nfree(1000<1>) time=2501000\n' >timed.trace
+lifetimes --clock=time --summary timed.trace >out
+grep -q '^lifetimes, by bytes asked for' out && grep -q ' after 1.00 ms or less  *0 ' out && grep -q '^ 8-9 .* 2.50 ms  2.50 ms' out ||
+  complain "no units: $(cat out)"
+for tool in lifetimes overhead; do
+  "$tool" --clock=time timed.trace | grep -q '# 8 bytes, allocated 2.50 ms ago' || complain "$tool: an age without its unit"
+done
 exit $failed

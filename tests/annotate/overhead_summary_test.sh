@@ -21,7 +21,7 @@ awk 'BEGIN {
 
 # Every sample says what the line of its event says with --totals.
 for size in 4K 64K; do
-  overhead --csv --page-size=$size a.trace | awk -F, 'NR > 1 { print $1, $3, $4, $5 }' >samples
+  overhead --csv --page-size=$size a.trace | awk -F, 'NR > 1 { print $1, $3, $4, $6 }' >samples
   [ "$(wc -l <samples)" -gt 100 ] || complain "too few samples"
   overhead --totals --page-size=$size a.trace |
     sed -n 's/.*, live \([0-9]*\) bytes in \([0-9]*\) blocks on \([0-9]*\) pages$/\1 \2 \3/p' |

@@ -65,6 +65,16 @@ done
 # The JSON has what the picture shows, and only then.
 overhead --json --plot=a.svg a.trace 2>/dev/null | grep '"address_map"' >/dev/null || complain "no map in the JSON"
 ! overhead --json a.trace 2>/dev/null | grep '"address_map"' >/dev/null || complain "a map in the JSON without --plot"
+# The x axis of the picture is by the clock asked for; where the trace has no times it cannot be time.
+awk '{ print $0 " time=" 1000000 * NR }' a.trace >timed.trace
+for axis in 'events events' 'time time' 'bytes bytes allocated'; do
+  overhead --clock="${axis%% *}" --plot=axis.svg timed.trace 2>/dev/null && grep -q ">${axis#* }<" axis.svg ||
+    complain "--clock=${axis%% *} is not the x axis"
+done
+status=0; overhead --clock=time --plot=axis.svg a.trace 2>err || status=$?
+[ "$status" = 1 ] && grep -q '^overhead: a.trace: times were not recorded (needed by --clock=time)' err ||
+  complain "no times: exit $status, $(cat err)"
+
 # Many runs in one picture.
 for i in 1 2; do lifetimes --json a.trace >"$i.json" 2>/dev/null; done
 lifetimes --merge --plot=merged.svg 1.json 2.json

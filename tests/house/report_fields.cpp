@@ -26,8 +26,8 @@ Every field of every report, printed by `tests/house/report_fields` from the des
 
 - A key ends with its unit: `_bytes`, `_ns`, `_pages`. Other numbers are counts.
 - `a[].b` is the field `b` of each element of the array `a`; `a.b` is the field `b` of the object `a`.
-- `tuples` is an array of arrays of numbers, in the order that the meaning gives. Of a histogram's tuple the first number is
-  the least of its class.
+- `tuples` is an array of arrays, in the order that the meaning gives. Of a histogram's tuple the first entry is the least
+  number of its class, or the class's name; all others are numbers.
 - `or null`: the value is not known. A ratio is null where it is not a number. `may be absent`: the key is left out in some
   reports.
 )";

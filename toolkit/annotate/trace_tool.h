@@ -22,6 +22,7 @@
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/trace_input.h"
 #include "toolkit/output/fields.h"
+#include "toolkit/output/numbers.h"
 #include "toolkit/picture/picture.h"
 
 namespace cmt::annotate {
@@ -113,11 +114,13 @@ class AnnotatedText {
   void signed_decimal(std::int64_t number) { at_ = std::to_chars(at_, end(), number).ptr; }
   void hex(std::uint64_t number) { at_ = std::to_chars(at_, end(), number, 16).ptr; }
 
-  /// "16 bytes, allocated 1 lines": how large a block is and how long it has lived by the clock.
+  /// "16 bytes, allocated 1 lines" or "allocated 3.05 s": how large a block is and how long it has lived by the clock.
   void block_age(std::uint64_t size, std::uint64_t born, const heap::Clock& clock) {
     decimal(size);
     text(" bytes, allocated ");
-    decimal(clock.now() - born);
+    const std::uint64_t age = clock.now() - born;
+    if (clock.unit() == heap::Clock::Unit::time) return text(output::time_text(static_cast<double>(age)));
+    decimal(age);
     text(" ");
     text(clock.unit_text());
   }

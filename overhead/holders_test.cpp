@@ -1,0 +1,52 @@
+#include "overhead/holders.h"
+
+#include <doctest/doctest.h>
+
+#include <initializer_list>
+
+using cmt::Kind;
+using cmt::heap::AddressIndex;
+using cmt::heap::PlacedBlock;
+using namespace cmt::overhead;
+
+namespace {
+
+/// When 1,000 bytes have been allocated.
+Holders holders_of(std::initializer_list<PlacedBlock> blocks) {
+  AddressIndex live;
+  for (const PlacedBlock& block : blocks) live.insert(block);
+  return HolderWalk(live, 12, 1000).holders();
+}
+
+const Holding& of_size(const Holders& holders, std::uint64_t size) {
+  return holders.by_size[cmt::heap::SizeClasses::index(size)];
+}
+
+}  // namespace
+
+TEST_CASE("holders: each block of a page has its share of it, and of what is unused there") {
+  const Holders found = holders_of({{0x1000, 96, 0, 1}, {0x1800, 8, 0, 2}, {0x1900, 8, 0, 3}, {0x1a00, 8, 0, 4}});
+  CHECK(of_size(found, 96).page_bytes == 1024);
+  CHECK(of_size(found, 8).page_bytes == 3072);
+  CHECK(of_size(found, 8).unused_bytes == 3 * (4096 - 120) / 4);
+  CHECK(of_size(found, 8).blocks == 3);
+  CHECK(of_size(found, 8).live_bytes == 24);
+}
+
+TEST_CASE("holders: a page would be free without a group only where no other group is on it") {
+  const Holders found = holders_of({{0x1000, 8, 0, 1}, {0x1100, 8, 900, 2}, {0x2000, 8, 0, 3}, {0x3000, 500, 0, 4}});
+  CHECK(of_size(found, 8).sole_bytes == 2 * 4096);
+  CHECK(of_size(found, 500).sole_bytes == 4096);
+  CHECK(found.by_age[Doublings::index(1000)].sole_bytes == 2 * 4096);
+  CHECK(found.by_age[Doublings::index(100)].sole_bytes == 0);
+}
+
+TEST_CASE("holders: a block of several pages shares its first and its last one only") {
+  const Holders found = holders_of({{0x1f00, 16, 0, 1}, {0x1f80, 0x2100, 0, 2, 0, Kind::calloc}, {0x4100, 16, 0, 3}});
+  const Holding& large = of_size(found, 0x2100);
+  CHECK(large.page_bytes == 2048 + 2 * 4096 + 2048);
+  CHECK(large.sole_bytes == 2 * 4096);
+  CHECK(large.unused_bytes == (4096 - 0x80 - 16) / 2 + (4096 - 0x80 - 16) / 2);
+  CHECK(found.by_kind[static_cast<std::size_t>(Kind::calloc)] == large);
+  CHECK(found.by_kind[static_cast<std::size_t>(Kind::malloc)].blocks == 2);
+}
