@@ -129,7 +129,7 @@ class WatchThread {
   void put_sample() {
     std::ifstream statm(proc_folder(memory_.control().process) + "/statm");
     std::uint64_t size = 0, resident = 0;
-    if (!(statm >> size >> resident)) return;
+    if (!(statm >> size >> resident) || resident == 0) return;  // of a process that has ended all is 0
     put_event(Kind::sample, resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)), "");
   }
 
