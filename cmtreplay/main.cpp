@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <exception>
 #include <span>
 #include <string>
 #include <system_error>

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 
 #include <cerrno>
-#include <optional>
 #include <system_error>
 
 #include "cmt/writer.h"

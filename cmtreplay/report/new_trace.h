@@ -4,7 +4,6 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "cmt/reader.h"
 #include "cmtreplay/plan/planner.h"

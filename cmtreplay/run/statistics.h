@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <limits>
-#include <string_view>
 #include <vector>
 
 #include "cmtreplay/run/control_region.h"

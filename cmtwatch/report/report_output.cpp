@@ -1,7 +1,6 @@
 #include "cmtwatch/report/report_output.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>

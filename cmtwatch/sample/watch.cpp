@@ -1,7 +1,6 @@
 #include "cmtwatch/sample/watch.h"
 
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>

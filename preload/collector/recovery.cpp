@@ -2,7 +2,6 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>

@@ -1,7 +1,6 @@
 #include "preload/program/rings.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>

@@ -6,7 +6,6 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>

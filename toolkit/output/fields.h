@@ -24,7 +24,6 @@
 #pragma once
 
 #include <concepts>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -13,7 +13,6 @@
 // Of functions that it does not know, ltrace shows four arguments. It never shows the block of posix_memalign. Threads
 // and processes look alike: all are taken for threads of one process, unless one is chosen with --pid.
 
-#include <utility>
 #include <vector>
 
 #include "trace2cmt/formats/call_names.h"
