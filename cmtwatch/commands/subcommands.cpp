@@ -87,12 +87,14 @@ void check_measurable(int pid, const std::string& root, bool pause) {
 }
 
 void Guard::run(const std::function<void()>& action) {
-  if (failed_) return;
+  if (is_stopped_) return;
   try {
     action();
   } catch (const std::exception& error) {
-    failed_ = true;
+    is_stopped_ = true;
     clear_();
+    failed_ = !command::is_closed_pipe(error);
+    if (!failed_) return;
     say(name_, error.what());
   }
 }

@@ -71,7 +71,7 @@ void parse_sampling(const command::CommandLine& line, std::int64_t interval_ns, 
 void check_measurable(int pid, const std::string& root, bool pause);
 
 /// Runs what must not keep a launched command from ending as it would alone: tells the first error, and runs nothing
-/// any more.
+/// any more. A closed pipe is no error.
 class Guard {
  public:
   /// `clear` erases our drawing before the error is told.
@@ -83,7 +83,7 @@ class Guard {
  private:
   const char* name_;
   std::function<void()> clear_;
-  bool failed_ = false;
+  bool is_stopped_ = false, failed_ = false;
 };
 
 }  // namespace cmt::watch

@@ -165,6 +165,11 @@ std::string CommandLine::file() const {
   return files_.empty() ? "-" : files_[0];
 }
 
+bool is_closed_pipe(const std::exception& error) {
+  const auto* const failed = dynamic_cast<const std::system_error*>(&error);
+  return failed != nullptr && failed->code() == std::errc::broken_pipe;
+}
+
 int run(int count, const char* const* arguments, const Tool& tool) {
   for (const int failed_write : {SIGPIPE, SIGXFSZ}) std::signal(failed_write, SIG_IGN);
   const bool launches = tool.operands == CommandLine::Operands::command;
@@ -178,6 +183,11 @@ int run(int count, const char* const* arguments, const Tool& tool) {
     complain(tool.name, "out of memory");
     return launches ? status_failed : 1;
   } catch (const std::exception& error) {
+    if (is_closed_pipe(error)) {
+      std::signal(SIGPIPE, SIG_DFL);
+      std::raise(SIGPIPE);
+      return 128 + SIGPIPE;
+    }
     complain(tool.name, error.what());
     return launches ? status_failed : 1;
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -112,9 +113,13 @@ constexpr int status_failed = 125;
 constexpr int status_cannot_start = 126;
 constexpr int status_not_found = 127;
 
-/// Runs a tool; every main() calls this. Prints --help and --version on standard output. An exception becomes one line
-/// on standard error and the exit status 2 for a UsageError, 1 for all others, or 125 from a launcher. SIGPIPE and
-/// SIGXFSZ are ignored, so that write() fails instead: a launcher has to restore them in its child.
+/// Whether an output could not be written because its reader has enough, as head(1): that is no error.
+bool is_closed_pipe(const std::exception& error);
+
+/// Runs a tool; every main() calls this. A closed pipe ends it as SIGPIPE would. Prints --help and --version on
+/// standard output. An exception becomes one line on standard error and the exit status 2 for a UsageError, 1 for all
+/// others, or 125 from a launcher. SIGPIPE and SIGXFSZ are ignored, so that write() fails instead: a launcher has to
+/// restore them in its child.
 int run(int count, const char* const* arguments, const Tool& tool);
 
 }  // namespace cmt::command

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "toolkit/command/output_path.h"
 #include "toolkit/command/spawn.h"
 #include "toolkit/process/proc_file.h"
 
@@ -69,6 +70,7 @@ PictureFile::PictureFile(const std::string& path) : path_(path), form_(form_of(p
                              ": png and pdf need rsvg-convert (Debian: librsvg2-bin), which is not installed; " +
                              "svg and html do not");
   }
+  path_ = command::follow_links(path_);
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   is_new_ = fd_ >= 0;
   if (fd_ < 0 && errno == EEXIST) fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);

@@ -13,6 +13,8 @@
 #include <cstdio>
 #include <system_error>
 
+#include "toolkit/command/output_path.h"
+
 namespace trace2cmt {
 namespace {
 
@@ -33,7 +35,7 @@ bool name_it(int fd, const std::string& name) {
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path) : path_(path) {
+OutputFile::OutputFile(const std::string& path) : path_(path == "-" ? path : cmt::command::follow_links(path)) {
   if (path_ == "-") return;
   struct stat status;
   const bool is_special = stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode);

@@ -1,0 +1,65 @@
+# Outputs of every tool. A reader that closes its pipe ends a tool in silence, as SIGPIPE does. A symbolic link is followed,
+# to a file that is there or not yet, and stays.
+
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+
+cat >app.trace <<'TRACE'
+#cmt text=1
+malloc(100) = 1000<1> time=1000
+malloc(200) = 2000<2> time=2000
+free(1000<1>) time=3000
+malloc(50) = 1000<3> time=4000
+free(2000<2>) time=5000
+free(1000<3>) time=6000
+#cmt end=complete
+TRACE
+cmtwatch record --interval=10ms -o app.db -- sleep 0.05 2>err || complain "record: $(cat err)"
+
+# closed COMMAND...: standard output is a pipe without a reader.
+closed() {
+  timeout 100 perl -e 'pipe R, W; close R; open STDOUT, ">&", \*W; $SIG{PIPE} = "DEFAULT"; exec @ARGV' "$@" 2>err </dev/null &&
+    status=0 || status=$?
+  [ $status = 141 ] && [ ! -s err ] || complain "a closed pipe, $*: $status $(cat err)"
+}
+for tool in trace2cmt lifetimes overhead cmtreplay cmtwatch cmttrace 'cmtwatch record'; do closed $tool --help; done
+for form in text cmt csv; do closed trace2cmt --to=$form app.trace; done
+for option in --info --verify; do closed trace2cmt $option app.trace; done
+for option in '' --summary --json --csv --counts; do closed lifetimes $option app.trace; done
+for option in '' --summary --json; do closed overhead $option app.trace; done
+for option in '' --json --csv; do closed cmtreplay --alloc=null --runs=1 $option app.trace; done
+closed cmtwatch peak app.db
+closed cmtwatch show --at=0s app.db
+closed cmtwatch export --json app.db
+closed cmtwatch get --json --interval=10ms --duration=30ms $$
+# A command that is watched goes on to its end.
+cmtwatch run --csv --interval=1ms -o >(head -n 1 >first) -- perl -e 'select undef, undef, undef, 0.1; exit 4' 2>err && status=0 || status=$?
+[ $status = 4 ] && [ ! -s err ] || complain "run: $status $(cat err)"
+# Any other failure is told.
+for command in 'trace2cmt app.trace' 'lifetimes app.trace' 'cmtwatch peak app.db'; do
+  $command >/dev/full 2>err && status=0 || status=$?
+  [ $status = 1 ] && grep -q 'No space left on device' err || complain "$command >/dev/full: $status $(cat err)"
+done
+
+# linked NAME COMMAND...: writes through link.NAME.
+linked() {
+  for target in there missing; do
+    mkdir -p folder
+    rm -f link.$1 folder/*
+    ln -s folder/$target.$1 link.$1
+    [ $target = missing ] || echo old >folder/there.$1
+    [ $target.$1 != there.db ] || rm -f folder/there.db
+    "${@:2}" >out 2>err </dev/null || complain "${*:2}, $target: $(cat err)"
+    [ -L link.$1 ] && [ "$(ls folder)" = $target.$1 ] && [ -s folder/$target.$1 ] && ! grep -qx old folder/$target.$1 ||
+      complain "${*:2}, $target: $(ls -l . folder)"
+  done
+}
+linked cmt trace2cmt -o link.cmt app.trace
+linked trace trace2cmt -o link.trace app.trace
+linked cmt cmttrace -o link.cmt -- perl -e 1
+linked svg lifetimes --plot=link.svg app.trace
+linked html overhead --plot=link.html app.trace
+linked svg cmtwatch run --plot=link.svg --interval=10ms -- sleep 0.05
+linked csv cmtwatch run --csv --interval=10ms -o link.csv -- sleep 0.03
+linked db cmtwatch record --interval=10ms -o link.db -- sleep 0.03
+exit $failed
