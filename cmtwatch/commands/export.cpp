@@ -110,9 +110,9 @@ class Export {
 
   void write_mappings(std::int64_t process) {
     json_.begin_array("mappings");
-    Statement mappings(database_,
-                       "select mapping.id, begin_address, end_address, permissions, text from mapping "
-                       "left join name on name.id = name_id where process_id = ? order by mapping.id");
+    Statement mappings(database_, std::string("select mapping.id, ") + mapping_columns +
+                                      " from mapping "
+                                      "left join name on name.id = name_id where process_id = ? order by mapping.id");
     Statement rows(database_, changes);
     mappings.bind(process);
     while (mappings.step()) {
@@ -122,6 +122,7 @@ class Export {
       json_.field("permissions", mappings.text(3));
       const std::string name = mappings.text(4);
       json_.field("name", name.empty() ? std::nullopt : std::optional(name));
+      json_.field("zero_data_bytes", mappings.number_or_null(5));
       write_rows("changes", rows, mappings.number(0));
       json_.end_object();
     }

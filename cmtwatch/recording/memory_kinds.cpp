@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
-
-#include "cmtwatch/recording/recording.h"
+#include <utility>
 
 namespace cmt::watch {
 namespace {
@@ -28,25 +26,33 @@ bool is_guard(const Mapping& mapping) {
 
 bool is_private_data(const Mapping& mapping) { return mapping.name.empty() && mapping.permissions.starts_with("rw-p"); }
 
-/// The files with executable mappings: programs and libraries.
-std::set<std::string_view> code_files(const std::vector<Mapping>& mappings) {
-  std::set<std::string_view> names;
-  for (const Mapping& mapping : mappings) {
-    if (mapping.permissions.find('x') != std::string::npos && mapping.name.starts_with("/")) names.insert(mapping.name);
-  }
-  return names;
-}
-
-/// The part that a mapping belongs to. `before` is the mapping that ends where it begins, if any; `code` the files with
-/// executable mappings.
-std::string part_name(const Mapping& mapping, const Mapping* before, const std::set<std::string_view>& code) {
+/// The part that a mapping belongs to. `before` is the mapping that ends where it begins, if any.
+std::string part_name(const Mapping& mapping, const Mapping* before) {
   if (mapping.name.starts_with("[stack")) return "stacks";
   if (mapping.name == "[heap]") return "heap";
   if (mapping.name.starts_with("socket:")) return "sockets";
   if (!mapping.name.empty()) return mapping.name;
-  if (before && is_private_data(mapping) && is_guard(*before)) return "thread stacks (guessed)";
-  if (before && is_private_data(mapping) && code.contains(before->name)) return before->name;
-  return "anonymous";
+  return before && is_private_data(mapping) && is_guard(*before) ? "thread stacks (guessed)" : "anonymous";
+}
+
+MemoryPart whole_part(std::string name, const Mapping& mapping) {
+  return {std::move(name),      1, mapping.resident_bytes, mapping.proportional_bytes, mapping.anonymous_bytes,
+          mapping.swapped_bytes};
+}
+
+/// Takes zero-initialised data out of the part that a whole mapping is.
+MemoryPart take_zero_data(MemoryPart& whole, std::string name, std::uint64_t bytes) {
+  MemoryPart data{.name = std::move(name)};
+  const auto take = [](std::uint64_t& from, std::uint64_t most) {
+    const std::uint64_t taken = std::min(from, most);
+    from -= taken;
+    return taken;
+  };
+  data.resident_bytes = take(whole.resident_bytes, bytes);
+  data.proportional_bytes = take(whole.proportional_bytes, data.resident_bytes);
+  data.anonymous_bytes = take(whole.anonymous_bytes, data.resident_bytes);
+  data.swapped_bytes = take(whole.swapped_bytes, bytes - data.resident_bytes);
+  return data;
 }
 
 void add_part(MemoryPart& sum, const MemoryPart& part) {
@@ -57,12 +63,12 @@ void add_part(MemoryPart& sum, const MemoryPart& part) {
   sum.swapped_bytes += part.swapped_bytes;
 }
 
-MemoryKind kind_of(const Mapping& mapping, std::string_view part) {
+MemoryKind kind_of(std::string_view part) {
   if (part == "heap") return MemoryKind::heap;
   if (part.starts_with("stacks") || part.starts_with("thread stacks")) return MemoryKind::stacks;
   if (part == "anonymous" || part.starts_with("[anon:")) return MemoryKind::anonymous;
   for (const char* const shared : {"/memfd:", "/dev/shm/", "/dev/zero", "/SYSV", "[anon_shmem:"}) {
-    if (mapping.name.starts_with(shared)) return MemoryKind::shared;
+    if (part.starts_with(shared)) return MemoryKind::shared;
   }
   return part.starts_with("/") ? MemoryKind::files : MemoryKind::others;
 }
@@ -75,13 +81,13 @@ void add_bytes(BytesByKind& sum, const BytesByKind& part) {
 
 /// The current mappings of one process.
 struct MappedProcess {
-  std::map<std::int64_t, Mapping> mappings;  ///< by the recording's id
-  bool changed = true;                       ///< since `bytes` was computed
+  std::map<std::int64_t, RecordedMapping> mappings;  ///< by the recording's id
+  bool changed = true;                               ///< since `bytes` was computed
   BytesByKind bytes{};
 
   const BytesByKind& current_bytes() {
     if (!changed) return bytes;
-    std::vector<Mapping> sorted;
+    std::vector<RecordedMapping> sorted;
     for (const auto& [id, mapping] : mappings) sorted.push_back(mapping);
     std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
     changed = false;
@@ -100,9 +106,8 @@ class KindReader {
             database,
             "select tick_id, process_id, proportional_bytes, resident_bytes, mappings_readable from process_sample "
             "order by tick_id"),
-        mapping_(database,
-                 "select begin_address, end_address, permissions, text from mapping left join name on name.id = "
-                 "name_id where mapping.id = ?"),
+        mapping_(database, std::string("select ") + mapping_columns +
+                               " from mapping left join name on name.id = name_id where mapping.id = ?"),
         changes_left_(changes_.step()),
         samples_left_(samples_.step()) {
     Statement processes(database,
@@ -145,8 +150,8 @@ class KindReader {
     changes_left_ = changes_.step();
   }
 
-  Mapping mapping(std::int64_t id) {
-    Mapping mapping;
+  RecordedMapping mapping(std::int64_t id) {
+    RecordedMapping mapping;
     mapping_.bind(id);
     while (mapping_.step()) mapping = read_mapping(mapping_, 0);
     return mapping;
@@ -204,33 +209,28 @@ class KindReader {
 
 }  // namespace
 
-std::vector<std::string> part_names(const std::vector<Mapping>& mappings) {
-  std::vector<std::string> names;
-  const std::set<std::string_view> code = code_files(mappings);
+std::vector<MemoryPart> parts_of(const std::vector<RecordedMapping>& mappings) {
+  std::vector<MemoryPart> parts;
   const Mapping* before = nullptr;
-  for (const Mapping& mapping : mappings) {
+  for (const RecordedMapping& mapping : mappings) {
     const Mapping* const touching = before && before->end == mapping.begin ? before : nullptr;
-    names.push_back(part_name(mapping, touching, code));
     before = &mapping;
+    const bool has_data = touching && mapping.zero_data_bytes != 0 && touching->name.starts_with("/");
+    const bool only_data = has_data && mapping.zero_data_bytes >= mapping.end - mapping.begin;
+    MemoryPart part = whole_part(only_data ? touching->name : part_name(mapping, touching), mapping);
+    if (has_data && !only_data) parts.push_back(take_zero_data(part, touching->name, mapping.zero_data_bytes));
+    parts.push_back(std::move(part));
   }
-  return names;
+  return parts;
 }
 
-MemoryBreakdown break_down(const std::vector<std::vector<Mapping>>& processes, std::size_t named_max) {
+MemoryBreakdown break_down(const std::vector<std::vector<RecordedMapping>>& processes, std::size_t named_max) {
   std::map<std::string, MemoryPart> sums;
   MemoryBreakdown breakdown;
   breakdown.sum.name = "in all";
   for (const auto& mappings : processes) {
-    const std::vector<std::string> names = part_names(mappings);
-    for (std::size_t i = 0; i < mappings.size(); ++i) {
-      const Mapping& mapping = mappings[i];
-      const MemoryPart part{names[i],
-                            1,
-                            mapping.resident_bytes,
-                            mapping.proportional_bytes,
-                            mapping.anonymous_bytes,
-                            mapping.swapped_bytes};
-      add_part(sums.try_emplace(names[i], MemoryPart{.name = names[i]}).first->second, part);
+    for (const MemoryPart& part : parts_of(mappings)) {
+      add_part(sums.try_emplace(part.name, MemoryPart{.name = part.name}).first->second, part);
       add_part(breakdown.sum, part);
     }
   }
@@ -260,12 +260,11 @@ Metric metric_of(MemoryKind kind) {
   return kind == MemoryKind::not_read ? Metric::rss : Metric::pss;
 }
 
-BytesByKind by_kind(const std::vector<Mapping>& mappings) {
+BytesByKind by_kind(const std::vector<RecordedMapping>& mappings) {
   BytesByKind bytes{};
-  const std::vector<std::string> names = part_names(mappings);
-  for (std::size_t i = 0; i < mappings.size(); ++i) {
-    bytes[index_of(kind_of(mappings[i], names[i]))] += mappings[i].proportional_bytes;
-    bytes[index_of(MemoryKind::swapped)] += mappings[i].swapped_bytes;
+  for (const MemoryPart& part : parts_of(mappings)) {
+    bytes[index_of(kind_of(part.name))] += part.proportional_bytes;
+    bytes[index_of(MemoryKind::swapped)] += part.swapped_bytes;
   }
   return bytes;
 }

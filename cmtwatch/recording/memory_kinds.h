@@ -6,10 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "cmtwatch/recording/database.h"
+#include "cmtwatch/recording/recording.h"
 #include "cmtwatch/sample/process_set.h"
 #include "toolkit/output/fields.h"
-#include "toolkit/process/smaps.h"
 
 namespace cmt::watch {
 
@@ -40,15 +39,16 @@ struct MemoryBreakdown {
   MemoryPart sum;  ///< of all parts
 };
 
-/// The name of the part that each mapping of one process belongs to; `mappings` rise by address. Kernels no longer name
-/// the stacks of threads: an unnamed mapping above a guard that pthreads makes (unreadable, unnamed, at most 64 KiB) is
-/// taken for one, and its part says that it is guessed. An unnamed private writable mapping that begins where the last
-/// mapping of a library or program ends is its zero-initialised data (.bss). Behind another file that is chance: new
-/// mappings are placed below old ones.
-std::vector<std::string> part_names(const std::vector<process::Mapping>& mappings);
+/// The parts of one process's mappings, which rise by address: one for each, in their order. Kernels no longer name the
+/// stacks of threads: an unnamed mapping above a guard that pthreads makes (unreadable, unnamed, at most 64 KiB) is
+/// taken for one, and its part says that it is guessed.
+///
+/// A mapping that holds zero-initialised data of the file before and anonymous memory is two parts. Of its figures the
+/// file's are at most the data's size: which of its pages are resident the kernel does not tell.
+std::vector<MemoryPart> parts_of(const std::vector<RecordedMapping>& mappings);
 
 /// The parts of all processes of a moment added up by name; the `named_max` largest files keep their names.
-MemoryBreakdown break_down(const std::vector<std::vector<process::Mapping>>& processes, std::size_t named_max = 20);
+MemoryBreakdown break_down(const std::vector<std::vector<RecordedMapping>>& processes, std::size_t named_max = 20);
 
 /// Coarse kinds of memory, in the order in which a picture stacks them.
 enum class MemoryKind {
@@ -72,7 +72,7 @@ Metric metric_of(MemoryKind kind);
 using BytesByKind = std::array<std::uint64_t, memory_kinds>;
 
 /// The proportional bytes by kind of one process's mappings, which rise by address, and their swapped bytes.
-BytesByKind by_kind(const std::vector<process::Mapping>& mappings);
+BytesByKind by_kind(const std::vector<RecordedMapping>& mappings);
 
 /// A whole recording, moment by moment. The processes add up to `sums`, and so do all kinds but `swapped`.
 struct KindSeries {

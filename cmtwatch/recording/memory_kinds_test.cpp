@@ -7,13 +7,12 @@
 #include "cmtwatch/recording/recording.h"
 
 using namespace cmt::watch;
-using cmt::process::Mapping;
 
 namespace {
 
-Mapping mapping_with(std::uint64_t begin, std::uint64_t end, const char* permissions, const char* name,
-                     std::uint64_t proportional, std::uint64_t swapped = 0) {
-  Mapping made;
+RecordedMapping mapping_with(std::uint64_t begin, std::uint64_t end, const char* permissions, const char* name,
+                             std::uint64_t proportional, std::uint64_t swapped = 0) {
+  RecordedMapping made;
   made.begin = begin, made.end = end, made.permissions = permissions, made.name = name;
   made.resident_bytes = proportional + 1'000'000, made.proportional_bytes = proportional, made.swapped_bytes = swapped;
   return made;
@@ -63,7 +62,7 @@ class Made {
   }
   void anonymous(int id, int process) {
     say("insert into mapping values (" + std::to_string(id) + ", " + std::to_string(process) +
-        ", 4096, 8192, 'rw-p', null)");
+        ", 4096, 8192, 'rw-p', null, null)");
   }
   void change(int mapping, int tick, const std::string& proportional) {
     const bool gone = proportional == "null";
@@ -79,20 +78,26 @@ class Made {
   std::optional<Database> database_;
 };
 
-Mapping mapping(std::uint64_t begin, std::uint64_t end, const char* permissions, const char* name,
-                std::uint64_t resident) {
-  Mapping made;
+RecordedMapping mapping(std::uint64_t begin, std::uint64_t end, const char* permissions, const char* name,
+                        std::uint64_t resident) {
+  RecordedMapping made;
   made.begin = begin, made.end = end, made.permissions = permissions, made.name = name, made.resident_bytes = resident;
   return made;
 }
 
-std::string only_name(const std::vector<Mapping>& mappings) { return part_names(mappings).back(); }
+std::string only_name(const std::vector<RecordedMapping>& mappings) { return parts_of(mappings).back().name; }
+
+RecordedMapping with_zero_data(RecordedMapping mapping, std::uint64_t bytes) {
+  mapping.zero_data_bytes = bytes;
+  return mapping;
+}
 
 }  // namespace
 
 TEST_CASE("kinds: mappings are told apart by name, and data behind a library is the library's") {
   const BytesByKind all = by_kind(
-      {mapping_with(0x1000, 0x2000, "r-xp", "/lib/a.so", 1), mapping_with(0x2000, 0x3000, "rw-p", "", 2),
+      {mapping_with(0x1000, 0x2000, "r-xp", "/lib/a.so", 1),
+       with_zero_data(mapping_with(0x2000, 0x3000, "rw-p", "", 2), 0x1000),
        mapping_with(0x4000, 0x5000, "rw-p", "[heap]", 4, 1000), mapping_with(0x6000, 0x7000, "rw-p", "", 8),
        mapping_with(0x8000, 0x9000, "rw-s", "/memfd:x (deleted)", 16),
        mapping_with(0xa000, 0xb000, "rw-p", "[stack]", 32), mapping_with(0xc000, 0xd000, "r-xp", "[vdso]", 64)});
@@ -177,17 +182,25 @@ TEST_CASE("breakdown: stacks, heap, anonymous and sockets are told by name") {
   CHECK(only_name({mapping(1, 2, "rw-s", "socket:[77]", 1)}) == "sockets");
 }
 
-TEST_CASE("breakdown: data behind a library's last mapping is the library's") {
-  const Mapping code = mapping(0x1000, 0x2000, "r-xp", "/lib/a.so", 1);
-  const Mapping data = mapping(0x2000, 0x3000, "rw-p", "/lib/a.so", 1);
-  CHECK(only_name({code, data, mapping(0x3000, 0x4000, "rw-p", "", 1)}) == "/lib/a.so");
-  CHECK(only_name({code, data, mapping(0x3800, 0x4000, "rw-p", "", 1)}) == "anonymous");
-  CHECK(only_name({code, data, mapping(0x3000, 0x4000, "r--p", "", 1)}) == "anonymous");
-}
-
-TEST_CASE("breakdown: data behind a file without code is nobody's") {
-  CHECK(only_name({mapping(0x1000, 0x2000, "r--p", "/usr/share/locale", 1), mapping(0x2000, 0x3000, "rw-p", "", 1)}) ==
-        "anonymous");
+TEST_CASE("breakdown: a library has its zero-initialised data, and not the anonymous memory that is joined with it") {
+  const RecordedMapping data = mapping(0x2000, 0x3000, "rw-p", "/lib/a.so", 1);
+  CHECK(only_name({data, with_zero_data(mapping(0x3000, 0x4000, "rw-p", "", 1), 0x1000)}) == "/lib/a.so");
+  CHECK(only_name({data, mapping(0x3000, 0x4000, "rw-p", "", 1)}) == "anonymous");
+  CHECK(only_name({data, with_zero_data(mapping(0x3800, 0x4000, "rw-p", "", 1), 0x800)}) == "anonymous");
+  RecordedMapping both = with_zero_data(mapping(0x3000, 0x103000, "rw-p", "", 0x80000), 0x2000);
+  both.proportional_bytes = 0x1800;
+  both.swapped_bytes = 0x5000;
+  const std::vector<MemoryPart> parts = parts_of({data, both});
+  REQUIRE(parts.size() == 3);
+  CHECK(parts[1].name == "/lib/a.so");
+  CHECK(parts[1].mappings == 0);
+  CHECK(parts[1].resident_bytes == 0x2000);
+  CHECK(parts[1].proportional_bytes == 0x1800);
+  CHECK(parts[1].swapped_bytes == 0);
+  CHECK(parts[2].name == "anonymous");
+  CHECK(parts[2].mappings == 1);
+  CHECK(parts[2].resident_bytes == 0x7e000);
+  CHECK(parts[2].swapped_bytes == 0x5000);
 }
 
 TEST_CASE("breakdown: an unnamed mapping behind a guard is taken for a thread's stack") {

@@ -2,23 +2,21 @@
 
 #include <utility>
 
-#include "cmtwatch/recording/recording.h"
-
 namespace cmt::watch {
 namespace {
 
-std::vector<process::Mapping> load_mappings(Database& database, std::int64_t process, std::int64_t tick) {
+std::vector<RecordedMapping> load_mappings(Database& database, std::int64_t process, std::int64_t tick) {
   Statement select(
-      database, "select begin_address, end_address, permissions, text, " + sql_names<process::Mapping>() +
+      database, std::string("select ") + mapping_columns + ", " + sql_names<process::Mapping>() +
                     " from mapping join mapping_change on mapping_id = mapping.id left join name on name.id = name_id "
                     "where process_id = ? and resident_bytes is not null and tick_id = "
                     "(select max(tick_id) from mapping_change where mapping_id = mapping.id and tick_id <= ?) "
                     "order by begin_address");
   select.bind(process).bind(tick);
-  std::vector<process::Mapping> mappings;
+  std::vector<RecordedMapping> mappings;
   while (select.step()) {
     mappings.push_back(read_mapping(select, 0));
-    read_fields(select, 4, mappings.back());
+    read_fields(select, 5, static_cast<process::Mapping&>(mappings.back()));
   }
   return mappings;
 }

@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cmtwatch/recording/database.h"
+#include "cmtwatch/recording/recording.h"
 #include "cmtwatch/sample/process_set.h"
 #include "toolkit/output/fields.h"
-#include "toolkit/process/smaps.h"
 
 namespace cmt::watch {
 
@@ -21,8 +20,8 @@ struct RecordedProcess {
   std::optional<std::uint64_t> size_bytes;
   std::optional<std::uint64_t> proportional_bytes;
   std::optional<std::int64_t> oom_score;
-  std::optional<bool> mappings_readable;   ///< nothing: they were not to be recorded
-  std::vector<process::Mapping> mappings;  ///< by rising address
+  std::optional<bool> mappings_readable;  ///< nothing: they were not to be recorded
+  std::vector<RecordedMapping> mappings;  ///< by rising address
 };
 
 template <class Visitor, output::DescribedAs<RecordedProcess> P>

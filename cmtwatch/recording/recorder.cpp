@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cmtwatch/recording/zero_data.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/smaps.h"
 #include "toolkit/process/stat.h"
@@ -241,9 +242,14 @@ Recorder::Outcome Recorder::record_mappings(const ProcessFolder& folder, int pid
   if (!measures_.mappings && !measures_.totals) return Outcome::wholly;
   try {
     RecordingWriter::Mappings now(writer_, process.id, process.mappings);
+    Mapping before;
     process::SmapsParser parser([&](const Mapping& mapping) {
       add_to_totals(mapping, sample);
-      if (measures_.mappings) now.add(mapping);
+      if (!measures_.mappings) return;
+      const std::int64_t added = now.add(mapping);
+      const std::uint64_t zero_data = added == 0 ? 0 : zero_data_bytes(before, mapping, pid, root_);
+      if (zero_data != 0) writer_.write_zero_data(added, zero_data);
+      before = mapping;
     });
     folder.read(measures_.mappings ? "smaps" : "smaps_rollup", buffer_,
                 [&](std::string_view piece) { parser.feed(piece); });

@@ -51,7 +51,8 @@ create table mapping (
   begin_address integer not null,
   end_address integer not null,
   permissions text not null,
-  name_id integer references name      -- null: anonymous
+  name_id integer references name,     -- null: anonymous
+  zero_data_bytes integer              -- the first of them are zero-initialised data of the file before; null: none known
 ) strict;
 create index mapping_of_process on mapping (process_id);
 create table mapping_change (
@@ -139,11 +140,12 @@ void add_to_totals(const Mapping& mapping, ProcessSample& sample) {
   sample.swapped_bytes = sample.swapped_bytes.value_or(0) + mapping.swapped_bytes;
 }
 
-Mapping read_mapping(const Statement& statement, int column) {
-  return {.begin = static_cast<std::uint64_t>(statement.number(column)),
-          .end = static_cast<std::uint64_t>(statement.number(column + 1)),
-          .permissions = statement.text(column + 2),
-          .name = statement.text(column + 3)};
+RecordedMapping read_mapping(const Statement& statement, int column) {
+  return {{.begin = static_cast<std::uint64_t>(statement.number(column)),
+           .end = static_cast<std::uint64_t>(statement.number(column + 1)),
+           .permissions = statement.text(column + 2),
+           .name = statement.text(column + 3)},
+          statement.value<std::uint64_t>(column + 4)};
 }
 
 void check_recording(Database& database, const std::string& path) {
@@ -213,6 +215,7 @@ RecordingWriter::RecordingWriter(Database& database)
       add_change_(database, "insert into mapping_change (mapping_id, tick_id, " + sql_names<Mapping>() +
                                 ") values (?, ?, " + sql_parameters<Mapping>() + ")"),
       name_mapping_(database, "update mapping set name_id = ? where id = ?"),
+      zero_data_(database, "update mapping set zero_data_bytes = ? where id = ?"),
       add_system_(database, "insert into system_sample values (?, " + sql_parameters<process::SystemMemory>() + ")"),
       add_disk_(database, "insert into disk_sample values (?, ?, " + sql_parameters<process::Disk>() + ")") {}
 
@@ -271,20 +274,20 @@ void RecordingWriter::write_counters(std::int64_t process, const process::Counte
   bind_fields(add_counters_.bind(tick_).bind(process), CounterRow{values}).run();
 }
 
-void RecordingWriter::Mappings::add(const Mapping& mapping) {
+std::int64_t RecordingWriter::Mappings::add(const Mapping& mapping) {
   while (old_ != before_.end() && old_->begin < mapping.begin) write_vanished();
   const bool at_same_place = old_ != before_.end() && old_->begin == mapping.begin;
   if (!at_same_place || !is_same_range(*old_, mapping) ||
       old_->name_id != (mapping.name.empty() ? 0 : writer_.name_id(mapping.name))) {
     if (at_same_place) write_vanished();
     known_.push_back(writer_.add_mapping(process_, mapping));
-    return;
+    return known_.back().id;
   }
   known_.push_back(*old_++);
   const auto figures = figures_of(mapping);
-  if (known_.back().figures == figures) return;
+  if (known_.back().figures != figures) writer_.change_mapping(known_.back().id, &figures);
   known_.back().figures = figures;
-  writer_.change_mapping(known_.back().id, &figures);
+  return 0;
 }
 
 KnownMappings RecordingWriter::Mappings::finish() {
@@ -313,6 +316,10 @@ void RecordingWriter::change_mapping(std::int64_t id, const std::array<std::uint
 void RecordingWriter::name_stack(KnownMapping& mapping, int thread) {
   mapping.thread = thread;
   name_mapping_.bind(name_id("[stack:" + std::to_string(thread) + "]")).bind(mapping.id).run();
+}
+
+void RecordingWriter::write_zero_data(std::int64_t mapping, std::uint64_t bytes) {
+  zero_data_.bind(bytes).bind(mapping).run();
 }
 
 std::int64_t RecordingWriter::name_id(const std::string& name) {

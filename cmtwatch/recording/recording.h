@@ -1,4 +1,4 @@
-/// A recording is an SQLite file (application id "cmtw", user_version 1) with these tables:
+/// A recording is an SQLite file (application id "cmtw", user_version 2) with these tables:
 ///
 ///     about          key, value: when the recording began, by which clock, how often it samples, what it measures
 ///     tick           a moment: when it began and ended, on the monotonic clock since the start and on the wall clock,
@@ -79,7 +79,7 @@ void describe(Visitor& field, Row& disk) {
 
 namespace cmt::watch {
 
-constexpr int recording_version = 1;
+constexpr int recording_version = 2;
 
 /// Throws DatabaseError where the file is not a recording, or of an unknown version. `path` is for the message.
 void check_recording(Database& database, const std::string& path);
@@ -191,8 +191,16 @@ void read_fields(const Statement& statement, int column, T& row) {
 /// Adds a mapping's figures to the sums of its process.
 void add_to_totals(const process::Mapping& mapping, ProcessSample& sample);
 
-/// A mapping's addresses, permissions and name, which a query gives from `column` on.
-process::Mapping read_mapping(const Statement& statement, int column);
+/// A mapping as a recording has it.
+struct RecordedMapping : process::Mapping {
+  std::uint64_t zero_data_bytes = 0;  ///< its first bytes that are data of the file before; 0 where none are known
+};
+
+/// The columns of table mapping, joined with name, that read_mapping() wants one after another.
+constexpr char mapping_columns[] = "begin_address, end_address, permissions, text, zero_data_bytes";
+
+/// Without its figures.
+RecordedMapping read_mapping(const Statement& statement, int column);
 
 /// A mapping as the recording has it.
 struct KnownMapping {
@@ -240,7 +248,8 @@ class RecordingWriter {
       known_.reserve(before.size());
     }
 
-    void add(const process::Mapping& mapping);
+    /// Returns the row's id where it is a new one, else 0.
+    std::int64_t add(const process::Mapping& mapping);
     /// After the last one. Returns the mappings to give as `before` next time.
     KnownMappings finish();
 
@@ -256,6 +265,9 @@ class RecordingWriter {
 
   /// Names a mapping that is a thread's stack as kernels before 4.5 did: "[stack:TID]".
   void name_stack(KnownMapping& mapping, int thread);
+
+  /// RecordedMapping::zero_data_bytes.
+  void write_zero_data(std::int64_t mapping, std::uint64_t bytes);
 
   void write_system(const process::SystemMemory& memory);
   void write_disks(const std::vector<process::Disk>& disks);
@@ -275,7 +287,8 @@ class RecordingWriter {
   std::unordered_map<std::string, process::Disk> disks_;
 
   Statement add_tick_, end_tick_, add_name_, find_name_, add_process_, find_process_, known_mappings_, rename_,
-      last_tick_, add_sample_, add_counters_, add_mapping_, add_change_, name_mapping_, add_system_, add_disk_;
+      last_tick_, add_sample_, add_counters_, add_mapping_, add_change_, name_mapping_, zero_data_, add_system_,
+      add_disk_;
 };
 
 }  // namespace cmt::watch

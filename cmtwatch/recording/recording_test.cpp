@@ -31,7 +31,7 @@ std::string refusal(const std::string& changes) {
 TEST_CASE("recording: a file of other tables than ours is refused") {
   CHECK(refusal("") == "");
   CHECK(refusal("create view of_my_own as select * from tick; create index mine on tick (wall_ns)") == "");
-  const std::string refused = "x: not a recording of cmtwatch: ", reason = " is not what version 1 has";
+  const std::string refused = "x: not a recording of cmtwatch: ", reason = " is not what version 2 has";
   CHECK(refusal("alter table tick rename to t; create view tick as select * from t") == refused + "tick" + reason);
   CHECK(refusal("drop index mapping_of_process") == refused + "mapping_of_process" + reason);
   CHECK(refusal("alter table name add column more integer generated always as (length(text))") ==

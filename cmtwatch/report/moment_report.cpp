@@ -25,7 +25,7 @@ std::string kib_text(const std::optional<std::uint64_t>& bytes, const MomentOpti
   return bytes ? kib_text(*bytes, options) : "not readable";
 }
 
-std::string parts_text(const std::vector<std::vector<process::Mapping>>& processes, const MomentOptions& options) {
+std::string parts_text(const std::vector<std::vector<RecordedMapping>>& processes, const MomentOptions& options) {
   const MemoryBreakdown breakdown = break_down(processes);
   if (breakdown.sum.mappings == 0) return "no mappings are known\n";
   Table table({"memory", "resident", "proportional", "anonymous", "swapped", "mappings"});
@@ -83,8 +83,8 @@ std::string heading(const RecordedProcess& process) {
   return text + (*process.mappings_readable ? "\n" : ": its mappings could not be read\n");
 }
 
-std::vector<std::vector<process::Mapping>> all_mappings(const Moment& moment) {
-  std::vector<std::vector<process::Mapping>> all;
+std::vector<std::vector<RecordedMapping>> all_mappings(const Moment& moment) {
+  std::vector<std::vector<RecordedMapping>> all;
   for (const RecordedProcess& process : moment.processes) all.push_back(process.mappings);
   return all;
 }
@@ -125,13 +125,14 @@ std::string moment_json(const Moment& moment) {
     json.begin_object();
     describe(field, process);
     json.begin_array("mappings");  // by rising address
-    for (const process::Mapping& mapping : process.mappings) {
+    for (const RecordedMapping& mapping : process.mappings) {
       json.begin_object();
       field("begin", output::hex(mapping.begin), "the first address");
       field("end", output::hex(mapping.end), "one past the last");
       field("permissions", mapping.permissions, "as in smaps");
       field("name", mapping.name.empty() ? std::nullopt : std::optional(mapping.name), "null: anonymous");
-      describe(field, mapping);
+      field("zero_data_bytes", mapping.zero_data_bytes, "its first bytes that are .bss of the file before");
+      describe(field, static_cast<const process::Mapping&>(mapping));
       json.end_object();
     }
     json.end_array();

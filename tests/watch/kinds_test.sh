@@ -76,4 +76,18 @@ grep -q 'most [0-9.]* KiB rss at ' resident.html || complain "most resident"
 # One process has no picture by process.
 cmtwatch record --root=proc -o one.db --count=1 --plot=one.html 7 >said 2>&1
 agrees one
+# A library has no more than its own memory, although the kernel joins what lies behind it with its data.
+if /usr/bin/python3 -c 'import _decimal; raise SystemExit(not _decimal.__file__)' 2>/dev/null; then
+  cmtwatch record --interval=1h -o joined.db --plot=joined.html -- /usr/bin/python3 -c 'import os
+memory = bytearray(64 << 20)
+import _decimal
+os._exit(0)' || complain "joined: $?"
+  cmtwatch peak --json joined.db >joined.json
+  jq -e '[.parts[] | select(.name | startswith("/")).resident_bytes] | max < 32000000' joined.json >/dev/null &&
+    jq -e '.parts[] | select(.name == "anonymous").resident_bytes > 67000000' joined.json >/dev/null ||
+    complain "whose memory: $(jq -c '[.parts[] | [.name, .resident_bytes]]' joined.json)"
+  jq -e '[.processes[0].mappings[].zero_data_bytes] | max > 0' joined.json >/dev/null || complain "no library has zero data"
+else
+  echo "skipped: no _decimal of its own file: a library below anonymous memory"
+fi
 exit $failed

@@ -56,7 +56,8 @@ bool parse_mapping(std::string_view line, Mapping& mapping) {
       !parse_hex(range.substr(dash + 1), mapping.end) || mapping.end <= mapping.begin)
     return false;
   mapping.permissions = take_word(line);
-  for (int skipped = 0; skipped < 3; ++skipped) take_word(line);  // offset, device, inode
+  parse_hex(take_word(line), mapping.offset);
+  for (int skipped = 0; skipped < 2; ++skipped) take_word(line);  // device, inode
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   mapping.name = line;
   return true;

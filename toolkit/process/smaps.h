@@ -11,10 +11,11 @@ namespace cmt::process {
 
 /// One mapping of a process from /proc/PID/smaps. Sizes are bytes; a figure that the kernel does not have is 0.
 struct Mapping {
-  std::uint64_t begin = 0;  ///< first address
-  std::uint64_t end = 0;    ///< one past the last
-  std::string permissions;  ///< "rw-p"
-  std::string name;         ///< a path, "[heap]", "/memfd:NAME (deleted)"; empty for an anonymous mapping
+  std::uint64_t begin = 0;   ///< first address
+  std::uint64_t end = 0;     ///< one past the last
+  std::string permissions;   ///< "rw-p"
+  std::uint64_t offset = 0;  ///< in the file
+  std::string name;          ///< a path, "[heap]", "/memfd:NAME (deleted)"; empty for an anonymous mapping
   std::uint64_t resident_bytes = 0;
   std::uint64_t proportional_bytes = 0;  ///< Pss: each page divided by the number of processes that map it
   std::uint64_t private_bytes = 0;       ///< clean and dirty, mapped by this process alone
