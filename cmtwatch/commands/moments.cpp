@@ -2,6 +2,7 @@
 // elsewhere one after another.
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,10 +16,12 @@
 #include "cmtwatch/recording/moment.h"
 #include "cmtwatch/recording/recording.h"
 #include "cmtwatch/report/moment_report.h"
+#include "cmtwatch/report/report_output.h"
 #include "cmtwatch/report/screen.h"
 #include "toolkit/command/interrupts.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/system.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace cmt::watch {
 namespace {
@@ -32,6 +35,12 @@ MomentOptions parse_moment(const command::CommandLine& line) {
   return options;
 }
 
+/// On a terminal as wide as it is now.
+MomentOptions fitted(MomentOptions options) {
+  if (isatty(STDOUT_FILENO) == 1) options.width = output::terminal_size(STDOUT_FILENO).columns;
+  return options;
+}
+
 /// `find_tick` returns the moment's tick.
 int show_moment(const MomentOptions& options, const std::function<std::optional<std::int64_t>(Database&)>& find_tick) {
   Database database(options.path, Database::Mode::read);
@@ -40,21 +49,29 @@ int show_moment(const MomentOptions& options, const std::function<std::optional<
   if (!tick) throw std::runtime_error(options.path + ": no such moment in the recording");
   const Moment moment = load_moment(database, *tick, options.pid);
   if (moment.processes.empty()) throw std::runtime_error(options.path + ": no such process at that moment");
-  command::print(options.json ? moment_json(moment) : moment_text(moment, options));
+  command::print(options.json ? moment_json(moment, options.metric) : moment_text(moment, fitted(options)));
   return 0;
 }
 
 int peak(const command::CommandLine& line) {
-  line.refuse_together("system", {"pid"});
+  line.refuse_together("system", {"pid", "metric"});
   MomentOptions options = parse_moment(line);
   if (line.has("system")) return show_moment(options, least_available_tick);
   options.peak = true;
-  return show_moment(options, [&](Database& database) { return peak_tick(database, options.pid); });
+  options.metric = line.parsed("metric", "pss", peak_metric_names, peak_metric_named);
+  return show_moment(options, [&](Database& database) {
+    const auto tick = peak_tick(database, options.pid, options.metric);
+    if (!tick && options.metric != PeakMetric::pss)
+      throw std::runtime_error(options.path + ": the recording has no " + line.value("metric", ""));
+    return tick;
+  });
 }
 
 int show(const command::CommandLine& line) {
   const MomentOptions options = parse_moment(line);
-  const std::int64_t at_ns = line.parsed("at", "", "a time such as 2.5s",
+  if (const auto wall_ns = parse_wall(line.value("at", "")))
+    return show_moment(options, [&](Database& database) { return tick_at_wall(database, *wall_ns); });
+  const std::int64_t at_ns = line.parsed("at", "", "a time such as 2.5s or 2026-11-22T00:53:10",
                                          [](const std::string& text) { return command::parse_duration(text, "s"); });
   return show_moment(options, [&](Database& database) { return tick_at(database, at_ns); });
 }
@@ -112,7 +129,7 @@ class Player {
   void print_all() {
     const command::Interrupts interrupts;
     for (;;) {
-      command::print(moment_text(now_, options_.moment) + "\n");
+      command::print(moment_text(now_, fitted(options_.moment)) + "\n");
       const auto next = moments_.after(now_.tick);
       if (!next) return;
       pollfd ready{interrupts.fd(), POLLIN, 0};
@@ -131,7 +148,7 @@ class Player {
       const auto next = moments_.after(now_.tick);
       std::optional<std::int64_t> until_ns;
       if (next && !paused) until_ns = process::now_ns() + pause_ns(begin_of(*next));
-      screen.draw(moment_text(now_, options_.moment), status(paused, next.has_value()));
+      screen.draw(moment_text(now_, fitted(options_.moment)), status(paused, next.has_value()));
       const Key key = screen.wait(until_ns);
       if (key == Key::quit) return;
       if (key == Key::pause) paused = !paused;
@@ -218,6 +235,8 @@ Tells what the memory was made of when the processes of a recording had most of
 it together.
 
   --pid=PID          when this process had most
+  --metric=METRIC    most by pss (the default; rss where it was not recorded),
+                     rss (of the mappings) or statm
   --system           when the machine had least memory available, with its
                      processes
 )" + std::string(moment_help),
@@ -231,7 +250,8 @@ Subcommand show_subcommand() {
 
 Tells what the memory was made of at a moment of a recording.
 
-  --at=TIME          since the recording began, such as 2.5s
+  --at=TIME          since the recording began, such as 2.5s, or by the clock,
+                     such as 2026-11-22T00:53:10
   --pid=PID          of this process alone
 )" + std::string(moment_help),
           .run = show};

@@ -29,11 +29,31 @@ MemorySum Moment::sum() const {
   return sum;
 }
 
-std::optional<std::int64_t> peak_tick(Database& database, PidOrAll pid) {
+std::optional<PeakMetric> peak_metric_named(std::string_view name) {
+  if (name == "pss") return PeakMetric::pss;
+  if (name == "rss") return PeakMetric::rss;
+  return name == "statm" ? std::optional(PeakMetric::statm) : std::nullopt;
+}
+
+std::optional<std::uint64_t> Moment::sum_by(PeakMetric metric) const {
+  std::optional<std::uint64_t> all;
+  for (const RecordedProcess& process : processes) {
+    const auto& bytes = metric == PeakMetric::rss ? process.mapped_resident_bytes : process.resident_bytes;
+    if (bytes) all = all.value_or(0) + *bytes;
+  }
+  return all;
+}
+
+std::optional<std::int64_t> peak_tick(Database& database, PidOrAll pid, PeakMetric metric) {
+  const std::string bytes = metric == PeakMetric::pss   ? "coalesce(proportional_bytes, resident_bytes)"
+                            : metric == PeakMetric::rss ? "mapped_resident_bytes"
+                                                        : "resident_bytes";
   Statement select(
       database,
-      "select tick_id from process_sample join process on process.id = process_id where pid = ?1 or ?1 is "
-      "null group by tick_id order by sum(coalesce(proportional_bytes, resident_bytes)) desc, tick_id limit 1");
+      "select tick_id from process_sample join process on process.id = process_id where (pid = ?1 or ?1 is "
+      "null) and (" +
+          bytes + " is not null or " + (metric == PeakMetric::pss ? "1" : "0") + ") group by tick_id order by sum(" +
+          bytes + ") desc, tick_id limit 1");
   return select.bind(pid).run();
 }
 
@@ -47,6 +67,11 @@ std::optional<std::int64_t> least_available_tick(Database& database) {
 std::optional<std::int64_t> tick_at(Database& database, std::int64_t time_ns) {
   Statement select(database, "select coalesce(max(id), (select min(id) from tick)) from tick where begin_ns <= ?");
   return select.bind(time_ns).run();
+}
+
+std::optional<std::int64_t> tick_at_wall(Database& database, std::int64_t wall_ns) {
+  Statement select(database, "select coalesce(max(id), (select min(id) from tick)) from tick where wall_ns <= ?");
+  return select.bind(wall_ns).run();
 }
 
 Moment load_moment(Database& database, std::int64_t tick, PidOrAll pid) {

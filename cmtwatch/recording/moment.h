@@ -19,6 +19,7 @@ struct RecordedProcess {
   std::optional<std::uint64_t> resident_bytes;  ///< by statm
   std::optional<std::uint64_t> size_bytes;
   std::optional<std::uint64_t> proportional_bytes;
+  std::optional<std::uint64_t> mapped_resident_bytes;
   std::optional<std::int64_t> oom_score;
   std::optional<bool> mappings_readable;  ///< nothing: they were not to be recorded
   std::vector<RecordedMapping> mappings;  ///< by rising address
@@ -32,6 +33,7 @@ void describe(Visitor& field, P& process) {
   field("resident_bytes", process.resident_bytes, "by statm");
   field("size_bytes", process.size_bytes, "address space");
   field("proportional_bytes", process.proportional_bytes, "of all mappings together");
+  field("mapped_resident_bytes", process.mapped_resident_bytes, "resident, of all mappings together");
   field("oom_score", process.oom_score, "the kernel ends the process with the highest when memory is short");
   field("mappings_readable", process.mappings_readable, "null: they were not to be recorded");
 }
@@ -50,6 +52,16 @@ void describe(Visitor& field, M& machine) {
   field("swap_free_bytes", machine.swap_free_bytes, "unused swap");
 }
 
+/// What the peak of a recording is looked for by.
+enum class PeakMetric {
+  pss,   ///< proportional sets where they are recorded, else resident ones: MemorySum
+  rss,   ///< resident sets by the mappings
+  statm  ///< resident sets by statm, which the kernel counts for each processor and is off by some tens of pages
+};
+
+constexpr const char* peak_metric_names = "pss, rss or statm";  ///< for messages
+std::optional<PeakMetric> peak_metric_named(std::string_view name);
+
 /// A moment of a recording.
 struct Moment {
   std::int64_t tick = 0;
@@ -60,14 +72,16 @@ struct Moment {
   std::vector<RecordedProcess> processes;  ///< the largest first
 
   MemorySum sum() const;
+  /// By another metric; nothing where no process has it.
+  std::optional<std::uint64_t> sum_by(PeakMetric metric) const;
 };
 
 /// The pid of one process, or nothing: all processes.
 using PidOrAll = std::optional<int>;
 
-/// The tick at which those processes had most memory together, by Moment::sum(); nothing where they are not in the
-/// recording.
-std::optional<std::int64_t> peak_tick(Database& database, PidOrAll pid);
+/// The first tick at which those processes had most memory together; nothing where they are not in the recording, or
+/// not with that metric.
+std::optional<std::int64_t> peak_tick(Database& database, PidOrAll pid, PeakMetric metric = PeakMetric::pss);
 
 /// The tick at which the machine had least memory available; nothing where that was not recorded.
 std::optional<std::int64_t> least_available_tick(Database& database);
@@ -75,6 +89,9 @@ std::optional<std::int64_t> least_available_tick(Database& database);
 /// The last tick that began at or before a time since the recording began, else the first; nothing where there are
 /// none.
 std::optional<std::int64_t> tick_at(Database& database, std::int64_t time_ns);
+
+/// The same by the wall clock.
+std::optional<std::int64_t> tick_at_wall(Database& database, std::int64_t wall_ns);
 
 Moment load_moment(Database& database, std::int64_t tick, PidOrAll pid);
 

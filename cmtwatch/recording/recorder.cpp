@@ -77,9 +77,11 @@ void add_statm(const ProcessFolder& folder, ProcessSample& sample, std::string& 
 void add_io(const ProcessFolder& folder, ProcessSample& sample, std::string& buffer) {
   const auto text = text_of(folder, "io", buffer);
   if (!text) return;
-  const process::DiskTraffic traffic = process::parse_io(*text);
+  const process::Traffic traffic = process::parse_io(*text);
   sample.read_bytes = traffic.read_bytes;
   sample.written_bytes = traffic.written_bytes;
+  sample.read_call_bytes = traffic.read_call_bytes;
+  sample.written_call_bytes = traffic.written_call_bytes;
 }
 
 /// A thread's stack has an unreadable guard mapping below it. The guard tells it from the heap of a language that keeps
@@ -261,7 +263,9 @@ Recorder::Outcome Recorder::record_mappings(const ProcessFolder& folder, int pid
   } catch (const std::system_error& error) {
     const bool no_such_file = error.code().value() == ENOENT && text_of(folder, "stat", buffer_);
     if (means_gone(error) && !no_such_file) throw;
-    sample.proportional_bytes = sample.private_bytes = sample.swapped_bytes = std::nullopt;
+    for (auto* const sum :
+         {&sample.mapped_resident_bytes, &sample.proportional_bytes, &sample.private_bytes, &sample.swapped_bytes})
+      *sum = std::nullopt;
     if (measures_.mappings) {
       sample.mappings_readable = false;
       process.mappings = writer_.known_mappings(process.id);  // some changes may have been written

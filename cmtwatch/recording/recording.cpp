@@ -135,6 +135,7 @@ std::string shape_of(Database& database, const std::string& name) {
 }  // namespace
 
 void add_to_totals(const Mapping& mapping, ProcessSample& sample) {
+  sample.mapped_resident_bytes = sample.mapped_resident_bytes.value_or(0) + mapping.resident_bytes;
   sample.proportional_bytes = sample.proportional_bytes.value_or(0) + mapping.proportional_bytes;
   sample.private_bytes = sample.private_bytes.value_or(0) + mapping.private_bytes;
   sample.swapped_bytes = sample.swapped_bytes.value_or(0) + mapping.swapped_bytes;

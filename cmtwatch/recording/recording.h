@@ -95,8 +95,8 @@ void close_recording(Database& database);
 struct ProcessSample {
   using Figure = std::optional<std::uint64_t>;
   Figure size_bytes{}, resident_bytes{}, resident_file_bytes{};
-  Figure proportional_bytes{}, private_bytes{}, swapped_bytes{};
-  Figure read_bytes{}, written_bytes{};
+  Figure mapped_resident_bytes{}, proportional_bytes{}, private_bytes{}, swapped_bytes{};
+  Figure read_bytes{}, written_bytes{}, read_call_bytes{}, written_call_bytes{};
   Figure minor_faults{}, major_faults{}, user_ticks{}, system_ticks{}, threads{};
   std::optional<std::int64_t> oom_score{}, oom_score_adjustment{};
   std::optional<bool> mappings_readable{};
@@ -107,11 +107,14 @@ void describe(Visitor& field, Row& row) {
   field("size_bytes", row.size_bytes, "address space");
   field("resident_bytes", row.resident_bytes, "by statm");
   field("resident_file_bytes", row.resident_file_bytes, "files and shared memory");
-  field("proportional_bytes", row.proportional_bytes, "of all mappings together, like the next two");
+  field("mapped_resident_bytes", row.mapped_resident_bytes, "of all mappings together, like the next three");
+  field("proportional_bytes", row.proportional_bytes, "each page divided by the processes that map it");
   field("private_bytes", row.private_bytes, "mapped by no other process");
   field("swapped_bytes", row.swapped_bytes, "in swap");
   field("read_bytes", row.read_bytes, "from disks, since its start; null: may not be read");
   field("written_bytes", row.written_bytes, "to disks");
+  field("read_call_bytes", row.read_call_bytes, "by system calls, from disks or not, since its start");
+  field("written_call_bytes", row.written_call_bytes, "the same written");
   field("minor_faults", row.minor_faults, "page faults since its start that read nothing");
   field("major_faults", row.major_faults, "page faults since its start that read from a disk");
   field("user_ticks", row.user_ticks, "processor time, about.clock_ticks_per_second a second");

@@ -1,9 +1,11 @@
 #include "cmtwatch/report/moment_report.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cmtwatch/recording/memory_kinds.h"
 #include "cmtwatch/recording/recording.h"
+#include "cmtwatch/report/report_output.h"
 #include "libcmt/text/utf8.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/json.h"
@@ -28,20 +30,20 @@ std::string kib_text(const std::optional<std::uint64_t>& bytes, const MomentOpti
 std::string parts_text(const std::vector<std::vector<RecordedMapping>>& processes, const MomentOptions& options) {
   const MemoryBreakdown breakdown = break_down(processes);
   if (breakdown.sum.mappings == 0) return "no mappings are known\n";
-  Table table({"memory", "resident", "proportional", "anonymous", "swapped", "mappings"});
+  Table table({"resident", "proportional", "anonymous", "swapped", "mappings", "memory"}, {5});
   const auto add_row = [&](const MemoryPart& part) {
-    table.add({text::to_line(part.name), kib_text(part.resident_bytes, options),
-               kib_text(part.proportional_bytes, options), kib_text(part.anonymous_bytes, options),
-               kib_text(part.swapped_bytes, options), output::with_commas(part.mappings)});
+    table.add({kib_text(part.resident_bytes, options), kib_text(part.proportional_bytes, options),
+               kib_text(part.anonymous_bytes, options), kib_text(part.swapped_bytes, options),
+               output::with_commas(part.mappings), text::to_line(part.name)});
   };
   for (const MemoryPart& part : breakdown.parts) add_row(part);
   add_row(breakdown.sum);
-  return table.text();
+  return table.text(options.width);
 }
 
-/// The command of a process, cut to a screen's width.
-std::string title_of(const RecordedProcess& process) {
-  constexpr std::size_t width_max = 80;
+/// The command of a process. Where no terminal's width cuts it, it is cut to 80 columns.
+std::string title_of(const RecordedProcess& process, const MomentOptions& options) {
+  const std::size_t width_max = options.width == 0 ? 80 : 1000;
   if (process.command.empty()) return "(" + text::to_line(process.name) + ")";
   const std::string command = text::to_line(process.command);
   const std::string_view shown = output::cut_to_width(command, width_max);
@@ -55,11 +57,11 @@ std::string processes_text(const Moment& moment, const MomentOptions& options) {
   for (const RecordedProcess& process : moment.processes) {
     table.add({std::to_string(process.pid), kib_text(process.resident_bytes, options),
                kib_text(process.proportional_bytes, options), kib_text(process.size_bytes, options),
-               process.oom_score ? std::to_string(*process.oom_score) : "", title_of(process)});
+               process.oom_score ? std::to_string(*process.oom_score) : "", title_of(process, options)});
     if (++shown == shown_max && !options.verbose) break;
   }
   const std::size_t left = moment.processes.size() - shown;
-  return table.text() + (left == 0 ? "" : "and " + output::with_commas(left) + " more (-v shows them)\n");
+  return table.text(options.width) + (left == 0 ? "" : "and " + output::with_commas(left) + " more (-v shows them)\n");
 }
 
 /// Figures that are not known are left out.
@@ -89,12 +91,18 @@ std::vector<std::vector<RecordedMapping>> all_mappings(const Moment& moment) {
   return all;
 }
 
+/// The name of the metric, and the memory of all processes by it.
+std::pair<std::string_view, std::optional<std::uint64_t>> sum_of(const Moment& moment, PeakMetric metric) {
+  if (metric != PeakMetric::pss) return {metric == PeakMetric::rss ? "rss" : "statm", moment.sum_by(metric)};
+  return {moment.sum().metric(), moment.sum().bytes()};
+}
+
 }  // namespace
 
 std::string moment_text(const Moment& moment, const MomentOptions& options) {
-  std::string text = "at " + output::seconds_text(moment.begin_ns);
-  const MemorySum sum = moment.sum();
-  if (options.peak) text += ", peak " + kib_text(sum.bytes(), options) + " " + std::string(sum.metric());
+  std::string text = "at " + output::seconds_text(moment.begin_ns) + " (" + wall_text(moment.wall_ns) + ")";
+  const auto [metric, bytes] = sum_of(moment, options.metric);
+  if (options.peak) text += ", peak " + kib_text(bytes, options) + " " + std::string(metric);
   text += "\n";
   if (moment.machine) text += machine_text(*moment.machine, options);
   text += "\n";
@@ -107,7 +115,7 @@ std::string moment_text(const Moment& moment, const MomentOptions& options) {
   return text;
 }
 
-std::string moment_json(const Moment& moment) {
+std::string moment_json(const Moment& moment, PeakMetric metric) {
   output::JsonWriter json;
   output::JsonFields field(json);
   json.begin_object();
@@ -116,8 +124,9 @@ std::string moment_json(const Moment& moment) {
   field("begin_ns", moment.begin_ns, "since the recording began");
   field("end_ns", moment.end_ns, "the figures are of some time between begin_ns and end_ns");
   field("wall_ns", moment.wall_ns, "since 1970");
-  field("metric", moment.sum().metric(), "what bytes are: pss, rss, or pss or rss");
-  field("bytes", moment.sum().bytes(), "of all processes below");
+  const auto [name, bytes] = sum_of(moment, metric);
+  field("metric", name, "what bytes are: pss, rss, or pss or rss; of peak --metric rss or statm");
+  field("bytes", bytes, "of all processes below");
   field("system", moment.machine, "null: it was not recorded");
   field("parts", break_down(all_mappings(moment)).parts, "by purpose, then the largest files");
   json.begin_array("processes");

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 
+#include <array>
 #include <cerrno>
+#include <ctime>
 #include <system_error>
 #include <utility>
 
@@ -58,6 +60,40 @@ void LiveColumns::draw() {
 
 std::string amount(std::uint64_t bytes, bool plain) {
   return plain ? std::to_string(bytes) : output::bytes_text(bytes);
+}
+
+std::string wall_text(std::int64_t wall_ns) {
+  const std::int64_t milliseconds = wall_ns / 1'000'000;
+  const std::time_t seconds = milliseconds / 1000;
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  std::array<char, 32> text{};
+  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S.", &local);
+  const std::string digits = std::to_string(1000 + milliseconds % 1000);
+  return std::string(text.data(), length) + digits.substr(1);
+}
+
+std::optional<std::int64_t> parse_wall(const std::string& text) {
+  constexpr std::int64_t second = 1'000'000'000;
+  std::tm local{};
+  const char* const rest =
+      strptime(text.c_str(), text.find('T') == text.npos ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%dT%H:%M:%S", &local);
+  if (!rest) return std::nullopt;
+  local.tm_isdst = -1;
+  const std::time_t seconds = std::mktime(&local);
+  if (seconds < 0 || seconds > INT64_MAX / second - 1) return std::nullopt;
+  const std::int64_t begin = seconds * second;
+  if (*rest == '\0') return begin + second - 1;
+  const std::string_view fraction(rest);
+  const bool digits = fraction.size() > 1 && fraction.size() <= 10 && fraction[0] == '.' &&
+                      fraction.find_first_not_of("0123456789", 1) == fraction.npos;
+  if (!digits) return std::nullopt;
+  std::int64_t unit = second, count = 0;
+  for (const char digit : fraction.substr(1)) {
+    unit /= 10;
+    count = count * 10 + (digit - '0');
+  }
+  return begin + (count + 1) * unit - 1;
 }
 
 output::Panel bytes_over_time(const std::string& title, const std::string& y_title) {

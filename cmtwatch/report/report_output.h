@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,13 @@ class LiveColumns {
 
 /// With a unit, or `plain`: "12.4 MiB", "13002342".
 std::string amount(std::uint64_t bytes, bool plain);
+
+/// A time since 1970 in the local time zone, to the millisecond: "2026-11-22T00:53:10.123".
+std::string wall_text(std::int64_t wall_ns);
+
+/// The last nanosecond of what such a text names, or one with less of it: of the second where it has no milliseconds.
+/// Nothing where it is no such text.
+std::optional<std::int64_t> parse_wall(const std::string& text);
 
 /// A panel without series.
 output::Panel bytes_over_time(const std::string& title, const std::string& y_title);

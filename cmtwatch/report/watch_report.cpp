@@ -49,6 +49,7 @@ void describe(Visitor& field, S& shown) {
   const auto& [sample, options] = shown;
   field("begin_ns", sample.begin_ns, "since the watch began");
   field("end_ns", sample.end_ns, "the figures are of some moment between begin_ns and end_ns");
+  field("wall_ns", sample.wall_ns, "begin_ns by the wall clock, since 1970");
   field("bytes", sample.readable_bytes(), "of the metric, over all processes; null: none could be read");
   field("processes", sample.processes, "that were read");
   field("processes_not_readable", sample.refused, "that are missing in bytes");
@@ -92,9 +93,11 @@ void describe(Visitor& field, R& row) {
     field("paused_ns", sample.paused_ns, "");
     field("not_paused", sample.not_paused, "");
   }
-  if (options.trace.empty()) return;
-  describe_live(field, process ? process->live : sample.live);
-  if (!process) field("not_traced", sample.untraced, "");
+  if (!options.trace.empty()) {
+    describe_live(field, process ? process->live : sample.live);
+    if (!process) field("not_traced", sample.untraced, "");
+  }
+  field("wall_ns", sample.wall_ns, "");
 }
 
 /// A row for the sample, or with names a row for each process.

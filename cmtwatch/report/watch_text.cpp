@@ -118,7 +118,7 @@ std::string peak_line(const WatchResult& result, const WatchOptions& options) {
   } else {
     if (result.mark.missed_by_samples()) text += "at least ";
     text += amount(result.peak->bytes, options.bytes) + " " + std::string(name_of(options.metric)) + " at " +
-            output::seconds_text(result.peak->begin_ns);
+            output::seconds_text(result.peak->begin_ns) + " (" + wall_text(result.peak->wall_ns) + ")";
     if (result.peak->refused != 0) text += " (" + refusals(result.peak->refused) + ")";
     if (result.peak->not_paused != 0) text += " (" + not_stopped(result.peak->not_paused) + ")";
   }

@@ -173,6 +173,7 @@ struct ProcessReading {
 struct Sample {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
+  std::int64_t wall_ns = 0;                ///< of the begin, since 1970
   std::uint64_t bytes = 0;                 ///< the sum over the processes that were read
   unsigned processes = 0;                  ///< that were read
   unsigned refused = 0;                    ///< processes that could not be read, and are missing in the sum

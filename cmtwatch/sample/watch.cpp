@@ -107,7 +107,7 @@ WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_
   WatchResult result;
   SamplingLoop loop(pace);
   const bool nobody_left = loop.run(SamplingLoop::First::at_once, {&listener, 1}, [&] {
-    const std::int64_t begin = process::now_ns();
+    const std::int64_t begin = process::now_ns(), wall = process::clock_ns(CLOCK_REALTIME);
     Sample sample;
     try {
       sample = sampler.read(details);
@@ -119,6 +119,7 @@ WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_
     if (sample.processes + sample.refused == 0) return Taken::nobody_left;
     sample.begin_ns = begin - begin_ns;
     sample.end_ns = end - begin_ns;
+    sample.wall_ns = wall;
     result.pauses.add(sample.paused_ns);
     if (sample.processes != 0 && (!result.peak || sample.bytes > result.peak->bytes)) result.peak = sample;
     take(sample);

@@ -37,11 +37,22 @@ whole large.db
 [ "$(ask large.db 'select begin_ns, wall_ns from tick')" = '0|1577836800500000000
 1500000000|1577836802000000000
 9500000000|1577836810000000000' ] || complain "moments: $(ask large.db 'select * from tick')"
-cmtwatch peak large.db >peak.txt || complain "peak: $?"
+TZ=UTC0 cmtwatch peak large.db >peak.txt || complain "peak: $?"
 diff -u "$SOURCE/tests/watch/peak.txt" peak.txt || complain "the table of the peak has changed"
 cmtwatch show --at=10 --json large.db | jq -e '.begin_ns == 9500000000 and .processes[0].pid == 4711 and
   .processes[0].resident_bytes == 8192 and ([.processes[0].mappings[].name] == ["/bin/a program", "[heap]"])' >/dev/null ||
   complain "what is gone is still there: $(cmtwatch show --at=10 --json large.db)"
+
+# By the clock: the second that is named, or the millisecond.
+for at in 2020-01-01T00:00:02 '2020-01-01 00:00:09' 2020-01-01T00:00:02.0; do
+  TZ=UTC0 cmtwatch show --at="$at" --json large.db | jq -e '.begin_ns == 1500000000' >/dev/null || complain "--at=$at"
+done
+[ "$(TZ=UTC0 cmtwatch show --at=2020-01-01T00:00:10 large.db | head -n 1)" = 'at 9.500 s (2020-01-01T00:00:10.000)' ] ||
+  complain "the clock: $(cmtwatch show --at=2020-01-01T00:00:10 large.db | head -n 1)"
+for at in 2020-01-01 2020-13-01T00:00:00 2020-01-01T00:00:00. 9999-01-01T00:00:00 2020-01-01T00:00:00x; do
+  status_of cmtwatch show --at="$at" large.db
+  [ "$status" = 2 ] && grep -q 'expected a time such as 2.5s or 2026-11-22T00:53:10' err || complain "--at=$at: $status $(cat err)"
+done
 
 # An interval instead of the files' times, in the order given.
 cmtwatch import -o grid.db --interval=250ms after.smaps large.smaps small.smaps || complain "--interval: $?"

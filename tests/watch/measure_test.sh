@@ -17,7 +17,7 @@ cmtwatch record --root=proc -o all.db --count=3 --interval=1ms --max-cost=100 7 
 is all.db 'select pid, start_ticks, parent_pid, text, command, first_tick, last_tick from process join name on name.id = name_id' \
   '7|77|1|web (content)|a b c|1|3'
 is all.db 'select * from process_sample where tick_id = 2' \
-  "2|1|$((100 * page))|$((5 * page))|$((2 * page))|12288|12288|8192|4096|8192|100|7|30|40|1|666|-17|1"
+  "2|1|$((100 * page))|$((5 * page))|$((2 * page))|20480|12288|12288|8192|4096|8192|1||100|7|30|40|1|666|-17|1"
 is all.db 'select begin_address, end_address, permissions, text from mapping join name on name.id = name_id order by 1' \
   '4096|12288|rw-p|[heap]
 20480|32768|r--p|/with  blanks (deleted)'
@@ -57,7 +57,7 @@ cmtwatch record --root=proc -o kept.db --keep=1ns --count=130 --interval=1ms --m
 is kept.db 'select text, reads from disk_sample join name on name.id = name_id' 'sda|11'
 is kept.db 'select count(*) from mapping_change' 2
 is kept.db 'select count(*) from name' 4
-cmtwatch show --at=1h kept.db | grep -qE '^heap +8 KiB' || complain "forgotten: $(cmtwatch show --at=1h kept.db)"
+cmtwatch show --at=1h kept.db | grep -qE '^ +8 KiB .* heap$' || complain "forgotten: $(cmtwatch show --at=1h kept.db)"
 
 # What two processes share counts once in what they have together: most at the first moment, though more pages are
 # resident at the second. Where proportional sets are not recorded there are the resident ones to go by.
@@ -75,7 +75,7 @@ most 60 20
 most 50 30
 grep -qE '^[0-9.]+ s  100 KiB pss, 2 processes$' said && grep -qE '^peak 120 KiB pss at ' said || complain "while recording: $(cat said)"
 cmtwatch peak shared.db >text
-head -n 1 text | grep -qxE 'at [0-9.]+ s, peak 120 KiB pss' && tail -n 1 text | grep -qx 'no mappings are known' || complain "most, what is shared counting once: $(cat text)"
+head -n 1 text | grep -qxE 'at [0-9.]+ s \([-0-9T:.]+\), peak 120 KiB pss' && tail -n 1 text | grep -qx 'no mappings are known' || complain "most, what is shared counting once: $(cat text)"
 cmtwatch peak --json resident.db | jq -e --argjson page "$page" '.tick == 2 and .metric == "rss" and .bytes == 60 * $page' >/dev/null ||
   complain "most resident: $(cmtwatch peak resident.db)"
 ask shared.db 'update process_sample set proportional_bytes = null where process_id = 2'
@@ -107,7 +107,7 @@ is stack.db 'select begin_address, text from mapping left join name on name.id =
 $((0x90000))|[stack:9]
 $((0xb0000))|"
 is stack.db 'select count(*) from mapping_change' 3
-cmtwatch peak stack.db | grep -qE '^stacks +8 KiB' || complain "a thread's stack: $(cmtwatch peak stack.db)"
+cmtwatch peak stack.db | grep -qE '^ +8 KiB .* stacks$' || complain "a thread's stack: $(cmtwatch peak stack.db)"
 
 # Where there is no such file the thread's stat may tell.
 rm proc/7/task/9/syscall
@@ -177,4 +177,17 @@ wait $! || complain "everybody has ended: $?"
 is both.db 'select start_ticks, text from process join name on name.id = name_id order by 1' '77|first
 78|second'
 is both.db 'select count(*) from process a, process b where a.last_tick >= b.first_tick and a.start_ticks = 77 and b.start_ticks = 78' 0
+
+# The peak by other metrics: pss, the resident sets of the mappings, and those of statm have one each.
+process 7 77 metrics
+cmtwatch record --root=proc --interval=1ms --count=1 -o metrics.db 7 >out || complain "metrics: $?"
+[ "$(for metric in pss rss statm; do cmtwatch peak --bytes --metric=$metric metrics.db | sed -n 's/.* peak //p'; done)" = "12288 pss
+20480 rss
+$((5 * $(getconf PAGESIZE))) statm" ] || complain "metrics: $(cmtwatch peak --metric=rss metrics.db)"
+[ "$(cmtwatch peak --json --metric=rss metrics.db | jq -c '[.metric, .bytes, .processes[0].mapped_resident_bytes]')" = '["rss",20480,20480]' ] ||
+  complain "metrics in JSON: $(cmtwatch peak --json --metric=rss metrics.db)"
+is metrics.db 'select read_call_bytes, written_call_bytes, read_bytes from process_sample' '1||4096'
+cmtwatch record --root=proc --interval=1ms --count=1 --measure=statm -o statm.db 7 >out || complain "statm: $?"
+status_of cmtwatch peak --metric=rss statm.db
+[ "$status" = 1 ] && [ "$(cat err)" = 'cmtwatch peak: statm.db: the recording has no rss' ] || complain "no rss: $(cat err)"
 exit $failed

@@ -11,15 +11,15 @@ cmtwatch import -o three.db --pid=7 --name="$(printf 'a\033[2Jb')" --interval=1h
 
 # Elsewhere than on a terminal: all of them, and nothing that a terminal would obey.
 cmtwatch play three.db >all || complain "play: $?"
-[ "$(grep '^at ' all)" = 'at 0.000 s
+[ "$(sed -n 's/^\(at .*\) (.*/\1/p' all)" = 'at 0.000 s
 at 3600.000 s
 at 7200.000 s' ] || complain "play: $(cat all)"
 for i in 1 2 3; do
   cmtwatch show --at=$((3600 * (i - 1))) three.db >moment
-  grep -qxF "$(grep heap moment)" all && grep -q "/name/$i " all || complain "moment $i: $(cat all)"
+  grep -qxF "$(grep heap moment)" all && grep -q " /name/$i$" all || complain "moment $i: $(cat all)"
 done
 ! LC_ALL=C grep -q "$(printf '\033')" all || complain "control characters"
-cmtwatch play --pid=7 --interval=1ms --bytes three.db | grep -c '^heap ' | grep -qx 3 || complain "--interval"
+cmtwatch play --pid=7 --interval=1ms --bytes three.db | grep -c ' heap$' | grep -qx 3 || complain "--interval"
 cmtwatch play --speed=1e9 -v three.db | grep -c '^7 (a \[2Jb)' | grep -qx 3 || complain "--speed"
 status_of cmtwatch play --pid=8 three.db
 [ "$status" = 1 ] && [ "$(cat err)" = 'cmtwatch play: three.db: no such moment in the recording' ] || complain "nobody: $(cat err)"
@@ -41,4 +41,18 @@ done
 terminal "see at 0.000; see at 3600.000; see 7200.000 s of 7200.000 s  end; key q; exit 0" cmtwatch play --interval=1ms three.db
 terminal "see at 0.000; see at 3600.000; see 7200.000 s of 7200.000 s  end; key q; exit 0" cmtwatch play --speed=1e9 three.db
 terminal "see playing; size 4 30; key $right; see 3600.000 s of 7200.000 s  pau; key q; exit 0" cmtwatch play three.db
+# A narrow terminal shows numbers first and paths without their middle.
+mapping 1000-3000 r--p "/a/very/long/folder/with/many/others/$(printf 'in%.0s' {1..40})/libname.so.7" 1000000 500000 >long.smaps
+cmtwatch import -o long.db --name=long long.smaps || complain "import: $?"
+for columns in 60 80 110; do
+  terminal "see end; size 30 $columns; key \\x1b[H; see 1,000,000 KiB   500,000 KiB; see ...; see libname.so.7; see end; key q; exit 0" \
+    cmtwatch play long.db
+done
+cmtwatch peak long.db | grep -q "inin/libname.so.7$" || complain "elsewhere a path is whole: $(cmtwatch peak long.db)"
+
+# Of moments with as much memory, the first is the peak, for all who tell one.
+process 7 77 same
+cmtwatch record --root=proc --interval=1ms --count=5 --max-cost=100 -o same.db 7 >out || complain "same: $?"
+[ "$(tail -n 1 out | sed 's/.* at \([0-9.]* s\);.*/\1/')" = "$(cmtwatch peak same.db | sed -n 's/^at \([0-9.]* s\) .*/\1/p')" ] &&
+  [ "$(cmtwatch peak --json same.db | jq .tick)" = 1 ] || complain "the first peak: $(cat out) $(cmtwatch peak same.db | head -n 1)"
 exit $failed

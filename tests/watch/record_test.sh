@@ -38,7 +38,7 @@ jq -e '.schema == "cmt.moment/1" and (.processes | length) == 2 and ([.processes
   all(.processes[]; .mappings_readable and any(.mappings[]; .name == "[stack]"))' peak.json >/dev/null ||
   complain "the peak: $(head -c 600 peak.json)"
 cmtwatch peak r.db >peak.text
-grep -qE '^stacks +[0-9,]+ KiB' peak.text && grep -qE '^in all ' peak.text || complain "the peak: $(cat peak.text)"
+grep -qE '^ *[0-9,]+ KiB .* stacks$' peak.text && grep -q '  in all$' peak.text || complain "the peak: $(cat peak.text)"
 cmtwatch peak --system r.db | grep -q "^ *$parent " || complain "the machine's worst moment"
 cmtwatch show --at=1h --pid="$parent" r.db | grep -q "^ *$parent " || complain "a moment by time"
 status=0; cmtwatch peak --pid=2147483646 r.db 2>err || status=$?
@@ -105,7 +105,7 @@ kill $sleeper
 whole kept.db
 [ "$(ask kept.db 'select count(*) from tick')" -lt 70 ] || complain "--keep keeps $(ask kept.db 'select count(*) from tick')"
 ask kept.db 'select text from name' | grep -q '/a name with blanks$' || complain "a name is cut: $(ask kept.db 'select text from name')"
-cmtwatch show --at=1h kept.db | grep -qE '/a name with blanks +[0-9,]+ KiB' || complain "forgotten: $(cmtwatch show --at=1h kept.db)"
+cmtwatch show --at=1h kept.db | grep -qE " KiB .*/a name with blanks$" || complain "forgotten: $(cmtwatch show --at=1h kept.db)"
 
 # What is no recording is not written to, and said.
 echo precious >text

@@ -68,8 +68,8 @@ lead -r -v --trace='o.%p.cmt' -- sh -c './keeper; : >at.1
 # Without -r only the command is traced; as CSV the columns stand beside the others.
 cmtwatch run --trace=c.cmt --csv -o c.csv --interval=5ms -- sh -c 'perl -e "sleep 0"; exit 4' || status=$?
 [ "$status" = 4 ] && [ "$(ls c*.cmt)" = c.cmt ] || complain "a child is traced: $status $(ls c*.cmt)"
-[ "$(head -n 1 c.csv)" = begin_ns,end_ns,pss_bytes,processes,not_readable,live_bytes,live_blocks,not_traced ] &&
-  awk -F, 'NR > 1 && NF != 8 { exit 1 }' c.csv || complain "as CSV: $(head -n 2 c.csv)"
+[ "$(head -n 1 c.csv)" = begin_ns,end_ns,pss_bytes,processes,not_readable,live_bytes,live_blocks,not_traced,wall_ns ] &&
+  awk -F, 'NR > 1 && NF != 9 { exit 1 }' c.csv || complain "as CSV: $(head -n 2 c.csv)"
 
 # Killed, it is told apart from what is not known: nothing is lost.
 status_of cmtwatch run --trace=k.cmt -- perl -e '@kept = map { "x" x 1000 } 1..1000; kill KILL => $$' 2>/dev/null

@@ -7,6 +7,20 @@
 
 namespace cmt::output {
 
+std::string shortened(std::string_view text, std::size_t width) {
+  constexpr std::string_view gap = "...";
+  std::vector<std::size_t> begins;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text::begins_character(text[i])) begins.push_back(i);
+  }
+  if (begins.size() <= width) return std::string(text);
+  if (width <= gap.size()) return std::string(gap.substr(0, width));
+  const std::size_t kept = width - gap.size(), front = kept / 3;
+  return std::string(text.substr(0, begins[front]))
+      .append(gap)
+      .append(text.substr(begins[begins.size() - (kept - front)]));
+}
+
 void Table::add(std::vector<std::string> cells) {
   assert(cells.size() == titles_.size());
   rows_.push_back(std::move(cells));
@@ -22,20 +36,36 @@ std::vector<std::size_t> Table::widths() const {
   return widths;
 }
 
+/// Makes the widths of columns that are left out 0.
+void Table::fit_to(std::vector<std::size_t>& widths, std::size_t width) const {
+  const std::size_t last = widths.size() - 1;
+  const auto before_last = [&] {
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < last; ++i) sum += widths[i] == 0 ? 0 : widths[i] + 2;
+    return sum;
+  };
+  const std::size_t wanted = std::min(widths[last], least_width);
+  for (std::size_t i = last; --i > 1 && before_last() + wanted > width;) widths[i] = 0;
+  widths[last] = std::min(widths[last], std::max(width, before_last() + wanted) - before_last());
+}
+
 void Table::append_row(std::string& out, const std::vector<std::string>& cells,
                        const std::vector<std::size_t>& widths) const {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const std::string padding(widths[i] - text::utf8_width(cells[i]), ' ');
+    if (widths[i] == 0) continue;
+    const std::string cell = shortened(cells[i], widths[i]);
+    const std::string padding(widths[i] - text::utf8_width(cell), ' ');
     if (i != 0) line += "  ";
-    line += texts_.contains(i) ? cells[i] + padding : padding + cells[i];
+    line += texts_.contains(i) ? cell + padding : padding + cell;
   }
   line.erase(line.find_last_not_of(' ') + 1);
   out += line + "\n";
 }
 
-std::string Table::text() const {
-  const std::vector<std::size_t> all_widths = widths();
+std::string Table::text(std::size_t width) const {
+  std::vector<std::size_t> all_widths = widths();
+  if (width != 0) fit_to(all_widths, width);
   std::string out;
   append_row(out, titles_, all_widths);
   for (const auto& row : rows_) append_row(out, row, all_widths);

@@ -3,10 +3,15 @@
 #include <cstddef>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace cmt::output {
+
+/// A text of at most `width` columns, with "..." in the place of its middle where it is longer: of a path the end tells
+/// most, so two thirds of what is left are the end.
+std::string shortened(std::string_view text, std::size_t width);
 
 /// A table for people: columns aligned, two blanks between them, no frame.
 ///
@@ -22,13 +27,17 @@ class Table {
   /// Adds a row, with a cell for each column (asserted). Cells are UTF-8; a code point counts as one column wide.
   void add(std::vector<std::string> cells);
 
-  /// The titles and all rows. No line ends with blanks.
-  std::string text() const;
+  /// The titles and all rows. No line ends with blanks. With a `width`, the last column, of texts, is shortened to it;
+  /// where less than `least_width` would be left of it, the columns before it are left out, but for the first two.
+  std::string text(std::size_t width = 0) const;
+
+  static constexpr std::size_t least_width = 24;
 
  private:
   std::vector<std::size_t> widths() const;
   void append_row(std::string& out, const std::vector<std::string>& cells,
                   const std::vector<std::size_t>& widths) const;
+  void fit_to(std::vector<std::size_t>& widths, std::size_t width) const;
 
   std::vector<std::string> titles_;
   std::set<std::size_t> texts_;

@@ -57,3 +57,25 @@ TEST_CASE("numbers: a share of nothing is a dash, and a class of one number is t
   CHECK(range_text(8, 9) == "8-9");
   CHECK(range_text(7, 7) == "7");
 }
+
+TEST_CASE("table: a long text is shortened in its middle, and its end tells most") {
+  CHECK(shortened("/usr/lib/x86_64-linux-gnu/libc.so.6", 24) == "/usr/li...-gnu/libc.so.6");
+  CHECK(shortened("short", 5) == "short");
+  CHECK(shortened("äöüäöüäöü", 6) == "ä...öü");
+  CHECK(shortened("longer", 2) == "..");
+}
+
+TEST_CASE("table: in a narrow place numbers are left out from behind, and the last column is shortened") {
+  Table table({"resident", "shared", "swapped", "file"}, {3});
+  table.add({"1,234 KiB", "12 KiB", "0 KiB", "/usr/lib/x86_64-linux-gnu/libc.so.6"});
+  CHECK(table.text(60) ==
+        " resident  shared  swapped  file\n"
+        "1,234 KiB  12 KiB    0 KiB  /usr/lib/...-linux-gnu/libc.so.6\n");
+  CHECK(table.text(44) ==
+        " resident  shared  file\n"
+        "1,234 KiB  12 KiB  /usr/li...x-gnu/libc.so.6\n");
+  CHECK(table.text(20) ==
+        " resident  shared  file\n"
+        "1,234 KiB  12 KiB  /usr/li...-gnu/libc.so.6\n");
+  CHECK(table.text(200) == table.text());
+}

@@ -141,8 +141,11 @@ Statm parse_statm(std::string_view text) {
   return statm;
 }
 
-DiskTraffic parse_io(std::string_view text) {
-  return {find_figure(text, "read_bytes").value_or(0), find_figure(text, "write_bytes").value_or(0)};
+Traffic parse_io(std::string_view text) {
+  return {.read_call_bytes = find_figure(text, "rchar"),
+          .written_call_bytes = find_figure(text, "wchar"),
+          .read_bytes = find_figure(text, "read_bytes"),
+          .written_bytes = find_figure(text, "write_bytes")};
 }
 
 std::optional<std::uint64_t> parse_stack_pointer(std::string_view text) {

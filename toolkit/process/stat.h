@@ -63,13 +63,15 @@ struct Statm {
 
 Statm parse_statm(std::string_view text);
 
-/// /proc/PID/io: bytes that a process has had read from disks, and written to them.
-struct DiskTraffic {
-  std::uint64_t read_bytes = 0;
-  std::uint64_t written_bytes = 0;
+/// /proc/PID/io, in bytes since the process's start. A figure that this kernel does not have is nothing.
+struct Traffic {
+  std::optional<std::uint64_t> read_call_bytes{};     ///< rchar: read by system calls, from disks or not
+  std::optional<std::uint64_t> written_call_bytes{};  ///< wchar
+  std::optional<std::uint64_t> read_bytes{};          ///< from disks
+  std::optional<std::uint64_t> written_bytes{};       ///< to disks
 };
 
-DiskTraffic parse_io(std::string_view text);
+Traffic parse_io(std::string_view text);
 
 /// The stack pointer of a thread that waits in the kernel, from the text of /proc/PID/task/TID/syscall: the last number
 /// but one. Nothing for a thread that runs.

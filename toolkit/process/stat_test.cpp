@@ -111,9 +111,12 @@ TEST_CASE("threads: a stat may tell the stack pointer, and hides it as 0") {
   CHECK(parse_stat(before).stack_pointer == 0);
 }
 
-TEST_CASE("io: traffic of disks, not of calls, and not what was written in vain") {
-  const DiskTraffic traffic =
+TEST_CASE("io: traffic of calls and of disks, and not what was written in vain") {
+  const Traffic traffic =
       parse_io("rchar: 1\nwchar: 2\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 3\n");
   CHECK(traffic.read_bytes == 4096);
   CHECK(traffic.written_bytes == 8192);
+  CHECK(traffic.read_call_bytes == 1);
+  CHECK(traffic.written_call_bytes == 2);
+  CHECK_FALSE(parse_io("read_bytes: 4096\n").read_call_bytes);
 }
