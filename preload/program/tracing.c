@@ -52,13 +52,13 @@ bool tracing_start_collector(void) {
   tracing.is_collector_started = true;
   long failed = collector_start(tracing.control);
   if (!failed) return true;
-  abandon_start(true);
   if (failed == -ENOMEM)
     tracing_stop("the limit on address space leaves no room for the collector", "; the program goes on untraced", 0);
   else if (collector_refused_path())
     tracing_stop("cannot create ", collector_refused_path(), -failed);
   else
     tracing_stop("cannot start the collector", "; the program goes on untraced", -failed);
+  abandon_start(true);  // afterwards: it writes over the path that was refused
   return false;
 }
 
