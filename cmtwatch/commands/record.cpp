@@ -327,8 +327,8 @@ they end or Ctrl-C. An existing recording is continued.
                      default is all but totals and counters
   --pause            stop all threads while a moment is recorded; not with --all
   --plot=FILE        at the end, a picture of the recording, as .svg, .html,
-                     .png or .pdf by FILE's ending: memory by kind and by
-                     process, over time
+                     .png or .pdf by FILE's ending: memory by kind, by
+                     process and by mapping, over time
   --root=DIR         a /proc elsewhere; the default is $PROCFS, else /proc
 )",
           .run = record_processes,

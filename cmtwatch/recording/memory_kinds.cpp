@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
+
+#include "toolkit/output/numbers.h"
 
 namespace cmt::watch {
 namespace {
 
 using process::Mapping;
 
-constexpr std::size_t processes_named = 6;
+constexpr std::size_t processes_named = 6, mappings_named = 7;
 
 constexpr std::uint64_t guard_bytes_max = 64 * 1024;
 
@@ -79,16 +82,29 @@ void add_bytes(BytesByKind& sum, const BytesByKind& part) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
 }
 
+/// Mappings that have a band together: those of a process with one name, or one without a name by its first address.
+using BandKey = std::pair<std::int64_t, std::string>;
+
+struct Band {
+  std::uint64_t now = 0, most = 0;
+  std::vector<std::uint64_t> bytes{};
+};
+
+struct CurrentMapping {
+  RecordedMapping mapping;
+  Band* band = nullptr;  ///< none: it is one of the rest
+};
+
 /// The current mappings of one process.
 struct MappedProcess {
-  std::map<std::int64_t, RecordedMapping> mappings;  ///< by the recording's id
-  bool changed = true;                               ///< since `bytes` was computed
+  std::map<std::int64_t, CurrentMapping> mappings;  ///< by the recording's id
+  bool changed = true;                              ///< since `bytes` was computed
   BytesByKind bytes{};
 
   const BytesByKind& current_bytes() {
     if (!changed) return bytes;
     std::vector<RecordedMapping> sorted;
-    for (const auto& [id, mapping] : mappings) sorted.push_back(mapping);
+    for (const auto& [id, current] : mappings) sorted.push_back(current.mapping);
     std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
     changed = false;
     return bytes = by_kind(sorted);
@@ -97,7 +113,8 @@ struct MappedProcess {
 
 class KindReader {
  public:
-  explicit KindReader(Database& database)
+  /// `bands`: the mappings that have one; none: all, to find the largest.
+  explicit KindReader(Database& database, const std::vector<BandKey>& bands = {})
       : ticks_(database, "select id, begin_ns from tick order by id"),
         changes_(database,
                  "select tick_id, process_id, mapping_id, proportional_bytes, swapped_bytes from mapping_change "
@@ -116,6 +133,21 @@ class KindReader {
       ends_.emplace(processes.number(1), processes.number(0));
       totals_[processes.number(0)] = {static_cast<int>(processes.number(2)), processes.text(3), {}};
     }
+    for (const BandKey& key : bands) bands_.try_emplace(key);
+    finds_largest_ = bands.empty();
+  }
+
+  std::vector<BandKey> largest_mappings(std::size_t most) {
+    while (ticks_.step()) {
+      apply_changes(ticks_.number(0));
+      end_processes(ticks_.number(0));
+    }
+    std::vector<BandKey> keys;
+    for (const auto& [key, band] : bands_) keys.push_back(key);
+    std::stable_sort(keys.begin(), keys.end(),
+                     [this](const BandKey& a, const BandKey& b) { return bands_.at(a).most > bands_.at(b).most; });
+    keys.resize(std::min(keys.size(), most));
+    return keys;
   }
 
   KindSeries read() {
@@ -124,30 +156,61 @@ class KindReader {
       series_.time_ns.push_back(ticks_.time_ns(1));
       series_.sums.emplace_back();
       series_.by_kind.emplace_back();
-      while (changes_left_ && changes_.number(0) <= tick) apply_change();
+      apply_changes(tick);
       while (samples_left_ && samples_.number(0) <= tick) apply_sample();
-      for (; !ends_.empty() && ends_.begin()->first <= tick; ends_.erase(ends_.begin()))
-        processes_.erase(ends_.begin()->second);
+      for (auto& [key, band] : bands_) band.bytes.push_back(read_now_.contains(key.first) ? band.now : 0);
+      read_now_.clear();
+      end_processes(tick);
     }
+    name_mappings();
     name_largest();
     return std::move(series_);
   }
 
  private:
-  void apply_change() {
-    MappedProcess& process = processes_[changes_.number(1)];
-    const std::int64_t id = changes_.number(2);
+  void apply_changes(std::int64_t tick) {
+    std::vector<Band*> changed;
+    while (changes_left_ && changes_.number(0) <= tick) {
+      if (Band* const band = apply_change()) changed.push_back(band);
+    }
+    for (Band* const band : changed) band->most = std::max(band->most, band->now);
+  }
+
+  /// Returns the band that has changed.
+  Band* apply_change() {
+    const std::int64_t id = changes_.number(2), owner = changes_.number(1);
+    MappedProcess& process = processes_[owner];
     const auto proportional = changes_.bytes_or_null(3);
     process.changed = true;
-    if (!proportional) {
-      process.mappings.erase(id);
-    } else {
-      const auto [known, is_new] = process.mappings.try_emplace(id);
-      if (is_new) known->second = mapping(id);
-      known->second.proportional_bytes = *proportional;
-      known->second.swapped_bytes = changes_.value<std::uint64_t>(4);
+    const auto [known, is_new] = process.mappings.try_emplace(id);
+    CurrentMapping& current = known->second;
+    if (is_new) {
+      current.mapping = mapping(id);
+      current.band = band_of(owner, current.mapping);
     }
+    Band* const band = current.band;
+    if (band) band->now += proportional.value_or(0) - current.mapping.proportional_bytes;
+    current.mapping.proportional_bytes = proportional.value_or(0);
+    current.mapping.swapped_bytes = changes_.value<std::uint64_t>(4);
+    if (!proportional) process.mappings.erase(known);
     changes_left_ = changes_.step();
+    return band;
+  }
+
+  Band* band_of(std::int64_t process, const RecordedMapping& mapping) {
+    const BandKey key(process, mapping.name.empty() ? "anonymous " + output::hex(mapping.begin) : mapping.name);
+    if (finds_largest_) return &bands_.try_emplace(key).first->second;
+    const auto wanted = bands_.find(key);
+    return wanted == bands_.end() ? nullptr : &wanted->second;
+  }
+
+  void end_processes(std::int64_t tick) {
+    for (; !ends_.empty() && ends_.begin()->first <= tick; ends_.erase(ends_.begin())) {
+      for (const auto& [id, current] : processes_[ends_.begin()->second].mappings) {
+        if (current.band) current.band->now -= current.mapping.proportional_bytes;
+      }
+      processes_.erase(ends_.begin()->second);
+    }
   }
 
   RecordedMapping mapping(std::int64_t id) {
@@ -163,10 +226,13 @@ class KindReader {
     MemorySum own;
     own.add(proportional, resident);
     BytesByKind& kinds = series_.by_kind.back();
-    if (proportional && samples_.number_or_null(4).value_or(0) != 0)
+    const bool read = proportional && samples_.number_or_null(4).value_or(0) != 0;
+    if (read) {
       add_bytes(kinds, processes_[process].current_bytes());
-    else
+      read_now_.insert(process);
+    } else {
       kinds[index_of(proportional ? MemoryKind::totals : MemoryKind::not_read)] += own.bytes();
+    }
     series_.sums.back().add(own);
     series_.all.add(own);
     KindSeries::Process& total = totals_[process];
@@ -174,6 +240,24 @@ class KindReader {
     total.bytes.resize(series_.time_ns.size());
     total.bytes.back() = own.bytes();
     samples_left_ = samples_.step();
+  }
+
+  /// The bands, the largest first, and what all other mappings have.
+  void name_mappings() {
+    if (bands_.empty()) return;
+    KindSeries::MappingBand others{0, "others", std::vector<std::uint64_t>(series_.time_ns.size())};
+    for (std::size_t i = 0; i < others.bytes.size(); ++i) {
+      for (std::size_t kind = 0; kind < index_of(MemoryKind::totals); ++kind)
+        others.bytes[i] += series_.by_kind[i][kind];
+    }
+    for (auto& [key, band] : bands_) {
+      for (std::size_t i = 0; i < others.bytes.size(); ++i) others.bytes[i] -= std::min(others.bytes[i], band.bytes[i]);
+      series_.mappings.push_back({totals_[key.first].pid, key.second, std::move(band.bytes)});
+    }
+    std::stable_sort(series_.mappings.begin(), series_.mappings.end(), [](const auto& a, const auto& b) {
+      return *std::max_element(a.bytes.begin(), a.bytes.end()) > *std::max_element(b.bytes.begin(), b.bytes.end());
+    });
+    series_.mappings.push_back(std::move(others));
   }
 
   /// Keeps the series of the largest processes, and adds up those of the others.
@@ -204,6 +288,9 @@ class KindReader {
   std::map<std::int64_t, MappedProcess> processes_;     ///< by the recording's id
   std::multimap<std::int64_t, std::int64_t> ends_;      ///< the last tick of a process
   std::map<std::int64_t, KindSeries::Process> totals_;  ///< by the recording's id
+  std::map<BandKey, Band> bands_;
+  bool finds_largest_ = false;
+  std::set<std::int64_t> read_now_;  ///< processes whose mappings were read at this tick
   KindSeries series_;
 };
 
@@ -269,6 +356,9 @@ BytesByKind by_kind(const std::vector<RecordedMapping>& mappings) {
   return bytes;
 }
 
-KindSeries read_kinds(Database& database) { return KindReader(database).read(); }
+KindSeries read_kinds(Database& database) {
+  const std::vector<BandKey> largest = KindReader(database).largest_mappings(mappings_named);
+  return KindReader(database, largest).read();
+}
 
 }  // namespace cmt::watch

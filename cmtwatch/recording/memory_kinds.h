@@ -83,14 +83,23 @@ struct KindSeries {
     MemorySum all{};                     ///< over its moments, for their metric
   };
 
+  /// The mappings of one name in a process, or one without a name. Their proportional bytes.
+  struct MappingBand {
+    int pid = 0;
+    std::string name;
+    std::vector<std::uint64_t> bytes{};  ///< 0 where they could not be read, or were not there
+  };
+
   std::vector<std::int64_t> time_ns;
   std::vector<MemorySum> sums;  ///< of all processes
   MemorySum all{};              ///< over all moments, for the metric
   std::vector<BytesByKind> by_kind;
   std::vector<Process> processes;  ///< the largest ones, and the rest as one with pid 0; empty where there is only one
+  std::vector<MappingBand> mappings;  ///< the largest at any moment, and the rest as one with pid 0
 };
 
-/// Reads a recording once, in the order of time. Memory: the result, and the mappings of one moment.
+/// Reads a recording twice, in the order of time: for the largest mappings, and for the series. Memory: the result, the
+/// mappings of one moment, and a number for each mapping that ever was.
 KindSeries read_kinds(Database& database);
 
 }  // namespace cmt::watch

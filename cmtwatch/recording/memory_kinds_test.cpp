@@ -60,9 +60,9 @@ class Made {
         std::to_string(tick) + ", " + std::to_string(process) + ", " + proportional + ", " + resident + ", " +
         readable + ")");
   }
-  void anonymous(int id, int process) {
-    say("insert into mapping values (" + std::to_string(id) + ", " + std::to_string(process) +
-        ", 4096, 8192, 'rw-p', null, null)");
+  void anonymous(int id, int process, int page = 1) {
+    say("insert into mapping values (" + std::to_string(id) + ", " + std::to_string(process) + ", " +
+        std::to_string(page * 4096) + ", " + std::to_string(page * 4096 + 4096) + ", 'rw-p', null, null)");
   }
   void change(int mapping, int tick, const std::string& proportional) {
     const bool gone = proportional == "null";
@@ -173,6 +173,32 @@ TEST_CASE("kinds: the processes that are not named are counted together, as what
   CHECK(series.processes[6].pid == 0);
   CHECK(series.processes[6].bytes == std::vector<std::uint64_t>{4 + 20 + 30});
   CHECK(series.processes[6].all.metric() == "pss or rss");
+}
+
+TEST_CASE("kinds: the largest mappings have a series each, and the others one together") {
+  Made made;
+  for (const int tick : {1, 2, 3}) made.tick(tick);
+  made.process(1, 2);
+  made.process(2, 3);
+  for (int id = 1; id <= 9; ++id) {
+    made.anonymous(id, id == 9 ? 2 : 1, id);
+    made.change(id, 1, std::to_string(id * 100));
+  }
+  made.change(3, 2, "5000");
+  made.change(8, 2, "null");
+  made.sample(1, 1, "3600", "5000");
+  made.sample(2, 1, "7700", "5000");
+  for (const int tick : {1, 2, 3}) made.sample(tick, 2, "900", "1000");
+  const KindSeries series = read_kinds(made.database());
+  REQUIRE(series.mappings.size() == 8);
+  CHECK(series.mappings[0].name == "anonymous 3000");
+  CHECK(series.mappings[0].pid == 101);
+  CHECK(series.mappings[0].bytes == std::vector<std::uint64_t>{300, 5000, 0});
+  CHECK(series.mappings[1].pid == 102);
+  CHECK(series.mappings[1].bytes == std::vector<std::uint64_t>{900, 900, 900});
+  CHECK(series.mappings[2].bytes == std::vector<std::uint64_t>{800, 0, 0});
+  CHECK(series.mappings[7].name == "others");
+  CHECK(series.mappings[7].bytes == std::vector<std::uint64_t>{300, 300, 0});
 }
 
 TEST_CASE("breakdown: stacks, heap, anonymous and sockets are told by name") {

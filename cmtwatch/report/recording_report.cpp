@@ -41,7 +41,9 @@ Series sum_line(const KindSeries& series, std::string_view metric) {
 template <class Bytes>
 Series band(const KindSeries& series, std::string name, Bytes bytes) {
   Series made{std::move(name), {}, {}, Series::Form::band};
-  for (std::size_t i = 0; i < series.time_ns.size(); ++i) made.add(series.time_ns[i], bytes(i));
+  for (std::size_t i = 0; i < series.time_ns.size(); ++i) {
+    if (series.sums[i].any()) made.add(series.time_ns[i], bytes(i));  // the end of all is no 0
+  }
   return made;
 }
 
@@ -73,6 +75,18 @@ Panel processes_panel(const KindSeries& series, std::string_view metric) {
     const std::string name = process.pid == 0 ? process.name : process.name + " " + std::to_string(process.pid);
     panel.series.push_back(
         band(series, band_name(name, process.all.metric(), metric), [&](std::size_t i) { return process.bytes[i]; }));
+  }
+  return panel;
+}
+
+/// Named by the process too where there are several.
+Panel mappings_panel(const KindSeries& series) {
+  Panel panel = empty_panel("by mapping", "pss");
+  for (const KindSeries::MappingBand& mapping : series.mappings) {
+    const bool is_file = mapping.name.starts_with("/");
+    std::string name = is_file ? mapping.name.substr(mapping.name.rfind('/') + 1) : mapping.name;
+    if (mapping.pid != 0 && !series.processes.empty()) name += " of " + std::to_string(mapping.pid);
+    panel.series.push_back(band(series, std::move(name), [&](std::size_t i) { return mapping.bytes[i]; }));
   }
   return panel;
 }
@@ -137,6 +151,7 @@ output::Picture recording_picture(const KindSeries& series, const std::string& t
   const std::string_view metric = series.all.metric();
   output::Picture picture{title, subtitle, {kinds_panel(series, metric)}};
   if (!series.processes.empty()) picture.panels.push_back(processes_panel(series, metric));
+  if (!series.mappings.empty()) picture.panels.push_back(mappings_panel(series));
   return picture;
 }
 
@@ -169,6 +184,15 @@ std::string recording_json(const KindSeries& series, const std::string& title) {
     field("name", name, "the kernel's name for it");
     field("metric", all.metric(), "what bytes are: pss, rss, or pss or rss");
     field("bytes", bytes, "at each moment; 0 where it was not there");
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_array("mappings");
+  for (const auto& [pid, name, bytes] : series.mappings) {
+    json.begin_object();
+    field("pid", pid == 0 ? std::nullopt : std::optional(pid), "null: all but the largest mappings");
+    field("name", name, "of the mappings, or the first address of one without");
+    field("bytes", bytes, "proportional ones at each moment; 0 where they were not there");
     json.end_object();
   }
   json.end_array();

@@ -178,7 +178,7 @@ TEST_CASE("touch meter: a page in the last, incomplete word of the bitmap is not
   meter->mark();
   const Touched touched = meter->read();
   CHECK(touched.touched_bytes() == 0);
-  CHECK(touched.untracked_bytes() == 5 * process::page_bytes());
+  CHECK(touched.untracked_bytes() == 5 * cmt::process::page_bytes());
   CHECK(machine.idle() == Words{3});
 }
 
