@@ -24,8 +24,8 @@ std::string_view name(Kind kind) {
 
 std::string_view name(Repair repair) {
   static constexpr std::array<std::string_view, repair_count> names{
-      "not_understood",    "unmatched_free", "unmatched_realloc", "order_race",
-      "double_allocation", "misfree",        "contradiction",     "unknown_kind",
+      "not_understood", "unmatched_free", "unmatched_realloc", "order_race", "double_allocation", "misfree",
+      "contradiction",  "unknown_kind",   "overlap",           "time_back",  "other_address",
   };
   return names[static_cast<std::size_t>(repair)];
 }

@@ -38,6 +38,9 @@ constexpr std::array<RepairPhrases, cmt::repair_count> repair_phrases{{
     {"misfree", "misfrees"},
     {"event with a contradicting tag dropped", "events with contradicting tags dropped"},
     {"event of an unknown kind replaced", "events of unknown kinds replaced"},
+    {"block that another lies on ended first", "blocks that others lie on ended first"},
+    {"time before that of the event before raised", "times before those of the events before raised"},
+    {"block given at another address than its own", "blocks given at other addresses than their own"},
 }};
 
 /// ": 2 frees of no block dropped, 1 order race swapped"; empty where the kinds of repairs are not known.

@@ -40,7 +40,7 @@ def index(cursor):
 TOTALS = ["broke off", "events", "refused", "blocks made", "bytes", "peak of live blocks", "peak of live bytes",
           "event of the peak", "live blocks", "live bytes", "threads", "repairs"]
 REPAIRS = ["not_understood", "unmatched_free", "unmatched_realloc", "order_race", "double_allocation", "misfree",
-           "contradiction", "unknown_kind"]
+           "contradiction", "unknown_kind", "overlap", "time_back", "other_address"]
 
 
 def totals(cursor):

@@ -36,6 +36,12 @@ struct Neighbourhood {
   PlacedBlock block;
   PlacedBlock prev;  ///< address 0: none
   PlacedBlock next;  ///< address 0: none
+
+  /// A neighbour that the block lies on, or nullptr.
+  const PlacedBlock* overlapped() const {
+    if (next.address != 0 && next.address <= block.last()) return &next;
+    return prev.address != 0 && prev.last() >= block.address ? &prev : nullptr;
+  }
 };
 
 /// Bytes from the end of one block, by the size asked for, to the begin of the next; below 0 where they overlap.

@@ -1,204 +1,257 @@
 #include "libcmt/heap/mender.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 namespace cmt::heap {
 
-Tagger::Outcome Tagger::assign_tags(Event& event) {
-  const KindTraits& kind = traits(event.kind);
-  if (mode_ == Mode::undecided && kind.allocates && event.address != 0) {
-    mode_ = event.tag == 0 ? Mode::untagged : Mode::tagged;
-  }
-  if (event.tag >= next_tag_) next_tag_ = event.tag + 1;
-  return assign_by_address(event);
-}
-
-Tagger::Outcome Tagger::assign_by_address(Event& event) {
-  const KindTraits& kind = traits(event.kind);
-  const bool is_given = kind.releases && event.old_tag == 0 && event.old_address != 0;
-  const bool is_made = kind.allocates && event.tag == 0 && event.address != 0;
-  std::optional<Block> ended;
-  if (is_given) {
-    const Block* const found = live_.find(event.old_address);
-    if (found == nullptr) return Outcome::no_block;
-    event.old_tag = found->tag;
-    // A realloc that returned NULL ends its block where it asked for nothing: Event::ends_block(), before it has a tag.
-    if (!kind.allocates || is_made || event.bytes() == 0) ended = live_.erase(event.old_address);
-  }
-  if (!is_made) return Outcome::tagged;
-  if (live_.insert({event.address, next_tag_, event.bytes()})) {
-    event.tag = next_tag_++;
-    return Outcome::tagged;
-  }
-  if (ended) live_.insert(*ended);
-  if (is_given) event.old_tag = 0;
-  return Outcome::occupied;
-}
-
-Event Tagger::make_free(std::uint64_t address, const Event& before) {
-  Event free{.kind = Kind::free, .thread = before.thread, .old_address = address, .time_ns = before.time_ns};
-  assign_by_address(free);
-  return free;
-}
-
-using Outcome = Tagger::Outcome;
-
 bool Mender::mend(Event& event, std::uint64_t line) {
-  has_threads_ |= event.thread != 0;
-  if (queue_.empty() && tagger_.assign_tags(event) == Outcome::tagged) {
-    if (index_) update_index(event);
-    if (has_ids_only_) remove_addresses(event);
+  if (has_ids_only_) {  // apart like addresses, for the index
+    event.address *= 16;
+    event.old_address *= 16;
+  }
+  if (queue_.empty() && event.time_ns >= last_time_ns_ && apply(event) == Outcome::applied) {
+    if (event.time_ns != unknown) last_time_ns_ = event.time_ns;
+    if (has_ids_only_) event.address = event.old_address = 0;
     return true;
   }
-  queue_.push_back(copy_of(event, line));
+  queue_.push_back({.event = event, .label = std::string(event.label), .line = line});
   settle_queue(false);
   return false;
 }
 
-void Mender::finish() { settle_queue(true); }
+std::vector<Mender::Item> Mender::take_mended() { return std::exchange(mended_, {}); }
 
-std::vector<Mender::Mended> Mender::take_mended() { return std::exchange(mended_, {}); }
+/// Gives an event its tags and updates the live blocks. If it cannot, nothing changes but blocker_.
+Mender::Outcome Mender::apply(Event& event) {
+  const KindTraits& kind = traits(event.kind);
+  if (event.tag != 0 && event.tag <= newest_) return Outcome::contradiction;
+  const bool is_made = kind.allocates && (event.tag != 0 || event.address != 0);
+  const bool ends = kind.releases && (!kind.allocates || is_made || event.bytes() == 0);
+  std::optional<PlacedBlock> given;
+  if (kind.releases && (event.old_tag | event.old_address) != 0) {
+    const Outcome found = find_given(event, given);
+    if (found != Outcome::applied) return found;
+  }
+  const Tag tag = event.tag != 0 ? event.tag : newest_ + 1;
+  if (is_made && !insert_made(event, tag)) {
+    if (given) insert_again(*given);
+    return Outcome::occupied;
+  }
+  if (given && !ends) insert_again(*given);
+  if (given) event.old_tag = given->tag;
+  if (is_made) {
+    event.tag = tag;
+    first_tag_ = std::min(first_tag_, tag);
+  }
+  newest_ = std::max({newest_, event.tag, event.old_tag});
+  return Outcome::applied;
+}
+
+/// Takes the block that an event is given out of the live ones. Nothing where it was made before the trace began.
+Mender::Outcome Mender::find_given(const Event& event, std::optional<PlacedBlock>& given) {
+  const Tag tag = event.old_tag;
+  if (tag != 0 && tag < first_tag_) {
+    return event.tag != 0 && tag >= event.tag ? Outcome::contradiction : Outcome::applied;
+  }
+  std::uint64_t address = event.old_address;
+  if (tag != 0 && (address == 0 || by_tag_)) {
+    const TaggedBlock* const found = by_tag().find(tag);
+    if (found == nullptr) return Outcome::contradiction;
+    if (address != 0 && found->address != 0 && found->address != address) return Outcome::other_address;
+    address = found->address;
+  }
+  given = PlacedBlock{.tag = tag};
+  if (address != 0) {
+    const auto found = live_.erase(address);
+    if (!found && tag == 0) return Outcome::no_block;
+    if (!found || (tag != 0 && tag != found->block.tag)) {
+      if (found) live_.insert(found->block);
+      return by_tag().find(tag) == nullptr ? Outcome::contradiction : Outcome::other_address;
+    }
+    given = found->block;
+  }
+  if (by_tag_) by_tag_->erase(given->tag);
+  return Outcome::applied;
+}
+
+/// Adds the block that an event makes, unless it lies on a live one.
+bool Mender::insert_made(const Event& event, Tag tag) {
+  const PlacedBlock made{.address = event.address, .size = has_ids_only_ ? 0 : event.bytes(), .tag = tag};
+  if (event.address != 0) {
+    const auto placed = live_.insert(made);
+    const PlacedBlock* const other = placed ? placed->overlapped() : &made;
+    if (other != nullptr) {
+      blocker_ = other->address;
+      if (placed) live_.erase(event.address);
+      return false;
+    }
+  }
+  if (by_tag_ || event.address == 0) by_tag().insert({tag, event.address});
+  return true;
+}
+
+void Mender::insert_again(const PlacedBlock& block) {
+  if (block.address != 0) live_.insert(block);
+  if (by_tag_) by_tag_->insert({block.tag, block.address});
+}
+
+/// The live blocks by tag, which are kept from the first event on that has a tag and no address.
+BlockTable<Mender::TaggedBlock>& Mender::by_tag() {
+  if (!by_tag_) {
+    by_tag_.emplace();
+    live_.for_each([&](const PlacedBlock& block) { by_tag_->insert({block.tag, block.address}); });
+  }
+  return *by_tag_;
+}
 
 /// Settles events from the front of the queue until one has to wait. Every event behind a waiting one is examined once.
 void Mender::settle_queue(bool at_end) {
   while (!queue_.empty()) {
     if (search_.seen == 0) {
-      Held first = std::move(queue_.front());
+      Item first = std::move(queue_.front());
       queue_.pop_front();
       if (settle(first)) continue;
+      search_ = {.address = blocker_, .seen = 1, .blocks = blocker_ == first.event.address ? 2u : 1u};
       queue_.push_front(std::move(first));
-      search_.seen = 1;
     }
-    while (search_.verdict == Verdict::open && search_.seen < queue_.size()) examine(queue_[search_.seen].event);
-    const bool is_over = at_end || queue_.size() > window;
-    if (search_.verdict == Verdict::open && !is_over) return;
+    while (!search_.is_balanced && !search_.is_over && search_.seen < queue_.size()) {
+      examine(queue_[search_.seen].event);
+    }
+    if (!search_.is_balanced && !search_.is_over && !at_end && queue_.size() <= window) return;
     resolve_wait();
   }
 }
 
 /// Appends an event, repaired where necessary. Returns false if it is an allocation that has to wait.
-bool Mender::settle(Held& held) {
-  std::optional<Repair> repair;
-  Outcome outcome = tagger_.assign_tags(held.event);
+bool Mender::settle(Item& item) {
+  Outcome outcome = apply(item.event);
+  if (outcome == Outcome::other_address) {
+    item.repair = Repair::other_address;
+    item.event.old_address = by_tag().find(item.event.old_tag)->address;
+    outcome = apply(item.event);
+  }
+  if (outcome == Outcome::contradiction) {
+    item.is_dropped = true;
+    item.repair = Repair::contradiction;
+  }
   if (outcome == Outcome::no_block) {
-    if (!traits(held.event.kind).allocates) return free_unmatched(held), true;
-    repair = Repair::unmatched_realloc;
-    held.event.kind = held.event.kind == Kind::reallocarray ? Kind::calloc : Kind::malloc;
-    held.event.old_address = 0;
-    outcome = tagger_.assign_tags(held.event);
+    if (!traits(item.event.kind).allocates) return free_unmatched(item), true;
+    item.repair = Repair::unmatched_realloc;
+    item.event.kind = item.event.kind == Kind::reallocarray ? Kind::calloc : Kind::malloc;
+    item.event.old_address = 0;
+    outcome = apply(item.event);
   }
-  if (outcome == Outcome::occupied && repair) {  // one repair an event: it does not wait
-    append_free(held, Repair::double_allocation);
-    tagger_.assign_tags(held.event);
-  } else if (outcome == Outcome::occupied) {
-    return false;
+  if (outcome == Outcome::occupied) {
+    if (!item.repair && item.event.tag == 0) return false;
+    end_blockers(item);
   }
-  if (held.moves != 0) repair = Repair::order_race;
-  append(held, repair);
+  if (item.moves != 0) item.repair = Repair::order_race;
+  append(std::move(item));
   return true;
 }
 
 /// Repairs a free of an address where no block begins.
-void Mender::free_unmatched(const Held& held) {
-  const auto block = has_ids_only_ ? std::nullopt : block_around(held.event.old_address);
-  if (!block) {
-    Mended& dropped = mended_.emplace_back();
-    dropped.line = held.line;
-    dropped.repair = Repair::unmatched_free;
-    return;
-  }
-  Held free = held;
-  free.event.old_address = block->address;
-  tagger_.assign_tags(free.event);
-  append(free, Repair::misfree);
-  Held head = copy_of({.kind = Kind::malloc,
-                       .thread = held.event.thread,
-                       .size = held.event.old_address - block->address,
-                       .address = block->address,
-                       .time_ns = held.event.time_ns},
-                      held.line);
-  tagger_.assign_tags(head.event);
-  append(head, std::nullopt, false);
+void Mender::free_unmatched(const Item& item) {
+  const auto block = has_ids_only_ ? std::nullopt : block_around(item.event.old_address);
+  Item free = item;
+  free.is_dropped = !block;
+  free.repair = block ? Repair::misfree : Repair::unmatched_free;
+  if (block) free.event.old_address = block->address;
+  if (block) apply(free.event);
+  append(free);
+  if (!block) return;
+  Item head{.event = {.kind = Kind::malloc,
+                      .thread = item.event.thread,
+                      .size = item.event.old_address - block->address,
+                      .address = block->address,
+                      .time_ns = item.event.time_ns},
+            .line = item.line,
+            .is_own = false};
+  apply(head.event);
+  append(std::move(head));
 }
 
 /// Updates the search with an event that stands behind the waiting allocation.
 void Mender::examine(const Event& event) {
   const Event& waiting = queue_.front().event;
   const std::size_t index = search_.seen++;
-  const bool gives = traits(event.kind).releases && event.old_address == waiting.address &&
-                     (!traits(event.kind).allocates || event.address != 0 || event.bytes() == 0);
-  const bool takes = traits(event.kind).allocates && event.address == waiting.address;
+  const bool is_soon = index <= race_events && (waiting.time_ns == unknown || event.time_ns == unknown ||
+                                                event.time_ns <= waiting.time_ns + race_ns);
+  search_.is_over = !is_soon && !search_.released;
+  if (search_.is_over) return;
+  const KindTraits& kind = traits(event.kind);
+  const bool gives = kind.releases && event.old_address == search_.address &&
+                     (!kind.allocates || event.address != 0 || event.bytes() == 0);
+  const bool takes = kind.allocates && event.address == search_.address;
   if (gives && takes) return;  // a realloc in place
   if (takes) {
     ++search_.blocks;
     search_.is_handed_out_again = true;
   }
   if (!gives) return;
+  if (!search_.released) {
+    search_.released = index;
+    search_.is_own = event.thread == waiting.thread;
+  }
   // The address is given back as often as handed out: the free was late, not lost.
-  if (--search_.blocks == 0) search_.verdict = Verdict::swap;
-  if (search_.released) return;
-  search_.released = index;
-  search_.is_own = has_threads_ && event.thread == waiting.thread;
+  search_.is_of_others |= event.thread != waiting.thread;
+  search_.is_balanced = --search_.blocks == 0 && search_.is_of_others;
 }
 
 /// Ends the wait: moves the allocation behind the event that gave its address back, or puts a free in before it.
 void Mender::resolve_wait() {
   const Search found = std::exchange(search_, {});
-  Held waiting = std::move(queue_.front());
+  Item waiting = std::move(queue_.front());
   queue_.pop_front();
   // The address was given back once, and not handed out again: the thread tells which of the two blocks was meant.
-  const bool is_late =
-      found.verdict == Verdict::swap || (found.released && !found.is_handed_out_again && !found.is_own);
+  const bool is_late = found.is_balanced || (found.released && !found.is_handed_out_again && !found.is_own);
   if (is_late && waiting.moves < moves_max) {
     ++waiting.moves;
     queue_.insert(queue_.begin() + static_cast<std::ptrdiff_t>(*found.released), std::move(waiting));
     return;
   }
-  append_free(waiting, Repair::double_allocation);
-  tagger_.assign_tags(waiting.event);
-  append(waiting, std::nullopt);
+  blocker_ = found.address;
+  end_blockers(waiting);
+  append(std::move(waiting));
 }
 
-/// Appends a free of the block that lives at an allocation's address.
-void Mender::append_free(const Held& before, std::optional<Repair> repair) {
-  append(copy_of(tagger_.make_free(before.event.address, before.event), before.line), repair, false);
+/// Puts in a free of each live block that an allocation lies on, and applies the allocation.
+void Mender::end_blockers(Item& item) {
+  do {
+    Item free{.event = {.kind = Kind::free,
+                        .thread = item.event.thread,
+                        .old_address = blocker_,
+                        .time_ns = item.event.time_ns},
+              .line = item.line,
+              .is_own = false,
+              .repair = blocker_ == item.event.address ? Repair::double_allocation : Repair::overlap};
+    apply(free.event);
+    append(std::move(free));
+  } while (apply(item.event) == Outcome::occupied);
 }
 
 /// The live block that an address lies in, but not its first byte.
 std::optional<PlacedBlock> Mender::block_around(std::uint64_t address) {
-  if (!index_) {
-    index_ = std::make_unique<AddressIndex>();
-    tagger_.for_each([&](std::uint64_t begin, Tag tag, std::uint64_t size) {
-      index_->insert({.address = begin, .size = size, .tag = tag});
-    });
-  }
-  const auto found = index_->insert({.address = address});
+  const auto found = live_.insert({.address = address});
   if (!found) return std::nullopt;
-  index_->erase(address);
+  live_.erase(address);
   const PlacedBlock& before = found->prev;
   if (before.address == 0 || address - before.address >= before.size) return std::nullopt;
   return before;
 }
 
-void Mender::append(const Held& held, std::optional<Repair> repair, bool is_own) {
-  if (index_) update_index(held.event);
-  Mended& mended = mended_.emplace_back();
-  mended.event = held.event;
-  mended.label = held.label;
-  mended.line = held.line;
-  mended.is_own = is_own;
-  mended.repair = repair;
-  if (has_ids_only_) remove_addresses(*mended.event);
+/// Appends an event to those that take_mended() returns. Times do not go back.
+void Mender::append(Item item) {
+  Event& event = item.event;
+  if (event.time_ns != unknown && !item.is_dropped) {
+    if (event.time_ns < last_time_ns_ && item.is_own && !item.repair) item.repair = Repair::time_back;
+    last_time_ns_ = event.time_ns = std::max(event.time_ns, last_time_ns_);
+  }
+  if (has_ids_only_) event.address = event.old_address = 0;
+  mended_.push_back(std::move(item));
 }
-
-/// Follows an event in the index of addresses.
-void Mender::update_index(const Event& event) {
-  if (event.ends_block()) index_->erase(event.old_address);
-  if (event.tag != 0) index_->insert({.address = event.address, .size = event.bytes(), .tag = event.tag});
-}
-
-void Mender::remove_addresses(Event& event) { event.address = event.old_address = 0; }
 
 std::string_view Mender::describe(Repair repair) {
   static constexpr std::array<std::string_view, repair_count> texts{
@@ -210,6 +263,9 @@ std::string_view Mender::describe(Repair repair) {
       "the address is inside a block: that one ended, and its head begun anew",
       "its tag contradicts the events before: dropped",
       "its kind is not known: replaced",
+      "lies on a live block: that one ended first",
+      "its time is before that of the event before: raised to that",
+      "its block was made at another address: given at that one",
   };
   return texts[static_cast<std::size_t>(repair)];
 }

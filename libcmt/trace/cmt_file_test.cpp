@@ -175,7 +175,7 @@ TEST_CASE("cmt file: what breaks off is an error to a strict reader") {
 }
 
 TEST_CASE("text file: cut at every length it yields the lines before, and says so") {
-  const auto events = random_events(8, Addresses::reused, 12);
+  const auto events = random_events(8, Addresses::none, 12);
   WriteOptions options;
   options.format = Format::text;
   const std::string bytes = written(events, options, metadata());

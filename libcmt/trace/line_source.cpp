@@ -103,11 +103,11 @@ void LineSource::add_last(std::string_view shown) {
 /// Adds the events that the mender held back. Such an event keeps its line only if it is the current one, since earlier
 /// lines may have left the window.
 void LineSource::add_mended(std::string_view shown) {
-  for (heap::Mender::Mended& mended : mender_.take_mended()) {
+  for (heap::Mender::Item& mended : mender_.take_mended()) {
     if (mended.repair)
       log_.report(place(mended.line), std::string(heap::Mender::describe(*mended.repair)), *mended.repair);
-    if (!mended.event) continue;
-    Event& event = batch_.emplace_back(*mended.event);
+    if (mended.is_dropped) continue;
+    Event& event = batch_.emplace_back(mended.event);
     if (!event.label.empty()) event.label = labels_.emplace_back(std::move(mended.label));
     line_numbers_.push_back(mended.line);
     lines_.push_back(mended.is_own && mended.line == line_number_ ? shown : std::string_view());

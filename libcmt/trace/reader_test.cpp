@@ -104,13 +104,13 @@ TEST_CASE("reader: keyframes let addresses begin in the middle") {
 }
 
 TEST_CASE("reader: what cannot seek is read forwards, and refuses to go back") {
-  const Trace trace;
+  const auto events = random_events(11, Addresses::none, 1005);
   WriteOptions options;
   options.format = Format::text;
-  Reader reader(file_of(written(trace.events, options)), "app");
+  Reader reader(file_of(written(events, options)), "app");
   CHECK(reader.blocks().empty());
   reader.seek(700);
-  CHECK(to_line(reader.read()[0]) == to_line(trace.events[700]));
+  CHECK(to_line(reader.read()[0]) == to_line(events[700]));
   CHECK_THROWS_WITH_AS(reader.seek(0), "app: cannot be read backwards: only a whole .cmt can, from a file",
                        FormatError);
 }

@@ -51,6 +51,9 @@ def test_text_vectors():
         status, out, err = second_decoder("--check", f"{name}.cmt")
         check(status == 0 and out == text, f"{name}.cmt to text by cmt_decode: {err}")
         check(raw_streams(f"again/{name}.cmt") == raw_streams(vectors / f"{name}.cmt"), f"{name}: other raw streams")
+        if name in ("large", "times"):  # blocks on one another, times that go back: the reader of text mends them
+            check(run("trace2cmt", "--strict", f"{name}.text")[0] == 1, f"{name}.text is contradictory")
+            continue
         new = Path(f"{name}.new.cmt").absolute()
         check(run("trace2cmt", "--strict", "-o", str(new), f"{name}.text")[0] == 0, f"{name}.text to .cmt by trace2cmt")
         status, out, err = second_decoder("--check", str(new))

@@ -7,16 +7,18 @@ using namespace cmt;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   try {
-    // By way of .cmt once, which gives a block back at the address where it was made, whatever a text says.
-    const std::string text = fuzz::rewritten(fuzz::rewritten(bytes, Format::cmt, 1 << 18), Format::text, 1);
+    // By way of .cmt once, which gives a block back at the address where it was made, whatever a text says; and by way
+    // of text, whose reader mends what contradicts itself.
+    const std::string cmt = fuzz::rewritten(bytes, Format::cmt, 1 << 18);
+    const std::string text = fuzz::rewritten(fuzz::rewritten(cmt, Format::text, 1), Format::text, 1);
     const fuzz::Lines first = fuzz::read(text);
     if (first.lines.size() > fuzz::events_max) return 0;
     fuzz::promise(first.defects == 0, "the canonical text has no defects");
     for (const std::uint32_t block_events : {std::uint32_t{1} + static_cast<std::uint32_t>(size % 64), 1u << 18}) {
-      const std::string cmt = fuzz::rewritten(text, Format::cmt, block_events);
-      const fuzz::Lines again = fuzz::read(cmt);
+      const std::string packed = fuzz::rewritten(text, Format::cmt, block_events);
+      const fuzz::Lines again = fuzz::read(packed);
       fuzz::promise(again.lines == first.lines && again.whole == first.whole, ".cmt says what the text says");
-      fuzz::promise(fuzz::rewritten(cmt, Format::text, 1) == text, "and becomes the same text");
+      fuzz::promise(fuzz::rewritten(packed, Format::text, 1) == text, "and becomes the same text");
     }
   } catch (const FormatError&) {
   }

@@ -36,12 +36,16 @@ void add_block(Layout& layout, const Section& section) {
   }
 }
 
-Layout layout_of(const TraceFile& file) {
+/// `index`: the blocks of the stream, empty where the end of the file is missing.
+Layout layout_of(const TraceFile& file, const std::vector<cmt::BlockStart>& index) {
   Layout layout;
   auto section = section_at(file, file_header_size(file.at(0, 16)).value());
   for (; section; section = section_at(file, section->end())) {
-    if (section->is(SectionType::block)) add_block(layout, *section);
+    if (!section->is(SectionType::block)) continue;
+    if (layout.blocks < index.size() && index[layout.blocks].offset != section->offset) break;
+    add_block(layout, *section);
   }
+  if (layout.blocks < index.size()) throw WireError(index[layout.blocks].offset, "no block where the index says");
   layout.other_bytes = file.size();
   for (const StreamSize& stream : layout.streams) layout.other_bytes -= stream.bytes;
   return layout;
@@ -89,7 +93,7 @@ Info info_of(const TraceFile& file) {
     count_events(reader, info);
   }
   if (!file.is_cmt()) return info;
-  info.layout = in_file(file, [&] { return layout_of(file); });
+  info.layout = in_file(file, [&] { return layout_of(file, reader.blocks()); });
   for (StreamSize& stream : info.layout->streams) stream.bytes_per_event = info.per_event(stream.bytes);
   return info;
 }

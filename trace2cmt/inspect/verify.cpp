@@ -87,11 +87,9 @@ void EventChecks::check_overlap(const cmt::Event& event) {
   const cmt::heap::PlacedBlock block{.address = event.address, .size = event.bytes(), .tag = event.tag};
   const auto placed = by_address_.insert(block);
   if (!placed) return tell_(block_text(event.tag, event.address) + " begins where a live block begins");
-  const bool on_next = placed->next.address != 0 && placed->next.address <= block.last();
-  const bool on_prev = placed->prev.address != 0 && placed->prev.last() >= block.address;
-  if (!on_next && !on_prev) return;
-  const cmt::heap::PlacedBlock& other = on_next ? placed->next : placed->prev;
-  tell_(block_text(event.tag, event.address) + " lies on a live block: " + block_text(other.tag, other.address));
+  const cmt::heap::PlacedBlock* const other = placed->overlapped();
+  if (other == nullptr) return;
+  tell_(block_text(event.tag, event.address) + " lies on a live block: " + block_text(other->tag, other->address));
   by_address_.erase(block.address);
 }
 

@@ -24,9 +24,12 @@ enum class Repair : std::uint8_t {
   misfree = 5,            ///< a free of an address inside a block: it was ended, and its head became a new block
   contradiction = 6,      ///< an event whose tag contradicts those before: dropped
   unknown_kind = 7,       ///< an event of a later version's kind: replaced by one with the same effect on blocks
+  overlap = 8,            ///< an allocation over a part of a live block: that block was ended first
+  time_back = 9,          ///< a time before that of the event before: raised to that
+  other_address = 10,     ///< a block given at another address than its own: given at its own
 };
 
-inline constexpr int repair_count = 8;
+inline constexpr int repair_count = 11;
 
 /// The name of a repair as JSON, text and tables give it: "order_race".
 std::string_view name(Repair repair);

@@ -1,0 +1,117 @@
+#include "trace2cmt/input/open_log.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "tests/format/trace_fixture.h"
+#include "trace2cmt/inspect/verify.h"
+
+namespace trace2cmt {
+namespace {
+
+std::vector<std::string> lines_of_file(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+/// Drops, doubles and swaps random lines: mostly near ones, as in the logs of a busy program.
+std::string damaged(std::vector<std::string> lines, unsigned seed) {
+  std::mt19937 random(seed);
+  const auto any = [&] { return random() % lines.size(); };
+  for (std::size_t left = 1 + lines.size() / (2 + random() % 20); left > 0 && lines.size() > 2; --left) {
+    const std::size_t at = any();
+    const std::size_t other = random() % 2 == 0 ? any() : std::min(lines.size() - 1, at + 1 + random() % 3);
+    const auto place = lines.begin() + static_cast<std::ptrdiff_t>(at);
+    switch (random() % 3) {
+      case 0:
+        lines.erase(place);
+        break;
+      case 1:
+        lines.insert(place, lines[other]);
+        break;
+      default:
+        std::swap(lines[at], lines[other]);
+    }
+  }
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+/// The faults that `trace2cmt --verify` finds in what `trace2cmt -s` makes of a log; "" for a log that is refused.
+std::string faults_after(const std::string& log, const std::string& format) {
+  const int in = cmt::fixture::file_of(log), out = cmt::fixture::file_of("");
+  std::string faults;
+  try {
+    cmt::Reader reader = open_log(in, "log", {.format = format, .pid = {}}, {});
+    cmt::Writer writer(out, reader.header(), {.format = cmt::Format::text});
+    for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+      for (const cmt::Event& event : events)
+        faults += writer.add(event) ? "" : "refused: " + cmt::to_line(event) + "\n";
+    }
+    writer.finish(reader.repairs(), reader.truncated());
+    const TraceFile file("/proc/self/fd/" + std::to_string(out), {});
+    verify(file, [&](const std::string& fault) { faults += fault + "\n"; });
+  } catch (const cmt::FormatError&) {
+  } catch (const SeveralProcesses&) {
+  }
+  close(out);
+  return faults;
+}
+
+/// A program of three threads in our own text form, with times, and with tags or without.
+std::vector<std::string> busy_text(bool has_tags) {
+  std::mt19937 random(5);
+  std::vector<std::string> lines;
+  std::vector<cmt::Event> live;
+  std::uint64_t time_ns = 0;
+  cmt::Tag tag = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const auto thread = static_cast<std::uint32_t>(random() % 3);
+    cmt::Event event{.kind = cmt::Kind::free, .thread = thread, .time_ns = time_ns += random() % 900};
+    const std::uint64_t place = random() % 40;
+    const auto found = std::find_if(live.begin(), live.end(), [&](const auto& each) { return each.size == place; });
+    if (found != live.end()) {
+      event.old_address = found->address;
+      event.old_tag = found->tag;
+      live.erase(found);
+    } else {
+      event.kind = cmt::Kind::malloc;
+      event.address = 0x10000 + 64 * place;
+      event.tag = has_tags ? ++tag : 0;
+      live.push_back(event);
+      live.back().size = place;
+      event.size = 1 + random() % 64;
+    }
+    lines.push_back(cmt::to_line(event));
+  }
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("logs: whatever lines of a log are dropped, doubled or swapped, what is made of it passes --verify") {
+  const auto check = [](const std::vector<std::string>& lines, const std::string& name, const std::string& format) {
+    for (unsigned seed = 0; seed < 30; ++seed) {
+      CAPTURE(name);
+      CAPTURE(seed);
+      CHECK(faults_after(damaged(lines, seed), format).empty());
+    }
+  };
+  for (const auto& entry : std::filesystem::directory_iterator(CMT_SAMPLES)) {
+    const std::string name = entry.path().stem();
+    const bool is_log = entry.path().extension() == ".log";
+    check(lines_of_file(entry.path()), entry.path().filename(), is_log ? name.substr(0, name.find('_')) : "text");
+  }
+  check(busy_text(true), "text with tags", "text");
+  check(busy_text(false), "text without tags", "text");
+}
+
+}  // namespace trace2cmt
