@@ -82,6 +82,7 @@ void report_left_out(const std::string& file, const TraceFacts& facts) {
   note(facts.failed_calls, "calls were refused when recorded and are not replayed");
   note(facts.unknown_blocks, "events free or resize blocks that the trace does not know; such frees are not replayed");
   note(facts.defects, "defects in the trace");
+  if (facts.events == 0) print_message(file + ": the trace is empty: there is nothing to replay");
   if (facts.truncated) print_message(file + ": breaks off before its end; the whole part is replayed");
 }
 

@@ -60,6 +60,7 @@ void say_defects(const Inputs& inputs, const cmt::Totals& totals, const cmt::Rep
   for (const std::string& path : inputs.truncated_files()) {
     say("warning: " + path + ": the trace breaks off; all that is whole was read");
   }
+  for (const std::string& path : inputs.empty_files()) say(path + ": the trace is empty");
   if (repairs.total() == 0) return;
   say(std::to_string(totals.events) + " events, " + std::to_string(repairs.total()) +
       (repairs.total() == 1 ? " repair" : " repairs") + repair_summary(repairs));

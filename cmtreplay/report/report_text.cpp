@@ -40,12 +40,12 @@ double peak(const AllocatorResult& result) {
 std::vector<std::string> table_row(const AllocatorResult& result, const std::string& name, const AllocatorResult& first,
                                    const TraceFacts& facts) {
   std::vector<std::string> cells{name};
-  if (result.timed.empty()) {
+  if (result.timed.empty() || facts.calls == 0) {
     cells.insert(cells.end(), 5, none);
   } else {
     const Spread time = spread_of(result, &TimedSample::wall_ns);
     const Spread cpu = spread_of(result, &TimedSample::cpu_ns);
-    const double calls = static_cast<double>(std::max<std::uint64_t>(facts.calls, 1));
+    const double calls = static_cast<double>(facts.calls);
     cells.push_back(time_text(time.median));
     cells.push_back(time_text(time.min) + " - " + time_text(time.max));
     const Spread reference = spread_of(first, &TimedSample::wall_ns);
@@ -96,7 +96,8 @@ std::string counters_text(const Report& report) {
     std::vector<std::string> cells{result.allocator.name};
     for (std::size_t i = 0; i < process::counter_names.size(); ++i) {
       const auto median = median_counter(result, i);
-      cells.push_back(median ? fixed(*median / static_cast<double>(report.trace.plan().facts.calls), 3) : none);
+      const double calls = static_cast<double>(report.trace.plan().facts.calls);
+      cells.push_back(median && calls > 0 ? fixed(*median / calls, 3) : none);
     }
     table.add(cells);
   }
@@ -127,7 +128,7 @@ void describe(Visitor& field, Row& row) {
   field("wall_ns_min", timed(wall.min), "");
   field("wall_ns_max", timed(wall.max), "");
   field("cpu_ns_median", timed(spread_of(result, &TimedSample::cpu_ns).median), "");
-  field("ns_per_call", timed(calls > 0 ? wall.median / calls : 0, 2), "");
+  field("ns_per_call", calls > 0 ? timed(wall.median / calls, 2) : "", "");
   field("minor_faults_median", timed(spread_of(result, &TimedSample::minor_faults).median), "");
   field("peak_resident_bytes", result.memory ? std::optional(result.memory->peak_bytes()) : std::nullopt, "");
   field("fragmentation", std::isnan(fragmentation) ? "" : fixed(fragmentation, 4), "");

@@ -6,11 +6,17 @@ namespace cmt {
 namespace {
 
 constexpr std::size_t batch_bytes = 16 * 1024;  // some 600 events, which stay in the cache
+constexpr std::size_t content_start = 64;
+constexpr std::size_t nonsense_limit = 100'000;  // lines without an event
 
 }  // namespace
 
 void LineSource::read_ahead() {
+  start_ = input_->peek(content_start).substr(0, content_start);
+  if (start_.starts_with(byte_order_mark)) input_->skip(byte_order_mark.size());
+  log_.hold();
   fill();
+  log_.release();
   ahead_ = true;
 }
 
@@ -27,6 +33,7 @@ void LineSource::fill() {
   labels_.clear();
   std::size_t wanted = batch_bytes;
   while (batch_.empty() && !finished_) {
+    if (log_.held().size() >= nonsense_limit) refuse_nonsense();
     window_ = input_->peek(wanted).substr(0, wanted);
     const std::size_t offered = window_.size();
     take_lines();
@@ -77,9 +84,19 @@ void LineSource::take_end(std::string_view last) {
     take_last(last);
   }
   end();
+  refuse_nonsense();
   mender_.finish();
   add_mended({});
   window_ = {};
+}
+
+/// Throws where no line of the input is an event, and some are none of this form.
+void LineSource::refuse_nonsense() {
+  if (any_event_ || log_.held().empty()) return;
+  const Defect& first = log_.held().front();
+  const std::string_view content = content_name(start_);
+  throw FormatError(first.place, first.what + " (no line of this input is understood" +
+                                     (content.empty() ? "" : "; it looks like " + std::string(content)) + ")");
 }
 
 void LineSource::add(Event event, std::string_view shown) {

@@ -12,6 +12,12 @@
 
 namespace cmt {
 
+/// Which an editor may put before a text in UTF-8.
+inline constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+
+/// What an input's first bytes look like, for a message: "a PNG image"; empty where that is not known.
+std::string_view content_name(std::string_view start);
+
 /// A trace of lines: cuts the input into them, and names and mends the events that a form of text finds in them.
 /// Memory: one window of the input, and what the mender knows of live blocks.
 class LineSource : public Source {
@@ -57,12 +63,14 @@ class LineSource : public Source {
   void take_end(std::string_view last);
   void add_mended(std::string_view shown);
   void describe_first(const Event& event);
+  void refuse_nonsense();
 
   heap::Mender mender_;
   std::uint64_t line_number_ = 0;
   bool any_event_ = false;
   bool any_block_ = false;
   bool finished_ = false;
+  std::string start_;   // the input's first bytes
   bool ahead_ = false;  // the batch was read to know the header, and is not yet handed out
   std::vector<Event> batch_;
   std::vector<std::string_view> lines_;

@@ -24,14 +24,27 @@ class DefectLog {
   void report(const std::string& place, const std::string& what, Repair repair = Repair::not_understood) {
     if (options_.strict) throw FormatError(place, what);
     repairs_.add(repair);
+    if (is_holding_) return held_.push_back({place, what, repair});
     if (options_.on_defect) options_.on_defect({place, what, repair});
   }
+
+  /// Keeps defects back until release() passes them on: what has no event is no trace, whose defects would be told.
+  void hold() { is_holding_ = true; }
+  void release() {
+    is_holding_ = false;
+    for (const Defect& defect : std::exchange(held_, {})) {
+      if (options_.on_defect) options_.on_defect(defect);
+    }
+  }
+  const std::vector<Defect>& held() const { return held_; }
 
   const Repairs& repairs() const { return repairs_; }
 
  private:
   const ReadOptions& options_;
   Repairs repairs_;
+  bool is_holding_ = false;
+  std::vector<Defect> held_;
 };
 
 /// A reader of one form of trace. Reader chooses one by the content of the input.

@@ -1,17 +1,71 @@
 #include "libcmt/trace/text_source.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "libcmt/text/parser.h"
 
 namespace cmt {
 
+namespace {
+
+struct Content {
+  std::string_view start;
+  std::string_view name;
+  bool is_text = false;
+};
+
+constexpr std::array<Content, 24> contents{{
+    {"\x89PNG", "a PNG image"},
+    {"\xff\xd8\xff", "a JPEG image"},
+    {"GIF8", "a GIF image"},
+    {"%PDF-", "a PDF document"},
+    {"\x7f"
+     "ELF",
+     "an ELF file"},
+    {"!<arch>", "a static library"},
+    {"PK\x03\x04", "a ZIP archive"},
+    {"7z\xbc\xaf\x27\x1c", "a 7z archive"},
+    {"\x1f\x8b", "gzip data in gzip data"},
+    {"SQLite format 3", "an SQLite database"},
+    {"PERFILE2", "a recording of perf"},
+    {"PAR1", "a Parquet file"},
+    {"\xff\xfe", "text in UTF-16"},
+    {"\xfe\xff", "text in UTF-16"},
+    {"#!", "a script", true},
+    {"#include", "C or C++ source", true},
+    {"#pragma", "C or C++ source", true},
+    {"#ifndef", "C or C++ source", true},
+    {"//", "C or C++ source", true},
+    {"/*", "C or C++ source", true},
+    {"<", "HTML or XML", true},
+    {"{", "JSON", true},
+    {"[{", "JSON", true},
+    {"diff --git", "a patch", true},
+}};
+
+const Content* find_content(std::string_view start) {
+  const auto* const found = std::find_if(contents.begin(), contents.end(),
+                                         [&](const Content& each) { return start.starts_with(each.start); });
+  return found == contents.end() ? nullptr : found;
+}
+
+}  // namespace
+
+std::string_view content_name(std::string_view start) {
+  const Content* const found = find_content(start);
+  return found == nullptr ? std::string_view() : found->name;
+}
+
 void require_text(Input& input) {
   const std::string_view start = input.peek(4096).substr(0, 4096);
   const std::size_t nul = start.find('\0');
-  if (nul != std::string_view::npos && (nul == 0 || start[nul - 1] != '\n')) {
-    throw FormatError(input.name(), "neither a .cmt nor a text trace");
-  }
+  const Content* const content = find_content(start);
+  const bool is_known = content != nullptr && !content->is_text;
+  if (!is_known && (nul == std::string_view::npos || (nul != 0 && start[nul - 1] == '\n'))) return;
+  throw FormatError(input.name(), "neither a .cmt nor a text trace" +
+                                      (is_known ? ": it looks like " + std::string(content->name) : ""));
 }
 
 TextSource::TextSource(std::unique_ptr<Input> input, DefectLog& log) : LineSource(std::move(input), log) {

@@ -22,7 +22,8 @@ class TextSource : public LineSource {
   bool ended_ = false;
 };
 
-/// Throws FormatError if an input's first 4,096 bytes hold a NUL that is not at the begin of a line.
+/// Throws FormatError if an input begins as no text does, or holds a NUL in its first 4,096 bytes that is not at the
+/// begin of a line.
 void require_text(Input& input);
 
 }  // namespace cmt

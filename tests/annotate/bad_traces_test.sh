@@ -16,7 +16,7 @@ printf 'malloc(8) = 1000<1>\nfree(1000<1>)\nfree(1000<1>)\n' >twice.trace
 status=0; lifetimes --strict twice.trace >out 2>err || status=$?
 [ "$status" = 1 ]
 [ "$(head -n 1 out)" = "malloc(8) = 1000<1>" ]
-[ "$(cat err)" = "lifetimes: twice.trace:3: block <1> is ended but not live" ]
+[ "$(cat err)" = "lifetimes: twice.trace:3: its tag contradicts the events before: dropped" ]
 
 # Only ten are told one by one.
 for i in $(seq 30); do echo "free(1000<5>)"; done | sed '1i malloc(8) = 1000<5>' >many.trace
@@ -40,14 +40,19 @@ for tool in lifetimes overhead; do
   [ "$(wc -l <out)" = 1 ]
 done
 
-# An empty trace is a trace.
+# An empty trace is a trace, and said to be empty. What has no event is none.
+printf '// C\nint main;\n' >main.c
 for tool in lifetimes overhead; do
   : | "$tool" >out 2>err
   [ ! -s out ]
-  [ ! -s err ]
+  [ "$(cat err)" = "$tool: -: the trace is empty" ]
+  status=0
+  "$tool" --summary main.c >out 2>err || status=$?
+  [ "$status" = 1 ] && [ ! -s out ]
+  [ "$(cat err)" = "$tool: main.c:1: expected a call, as in malloc(8): // C (no line of this input is understood; it looks like C or C++ source)" ]
 done
 
 # A .cmt has no lines: there the event is named.
-printf 'malloc(8) = 1000<1>\nmalloc(8) = 1004<2>\n' | trace2cmt -o inside.cmt -
-overhead inside.cmt >out 2>err
-[ "$(head -n 1 err)" = "overhead: inside.cmt: event 2: block 1004<2> begins inside 1000<1>" ]
+cp "$SOURCE/format-spec/vectors/large.cmt" .
+overhead large.cmt >out 2>err
+[ "$(head -n 1 err)" = "overhead: large.cmt: event 4: block 1<4294967299> overlaps 7f0000000000<4294967296>" ]

@@ -69,8 +69,7 @@ fi
 
 # --from insists; what a log does not say is an error.
 run trace2cmt -s --from=kdump mtrace.text
-[ "$status" = 0 ] && grep -q "^trace2cmt: mtrace.text:1: expected a record of kdump: #cmt text=1$" err || complain "$(cat err)"
-grep -Eq '^trace2cmt: 0 events, [0-9]+ repairs: [0-9]+ lines not understood$' err || complain "$(tail -n 1 err)"
+says 1 "trace2cmt: mtrace.text:1: expected a record of kdump: #cmt text=1 (no line of this input is understood)"
 run trace2cmt -s --from=cmt mtrace.log
 says 1 "trace2cmt: mtrace.log: not a .cmt"
 run trace2cmt -s --from=legacy mtrace.log

@@ -20,8 +20,16 @@ cmtreplay --alloc=null --runs=1 defect.trace > table 2> words
 grep -q '^defect.trace: 2 events' table
 grep -qx 'cmtreplay: defect.trace: 1 defects in the trace' words
 
-# Nothing to do is no error.
-cmtreplay --runs=1 --json /dev/null > empty.json
+# Nothing to do is no error, and takes no time a call.
+cmtreplay --runs=1 --alloc=null /dev/null > table 2> words
+grep -qx 'cmtreplay: /dev/null: the trace is empty: there is nothing to replay' words
+grep -q '^null  *-  *-  *-  *-  *-  ' table
+printf 'hello\nworld\n' > hello.txt
+status=0
+cmtreplay --runs=1 --alloc=null hello.txt > table 2> words || status=$?
+test $status = 1
+grep -qx 'cmtreplay: hello.txt:1: expected a call, as in malloc(8): hello (no line of this input is understood)' words
+cmtreplay --runs=1 --json /dev/null > empty.json 2> words
 /usr/bin/python3 -c '
 import json
 report = json.load(open("empty.json"))

@@ -56,9 +56,11 @@ class TraceInput {
   template <class Visit>
   void for_each(Visit visit) {
     for (auto events = reader_.read(); !events.empty(); events = reader_.read()) {
+      is_empty_ = false;
       for (std::size_t i = 0; i < events.size(); ++i) visit(events[current_ = i], i);
     }
     if (reader_.truncated()) say_(path_ + ": breaks off before its end");
+    if (is_empty_ && !reader_.truncated()) say_(path_ + ": the trace is empty");
   }
 
   /// The line of an event: as it is in the input, or else, also where it holds
@@ -73,6 +75,7 @@ class TraceInput {
   ReadOptions with_complaints(ReadOptions options);
 
   std::string path_;
+  bool is_empty_ = true;     // as far as it was read
   std::size_t current_ = 0;  // the event that is visited, in its batch
   std::string own_line_;
   std::function<void(const std::string&)> say_;

@@ -39,6 +39,8 @@ void Inputs::read(const Visit& visit) {
       }
     }
     if (file.reader.truncated()) truncated_.push_back(file.path);
+    const bool is_whole = !file.reader.truncated() && file.reader.defects() == 0;
+    if (file.reader.first_event() == 0 && is_whole) empty_.push_back(file.path);
   }
   current_ = files_.size() - 1;
 }

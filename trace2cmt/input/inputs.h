@@ -43,6 +43,9 @@ class Inputs {
   /// The files that break off before their end.
   const std::vector<std::string>& truncated_files() const { return truncated_; }
 
+  /// The files without an event.
+  const std::vector<std::string>& empty_files() const { return empty_; }
+
  private:
   struct File {
     std::string path;
@@ -53,7 +56,7 @@ class Inputs {
   bool join(cmt::Event& event);
 
   std::vector<File> files_;
-  std::vector<std::string> truncated_;
+  std::vector<std::string> truncated_, empty_;
   cmt::Repairs repairs_;                // of joining
   std::size_t current_ = 0;             // file
   std::size_t in_batch_ = 0;            // index in the last batch of its reader

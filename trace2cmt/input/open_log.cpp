@@ -85,7 +85,8 @@ std::unique_ptr<Source> open_own_form(std::string_view name, std::unique_ptr<Inp
 
 const LogFormat* format_of(Input& input, const From& from) {
   if (!from.format.empty()) return find_log_format(from.format);
-  const std::string_view start = input.peek(recognition_bytes).substr(0, recognition_bytes);
+  std::string_view start = input.peek(recognition_bytes).substr(0, recognition_bytes);
+  if (start.starts_with(cmt::byte_order_mark)) start.remove_prefix(cmt::byte_order_mark.size());
   return start.find('\0') == std::string_view::npos ? recognise_log_format(start) : nullptr;
 }
 

@@ -53,8 +53,9 @@ Verdict verify(const TraceFile& file, const TellFault& tell) {
   }
   if (reader.truncated() && !has_truncated_end(file) && verdict.faults == 0)
     fault(file.name(), "the end of the trace is missing");
-  verdict.checked =
-      cmt::output::with_commas(checks.totals().events) + " events: all that reading checks, tags, addresses, times";
+  verdict.checked = checks.totals().events == 0 ? "it is empty"
+                                                : cmt::output::with_commas(checks.totals().events) +
+                                                      " events: all that reading checks, tags, addresses, times";
   return verdict;
 }
 
