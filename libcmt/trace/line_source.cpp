@@ -26,7 +26,18 @@ std::span<const Event> LineSource::read() {
   return batch_;
 }
 
+/// An error is thrown when the events before it have been handed out.
 void LineSource::fill() {
+  if (error_) std::rethrow_exception(error_);
+  try {
+    read_batch();
+  } catch (const FormatError&) {
+    if (batch_.empty()) throw;
+    error_ = std::current_exception();
+  }
+}
+
+void LineSource::read_batch() {
   batch_.clear();
   lines_.clear();
   line_numbers_.clear();

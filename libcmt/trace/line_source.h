@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -58,6 +59,7 @@ class LineSource : public Source {
 
  private:
   void fill();
+  void read_batch();
   void take_lines();
   void add_last(std::string_view shown);
   void take_end(std::string_view last);
@@ -70,6 +72,7 @@ class LineSource : public Source {
   bool any_event_ = false;
   bool any_block_ = false;
   bool finished_ = false;
+  std::exception_ptr error_;
   std::string start_;   // the input's first bytes
   bool ahead_ = false;  // the batch was read to know the header, and is not yet handed out
   std::vector<Event> batch_;
