@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 
@@ -20,6 +22,7 @@
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/open_trace.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/process/system.h"
 #include "toolkit/terminal/terminal.h"
 
 namespace {
@@ -86,6 +89,22 @@ void report_left_out(const std::string& file, const TraceFacts& facts) {
   if (facts.truncated) print_message(file + ": breaks off before its end; the whole part is replayed");
 }
 
+/// Refuses a trace that needs more memory than there is: the kernel would swap, or end a process. Of large blocks every
+/// page is written, so at least the live bytes are needed at the peak.
+void check_memory(const ReplaySettings& settings, const Options& options, const std::string& file) {
+  const std::vector<std::string>& names = options.allocators;
+  const bool touches = options.verify || options.touch == "page" || options.touch == "all";
+  const bool only_null = std::count(names.begin(), names.end(), "null") == static_cast<std::ptrdiff_t>(names.size());
+  const TracePlan& plan = settings.trace.plan();
+  const std::uint64_t touched = touches && !only_null ? plan.facts.peak_live.bytes : 0;
+  const std::uint64_t needed = touched + plan.slots * sizeof(void*);
+  const std::uint64_t available = cmt::process::available_memory_bytes();
+  if (options.force || available == 0 || needed <= available) return;
+  throw std::runtime_error(file + ": needs " + cmt::output::bytes_text(needed) + " of memory, and " +
+                           cmt::output::bytes_text(available) +
+                           " are available: not replayed; --touch=first needs less, --force tries it nevertheless");
+}
+
 /// Whether the trace has a call of this name.
 bool has_call(const TraceFacts& facts, const std::string& name) {
   for (std::size_t kind = 0; kind < facts.by_kind.size(); ++kind) {
@@ -95,14 +114,13 @@ bool has_call(const TraceFacts& facts, const std::string& name) {
 }
 
 void report_death(const Allocator& allocator, const Death& death, std::uint64_t events) {
-  print_message(allocator.name + ": died at event " + cmt::output::with_commas(death.event) + " of " +
-                cmt::output::with_commas(events) + ": " + death.text());
+  print_message(allocator.name + ": died " + death.place(events) + ": " + death.text());
 }
 
 void report_problems(const AllocatorResult& result, const TraceFacts& facts) {
   if (result.death) report_death(result.allocator, *result.death, facts.events);
-  const std::uint64_t refused = result.timed.empty() ? 0 : result.timed.back().refused_calls;
-  if (refused != 0) print_message(result.allocator.name + ": refused " + cmt::output::with_commas(refused) + " calls");
+  const std::uint64_t refused = refused_calls(result);
+  if (refused != 0) print_message(result.allocator.name + ": refused " + cmt::output::counted(refused, "call"));
   for (const std::string& name : replaced_names(result.allocator)) {
     if (has_call(facts, name)) print_message(result.allocator.name + ": has no " + name + "; emulated");
   }
@@ -178,6 +196,7 @@ int run(const Options& options) {
 
   const cmt::command::Interrupts interrupts;
   const ReplaySettings settings{.worker = find_worker(), .trace = trace, .interrupts = interrupts, .options = options};
+  check_memory(settings, options, source.name());
   if (options.verify) return verify_all(settings, {allocators.begin(), allocators.end() - 1}, options, line);
   if (more_threads_than_cpus(settings))
     print_message(source.name() + ": up to " + std::to_string(trace.plan().lanes) +

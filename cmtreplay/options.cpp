@@ -29,6 +29,7 @@ const std::vector<Option> known_options{{"alloc", Option::Takes::values},
                                         {"touch", Option::Takes::value},
                                         {"pin", Option::Takes::value},
                                         {"timeout", Option::Takes::value},
+                                        {"force"},
                                         {"prepared"},
                                         {"stream"}};
 
@@ -137,6 +138,7 @@ Options parse_options(const CommandLine& line) {
   options.seed = static_cast<unsigned>(line.number("seed", 1, 0, 4'000'000'000));
   options.trace.strict = one_of(line, "order", {"free", "strict"}) == "strict";
   options.trace.threads = one_of(line, "threads", {"recorded", "1"}) == "recorded";
+  options.force = line.has("force");
   options.touch = one_of(line, "touch", {"page", "none", "first", "all"});
   options.pace = pace(line);
   options.trace.paced = options.pace > 0;
@@ -155,7 +157,8 @@ Replays a trace (text, .cmt or legacy .cmt; standard input without FILE or for
 and memory that they took: a table on standard output, fastest first.
 
   --alloc=NAME   an allocator to replay on; may be given more than once, and
-                 ratios are to the first. NAME is one of
+                 ratios are to the first that is not null and refused no call.
+                 NAME is one of
                    libc      the C library's (the default)
                    null      returns addresses that are never touched: the cost
                              of the replay itself; always shown as the last line
@@ -179,6 +182,7 @@ and memory that they took: a table on standard output, fastest first.
   --pin=LIST     run on these CPUs only: 0,2-3
   --timeout=N    seconds in which no call returns, after which an allocator
                  counts as hung (default 60)
+  --force        replay also a trace that needs more memory than is available
   --prepared     turn the whole trace into operations before any run, 8 bytes
                  for an event; --stream: while each run goes on, in bounded
                  memory. Else prepared if that takes at most half of the free
@@ -202,7 +206,8 @@ timed runs; ns/call is the time for a call; peak resident is the allocator's own
 memory, from a separate run; fragmentation is resident over live bytes where
 most are live; faults are the page faults of a run. Tables below show how long
 single calls took, one in 64, from separate runs, and hardware counters where
-the machine has them. Calls that were refused when recorded are left out.
+the machine has them. Calls that were refused when recorded are left out. An
+allocator that refused others had less to do: it is marked, and ranks behind.
 
 A ratio with ~ is of a difference within the spread of the runs.
 

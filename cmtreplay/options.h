@@ -19,6 +19,7 @@ struct Options : ReplayOptions {
   bool csv = false;
 
   TraceOptions trace;
+  bool force = false;  ///< also where memory is short
 };
 
 extern const char* const help_text;

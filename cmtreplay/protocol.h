@@ -105,6 +105,9 @@ enum target {
   target_null = 1     /* the built-in null allocator, which touches nothing */
 };
 
+/* A thread that touches more bytes than these at once says so by lane_touching. */
+enum { touch_slow_bytes = 1024 * 1024 };
+
 /* The bytes of each block that are written. */
 enum touch {
   touch_none = 0,
@@ -129,7 +132,8 @@ enum lane_state {
   lane_running = 1, /* in a call, between two calls, or waiting (`waits`) */
   lane_idle = 2,    /* has reached `published` */
   lane_pacing = 3,  /* until the recorded time */
-  lane_ended = 4    /* the trace has ended, or the thread */
+  lane_ended = 4,   /* the trace has ended, or the thread */
+  lane_touching = 5 /* reads or writes a large block, which is the replay's own work and may take long */
 };
 
 struct lane {

@@ -16,6 +16,8 @@ struct Report {
 
 /// One figure over all timed runs of an allocator.
 Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figure);
+/// The most calls that one run of it refused.
+std::uint64_t refused_calls(const AllocatorResult& result);
 /// One hardware counter over all timed runs that have it; nothing where none has.
 std::optional<double> median_counter(const AllocatorResult& result, std::size_t counter);
 

@@ -127,6 +127,10 @@ Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figu
   return spread_of(std::move(values));
 }
 
+std::uint64_t refused_calls(const AllocatorResult& result) {
+  return static_cast<std::uint64_t>(spread_of(result, &TimedSample::refused_calls).max);
+}
+
 std::optional<double> median_counter(const AllocatorResult& result, std::size_t counter) {
   std::vector<std::uint64_t> values;
   for (const TimedSample& sample : result.timed) {

@@ -37,40 +37,60 @@ double peak(const AllocatorResult& result) {
   return result.memory ? static_cast<double>(result.memory->peak_bytes()) : 0;
 }
 
-std::vector<std::string> table_row(const AllocatorResult& result, const std::string& name, const AllocatorResult& first,
-                                   const TraceFacts& facts) {
+std::vector<std::string> table_row(const AllocatorResult& result, const std::string& name,
+                                   const AllocatorResult* reference, const TraceFacts& facts) {
   std::vector<std::string> cells{name};
   if (result.timed.empty() || facts.calls == 0) {
     cells.insert(cells.end(), 5, none);
   } else {
     const Spread time = spread_of(result, &TimedSample::wall_ns);
     const Spread cpu = spread_of(result, &TimedSample::cpu_ns);
-    const double calls = static_cast<double>(facts.calls);
     cells.push_back(time_text(time.median));
     cells.push_back(time_text(time.min) + " - " + time_text(time.max));
-    const Spread reference = spread_of(first, &TimedSample::wall_ns);
-    cells.push_back(&result == &first ? ratio(time.median, time.median) : time_ratio(time, reference));
+    const Spread other = reference ? spread_of(*reference, &TimedSample::wall_ns) : Spread();
+    cells.push_back(&result == reference ? ratio(time.median, time.median) : time_ratio(time, other));
     cells.push_back(time_text(cpu.median));
-    cells.push_back(fixed(time.median / calls, 1));
+    cells.push_back(fixed(time.median / static_cast<double>(facts.calls), 1));
   }
   cells.push_back(result.memory ? bytes_text(result.memory->peak_bytes()) : none);
-  cells.push_back(result.memory ? ratio(peak(result), peak(first)) : none);
+  cells.push_back(result.memory && reference ? ratio(peak(result), peak(*reference)) : none);
   cells.push_back(result.memory ? number(result.memory->fragmentation()) : none);
   const Spread faults = spread_of(result, &TimedSample::minor_faults);
   cells.push_back(result.timed.empty() ? none : with_commas(static_cast<std::uint64_t>(faults.median)));
   return cells;
 }
 
-/// Fastest first; those that died or were not run last.
+/// Allocators whose times can be compared come before those that refused calls, and last are those that died or were
+/// not run.
+int rank(const AllocatorResult& result) {
+  if (result.death || result.timed.empty()) return 2;
+  return refused_calls(result) != 0 ? 1 : 0;
+}
+
+/// By rank; of one rank the fastest first.
 std::vector<const AllocatorResult*> fastest_first(const std::vector<AllocatorResult>& results) {
   std::vector<const AllocatorResult*> order;
   for (const AllocatorResult& result : results) order.push_back(&result);
   std::stable_sort(order.begin(), order.end(), [](const AllocatorResult* a, const AllocatorResult* b) {
-    const bool a_last = a->death || a->timed.empty();
-    const bool b_last = b->death || b->timed.empty();
-    return a_last != b_last ? b_last : wall(*a) < wall(*b);
+    return rank(*a) != rank(*b) ? rank(*a) < rank(*b) : wall(*a) < wall(*b);
   });
   return order;
+}
+
+/// The allocator that ratios are to: the first of the best rank, but not the null allocator, which does not allocate.
+/// Null where there is none.
+const AllocatorResult* reference_of(const std::vector<AllocatorResult>& results) {
+  const AllocatorResult* reference = nullptr;
+  for (const AllocatorResult& result : results) {
+    if (!result.allocator.null && (!reference || rank(result) < rank(*reference))) reference = &result;
+  }
+  return reference;
+}
+
+std::string name_text(const AllocatorResult& result) {
+  if (result.death) return result.allocator.name + " (died)";
+  const std::uint64_t refused = refused_calls(result);
+  return result.allocator.name + (refused == 0 ? "" : " (refused " + output::counted(refused, "call") + ")");
 }
 
 std::string spaced(std::string_view name) {
@@ -122,13 +142,16 @@ void describe(Visitor& field, Row& row) {
   const double fragmentation = result.memory ? result.memory->fragmentation() : std::nan("");
   field("allocator", result.allocator.name, "");
   field("library", result.allocator.library, "");
-  field("death_event", result.death ? std::optional(result.death->event) : std::nullopt, "");
+  const std::uint64_t death_event = result.death ? result.death->event : 0;
+  field("death", result.death ? std::optional(result.death->text()) : std::nullopt, "");
+  field("death_event", death_event == 0 ? std::nullopt : std::optional(death_event), "");
   field("runs", result.timed.size(), "");
   field("wall_ns_median", timed(wall.median), "");
   field("wall_ns_min", timed(wall.min), "");
   field("wall_ns_max", timed(wall.max), "");
   field("cpu_ns_median", timed(spread_of(result, &TimedSample::cpu_ns).median), "");
   field("ns_per_call", calls > 0 ? timed(wall.median / calls, 2) : "", "");
+  field("refused_calls", timed(static_cast<double>(refused_calls(result))), "");
   field("minor_faults_median", timed(spread_of(result, &TimedSample::minor_faults).median), "");
   field("peak_resident_bytes", result.memory ? std::optional(result.memory->peak_bytes()) : std::nullopt, "");
   field("fragmentation", std::isnan(fragmentation) ? "" : fixed(fragmentation, 4), "");
@@ -144,12 +167,12 @@ std::string table_text(const Report& report) {
                      with_commas(facts.peak_live.blocks) + " blocks\n";
   output::Table table(
       {"allocator", "time", "spread", "ratio", "CPU", "ns/call", "peak resident", "ratio", "fragmentation", "faults"});
-  const AllocatorResult& first = report.results.allocators.front();
-  for (const AllocatorResult* result : fastest_first(report.results.allocators)) {
-    const std::string died = result->death ? " (died)" : "";
-    table.add(table_row(*result, result->allocator.name + died, first, facts));
-  }
-  table.add(table_row(report.results.baseline, "(null)", first, facts));
+  const AllocatorResult* const reference = reference_of(report.results.allocators);
+  for (const AllocatorResult* result : fastest_first(report.results.allocators))
+    table.add(table_row(*result, name_text(*result), reference, facts));
+  table.add(table_row(report.results.baseline, "(null)", reference, facts));
+  if (reference && reference != &report.results.allocators.front())
+    return text + table.text() + "ratios are to " + reference->allocator.name + "\n";
   return text + table.text();
 }
 

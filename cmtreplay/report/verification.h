@@ -64,7 +64,9 @@ void describe(Visitor& field, V& verification) {
   field("usable_size_checked", verification.has_usable_size, "whether the library tells usable sizes");
   field("refused_calls", verification.refused_calls, "calls that returned NULL here and not when recorded: no fault");
   field("death", verification.death ? std::optional(verification.death->text()) : std::nullopt, "");
-  field("death_event", verification.death ? std::optional(verification.death->event) : std::nullopt, "");
+  const std::uint64_t event = verification.death ? verification.death->event : 0;
+  field("death_event", event == 0 ? std::nullopt : std::optional(event),
+        "the event in which it died, counted from 1; null: in none");
   field("findings", verification.findings, "");
 }
 

@@ -159,14 +159,29 @@ Allocator AllocatorFinder::find(const std::string& text) {
 Allocator AllocatorFinder::find_packaged(const Allocator& allocator, const std::string& name,
                                          const std::vector<std::string>& files) {
   for (const std::string& file : files) {
-    Allocator tried = allocator;
-    tried.preload = file;
-    const Probe found = probe(tried);
-    const auto loaded = [&file](const std::string& object) { return is_same_library(object, file); };
-    if (std::any_of(found.objects.begin(), found.objects.end(), loaded)) return find_library(allocator, file);
+    if (is_loaded(file, allocator)) return find_library(allocator, file);
   }
   if (files.empty()) throw AllocatorError(name + ": not installed; no compiler here brings it along");
   throw AllocatorError(name + ": not installed; the loader knows none of " + boost::algorithm::join(files, ", "));
+}
+
+/// Whether a file can be preloaded.
+bool AllocatorFinder::is_loaded(const std::string& file, Allocator allocator) const {
+  allocator.preload = file;
+  const Probe found = probe(allocator);
+  const auto is_file = [&file](const std::string& object) { return is_same_library(object, file); };
+  return std::any_of(found.objects.begin(), found.objects.end(), is_file);
+}
+
+/// The names that find() knows and that lead to something here.
+std::string AllocatorFinder::installed_text() const {
+  std::string names = "libc, null";
+  for (const char* const name : {"jemalloc", "tcmalloc", "mimalloc", "tbb", "scudo"}) {
+    const std::vector<std::string> files = packaged_files(name).value();
+    const auto is_there = [this](const std::string& file) { return is_loaded(file, {}); };
+    if (std::any_of(files.begin(), files.end(), is_there)) names += std::string(", ") + name;
+  }
+  return names;
 }
 
 Allocator AllocatorFinder::find_library(Allocator allocator, const std::string& library) {
@@ -178,7 +193,11 @@ Allocator AllocatorFinder::find_library(Allocator allocator, const std::string& 
   if (found.ending.status != 0) throw AllocatorError(name + ": cannot be loaded: " + reason(found.messages));
   const auto is_library = [&library](const std::string& object) { return is_same_library(object, library); };
   const auto object = std::find_if(found.objects.begin(), found.objects.end(), is_library);
-  if (object == found.objects.end()) throw AllocatorError(name + ": cannot be loaded: " + reason(found.messages));
+  if (object == found.objects.end()) {
+    const bool is_path = library.find('/') != library.npos;
+    throw AllocatorError(name + ": cannot be loaded: " + reason(found.messages) +
+                         (is_path ? "" : "; known by name and installed: " + installed_text()));
+  }
   allocator.library = *object;
   if (!prefix_.empty() && has_malloc(allocator, prefix_)) {
     allocator.prefix = prefix_;

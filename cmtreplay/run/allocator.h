@@ -82,6 +82,8 @@ class AllocatorFinder {
   Allocator find_packaged(const Allocator& allocator, const std::string& name, const std::vector<std::string>& files);
   Allocator find_library(Allocator allocator, const std::string& library);
   bool has_malloc(Allocator allocator, const std::string& prefix) const;
+  bool is_loaded(const std::string& file, Allocator allocator) const;
+  std::string installed_text() const;
   std::string why_no_malloc(const Allocator& allocator, Probe& found) const;
   std::string preload_path(const std::string& path);
   std::uint32_t missing_calls(Probe& found, const Allocator& allocator) const;

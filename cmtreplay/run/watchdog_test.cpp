@@ -45,12 +45,16 @@ TEST_CASE("watchdog: a time in which nobody looked is nobody's fault") {
   CHECK(watchdog.hangs(lanes, begin + seconds(3600) + 2 * quarter));
 }
 
-TEST_CASE("watchdog: whoever has nothing to do, or keeps the recorded pace, does not hang") {
-  for (const lane_state state : {lane_idle, lane_ended, lane_pacing, lane_unused}) {
+TEST_CASE("watchdog: whoever has nothing to do, keeps the recorded pace, or touches a large block, does not hang") {
+  for (const lane_state state : {lane_idle, lane_ended, lane_pacing, lane_unused, lane_touching}) {
     Watchdog watchdog(1);
     const std::vector lanes{at(5, state)};
     for (int i = 0; i < 40; ++i) CHECK(!watchdog.hangs(lanes, begin + i * quarter));
   }
+}
+
+TEST_CASE("watchdog: of a worker that was killed, the lane that touched a block is named") {
+  CHECK(Watchdog::hanging_lane(std::vector{at(0, lane_idle), at(1, lane_running, true), at(2, lane_touching)}) == 2);
 }
 
 TEST_CASE("watchdog: where all wait, one of them is named") {

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "toolkit/output/numbers.h"
+
 namespace cmt::replay {
 namespace {
 
@@ -42,7 +44,13 @@ bool more_threads_than_cpus(const ReplaySettings& settings) {
 }
 
 std::string Death::text() const {
-  return hung() ? "no call has returned for " + std::to_string(timeout_seconds) + " s" : ending_text(ending);
+  if (hung()) return "no call has returned for " + std::to_string(timeout_seconds) + " s";
+  return ending_text(ending) + (touched ? ", while its block was touched" : "");
+}
+
+std::string Death::place(std::uint64_t events) const {
+  if (event != 0) return "at event " + output::with_commas(event) + " of " + output::with_commas(events);
+  return began ? "after the last event" : "before the first event";
 }
 
 WorkerProcess::WorkerProcess(const ReplaySettings& settings, const Allocator& allocator, const RunOptions& options)
@@ -215,6 +223,8 @@ void WorkerProcess::throw_death(bool hung) {
   const std::uint32_t faulted = region_->get().faulted_lane;
   const std::uint32_t lane = faulted != 0 ? faulted - 1 : Watchdog::hanging_lane(lanes);
   const OperationPosition position{.lane = lane, .words = lanes[lane].position / sizeof(std::uint64_t)};
+  death.began = resumed_;
+  death.touched = __atomic_load_n(&lanes[lane].state, __ATOMIC_ACQUIRE) == lane_touching;
   if (resumed_) death.event = settings_.trace.events_at({position}, order_).front();
   throw death;
 }

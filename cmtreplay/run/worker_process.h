@@ -41,16 +41,24 @@ struct Interrupted {};
 struct Death {
   command::Ended ending = {};
   unsigned timeout_seconds = 0;  ///< after which it was killed because no call had returned; 0: it was not
-  std::uint64_t event = 0;       ///< counted from 1; 0: before the first
+  std::uint64_t event = 0;       ///< counted from 1; 0: before the first, or where `began` after the last
+  bool began = false;
+  bool touched = false;  ///< not in a call: while the replay wrote to or read a large block
 
   bool hung() const { return timeout_seconds != 0; }
-  /// "signal 11 (Segmentation fault)", "no call has returned for 60 s".
+  /// "signal 11 (Segmentation fault)", "no call has returned for 60 s", "signal 9 (Killed), while its block was
+  /// touched".
   std::string text() const;
+  /// "at event 4 of 5", "after the last event".
+  std::string place(std::uint64_t events) const;
 };
 
 template <class Visitor, output::DescribedAs<Death> D>
 void describe(Visitor& field, D& death) {
-  field("event", death.event, "the event that was replayed, counted from 1; 0: before the first");
+  field("event", death.event == 0 ? std::nullopt : std::optional(death.event),
+        "the event that was replayed, counted from 1; null: none, before the first or after the last");
+  field("after_end", death.event == 0 && death.began, "whether all events had been replayed");
+  field("touched", death.touched, "whether it was in no call, but the replay was touching a block of more than 1 MiB");
   field("signal", death.ending.signal, "that ended the worker; 0: none");
   field("exit_status", death.ending.status, "");
   field("hung", death.hung(), "whether it was killed because no call had returned for the seconds of --timeout");

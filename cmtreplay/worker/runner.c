@@ -9,6 +9,7 @@
 enum { sleep_ns_max = 1000 * 1000 * 1000, join_sleep_ns_max = 100 * 1000 * 1000 };
 
 __thread struct runner* current_runner;
+__thread uint32_t current_lane;
 
 static uint64_t position_words(const struct runner* runner) {
   return ((uint64_t)(uintptr_t)runner->at - runner->bias) / sizeof(uint64_t);
@@ -16,6 +17,14 @@ static uint64_t position_words(const struct runner* runner) {
 
 static void set_state(struct runner* runner, enum lane_state state) {
   __atomic_store_n(&runner->lane->state, (uint32_t)state, __ATOMIC_RELEASE);
+}
+
+void runner_begin_touching(struct runner* runner, uint64_t bytes) {
+  if (bytes > touch_slow_bytes) set_state(runner, lane_touching);
+}
+
+void runner_end_touching(struct runner* runner, uint64_t bytes) {
+  if (bytes > touch_slow_bytes) set_state(runner, lane_running);
 }
 
 /* Wakes the parent, unless it waits for more changes than these. */
@@ -90,6 +99,7 @@ void runner_open(struct runner* runner, struct replay* replay, uint32_t lane) {
   if (its->cursor.opened) enter_chunk(runner, its->cursor.chunk, its->cursor.sequence, its->cursor.words);
   set_state(runner, lane_running);
   current_runner = runner;
+  current_lane = lane + 1;
 }
 
 static void end_thread(struct runner* runner, enum control_word how) {

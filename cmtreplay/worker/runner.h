@@ -40,6 +40,11 @@ struct runner {
   struct latencies* latencies;
 };
 
+/* Around work on a block that is the replay's own. Where the block is large it takes long, and is no hang of the
+ * allocator. */
+void runner_begin_touching(struct runner* runner, uint64_t bytes);
+void runner_end_touching(struct runner* runner, uint64_t bytes);
+
 /* Starts a thread's way through a lane, where the previous thread stopped. */
 void runner_open(struct runner* runner, struct replay* replay, uint32_t lane);
 
@@ -52,8 +57,11 @@ int runner_control(struct runner* runner, uint64_t word);
 /* Carries out operations until the thread ends (loop.c). */
 void run_lane(struct runner* runner);
 
-/* Of this thread, for signal handlers and verification, which report the current operation. */
+/* Of this thread, for verification, which reports the current operation. */
 extern __thread struct runner* current_runner;
+/* Number + 1 of the lane that this thread runs or has run, for signal handlers; 0: none. A thread may still crash after
+ * its way through the lane, as in the allocator's work at its end. */
+extern __thread uint32_t current_lane;
 
 /* For the main thread at its end: waits until every lane has come to its end. */
 void finish_threads(struct replay* replay);

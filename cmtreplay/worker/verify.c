@@ -113,7 +113,9 @@ static struct live_block check_old_block(void* address, enum call call) {
   live_blocks_lock();
   const struct live_block block = live_blocks_remove((uintptr_t)address);
   live_blocks_unlock();
+  runner_begin_touching(current_runner, block.size);
   const char* const wrong = block.begin ? first_changed(address, block.size, block.seed) : NULL;
+  runner_end_touching(current_runner, block.size);
   if (wrong) report(fault_contents, &(struct block_request){call, block.size, 1, 0}, address, (uintptr_t)wrong);
   return block;
 }
@@ -132,13 +134,15 @@ static void check_resized(const char* address, struct live_block old, const stru
 }
 
 static void check_result(void* address, const struct live_block* old, const struct block_request* request) {
+  const uint64_t bytes = old->size > bytes_of(request) ? old->size : bytes_of(request);
+  runner_begin_touching(current_runner, bytes);
   if (old->begin) check_resized(address, *old, request);
-  if (!address) return;
-  if (request->call == call_calloc) {
+  if (address && request->call == call_calloc) {
     const char* const wrong = not_zero(address, bytes_of(request));
     if (wrong) report(fault_not_zero, request, address, (uintptr_t)wrong);
   }
-  check_new_block(address, request);
+  if (address) check_new_block(address, request);
+  runner_end_touching(current_runner, bytes);
 }
 
 int verify(struct calls* calls, uint32_t replaced, struct verification* verification) {

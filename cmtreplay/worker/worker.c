@@ -168,8 +168,7 @@ static void measure(struct replay* replay) {
 static struct control* control_of_handler;
 
 static void note_fault(int number) {
-  const struct runner* const runner = current_runner;
-  if (runner) control_of_handler->faulted_lane = 1 + (uint32_t)(runner->lane - control_lanes(control_of_handler));
+  if (current_lane) control_of_handler->faulted_lane = current_lane;
   signal(number, SIG_DFL);
 }
 

@@ -29,6 +29,40 @@ cmtreplay -v --alloc=$faulty --runs=1 t.trace > new.trace 2> words || status=$?
 test $status = 1
 test ! -s new.trace
 
+# The replay's own touching of a block is none of its calls.
+echo 'malloc(3000000) = 1000<1>' > touch.trace
+status=0
+cmtreplay --alloc=$faulty --runs=1 touch.trace > table 2> words || status=$?
+test $status = 1
+grep -qx "cmtreplay: $faulty: died at event 1 of 1: signal [0-9]* (.*), while its block was touched" words
+
+# An allocator that refuses calls has less to do: it is told, ranks behind, and no ratio is to it.
+{ echo 'malloc(88888) = 1000<1>'; for ((tag = 2; tag < 2000; ++tag)); do echo "calloc(1, 88888) = ${tag}0000<$tag>"; done; } > refuse.trace
+cmtreplay --alloc=$faulty --alloc=libc --runs=2 refuse.trace > table 2> words
+grep -qx "cmtreplay: $faulty: refused 1 call" words
+sed -n 3p table | grep -q '^libc .* 1\.00 '
+sed -n 4p table | grep -q "^$faulty (refused 1 call) "
+sed -n 6p table | grep -qx 'ratios are to libc'
+cmtreplay --csv --alloc=$faulty --alloc=libc --runs=1 refuse.trace 2> words > refuse.csv
+/usr/bin/python3 -c '
+import csv
+faulty, libc, null = csv.DictReader(open("refuse.csv"))
+assert faulty["refused_calls"] == "1" and libc["refused_calls"] == "0" and faulty["death"] == ""'
+# Nor to the null allocator.
+cmtreplay --alloc=null --alloc=libc --runs=1 t.trace > table
+grep '^libc ' table | grep -q ' 1\.00 '
+cmtreplay --alloc=null --runs=1 t.trace | sed -n 3p | grep -q '^null .* - '
+
+# A trace that needs more memory than there is is not begun.
+echo 'malloc(4000000000000000) = 1000<1>' > large.trace
+for how in --runs=1 --verify --touch=all; do
+  status=0
+  cmtreplay $how large.trace > table 2> words || status=$?
+  test $status = 1 -a ! -s table
+  grep -qx 'cmtreplay: large.trace: needs 3\.55 PiB of memory, and .* are available: not replayed; --touch=first needs less, --force tries it nevertheless' words
+done
+for how in --force --touch=first --alloc=null; do cmtreplay $how --runs=1 large.trace > table 2> words; done
+
 # On the thread where it happens, among threads that wait for it; and a call that never returns.
 cat > threads.trace << 'END'
 malloc(10) = 1000<1> thread=0

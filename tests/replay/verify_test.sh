@@ -74,3 +74,14 @@ cmtreplay --verify --alloc="$BUILD/tests/replay/libfaulty_at_size.so" --alloc=li
 test $status = 1
 grep -q 'died at event 2 of 2: signal' words
 grep -q '^libc: no faults in 2 events' lines
+
+# After the last event is not at event 0.
+echo 'malloc(10) = 1000<1>' > ends.trace
+faulty=$BUILD/tests/replay/libfaulty_at_size.so
+status=0
+cmtreplay --verify --alloc="$faulty" ends.trace > lines 2> words || status=$?
+test $status = 1
+grep -qx "$faulty: after the last event: a malloc of more than there can be: ended the process instead of returning NULL" lines
+grep -qx "cmtreplay: $faulty: died after the last event: signal [0-9]* (.*)" words
+cmtreplay --verify --json --alloc="$faulty" ends.trace > report.json 2> words || true
+grep -q '"death_event": null' report.json
