@@ -53,7 +53,7 @@ malloc and free. At the end, a line on standard error sums up the recording.
                     mark LABEL
   --max-bytes=SIZE  end the trace, not the command, at this size: 100M
   --max-events=N    after this many events
-  --max-time=TIME   after this time: 10s
+  --max-time=TIME   after this time: 10s, 1.5min
   --rings=FILE      keep events that are not in the trace yet in FILE, for
                     --recover
   --recover=RINGS   write the trace of a command that ended together with its
@@ -88,22 +88,29 @@ struct PassedOn {
   std::set<std::string> units = {};  ///< that the option's number may have; none: it takes any text
 };
 
+const std::set<std::string> duration{"s"};
+
 const std::vector<PassedOn> passed_on{
     {"time", "CMTTRACE_TIME", "1"},
     {"usable", "CMTTRACE_USABLE", "1"},
     {"paused", "CMTTRACE_START", "paused"},
     {"control", "CMTTRACE_CONTROL", nullptr},
     {"rings", "CMTTRACE_RINGS", nullptr},
-    {"sample", "CMTTRACE_SAMPLE", nullptr, {"ns", "us", "ms", "s", "min"}},
+    {"sample", "CMTTRACE_SAMPLE", nullptr, duration},
     {"max-bytes", "CMTTRACE_MAX_BYTES", nullptr, {"", "K", "M", "G", "KiB", "MiB", "GiB"}},
     {"max-events", "CMTTRACE_MAX_EVENTS", nullptr, {""}},
-    {"max-time", "CMTTRACE_MAX_TIME", nullptr, {"", "ns", "us", "ms", "s", "min"}},
+    {"max-time", "CMTTRACE_MAX_TIME", nullptr, duration},
 };
 
 /// The tracer checks its variables too, but then the command runs already.
 std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
   if (passed.value != nullptr) return passed.value;
   const std::string value = line.value(passed.option, "");
+  if (passed.units == duration) {
+    const char* const alone = passed.option == "sample" ? "" : "s";
+    const auto parse = [alone](const std::string& text) { return command::parse_duration(text, alone); };
+    return std::to_string(line.parsed(passed.option, "", "a time such as 10ms, 1.5s or 2h", parse)) + "ns";
+  }
   const std::size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
   const bool fits = passed.units.empty() || (digits != 0 && passed.units.contains(value.substr(digits)));
   if (value.empty() || !fits) throw UsageError("--" + passed.option + " cannot be '" + value + "'");
@@ -200,7 +207,7 @@ std::string summary(const command::RecordedTraces& recorded, const std::vector<c
     text += ", " + output::fixed(static_cast<double>(recorded.bytes) / static_cast<double>(recorded.events), 3) +
             " an event";
   }
-  text += "; " + output::fixed(seconds, 2) + " s; ";
+  text += "; " + output::time_text(seconds * 1e9) + "; ";
   std::vector<std::string> losses = list_losses(recorded, traces);
   if (recorded.broken != 0) {
     losses.push_back(counted(recorded.broken, "trace") + " could not be written to the end" +

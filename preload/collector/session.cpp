@@ -139,7 +139,7 @@ class EncodeThread {
     } catch (const OutputError& error) {
       error_ = error.code().value();
       const std::string what = error_ == EFBIG ? "the limit on file sizes is reached by " : "cannot go on writing ";
-      give_verdict(verdict_failed, what + error.path + " (error " + std::to_string(error_) + ")");
+      give_verdict(verdict_failed, what + error.path + ": " + std::strerror(error_));
     }
     state_.is_finished = true;
   }

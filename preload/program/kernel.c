@@ -2,6 +2,7 @@
 
 #include <cpuid.h>
 #include <linux/futex.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "preload/text.h"
@@ -74,8 +75,12 @@ void write_message(const char* what, const char* detail, long error) {
   const struct stat now = status_of_standard_error();
   if (standard_error.st_dev != now.st_dev || standard_error.st_ino != now.st_ino) return;
   static char line[2 * output_path_bytes];  // not on the stack: a thread's may be small
-  char* end = stpcpy(stpcpy(stpcpy(line, "libcmttrace: "), what), detail);
-  if (error) end = stpcpy(put_decimal(stpcpy(end, " (error "), (uint64_t)error), ")");
+  const bool is_about_file = detail[0] != ';';
+  const char* cause = error ? strerrordesc_np((int)error) : NULL;
+  char* end = stpcpy(stpcpy(line, "libcmttrace: "), what);
+  if (is_about_file) end = stpcpy(end, detail);
+  if (cause) end = stpcpy(stpcpy(end, ": "), cause);
+  if (!is_about_file) end = stpcpy(end, detail);
   *end++ = '\n';
   sys(SYS_write, 2, line, end - line);
 }

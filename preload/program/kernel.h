@@ -80,5 +80,5 @@ bool wait_timed_out(const uint32_t* word, uint32_t seen);
 /// Remembers which file standard error is, or that it is closed.
 void remember_standard_error(void);
 /// Writes one line to standard error, if that is still the same file: the program may use its number for another one
-/// now. `error`: an errno, or 0.
+/// now. `detail`: what goes on, "; the program …", or a file. `error`: an errno, or 0.
 void write_message(const char* what, const char* detail, long error);

@@ -14,7 +14,7 @@ refused() {
   [ "$(cat err)" = "libcmttrace: $line" ] || complain "$*: said: $(cat err)"
   [ -z "$(ls t)" ] || complain "$*: left $(ls t)"
 }
-for setting in ON_FULL=stop START=pause TIME=yes USABLE=2 WAIT=maybe SAMPLE=often SAMPLE=-1ms MAX_TIME=1h 'MAX_TIME= 1s' \
+for setting in ON_FULL=stop START=pause TIME=yes USABLE=2 WAIT=maybe SAMPLE=often SAMPLE=-1ms MAX_TIME=1d 'MAX_TIME= 1s' \
   MAX_BYTES=1X MAX_BYTES=M MAX_BYTES=18014398509481984K MAX_EVENTS=1K MAX_EVENTS=18446744073709551616 SPILL=all \
   CHILD_OF=me OUT=a,b,c,d,e; do
   refused "CMTTRACE_${setting%=*} cannot be '${setting#*=}'; the program goes on untraced" "CMTTRACE_$setting"
@@ -23,18 +23,18 @@ refused "CMTTRACE_OUT cannot be '$(printf 'x%.0s' {1..64})...'; the program goes
 refused 'CMTTRACE_MAX_EVENT is not a variable that the tracer knows; the program goes on untraced' CMTTRACE_MAX_EVENT=7
 
 # What cannot be created. Numbers are for files: a device or a folder is not gone round.
-refused "cannot create $PWD/no/t.trace (error 2)" CMTTRACE_OUT=no/t.trace
-refused 'cannot create /dev/full (error 17)' CMTTRACE_OUT=/dev/full
-refused "cannot create $PWD/t (error 21)" CMTTRACE_OUT=t
-refused "cannot create $PWD/out (error 17)" CMTTRACE_CONTROL=out
-refused "cannot create $PWD/no/fifo (error 2)" CMTTRACE_CONTROL=no/fifo
-refused "cannot create $PWD/no/status (error 2)" CMTTRACE_STATUS=no/status
-refused 'cannot create CMTTRACE_RINGS; the program goes on untraced (error 2)' CMTTRACE_RINGS=no/rings
-refused 'cannot create CMTTRACE_RINGS; the program goes on untraced (error 21)' CMTTRACE_RINGS=t
-refused 'cannot start the collector; the program goes on untraced (error 2)' CMTTRACE_COLLECTOR=/nonexistent
-(ulimit -n 20 && refused 'cannot start the collector; the program goes on untraced (error 24)' && exit $failed) || failed=1
+refused "cannot create $PWD/no/t.trace: No such file or directory" CMTTRACE_OUT=no/t.trace
+refused 'cannot create /dev/full: File exists' CMTTRACE_OUT=/dev/full
+refused "cannot create $PWD/t: Is a directory" CMTTRACE_OUT=t
+refused "cannot create $PWD/out: File exists" CMTTRACE_CONTROL=out
+refused "cannot create $PWD/no/fifo: No such file or directory" CMTTRACE_CONTROL=no/fifo
+refused "cannot create $PWD/no/status: No such file or directory" CMTTRACE_STATUS=no/status
+refused 'cannot create CMTTRACE_RINGS: No such file or directory; the program goes on untraced' CMTTRACE_RINGS=no/rings
+refused 'cannot create CMTTRACE_RINGS: Is a directory; the program goes on untraced' CMTTRACE_RINGS=t
+refused 'cannot start the collector: No such file or directory; the program goes on untraced' CMTTRACE_COLLECTOR=/nonexistent
+(ulimit -n 20 && refused 'cannot start the collector: Too many open files; the program goes on untraced' && exit $failed) || failed=1
 
-(ulimit -f 40 && refused 'cannot make the rings; the program goes on untraced (error 27)' CMTTRACE_RINGS= && exit $failed) || failed=1
+(ulimit -f 40 && refused 'cannot make the rings: File too large; the program goes on untraced' CMTTRACE_RINGS= && exit $failed) || failed=1
 
 # An empty value is none.
 rm -f t.*

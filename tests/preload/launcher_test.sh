@@ -12,7 +12,7 @@ status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
 status_of cmttrace -o app.cmt -- perl -e 'print "said\n"; exit 4'
 [ "$status" = 4 ] && [ "$(cat out)" = said ] || complain "exit 4: $status, $(cat out err)"
 events=$(trace2cmt -s app.cmt | grep -vc '^#')
-tr -d , <err | grep -qxE "cmttrace: $events events of 1 thread in app.cmt: [0-9]+ bytes [0-9.]+ an event; [0-9.]+ s; nothing was lost" ||
+tr -d , <err | grep -qxE "cmttrace: $events events of 1 thread in app.cmt: [0-9]+ bytes [0-9.]+ an event; [0-9.]+ m?s; nothing was lost" ||
   complain "$events events, but: $(cat err)"
 
 # A second run replaces the trace; one without -o, and the tracer alone, write nothing over.
@@ -67,7 +67,7 @@ until_true '[ "$(grep -lx "#cmt end=complete" late/* | wc -l)" = 3 ]'
 
 # What could not be written is not passed over.
 (ulimit -f 1500; status_of cmttrace -o big.trace -- "$BUILD/tests/preload/faults" steady 60000; echo $status >status)
-[ "$(cat status)" = 5 ] && grep -q ' in big.trace: .* s; 1 trace could not be written to the end: File too large$' err || complain "a limit on files: $(cat status err)"
+[ "$(cat status)" = 5 ] && grep -q ' in big.trace: .*s; 1 trace could not be written to the end: File too large$' err || complain "a limit on files: $(cat status err)"
 find_collector=(perl -I"$SOURCE/tests/preload" -Mcollector)
 status_of cmttrace -o alone.cmt -- "${find_collector[@]}" -e 'my @blocks = map { "x" x $_ } 1..500; kill KILL => collector("alone.cmt")'
 [ "$status" = 125 ] && grep -q 'could not be written to the end$' err || complain "a dead collector: $status $(cat err)"
@@ -99,7 +99,7 @@ done
 # The line says what is missing, and why. Nothing is missing only where nothing is said.
 lost() {  # TEXT OPTION... -- COMMAND
   status_of cmttrace -o lost.cmt "${@:2}"
-  [ "$status" = 0 ] && grep -qE " s; $1\$" err || complain "lost, ${*:2}: $status $(cat err)"
+  [ "$status" = 0 ] && grep -qE " m?s; $1\$" err || complain "lost, ${*:2}: $status $(cat err)"
   trace2cmt --verify lost.cmt >said 2>&1 || [ $? = 3 ] || complain "lost, ${*:2}: $(cat said)"
 }
 many='push @x, "x" x $_ for 1..20000'
@@ -203,18 +203,23 @@ status_of cmttrace --follow=no -o 'n/%n.%p.trace' -- sh -c 'perl -e 1; perl -e 1
 # What the tracer offers reaches it.
 status_of cmttrace --usable --time -o u.trace -- perl -e 1
 grep '^malloc' u.trace | tail -n 1 | grep -q ' time=[0-9]* usable=[0-9]*$' || complain "--usable: $(grep '^malloc' u.trace | tail -n 1)"
-status_of cmttrace --max-events=7 --max-bytes=2M --max-time=3min --control=c -o m.trace -- sh -c \
+status_of cmttrace --max-events=7 --max-bytes=2M --max-time=1.5min --control=c -o m.trace -- sh -c \
   'echo $CMTTRACE_MAX_EVENTS $CMTTRACE_MAX_BYTES $CMTTRACE_MAX_TIME $CMTTRACE_CONTROL'
-[ "$(cat out)" = '7 2M 3min c' ] || complain "limits: $(cat out err)"
+[ "$(cat out)" = '7 2M 90000000000ns c' ] || complain "limits: $(cat out err)"
 cmttrace --sample=1ms -o s.trace -- cat go 2>err &
 until_true "grep -q '^sample(' s.trace"
 : >go
 wait $! || complain "--sample: $? $(cat err)"
 status_of cmttrace --paused -o p.trace -- perl -e 1
 [ "$(grep -v '^#' p.trace | tail -n 1)" = 'mark("cmt_pause")' ] || complain "--paused: $(tail -n 3 p.trace)"
-for bad in --sample=often --max-bytes=1X --max-events=all --max-time=soon; do
+for bad in --max-bytes=1X --max-events=all; do
   status_of cmttrace $bad true
   [ "$status" = 125 ] && grep -q -- "^cmttrace: ${bad%=*} cannot be '${bad#*=}'" err || complain "$bad: $status $(cat err)"
+done
+for bad in --sample=often --sample=10 --max-time=soon; do
+  status_of cmttrace $bad true
+  [ "$status" = 125 ] && grep -q -- "^cmttrace: ${bad%=*}: expected a time such as 10ms, 1.5s or 2h, not '${bad#*=}'" err ||
+    complain "$bad: $status $(cat err)"
 done
 
 # The rings of a program that was killed with its collector.

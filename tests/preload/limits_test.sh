@@ -19,7 +19,7 @@ what='a limit on file sizes'
 (ulimit -f 1500; steady limit.trace 60000; echo $status >status)
 status=$(cat status)
 went_on
-grep -q "limit on file sizes.*$PWD/limit.trace" err || complain "$(cat err)"
+grep -q "limit on file sizes.*$PWD/limit.trace: File too large" err || complain "$(cat err)"
 count limit.trace
 [ "$number" -gt 10000 ] && [ "$end" = '#cmt end=truncated' ] || complain "$number events, $end"
 
@@ -61,7 +61,7 @@ untraced() {
   ! grep memfd out || complain 'a descriptor stays open'
 }
 what='few descriptors'
-(ulimit -n 20; untraced 'cannot start the collector; the program goes on untraced (error 24)' \
+(ulimit -n 20; untraced 'cannot start the collector: Too many open files; the program goes on untraced' \
   perl -e 'print readlink, "\n" for glob "/proc/self/fd/*"; exit 5'; exit $failed) || failed=1
 what='hardly any address space'
 (ulimit -v 15000; untraced 'the limit on address space leaves no room for the collector; the program goes on untraced' \
