@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "cmtreplay/run/allocator.h"
 #include "toolkit/process/system.h"
@@ -47,6 +48,14 @@ std::string one_of(const CommandLine& line, const std::string& option, const std
   for (std::size_t i = 0; i < words.size(); ++i)
     list += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
   wrong(option, list, given);
+}
+
+/// A span of time of a second to eleven days, rounded up; nothing where it is none.
+std::optional<unsigned> whole_seconds(const std::string& text) {
+  constexpr std::int64_t second = 1'000'000'000, most = 1'000'000;
+  const auto span = command::parse_duration(text, "s");
+  if (!span || *span < second || *span > most * second) return std::nullopt;
+  return static_cast<unsigned>((*span + second - 1) / second);
 }
 
 /// "real", or "x" and a number; 0 where it is not given.
@@ -143,7 +152,7 @@ Options parse_options(const CommandLine& line) {
   options.pace = pace(line);
   options.trace.paced = options.pace > 0;
   options.cpus = cpus(line);
-  options.timeout_seconds = static_cast<unsigned>(line.number("timeout", 60, 1, 1'000'000));
+  options.timeout_seconds = line.parsed("timeout", "60s", "a time of at least 1s, such as 2min", whole_seconds);
   line.refuse_together("stream", {"prepared"});
   const std::uint64_t without_asking = line.has("stream") ? 0 : process::available_memory_bytes() / 2;
   options.trace.prepared_bytes_max = line.has("prepared") ? std::uint64_t{1} << 46 : without_asking;
@@ -180,8 +189,8 @@ and memory that they took: a table on standard output, fastest first.
   --touch=WHAT   bytes of each block to write: none, the first, one in each page
                  with the first and the last (page, the default), or all
   --pin=LIST     run on these CPUs only: 0,2-3
-  --timeout=N    seconds in which no call returns, after which an allocator
-                 counts as hung (default 60)
+  --timeout=TIME in which no call returns, after which an allocator counts as
+                 hung: 2min; a number alone is seconds (default 60s)
   --force        replay also a trace that needs more memory than is available
   --prepared     turn the whole trace into operations before any run, 8 bytes
                  for an event; --stream: while each run goes on, in bounded

@@ -42,6 +42,7 @@ TEST_CASE("options: how the trace is replayed") {
   CHECK(some.seed == 9);
   CHECK(some.trace.prepared_bytes_max == 0);
   CHECK(options({"--pace=real"}).pace == 1);
+  CHECK(options({"--timeout=2min"}).timeout_seconds == 120);
   CHECK(options({"--prepared"}).trace.prepared_bytes_max == std::uint64_t{1} << 46);
 }
 
@@ -69,6 +70,8 @@ TEST_CASE("options: wrong use is said in a line") {
   CHECK_THROWS_WITH_AS(options({"--pin=0,"}), "--pin is a list of CPUs such as 0,2-3, not '0,'", UsageError);
   CHECK_THROWS_WITH_AS(options({"--pin=3-1"}), "--pin is a list of CPUs such as 0,2-3, not '3-1'", UsageError);
   CHECK_THROWS_AS(options({"--pace=x0"}), UsageError);
+  CHECK_THROWS_WITH_AS(options({"--timeout=10ms"}),
+                       "--timeout: expected a time of at least 1s, such as 2min, not '10ms'", UsageError);
   CHECK_THROWS_AS(options({"--stream", "--prepared"}), UsageError);
   CHECK_THROWS_AS(options({"--run=3"}), UsageError);
 }
