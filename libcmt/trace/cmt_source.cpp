@@ -72,11 +72,29 @@ const std::vector<BlockStart>& CmtSource::blocks() {
   const std::uint64_t section_offset = section_offset_;
   try {
     blocks_ = take_from_tail(tail_->index_offset, SectionType::index, "index's entries", format::take_index);
+    check_index();
     section_offset_ = section_offset;
     return *blocks_;
   } catch (const WireError& error) {
     blocks_.reset();
     fail(error);
+  }
+}
+
+/// Checks that the entries of the index can be those of this file: they rise, and lie in it.
+void CmtSource::check_index() const {
+  const auto rises = [](const BlockStart& before, const BlockStart& block) {
+    return block.offset > before.offset && block.first_event > before.first_event &&
+           block.next_tag >= before.next_tag && block.time_ns >= before.time_ns;
+  };
+  for (std::size_t i = 0; i < blocks_->size(); ++i) {
+    const BlockStart& block = (*blocks_)[i];
+    const bool is_first = i == 0 && block.first_event == 0 && block.keyframe;
+    if ((is_first || (i != 0 && rises((*blocks_)[i - 1], block))) && block.offset < tail_->index_offset &&
+        block.first_event < totals_->events) {
+      continue;
+    }
+    throw WireError(0, "entry " + std::to_string(i + 1) + " of the index is of no block of this file");
   }
 }
 
@@ -93,6 +111,7 @@ std::optional<std::uint64_t> CmtSource::go_to(std::uint64_t event) {
   decoder_.stop();
   input_->go_to(found->offset);
   events_ahead_ = found->first_event;
+  jumped_to_ = *found;
   fresh_ = true;
   at_end_ = false;
   return found->first_event;
@@ -144,6 +163,7 @@ void CmtSource::read_ahead() {
 }
 
 void CmtSource::cut_off(const std::string& what) {
+  if (jumped_to_) throw WireError(0, "no block where the index says");
   at_end_ = truncated_ = true;
   if (options_.strict) log_.report(input_->place(section_offset_), what);
 }
@@ -166,6 +186,9 @@ bool CmtSource::take_section() {
     return false;
   }
   const std::string_view header = format::take_section_header(section, start);
+  if (jumped_to_ && start.type != static_cast<std::uint32_t>(SectionType::block)) {
+    throw WireError(0, "no block where the index says");
+  }
   switch (static_cast<SectionType>(start.type)) {
     case SectionType::block:
       take_block(section, start);
@@ -194,6 +217,10 @@ bool CmtSource::take_section() {
 void CmtSource::take_block(std::string_view section, const SectionStart& start) {
   const format::BlockHeader header =
       take_fields(format::BlockHeader::take, format::take_section_header(section, start));
+  if (jumped_to_ && header.start_at(section_offset_) != *jumped_to_) {
+    throw WireError(0, "another block than the index says");
+  }
+  jumped_to_.reset();
   if (header.first_event != events_ahead_) throw WireError(0, "blocks are missing before this one");
   events_ahead_ += header.events;
   const bool fresh = std::exchange(fresh_, false);

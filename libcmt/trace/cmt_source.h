@@ -34,6 +34,7 @@ class CmtSource : public Source {
   void find_tail();
   template <typename Take>
   auto take_from_tail(std::uint64_t offset, format::SectionType type, const char* what, const Take& take);
+  void check_index() const;
   bool next_block();
   void read_ahead();
   bool take_section();
@@ -46,6 +47,7 @@ class CmtSource : public Source {
   format::Decompressor decompressor_;
   std::optional<format::Tail> tail_;  // where the input can seek, and is whole
   std::optional<std::vector<BlockStart>> blocks_;
+  std::optional<BlockStart> jumped_to_;  // what go_to() found in the index, until the block is read
 
   std::deque<Ahead> ahead_;
   std::exception_ptr ahead_error_;    // met behind what is in ahead_

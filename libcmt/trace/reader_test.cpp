@@ -7,6 +7,7 @@
 #include <random>
 
 #include "cmt/reader.h"
+#include "libcmt/format/sections.h"
 #include "tests/format/trace_fixture.h"
 
 using namespace cmt;
@@ -113,6 +114,50 @@ TEST_CASE("reader: what cannot seek is read forwards, and refuses to go back") {
   CHECK(to_line(reader.read()[0]) == to_line(events[700]));
   CHECK_THROWS_WITH_AS(reader.seek(0), "app: cannot be read backwards: only a whole .cmt can, from a file",
                        FormatError);
+}
+
+TEST_CASE("reader: an index that lies is an error of the format, wherever it is used") {
+  const Trace trace;
+  const std::size_t tail_offset = trace.bytes.size() - format::tail_size;
+  const format::Tail tail = format::take_tail(std::string_view(trace.bytes).substr(tail_offset + 12, 16));
+  const std::string_view index_section = std::string_view(trace.bytes).substr(tail.index_offset);
+  const auto entries =
+      format::take_index(format::take_section_header(index_section, format::take_section_start(index_section)));
+  REQUIRE(entries.size() > 60);
+  const auto with_index = [&](const std::vector<BlockStart>& index) {
+    const std::string section = format::put_section(format::SectionType::index, format::put_index(index));
+    const std::string totals = trace.bytes.substr(tail.totals_offset, tail_offset - tail.totals_offset);
+    return trace.bytes.substr(0, tail.index_offset) + section + totals +
+           format::put_tail(tail.index_offset, tail.index_offset + section.size());
+  };
+  const auto check = [&](const auto& change) {
+    auto index = entries;
+    change(index);
+    const NamedFile file(with_index(index));
+    const auto seek = [&] {
+      Reader reader(file.path(), {.addresses = false});
+      for (std::size_t event = 0; event < trace.events.size(); event += 5) {
+        reader.seek(event);
+        if (reader.read()[0].size != trace.events[event].size) throw std::logic_error("another event");
+      }
+    };
+    CHECK_THROWS_AS(seek(), FormatError);
+    const auto visit = [](std::size_t, std::span<const Event>) {};
+    CHECK_THROWS_AS(for_each_part(file.path(), {.addresses = false}, 3, visit), FormatError);
+  };
+  check([](auto& index) { index[30].offset += 1; });
+  check([](auto& index) { index[30].offset = std::uint64_t{1} << 62; });
+  check([](auto& index) { index.back().offset += 1 << 20; });
+  check([](auto& index) { index[30].first_event += 1; });
+  check([](auto& index) { index[30].next_tag += 1; });
+  check([](auto& index) { index[30].time_ns += 1; });
+  check([](auto& index) { std::swap(index[30], index[31]); });
+  check([](auto& index) { std::swap(index[30].offset, index[31].offset); });
+  check([](auto& index) { index.front().first_event = 1; });
+  check([](auto& index) { index.push_back(index.back()); });
+  check([](auto& index) {
+    for (BlockStart& block : index) block.keyframe = true;
+  });
 }
 
 TEST_CASE("reader: several threads hand out the same, errors included") {
