@@ -2,12 +2,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <stdexcept>
 
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/trace_input.h"
+#include "toolkit/output/numbers.h"
 #include "trace2cmt/filters/filter.h"
 #include "trace2cmt/input/inputs.h"
 #include "trace2cmt/inspect/info.h"
@@ -56,6 +59,19 @@ std::string repair_summary(const cmt::Repairs& repairs) {
   return text;
 }
 
+/// "2 records are no calls of the allocator: 1 aspace-sample, 1 mmap".
+void say_left_out(const std::map<std::string, std::uint64_t>& left_out) {
+  std::uint64_t all = 0;
+  std::string kinds;
+  for (const auto& [kind, count] : left_out) {
+    all += count;
+    kinds += (kinds.empty() ? ": " : ", ") + std::to_string(count) + " " + kind;
+  }
+  if (all != 0)
+    say(std::to_string(all) + (all == 1 ? " record is no call" : " records are no calls") + " of the allocator" +
+        kinds);
+}
+
 void say_defects(const Inputs& inputs, const cmt::Totals& totals, const cmt::Repairs& repairs) {
   for (const std::string& path : inputs.truncated_files()) {
     say("warning: " + path + ": the trace breaks off; all that is whole was read");
@@ -83,7 +99,10 @@ void convert(const Options& options) {
   cmt::ReadOptions read_options;
   read_options.strict = options.strict;
   read_options.on_defect = [&](const cmt::Defect& defect) { complaints.add(defect.place, defect.what); };
-  Inputs inputs(options.inputs, options.from, read_options);
+  std::map<std::string, std::uint64_t> left_out;
+  From from = options.from;
+  from.left_out = &left_out;
+  Inputs inputs(options.inputs, from, read_options);
   OutputFile output(options.output);
 
   std::unique_ptr<Sink> sink;
@@ -101,6 +120,7 @@ void convert(const Options& options) {
   const cmt::Repairs repairs = inputs.repairs() += refused;
   sink->finish(repairs, inputs.truncated());
   output.commit();
+  say_left_out(left_out);
   say_defects(inputs, sink->totals(), repairs);
 }
 
@@ -121,8 +141,27 @@ void convert_processes(Options options) {
   }
 }
 
+/// Prints the first fault of each kind, and how many there are of it.
 int verify_and_print(const TraceFile& file) {
-  const Verdict verdict = verify(file, [](const std::string& fault) { cmt::command::print(fault + "\n"); });
+  struct Kind {
+    std::string name, first_place;
+    std::uint64_t faults = 0;
+  };
+  std::vector<Kind> kinds;
+  const Verdict verdict = verify(file, [&](const std::string& place, const std::string& what) {
+    const std::string name = kind_of_fault(what);
+    auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& each) { return each.name == name; });
+    if (kind == kinds.end()) {
+      kind = kinds.insert(kind, {name, place});
+      cmt::command::print(place + ": " + what + "\n");
+    }
+    ++kind->faults;
+  });
+  for (const Kind& kind : kinds) {
+    if (kind.faults == 1) continue;
+    cmt::command::print(file.name() + ": " + cmt::output::with_commas(kind.faults - 1) + " more of the kind of " +
+                        kind.first_place + "\n");
+  }
   if (verdict.faults == 0) cmt::command::print(file.name() + ": ok, " + verdict.checked + "\n");
   return verdict.faults == 0 ? 0 : 1;
 }

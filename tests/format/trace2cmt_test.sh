@@ -129,8 +129,7 @@ run trace2cmt -o /dev/full t
 says 1 "trace2cmt: writing: No space left on device"
 for i in $(seq 20000); do echo "malloc($i) = <$i>"; done >big.trace
 { sleep 0.2; status=0; trace2cmt -s big.trace 2>err || status=$?; echo $status >closed.status; } | true
-says "$(cat closed.status)" "trace2cmt: writing: Broken pipe"
-[ "$(cat closed.status)" = 1 ] || complain "a closed pipe: exit $(cat closed.status)"
+[ "$(cat closed.status)" = 141 ] && [ ! -s err ] || complain "a closed pipe: exit $(cat closed.status)"
 run trace2cmt missing
 says 1 "trace2cmt: missing: No such file or directory"
 run trace2cmt .

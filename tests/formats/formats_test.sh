@@ -164,4 +164,8 @@ END
 printf '   1 a USER  free(0x9000)\n' >one.log
 run trace2cmt -s one.log
 [ "$(tail -n 1 err)" = "trace2cmt: 0 events, 1 repair: 1 free of no block dropped" ] || complain "$(tail -n 1 err)"
+
+# Records that are no calls of the allocator are counted.
+run trace2cmt -s "$SOURCE/tests/formats/samples/dtrace.log"
+[ "$status" = 0 ] && grep -qx 'trace2cmt: 2 records are no calls of the allocator: 1 aspace-sample, 1 mmap' err || complain "$(cat err)"
 exit $failed

@@ -2,7 +2,7 @@
 //
 //     @record-type:call-trace⇥timestamp-unix-ns⇥callstack⇥tid⇥name⇥args⇥result⇥alloc-stack⇥cpu-time-ns
 //     call-trace⇥1536334807907404599⇥libc.so.7`malloc+0x10⇥100123⇥malloc⇥96⇥81d21e100⇥Malloc⇥1000
-//     aspace-sample⇥1536334807907404700⇥…                            other records are skipped
+//     aspace-sample⇥1536334807907404700⇥…                            other records are counted
 //
 //     #timestamp-unix-ns⇥callstack⇥name⇥args⇥result                  (a) August to October 2018; (b) with tid
 //     1536334807907404599⇥0x50a0805 0x14⇥malloc⇥96⇥81d21e100
@@ -121,13 +121,14 @@ class DtraceParser : public LogParser {
       is_in_frames_ = true;
       return parse_call(fields, log);
     }
-    if (is_in_frames_ || line.find('\t') < line.find('(')) return;  // a frame, or a record of another type
+    if (is_in_frames_) return;
+    if (line.find('\t') < line.find('(')) return log.leave_out(line.substr(0, line.find('\t')));
     log.reject_line("a record of DTrace");
   }
 
   void parse_call(const Fields& fields, ParsedLog& log) {
     for (const std::string_view name : system_calls) {
-      if (fields[Column::name] == name) return;
+      if (fields[Column::name] == name) return log.leave_out(name);
     }
     const CallName* const call = find_call(fields[Column::name]);
     if (call == nullptr) return log.reject_line("the name of a known call");

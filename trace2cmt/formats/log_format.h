@@ -6,6 +6,7 @@
 #include <tsl/robin_map.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -60,6 +61,9 @@ class ParsedLog {
 
   void add_event(const cmt::Event& event) { events_.push_back(event); }
 
+  /// The line is a record of another kind, which holds no call of the allocator.
+  void leave_out(std::string_view kind) { ++left_out_[std::string(kind)]; }
+
   /// The line is not of this format: it should have had what is `expected`.
   void reject_line(std::string_view expected) { expected_ = expected; }
 
@@ -82,6 +86,7 @@ class ParsedLog {
   std::string_view expected() const { return expected_; }
   const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
   bool names_only() const { return names_only_; }
+  const std::map<std::string, std::uint64_t>& left_out() const { return left_out_; }
 
   std::optional<std::uint64_t> chosen_pid() const { return is_chosen_ ? pid_ : std::nullopt; }
 
@@ -101,6 +106,7 @@ class ParsedLog {
   bool collects_processes_ = false;
   bool names_only_ = false;
   std::set<std::uint64_t> processes_;
+  std::map<std::string, std::uint64_t> left_out_;
   std::optional<std::uint64_t> start_ns_;
   std::uint64_t last_thread_id_ = 0;
   std::uint32_t last_thread_ = 0;

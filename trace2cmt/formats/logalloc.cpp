@@ -5,7 +5,11 @@
 //     18545 18546 free(0x7f9049512200)
 //     18545 18545 jemalloc_stats()
 //
-// Older ones have no thread: `18545 malloc(32)=0x7f90495120e0`.
+// Older ones have no thread: `18545 malloc(32)=0x7f90495120e0`. Firefox's logalloc_munge.py makes them smaller, and its
+// sample is of this form: pids, threads and pointers become numbers, which are used again after a free.
+//
+//     1 1 malloc(32)=#1
+//     1 1 realloc(#1,64)=#1
 
 #include "trace2cmt/formats/call_names.h"
 #include "trace2cmt/formats/line_parts.h"
@@ -15,6 +19,8 @@ namespace trace2cmt {
 namespace {
 
 using cmt::Event;
+
+constexpr char munged = '#';
 
 struct LogallocRecord {
   std::uint64_t pid = 0;
@@ -39,12 +45,14 @@ bool is_other_call(std::string_view name) { return name.starts_with("jemalloc_")
 
 bool take_event(const LogallocRecord& record, Event& event) {
   const CallName* const call = find_call(record.name);
-  std::string_view rest = record.rest;
+  std::string numbers(record.rest);
+  std::erase(numbers, munged);
+  std::string_view rest = numbers;
   Arguments arguments;
   if (call == nullptr || !take_arguments(rest, arguments) || !arguments.is_closed) return false;
   if (!event_of(*call, arguments, event)) return false;
   if (!cmt::traits(event.kind).allocates) return trimmed(rest).empty();
-  return take_prefix(rest, "=") && whole_address(trimmed(rest), event.address);
+  return take_prefix(rest, "=") && whole_c_number(trimmed(rest), event.address);
 }
 
 class LogallocParser : public LogParser {
@@ -55,6 +63,7 @@ class LogallocParser : public LogParser {
     Event event;
     if (!take_logalloc_record(line, record)) return log.reject_line("PID TID CALL(ARGUMENTS)");
     if (!log.wants_process(record.pid) || is_other_call(record.name)) return;
+    if (record.rest.find(munged) != std::string_view::npos) log.set_names_only();
     if (!take_event(record, event)) return log.reject_line("a known call with its result behind '='");
     event.thread = log.thread_number(record.tid);
     log.add_event(event);
@@ -66,7 +75,9 @@ bool identifies_logalloc(std::string_view line) {
   LogallocRecord record;
   Event event;
   if (line.empty() || !is_digit(line.front()) || !take_logalloc_record(line, record)) return false;
-  return record.name == "jemalloc_stats" || (line.find(")=0x") != std::string_view::npos && take_event(record, event));
+  return record.name == "jemalloc_stats" ||
+         ((line.find(")=0x") != std::string_view::npos || line.find(")=#") != std::string_view::npos) &&
+          take_event(record, event));
 }
 
 }  // namespace

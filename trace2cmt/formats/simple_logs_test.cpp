@@ -33,6 +33,11 @@ TEST_CASE("logalloc: lines are of a process, and mostly of a thread") {
               "free(0)"});
 }
 
+TEST_CASE("logalloc: munged pointers are names in decimal") {
+  CHECK(lines_of("logalloc", "1 1 malloc(42)=#1\n1 1 malloc(24)=#12\n1 2 free(#1)\n1 1 realloc(#12,64)=#12") ==
+        Lines{"malloc(42) = 1", "malloc(24) = c", "free(1) thread=1", "realloc(c, 64) = c"});
+}
+
 TEST_CASE("logalloc: what is wrong is said") {
   for (const std::string_view line : {"hello", "malloc(1)=0x10", "1 x malloc(1)=0x10", "1 2 3 malloc(1)=0x10"}) {
     CAPTURE(line);

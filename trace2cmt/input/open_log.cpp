@@ -25,8 +25,12 @@ constexpr std::string_view text_name = "text", cmt_name = "cmt", legacy_name = "
 /// The source of a Reader that reads a log of another tool.
 class LogSource : public cmt::LineSource {
  public:
-  LogSource(std::unique_ptr<Input> input, DefectLog& log, const LogFormat& format, ParsedLog parsed)
-      : LineSource(std::move(input), log), parsed_(std::move(parsed)), parser_(format.make_parser()) {
+  LogSource(std::unique_ptr<Input> input, DefectLog& log, const LogFormat& format, ParsedLog parsed,
+            std::map<std::string, std::uint64_t>* left_out)
+      : LineSource(std::move(input), log),
+        parsed_(std::move(parsed)),
+        parser_(format.make_parser()),
+        left_out_(left_out) {
     header_.format = cmt::Format::text;
     read_ahead();
     header_.metadata = parsed_.metadata();
@@ -52,6 +56,9 @@ class LogSource : public cmt::LineSource {
     parsed_.next_line();
     parser_->end(parsed_);
     report("(end)");
+    for (const auto& [kind, count] : parsed_.left_out()) {
+      if (left_out_ != nullptr) (*left_out_)[kind] += count;
+    }
     if (parsed_.chosen_pid() && !parsed_.has_any()) {
       throw FormatError(input_->name(), "process " + std::to_string(*parsed_.chosen_pid()) + " is not in this log");
     }
@@ -67,6 +74,7 @@ class LogSource : public cmt::LineSource {
 
   ParsedLog parsed_;
   std::unique_ptr<LogParser> parser_;
+  std::map<std::string, std::uint64_t>* left_out_;
 };
 
 /// Opens a trace in the one of our own forms that --from names.
@@ -93,7 +101,7 @@ const LogFormat* format_of(Input& input, const From& from) {
 std::unique_ptr<Source> open_any(std::unique_ptr<Input> input, const From& from, const ReadOptions& options,
                                  DefectLog& log) {
   if (const LogFormat* const format = format_of(*input, from)) {
-    return std::make_unique<LogSource>(std::move(input), log, *format, ParsedLog(from.pid));
+    return std::make_unique<LogSource>(std::move(input), log, *format, ParsedLog(from.pid), from.left_out);
   }
   const std::string name = input->name();
   auto source = from.format.empty() ? cmt::choose_source(std::move(input), options, log)
@@ -138,7 +146,7 @@ std::vector<std::uint64_t> processes_in(const std::string& path, const From& fro
   if (format == nullptr) return {};
   const ReadOptions options;
   DefectLog log(options);
-  const LogSource source(std::move(input), log, *format, ParsedLog::of_processes());
+  const LogSource source(std::move(input), log, *format, ParsedLog::of_processes(), nullptr);
   return {source.processes().begin(), source.processes().end()};
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,8 +14,10 @@ namespace trace2cmt {
 
 /// How an input is to be read.
 struct From {
-  std::string format;                ///< a name that --from takes; empty: recognised by content
-  std::optional<std::uint64_t> pid;  ///< the process to read, of a log that holds several
+  std::string format;                  ///< a name that --from takes; empty: recognised by content
+  std::optional<std::uint64_t> pid{};  ///< the process to read, of a log that holds several
+  /// Counts a log's records of other kinds than calls, where not null.
+  std::map<std::string, std::uint64_t>* left_out = nullptr;
 };
 
 /// The names that --from takes: our own forms, and the formats of other tools.

@@ -36,12 +36,29 @@ Figures figures_of(const cmt::Totals& totals, bool with_kinds) {
 
 }  // namespace
 
+std::string missing_end(std::uint64_t events) {
+  return "the end of the trace is missing: it breaks off after " +
+         (events == 0 ? "its header" : cmt::output::counted(events, "whole event"));
+}
+
+std::string kind_of_fault(std::string_view what) {
+  if (what.starts_with("expected ")) return std::string(what.substr(0, what.find(": ")));
+  std::string kind;
+  while (!what.empty()) {
+    const std::size_t length = std::min(what.find(' '), what.size());
+    const std::string_view word = what.substr(0, length);
+    if (word.find_first_of("0123456789") == std::string_view::npos) (kind += word) += ' ';
+    what.remove_prefix(std::min(length + 1, what.size()));
+  }
+  return kind;
+}
+
 Verdict verify(const TraceFile& file, const TellFault& tell) {
   if (file.is_cmt()) return verify_cmt(file, tell);
   Verdict verdict;
   const auto fault = [&](const std::string& place, const std::string& what) {
     ++verdict.faults;
-    tell(place + ": " + what);
+    tell(place, what);
   };
   cmt::ReadOptions options;
   options.on_defect = [&](const cmt::Defect& defect) { fault(defect.place, defect.what); };
@@ -52,7 +69,7 @@ Verdict verify(const TraceFile& file, const TellFault& tell) {
     for (at = 0; at < batch.size(); ++at) checks.check(batch[at]);
   }
   if (reader.truncated() && !has_truncated_end(file) && verdict.faults == 0)
-    fault(file.name(), "the end of the trace is missing");
+    fault(file.name(), missing_end(checks.totals().events));
   verdict.checked = checks.totals().events == 0 ? "it is empty"
                                                 : cmt::output::with_commas(checks.totals().events) +
                                                       " events: all that reading checks, tags, addresses, times";

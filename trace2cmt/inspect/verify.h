@@ -13,8 +13,11 @@
 
 namespace trace2cmt {
 
-/// Takes a line that describes a fault.
-using TellFault = std::function<void(const std::string&)>;
+/// Takes a fault and its place.
+using TellFault = std::function<void(const std::string& place, const std::string& what)>;
+
+/// The kind of a fault, for a count: its words without the numbers and the quotation in them.
+std::string kind_of_fault(std::string_view what);
 
 struct Verdict {
   std::uint64_t faults = 0;
@@ -26,6 +29,9 @@ struct Verdict {
 /// file that is no trace.
 Verdict verify(const TraceFile& file, const TellFault& tell);
 
+/// That a trace of so many whole events has no end.
+std::string missing_end(std::uint64_t events);
+
 /// verify() for a .cmt.
 Verdict verify_cmt(const TraceFile& file, const TellFault& tell);
 
@@ -34,7 +40,9 @@ Verdict verify_cmt(const TraceFile& file, const TellFault& tell);
 /// some 130 bytes a live block.
 class EventChecks {
  public:
-  explicit EventChecks(TellFault tell) : tell_(std::move(tell)) {}
+  using Tell = std::function<void(const std::string& what)>;
+
+  explicit EventChecks(Tell tell) : tell_(std::move(tell)) {}
 
   void check(const cmt::Event& event);
 
@@ -49,7 +57,7 @@ class EventChecks {
   void check_old_block(const cmt::Event& event, const cmt::format::LiveBlock& old);
   void check_overlap(const cmt::Event& event);
 
-  TellFault tell_;
+  Tell tell_;
   cmt::Ledger ledger_;
   cmt::heap::AddressIndex by_address_;
   std::uint64_t last_time_ns_ = 0;

@@ -71,7 +71,7 @@ class CmtVerifier {
 
 void CmtVerifier::fault(std::uint64_t offset, const std::string& what) {
   ++verdict_.faults;
-  tell_(file_.place(offset) + ": " + what);
+  tell_(file_.place(offset), what);
 }
 
 Verdict CmtVerifier::run() {
@@ -85,7 +85,7 @@ Verdict CmtVerifier::run() {
     try {
       const auto section = section_at(file_, offset_);
       if (!section) {
-        fault(offset_, "a section is cut off");
+        fault(offset_, "a section is cut off; " + missing_end(next_event_));
         return verdict_;
       }
       at = check_section(*section);
@@ -95,7 +95,7 @@ Verdict CmtVerifier::run() {
       at = resume_after(offset_);
     }
   }
-  if (verdict_.faults == 0 && !tail_) fault(file_.size(), "the end of the trace is missing");
+  if (verdict_.faults == 0 && !tail_) fault(file_.size(), missing_end(next_event_));
   if (index_) check_index();
   if (totals_) check_totals();
   verdict_.checked = cmt::output::with_commas(next_event_) + " events in " + cmt::output::with_commas(blocks_.size()) +

@@ -21,7 +21,8 @@ std::vector<std::string> faults_of(std::string_view bytes) {
   const int fd = cmt::fixture::file_of(bytes);
   std::vector<std::string> faults;
   try {
-    verify({"/proc/self/fd/" + std::to_string(fd), {}}, [&](const std::string& fault) { faults.push_back(fault); });
+    verify({"/proc/self/fd/" + std::to_string(fd), {}},
+           [&](const std::string& place, const std::string& what) { faults.push_back(place + ": " + what); });
   } catch (const cmt::FormatError& error) {
     faults.emplace_back(error.what());
   }
@@ -162,6 +163,12 @@ TEST_CASE("verify: a keyframe's table that the events contradict is a fault") {
   };
   CHECK(has(with_table(std::string(1, '\0')), "the table of live blocks is not what the events before left alive"));
   CHECK(has(with_table("\x80"), "stream 3: byte 0: a number is cut off"));
+}
+
+TEST_CASE("verify: a fault's kind is its words without numbers and quotations") {
+  CHECK(kind_of_fault("10<3> lies on a live block: 8<2>") == kind_of_fault("abc4<5> lies on a live block: f0<1>"));
+  CHECK(kind_of_fault("time goes back from 5 to 4") != kind_of_fault("its tag contradicts the events before"));
+  CHECK(kind_of_fault("expected ')': malloc(8") == kind_of_fault("expected ')': free(x"));
 }
 
 TEST_CASE("verify: a whole file has no fault") {
