@@ -67,6 +67,8 @@ command cannot be started, 127 it was not found. A signal that ends the command
 ends cmttrace too.
 )";
 
+constexpr int outputs_max = 4;  // as in preload/protocol.h
+
 struct Options {
   std::string output = "%n.%p.cmt";  ///< as CMTTRACE_OUT
   bool follow = true;                ///< record children, and the programs that they execute
@@ -131,6 +133,8 @@ Options parse_options(const CommandLine& line) {
   Options options;
   options.output = line.value("output", options.output);
   if (options.output.empty()) throw UsageError("--output: a name is missing");
+  if (std::count(options.output.begin(), options.output.end(), ',') >= outputs_max)
+    throw UsageError("--output: " + std::to_string(outputs_max) + " paths at most");
   options.follow = parse_follow(line.value("follow", "yes"));
   for (const PassedOn& passed : passed_on) {
     if (line.has(passed.option)) options.environment.emplace_back(passed.variable, value_for_tracer(passed, line));
@@ -230,31 +234,50 @@ bool has_failed(const command::RecordedTraces& recorded) {
 /// Whether a path in CMTTRACE_OUT stands for one file.
 bool is_fixed(const std::string& path) { return path.find("%n") == path.npos && path.find("%p") == path.npos; }
 
+/// Refuses to replace a file that the command is or reads: -o was given the wrong word.
+void check_distinct(const std::string& path, const std::vector<std::string>& command) {
+  std::error_code error;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const std::string file = i == 0 ? command::find_in_path(command[0]) : command[i];
+    if (std::filesystem::equivalent(path, file, error))
+      throw std::runtime_error("--output: " + path + " is a file of the command (the program was not started)");
+  }
+}
+
+/// Throws std::system_error where the tracer cannot create a FIFO by this name, or use it.
+void check_fifo(const std::string& path) {
+  command::check_folder(path);
+  if (is_fixed(path) && std::filesystem::exists(path) && !std::filesystem::is_fifo(path))
+    throw std::system_error(EEXIST, std::generic_category(), path);
+}
+
 /// Finds out, before the command is started, whether its outputs can be written, and removes the traces in whose place
 /// they come. Returns the paths that the tracer is to write to: behind symbolic links.
 std::string prepare_outputs(const Options& options) {
-  std::vector<std::string> others;
-  for (const auto& [variable, value] : options.environment) {
-    if (variable == "CMTTRACE_CONTROL" || variable == "CMTTRACE_RINGS") others.push_back(value);
-  }
-  std::istringstream list(options.output);
-  std::string prepared;
+  std::vector<std::string> paths;
   try {
-    for (std::string path; std::getline(list, path, ',');) {
-      if (is_fixed(path) && !path.empty()) {
-        path = command::follow_links(path);
-        command::make_room(path);
-      } else {
-        others.push_back(path);
-      }
-      prepared += (prepared.empty() ? "" : ",") + path;
+    for (const auto& [variable, value] : options.environment) {
+      if (variable == "CMTTRACE_CONTROL") check_fifo(value);
+      if (variable == "CMTTRACE_RINGS") command::check_folder(value);
     }
-    for (const std::string& path : others) {
-      if (is_fixed(std::filesystem::path(path).parent_path())) command::check_folder(path);
+    std::istringstream list(options.output);
+    for (std::string path; std::getline(list, path, ',');) {
+      if (!is_fixed(path)) {
+        command::check_folder(path);
+      } else if (!path.empty()) {
+        path = command::follow_links(path);
+        check_distinct(path, options.command);
+      }
+      paths.push_back(path);
+    }
+    for (const std::string& path : paths) {
+      if (is_fixed(path) && !path.empty()) command::make_room(path);
     }
   } catch (const std::system_error& error) {
     throw std::runtime_error(std::string("cannot write ") + error.what() + " (the program was not started)");
   }
+  std::string prepared;
+  for (const std::string& path : paths) prepared += (prepared.empty() ? "" : ",") + path;
   return prepared;
 }
 

@@ -86,6 +86,18 @@ unwritable 'folder.cmt: Is a directory' -o folder.cmt
 unwritable '/dev/null: File exists' -o /dev/null
 unwritable 'none/x: No such file or directory' --rings=none/x
 unwritable 'none/x: No such file or directory' --control=none/x
+unwritable 'folder.cmt: File exists' --control=folder.cmt
+echo kept >kept.cmt
+unwritable 'none/x: No such file or directory' -o kept.cmt --rings=none/x
+[ "$(cat kept.cmt)" = kept ] || complain 'a trace was removed for a command that was not started'
+for words in './kept.sh' 'cat kept.sh' 'perl ./kept.sh'; do
+  printf '#!/bin/sh\n' >kept.sh
+  chmod 755 kept.sh
+  status_of cmttrace -o kept.sh -- $words
+  [ "$status" = 125 ] && [ -s kept.sh ] && grep -q -- '--output: kept.sh is a file of the command' err || complain "-o and $words: $status $(cat err)"
+done
+status_of cmttrace -o a,b,c,d,e -- true
+[ "$status" = 125 ] && grep -q -- '--output: 4 paths at most' err || complain "five outputs: $status $(cat err)"
 ln -s round.cmt round.cmt
 unwritable 'round.cmt: Too many levels of symbolic links' -o round.cmt
 status_of cmttrace -o app.cmt -- ./nowhere

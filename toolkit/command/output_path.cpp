@@ -45,7 +45,7 @@ void make_room(const std::string& path) {
 
 void check_folder(const std::string& path) {
   const std::string folder = (std::filesystem::path(".") / path).parent_path();
-  if (access(folder.c_str(), W_OK | X_OK) != 0) fail(path, errno);
+  if (folder.find('%') == folder.npos && access(folder.c_str(), W_OK | X_OK) != 0) fail(path, errno);
 }
 
 }  // namespace cmt::command

@@ -12,7 +12,8 @@ std::string follow_links(const std::string& path);
 /// Throws std::system_error that names the path.
 void make_room(const std::string& path);
 
-/// Makes sure that files can be created in the folder of a path. Throws std::system_error that names the path.
+/// Makes sure that files can be created in the folder of a path, unless that has a %. Throws std::system_error that
+/// names the path.
 void check_folder(const std::string& path);
 
 }  // namespace cmt::command

@@ -53,4 +53,5 @@ TEST_CASE_FIXTURE(OutputFolder, "output path: a file makes room, and what is no 
   CHECK(error_of(check_folder, path + "/none/%n.cmt") == ENOENT);
   CHECK(error_of(check_folder, path + "/%n.cmt") == 0);
   CHECK(error_of(check_folder, "%n.cmt") == 0);
+  CHECK(error_of(check_folder, path + "/%n/%p.cmt") == 0);
 }
