@@ -82,7 +82,8 @@ void add_bytes(BytesByKind& sum, const BytesByKind& part) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
 }
 
-/// Mappings that have a band together: those of a process with one name, or one without a name by its first address.
+/// Mappings that have a band together: those of a process with one name, or one without a name, by its first address
+/// when it was first seen.
 using BandKey = std::pair<std::int64_t, std::string>;
 
 struct Band {
@@ -92,13 +93,16 @@ struct Band {
 
 struct CurrentMapping {
   RecordedMapping mapping;
+  std::string band_name;
   Band* band = nullptr;  ///< none: it is one of the rest
 };
 
 /// The current mappings of one process.
 struct MappedProcess {
   std::map<std::int64_t, CurrentMapping> mappings;  ///< by the recording's id
-  bool changed = true;                              ///< since `bytes` was computed
+  std::int64_t vanishing_tick = 0;
+  std::vector<CurrentMapping> vanished;  ///< at that tick, without a name
+  bool changed = true;                   ///< since `bytes` was computed
   BytesByKind bytes{};
 
   const BytesByKind& current_bytes() {
@@ -118,7 +122,7 @@ class KindReader {
       : ticks_(database, "select id, begin_ns from tick order by id"),
         changes_(database,
                  "select tick_id, process_id, mapping_id, proportional_bytes, swapped_bytes from mapping_change "
-                 "join mapping on mapping.id = mapping_id order by tick_id"),
+                 "join mapping on mapping.id = mapping_id order by tick_id, mapping_id"),
         samples_(
             database,
             "select tick_id, process_id, proportional_bytes, resident_bytes, mappings_readable from process_sample "
@@ -181,24 +185,38 @@ class KindReader {
     const std::int64_t id = changes_.number(2), owner = changes_.number(1);
     MappedProcess& process = processes_[owner];
     const auto proportional = changes_.bytes_or_null(3);
+    if (std::exchange(process.vanishing_tick, changes_.number(0)) != changes_.number(0)) process.vanished.clear();
     process.changed = true;
     const auto [known, is_new] = process.mappings.try_emplace(id);
     CurrentMapping& current = known->second;
     if (is_new) {
       current.mapping = mapping(id);
-      current.band = band_of(owner, current.mapping);
+      current.band_name = band_name(process, current.mapping);
+      current.band = band_of(owner, current.band_name);
     }
     Band* const band = current.band;
     if (band) band->now += proportional.value_or(0) - current.mapping.proportional_bytes;
     current.mapping.proportional_bytes = proportional.value_or(0);
     current.mapping.swapped_bytes = changes_.value<std::uint64_t>(4);
-    if (!proportional) process.mappings.erase(known);
+    if (!proportional) {
+      if (current.mapping.name.empty()) process.vanished.push_back(std::move(current));
+      process.mappings.erase(known);
+    }
     changes_left_ = changes_.step();
     return band;
   }
 
-  Band* band_of(std::int64_t process, const RecordedMapping& mapping) {
-    const BandKey key(process, mapping.name.empty() ? "anonymous " + output::hex(mapping.begin) : mapping.name);
+  /// A mapping that grows or shrinks at either end is recorded as another one, in the place of the one before.
+  static std::string band_name(const MappedProcess& process, const RecordedMapping& mapping) {
+    if (!mapping.name.empty()) return mapping.name;
+    for (const CurrentMapping& before : process.vanished) {
+      if (before.mapping.begin < mapping.end && mapping.begin < before.mapping.end) return before.band_name;
+    }
+    return "anonymous " + output::hex(mapping.begin);
+  }
+
+  Band* band_of(std::int64_t process, const std::string& name) {
+    const BandKey key(process, name);
     if (finds_largest_) return &bands_.try_emplace(key).first->second;
     const auto wanted = bands_.find(key);
     return wanted == bands_.end() ? nullptr : &wanted->second;

@@ -60,9 +60,9 @@ class Made {
         std::to_string(tick) + ", " + std::to_string(process) + ", " + proportional + ", " + resident + ", " +
         readable + ")");
   }
-  void anonymous(int id, int process, int page = 1) {
+  void anonymous(int id, int process, int page = 1, int pages = 1) {
     say("insert into mapping values (" + std::to_string(id) + ", " + std::to_string(process) + ", " +
-        std::to_string(page * 4096) + ", " + std::to_string(page * 4096 + 4096) + ", 'rw-p', null, null)");
+        std::to_string(page * 4096) + ", " + std::to_string((page + pages) * 4096) + ", 'rw-p', null, null)");
   }
   void change(int mapping, int tick, const std::string& proportional) {
     const bool gone = proportional == "null";
@@ -199,6 +199,23 @@ TEST_CASE("kinds: the largest mappings have a series each, and the others one to
   CHECK(series.mappings[2].bytes == std::vector<std::uint64_t>{800, 0, 0});
   CHECK(series.mappings[7].name == "others");
   CHECK(series.mappings[7].bytes == std::vector<std::uint64_t>{300, 300, 0});
+}
+
+TEST_CASE("kinds: a mapping that grows is one, although it is recorded as another") {
+  Made made;
+  for (const int tick : {1, 2}) made.tick(tick);
+  made.process(1, 2);
+  made.anonymous(1, 1, 5);
+  made.anonymous(2, 1, 4, 2);
+  made.change(1, 1, "100");
+  made.change(1, 2, "null");
+  made.change(2, 2, "200");
+  made.sample(1, 1, "100", "5000");
+  made.sample(2, 1, "200", "5000");
+  const KindSeries series = read_kinds(made.database());
+  REQUIRE(series.mappings.size() == 2);
+  CHECK(series.mappings[0].name == "anonymous 5000");
+  CHECK(series.mappings[0].bytes == std::vector<std::uint64_t>{100, 200});
 }
 
 TEST_CASE("breakdown: stacks, heap, anonymous and sockets are told by name") {

@@ -61,7 +61,7 @@ TEST_CASE("watch report: of resident sets the kernel's mark is what was reached 
   CHECK(end_of(result, only) == "1048576\n");
   const std::string text = end_of(result, {});
   CHECK(text.starts_with("peak at least 4.00 KiB pss at 0.000 s ("));
-  CHECK(text.ends_with("; samples missed the highest resident set of the command, 1.00 MiB (VmHWM)\n"));
+  CHECK(text.ends_with("; samples missed the command's highest resident set, 1.00 MiB (VmHWM)\n"));
 }
 
 TEST_CASE("watch report: a mark as high as the samples is no miss") {

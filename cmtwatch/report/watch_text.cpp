@@ -106,8 +106,9 @@ std::optional<std::uint64_t> peak_at_least(const WatchResult& result, const Watc
 
 std::string mark_text(const WatchResult& result, const WatchOptions& options) {
   if (result.mark.bytes == 0) return "; VmHWM is not known";
-  return std::string(result.mark.missed_by_samples() ? "; samples missed" : "; the kernel saw") +
-         " the highest resident set of the command, " + amount(result.mark.bytes, options.bytes) + " (VmHWM)";
+  const std::string bytes = amount(result.mark.bytes, options.bytes) + " (VmHWM)";
+  if (result.mark.missed_by_samples()) return "; samples missed the command's highest resident set, " + bytes;
+  return "; the command's highest resident set was " + bytes;
 }
 
 std::string peak_line(const WatchResult& result, const WatchOptions& options) {
