@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -88,7 +89,7 @@ using BandKey = std::pair<std::int64_t, std::string>;
 
 struct Band {
   std::uint64_t now = 0, most = 0;
-  std::vector<std::uint64_t> bytes{};
+  Course<std::uint64_t> bytes{};
 };
 
 struct CurrentMapping {
@@ -115,6 +116,22 @@ struct MappedProcess {
   }
 };
 
+std::uint64_t most(const std::vector<std::uint64_t>& bytes) {
+  return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
+}
+
+/// The bytes of all mappings that were read.
+std::vector<std::uint64_t> mapped_bytes(const std::vector<BytesByKind>& moments) {
+  std::vector<std::uint64_t> bytes;
+  for (const BytesByKind& kinds : moments)
+    bytes.push_back(std::accumulate(kinds.begin(), kinds.begin() + index_of(MemoryKind::totals), std::uint64_t{0}));
+  return bytes;
+}
+
+void subtract(std::vector<std::uint64_t>& bytes, const std::vector<std::uint64_t>& part) {
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] -= std::min(bytes[i], part[i]);
+}
+
 class KindReader {
  public:
   /// `bands`: the mappings that have one; none: all, to find the largest.
@@ -135,6 +152,7 @@ class KindReader {
                         "select process.id, last_tick, pid, text from process join name on name.id = name_id");
     while (processes.step()) {
       ends_.emplace(processes.number(1), processes.number(0));
+      last_ticks_.emplace(processes.number(0), processes.number(1));
       totals_[processes.number(0)] = {static_cast<int>(processes.number(2)), processes.text(3), {}};
     }
     for (const BandKey& key : bands) bands_.try_emplace(key);
@@ -158,11 +176,15 @@ class KindReader {
     while (ticks_.step()) {
       const std::int64_t tick = ticks_.number(0);
       series_.time_ns.push_back(ticks_.time_ns(1));
-      series_.sums.emplace_back();
-      series_.by_kind.emplace_back();
+      for (auto* const sums : {&series_.sums.at, &series_.sums.after}) sums->emplace_back();
+      for (auto* const kinds : {&series_.by_kind.at, &series_.by_kind.after}) kinds->emplace_back();
       apply_changes(tick);
       while (samples_left_ && samples_.number(0) <= tick) apply_sample();
-      for (auto& [key, band] : bands_) band.bytes.push_back(read_now_.contains(key.first) ? band.now : 0);
+      for (auto& [key, band] : bands_) {
+        const std::uint64_t now = read_now_.contains(key.first) ? band.now : 0;
+        band.bytes.at.push_back(now);
+        band.bytes.after.push_back(last_ticks_[key.first] > tick ? now : 0);
+      }
       read_now_.clear();
       end_processes(tick);
     }
@@ -243,59 +265,62 @@ class KindReader {
     const auto proportional = samples_.bytes_or_null(2), resident = samples_.bytes_or_null(3);
     MemorySum own;
     own.add(proportional, resident);
-    BytesByKind& kinds = series_.by_kind.back();
+    BytesByKind kinds{};
     const bool read = proportional && samples_.number_or_null(4).value_or(0) != 0;
     if (read) {
-      add_bytes(kinds, processes_[process].current_bytes());
+      kinds = processes_[process].current_bytes();
       read_now_.insert(process);
     } else {
-      kinds[index_of(proportional ? MemoryKind::totals : MemoryKind::not_read)] += own.bytes();
+      kinds[index_of(proportional ? MemoryKind::totals : MemoryKind::not_read)] = own.bytes();
     }
-    series_.sums.back().add(own);
-    series_.all.add(own);
     KindSeries::Process& total = totals_[process];
     total.all.add(own);
-    total.bytes.resize(series_.time_ns.size());
-    total.bytes.back() = own.bytes();
+    series_.all.add(own);
+    const auto add = [&](std::vector<MemorySum>& sums, std::vector<BytesByKind>& by_kind,
+                         std::vector<std::uint64_t>& bytes) {
+      sums.back().add(own);
+      add_bytes(by_kind.back(), kinds);
+      bytes.resize(series_.time_ns.size());
+      bytes.back() = own.bytes();
+    };
+    add(series_.sums.at, series_.by_kind.at, total.bytes.at);
+    if (last_ticks_[process] > samples_.number(0)) add(series_.sums.after, series_.by_kind.after, total.bytes.after);
     samples_left_ = samples_.step();
   }
 
   /// The bands, the largest first, and what all other mappings have.
   void name_mappings() {
     if (bands_.empty()) return;
-    KindSeries::MappingBand others{0, "others", std::vector<std::uint64_t>(series_.time_ns.size())};
-    for (std::size_t i = 0; i < others.bytes.size(); ++i) {
-      for (std::size_t kind = 0; kind < index_of(MemoryKind::totals); ++kind)
-        others.bytes[i] += series_.by_kind[i][kind];
-    }
+    KindSeries::MappingBand others{0, "others"};
+    others.bytes = {mapped_bytes(series_.by_kind.at), mapped_bytes(series_.by_kind.after)};
     for (auto& [key, band] : bands_) {
-      for (std::size_t i = 0; i < others.bytes.size(); ++i) others.bytes[i] -= std::min(others.bytes[i], band.bytes[i]);
+      subtract(others.bytes.at, band.bytes.at);
+      subtract(others.bytes.after, band.bytes.after);
       series_.mappings.push_back({totals_[key.first].pid, key.second, std::move(band.bytes)});
     }
-    std::stable_sort(series_.mappings.begin(), series_.mappings.end(), [](const auto& a, const auto& b) {
-      return *std::max_element(a.bytes.begin(), a.bytes.end()) > *std::max_element(b.bytes.begin(), b.bytes.end());
-    });
+    std::stable_sort(series_.mappings.begin(), series_.mappings.end(),
+                     [](const auto& a, const auto& b) { return most(a.bytes.at) > most(b.bytes.at); });
     series_.mappings.push_back(std::move(others));
   }
 
   /// Keeps the series of the largest processes, and adds up those of the others.
   void name_largest() {
-    const auto most = [](const KindSeries::Process& process) {
-      const auto& bytes = process.bytes;
-      return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
-    };
+    const std::size_t moments = series_.time_ns.size();
     std::vector<KindSeries::Process> all;
     for (auto& [id, process] : totals_) all.push_back(std::move(process));
     if (all.size() < 2) return;
-    std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return most(a) > most(b); });
-    KindSeries::Process others{0, "others", std::vector<std::uint64_t>(series_.time_ns.size())};
+    std::stable_sort(all.begin(), all.end(),
+                     [](const auto& a, const auto& b) { return most(a.bytes.at) > most(b.bytes.at); });
+    KindSeries::Process others{0, "others", {std::vector<std::uint64_t>(moments), std::vector<std::uint64_t>(moments)}};
     for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i].bytes.resize(series_.time_ns.size());
+      all[i].bytes.at.resize(moments);
+      all[i].bytes.after.resize(moments);
       if (i < processes_named) {
         series_.processes.push_back(std::move(all[i]));
       } else {
         others.all.add(all[i].all);
-        for (std::size_t t = 0; t < series_.time_ns.size(); ++t) others.bytes[t] += all[i].bytes[t];
+        for (std::size_t t = 0; t < moments; ++t) others.bytes.at[t] += all[i].bytes.at[t];
+        for (std::size_t t = 0; t < moments; ++t) others.bytes.after[t] += all[i].bytes.after[t];
       }
     }
     if (all.size() > processes_named) series_.processes.push_back(std::move(others));
@@ -304,6 +329,7 @@ class KindReader {
   Statement ticks_, changes_, samples_, mapping_;
   bool changes_left_, samples_left_;
   std::map<std::int64_t, MappedProcess> processes_;     ///< by the recording's id
+  std::map<std::int64_t, std::int64_t> last_ticks_;     ///< of processes
   std::multimap<std::int64_t, std::int64_t> ends_;      ///< the last tick of a process
   std::map<std::int64_t, KindSeries::Process> totals_;  ///< by the recording's id
   std::map<BandKey, Band> bands_;

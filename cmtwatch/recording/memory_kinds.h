@@ -74,26 +74,32 @@ using BytesByKind = std::array<std::uint64_t, memory_kinds>;
 /// The proportional bytes by kind of one process's mappings, which rise by address, and their swapped bytes.
 BytesByKind by_kind(const std::vector<RecordedMapping>& mappings);
 
+/// A figure moment by moment, and what is left of it right after a moment that is the last one of some processes.
+template <class Figure>
+struct Course {
+  std::vector<Figure> at{}, after{};
+};
+
 /// A whole recording, moment by moment. The processes add up to `sums`, and so do all kinds but `swapped`.
 struct KindSeries {
   struct Process {
     int pid = 0;
     std::string name;
-    std::vector<std::uint64_t> bytes{};  ///< 0 where it was not there
-    MemorySum all{};                     ///< over its moments, for their metric
+    Course<std::uint64_t> bytes{};  ///< 0 where it was not there
+    MemorySum all{};                ///< over its moments, for their metric
   };
 
   /// The mappings of one name in a process, or one without a name. Their proportional bytes.
   struct MappingBand {
     int pid = 0;
     std::string name;
-    std::vector<std::uint64_t> bytes{};  ///< 0 where they could not be read, or were not there
+    Course<std::uint64_t> bytes{};  ///< 0 where they could not be read, or were not there
   };
 
   std::vector<std::int64_t> time_ns;
-  std::vector<MemorySum> sums;  ///< of all processes
-  MemorySum all{};              ///< over all moments, for the metric
-  std::vector<BytesByKind> by_kind;
+  Course<MemorySum> sums;  ///< of all processes
+  MemorySum all{};         ///< over all moments, for the metric
+  Course<BytesByKind> by_kind;
   std::vector<Process> processes;  ///< the largest ones, and the rest as one with pid 0; empty where there is only one
   std::vector<MappingBand> mappings;  ///< the largest at any moment, and the rest as one with pid 0
 };

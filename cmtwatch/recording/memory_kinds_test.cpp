@@ -22,7 +22,7 @@ std::uint64_t bytes(const BytesByKind& all, MemoryKind kind) { return all[static
 
 std::vector<std::uint64_t> moments_of(const KindSeries& series, MemoryKind kind) {
   std::vector<std::uint64_t> moments;
-  for (const BytesByKind& moment : series.by_kind) moments.push_back(bytes(moment, kind));
+  for (const BytesByKind& moment : series.by_kind.at) moments.push_back(bytes(moment, kind));
   return moments;
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("kinds: a mapping holds until it changes, and a process until it ends"
   CHECK(series.time_ns == std::vector<std::int64_t>{10, 20, 30, 40});
   std::vector<std::uint64_t> sums;
   std::vector<std::string_view> metrics;
-  for (const MemorySum& sum : series.sums) {
+  for (const MemorySum& sum : series.sums.at) {
     sums.push_back(sum.bytes());
     metrics.push_back(sum.any() ? sum.metric() : "nothing");
   }
@@ -141,7 +141,7 @@ TEST_CASE("kinds: a mapping holds until it changes, and a process until it ends"
   CHECK(moments_of(series, MemoryKind::not_read) == std::vector<std::uint64_t>{0, 0, 900, 0});
   CHECK(moments_of(series, MemoryKind::swapped) == std::vector<std::uint64_t>{7, 14, 7, 0});
   REQUIRE(series.processes.size() == 2);
-  CHECK(series.processes[0].bytes == std::vector<std::uint64_t>{0, 1000, 900, 0});
+  CHECK(series.processes[0].bytes.at == std::vector<std::uint64_t>{0, 1000, 900, 0});
   CHECK(series.processes[0].all.metric() == "pss or rss");
   CHECK(series.processes[1].pid == 101);
   CHECK(series.processes[1].all.metric() == "pss");
@@ -157,7 +157,7 @@ TEST_CASE("kinds: sums of mappings without the mappings are not told apart, and 
   const KindSeries series = read_kinds(made.database());
   CHECK(moments_of(series, MemoryKind::totals) == std::vector<std::uint64_t>{100});
   CHECK(moments_of(series, MemoryKind::not_read) == std::vector<std::uint64_t>{900});
-  CHECK(series.sums[0].bytes() == 1000);
+  CHECK(series.sums.at[0].bytes() == 1000);
 }
 
 TEST_CASE("kinds: the processes that are not named are counted together, as what any of them is") {
@@ -169,9 +169,9 @@ TEST_CASE("kinds: the processes that are not named are counted together, as what
   }
   const KindSeries series = read_kinds(made.database());
   REQUIRE(series.processes.size() == 7);
-  CHECK(series.processes[0].bytes == std::vector<std::uint64_t>{90});
+  CHECK(series.processes[0].bytes.at == std::vector<std::uint64_t>{90});
   CHECK(series.processes[6].pid == 0);
-  CHECK(series.processes[6].bytes == std::vector<std::uint64_t>{4 + 20 + 30});
+  CHECK(series.processes[6].bytes.at == std::vector<std::uint64_t>{4 + 20 + 30});
   CHECK(series.processes[6].all.metric() == "pss or rss");
 }
 
@@ -193,12 +193,12 @@ TEST_CASE("kinds: the largest mappings have a series each, and the others one to
   REQUIRE(series.mappings.size() == 8);
   CHECK(series.mappings[0].name == "anonymous 3000");
   CHECK(series.mappings[0].pid == 101);
-  CHECK(series.mappings[0].bytes == std::vector<std::uint64_t>{300, 5000, 0});
+  CHECK(series.mappings[0].bytes.at == std::vector<std::uint64_t>{300, 5000, 0});
   CHECK(series.mappings[1].pid == 102);
-  CHECK(series.mappings[1].bytes == std::vector<std::uint64_t>{900, 900, 900});
-  CHECK(series.mappings[2].bytes == std::vector<std::uint64_t>{800, 0, 0});
+  CHECK(series.mappings[1].bytes.at == std::vector<std::uint64_t>{900, 900, 900});
+  CHECK(series.mappings[2].bytes.at == std::vector<std::uint64_t>{800, 0, 0});
   CHECK(series.mappings[7].name == "others");
-  CHECK(series.mappings[7].bytes == std::vector<std::uint64_t>{300, 300, 0});
+  CHECK(series.mappings[7].bytes.at == std::vector<std::uint64_t>{300, 300, 0});
 }
 
 TEST_CASE("kinds: a mapping that grows is one, although it is recorded as another") {
@@ -215,7 +215,7 @@ TEST_CASE("kinds: a mapping that grows is one, although it is recorded as anothe
   const KindSeries series = read_kinds(made.database());
   REQUIRE(series.mappings.size() == 2);
   CHECK(series.mappings[0].name == "anonymous 5000");
-  CHECK(series.mappings[0].bytes == std::vector<std::uint64_t>{100, 200});
+  CHECK(series.mappings[0].bytes.at == std::vector<std::uint64_t>{100, 200});
 }
 
 TEST_CASE("breakdown: stacks, heap, anonymous and sockets are told by name") {

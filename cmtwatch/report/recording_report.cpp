@@ -30,21 +30,23 @@ Panel empty_panel(const char* title, std::string_view metric) {
   return bytes_over_time(title, with_metric("memory", metric));
 }
 
-Series sum_line(const KindSeries& series, std::string_view metric) {
-  Series line{with_metric("in all", metric), {}, {}};
+/// Adds a figure to a series, moment by moment. Where processes end it falls at once, a nanosecond after the moment,
+/// and not until the next; the end of all processes is no 0.
+template <class Figure, class BytesOf>
+Series made(const KindSeries& series, std::string name, Series::Form form, const Course<Figure>& course,
+            BytesOf bytes_of) {
+  Series made{std::move(name), {}, {}, form};
+  const auto& [sums, sums_after] = series.sums;
   for (std::size_t i = 0; i < series.time_ns.size(); ++i) {
-    if (series.sums[i].any()) line.add(series.time_ns[i], series.sums[i].bytes());
-  }
-  return line;
-}
-
-template <class Bytes>
-Series band(const KindSeries& series, std::string name, Bytes bytes) {
-  Series made{std::move(name), {}, {}, Series::Form::band};
-  for (std::size_t i = 0; i < series.time_ns.size(); ++i) {
-    if (series.sums[i].any()) made.add(series.time_ns[i], bytes(i));  // the end of all is no 0
+    if (sums[i].any()) made.add(series.time_ns[i], bytes_of(course.at[i]));
+    if (sums_after[i].any() && sums_after[i].bytes() != sums[i].bytes())
+      made.add(series.time_ns[i] + 1, bytes_of(course.after[i]));
   }
   return made;
+}
+
+Series band(const KindSeries& series, std::string name, const Course<std::uint64_t>& bytes) {
+  return made(series, std::move(name), Series::Form::band, bytes, [](std::uint64_t figure) { return figure; });
 }
 
 /// The name has the metric of a band where that is not the axis's.
@@ -55,16 +57,17 @@ std::string band_name(const std::string& name, std::string_view metric, std::str
 /// Kinds without memory are left out. Swapped memory is in none of the sums.
 Panel kinds_panel(const KindSeries& series, std::string_view metric) {
   Panel panel = empty_panel("by kind of memory", metric);
-  panel.series.push_back(sum_line(series, metric));
+  panel.series.push_back(made(series, with_metric("in all", metric), Series::Form::line, series.sums,
+                              [](const MemorySum& sum) { return sum.bytes(); }));
   for (std::size_t i = 0; i < memory_kinds; ++i) {
-    const bool any = std::any_of(series.by_kind.begin(), series.by_kind.end(),
+    const bool any = std::any_of(series.by_kind.at.begin(), series.by_kind.at.end(),
                                  [i](const BytesByKind& moment) { return moment[i] != 0; });
     if (!any) continue;
     const auto kind = static_cast<MemoryKind>(i);
     const std::string name(name_of(kind));
-    panel.series.push_back(band(series,
-                                kind == MemoryKind::swapped ? name : band_name(name, name_of(metric_of(kind)), metric),
-                                [&](std::size_t moment) { return series.by_kind[moment][i]; }));
+    panel.series.push_back(
+        made(series, kind == MemoryKind::swapped ? name : band_name(name, name_of(metric_of(kind)), metric),
+             Series::Form::band, series.by_kind, [i](const BytesByKind& moment) { return moment[i]; }));
   }
   return panel;
 }
@@ -73,8 +76,7 @@ Panel processes_panel(const KindSeries& series, std::string_view metric) {
   Panel panel = empty_panel("by process", metric);
   for (const KindSeries::Process& process : series.processes) {
     const std::string name = process.pid == 0 ? process.name : process.name + " " + std::to_string(process.pid);
-    panel.series.push_back(
-        band(series, band_name(name, process.all.metric(), metric), [&](std::size_t i) { return process.bytes[i]; }));
+    panel.series.push_back(band(series, band_name(name, process.all.metric(), metric), process.bytes));
   }
   return panel;
 }
@@ -86,7 +88,7 @@ Panel mappings_panel(const KindSeries& series) {
     const bool is_file = mapping.name.starts_with("/");
     std::string name = is_file ? mapping.name.substr(mapping.name.rfind('/') + 1) : mapping.name;
     if (mapping.pid != 0 && !series.processes.empty()) name += " of " + std::to_string(mapping.pid);
-    panel.series.push_back(band(series, std::move(name), [&](std::size_t i) { return mapping.bytes[i]; }));
+    panel.series.push_back(band(series, std::move(name), mapping.bytes));
   }
   return panel;
 }
@@ -142,12 +144,12 @@ void RecordView::print(const std::string& line) {
 
 output::Picture recording_picture(const KindSeries& series, const std::string& title) {
   std::string subtitle = output::with_commas(series.time_ns.size()) + " moments";
-  const auto peak = std::max_element(series.sums.begin(), series.sums.end(),
+  const auto peak = std::max_element(series.sums.at.begin(), series.sums.at.end(),
                                      [](const MemorySum& a, const MemorySum& b) { return a.bytes() < b.bytes(); });
-  if (peak != series.sums.end() && peak->any())
+  if (peak != series.sums.at.end() && peak->any())
     subtitle +=
         ", most " + output::bytes_text(peak->bytes()) + " " + std::string(peak->metric()) + " at " +
-        output::time_text(static_cast<double>(series.time_ns[static_cast<std::size_t>(peak - series.sums.begin())]));
+        output::time_text(static_cast<double>(series.time_ns[static_cast<std::size_t>(peak - series.sums.at.begin())]));
   const std::string_view metric = series.all.metric();
   output::Picture picture{title, subtitle, {kinds_panel(series, metric)}};
   if (!series.processes.empty()) picture.panels.push_back(processes_panel(series, metric));
@@ -157,7 +159,7 @@ output::Picture recording_picture(const KindSeries& series, const std::string& t
 
 std::string recording_json(const KindSeries& series, const std::string& title) {
   std::vector<std::optional<std::uint64_t>> sums;
-  for (const MemorySum& sum : series.sums) sums.push_back(sum.any() ? std::optional(sum.bytes()) : std::nullopt);
+  for (const MemorySum& sum : series.sums.at) sums.push_back(sum.any() ? std::optional(sum.bytes()) : std::nullopt);
   output::JsonWriter json;
   output::JsonFields field(json);
   json.begin_object();
@@ -169,7 +171,7 @@ std::string recording_json(const KindSeries& series, const std::string& title) {
   json.begin_array("kinds");
   for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
     std::vector<std::uint64_t> bytes;
-    for (const BytesByKind& moment : series.by_kind) bytes.push_back(moment[kind]);
+    for (const BytesByKind& moment : series.by_kind.at) bytes.push_back(moment[kind]);
     json.begin_object();
     field("name", name_of(static_cast<MemoryKind>(kind)), "the kind of memory");
     field("metric", name_of(metric_of(static_cast<MemoryKind>(kind))), "what bytes are: pss, rss or swap");
@@ -183,7 +185,7 @@ std::string recording_json(const KindSeries& series, const std::string& title) {
     field("pid", pid == 0 ? std::nullopt : std::optional(pid), "null: all but the largest processes");
     field("name", name, "the kernel's name for it");
     field("metric", all.metric(), "what bytes are: pss, rss, or pss or rss");
-    field("bytes", bytes, "at each moment; 0 where it was not there");
+    field("bytes", bytes.at, "at each moment; 0 where it was not there");
     json.end_object();
   }
   json.end_array();
@@ -192,7 +194,7 @@ std::string recording_json(const KindSeries& series, const std::string& title) {
     json.begin_object();
     field("pid", pid == 0 ? std::nullopt : std::optional(pid), "null: all but the largest mappings");
     field("name", name, "of the mappings, or the first address of one without");
-    field("bytes", bytes, "proportional ones at each moment; 0 where they were not there");
+    field("bytes", bytes.at, "proportional ones at each moment; 0 where they were not there");
     json.end_object();
   }
   json.end_array();
