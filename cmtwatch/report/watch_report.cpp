@@ -140,7 +140,7 @@ std::string watch_json(const WatchOptions& options, const std::vector<Sample>& s
   if (!options.command.empty()) {
     field("resident_bytes_mark", result.mark.bytes == 0 ? std::nullopt : std::optional(result.mark.bytes),
           "the kernel's VmHWM of the command's process; null: not known");
-    field("peak_missed", result.mark.missed_by_samples(), "resident_bytes_mark is above what samples saw");
+    field("peak_missed", result.peak_missed(), "resident_bytes_mark is above what samples saw");
   }
   if (result.traced) field("traced", *result.traced, "the traces of --trace");
   json.begin_array("samples");

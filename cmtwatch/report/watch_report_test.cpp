@@ -69,3 +69,11 @@ TEST_CASE("watch report: a mark as high as the samples is no miss") {
   result.mark = {.bytes = (1 << 20) + 4096, .seen_bytes = 1 << 20};
   CHECK(end_of(result, {}).starts_with("peak 1.00 MiB pss"));
 }
+
+TEST_CASE("watch report: a mark below what all processes had together tells of no missed peak") {
+  WatchResult result = one_sample(8 << 20);
+  result.mark = {.bytes = 4 << 20, .seen_bytes = 1 << 20};
+  CHECK_FALSE(result.peak_missed());
+  result.peak->bytes = 2 << 20;
+  CHECK(result.peak_missed());
+}

@@ -107,7 +107,7 @@ std::optional<std::uint64_t> peak_at_least(const WatchResult& result, const Watc
 std::string mark_text(const WatchResult& result, const WatchOptions& options) {
   if (result.mark.bytes == 0) return "; VmHWM is not known";
   const std::string bytes = amount(result.mark.bytes, options.bytes) + " (VmHWM)";
-  if (result.mark.missed_by_samples()) return "; samples missed the command's highest resident set, " + bytes;
+  if (result.peak_missed()) return "; samples missed the command's highest resident set, " + bytes;
   return "; the command's highest resident set was " + bytes;
 }
 
@@ -117,7 +117,7 @@ std::string peak_line(const WatchResult& result, const WatchOptions& options) {
   if (!result.peak) {
     text += "not readable";
   } else {
-    if (result.mark.missed_by_samples()) text += "at least ";
+    if (result.peak_missed()) text += "at least ";
     text += amount(result.peak->bytes, options.bytes) + " " + std::string(name_of(options.metric)) + " at " +
             output::seconds_text(result.peak->begin_ns) + " (" + wall_text(result.peak->wall_ns) + ")";
     if (result.peak->refused != 0) text += " (" + refusals(result.peak->refused) + ")";

@@ -55,9 +55,6 @@ void describe(Visitor& field, Traces& traces) {
 struct KernelMark {
   std::uint64_t bytes = 0;       ///< VmHWM: the highest at any time since it executed its program; 0: not known
   std::uint64_t seen_bytes = 0;  ///< VmRSS: the highest beside a sample
-
-  /// Whether no sample was near the highest. The kernel's counters are off by some tens of pages.
-  bool missed_by_samples() const { return bytes > seen_bytes + seen_bytes / 50 + (256 << 10); }
 };
 
 /// The result of a watch.
@@ -68,6 +65,12 @@ struct WatchResult : SamplingCost {
   KernelMark mark{};  ///< of a command
   PauseCost pauses{};
   std::string refusal{};  ///< the reason why a process could not be paused, which ended the watch
+
+  /// Whether the kernel saw more than the samples did, by which it is off by some tens of pages.
+  bool peak_missed() const {
+    const bool is_higher = !peak || mark.bytes > peak->bytes;
+    return is_higher && mark.bytes > mark.seen_bytes + mark.seen_bytes / 50 + (256 << 10);
+  }
 };
 
 /// Takes samples until the pace or the listener says that it is enough, or no process is left. `details`: samples name
