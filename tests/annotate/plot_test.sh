@@ -47,7 +47,7 @@ for tool in lifetimes overhead; do
   [ "$status" = 1 ] && [ "$(cat err)" = "$tool: no/such.svg: No such file or directory" ] || complain "no folder: $(cat err)"
   ln -sf /dev/full full.svg
   status=0; "$tool" --plot=full.svg a.trace 2>err || status=$?
-  [ "$status" = 1 ] && grep -q "^$tool: full.svg: No space left on device$" err || complain "full disk: $(cat err)"
+  [ "$status" = 1 ] && grep -q "^$tool: /dev/full: No space left on device$" err || complain "full disk: $(cat err)"
   status=0; "$tool" --plot=left.svg no-such-file 2>err || status=$?
   [ "$status" = 1 ] && [ ! -e left.svg ] || complain "$tool: a file without a picture is left behind"
   status=0; "$tool" --plot=a.svg --leaks a.trace 2>err || status=$?
@@ -88,7 +88,7 @@ if command -v rsvg-convert >/dev/null; then
     [ "$(head -c 4 "$tool.pdf")" = %PDF ] || complain "$tool: not a PDF"
   done
   status=0; ln -sf /dev/full full.png; overhead --plot=full.png a.trace 2>err || status=$?
-  [ "$status" = 1 ] && grep -q '^overhead: full.png: rsvg-convert could not write it' err || complain "full disk: $(cat err)"
+  [ "$status" = 1 ] && grep -q '^overhead: /dev/full: rsvg-convert could not write it' err || complain "full disk: $(cat err)"
   overhead --plot=again.pdf a.trace 2>/dev/null
   cmp again.pdf overhead.pdf || complain "another run, another PDF"
 else
