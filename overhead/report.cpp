@@ -23,6 +23,10 @@ std::string head_text(const Summary& summary) {
   std::string text = summary.name + ": " + with_commas(summary.events) + " events";
   if (summary.truncated) text += ", breaks off";
   if (summary.defects != 0) text += ", " + with_commas(summary.defects) + " defects";
+  if (summary.unknown_ends != 0) {
+    text += "\n  not counted: blocks that were made before the trace began, of which " +
+            with_commas(summary.unknown_ends) + " have ended in it";
+  }
   text += "\n  peak live: " + with_commas(peak.live_bytes) + " bytes in " + with_commas(peak.live_blocks) +
           " blocks on " + with_commas(peak.pages) + " pages, at event " + with_commas(peak.event);
   text += "\n  most pages: " + with_commas(summary.pages_peak) + " of " + bytes_text(summary.page_size) + "\n";
@@ -115,8 +119,8 @@ std::string holders_text(const Summary& summary) {
   const auto age = [](std::size_t i) { return bytes_text(Doublings::low(i)) + " or more"; };
   const auto kind = [](std::size_t i) { return std::string(KindNames::low(i)); };
   return "\nwho holds the " + output::counted(holders.pages, "page") + " at event " + with_commas(holders.event) +
-         ", where most of them is unused; a page is shared\nevenly among its blocks; free without: pages that no other "
-         "group is on\n" +
+         ", the sample with the most unused bytes on pages;\na page is shared evenly among its blocks; free without: "
+         "pages that no other group is on\n" +
          holdings_text("size", holders.by_size, size, holders, summary.page_size) +
          holdings_text("allocated since", holders.by_age, age, holders, summary.page_size) +
          holdings_text("made by", holders.by_kind, kind, holders, summary.page_size);

@@ -36,7 +36,10 @@ void Summariser::count_event(const Event& event) {
 void Summariser::end_block(const Event& event) {
   if (const auto found = live_.erase(event.old_address)) {
     count_end(*found);
-  } else if (first_tag_.is_made_here(event.old_tag)) {
+    return;
+  }
+  ++summary_.unknown_ends;
+  if (first_tag_.is_made_here(event.old_tag)) {
     complaints_.add("block <" + std::to_string(event.old_tag) + "> is ended but not live");
   }
 }

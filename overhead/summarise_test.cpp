@@ -102,6 +102,14 @@ TEST_CASE("overhead summary: who holds the pages is told where nothing pins one"
   CHECK(summary.holders.by_kind[static_cast<std::size_t>(Kind::malloc)] == all);
 }
 
+TEST_CASE("overhead summary: ends of blocks from before the trace are counted, since no figure has those blocks") {
+  const Event before = malloc(0x5000, 8, 1);
+  const Summary summary = summary_of({free(before), malloc(0x1000, 16, 2)});
+  CHECK(summary.unknown_ends == 1);
+  CHECK(summary.defects == 0);
+  CHECK(summary.peak.live_bytes == 16);
+}
+
 TEST_CASE("overhead summary: slop is known where usable sizes are") {
   Event event = malloc(0x1000, 10, 1);
   event.usable = 24;

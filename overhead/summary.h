@@ -195,6 +195,7 @@ struct Summary {
   std::uint64_t events = 0;
   std::uint64_t defects = 0;
   bool truncated = false;
+  std::uint64_t unknown_ends = 0;
   std::uint64_t pages_peak = 0;
   std::vector<Sample> samples;
   MemoryUse peak;
@@ -214,6 +215,8 @@ void describe(Visitor& field, const Summary& summary) {
   field("events", summary.events, "events read");
   field("defects", summary.defects, "defects found in the trace");
   field("truncated", summary.truncated, "whether the trace breaks off");
+  field("unknown_ends", summary.unknown_ends,
+        "ends of blocks that were made before the trace began, which are in none of the figures below");
   field("pages_peak", summary.pages_peak, "the most pages that live blocks were on");
   field("samples", summary.samples, "moments, evenly over the trace; the last is its end");
   field("peak", summary.peak, "the moment of most live bytes");

@@ -163,8 +163,8 @@ void describe(Visitor& field, Row& row) {
 std::string table_text(const Report& report) {
   const TraceFacts& facts = report.trace.plan().facts;
   std::string text = report.options.file + ": " + with_commas(facts.events) + " events, " + with_commas(facts.calls) +
-                     " calls replayed, at most " + bytes_text(facts.peak_live.bytes) + " live in " +
-                     with_commas(facts.peak_live.blocks) + " blocks\n";
+                     " calls replayed, at most " + bytes_text(facts.peak_live.bytes) + " and at most " +
+                     with_commas(facts.peak_live.blocks) + " blocks live\n";
   output::Table table(
       {"allocator", "time", "spread", "ratio", "CPU", "ns/call", "peak resident", "ratio", "fragmentation", "faults"});
   const AllocatorResult* const reference = reference_of(report.results.allocators);

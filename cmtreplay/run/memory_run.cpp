@@ -206,7 +206,7 @@ const MarkSample* MemoryRun::at_peak_live() const {
 
 double MemoryRun::fragmentation() const {
   const MarkSample* const peak = at_peak_live();
-  if (!peak) return std::numeric_limits<double>::quiet_NaN();
+  if (!peak || !holds_all) return std::numeric_limits<double>::quiet_NaN();
   return static_cast<double>(peak->memory.resident_bytes) / static_cast<double>(peak_live_bytes);
 }
 
@@ -232,6 +232,11 @@ MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator)
   }
   worker.run_to_end();
   run.peak_by_high_water_bytes = probe.peak_by_high_water();
+  const std::string& touch = settings.options.touch;
+  const auto refuses = [](const lane& lane) { return lane.refused != 0; };
+  const auto lanes = worker.results().lanes();
+  run.holds_all =
+      allocator.null || ((touch == "page" || touch == "all") && std::none_of(lanes.begin(), lanes.end(), refuses));
   worker.drain();
   run.drained_bytes = probe.resident_bytes();
   run.timeline = timeline.samples();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -70,11 +71,12 @@ struct MemoryRun {
   std::uint64_t timeline_cpu_ns = 0;
   std::uint64_t peak_live_bytes = 0;  ///< of the trace, and the event with which they were reached
   std::uint64_t peak_live_event = 0;
+  bool holds_all = true;  ///< the trace's live blocks, with their pages written: none was refused or left untouched
 
   std::uint64_t peak_bytes() const;
   /// The mark where most bytes are live, or null.
   const MarkSample* at_peak_live() const;
-  /// Resident bytes over live bytes at that mark; NaN where there is none.
+  /// Resident bytes over live bytes at that mark; NaN where there is none, or where not all that is live was held.
   double fragmentation() const;
 };
 
@@ -88,10 +90,13 @@ void describe(Visitor& field, Run& run) {
   field("peak_resident_bytes_at_marks", run.peak_at_marks_bytes, "the most at any mark");
   field("peak_resident_bytes_by_high_water", run.peak_by_high_water_bytes, "the kernel's, where it can be reset");
   field("peak_resident_over_peak_live",
-        static_cast<double>(run.peak_bytes()) / static_cast<double>(run.peak_live_bytes), "each at its own peak");
+        run.holds_all ? static_cast<double>(run.peak_bytes()) / static_cast<double>(run.peak_live_bytes)
+                      : std::numeric_limits<double>::quiet_NaN(),
+        "each at its own peak");
   field("resident_bytes_at_peak_live", peak ? Bytes(peak->memory.resident_bytes) : Bytes(),
         "where most bytes are live");
-  field("fragmentation", run.fragmentation(), "resident over live bytes where most bytes are live");
+  field("fragmentation", run.fragmentation(),
+        "resident over live bytes where most bytes are live; null also where calls were refused or pages not written");
   field("slop_bytes_at_peak_live", peak ? peak->slop_bytes() : Bytes(), "the same");
   field("end_resident_bytes", run.marks.empty() ? 0 : run.marks.back().memory.resident_bytes,
         "after the last operation");

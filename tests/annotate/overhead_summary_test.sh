@@ -37,6 +37,11 @@ for form in json csv summary; do
   overhead --$form "$golden/kinds.trace" | diff -u "$golden/kinds.overhead.$form" - || complain "--$form differs"
 done
 
+# Blocks from before the trace are in no figure, which is told.
+trace2cmt --to=text a.trace | sed 1,3000d >rest.trace
+overhead --summary rest.trace 2>/dev/null | grep '^  not counted: blocks that were made before the trace began, of which [0-9,]* have ended in it$' >found ||
+  complain "blocks from before the trace are not told"
+
 refused() {  # refused STATUS WORDS OPTION...
   local status=0 expected=$1 words=$2; shift 2
   overhead "$@" >out 2>err || status=$?

@@ -47,11 +47,16 @@ cmtreplay --csv --alloc=$faulty --alloc=libc --runs=1 refuse.trace 2> words > re
 /usr/bin/python3 -c '
 import csv
 faulty, libc, null = csv.DictReader(open("refuse.csv"))
-assert faulty["refused_calls"] == "1" and libc["refused_calls"] == "0" and faulty["death"] == ""'
+assert faulty["refused_calls"] == "1" and libc["refused_calls"] == "0" and faulty["death"] == ""
+assert faulty["fragmentation"] == "" and float(libc["fragmentation"]) > 0.9'
+# Without written pages resident memory tells nothing about fragmentation.
+cmtreplay --touch=none --runs=1 --json refuse.trace > untouched.json 2> words
+grep -q '"fragmentation": null' untouched.json
 # Nor to the null allocator.
 cmtreplay --alloc=null --alloc=libc --runs=1 t.trace > table
 grep '^libc ' table | grep -q ' 1\.00 '
-cmtreplay --alloc=null --runs=1 t.trace | sed -n 3p | grep -q '^null .* - '
+cmtreplay --alloc=null --runs=1 t.trace > table
+sed -n 3p table | grep -q '^null .* - '
 
 # A trace that needs more memory than there is is not begun.
 echo 'malloc(4000000000000000) = 1000<1>' > large.trace
