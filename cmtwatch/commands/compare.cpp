@@ -61,7 +61,8 @@ std::string table_of(const std::vector<Run>& runs, bool bytes) {
   output::Table table({"run", "measured", "peak", "ratio", "at", "duration", "samples"}, {0, 1});
   for (const Run& run : runs) {
     table.add({run.series.name, metric_of(run).value_or("?"),
-               run.peak_bytes ? amount(*run.peak_bytes, bytes) : "no sample",
+               (run.series.peak_missed ? "at least " : "") +
+                   (run.peak_bytes ? amount(*run.peak_bytes, bytes) : std::string("no sample")),
                run.ratio ? output::fixed(*run.ratio, 2) : "", seconds(run.peak_ns), seconds(run.duration_ns),
                output::with_commas(run.series.bytes.size())});
   }
@@ -73,6 +74,7 @@ void describe(Visitor& field, R& run) {
   field("name", run.series.name, "NAME, else FILE");
   field("metric", metric_of(run), "null: the file has none");
   field("peak_bytes", run.peak_bytes, "null: there is no sample");
+  field("peak_missed", run.series.peak_missed, "the kernel saw more between samples than they did");
   field("peak_ns", run.peak_ns, "since the run began");
   field("peak_ratio_to_first", run.ratio, "of peak_bytes to those of the first run");
   field("duration_ns", run.duration_ns, "from the first sample to the last");

@@ -49,7 +49,11 @@ int show_moment(const MomentOptions& options, const std::function<std::optional<
   if (!tick) throw std::runtime_error(options.path + ": no such moment in the recording");
   const Moment moment = load_moment(database, *tick, options.pid);
   if (moment.processes.empty()) throw std::runtime_error(options.path + ": no such process at that moment");
-  command::print(options.json ? moment_json(moment, options.metric) : moment_text(moment, fitted(options)));
+  std::string missed;
+  if (options.peak && !options.json) {
+    for (const MissedPeak& peak : missed_peaks(database, options.pid)) missed += peak.text() + "\n";
+  }
+  command::print(options.json ? moment_json(moment, options.metric) : moment_text(moment, fitted(options)) + missed);
   return 0;
 }
 

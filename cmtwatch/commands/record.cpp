@@ -13,6 +13,7 @@
 
 #include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/recording/memory_kinds.h"
+#include "cmtwatch/recording/moment.h"
 #include "cmtwatch/recording/recorder.h"
 #include "cmtwatch/recording/recording.h"
 #include "cmtwatch/report/recording_report.h"
@@ -125,6 +126,10 @@ class RecordingSession {
 
   void close(const SamplingCost& cost) {
     if (!view_.end(cost) && cost.skipped != 0) tell_skipped(cost);
+    const auto missed = missed_peaks(database_, std::nullopt);
+    if (!missed.empty())
+      tell(missed[0].text() +
+           (missed.size() == 1 ? "" : ", and so had " + std::to_string(missed.size() - 1) + " more"));
     tell_missing_counters();
     if (picture_) draw_picture();
     add_to_about("moments_missed", cost.missed);

@@ -12,6 +12,7 @@
 
 #include "cmt/error.h"
 #include "cmtwatch/recording/database.h"
+#include "cmtwatch/recording/moment.h"
 #include "cmtwatch/recording/recording.h"
 #include "cmtwatch/sample/process_set.h"
 
@@ -39,6 +40,7 @@ std::uint64_t bytes_of(const Json& number) {
 MemorySeries from_watch(const Json& watch) {
   MemorySeries series;
   series.metric = watch.at("metric").get<std::string>();
+  series.peak_missed = watch.value("peak_missed", false);
   for (const Json& sample : watch.at("samples")) {
     if (sample.at("bytes").is_null()) continue;  // could not be read
     series.time_ns.push_back(time_of(sample.at("begin_ns")));
@@ -122,6 +124,7 @@ MemorySeries from_recording(const std::string& path) {
     all.add(std::nullopt, select.bytes_or_null(3));
   }
   series.metric = all.metric();
+  series.peak_missed = !missed_peaks(database, std::nullopt).empty();
   return series;
 }
 

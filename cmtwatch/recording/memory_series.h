@@ -13,6 +13,7 @@ struct MemorySeries {
   std::string metric;                 ///< "pss", "rss", "pss or rss"…; "" where the file has none
   std::vector<std::int64_t> time_ns;  ///< rising, since the run's start
   std::vector<std::uint64_t> bytes;
+  bool peak_missed = false;  ///< samples are known to have missed the peak
 
   /// The index of the largest; 0 where there is none.
   std::size_t peak_index() const;

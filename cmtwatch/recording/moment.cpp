@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "libcmt/text/utf8.h"
+#include "toolkit/output/numbers.h"
+
 namespace cmt::watch {
 namespace {
 
@@ -55,6 +58,23 @@ std::optional<std::int64_t> peak_tick(Database& database, PidOrAll pid, PeakMetr
           bytes + " is not null or " + (metric == PeakMetric::pss ? "1" : "0") + ") group by tick_id order by sum(" +
           bytes + ") desc, tick_id limit 1");
   return select.bind(pid).run();
+}
+
+std::string MissedPeak::text() const {
+  return "between moments " + text::to_line(name) + " (" + std::to_string(pid) + ") had up to " +
+         output::bytes_text(resident_bytes) + " resident (VmHWM)";
+}
+
+std::vector<MissedPeak> missed_peaks(Database& database, PidOrAll pid) {
+  Statement select(
+      database,
+      "select pid, text, max(resident_bytes_mark) as mark from process_sample join process on process.id = "
+      "process_id join name on name.id = name_id where pid = ?1 or ?1 is null group by process_id having "
+      "mark > min(resident_bytes_mark) and mark > max(resident_bytes) * 1.02 + 262144 order by mark desc");
+  std::vector<MissedPeak> missed;
+  select.bind(pid);
+  while (select.step()) missed.push_back({select.value<int>(0), select.text(1), select.amount(2)});
+  return missed;
 }
 
 std::optional<std::int64_t> least_available_tick(Database& database) {

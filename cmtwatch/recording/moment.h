@@ -83,6 +83,19 @@ using PidOrAll = std::optional<int>;
 /// not with that metric.
 std::optional<std::int64_t> peak_tick(Database& database, PidOrAll pid, PeakMetric metric = PeakMetric::pss);
 
+/// A process that was larger between two moments than at any: by the kernel's VmHWM, which rose while it was recorded.
+struct MissedPeak {
+  int pid = 0;
+  std::string name;
+  std::uint64_t resident_bytes = 0;
+
+  /// "between moments python3 (4711) had up to 63.1 MiB resident (VmHWM)".
+  std::string text() const;
+};
+
+/// Of these processes, the largest first. The kernel is off by some tens of pages.
+std::vector<MissedPeak> missed_peaks(Database& database, PidOrAll pid);
+
 /// The tick at which the machine had least memory available; nothing where that was not recorded.
 std::optional<std::int64_t> least_available_tick(Database& database);
 

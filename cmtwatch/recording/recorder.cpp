@@ -74,6 +74,12 @@ void add_statm(const ProcessFolder& folder, ProcessSample& sample, std::string& 
   sample.resident_file_bytes = statm.shared_pages * page;
 }
 
+void add_mark(const ProcessFolder& folder, ProcessSample& sample, std::string& buffer) {
+  const auto text = text_of(folder, "status", buffer);
+  const std::uint64_t mark = text ? process::parse_status(*text).resident_bytes_peak : 0;
+  if (mark != 0) sample.resident_bytes_mark = mark;
+}
+
 void add_io(const ProcessFolder& folder, ProcessSample& sample, std::string& buffer) {
   const auto text = text_of(folder, "io", buffer);
   if (!text) return;
@@ -172,6 +178,7 @@ Recorder::Outcome Recorder::record_known(const ProcessFolder& folder, const proc
   add_statm(folder, sample, buffer_);
   if (sample.size_bytes == 0U) throw std::system_error(ESRCH, std::generic_category(), "statm");  // it is about to end
   const Outcome outcome = record_mappings(folder, stat.pid, process, sample);
+  if (measures_.mappings || measures_.totals) add_mark(folder, sample, buffer_);
   if (measures_.io) add_io(folder, sample, buffer_);
   if (measures_.oom) {
     sample.oom_score = number_in(folder, "oom_score", buffer_);

@@ -94,7 +94,7 @@ void close_recording(Database& database);
 /// A row of process_sample. A figure that was not measured is null.
 struct ProcessSample {
   using Figure = std::optional<std::uint64_t>;
-  Figure size_bytes{}, resident_bytes{}, resident_file_bytes{};
+  Figure size_bytes{}, resident_bytes{}, resident_file_bytes{}, resident_bytes_mark{};
   Figure mapped_resident_bytes{}, proportional_bytes{}, private_bytes{}, swapped_bytes{};
   Figure read_bytes{}, written_bytes{}, read_call_bytes{}, written_call_bytes{};
   Figure minor_faults{}, major_faults{}, user_ticks{}, system_ticks{}, threads{};
@@ -107,6 +107,7 @@ void describe(Visitor& field, Row& row) {
   field("size_bytes", row.size_bytes, "address space");
   field("resident_bytes", row.resident_bytes, "by statm");
   field("resident_file_bytes", row.resident_file_bytes, "files and shared memory");
+  field("resident_bytes_mark", row.resident_bytes_mark, "the kernel's VmHWM; null: not recorded");
   field("mapped_resident_bytes", row.mapped_resident_bytes, "of all mappings together, like the next three");
   field("proportional_bytes", row.proportional_bytes, "each page divided by the processes that map it");
   field("private_bytes", row.private_bytes, "mapped by no other process");

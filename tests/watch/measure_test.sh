@@ -17,7 +17,7 @@ cmtwatch record --root=proc -o all.db --count=3 --interval=1ms --max-cost=100 7 
 is all.db 'select pid, start_ticks, parent_pid, text, command, first_tick, last_tick from process join name on name.id = name_id' \
   '7|77|1|web (content)|a b c|1|3'
 is all.db 'select * from process_sample where tick_id = 2' \
-  "2|1|$((100 * page))|$((5 * page))|$((2 * page))|20480|12288|12288|8192|4096|8192|1||100|7|30|40|1|666|-17|1"
+  "2|1|$((100 * page))|$((5 * page))|$((2 * page))||20480|12288|12288|8192|4096|8192|1||100|7|30|40|1|666|-17|1"
 is all.db 'select begin_address, end_address, permissions, text from mapping join name on name.id = name_id order by 1' \
   '4096|12288|rw-p|[heap]
 20480|32768|r--p|/with  blanks (deleted)'

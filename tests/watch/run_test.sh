@@ -64,6 +64,10 @@ for run in range(10): subprocess.run(sys.argv[1:], check=True)' cmtwatch run --m
   # What was there and gone between two samples is not passed over.
   cmtwatch run --interval=1h --json -o burst.json -- /usr/bin/python3 -c 'del_me = bytearray(64_000_000); del del_me'
   jq -e '.peak_missed and .resident_bytes_mark > 64000000 and .peak.bytes < 64000000' burst.json >/dev/null || complain "a burst: $(cat burst.json)"
+  cmtwatch record --interval=1h -o burst.db -- /usr/bin/python3 -c 'del_me = bytearray(64_000_000); del del_me' 2>err
+  grep -qE '^cmtwatch record: between moments python3 \([0-9]+\) had up to [67][0-9.]+ MiB resident \(VmHWM\)$' err &&
+    cmtwatch peak burst.db | grep -q '^between moments python3 ' || complain "a burst between moments: $(cat err)"
+  cmtwatch compare burst.json burst.db >table && grep -c ' at least ' table | grep -qx 2 || complain "bursts compared: $(cat table)"
   cmtwatch record --interval=1h -o short.db -- true && cmtwatch peak short.db >out || complain "a recording of true: $(cat out err)"
 else
   echo "skipped: ptrace(2) is forbidden: the end of a command"
