@@ -52,7 +52,7 @@ std::vector<std::string> table_row(const AllocatorResult& result, const std::str
     cells.push_back(time_text(cpu.median));
     cells.push_back(fixed(time.median / static_cast<double>(facts.calls), 1));
   }
-  cells.push_back(result.memory ? bytes_text(result.memory->peak_bytes()) : none);
+  cells.push_back(result.memory ? result.memory->peak_text() : none);
   cells.push_back(result.memory && reference ? ratio(peak(result), peak(*reference)) : none);
   cells.push_back(result.memory ? number(result.memory->fragmentation()) : none);
   const Spread faults = spread_of(result, &TimedSample::minor_faults);

@@ -28,6 +28,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "toolkit/output/numbers.h"
 #include "toolkit/process/page_frames.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/process/stat.h"
@@ -196,6 +197,10 @@ std::optional<std::uint64_t> MarkSample::slop_bytes() const {
 
 std::uint64_t MemoryRun::peak_bytes() const {
   return std::max(peak_at_marks_bytes, peak_by_high_water_bytes.value_or(0));
+}
+
+std::string MemoryRun::peak_text() const {
+  return (peak_by_high_water_bytes ? "" : ">= ") + output::bytes_text(peak_bytes());
 }
 
 const MarkSample* MemoryRun::at_peak_live() const {

@@ -74,6 +74,9 @@ struct MemoryRun {
   bool holds_all = true;  ///< the trace's live blocks, with their pages written: none was refused or left untouched
 
   std::uint64_t peak_bytes() const;
+  /// "3.05 MiB", or ">= 3.05 MiB" where only marks and timeline are known, and more may have been resident between
+  /// them.
+  std::string peak_text() const;
   /// The mark where most bytes are live, or null.
   const MarkSample* at_peak_live() const;
   /// Resident bytes over live bytes at that mark; NaN where there is none, or where not all that is live was held.

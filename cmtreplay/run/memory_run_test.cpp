@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <vector>
 
 using namespace cmt::replay;
@@ -41,4 +42,21 @@ TEST_CASE("allocator memory: the replay's own does not count") {
   CHECK(resident("/usr/libexec/cmt/cmtreplay-worker", "rw-p") == 0);
   CHECK(resident("[stack]", "rw-p") == 0);
   CHECK(resident("[vvar]", "r--p") == 0);
+}
+
+TEST_CASE("memory run: a peak without the kernel's high-water mark is told as the least that it can be") {
+  MemoryRun run{.peak_at_marks_bytes = 4 << 20};
+  CHECK(run.peak_text() == ">= 4.00 MiB");
+  run.peak_by_high_water_bytes = 5 << 20;
+  CHECK(run.peak_text() == "5.00 MiB");
+}
+
+TEST_CASE("memory run: fragmentation is not known where not all live blocks were held") {
+  MemoryRun run{.peak_live_bytes = 1000, .peak_live_event = 7};
+  run.marks.emplace_back();
+  run.marks[0].mark.event = 7;
+  run.marks[0].memory.resident_bytes = 1500;
+  CHECK(run.fragmentation() == 1.5);
+  run.holds_all = false;
+  CHECK(std::isnan(run.fragmentation()));
 }

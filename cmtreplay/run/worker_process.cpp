@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <system_error>
 
 #include "toolkit/output/numbers.h"
@@ -45,7 +46,8 @@ bool more_threads_than_cpus(const ReplaySettings& settings) {
 
 std::string Death::text() const {
   if (hung()) return "no call has returned for " + std::to_string(timeout_seconds) + " s";
-  return ending_text(ending) + (touched ? ", while its block was touched" : "");
+  const std::string killed = ending.signal == SIGKILL ? ", perhaps by the kernel, as memory was short" : "";
+  return ending_text(ending) + killed + (touched ? ", while its block was touched" : "");
 }
 
 std::string Death::place(std::uint64_t events) const {

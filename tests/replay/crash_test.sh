@@ -36,6 +36,10 @@ cmtreplay --alloc=$faulty --runs=1 touch.trace > table 2> words || status=$?
 test $status = 1
 grep -qx "cmtreplay: $faulty: died at event 1 of 1: signal [0-9]* (.*), while its block was touched" words
 
+echo 'malloc(99999) = 1000<1>' > kill.trace
+cmtreplay --alloc=$faulty --runs=1 kill.trace > table 2> words || true
+grep -qx "cmtreplay: $faulty: died at event 1 of 1: signal 9 (Killed), perhaps by the kernel, as memory was short" words
+
 # An allocator that refuses calls has less to do: it is told, ranks behind, and no ratio is to it.
 { echo 'malloc(88888) = 1000<1>'; for ((tag = 2; tag < 2000; ++tag)); do echo "calloc(1, 88888) = ${tag}0000<$tag>"; done; } > refuse.trace
 cmtreplay --alloc=$faulty --alloc=libc --runs=2 refuse.trace > table 2> words

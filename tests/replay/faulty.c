@@ -4,11 +4,12 @@
  *     FAULT_at_load   ends the process that loads it
  *     FAULT_at_size   glibc's malloc, but a request for 66,666 bytes is answered by a trap, one for 77,777 bytes never:
  *                     it makes a file "hanging" in the working directory first, so that a test can wait for it. One for
- *                     88,888 bytes is refused, one for 3,000,000 gets a block of which only the first page can be
- *                     written, and one for more than there can be ends the process
+ *                     88,888 bytes is refused, one for 99,999 kills the process, one for 3,000,000 gets a block of
+ * which only the first page can be written, and one for more than there can be ends the process
  *     FAULT_set_by_environment
  *                     takes as many KiB with a request for 100 bytes as WASTE_KIB in its environment says */
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -33,6 +34,7 @@ void __libc_free(void*);
 EXPORTED void* malloc(size_t size) {
   if (size == 66666 || size > PTRDIFF_MAX) __builtin_trap();
   if (size == 88888) return NULL;
+  if (size == 99999) kill(getpid(), SIGKILL);
   if (size == 3000000) {
     char* const block = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     mprotect(block, 4096, PROT_READ | PROT_WRITE);
