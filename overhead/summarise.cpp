@@ -5,7 +5,7 @@
 
 #include "libcmt/heap/address_index.h"
 #include "overhead/annotate.h"
-#include "overhead/pin_walk.h"
+#include "overhead/live_walks.h"
 
 namespace cmt::overhead {
 
@@ -123,20 +123,20 @@ void Summariser::take_sample(bool walks) {
 
 OldBlocks Summariser::find_old() {
   const std::uint64_t renewed = std::min(now_.live_bytes, now_.allocated_bytes);
-  const PinWalk walk(live_, page_shift_, now_.allocated_bytes - renewed);
-  if (walk.pins().size() > summary_.pins.pinned_pages) keep_pins(walk.pins());
-  find_holders();
-  return walk.old();
+  const PinnedPages found = find_pins(live_, page_shift_, now_.allocated_bytes - renewed);
+  if (found.pins.size() > summary_.pins.pinned_pages) keep_pins(found.pins);
+  keep_holders();
+  return found.old;
 }
 
 /// Walks only where a twentieth more is unused than at the sample so far: while a heap grows each sample has a little
 /// more.
-void Summariser::find_holders() {
+void Summariser::keep_holders() {
   const std::uint64_t page_bytes = now_.pages << page_shift_;
   const std::uint64_t unused = page_bytes > now_.live_bytes ? page_bytes - now_.live_bytes : 0;
   if (summary_.holders.pages != 0 && unused <= unused_max_ + unused_max_ / 20) return;
   unused_max_ = unused;
-  summary_.holders = HolderWalk(live_, page_shift_, now_.allocated_bytes).holders();
+  summary_.holders = find_holders(live_, page_shift_, now_.allocated_bytes);
   summary_.holders.event = now_.event;
   summary_.holders.pages = now_.pages;
   summary_.holders.live_bytes = now_.live_bytes;

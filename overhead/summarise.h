@@ -61,7 +61,7 @@ class Summariser {
   void save_peak();
   void take_sample(bool walks);
   OldBlocks find_old();
-  void find_holders();
+  void keep_holders();
   void keep_pins(const std::vector<heap::PlacedBlock>& pins);
   void drop_samples();
 
