@@ -6,7 +6,7 @@
 #include "libcmt/block_table.h"
 #include "libcmt/heap/clock.h"
 #include "toolkit/annotate/trace_tool.h"
-#include "toolkit/command/trace_input.h"
+#include "toolkit/command/complaints.h"
 
 namespace cmt::lifetimes {
 

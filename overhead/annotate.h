@@ -8,7 +8,7 @@
 #include "libcmt/heap/clock.h"
 #include "libcmt/heap/live_totals.h"
 #include "toolkit/annotate/trace_tool.h"
-#include "toolkit/command/trace_input.h"
+#include "toolkit/command/complaints.h"
 
 namespace cmt::overhead {
 

@@ -12,7 +12,7 @@
 #include "overhead/plot_data.h"
 #include "overhead/summary.h"
 #include "toolkit/annotate/trace_tool.h"
-#include "toolkit/command/trace_input.h"
+#include "toolkit/command/complaints.h"
 
 namespace cmt::overhead {
 

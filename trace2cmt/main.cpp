@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "toolkit/command/command_line.h"
-#include "toolkit/command/trace_input.h"
+#include "toolkit/command/complaints.h"
 #include "toolkit/output/numbers.h"
 #include "trace2cmt/filters/filter.h"
 #include "trace2cmt/input/inputs.h"

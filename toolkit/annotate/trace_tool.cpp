@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "cmt/text.h"
+#include "libcmt/text/utf8.h"
+#include "toolkit/command/open_trace.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::annotate {
@@ -32,12 +35,24 @@ Options parse_options(const std::string& tool, const command::CommandLine& line,
   return options;
 }
 
-void print_message(const std::string& tool, const std::string& message) { command::complain(tool, message); }
-
 Trace::Trace(const Options& options, bool addresses)
-    : TraceInput(options.path, {.strict = options.strict, .addresses = addresses},
-                 [tool = options.tool](const std::string& message) { print_message(tool, message); }) {
-  if (options.clock == heap::Clock::Unit::time) require_times("--clock=time");
+    : options_(options),
+      complaints_(options.strict, [this](const std::string& message) { say(message); }),
+      reader_(command::open_trace(
+          options.path, {.strict = options.strict, .addresses = addresses, .on_defect = [this](const Defect& defect) {
+                           complaints_.add(defect.place, defect.what);
+                         }})) {
+  complaints_.set_place([this] { return reader_.place(current_); });
+  if (options.clock == heap::Clock::Unit::time && !header().has_times)
+    throw FormatError(options.path, "times were not recorded (needed by --clock=time)");
+}
+
+std::string_view Trace::line(const Event& event, std::size_t i) {
+  const std::string_view line = reader_.line(i);
+  if (!line.empty() && text::is_plain(line)) return line;
+  own_line_.clear();
+  append_line(own_line_, event);
+  return own_line_;
 }
 
 AnnotatedText::AnnotatedText(int fd)
@@ -75,7 +90,7 @@ SummaryOutput::SummaryOutput(const Options& options) : options_(options) {
 void SummaryOutput::write_picture(const output::Picture& picture, const std::string& numbers) {
   picture_->write(picture, numbers);
   if (picture_->remark().empty()) return;
-  print_message(options_.tool, options_.plot + ": " + std::string(picture_->remark()));
+  command::complain(options_.tool, options_.plot + ": " + std::string(picture_->remark()));
 }
 
 }  // namespace cmt::annotate

@@ -16,11 +16,12 @@
 #include <string_view>
 #include <vector>
 
+#include "cmt/reader.h"
 #include "libcmt/heap/address_index.h"
 #include "libcmt/heap/clock.h"
 #include "libcmt/trace/files.h"
 #include "toolkit/command/command_line.h"
-#include "toolkit/command/trace_input.h"
+#include "toolkit/command/complaints.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/picture/picture.h"
@@ -50,14 +51,40 @@ std::vector<command::Option> known_options(std::vector<command::Option> own);
 Options parse_options(const std::string& tool, const command::CommandLine& line,
                       std::initializer_list<const char*> annotation_only);
 
-/// Writes "TOOL: MESSAGE" to standard error.
-void print_message(const std::string& tool, const std::string& message);
-
-/// The trace that the options name. Its defects go to standard error.
-class Trace : public command::TraceInput {
+/// The trace that the options name. The first of its defects go to standard error, and a line where it breaks off.
+class Trace {
  public:
-  /// Throws FormatError where ages are to be counted in time and the trace has none.
+  /// Borrows `options`. Throws FormatError where ages are to be counted in time and the trace has none.
   explicit Trace(const Options& options, bool addresses = true);
+
+  /// Calls `visit` with every event and its index in the batch.
+  template <class Visit>
+  void for_each(Visit visit) {
+    for (auto events = reader_.read(); !events.empty(); events = reader_.read()) {
+      is_empty_ = false;
+      for (std::size_t i = 0; i < events.size(); ++i) visit(events[current_ = i], i);
+    }
+    if (truncated()) say(options_.path + ": breaks off before its end");
+    if (is_empty_ && !truncated()) say(options_.path + ": the trace is empty");
+  }
+
+  /// The line of an event: as it is in the input, or else, also where it holds characters that a terminal would obey,
+  /// in canonical form. Valid until the next call.
+  std::string_view line(const Event& event, std::size_t i);
+
+  command::Complaints& complaints() { return complaints_; }
+  const Header& header() const { return reader_.header(); }
+  bool truncated() const { return reader_.truncated(); }
+
+ private:
+  void say(const std::string& message) const { command::complain(options_.tool, message); }
+
+  const Options& options_;
+  bool is_empty_ = true;     // as far as it was read
+  std::size_t current_ = 0;  // the event that is visited, in its batch
+  std::string own_line_;
+  command::Complaints complaints_;
+  Reader reader_;
 };
 
 /// The first block that a trace makes. Its tag tells the end of a block from before the trace, which is no defect, from

@@ -1,4 +1,4 @@
-#include "toolkit/command/trace_input.h"
+#include "toolkit/command/complaints.h"
 
 #include <doctest/doctest.h>
 
