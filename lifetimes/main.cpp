@@ -64,12 +64,6 @@ Instead of annotating:
 Exit status: 0 done, 1 could not, 2 wrong use.
 )";
 
-void annotate_lines(const Options& options) {
-  annotate::annotate_trace(options, [&](annotate::AnnotatedText& out, command::Complaints& complaints) {
-    return Annotator(options, out, complaints);
-  });
-}
-
 void summarise(const Options& options) {
   annotate::Trace trace(options, false);
   annotate::SummaryOutput output(options);
@@ -145,7 +139,7 @@ int run(const CommandLine& line) {
   else if (options.summarises)
     summarise(options);
   else
-    annotate_lines(options);
+    annotate_trace(options);
   return 0;
 }
 

@@ -1,12 +1,7 @@
 #pragma once
 
-#include <cstdint>
-#include <string_view>
-
 #include "cmt/event.h"
 #include "libcmt/heap/address_index.h"
-#include "libcmt/heap/clock.h"
-#include "libcmt/heap/live_totals.h"
 #include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/complaints.h"
 
@@ -39,47 +34,9 @@ heap::Neighbourhood insert_block(heap::AddressIndex& live, const heap::PlacedBlo
 /// unless the nearest block on either side is on it too. A block of size 0 is on one page. A block that was made before
 /// the trace began is an `unknown block`. Blocks are told apart by address. Memory: some 40 bytes a live block, and at
 /// most 200 where blocks lie far apart.
-class Annotator {
- public:
-  struct Settings {
-    heap::Clock::Unit clock = heap::Clock::Unit::events;
-    int page_shift = 12;      ///< the binary logarithm of a page's bytes
-    bool huge_pages = false;  ///< also count pages of 2 MiB
-    bool totals = false;      ///< also the live bytes, blocks and pages after the event
-  };
-
-  /// Borrows `out` and `complaints`.
-  Annotator(Settings settings, annotate::AnnotatedText& out, command::Complaints& complaints)
-      : settings_(settings), out_(out), complaints_(complaints), clock_(settings.clock) {}
-
-  /// Writes the line that the next event is shown as, with its annotation. Throws FormatError for a block without an
-  /// address.
-  void annotate(const Event& event, std::string_view line);
-
-  /// Appends a comment line for every live block, the oldest first. Costs a copy of them.
-  void append_leaks();
-
- private:
-  static constexpr int huge_page_shift = 21;
-
-  void annotate_end(const Event& event);
-  void annotate_begin(const Event& event);
-  void count(const heap::Neighbourhood& found, std::uint64_t times);
-  void append_neighbours(const heap::Neighbourhood& found);
-  void append_pages(const heap::Neighbourhood& found, std::string_view between, std::string_view change);
-  void append_page_range(const heap::Neighbourhood& found, int shift, std::string_view between);
-  void append_totals();
-  void check_overlap(const heap::Neighbourhood& found);
-
-  Settings settings_;
-  annotate::AnnotatedText& out_;
-  command::Complaints& complaints_;
-  heap::Clock clock_;
-  heap::AddressIndex live_;
-  heap::LiveTotals totals_;
-  std::uint64_t pages_ = 0;       // that live blocks are on
-  std::uint64_t huge_pages_ = 0;  // the same, of 2 MiB
-  annotate::FirstTag first_tag_;
-};
+///
+/// A page has `1 << page_shift` bytes; with `huge_pages` those of 2 MiB are counted too. Throws FormatError for a block
+/// without an address.
+void annotate_trace(const annotate::Options& options, int page_shift, bool huge_pages);
 
 }  // namespace cmt::overhead

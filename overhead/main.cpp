@@ -95,10 +95,7 @@ int run(const CommandLine& line) {
     summarise(options, page_shift, line.has("clock") ? std::optional(options.clock) : std::nullopt);
     return 0;
   }
-  const Annotator::Settings settings{options.clock, page_shift, line.has("huge-pages"), options.totals};
-  annotate::annotate_trace(options, [&](annotate::AnnotatedText& out, command::Complaints& complaints) {
-    return Annotator(settings, out, complaints);
-  });
+  annotate_trace(options, page_shift, line.has("huge-pages"));
   return 0;
 }
 

@@ -187,14 +187,14 @@ std::string block_text(const heap::PlacedBlock& block);
 ///     # leak: 81d220b48<6655>, 8 bytes, allocated 5 lines before the end
 void append_leaks(AnnotatedText& out, std::vector<heap::PlacedBlock> blocks, const heap::Clock& clock);
 
-/// Writes the trace to standard output with its annotations. `make_annotator(out, complaints)` returns an object with
-/// annotate(event, line), which writes the line to `out`, and append_leaks(). Before an error is thrown all lines up to
-/// it are written.
-template <class MakeAnnotator>
-void annotate_trace(const Options& options, MakeAnnotator make_annotator) {
+/// Writes the trace to standard output with its annotations. An Annotator is made of (out, complaints, options,
+/// settings...). It has annotate(event, line), which writes the line to `out`, and append_leaks(). Before an error is
+/// thrown all lines up to it are written.
+template <class Annotator, class... Settings>
+void annotate_lines(const Options& options, Settings... settings) {
   Trace trace(options);
   AnnotatedText out(STDOUT_FILENO);
-  auto annotator = make_annotator(out, trace.complaints());
+  Annotator annotator(out, trace.complaints(), options, settings...);
   try {
     trace.for_each([&](const Event& event, std::size_t i) { annotator.annotate(event, trace.line(event, i)); });
     if (options.leaks) annotator.append_leaks();
