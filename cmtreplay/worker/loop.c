@@ -15,41 +15,33 @@
 
 static inline char* next_page(char* at) { return (char*)(((uintptr_t)at | (page_bytes - 1)) + 1); }
 
-__attribute__((noinline)) static void write_further_pages(struct runner* runner, char* page, const char* last) {
-  const uint64_t bytes = (uint64_t)(last - page);
-  runner_begin_touching(runner, bytes);
-  for (; page < last; page = next_page(page)) *(volatile char*)page = 1;
-  runner_end_touching(runner, bytes);
-}
-
 /* One write into every page from a byte on, that byte and the last one among them. */
-static inline void write_pages(struct runner* runner, char* block, size_t from, size_t size) {
+static inline void write_pages(char* block, size_t from, size_t size) {
   if (!block || from >= size) return;
-  char* const last = block + size - 1;
-  *(volatile char*)(block + from) = 1;
-  char* const page = next_page(block + from);
-  if (page < last) write_further_pages(runner, page, last);
-  *(volatile char*)last = 1;
+  volatile char* const last = block + size - 1;
+  block[from] = 1;
+  for (char* page = next_page(block + from); page < last; page = next_page(page)) *(volatile char*)page = 1;
+  *last = 1;
 }
 
 /* As control->touch says. Of a block that was resized, from the first new byte on. */
-__attribute__((noinline)) static void touch_block(struct runner* runner, char* block, size_t from, size_t size) {
+__attribute__((noinline)) static void touch_block(enum touch touch, char* block, size_t from, size_t size) {
   if (!block || from >= size) return;
-  switch ((enum touch)runner->replay->control->touch) {
+  runner_begin_touching(current_runner, size - from);
+  switch (touch) {
     case touch_none:
-      return;
+      break;
     case touch_first:
       if (from == 0) *(volatile char*)block = 1;
-      return;
+      break;
     case touch_pages:
-      write_pages(runner, block, from, size);
-      return;
+      write_pages(block, from, size);
+      break;
     case touch_all:
-      runner_begin_touching(runner, size - from);
       memset(block + from, 1, size - from);
-      runner_end_touching(runner, size - from);
-      return;
+      break;
   }
+  runner_end_touching(current_runner, size - from);
 }
 
 /* Carrying out operations. */
@@ -149,12 +141,12 @@ static inline void put_block(const struct variant variant, struct runner* runner
     *slot = block;
 }
 
-static inline void touch(const struct variant variant, struct runner* runner, char* block, uint64_t from,
+static inline void touch(const struct variant variant, const struct runner* runner, char* block, uint64_t from,
                          uint64_t size) {
-  if (variant.tests)
-    touch_block(runner, block, from, size);
+  if (variant.tests || (variant.touches && size > touch_slow_bytes))
+    touch_block((enum touch)runner->replay->control->touch, block, from, size);
   else if (variant.touches)
-    write_pages(runner, block, from, size);
+    write_pages(block, from, size);
 }
 
 /* Counts a refused call. Returns 1 for a realloc: the old block stays in place. */
