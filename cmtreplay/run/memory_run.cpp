@@ -123,14 +123,16 @@ class MemoryProbe {
     return allocator_memory(mappings_, worker_);
   }
 
-  /// Uses the bitmap of idle pages where it can be read here, else clear_refs.
+  /// Uses the bitmap of idle pages where it can be used here, else clear_refs.
   void start_working_set() {
-    kinds_ = idle_.available() && flags_.available() ? allocator_frames() : std::vector<process::FrameKind>();
-    by_idle_ = !kinds_.empty();
-    if (by_idle_)
+    try {
+      kinds_ = idle_.available() && flags_.available() ? allocator_frames() : std::vector<process::FrameKind>();
       idle_.set(process::heads_of(kinds_));
-    else
-      referenced_ = clear_refs(pid_, "1");
+      by_idle_ = !kinds_.empty();
+    } catch (const std::system_error&) {  // a bitmap that opens need not be readable
+      by_idle_ = false;
+    }
+    if (!by_idle_) referenced_ = clear_refs(pid_, "1");
   }
 
   /// Pages that are new since the last mark were never set idle, and so count as touched.
