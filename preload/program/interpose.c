@@ -101,7 +101,8 @@ static __attribute__((noinline)) bool is_retry(void* block, const void* caller) 
 // Calls from inside of an interposed function, to return to `caller`. The tracer's own are served from the arena: their
 // blocks are not the program's.
 static __attribute__((noinline)) void* malloc_inside(size_t size, const void* caller) {
-  if (__builtin_expect(thread_self.guard->kind == guard_own_use, 0)) return arena_allocate(16, size);
+  const struct Guard* guard = thread_self.guard;
+  if (__builtin_expect(guard && guard->kind == guard_own_use, 0)) return arena_allocate(16, size);
   void* block = real.malloc(size);
   if (!block) note_failure(caller);
   return block;

@@ -57,7 +57,11 @@ static inline bool guard_enter(struct Guard* mine, uint32_t kind) {
   return true;
 }
 
-static inline void guard_leave(const struct Guard* mine) { thread_self.guard = mine->interrupted; }
+/// A handler leaves `guards` as it was, so that the token of the function that it has interrupted stays valid.
+static inline void guard_leave(const struct Guard* mine) {
+  thread_self.guard = mine->interrupted;
+  thread_self.guards = (mine->token ^ (uintptr_t)mine) - 1;
+}
 
 /// Records an event that may have an alignment (0: none).
 __attribute__((always_inline)) static inline void record_aligned(uint32_t kind, const void* address, uint64_t size,
