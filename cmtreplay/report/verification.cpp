@@ -22,6 +22,13 @@ std::vector<Finding> findings_of(const verification& shared, const PreparedTrace
   return findings;
 }
 
+/// The events that were checked: those before the one in which it died. "10 events, ", "the 3 events before it died, ".
+std::string checked_text(const Verification& verified, std::uint64_t events) {
+  const std::optional<Death>& death = verified.death;
+  if (!death || (death->event == 0 && death->began)) return output::counted(events, "event") + ", ";
+  return "the " + output::counted(death->event == 0 ? 0 : death->event - 1, "event") + " before it died, ";
+}
+
 std::string refused_text(const Verification& verified) {
   return verified.refused_calls == 0 ? "" : "; refused " + with_commas(verified.refused_calls) + " calls";
 }
@@ -89,6 +96,7 @@ Verification run_verification(const ReplaySettings& settings, const Allocator& a
   result.bytes = shared.bytes;
   result.has_usable_size = shared.has_usable_size != 0;
   if (shared.trying_impossible != 0) result.fatal_call = call_names[shared.trying_impossible - 1];
+  if (!result.fatal_call.empty()) ++result.faults;
   result.findings = findings_of(shared, settings.trace);
   return result;
 }
@@ -97,14 +105,15 @@ std::string verification_text(const Verification& verified, std::uint64_t events
   std::string text;
   const std::string& name = verified.allocator.name;
   for (const Finding& finding : verified.findings) text += name + ": " + finding.sentence() + "\n";
-  const std::uint64_t further = verified.faults - verified.findings.size();
+  const bool is_fatal = !verified.fatal_call.empty();
+  const std::uint64_t further = verified.faults - verified.findings.size() - (is_fatal ? 1 : 0);
   if (further != 0) text += name + ": and " + with_commas(further) + " more\n";
-  if (!verified.fatal_call.empty()) {
+  if (is_fatal) {
     text += name + ": after the last event: a " + verified.fatal_call +
             " of more than there can be: ended the process instead of returning NULL\n";
   }
   return text + name + ": " + (verified.good() ? "no" : with_commas(verified.faults)) +
-         (verified.faults == 1 ? " fault in " : " faults in ") + with_commas(events) + " events, " +
+         (verified.faults == 1 ? " fault in " : " faults in ") + checked_text(verified, events) +
          with_commas(verified.blocks) + " blocks, " + output::bytes_text(verified.bytes) + refused_text(verified) +
          (verified.has_usable_size ? "" : "; has no usable size to check") + "\n";
 }

@@ -33,16 +33,16 @@ struct Finding {
 template <class Visitor, output::DescribedAs<Finding> F>
 void describe(Visitor& field, F& finding) {
   field("event", finding.event == 0 ? std::nullopt : std::optional(finding.event), "null: after the last event");
-  field("fault", fault_names[finding.found.fault], "");
-  field("call", finding.call(), "");
+  field("fault", fault_names[finding.found.fault], "which promise was broken");
+  field("call", finding.call(), "as a program writes it");
   field("address", output::hex(finding.found.address), "of the block");
-  field("text", finding.text(), "");
+  field("text", finding.text(), "what is wrong with the block");
 }
 
 /// The result of verifying an allocator.
 struct Verification {
   Allocator allocator;
-  std::uint64_t faults = 0;  ///< all; `findings` has the first of them
+  std::uint64_t faults = 0;  ///< all; `findings` has the first of them, and not that which ended the process
   std::vector<Finding> findings = {};
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
@@ -56,18 +56,20 @@ struct Verification {
 
 template <class Visitor, output::DescribedAs<Verification> V>
 void describe(Visitor& field, V& verification) {
-  field("name", verification.allocator.name, "");
-  field("library", verification.allocator.library, "");
-  field("faults", verification.faults, "all; findings has the first thousand");
-  field("blocks", verification.blocks, "");
-  field("bytes", verification.bytes, "");
+  field("name", verification.allocator.name, "as --alloc gave it");
+  field("library", verification.allocator.library, "the file of its malloc");
+  field("faults", verification.faults,
+        "all, with a request for too much that ended the process; findings has the first thousand of the others");
+  field("blocks", verification.blocks, "blocks that were checked");
+  field("bytes", verification.bytes, "bytes asked for by them");
   field("usable_size_checked", verification.has_usable_size, "whether the library tells usable sizes");
   field("refused_calls", verification.refused_calls, "calls that returned NULL here and not when recorded: no fault");
-  field("death", verification.death ? std::optional(verification.death->text()) : std::nullopt, "");
+  field("death", verification.death ? std::optional(verification.death->text()) : std::nullopt,
+        "how the process ended that should not have");
   const std::uint64_t event = verification.death ? verification.death->event : 0;
   field("death_event", event == 0 ? std::nullopt : std::optional(event),
         "the event in which it died, counted from 1; null: in none");
-  field("findings", verification.findings, "");
+  field("findings", verification.findings, "the first thousand broken promises");
 }
 
 /// Replays once and checks every call (worker/verify.c). Throws Interrupted.

@@ -60,9 +60,9 @@ void describe(Visitor& field, D& death) {
   field("after_end", death.event == 0 && death.began, "whether all events had been replayed");
   field("touched", death.touched, "whether it was in no call, but the replay was touching a block of more than 1 MiB");
   field("signal", death.ending.signal, "that ended the worker; 0: none");
-  field("exit_status", death.ending.status, "");
+  field("exit_status", death.ending.status, "of the worker, where no signal ended it");
   field("hung", death.hung(), "whether it was killed because no call had returned for the seconds of --timeout");
-  field("text", death.text(), "");
+  field("text", death.text(), "how it ended, in words");
 }
 
 /// Further work of a run beside the calls.

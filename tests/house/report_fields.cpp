@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cmtreplay/plan/prepared_trace.h"
+#include "cmtreplay/report/verification.h"
 #include "cmtreplay/run/memory_run.h"
 #include "cmtreplay/run/runs.h"
 #include "cmtreplay/run/statistics.h"
@@ -67,6 +68,12 @@ void print_replay_report() {
   }
   print_fields(cmt::output::list_fields<LatencyCounts>("allocators[].latency."));
   print_fields(cmt::output::list_fields<MemoryRun>("allocators[]."));
+  print_fields(cmt::output::list_fields<Death>("allocators[].death."));
+}
+
+void print_verification() {
+  print_heading("cmt.replay/1", "cmtreplay --verify --json", "");
+  print_fields(cmt::output::list_fields<cmt::replay::Verification>("verified[]."));
 }
 
 void print_info_report() {
@@ -83,5 +90,6 @@ int main() {
   print_report<cmt::lifetimes::Summary>("cmt.lifetimes/1", "lifetimes --json");
   print_report<cmt::overhead::Summary>("cmt.overhead/1", "overhead --json");
   print_replay_report();
+  print_verification();
   print_info_report();
 }
