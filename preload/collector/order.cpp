@@ -111,8 +111,7 @@ inline bool EventOrder::apply_plain_realloc(RingEvents& ring) {
   if (ring.kind() == record_realloc_begin) {
     LiveTable::Entry* entry = live_.find(address);
     if (entry == nullptr || entry->is_in_realloc()) return false;
-    entry->set_in_realloc(true);
-    ring.open_reallocs.push_back({address, ring.front_position()});
+    begin_realloc(ring, *entry);
     return true;
   }
   const bool is_plain = ring.kind() == static_cast<std::uint32_t>(Kind::realloc) && ring.has_old_block() &&
@@ -121,7 +120,9 @@ inline bool EventOrder::apply_plain_realloc(RingEvents& ring) {
   const std::uint64_t old = ring.open_reallocs.back().address;
   LiveTable::Entry* entry = live_.find(old);
   if (entry == nullptr || entry->tag() == 0 || (address != old && live_.find(address) != nullptr)) return false;
+  if (overlapped_realloc(address, record.body >> 32, old) != 0) return false;
   ring.open_reallocs.pop_back();
+  end_realloc_of(old);
   BookedEvent& booked = batch_[batched_];
   booked = {.event = {.kind = Kind::realloc,
                       .thread = ring.thread,
@@ -159,7 +160,7 @@ inline bool EventOrder::apply_plain(const Slot& record, std::uint64_t stamp, std
                       .time_ns = stamp},
             .old = {}};
   if (plain.effect == PlainKind::allocates) {
-    if (!entry.is_free()) return false;
+    if (!entry.is_free() || overlapped_realloc(address, booked.event.size) != 0) return false;
     booked.event.address = address;
     booked.event.tag = next_tag_++;
     live_.set(entry, {booked.event.tag, address, booked.event.size});
@@ -210,15 +211,21 @@ bool EventOrder::unblock_oldest(std::uint64_t cut) {
 }
 
 /// Merges the return of the open realloc of the block at an address, whatever its stamp, for an event that proves that
-/// the realloc has had its effect. False where the return has not been read or is itself blocked.
+/// the realloc has had its effect: one of that address, or an allocation of some of its bytes. False where the return
+/// has not been read or is itself blocked.
 bool EventOrder::merge_return_of_realloc(std::uint64_t old_address) {
+  constexpr int depth_max = 8;  // rings that are damaged could have returns that wait for each other
+  if (returns_ahead_ == depth_max) return false;
   for (RingEvents& ring : rings_) {
     if (ring.open_reallocs.empty() || ring.open_reallocs.back().address != old_address) continue;
     if (!ring.has_front() || !ring.has_old_block() || ring.blocked_on != 0) return false;
     std::erase(queue_, &ring);
     std::make_heap(queue_.begin(), queue_.end(), is_later);
     ring.is_queued = false;
-    if (!apply(ring, false)) return false;
+    ++returns_ahead_;
+    const bool is_applied = apply(ring, false);
+    --returns_ahead_;
+    if (!is_applied) return false;
     ring.pop();
     if (ring.has_front()) enqueue(ring);
     was_woken_ = true;

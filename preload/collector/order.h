@@ -97,6 +97,19 @@ class EventOrder {
   bool vacate_address(RingEvents& ring, const Event& event, bool forced);
   void end_old_block(BookedEvent& booked, std::uint64_t old_address, std::uint64_t address);
   LiveTable::Entry* find_block(std::uint64_t address);
+  /// The old address of an open realloc whose block has bytes from `address` on; 0: none. Not that at `own`.
+  std::uint64_t overlapped_realloc(std::uint64_t address, std::uint64_t size, std::uint64_t own = 0) const {
+    for (const format::LiveBlock& block : in_realloc_) {
+      if (block.address < address + size && address < block.address + block.size && block.address != own)
+        return block.address;
+    }
+    return 0;
+  }
+  bool await_overlapped(RingEvents& ring, const Event& event, std::uint64_t own, bool forced);
+  void begin_realloc(RingEvents& ring, LiveTable::Entry& entry);
+  void end_realloc_of(std::uint64_t address) {
+    std::erase_if(in_realloc_, [&](const format::LiveBlock& block) { return block.address == address; });
+  }
   Tag next_reserved_tag() {
     ++unseen_blocks_;
     return next_reserved_ < live_.first_tag() ? next_reserved_++ : 0;
@@ -113,10 +126,12 @@ class EventOrder {
   LiveTable live_;
   Tag next_tag_;
   Tag next_reserved_ = 1;
-  std::deque<RingEvents> rings_;      // by number
-  std::vector<RingEvents*> queue_;    // those with a front that is not blocked: a heap, the oldest front first
-  std::vector<RingEvents*> blocked_;  // those whose front waits
-  bool was_woken_ = false;            // a ring has joined the queue, so the bound of merge_run() is no longer right
+  std::deque<RingEvents> rings_;               // by number
+  std::vector<RingEvents*> queue_;             // those with a front that is not blocked: a heap, the oldest front first
+  std::vector<RingEvents*> blocked_;           // those whose front waits
+  std::vector<format::LiveBlock> in_realloc_;  // given to reallocs that have not returned
+  int returns_ahead_ = 0;                      // how deep merge_return_of_realloc() is in itself
+  bool was_woken_ = false;  // a ring has joined the queue, so the bound of merge_run() is no longer right
   Repairs repairs_;
   std::uint64_t inversions_ = 0;
   std::uint64_t unseen_blocks_ = 0;

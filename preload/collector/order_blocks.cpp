@@ -40,12 +40,33 @@ LiveTable::Entry* EventOrder::find_block(std::uint64_t address) {
   return live_.find(address);
 }
 
+/// Marks a block as given to a realloc of this ring.
+void EventOrder::begin_realloc(RingEvents& ring, LiveTable::Entry& entry) {
+  entry.set_in_realloc(true);
+  format::LiveBlock block = live_.block(entry);
+  block.address = entry.address();
+  in_realloc_.push_back(block);
+  ring.open_reallocs.push_back({block.address, ring.front_position()});
+}
+
+/// Makes sure that the memory of a new block is no longer that of a block in a realloc, which has moved or shrunk it:
+/// merges the return of that, or waits for it. `own`: the block that the event itself was given.
+bool EventOrder::await_overlapped(RingEvents& ring, const Event& event, std::uint64_t own, bool forced) {
+  while (const std::uint64_t old = overlapped_realloc(event.address, event.bytes(), own)) {
+    if (merge_return_of_realloc(old)) continue;
+    if (!forced) return block_on(ring, old);
+    end_realloc_of(old);
+  }
+  return true;
+}
+
 /// Makes sure that an address is free for a new block: waits for the end of the block that is there, or invents it.
 bool EventOrder::vacate_address(RingEvents& ring, const Event& event, bool forced) {
   LiveTable::Entry* entry = find_block(event.address);
   if (entry == nullptr) return true;
   if (!forced) return block_on(ring, event.address);
   const format::LiveBlock old = live_.block(*entry);
+  if (entry->is_in_realloc()) end_realloc_of(event.address);
   live_.erase(entry);
   if (old.tag == 0) return true;
   repairs_.add(Repair::double_allocation);
@@ -59,6 +80,7 @@ bool EventOrder::vacate_address(RingEvents& ring, const Event& event, bool force
 bool EventOrder::apply_allocation(RingEvents& ring, const Event& event, bool forced) {
   LiveTable::Entry* entry = nullptr;
   if (event.address != 0) {
+    if (!await_overlapped(ring, event, 0, forced)) return false;
     entry = &live_.find_or_reserve(event.address);
     if (!entry->is_free()) {
       if (!vacate_address(ring, event, forced)) return false;
@@ -87,6 +109,7 @@ bool EventOrder::apply_release(RingEvents& ring, const Event& event, bool forced
   if (!is_known && !forced) return block_on(ring, event.address);
   const Tag tag = entry != nullptr ? entry->tag() : next_reserved_tag();
   const format::LiveBlock old = entry != nullptr ? live_.block(*entry) : format::LiveBlock{};
+  if (entry != nullptr && entry->is_in_realloc()) end_realloc_of(event.address);
   if (entry != nullptr) live_.erase(entry);
   if (tag == 0) {
     repairs_.add(Repair::unmatched_free);
@@ -109,18 +132,19 @@ bool EventOrder::apply_realloc_begin(RingEvents& ring, const Event& event, bool 
     entry = &live_.find_or_reserve(event.address);
     live_.set(*entry, {next_reserved_tag(), event.address, 0});
   }
-  entry->set_in_realloc(true);
-  ring.open_reallocs.push_back({event.address, ring.front_position()});
+  begin_realloc(ring, *entry);
   return true;
 }
 
 bool EventOrder::apply_realloc_return(RingEvents& ring, const Event& event, bool forced) {
   const bool has_old = ring.has_old_block() && !ring.open_reallocs.empty();
   const std::uint64_t old = has_old ? ring.open_reallocs.back().address : 0;
+  if (event.address != 0 && !await_overlapped(ring, event, old, forced)) return false;
   if (event.address != 0 && event.address != old && !vacate_address(ring, event, forced)) return false;
   BookedEvent& booked = begin_event(event);
   if (old != 0) {
     ring.open_reallocs.pop_back();
+    end_realloc_of(old);
     end_old_block(booked, old, event.address);
   }
   if (event.address != 0) {

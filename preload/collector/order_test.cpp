@@ -137,6 +137,24 @@ TEST_CASE("order: the return of a realloc comes before events of other threads a
   CHECK(t.lines == "malloc(1) = 100<10>; realloc(100<10>, 2) = 200<11>; malloc(3) = 100<12>; free(100<12>); ");
 }
 
+TEST_CASE("order: the return of a realloc comes before allocations of memory that it has left") {
+  for (const std::uint64_t moved : {0x900u, 0x100u}) {  // or shrunk
+    Threads t;
+    t.record(0, malloc_kind, 0x100, 0x200, 10);
+    t.record(0, record_realloc_begin, 0x100, 0, 20);
+    t.record(1, malloc_kind, 0x180, 0x20, 30);
+    t.record(1, record_realloc_begin, 0x180, 0, 31);
+    t.record(1, realloc_kind, 0x1a0, 0x20, 32, slot_has_old_block);
+    t.order.merge_until(40);
+    CHECK(t.lines == "malloc(512) = 100<10>; ");
+    t.record(0, realloc_kind, moved, 0x40, 5000, slot_has_old_block);
+    t.order.merge_until(9000);
+    CHECK(t.lines.ends_with((moved == 0x100 ? "100<11>" : "900<11>") +
+                            std::string("; malloc(32) = 180<12>; realloc(180<12>, 32) = 1a0<13>; ")));
+    CHECK(t.order.repairs().total() == 0);
+  }
+}
+
 TEST_CASE("order: an event that depends on a realloc waits until its return is read") {
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 10);
