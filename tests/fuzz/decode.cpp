@@ -1,8 +1,11 @@
-// Any bytes: all ways to read them hand out the same, or the begin of it.
+// Any bytes: all ways to read them hand out the same, or the begin of it, and what --verify passes can be read.
 
 #include <algorithm>
+#include <atomic>
 
 #include "fuzz.h"
+#include "trace2cmt/inspect/info.h"
+#include "trace2cmt/inspect/verify.h"
 
 using namespace cmt;
 
@@ -22,9 +25,26 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::uint64_t middle = all.lines.size() / 2;
     reader.seek(middle);
     const auto events = reader.read();
-    const bool there = !events.empty() && to_line(events[0]).substr(0, 3) == all.lines[middle].substr(0, 3);
+    const bool there = !events.empty() && middle < all.lines.size() &&
+                       to_line(events[0]).substr(0, 3) == all.lines[middle].substr(0, 3);
     fuzz::promise(!all.whole || all.lines.empty() || there, "the middle is where seek() goes");
   } catch (const FormatError&) {
   }
+  const int fd = fuzz::file_of(bytes);
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  try {
+    std::atomic<std::size_t> count = 0;
+    for_each_part(path, {}, 2, [&](std::size_t, std::span<const Event> events) { count += events.size(); });
+    fuzz::promise(!all.whole || count == all.lines.size(), "the parts have as many events");
+  } catch (const FormatError&) {
+  }
+  try {
+    const trace2cmt::TraceFile file(path, {});
+    const auto verdict = trace2cmt::verify(file, [](const std::string&, const std::string&) {});
+    fuzz::promise(verdict.faults != 0 || !all.refused, "what is verified is read");
+    trace2cmt::info_of(file);
+  } catch (const FormatError&) {
+  }
+  close(fd);
   return 0;
 }

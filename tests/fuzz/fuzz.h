@@ -44,7 +44,7 @@ inline constexpr std::size_t events_max = 1 << 18;
 /// The lines of a trace; `whole` is false where it was refused, broke off, or was too long.
 struct Lines {
   std::vector<std::string> lines;
-  bool whole = false;
+  bool whole = false, refused = false;
   std::uint64_t defects = 0;
 };
 
@@ -59,6 +59,7 @@ inline Lines read(Reader&& reader) {
     all.whole = !reader.truncated();
     all.defects = reader.defects();
   } catch (const FormatError&) {
+    all.refused = true;
   }
   return all;
 }
@@ -67,7 +68,7 @@ inline Lines read(std::string_view bytes, ReadOptions options = {}) {
   try {
     return read(Reader(file_of(bytes), "fuzz", options));
   } catch (const FormatError&) {
-    return {};
+    return {.lines = {}, .refused = true};
   }
 }
 

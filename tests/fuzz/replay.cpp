@@ -1,5 +1,5 @@
 // Stands in for libFuzzer where that is not there: runs the target once for each file named, and for each file in the
-// folders named, cut in half and with a flipped bit too.
+// folders named, cut in half and with a flipped bit too. Of a .cmt, also for what the mutator makes of it.
 
 #include <cstdint>
 #include <cstdio>
@@ -8,9 +8,13 @@
 #include <iterator>
 #include <string>
 
+#include "lies.h"
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace {
+
+constexpr unsigned lies = 25;  // of each file
 
 void run(const std::string& bytes) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
@@ -23,6 +27,9 @@ void replay(const std::filesystem::path& path) {
   run(bytes);
   run(bytes.substr(0, bytes.size() / 2));
   if (bytes.empty()) return;
+  for (unsigned seed = 0; seed < lies; ++seed) {
+    if (const std::string lie = cmt::fuzz::lying(bytes, seed); !lie.empty()) run(lie);
+  }
   bytes[bytes.size() * 2 / 3] ^= 4;
   run(bytes);
 }
