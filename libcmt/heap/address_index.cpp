@@ -168,9 +168,8 @@ AddressIndex::Region& AddressIndex::make_region(std::uint64_t number) {
   return *regions_.try_emplace(number).first;
 }
 
-/// Removes an empty page, and its region with the last page.
-void AddressIndex::drop_page(Region& region, std::size_t page) {
-  region.second.remove(page);
+/// Removes a region without pages.
+void AddressIndex::drop_if_empty(Region& region) {
   if (!region.second.empty()) return;
   recent_[region.first % recent_.size()] = nullptr;
   regions_.erase(region.first);
@@ -255,10 +254,55 @@ std::optional<Neighbourhood> AddressIndex::erase(std::uint64_t address) {
   unpack(found->block, *region, page, *blocks, rank);
   find_prev(found->prev, *region, page, blocks.get(), rank);
   find_next(found->next, *region, page, blocks.get(), rank + 1);
-  if (blocks->block(rank).size == kept_aside) large_.erase(address);
+  remove(*region, page, blocks, rank);
+  return found;
+}
+
+/// Removes the block at a rank, and its page and region with the last block.
+void AddressIndex::remove(Region& region, std::size_t page, BlockPage::Pointer& blocks, std::size_t rank) {
+  if (blocks->block(rank).size == kept_aside) {
+    large_.erase((region.first << region_shift | std::uint64_t{page} << page_shift) + blocks->offset(rank));
+  }
   BlockPage::erase(blocks, rank);
   --size_;
-  if (!blocks) drop_page(*region, page);
+  if (blocks) return;
+  region.second.remove(page);
+  drop_if_empty(region);
+}
+
+std::uint64_t AddressIndex::insert_apart(const PlacedBlock& block) {
+  Region& region = make_region(block.address >> region_shift);
+  const std::size_t page = page_in_region(block.address, page_shift);
+  const std::uint64_t offset = block.address % page_size;
+  BlockPage::Pointer* const at = region.second.find(page);
+  const BlockPage* const blocks = at ? at->get() : nullptr;
+  const std::size_t rank = blocks ? blocks->rank(offset) : 0;
+  if (blocks && blocks->holds(rank, offset)) return block.address;
+  PlacedBlock prev, next;
+  find_prev(prev, region, page, blocks, rank);
+  // Only a block on this page, or beyond it where the new one reaches there, can be in the way of its end.
+  const bool may_reach = (blocks && rank < blocks->size()) || (block.last() ^ block.address) >> page_shift != 0;
+  if (may_reach) find_next(next, region, page, blocks, rank);
+  const bool is_on_prev = prev.address != 0 && prev.last() >= block.address;
+  if (is_on_prev || (next.address != 0 && next.address <= block.last())) {
+    drop_if_empty(region);
+    return is_on_prev ? prev.address : next.address;
+  }
+  BlockPage::insert(at ? *at : region.second.add(page), rank, offset, pack(block));
+  ++size_;
+  return 0;
+}
+
+std::optional<PlacedBlock> AddressIndex::take(std::uint64_t address) {
+  Region* const region = find_region(address >> region_shift);
+  const std::size_t page = page_in_region(address, page_shift);
+  BlockPage::Pointer* const blocks = region ? region->second.find(page) : nullptr;
+  if (blocks == nullptr) return std::nullopt;
+  const std::size_t rank = (*blocks)->rank(address % page_size);
+  if (!(*blocks)->holds(rank, address % page_size)) return std::nullopt;
+  std::optional<PlacedBlock> found(std::in_place);
+  unpack(*found, *region, page, **blocks, rank);
+  remove(*region, page, *blocks, rank);
   return found;
 }
 

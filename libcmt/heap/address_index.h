@@ -234,6 +234,13 @@ class AddressIndex {
   /// Removes the block that begins at an address; returns it with its neighbours, or nothing where there is none.
   std::optional<Neighbourhood> erase(std::uint64_t address);
 
+  /// Adds a block unless it lies on another one, whose address it returns then; 0: it was added. Half the price of
+  /// insert().
+  std::uint64_t insert_apart(const PlacedBlock& block);
+
+  /// Removes the block that begins at an address and returns it, or nothing. Half the price of erase().
+  std::optional<PlacedBlock> take(std::uint64_t address);
+
   /// Calls `visit` with every block, by rising address.
   template <class Visit>
   void for_each(Visit visit) const {
@@ -282,7 +289,8 @@ class AddressIndex {
   PackedBlock pack(const PlacedBlock& block);
   Region* find_region(std::uint64_t number);
   Region& make_region(std::uint64_t number);
-  void drop_page(Region& region, std::size_t page);
+  void drop_if_empty(Region& region);
+  void remove(Region& region, std::size_t page, BlockPage::Pointer& blocks, std::size_t rank);
   void unpack_last(PlacedBlock& block, const Region& region, std::size_t page) const;
   void unpack_first(PlacedBlock& block, const Region& region, std::size_t page) const;
   void find_prev(PlacedBlock& block, const Region& region, std::size_t page, const BlockPage* blocks,

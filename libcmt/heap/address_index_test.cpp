@@ -185,3 +185,31 @@ TEST_CASE("pages: a gap is counted by the size asked for, and is negative where 
   CHECK(gap({0x1000, 10, 0, 1}, {0x1010, 8, 0, 2}) == 6);
   CHECK(gap({0x1000, 24, 0, 1}, {0x1010, 8, 0, 2}) == -8);
 }
+
+TEST_CASE("address index: a block is added apart from all others, or not at all") {
+  std::mt19937_64 random(3);
+  heap::AddressIndex index, apart;
+  Tag tag = 0;
+  std::size_t refused = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const std::uint64_t address = (1 + random() % 300) * 16 + (random() % 4) * 0x1ff000;
+    const heap::PlacedBlock block{
+        .address = address, .size = random() % (random() % 16 == 0 ? 9000 : 80), .tag = ++tag};
+    if (random() % 3 == 0) {
+      const auto one = index.erase(address);
+      const auto other = apart.take(address);
+      REQUIRE(one.has_value() == other.has_value());
+      if (one) CHECK(one->block.tag == other->tag);
+      continue;
+    }
+    const auto found = index.insert(block);
+    const bool fits = found && !found->overlapped();
+    if (found && !fits) index.erase(address);
+    const std::uint64_t blocker = apart.insert_apart(block);
+    REQUIRE((blocker == 0) == fits);
+    refused += blocker != 0;
+    if (found && !fits) CHECK((blocker == found->prev.address || blocker == found->next.address));
+    REQUIRE(index.size() == apart.size());
+  }
+  CHECK(refused > 1000);
+}

@@ -64,13 +64,13 @@ Mender::Outcome Mender::find_given(const Event& event, std::optional<PlacedBlock
   }
   given = PlacedBlock{.tag = tag};
   if (address != 0) {
-    const auto found = live_.erase(address);
+    const auto found = live_.take(address);
     if (!found && tag == 0) return Outcome::no_block;
-    if (!found || (tag != 0 && tag != found->block.tag)) {
-      if (found) live_.insert(found->block);
+    if (!found || (tag != 0 && tag != found->tag)) {
+      if (found) live_.insert_apart(*found);
       return by_tag().find(tag) == nullptr ? Outcome::contradiction : Outcome::other_address;
     }
-    given = found->block;
+    given = found;
   }
   if (by_tag_) by_tag_->erase(given->tag);
   return Outcome::applied;
@@ -80,20 +80,15 @@ Mender::Outcome Mender::find_given(const Event& event, std::optional<PlacedBlock
 bool Mender::insert_made(const Event& event, Tag tag) {
   const PlacedBlock made{.address = event.address, .size = has_ids_only_ ? 0 : event.bytes(), .tag = tag};
   if (event.address != 0) {
-    const auto placed = live_.insert(made);
-    const PlacedBlock* const other = placed ? placed->overlapped() : &made;
-    if (other != nullptr) {
-      blocker_ = other->address;
-      if (placed) live_.erase(event.address);
-      return false;
-    }
+    const std::uint64_t other = live_.insert_apart(made);
+    if (other != 0) return blocker_ = other, false;
   }
   if (by_tag_ || event.address == 0) by_tag().insert({tag, event.address});
   return true;
 }
 
 void Mender::insert_again(const PlacedBlock& block) {
-  if (block.address != 0) live_.insert(block);
+  if (block.address != 0) live_.insert_apart(block);
   if (by_tag_) by_tag_->insert({block.tag, block.address});
 }
 

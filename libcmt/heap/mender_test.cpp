@@ -184,8 +184,8 @@ TEST_CASE("mender: in a log of one thread a free was lost, whatever comes behind
 
 TEST_CASE("mender: blocks that an allocation lies on are ended first, or moved before it where their free is late") {
   CHECK(mended({makes(0x100, 64), makes(0x140, 64), makes(0x180, 64), makes(0x120, 64)}) ==
-        Lines{"malloc(64) = 100<1>", "malloc(64) = 140<2>", "malloc(64) = 180<3>", "free(140<2>) # 4 overlap",
-              "free(100<1>) # 4 overlap", "malloc(64) = 120<4>"});
+        Lines{"malloc(64) = 100<1>", "malloc(64) = 140<2>", "malloc(64) = 180<3>", "free(100<1>) # 4 overlap",
+              "free(140<2>) # 4 overlap", "malloc(64) = 120<4>"});
   CHECK(mended({makes(0x100, 64), makes(0x120, 8, 1), ends(0x100)}) ==
         Lines{"malloc(64) = 100<1>", "free(100<1>)", "malloc(8) = 120<2> thread=1 # 2 order_race"});
   CHECK(

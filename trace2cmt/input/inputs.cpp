@@ -33,9 +33,12 @@ void Inputs::read(const Visit& visit) {
     if (files_.size() > 1 && !begin_file(file, visit)) return;
     for (auto events = file.reader.read(); !events.empty(); events = file.reader.read()) {
       for (in_batch_ = 0; in_batch_ < events.size(); ++in_batch_) {
-        cmt::Event event = events[in_batch_];
-        if (files_.size() > 1 && !join(event)) continue;
-        if (!visit(event)) return;
+        if (files_.size() > 1) {
+          cmt::Event joined = events[in_batch_];
+          if (join(joined) && !visit(joined)) return;
+        } else if (!visit(events[in_batch_])) {
+          return;
+        }
       }
     }
     if (file.reader.truncated()) truncated_.push_back(file.path);
