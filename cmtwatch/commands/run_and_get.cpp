@@ -90,7 +90,11 @@ class WatchedCommand {
                            .error = options_.command_error,
                            .environment = tracer_ ? tracer_->environment() : Environment(),
                            .before_stop = [this] { report_.columns().clear(); }};
-    if (may_be_traced(options_)) launch.at_end = [this] { read_mark(); };
+    if (may_be_traced(options_))
+      launch.at_end = [this] {
+        read_mark();
+        mark_.at_end = true;
+      };
     command::RunningCommand launched(launch);
     begin_ns_ = process::now_ns();
     pid_ = launched.pid();

@@ -11,7 +11,6 @@
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
-#include "toolkit/terminal/terminal.h"
 
 namespace cmt::watch {
 namespace {
@@ -41,13 +40,14 @@ std::string parts_text(const std::vector<std::vector<RecordedMapping>>& processe
   return table.text(options.width);
 }
 
-/// The command of a process. Where no terminal's width cuts it, it is cut to 80 columns.
+/// The command of a process, on a terminal without the folder of its program. Elsewhere it is cut to 80 columns.
 std::string title_of(const RecordedProcess& process, const MomentOptions& options) {
-  const std::size_t width_max = options.width == 0 ? 80 : 1000;
+  constexpr std::size_t width_max = 80;
   if (process.command.empty()) return "(" + text::to_line(process.name) + ")";
   const std::string command = text::to_line(process.command);
-  const std::string_view shown = output::cut_to_width(command, width_max);
-  return std::string(shown) + (shown.size() < command.size() ? "..." : "");
+  if (options.width == 0) return output::shortened(command, width_max + 3, output::Telling::begin);
+  const auto slash = command.rfind('/', command.find(' '));
+  return command.substr(slash == command.npos ? 0 : slash + 1);
 }
 
 std::string processes_text(const Moment& moment, const MomentOptions& options) {
@@ -61,7 +61,8 @@ std::string processes_text(const Moment& moment, const MomentOptions& options) {
     if (++shown == shown_max && !options.verbose) break;
   }
   const std::size_t left = moment.processes.size() - shown;
-  return table.text(options.width) + (left == 0 ? "" : "and " + output::with_commas(left) + " more (-v shows them)\n");
+  return table.text(options.width, output::Telling::begin) +
+         (left == 0 ? "" : "and " + output::with_commas(left) + " more (-v shows them)\n");
 }
 
 /// Figures that are not known are left out.

@@ -138,8 +138,8 @@ std::string watch_json(const WatchOptions& options, const std::vector<Sample>& s
   field("peak", result.peak ? std::optional(ShownSample{*result.peak, options}) : std::nullopt,
         "the sample with most bytes");
   if (!options.command.empty()) {
-    field("resident_bytes_mark", result.mark.bytes == 0 ? std::nullopt : std::optional(result.mark.bytes),
-          "the kernel's VmHWM of the command's process; null: not known");
+    field("resident_bytes_mark", result.mark.at_end ? std::optional(result.mark.bytes) : std::nullopt,
+          "the kernel's VmHWM of the command's process at its end; null: not known");
     field("peak_missed", result.peak_missed(), "resident_bytes_mark is above what samples saw");
   }
   if (result.traced) field("traced", *result.traced, "the traces of --trace");

@@ -68,6 +68,9 @@ TEST_CASE("watch report: a mark as high as the samples is no miss") {
   WatchResult result = one_sample(1 << 20);
   result.mark = {.bytes = (1 << 20) + 4096, .seen_bytes = 1 << 20};
   CHECK(end_of(result, {}).starts_with("peak 1.00 MiB pss"));
+  CHECK(end_of(result, {}).ends_with("; the command's highest resident set was at least 1.00 MiB (VmHWM)\n"));
+  result.mark.at_end = true;
+  CHECK(end_of(result, {}).ends_with("; the command's highest resident set was 1.00 MiB (VmHWM)\n"));
 }
 
 TEST_CASE("watch report: a mark below what all processes had together tells of no missed peak") {

@@ -108,7 +108,7 @@ std::string mark_text(const WatchResult& result, const WatchOptions& options) {
   if (result.mark.bytes == 0) return "; VmHWM is not known";
   const std::string bytes = amount(result.mark.bytes, options.bytes) + " (VmHWM)";
   if (result.peak_missed()) return "; samples missed the command's highest resident set, " + bytes;
-  return "; the command's highest resident set was " + bytes;
+  return std::string("; the command's highest resident set was ") + (result.mark.at_end ? "" : "at least ") + bytes;
 }
 
 std::string peak_line(const WatchResult& result, const WatchOptions& options) {

@@ -55,6 +55,7 @@ void describe(Visitor& field, Traces& traces) {
 struct KernelMark {
   std::uint64_t bytes = 0;       ///< VmHWM: the highest at any time since it executed its program; 0: not known
   std::uint64_t seen_bytes = 0;  ///< VmRSS: the highest beside a sample
+  bool at_end = false;           ///< read when the command was about to end; else only beside samples
 };
 
 /// The result of a watch.

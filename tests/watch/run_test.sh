@@ -83,6 +83,17 @@ status=0; wait $watch || status=$?
 status_of cmtwatch run -- sh -c 'trap "exit 6" USR1; kill -USR1 $$; sleep 100'
 [ "$status" = 6 ] || complain "a command that signals itself: $status"
 
+# LeakSanitizer, which attaches to its own process, finds it free.
+echo 'int main(void) { return 3; }' >leaks.c
+if cc -w -fsanitize=address -o leaks leaks.c 2>/dev/null && { ./leaks 2>/dev/null; [ $? = 3 ]; }; then
+  for words in ./leaks 'env A=b ./leaks' 'sh -c ./leaks' 'sh -c exec\ ./leaks'; do
+    eval "status_of cmtwatch run -- $words"
+    [ "$status" = 3 ] && ! grep -q LeakSanitizer err && grep -q '^peak ' err || complain "$words: $status $(cat err)"
+  done
+else
+  echo "skipped: the compiler has no AddressSanitizer: a program that attaches to itself"
+fi
+
 # Descendants count, orphans too: the middle process ends and leaves its child to us.
 cat >family.sh <<'END'
 ( ( exec -a orphan sleep 1000 & echo $! >orphan.pid ) & )

@@ -86,9 +86,9 @@ LaunchEvent RunningCommand::handle() {
 void RunningCommand::stop() {
   if (sigismember(&signals_.before(), SIGTSTP) == 1) return;
   if (before_stop_) before_stop_();
-  if (at_end_ && !is_reaped_ && end_status_ == 0) detach_traced(pid_);
+  const bool was_traced = at_end_ && !is_reaped_ && end_status_ == 0 && detach_traced(pid_);
   raise_unblocked(SIGTSTP);
-  if (at_end_ && !is_reaped_ && end_status_ == 0) seize(pid_);
+  if (was_traced) seize(pid_);
   const sigset_t set = signal_set({SIGTSTP});
   sigprocmask(SIG_BLOCK, &set, nullptr);
 }
@@ -103,7 +103,7 @@ void RunningCommand::reap(LaunchEvent& event) {
       end_status_ = status;
       at_end_();
     } else if (WIFSTOPPED(status)) {
-      resume_traced(pid, status);
+      if (!resume_traced(pid, status)) at_end_ = nullptr;
     } else if (pid == pid_) {
       event.ended = ended_of(status);
       is_reaped_ = true;

@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -58,11 +61,27 @@ std::optional<int> wait_for_stop(pid_t pid) {
   return status;
 }
 
+/// Whether the program of a process is linked with LeakSanitizer, of which AddressSanitizer is a part: by the names of
+/// its functions or library, which are near the beginning of a file.
+bool has_leak_sanitizer(pid_t pid) {
+  constexpr std::size_t looked_at = std::size_t{16} << 20;
+  const process::Fd file(open(process::path_of(pid, "exe").c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (file.get() < 0 || fstat(file.get(), &status) != 0 || status.st_size == 0) return false;
+  const std::size_t bytes = std::min(looked_at, static_cast<std::size_t>(status.st_size));
+  void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (mapped == MAP_FAILED) return false;
+  bool found = false;
+  for (const std::string_view name : {"__asan_init", "__lsan_", "liblsan."})
+    found = found || memmem(mapped, bytes, name.data(), name.size()) != nullptr;
+  munmap(mapped, bytes);
+  return found;
+}
+
 /// Returns when a traced process has executed its program, or is about to end without.
 void resume_until_executed(pid_t pid) {
   while (const auto status = wait_for_stop(pid)) {
     const int event = *status >> 16;
-    if (event == PTRACE_EVENT_EXEC) ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_TRACEEXIT);
     resume_traced(pid, *status);
     if (event == PTRACE_EVENT_EXEC || event == PTRACE_EVENT_EXIT) return;
   }
@@ -114,7 +133,7 @@ pid_t spawn_traced(const SpawnOptions& options) {
     const int error = errno;
     _exit(write(failure_in.get(), &error, sizeof error) < 0 ? 127 : 126);
   }
-  const bool traced = ptrace(PTRACE_SEIZE, pid, nullptr, PTRACE_O_TRACEEXIT | PTRACE_O_TRACEEXEC) == 0;
+  const bool traced = seize(pid);
   go_in.close();
   failure_in.close();
   if (traced) resume_until_executed(pid);
@@ -124,21 +143,26 @@ pid_t spawn_traced(const SpawnOptions& options) {
   throw std::system_error(error, std::generic_category(), words[0]);
 }
 
-bool seize(pid_t pid) { return ptrace(PTRACE_SEIZE, pid, nullptr, PTRACE_O_TRACEEXIT) == 0; }
+bool seize(pid_t pid) { return ptrace(PTRACE_SEIZE, pid, nullptr, PTRACE_O_TRACEEXIT | PTRACE_O_TRACEEXEC) == 0; }
 
-void detach_traced(pid_t pid) {
-  if (ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr) != 0) return;
+bool detach_traced(pid_t pid) {
+  if (ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr) != 0) return false;
   const auto status = wait_for_stop(pid);
-  if (status) ptrace(PTRACE_DETACH, pid, nullptr, *status >> 16 == 0 ? WSTOPSIG(*status) : 0);
+  return status && ptrace(PTRACE_DETACH, pid, nullptr, *status >> 16 == 0 ? WSTOPSIG(*status) : 0) == 0;
 }
 
-void resume_traced(pid_t pid, int status) {
+bool resume_traced(pid_t pid, int status) {
   const int signal = WSTOPSIG(status), event = status >> 16;
+  if (event == PTRACE_EVENT_EXEC && has_leak_sanitizer(pid)) {
+    ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
+    return false;
+  }
   const bool stays = signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
   if (event == PTRACE_EVENT_STOP && stays)
     ptrace(PTRACE_LISTEN, pid, nullptr, nullptr);
   else
     ptrace(PTRACE_CONT, pid, nullptr, event == 0 ? signal : 0);
+  return true;
 }
 
 Ended ended_of(int status) {

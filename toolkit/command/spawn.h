@@ -29,12 +29,13 @@ pid_t spawn_traced(const SpawnOptions& options);
 /// False where it is forbidden, or traced already.
 bool seize(pid_t pid);
 
-/// Until it is seized again.
-void detach_traced(pid_t pid);
+/// Until it is seized again. False where it was not traced.
+bool detach_traced(pid_t pid);
 
 /// Lets a traced process go on after a stop that waitpid() told, in the way that it would have gone on alone: its
-/// signals reach it, and one that stops it stops it.
-void resume_traced(pid_t pid, int status);
+/// signals reach it, and one that stops it stops it. False where it is traced no longer: it has executed a program with
+/// LeakSanitizer, which attaches to its own process at its end and fails if it is traced.
+bool resume_traced(pid_t pid, int status);
 
 /// How a process ended.
 struct Ended {

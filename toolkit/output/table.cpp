@@ -7,7 +7,7 @@
 
 namespace cmt::output {
 
-std::string shortened(std::string_view text, std::size_t width) {
+std::string shortened(std::string_view text, std::size_t width, Telling telling) {
   constexpr std::string_view gap = "...";
   std::vector<std::size_t> begins;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -15,7 +15,8 @@ std::string shortened(std::string_view text, std::size_t width) {
   }
   if (begins.size() <= width) return std::string(text);
   if (width <= gap.size()) return std::string(gap.substr(0, width));
-  const std::size_t kept = width - gap.size(), front = kept / 3;
+  const std::size_t kept = width - gap.size(), front = telling == Telling::begin ? kept : kept / 3;
+  if (front == kept) return std::string(text.substr(0, begins[front])).append(gap);
   return std::string(text.substr(0, begins[front]))
       .append(gap)
       .append(text.substr(begins[begins.size() - (kept - front)]));
@@ -49,12 +50,12 @@ void Table::fit_to(std::vector<std::size_t>& widths, std::size_t width) const {
   widths[last] = std::min(widths[last], std::max(width, before_last() + wanted) - before_last());
 }
 
-void Table::append_row(std::string& out, const std::vector<std::string>& cells,
-                       const std::vector<std::size_t>& widths) const {
+void Table::append_row(std::string& out, const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
+                       Telling telling) const {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (widths[i] == 0) continue;
-    const std::string cell = shortened(cells[i], widths[i]);
+    const std::string cell = shortened(cells[i], widths[i], telling);
     const std::string padding(widths[i] - text::utf8_width(cell), ' ');
     if (i != 0) line += "  ";
     line += texts_.contains(i) ? cell + padding : padding + cell;
@@ -63,12 +64,12 @@ void Table::append_row(std::string& out, const std::vector<std::string>& cells,
   out += line + "\n";
 }
 
-std::string Table::text(std::size_t width) const {
+std::string Table::text(std::size_t width, Telling telling) const {
   std::vector<std::size_t> all_widths = widths();
   if (width != 0) fit_to(all_widths, width);
   std::string out;
-  append_row(out, titles_, all_widths);
-  for (const auto& row : rows_) append_row(out, row, all_widths);
+  append_row(out, titles_, all_widths, telling);
+  for (const auto& row : rows_) append_row(out, row, all_widths, telling);
   return out;
 }
 

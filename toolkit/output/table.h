@@ -9,9 +9,11 @@
 
 namespace cmt::output {
 
-/// A text of at most `width` columns, with "..." in the place of its middle where it is longer: of a path the end tells
-/// most, so two thirds of what is left are the end.
-std::string shortened(std::string_view text, std::size_t width);
+/// The part of a long text that tells most: of a path the end and some of the beginning, of a command the beginning.
+enum class Telling { both_ends, begin };
+
+/// A text of at most `width` columns, with "..." in the place of what is left out.
+std::string shortened(std::string_view text, std::size_t width, Telling telling = Telling::both_ends);
 
 /// A table for people: columns aligned, two blanks between them, no frame.
 ///
@@ -29,14 +31,14 @@ class Table {
 
   /// The titles and all rows. No line ends with blanks. With a `width`, the last column, of texts, is shortened to it;
   /// where less than `least_width` would be left of it, the columns before it are left out, but for the first two.
-  std::string text(std::size_t width = 0) const;
+  std::string text(std::size_t width = 0, Telling telling = Telling::both_ends) const;
 
   static constexpr std::size_t least_width = 24;
 
  private:
   std::vector<std::size_t> widths() const;
-  void append_row(std::string& out, const std::vector<std::string>& cells,
-                  const std::vector<std::size_t>& widths) const;
+  void append_row(std::string& out, const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
+                  Telling telling) const;
   void fit_to(std::vector<std::size_t>& widths, std::size_t width) const;
 
   std::vector<std::string> titles_;

@@ -63,6 +63,7 @@ TEST_CASE("table: a long text is shortened in its middle, and its end tells most
   CHECK(shortened("short", 5) == "short");
   CHECK(shortened("äöüäöüäöü", 6) == "ä...öü");
   CHECK(shortened("longer", 2) == "..");
+  CHECK(shortened("make -j8 all install", 11, Telling::begin) == "make -j8...");
 }
 
 TEST_CASE("table: in a narrow place numbers are left out from behind, and the last column is shortened") {
