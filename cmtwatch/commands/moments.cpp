@@ -99,13 +99,7 @@ class Moments {
            "where first_tick <= tick.id and last_tick >= tick.id and (pid = ?2 or ?2 is null))";
   }
 
-  Tick find(Statement& statement, std::int64_t tick) {
-    statement.bind(tick);
-    statement.bind(pid_);
-    Tick found;
-    while (statement.step()) found = statement.number_or_null(0);
-    return found;
-  }
+  Tick find(Statement& statement, std::int64_t tick) { return statement.bind(tick).bind(pid_).run(); }
 
   PidOrAll pid_;
   Statement after_, before_;

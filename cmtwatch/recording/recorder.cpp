@@ -80,16 +80,6 @@ void add_mark(const ProcessFolder& folder, ProcessSample& sample, std::string& b
   if (mark != 0) sample.resident_bytes_mark = mark;
 }
 
-void add_io(const ProcessFolder& folder, ProcessSample& sample, std::string& buffer) {
-  const auto text = text_of(folder, "io", buffer);
-  if (!text) return;
-  const process::Traffic traffic = process::parse_io(*text);
-  sample.read_bytes = traffic.read_bytes;
-  sample.written_bytes = traffic.written_bytes;
-  sample.read_call_bytes = traffic.read_call_bytes;
-  sample.written_call_bytes = traffic.written_call_bytes;
-}
-
 /// A thread's stack has an unreadable guard mapping below it. The guard tells it from the heap of a language that keeps
 /// stacks there.
 bool can_be_stack(const KnownMappings& mappings, std::size_t i) {
@@ -179,7 +169,7 @@ Recorder::Outcome Recorder::record_known(const ProcessFolder& folder, const proc
   if (sample.size_bytes == 0U) throw std::system_error(ESRCH, std::generic_category(), "statm");  // it is about to end
   const Outcome outcome = record_mappings(folder, stat.pid, process, sample);
   if (measures_.mappings || measures_.totals) add_mark(folder, sample, buffer_);
-  if (measures_.io) add_io(folder, sample, buffer_);
+  if (measures_.io) sample.traffic = process::parse_io(text_of(folder, "io", buffer_).value_or(""));
   if (measures_.oom) {
     sample.oom_score = number_in(folder, "oom_score", buffer_);
     sample.oom_score_adjustment = number_in(folder, "oom_score_adj", buffer_);

@@ -96,7 +96,7 @@ struct ProcessSample {
   using Figure = std::optional<std::uint64_t>;
   Figure size_bytes{}, resident_bytes{}, resident_file_bytes{}, resident_bytes_mark{};
   Figure mapped_resident_bytes{}, proportional_bytes{}, private_bytes{}, swapped_bytes{};
-  Figure read_bytes{}, written_bytes{}, read_call_bytes{}, written_call_bytes{};
+  process::Traffic traffic{};
   Figure minor_faults{}, major_faults{}, user_ticks{}, system_ticks{}, threads{};
   std::optional<std::int64_t> oom_score{}, oom_score_adjustment{};
   std::optional<bool> mappings_readable{};
@@ -112,10 +112,10 @@ void describe(Visitor& field, Row& row) {
   field("proportional_bytes", row.proportional_bytes, "each page divided by the processes that map it");
   field("private_bytes", row.private_bytes, "mapped by no other process");
   field("swapped_bytes", row.swapped_bytes, "in swap");
-  field("read_bytes", row.read_bytes, "from disks, since its start; null: may not be read");
-  field("written_bytes", row.written_bytes, "to disks");
-  field("read_call_bytes", row.read_call_bytes, "by system calls, from disks or not, since its start");
-  field("written_call_bytes", row.written_call_bytes, "the same written");
+  field("read_bytes", row.traffic.read_bytes, "from disks, since its start; null: may not be read");
+  field("written_bytes", row.traffic.written_bytes, "to disks");
+  field("read_call_bytes", row.traffic.read_call_bytes, "by system calls, from disks or not, since its start");
+  field("written_call_bytes", row.traffic.written_call_bytes, "the same written");
   field("minor_faults", row.minor_faults, "page faults since its start that read nothing");
   field("major_faults", row.major_faults, "page faults since its start that read from a disk");
   field("user_ticks", row.user_ticks, "processor time, about.clock_ticks_per_second a second");
