@@ -8,7 +8,6 @@
 
 #include "toolkit/command/launch.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -30,14 +29,6 @@ sigset_t awaited() {
   return signal_set({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH});
 }
 
-/// A file that the command writes to; none for an empty path.
-process::Fd open_output(const std::string& path) {
-  if (path.empty()) return {};
-  process::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (file.get() < 0) throw std::system_error(errno, std::generic_category(), path);
-  return file;
-}
-
 void raise_unblocked(int signal) {
   const sigset_t set = signal_set({signal});
   sigprocmask(SIG_UNBLOCK, &set, nullptr);
@@ -53,7 +44,7 @@ bool asks_to_end(int signal) {
 
 RunningCommand::RunningCommand(const Launch& launch)
     : signals_(awaited()), before_stop_(launch.before_stop), at_end_(launch.at_end) {
-  const process::Fd output = open_output(launch.output), error = open_output(launch.error);
+  const process::Fd output = process::create_file(launch.output), error = process::create_file(launch.error);
   try {
     const SpawnOptions options{.words = launch.words,
                                .environment = launch.environment,

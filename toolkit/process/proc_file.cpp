@@ -16,9 +16,22 @@ namespace fs = std::filesystem;
 [[noreturn]] void fail(const std::string& path) { throw std::system_error(errno, std::generic_category(), path); }
 
 Fd open_file(const std::string& path, int flags) {
-  Fd file(::open(path.c_str(), flags | O_CLOEXEC));
+  Fd file(::open(path.c_str(), flags | O_CLOEXEC, 0666));
   if (file.get() < 0) fail(path);
   return file;
+}
+
+void read_pieces(const Fd& file, const std::string& path, std::string& buffer,
+                 const std::function<void(std::string_view)>& take) {
+  constexpr std::size_t piece_bytes = 64 * 1024;
+  if (buffer.size() < piece_bytes) buffer.resize(piece_bytes);
+  for (;;) {
+    const ssize_t got = read(file.get(), buffer.data(), piece_bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(path);
+    if (got == 0) return;
+    take(std::string_view(buffer).substr(0, static_cast<std::size_t>(got)));
+  }
 }
 
 std::optional<std::uint64_t> first_number(std::string_view text, int base) {
@@ -32,20 +45,12 @@ std::optional<std::uint64_t> first_number(std::string_view text, int base) {
 }  // namespace
 
 std::string read_file(const std::string& path) {
-  const Fd file = open_file(path, O_RDONLY);
-  std::string text;
-  std::size_t used = 0;
-  for (;;) {
-    text.resize(used + 64 * 1024);
-    const ssize_t got = read(file.get(), text.data() + used, text.size() - used);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(path);
-    used += static_cast<std::size_t>(got);
-    if (got == 0) break;
-  }
-  text.resize(used);
+  std::string text, buffer;
+  read_pieces(open_file(path, O_RDONLY), path, buffer, [&](std::string_view piece) { text += piece; });
   return text;
 }
+
+Fd create_file(const std::string& path) { return path.empty() ? Fd() : open_file(path, O_WRONLY | O_CREAT | O_TRUNC); }
 
 void write_all(int fd, std::string_view text, const std::string& name) {
   while (!text.empty()) {
@@ -92,16 +97,7 @@ std::string_view ProcessFolder::read(const char* name, std::string& buffer) cons
 
 void ProcessFolder::read(const char* name, std::string& buffer,
                          const std::function<void(std::string_view)>& take) const {
-  constexpr std::size_t piece_bytes = 64 * 1024;
-  const Fd file(open(name));
-  if (buffer.size() < piece_bytes) buffer.resize(piece_bytes);
-  for (;;) {
-    const ssize_t got = ::read(file.get(), buffer.data(), piece_bytes);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(path_ + "/" + name);
-    if (got == 0) return;
-    take(std::string_view(buffer).substr(0, static_cast<std::size_t>(got)));
-  }
+  read_pieces(Fd(open(name)), path_ + "/" + name, buffer, take);
 }
 
 std::vector<int> numbers_in(const std::string& folder) {

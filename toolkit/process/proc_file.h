@@ -38,6 +38,9 @@ class Fd {
 /// Throws std::system_error where the file cannot be opened or read, which is also so where its process has ended.
 std::string read_file(const std::string& path);
 
+/// Creates a file to write to, or empties it; none for an empty path. Throws std::system_error.
+Fd create_file(const std::string& path);
+
 /// Writes all of a text. Throws std::system_error, with `name`.
 void write_all(int fd, std::string_view text, const std::string& name);
 
