@@ -74,10 +74,10 @@ int peak(const command::CommandLine& line) {
 int show(const command::CommandLine& line) {
   const MomentOptions options = parse_moment(line);
   if (const auto wall_ns = parse_wall(line.value("at", "")))
-    return show_moment(options, [&](Database& database) { return tick_at_wall(database, *wall_ns); });
+    return show_moment(options, [&](Database& database) { return tick_at(database, *wall_ns, "wall_ns"); });
   const std::int64_t at_ns = line.parsed("at", "", "a time such as 2.5s or 2026-11-22T00:53:10",
                                          [](const std::string& text) { return command::parse_duration(text, "s"); });
-  return show_moment(options, [&](Database& database) { return tick_at(database, at_ns); });
+  return show_moment(options, [&](Database& database) { return tick_at(database, at_ns, "begin_ns"); });
 }
 
 /// The moments of a recording at which the processes that are asked for were there.

@@ -84,14 +84,9 @@ std::optional<std::int64_t> least_available_tick(Database& database) {
   return select.run();
 }
 
-std::optional<std::int64_t> tick_at(Database& database, std::int64_t time_ns) {
-  Statement select(database, "select coalesce(max(id), (select min(id) from tick)) from tick where begin_ns <= ?");
+std::optional<std::int64_t> tick_at(Database& database, std::int64_t time_ns, const std::string& clock) {
+  Statement select(database, "select coalesce(max(id), (select min(id) from tick)) from tick where " + clock + " <= ?");
   return select.bind(time_ns).run();
-}
-
-std::optional<std::int64_t> tick_at_wall(Database& database, std::int64_t wall_ns) {
-  Statement select(database, "select coalesce(max(id), (select min(id) from tick)) from tick where wall_ns <= ?");
-  return select.bind(wall_ns).run();
 }
 
 Moment load_moment(Database& database, std::int64_t tick, PidOrAll pid) {

@@ -99,12 +99,9 @@ std::vector<MissedPeak> missed_peaks(Database& database, PidOrAll pid);
 /// The tick at which the machine had least memory available; nothing where that was not recorded.
 std::optional<std::int64_t> least_available_tick(Database& database);
 
-/// The last tick that began at or before a time since the recording began, else the first; nothing where there are
-/// none.
-std::optional<std::int64_t> tick_at(Database& database, std::int64_t time_ns);
-
-/// The same by the wall clock.
-std::optional<std::int64_t> tick_at_wall(Database& database, std::int64_t wall_ns);
+/// The last tick that began at or before a time, else the first; nothing where there are none. `clock`: "begin_ns",
+/// since the recording began, or "wall_ns".
+std::optional<std::int64_t> tick_at(Database& database, std::int64_t time_ns, const std::string& clock);
 
 Moment load_moment(Database& database, std::int64_t tick, PidOrAll pid);
 
