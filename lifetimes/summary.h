@@ -24,9 +24,7 @@ using heap::AgeClasses;
 using heap::SizeClasses;
 
 /// Blocks and the bytes that were asked for.
-struct Amount : heap::LiveTotals {
-  bool operator==(const Amount&) const = default;
-};
+struct Amount : heap::LiveTotals {};
 
 template <class Visitor, output::DescribedAs<Amount> A>
 void describe(Visitor& field, A& amount) {

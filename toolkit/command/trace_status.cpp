@@ -105,18 +105,13 @@ void add_trace(const std::string& path, RecordedTraces& recorded) {
   Reader reader(path, {.addresses = false, .times = false, .usable = false});
   recorded.files.push_back({path, bytes});
   recorded.bytes += bytes;
-  if (const auto& totals = reader.totals()) {
-    recorded.events += totals->events;
-    recorded.threads += totals->threads;
-    recorded.repairs += totals->repairs.total() - totals->repairs[Repair::unmatched_free];
-    recorded.unfinished += totals->truncated;
-    return;
-  }
-  std::uint64_t threads = 0;
-  recorded.events += count_events(reader, threads);
+  const auto totals = reader.totals();
+  std::uint64_t threads = totals ? totals->threads : 0;
+  recorded.events += totals ? totals->events : count_events(reader, threads);
   recorded.threads += threads;
-  recorded.repairs += reader.repairs().total() - reader.repairs()[Repair::unmatched_free];
-  recorded.unfinished += reader.truncated();
+  const Repairs repairs = totals ? totals->repairs : reader.repairs();
+  recorded.repairs += repairs.total() - repairs[Repair::unmatched_free];
+  recorded.unfinished += totals ? totals->truncated : reader.truncated();
 }
 
 RecordedTraces add_traces(const std::vector<BegunTrace>& traces,
