@@ -224,7 +224,7 @@ class RecordingSession {
 
   void tell(const std::string& what) {
     view_.columns().clear();
-    say("cmtwatch record", what);
+    command::complain("cmtwatch record", what);
   }
 
   /// Called at each moment, but forgets only now and then, because it costs as much as some moments.
@@ -285,7 +285,7 @@ int record_command(const command::CommandLine& line) {
     if (guard.failed() && ended->signal == 0 && ended->status == 0) return command::status_failed;
     command::exit_like(*ended);
   } catch (const command::LaunchError& error) {
-    say("cmtwatch record", error.what());
+    command::complain("cmtwatch record", error.what());
     return error.status;
   }
 }

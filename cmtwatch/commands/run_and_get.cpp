@@ -71,7 +71,7 @@ bool may_be_traced(const WatchOptions& options) {
   return !options.pause && options.peak != WatchOptions::Peak::without && !command::changes_rights(options.command[0]);
 }
 
-void say_run(const std::string& text) { say("cmtwatch run", text); }
+void say_run(const std::string& text) { command::complain("cmtwatch run", text); }
 
 /// A command while it is watched, from its start to its end.
 class WatchedCommand {

@@ -95,7 +95,7 @@ void Guard::run(const std::function<void()>& action) {
     clear_();
     failed_ = !command::is_closed_pipe(error);
     if (!failed_) return;
-    say(name_, error.what());
+    command::complain(name_, error.what());
   }
 }
 

@@ -273,7 +273,7 @@ class KindReader {
     } else {
       kinds[index_of(proportional ? MemoryKind::totals : MemoryKind::not_read)] = own.bytes();
     }
-    KindSeries::Process& total = totals_[process];
+    KindSeries::Band& total = totals_[process];
     total.all.add(own);
     series_.all.add(own);
     const auto add = [&](std::vector<MemorySum>& sums, std::vector<BytesByKind>& by_kind,
@@ -291,7 +291,7 @@ class KindReader {
   /// The bands, the largest first, and what all other mappings have.
   void name_mappings() {
     if (bands_.empty()) return;
-    KindSeries::MappingBand others{0, "others"};
+    KindSeries::Band others{0, "others"};
     others.bytes = {mapped_bytes(series_.by_kind.at), mapped_bytes(series_.by_kind.after)};
     for (auto& [key, band] : bands_) {
       subtract(others.bytes.at, band.bytes.at);
@@ -306,12 +306,12 @@ class KindReader {
   /// Keeps the series of the largest processes, and adds up those of the others.
   void name_largest() {
     const std::size_t moments = series_.time_ns.size();
-    std::vector<KindSeries::Process> all;
+    std::vector<KindSeries::Band> all;
     for (auto& [id, process] : totals_) all.push_back(std::move(process));
     if (all.size() < 2) return;
     std::stable_sort(all.begin(), all.end(),
                      [](const auto& a, const auto& b) { return most(a.bytes.at) > most(b.bytes.at); });
-    KindSeries::Process others{0, "others", {std::vector<std::uint64_t>(moments), std::vector<std::uint64_t>(moments)}};
+    KindSeries::Band others{0, "others", {std::vector<std::uint64_t>(moments), std::vector<std::uint64_t>(moments)}};
     for (std::size_t i = 0; i < all.size(); ++i) {
       all[i].bytes.at.resize(moments);
       all[i].bytes.after.resize(moments);
@@ -328,10 +328,10 @@ class KindReader {
 
   Statement ticks_, changes_, samples_, mapping_;
   bool changes_left_, samples_left_;
-  std::map<std::int64_t, MappedProcess> processes_;     ///< by the recording's id
-  std::map<std::int64_t, std::int64_t> last_ticks_;     ///< of processes
-  std::multimap<std::int64_t, std::int64_t> ends_;      ///< the last tick of a process
-  std::map<std::int64_t, KindSeries::Process> totals_;  ///< by the recording's id
+  std::map<std::int64_t, MappedProcess> processes_;  ///< by the recording's id
+  std::map<std::int64_t, std::int64_t> last_ticks_;  ///< of processes
+  std::multimap<std::int64_t, std::int64_t> ends_;   ///< the last tick of a process
+  std::map<std::int64_t, KindSeries::Band> totals_;  ///< by the recording's id
   std::map<BandKey, Band> bands_;
   bool finds_largest_ = false;
   std::set<std::int64_t> read_now_;  ///< processes whose mappings were read at this tick

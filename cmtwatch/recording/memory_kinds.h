@@ -82,26 +82,20 @@ struct Course {
 
 /// A whole recording, moment by moment. The processes add up to `sums`, and so do all kinds but `swapped`.
 struct KindSeries {
-  struct Process {
+  /// A process, or the mappings of one name in a process, or one without a name. Bytes of mappings are proportional.
+  struct Band {
     int pid = 0;
     std::string name;
-    Course<std::uint64_t> bytes{};  ///< 0 where it was not there
-    MemorySum all{};                ///< over its moments, for their metric
-  };
-
-  /// The mappings of one name in a process, or one without a name. Their proportional bytes.
-  struct MappingBand {
-    int pid = 0;
-    std::string name;
-    Course<std::uint64_t> bytes{};  ///< 0 where they could not be read, or were not there
+    Course<std::uint64_t> bytes{};  ///< 0 where it could not be read, or was not there
+    MemorySum all{};                ///< of a process, over its moments, for their metric
   };
 
   std::vector<std::int64_t> time_ns;
   Course<MemorySum> sums;  ///< of all processes
   MemorySum all{};         ///< over all moments, for the metric
   Course<BytesByKind> by_kind;
-  std::vector<Process> processes;  ///< the largest ones, and the rest as one with pid 0; empty where there is only one
-  std::vector<MappingBand> mappings;  ///< the largest at any moment, and the rest as one with pid 0
+  std::vector<Band> processes;  ///< the largest ones, and the rest as one with pid 0; empty where there is only one
+  std::vector<Band> mappings;   ///< the largest at any moment, and the rest as one with pid 0
 };
 
 /// Reads a recording twice, in the order of time: for the largest mappings, and for the series. Memory: the result, the

@@ -74,7 +74,7 @@ Panel kinds_panel(const KindSeries& series, std::string_view metric) {
 
 Panel processes_panel(const KindSeries& series, std::string_view metric) {
   Panel panel = empty_panel("by process", metric);
-  for (const KindSeries::Process& process : series.processes) {
+  for (const KindSeries::Band& process : series.processes) {
     const std::string name = process.pid == 0 ? process.name : process.name + " " + std::to_string(process.pid);
     panel.series.push_back(band(series, band_name(name, process.all.metric(), metric), process.bytes));
   }
@@ -84,7 +84,7 @@ Panel processes_panel(const KindSeries& series, std::string_view metric) {
 /// Named by the process too where there are several.
 Panel mappings_panel(const KindSeries& series) {
   Panel panel = empty_panel("by mapping", "pss");
-  for (const KindSeries::MappingBand& mapping : series.mappings) {
+  for (const KindSeries::Band& mapping : series.mappings) {
     const bool is_file = mapping.name.starts_with("/");
     std::string name = is_file ? mapping.name.substr(mapping.name.rfind('/') + 1) : mapping.name;
     if (mapping.pid != 0 && !series.processes.empty()) name += " of " + std::to_string(mapping.pid);
@@ -127,7 +127,7 @@ bool RecordView::end(const SamplingCost& cost) {
   if (moments_ == 0 || (beside_ == Beside::command && !columns_.active())) return false;
   const std::string line = peak_text() + "; " + output::counted(moments_, "moment") + cost.left_out_text() +
                            "; recording took " + output::fixed(cost.cpu_share() * 100, 1) + " % of a processor";
-  beside_ == Beside::nobody ? print(line + "\n") : say("cmtwatch record", line);
+  beside_ == Beside::nobody ? print(line + "\n") : command::complain("cmtwatch record", line);
   return true;
 }
 
@@ -138,7 +138,7 @@ void RecordView::print(const std::string& line) {
     command::print(line);
   } catch (const std::system_error& error) {
     prints_ = false;
-    say("cmtwatch record", error.what() + std::string("; the recording goes on"));
+    command::complain("cmtwatch record", error.what() + std::string("; the recording goes on"));
   }
 }
 
@@ -190,7 +190,7 @@ std::string recording_json(const KindSeries& series, const std::string& title) {
   }
   json.end_array();
   json.begin_array("mappings");
-  for (const auto& [pid, name, bytes] : series.mappings) {
+  for (const auto& [pid, name, bytes, all] : series.mappings) {
     json.begin_object();
     field("pid", pid == 0 ? std::nullopt : std::optional(pid), "null: all but the largest mappings");
     field("name", name, "of the mappings, or the first address of one without");

@@ -1,11 +1,7 @@
 #include "cmtwatch/report/report_output.h"
 
-#include <fcntl.h>
-
 #include <array>
-#include <cerrno>
 #include <ctime>
-#include <system_error>
 #include <utility>
 
 #include "libcmt/text/utf8.h"
@@ -21,12 +17,10 @@ constexpr std::size_t columns_kept = 1024;
 
 }  // namespace
 
-Destination::Destination(const std::string& path, int stream) : path_(path.empty() ? "writing" : path), fd_(stream) {
-  if (path.empty()) return;
-  fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path);
-  file_ = process::Fd(fd_);
-}
+Destination::Destination(const std::string& path, int stream)
+    : path_(path.empty() ? "writing" : path),
+      file_(process::create_file(path)),
+      fd_(path.empty() ? stream : file_.get()) {}
 
 void Destination::write(const std::string& text) { process::write_all(fd_, text::to_lines(text), path_); }
 
@@ -102,12 +96,10 @@ output::Panel bytes_over_time(const std::string& title, const std::string& y_tit
           .y = {.title = y_title, .unit = output::Unit::bytes}};
 }
 
-void say(const std::string& name, const std::string& text) { command::complain(name, text); }
-
 void write_picture(output::PictureFile& file, const output::Picture& picture, const std::string& numbers,
                    const std::string& name) {
   file.write(picture, numbers);
-  if (const auto remark = file.remark(); !remark.empty()) say(name, std::string(remark));
+  if (const auto remark = file.remark(); !remark.empty()) command::complain(name, remark);
 }
 
 }  // namespace cmt::watch

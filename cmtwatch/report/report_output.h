@@ -75,9 +75,6 @@ std::optional<std::int64_t> parse_wall(const std::string& text);
 /// A panel without series.
 output::Panel bytes_over_time(const std::string& title, const std::string& y_title);
 
-/// A line on standard error: "cmtwatch run: text".
-void say(const std::string& name, const std::string& text);
-
 /// Writes a picture and tells on standard error what the user should know of it. `numbers` is JSON. Throws as
 /// PictureFile does.
 void write_picture(output::PictureFile& file, const output::Picture& picture, const std::string& numbers,
