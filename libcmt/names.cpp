@@ -19,7 +19,8 @@ std::string_view name(Kind kind) {
     return names;
   }();
   const auto number = static_cast<std::size_t>(kind);
-  return number < kind_limit ? numbered[number] : "kind";
+  if (number >= kind_limit) return "kind";
+  return numbered[number];
 }
 
 std::string_view name(Repair repair) {

@@ -64,3 +64,10 @@ TEST_CASE("sections: a flipped bit of a section's start or header is a wrong che
     CHECK(std::string(error.what()) == "the checksum of a section is wrong");
   }
 }
+
+TEST_CASE("kinds: one without a name has its number, whatever is named in between") {
+  const std::string_view later = cmt::name(static_cast<cmt::Kind>(cmt::kind_limit - 1));
+  const std::string last = "kind_" + std::to_string(cmt::kind_limit - 1);
+  CHECK(cmt::name(static_cast<cmt::Kind>(40)) == "kind_40");
+  CHECK(later == last);
+}
