@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -21,12 +22,42 @@ class Watchdog {
   explicit Watchdog(unsigned seconds) : patience_(seconds) {}
 
   /// To be called at least twice a second.
-  bool hangs(std::span<const lane> lanes, Clock::time_point now);
+  bool hangs(std::span<const lane> lanes, Clock::time_point now) {
+    std::uint64_t progress = 0;
+    bool is_patient = false, works = false;
+    for (const lane& lane : lanes) {
+      const std::uint32_t state = state_of(lane);
+      progress += __atomic_load_n(&lane.position, __ATOMIC_RELAXED) + state;
+      is_patient = is_patient || state == lane_pacing || state == lane_touching;
+      works = works || state == lane_running;
+    }
+    stood_ += std::min<Clock::duration>(now - checked_, between_checks_max);
+    checked_ = now;
+    if (progress_ != progress || is_patient || !works) {
+      progress_ = progress;
+      stood_ = {};
+    }
+    return stood_ >= patience_;
+  }
 
   /// The lane that touches a block, or is in a call that does not return; else one that waits; else lane 0.
-  static std::uint32_t hanging_lane(std::span<const lane> lanes);
+  static std::uint32_t hanging_lane(std::span<const lane> lanes) {
+    std::uint32_t waits = 0;
+    for (std::uint32_t i = 0; i < lanes.size(); ++i) {
+      const std::uint32_t state = state_of(lanes[i]);
+      if (state == lane_touching) return i;
+      if (state != lane_running) continue;
+      if (__atomic_load_n(&lanes[i].waits.waiting, __ATOMIC_RELAXED) == 0) return i;
+      waits = i;
+    }
+    return waits;
+  }
 
  private:
+  static constexpr std::chrono::milliseconds between_checks_max{500};
+
+  static std::uint32_t state_of(const lane& lane) { return __atomic_load_n(&lane.state, __ATOMIC_ACQUIRE); }
+
   std::chrono::seconds patience_;
   std::optional<std::uint64_t> progress_;
   Clock::time_point checked_;
