@@ -7,7 +7,6 @@
 //     202: free 0xb4840a60
 //     202: thread_done 0x0
 
-#include "trace2cmt/formats/call_names.h"
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 

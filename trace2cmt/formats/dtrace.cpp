@@ -19,7 +19,6 @@
 #include <array>
 #include <utility>
 
-#include "trace2cmt/formats/call_names.h"
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 

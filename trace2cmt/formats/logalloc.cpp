@@ -11,7 +11,6 @@
 //     1 1 malloc(32)=#1
 //     1 1 realloc(#1,64)=#1
 
-#include "trace2cmt/formats/call_names.h"
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 

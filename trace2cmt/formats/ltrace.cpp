@@ -15,7 +15,6 @@
 
 #include <vector>
 
-#include "trace2cmt/formats/call_names.h"
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 

@@ -13,7 +13,6 @@
 // With --time-stamp=yes a time since the start stands before the pid: `--00:00:00:00.512 14886--`. Several processes
 // come from --trace-children=yes. The log has no threads.
 
-#include "trace2cmt/formats/call_names.h"
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 

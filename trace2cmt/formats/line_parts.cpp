@@ -1,9 +1,7 @@
-#include "trace2cmt/formats/call_names.h"
+#include "trace2cmt/formats/line_parts.h"
 
 #include <algorithm>
 #include <utility>
-
-#include "trace2cmt/formats/line_parts.h"
 
 namespace trace2cmt {
 namespace {
