@@ -1,26 +1,26 @@
 #include "trace2cmt/inspect/info.h"
 
 #include <algorithm>
+#include <array>
 
 #include "cmt/error.h"
 #include "libcmt/format/coding.h"
 #include "libcmt/format/sections.h"
+#include "libcmt/text/format.h"
+#include "libcmt/text/utf8.h"
 #include "libcmt/trace/ledger.h"
+#include "toolkit/output/json.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
 
 namespace trace2cmt {
 namespace {
 
 using namespace cmt::format;
-
-/// Runs `step`. An error in it becomes one with the place in the file.
-template <typename Step>
-auto in_file(const TraceFile& file, const Step& step) {
-  try {
-    return step();
-  } catch (const WireError& error) {
-    throw cmt::FormatError(file.place(error.offset()), error.what());
-  }
-}
+using cmt::output::bytes_text;
+using cmt::output::fixed;
+using cmt::output::time_text;
+using cmt::output::with_commas;
 
 void add_block(Layout& layout, const Section& section) {
   const BlockHeader block = take_fields(section, BlockHeader::take);
@@ -37,7 +37,7 @@ void add_block(Layout& layout, const Section& section) {
 }
 
 /// `index`: the blocks of the stream, empty where the end of the file is missing.
-Layout layout_of(const TraceFile& file, const std::vector<cmt::BlockStart>& index) {
+Layout layout_of(const TraceFile& file, const std::vector<cmt::BlockStart>& index) try {
   Layout layout;
   auto section = section_at(file, file_header_size(file.at(0, 16)).value());
   for (; section; section = section_at(file, section->end())) {
@@ -49,6 +49,8 @@ Layout layout_of(const TraceFile& file, const std::vector<cmt::BlockStart>& inde
   layout.other_bytes = file.size();
   for (const StreamSize& stream : layout.streams) layout.other_bytes -= stream.bytes;
   return layout;
+} catch (const WireError& error) {
+  throw cmt::FormatError(file.place(error.offset()), error.what());
 }
 
 /// The last time in the last block, or before it.
@@ -75,6 +77,60 @@ void count_events(cmt::Reader& reader, Info& info) {
   info.totals.truncated = info.cut_off = reader.truncated();
 }
 
+/// Metadata may hold control characters, which a terminal should not get.
+std::string printable(std::string_view text) {
+  std::string quoted;
+  cmt::text::append_string(quoted, cmt::text::to_utf8(text));
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+std::string recorded_text(const cmt::Header& header) {
+  std::string text = "calls";
+  if (header.has_addresses) text += ", addresses";
+  if (header.has_times) text += ", times";
+  if (header.has_usable) text += ", usable sizes";
+  return text;
+}
+
+std::string facts_text(const Info& info) {
+  const cmt::Totals& totals = info.totals;
+  cmt::output::Table table({"", ""}, {0, 1});
+  const auto add = [&](const std::string& what, const std::string& value) { table.add({"  " + what, value}); };
+  for (const auto& [key, value] : info.header.metadata) add(printable(key), printable(value));
+  add("recorded", recorded_text(info.header));
+  if (info.last_time_ns) add("last event", "at " + time_text(static_cast<double>(*info.last_time_ns)));
+  add("threads", with_commas(totals.threads));
+  add("allocated", bytes_text(totals.allocated_bytes) + " in " + with_commas(totals.allocations) + " blocks");
+  add("peak live", bytes_text(totals.peak_live_bytes) + " at event " + with_commas(totals.peak_live_bytes_event) +
+                       "; " + with_commas(totals.peak_live_blocks) + " blocks");
+  add("live at end", bytes_text(totals.end_live_bytes) + " in " + with_commas(totals.end_live_blocks) + " blocks");
+  add("refused", with_commas(totals.failed));
+  add("repairs", with_commas(totals.repairs.total()));
+  const std::string text = table.text();
+  return text.substr(text.find('\n') + 1);
+}
+
+std::string kinds_text(const cmt::Totals& totals) {
+  cmt::output::Table table({"  kind", "events"});
+  cmt::output::by_name(totals.by_kind, cmt::kind_name).for_each([&](std::string_view kind, std::uint64_t events) {
+    table.add({"  " + std::string(kind), with_commas(events)});
+  });
+  return table.text();
+}
+
+std::string layout_text(const Info& info) {
+  const Layout& layout = *info.layout;
+  const auto per_event = [&](std::uint64_t bytes) { return fixed(info.per_event(bytes), 3); };
+  cmt::output::Table table({"  stream", "before zstd", "bytes", "before, an event", "an event"});
+  for (const StreamSize& stream : layout.streams) {
+    table.add({"  " + stream.name(), with_commas(stream.raw_bytes), with_commas(stream.bytes),
+               per_event(stream.raw_bytes), per_event(stream.bytes)});
+  }
+  table.add({"  the rest", "", with_commas(layout.other_bytes), "", per_event(layout.other_bytes)});
+  return table.text() + "  in " + with_commas(layout.blocks) + " blocks of the stream, " +
+         with_commas(layout.keyframes) + " of them keyframes\n";
+}
+
 }  // namespace
 
 Info info_of(const TraceFile& file) {
@@ -93,9 +149,47 @@ Info info_of(const TraceFile& file) {
     count_events(reader, info);
   }
   if (!file.is_cmt()) return info;
-  info.layout = in_file(file, [&] { return layout_of(file, reader.blocks()); });
+  info.layout = layout_of(file, reader.blocks());
   for (StreamSize& stream : info.layout->streams) stream.bytes_per_event = info.per_event(stream.bytes);
   return info;
+}
+
+std::string StreamSize::name() const {
+  constexpr std::array<const char*, 6> names{"core",  "addresses",    "live_blocks",
+                                             "times", "usable_sizes", "call_stacks"};
+  if (id - 1 < names.size()) return names[id - 1];
+  return "stream " + std::to_string(id);
+}
+
+double Info::per_event(std::uint64_t bytes) const {
+  return totals.events == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(totals.events);
+}
+
+std::vector<MetadataEntry> Info::metadata() const {
+  std::vector<MetadataEntry> entries;
+  for (const auto& [key, value] : header.metadata) entries.push_back({key, value});
+  return entries;
+}
+
+std::string to_text(const Info& info) {
+  std::string text = info.file + ": " + std::string(name(info.header.format)) + ", " + with_commas(info.totals.events) +
+                     " events in " + with_commas(info.file_bytes) + " bytes, " +
+                     fixed(info.per_event(info.file_bytes), 3) + " an event\n";
+  if (info.cut_off) text += "  breaks off: the figures are of what is whole\n";
+  if (info.totals.truncated && !info.cut_off) text += "  the recording broke off\n";
+  text += facts_text(info) + kinds_text(info.totals);
+  return info.layout ? text + layout_text(info) : text;
+}
+
+std::string to_json(const Info& info) {
+  cmt::output::JsonWriter json;
+  json.begin_object();
+  json.field("schema", "cmt.info/1");
+  cmt::output::write_fields(json, info);
+  cmt::output::write_fields(json, info.totals);
+  if (info.layout) cmt::output::write_fields(json, *info.layout);
+  json.end_object();
+  return json.take();
 }
 
 }  // namespace trace2cmt
