@@ -188,12 +188,12 @@ TEST_CASE("pages: a gap is counted by the size asked for, and is negative where 
 
 TEST_CASE("address index: a block is added apart from all others, or not at all") {
   std::mt19937_64 random(3);
-  heap::AddressIndex index, apart;
-  Tag tag = 0;
+  cmt::heap::AddressIndex index, apart;
+  cmt::Tag tag = 0;
   std::size_t refused = 0;
   for (int i = 0; i < 20000; ++i) {
     const std::uint64_t address = (1 + random() % 300) * 16 + (random() % 4) * 0x1ff000;
-    const heap::PlacedBlock block{
+    const cmt::heap::PlacedBlock block{
         .address = address, .size = random() % (random() % 16 == 0 ? 9000 : 80), .tag = ++tag};
     if (random() % 3 == 0) {
       const auto one = index.erase(address);

@@ -93,7 +93,7 @@ void Mender::insert_again(const PlacedBlock& block) {
 }
 
 /// The live blocks by tag, which are kept from the first event on that has a tag and no address.
-BlockTable<Mender::TaggedBlock>& Mender::by_tag() {
+BlockTable<TaggedBlock>& Mender::by_tag() {
   if (!by_tag_) {
     by_tag_.emplace();
     live_.for_each([&](const PlacedBlock& block) { by_tag_->insert({block.tag, block.address}); });

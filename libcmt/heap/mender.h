@@ -13,6 +13,12 @@
 
 namespace cmt::heap {
 
+/// A live block as the mender keeps it by its tag.
+struct TaggedBlock {
+  Tag tag = 0;
+  std::uint64_t address = 0;  ///< 0: not recorded
+};
+
 /// Makes the events of a text or a log consistent: gives tags where it has addresses only, and repairs what it lost or
 /// put in the wrong order. What comes out passes `trace2cmt --verify`, whatever went in. Every input of lines passes
 /// here, whatever wrote it.
@@ -89,11 +95,6 @@ class Mender {
     bool is_handed_out_again = false;
     bool is_balanced = false;  ///< the address is given back as often as handed out
     bool is_over = false;      ///< no event gives it back soon
-  };
-
-  struct TaggedBlock {
-    Tag tag = 0;
-    std::uint64_t address = 0;  ///< 0: not recorded
   };
 
   Outcome apply(Event& event);
