@@ -89,27 +89,6 @@ bool is_another_collector_busy() {
   return false;
 }
 
-/// Ends a trace, complete, near a number of bytes: blocks of the stream are closed early, ever smaller ones as the
-/// limit comes near.
-class ByteLimit {
- public:
-  explicit ByteLimit(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
-
-  bool is_reached(const Outputs& outputs) const { return outputs.bytes() >= bytes_max_; }
-
-  /// How many events to write before the files are flushed next. `events` were written so far.
-  std::size_t block_events(const Outputs& outputs, std::uint64_t events) const {
-    constexpr std::uint64_t least = 64, first_bytes_per_event = 40, share = 4;
-    if (bytes_max_ == Settings::no_limit) return std::numeric_limits<std::size_t>::max();
-    const std::uint64_t bytes = outputs.bytes(), left = bytes_max_ - std::min(bytes, bytes_max_);
-    const std::uint64_t bytes_per_event = events == 0 ? first_bytes_per_event : bytes / events + 1;
-    return std::max(least, left / (share * bytes_per_event));
-  }
-
- private:
-  const std::uint64_t bytes_max_;
-};
-
 /// The encoder: takes work from the backlog, puts the events in order, and writes the files.
 class EncodeThread {
  public:
@@ -119,7 +98,6 @@ class EncodeThread {
         backlog_(backlog),
         state_(state),
         settings_(settings),
-        byte_limit_(settings.bytes_max),
         order_(tags_reserved(memory.control()), [this](std::span<BookedEvent> events) { return write_events(events); }),
         outputs_(memory.control(), paths_of(memory.control()), outputs, settings.has_times, order_.live_blocks()),
         flushed_ns_(clock_ns()) {}
@@ -219,10 +197,20 @@ class EncodeThread {
     outputs_.convert_stamps(events);
     events_ += events.size();
     const std::size_t room = outputs_.write_events(events);
-    const std::size_t due = byte_limit_.block_events(outputs_, events_flushed_);
+    const std::size_t due = block_events();
     if (events_ - events_flushed_ < due) return std::min(room, due);
     flush();
     return room;
+  }
+
+  /// How many events to write before the files are flushed next. Near the limit of bytes, blocks of the stream are
+  /// closed early, ever smaller ones, so that the trace ends near it.
+  std::size_t block_events() const {
+    constexpr std::uint64_t least = 64, first_bytes_per_event = 40, share = 4;
+    if (settings_.bytes_max == Settings::no_limit) return std::numeric_limits<std::size_t>::max();
+    const std::uint64_t bytes = outputs_.bytes(), left = settings_.bytes_max - std::min(bytes, settings_.bytes_max);
+    const std::uint64_t bytes_per_event = events_flushed_ == 0 ? first_bytes_per_event : bytes / events_flushed_ + 1;
+    return std::max(least, left / (share * bytes_per_event));
   }
 
   /// How many of the next events are within the limits.
@@ -230,7 +218,7 @@ class EncodeThread {
     if (stopped_by_ != nullptr) return 0;
     std::size_t allowed = std::min<std::uint64_t>(events.size(), settings_.events_max - events_);
     if (allowed < events.size()) stopped_by_ = "max-events";
-    if (byte_limit_.is_reached(outputs_)) {
+    if (outputs_.bytes() >= settings_.bytes_max) {
       stopped_by_ = "max-bytes";
       allowed = 0;
     }
@@ -353,7 +341,6 @@ class EncodeThread {
   SessionState& state_;
   // The encoder's own.
   const Settings& settings_;
-  const ByteLimit byte_limit_;
   EventOrder order_;
   Outputs outputs_;  // reads the live blocks of order_
   bool flush_asked_ = false;
