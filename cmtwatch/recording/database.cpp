@@ -133,7 +133,7 @@ bool Statement::is_null(int column) const { return sqlite3_column_type(statement
 std::int64_t Statement::number(int column) const { return sqlite3_column_int64(statement_, column); }
 
 std::int64_t Statement::time_ns(int column) const {
-  constexpr std::int64_t most = std::int64_t{1} << 61;
+  constexpr std::int64_t most = (std::int64_t{1} << 62) - 1;
   const std::int64_t time = number(column);
   if (time >= -most && time <= most) return time;
   throw DatabaseError(database_.path() + ": " + column_name(column) + " is " + std::to_string(time) +

@@ -94,7 +94,8 @@ class Statement {
   std::int64_t number(int column) const;
   std::string text(int column) const;
 
-  /// A time in nanoseconds. Throws where it is more than 73 years from 0: times are subtracted and added.
+  /// A time in nanoseconds. Throws where it is more than 146 years from 0: the sum or difference of two times must not
+  /// overflow.
   std::int64_t time_ns(int column) const;
 
   /// An amount. Throws where it is below 0 or beyond any memory, so that some thousand can be added up.
