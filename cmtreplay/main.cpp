@@ -138,8 +138,9 @@ bool replay_new_trace(const ReplaySettings& settings, const Allocator& allocator
     print_message(allocator.name + ": died in the run for the new trace: " + death.text());
     return false;
   }
+  const MappedMemory mapping(memory, count * sizeof(void*));
   cmt::Reader reader = settings.trace.open();
-  write_new_trace(reader, {memory.words(), count}, path);
+  write_new_trace(reader, {mapping.words(), count}, path);
   return true;
 }
 

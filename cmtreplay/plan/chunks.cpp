@@ -11,7 +11,7 @@ constexpr std::uint64_t growth_bytes = std::uint64_t{1} << 22;
 }  // namespace
 
 Chunk ChunkSource::chunk(std::uint32_t number) const {
-  return {.number = number, .words = reinterpret_cast<std::uint64_t*>(memory_.begin() + number * chunk_bytes)};
+  return {.number = number, .words = reinterpret_cast<std::uint64_t*>(mapping_.begin() + number * chunk_bytes)};
 }
 
 // The memory grows under a mapping that is as large as it may get.

@@ -26,13 +26,17 @@ class ChunkSource {
   const SharedMemory& memory() const { return memory_; }
 
  protected:
-  /// Of `bytes` zeros, and room for `bytes_max`.
-  ChunkSource(std::uint64_t bytes, std::uint64_t bytes_max) : memory_("operations", bytes, bytes_max) {}
+  /// `bytes` zeros, in a mapping that has room for `bytes_max`.
+  ChunkSource(std::uint64_t bytes, std::uint64_t bytes_max)
+      : memory_("operations", bytes), mapping_(memory_, bytes_max) {}
 
   Chunk chunk(std::uint32_t number) const;
 
   std::uint32_t count_ = 0;
   SharedMemory memory_;
+
+ private:
+  MappedMemory mapping_;
 };
 
 /// Keeps all chunks: a trace that is prepared whole. Where they take more than `bytes_max` it keeps none of them, and

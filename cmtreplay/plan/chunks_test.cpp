@@ -20,7 +20,8 @@ TEST_CASE("lanes: an operation never lies across two chunks, and a link leads fr
   const std::array<std::uint64_t, 3> three{word(7), word(8), word(9)};
   writer.append(0, three);
   CHECK(writer.position(0) == 1024 + 3);
-  const std::uint64_t* const words = chunks.memory().words();
+  const MappedMemory mapping(chunks.memory(), 2 * chunk_words * sizeof(std::uint64_t));
+  const std::uint64_t* const words = mapping.words();
   CHECK(words[1020] == word(1020));
   CHECK(words[1021] == operation_word(operation_control, control_link, 1));
   CHECK(words[1024 + 2] == word(9));

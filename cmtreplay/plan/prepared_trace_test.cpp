@@ -98,7 +98,8 @@ TEST_CASE("prepared trace: more words than a chunk holds are linked, and found a
   CHECK(event_at(trace, 0, 1023) == 1024);
   CHECK(event_at(trace, 0, 1024) == 1024);
   CHECK(event_at(trace, 0, 76 * 1024 + 9) == 76 * 1023 + 10);
-  const std::uint64_t* const words = trace.chunks()->memory().words();
+  const MappedMemory mapping(trace.chunks()->memory(), chunk_words * sizeof(std::uint64_t));
+  const std::uint64_t* const words = mapping.words();
   CHECK(words[0] == operation_word(operation_malloc, slot_first, 1));
   CHECK(words[1023] == operation_word(operation_control, control_link, 1));
 }

@@ -36,7 +36,8 @@ class Routed {
         }) {}
 
   std::string lane(std::uint32_t number) const {
-    const std::uint64_t* const words = chunks_.memory().words() + writer_.first_chunk(number) * chunk_words;
+    const MappedMemory mapping(chunks_.memory(), chunks_.count() * chunk_words * sizeof(std::uint64_t));
+    const std::uint64_t* const words = mapping.words() + writer_.first_chunk(number) * chunk_words;
     std::string text;
     for (std::size_t i = 0; i < writer_.position(number); ++i) {
       const std::uint64_t word = words[i];

@@ -4,31 +4,31 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <boost/interprocess/mapped_region.hpp>
 #include <cerrno>
 #include <system_error>
 
 namespace cmt::replay {
 namespace {
 
+namespace ipc = boost::interprocess;
+
 [[noreturn]] void fail(int error, const std::string& what) {
   throw std::system_error(error, std::generic_category(), what);
 }
 
+/// A memfd, for Boost.Interprocess to map.
+struct MappableFd {
+  int fd;
+  ipc::mapping_handle_t get_mapping_handle() const { return ipc::ipcdetail::mapping_handle_from_file_handle(fd); }
+};
+
 }  // namespace
 
-SharedMemory::SharedMemory(const std::string& name, std::uint64_t bytes, std::uint64_t bytes_max)
-    : name_("cmtreplay-" + name), fd_(memfd_create(name_.c_str(), 0)), mapped_bytes_(std::max(bytes, bytes_max)) {
+SharedMemory::SharedMemory(const std::string& name, std::uint64_t bytes)
+    : name_("cmtreplay-" + name), fd_(memfd_create(name_.c_str(), 0)) {
   if (fd_.get() < 0) fail(errno, name_);
   grow(0, bytes);
-  if (mapped_bytes_ == 0) return;
-  void* const map = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd(), 0);
-  if (map == MAP_FAILED) fail(errno, "mapping shared memory");
-  begin_ = static_cast<char*>(map);
-}
-
-SharedMemory::~SharedMemory() {
-  if (begin_ != nullptr) munmap(begin_, mapped_bytes_);
 }
 
 // Pages that are not allocated now would end this process or the worker with SIGBUS where memory is short.
@@ -46,5 +46,16 @@ void SharedMemory::discard_pages(std::uint64_t bytes) {
   if (bytes != 0 && fallocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) != 0)
     fail(errno, name_);
 }
+
+MappedMemory::MappedMemory(const SharedMemory& memory, std::uint64_t bytes) try {
+  if (bytes == 0) return;
+  region_ =
+      std::make_unique<ipc::mapped_region>(MappableFd{memory.fd()}, ipc::read_write, 0, bytes, nullptr, MAP_NORESERVE);
+  begin_ = static_cast<char*>(region_->get_address());
+} catch (const ipc::interprocess_exception& error) {
+  fail(error.get_native_error(), "mapping shared memory");
+}
+
+MappedMemory::~MappedMemory() = default;
 
 }  // namespace cmt::replay

@@ -1,10 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "toolkit/process/proc_file.h"
+
+namespace boost::interprocess {
+class mapped_region;
+}
 
 namespace cmt::replay {
 
@@ -15,15 +20,10 @@ using process::Fd;
 /// short.
 class SharedMemory {
  public:
-  /// `bytes` zeros, mapped here. The mapping has room for `bytes_max`, which are only addresses until it has grown.
-  explicit SharedMemory(const std::string& name, std::uint64_t bytes = 0, std::uint64_t bytes_max = 0);
-  ~SharedMemory();
-  SharedMemory(const SharedMemory&) = delete;
-  SharedMemory& operator=(const SharedMemory&) = delete;
+  /// `bytes` zeros.
+  explicit SharedMemory(const std::string& name, std::uint64_t bytes = 0);
 
   int fd() const { return fd_.get(); }
-  char* begin() const { return begin_; }
-  const std::uint64_t* words() const { return reinterpret_cast<const std::uint64_t*>(begin_); }
 
   /// Extends it by zeros that are there.
   void grow(std::uint64_t from_bytes, std::uint64_t to_bytes);
@@ -35,8 +35,21 @@ class SharedMemory {
  private:
   std::string name_;
   Fd fd_;
-  std::uint64_t mapped_bytes_;
-  char* begin_ = nullptr;  ///< null: of no bytes
+};
+
+/// A shared memory as this process sees it.
+class MappedMemory {
+ public:
+  /// May reach beyond the memory's end: that part is only addresses until the memory has grown.
+  MappedMemory(const SharedMemory& memory, std::uint64_t bytes);
+  ~MappedMemory();
+
+  char* begin() const { return begin_; }
+  const std::uint64_t* words() const { return reinterpret_cast<const std::uint64_t*>(begin_); }
+
+ private:
+  std::unique_ptr<boost::interprocess::mapped_region> region_;  ///< null: of no bytes
+  char* begin_ = nullptr;
 };
 
 /// The names of all SharedMemory in /proc/PID/maps begin with this.

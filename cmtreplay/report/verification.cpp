@@ -80,7 +80,8 @@ std::string Finding::sentence() const {
 
 Verification run_verification(const ReplaySettings& settings, const Allocator& allocator) {
   const SharedMemory memory("verification", sizeof(verification));
-  const auto& shared = *reinterpret_cast<const verification*>(memory.begin());
+  const MappedMemory mapping(memory, sizeof(verification));
+  const auto& shared = *reinterpret_cast<const verification*>(mapping.begin());
   WorkerProcess worker(settings, allocator, {.verification_fd = memory.fd()});
   Verification result{.allocator = allocator};
   try {

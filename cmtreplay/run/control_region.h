@@ -63,12 +63,13 @@ class ControlRegion {
 
   template <class T>
   T* at(std::uint64_t offset) const {
-    return reinterpret_cast<T*>(memory_.begin() + offset);
+    return reinterpret_cast<T*>(mapping_.begin() + offset);
   }
 
   ControlSizes sizes_;
   Layout layout_{sizes_};
   SharedMemory memory_{"control", layout_.end};
+  MappedMemory mapping_{memory_, layout_.end};
 };
 
 }  // namespace cmt::replay

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <string_view>
@@ -177,9 +178,10 @@ class MemoryProbe {
 
 /// The slots whose blocks the worker frees after the end.
 std::unique_ptr<SharedMemory> drain_list(const PreparedTrace& trace) {
-  const std::vector<std::uint32_t>& slots = trace.plan().end_slots;
-  auto memory = std::make_unique<SharedMemory>("drain", slots.size() * sizeof slots[0]);
-  std::copy(slots.begin(), slots.end(), reinterpret_cast<std::uint32_t*>(memory->begin()));
+  const std::uint64_t bytes = trace.plan().end_slots.size() * sizeof(std::uint32_t);
+  auto memory = std::make_unique<SharedMemory>("drain", bytes);
+  if (bytes == 0) return memory;
+  std::memcpy(MappedMemory(*memory, bytes).begin(), trace.plan().end_slots.data(), bytes);
   return memory;
 }
 

@@ -74,7 +74,9 @@ class Engine {
     region->get().touch = touch_pages;
     replay_.control = &region->get();
     replay_.lanes = region->lanes().data();
-    replay_.operations = feed_->chunks().memory().words();
+    operations_.emplace(feed_->chunks().memory(),
+                        std::size_t{feed_->chunks().count()} * chunk_words * sizeof(std::uint64_t));
+    replay_.operations = reinterpret_cast<std::uint64_t*>(operations_->begin());
     if (region->get().recycles) replay_.chunk_free = region->freed();
     replay_.slots = slots_.data();
     stacks_bytes_ = region->lanes().size() * lane_stack_bytes;
@@ -120,6 +122,7 @@ class Engine {
   std::vector<void*> slots_;
   std::unique_ptr<Feed> feed_;
   replay replay_{};
+  std::optional<MappedMemory> operations_;
   std::size_t stacks_bytes_ = 0;
 };
 
