@@ -153,14 +153,15 @@ void Mender::free_unmatched(const Item& item) {
   Item free = item;
   free.is_dropped = !block;
   free.repair = block ? Repair::misfree : Repair::unmatched_free;
-  if (block) free.event.old_address = block->address;
-  if (block) apply(free.event);
+  if (!block) return append(free);
+  const std::uint64_t begin = block->address;
+  free.event.old_address = begin;
+  apply(free.event);
   append(free);
-  if (!block) return;
   Item head{.event = {.kind = Kind::malloc,
                       .thread = item.event.thread,
-                      .size = item.event.old_address - block->address,
-                      .address = block->address,
+                      .size = item.event.old_address - begin,
+                      .address = begin,
                       .time_ns = item.event.time_ns},
             .line = item.line,
             .is_own = false};
