@@ -75,16 +75,18 @@ __attribute__((constructor)) static void begin(void) {
 __attribute__((destructor)) static void end(void) { on_exit(end_for_good, NULL); }
 
 EXPORT void _exit(int status) {
-  if (tracer_is_ready()) tracing_finish();
+  real_find_required();
+  tracing_finish();
   real._exit(status);
 }
 
 EXPORT void _Exit(int status) { _exit(status); }
 
-#define END(name, parameters, ...)          \
-  EXPORT void name parameters {             \
-    if (tracer_is_ready()) tracing_leave(); \
-    real.name(__VA_ARGS__);                 \
+#define END(name, parameters, ...) \
+  EXPORT void name parameters {    \
+    real_find_required();          \
+    tracing_leave();               \
+    real.name(__VA_ARGS__);        \
   }
 
 END(quick_exit, (int status), status)
@@ -92,12 +94,13 @@ END(abort, (void))
 END(__assert_fail, (const char* assertion, const char* file, unsigned line, const char* function), assertion, file,
     line, function)
 
-#define EXEC(name, parameters, ...)                         \
-  EXPORT int name parameters {                              \
-    bool held = tracer_is_ready() && tracing_before_exec(); \
-    int result = real.name(__VA_ARGS__);                    \
-    tracing_exec_failed(held);                              \
-    return result;                                          \
+#define EXEC(name, parameters, ...)      \
+  EXPORT int name parameters {           \
+    real_find_required();                \
+    bool held = tracing_before_exec();   \
+    int result = real.name(__VA_ARGS__); \
+    tracing_exec_failed(held);           \
+    return result;                       \
   }
 
 EXEC(execv, (const char* path, char* const* arguments), path, arguments)
@@ -143,9 +146,9 @@ EXPORT int execle(const char* path, const char* first, ...) {
 }
 
 EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
-  const bool is_ready = tracer_is_ready();
+  real_find_required();
   int failed = real.pthread_setname_np(thread, name);
-  if (is_ready && !failed && pthread_equal(thread, pthread_self())) record_label(kind_thread_name, name);
+  if (!failed && pthread_equal(thread, pthread_self())) record_label(kind_thread_name, name);
   return failed;
 }
 
@@ -171,8 +174,8 @@ static void cancel_if_refused(bool is_first, long failed) {
 
 static void name_thread(const char* given) {
   char name[thread_name_bytes_max + 1] = {0};
-  memcpy(name, given, strnlen(given, thread_name_bytes_max));   // the kernel reads no more
-  if (!is_vfork_child()) record_label(kind_thread_name, name);  // such a child borrows the thread
+  memcpy(name, given, strnlen(given, thread_name_bytes_max));                        // the kernel reads no more
+  if (tracer_state == 2 && !is_vfork_child()) record_label(kind_thread_name, name);  // such a child borrows the thread
 }
 
 EXPORT int prctl(int option, ...) {
@@ -181,21 +184,21 @@ EXPORT int prctl(int option, ...) {
   unsigned long a = va_arg(list, unsigned long), b = va_arg(list, unsigned long), c = va_arg(list, unsigned long),
                 d = va_arg(list, unsigned long);
   va_end(list);
-  const bool is_ready = tracer_is_ready();
+  real_find_required();
   bool has_clock = !(option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT);
   bool enters = option == PR_SET_SECCOMP || (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
   bool first = enters && enter_sandbox(has_clock && option != PR_SET_TSC);
   int failed = real.prctl(option, a, b, c, d);
   cancel_if_refused(first, failed);
-  if (is_ready && option == PR_SET_NAME && !failed) name_thread((const char*)a);
+  if (option == PR_SET_NAME && !failed) name_thread((const char*)a);
   return failed;
 }
 
 __attribute__((used)) static long watched_syscall(long number, long a, long b, long c, long d, long e, long f) {
+  real_find_required();
   if (number == SYS_prctl) return prctl((int)a, b, c, d, e);
   bool enters = number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER);
   bool first = enters && enter_sandbox(a != SECCOMP_SET_MODE_STRICT);
-  tracer_is_ready();
   long result = real_syscall(number, a, b, c, d, e, f);
   cancel_if_refused(first, result);
   return result;
@@ -228,11 +231,13 @@ static void note_bypass(const char* module) {
 }
 
 __attribute__((used)) static void note_dlopen(const char* module, int flags) {
-  if (tracer_is_ready() && (flags & RTLD_DEEPBIND)) note_bypass(module);
+  real_find_required();
+  if (flags & RTLD_DEEPBIND) note_bypass(module);
 }
 
 __attribute__((used)) static void note_dlmopen(Lmid_t space, const char* module) {
-  if (tracer_is_ready() && space != LM_ID_BASE) note_bypass(module);
+  real_find_required();
+  if (space != LM_ID_BASE) note_bypass(module);
 }
 
 // dlopen looks for the module as its caller's library says, which it knows by the return address: so it is jumped to.

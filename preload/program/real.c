@@ -31,14 +31,19 @@ static bool is_sanitized(void) {
 
 bool is_under_valgrind;
 
-void real_find_all(void) {
-  is_under_valgrind = dlsym(RTLD_DEFAULT, "_vgnU_freeres") != NULL;
-  if (is_sanitized()) die("the program is built with a sanitizer, and cannot be traced", "");
+void real_find_required(void) {
+  if (real._exit) return;
   *(void**)&real_syscall = find_required("syscall");
   real_dlopen = find_required("dlopen");
   real_dlmopen = find_required("dlmopen");
 #define REAL_REQUIRED(name) *(void**)&real.name = find_required(#name);
   REAL_FUNCTIONS(REAL_REQUIRED)
+}
+
+void real_find_all(void) {
+  is_under_valgrind = dlsym(RTLD_DEFAULT, "_vgnU_freeres") != NULL;
+  if (is_sanitized()) die("the program is built with a sanitizer, and cannot be traced", "");
+  real_find_required();
 #define REAL_OPTIONAL(name) *(void**)&real.name = find(#name);
   REAL_OPTIONAL_FUNCTIONS(REAL_OPTIONAL)
 }

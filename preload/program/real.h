@@ -46,6 +46,9 @@ extern Syscall* real_syscall HIDDEN;
 /// Finds them all: after a fork in a program with threads, dlsym may wait for ever. Ends the process with a line where
 /// one is missing that every libc has, or where the program is built with a sanitizer.
 void real_find_all(void);
+/// Finds those that every libc has. Allocates nothing, as a dlsym that fails does: an allocator before us calls
+/// syscall while it starts.
+void real_find_required(void);
 
 /// Whether valgrind runs the program: it ends one that calls clone as the collector's start does.
 extern bool is_under_valgrind HIDDEN;
