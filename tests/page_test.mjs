@@ -132,7 +132,8 @@ for (const name of process.argv.slice(2)) {
   checkNumbers(name, await page.$eval("#picture", (element) => JSON.parse(element.textContent)), json);
 
   const colours = await ink(page);
-  const panels = json.schema === "cmt.overhead/1" || (json.processes ?? []).length > 0 ? 2 : 1;
+  const parts = [json.processes, json.mappings].filter((part) => (part ?? []).length > 0).length;
+  const panels = json.schema === "cmt.overhead/1" ? 2 : 1 + (json.schema === "cmt.kinds/1" ? parts : 0);
   check(colours.length === panels, `${name}: ${colours.length} panels`);
   if (name !== "empty") {
     check(colours.every((count) => count > 2), `${name}: a canvas is empty: ${colours}`);
