@@ -21,7 +21,7 @@ using cmt::output::FieldDoc;
 
 constexpr const char* head = R"(# Reports in JSON
 
-Every field of every report, printed by `tests/house/report_fields` from the descriptions in the code:
+Every field of the reports of all tools but `cmtwatch` (whose keys are in `cmtwatch/report/`), printed by `tests/house/report_fields` from the descriptions in the code:
 
     cmake --build build/dev --target report_fields && build/dev/tests/house/report_fields >doc/reports.md
 
