@@ -2,8 +2,8 @@
 ///
 ///     |blocks.gap.|blocks.....|...........|old........|     4 pages: 3 that blocks are on; the last is pinned
 ///
-/// Held: a page that a block was on and none is on now, as the third may be. The allocator may have given it back,
-/// which a trace does not tell: so `held_pages_max` is a bound (held_pages.h).
+/// Held: a page that had a block and has none now; the third may be one. The allocator may have given it back, which a
+/// trace does not tell: so `held_pages_max` is a bound (held_pages.h).
 ///
 /// Area: neighbours with a gap of area_gap_min bytes or more between them lie in two mappings. That gap is no part of a
 /// heap, and is not counted.
@@ -70,8 +70,8 @@ void describe(Visitor& field, const MemoryUse& use) {
   field("allocated_bytes", use.allocated_bytes, "bytes asked for so far, in all");
   field("pages", use.pages, "pages that live blocks are on");
   field("held_pages_max", use.held_pages_max,
-        "pages that a block was on and none is on now: the most that the allocator can still hold; no more than was "
-        "resident at the last sample and has lost its last block since");
+        "upper bound of the pages without a live block that the allocator still holds. If the trace has samples of "
+        "memory: also at most the pages resident at the last one and those that lost their last block since");
   field("resident_bytes", output::nullable(use.resident_bytes),
         "of the process, at the last sample of its memory, where the trace has samples");
   field("small_gap_bytes", use.small_gap_bytes, "bytes in gaps of 31 bytes or less");
@@ -171,7 +171,8 @@ void describe(Visitor& field, const Holding& holding) {
   field("live_bytes", holding.live_bytes, "bytes asked for by them");
   field("page_bytes", holding.page_bytes, "their share of the pages that they are on");
   field("unused_bytes", holding.unused_bytes, "of that share: bytes that no block asked for");
-  field("sole_bytes", holding.sole_bytes, "pages that no other block is on: free if the group were not there");
+  field("sole_bytes", holding.sole_bytes,
+        "pages that no block of another group is on: free if the group were not there");
 }
 
 /// The live blocks that hold the pages at one moment, grouped in three ways. A further way, as by call stack, is

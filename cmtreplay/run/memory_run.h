@@ -95,12 +95,12 @@ void describe(Visitor& field, Run& run) {
   field("peak_resident_over_peak_live",
         run.holds_all ? static_cast<double>(run.peak_bytes()) / static_cast<double>(run.peak_live_bytes)
                       : std::numeric_limits<double>::quiet_NaN(),
-        "each at its own peak");
+        "both at their own peak, which may be different events");
   field("resident_bytes_at_peak_live", peak ? Bytes(peak->memory.resident_bytes) : Bytes(),
         "where most bytes are live");
   field("fragmentation", run.fragmentation(),
         "resident over live bytes where most bytes are live; null also where calls were refused or pages not written");
-  field("slop_bytes_at_peak_live", peak ? peak->slop_bytes() : Bytes(), "the same");
+  field("slop_bytes_at_peak_live", peak ? peak->slop_bytes() : Bytes(), "at the mark with most live bytes");
   field("end_resident_bytes", run.marks.empty() ? 0 : run.marks.back().memory.resident_bytes,
         "after the last operation");
   field("drained_resident_bytes", run.drained_bytes, "once all blocks that the trace leaves live are freed, too");

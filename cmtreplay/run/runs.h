@@ -30,13 +30,13 @@ void describe(Visitor& field, Sample& sample) {
   field("wall_ns", sample.wall_ns, "from the first operation to the last");
   field("cpu_ns", sample.cpu_ns, "of all threads, the allocator's own among them");
   field("minor_faults", sample.minor_faults, "page faults that read nothing from a disk");
-  field("major_faults", sample.major_faults, "page faults that did");
+  field("major_faults", sample.major_faults, "page faults that read from a disk");
   field("refused_calls", sample.refused_calls, "calls that returned NULL here and not when recorded");
   field("starved_ns", sample.starved_ns, "time of all threads without operations: decoding was slower");
   field("block_waits", sample.waits.block_waits, "calls that had to wait for a block of another thread");
-  field("block_wait_ns", sample.waits.block_wait_ns, "the time that they waited");
+  field("block_wait_ns", sample.waits.block_wait_ns, "time of these calls' waits");
   field("window_waits", sample.waits.window_waits, "waits of threads that were too far ahead");
-  field("window_wait_ns", sample.waits.window_wait_ns, "the time that they waited");
+  field("window_wait_ns", sample.waits.window_wait_ns, "time of these waits");
   field("turn_waits", sample.waits.turn_waits, "in strict order");
 }
 

@@ -37,9 +37,9 @@ struct SamplingOptions {
 /// The moments at which samples are due: every `interval` from the beginning on, however long a sample takes. A moment
 /// that passes while a sample is taken is missed, and counted; it is not made up for.
 ///
-/// Each moment pays its share of a processor for the samples before. Where they are not paid for yet the moment is
-/// skipped, so that measuring takes no more than that share; such moments are counted apart. Of its share a moment
-/// leaves what was not needed to the next one.
+/// Each moment adds its share of a processor to a budget, and a sample takes its processor time from it. While the
+/// budget is negative, moments are skipped, so that measuring takes no more than that share; they are counted apart. At
+/// most one moment's share is carried over.
 class SampleClock {
  public:
   /// `share_max`: of one processor's time, above 0. Throws std::system_error.

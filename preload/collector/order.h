@@ -97,7 +97,8 @@ class EventOrder {
   bool vacate_address(RingEvents& ring, const Event& event, bool forced);
   void end_old_block(BookedEvent& booked, std::uint64_t old_address, std::uint64_t address);
   LiveTable::Entry* find_block(std::uint64_t address);
-  /// The old address of an open realloc whose block has bytes from `address` on; 0: none. Not that at `own`.
+  /// The address of a block that a realloc has been given and not returned, and that overlaps the `size` bytes at
+  /// `address`; 0: none. The block at `own` does not count.
   std::uint64_t overlapped_realloc(std::uint64_t address, std::uint64_t size, std::uint64_t own = 0) const {
     for (const format::LiveBlock& block : in_realloc_) {
       if (block.address < address + size && address < block.address + block.size && block.address != own)
@@ -130,7 +131,7 @@ class EventOrder {
   std::vector<RingEvents*> queue_;             // those with a front that is not blocked: a heap, the oldest front first
   std::vector<RingEvents*> blocked_;           // those whose front waits
   std::vector<format::LiveBlock> in_realloc_;  // given to reallocs that have not returned
-  int returns_ahead_ = 0;                      // how deep merge_return_of_realloc() is in itself
+  int returns_ahead_ = 0;                      // depth of recursion of merge_return_of_realloc()
   bool was_woken_ = false;  // a ring has joined the queue, so the bound of merge_run() is no longer right
   Repairs repairs_;
   std::uint64_t inversions_ = 0;

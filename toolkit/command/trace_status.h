@@ -16,7 +16,7 @@ struct BegunTrace {
   int error = 0;               ///< an errno: why a part of the trace could not be written; 0: none
   std::int64_t collector_cpu_ns = 0;
   std::uint64_t unseen = 0;       ///< blocks that were freed and whose allocation was not seen; 0 for a forked process
-  std::string stopped{};          ///< why events are missing at its end: "max-bytes", "fault"; empty: they are not
+  std::string stopped{};          ///< why the recording ended early: "max-bytes", "fault"; empty: it did not
   std::uint64_t recorded_ns = 0;  ///< with `stopped`: after this time, since its begin, there are no events
   std::uint64_t bypasses = 0;     ///< modules whose calls were not seen
   std::string bypass{};           ///< the first of them

@@ -54,7 +54,7 @@ void describe(Visitor& field, S& stream) {
   field("name", stream.name(), "the stream's name");
   field("raw_bytes", stream.raw_bytes, "size before compression");
   field("bytes", stream.bytes, "size in the file");
-  field("bytes_per_event", stream.bytes_per_event, "size in the file, an event");
+  field("bytes_per_event", stream.bytes_per_event, "bytes in the file per event");
 }
 
 /// How a .cmt is laid out.
@@ -105,7 +105,7 @@ void describe(Visitor& field, I& info) {
   field("file", info.file, "the name of the file");
   field("format", name(info.header.format), "text, cmt or legacy_cmt");
   field("file_bytes", info.file_bytes, "size of the file, decompressed where it is compressed");
-  field("bytes_per_event", info.per_event(info.file_bytes), "size of the file, an event");
+  field("bytes_per_event", info.per_event(info.file_bytes), "bytes of the file per event");
   field("totals_stated", info.totals_stated, "the file has totals; else they were counted");
   field("cut_off", info.cut_off, "the end of the file is missing");
   field("truncated", info.totals.truncated, "the recording broke off");
