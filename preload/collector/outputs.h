@@ -67,7 +67,7 @@ class Outputs {
   /// Both clocks, read together, later than all stamps up to the next call.
   void calibrate(std::uint64_t stamp, std::uint64_t ns) { times_.calibrate(stamp, ns); }
   /// Nanoseconds since the start, never less than before.
-  std::uint64_t time_of(std::uint64_t stamp) { return times_.time_of(stamp); }
+  std::uint64_t time_of(std::uint64_t stamp) const { return StampTimes(times_).time_of(stamp); }
   /// Gives events that have stamps for times their times, where the trace has them.
   void convert_stamps(std::span<BookedEvent> events) {
     for (auto& [event, old] : events) event.time_ns = has_times_ ? times_.time_of(event.time_ns) : unknown;

@@ -242,8 +242,9 @@ class EncodeThread {
     last_cut_ns_ = cut.clock_ns - memory_.control().start_ns;
     order_.merge_until(cut.stamp);
     const bool is_due = flush_asked_ || cut.clock_ns - flushed_ns_ >= flush_ns || must_save_rings();
-    if (is_due && events_ != events_flushed_) {
+    if (is_due && events_ != events_saved_) {
       flush();
+      events_saved_ = events_;
       if (memory_.is_recoverable() && outputs_.totals().allocations != 0) save_rings();
     }
     if (is_due) {
@@ -344,7 +345,7 @@ class EncodeThread {
   EventOrder order_;
   Outputs outputs_;  // reads the live blocks of order_
   bool flush_asked_ = false;
-  std::uint64_t events_ = 0, events_flushed_ = 0, flushed_ns_;
+  std::uint64_t events_ = 0, events_flushed_ = 0, events_saved_ = 0, flushed_ns_;
   std::uint64_t last_cut_stamp_ = 0, last_cut_ns_ = 0;  // the clock of the last cut, and the time since the start
   const char* stopped_by_ = nullptr;                    // the limit that ended the trace
   std::uint64_t recorded_ns_ = 0;                       // with stopped_by_: there are no events after this time

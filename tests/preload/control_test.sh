@@ -110,4 +110,8 @@ lost=$(sed -n 's/.* lost=\([0-9]*\) .*/\1/p' status)
 # Both forms at once hold the same.
 CMTTRACE_TIME=1 LD_PRELOAD=$TRACER CMTTRACE_OUT=both.trace,both.cmt "$marked" inside
 trace2cmt --to=text both.cmt | cmp - both.trace || complain "two forms differ"
+
+# A limit of time leaves each event its own time.
+CMTTRACE_TIME=1 CMTTRACE_MAX_TIME=1h CMTTRACE_WAIT=1 LD_PRELOAD=$TRACER CMTTRACE_OUT=own.trace perl -e '@a = map {[$_]} 1 .. 2000'
+[ "$(grep -o 'time=[0-9]*' own.trace | sort -u | wc -l)" -gt 1000 ] || complain "times of a limited recording"
 [ "$failed" = 0 ]
