@@ -1,0 +1,279 @@
+// collector_speed FILE [ROUNDS [STAGE]]: what the collector's encoder takes for the events of a trace, in ns of
+// processor time an event, the median of so many rounds (5). STAGE is order, encode or all: only that, for a profiler.
+//
+// FILE is a .cmt with addresses. Its events become records in a ring for each thread, as the tracer would have made
+// them, and are packed by passes of 8,192 events. Two sorts of stamps: `full`, where each event has its own, and
+// `sparse`, where an event has its own only if another thread touched its memory last, and else that of the pass
+// before.
+//
+//   pack      records to packed words (the drainer's part, but for reading the rings)
+//   order     packed words to events in order, which are then dropped
+//   encode    order, and the core and address streams, which are kept
+//   compress  these streams, zstd -1
+//   all       order and outputs, as the collector does it, to a file in memory
+//
+// The last columns are the bytes of that file an event, and a checksum of it: two builds that print the same have
+// written the same bytes.
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <exception>
+#include <limits>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cmt/reader.h"
+#include "libcmt/format/addresses.h"
+#include "libcmt/format/core.h"
+#include "libcmt/format/zstd.h"
+#include "preload/collector/order.h"
+#include "preload/collector/outputs.h"
+
+namespace {
+
+using namespace cmt::collector;
+using cmt::BookedEvent, cmt::Event;
+
+constexpr std::size_t pass_events = 8192, events_max = 4'000'000, tags_of_reserve = 1000;
+constexpr std::uint32_t block_events = 1 << 18;
+
+/// What one pass of the drainer reads.
+struct Pass {
+  std::unordered_map<std::uint32_t, std::vector<Slot>> slots;  // by ring
+  std::uint64_t cut = 0;
+};
+
+/// Makes records of events.
+class Recorder {
+ public:
+  explicit Recorder(bool is_sparse) : is_sparse_(is_sparse) {}
+
+  void add(const Event& event) {
+    if (event.old_tag != 0 && event.old_address == 0) return;  // a trace without addresses
+    ++now_;
+    const cmt::KindTraits& kind = cmt::traits(event.kind);
+    std::vector<Slot>& ring = passes_.back().slots[event.thread];
+    if (const bool is_new = owners_.emplace(event.thread, true).second; is_new)
+      ring.push_back({record_owner, std::uint64_t{event.thread} << 32 | stamp_of(event, 0)});
+    const bool is_realloc = kind.allocates && kind.releases && event.old_tag != 0;
+    if (is_realloc) {
+      const std::uint64_t stamp = stamp_of(event, event.old_address);
+      ring.push_back({event.old_address << slot_address_shift | record_realloc_begin, stamp});
+    }
+    const std::uint64_t address = kind.allocates ? event.address : event.old_address;
+    if (kind.counts) ring.push_back({record_count, event.count});
+    if (event.size >> 32 != 0) ring.push_back({record_size, event.size});
+    if (event.alignment != 0) ring.push_back({record_alignment, event.alignment});
+    const std::uint64_t head = address << slot_address_shift | (is_realloc ? slot_has_old_block : 0);
+    const std::uint64_t size = event.size >> 32 == 0 ? event.size : 0;
+    ring.push_back({head | static_cast<std::uint64_t>(event.kind), size << 32 | stamp_of(event, address)});
+    ++events_;
+    if (events_ % pass_events == 0) end_pass();
+  }
+
+  std::vector<Pass> finish() {
+    end_pass();
+    passes_.pop_back();
+    return std::move(passes_);
+  }
+  std::size_t events() const { return events_; }
+
+ private:
+  std::uint64_t stamp_of(const Event& event, std::uint64_t address) {
+    if (!is_sparse_) return now_;
+    std::uint32_t& last = touched_.emplace(address, event.thread).first->second;
+    const bool has_changed_hands = address != 0 && last != event.thread;
+    last = event.thread;
+    return has_changed_hands ? now_ : pass_began_;
+  }
+
+  void end_pass() {
+    passes_.back().cut = now_;
+    pass_began_ = now_;
+    passes_.emplace_back();
+  }
+
+  const bool is_sparse_;
+  std::vector<Pass> passes_ = std::vector<Pass>(1);
+  std::unordered_map<std::uint32_t, bool> owners_;
+  std::unordered_map<std::uint64_t, std::uint32_t> touched_;  // the last thread, by address
+  std::uint64_t now_ = 1, pass_began_ = 1;
+  std::size_t events_ = 0;
+};
+
+double now_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+}
+
+struct PackedPass {
+  std::vector<std::pair<std::uint32_t, Packed>> rings;
+  std::uint64_t cut;
+};
+
+std::vector<PackedPass> pack(const std::vector<Pass>& passes) {
+  Packer packer;
+  std::vector<PackedPass> packed;
+  for (const Pass& pass : passes) {
+    PackedPass& all = packed.emplace_back(PackedPass{{}, pass.cut});
+    for (const auto& [ring, slots] : pass.slots) {
+      auto next = slots.begin();
+      packer.append_while(slots.size(), [&](Slot& slot) { return slot = *next++, true; });
+      all.rings.emplace_back(ring, packer.finish());
+    }
+  }
+  return packed;
+}
+
+void merge(EventOrder& order, std::vector<PackedPass> passes) {
+  for (PackedPass& pass : passes) {
+    for (auto& [ring, records] : pass.rings) order.append_records(ring, std::move(records));
+    order.merge_until(pass.cut);
+  }
+  order.merge_all();
+}
+
+/// The streams of a trace, as CmtSink makes them, not compressed.
+class Streams {
+ public:
+  std::size_t add(std::span<const BookedEvent> events) {
+    if (all_.empty()) start_block(events.front().event.tag != 0 ? events.front().event.tag : tags_of_reserve + 1);
+    for (const BookedEvent& booked : events) {
+      core_.add(booked.event);
+      addresses_.prefetch(booked.event, booked.old);
+    }
+    for (const BookedEvent& booked : events) addresses_.add(booked.event, booked.old.tag != 0 ? &booked.old : nullptr);
+    if (core_.events() == block_events || core_.full()) finish();
+    return std::min<std::size_t>(block_events - core_.events(), core_.room());
+  }
+
+  void finish() {
+    all_.push_back(core_.finish());
+    all_.push_back(addresses_.finish());
+    core_.reset(core_.state());
+  }
+
+  const std::vector<std::string>& all() const { return all_; }
+
+ private:
+  void start_block(cmt::Tag next_tag) {
+    core_.reset({.next_tag = next_tag});
+    all_.emplace_back();
+  }
+
+  cmt::format::CoreEncoder core_;
+  cmt::format::AddressEncoder addresses_;
+  std::vector<std::string> all_;
+};
+
+std::uint64_t checksum_of(int fd, std::size_t bytes) {
+  const auto* all = static_cast<const unsigned char*>(mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0));
+  std::uint64_t sum = 14695981039346656037u;  // FNV-1a
+  for (std::size_t i = 0; i < bytes; ++i) sum = (sum ^ all[i]) * 1099511628211u;
+  munmap(const_cast<unsigned char*>(all), bytes);
+  return sum;
+}
+
+struct Figures {
+  double pack, order, encode, compress, all;
+  std::size_t bytes;
+  std::uint64_t checksum;
+};
+
+double time_order(std::vector<PackedPass> packed) {
+  EventOrder order(tags_of_reserve, [](std::span<BookedEvent> events) { return events.size() + 1'000'000; });
+  const double begin = now_ns();
+  merge(order, std::move(packed));
+  return now_ns() - begin;
+}
+
+void time_streams(std::vector<PackedPass> packed, Figures& figures) {
+  Streams streams;
+  EventOrder order(tags_of_reserve, [&](std::span<BookedEvent> events) { return streams.add(events); });
+  double begin = now_ns();
+  merge(order, std::move(packed));
+  streams.finish();
+  figures.encode = now_ns() - begin;
+  cmt::format::Compressor compressor(1);
+  begin = now_ns();
+  for (const std::string& stream : streams.all()) compressor.compress(stream);
+  figures.compress = now_ns() - begin;
+}
+
+void time_all(std::vector<PackedPass> packed, Figures& figures) {
+  static Control control{};
+  const int fd = memfd_create("trace", 0);
+  Outputs* writer = nullptr;
+  EventOrder order(tags_of_reserve, [&](std::span<BookedEvent> events) {
+    writer->convert_stamps(events);
+    return writer->write_events(events);
+  });
+  Outputs outputs(control, {"trace.cmt"}, {fd}, false, order.live_blocks());
+  writer = &outputs;
+  const double begin = now_ns();
+  merge(order, std::move(packed));
+  outputs.finish(order.repairs(), false);
+  figures.all = now_ns() - begin;
+  figures.bytes = outputs.bytes();
+  figures.checksum = checksum_of(fd, figures.bytes);
+  close(fd);
+}
+
+/// Of one stage, or of all of them.
+Figures run_once(const std::vector<Pass>& passes, const std::string& stage) {
+  Figures figures{};
+  const auto is_wanted = [&](const char* name) { return stage.empty() || stage == name; };
+  const double begin = now_ns();
+  auto packed = pack(passes);
+  figures.pack = now_ns() - begin;
+  if (is_wanted("order")) figures.order = time_order(std::move(packed));
+  if (is_wanted("encode")) time_streams(pack(passes), figures);
+  if (is_wanted("all")) time_all(pack(passes), figures);
+  return figures;
+}
+
+double median(std::vector<Figures>& rounds, double Figures::*member, std::size_t events) {
+  std::sort(rounds.begin(), rounds.end(), [&](const Figures& a, const Figures& b) { return a.*member < b.*member; });
+  return rounds[rounds.size() / 2].*member / static_cast<double>(events);
+}
+
+void measure(const char* path, bool is_sparse, int count, const std::string& stage) {
+  Recorder recorder(is_sparse);
+  cmt::Reader reader(path);
+  for (auto batch = reader.read(); !batch.empty() && recorder.events() < events_max; batch = reader.read()) {
+    for (const Event& event : batch) {
+      if (event.label.empty()) recorder.add(event);
+    }
+  }
+  const std::size_t events = recorder.events();
+  const std::vector<Pass> passes = recorder.finish();
+  std::vector<Figures> rounds;
+  for (int i = 0; i < count; ++i) rounds.push_back(run_once(passes, stage));
+  std::printf("%-7s %9zu", is_sparse ? "sparse" : "full", events);
+  for (const auto member : {&Figures::pack, &Figures::order, &Figures::encode, &Figures::compress, &Figures::all})
+    std::printf(" %8.1f", median(rounds, member, events));
+  const Figures& any = rounds.front();
+  std::printf(" %8.3f  %016lx\n", static_cast<double>(any.bytes) / static_cast<double>(events), any.checksum);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || argc > 4) return std::fputs("usage: collector_speed FILE [ROUNDS [STAGE]]\n", stderr), 2;
+  try {
+    const int rounds = argc >= 3 ? std::max(1, std::atoi(argv[2])) : 5;
+    std::puts("stamps     events     pack    order   encode compress      all    bytes  checksum");
+    for (const bool is_sparse : {false, true}) measure(argv[1], is_sparse, rounds, argc == 4 ? argv[3] : "");
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "collector_speed: %s\n", error.what());
+    return 1;
+  }
+}
