@@ -50,14 +50,14 @@ if /sbin/ldconfig -p | grep -q libjemalloc.so.2; then
   MALLOC_CONF=stats_print:true CMTTRACE_OUT=je.trace LD_PRELOAD="$TRACER libjemalloc.so.2" \
     "$BUILD/tests/preload/exchange" stated 2>err
   grep -q 'jemalloc statistics' err || { echo "jemalloc was not called" >&2; failed=1; }
-  /usr/bin/python3 "$SOURCE/tests/preload/exchange_check.py" je.trace stated
+  "$BUILD/tests/preload/exchange_check" je.trace stated
   CMTTRACE_OUT=je.%n.%p.trace LD_PRELOAD="$TRACER libjemalloc.so.2" /usr/bin/python3 -c 'print(1)'
   /usr/bin/python3 "$SOURCE/tests/preload/trace.py" je.python3.*.trace
 fi
 for library in libjemalloc.so.2 libmimalloc.so.2 libtcmalloc_minimal.so.4; do
   /sbin/ldconfig -p | grep -q "$library" || { echo "not tested: $library is not installed"; continue; }
   CMTTRACE_OUT=$library.trace LD_PRELOAD="$TRACER $library" "$BUILD/tests/preload/exchange" stated
-  /usr/bin/python3 "$SOURCE/tests/preload/exchange_check.py" $library.trace stated
+  "$BUILD/tests/preload/exchange_check" $library.trace stated
   LD_PRELOAD="$library $TRACER" CMTTRACE_OUT=$library.3.trace perl -e 'exit 3' 2>err && status=0 || status=$?
   [ $status = 3 ] && grep -q "^libcmttrace: not recorded, because it comes before the tracer: the malloc of .*$library" err ||
     { echo "$library before the tracer: $status, $(cat err)" >&2; failed=1; }

@@ -12,7 +12,7 @@ check() { /usr/bin/python3 "$SOURCE/tests/preload/trace.py" "$@" >/dev/null || f
 
 traced "$programs/exchange" stated
 text t.cmt
-/usr/bin/python3 "$SOURCE/tests/preload/exchange_check.py" t.trace stated
+"$BUILD/tests/preload/exchange_check" t.trace stated
 
 traced "$programs/children" lonely || complain "the program noticed the collector: $?"
 for how in closefrom close_range loop; do
