@@ -3,6 +3,8 @@
 // to the thread that asks next, which frees it. Prints the calls made, their wall time and processor time in ns, and
 // the bytes resident at the end.
 //
+// churn THREADS calls=N: the same, until all threads together have made N calls.
+//
 // churn THREADS rest: each thread makes one call, then all wait. Prints the same: the memory that a thread costs at
 // rest.
 #include <pthread.h>
@@ -19,6 +21,7 @@ enum { live = 10000, threads_max = 1024, handed_slots = 256, look_every = 2048 }
 static _Atomic(void*) handed[handed_slots];
 static int threads;
 static double end_ns;
+static long calls;  // of each thread; 0: until end_ns
 static atomic_long events;
 static pthread_barrier_t all_there;
 
@@ -49,7 +52,7 @@ static void* churn(void* seed) {
       *place = malloc(8 + (random >> 12) % 1017);
     }
     done += 2 * look_every;
-  } while (clock_ns(CLOCK_MONOTONIC) < end_ns);
+  } while (calls ? done < calls : clock_ns(CLOCK_MONOTONIC) < end_ns);
   atomic_fetch_add(&events, done);
   return NULL;
 }
@@ -67,6 +70,7 @@ int main(int argc, char** argv) {
   int resting = strcmp(argv[2], "rest") == 0;
   pthread_t thread[threads_max];
   if (threads < 0 || threads > threads_max) return 2;
+  if (strncmp(argv[2], "calls=", 6) == 0) calls = atol(argv[2] + 6) / (threads ? threads : 1);
   pthread_barrier_init(&all_there, NULL, (unsigned)threads + 1);
   double begin = clock_ns(CLOCK_MONOTONIC), cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   end_ns = begin + atof(argv[2]) * 1e9;

@@ -1,5 +1,4 @@
 // A library to preload that only forwards each call: the cost of any preloaded library.
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
 

@@ -1,0 +1,274 @@
+"""For the benchmarks of the tracer: how a command runs under each tracer, what each run took, and how quiet the machine was."""
+import dataclasses
+import glob
+import os
+import re
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROCESSORS = len(os.sched_getaffinity(0))
+LTTNG_WRAPPER = "liblttng-ust-libc-wrapper.so.1"
+LOAD_MAX, STEAL_MAX, OTHERS_MAX, APART_MAX = 0.5, 0.02, 0.1, 200
+
+# Of our tracer: the name in the tables, and what it is told beside the file of the trace.
+OURS = {".cmt": {}, ".cmt time=100us": {"CMTTRACE_TIME": "100us"}, ".cmt times": {"CMTTRACE_TIME": "1"}, "text": {},
+        "whole": {"CMTTRACE_WAIT": "1"}}
+FLOORS = {"bare ring": "floor.so", "bare ring clock": "floor_clock.so"}
+NAMES = ["untraced", "forward", *FLOORS, *OURS, "heaptrack", "lttng"]
+
+
+def compile_c(work, program, source, *flags):
+    subprocess.run(["cc", "-O2", "-fno-builtin", "-pthread", "-D_GNU_SOURCE", *flags, "-o", f"{work}/{program}",
+                    f"{HERE}/{source}"], check=True)
+
+
+@dataclasses.dataclass
+class Run:
+    """What one run took, in s. `events`: what the tracer's other process received, or None. `helper`: processor time of the tracer's other processes; `helper_at_end`: of it, what had passed
+    when the program ended, or None. `whole`: from the program's end to the end of its trace. `steal`, `others`: processors that
+    the hypervisor took away, and that programs beside this run kept busy."""
+    output: str
+    wall: float
+    events: int
+    helper: float
+    helper_at_end: float
+    whole: float
+    steal: float
+    others: float
+
+
+class Machine:
+    """What all programs took of the processors since it was made."""
+
+    def __init__(self):
+        self.begin, self.before = time.monotonic(), self.read()
+
+    @staticmethod
+    def read():
+        with open("/proc/stat", encoding="ascii") as file:
+            user, nice, system, _, _, interrupts, soft, steal = map(int, file.readline().split()[1:9])
+        return user + nice + system + interrupts + soft, steal
+
+    def shares(self, ours):
+        """(stolen, busy with other programs), in processors; `ours`: processor time of the run in s."""
+        elapsed, tick = time.monotonic() - self.begin, os.sysconf("SC_CLK_TCK")
+        busy, steal = ((after - before) / tick for after, before in zip(self.read(), self.before))
+        return steal / elapsed, max(0, busy - ours) / elapsed
+
+
+def own_processor_time():
+    """Of this process and of its children that have ended, in s."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def children_processor_time():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+class Drain:
+    """The process that reads what the bare ring's library writes. It runs until it is told to end."""
+
+    def __init__(self, work):
+        self.process = subprocess.Popen([work + "/floor_drain"], stdout=subprocess.PIPE)
+        self.rings = self.process.stdout.readline().decode().strip()
+
+    def end(self):
+        """(events that it read, its processor time in s)"""
+        self.process.send_signal(signal.SIGTERM)
+        events, cpu_ns = map(int, self.process.communicate()[0].split())
+        return events, cpu_ns / 1e9
+
+
+class Collectors:
+    """The collectors of one run of our tracer, by the file to which each of them appends a line when it begins and ends."""
+
+    def __init__(self, status):
+        self.status = status
+
+    def processor_time(self):
+        """So far, of those that run, in s; None where there is none."""
+        ticks = []
+        for folder in glob.glob("/proc/[0-9]*"):
+            try:
+                with open(folder + "/environ", "rb") as file:
+                    if b"CMTTRACE_STATUS=" + self.status.encode() + b"\0" not in file.read():
+                        continue
+                with open(folder + "/stat", encoding="utf-8", errors="replace") as file:
+                    name, fields = file.read().split("(", 1)[1].rsplit(")", 1)
+            except OSError:
+                continue
+            if name == "cmttrace-collec":
+                ticks.append(sum(map(int, fields.split()[11:13])))
+        return sum(ticks) / os.sysconf("SC_CLK_TCK") if ticks else None
+
+    def wait(self):
+        """Waits until every trace that began is whole. The fields of the line at the end of each."""
+        while True:
+            lines = []
+            if os.path.exists(self.status):
+                with open(self.status, encoding="utf-8") as file:
+                    lines = file.read().splitlines()
+            ended = [line for line in lines if " begun=1 " not in line]
+            if lines and 2 * len(ended) == len(lines):
+                os.unlink(self.status)
+                return [dict(re.findall(r"(\w+)=(\S+)", line)) for line in ended]
+            time.sleep(0.01)
+
+
+class Tracers:
+    """How a command is run under each tracer, in a folder that is emptied after each run. `builds`: folders with the built tools;
+    tracers of the second are named ".cmt (2)"."""
+
+    def __init__(self, builds, work):
+        self.work = work
+        self.out = os.path.join(work, "out")
+        os.mkdir(self.out)
+        self.ours = {}  # name: (library, name without the build's number)
+        for number, build in enumerate(builds, 1):
+            for name in OURS:
+                self.ours[name if number == 1 else f"{name} ({number})"] = (build + "/preload/libcmttrace.so", name)
+        for floor, flags in (("floor", []), ("floor_clock", ["-DFLOOR_CLOCK"])):
+            compile_c(work, floor + ".so", "floor.c", "-fPIC", "-shared", "-ftls-model=initial-exec", *flags)
+        compile_c(work, "floor_drain", "floor_drain.c")
+        compile_c(work, "forward.so", "forward.c", "-fPIC", "-shared")
+        self.unsupported = [name for name in self.ours if not self.is_supported(name)]
+        self.sessiond = None
+        if self.has_lttng():  # ends at once where another is at work, which does as well
+            self.sessiond = subprocess.Popen(["lttng-sessiond"], env=dict(os.environ, LTTNG_HOME=work),
+                                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(2)
+
+    def close(self):
+        if self.sessiond:
+            self.sessiond.terminate()
+            self.sessiond.wait()
+
+    def names(self, wanted):
+        """Of the wanted tracers those that are there, and those of all builds. Says which builds do not support one."""
+        there = {"heaptrack": shutil.which("heaptrack"), "lttng": self.has_lttng()}
+        wanted = [name for name in wanted if there.get(name, True)]
+        ours = [name for name, (_, plain) in self.ours.items() if plain in wanted]
+        for name in sorted(set(ours) & set(self.unsupported)):
+            print(f"{name}: not supported by this build")
+        numbered = [name for name in ours if name not in wanted]
+        return [name for name in wanted + numbered if name not in self.unsupported]
+
+    def is_supported(self, name):
+        """Whether the library records at all with these settings."""
+        subprocess.run(["true"], env=dict(self.environment(name, None), CMTTRACE_WAIT="1"), check=False, stderr=subprocess.DEVNULL)
+        with open(self.work + "/status", encoding="utf-8") as file:
+            is_supported = " refused=1 " not in file.read()
+        if is_supported:
+            Collectors(self.work + "/status").wait()
+        else:
+            os.unlink(self.work + "/status")
+        self.empty()
+        return is_supported
+
+    @staticmethod
+    def has_lttng():
+        found = subprocess.run(["/sbin/ldconfig", "-p"], stdout=subprocess.PIPE, check=True).stdout.decode()
+        return shutil.which("lttng") and LTTNG_WRAPPER in found
+
+    def environment(self, tracer, drain):
+        environment = dict(os.environ, PYTHONMALLOC="malloc")
+        if tracer in self.ours:
+            library, plain = self.ours[tracer]
+            environment.update(OURS[plain], LD_PRELOAD=library, CMTTRACE_STATUS=self.work + "/status",
+                               CMTTRACE_OUT=self.out + "/t.%p" + (".trace" if plain == "text" else ".cmt"))
+        if tracer in FLOORS:
+            environment.update(LD_PRELOAD=f"{self.work}/{FLOORS[tracer]}", FLOOR_RINGS=drain.rings)
+        if tracer == "forward":
+            environment["LD_PRELOAD"] = self.work + "/forward.so"
+        if tracer == "lttng":
+            environment.update(LD_PRELOAD=LTTNG_WRAPPER, LTTNG_HOME=self.work)
+        return environment
+
+    def run(self, tracer, command, program_cpu=lambda output: 0):
+        """`program_cpu`: the processor time in s of the program itself, by its output; what else was taken is the helper's."""
+        drain = Drain(self.work) if tracer in FLOORS else None
+        collectors = Collectors(self.work + "/status") if tracer in self.ours else None
+        if tracer == "lttng":
+            self.lttng("create", "--output=" + self.out + "/l", "t")
+            self.lttng("enable-event", "--userspace", "lttng_ust_libc:*")
+            self.lttng("start")
+        words = ["heaptrack", "-o", self.out + "/h", *command] if tracer == "heaptrack" else command
+        machine, before, children = Machine(), own_processor_time(), children_processor_time()
+        begin = time.monotonic()
+        done = subprocess.run(words, env=self.environment(tracer, drain), cwd=self.work, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        end = time.monotonic()
+        at_end = collectors.processor_time() if collectors else None
+        if done.returncode != 0:
+            sys.exit(f"{tracer}: {command[0]}: exit {done.returncode}")
+        output, events, helper, whole = done.stdout.decode(), None, 0, 0
+        if tracer == "heaptrack":
+            helper = children_processor_time() - children - program_cpu(output)
+        if tracer == "lttng":
+            self.lttng("destroy", "t")
+        ours = 0
+        if drain:
+            events, helper = drain.end()
+            at_end = helper
+        if collectors:
+            lines = collectors.wait()
+            events = sum(int(line["events"]) for line in lines)
+            ours = helper = sum(int(line["cpu_ns"]) for line in lines) / 1e9
+            whole = max(int(line["start_ns"]) + int(line["time_ns"]) for line in lines) / 1e9 - end
+            if all("cpu_ns_at_end" in line for line in lines):
+                at_end = sum(int(line["cpu_ns_at_end"]) for line in lines) / 1e9
+        steal, others = machine.shares(ours + own_processor_time() - before)
+        self.empty()
+        return Run(output, end - begin, events, helper, at_end, whole, steal, others)
+
+    def empty(self):
+        shutil.rmtree(self.out)
+        os.mkdir(self.out)
+
+    def lttng(self, *words):
+        subprocess.run(["lttng", "--no-sessiond", *words], env=dict(os.environ, LTTNG_HOME=self.work), check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def spread(values, form="{:.1f}"):
+    """The median, and the quartiles."""
+    middle = form.format(statistics.median(values))
+    if len(values) < 2:
+        return middle
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return f"{middle} [{form.format(low)} to {form.format(high)}]"
+
+
+def table(head, rows):
+    widths = [max(len(str(row[i])) for row in [head, *rows]) for i in range(len(head))]
+    for row in [head, *rows]:
+        print("  ".join(str(cell).ljust(w) if i == 0 else str(cell).rjust(w)
+                        for i, (cell, w) in enumerate(zip(row, widths))).rstrip(), flush=True)
+    print()
+
+
+def warn_of_load():
+    load = os.getloadavg()[0]
+    print(f"load average before: {load:.2f}, processors: {PROCESSORS}", flush=True)
+    if load > LOAD_MAX:
+        print(f"warning: the machine is not quiet: load average {load:.2f} before (above {LOAD_MAX})")
+
+
+def warn_of_noise(runs, apart=()):
+    """Says by how much other programs, the hypervisor and far processors disturbed some runs."""
+    steal, others = (statistics.median([getattr(run, what) for run in runs]) for what in ("steal", "others"))
+    if steal > STEAL_MAX:
+        print(f"warning: the machine is not quiet: {steal:.2f} processors stolen by the hypervisor (median; above {STEAL_MAX})")
+    if others > OTHERS_MAX:
+        print(f"warning: the machine is not quiet: {others:.2f} processors busy with other programs (median; above {OTHERS_MAX})")
+    if apart and statistics.median(apart) > APART_MAX:
+        print(f"warning: the processors share no cache: a line there and back takes {statistics.median(apart):.0f} ns "
+              f"(median; above {APART_MAX})")
