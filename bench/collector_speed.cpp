@@ -38,7 +38,7 @@
 namespace {
 
 using namespace cmt::collector;
-using cmt::BookedEvent, cmt::Event;
+using cmt::Event;
 
 constexpr std::size_t pass_events = 8192, events_max = 4'000'000, tags_of_reserve = 1000;
 constexpr std::uint32_t block_events = 1 << 18;
@@ -143,15 +143,29 @@ void merge(EventOrder& order, std::vector<PackedPass> passes) {
 /// The streams of a trace, as CmtSink makes them, not compressed.
 class Streams {
  public:
-  std::size_t add(std::span<const BookedEvent> events) {
-    if (all_.empty()) start_block(events.front().event.tag != 0 ? events.front().event.tag : tags_of_reserve + 1);
-    for (const BookedEvent& booked : events) {
-      core_.add(booked.event);
-      addresses_.prefetch(booked.event, booked.old);
+  std::size_t add(const cmt::EventBatch& batch) {
+    const std::span<const cmt::BlockEvent> events = batch.events();
+    if (all_.empty()) start_block(events.front().tag != 0 ? events.front().tag : tags_of_reserve + 1);
+    const cmt::BookedEvent* other = batch.others().data();
+    for (const cmt::BlockEvent& event : events) {
+      addresses_.prefetch(event.block_size);
+      if (event.tag == 0) {
+        core_.add(other++->event);
+      } else if (!core_.add_short(event)) {
+        core_.add(event.event());
+      }
     }
-    for (const BookedEvent& booked : events) addresses_.add(booked.event, booked.old.tag != 0 ? &booked.old : nullptr);
+    other = batch.others().data();
+    for (const cmt::BlockEvent& event : events) {
+      if (event.tag != 0) {
+        addresses_.add_short(event);
+      } else {
+        addresses_.add(other->event, other->old.tag != 0 ? &other->old : nullptr);
+        ++other;
+      }
+    }
     if (core_.events() == block_events || core_.full()) finish();
-    return std::min<std::size_t>(block_events - core_.events(), core_.room());
+    return block_events - core_.events();
   }
 
   void finish() {
@@ -188,7 +202,7 @@ struct Figures {
 };
 
 double time_order(std::vector<PackedPass> packed) {
-  EventOrder order(tags_of_reserve, [](std::span<BookedEvent> events) { return events.size() + 1'000'000; });
+  EventOrder order(tags_of_reserve, [](cmt::EventBatch&) { return cmt::EventBatch::capacity; });
   const double begin = now_ns();
   merge(order, std::move(packed));
   return now_ns() - begin;
@@ -196,7 +210,7 @@ double time_order(std::vector<PackedPass> packed) {
 
 void time_streams(std::vector<PackedPass> packed, Figures& figures) {
   Streams streams;
-  EventOrder order(tags_of_reserve, [&](std::span<BookedEvent> events) { return streams.add(events); });
+  EventOrder order(tags_of_reserve, [&](cmt::EventBatch& batch) { return streams.add(batch); });
   double begin = now_ns();
   merge(order, std::move(packed));
   streams.finish();
@@ -211,9 +225,9 @@ void time_all(std::vector<PackedPass> packed, Figures& figures) {
   static Control control{};
   const int fd = memfd_create("trace", 0);
   Outputs* writer = nullptr;
-  EventOrder order(tags_of_reserve, [&](std::span<BookedEvent> events) {
-    writer->convert_stamps(events);
-    return writer->write_events(events);
+  EventOrder order(tags_of_reserve, [&](cmt::EventBatch& batch) {
+    writer->convert_stamps(batch);
+    return writer->write_events(batch);
   });
   Outputs outputs(control, {"trace.cmt"}, {fd}, false, order.live_blocks());
   writer = &outputs;

@@ -47,13 +47,24 @@ void AddressEncoder::add_result(const Event& event, const LiveBlock* old) {
   } else if ((place = own.find(event.address)) < AddressModel::depth) {
     numbers_.put((std::uint64_t{place} << 1) + bias);
   } else {
-    add_difference(event, own, bias);
+    add_difference(event.address, own, bias);
   }
   model_.allocated(own, event.address, size, place);
 }
 
-void AddressEncoder::add_difference(const Event& event, const AddressModel::Class& own, std::uint8_t bias) {
-  const Difference item{numbers_.size(), event.address, model_.last_address(), model_.last_size(), own.last(), bias};
+void AddressEncoder::add_made(std::uint64_t address, std::uint64_t size) {
+  AddressModel::Class& own = model_.class_of(size);
+  const std::uint32_t place = own.find(address);
+  if (place < AddressModel::depth) {
+    numbers_.put(std::uint64_t{place} << 1);
+  } else {
+    add_difference(address, own, 0);
+  }
+  model_.allocated(own, address, size, place);
+}
+
+void AddressEncoder::add_difference(std::uint64_t address, const AddressModel::Class& own, std::uint8_t bias) {
+  const Difference item{numbers_.size(), address, model_.last_address(), model_.last_size(), own.last(), bias};
   differences_.push_back(item);
   for (unsigned i = 0; i < AddressModel::roundings; ++i) {
     const std::uint64_t from_last = item.address - AddressModel::after(item.last, item.last_size, i);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cmt/event.h"
+#include "libcmt/format/block_event.h"
 #include "libcmt/format/coding.h"
 #include "libcmt/format/live_blocks.h"
 
@@ -114,10 +115,18 @@ class AddressEncoder {
     any_address_ |= (event.address | event.old_address) != 0;
   }
 
-  /// Fetches the memory that add() will read.
-  void prefetch(const Event& event, const LiveBlock& old) const {
-    model_.prefetch(event.tag != 0 ? event.bytes() : old.size);
+  /// The same for the short form.
+  void add_short(const BlockEvent& event) {
+    if (event.makes_block) {
+      add_made(event.address, event.block_size);
+    } else {
+      model_.freed(event.address, event.block_size);
+    }
+    any_address_ = true;
   }
+
+  /// Fetches the memory that an event with a block of this size will read.
+  void prefetch(std::uint64_t size) const { model_.prefetch(size); }
 
   /// The stream of the events since the last finish(), not compressed. Empty where no event has an address.
   std::string finish();
@@ -135,7 +144,8 @@ class AddressEncoder {
   };
 
   void add_result(const Event& event, const LiveBlock* old);
-  void add_difference(const Event& event, const AddressModel::Class& own, std::uint8_t bias);
+  void add_made(std::uint64_t address, std::uint64_t size);
+  void add_difference(std::uint64_t address, const AddressModel::Class& own, std::uint8_t bias);
   unsigned common_shift(unsigned rounding) const;
   std::string put_all(std::string_view numbers) const;
   static void put(VarintWriter& out, const Difference& item, unsigned rounding, unsigned shift);

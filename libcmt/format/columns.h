@@ -55,10 +55,10 @@ class ColumnEncoder {
 /// The time of each event: zigzag differences of nanoseconds.
 class TimeEncoder : public ColumnEncoder {
  public:
-  void add(const Event& event) {
-    const bool known = event.time_ns != unknown;
-    put(known, event.time_ns - last_);
-    if (known) last_ = event.time_ns;
+  void add(std::uint64_t time_ns) {
+    const bool known = time_ns != unknown;
+    put(known, time_ns - last_);
+    if (known) last_ = time_ns;
   }
 
   /// Of the last event that has one.

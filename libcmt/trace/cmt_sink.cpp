@@ -25,19 +25,26 @@ constexpr std::size_t waiting_limit = 65536;
 
 }  // namespace
 
-void CmtSink::add(std::span<const BookedEvent> events) {
-  while (!started_ && !events.empty()) {
-    if (!begin(events.front())) break;
-    events = events.subspan(1);
-  }
-  if (!events.empty()) encode(events);
+void CmtSink::add_event(const BookedEvent& booked) {
+  if (started_ || !begin(booked)) encode(booked);
 }
 
-/// A block ends early if the next events could need more forms than its table holds.
-std::size_t CmtSink::room() const {
-  if (!started_) return 1;
-  return std::min<std::size_t>(options_.block_events - core_.events(), core_.room());
+void CmtSink::add_batch(const EventBatch& batch) {
+  if (!started_) return Sink::add_batch(batch);
+  std::span<const BlockEvent> events = batch.events();
+  const BookedEvent* other = batch.others().data();
+  while (!events.empty()) {
+    const std::size_t count = encode_core(events, other);
+    other = encode_columns(events.first(count), other);
+    events = events.subspan(count);
+    events_ += count;
+    if (!block_is_full()) continue;
+    flush_block();
+    start_block(events.empty());  // the keeper's blocks are those after the whole batch
+  }
 }
+
+std::size_t CmtSink::room() const { return started_ ? options_.block_events - core_.events() : 1; }
 
 /// Keeps an event from before the first allocation. Returns false if the event is that allocation.
 bool CmtSink::begin(const BookedEvent& booked) {
@@ -58,44 +65,63 @@ void CmtSink::start_core(Tag next_tag) {
   start_block();
   for (auto& [event, label] : waiting_) {
     event.label = label;
-    const BookedEvent booked{event, {}};
-    encode({&booked, 1});
+    encode({event, {}});
   }
   waiting_.clear();
 }
 
-void CmtSink::encode(std::span<const BookedEvent> events) {
-  bool any_time = false, any_usable = false;
-  std::size_t made = 0;
-  for (const BookedEvent& booked : events) {
-    core_.add(booked.event);
-    addresses_.prefetch(booked.event, booked.old);
-    any_time |= booked.event.time_ns != unknown;
-    any_usable |= booked.event.usable != unknown;
-    made += booked.event.tag != 0 ? 1 : 0;
+void CmtSink::encode(const BookedEvent& booked) {
+  core_.add(booked.event);
+  addresses_.add(booked.event, booked.old.tag != 0 ? &booked.old : nullptr);
+  times_.add(booked.event.time_ns);
+  usable_.add(booked.event);
+  ++events_;
+  if (!block_is_full()) return;
+  flush_block();
+  start_block();
+}
+
+/// Encodes events until the block is full. Returns how many. `other`: the first of those that are not in short form.
+std::size_t CmtSink::encode_core(std::span<const BlockEvent> events, const BookedEvent* other) {
+  for (std::size_t i = 0; i < events.size();) {
+    const BlockEvent& event = events[i++];
+    if (event.tag != 0) {
+      addresses_.prefetch(event.block_size);
+      if (core_.add_short(event)) continue;
+      core_.add(event.event());
+    } else {
+      core_.add(other++->event);
+    }
+    if (core_.full()) return i;
   }
-  for (const BookedEvent& booked : events) addresses_.add(booked.event, booked.old.tag != 0 ? &booked.old : nullptr);
+  return events.size();
+}
+
+/// Encodes the same events' addresses, times and usable sizes. Returns the next of the others.
+const BookedEvent* CmtSink::encode_columns(std::span<const BlockEvent> events, const BookedEvent* other) {
+  bool any_time = false;
+  for (const BlockEvent& event : events) {
+    any_time |= event.time_ns != unknown;
+    if (event.tag != 0) {
+      addresses_.add_short(event);
+      if (event.makes_block) usable_.put_unknown(1);
+    } else {
+      addresses_.add(other->event, other->old.tag != 0 ? &other->old : nullptr);
+      usable_.add(other++->event);
+    }
+  }
   if (any_time) {
-    for (const BookedEvent& booked : events) times_.add(booked.event);
+    for (const BlockEvent& event : events) times_.add(event.time_ns);
   } else {
     times_.put_unknown(events.size());
   }
-  if (any_usable) {
-    for (const BookedEvent& booked : events) usable_.add(booked.event);
-  } else {
-    usable_.put_unknown(made);
-  }
-  events_ += events.size();
-  if (core_.events() == options_.block_events || core_.full()) {
-    flush_block();
-    start_block();
-  }
+  return other;
 }
 
-void CmtSink::start_block() {
+void CmtSink::start_block(bool may_be_keyframe) {
   block_ = format::BlockHeader{.first_event = events_, .core = core_.state(), .time_ns = times_.last_ns()};
   core_.reset(block_.core);
-  block_.keyframe = events_ == 0 || keyframe_is_due();
+  block_.keyframe = events_ == 0 || (may_be_keyframe && keyframe_is_due());
   live_table_.clear();
   if (!block_.keyframe) return;
   if (events_ != 0) live_table_ = format::put_live(keeper_.list_live_blocks());

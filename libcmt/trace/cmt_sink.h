@@ -33,17 +33,21 @@ class CmtSink : public Sink {
   CmtSink(Output& output, Header header, const WriteOptions& options, const BlockKeeper& keeper)
       : output_(output), header_(std::move(header)), options_(options), compressor_(options.level), keeper_(keeper) {}
 
-  void add(std::span<const BookedEvent> events) override;
+  void add_event(const BookedEvent& booked) override;
+  void add_batch(const EventBatch& batch) override;
   std::size_t room() const override;
   void flush() override;
   void finish(const Totals& totals) override;
 
  private:
   bool begin(const BookedEvent& booked);
-  void encode(std::span<const BookedEvent> events);
+  void encode(const BookedEvent& booked);
+  std::size_t encode_core(std::span<const BlockEvent> events, const BookedEvent* other);
+  const BookedEvent* encode_columns(std::span<const BlockEvent> events, const BookedEvent* other);
+  bool block_is_full() const { return core_.events() == options_.block_events || core_.full(); }
   void start_core(Tag next_tag);
   void flush_block();
-  void start_block();
+  void start_block(bool may_be_keyframe = true);
   void put_header();
   bool keyframe_is_due() const;
   void compress(FullBlock& block);

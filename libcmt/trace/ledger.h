@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -17,9 +18,17 @@ class Tally {
   /// `old`: the live block that the event was given, tag 0 where none is known.
   void count(const Event& event, const format::LiveBlock& old) { step(totals_, event, old); }
 
-  void count(std::span<const BookedEvent> events) {
+  void count(const EventBatch& batch) {
     RunningTotals running = totals_;  // which the loop keeps in registers
-    for (const BookedEvent& booked : events) step(running, booked.event, booked.old);
+    const BookedEvent* other = batch.others().data();
+    for (const BlockEvent& event : batch.events()) {
+      if (event.tag != 0) {
+        step(running, event);
+      } else {
+        step(running, other->event, other->old);
+        ++other;
+      }
+    }
     static_cast<RunningTotals&>(totals_) = running;
   }
 
@@ -44,6 +53,22 @@ class Tally {
     } else if (event.failed()) {
       ++totals_.failed;
     }
+    if (now.end_live_bytes > now.peak_live_bytes) {
+      now.peak_live_bytes = now.end_live_bytes;
+      now.peak_live_bytes_event = now.events;
+    }
+  }
+
+  void step(RunningTotals& now, const BlockEvent& event) {
+    ++now.events;
+    ++totals_.by_kind[static_cast<std::size_t>(event.kind)];
+    if (totals_.threads == 0 || event.thread != last_thread_) count_thread(event.thread);
+    const std::uint64_t made = event.makes_block ? 1 : 0, bytes = event.block_size, made_bytes = made * bytes;
+    now.allocations += made;
+    now.allocated_bytes += made_bytes;
+    now.end_live_blocks += made * 2 - 1;
+    now.end_live_bytes += made_bytes * 2 - bytes;
+    now.peak_live_blocks = std::max(now.peak_live_blocks, now.end_live_blocks);
     if (now.end_live_bytes > now.peak_live_bytes) {
       now.peak_live_bytes = now.end_live_bytes;
       now.peak_live_bytes_event = now.events;

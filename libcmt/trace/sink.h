@@ -1,21 +1,15 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "cmt/header.h"
 #include "cmt/writer.h"
 #include "libcmt/format/live_blocks.h"
+#include "libcmt/trace/event_batch.h"
 #include "libcmt/trace/files.h"
 
 namespace cmt {
-
-/// An event that is consistent with those before it, and the live block that it was given: tag 0 where none is known.
-struct BookedEvent {
-  Event event;
-  format::LiveBlock old;
-};
 
 /// Keeps the live blocks while a trace is written; a sink asks it for the table of a keyframe.
 class BlockKeeper {
@@ -31,9 +25,13 @@ class Sink {
  public:
   virtual ~Sink() = default;
 
+  /// Adds an event. The keeper's blocks are those after it.
+  virtual void add_event(const BookedEvent& booked) = 0;
   /// Adds at most room() events. The keeper's blocks are those after the last of them.
-  virtual void add(std::span<const BookedEvent> events) = 0;
-  /// How many events the next add() may have; at least 1.
+  virtual void add_batch(const EventBatch& batch) {
+    batch.for_each([this](const BookedEvent& booked) { add_event(booked); });
+  }
+  /// How many events the next batch may have; at least 1.
   virtual std::size_t room() const = 0;
   /// Writes the events so far to the file, so that they can be read before the end.
   virtual void flush() = 0;

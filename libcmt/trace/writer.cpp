@@ -21,15 +21,13 @@ class TextSink : public Sink {
     text::append_header(buffer_, header);
   }
 
-  void add(std::span<const BookedEvent> events) override {
-    for (const BookedEvent& booked : events) {
-      append_line(buffer_, booked.event);
-      buffer_ += '\n';
-    }
+  void add_event(const BookedEvent& booked) override {
+    append_line(buffer_, booked.event);
+    buffer_ += '\n';
     if (buffer_.size() > buffer_size) flush();
   }
 
-  std::size_t room() const override { return 64; }
+  std::size_t room() const override { return EventBatch::capacity; }
 
   void flush() override {
     output_.write(buffer_);
@@ -76,8 +74,7 @@ Writer& Writer::operator=(Writer&&) noexcept = default;
 bool Writer::add(const Event& event) {
   if (event.label.size() > text::label_limit || !is_known(event.kind)) return false;
   const Ledger::Entry entry = impl_->ledger_.book(event);
-  const BookedEvent booked{event, entry.old};
-  if (entry.accepted) impl_->sink_->add({&booked, 1});
+  if (entry.accepted) impl_->sink_->add_event({event, entry.old});
   return entry.accepted;
 }
 

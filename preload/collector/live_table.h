@@ -59,13 +59,14 @@ class LiveTable final : public BlockKeeper {
     Tag tag() const { return rest_ >> 17; }
     /// A realloc of the block has begun and not returned.
     bool is_in_realloc() const { return (rest_ >> 16 & 1) != 0; }
+    /// Or `large`.
+    std::uint64_t size() const { return (head_ & 0xffff) << 16 | (rest_ & 0xffff); }
     void set_in_realloc(bool is_so) { rest_ = (rest_ & ~in_realloc) | (is_so ? in_realloc : 0); }
 
    private:
     friend class LiveTable;
     static constexpr std::uint64_t in_realloc = 1 << 16;
 
-    std::uint64_t size() const { return (head_ & 0xffff) << 16 | (rest_ & 0xffff); }
     void set(std::uint64_t address, Tag tag, std::uint64_t size) {
       head_ = address << 16 | size >> 16;
       rest_ = tag << 17 | (size & 0xffff);
@@ -74,6 +75,9 @@ class LiveTable final : public BlockKeeper {
     std::uint64_t head_ = 0;  // address, upper half of the size; 0: free
     std::uint64_t rest_ = 0;  // tag, in_realloc, lower half of the size
   };
+
+  /// Sizes from here on are kept beside the table.
+  static constexpr std::uint64_t large = 0xffffffff;
 
   /// `first_tag`: of the first block of the trace. Blocks with a lower one are from before its start.
   explicit LiveTable(Tag first_tag) : first_tag_(first_tag), entries_(first_entries) {}
@@ -123,6 +127,11 @@ class LiveTable final : public BlockKeeper {
     return {entry.tag(), entry.address(), size != large ? size : large_.at(entry.address())};
   }
 
+  /// Whether an entry is of a block of this trace that no realloc has been given, and of a size below `large`.
+  bool is_plain(const Entry& entry) const {
+    return entry.tag() >= first_tag_ && !entry.is_in_realloc() && entry.size() != large;
+  }
+
   void erase(Entry* entry) {
     if (entry->size() == large) large_.erase(entry->address());
     --used_;
@@ -134,8 +143,6 @@ class LiveTable final : public BlockKeeper {
 
  private:
   using Entries = std::vector<Entry, ZeroedPages<Entry>>;
-  static constexpr std::uint64_t large = 0xffffffff;  // the size is in large_
-
   static constexpr std::size_t width = 4, first_entries = 4096;
 
   std::size_t next(std::size_t bucket) const { return (bucket + width) & mask_; }

@@ -47,7 +47,7 @@ void EventOrder::append_records(std::uint32_t number, Packed records) {
 }
 
 void EventOrder::restore_event(const Event& event) {
-  BookedEvent& booked = batch_[batched_];
+  BookedEvent& booked = batch_.next_other();
   booked = {event, {}};
   if (LiveTable::Entry* entry = event.old_tag != 0 ? live_.find(event.old_address) : nullptr) {
     booked.old = live_.block(*entry);
@@ -59,12 +59,13 @@ void EventOrder::restore_event(const Event& event) {
     live_.set(live_.find_or_reserve(event.address), {event.tag, event.address, event.bytes()});
     next_tag_ = event.tag + 1;
   }
-  commit_event(booked);
+  commit_other();
 }
 
 void EventOrder::flush_batch() {
-  if (batched_ == 0) return;
-  batch_limit_ = std::min(sink_({batch_.data(), std::exchange(batched_, 0)}), batch_max);
+  if (batch_.empty()) return;
+  batch_limit_ = std::min(sink_(batch_), EventBatch::capacity);
+  batch_.clear();
 }
 
 void EventOrder::enqueue(RingEvents& ring) {
@@ -123,7 +124,7 @@ inline bool EventOrder::apply_plain_realloc(RingEvents& ring) {
   if (overlapped_realloc(address, record.body >> 32, old) != 0) return false;
   ring.open_reallocs.pop_back();
   end_realloc_of(old);
-  BookedEvent& booked = batch_[batched_];
+  BookedEvent& booked = batch_.next_other();
   booked = {.event = {.kind = Kind::realloc,
                       .thread = ring.thread,
                       .size = record.body >> 32,
@@ -138,7 +139,7 @@ inline bool EventOrder::apply_plain_realloc(RingEvents& ring) {
     entry = &live_.find_or_reserve(address);
   }
   live_.set(*entry, {booked.event.tag, address, booked.event.size});
-  commit_event(booked);
+  commit_other();
   wake(old);
   if (address != old) wake(address);
   return true;
@@ -152,26 +153,27 @@ inline bool EventOrder::apply_plain(const Slot& record, std::uint64_t stamp, std
   const std::uint64_t address = record.head >> slot_address_shift;
   if (plain.effect == PlainKind::other || address == 0) return false;
   LiveTable::Entry& entry = live_.find_or_reserve(address);
-  BookedEvent& booked = batch_[batched_];
-  booked = {.event = {.kind = static_cast<Kind>(kind),
-                      .thread = thread,
-                      .size = record.body >> 32 & plain.size_mask,
-                      .alignment = alignment_of(record),
-                      .time_ns = stamp},
-            .old = {}};
-  if (plain.effect == PlainKind::allocates) {
-    if (!entry.is_free() || overlapped_realloc(address, booked.event.size) != 0) return false;
-    booked.event.address = address;
-    booked.event.tag = next_tag_++;
-    live_.set(entry, {booked.event.tag, address, booked.event.size});
+  BlockEvent& event = batch_.next();
+  event = {.address = address,
+           .time_ns = stamp,
+           .size = static_cast<std::uint32_t>(record.body >> 32) & plain.size_mask,
+           .thread = thread,
+           .kind = static_cast<Kind>(kind),
+           .makes_block = plain.effect == PlainKind::allocates,
+           .alignment_log = static_cast<std::uint8_t>(slot_alignment(record.head))};
+  if (event.makes_block) {
+    if (!entry.is_free() || event.size == LiveTable::large || overlapped_realloc(address, event.size) != 0)
+      return false;
+    event.tag = next_tag_++;
+    event.block_size = event.size;
+    live_.set(entry, {event.tag, address, event.size});
   } else {
-    if (entry.is_free() || entry.is_in_realloc() || entry.tag() == 0) return false;
-    booked.event.old_address = address;
-    booked.event.old_tag = entry.tag();
-    booked.old = live_.block(entry);
+    if (!live_.is_plain(entry)) return false;
+    event.tag = entry.tag();
+    event.block_size = static_cast<std::uint32_t>(entry.size());
     live_.erase(&entry);
   }
-  commit_event(booked);
+  commit_block();
   return true;
 }
 

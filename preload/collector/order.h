@@ -7,16 +7,15 @@
 // one ring's events come before those of all others. Blocked rings are few and are searched one by one.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <span>
 #include <vector>
 
 #include "cmt/event.h"
 #include "cmt/header.h"
 #include "libcmt/text/parser.h"
+#include "libcmt/trace/event_batch.h"
 #include "libcmt/trace/sink.h"
 #include "preload/collector/live_table.h"
 #include "preload/collector/ring_events.h"
@@ -31,7 +30,7 @@ class EventOrder {
  public:
   /// Receives the events in order, with stamps for times. Returns how many it can receive next; at first it is one.
   /// When it is called, live_blocks() are those after the last of the events.
-  using Sink = std::function<std::size_t(std::span<BookedEvent>)>;
+  using Sink = std::function<std::size_t(EventBatch&)>;
 
   /// `tags_reserved`: for blocks from before the start, of which only the end will be seen.
   EventOrder(std::uint64_t tags_reserved, Sink sink)
@@ -45,7 +44,10 @@ class EventOrder {
   void merge_all() { merge_until(forever); }
 
   /// Appends an event that no thread recorded and that is about no block, behind all that was merged.
-  void append_event(const Event& event) { commit_event(batch_[batched_] = {event, {}}); }
+  void append_event(const Event& event) {
+    batch_.next_other() = {event, {}};
+    commit_other();
+  }
 
   /// For a recovery, before all else: an event that the trace has already, which is passed on as it is; and from where
   /// on a ring's records are new.
@@ -81,10 +83,16 @@ class EventOrder {
   void wake_blocked(std::uint64_t address);
   bool apply_plain(const Slot& record, std::uint64_t stamp, std::uint32_t thread);
   bool apply_plain_realloc(RingEvents& ring);
-  // An event belongs to the batch when it is committed. Its label must not live longer than its records.
-  void commit_event(const BookedEvent& booked) {
-    if (booked.event.label.size() > text::label_limit) return repairs_.add(Repair::contradiction);
-    if (++batched_ == batch_limit_ || !booked.event.label.empty()) flush_batch();
+  // The batch's next event belongs to it when it is committed. A label must not live longer than its records.
+  void commit_block() {
+    batch_.append_next();
+    if (batch_.size() >= batch_limit_) flush_batch();
+  }
+  void commit_other() {
+    const std::size_t label = batch_.next_other().event.label.size();
+    if (label > text::label_limit) return repairs_.add(Repair::contradiction);
+    batch_.append_next_other();
+    if (batch_.size() >= batch_limit_ || label != 0) flush_batch();
   }
   void flush_batch();
 
@@ -118,11 +126,9 @@ class EventOrder {
   BookedEvent& begin_event(const Event& event);
 
   static constexpr std::uint64_t forever = ~std::uint64_t{0};
-  static constexpr std::size_t batch_max = 64;
 
   Sink sink_;
-  std::array<BookedEvent, batch_max> batch_;  // in order, not yet with the sink
-  std::size_t batched_ = 0;
+  EventBatch batch_;  // in order, not yet with the sink
   std::size_t batch_limit_ = 1;
   LiveTable live_;
   Tag next_tag_;

@@ -16,13 +16,14 @@ bool EventOrder::apply(RingEvents& ring, bool forced) {
   if (kind.allocates && kind.releases) return apply_realloc_return(ring, event, forced);
   if (kind.allocates) return apply_allocation(ring, event, forced);
   if (kind.releases) return apply_release(ring, event, forced);
-  commit_event(begin_event(event));
+  begin_event(event);
+  commit_other();
   return true;
 }
 
 /// The batch's next event, without its blocks.
 BookedEvent& EventOrder::begin_event(const Event& event) {
-  BookedEvent& booked = batch_[batched_];
+  BookedEvent& booked = batch_.next_other();
   const KindTraits& kind = traits(event.kind);
   booked = {event, {}};
   booked.event.address = 0;
@@ -70,10 +71,10 @@ bool EventOrder::vacate_address(RingEvents& ring, const Event& event, bool force
   live_.erase(entry);
   if (old.tag == 0) return true;
   repairs_.add(Repair::double_allocation);
-  BookedEvent& end = batch_[batched_];
+  BookedEvent& end = batch_.next_other();
   end = {{.kind = Kind::free, .thread = ring.thread, .old_tag = old.tag, .old_address = event.address}, old};
   end.event.time_ns = event.time_ns;
-  commit_event(end);
+  commit_other();
   return true;
 }
 
@@ -94,14 +95,15 @@ bool EventOrder::apply_allocation(RingEvents& ring, const Event& event, bool for
     booked.event.usable = event.usable;
     live_.set(*entry, {booked.event.tag, event.address, booked.event.bytes()});
   }
-  commit_event(booked);
+  commit_other();
   if (event.address != 0) wake(event.address);
   return true;
 }
 
 bool EventOrder::apply_release(RingEvents& ring, const Event& event, bool forced) {
   if (event.address == 0) {
-    commit_event(begin_event(event));
+    begin_event(event);
+    commit_other();
     return true;
   }
   LiveTable::Entry* entry = find_block(event.address);
@@ -119,7 +121,7 @@ bool EventOrder::apply_release(RingEvents& ring, const Event& event, bool forced
   booked.event.old_tag = tag;
   booked.event.old_address = event.address;
   booked.old = old;
-  commit_event(booked);
+  commit_other();
   wake(event.address);
   return true;
 }
@@ -153,7 +155,7 @@ bool EventOrder::apply_realloc_return(RingEvents& ring, const Event& event, bool
     booked.event.usable = event.usable;
     live_.set(live_.find_or_reserve(event.address), {booked.event.tag, event.address, booked.event.bytes()});
   }
-  commit_event(booked);
+  commit_other();
   if (old != 0) wake(old);
   if (event.address != 0 && event.address != old) wake(event.address);
   return true;

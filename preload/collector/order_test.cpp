@@ -21,12 +21,10 @@ constexpr std::uint32_t malloc_kind = 0, free_kind = 1, realloc_kind = 3;
 class Threads {
  public:
   explicit Threads(std::uint64_t tags = 9)
-      : order(tags, [this](std::span<BookedEvent> events) {
-          for (auto& [event, old] : events) {
-            event.time_ns = unknown;
-            lines += to_line(event) + "; ";
-          }
-          return events.size() + 2;  // batches of many sizes
+      : order(tags, [this](EventBatch& batch) {
+          batch.convert_times([](std::uint64_t) { return unknown; });
+          batch.for_each([this](const BookedEvent& booked) { lines += to_line(booked.event) + "; "; });
+          return batch.size() + 2;  // batches of many sizes
         }) {}
 
   void record(std::uint32_t ring, std::uint32_t kind, std::uint64_t address, std::uint64_t size, std::uint64_t stamp,

@@ -54,12 +54,12 @@ void Outputs::for_each_file(Action action) {
   }
 }
 
-std::size_t Outputs::write_events(std::span<const BookedEvent> events) {
+std::size_t Outputs::write_events(const EventBatch& batch) {
   if (!resume_at_.empty()) undo_checkpoint();
-  tally_.count(events);
+  tally_.count(batch);
   std::size_t room = std::numeric_limits<std::size_t>::max();
   for_each_file([&](File& file) {
-    file.sink->add(events);
+    file.sink->add_batch(batch);
     room = std::min(room, file.sink->room());
   });
   return room;

@@ -69,11 +69,11 @@ class Outputs {
   /// Nanoseconds since the start, never less than before.
   std::uint64_t time_of(std::uint64_t stamp) const { return StampTimes(times_).time_of(stamp); }
   /// Gives events that have stamps for times their times, where the trace has them.
-  void convert_stamps(std::span<BookedEvent> events) {
-    for (auto& [event, old] : events) event.time_ns = has_times_ ? times_.time_of(event.time_ns) : unknown;
+  void convert_stamps(EventBatch& batch) {
+    batch.convert_times([this](std::uint64_t stamp) { return has_times_ ? times_.time_of(stamp) : unknown; });
   }
   /// Writes events, and returns how many at most it takes next.
-  std::size_t write_events(std::span<const BookedEvent> events);
+  std::size_t write_events(const EventBatch& batch);
   /// Writes what is still held back, in whole blocks.
   void flush();
   void begin_checkpoint();

@@ -49,7 +49,7 @@ class Recovery {
   Recovery(RingMemory& memory, const std::vector<std::string>& paths, const std::vector<int>& descriptors)
       : memory_(memory),
         control_(memory.control()),
-        order_(tags_reserved(control_), [this](std::span<BookedEvent> events) { return write_events(events); }),
+        order_(tags_reserved(control_), [this](EventBatch& batch) { return write_events(batch); }),
         outputs_(control_, paths, descriptors, control_.times != 0, order_.live_blocks()) {
     outputs_.calibrate(control_.clock_stamp, control_.clock_ns);
   }
@@ -94,10 +94,10 @@ class Recovery {
   }
 
   /// The sink of order_.
-  std::size_t write_events(std::span<BookedEvent> events) {
-    if (are_from_rings_) outputs_.convert_stamps(events);
-    events_ += events.size();
-    return outputs_.write_events(events);
+  std::size_t write_events(EventBatch& batch) {
+    if (are_from_rings_) outputs_.convert_stamps(batch);
+    events_ += batch.size();
+    return outputs_.write_events(batch);
   }
 
   RingMemory& memory_;

@@ -98,7 +98,7 @@ class EncodeThread {
         backlog_(backlog),
         state_(state),
         settings_(settings),
-        order_(tags_reserved(memory.control()), [this](std::span<BookedEvent> events) { return write_events(events); }),
+        order_(tags_reserved(memory.control()), [this](EventBatch& batch) { return write_events(batch); }),
         outputs_(memory.control(), paths_of(memory.control()), outputs, settings.has_times, order_.live_blocks()),
         flushed_ns_(clock_ns()) {}
 
@@ -191,12 +191,12 @@ class EncodeThread {
   }
 
   /// The sink of order_. Events beyond a limit are dropped.
-  std::size_t write_events(std::span<BookedEvent> events) {
-    events = events.first(allowed_events(events));
-    if (events.empty()) return std::numeric_limits<std::size_t>::max();
-    outputs_.convert_stamps(events);
-    events_ += events.size();
-    const std::size_t room = outputs_.write_events(events);
+  std::size_t write_events(EventBatch& batch) {
+    batch.truncate(allowed_events(batch));
+    if (batch.empty()) return std::numeric_limits<std::size_t>::max();
+    outputs_.convert_stamps(batch);
+    events_ += batch.size();
+    const std::size_t room = outputs_.write_events(batch);
     const std::size_t due = block_events();
     if (events_ - events_flushed_ < due) return std::min(room, due);
     flush();
@@ -214,16 +214,16 @@ class EncodeThread {
   }
 
   /// How many of the next events are within the limits.
-  std::size_t allowed_events(std::span<BookedEvent> events) {
+  std::size_t allowed_events(const EventBatch& batch) {
     if (stopped_by_ != nullptr) return 0;
-    std::size_t allowed = std::min<std::uint64_t>(events.size(), settings_.events_max - events_);
-    if (allowed < events.size()) stopped_by_ = "max-events";
+    std::size_t allowed = std::min<std::uint64_t>(batch.size(), settings_.events_max - events_);
+    if (allowed < batch.size()) stopped_by_ = "max-events";
     if (outputs_.bytes() >= settings_.bytes_max) {
       stopped_by_ = "max-bytes";
       allowed = 0;
     }
     for (std::size_t i = 0; settings_.time_ns_max != Settings::no_limit && i < allowed; ++i) {
-      if (outputs_.time_of(events[i].event.time_ns) < settings_.time_ns_max) continue;
+      if (outputs_.time_of(batch.events()[i].time_ns) < settings_.time_ns_max) continue;
       stopped_by_ = "max-time";
       allowed = i;
     }

@@ -135,8 +135,8 @@ class Collector {
   Backlog backlog_;
   Drainer drainer_;
   std::vector<cmt::Event> events_;
-  EventOrder order_{0, [this](std::span<cmt::BookedEvent> booked) {
-                      for (const cmt::BookedEvent& one : booked) events_.push_back(one.event);
+  EventOrder order_{0, [this](const cmt::EventBatch& batch) {
+                      batch.for_each([this](const cmt::BookedEvent& booked) { events_.push_back(booked.event); });
                       return std::size_t{64};
                     }};
   std::atomic<bool> over_ = false;
