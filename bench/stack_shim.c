@@ -1,0 +1,108 @@
+// A library that captures the call stack at each allocation of a program: preloaded by bench/stack_cost, with the
+// unwinder of preload/program. STACK_SHIM says what it does; the result goes to the file STACK_SHIM_OUT, when the
+// program ends.
+//   off      counts allocations
+//   capture  captures
+//   check    captures, and compares with a walk by rules alone, in the same call
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "preload/program/unwind.h"
+
+void* __libc_malloc(size_t size);
+void* __libc_calloc(size_t count, size_t size);
+void* __libc_realloc(void* block, size_t size);
+void __libc_free(void* block);
+
+static enum { not_begun, off, capturing, checking } mode;
+static struct UnwindTable* table;
+static uint64_t allocations, frames, differences, cut, fresh, verified, stepped;
+
+struct PerThread {
+  struct UnwindThread unwinder;
+  int frames;
+  uint32_t known[unwind_frames_max];  // what a reader of the records knows
+};
+static __thread struct PerThread* mine __attribute__((tls_model("initial-exec")));
+
+static void* map(size_t bytes) {
+  return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+static __attribute__((noinline)) void compare(const struct UnwindStack* stack, const void* frame) {
+  struct UnwindStack apart;
+  for (int i = stack->kept; i < stack->frames; i++) mine->known[i] = unwind_frame(&mine->unwinder, stack, i);
+  mine->frames = stack->frames;
+  unwind_capture_apart(&mine->unwinder, frame, &apart);
+  const int most = apart.frames < stack->frames ? apart.frames : stack->frames;
+  bool same = apart.frames == stack->frames || apart.frames == unwind_apart_frames_max || stack->is_cut;
+  for (int i = 1; same && i <= most; i++)
+    same = mine->known[stack->frames - i] == unwind_frame(&mine->unwinder, &apart, apart.frames - i);
+  __atomic_add_fetch(&differences, !same, __ATOMIC_RELAXED);
+}
+
+static inline void note(const void* frame) {
+  struct UnwindStack stack;
+  if (__builtin_expect(mode <= off, 0)) {
+    allocations += mode == off;
+    return;
+  }
+  if (__builtin_expect(!mine, 0)) mine = map(sizeof *mine);
+  unwind_capture(&mine->unwinder, frame, &stack);
+  allocations++;
+  frames += (uint64_t)stack.frames;
+  fresh += (uint64_t)(stack.frames - stack.kept);
+  cut += stack.is_cut;
+  if (mode == checking && !stack.is_apart) compare(&stack, frame);
+}
+
+__attribute__((visibility("default"))) void* malloc(size_t size) {
+  void* block = __libc_malloc(size);
+  note(__builtin_frame_address(0));
+  return block;
+}
+__attribute__((visibility("default"))) void* calloc(size_t count, size_t size) {
+  void* block = __libc_calloc(count, size);
+  note(__builtin_frame_address(0));
+  return block;
+}
+__attribute__((visibility("default"))) void* realloc(void* old, size_t size) {
+  void* block = __libc_realloc(old, size);
+  note(__builtin_frame_address(0));
+  return block;
+}
+__attribute__((visibility("default"))) void free(void* block) {
+  unwind_before_free(block, __builtin_return_address(0));
+  __libc_free(block);
+}
+
+__attribute__((constructor)) static void begin(void) {
+  const char* wanted = getenv("STACK_SHIM");
+  if (!wanted) return;
+  table = map(sizeof *table);
+  const char* fault = unwind_begin_process(table, 0);
+  if (fault) fprintf(stderr, "stack_shim: %s\n", fault);
+  if (!fault) mode = strcmp(wanted, "off") == 0 ? off : strcmp(wanted, "check") == 0 ? checking : capturing;
+}
+
+__attribute__((destructor)) static void end(void) {
+  const char* path = getenv("STACK_SHIM_OUT");
+  if (!path || mode == not_begun || allocations < 1000) return;  // a shell around the program
+  if (mine) {
+    verified = mine->unwinder.verified;
+    stepped = mine->unwinder.stepped;
+  }
+  mode = not_begun;
+  char line[256];
+  const int length = snprintf(line, sizeof line, "%lu %lu %lu %lu %lu %lu %lu %lu\n", allocations, frames, fresh, cut,
+                              differences, verified, stepped, (uint64_t)table->used);
+  const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0 || write(file, line, (size_t)length) != length)
+    fprintf(stderr, "stack_shim: %s: %s\n", path, strerror(errno));
+}

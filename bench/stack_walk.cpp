@@ -1,0 +1,136 @@
+// The cost of capturing call stacks, in a program that walks trees: built by bench/stack_cost.
+//
+// stack_walk DEPTH CALLS ROUNDS: a random tree walk, the mean depth of whose captures is DEPTH. Prints for each way to
+// capture a stack: its name, ns a capture, mean number of frames, and the share of frames that were compared only.
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unwind.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "preload/program/unwind.h"
+
+namespace {
+
+UnwindThread thread;
+int (*unw_backtrace)(void**, int);  // NULL: libunwind is not installed
+uint64_t frames_seen, captures;
+enum class Way { none, ours, ours_apart, libunwind, libgcc } way;
+
+_Unwind_Reason_Code count_frame(_Unwind_Context* context, void* count) {
+  if (_Unwind_GetIP(context)) ++*static_cast<int*>(count);
+  return _URC_NO_REASON;
+}
+
+__attribute__((noinline)) void capture() {
+  ++captures;
+  UnwindStack stack;
+  void* buffer[256];
+  int count = 0;
+  switch (way) {
+    case Way::none:
+      break;
+    case Way::ours:
+      unwind_capture(&thread, __builtin_frame_address(0), &stack);
+      count = stack.frames;
+      break;
+    case Way::ours_apart:
+      unwind_capture_apart(&thread, __builtin_frame_address(0), &stack);
+      count = stack.frames;
+      break;
+    case Way::libunwind:
+      count = unw_backtrace ? unw_backtrace(buffer, 256) : 0;
+      break;
+    case Way::libgcc:
+      _Unwind_Backtrace(count_frame, &count);
+      break;
+  }
+  frames_seen += static_cast<uint64_t>(count);
+  __asm__ volatile("" ::: "memory");
+}
+
+uint64_t random_state;
+uint64_t random_number() {
+  random_state ^= random_state << 13;
+  random_state ^= random_state >> 7;
+  return random_state ^= random_state << 17;
+}
+
+// Some functions of different frames, that call each other in turn.
+using Visit = uint64_t (*)(uint64_t seed, int depth);
+uint64_t visit_small(uint64_t seed, int depth);
+uint64_t visit_large(uint64_t seed, int depth);
+uint64_t visit_twice(uint64_t seed, int depth);
+Visit volatile visits[] = {visit_small, visit_large, visit_twice, visit_small};
+int leaf_depth;
+
+__attribute__((noinline)) uint64_t allocate(uint64_t seed) {
+  capture();
+  return seed + 1;
+}
+
+__attribute__((noinline)) uint64_t go_on(uint64_t seed, int depth) {
+  const uint64_t now = random_number();
+  if (depth >= leaf_depth) return allocate(seed) + (now & 1 ? allocate(seed + 1) : 0);
+  return visits[now & 3](seed, depth + 1) + 1;
+}
+
+__attribute__((noinline)) uint64_t visit_small(uint64_t seed, int depth) { return go_on(seed * 3, depth) ^ seed; }
+__attribute__((noinline)) uint64_t visit_large(uint64_t seed, int depth) {
+  volatile uint64_t local[40];
+  local[seed % 40] = seed;
+  const uint64_t first = go_on(seed + 7, depth);
+  return first + local[seed % 40];
+}
+__attribute__((noinline)) uint64_t visit_twice(uint64_t seed, int depth) {
+  const uint64_t first = go_on(seed + 1, depth), second = go_on(seed + 2, depth);
+  return first + second + allocate(seed);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 4) return 2;
+  leaf_depth = std::max(1, (std::atoi(arguments[1]) - 5) / 2);
+  const uint64_t calls = std::strtoull(arguments[2], nullptr, 10);
+  void* table = mmap(nullptr, sizeof(UnwindTable), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (const char* fault = unwind_begin_process(static_cast<UnwindTable*>(table), 0)) return std::puts(fault), 1;
+  if (void* libunwind = dlopen("libunwind.so.8", RTLD_NOW))
+    unw_backtrace = reinterpret_cast<int (*)(void**, int)>(dlsym(libunwind, "unw_backtrace"));
+  struct {
+    const char* name;
+    Way way;
+  } const ways[] = {{"none", Way::none},
+                    {"cmt", Way::ours},
+                    {"cmt by rules", Way::ours_apart},
+                    {"libunwind", Way::libunwind},
+                    {"libgcc", Way::libgcc}};
+  double none = 0;
+  for (const auto& each : ways) {
+    way = each.way;
+    double best = 1e9;
+    double mean = 0;
+    for (int round = 0; round < std::atoi(arguments[3]); ++round) {
+      random_state = 88172645463325252ull;
+      captures = frames_seen = 0;
+      const auto begin = std::chrono::steady_clock::now();
+      uint64_t sum = 0;
+      while (captures < calls / (each.way == Way::libgcc ? 20 : 1)) sum += go_on(captures, 0);
+      const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+      best = std::min(best, took.count() / static_cast<double>(captures));
+      mean = static_cast<double>(frames_seen) / static_cast<double>(captures);
+      if (sum == 42) return 1;
+    }
+    if (each.way == Way::none) none = best;
+    std::printf("%-14s %8.1f ns  %5.1f frames", each.name, best - none, mean);
+    if (each.way == Way::ours)
+      std::printf("  compared %.3f",
+                  static_cast<double>(thread.verified) / static_cast<double>(thread.verified + thread.stepped));
+    std::puts("");
+  }
+}

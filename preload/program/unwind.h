@@ -1,0 +1,142 @@
+/// Call stacks: which functions have called an interposed function.
+///
+/// Walking a stack outwards means, for each return address, to look up by how much its function has moved the stack
+/// pointer. Compilers write that down for exceptions, in .eh_frame. Three things make it cheap enough for each call of
+/// malloc:
+///
+/// 1. Rules (unwind_rules.h). What .eh_frame says of a return address becomes one word, kept in a table by address.
+/// 2. The last stack. Between two allocations of a thread only the innermost frames change. So the thread keeps its
+///    last stack: for each frame the return address and the place that it was loaded from. A walk goes by rules only
+///    until it arrives at a frame of the last stack. All frames outside of that one were computed from words in memory,
+///    which are loaded once more and compared (unwind_walk.h). No return address of the program is changed.
+/// 3. Only differences are handed out: how many outer frames are as before, and the new ones.
+///
+///     last stack    main  run  parse   list  node           outermost first
+///     this stack    main  run  parse   item  text  copy
+///                   '-- compared --'   '- by rules -'       kept = 3, frames = 6
+///
+/// Contract
+/// - No lock and no allocation. System calls: at the first sight of a part of a stack, and never once `sandbox_entered`
+///   (kernel.h).
+/// - Memory is read only where the stack is known to be: a wrong rule gives a wrong or cut stack, never a fault.
+/// - A stack that ends before its outermost function is marked as cut.
+/// - A frame is an index of UnwindTable::rule, whose entry has its address. An index never gets another address.
+/// - Frames are those of machine code. Code without rules (of a JIT compiler) is passed by its frame pointers where
+///   those are sound. An interpreter's functions, as Python's, are not seen.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UNWIND_HIDDEN __attribute__((visibility("hidden")))
+
+enum {
+  unwind_rules_max = 98300,        ///< of the table: addresses on stacks, ever
+  unwind_slots_max = 1 << 17,      ///< of its index
+  unwind_frames_max = 4096,        ///< of one stack; of a larger one the innermost
+  unwind_words_max = 256,          ///< of the last stack, beside return addresses
+  unwind_apart_frames_max = 1024,  ///< of a stack that a signal handler has within a capture
+};
+
+/// A rule for the frames of one address.
+struct UnwindRule {
+  uint64_t key;   ///< the address; with UNWIND_EXACT if it is no return address, but was interrupted by a signal
+  uint64_t rule;  ///< unwind_rules.h
+};
+#define UNWIND_EXACT ((uint64_t)1 << 63)
+
+/// The table of rules, 2 MiB, of which little is touched in most programs. Begins as zeros.
+struct UnwindTable {
+  uint32_t used;                                 ///< entries of `rule` that were given out; those are never changed
+  uint32_t slot[unwind_slots_max];               ///< by a hash of the key: index in `rule` + 1
+  struct UnwindRule rule[unwind_rules_max + 1];  ///< in the order of first use; the last one stays empty
+};
+#ifndef __cplusplus
+_Static_assert(sizeof(struct UnwindTable) <= 2 << 20, "memory of a program");
+#endif
+
+/// A word of the stack that decides where an outer frame lies: mostly a saved rbp that is a frame pointer.
+struct UnwindWord {
+  uintptr_t at;
+  uint64_t value;
+  int32_t frame;  ///< whose place follows from it
+  int32_t from;   ///< the frame, inside of that one, from whose rule `at` follows
+};
+
+/// What the unwinder knows of a thread. Zeroed memory is a thread without a last stack.
+struct UnwindThread {
+  uintptr_t busy;        ///< the frame that a capture under way has begun with
+  uintptr_t busy_apart;  ///< the same of one apart
+  uint32_t epoch;        ///< of the last stack; it is forgotten when modules go, and in a new process
+  int32_t frames;        ///< of the last stack
+  int32_t words;
+  bool is_cut;                       ///< it ends before the outermost function
+  bool is_limited;                   ///< because it has as many frames as are allowed
+  bool is_resent;                    ///< its frames have got other numbers
+  bool has_block;                    ///< whether `block_begin` was looked for
+  uintptr_t own_begin, own_end;      ///< the stack that the thread was last seen on, if that remains as long as it runs
+  uintptr_t block_begin, block_end;  ///< the stack that libc has made for the thread
+  int32_t full_steps;                ///< of the capture under way (unwind_full.c)
+  int32_t distant_captures;          ///< since one whose innermost frame has a place
+  uintptr_t base;                    ///< of `places`
+  uint64_t verified;                 ///< frames that were compared, ever
+  uint64_t stepped;                  ///< frames that were walked by rules, ever
+  uint64_t code[unwind_frames_max];  ///< outermost first: return address, and index of its rule from bit 47 on
+  uint32_t places[unwind_frames_max];  ///< where it was loaded from: (address - base) / 4; bit 0: see unwind_walk.h
+  struct UnwindWord word[unwind_words_max];  ///< by frame, outermost first
+  uint32_t apart[unwind_apart_frames_max];   ///< indexes, of a stack apart, at the end
+};
+#ifndef __cplusplus
+_Static_assert(sizeof(struct UnwindThread) <= 64 * 1024, "memory of a thread");
+#endif
+
+/// A captured stack.
+struct UnwindStack {
+  int32_t kept;    ///< outer frames that are those of the stack captured before in this thread
+  int32_t frames;  ///< all
+  bool is_cut;     ///< it has further frames outside of these
+  bool is_apart;   ///< of a signal handler within another capture: all frames are here, and the last stack is as it was
+};
+
+/// Prepares this process; in a forked child once more. `table`: zeroed memory, which stays while the process runs.
+/// `frames_max`: the most frames of a stack; 0: unwind_frames_max. Returns NULL, or why there are no stacks. Looks
+/// symbols up, so it may allocate.
+const char* unwind_begin_process(struct UnwindTable* table, int frames_max) UNWIND_HIDDEN;
+
+/// Captures the stack of the function that has called an interposed one. `frame`: the latter's
+/// __builtin_frame_address(0). All stacks of a thread must be used, or forgotten, in order: `kept` counts from the one
+/// before.
+void unwind_capture(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) UNWIND_HIDDEN;
+
+/// The index of the rule of a frame, 0 the outermost, of the stack captured last. Of one that is not apart: valid until
+/// the next capture.
+static inline uint32_t unwind_frame(const struct UnwindThread* self, const struct UnwindStack* stack, int32_t number) {
+  if (stack->is_apart) return self->apart[unwind_apart_frames_max - stack->frames + number];
+  return (uint32_t)(self->code[number] >> 47);
+}
+
+/// Captures a stack by rules alone, without the last stack, which stays as it is.
+void unwind_capture_apart(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) UNWIND_HIDDEN;
+
+/// The next stack has kept = 0.
+static inline void unwind_forget(struct UnwindThread* self) { self->frames = self->words = 0; }
+
+/// The code of the loader (ld.so), which frees a module's struct link_map when it has unmapped the module.
+extern uintptr_t unwind_loader_begin UNWIND_HIDDEN, unwind_loader_bytes UNWIND_HIDDEN;
+
+/// Rules of a module die with it, because another one may be mapped to its addresses. It need not go by dlclose: libc
+/// unloads iconv's modules by itself. But the loader always frees the module's struct link_map then, with the program's
+/// free, that is: with ours. To be called by free before the real one.
+void unwind_module_freed(const void* link_map) UNWIND_HIDDEN;
+static inline void unwind_before_free(const void* block, const void* caller) {
+  if (__builtin_expect((uintptr_t)caller - unwind_loader_begin < unwind_loader_bytes, 0)) unwind_module_freed(block);
+}
+
+#ifdef __cplusplus
+}
+#endif

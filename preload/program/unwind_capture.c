@@ -1,0 +1,368 @@
+// Captures. Nearly all are done by capture_quickly(), a path of its own: half of their time is otherwise lost in what
+// only the others need.
+#include <string.h>
+
+#include "preload/program/unwind_walk.h"
+
+enum { distant_captures_max = 16 };
+
+static struct {
+  int frames_max;
+  int frames_dropped;  // of a stack with more, at once: dropping one for each new one would change all numbers each
+                       // time
+} limits;
+
+// The frame of the innermost word that has changed, of those that frames outside of `frame` need; or -1.
+static int find_changed_word(const struct Walk* walk, int frame) {
+  const struct UnwindThread* self = walk->self;
+  for (int i = self->words - 1; i >= 0; i--) {
+    const struct UnwindWord* word = &self->word[i];
+    if (word->frame >= frame || word->from > frame) continue;
+    if (word->at - walk->part.begin >= walk->part.end - walk->part.begin) return word->frame;
+    if (*(const uint64_t*)word->at != word->value) return word->frame;
+  }
+  return -1;
+}
+
+// Another return address where that of a frame of the last stack was. False: the frames outside of it follow by another
+// rule.
+static bool replace_code(struct UnwindThread* self, int frame, uint64_t key) {
+  if (key == 0 || !is_code_address(key)) return false;
+  const struct UnwindRule* entry = rule_find(key, rule_of_code(self->code[frame]) + 1);
+  if (!entry || !has_rule(self->code[frame], entry->rule)) return false;
+  self->code[frame] = key | (uint64_t)rule_index(entry) << code_bits;
+  return true;
+}
+
+// Whether the frame outside of `frame`, which is found by rbp, is where it was: rbp lies below the return address
+// inside.
+static inline bool has_saved_rbp(const struct UnwindThread* self, long frame) {
+  const uintptr_t inside = decode_place(self, self->places[frame + 1]), at = decode_place(self, self->places[frame]);
+  return *(const uint64_t*)(inside - 8) == at - 8;
+}
+
+// Compares the frames from `frame` on, down to `last`, with the stack, which can be read up to `end`. Places rise from
+// frame to frame. Returns the first that differs, or last - 1.
+static __attribute__((noinline)) long compare(const struct UnwindThread* self, long frame, long last, uint32_t end) {
+  const uintptr_t base = self->base;
+  for (; frame >= last; frame--) {
+    const uint32_t place = self->places[frame];
+    const uint64_t in_words = place & ~(uint32_t)by_rbp;
+    if (__builtin_expect(place >= end, 0)) break;  // no_place, too
+    if (__builtin_expect((*(const uint64_t*)(base + in_words * 4) ^ self->code[frame]) << (64 - code_bits) != 0, 0))
+      break;
+    if (place & by_rbp && !has_saved_rbp(self, frame)) break;
+  }
+  return frame;
+}
+
+// Compares the frames outside of `frame`, at which the walk has arrived. Returns the first whose place may have
+// changed, or -1. `kept`: lowered to the first with another return address.
+static inline int find_difference(const struct Walk* walk, int frame, int* kept) {
+  struct UnwindThread* self = walk->self;
+  const int changed = __builtin_expect(self->words != 0, 0) ? find_changed_word(walk, frame) : -1;
+  const uint32_t end = encode_place(self, walk->part.end - 8) | by_rbp;
+  if (end > no_place || self->places[frame] >= end) return frame - 1;  // from another stack
+  for (long i = frame - 1;; i--) {
+    i = compare(self, i, changed + 1, end);
+    if (i <= changed) return changed;
+    if (self->places[i] >= end) return (int)i;
+    const uint64_t key = *(const uint64_t*)decode_place(self, self->places[i]);
+    if (((key ^ self->code[i]) & code_mask) == 0 || !replace_code(self, (int)i, key)) return (int)i;
+    if (self->places[i] & by_rbp && !has_saved_rbp(self, i)) return (int)i;
+    *kept = (int)i < *kept ? (int)i : *kept;
+  }
+}
+
+// Prepares to walk on from `frame`, which is stored again: all from `arrived`, where the walk has arrived, to it are as
+// they were. False: not known how.
+static bool resume_at(struct Walk* walk, int frame, int arrived) {
+  const struct UnwindThread* self = walk->self;
+  if (self->places[frame] == no_place) return false;
+  for (int i = frame + 1; i <= arrived; i++) {
+    const uint64_t rule = rule_of_code(self->code[i])->rule;
+    const enum RuleKind kind = rule_kind(rule);
+    if (self->places[i] == no_place || (kind != rule_from_rsp && kind != rule_from_rbp && kind != rule_jit))
+      return false;
+    if (!rule_slot(rule)) continue;
+    const uintptr_t base = kind == rule_from_rsp ? decode_place(self, self->places[i]) + 8
+                                                 : decode_place(self, self->places[i - 1]) + 8 - rule_distance(rule);
+    walk->place.rbp_at = base + 8 * (rule_slot(rule) - 1);
+    walk->rbp_from = i;
+    break;
+  }
+  walk->place.at = decode_place(self, self->places[frame]);
+  walk->place.key = self->code[frame] & code_mask;
+  walk->flag = self->places[frame] & by_rbp;
+  walk->has_place = true;
+  return true;
+}
+
+static void begin_walk(struct Walk* walk, struct UnwindThread* self, const void* frame) {
+  *walk = (struct Walk){.self = self,
+                        .place = place_of_caller(frame),
+                        .first = unwind_frames_max,
+                        .first_min = unwind_frames_max - limits.frames_max,
+                        .first_word = unwind_words_max,
+                        .rbp_step = -1,
+                        .rbp_from = outside,
+                        .has_place = true};
+  self->full_steps = 0;
+  memory_enter(self, (uintptr_t)frame, &walk->part);
+}
+
+// Places are relative to a stack. When a thread goes to a distant one for longer than a signal handler mostly does, the
+// places of the last stack are given up.
+static void rebase(struct UnwindThread* self, const struct StackPart* part) {
+  if (self->base && ++self->distant_captures < distant_captures_max) return;
+  self->distant_captures = 0;
+  self->base = part->is_own ? part->end - places_bytes : part->begin - places_bytes / 2;
+  self->base &= ~(uintptr_t)7;
+  for (int i = 0; i < self->frames; i++) self->places[i] = no_place;
+  self->words = 0;
+}
+
+static void drop_outer(struct UnwindThread* self, int dropped) {
+  int gone = 0;
+  while (gone < self->words && self->word[gone].frame < dropped) gone++;
+  self->frames -= dropped;
+  self->words -= gone;
+  memmove(self->code, self->code + dropped, (size_t)self->frames * sizeof *self->code);
+  memmove(self->places, self->places + dropped, (size_t)self->frames * sizeof *self->places);
+  memmove(self->word, self->word + gone, (size_t)self->words * sizeof *self->word);
+  for (int i = 0; i < self->words; i++) {
+    self->word[i].frame -= dropped;
+    if (self->word[i].from < outside) self->word[i].from -= dropped;
+  }
+  self->is_cut = self->is_limited = true;
+}
+
+// Keeps a stack within the limit. One that had lost its outer frames, and is small again, gets some back.
+static bool keep_limit(struct Walk* walk) {
+  struct UnwindThread* self = walk->self;
+  int kept = 0;
+  if (self->frames > limits.frames_max)
+    drop_outer(self, self->frames - limits.frames_max + limits.frames_dropped);
+  else if (self->is_limited && self->frames < limits.frames_max - 2 * limits.frames_dropped) {
+    if (!resume_at(walk, 0, self->frames - 1)) return false;
+    walk->is_limited = false;
+    walk->first_min = unwind_frames_max - (limits.frames_max - self->frames + 1);
+    walk_to_last(walk, -1, self->frames);
+    if (walk->has_no_room || !walk_splice(walk, -1, 0, &kept)) return false;
+    self->is_cut = walk->is_cut;
+    self->is_limited = walk->is_limited;
+  } else {
+    return true;
+  }
+  self->is_resent = true;
+  return true;
+}
+
+// The walk has arrived at frame `arrived`: compares what lies outside, and walks where it has changed. False: the last
+// stack cannot be continued.
+static __attribute__((noinline)) bool finish(struct Walk* walk, int arrived, int changed, int* kept) {
+  struct UnwindThread* self = walk->self;
+  while (!walk->is_ended && changed >= 0) {
+    if (!resume_at(walk, changed + 1, arrived)) return false;
+    arrived = walk_to_last(walk, changed, self->frames);
+    if (walk->has_no_room || !walk_splice(walk, arrived, changed + 1, kept)) return false;
+    if (walk->is_ended) break;
+    changed = find_difference(walk, arrived, kept);
+    self->verified += (uint64_t)(arrived - changed - 1);
+  }
+  if (walk->is_ended) {
+    self->is_cut = walk->is_cut;
+    self->is_limited = walk->is_limited;
+  }
+  self->is_resent = false;
+  if (!keep_limit(walk)) return false;
+  if (self->is_resent) *kept = 0;
+  return true;
+}
+
+static __attribute__((noinline)) bool capture(struct UnwindThread* self, const void* frame, int* kept) {
+  struct Walk walk;
+  begin_walk(&walk, self, frame);
+  if (__builtin_expect(encode_place(self, walk.place.at) == no_place, 0)) rebase(self, &walk.part);
+  const int arrived = walk_to_last(&walk, self->frames - 1, 0);
+  if (self->frames == 0) *kept = 0;
+  if (!walk_splice(&walk, arrived, self->frames - 1, kept)) return false;
+  return finish(&walk, arrived, walk.is_ended ? -1 : find_difference(&walk, arrived, kept), kept);
+}
+
+// What capture_quickly() has found.
+struct Arrival {
+  struct Place place;
+  int frame;      // of the last stack
+  int first;      // of the frames stored
+  int rbp_first;  // of those, the one by whose rule rbp_at is known; or -1
+  uint64_t code;  // of `frame`
+};
+
+// The last stack from `arrived` on is replaced by the frames stored. Returns how many stay.
+static inline int splice_quickly(struct UnwindThread* self, const struct Arrival* arrived) {
+  const int end = self->frames, first = arrived->first;
+  const uint64_t* const code = self->code + first;
+  int frame = arrived->frame;
+  int kept = self->code[frame] == arrived->code ? end : frame;
+  self->code[frame] = arrived->code;
+  self->places[frame] &= ~(uint32_t)by_rbp;
+  frame++;
+  const int stored = unwind_frames_max - first;
+  for (int i = 0; i < stored; i++, frame++) {
+    if (frame < kept && self->code[frame] != code[i]) kept = frame;
+    self->code[frame] = code[i];
+    self->places[frame] = self->places[first + i];
+  }
+  self->frames = frame;
+  self->stepped += (uint64_t)stored;
+  return kept < frame ? kept : frame;
+}
+
+// Walks to a frame of the last stack, by rules from rsp alone. False: that is not all that there is to do.
+__attribute__((always_inline)) static inline bool arrive_quickly(struct UnwindThread* self, const void* frame,
+                                                                 struct Arrival* arrived) {
+  const uintptr_t base = self->base, end = self->own_end;
+  int cursor = self->frames - 1, first = unwind_frames_max, rbp_first = -1;
+  struct Place place = place_of_caller(frame);
+  uint64_t code;
+  const struct UnwindRule* guess =
+      rule_of_code(self->code[cursor]);  // the program often calls from the same place again
+  for (;;) {
+    const uint32_t here = (uint32_t)((place.at - base) / 4);
+    while (cursor >= 0 && (self->places[cursor] | by_rbp) + 1 <= here) cursor--;
+    if (cursor < 0) return false;
+    const bool is_there = (self->places[cursor] & ~(uint32_t)by_rbp) == here;
+    code = self->code[cursor];
+    if (is_there && (code ^ place.key) << (64 - code_bits) == 0) break;
+    const struct UnwindRule* entry = rule_find(place.key, guess);
+    if (__builtin_expect(!entry, 0)) return false;
+    const uint64_t rule = entry->rule;
+    const bool is_alike = is_there && has_rule(code, rule);
+    code = place.key | (uint64_t)rule_index(entry) << code_bits;
+    guess = entry + 1;
+    if (is_alike) break;
+    const uintptr_t at = place.at + rule_distance(rule);
+    if (__builtin_expect(rule_kind(rule) != rule_from_rsp || at >= end || first <= cursor + 1, 0)) return false;
+    self->code[--first] = code;
+    self->places[first] = here;
+    if (rule_slot(rule)) {
+      place.rbp_at = place.at + 8 * rule_slot(rule);
+      rbp_first = first;
+    }
+    place.at = at;
+    place.key = *(const uint64_t*)at;
+    if (__builtin_expect(place.key - 1 >= code_mask, 0)) return false;
+  }
+  *arrived = (struct Arrival){place, cursor, first, rbp_first, code};
+  return cursor + 1 + unwind_frames_max - first <= limits.frames_max;
+}
+
+// Whether the words that frames outside of `arrived` need are as they were, and where.
+static inline bool has_same_words(const struct UnwindThread* self, const struct Arrival* arrived) {
+  const struct UnwindWord* last = &self->word[self->words - 1];
+  if (self->words && (last->frame >= arrived->frame || last->from > arrived->frame)) return false;
+  const uint32_t outer = arrived->frame > 0 ? self->places[arrived->frame - 1] : no_place;
+  if (__builtin_expect(!(outer & by_rbp), 1)) return true;
+  const uintptr_t rbp_at = arrived->place.rbp_at;
+  return rbp_at == arrived->place.at - 8 && *(const uint64_t*)rbp_at == decode_place(self, outer) - 8;
+}
+
+// A capture as nearly all are: on the thread's own stack, by rules from rsp alone to a frame of the last stack, and
+// with words that stay as they are. *is_whole: false if the last stack cannot be continued. False: nothing was changed.
+__attribute__((always_inline)) static inline bool capture_quickly(struct UnwindThread* self, const void* frame,
+                                                                  int* kept, bool* is_whole) {
+  struct Arrival arrived;
+  struct Walk walk;
+  if (self->base + places_bytes != self->own_end || self->is_limited || self->frames == 0) return false;
+  if ((uintptr_t)frame - self->own_begin >= self->own_end - self->own_begin) return false;
+  if (!arrive_quickly(self, frame, &arrived) || !has_same_words(self, &arrived)) return false;
+  *kept = splice_quickly(self, &arrived);
+  walk.self = self;
+  walk.part = (struct StackPart){(uintptr_t)frame, self->own_end, true, false};
+  walk.place = arrived.place;
+  const int changed = find_difference(&walk, arrived.frame, kept);
+  self->verified += (uint64_t)(arrived.frame - changed - 1);
+  *is_whole = true;
+  if (__builtin_expect(changed >= 0, 0)) {
+    begin_walk(&walk, self, frame);
+    walk.place = arrived.place;
+    if (arrived.rbp_first >= 0) walk.rbp_from = arrived.frame + 1 + arrived.rbp_first - arrived.first;
+    *is_whole = finish(&walk, arrived.frame, changed, kept);
+  }
+  return true;
+}
+
+// Whether a capture is still under way that was begun beneath `busy`. longjmp may have left the handler that
+// interrupted it, which shows by a frame outside of it on the same stack.
+static bool is_under_way(const struct UnwindThread* self, uintptr_t busy, const void* frame) {
+  const uintptr_t bytes = self->own_end - self->own_begin, now = (uintptr_t)frame;
+  if (busy == 0) return false;
+  return busy > now || busy - self->own_begin >= bytes || now - self->own_begin >= bytes;
+}
+
+void unwind_capture_apart(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
+  struct Place place = place_of_caller(frame);
+  struct StackPart part;
+  const int most = limits.frames_max < unwind_apart_frames_max ? limits.frames_max : unwind_apart_frames_max;
+  *stack = (struct UnwindStack){.is_cut = true, .is_apart = true};
+  if (is_under_way(self, self->busy_apart, frame)) return;  // a handler in a handler, both within captures
+  self->busy_apart = (uintptr_t)frame;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  const struct UnwindRule* guess = unwind_table->rule;
+  self->full_steps = 0;
+  memory_enter(self, (uintptr_t)frame, &part);
+  while (stack->frames < most) {
+    const struct UnwindRule* entry = rule_find(place.key, guess);
+    if (entry && rule_kind(entry->rule) == rule_jit) entry = rule_check_jit(entry);
+    if (!entry) break;
+    const uint64_t rule = entry->rule;
+    self->apart[unwind_apart_frames_max - ++stack->frames] = rule_index(entry);
+    guess = entry + 1;
+    if (step(self, &part, &place, rule) == step_failed) {
+      stack->is_cut = rule_kind(rule) != rule_outermost;
+      break;
+    }
+    if (place.key == 0) stack->is_cut = false;
+    if (place.key == 0 || !is_code_address(place.key & ~UNWIND_EXACT)) break;
+  }
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  self->busy_apart = 0;
+}
+
+void unwind_capture(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
+  if (__builtin_expect(self->busy != 0, 0)) {
+    if (is_under_way(self, self->busy, frame)) {
+      unwind_capture_apart(self, frame, stack);
+      return;
+    }
+    unwind_forget(self);  // half a capture
+  }
+  self->busy = (uintptr_t)frame;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  const uint32_t epoch = __atomic_load_n(&unwind_epoch, __ATOMIC_ACQUIRE);
+  if (__builtin_expect(self->epoch != epoch, 0)) {
+    unwind_forget(self);
+    self->epoch = epoch;
+  }
+  int kept = INT32_MAX;
+  bool is_whole;
+  if (__builtin_expect(!capture_quickly(self, frame, &kept, &is_whole), 0)) is_whole = capture(self, frame, &kept);
+  if (__builtin_expect(!is_whole, 0)) {
+    unwind_forget(self);
+    capture(self, frame, &kept);
+    kept = 0;
+  }
+  *stack = (struct UnwindStack){kept < self->frames ? kept : self->frames, self->frames, self->is_cut, false};
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  self->busy = 0;
+}
+
+const char* unwind_begin_process(struct UnwindTable* table, int frames_max) {
+  enum { frames_without_slack = 64 };
+  if (!rules_begin(table)) return "the C library has no _dl_find_object, which glibc has from 2.35 on";
+  memory_begin();
+  limits.frames_max = frames_max > 0 && frames_max < unwind_frames_max ? frames_max : unwind_frames_max;
+  limits.frames_dropped = limits.frames_max > frames_without_slack ? limits.frames_max / 4 : 0;
+  return NULL;
+}

@@ -1,0 +1,172 @@
+// Steps that need more than a rule: over the frame of a signal handler, and of functions whose place follows from
+// other registers than rsp and rbp. Of these the lazy binding of functions is the frequent one: _dl_runtime_resolve
+// keeps rsp in rbx, and the loader sometimes allocates beneath it. There is no rbx in a walk by rules. So the stack is
+// walked once more from here, with all registers, at a microsecond a frame.
+#include <stddef.h>
+
+#include "preload/program/unwind_step.h"
+
+enum { frames_walked_max = 4096, full_steps_max = 8 /* of one capture */, red_zone_bytes = 128 };
+
+struct FullWalk {
+  struct StackPart* part;
+  struct CfiRegisters registers;  // of the frame; cfi_return: its address
+  bool is_exact;                  // that address is no return address
+  uintptr_t rbp_at;               // 0: nowhere yet
+};
+
+static bool load(void* context, uint64_t address, uint64_t* word) {
+  struct FullWalk* walk = context;
+  if (!memory_holds(walk->part, address)) return false;
+  *word = *(const uint64_t*)address;
+  return true;
+}
+
+// Registers in a ucontext (asm/sigcontext.h), from its begin, by DWARF's numbers.
+static const uint16_t saved_by_signal[cfi_registers] = {144, 136, 152, 128, 112, 104, 120, 160, 40,
+                                                        48,  56,  64,  72,  80,  88,  96,  168};
+
+static bool leave_handler(struct UnwindThread* self, struct FullWalk* walk) {
+  const uint64_t context = walk->registers.value[cfi_rsp];
+  for (int i = 0; i < cfi_registers; i++) {
+    if (!load(walk, context + saved_by_signal[i], &walk->registers.value[i])) return false;
+  }
+  walk->rbp_at = context + saved_by_signal[cfi_rbp];
+  walk->is_exact = true;
+  const uint64_t stack = walk->registers.value[cfi_rsp];
+  if (stack % 8 || !memory_is_readable(stack) || !memory_is_readable(stack - red_zone_bytes)) return false;
+  memory_enter(self, stack - red_zone_bytes, walk->part);
+  return true;
+}
+
+static bool find_cfa(struct FullWalk* walk, const struct CfiRow* row, uint64_t* cfa) {
+  if (row->has_cfa_expression) return cfi_evaluate(row->cfa_offset, &walk->registers, NULL, load, walk, cfa);
+  *cfa = walk->registers.value[row->cfa_register] + (uint64_t)row->cfa_offset;
+  return true;
+}
+
+// The caller's value of a register. `saved_at`: 0, or where it was loaded from.
+static bool find_register(struct FullWalk* walk, const struct CfiRow* row, int number, uint64_t cfa, uint64_t* value,
+                          uint64_t* saved_at) {
+  const int64_t operand = row->value[number];
+  *saved_at = 0;
+  *value = walk->registers.value[number];
+  switch (row->how[number]) {
+    case cfi_same:
+      return number != cfi_return;
+    case cfi_undefined:
+      return number != cfi_return;
+    case cfi_is_cfa:
+      *value = cfa + (uint64_t)operand;
+      return true;
+    case cfi_in_register:
+      if (operand >= cfi_registers) return false;
+      *value = walk->registers.value[operand];
+      return true;
+    case cfi_is_expression:
+      return cfi_evaluate(operand, &walk->registers, &cfa, load, walk, value);
+    case cfi_at_cfa:
+      *saved_at = cfa + (uint64_t)operand;
+      break;
+    default:
+      if (!cfi_evaluate(operand, &walk->registers, &cfa, load, walk, saved_at)) return false;
+  }
+  return load(walk, *saved_at, value);
+}
+
+static bool step_fully(struct UnwindThread* self, struct FullWalk* walk) {
+  struct CfiModule module;
+  struct CfiRow row;
+  struct CfiRegisters callers = {.value = {0}};
+  const uintptr_t code = (uintptr_t)walk->registers.value[cfi_return] - !walk->is_exact;
+  uint64_t cfa, saved_at;
+  if (!module_find(code, &module) || !module.header || !cfi_find_row(&module, code, &row)) return false;
+  if (row.is_signal_frame) return leave_handler(self, walk);
+  if (!find_cfa(walk, &row, &cfa) || cfa <= walk->registers.value[cfi_rsp] || cfa % 8) return false;
+  for (int i = 0; i < cfi_registers; i++) {
+    if (!find_register(walk, &row, i, cfa, &callers.value[i], &saved_at)) return false;
+    if (i == cfi_rbp && row.how[i] != cfi_same) walk->rbp_at = saved_at;
+  }
+  callers.value[cfi_rsp] = cfa;
+  walk->registers = callers;
+  walk->is_exact = false;
+  return true;
+}
+
+// Walks from this function itself to the frame at `place`, and one step on.
+static __attribute__((noinline)) bool walk_from_here(struct UnwindThread* self, struct StackPart* part,
+                                                     struct Place* place) {
+  struct FullWalk walk = {.part = part, .is_exact = true};
+  struct StackPart target = *part;
+  const uint64_t code = place->key & ~UNWIND_EXACT;
+  __asm__ volatile(
+      "mov %%rbx, 24(%0)\n\t"
+      "mov %%rbp, 48(%0)\n\t"
+      "mov %%rsp, 56(%0)\n\t"
+      "mov %%r12, 96(%0)\n\t"
+      "mov %%r13, 104(%0)\n\t"
+      "mov %%r14, 112(%0)\n\t"
+      "mov %%r15, 120(%0)\n\t"
+      "lea 1f(%%rip), %%rax\n\t"
+      "mov %%rax, 128(%0)\n"
+      "1:"
+      :
+      : "r"(walk.registers.value)
+      : "rax", "memory");
+  memory_enter(self, walk.registers.value[cfi_rsp], part);
+  for (int frames = 0; frames < frames_walked_max; frames++) {
+    const bool is_there = walk.registers.value[cfi_rsp] == place->at + 8 && walk.registers.value[cfi_return] == code;
+    if (!step_fully(self, &walk)) break;
+    if (!is_there) continue;
+    if (!walk.rbp_at) break;
+    place->key = walk.registers.value[cfi_return] | (walk.is_exact ? UNWIND_EXACT : 0);
+    place->at = walk.registers.value[cfi_rsp] - 8;
+    place->rbp_at = walk.rbp_at;
+    return true;
+  }
+  *part = target;
+  return false;
+}
+
+static bool step_over_signal(struct UnwindThread* self, struct StackPart* part, struct Place* place) {
+  struct FullWalk walk = {.part = part};
+  walk.registers.value[cfi_rsp] = place->at + 8;
+  if (!leave_handler(self, &walk)) return false;
+  place->key = walk.registers.value[cfi_return] | UNWIND_EXACT;
+  place->at = walk.registers.value[cfi_rsp] - 8;
+  place->rbp_at = walk.rbp_at;
+  return true;
+}
+
+static bool step_over_realigned(struct StackPart* part, struct Place* place, uint64_t rule) {
+  const uintptr_t rbp = *(const uintptr_t*)place->rbp_at;
+  const uintptr_t kept = rbp + (uintptr_t)(int32_t)rule_distance(rule);
+  if (kept < place->at + 8 || !memory_holds(part, kept) || !memory_holds(part, rbp)) return false;
+  const uintptr_t cfa = *(const uintptr_t*)kept;
+  if (cfa < rbp + 16 || !memory_holds(part, cfa - 8)) return false;
+  *place = (struct Place){*(const uint64_t*)(cfa - 8), cfa - 8, rbp};
+  return true;
+}
+
+static bool step_over_jit(struct StackPart* part, struct Place* place) {
+  const uintptr_t rbp = *(const uintptr_t*)place->rbp_at;
+  if (rbp < place->at + 8 || !memory_holds(part, rbp) || !memory_holds(part, rbp + 8)) return false;
+  *place = (struct Place){*(const uint64_t*)(rbp + 8), rbp + 8, rbp};
+  return true;
+}
+
+enum Step step_slowly(struct UnwindThread* self, struct StackPart* part, struct Place* place, uint64_t rule) {
+  switch (rule_kind(rule)) {
+    case rule_realigned:
+      return step_over_realigned(part, place, rule) ? step_unverifiable : step_failed;
+    case rule_signal:
+      return step_over_signal(self, part, place) ? step_unverifiable : step_failed;
+    case rule_full:
+      if (self->full_steps++ >= full_steps_max) return step_failed;
+      return walk_from_here(self, part, place) ? step_unverifiable : step_failed;
+    case rule_jit:
+      return rule_distance(rule) && step_over_jit(part, place) ? step_by_rbp : step_failed;
+    default:
+      return step_failed;
+  }
+}
