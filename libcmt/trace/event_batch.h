@@ -32,9 +32,9 @@ class EventBatch {
   std::span<const BlockEvent> events() const { return {events_.data(), size_}; }
   std::span<const BookedEvent> others() const { return {others_.data(), other_count_}; }
 
-  /// The next entry, for the caller to fill in, and then to append.
-  BlockEvent& next() { return events_[size_]; }
-  void append_next() { ++size_; }
+  /// The entries behind the last one, for the caller to fill in, and then to append so many.
+  std::span<BlockEvent> room() { return {events_.data() + size_, capacity - size_}; }
+  void append(std::size_t count) { size_ += count; }
   /// The same for another event.
   BookedEvent& next_other() {
     if (other_count_ == others_.size()) others_.emplace_back();

@@ -78,16 +78,16 @@ void append(EventBatch& batch, const BookedEvent& booked) {
     return batch.append_next_other();
   }
   const bool makes = event.tag != 0;
-  batch.next() = {.address = makes ? event.address : event.old_address,
-                  .tag = makes ? event.tag : event.old_tag,
-                  .time_ns = event.time_ns,
-                  .block_size = static_cast<std::uint32_t>(makes ? event.size : booked.old.size),
-                  .size = static_cast<std::uint32_t>(event.size),
-                  .thread = event.thread,
-                  .kind = event.kind,
-                  .makes_block = makes,
-                  .alignment_log = static_cast<std::uint8_t>(std::bit_width(event.alignment))};
-  batch.append_next();
+  batch.room().front() = {.address = makes ? event.address : event.old_address,
+                          .tag = makes ? event.tag : event.old_tag,
+                          .time_ns = event.time_ns,
+                          .block_size = static_cast<std::uint32_t>(makes ? event.size : booked.old.size),
+                          .size = static_cast<std::uint32_t>(event.size),
+                          .thread = event.thread,
+                          .kind = event.kind,
+                          .makes_block = makes,
+                          .alignment_log = static_cast<std::uint8_t>(std::bit_width(event.alignment))};
+  batch.append(1);
 }
 
 }  // namespace

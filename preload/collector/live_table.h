@@ -3,10 +3,12 @@
 #include <emmintrin.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -42,180 +44,271 @@ struct ZeroedPages {
 
 /// The live blocks by address, while order is rebuilt and the trace is written.
 ///
-/// An open hash table. A bucket is a cache line of four entries, at most half of all entries are used, and a block that
-/// does not fit its bucket goes to the next one. Erasing moves such a block back, so chains do not grow. An entry holds
-/// all that is known of a block, so an event costs one access, to memory that was prefetched, without a branch that
-/// depends on where in the bucket the entry is: 48 bits of address, 47 of tag (enough for five months of ten million
-/// allocations a second), 32 of size. Larger sizes are kept beside the table.
+/// An open hash table. A bucket is a cache line of four blocks, at most half of all places are used, and a block that
+/// does not fit its bucket goes to the next one. Erasing moves such a block back, so chains do not grow. A bucket holds
+/// all that is known of its blocks, so an event costs one access, to memory that was prefetched. One comparison of four
+/// keys, the lower halves of the addresses, finds the place, without a branch that depends on where it is.
+///
+/// 48 bits of address, 47 of tag (enough for five months of ten million allocations a second), 31 of size. Larger sizes
+/// are kept beside the table.
 ///
 /// Addresses in one cache line of the program's memory share a bucket: blocks that are allocated and freed together are
 /// then fetched together.
 class LiveTable final : public BlockKeeper {
+  static constexpr unsigned width = 4;
+
+  struct alignas(64) Bucket {
+    std::uint32_t keys[width];   // the lower half of the address, or 1 for its lowest bit; 0: the place is free
+    std::uint32_t sizes[width];  // 31 bits; above them the address's lowest bit
+    std::uint64_t rests[width];  // the address's upper 16 bits, in_realloc, the tag
+  };
+  static constexpr std::uint64_t in_realloc = 1 << 16;
+  static constexpr unsigned tag_at = 17;
+
  public:
-  class Entry {
+  /// Sizes from here on are kept beside the table.
+  static constexpr std::uint64_t large = 0x7fffffff;
+
+  /// A place in the table. Valid until the next insertion or erasure.
+  class Place {
    public:
-    bool is_free() const { return head_ == 0; }
-    std::uint64_t address() const { return head_ >> 16; }
-    Tag tag() const { return rest_ >> 17; }
+    bool is_free() const { return bucket_->keys[i_] == 0; }
+    std::uint64_t address() const {
+      const std::uint64_t low = (bucket_->keys[i_] & ~std::uint32_t{1}) | bucket_->sizes[i_] >> 31;
+      return (bucket_->rests[i_] & 0xffff) << 32 | low;
+    }
+    Tag tag() const { return bucket_->rests[i_] >> tag_at; }
     /// A realloc of the block has begun and not returned.
-    bool is_in_realloc() const { return (rest_ >> 16 & 1) != 0; }
-    /// Or `large`.
-    std::uint64_t size() const { return (head_ & 0xffff) << 16 | (rest_ & 0xffff); }
-    void set_in_realloc(bool is_so) { rest_ = (rest_ & ~in_realloc) | (is_so ? in_realloc : 0); }
+    bool is_in_realloc() const { return (bucket_->rests[i_] & in_realloc) != 0; }
+    void set_in_realloc(bool is_so) {
+      bucket_->rests[i_] = (bucket_->rests[i_] & ~in_realloc) | (is_so ? in_realloc : 0);
+    }
 
    private:
     friend class LiveTable;
-    static constexpr std::uint64_t in_realloc = 1 << 16;
+    Place(Bucket& bucket, unsigned i) : bucket_(&bucket), i_(i) {}
+    std::uint32_t size() const { return bucket_->sizes[i_] & large; }
 
-    void set(std::uint64_t address, Tag tag, std::uint64_t size) {
-      head_ = address << 16 | size >> 16;
-      rest_ = tag << 17 | (size & 0xffff);
-    }
-
-    std::uint64_t head_ = 0;  // address, upper half of the size; 0: free
-    std::uint64_t rest_ = 0;  // tag, in_realloc, lower half of the size
+    Bucket* bucket_;
+    unsigned i_;
   };
 
-  /// Sizes from here on are kept beside the table.
-  static constexpr std::uint64_t large = 0xffffffff;
-
   /// `first_tag`: of the first block of the trace. Blocks with a lower one are from before its start.
-  explicit LiveTable(Tag first_tag) : first_tag_(first_tag), entries_(first_entries) {}
+  explicit LiveTable(Tag first_tag) : first_tag_(first_tag), buckets_(first_buckets) {}
 
   Tag first_tag() const { return first_tag_; }
   std::size_t live_blocks() const override { return used_; }
   std::vector<format::LiveBlock> list_live_blocks() const override {
     std::vector<format::LiveBlock> blocks;
     blocks.reserve(used_);
-    for (const Entry& entry : entries_) {
-      if (!entry.is_free() && entry.tag() >= first_tag_) blocks.push_back(block(entry));
-    }
+    for_each([&](const Place& place) {
+      if (place.tag() >= first_tag_) blocks.push_back(block(place));
+    });
     format::sort_by_tag(blocks);
     return blocks;
   }
 
-  /// The entry of an address, or nullptr. Valid until the next insertion or erasure.
-  Entry* find(std::uint64_t address) {
-    Entry& entry = entries_[index_of(address)];
-    return entry.is_free() ? nullptr : &entry;
+  /// The place of the block at an address, or nothing.
+  std::optional<Place> find(std::uint64_t address) {
+    const Place place = place_of(address);
+    if (place.is_free()) return std::nullopt;
+    return place;
   }
 
-  /// Prefetches what find() will read.
-  void prefetch(std::uint64_t address) const { __builtin_prefetch(&entries_[home(address)], 1); }
+  /// Prefetches what is read of an address.
+  void prefetch(std::uint64_t address) const { __builtin_prefetch(&buckets_[home(address)], 1); }
 
-  /// The entry of an address, or a free one for it. Valid until the next insertion or erasure.
-  Entry& find_or_reserve(std::uint64_t address) {
-    if (used_ * 2 > mask_) grow();
-    return entries_[index_of(address)];
+  /// The place of the block at an address, or a free one for it.
+  Place find_or_reserve(std::uint64_t address) {
+    if (used_ == used_max_) grow();
+    return place_of(address);
   }
 
-  /// Puts a block into an entry that find_or_reserve() gave for its address, whatever was there.
-  void set(Entry& entry, const format::LiveBlock& block) {
-    if (entry.is_free()) {
+  /// Puts a block into a place that find_or_reserve() gave for its address, whatever was there.
+  void set(Place place, const format::LiveBlock& block) {
+    if (place.is_free()) {
       ++used_;
-    } else if (entry.size() == large) {
+    } else if (place.size() == large) {
       large_.erase(block.address);
     }
-    entry.set(block.address, block.tag, block.size < large ? block.size : large);
+    put(place, block.address, block.tag, static_cast<std::uint32_t>(std::min(block.size, large)));
     if (block.size >= large) large_[block.address] = block.size;
   }
 
-  /// The block of an entry; a blank one where it is from before the trace's start.
-  format::LiveBlock block(const Entry& entry) const {
-    if (entry.tag() < first_tag_) return {};
-    const std::uint64_t size = entry.size();
-    return {entry.tag(), entry.address(), size != large ? size : large_.at(entry.address())};
+  /// Adds and removes many blocks, with the table's members in variables of its own, which the compiler can keep in
+  /// registers. Meanwhile the table may not be used otherwise.
+  class Run {
+   public:
+    /// At most so many blocks are added.
+    Run(LiveTable& table, std::size_t added_max) : table_(table) {
+      while (table.used_ + added_max > table.used_max_) table.grow();
+      buckets_ = table.buckets_.data();
+      shift_ = table.shift_;
+      first_tag_ = table.first_tag_;
+    }
+    ~Run() { table_.used_ += added_; }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+
+    void prefetch(std::uint64_t address) const { __builtin_prefetch(&buckets_[home(address, shift_)], 1); }
+
+    /// Adds a block of a size below `large`. False, and nothing has changed, where a block lives at its address.
+    bool insert(std::uint64_t address, Tag tag, std::uint32_t size) {
+      Bucket& bucket = buckets_[home(address, shift_)];
+      const unsigned free = free_in(bucket);
+      Place place(bucket, static_cast<unsigned>(std::countr_zero(free)));
+      if (with_key(bucket, key_of(address)) != 0 || free == 0) {
+        place = table_.place_of(address);
+        if (!place.is_free()) return false;
+      }
+      ++added_;
+      put(place, address, tag, size);
+      return true;
+    }
+
+    /// Removes the block at an address and says what it was. False, and nothing has changed, unless there is one, of
+    /// this trace, in no realloc, and of a size below `large`.
+    bool take(std::uint64_t address, Tag& tag, std::uint32_t& size) {
+      Bucket& bucket = buckets_[home(address, shift_)];
+      const unsigned same = with_key(bucket, key_of(address));
+      Place place(bucket, static_cast<unsigned>(std::countr_zero(same)));
+      if (same == 0 || place.address() != address) {
+        place = table_.place_of(address);
+        if (place.is_free()) return false;
+      }
+      tag = place.tag();
+      size = place.size();
+      if (place.is_in_realloc() || tag < first_tag_ || size == large) return false;
+      --added_;
+      table_.make_free(place);
+      return true;
+    }
+
+   private:
+    LiveTable& table_;
+    Bucket* buckets_;
+    unsigned shift_;
+    Tag first_tag_;
+    std::size_t added_ = 0;  // less those removed
+  };
+
+  /// The block at a place; a blank one where it is from before the trace's start.
+  format::LiveBlock block(const Place& place) const {
+    if (place.tag() < first_tag_) return {};
+    const std::uint64_t size = place.size(), address = place.address();
+    return {place.tag(), address, size != large ? size : large_.at(address)};
   }
 
-  /// Whether an entry is of a block of this trace that no realloc has been given, and of a size below `large`.
-  bool is_plain(const Entry& entry) const {
-    return entry.tag() >= first_tag_ && !entry.is_in_realloc() && entry.size() != large;
-  }
-
-  void erase(Entry* entry) {
-    if (entry->size() == large) large_.erase(entry->address());
+  void erase(Place place) {
+    if (place.size() == large) large_.erase(place.address());
     --used_;
-    const std::size_t hole = static_cast<std::size_t>(entry - entries_.data());
-    entries_[hole] = Entry{};
-    const bool was_full = free_in(bucket_of(hole)) == 1u << hole % width;
-    if (was_full) refill(hole);
+    make_free(place);
   }
 
  private:
-  using Entries = std::vector<Entry, ZeroedPages<Entry>>;
-  static constexpr std::size_t width = 4, first_entries = 4096;
+  using Buckets = std::vector<Bucket, ZeroedPages<Bucket>>;
 
-  std::size_t next(std::size_t bucket) const { return (bucket + width) & mask_; }
-  static std::size_t bucket_of(std::size_t i) { return i & ~(width - 1); }
+  static constexpr std::size_t first_buckets = 1024;
+
+  std::size_t next(std::size_t bucket) const { return (bucket + 1) & mask_; }
 
   // The multiplication by 2^64 / golden ratio spreads lines of 64 bytes over the upper half.
-  std::size_t home(std::uint64_t address) const { return ((address >> 6) * 0x9e3779b97f4a7c15u >> shift_) * width; }
+  static std::size_t home(std::uint64_t address, unsigned shift) {
+    return (address >> 6) * 0x9e3779b97f4a7c15u >> shift;
+  }
+  std::size_t home(std::uint64_t address) const { return home(address, shift_); }
 
-  /// The first words of a bucket's entries.
-  struct Heads {
-    __m128i low, high;
+  static std::uint32_t key_of(std::uint64_t address) { return static_cast<std::uint32_t>(address) | 1; }
 
-    /// A bit for each that equals a number when its lowest `shift` bits are dropped.
-    template <int shift>
-    unsigned equal(std::uint64_t number) const {
-      const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(number));
-      const __m128 first = _mm_castsi128_ps(_mm_cmpeq_epi32(_mm_srli_epi64(low, shift), wanted));
-      const __m128 second = _mm_castsi128_ps(_mm_cmpeq_epi32(_mm_srli_epi64(high, shift), wanted));
-      const __m128 halves = _mm_and_ps(_mm_shuffle_ps(first, second, 0x88), _mm_shuffle_ps(first, second, 0xdd));
-      return static_cast<unsigned>(_mm_movemask_ps(halves));
+  /// A bit for each place of a bucket that has a key.
+  static unsigned with_key(const Bucket& bucket, std::uint32_t key) {
+    const __m128i keys = _mm_load_si128(reinterpret_cast<const __m128i*>(bucket.keys));
+    const __m128i same = _mm_cmpeq_epi32(keys, _mm_set1_epi32(static_cast<int>(key)));
+    return static_cast<unsigned>(_mm_movemask_ps(_mm_castsi128_ps(same)));
+  }
+  static unsigned free_in(const Bucket& bucket) { return with_key(bucket, 0); }
+
+  /// Where the block at an address is, or a free place for it.
+  [[gnu::noinline]] Place place_of(std::uint64_t address) {
+    for (std::size_t i = home(address);; i = next(i)) {
+      Bucket& bucket = buckets_[i];
+      for (unsigned same = with_key(bucket, key_of(address)); same != 0; same &= same - 1) {
+        const Place place(bucket, static_cast<unsigned>(std::countr_zero(same)));
+        if (place.address() == address) return place;  // nearly always
+      }
+      const unsigned free = free_in(bucket);
+      if (free != 0) return {bucket, static_cast<unsigned>(std::countr_zero(free))};
     }
-  };
-
-  Heads heads_of(std::size_t bucket) const {
-    const auto* at = reinterpret_cast<const __m128i*>(&entries_[bucket]);
-    return {_mm_unpacklo_epi64(at[0], at[1]), _mm_unpacklo_epi64(at[2], at[3])};
   }
 
-  /// A bit for each free entry of a bucket.
-  unsigned free_in(std::size_t bucket) const { return heads_of(bucket).equal<0>(0); }
+  static void put(const Place& place, std::uint64_t address, Tag tag, std::uint32_t size) {
+    Bucket& bucket = *place.bucket_;
+    bucket.keys[place.i_] = key_of(address);
+    bucket.sizes[place.i_] = size | static_cast<std::uint32_t>(address) << 31;
+    bucket.rests[place.i_] = tag << tag_at | address >> 32;
+  }
 
-  std::size_t index_of(std::uint64_t address) const {
-    for (std::size_t bucket = home(address);; bucket = next(bucket)) {
-      const Heads heads = heads_of(bucket);
-      const unsigned same = heads.equal<16>(address);
-      if (same != 0) return bucket + static_cast<std::size_t>(std::countr_zero(same));
-      const unsigned free = heads.equal<0>(0);
-      if (free != 0) return bucket + static_cast<std::size_t>(std::countr_zero(free));
-    }
+  void make_free(const Place& place) {
+    const bool was_full = free_in(*place.bucket_) == 0;
+    place.bucket_->keys[place.i_] = 0;
+    if (was_full) refill(place);
   }
 
   /// Moves a block that did not fit a full bucket into its new hole, then one into the hole that it leaves, and so on.
   /// Each block is then where a search passes.
-  void refill(std::size_t hole) {
-    for (std::size_t bucket = next(bucket_of(hole));; bucket = next(bucket)) {
+  [[gnu::noinline]] void refill(Place hole) {
+    const auto number_of = [&](const Bucket* bucket) { return static_cast<std::size_t>(bucket - buckets_.data()); };
+    for (std::size_t i = next(number_of(hole.bucket_));; i = next(i)) {
+      Bucket& bucket = buckets_[i];
       const bool was_full = free_in(bucket) == 0;
-      const std::size_t far = (bucket - bucket_of(hole)) & mask_;
-      for (std::size_t i = bucket; i < bucket + width; ++i) {
-        if (entries_[i].is_free() || ((bucket - home(entries_[i].address())) & mask_) < far) continue;
-        entries_[hole] = entries_[i];
-        entries_[i] = Entry{};
-        hole = i;
+      const std::size_t far = (i - number_of(hole.bucket_)) & mask_;
+      for (unsigned j = 0; j < width; ++j) {
+        const Place place(bucket, j);
+        if (place.is_free() || ((i - home(place.address())) & mask_) < far) continue;
+        move(place, hole);
+        hole = place;
         break;
       }
       if (!was_full) return;
     }
   }
 
-  void grow() {
-    Entries old(entries_.size() * 2);
-    old.swap(entries_);
-    mask_ = entries_.size() - 1;
+  static void move(const Place& from, const Place& to) {
+    to.bucket_->keys[to.i_] = from.bucket_->keys[from.i_];
+    to.bucket_->sizes[to.i_] = from.bucket_->sizes[from.i_];
+    to.bucket_->rests[to.i_] = from.bucket_->rests[from.i_];
+    from.bucket_->keys[from.i_] = 0;
+  }
+
+  [[gnu::noinline]] void grow() {
+    Buckets old(buckets_.size() * 2);
+    old.swap(buckets_);
+    mask_ = buckets_.size() - 1;
+    used_max_ = buckets_.size() * width / 2;
     --shift_;
-    for (const Entry& entry : old) {
-      if (!entry.is_free()) entries_[index_of(entry.address())] = entry;
+    for (Bucket& bucket : old) {
+      for (unsigned j = 0; j < width; ++j) {
+        const Place place(bucket, j);
+        if (!place.is_free()) move(place, place_of(place.address()));
+      }
+    }
+  }
+
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (const Bucket& bucket : buckets_) {
+      for (unsigned j = 0; j < width; ++j) {
+        const Place place(const_cast<Bucket&>(bucket), j);
+        if (!place.is_free()) visit(place);
+      }
     }
   }
 
   Tag first_tag_;
-  Entries entries_;
-  std::size_t mask_ = first_entries - 1;
-  unsigned shift_ = 64 - std::countr_zero(first_entries / width);  // 64 less the bits of a bucket's number
-  std::size_t used_ = 0;
+  Buckets buckets_;
+  std::size_t mask_ = first_buckets - 1;
+  unsigned shift_ = 64 - std::countr_zero(first_buckets);  // 64 less the bits of a bucket's number
+  std::size_t used_ = 0, used_max_ = first_buckets * width / 2;
   std::unordered_map<std::uint64_t, std::uint64_t> large_;  // by address
 };
 

@@ -49,9 +49,9 @@ void EventOrder::append_records(std::uint32_t number, Packed records) {
 void EventOrder::restore_event(const Event& event) {
   BookedEvent& booked = batch_.next_other();
   booked = {event, {}};
-  if (LiveTable::Entry* entry = event.old_tag != 0 ? live_.find(event.old_address) : nullptr) {
-    booked.old = live_.block(*entry);
-    if (event.ends_block()) live_.erase(entry);
+  if (const auto place = event.old_tag != 0 ? live_.find(event.old_address) : std::nullopt) {
+    booked.old = live_.block(*place);
+    if (event.ends_block()) live_.erase(*place);
   }
   if (event.old_tag != 0 && event.old_tag < live_.first_tag())
     next_reserved_ = std::max(next_reserved_, event.old_tag + 1);
@@ -110,17 +110,17 @@ inline bool EventOrder::apply_plain_realloc(RingEvents& ring) {
   const Slot& record = ring.last_record();
   const std::uint64_t address = record.head >> slot_address_shift;
   if (ring.kind() == record_realloc_begin) {
-    LiveTable::Entry* entry = live_.find(address);
-    if (entry == nullptr || entry->is_in_realloc()) return false;
-    begin_realloc(ring, *entry);
+    const auto place = live_.find(address);
+    if (!place || place->is_in_realloc()) return false;
+    begin_realloc(ring, *place);
     return true;
   }
   const bool is_plain = ring.kind() == static_cast<std::uint32_t>(Kind::realloc) && ring.has_old_block() &&
                         address != 0 && !ring.has_extension();
   if (!is_plain || ring.open_reallocs.empty()) return false;
   const std::uint64_t old = ring.open_reallocs.back().address;
-  LiveTable::Entry* entry = live_.find(old);
-  if (entry == nullptr || entry->tag() == 0 || (address != old && live_.find(address) != nullptr)) return false;
+  const auto place = live_.find(old);
+  if (!place || place->tag() == 0 || (address != old && live_.find(address))) return false;
   if (overlapped_realloc(address, record.body >> 32, old) != 0) return false;
   ring.open_reallocs.pop_back();
   end_realloc_of(old);
@@ -129,52 +129,60 @@ inline bool EventOrder::apply_plain_realloc(RingEvents& ring) {
                       .thread = ring.thread,
                       .size = record.body >> 32,
                       .tag = next_tag_++,
-                      .old_tag = entry->tag(),
+                      .old_tag = place->tag(),
                       .address = address,
                       .old_address = old,
                       .time_ns = ring.stamp()},
-            .old = live_.block(*entry)};
-  if (address != old) {
-    live_.erase(entry);
-    entry = &live_.find_or_reserve(address);
-  }
-  live_.set(*entry, {booked.event.tag, address, booked.event.size});
+            .old = live_.block(*place)};
+  if (address != old) live_.erase(*place);
+  live_.set(live_.find_or_reserve(address), {booked.event.tag, address, booked.event.size});
   commit_other();
   wake(old);
   if (address != old) wake(address);
   return true;
 }
 
-/// Applies an event of one record that makes or ends one block, which the live blocks do not contradict. Requires that
-/// nothing is blocked. False, and nothing has changed, for other events.
-inline bool EventOrder::apply_plain(const Slot& record, std::uint64_t stamp, std::uint32_t thread) {
-  const std::uint32_t kind = slot_kind(record.head);
-  const PlainKind plain = plain_kinds[kind];
-  const std::uint64_t address = record.head >> slot_address_shift;
-  if (plain.effect == PlainKind::other || address == 0) return false;
-  LiveTable::Entry& entry = live_.find_or_reserve(address);
-  BlockEvent& event = batch_.next();
-  event = {.address = address,
-           .time_ns = stamp,
-           .size = static_cast<std::uint32_t>(record.body >> 32) & plain.size_mask,
-           .thread = thread,
-           .kind = static_cast<Kind>(kind),
-           .makes_block = plain.effect == PlainKind::allocates,
-           .alignment_log = static_cast<std::uint8_t>(slot_alignment(record.head))};
-  if (event.makes_block) {
-    if (!entry.is_free() || event.size == LiveTable::large || overlapped_realloc(address, event.size) != 0)
-      return false;
-    event.tag = next_tag_++;
-    event.block_size = event.size;
-    live_.set(entry, {event.tag, address, event.size});
-  } else {
-    if (!live_.is_plain(entry)) return false;
-    event.tag = entry.tag();
-    event.block_size = static_cast<std::uint32_t>(entry.size());
-    live_.erase(&entry);
+/// Applies events of one record that make or end one block, with stamps up to `bound`, up to the first that is other or
+/// that the live blocks contradict. Returns how many, and the last one's stamp. Requires that nothing is blocked.
+std::size_t EventOrder::apply_plain(std::span<const Slot> records, std::uint64_t stamp_high, std::uint64_t& stamp,
+                                    std::uint64_t bound, std::uint32_t thread) {
+  const std::size_t count = std::min(records.size(), batch_limit_ - batch_.size());
+  const bool are_blocks_in_realloc = !in_realloc_.empty();
+  const std::span<BlockEvent> events = batch_.room();
+  std::uint64_t last = stamp;
+  Tag next_tag = next_tag_;
+  std::size_t i = 0;
+  LiveTable::Run blocks(live_, count);
+  for (; i < count; ++i) {
+    const Slot& record = records[i];
+    const std::uint32_t kind = slot_kind(record.head);
+    const PlainKind plain = plain_kinds[kind];
+    const std::uint64_t address = record.head >> slot_address_shift;
+    const std::uint64_t now = RingEvents::stamp_of(record, stamp_high, last);
+    if (plain.effect == PlainKind::other || address == 0 || now > bound) break;
+    blocks.prefetch((&record)[RingEvents::ahead].head >> slot_address_shift);
+    const std::uint32_t size = static_cast<std::uint32_t>(record.body >> 32) & plain.size_mask;
+    BlockEvent& event = events[i];
+    event.makes_block = plain.effect == PlainKind::allocates;
+    if (plain.effect == PlainKind::allocates) {
+      if (size >= LiveTable::large || (are_blocks_in_realloc && overlapped_realloc(address, size) != 0)) break;
+      if (!blocks.insert(address, next_tag, size)) break;
+      event.tag = next_tag++;
+      event.block_size = size;
+    } else if (!blocks.take(address, event.tag, event.block_size)) {
+      break;
+    }
+    event.address = address;
+    event.time_ns = last = now;
+    event.size = size;
+    event.thread = thread;
+    event.kind = static_cast<Kind>(kind);
+    event.alignment_log = static_cast<std::uint8_t>(slot_alignment(record.head));
   }
-  commit_block();
-  return true;
+  stamp = last;
+  next_tag_ = next_tag;
+  batch_.append(i);
+  return i;
 }
 
 /// Merges the events of one ring that come before those of all others: up to `bound`, or until one is blocked.
@@ -182,9 +190,10 @@ void EventOrder::merge_run(RingEvents& ring, std::uint64_t bound) {
   was_woken_ = false;
   while (!was_woken_ && ring.has_front() && ring.stamp() <= bound) {
     if (blocked_.empty()) {
-      ring.pop_while(bound, [&, thread = ring.thread](const Slot& record, std::uint64_t stamp, std::uint64_t ahead) {
-        live_.prefetch(ahead);
-        return apply_plain(record, stamp, thread);
+      ring.pop_while(bound, [&](std::span<const Slot> records, std::uint64_t stamp_high, std::uint64_t& stamp) {
+        const std::size_t applied = apply_plain(records, stamp_high, stamp, bound, ring.thread);
+        if (batch_.size() >= batch_limit_) flush_batch();
+        return applied;
       });
       if (!ring.has_front() || ring.stamp() > bound) return;
     }
@@ -199,8 +208,8 @@ bool EventOrder::unblock_oldest(std::uint64_t cut) {
   if (blocked_.empty()) return false;
   const auto oldest = std::max_element(blocked_.begin(), blocked_.end(), is_later);
   RingEvents& ring = **oldest;
-  const LiveTable::Entry* entry = live_.find(ring.blocked_on);
-  const bool is_in_realloc = entry != nullptr && entry->is_in_realloc();
+  const auto place = live_.find(ring.blocked_on);
+  const bool is_in_realloc = place && place->is_in_realloc();
   // The return of the realloc may have been read meanwhile, with a stamp beyond the barrier.
   if (is_in_realloc && merge_return_of_realloc(ring.blocked_on)) return true;
   const std::uint64_t patience = is_in_realloc ? realloc_stamps_max : 2 * stamp_slack;

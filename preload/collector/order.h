@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "cmt/event.h"
@@ -81,13 +83,10 @@ class EventOrder {
     if (!blocked_.empty()) wake_blocked(address);
   }
   void wake_blocked(std::uint64_t address);
-  bool apply_plain(const Slot& record, std::uint64_t stamp, std::uint32_t thread);
+  std::size_t apply_plain(std::span<const Slot> records, std::uint64_t stamp_high, std::uint64_t& stamp,
+                          std::uint64_t bound, std::uint32_t thread);
   bool apply_plain_realloc(RingEvents& ring);
   // The batch's next event belongs to it when it is committed. A label must not live longer than its records.
-  void commit_block() {
-    batch_.append_next();
-    if (batch_.size() >= batch_limit_) flush_batch();
-  }
   void commit_other() {
     const std::size_t label = batch_.next_other().event.label.size();
     if (label > text::label_limit) return repairs_.add(Repair::contradiction);
@@ -104,7 +103,7 @@ class EventOrder {
   bool apply_realloc_return(RingEvents& ring, const Event& event, bool forced);
   bool vacate_address(RingEvents& ring, const Event& event, bool forced);
   void end_old_block(BookedEvent& booked, std::uint64_t old_address, std::uint64_t address);
-  LiveTable::Entry* find_block(std::uint64_t address);
+  std::optional<LiveTable::Place> find_block(std::uint64_t address);
   /// The address of a block that a realloc has been given and not returned, and that overlaps the `size` bytes at
   /// `address`; 0: none. The block at `own` does not count.
   std::uint64_t overlapped_realloc(std::uint64_t address, std::uint64_t size, std::uint64_t own = 0) const {
@@ -115,7 +114,7 @@ class EventOrder {
     return 0;
   }
   bool await_overlapped(RingEvents& ring, const Event& event, std::uint64_t own, bool forced);
-  void begin_realloc(RingEvents& ring, LiveTable::Entry& entry);
+  void begin_realloc(RingEvents& ring, LiveTable::Place place);
   void end_realloc_of(std::uint64_t address) {
     std::erase_if(in_realloc_, [&](const format::LiveBlock& block) { return block.address == address; });
   }

@@ -34,18 +34,18 @@ BookedEvent& EventOrder::begin_event(const Event& event) {
   return booked;
 }
 
-/// The entry of the block at an address, after the return of a realloc that has moved it away.
-LiveTable::Entry* EventOrder::find_block(std::uint64_t address) {
-  LiveTable::Entry* entry = live_.find(address);
-  if (entry == nullptr || !entry->is_in_realloc() || !merge_return_of_realloc(address)) return entry;
+/// The place of the block at an address, after the return of a realloc that has moved it away.
+std::optional<LiveTable::Place> EventOrder::find_block(std::uint64_t address) {
+  const auto place = live_.find(address);
+  if (!place || !place->is_in_realloc() || !merge_return_of_realloc(address)) return place;
   return live_.find(address);
 }
 
 /// Marks a block as given to a realloc of this ring.
-void EventOrder::begin_realloc(RingEvents& ring, LiveTable::Entry& entry) {
-  entry.set_in_realloc(true);
-  format::LiveBlock block = live_.block(entry);
-  block.address = entry.address();
+void EventOrder::begin_realloc(RingEvents& ring, LiveTable::Place place) {
+  place.set_in_realloc(true);
+  format::LiveBlock block = live_.block(place);
+  block.address = place.address();
   in_realloc_.push_back(block);
   ring.open_reallocs.push_back({block.address, ring.front_position()});
 }
@@ -63,12 +63,12 @@ bool EventOrder::await_overlapped(RingEvents& ring, const Event& event, std::uin
 
 /// Makes sure that an address is free for a new block: waits for the end of the block that is there, or invents it.
 bool EventOrder::vacate_address(RingEvents& ring, const Event& event, bool forced) {
-  LiveTable::Entry* entry = find_block(event.address);
-  if (entry == nullptr) return true;
+  const auto place = find_block(event.address);
+  if (!place) return true;
   if (!forced) return block_on(ring, event.address);
-  const format::LiveBlock old = live_.block(*entry);
-  if (entry->is_in_realloc()) end_realloc_of(event.address);
-  live_.erase(entry);
+  const format::LiveBlock old = live_.block(*place);
+  if (place->is_in_realloc()) end_realloc_of(event.address);
+  live_.erase(*place);
   if (old.tag == 0) return true;
   repairs_.add(Repair::double_allocation);
   BookedEvent& end = batch_.next_other();
@@ -79,21 +79,16 @@ bool EventOrder::vacate_address(RingEvents& ring, const Event& event, bool force
 }
 
 bool EventOrder::apply_allocation(RingEvents& ring, const Event& event, bool forced) {
-  LiveTable::Entry* entry = nullptr;
   if (event.address != 0) {
     if (!await_overlapped(ring, event, 0, forced)) return false;
-    entry = &live_.find_or_reserve(event.address);
-    if (!entry->is_free()) {
-      if (!vacate_address(ring, event, forced)) return false;
-      entry = &live_.find_or_reserve(event.address);
-    }
+    if (!vacate_address(ring, event, forced)) return false;
   }
   BookedEvent& booked = begin_event(event);
-  if (entry != nullptr) {
+  if (event.address != 0) {
     booked.event.address = event.address;
     booked.event.tag = next_tag_++;
     booked.event.usable = event.usable;
-    live_.set(*entry, {booked.event.tag, event.address, booked.event.bytes()});
+    live_.set(live_.find_or_reserve(event.address), {booked.event.tag, event.address, booked.event.bytes()});
   }
   commit_other();
   if (event.address != 0) wake(event.address);
@@ -106,13 +101,13 @@ bool EventOrder::apply_release(RingEvents& ring, const Event& event, bool forced
     commit_other();
     return true;
   }
-  LiveTable::Entry* entry = find_block(event.address);
-  const bool is_known = entry != nullptr && !entry->is_in_realloc();
+  auto place = find_block(event.address);
+  const bool is_known = place && !place->is_in_realloc();
   if (!is_known && !forced) return block_on(ring, event.address);
-  const Tag tag = entry != nullptr ? entry->tag() : next_reserved_tag();
-  const format::LiveBlock old = entry != nullptr ? live_.block(*entry) : format::LiveBlock{};
-  if (entry != nullptr && entry->is_in_realloc()) end_realloc_of(event.address);
-  if (entry != nullptr) live_.erase(entry);
+  const Tag tag = place ? place->tag() : next_reserved_tag();
+  const format::LiveBlock old = place ? live_.block(*place) : format::LiveBlock{};
+  if (place && place->is_in_realloc()) end_realloc_of(event.address);
+  if (place) live_.erase(*place);
   if (tag == 0) {
     repairs_.add(Repair::unmatched_free);
     return true;
@@ -127,14 +122,14 @@ bool EventOrder::apply_release(RingEvents& ring, const Event& event, bool forced
 }
 
 bool EventOrder::apply_realloc_begin(RingEvents& ring, const Event& event, bool forced) {
-  LiveTable::Entry* entry = find_block(event.address);
-  const bool is_known = entry != nullptr && !entry->is_in_realloc();
+  auto place = find_block(event.address);
+  const bool is_known = place && !place->is_in_realloc();
   if (!is_known && !forced) return block_on(ring, event.address);
-  if (entry == nullptr) {
-    entry = &live_.find_or_reserve(event.address);
-    live_.set(*entry, {next_reserved_tag(), event.address, 0});
+  if (!place) {
+    place = live_.find_or_reserve(event.address);
+    live_.set(*place, {next_reserved_tag(), event.address, 0});
   }
-  begin_realloc(ring, *entry);
+  begin_realloc(ring, *place);
   return true;
 }
 
@@ -164,12 +159,12 @@ bool EventOrder::apply_realloc_return(RingEvents& ring, const Event& event, bool
 /// For a realloc that was given the block at `old_address` and returned `address`: the block goes into the event, and
 /// ends unless the call failed.
 void EventOrder::end_old_block(BookedEvent& booked, std::uint64_t old_address, std::uint64_t address) {
-  if (LiveTable::Entry* entry = live_.find(old_address)) {
-    booked.event.old_tag = entry->tag();
-    booked.old = live_.block(*entry);
-    entry->set_in_realloc(false);
+  if (auto place = live_.find(old_address)) {
+    booked.event.old_tag = place->tag();
+    booked.old = live_.block(*place);
+    place->set_in_realloc(false);
     const bool has_ended = address != 0 || booked.event.bytes() == 0;
-    if (has_ended && address != old_address) live_.erase(entry);
+    if (has_ended && address != old_address) live_.erase(*place);
   }
   if (booked.event.old_tag != 0) {
     booked.event.old_address = old_address;

@@ -124,26 +124,36 @@ class Unpacker : PackedState {
 
   std::size_t left() const { return left_; }
 
-  /// The next record. Requires left() != 0.
-  Slot next() {
-    --left_;
-    const std::uint64_t word = *at_++;
-    if ((word & 1) == 0) {
-      const Slot slot{(word >> kind_at & kind_and_alignment) | (word & (slot_has_old_block | ~std::uint64_t{0xffff})),
-                      *at_++};
-      note_long_record(slot.head, slot.body);
-      return slot;
-    }
-    const auto from_last = static_cast<std::int64_t>(word) >> address_at;
-    last_address += static_cast<std::uint64_t>(from_last) << address_unit_bits;
-    last_stamp += static_cast<std::uint32_t>(word >> stamp_at & ((1u << stamp_bits) - 1));
-    const std::uint64_t size = word >> size_at & ((1u << size_bits) - 1);
-    return {last_address << slot_address_shift | (word >> kind_at & slot_kind_mask) |
-                (word >> old_block_at & 1) * slot_has_old_block,
-            size << 32 | last_stamp};
+  /// Reads the next records, at most so many. Returns how many.
+  std::size_t unpack(Slot* to, std::size_t records_max) {
+    const std::size_t count = std::min(records_max, left_);
+    PackedState state = *this;  // in registers
+    const std::uint64_t* at = at_;
+    for (std::size_t i = 0; i < count; ++i) at = take(at, state, to[i]);
+    static_cast<PackedState&>(*this) = state;
+    at_ = at;
+    left_ -= count;
+    return count;
   }
 
  private:
+  static const std::uint64_t* take(const std::uint64_t* at, PackedState& state, Slot& slot) {
+    const std::uint64_t word = *at++;
+    if ((word & 1) == 0) {
+      slot = {(word >> kind_at & kind_and_alignment) | (word & (slot_has_old_block | ~std::uint64_t{0xffff})), *at++};
+      state.note_long_record(slot.head, slot.body);
+      return at;
+    }
+    const auto from_last = static_cast<std::int64_t>(word) >> address_at;
+    state.last_address += static_cast<std::uint64_t>(from_last) << address_unit_bits;
+    state.last_stamp += static_cast<std::uint32_t>(word >> stamp_at & ((1u << stamp_bits) - 1));
+    const std::uint64_t size = word >> size_at & ((1u << size_bits) - 1);
+    slot = {state.last_address << slot_address_shift | (word >> kind_at & slot_kind_mask) |
+                (word >> old_block_at & 1) * slot_has_old_block,
+            size << 32 | state.last_stamp};
+    return at;
+  }
+
   const std::uint64_t* at_ = nullptr;
   std::size_t left_ = 0;
 };

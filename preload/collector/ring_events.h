@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,33 +64,29 @@ class RingEvents {
     if (has_extension_) clear_extension();
     decode();
   }
-  /// Pops one event after the other, as long as its stamp is at most `bound`, it has no extension, and
-  /// apply(record, stamp, ahead) returns true. `ahead` is the address in a record that comes soon, or 0. An event for
-  /// which it returns false is the front then. Requires has_front(). This is the loop that most events pass.
+  /// How many records there are behind one that pop_while() hands out; they come soon, or are old ones.
+  static constexpr std::ptrdiff_t ahead = 16;
+  /// Pops events of one record with stamps of at most `bound` as long as apply(records, stamp_high, stamp) takes them.
+  /// It is given some records, the front first, the stamps' upper bits, and the stamp before, and returns how many
+  /// events it has applied; `stamp` is then that of the last one. 0: it does not take the front. This is the loop that
+  /// most events pass.
   template <class Apply>
   void pop_while(std::uint64_t bound, const Apply& apply) {
     while (has_front_ && !has_extension_ && last_stamp_ <= bound) {
-      const Slot* next = next_;
-      const Slot* const end = end_ - next > ahead ? end_ - ahead : next;
-      Slot record = last_record_;
-      std::uint64_t stamp = last_stamp_;
-      bool is_applied;
-      while ((is_applied = apply(record, stamp, next < end ? next[ahead].head >> slot_address_shift : 0))) {
-        if (next >= refill_at_ || slot_kind(next->head) >= record_stamp_high) break;
-        const std::uint64_t later = stamp_of(*next, stamp);
-        if (later > bound) break;
-        stamp = later;
-        record = *next++;
-      }
-      // The last record that was read is the front. If it was applied, decode() finds the one behind it.
-      position_ += static_cast<std::uint64_t>(next - next_);
-      if (next != next_) front_position_ = position_ - 1, front_stamp_high_ = stamp_high_;
-      next_ = next;
-      last_record_ = record;
-      last_stamp_ = stamp;
-      if (!is_applied) return;
+      const Slot* const front = next_ - 1;
+      const std::span<const Slot> records(front, std::max(next_, refill_at_));
+      const std::size_t applied = apply(records, stamp_high_, last_stamp_);
+      if (applied == 0) return;
+      next_ = front + applied;
+      position_ += applied - 1;
       pop();
     }
+  }
+
+  /// The stamp of a record behind one with the stamp `last`. Stamps of a ring never fall: a signal handler may have
+  /// recorded after its thread read the clock and before that thread's own record.
+  static std::uint64_t stamp_of(const Slot& record, std::uint64_t high, std::uint64_t last) {
+    return std::max(high | (record.body & 0xffffffff), last);
   }
 
   /// From where on a recovery needs the records: the front, or the oldest realloc that has not returned.
@@ -121,27 +118,20 @@ class RingEvents {
   }
 
   void complete(const Slot& record) {
-    last_stamp_ = stamp_of(record, last_stamp_);
+    last_stamp_ = stamp_of(record, stamp_high_, last_stamp_);
     last_record_ = record;
     has_front_ = true;
-  }
-
-  // Stamps of a ring never fall: a signal handler may have recorded after its thread read the clock and before that
-  // thread's own record.
-  std::uint64_t stamp_of(const Slot& record, std::uint64_t last) const {
-    return std::max(stamp_high_ | (record.body & 0xffffffff), last);
   }
 
   // The rare functions are not inlined into decode().
 
   /// Unpacks the next records. False where there are none.
   [[gnu::noinline]] bool refill() {
-    unpacked_.resize(unpacked_max);
+    unpacked_.resize(unpacked_max + ahead);
     Slot* to = std::copy(next_, end_, unpacked_.data());
-    Slot* const limit = unpacked_.data() + unpacked_.size();
+    Slot* const limit = unpacked_.data() + unpacked_max;
     while (to != limit && !chunks_.empty()) {
-      for (auto left = std::min<std::ptrdiff_t>(limit - to, unpacker_.left()); left != 0; --left)
-        *to++ = unpacker_.next();
+      to += unpacker_.unpack(to, static_cast<std::size_t>(limit - to));
       if (unpacker_.left() != 0) break;
       chunks_.pop_front();
       if (!chunks_.empty()) unpacker_ = Unpacker(chunks_.front());
@@ -175,11 +165,11 @@ class RingEvents {
     label_.clear();
   }
 
-  static constexpr std::ptrdiff_t ahead = 16, unpacked_max = 128;
+  static constexpr std::ptrdiff_t unpacked_max = 128;
 
-  std::deque<Packed> chunks_;  // as they were appended; the first one is being unpacked
-  Unpacker unpacker_;          // of the first one
-  std::vector<Slot> unpacked_;
+  std::deque<Packed> chunks_;   // as they were appended; the first one is being unpacked
+  Unpacker unpacker_;           // of the first one
+  std::vector<Slot> unpacked_;  // unpacked_max of them, and room for pop_while() to look ahead
   const Slot* next_ = nullptr;
   const Slot* end_ = nullptr;
   const Slot* refill_at_ = nullptr;     // before the end while there is more, so that pop_while() finds addresses ahead
