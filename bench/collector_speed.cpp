@@ -147,15 +147,12 @@ class Streams {
     const std::span<const cmt::BlockEvent> events = batch.events();
     if (all_.empty()) start_block(events.front().tag != 0 ? events.front().tag : tags_of_reserve + 1);
     const cmt::BookedEvent* other = batch.others().data();
-    for (const cmt::BlockEvent& event : events) {
-      addresses_.prefetch(event.block_size);
-      if (event.tag == 0) {
-        core_.add(other++->event);
-      } else if (!core_.add_short(event)) {
-        core_.add(event.event());
-      }
+    for (std::size_t i = 0; (i += core_.add_short(events.subspan(i))) < events.size();) {
+      const cmt::BlockEvent& event = events[i++];
+      core_.add(event.tag != 0 ? event.event() : other++->event);
     }
     other = batch.others().data();
+    for (const cmt::BlockEvent& event : events) addresses_.prefetch(event.block_size);
     for (const cmt::BlockEvent& event : events) {
       if (event.tag != 0) {
         addresses_.add_short(event);

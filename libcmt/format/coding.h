@@ -140,63 +140,78 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fixed integers on the 
 inline void put_u32(std::string& out, std::uint32_t value) { out.append(reinterpret_cast<const char*>(&value), 4); }
 inline void put_u64(std::string& out, std::uint64_t value) { out.append(reinterpret_cast<const char*>(&value), 8); }
 
-/// Puts many varints into a string by way of a small buffer: a string checks its room for every byte.
+/// Puts many varints into a string. A string's own functions would check its room for every byte.
 class VarintWriter {
  public:
   /// `expected`: bytes in all, a guess.
-  explicit VarintWriter(std::size_t expected = 0) { out_.reserve(expected); }
+  explicit VarintWriter(std::size_t expected = 0) : out_(expected + room_min, '\0') {}
 
   void put(std::uint64_t value) {
-    if (at_ > buffer_ + sizeof buffer_ - longest) flush();
-    if (value < std::uint64_t{1} << 28) {
-      put_short(static_cast<std::uint32_t>(value));
-      return;
-    }
-    while (value >= 0x80) {
-      *at_++ = static_cast<char>(value | 0x80);
-      value >>= 7;
-    }
-    *at_++ = static_cast<char>(value);
+    if (out_.size() - size_ < room_min) grow(room_min);
+    char* const at = out_.data() + size_;
+    *at = static_cast<char>(value);
+    size_ += value < 0x80 ? 1 : static_cast<std::size_t>(put_at(at, value) - at);
   }
 
   void put(std::string_view bytes) {
-    if (bytes.size() > static_cast<std::size_t>(buffer_ + sizeof buffer_ - at_)) flush();
-    if (bytes.size() > sizeof buffer_) {
-      out_ += bytes;
-    } else {
-      at_ = std::copy(bytes.begin(), bytes.end(), at_);
+    if (out_.size() - size_ < bytes.size()) grow(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), out_.data() + size_);
+    size_ += bytes.size();
+  }
+
+  /// Puts a number for each item of [from, to) as long as number_of(item, number) returns true. Returns the item for
+  /// which it did not, or `to`.
+  template <class Item, class NumberOf>
+  const Item* put_while(const Item* from, const Item* to, const NumberOf& number_of) {
+    while (from != to) {
+      if (out_.size() - size_ < room_min) grow(room_min);
+      const auto room = static_cast<std::ptrdiff_t>((out_.size() - size_) / longest);
+      const Item* const end = from + std::min(to - from, room);
+      char* at = out_.data() + size_;
+      std::uint64_t number;
+      while (from != end && number_of(*from, number)) at = put_at(at, number), ++from;
+      size_ = static_cast<std::size_t>(at - out_.data());
+      if (from != end) return from;
     }
+    return to;
   }
 
   /// Bytes put so far.
-  std::size_t size() const { return out_.size() + static_cast<std::size_t>(at_ - buffer_); }
+  std::size_t size() const { return size_; }
 
   /// All that was put; nothing is left.
   std::string take() {
-    flush();
+    out_.resize(size_);
+    size_ = 0;
     return std::exchange(out_, {});
   }
 
  private:
-  static constexpr std::size_t longest = 10;
+  static constexpr std::size_t longest = 10, room_min = 64 * longest;
+
+  static char* put_at(char* at, std::uint64_t value) {
+    if (value < std::uint64_t{1} << 28) return put_short_at(at, static_cast<std::uint32_t>(value));
+    while (value >= 0x80) {
+      *at++ = static_cast<char>(value | 0x80);
+      value >>= 7;
+    }
+    *at++ = static_cast<char>(value);
+    return at;
+  }
 
   // Up to four bytes, without a branch that depends on how many.
-  void put_short(std::uint32_t value) {
+  static char* put_short_at(char* at, std::uint32_t value) {
     const auto bytes = static_cast<unsigned>(std::bit_width(value | 1) + 6) * 37 >> 8;
     std::uint32_t spread = (value & 0x7f) | (value & 0x3f80) << 1 | (value & 0x1fc000) << 2 | (value & 0xfe00000) << 3;
     spread |= 0x808080 & ((1u << 8 * (bytes - 1)) - 1);
-    std::memcpy(at_, &spread, sizeof spread);
-    at_ += bytes;
+    std::memcpy(at, &spread, sizeof spread);
+    return at + bytes;
   }
 
-  void flush() {
-    out_.append(buffer_, static_cast<std::size_t>(at_ - buffer_));
-    at_ = buffer_;
-  }
+  void grow(std::size_t room) { out_.resize(std::max(out_.size() * 2, size_ + room)); }
 
-  std::string out_;
-  char buffer_[1024];
-  char* at_ = buffer_;
+  std::string out_;  // longer than what was put
+  std::size_t size_ = 0;
 };
 
 }  // namespace cmt::format

@@ -54,23 +54,9 @@ class CoreEncoder {
     add_other(event);
   }
 
-  /// Appends an event if its form is in the table and has no alignment. Returns whether it did.
-  bool add_short(const BlockEvent& event) {
-    if (event.thread != state_.thread && !switch_thread(event.thread)) return false;
-    const KindTraits& kind = traits(event.kind);
-    if (event.alignment_log != 0 || kind.aligns) return false;
-    const std::uint64_t distance = state_.next_tag - event.tag;
-    const std::uint64_t delta = zigzag(event.tag - state_.named_tag);
-    const bool by_delta = !event.makes_block && delta < distance;
-    if (event.makes_block && distance != 0) return false;
-    const std::uint64_t first = event.makes_block ? event.size : by_delta ? delta : distance;
-    const unsigned wire = (static_cast<unsigned>(event.kind) & 31u) | unsigned{by_delta} << 5;
-    if (!put_short(wire, first)) return false;
-    if (!event.makes_block && kind.sizes) operands_.push_back(event.size);
-    (event.makes_block ? state_.next_tag : state_.named_tag) = event.tag + event.makes_block;
-    ++events_;
-    return true;
-  }
+  /// Appends events in short form, up to the first one that needs more than a number whose form is in the table.
+  /// Returns how many: the loop that nearly all events of a recorder pass.
+  std::size_t add_short(std::span<const BlockEvent> events);
 
   std::uint32_t events() const { return events_; }
 

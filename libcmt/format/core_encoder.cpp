@@ -84,6 +84,47 @@ void CoreEncoder::make_room() {
   items_limit_ = items_.get() + wanted;
 }
 
+// The state is in local variables, which the compiler can keep in registers.
+std::size_t CoreEncoder::add_short(std::span<const BlockEvent> events) {
+  constexpr std::size_t items_max = 2;  // of an event: a switch of threads, and its own
+  const std::size_t count = std::min(events.size(), static_cast<std::size_t>(items_limit_ - items_end_) / items_max);
+  CoreState state = state_;
+  std::uint64_t* item = items_end_;
+  BitHistogram* const widths = widths_.data();
+  const auto put_if_known = [&](unsigned wire, std::uint64_t first) {
+    const unsigned number = form_numbers_[wire];
+    if (number == 0 || first >> shared_bits != 0) return false;
+    *item++ = first << code_bits_limit | (number - 1);
+    ++widths[number - 1][static_cast<unsigned>(std::bit_width(first))];
+    return true;
+  };
+  std::size_t i = 0;
+  for (; i < count; ++i) {
+    const BlockEvent& event = events[i];
+    if (event.tag == 0 || event.alignment_log != 0 || traits(event.kind).aligns) break;
+    if (event.thread != state.thread) {
+      if (!put_if_known(thread_switch, event.thread)) break;
+      state.thread = event.thread;
+    }
+    const unsigned kind = static_cast<unsigned>(event.kind) & 31u;
+    const std::uint64_t distance = state.next_tag - event.tag;
+    if (event.makes_block) {
+      if (distance != 0 || !put_if_known(kind, event.size)) break;
+      ++state.next_tag;
+    } else {
+      const std::uint64_t delta = zigzag(event.tag - state.named_tag);
+      const bool by_delta = delta < distance;
+      if (!put_if_known(kind | unsigned{by_delta} << 5, by_delta ? delta : distance)) break;
+      state.named_tag = event.tag;
+      if (traits(event.kind).sizes) operands_.push_back(event.size);
+    }
+  }
+  state_ = state;
+  items_end_ = item;
+  events_ += static_cast<std::uint32_t>(i);
+  return i;
+}
+
 void CoreEncoder::put_switches(const Event& event) {
   if (event.thread != state_.thread) {
     put(Form{Form::thread_switch}, event.thread);
@@ -132,11 +173,16 @@ std::string CoreEncoder::finish() const {
   out.put(head);
   const std::uint64_t* operand = operands_.data();
   const char* label = labels_.data();
-  for (const std::uint64_t* item = items_.get(); item != items_end_; ++item) {
+  for (const std::uint64_t* item = items_.get(); item != items_end_;) {
+    item = out.put_while(item, items_end_, [&](std::uint64_t each, std::uint64_t& number) {
+      const Coded& form = forms[each % forms_limit];
+      number = each >> code_bits_limit << form.length | form.code;
+      return form.alone;
+    });
+    if (item == items_end_) break;
     const Coded& form = forms[*item % forms_limit];
-    const std::uint64_t first = *item >> code_bits_limit;
+    const std::uint64_t first = *item++ >> code_bits_limit;
     out.put(first << form.length | form.code);
-    if (form.alone) continue;
     if (form.wide) out.put(*operand++);
     for (unsigned i = form.rest; i != 0; --i) out.put(*operand++);
     if (form.labels) {

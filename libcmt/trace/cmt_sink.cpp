@@ -14,6 +14,7 @@
 #include "libcmt/trace/cmt_sink.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cmt {
 namespace {
@@ -83,33 +84,34 @@ void CmtSink::encode(const BookedEvent& booked) {
 
 /// Encodes events until the block is full. Returns how many. `other`: the first of those that are not in short form.
 std::size_t CmtSink::encode_core(std::span<const BlockEvent> events, const BookedEvent* other) {
-  for (std::size_t i = 0; i < events.size();) {
+  for (std::size_t i = 0;;) {
+    i += core_.add_short(events.subspan(i));
+    if (i == events.size() || core_.full()) return i;
     const BlockEvent& event = events[i++];
-    if (event.tag != 0) {
-      addresses_.prefetch(event.block_size);
-      if (core_.add_short(event)) continue;
-      core_.add(event.event());
-    } else {
-      core_.add(other++->event);
-    }
+    core_.add(event.tag != 0 ? event.event() : other++->event);
     if (core_.full()) return i;
   }
-  return events.size();
 }
 
 /// Encodes the same events' addresses, times and usable sizes. Returns the next of the others.
 const BookedEvent* CmtSink::encode_columns(std::span<const BlockEvent> events, const BookedEvent* other) {
+  constexpr std::size_t ahead = 12;
   bool any_time = false;
-  for (const BlockEvent& event : events) {
+  std::size_t made = 0;  // since the last of the others
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const BlockEvent& event = events[i];
+    addresses_.prefetch(events[std::min(i + ahead, events.size() - 1)].block_size);
     any_time |= event.time_ns != unknown;
     if (event.tag != 0) {
       addresses_.add_short(event);
-      if (event.makes_block) usable_.put_unknown(1);
+      made += event.makes_block ? 1 : 0;
     } else {
       addresses_.add(other->event, other->old.tag != 0 ? &other->old : nullptr);
+      usable_.put_unknown(std::exchange(made, 0));
       usable_.add(other++->event);
     }
   }
+  usable_.put_unknown(made);
   if (any_time) {
     for (const BlockEvent& event : events) times_.add(event.time_ns);
   } else {
