@@ -109,9 +109,10 @@ class Collectors:
                 ticks.append(sum(map(int, fields.split()[11:13])))
         return sum(ticks) / os.sysconf("SC_CLK_TCK") if ticks else None
 
-    def wait(self):
+    def wait(self, seconds=float("inf")):
         """Waits until every trace that began is whole. The fields of the line at the end of each."""
-        while True:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
             lines = []
             if os.path.exists(self.status):
                 with open(self.status, encoding="utf-8") as file:
@@ -121,6 +122,7 @@ class Collectors:
                 os.unlink(self.status)
                 return [dict(re.findall(r"(\w+)=(\S+)", line)) for line in ended]
             time.sleep(0.01)
+        raise TimeoutError
 
 
 class Tracers:
