@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -24,6 +26,7 @@
 #include "toolkit/command/trace_status.h"
 #include "toolkit/command/tracer.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/terminal/terminal.h"
 
 namespace cmt::trace_launcher {
 namespace {
@@ -203,6 +206,7 @@ std::vector<std::string> list_losses(const command::RecordedTraces& recorded,
 
 std::string summary(const command::RecordedTraces& recorded, const std::vector<command::BegunTrace>& traces,
                     double seconds) {
+  if (recorded.files.empty() && !recorded.encoding.empty()) return "the command has ended";
   if (recorded.files.empty()) return "nothing was recorded";
   std::string text = counted(recorded.events, "event") + " of " + counted(recorded.threads, "thread") + " in ";
   text += name_files(recorded.files);
@@ -228,8 +232,42 @@ std::string summary(const command::RecordedTraces& recorded, const std::vector<c
 }
 
 bool has_failed(const command::RecordedTraces& recorded) {
-  return recorded.files.empty() || recorded.unreadable != 0 || recorded.broken != 0 || recorded.refused != 0;
+  return (recorded.files.empty() && recorded.encoding.empty()) || recorded.unreadable != 0 || recorded.broken != 0 ||
+         recorded.refused != 0;
 }
+
+/// Tells on the terminal how long the collectors of a command that has ended will go on.
+class EncodingProgress {
+ public:
+  void show(const std::vector<command::BegunTrace>& traces) {
+    std::uint64_t encoded = 0, waiting = 0;
+    for (const command::BegunTrace& trace : traces) {
+      if (trace.ended) continue;
+      encoded += trace.encoded;
+      waiting += trace.waiting;
+    }
+    if (waiting == 0) return view_->clear();
+    const auto now = Clock::now();
+    if (waiting > first_waiting_) {  // the first time, or of one more process
+      first_waiting_ = waiting;
+      first_ = now;
+    }
+    std::string line = "cmttrace: encoding: " + output::with_commas(encoded) + " of " +
+                       output::with_commas(encoded + waiting) + " events";
+    const double per_second =
+        static_cast<double>(first_waiting_ - waiting) / std::chrono::duration<double>(now - first_).count();
+    if (first_waiting_ != waiting)
+      line += ", " + output::fixed(std::ceil(static_cast<double>(waiting) / per_second), 0) + " s left";
+    view_->show({line});
+  }
+  bool due() const { return view_->due(); }
+  void clear() { view_->clear(); }
+
+ private:
+  const std::unique_ptr<output::TerminalView> view_ = output::make_terminal_view(STDERR_FILENO, output::Beside::nobody);
+  std::uint64_t first_waiting_ = 0;
+  Clock::time_point first_;
+};
 
 /// Whether a path in CMTTRACE_OUT stands for one file.
 bool is_fixed(const std::string& path) { return path.find("%n") == path.npos && path.find("%p") == path.npos; }
@@ -305,11 +343,16 @@ int run(const CommandLine& line) {
     command::RunningCommand launched(launch);
     const command::Ended ended = launched.wait();
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    EncodingProgress progress;
     const auto recorded = command::wait_for_traces(*traces, say, [&](int milliseconds) {
+      if (progress.due()) progress.show(traces->begun());
       pollfd signals{launched.fd(), POLLIN, 0};
       return poll(&signals, 1, milliseconds) > 0 && command::asks_to_end(launched.handle().signal);
     });
+    progress.clear();
     say(summary(recorded, traces->begun(), seconds));
+    for (const std::string& path : recorded.encoding)
+      say(path + " is not complete yet: the collector goes on writing it, and cmt's tools wait for that");
     traces.reset();  // exit_like() does not return
     if (has_failed(recorded) && ended.status == 0 && ended.signal == 0) return command::status_failed;
     command::exit_like(ended);

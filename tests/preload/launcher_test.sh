@@ -176,6 +176,21 @@ done 2>/dev/null
 kill -CONT "$(cat stopped)"
 wait $! || [ $? = 137 ] && grep -q ' in slow.cmt: .*; nothing was lost' err || complain "SIGWINCH while it waits: $(cat err)"
 
+# On a terminal it says how much is left. Ctrl-C ends the wait, and the collector goes on. Its lines are ours here: it stands still.
+PRESS_AFTER=encoding: CMTTRACE_STATUS=left.status /usr/bin/python3 "$SOURCE/tests/preload/terminal.py" cmttrace -o left.cmt -- "${find_collector[@]}" -e '
+  my $n = collector("left.cmt");
+  kill STOP => $n;
+  open F, ">", "stopped"; print F $n; close F;
+  open F, "<", "left.status"; my $line = <F>; close F;
+  $line =~ s/begun=1/encoded=1400000 waiting=600000/;
+  open F, ">>", "left.status"; print F $line; close F;
+  kill KILL => $$' >out
+grep -q 'cmttrace: encoding: 1,400,000 of 2,000,000 events' out &&
+  grep -q "cmttrace: left.cmt is not complete yet: the collector goes on writing it, and cmt's tools wait for that" out &&
+  grep -qx 'status -9' out || complain "Ctrl-C while it waits: $(cat out)"
+kill -CONT "$(cat stopped)"
+trace2cmt --to=text left.cmt | tail -n 1 | grep -qx '#cmt end=truncated' || complain 'Ctrl-C while it waits: the trace is not whole'
+
 # What cannot be started, and what cannot be recorded.
 status_of cmttrace ./nowhere
 [ "$status" = 127 ] && [ "$(cat err)" = "cmttrace: ./nowhere: No such file or directory" ] || complain "127: $(cat err)"

@@ -1,5 +1,5 @@
-"""terminal.py COMMAND...: runs it on a terminal of its own, presses Ctrl-C when it has said "ready", and says what it said
-and how it ended."""
+"""terminal.py COMMAND...: runs it on a terminal of its own, presses Ctrl-C when it has said "ready", or what the variable
+PRESS_AFTER has, and says what it said and how it ended."""
 
 import os
 import pty
@@ -18,7 +18,7 @@ while True:
     if not some:
         break
     said += some
-    if b'ready' in said and not pressed:
+    if os.environ.get('PRESS_AFTER', 'ready').encode() in said and not pressed:
         os.write(terminal, b'\x03')
         pressed = True
 print(said.decode().replace('\r', ''), end='')

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr int patience_ms = 2000;  // for processes that the command has left running
 constexpr int step_ms = 10;
 constexpr std::string_view pid_key = "pid=", path_key = " path=", begun_key = " begun=1 ", renamed_key = " renamed=1 ",
-                           start_key = " start_ns=", refused_ending = " refused=1 path=";
+                           start_key = " start_ns=", waiting_key = " waiting=", refused_ending = " refused=1 path=";
 
 /// The relative path, if the file is in the current folder.
 std::string relative_to_here(const std::string& path) {
@@ -50,8 +50,9 @@ std::string word_after(std::string_view line, std::string_view key) {
 }
 
 /// Reads one line: "pid=7 start_ns=1 begun=1 path=/tmp/app.cmt". When the process calls exec, "pid=7 start_ns=2
-/// renamed=1 path=/tmp/app.7.1.cmt" follows. The last line of a trace has other fields before the path; its path may be
-/// that before it was renamed.
+/// renamed=1 path=/tmp/app.7.1.cmt" follows. While the collector encodes what the process has left, lines say "pid=7
+/// start_ns=1 encoded=5 waiting=6 path=/tmp/app.cmt". The last line of a trace has other fields before the path; its
+/// path may be that before it was renamed.
 void parse_status_line(std::string_view line, std::vector<BegunTrace>& traces) {
   const std::size_t path_at = line.find(path_key);
   if (!line.starts_with(pid_key) || path_at == line.npos) return;
@@ -69,6 +70,9 @@ void parse_status_line(std::string_view line, std::vector<BegunTrace>& traces) {
     trace->path = path;
     return;
   }
+  parse_number(fields, " encoded=", trace->encoded);
+  parse_number(fields, waiting_key, trace->waiting);
+  if (fields.find(waiting_key) != fields.npos) return;
   trace->ended = true;
   parse_number(fields, " failed=", trace->error);
   parse_number(fields, " cpu_ns=", trace->collector_cpu_ns);
@@ -119,7 +123,11 @@ RecordedTraces add_traces(const std::vector<BegunTrace>& traces,
   RecordedTraces recorded;
   for (const BegunTrace& trace : traces) {
     try {
-      add_trace(trace.path, recorded);
+      if (!trace.ended && !is_running(trace.process) && is_written(trace.path)) {
+        recorded.encoding.push_back(trace.path);
+      } else {
+        add_trace(trace.path, recorded);
+      }
     } catch (const std::exception& error) {
       complain(error.what());
       ++recorded.unreadable;

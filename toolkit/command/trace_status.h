@@ -20,6 +20,8 @@ struct BegunTrace {
   std::uint64_t recorded_ns = 0;  ///< with `stopped`: after this time, since its begin, there are no events
   std::uint64_t bypasses = 0;     ///< modules whose calls were not seen
   std::string bypass{};           ///< the first of them
+  std::uint64_t encoded = 0;      ///< while it is not `ended`: events in the trace, when the collector last told,
+  std::uint64_t waiting = 0;      ///< and about how many are not; 0: it has not told
 };
 
 /// The file that CMTTRACE_STATUS names. libcmttrace.so appends a line to it when a process begins a trace, and the
@@ -68,7 +70,8 @@ struct RecordedTraces {
   unsigned unfinished = 0;          ///< traces without an end: still being recorded, or cut
   std::uint64_t refused = 0;        ///< as TraceStatusFile::refused()
   unsigned broken = 0;              ///< traces whose collector has failed or died
-  int error = 0;                    ///< the errno of the first failure; 0: not known
+  std::vector<std::string> encoding{};  ///< paths of traces of ended processes that were not waited for to the end
+  int error = 0;                        ///< the errno of the first failure; 0: not known
 };
 
 /// Sleeps so many milliseconds, and returns whether to stop waiting.
@@ -76,7 +79,8 @@ using Pause = std::function<bool(int milliseconds)>;
 
 /// Waits until the traces of a command that has ended are whole, and sums them up. A program does not wait for its
 /// collector; so this waits while the collector of an ended process is at work. Processes that the command has left
-/// running are waited for two seconds at most. `complain` gets a line for each trace that cannot be read.
+/// running are waited for two seconds at most. Where `pause` stops the wait, traces of ended processes that are not
+/// whole are not read, because that would wait for them. `complain` gets a line for each trace that cannot be read.
 RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::function<void(const std::string&)>& complain,
                                const Pause& pause);
 

@@ -53,6 +53,17 @@ TEST_CASE_FIXTURE(StatusFile, "traces: what began and what ended is told by the 
   CHECK((begun[1].process == 8 && begun[1].path == "/c begun=1 path=d" && !begun[1].ended));
 }
 
+TEST_CASE_FIXTURE(StatusFile, "traces: what a collector has still to encode is told, and does not end the trace") {
+  const TraceStatusFile traces;
+  add("pid=7 start_ns=1 begun=1 path=/a.cmt");
+  add("pid=7 start_ns=1 encoded=30 waiting=70 path=/a.cmt");
+  add("pid=7 start_ns=1 encoded=60 waiting=40 path=/a.cmt");
+  const BegunTrace trace = traces.begun()[0];
+  CHECK((!trace.ended && trace.encoded == 60 && trace.waiting == 40));
+  add("pid=7 start_ns=1 events=100 failed=0 path=/a.cmt");
+  CHECK(traces.begun()[0].ended);
+}
+
 TEST_CASE_FIXTURE(StatusFile, "traces: when a process executes another program its trace before is renamed") {
   const TraceStatusFile traces;
   add("pid=7 start_ns=1 begun=1 path=/a.cmt");
