@@ -20,7 +20,8 @@ constexpr std::size_t read_size = 256 * 1024;
 
 [[noreturn]] void fail(const std::string& name) { throw std::system_error(errno, std::generic_category(), name); }
 
-/// Waits until the collector of a traced program that has ended has finished the trace.
+/// Waits until the collector of a traced program that has ended has finished the trace, and tells that of one that runs
+/// that somebody reads.
 void await_recorder(int fd) {
   struct flock lock {};
   lock.l_type = F_RDLCK;
@@ -29,6 +30,9 @@ void await_recorder(int fd) {
   lock.l_len = 1;
   if (fcntl(fd, F_OFD_SETLKW, &lock) != 0) return;  // a pipe, for example, has no locks
   lock.l_type = F_UNLCK;
+  fcntl(fd, F_OFD_SETLK, &lock);
+  lock.l_type = F_RDLCK;
+  lock.l_start = reader_at_work;
   fcntl(fd, F_OFD_SETLK, &lock);
 }
 

@@ -12,13 +12,17 @@
 namespace cmt {
 
 /// A collector marks the trace that it writes by locks (F_OFD_SETLK of fcntl(2)) on bytes far behind the end of the
-/// file. The locks belong to its open file description, so they end with the collector, however that ends.
+/// file, and so do those who read it. A lock belongs to an open file description, so it ends with the process, however
+/// that ends.
 ///
 /// This byte is locked as long as a collector has the file open.
 inline constexpr long long recorder_at_work = 1LL << 61;
 /// This byte is locked while a reader should wait: the traced program has ended or has just begun. The trace of a
 /// program that still runs can be read as far as it goes.
 inline constexpr long long recorder_is_awaited = (1LL << 61) + 1;
+/// Readers lock this byte, together. While there are some, a collector does not wait for an idle processor to encode.
+/// (inotify would tell of all readers, but a user may have 128 of it, which collectors could use up.)
+inline constexpr long long reader_at_work = (1LL << 61) + 2;
 
 /// The signals that a collector's keeper (preload/program/collector_start.c) blocks, as /proc/PID/status has them: all
 /// but the two that cannot be blocked. Other processes do not block those that glibc keeps for itself, so this tells a

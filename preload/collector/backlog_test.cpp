@@ -28,7 +28,7 @@ struct Fixture {
     ++put_count;
   }
   bool gets(std::size_t records) {
-    const auto item = backlog.wait_for_item(0);
+    const auto item = backlog.next_item();
     if (!item || item->ring != taken_count || item->records.count != records) return false;
     const Packed& packed = item->records;
     if (packed.size != records * 2) return false;
@@ -61,7 +61,7 @@ TEST_CASE("backlog: records that do not fit memory go through the file, and come
   Fixture fixture(ring_bytes, 8 * ring_bytes);
   for (int i = 0; i < 6; ++i) fixture.put(ring_slots_large);
   for (int i = 0; i < 6; ++i) CHECK(fixture.gets(ring_slots_large));
-  CHECK_FALSE(fixture.backlog.wait_for_item(0));
+  CHECK_FALSE(fixture.backlog.next_item());
 }
 
 TEST_CASE("backlog: more than the bound goes through the file in turn") {
@@ -120,7 +120,30 @@ TEST_CASE("backlog: two threads that put at once open one file") {
   put_some();
   other.join();
   int right = 0;
-  while (const auto item = backlog.wait_for_item(0)) right += item->records.count == 1 && item->records.words[1] == 7;
+  while (const auto item = backlog.next_item()) right += item->records.count == 1 && item->records.words[1] == 7;
   CHECK(right == 100);
   CHECK(backlog.lost_records() == 0);
+}
+
+TEST_CASE("backlog: what waits is counted, and enough of it or a request ends a wait") {
+  Fixture fixture(2 * ring_bytes, 8 * ring_bytes);
+  Backlog& backlog = fixture.backlog;
+  CHECK_FALSE(backlog.wait_for_records(0, 0));
+  fixture.put(10);
+  fixture.put(ring_slots_large);
+  fixture.put(ring_slots_large);
+  CHECK(backlog.wait_for_records(0, 0));
+  CHECK(backlog.wait_for_records(2 * ring_slots_large + 10, 0));
+  CHECK_FALSE(backlog.wait_for_records(2 * ring_slots_large + 11, 0));
+  CHECK(backlog.waiting().records == 2 * ring_slots_large + 10);
+  CHECK(backlog.waiting().bytes == 2 * ring_bytes + 160);
+  CHECK(backlog.bytes_max() == 10 * ring_bytes);
+  backlog.put({.type = WorkItem::Type::flush});
+  CHECK(backlog.wait_for_records(1 << 30, 0));
+  CHECK(backlog.waiting().requests == 1);
+  for (const std::size_t records : {std::size_t{10}, std::size_t{ring_slots_large}, std::size_t{ring_slots_large}})
+    CHECK(fixture.gets(records));
+  CHECK(backlog.next_item()->type == WorkItem::Type::flush);
+  const Backlog::Waiting left = backlog.waiting();
+  CHECK((left.records == 0 && left.bytes == 0 && left.requests == 0));
 }

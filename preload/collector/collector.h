@@ -1,4 +1,4 @@
-// The collector's two entries, and what the three threads of a session share: the rings' memory, the backlog and
+// The collector's two entries, and what the threads of a session share: the rings' memory, the backlog and
 // SessionState. They do not know each other (doc/architecture.md, "The collector").
 #pragma once
 
@@ -42,13 +42,15 @@ enum class ProcessEnd { none, exited, killed, unknown, executed };
 
 /// What the threads of a session tell each other beside the backlog. Each field is written by one of them.
 struct SessionState {
-  const pid_t encode_thread;  ///< the kernel's id
-  const int finished_fd;      ///< readable when is_finished has been set
-  // By the watch thread. wait_status is written before process_end.
+  const int finished_fd;  ///< readable when is_finished has been set
+  // By the watch thread. The two of the end are written before process_end.
   std::atomic<ProcessEnd> process_end = ProcessEnd::none;
-  std::atomic<int> wait_status = -1;  ///< as of wait(2); -1: not known
-  // By the encoder.
+  std::atomic<int> wait_status = -1;             ///< as of wait(2); -1: not known
+  std::atomic<std::uint64_t> cpu_ns_at_end = 0;  ///< processor time that the collector had taken
+  std::atomic<bool> has_reader = false;          ///< a process reads the trace (libcmt/trace/files.h)
+  // By the thread that encodes.
   std::atomic<bool> is_finished = false;   ///< nothing more will be written
+  std::atomic<pid_t> encode_thread = 0;    ///< the kernel's id of that thread
   std::atomic<int> encode_processor = -1;  ///< where it runs; -1: it has nothing to do
 };
 
@@ -57,7 +59,8 @@ struct SessionState {
 /// A process ends in two ways: it is gone, which its pidfd tells, or it has become another one by exec. Then the rings
 /// are no longer in /proc/PID/maps. That file can be long, so it is read every 2 s, and at every tick where the program
 /// has announced an exec.
-/// Returns when the process has ended or the session is finished.
-void run_watcher(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd, std::uint64_t sample_ns);
+/// Returns when the process has ended or the session is finished. `outputs`: descriptors of the trace's files.
+void run_watcher(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd,
+                 const std::vector<int>& outputs, std::uint64_t sample_ns);
 
 }  // namespace cmt::collector

@@ -83,7 +83,7 @@ std::size_t Drainer::drain_ring(std::uint32_t number, std::uint64_t now_ns) {
   __atomic_store_n(&ring.tail, state.tail, __ATOMIC_RELEASE);
   __atomic_store_n(&ring.clock, memory_.control().clock_stamp, __ATOMIC_RELAXED);
   if (!memory_.is_recoverable()) raise_limit(ring, state, moved);
-  backlog_.put({.ring = number, .records = packer_.finish()});
+  backlog_.put_records(number, packer_);
   return moved;
 }
 
@@ -97,7 +97,7 @@ bool Drainer::skip_unpublished() {
     found = true;
     state.tail += skipped;
     backlog_.note_lost(skipped);
-    backlog_.put({.ring = i, .records = packer_.finish()});
+    backlog_.put_records(i, packer_);
   }
   return found;
 }

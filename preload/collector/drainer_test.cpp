@@ -61,7 +61,7 @@ class Program {
 /// How many records a pass has put before its cut.
 std::optional<std::uint64_t> records_up_to_cut(Backlog& backlog) {
   std::uint64_t records = 0;
-  while (const auto item = backlog.wait_for_item(0)) {
+  while (const auto item = backlog.next_item()) {
     if (item->type == WorkItem::Type::cut) return records;
     records += item->records.count;
   }

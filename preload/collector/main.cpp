@@ -3,6 +3,7 @@
 //
 // cmttrace-collector --recover RINGS [OUT]...: `cmttrace --recover` becomes this.
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
 
@@ -37,11 +38,20 @@ void shrink_thread_stacks() {
   pthread_attr_destroy(&attributes);
 }
 
+// The collector's threads must not wait for each other in malloc (idle_worker.h), nor take memory from the kernel and
+// give it back all the time.
+void set_up_malloc() {
+  ::mallopt(M_ARENA_MAX, 8);  // MALLOC_ARENA_MAX may ask for fewer
+  ::mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, 16 << 20);
+}
+
 int attach() {
   // Signals that end the program may reach the collector too, which still has to write what was recorded.
   for (const int signal : {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT, SIGTERM}) std::signal(signal, SIG_IGN);
   lift_limits();
   shrink_thread_stacks();
+  set_up_malloc();
   RingMemory memory(collector_memory, RingMemory::Access::shared, "rings");
   std::vector<int> outputs;
   for (std::uint32_t i = 0; i < memory.control().outputs; ++i)

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "preload/protocol.h"
@@ -77,12 +78,19 @@ class Packer : PackedState {
     });
   }
 
+  /// What was appended since the last call of finish() or clear(). The words are valid until the next append.
+  std::span<const std::uint64_t> words() const { return {words_.data(), used_}; }
+  std::size_t count() const { return count_; }
+  void clear() {
+    static_cast<PackedState&>(*this) = PackedState{};
+    used_ = count_ = 0;
+  }
+
   /// Returns what was appended since the last call.
   Packed finish() {
     Packed all{std::make_unique_for_overwrite<std::uint64_t[]>(used_), used_, count_};
     std::copy_n(words_.begin(), used_, all.words.get());
-    static_cast<PackedState&>(*this) = PackedState{};
-    used_ = count_ = 0;
+    clear();
     return all;
   }
 

@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "cmt/event.h"
+#include "libcmt/trace/files.h"
 #include "preload/collector/collector.h"
 #include "preload/text.h"
 
@@ -38,8 +39,14 @@ std::string proc_folder(std::uint32_t process) { return "/proc/" + std::to_strin
 
 class WatchThread {
  public:
-  WatchThread(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd, std::uint64_t sample_ns)
-      : memory_(memory), backlog_(backlog), state_(state), process_fd_(process_fd), sample_ns_(sample_ns) {
+  WatchThread(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd,
+              const std::vector<int>& outputs, std::uint64_t sample_ns)
+      : memory_(memory),
+        backlog_(backlog),
+        state_(state),
+        process_fd_(process_fd),
+        outputs_(outputs),
+        sample_ns_(sample_ns) {
     const char* path = memory.control().control_path;
     if (path[0] != 0) commands_fd_ = ::open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
   }
@@ -57,6 +64,7 @@ class WatchThread {
       pollfd fds[] = {{process_fd_, POLLIN, 0}, {commands_fd_, POLLIN, 0}, {state_.finished_fd, POLLIN, 0}};
       ::poll(fds, 3, static_cast<int>(std::max<std::uint64_t>(period_ns / 1'000'000, 1)));
       if ((fds[1].revents & POLLIN) != 0) read_commands();
+      state_.has_reader = has_reader();
       const std::uint64_t now = clock_ns();
       if (sample_ns_ != 0 && now - sampled_ns >= sample_ns_) {
         sampled_ns = now;
@@ -66,9 +74,13 @@ class WatchThread {
                                             : ::kill(static_cast<pid_t>(control.process), 0) != 0 && errno == ESRCH;
       const bool is_slow_tick = now - slow_tick_at_ns > slow_tick_ns;
       if (is_gone) {
+        state_.cpu_ns_at_end = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
         state_.process_end = find_process_end();
       } else if (is_slow_tick || __atomic_load_n(&control.exec_pending, __ATOMIC_ACQUIRE) != 0) {
-        if (was_executed()) state_.process_end = ProcessEnd::executed;
+        if (was_executed()) {
+          state_.cpu_ns_at_end = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+          state_.process_end = ProcessEnd::executed;
+        }
         if (is_slow_tick) end_keepers_parent_wait();
         slow_tick_at_ns = now;
       }
@@ -87,6 +99,18 @@ class WatchThread {
     const bool is_waiting = process != 1 && waits_for_only(process, keeper);
     if (is_waiting && was_wait_found_) ::kill(keeper, SIGKILL);
     was_wait_found_ = is_waiting;
+  }
+
+  /// Whether a process holds the lock of those who read a trace.
+  bool has_reader() const {
+    return std::any_of(outputs_.begin(), outputs_.end(), [](int fd) {
+      struct flock lock {};
+      lock.l_type = F_WRLCK;
+      lock.l_whence = SEEK_SET;
+      lock.l_start = reader_at_work;
+      lock.l_len = 1;
+      return ::fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    });
   }
 
   bool was_executed() const {
@@ -198,6 +222,7 @@ class WatchThread {
   SessionState& state_;
   // The watch thread's own.
   const int process_fd_;
+  const std::vector<int>& outputs_;
   const std::uint64_t sample_ns_;
   int commands_fd_ = -1;
   std::string command_text_;     // read, without the end of its last line
@@ -234,8 +259,9 @@ bool waits_for_only(int process, int child) {
   return has_child;
 }
 
-void run_watcher(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd, std::uint64_t sample_ns) {
-  WatchThread(memory, backlog, state, process_fd, sample_ns).run();
+void run_watcher(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd,
+                 const std::vector<int>& outputs, std::uint64_t sample_ns) {
+  WatchThread(memory, backlog, state, process_fd, outputs, sample_ns).run();
 }
 
 }  // namespace cmt::collector

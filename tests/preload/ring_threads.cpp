@@ -123,7 +123,8 @@ class Collector {
 
   void encode() {
     for (;;) {
-      auto item = backlog_.wait_for_item(1000);
+      backlog_.wait_for_records(0, 1000);
+      auto item = backlog_.next_item();
       if (!item) continue;
       if (item->type == WorkItem::Type::records) order_.append_records(item->ring, std::move(item->records));
       if (item->type == WorkItem::Type::cut) order_.merge_until(item->stamp);

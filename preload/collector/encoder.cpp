@@ -1,0 +1,319 @@
+#include "preload/collector/encoder.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "preload/text.h"
+
+namespace cmt::collector {
+namespace {
+
+constexpr std::uint64_t flush_ns = 1'000'000'000;
+constexpr int collector_pause_ms = 5, collector_pauses_max = 2000;
+constexpr std::uint64_t first_bytes_per_event = 40;
+
+const char* variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// The program has refused to record where a value cannot be read (preload/program/settings.h).
+std::uint64_t quantity(const char* name, const Unit* units, std::uint64_t otherwise) {
+  std::uint64_t value = 0;
+  return read_quantity(variable(name), units, &value) ? value : otherwise;
+}
+
+std::vector<std::string> paths_of(const Control& control) { return {control.paths, control.paths + control.outputs}; }
+
+/// Whether a process is the keeper (collector_start.c) of a program that has ended: then init has inherited it.
+bool is_orphaned_keeper(const std::string& process) {
+  bool is_alive = false, is_inherited = false, has_mask = false;
+  std::ifstream status("/proc/" + process + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("State:")) is_alive = line.find('Z') == line.npos;
+    if (line.starts_with("PPid:")) is_inherited = line == "PPid:\t1";
+    if (line.starts_with("SigBlk:")) has_mask = std::strtoull(line.c_str() + 7, nullptr, 16) == keeper_blocked_signals;
+  }
+  return is_alive && is_inherited && has_mask;
+}
+
+/// Whether another program of this container has ended and its collector still writes, or is about to start.
+bool is_another_collector_busy() {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename();
+    const int process = std::atoi(name.c_str());
+    if (process != 0 && process != ::getppid() && is_orphaned_keeper(name)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Settings::Settings()
+    : has_times(variable("CMTTRACE_TIME") == std::string_view("1")),
+      sample_ns(quantity("CMTTRACE_SAMPLE", units_of_time, 0)),
+      bytes_max(quantity("CMTTRACE_MAX_BYTES", units_of_size, no_limit)),
+      events_max(quantity("CMTTRACE_MAX_EVENTS", units_of_count, no_limit)),
+      time_ns_max(quantity("CMTTRACE_MAX_TIME", units_of_time, no_limit)),
+      spill_bytes_max(quantity("CMTTRACE_SPILL", units_of_size, no_limit)) {}
+
+Encoder::Encoder(RingMemory& memory, Backlog& backlog, SessionState& state, const std::vector<int>& outputs,
+                 const Settings& settings)
+    : memory_(memory),
+      backlog_(backlog),
+      state_(state),
+      settings_(settings),
+      order_(tags_reserved(memory.control()), [this](EventBatch& batch) { return write_events(batch); }),
+      outputs_(memory.control(), paths_of(memory.control()), outputs, settings.has_times, order_.live_blocks()),
+      flushed_ns_(clock_ns()) {
+  progress_.cut_ns = memory.control().start_ns;
+}
+
+bool Encoder::handle(WorkItem& item) {
+  switch (item.type) {
+    case WorkItem::Type::records:
+      order_.append_records(item.ring, std::move(item.records));
+      return true;
+    case WorkItem::Type::cut:
+      merge_until(item);
+      return memory_.control().verdict == verdict_go_on;
+    case WorkItem::Type::flush:
+      progress_.is_flush_asked = true;
+      return true;
+    case WorkItem::Type::checkpoint:
+      write_checkpoint(item.request);
+      return true;
+    case WorkItem::Type::finish:
+      finish(false);
+      give_verdict(verdict_enough, "");  // other threads may still record
+      answer(item.request);
+      return false;
+    case WorkItem::Type::end: {
+      const ProcessEnd end = state_.process_end;
+      finish(end != ProcessEnd::exited && end != ProcessEnd::executed && memory_.control().leaving == 0);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Encoder::is_near_limit(std::uint64_t events) const {
+  const std::uint64_t written = progress_.events, bytes = progress_.bytes;
+  const std::uint64_t bytes_per_event = written == 0 ? first_bytes_per_event : 2 * (bytes / written + 1);
+  const std::uint64_t now_ns = clock_ns(), behind_ns = now_ns - std::min<std::uint64_t>(progress_.cut_ns, now_ns);
+  const auto comes_near = [](std::uint64_t value, std::uint64_t more, std::uint64_t limit) {
+    return limit != Settings::no_limit && value + more >= limit;
+  };
+  return comes_near(written, events, settings_.events_max) ||
+         comes_near(bytes, events * bytes_per_event, settings_.bytes_max) ||
+         comes_near(now_ns - memory_.control().start_ns, behind_ns, settings_.time_ns_max);
+}
+
+void Encoder::fail(const OutputError& error) {
+  error_ = error.code().value();
+  const std::string what = error_ == EFBIG ? "the limit on file sizes is reached by " : "cannot go on writing ";
+  give_verdict(verdict_failed, what + error.path + ": " + std::strerror(error_));
+}
+
+void append_status(const Control& control, const std::string& fields) {
+  if (control.status_path[0] == 0) return;
+  const int fd = ::open(control.status_path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (fd < 0) return;
+  const std::string line = "pid=" + std::to_string(control.process) + " start_ns=" + std::to_string(control.start_ns) +
+                           " " + fields + " path=" + control.paths[0] + "\n";
+  static_cast<void>(::write(fd, line.data(), line.size()) < 0);
+  ::close(fd);
+}
+
+void Encoder::report(std::uint64_t drain_cpu_ns) const {
+  const Control& control = memory_.control();
+  const Totals& totals = outputs_.totals();
+  const Repairs& repairs = order_.repairs();
+  const std::uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID), at_end_ns = state_.cpu_ns_at_end;
+  append_status(
+      control,
+      "events=" + std::to_string(totals.events) + " threads=" + std::to_string(totals.threads) +
+          " bytes=" + std::to_string(outputs_.bytes()) + " time_ns=" + std::to_string(clock_ns() - control.start_ns) +
+          " lost=" + std::to_string(lost_events()) + " repairs=" + std::to_string(repairs.total()) +
+          " inversions=" + std::to_string(order_.inversions()) +
+          " unseen=" + std::to_string(control.forked != 0 ? 0 : order_.unseen_blocks()) + stop_fields() +
+          " doubts=" + std::to_string(repairs[Repair::order_race]) + " leases=" + std::to_string(control.leases) +
+          " wait_status=" + std::to_string(state_.wait_status) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
+          " cpu_ns_at_end=" + std::to_string(at_end_ns != 0 ? at_end_ns : cpu_ns) +
+          " cpu_ns=" + std::to_string(cpu_ns) + " failed=" + std::to_string(error_));
+}
+
+/// What is to be known of a trace that does not go on to the program's end.
+std::string Encoder::stop_fields() const {
+  const Control& control = memory_.control();
+  std::string fields;
+  if (control.stopped != 0)
+    fields = " stopped=fault recorded_ns=" + std::to_string(control.stopped_ns - control.start_ns);
+  else if (stopped_by_ != nullptr)
+    fields = std::string(" stopped=") + stopped_by_ + " recorded_ns=" + std::to_string(recorded_ns_);
+  if (control.bypasses == 0) return fields;
+  std::string name(control.bypass, strnlen(control.bypass, sizeof control.bypass));
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; }, '?');
+  return fields + " bypasses=" + std::to_string(control.bypasses) + " bypass=" + name;
+}
+
+/// The sink of order_. Events beyond a limit are dropped.
+std::size_t Encoder::write_events(EventBatch& batch) {
+  batch.truncate(allowed_events(batch));
+  if (batch.empty()) return std::numeric_limits<std::size_t>::max();
+  outputs_.convert_stamps(batch);
+  events_ += batch.size();
+  const std::size_t room = outputs_.write_events(batch);
+  const std::size_t due = block_events();
+  if (events_ - events_flushed_ < due) return std::min(room, due);
+  flush();
+  return room;
+}
+
+/// How many events to write before the files are flushed next. Near the limit of bytes, blocks of the stream are
+/// closed early, ever smaller ones, so that the trace ends near it.
+std::size_t Encoder::block_events() const {
+  constexpr std::uint64_t least = 64, share = 4;
+  if (settings_.bytes_max == Settings::no_limit) return std::numeric_limits<std::size_t>::max();
+  const std::uint64_t bytes = outputs_.bytes(), left = settings_.bytes_max - std::min(bytes, settings_.bytes_max);
+  const std::uint64_t bytes_per_event = events_flushed_ == 0 ? first_bytes_per_event : bytes / events_flushed_ + 1;
+  return std::max(least, left / (share * bytes_per_event));
+}
+
+/// How many of the next events are within the limits.
+std::size_t Encoder::allowed_events(const EventBatch& batch) {
+  if (stopped_by_ != nullptr) return 0;
+  std::size_t allowed = std::min<std::uint64_t>(batch.size(), settings_.events_max - events_);
+  if (allowed < batch.size()) stopped_by_ = "max-events";
+  if (outputs_.bytes() >= settings_.bytes_max) {
+    stopped_by_ = "max-bytes";
+    allowed = 0;
+  }
+  for (std::size_t i = 0; settings_.time_ns_max != Settings::no_limit && i < allowed; ++i) {
+    if (outputs_.time_of(batch.events()[i].time_ns) < settings_.time_ns_max) continue;
+    stopped_by_ = "max-time";
+    allowed = i;
+  }
+  if (stopped_by_ != nullptr) recorded_ns_ = last_cut_ns_;
+  return allowed;
+}
+
+void Encoder::flush() {
+  outputs_.flush();
+  events_flushed_ = events_;
+}
+
+void Encoder::merge_until(const WorkItem& cut) {
+  outputs_.calibrate(cut.clock_stamp, cut.clock_ns);
+  last_cut_stamp_ = cut.clock_stamp;
+  last_cut_ns_ = cut.clock_ns - memory_.control().start_ns;
+  order_.merge_until(cut.stamp);
+  const bool is_due = progress_.is_flush_asked || cut.clock_ns - flushed_ns_ >= flush_ns || must_save_rings();
+  if (is_due && events_ != events_saved_) {
+    flush();
+    events_saved_ = events_;
+    if (memory_.is_recoverable() && outputs_.totals().allocations != 0) save_rings();
+  }
+  if (is_due) {
+    flushed_ns_ = cut.clock_ns;
+    progress_.is_flush_asked = false;
+  }
+  if (stopped_by_ == nullptr && last_cut_ns_ >= settings_.time_ns_max) {
+    stopped_by_ = "max-time";
+    recorded_ns_ = last_cut_ns_;
+  }
+  progress_.events = events_;
+  progress_.bytes = outputs_.bytes();
+  progress_.cut_ns = cut.clock_ns;
+  if (stopped_by_ == nullptr) return;
+  finish(false);
+  give_verdict(verdict_enough, "");
+}
+
+/// Whether a ring whose slots are given back only when they are saved is half full of such.
+bool Encoder::must_save_rings() const {
+  if (!memory_.is_recoverable()) return false;
+  for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) {
+    const Ring& ring = memory_.ring(i);
+    if (order_.resume_point(i).position > memory_.saved(ring).position + ring.slots / 2) return true;
+  }
+  return false;
+}
+
+// One of two states is valid, told by the parity of `saves`. The other one is filled in before `saves` rises.
+void Encoder::save_rings() {
+  Control& control = memory_.control();
+  const std::uint64_t next = control.saves + 1;
+  const auto lengths = outputs_.lengths();
+  std::copy(lengths.begin(), lengths.end(), control.saved_bytes[next & 1]);
+  for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) memory_.ring(i).saved[next & 1] = order_.resume_point(i);
+  __atomic_store_n(&control.saves, next, __ATOMIC_SEQ_CST);
+  memory_.ring_bell();
+}
+
+void Encoder::write_checkpoint(std::uint32_t request) {
+  outputs_.begin_checkpoint();
+  const pid_t copy = ::fork();
+  if (copy == 0) {
+    int status = 0;
+    try {
+      outputs_.end_checkpoint_in_copy();
+      finish(false);
+    } catch (const OutputError& error) {
+      status = error.code().value();
+    }
+    ::_exit(status);
+  }
+  int status = 0;
+  if (copy > 0) ::waitpid(copy, &status, 0);
+  if (copy > 0 && status != 0) throw OutputError(memory_.control().paths[0], WEXITSTATUS(status));
+  answer(request);
+}
+
+void Encoder::finish(bool truncated) {
+  if (outputs_.is_whole() && order_.is_empty()) return;
+  order_.merge_all();
+  const int wait_status = state_.wait_status;
+  if (truncated && wait_status >= 0 && WIFSIGNALED(wait_status)) {
+    const std::string label = "killed by signal " + std::to_string(WTERMSIG(wait_status));
+    order_.append_event({.kind = Kind::mark, .time_ns = last_cut_stamp_, .label = label});
+  }
+  Repairs repairs = order_.repairs();
+  repairs.other += lost_events();
+  outputs_.finish(repairs, truncated || memory_.control().stopped != 0);
+}
+
+// With the first process of a container the kernel ends all others, and so the collectors of programs that have ended
+// before. So the first process waits for them.
+void Encoder::answer(std::uint32_t request) {
+  Control& control = memory_.control();
+  for (int i = 0; control.process == 1 && i < collector_pauses_max && is_another_collector_busy(); ++i) {
+    ::poll(nullptr, 0, collector_pause_ms);
+  }
+  __atomic_store_n(&control.done, request, __ATOMIC_SEQ_CST);
+  RingMemory::wake(&control.done);
+}
+
+/// Tells the program whether to go on recording, and why not.
+void Encoder::give_verdict(std::uint32_t verdict, const std::string& message) {
+  Control& control = memory_.control();
+  const std::size_t length = std::min(message.size(), sizeof control.message - 1);
+  std::memcpy(control.message, message.data(), length);
+  control.message[length] = 0;
+  __atomic_store_n(&control.verdict, verdict, __ATOMIC_SEQ_CST);
+  memory_.notify_threads();
+}
+
+}  // namespace cmt::collector

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "preload/collector/collector.h"
+#include "preload/collector/order.h"
+#include "preload/collector/outputs.h"
+
+namespace cmt::collector {
+
+/// What the environment asks of a session.
+struct Settings {
+  static constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
+
+  Settings();
+
+  bool has_times;
+  std::uint64_t sample_ns;  ///< 0: no samples
+  std::uint64_t bytes_max, events_max, time_ns_max;
+  std::uint64_t spill_bytes_max;  ///< no_limit: as the disk has room
+};
+
+/// The encoder: puts the events in order, and writes the files.
+///
+/// Threads: used by one at a time. What Progress has may be read by others meanwhile.
+class Encoder {
+ public:
+  Encoder(RingMemory& memory, Backlog& backlog, SessionState& state, const std::vector<int>& outputs,
+          const Settings& settings);
+
+  /// Does what an item of the backlog asks. Returns false where nothing is to follow. Throws OutputError.
+  bool handle(WorkItem& item);
+
+  struct Progress {
+    std::atomic<std::uint64_t> events = 0, bytes = 0;  ///< in the trace
+    std::atomic<std::uint64_t> cut_ns = 0;             ///< CLOCK_MONOTONIC: events up to here are
+    std::atomic<bool> is_flush_asked = false;          ///< at the next cut
+  };
+  const Progress& progress() const { return progress_; }
+
+  /// Whether the trace would come near a limit with so many events more, or is behind one.
+  bool is_near_limit(std::uint64_t events) const;
+
+  /// The trace cannot be continued: tells the program.
+  void fail(const OutputError& error);
+
+  /// Appends a line to the status file (CMTTRACE_STATUS), for cmttrace and for tests: of a trace that is complete.
+  void report(std::uint64_t drain_cpu_ns) const;
+
+ private:
+  std::string stop_fields() const;
+  std::size_t write_events(EventBatch& batch);
+  std::size_t block_events() const;
+  std::size_t allowed_events(const EventBatch& batch);
+  void flush();
+  void merge_until(const WorkItem& cut);
+  bool must_save_rings() const;
+  void save_rings();
+  void write_checkpoint(std::uint32_t request);
+  void finish(bool truncated);
+  void answer(std::uint32_t request);
+  void give_verdict(std::uint32_t verdict, const std::string& message);
+  std::uint64_t lost_events() const { return memory_.lost_events() + backlog_.lost_records(); }
+
+  // Shared with the other threads.
+  RingMemory& memory_;
+  Backlog& backlog_;
+  SessionState& state_;
+  Progress progress_;
+  // The encoder's own.
+  const Settings& settings_;
+  EventOrder order_;
+  Outputs outputs_;  // reads the live blocks of order_
+  std::uint64_t events_ = 0, events_flushed_ = 0, events_saved_ = 0, flushed_ns_;
+  std::uint64_t last_cut_stamp_ = 0, last_cut_ns_ = 0;  // the clock of the last cut, and the time since the start
+  const char* stopped_by_ = nullptr;                    // the limit that ended the trace
+  std::uint64_t recorded_ns_ = 0;                       // with stopped_by_: there are no events after this time
+  int error_ = 0;                                       // the errno that ended the trace, or 0
+};
+
+/// A line of the status file: "pid=7 start_ns=9", the fields, and the trace's path. Errors are ignored.
+void append_status(const Control& control, const std::string& fields);
+
+}  // namespace cmt::collector
