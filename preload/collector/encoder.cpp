@@ -176,10 +176,8 @@ std::size_t Encoder::write_events(EventBatch& batch) {
   outputs_.convert_stamps(batch);
   events_ += batch.size();
   const std::size_t room = outputs_.write_events(batch);
-  const std::size_t due = block_events();
-  if (events_ - events_flushed_ < due) return std::min(room, due);
-  flush();
-  return room;
+  if (events_ - events_flushed_ >= block_events()) flush();
+  return std::min<std::size_t>(room, block_events());
 }
 
 /// How many events to write before the files are flushed next. Near the limit of bytes, blocks of the stream are
