@@ -69,8 +69,8 @@ static inline int find_difference(const struct Walk* walk, int frame, int* kept)
     if (self->places[i] >= end) return (int)i;
     const uint64_t key = *(const uint64_t*)decode_place(self, self->places[i]);
     if (((key ^ self->code[i]) & code_mask) == 0 || !replace_code(self, (int)i, key)) return (int)i;
-    if (self->places[i] & by_rbp && !has_saved_rbp(self, i)) return (int)i;
     *kept = (int)i < *kept ? (int)i : *kept;
+    if (self->places[i] & by_rbp && !has_saved_rbp(self, i)) return (int)i;
   }
 }
 

@@ -88,7 +88,8 @@ struct Entry {
 
 // The body of an entry at `at`: its length stands before it.
 static struct Reader read_entry(const struct CfiModule* module, uintptr_t at) {
-  struct Reader in = {(const uint8_t*)at, (const uint8_t*)module->end, at < module->begin || at >= module->end};
+  struct Reader in = {(const uint8_t*)at, (const uint8_t*)module->info_end,
+                      at < module->info_begin || at >= module->info_end};
   if (in.failed) return in;
   uint64_t bytes = read_number(&in, 4, false);
   if (bytes == 0xffffffff) bytes = read_number(&in, 8, false);
@@ -134,7 +135,7 @@ static bool read_function(const struct CfiModule* module, uintptr_t at, struct E
   struct Reader in = read_entry(module, at);
   const uintptr_t place = (uintptr_t)in.at;
   const uint64_t distance = read_number(&in, 4, false);
-  if (in.failed || distance == 0 || distance > place - module->begin) return false;
+  if (in.failed || distance == 0 || distance > place - module->info_begin) return false;
   if (!read_common(module, place - distance, entry)) return false;
   entry->begin = read_encoded(&in, entry->encoding);
   entry->bytes = read_encoded(&in, entry->encoding & 15);
@@ -146,8 +147,8 @@ static bool read_function(const struct CfiModule* module, uintptr_t at, struct E
 // .eh_frame_hdr: a sorted table of (begin of function, its entry), relative to the header.
 static uintptr_t find_entry(const struct CfiModule* module, uintptr_t address) {
   enum { count_of_4_bytes = 0x03, table_of_4_bytes = 0x3b };
-  struct Reader in = {(const uint8_t*)module->header, (const uint8_t*)module->end, false};
-  if (module->header < module->begin || module->header >= module->end) return 0;
+  struct Reader in = {(const uint8_t*)module->header, (const uint8_t*)module->info_end, false};
+  if (module->header < module->info_begin || module->header >= module->info_end) return 0;
   const uint8_t version = read_byte(&in), frame_encoding = read_byte(&in), count_encoding = read_byte(&in);
   const uint8_t table_encoding = read_byte(&in);
   if (version != 1 || count_encoding != count_of_4_bytes || table_encoding != table_of_4_bytes) return 0;

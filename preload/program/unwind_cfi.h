@@ -20,11 +20,12 @@ enum CfiHow {
   cfi_is_expression,
 };
 
-/// A module of the program, as _dl_find_object knows it.
+/// A module of the program, or, of a program that is not mapped in one piece, the part with the code.
 struct CfiModule {
   const void* link_map;
   uintptr_t begin, end;
-  uintptr_t header;  ///< .eh_frame_hdr
+  uintptr_t header;                ///< .eh_frame_hdr; 0: none
+  uintptr_t info_begin, info_end;  ///< within which .eh_frame_hdr and .eh_frame lie
 };
 
 struct CfiRow {

@@ -47,6 +47,14 @@ bool module_find(uintptr_t address, struct CfiModule* module) {
   module->begin = (uintptr_t)found.dlfo_map_start;
   module->end = (uintptr_t)found.dlfo_map_end;
   module->header = (uintptr_t)found.dlfo_eh_frame;
+  module->info_begin = module->begin;
+  module->info_end = module->end;
+  if (module->header < module->begin || module->header >= module->end) {
+    // A program at a fixed address, whose segments the loader knows apart. Which one has .eh_frame, it does not say.
+    enum { info_distance_max = 1 << 30 };
+    module->info_begin = module->header > info_distance_max ? module->header - info_distance_max : 0;
+    module->info_end = module->header + info_distance_max;
+  }
   return true;
 }
 
@@ -57,13 +65,11 @@ static bool remember_module(const struct CfiModule* module) {
   for (uint32_t i = 0; i < modules_max; i++) {
     struct KnownModule* known = &rules.modules[(first + i) % modules_max];
     uintptr_t there = __atomic_load_n(&known->link_map, __ATOMIC_ACQUIRE);
-    if (there == link_map) return true;
+    if (there == link_map && known->begin == module->begin) return true;
     if (there > no_module) continue;
-    // A tombstone may stand before the entry of this module itself. Then it has two, which does no harm.
-    if (!__atomic_compare_exchange_n(&known->link_map, &there, link_map, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-      if (there == link_map) return true;
+    // A module may get two entries, by two threads or because of a tombstone before the first: that does no harm.
+    if (!__atomic_compare_exchange_n(&known->link_map, &there, link_map, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
       continue;
-    }
     known->begin = module->begin;
     __atomic_store_n(&known->end, module->end, __ATOMIC_RELEASE);
     return true;

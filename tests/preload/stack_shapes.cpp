@@ -112,6 +112,88 @@ __attribute__((noinline)) void all_shapes(int rounds) {
   }
 }
 
+// --- random walks over functions of different shapes, each with several calls of others
+
+uint64_t seed = 88172645463325252u;
+uint64_t random_number() {
+  seed ^= seed << 13;
+  seed ^= seed >> 7;
+  return seed ^= seed << 17;
+}
+
+using Shape = int (*)(int depth);
+int call_shape(int depth);
+
+#define SITES(depth)                                       \
+  const int which = static_cast<int>(random_number() % 4); \
+  int sum = 0;                                             \
+  if (which == 0) sum += call_shape(depth - 1);            \
+  if (which == 1) sum += call_shape(depth - 1) * 2;        \
+  if (which >= 2) check();                                 \
+  if (which == 3) sum -= call_shape(depth - 1);            \
+  KEEP_FRAME;                                              \
+  return sum
+
+__attribute__((noinline, optimize("omit-frame-pointer"))) int shape_plain(int depth) { SITES(depth); }
+__attribute__((noinline, optimize("no-omit-frame-pointer"))) int shape_pointer(int depth) { SITES(depth); }
+__attribute__((noinline, optimize("no-omit-frame-pointer"))) int shape_pointer_large(int depth) {
+  volatile char block[72];
+  block[depth & 31] = 1;
+  sink = block[depth & 31];
+  SITES(depth);
+}
+__attribute__((noinline)) int shape_alloca(int depth) {
+  volatile char* block = static_cast<volatile char*>(alloca(16 + random_number() % 3 * 16));
+  block[0] = 1;
+  SITES(depth);
+}
+__attribute__((noinline)) int shape_aligned(int depth) {
+  alignas(64) volatile char block[64];
+  block[0] = 1;
+  sink = block[0];
+  SITES(depth);
+}
+// Frames of different sizes, whose sums are often equal: then old return addresses, which are right no more, lie where
+// the last stack had them.
+__attribute__((noinline)) int shape_varying(int depth) {
+  volatile char* block = static_cast<volatile char*>(alloca(16 + random_number() % 3 * 16));
+  block[0] = 1;
+  if (depth == 0) {
+    check();
+    return 0;
+  }
+  const int sum = random_number() % 2 ? shape_varying(depth - 1) + 1 : shape_varying(depth - 1) * 2;
+  KEEP_FRAME;
+  return sum;
+}
+
+// Keeps a value of its own in rbp.
+__attribute__((noinline, optimize("omit-frame-pointer"))) int shape_uses_rbp(int depth) {
+  register uint64_t value __asm__("rbp") = random_number();
+  __asm__ volatile("" : "+r"(value));
+  SITES(depth) + static_cast<int>(value & 1);
+}
+
+const Shape shapes_of[] = {shape_plain,  shape_pointer, shape_pointer_large,
+                           shape_alloca, shape_aligned, shape_uses_rbp};
+
+__attribute__((noinline)) int call_shape(int depth) {
+  if (depth <= 0) {
+    check();
+    return 0;
+  }
+  return shapes_of[random_number() % 6](depth) + 1;
+}
+
+void random_walks() {
+  for (int i = 0; i < 6000; i++) {
+    sink = call_shape(12);
+    sink = shape_varying(8);
+    if (i % 3 == 0) sink = shape_pointer(9);
+    if (i % 5 == 0) sink = shape_alloca(9) + shape_plain(5);
+  }
+}
+
 void shapes() {
   all_shapes(40);
   const auto& thread = stacks::reader().thread;
@@ -197,6 +279,7 @@ void limited() {
 
 int main(int count, char** arguments) {
   return stacks::run({{"shapes", shapes},
+                      {"random_walks", random_walks},
                       {"frame_pointers_outside", frame_pointers_outside},
                       {"in_threads", in_threads},
                       {"deep", deep},
