@@ -228,28 +228,33 @@ Lanes low_halves(const std::uint64_t* addresses) {
   return __builtin_shufflevector(load(addresses), load(addresses + 2), 0, 2, 4, 6);
 }
 
-/// Whether one of a group has the lower half of `address`. What is not there would cost 256 comparisons.
-bool may_be_among(const std::uint64_t* addresses, std::uint64_t address) {
+/// A bit for each address of a group that has the lower half of `address`, the lowest bit for the last one. What is not
+/// there would cost 256 comparisons.
+std::uint32_t matches(const std::uint64_t* addresses, std::uint64_t address) {
   const auto low = static_cast<std::uint32_t>(address);
-  const Lanes wanted{low, low, low, low};
-  const auto same = [&](std::uint32_t i) { return low_halves(addresses + i) == wanted; };
-  const auto any = (same(0) | same(4)) | (same(8) | same(12));
+  const Lanes wanted{low, low, low, low}, bits{8, 4, 2, 1};
+  const auto same = [&](std::uint32_t i, int shift) { return (low_halves(addresses + i) == wanted) & bits << shift; };
+  const Lanes all = (same(0, 12) | same(4, 8)) | (same(8, 4) | same(12, 0));
   std::uint64_t halves[2];
-  std::memcpy(halves, &any, sizeof halves);
-  return (halves[0] | halves[1]) != 0;
+  std::memcpy(halves, &all, sizeof halves);
+  const std::uint64_t both = halves[0] | halves[1];
+  return static_cast<std::uint32_t>(both | both >> 32);
 }
 
 }  // namespace
 
 std::uint32_t AddressModel::Class::find_below(std::uint64_t address) const {
-  const std::uint64_t* const end = freed_.data() + freed_.size();
+  const std::uint64_t* const newest = freed_.data() + freed_.size() - 1;
   const auto limit = static_cast<std::uint32_t>(std::min<std::size_t>(freed_.size(), depth));
-  for (std::uint32_t begin = 0; begin < limit; begin += group) {
-    if (limit - begin >= group && !may_be_among(end - begin - group, address)) continue;
-    const std::uint32_t to = std::min(begin + group, limit);
-    for (std::uint32_t place = begin; place < to; ++place) {
-      if (*(end - 1 - place) == address) return place;
+  std::uint32_t begin = 0;
+  for (; limit - begin >= group; begin += group) {
+    for (std::uint32_t found = matches(newest - begin - (group - 1), address); found != 0; found &= found - 1) {
+      const std::uint32_t place = begin + static_cast<std::uint32_t>(std::countr_zero(found));
+      if (*(newest - place) == address) return place;  // nearly always
     }
+  }
+  for (; begin < limit; ++begin) {
+    if (*(newest - begin) == address) return begin;
   }
   return depth;
 }

@@ -199,13 +199,27 @@ class VarintWriter {
     return at;
   }
 
+  /// By the significant bits of a number of at most four bytes: how many bytes, and their high bits.
+  struct ShortForm {
+    std::uint32_t high_bits;
+    std::uint32_t bytes;
+  };
+  static constexpr std::array<ShortForm, 29> short_forms = [] {
+    std::array<ShortForm, 29> all{};
+    for (unsigned bits = 0; bits < all.size(); ++bits) {
+      const unsigned bytes = varint_size(bits);
+      all[bits] = {0x808080u & ((1u << 8 * (bytes - 1)) - 1), bytes};
+    }
+    return all;
+  }();
+
   // Up to four bytes, without a branch that depends on how many.
   static char* put_short_at(char* at, std::uint32_t value) {
-    const auto bytes = static_cast<unsigned>(std::bit_width(value | 1) + 6) * 37 >> 8;
-    std::uint32_t spread = (value & 0x7f) | (value & 0x3f80) << 1 | (value & 0x1fc000) << 2 | (value & 0xfe00000) << 3;
-    spread |= 0x808080 & ((1u << 8 * (bytes - 1)) - 1);
+    const ShortForm form = short_forms[static_cast<unsigned>(std::bit_width(value | 1))];
+    const std::uint32_t spread =
+        (value & 0x7f) | (value & 0x3f80) << 1 | (value & 0x1fc000) << 2 | (value & 0xfe00000) << 3 | form.high_bits;
     std::memcpy(at, &spread, sizeof spread);
-    return at + bytes;
+    return at + form.bytes;
   }
 
   void grow(std::size_t room) { out_.resize(std::max(out_.size() * 2, size_ + room)); }

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "cmt/event.h"
 #include "libcmt/format/coding.h"
@@ -18,9 +19,7 @@ class ColumnEncoder {
  public:
   /// Returns the stream since the last finish(), not compressed.
   std::string finish() {
-    std::string out;
-    if (any_) out.swap(out_);
-    out_.clear();
+    std::string out = out_.take();
     any_ = false;
     unknown_before_ = 0;
     return out;
@@ -29,7 +28,7 @@ class ColumnEncoder {
   /// Appends values that were not recorded.
   void put_unknown(std::size_t count) {
     if (any_) {
-      out_.append(count, '\0');
+      for (; count != 0; --count) out_.put(std::uint64_t{0});
     } else {
       unknown_before_ += count;
     }
@@ -41,13 +40,12 @@ class ColumnEncoder {
       ++unknown_before_;
       return;
     }
-    if (!any_) out_.assign(unknown_before_, '\0');
-    any_ = true;
-    put_varint(out_, known ? zigzag(difference) + 1 : 0);
+    if (!std::exchange(any_, true)) put_unknown(unknown_before_);
+    out_.put(known ? zigzag(difference) + 1 : 0);
   }
 
  private:
-  std::string out_;
+  VarintWriter out_;
   std::size_t unknown_before_ = 0;  // values before the first that is known
   bool any_ = false;
 };

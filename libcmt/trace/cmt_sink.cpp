@@ -36,7 +36,7 @@ void CmtSink::add_batch(const EventBatch& batch) {
   const BookedEvent* other = batch.others().data();
   while (!events.empty()) {
     const std::size_t count = encode_core(events, other);
-    other = encode_columns(events.first(count), other);
+    other = encode_columns(events.first(count), other, batch.has_times());
     events = events.subspan(count);
     events_ += count;
     if (!block_is_full()) continue;
@@ -94,14 +94,13 @@ std::size_t CmtSink::encode_core(std::span<const BlockEvent> events, const Booke
 }
 
 /// Encodes the same events' addresses, times and usable sizes. Returns the next of the others.
-const BookedEvent* CmtSink::encode_columns(std::span<const BlockEvent> events, const BookedEvent* other) {
+const BookedEvent* CmtSink::encode_columns(std::span<const BlockEvent> events, const BookedEvent* other,
+                                           bool has_times) {
   constexpr std::size_t ahead = 12;
-  bool any_time = false;
   std::size_t made = 0;  // since the last of the others
   for (std::size_t i = 0; i < events.size(); ++i) {
     const BlockEvent& event = events[i];
     addresses_.prefetch(events[std::min(i + ahead, events.size() - 1)].block_size);
-    any_time |= event.time_ns != unknown;
     if (event.tag != 0) {
       addresses_.add_short(event);
       made += event.makes_block ? 1 : 0;
@@ -112,7 +111,7 @@ const BookedEvent* CmtSink::encode_columns(std::span<const BlockEvent> events, c
     }
   }
   usable_.put_unknown(made);
-  if (any_time) {
+  if (has_times) {
     for (const BlockEvent& event : events) times_.add(event.time_ns);
   } else {
     times_.put_unknown(events.size());

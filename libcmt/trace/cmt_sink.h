@@ -43,7 +43,7 @@ class CmtSink : public Sink {
   bool begin(const BookedEvent& booked);
   void encode(const BookedEvent& booked);
   std::size_t encode_core(std::span<const BlockEvent> events, const BookedEvent* other);
-  const BookedEvent* encode_columns(std::span<const BlockEvent> events, const BookedEvent* other);
+  const BookedEvent* encode_columns(std::span<const BlockEvent> events, const BookedEvent* other, bool has_times);
   bool block_is_full() const { return core_.events() == options_.block_events || core_.full(); }
   void start_core(Tag next_tag);
   void flush_block();

@@ -42,7 +42,13 @@ class EventBatch {
   }
   void append_next_other() { events_[size_++] = {.time_ns = others_[other_count_++].event.time_ns}; }
 
-  void clear() { size_ = other_count_ = 0; }
+  void clear() {
+    size_ = other_count_ = 0;
+    has_times_ = true;
+  }
+  /// Whether the events' times may be known; if not, what stands in their place means nothing.
+  bool has_times() const { return has_times_; }
+  void forget_times() { has_times_ = false; }
   /// Removes the events behind the first so many.
   void truncate(std::size_t count) {
     for (; size_ > count; --size_) other_count_ -= events_[size_ - 1].tag == 0 ? 1 : 0;
@@ -62,13 +68,18 @@ class EventBatch {
   template <class Visit>
   void for_each(const Visit& visit) const {
     const BookedEvent* other = others_.data();
-    for (const BlockEvent& event : events()) event.tag == 0 ? visit(*other++) : visit({event.event(), event.old()});
+    for (const BlockEvent& event : events()) {
+      BookedEvent booked = event.tag == 0 ? *other++ : BookedEvent{event.event(), event.old()};
+      if (!has_times_) booked.event.time_ns = unknown;
+      visit(booked);
+    }
   }
 
  private:
   std::array<BlockEvent, capacity> events_;
   std::vector<BookedEvent> others_;
   std::size_t size_ = 0, other_count_ = 0;
+  bool has_times_ = true;
 };
 
 }  // namespace cmt

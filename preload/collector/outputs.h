@@ -70,7 +70,8 @@ class Outputs {
   std::uint64_t time_of(std::uint64_t stamp) const { return StampTimes(times_).time_of(stamp); }
   /// Gives events that have stamps for times their times, where the trace has them.
   void convert_stamps(EventBatch& batch) {
-    batch.convert_times([this](std::uint64_t stamp) { return has_times_ ? times_.time_of(stamp) : unknown; });
+    if (!has_times_) return batch.forget_times();
+    batch.convert_times([this](std::uint64_t stamp) { return times_.time_of(stamp); });
   }
   /// Writes events, and returns how many at most it takes next.
   std::size_t write_events(const EventBatch& batch);
