@@ -22,7 +22,7 @@ void __libc_free(void* block);
 
 static enum { not_begun, off, capturing, checking } mode;
 static struct UnwindTable* table;
-static uint64_t allocations, frames, differences, cut, fresh, verified, stepped;
+static uint64_t allocations, frames, differences, cut, fresh, stepped;
 
 struct PerThread {
   struct UnwindThread unwinder;
@@ -94,14 +94,11 @@ __attribute__((constructor)) static void begin(void) {
 __attribute__((destructor)) static void end(void) {
   const char* path = getenv("STACK_SHIM_OUT");
   if (!path || mode == not_begun || allocations < 1000) return;  // a shell around the program
-  if (mine) {
-    verified = mine->unwinder.verified;
-    stepped = mine->unwinder.stepped;
-  }
+  if (mine) stepped = mine->unwinder.stepped;
   mode = not_begun;
   char line[256];
-  const int length = snprintf(line, sizeof line, "%lu %lu %lu %lu %lu %lu %lu %lu\n", allocations, frames, fresh, cut,
-                              differences, verified, stepped, (uint64_t)table->used);
+  const int length = snprintf(line, sizeof line, "%lu %lu %lu %lu %lu %lu %lu\n", allocations, frames, fresh, cut,
+                              differences, stepped, (uint64_t)table->used);
   const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0 || write(file, line, (size_t)length) != length)
     fprintf(stderr, "stack_shim: %s: %s\n", path, strerror(errno));

@@ -75,18 +75,18 @@ struct UnwindThread {
   uint32_t epoch;        ///< of the last stack; it is forgotten when modules go, and in a new process
   int32_t frames;        ///< of the last stack
   int32_t words;
-  bool is_cut;                       ///< it ends before the outermost function
-  bool is_limited;                   ///< because it has as many frames as are allowed
-  bool is_resent;                    ///< its frames have got other numbers
-  bool has_block;                    ///< whether `block_begin` was looked for
-  uintptr_t own_begin, own_end;      ///< the stack that the thread was last seen on, if that remains as long as it runs
-  uintptr_t block_begin, block_end;  ///< the stack that libc has made for the thread
-  int32_t full_steps;                ///< of the capture under way (unwind_full.c)
-  int32_t distant_captures;          ///< since one whose innermost frame has a place
-  uintptr_t base;                    ///< of `places`
-  uint64_t verified;                 ///< frames that were compared, ever
-  uint64_t stepped;                  ///< frames that were walked by rules, ever
-  uint64_t code[unwind_frames_max];  ///< outermost first: return address, and index of its rule from bit 47 on
+  bool is_cut;                   ///< it ends before the outermost function
+  bool is_limited;               ///< because it has as many frames as are allowed
+  bool is_resent;                ///< its frames have got other numbers
+  bool has_block;                ///< whether `block_begin` was looked for
+  uintptr_t own_begin, own_end;  ///< the stack that the thread was last seen on, if that remains as long as it runs
+  uintptr_t quick_begin, quick_bytes;  ///< where a stack pointer lies of which the last stack is (unwind_capture.c)
+  uintptr_t block_begin, block_end;    ///< the stack that libc has made for the thread
+  int32_t full_steps;                  ///< of the capture under way (unwind_full.c)
+  int32_t distant_captures;            ///< since one whose innermost frame has a place
+  uintptr_t base;                      ///< of `places`
+  uint64_t stepped;                    ///< frames that were walked by rules, ever
+  uint64_t code[unwind_frames_max];    ///< outermost first: return address, and index of its rule from bit 47 on
   uint32_t places[unwind_frames_max];  ///< where it was loaded from: (address - base) / 4; bit 0: see unwind_walk.h
   struct UnwindWord word[unwind_words_max];  ///< by frame, outermost first
   uint32_t apart[unwind_apart_frames_max];   ///< indexes, of a stack apart, at the end
@@ -124,7 +124,10 @@ static inline uint32_t unwind_frame(const struct UnwindThread* self, const struc
 void unwind_capture_apart(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) UNWIND_HIDDEN;
 
 /// The next stack has kept = 0.
-static inline void unwind_forget(struct UnwindThread* self) { self->frames = self->words = 0; }
+static inline void unwind_forget(struct UnwindThread* self) {
+  self->frames = self->words = 0;
+  self->quick_bytes = 0;
+}
 
 /// The code of the loader (ld.so), which frees a module's struct link_map when it has unmapped the module.
 extern uintptr_t unwind_loader_begin UNWIND_HIDDEN, unwind_loader_bytes UNWIND_HIDDEN;

@@ -12,14 +12,14 @@ static struct {
                        // time
 } limits;
 
-// The frame of the innermost word that has changed, of those that frames outside of `frame` need; or -1.
-static int find_changed_word(const struct Walk* walk, int frame) {
-  const struct UnwindThread* self = walk->self;
+// The frame of the innermost word that has changed, of those that frames outside of `frame` need; or -1. The stack can
+// be read from `begin` to `end`.
+static __attribute__((noinline)) int find_changed_word(const struct UnwindThread* self, int frame, uintptr_t begin,
+                                                       uintptr_t end) {
   for (int i = self->words - 1; i >= 0; i--) {
     const struct UnwindWord* word = &self->word[i];
     if (word->frame >= frame || word->from > frame) continue;
-    if (word->at - walk->part.begin >= walk->part.end - walk->part.begin) return word->frame;
-    if (*(const uint64_t*)word->at != word->value) return word->frame;
+    if (word->at - begin >= end - begin || *(const uint64_t*)word->at != word->value) return word->frame;
   }
   return -1;
 }
@@ -56,17 +56,17 @@ static __attribute__((noinline)) long compare(const struct UnwindThread* self, l
   return frame;
 }
 
-// Compares the frames outside of `frame`, at which the walk has arrived. Returns the first whose place may have
-// changed, or -1. `kept`: lowered to the first with another return address.
-static inline int find_difference(const struct Walk* walk, int frame, int* kept) {
-  struct UnwindThread* self = walk->self;
-  const int changed = __builtin_expect(self->words != 0, 0) ? find_changed_word(walk, frame) : -1;
-  const uint32_t end = encode_place(self, walk->part.end - 8) | by_rbp;
-  if (end > no_place || self->places[frame] >= end) return frame - 1;  // from another stack
+// Compares the frames outside of `frame`, at which the walk has arrived at `at`, with the stack, which can be read up
+// to `end`. Returns the first whose place may have changed, or -1. `kept`: lowered to the first with another return
+// address.
+static inline int find_difference(struct UnwindThread* self, int frame, uintptr_t at, uintptr_t end, int* kept) {
+  const int changed = __builtin_expect(self->words != 0, 0) ? find_changed_word(self, frame, at, end) : -1;
+  const uint32_t end_place = encode_place(self, end - 8) | by_rbp;
+  if (__builtin_expect(end_place > no_place || self->places[frame] >= end_place, 0)) return frame - 1;
   for (long i = frame - 1;; i--) {
-    i = compare(self, i, changed + 1, end);
+    i = compare(self, i, changed + 1, end_place);
     if (i <= changed) return changed;
-    if (self->places[i] >= end) return (int)i;
+    if (self->places[i] >= end_place) return (int)i;
     const uint64_t key = *(const uint64_t*)decode_place(self, self->places[i]);
     if (((key ^ self->code[i]) & code_mask) == 0 || !replace_code(self, (int)i, key)) return (int)i;
     *kept = (int)i < *kept ? (int)i : *kept;
@@ -167,8 +167,7 @@ static __attribute__((noinline)) bool finish(struct Walk* walk, int arrived, int
     arrived = walk_to_last(walk, changed, self->frames);
     if (walk->has_no_room || !walk_splice(walk, arrived, changed + 1, kept)) return false;
     if (walk->is_ended) break;
-    changed = find_difference(walk, arrived, kept);
-    self->verified += (uint64_t)(arrived - changed - 1);
+    changed = find_difference(self, arrived, walk->place.at, walk->part.end, kept);
   }
   if (walk->is_ended) {
     self->is_cut = walk->is_cut;
@@ -187,7 +186,8 @@ static __attribute__((noinline)) bool capture(struct UnwindThread* self, const v
   const int arrived = walk_to_last(&walk, self->frames - 1, 0);
   if (self->frames == 0) *kept = 0;
   if (!walk_splice(&walk, arrived, self->frames - 1, kept)) return false;
-  return finish(&walk, arrived, walk.is_ended ? -1 : find_difference(&walk, arrived, kept), kept);
+  const int changed = walk.is_ended ? -1 : find_difference(self, arrived, walk.place.at, walk.part.end, kept);
+  return finish(&walk, arrived, changed, kept);
 }
 
 // What capture_quickly() has found.
@@ -196,42 +196,59 @@ struct Arrival {
   int frame;      // of the last stack
   int first;      // of the frames stored
   int rbp_first;  // of those, the one by whose rule rbp_at is known; or -1
-  uint64_t code;  // of `frame`
+  uint32_t flag;  // of `frame`: by_rbp
+  uint64_t code;
 };
 
 // The last stack from `arrived` on is replaced by the frames stored. Returns how many stay.
 static inline int splice_quickly(struct UnwindThread* self, const struct Arrival* arrived) {
-  const int end = self->frames, first = arrived->first;
-  const uint64_t* const code = self->code + first;
-  int frame = arrived->frame;
-  int kept = self->code[frame] == arrived->code ? end : frame;
-  self->code[frame] = arrived->code;
-  self->places[frame] &= ~(uint32_t)by_rbp;
-  frame++;
-  const int stored = unwind_frames_max - first;
-  for (int i = 0; i < stored; i++, frame++) {
-    if (frame < kept && self->code[frame] != code[i]) kept = frame;
-    self->code[frame] = code[i];
-    self->places[frame] = self->places[first + i];
+  const int end = self->frames, first = arrived->first, stored = unwind_frames_max - first;
+  const uint64_t* const from_code = self->code + first;
+  const uint32_t* const from_place = self->places + first;
+  uint64_t* const code = self->code + arrived->frame;
+  uint32_t* const place = self->places + arrived->frame;
+  int kept = *code == arrived->code ? end : arrived->frame;
+  *code = arrived->code;
+  *place = (*place & ~(uint32_t)by_rbp) | arrived->flag;
+  for (int i = 0; i < stored; i++) {
+    if (arrived->frame + 1 + i < kept && code[i + 1] != from_code[i]) kept = arrived->frame + 1 + i;
+    code[i + 1] = from_code[i];
+    place[i + 1] = from_place[i];
   }
-  self->frames = frame;
+  self->frames = arrived->frame + 1 + stored;
   self->stepped += (uint64_t)stored;
-  return kept < frame ? kept : frame;
+  return kept;
 }
 
-// Walks to a frame of the last stack, by rules from rsp alone. False: that is not all that there is to do.
+// The step by rbp of code with frame pointers: it is saved just below the return address, and points there. False: of
+// other code.
+static inline bool step_by_frame_pointer(struct Place* place, uint64_t rule, uintptr_t* at) {
+  enum { rbp_and_return_address = 16 };
+  if (rule_kind(rule) != rule_from_rbp || rule_distance(rule) != rbp_and_return_address) return false;
+  if (place->rbp_at != place->at - 8) return false;
+  const uintptr_t rbp = *(const uintptr_t*)place->rbp_at;
+  if ((rbp - place->at) >> code_bits != 0 || rbp == place->at || rbp % 8 != 0) return false;
+  if (rule_slot(rule)) place->rbp_at = rbp + 8 * (rule_slot(rule) - 1);
+  *at = rbp + 8;
+  return true;
+}
+
+// Walks to a frame of the last stack, by rules from rsp, or by frame pointers. False: that is not all that there is to
+// do.
 __attribute__((always_inline)) static inline bool arrive_quickly(struct UnwindThread* self, const void* frame,
                                                                  struct Arrival* arrived) {
-  const uintptr_t base = self->base, end = self->own_end;
+  const uintptr_t base = self->base;
   int cursor = self->frames - 1, first = unwind_frames_max, rbp_first = -1;
   struct Place place = place_of_caller(frame);
   uint64_t code;
-  const struct UnwindRule* guess =
-      rule_of_code(self->code[cursor]);  // the program often calls from the same place again
+  uint32_t flag = 0;
+  // The program often calls from the same place again.
+  const struct UnwindRule* guess = rule_of_code(self->code[cursor]);
   for (;;) {
     const uint32_t here = (uint32_t)((place.at - base) / 4);
-    while (cursor >= 0 && (self->places[cursor] | by_rbp) + 1 <= here) cursor--;
-    if (cursor < 0) return false;
+    while ((self->places[cursor] | by_rbp) + 1 <= here) {
+      if (--cursor < 0) return false;
+    }
     const bool is_there = (self->places[cursor] & ~(uint32_t)by_rbp) == here;
     code = self->code[cursor];
     if (is_there && (code ^ place.key) << (64 - code_bits) == 0) break;
@@ -241,21 +258,28 @@ __attribute__((always_inline)) static inline bool arrive_quickly(struct UnwindTh
     const bool is_alike = is_there && has_rule(code, rule);
     code = place.key | (uint64_t)rule_index(entry) << code_bits;
     guess = entry + 1;
-    if (is_alike) break;
-    const uintptr_t at = place.at + rule_distance(rule);
-    if (__builtin_expect(rule_kind(rule) != rule_from_rsp || at >= end || first <= cursor + 1, 0)) return false;
+    if (is_alike || first <= cursor + 1) break;
     self->code[--first] = code;
-    self->places[first] = here;
-    if (rule_slot(rule)) {
-      place.rbp_at = place.at + 8 * rule_slot(rule);
-      rbp_first = first;
+    self->places[first] = here | flag;
+    uintptr_t at = place.at + rule_distance(rule);
+    if (__builtin_expect(rule_kind(rule) == rule_from_rsp, 1)) {
+      flag = 0;
+      if (rule_slot(rule)) {
+        place.rbp_at = place.at + 8 * rule_slot(rule);
+        rbp_first = first;
+      }
+    } else {
+      if (!step_by_frame_pointer(&place, rule, &at)) return false;
+      flag = by_rbp;
+      if (rule_slot(rule)) rbp_first = first;
     }
+    if (__builtin_expect(at - base >= places_bytes, 0)) return false;
     place.at = at;
     place.key = *(const uint64_t*)at;
     if (__builtin_expect(place.key - 1 >= code_mask, 0)) return false;
   }
-  *arrived = (struct Arrival){place, cursor, first, rbp_first, code};
-  return cursor + 1 + unwind_frames_max - first <= limits.frames_max;
+  *arrived = (struct Arrival){place, cursor, first, rbp_first, flag, code};
+  return cursor + 1 + unwind_frames_max - first <= limits.frames_max && first > cursor + 1;
 }
 
 // Whether the words that frames outside of `arrived` need are as they were, and where.
@@ -268,27 +292,30 @@ static inline bool has_same_words(const struct UnwindThread* self, const struct 
   return rbp_at == arrived->place.at - 8 && *(const uint64_t*)rbp_at == decode_place(self, outer) - 8;
 }
 
-// A capture as nearly all are: on the thread's own stack, by rules from rsp alone to a frame of the last stack, and
-// with words that stay as they are. *is_whole: false if the last stack cannot be continued. False: nothing was changed.
+// Where capture_quickly() may begin next time.
+static void note_quick_range(struct UnwindThread* self) {
+  const bool is_on_own = self->base + places_bytes == self->own_end && self->own_begin >= self->base;
+  self->quick_begin = self->own_begin;
+  self->quick_bytes = is_on_own && !self->is_limited && self->frames > 0 ? self->own_end - self->own_begin : 0;
+}
+
+// A capture as nearly all are: on the thread's own stack, to a frame of the last stack, and with words that stay as
+// they are. *is_whole: false if the last stack cannot be continued. False: nothing was changed.
 __attribute__((always_inline)) static inline bool capture_quickly(struct UnwindThread* self, const void* frame,
                                                                   int* kept, bool* is_whole) {
   struct Arrival arrived;
-  struct Walk walk;
-  if (self->base + places_bytes != self->own_end || self->is_limited || self->frames == 0) return false;
-  if ((uintptr_t)frame - self->own_begin >= self->own_end - self->own_begin) return false;
+  if ((uintptr_t)frame - self->quick_begin >= self->quick_bytes) return false;
   if (!arrive_quickly(self, frame, &arrived) || !has_same_words(self, &arrived)) return false;
   *kept = splice_quickly(self, &arrived);
-  walk.self = self;
-  walk.part = (struct StackPart){(uintptr_t)frame, self->own_end, true, false};
-  walk.place = arrived.place;
-  const int changed = find_difference(&walk, arrived.frame, kept);
-  self->verified += (uint64_t)(arrived.frame - changed - 1);
+  const int changed = find_difference(self, arrived.frame, arrived.place.at, self->base + places_bytes, kept);
   *is_whole = true;
   if (__builtin_expect(changed >= 0, 0)) {
+    struct Walk walk;
     begin_walk(&walk, self, frame);
     walk.place = arrived.place;
     if (arrived.rbp_first >= 0) walk.rbp_from = arrived.frame + 1 + arrived.rbp_first - arrived.first;
     *is_whole = finish(&walk, arrived.frame, changed, kept);
+    note_quick_range(self);
   }
   return true;
 }
@@ -347,10 +374,14 @@ void unwind_capture(struct UnwindThread* self, const void* frame, struct UnwindS
   }
   int kept = INT32_MAX;
   bool is_whole;
-  if (__builtin_expect(!capture_quickly(self, frame, &kept, &is_whole), 0)) is_whole = capture(self, frame, &kept);
+  if (__builtin_expect(!capture_quickly(self, frame, &kept, &is_whole), 0)) {
+    is_whole = capture(self, frame, &kept);
+    note_quick_range(self);
+  }
   if (__builtin_expect(!is_whole, 0)) {
     unwind_forget(self);
     capture(self, frame, &kept);
+    note_quick_range(self);
     kept = 0;
   }
   *stack = (struct UnwindStack){kept < self->frames ? kept : self->frames, self->frames, self->is_cut, false};

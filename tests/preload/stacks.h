@@ -25,7 +25,7 @@ struct Reader {
   UnwindThread thread{};
   std::vector<uint32_t> frames;  // outermost first
   UnwindStack last{};
-  uint64_t captures = 0, kept = 0, apart = 0;
+  uint64_t captures = 0, seen = 0;  // frames
 };
 
 inline Reader& reader() {
@@ -85,7 +85,7 @@ __attribute__((noinline)) inline void check_from(const void* frame, Options opti
   unwind_capture(&mine.thread, frame, &stack);
   if (stack.is_apart) std::abort();
   mine.captures++;
-  mine.kept += static_cast<uint64_t>(stack.kept);
+  mine.seen += static_cast<uint64_t>(stack.frames);
   if (static_cast<size_t>(stack.kept) > mine.frames.size()) fail("more frames kept than there were", {}, {});
   mine.frames.resize(static_cast<size_t>(stack.kept));
   for (int i = stack.kept; i < stack.frames; i++) mine.frames.push_back(unwind_frame(&mine.thread, &stack, i));
