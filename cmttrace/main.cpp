@@ -48,7 +48,8 @@ malloc and free. At the end, a line on standard error sums up the recording.
                     A name that ends in .cmt gets the compact form, any other
                     the text form. Default: %n.%p.cmt
   --follow=yes|no   record the command's children too. Default: yes
-  --time            record when each call was made
+  --time[=STEP]     record when each call was made; with a STEP, from 10us on,
+                    from a clock that goes in such steps, which costs less
   --usable          record each block's usable size (malloc_usable_size)
   --sample=TIME     record the resident memory at this interval: 10ms
   --paused          record nothing before cmt_resume() or the command "start"
@@ -70,7 +71,9 @@ command cannot be started, 127 it was not found. A signal that ends the command
 ends cmttrace too.
 )";
 
-constexpr int outputs_max = 4;  // as in preload/protocol.h
+// As in preload/protocol.h.
+constexpr int outputs_max = 4;
+constexpr std::int64_t time_step_ns_min = 10'000;
 
 struct Options {
   std::string output = "%n.%p.cmt";  ///< as CMTTRACE_OUT
@@ -93,10 +96,10 @@ struct PassedOn {
   std::set<std::string> units = {};  ///< that the option's number may have; none: it takes any text
 };
 
-const std::set<std::string> duration{"s"};
+const std::set<std::string> duration{"s"}, step{"step"};
 
 const std::vector<PassedOn> passed_on{
-    {"time", "CMTTRACE_TIME", "1"},
+    {"time", "CMTTRACE_TIME", nullptr, step},
     {"usable", "CMTTRACE_USABLE", "1"},
     {"paused", "CMTTRACE_START", "paused"},
     {"control", "CMTTRACE_CONTROL", nullptr},
@@ -111,6 +114,14 @@ const std::vector<PassedOn> passed_on{
 std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
   if (passed.value != nullptr) return passed.value;
   const std::string value = line.value(passed.option, "");
+  if (passed.units == step) {
+    if (value.empty()) return "1";
+    const auto ns = line.parsed(passed.option, "", "a step such as 100us", [](const std::string& text) {
+      const auto parsed = command::parse_duration(text, "");
+      return parsed && *parsed >= time_step_ns_min ? parsed : std::nullopt;
+    });
+    return std::to_string(ns) + "ns";
+  }
   if (passed.units == duration) {
     const char* const alone = passed.option == "sample" ? "" : "s";
     const auto parse = [alone](const std::string& text) { return command::parse_duration(text, alone); };
@@ -127,7 +138,9 @@ std::vector<command::Option> known_options() {
   std::vector<command::Option> options{
       {"follow", Takes::value}, {"output", Takes::value, 'o'}, {"recover", Takes::value}};
   for (const PassedOn& passed : passed_on)
-    options.push_back({passed.option, passed.value != nullptr ? Takes::nothing : Takes::value});
+    options.push_back({passed.option, passed.value != nullptr ? Takes::nothing
+                                      : passed.units == step  ? Takes::value_or_nothing
+                                                              : Takes::value});
   return options;
 }
 
@@ -216,6 +229,9 @@ std::string summary(const command::RecordedTraces& recorded, const std::vector<c
             " an event";
   }
   text += "; " + output::time_text(seconds * 1e9) + "; ";
+  std::uint64_t time_step_ns = 0;
+  for (const command::BegunTrace& trace : traces) time_step_ns = std::max(time_step_ns, trace.time_step_ns);
+  if (time_step_ns != 0) text += "times to within " + output::time_text(static_cast<double>(time_step_ns)) + "; ";
   std::vector<std::string> losses = list_losses(recorded, traces);
   if (recorded.broken != 0) {
     losses.push_back(counted(recorded.broken, "trace") + " could not be written to the end" +

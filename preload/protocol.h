@@ -30,23 +30,20 @@
 /// A signal handler may record other upper bits: so a thread compares its own after step 1, and makes the slot void
 /// where they differ.
 ///
-/// An event is published after all events that it depends on. A stamp may be early, by up to stamp_slack, never late.
-/// Events that end a block take it behind an lfence as soon as the program has a second thread.
+/// A *true* stamp is the clock, read when the event happens, behind an lfence. A *told* stamp is `Control::clock`, or
+/// an earlier one of its thread: the clock is not read. A stamp may be early, never late, and an event is published
+/// after all events that it depends on.
 ///
-/// # The lease
+/// An event that makes or ends a block has a true stamp if other rings have touched its memory last, or nobody knows
+/// who has (preload/program/holders.h). So of two events about the same memory in two rings the later one has a true
+/// stamp, and the earlier one none that is later than its own moment. In a process with one thread all have told ones.
 ///
-/// The thread whose number is in `lease_holder`, a variable of the program, takes its stamps without the clock: the
-/// greater of the stamp at which its lease began and `clock` of its ring. With times there are no leases.
+/// `clock` rises only. It is at least the clock at which the collector began its last pass. Whoever takes a true stamp
+/// for an event that others must not seem to come before raises it beyond that stamp: marks, begins and ends of
+/// threads; and the end of another ring's block where the holders of its memory cannot be changed.
 ///
-/// Another thread revokes the lease (compare-and-swap to 0) before it takes the stamp of an event. The holder may be
-/// within an event then, with a stamp that is too early. That does no harm: x86 keeps loads in order, so this event
-/// depends on nothing that the other thread did after it had revoked the lease.
-///
-/// A lease may begin only while no other thread is within an event without having seen it. So a thread without the
-/// lease increments `busy` before it reads `lease_holder`, and decrements it when its record is published. The holder
-/// leaves `busy` as it is, but reads `lease_holder` again after step 1. A thread that wants the lease stores its
-/// number, runs the barrier, and gives up if another ring is busy or has reserved positions that the collector has not
-/// read: the stamp of such an event is from before the lease, and would come too late behind a pass of the collector.
+/// Where reading the clock is fast, and where times are recorded, each event of a process with several threads has a
+/// true stamp. With a time step (CMTTRACE_TIME=100us) the collector raises `clock` as often as that.
 #pragma once
 
 #include <assert.h>
@@ -66,8 +63,9 @@ enum {
   rings_roomy = 256,           // the first so many rings start with ring_slots_at_rest slots
   rings_bytes_max = 64 << 20,  // memory that all rings may use
   slot_bytes = 16,
-  stamp_shift = 4,    // a stamp counts 16 ticks of rdtsc, some 6 ns: 32 bits last half a minute
-  stamp_slack = 512,  // stamps are early by less than this
+  stamp_shift = 4,           // a stamp counts 16 ticks of rdtsc, some 6 ns: 32 bits last half a minute
+  stamp_slack = 512,         // stamps are early by less than this
+  time_step_ns_min = 10000,  // how often the collector may be asked to raise Control::clock
   outputs_max = 4,
   output_path_bytes = 4096,
   command_bytes_max = 16384,
@@ -147,13 +145,12 @@ struct Ring {
   uint32_t waiting;    ///< the owner waits for `limit` to rise (a futex on `limit`)
   uint32_t left;       ///< the owner has recorded its exit: the ring is free once that thread is gone
   uint64_t lost;       ///< events dropped because the ring was full
-  uint32_t busy;       ///< above 0: the owner is within an event (The lease)
   uint32_t processor;  ///< CPU number + 1 of the owner when it last passed `soft`
-  uint32_t unused[4];
+  uint32_t unused[5];
   uint64_t soft;
   uint64_t limit;
-  uint64_t tail;   ///< positions read by the collector
-  uint64_t clock;  ///< the stamp of the collector's last pass that found records
+  uint64_t tail;  ///< positions read by the collector
+  uint64_t unused_too;
   struct Saved saved[2];
 };
 
@@ -176,20 +173,24 @@ struct Control {
   uint32_t forked;       ///< a forked child: blocks may be older than the trace
   uint32_t outputs;      ///< files of the trace: the collector's descriptors from collector_output on
   // Written by the program while it runs.
-  uint32_t threads;       ///< thread numbers given
-  uint32_t rings_used;    ///< rings that ever had an owner; may exceed rings_limit for a moment
-  uint32_t request;       ///< incremented for each request; the program waits for `done` to reach it
-  uint32_t request_kind;  ///< stored before `request`
-  uint32_t bell;          ///< the futex on which the collector sleeps; incremented to wake it
-  uint32_t exec_pending;  ///< the program is about to call exec
-  uint32_t leaving;       ///< the program is about to end by itself, and waits for `readable` to be 0
-  uint32_t leases;        ///< leases granted
-  uint32_t made_control;  ///< the program has created control_path
-  uint32_t stopped;       ///< it records nothing any more, because of a fault, since
-  uint32_t bypasses;      ///< modules were loaded whose calls do not come to the tracer; `bypass` is the first,
-  char bypass[256];       ///< stored before the count
-  uint64_t stopped_ns;    ///< CLOCK_MONOTONIC
-  uint64_t ringless;      ///< events of threads that got no ring
+  uint32_t threads;        ///< thread numbers given
+  uint32_t rings_used;     ///< rings that ever had an owner; may exceed rings_limit for a moment
+  uint32_t request;        ///< incremented for each request; the program waits for `done` to reach it
+  uint32_t request_kind;   ///< stored before `request`
+  uint32_t bell;           ///< the futex on which the collector sleeps; incremented to wake it
+  uint32_t exec_pending;   ///< the program is about to call exec
+  uint32_t leaving;        ///< the program is about to end by itself, and waits for `readable` to be 0
+  uint32_t made_control;   ///< the program has created control_path
+  uint32_t stopped;        ///< it records nothing any more, because of a fault, since
+  uint32_t bypasses;       ///< modules were loaded whose calls do not come to the tracer; `bypass` is the first,
+  char bypass[256];        ///< stored before the count
+  uint64_t stopped_ns;     ///< CLOCK_MONOTONIC
+  uint64_t ringless;       ///< events of threads that got no ring
+  uint64_t holders_bytes;  ///< memory of the program that the tracer uses to know holders (program/holders.h)
+  // Written by both, on a cache line of its own.
+  uint64_t unused[8];
+  uint64_t clock;  ///< a stamp that is not later than now (Stamps)
+  uint64_t unused_too[8];
   // Written by the collector.
   uint32_t asleep;
   uint32_t done;      ///< the last request that is done
@@ -215,7 +216,7 @@ struct Control {
 };
 
 /// Of the layout: other bytes mean another one.
-#define ring_magic "cmtring5"
+#define ring_magic "cmtring6"
 
 /// The collector's descriptors.
 enum { collector_memory = 3, collector_process = 4, collector_output = 5 };
@@ -239,6 +240,10 @@ static inline bool slot_is_published(const struct Slot* slot, uint64_t position,
 static inline struct Ring* ring_at(struct Control* control, uint32_t number) {
   const uint64_t begin = (sizeof(struct Control) + 127) & ~(uint64_t)127;
   return (struct Ring*)((char*)control + begin) + number;
+}
+
+static inline uint32_t ring_number(struct Control* control, const struct Ring* ring) {
+  return (uint32_t)(ring - ring_at(control, 0));
 }
 
 static inline struct Slot* ring_slots(const struct Control* control, const struct Ring* ring) {

@@ -36,6 +36,8 @@ struct Unit {
 static const struct Unit units_of_time[] = {
     {"", 1000000000},      {"s", 1000000000},     {"ns", 1}, {"us", 1000}, {"ms", 1000000},
     {"min", 60000000000u}, {"h", 3600000000000u}, {"", 0}};
+/// As units_of_time, with a unit.
+static const struct Unit units_of_period[] = {{"s", 1000000000}, {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"", 0}};
 static const struct Unit units_of_size[] = {{"", 1},          {"K", 1 << 10},   {"M", 1 << 20},   {"G", 1 << 30},
                                             {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"", 0}};
 static const struct Unit units_of_count[] = {{"", 1}, {"", 0}};

@@ -48,11 +48,17 @@ struct SessionState {
   std::atomic<int> wait_status = -1;             ///< as of wait(2); -1: not known
   std::atomic<std::uint64_t> cpu_ns_at_end = 0;  ///< processor time that the collector had taken
   std::atomic<bool> has_reader = false;          ///< a process reads the trace (libcmt/trace/files.h)
+  // By the clock thread.
+  std::atomic<std::uint64_t> time_step_ns = 0;  ///< the longest for which it did not raise the clock; 0: it need not
   // By the thread that encodes.
   std::atomic<bool> is_finished = false;   ///< nothing more will be written
   std::atomic<pid_t> encode_thread = 0;    ///< the kernel's id of that thread
   std::atomic<int> encode_processor = -1;  ///< where it runs; -1: it has nothing to do
 };
+
+/// The clock thread: raises the clock that the program's threads are told every `step_ns`, or whenever the kernel lets
+/// it, until the process has ended or the session is finished. Returns at once where `step_ns` is 0.
+void run_clock(RingMemory& memory, SessionState& state, std::uint64_t step_ns);
 
 /// The watch thread: notices the end of the process, samples its memory, and obeys commands from outside.
 ///

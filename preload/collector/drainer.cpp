@@ -52,6 +52,7 @@ std::optional<std::size_t> Drainer::pass(bool must) {
   cut.clock_stamp = clock_stamp(memory_.control());
   cut.clock_ns = clock_ns();
   cut.stamp = cut.clock_stamp - stamp_slack;
+  memory_.raise_clock(cut.clock_stamp);
   memory_.control().clock_stamp = cut.clock_stamp;
   memory_.control().clock_ns = cut.clock_ns;
   const std::uint32_t rings = memory_.ring_count();
@@ -81,7 +82,6 @@ std::size_t Drainer::drain_ring(std::uint32_t number, std::uint64_t now_ns) {
   }
   state.quiet_since_ns = now_ns;
   __atomic_store_n(&ring.tail, state.tail, __ATOMIC_RELEASE);
-  __atomic_store_n(&ring.clock, memory_.control().clock_stamp, __ATOMIC_RELAXED);
   if (!memory_.is_recoverable()) raise_limit(ring, state, moved);
   backlog_.put_records(number, packer_);
   return moved;

@@ -61,7 +61,8 @@ bool is_another_collector_busy() {
 }  // namespace
 
 Settings::Settings()
-    : has_times(variable("CMTTRACE_TIME") == std::string_view("1")),
+    : time_step_ns(quantity("CMTTRACE_TIME", units_of_period, 0)),
+      has_times(time_step_ns != 0 || variable("CMTTRACE_TIME") == std::string_view("1")),
       sample_ns(quantity("CMTTRACE_SAMPLE", units_of_time, 0)),
       bytes_max(quantity("CMTTRACE_MAX_BYTES", units_of_size, no_limit)),
       events_max(quantity("CMTTRACE_MAX_EVENTS", units_of_count, no_limit)),
@@ -141,17 +142,18 @@ void Encoder::report(std::uint64_t drain_cpu_ns) const {
   const Totals& totals = outputs_.totals();
   const Repairs& repairs = order_.repairs();
   const std::uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID), at_end_ns = state_.cpu_ns_at_end;
-  append_status(
-      control,
-      "events=" + std::to_string(totals.events) + " threads=" + std::to_string(totals.threads) +
-          " bytes=" + std::to_string(outputs_.bytes()) + " time_ns=" + std::to_string(clock_ns() - control.start_ns) +
-          " lost=" + std::to_string(lost_events()) + " repairs=" + std::to_string(repairs.total()) +
-          " inversions=" + std::to_string(order_.inversions()) +
-          " unseen=" + std::to_string(control.forked != 0 ? 0 : order_.unseen_blocks()) + stop_fields() +
-          " doubts=" + std::to_string(repairs[Repair::order_race]) + " leases=" + std::to_string(control.leases) +
-          " wait_status=" + std::to_string(state_.wait_status) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
-          " cpu_ns_at_end=" + std::to_string(at_end_ns != 0 ? at_end_ns : cpu_ns) +
-          " cpu_ns=" + std::to_string(cpu_ns) + " failed=" + std::to_string(error_));
+  append_status(control, "events=" + std::to_string(totals.events) + " threads=" + std::to_string(totals.threads) +
+                             " bytes=" + std::to_string(outputs_.bytes()) +
+                             " time_ns=" + std::to_string(clock_ns() - control.start_ns) +
+                             " lost=" + std::to_string(lost_events()) + " repairs=" + std::to_string(repairs.total()) +
+                             " inversions=" + std::to_string(order_.inversions()) +
+                             " unseen=" + std::to_string(control.forked != 0 ? 0 : order_.unseen_blocks()) +
+                             stop_fields() + " doubts=" + std::to_string(repairs[Repair::order_race]) +
+                             " holders_bytes=" + std::to_string(control.holders_bytes) +
+                             " time_step_ns=" + std::to_string(state_.time_step_ns) + " wait_status=" +
+                             std::to_string(state_.wait_status) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
+                             " cpu_ns_at_end=" + std::to_string(at_end_ns != 0 ? at_end_ns : cpu_ns) +
+                             " cpu_ns=" + std::to_string(cpu_ns) + " failed=" + std::to_string(error_));
 }
 
 /// What is to be known of a trace that does not go on to the program's end.

@@ -18,6 +18,7 @@ struct Settings {
 
   Settings();
 
+  std::uint64_t time_step_ns;  ///< of the clock that threads are told; 0: no times, or each event its own
   bool has_times;
   std::uint64_t sample_ns;  ///< 0: no samples
   std::uint64_t bytes_max, events_max, time_ns_max;

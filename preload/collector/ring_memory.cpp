@@ -153,6 +153,13 @@ void RingMemory::release(const Ring& ring, std::uint64_t from, std::uint64_t to)
   if (from < to) change_pages(ring, from, to, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
 }
 
+void RingMemory::raise_clock(std::uint64_t stamp) {
+  std::uint64_t told = __atomic_load_n(&control_->clock, __ATOMIC_RELAXED);
+  while (told < stamp &&
+         !__atomic_compare_exchange_n(&control_->clock, &told, stamp, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    continue;
+}
+
 void RingMemory::notify_threads() {
   for (std::uint32_t i = 0; i < ring_count(); ++i) __atomic_store_n(&ring(i).soft, 0, __ATOMIC_SEQ_CST);
 }

@@ -63,6 +63,8 @@ class RingMemory {
   /// Gives the whole pages between two positions back to the kernel. Their slots then read as not published.
   void release(const Ring& ring, std::uint64_t from, std::uint64_t to) const;
 
+  /// Raises the clock that threads are told to `stamp`, if it is less.
+  void raise_clock(std::uint64_t stamp);
   /// Makes each thread of the program read the control block at its next event.
   void notify_threads();
   /// Whether threads are to do so at every event: recording is paused, or at its end. A call of notify_threads() may

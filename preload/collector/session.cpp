@@ -183,11 +183,13 @@ void run_session(RingMemory& memory, const std::vector<int>& outputs, int proces
   std::uint64_t drain_cpu_ns = 0;
   std::thread drains([&] { drain_cpu_ns = run_drainer(memory, backlog, state, outputs); });
   std::thread watches([&] { run_watcher(memory, backlog, state, process_fd, outputs, settings.sample_ns); });
+  std::thread clock([&] { run_clock(memory, state, settings.time_step_ns); });
   EncodeLoop(memory, backlog, state, encoder).run();
   ::eventfd_write(state.finished_fd, 1);
   memory.ring_bell();
   drains.join();
   watches.join();
+  clock.join();
   ::close(state.finished_fd);
   if (control.made_control != 0) ::unlink(control.control_path);
   if (memory.is_recoverable()) ::unlink(control.rings_path);

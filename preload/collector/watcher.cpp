@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -154,7 +156,9 @@ class WatchThread {
     std::ifstream statm(proc_folder(memory_.control().process) + "/statm");
     std::uint64_t size = 0, resident = 0;
     if (!(statm >> size >> resident) || resident == 0) return;  // of a process that has ended all is 0
-    put_event(Kind::sample, resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)), "");
+    const std::uint64_t bytes = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const std::uint64_t own = __atomic_load_n(&memory_.control().holders_bytes, __ATOMIC_RELAXED);
+    put_event(Kind::sample, bytes - std::min(own, bytes), "");
   }
 
   /// Puts an event that no thread of the program recorded, as the records of one more ring.
@@ -172,9 +176,7 @@ class WatchThread {
       label.remove_prefix(length);
     }
     records.append(static_cast<std::uint64_t>(kind), size << 32 | (stamp & 0xffffffff));
-    // For events behind it of a thread that holds the lease and so reads no clock.
-    for (std::uint32_t i = 0; i < memory_.ring_count(); ++i)
-      __atomic_store_n(&memory_.ring(i).clock, stamp, __ATOMIC_RELAXED);
+    memory_.raise_clock(stamp + 1);  // for events behind it that have told stamps
     backlog_.put({.ring = rings_max, .records = records.finish()});
   }
 
@@ -230,6 +232,20 @@ class WatchThread {
 };
 
 }  // namespace
+
+void run_clock(RingMemory& memory, SessionState& state, std::uint64_t step_ns) {
+  if (step_ns == 0) return;
+  ::prctl(PR_SET_TIMERSLACK, 1);
+  const timespec step{static_cast<time_t>(step_ns / 1'000'000'000), static_cast<long>(step_ns % 1'000'000'000)};
+  std::uint64_t raised_ns = clock_ns();
+  while (!state.is_finished && state.process_end == ProcessEnd::none) {
+    ::nanosleep(&step, nullptr);
+    memory.raise_clock(clock_stamp(memory.control()));
+    const std::uint64_t now = clock_ns();
+    state.time_step_ns = std::max<std::uint64_t>(state.time_step_ns, now - raised_ns);
+    raised_ns = now;
+  }
+}
 
 bool is_wait_for_any(const std::string& line) {
   std::istringstream words(line);

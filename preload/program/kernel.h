@@ -74,6 +74,9 @@ static inline uint64_t clock_stamp(bool fenced) {
   return __builtin_ia32_rdtsc() >> stamp_shift;
 }
 
+/// How long it takes to read the clock for a stamp.
+double clock_cost_ns(void);
+
 /// Waits 0.1 s at most for `*word` to differ from `seen`. Whether the time was up.
 bool wait_timed_out(const uint32_t* word, uint32_t seen);
 

@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "preload/program/collector_start.h"
+#include "preload/program/holders.h"
 #include "preload/program/real.h"
 #include "preload/program/rings.h"
 #include "preload/program/settings.h"
 #include "preload/text.h"
 
-enum { destructor_rounds_max = 3 };
+enum { destructor_rounds_max = 3, fast_clock_ns = 14 };
 
 int tracer_state;
 
@@ -50,7 +51,8 @@ static void begin_process(void) {
   control->start_ns = clock_ns(CLOCK_MONOTONIC);
   control->start_stamp = clock_stamp(false);
   control->start_wall = clock_ns(CLOCK_REALTIME) / 1000000000u;
-  lease_begin_process(control);
+  control->clock = control->start_stamp;
+  record_begin_process(control);
   set_recording_generation(tracing.generation);
   if (state.may_open_files) tracing_start_collector();
 }
@@ -58,7 +60,7 @@ static void begin_process(void) {
 static void claim_ring(void) {
   struct Thread* self = &thread_self;
   self->guard = NULL;
-  self->stamp_high = 0;
+  self->stamp_floor = 0;
   self->ring = rings_claim(tracing.control);
   if (!self->ring) {
     self->ringless = tracing.generation;
@@ -67,10 +69,10 @@ static void claim_ring(void) {
   self->generation = tracing.generation;
   __atomic_store_n(&self->ring->left, 0, __ATOMIC_RELAXED);
   self->slots = ring_slots(tracing.control, self->ring);
-  __atomic_store_n(&self->ring->busy, 0, __ATOMIC_RELAXED);
-  uint32_t number = __atomic_fetch_add(&tracing.control->threads, 1, __ATOMIC_RELAXED);
-  self->number = number + 1;
-  if (number) __atomic_store_n(&has_second_thread, true, __ATOMIC_RELAXED);  // before it hands any block on
+  self->clock = &tracing.control->clock;
+  self->holder = holder_of_ring(ring_number(tracing.control, self->ring));
+  const uint32_t number = __atomic_fetch_add(&tracing.control->threads, 1, __ATOMIC_RELAXED);
+  if (number) record_second_thread();
   record_long(&(struct Call){.kind = (enum Kind)record_owner, .size = number});
   if (number) record_long(&(struct Call){.kind = kind_thread_start});
 }
@@ -126,6 +128,7 @@ static void thread_ends(void* unused) {
 void start_recording(void) {
   generation_page_start();
   clock_is_slow = !clock_has_steady_tsc();
+  record_fast_clock(clock_cost_ns() < fast_clock_ns);
   state.is_started = true;
   begin_process();
 }
@@ -146,8 +149,11 @@ void start_collecting(void) {
   state.may_open_files = true;
   tracing.drops = setting_is("CMTTRACE_ON_FULL", "drop");
   tracing.waits = setting_is("CMTTRACE_WAIT", "1");
-  if (!setting_is("CMTTRACE_TIME", "1")) lease_allow();
+  if (setting_is("CMTTRACE_TIME", "1")) record_times();
+  if (setting_is("CMTTRACE_STAMPS", "all") || setting_is("CMTTRACE_STAMPS", "sparse"))
+    record_fast_clock(setting_is("CMTTRACE_STAMPS", "all"));
   if (setting_is("CMTTRACE_USABLE", "1")) record_usable = real.malloc_usable_size;
+  if (is_allocator_code(*(const void**)&real.malloc_usable_size)) holders_usable_size = real.malloc_usable_size;
   state.has_key = pthread_key_create(&state.key, thread_ends) == 0;
   pthread_atfork(NULL, NULL, generation_page_after_fork);
   const char* parent = getenv("CMTTRACE_CHILD_OF");
@@ -157,7 +163,6 @@ void start_collecting(void) {
   if (!recording_is_on() || !tracing_start_collector()) return;
   if (setting_is("CMTTRACE_START", "paused")) pause_recording(true);
   if (!thread_self.has_destructor && state.has_key) notice_thread_end();
-  lease_try(&thread_self);
 }
 
 void record_label(enum Kind kind, const char* label) {

@@ -1,95 +1,74 @@
-// Events beyond the path in record.h: of a thread without the lease, and of several records. And who holds the lease.
+// Events beyond the path in record.h: where stamps matter, and of several records.
 #include "preload/program/record.h"
 
-#include <linux/membarrier.h>
 #include <string.h>
 
+#include "preload/program/holders.h"
 #include "preload/program/tracing.h"
 
-enum { lease_rings_max = 64 };
-
 __thread struct Thread thread_self = {.generation = no_generation};
-bool has_second_thread;
+enum Stamping stamping;
 size_t (*record_usable)(void*);
-uint32_t lease_holder;
 
-static struct {
-  struct Control* control;
-  bool is_possible;  // the kernel can run a barrier on all threads
-  bool is_allowed;
-} lease;
+static bool has_times, is_clock_fast;
+static bool has_second_thread;  // or had one when it was forked
 
-void lease_begin_process(struct Control* control) {
-  lease_holder = 0;
-  lease.control = control;
-  lease.is_possible = sys(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+void record_begin_process(struct Control* control) { holders_begin_process(&control->holders_bytes); }
+
+static void set_stamping(enum Stamping next) { __atomic_store_n(&stamping, next, __ATOMIC_RELAXED); }
+
+void record_second_thread(void) {
+  __atomic_store_n(&has_second_thread, true, __ATOMIC_RELAXED);
+  set_stamping(has_times || is_clock_fast ? stamping_all : stamping_sparse);
 }
 
-void lease_allow(void) { lease.is_allowed = true; }
-
-struct OtherThreads {
-  uint64_t reserved;
-  bool are_busy;  // one may be within an event
-};
-
-static struct OtherThreads read_other_rings(const struct Thread* self) {
-  struct OtherThreads others = {0, false};
-  uint32_t used = __atomic_load_n(&lease.control->rings_used, __ATOMIC_ACQUIRE);
-  for (uint32_t i = 0; i < used && i < lease.control->rings_limit; i++) {
-    struct Ring* ring = ring_at(lease.control, i);
-    if (ring == self->ring) continue;
-    const uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
-    const uint64_t reserved = __atomic_load_n(&ring->reserved, __ATOMIC_RELAXED);
-    others.are_busy |= tail != reserved || __atomic_load_n(&ring->busy, __ATOMIC_RELAXED) != 0;
-    others.reserved += reserved;
-  }
-  return others;
+void record_times(void) {
+  has_times = true;
+  set_stamping(stamping_all);
 }
 
-static void replace_holder(uint32_t expected, uint32_t next) {
-  __atomic_compare_exchange_n(&lease_holder, &expected, next, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+void record_fast_clock(bool is_fast) { is_clock_fast = is_fast; }
+
+// Makes all events that come to know of this one later than `stamp`.
+static void advance_clock(const struct Thread* self, uint64_t stamp) {
+  uint64_t told = __atomic_load_n(self->clock, __ATOMIC_RELAXED);
+  while (told <= stamp &&
+         !__atomic_compare_exchange_n(self->clock, &told, stamp + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    continue;
 }
 
-static void begin_lease(struct Thread* self) {
-  replace_holder(0, self->number);
-  if (!lease_is_held(self)) return;
-  sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-  const struct OtherThreads others = read_other_rings(self);
-  self->lease_began = clock_stamp(true) + 1;
-  if (others.are_busy || others.reserved != self->others_reserved)
-    replace_holder(self->number, 0);
-  else
-    __atomic_fetch_add(&lease.control->leases, 1, __ATOMIC_RELAXED);
+// Behind a fence, unless no other thread can have had the memory.
+static inline uint64_t clock_of_event(void) {
+  return clock_stamp(__atomic_load_n(&has_second_thread, __ATOMIC_RELAXED));
 }
 
-void lease_try(struct Thread* self) {
-  if (!lease.is_possible || !lease.is_allowed || sandbox_entered || lease_is_held(self)) return;
-  if (__atomic_load_n(&lease.control->rings_used, __ATOMIC_RELAXED) > lease_rings_max) return;
-  const struct OtherThreads others = read_other_rings(self);
-  if (others.reserved == self->others_reserved && !others.are_busy) {
-    uint64_t before;
-    block_signals(&before);  // a handler's event would have the stamp of an earlier lease
-    begin_lease(self);
-    restore_signals(&before);
-  }
-  self->others_reserved = others.reserved;
+static uint64_t true_stamp(const struct Thread* self, enum Holding holding) {
+  const uint64_t stamp = clock_stamp(true);
+  if (holding == holding_unnoted) advance_clock(self, stamp);
+  return stamp;
 }
 
-// Before the stamp of an event is taken, by a thread without the lease.
-static inline void revoke_lease(void) {
-  uint32_t holder = __atomic_load_n(&lease_holder, __ATOMIC_RELAXED);
-  if (holder) replace_holder(holder, 0);
+static uint64_t stamp_of_block(const struct Thread* self, uint32_t kind, const void* block, uint64_t bytes) {
+  const uint64_t told = told_stamp(self);
+  const enum Stamping how = __atomic_load_n(&stamping, __ATOMIC_RELAXED);
+  if (how == stamping_all) return clock_of_event();
+  if (how == stamping_alone || !block) return told;
+  const enum Holding holding =
+      kind_makes_block(kind) ? holders_take(self->holder, block, bytes) : holders_release(self->holder, block);
+  return holding == holding_kept ? told : true_stamp(self, holding);
 }
 
-// Around an event, from before the thread reads lease_holder: no other thread gets the lease meanwhile. One instruction
-// each, because a signal handler may come between.
-#ifdef CMT_SANITIZED
-static inline void enter_event(struct Ring* ring) { __atomic_fetch_add(&ring->busy, 1, __ATOMIC_RELAXED); }
-static inline void leave_event(struct Ring* ring) { __atomic_fetch_sub(&ring->busy, 1, __ATOMIC_RELAXED); }
-#else
-static inline void enter_event(struct Ring* ring) { __asm__ volatile("incl %0" : "+m"(ring->busy) : : "memory", "cc"); }
-static inline void leave_event(struct Ring* ring) { __asm__ volatile("decl %0" : "+m"(ring->busy) : : "memory", "cc"); }
-#endif
+// Marks and what threads tell of themselves stand between the events of all threads as they came.
+static uint64_t stamp_of_label(const struct Thread* self) {
+  const uint64_t stamp = clock_stamp(true);
+  advance_clock(self, stamp);
+  return stamp;
+}
+
+static uint64_t stamp_of(const struct Thread* self, uint32_t kind, const void* address, uint64_t bytes) {
+  if (kind_makes_block(kind) || kind_ends_block(kind)) return stamp_of_block(self, kind, address, bytes);
+  return stamp_of_label(self);
+}
 
 /// The records of one event.
 struct Batch {
@@ -129,29 +108,21 @@ static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp
   batch->slots[batch->count++] = (struct Slot){head, call->size << 32 | (uint32_t)stamp};
 }
 
-static __attribute__((noinline)) bool make_room(struct Thread* self, uint64_t position, uint64_t count) {
-  if (!wait_for_room(self->ring, position, count)) return false;
-  lease_try(self);
-  return true;
-}
-
 static bool has_room(struct Thread* self, uint64_t position, uint64_t count) {
-  return __builtin_expect(ring_is_below_soft(self->ring, position, count), 1) || make_room(self, position, count);
+  return __builtin_expect(ring_is_below_soft(self->ring, position, count), 1) ||
+         wait_for_room(self->ring, position, count);
 }
 
-// False if a signal handler has recorded other upper bits of stamps before the positions were reserved: the slots are
-// void, and the event is to be recorded anew.
-static bool append_records(struct Thread* self, const struct Call* call) {
+// False if a signal handler has recorded other upper bits of stamps meanwhile: then the slots are void, and the event
+// is to be recorded anew.
+static bool append_records(struct Thread* self, const struct Call* call, uint64_t stamp) {
   struct Batch batch;
-  bool has_lease = lease_is_held(self);
-  if (!has_lease) revoke_lease();
-  uint64_t stamp = has_lease ? lease_stamp(self) : clock_stamp(__atomic_load_n(&has_second_thread, __ATOMIC_RELAXED));
-  uint32_t stamp_high = self->stamp_high;
-  compose(&batch, call, stamp, stamp_high);
+  uint64_t floor = self->stamp_floor;
+  compose(&batch, call, stamp, (uint32_t)(floor >> 32));
   uint64_t position = ring_reserve(self->ring, batch.count);
   if (!has_room(self, position, batch.count)) return true;
-  const bool is_true = self->stamp_high == stamp_high;
-  if (is_true) self->stamp_high = (uint32_t)(stamp >> 32);
+  const bool is_true =
+      __atomic_compare_exchange_n(&self->stamp_floor, &floor, stamp, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   for (uint64_t i = 0; i < batch.count; i++) {
     struct Slot slot = is_true ? batch.slots[i] : (struct Slot){record_void, 0};
     ring_publish(self, position + i, slot.head, slot.body);
@@ -159,49 +130,59 @@ static bool append_records(struct Thread* self, const struct Call* call) {
   return is_true;
 }
 
+// A handler that has recorded meanwhile has later stamps.
+static void append_event(struct Thread* self, const struct Call* call, uint64_t stamp) {
+  while (!append_records(self, call, stamp)) stamp = stamp > self->stamp_floor ? stamp : self->stamp_floor;
+}
+
 void record_long(const struct Call* call) {
   struct Thread* self = &thread_self;
-  enter_event(self->ring);
-  while (!append_records(self, call)) continue;
-  leave_event(self->ring);
+  const uint64_t bytes = call->has_count ? call->size * call->count : call->size;
+  append_event(self, call, stamp_of(self, call->kind, call->address, bytes));
+}
+
+static struct Call call_of(uint32_t kind, const void* address, uint64_t size) {
+  return (struct Call){.kind = slot_kind(kind), .flags = kind & slot_has_old_block, .address = address, .size = size};
 }
 
 __attribute__((noinline)) void record_as_call(uint32_t kind, const void* address, uint64_t size) {
-  record_long(
-      &(struct Call){.kind = slot_kind(kind), .flags = kind & slot_has_old_block, .address = address, .size = size});
+  const struct Call call = call_of(kind, address, size);
+  record_long(&call);
 }
 
-void record_again(uint64_t position, uint32_t kind, const void* address, uint64_t size) {
+void record_again(uint64_t position, uint32_t kind, const void* address, uint64_t size, uint64_t stamp) {
   struct Thread* self = &thread_self;
   if (!has_room(self, position, 1)) return;
   ring_publish(self, position, record_void, 0);
-  record_as_call(kind, address, size);
+  const struct Call call = call_of(kind, address, size);
+  append_event(self, &call, stamp > self->stamp_floor ? stamp : self->stamp_floor);
 }
 
-// A set of bits, since a table would cost the program a cache line.
-static bool ends_block(uint32_t kind) {
-  kind &= slot_kind_mask;
-  if (kind >= cmt_kind_limit) return kind == record_realloc_begin;
-#define CMT_KIND(name, number, call, traits) \
-  | (uint64_t)(((traits) & (cmt_releases | cmt_allocates)) == cmt_releases) << number
-  return ((0ull CMT_KINDS(CMT_KIND)) >> kind & 1) != 0;
-#undef CMT_KIND
-}
-
-void record_without_lease(uint32_t kind, const void* address, uint64_t size) {
-  struct Thread* self = &thread_self;
-  struct Ring* ring = self->ring;
-  enter_event(ring);
-  revoke_lease();
-  uint64_t stamp = clock_stamp(ends_block(kind) && __atomic_load_n(&has_second_thread, __ATOMIC_RELAXED));
-  if (__builtin_expect(is_short(size), 1)) {
-    uint64_t position = ring_reserve(ring, 1);
-    if (__builtin_expect(!is_stamp_high_known(self, stamp), 0))
-      record_again(position, kind, address, size);
-    else if (has_room(self, position, 1))
-      publish_short(self, position, kind, address, size, stamp);
-  } else {
+static __attribute__((noinline)) void record_checked(uint32_t kind, const void* address, uint64_t size) {
+  if (is_short(size))
+    append_short(kind, address, size, stamp_of(&thread_self, slot_kind(kind), address, size));
+  else
     record_as_call(kind, address, size);
-  }
-  leave_event(ring);
+}
+
+void record_stamped_allocation(uint32_t kind, const void* block, uint64_t size) {
+  const struct Thread* self = &thread_self;
+  const uint64_t told = told_stamp(self);
+  if (__atomic_load_n(&stamping, __ATOMIC_RELAXED) == stamping_all && is_short(size))
+    append_short(kind, block, size, clock_of_event());
+  else if (__builtin_expect(is_short(size) && holders_keep_block(self->holder, block, size), 1))
+    append_short(kind, block, size, told);
+  else
+    record_checked(kind, block, size);
+}
+
+void record_stamped_release(uint32_t kind, const void* block, uint64_t size) {
+  const struct Thread* self = &thread_self;
+  const uint64_t told = told_stamp(self);
+  if (__atomic_load_n(&stamping, __ATOMIC_RELAXED) == stamping_all && is_short(size))
+    append_short(kind, block, size, clock_of_event());
+  else if (__builtin_expect(is_short(size) && holders_keep(self->holder, block), 1))
+    append_short(kind, block, size, told);
+  else
+    record_checked(kind, block, size);
 }

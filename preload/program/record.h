@@ -31,6 +31,18 @@ static inline unsigned kind_traits(uint32_t kind) {
   return cmt_nothing;
 }
 
+// Sets of bits, since a table would cost the program a cache line.
+#define CMT_KIND(name, number, call, traits) | (uint64_t)(((traits)&cmt_allocates) != 0) << number
+static inline bool kind_makes_block(uint32_t kind) {
+  return kind < cmt_kind_limit && ((0ull CMT_KINDS(CMT_KIND)) >> kind & 1) != 0;
+}
+#undef CMT_KIND
+#define CMT_KIND(name, number, call, traits) | (uint64_t)(((traits)&cmt_releases) != 0) << number
+static inline bool kind_ends_block(uint32_t kind) {
+  return kind == record_realloc_begin || (kind < cmt_kind_limit && ((0ull CMT_KINDS(CMT_KIND)) >> kind & 1) != 0);
+}
+#undef CMT_KIND
+
 /// An event that has more than an address and a size.
 struct Call {
   enum Kind kind;
@@ -57,11 +69,10 @@ struct Thread {
   struct Guard* guard;  ///< of the outermost interposed function
   struct Slot* slots;
   struct Ring* ring;
-  uint32_t number;           ///< in its process, from 1 on
-  uint64_t lease_began;      ///< a stamp
-  uint64_t others_reserved;  ///< positions that all other threads had reserved when it last tried to get the lease
+  uint64_t* clock;           ///< Control::clock
+  uint64_t stamp_floor;      ///< the stamp whose upper bits its ring was told last; no later one is less
   uint32_t generation;       ///< of the process in which `ring` is this thread's (tracing.h), or no_generation
-  uint32_t stamp_high;       ///< upper bits of its last stamp
+  uint8_t holder;            ///< the ring's number in holders.h
   uint64_t guards;           ///< for tokens
   const void* retry_caller;  ///< the return address of the malloc in an operator new that has failed
   struct Guard retry;        ///< of that operator new
@@ -73,37 +84,40 @@ enum { no_generation = 0x7fffffff };
 
 extern __thread struct Thread thread_self HIDDEN;
 
-/// A second thread has recorded, in this process or in one that it was forked from.
-extern bool has_second_thread HIDDEN;
+/// Which events have true stamps (preload/protocol.h).
+enum Stamping {
+  stamping_alone,   ///< none: the process has one thread, and records no times
+  stamping_sparse,  ///< those where memory changes hands
+  stamping_all,
+};
+extern enum Stamping stamping HIDDEN;
 /// The real malloc_usable_size if each block's usable size is recorded, else NULL.
 extern size_t (*record_usable)(void*) HIDDEN;
-/// The number of the thread that holds the lease (preload/protocol.h), or 0.
-extern uint32_t lease_holder HIDDEN;
 
-/// In a process that begins: nobody holds the lease.
-void lease_begin_process(struct Control* control);
-/// From here on threads may get it: no times are recorded.
-void lease_allow(void);
-/// Gives the lease to the calling thread, if no other has recorded since it last tried.
-void lease_try(struct Thread* self);
+/// In a process that begins.
+void record_begin_process(struct Control* control);
+/// A second thread records from here on. To be called before it hands any block on.
+void record_second_thread(void);
+/// Times are recorded: each event has a true stamp.
+void record_times(void);
+/// Whether reading the clock costs less than finding out whether it has to be read.
+void record_fast_clock(bool is_fast);
 
 /// Records an event of one or several records.
 void record_long(const struct Call* call);
-/// Records an event of a thread without the lease. `kind`: with flags of the head.
-void record_without_lease(uint32_t kind, const void* address, uint64_t size);
+/// Records an event where stamps matter. `kind`: with flags of the head.
+void record_stamped_allocation(uint32_t kind, const void* block, uint64_t size);
+void record_stamped_release(uint32_t kind, const void* block, uint64_t size);
 /// Records an event that may take several records. `kind`: with flags of the head.
 void record_as_call(uint32_t kind, const void* address, uint64_t size);
-/// The same for one that has reserved `position`, and is beyond `soft` or has a wrong stamp.
-void record_again(uint64_t position, uint32_t kind, const void* address, uint64_t size);
+/// The same for one that has reserved `position`, and is beyond `soft` or whose stamp has new upper bits.
+void record_again(uint64_t position, uint32_t kind, const void* address, uint64_t size, uint64_t stamp);
 
-static inline bool lease_is_held(const struct Thread* self) {
-  return __atomic_load_n(&lease_holder, __ATOMIC_RELAXED) == self->number;
-}
-
-/// The stamp of an event of the holder.
-static inline uint64_t lease_stamp(const struct Thread* self) {
-  uint64_t told = __atomic_load_n(&self->ring->clock, __ATOMIC_RELAXED);
-  return told > self->lease_began ? told : self->lease_began;
+/// The stamp of an event that needs no true one: what its thread knows without reading the clock. To be read before it
+/// is found out that the event needs no true one (doc/architecture.md, "Sparse stamps").
+static inline uint64_t told_stamp(const struct Thread* self) {
+  const uint64_t told = __atomic_load_n(self->clock, __ATOMIC_ACQUIRE);
+  return told > self->stamp_floor ? told : self->stamp_floor;
 }
 
 // Reserves `count` positions and returns the first. The thread sanitizer does not see into assembly: there it is an
@@ -141,7 +155,7 @@ static inline bool is_short(uint64_t size) { return size >> 32 == 0 && !record_u
 /// Whether the stamp's upper bits are those of the ring. Valid once the position is reserved: a signal handler that
 /// records other ones has done so before, and is seen, or does so behind.
 static inline bool is_stamp_high_known(const struct Thread* self, uint64_t stamp) {
-  return stamp >> 32 == self->stamp_high;
+  return (stamp ^ self->stamp_floor) >> 32 == 0;
 }
 
 static inline void publish_short(const struct Thread* self, uint64_t position, uint32_t kind, const void* address,
@@ -149,22 +163,26 @@ static inline void publish_short(const struct Thread* self, uint64_t position, u
   ring_publish(self, position, head_of(kind, address), size << 32 | (uint32_t)stamp);
 }
 
+/// Records an event of one record with a stamp, or several where the stamp has new upper bits.
+static inline void append_short(uint32_t kind, const void* address, uint64_t size, uint64_t stamp) {
+  const struct Thread* self = &thread_self;
+  const uint64_t position = ring_reserve(self->ring, 1);
+  if (__builtin_expect(ring_is_below_soft(self->ring, position, 1) && is_stamp_high_known(self, stamp), 1))
+    publish_short(self, position, kind, address, size, stamp);
+  else
+    record_again(position, kind, address, size, stamp);
+}
+
 /// Records an event. `kind`: with flags of the head. Inlined, because a call would cost each event a few ns.
 __attribute__((always_inline)) static inline void record(uint32_t kind, const void* address, uint64_t size) {
-  struct Thread* self = &thread_self;
-  if (!lease_is_held(self)) {
-    record_without_lease(kind, address, size);
+  const uint64_t stamp = told_stamp(&thread_self);
+  if (__atomic_load_n(&stamping, __ATOMIC_RELAXED) != stamping_alone) {
+    (kind_makes_block(slot_kind(kind)) ? record_stamped_allocation : record_stamped_release)(kind, address, size);
     return;
   }
-  uint64_t stamp = lease_stamp(self);
   if (__builtin_expect(!is_short(size), 0)) {
     record_as_call(kind, address, size);
     return;
   }
-  uint64_t position = ring_reserve(self->ring, 1);
-  if (__builtin_expect(
-          ring_is_below_soft(self->ring, position, 1) && lease_is_held(self) && is_stamp_high_known(self, stamp), 1))
-    publish_short(self, position, kind, address, size, stamp);
-  else
-    record_again(position, kind, address, size);
+  append_short(kind, address, size, stamp);
 }

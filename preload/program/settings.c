@@ -23,11 +23,12 @@ static char** environment;
 
 extern char** environ;
 
-/// A variable has units, or words to choose from, or is a path, or several with commas between them.
+/// A variable has units, or words to choose from, or both, or is a path, or several with commas between them.
 static const struct Variable {
   const char* name;
   const struct Unit* units;
   const char* words[3];
+  uint64_t least;  ///< in its units
   uint32_t paths_max;
 } variables[] = {
     {.name = "CMTTRACE_OUT", .paths_max = outputs_max},
@@ -35,7 +36,8 @@ static const struct Variable {
     {.name = "CMTTRACE_CONTROL", .paths_max = 1},
     {.name = "CMTTRACE_STATUS", .paths_max = 1},
     {.name = "CMTTRACE_COLLECTOR", .paths_max = 1},
-    {.name = "CMTTRACE_TIME", .words = {"0", "1"}},
+    {.name = "CMTTRACE_TIME", .words = {"0", "1"}, .units = units_of_period, .least = time_step_ns_min},
+    {.name = "CMTTRACE_STAMPS", .words = {"all", "sparse"}},
     {.name = "CMTTRACE_USABLE", .words = {"0", "1"}},
     {.name = "CMTTRACE_WAIT", .words = {"0", "1"}},
     {.name = "CMTTRACE_START", .words = {"paused"}},
@@ -66,9 +68,9 @@ static bool are_paths(const char* value, uint32_t count_max) {
 }
 
 static bool is_understood(const struct Variable* variable, const char* value) {
-  uint64_t unused;
+  uint64_t number;
   if (*value == 0) return true;  // as if it were not set
-  if (variable->units) return read_quantity(value, variable->units, &unused);
+  if (variable->units && read_quantity(value, variable->units, &number)) return number >= variable->least;
   if (variable->paths_max) return are_paths(value, variable->paths_max);
   const char* const* word = variable->words;
   while (*word && strcmp(*word, value) != 0) word++;

@@ -114,4 +114,10 @@ trace2cmt --to=text both.cmt | cmp - both.trace || complain "two forms differ"
 # A limit of time leaves each event its own time.
 CMTTRACE_TIME=1 CMTTRACE_MAX_TIME=1h CMTTRACE_WAIT=1 LD_PRELOAD=$TRACER CMTTRACE_OUT=own.trace perl -e '@a = map {[$_]} 1 .. 2000'
 [ "$(grep -o 'time=[0-9]*' own.trace | sort -u | wc -l)" -gt 1000 ] || complain "times of a limited recording"
+
+# A clock in steps: events in between have the same time.
+CMTTRACE_TIME=100us CMTTRACE_WAIT=1 CMTTRACE_STATUS=steps LD_PRELOAD=$TRACER CMTTRACE_OUT=steps.trace perl -e '@a = map {[$_]} 1 .. 200000'
+events=$(grep -c 'time=' steps.trace) times=$(grep -o 'time=[0-9]*' steps.trace | sort -u | wc -l)
+[ "$times" -gt 5 ] && [ $((times * 3)) -lt "$events" ] || complain "$times times of $events events"
+[ "$(sed -n 's/.* time_step_ns=\([0-9]*\) .*/\1/p' steps)" -ge 100000 ] || complain "the longest step: $(cat steps)"
 [ "$failed" = 0 ]

@@ -14,7 +14,7 @@ refused() {
   [ "$(cat err)" = "libcmttrace: $line" ] || complain "$*: said: $(cat err)"
   [ -z "$(ls t)" ] || complain "$*: left $(ls t)"
 }
-for setting in ON_FULL=stop START=pause TIME=yes USABLE=2 WAIT=maybe SAMPLE=often SAMPLE=-1ms MAX_TIME=1d 'MAX_TIME= 1s' \
+for setting in ON_FULL=stop START=pause TIME=yes TIME=5 TIME=1us STAMPS=some USABLE=2 WAIT=maybe SAMPLE=often SAMPLE=-1ms MAX_TIME=1d 'MAX_TIME= 1s' \
   MAX_BYTES=1X MAX_BYTES=M MAX_BYTES=18014398509481984K MAX_EVENTS=1K MAX_EVENTS=18446744073709551616 SPILL=all \
   CHILD_OF=me OUT=a,b,c,d,e; do
   refused "CMTTRACE_${setting%=*} cannot be '${setting#*=}'; the program goes on untraced" "CMTTRACE_$setting"
@@ -38,7 +38,7 @@ refused 'cannot start the collector: No such file or directory; the program goes
 
 # An empty value is none.
 rm -f t.*
-env CMTTRACE_{START,TIME,USABLE,SAMPLE,MAX_TIME,MAX_BYTES,MAX_EVENTS,SPILL,ON_FULL,RINGS,CONTROL,STATUS,CHILD_OF}= CMTTRACE_OUT=t.trace \
+env CMTTRACE_{START,TIME,STAMPS,USABLE,SAMPLE,MAX_TIME,MAX_BYTES,MAX_EVENTS,SPILL,ON_FULL,RINGS,CONTROL,STATUS,CHILD_OF}= CMTTRACE_OUT=t.trace \
   LD_PRELOAD="$TRACER" "$BUILD/tests/preload/calls" all 2>err || complain "empty values: exit $?"
 [ ! -s err ] && grep -q '^malloc(70001)' t.trace && ! grep -q ' time=' t.trace || complain "empty values: $(cat err)"
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include "preload/program/holders.h"
 #include "preload/program/record.h"
 #include "preload/program/tracing.h"
 #include "tests/preload/single_step.h"
@@ -19,12 +20,13 @@ bool clock_is_slow = true, sandbox_entered;
 static alignas(128) struct Ring ring;
 static struct Slot slots[slots_in_ring];
 static const uint64_t before = 0x2fffff000;
-static uint64_t after, now;
+static uint64_t after, now, told;
+static uint64_t memory_used;
 static bool drops;
 
 uint64_t clock_slow_stamp(void) { return now; }
 
-static size_t usable(void* block) { return (uintptr_t)block; }
+static size_t usable(void* block) { return block ? 64 : 0; }
 
 bool wait_for_room(struct Ring* full, uint64_t position, uint64_t count) {
   full->soft = position + count + slots_in_ring;
@@ -34,13 +36,17 @@ bool wait_for_room(struct Ring* full, uint64_t position, uint64_t count) {
   return false;
 }
 
-static void begin(bool has_lease) {
+enum { block_of_handler = 1, block_of_thread, block_behind, blocks };
+
+static void* address_of(uintptr_t block) { return (void*)(0x10000 + block * 64); }
+
+// The blocks' memory is this ring's, or another's.
+static void begin(bool is_own) {
   memset(slots, 0, sizeof slots);
   ring = (struct Ring){.slots = slots_in_ring, .soft = slots_in_ring};
-  thread_self =
-      (struct Thread){.number = 1, .ring = &ring, .slots = slots, .lease_began = before, .stamp_high = before >> 32};
-  lease_holder = has_lease;
-  now = before;
+  thread_self = (struct Thread){.ring = &ring, .slots = slots, .clock = &told, .stamp_floor = before, .holder = 1};
+  for (uintptr_t i = block_of_handler; i < blocks; i++) holders_take(is_own ? 1 : 2, address_of(i), 64);
+  now = told = before;
 }
 
 // The events of one block in the ring.
@@ -49,13 +55,13 @@ struct Seen {
   uint64_t position, stamp;
 };
 
-static void read_ring(struct Seen* seen, size_t blocks) {
+static void read_ring(struct Seen seen[blocks]) {
   uint64_t stamp_high = before >> 32;
   memset(seen, 0, blocks * sizeof *seen);
   for (uint64_t at = 0; at < ring.reserved; at++) {
     const struct Slot slot = slots[at];
     const uint32_t kind = slot_kind(slot.head);
-    const uint64_t block = slot.head >> slot_address_shift;
+    const uint64_t block = ((slot.head >> slot_address_shift) - 0x10000) / 64;
     assert((slot.head & slot_valid) != 0);
     if (kind == record_stamp_high) stamp_high = slot.body;
     if (kind >= record_stamp_high) continue;
@@ -64,41 +70,30 @@ static void read_ring(struct Seen* seen, size_t blocks) {
   }
 }
 
-enum { block_of_handler = 1, block_of_thread, block_behind, blocks };
-
-static void short_event(uintptr_t block) { record(kind_malloc, (void*)block, 8); }
+static void short_event(uintptr_t block) { record(kind_malloc, address_of(block), 8); }
 static void long_event(uintptr_t block) {
-  record_long(&(struct Call){.kind = kind_calloc, .address = (void*)block, .size = 8, .has_count = true, .count = 2});
+  record_long(
+      &(struct Call){.kind = kind_calloc, .address = address_of(block), .size = 8, .has_count = true, .count = 2});
 }
+static void release(uintptr_t block) { record(kind_free, address_of(block), 0); }
 
-// Handlers that take longer than stamp_slack.
-static void handler_without_lease(void) {
-  now = after;
+// Meanwhile the collector raises the clock that threads are told.
+static void handler_event(void) {
+  now = told = after;
   short_event(block_of_handler);
-}
-static void handler_with_lease(void) {
-  __atomic_store_n(&ring.clock, after, __ATOMIC_RELAXED);
-  handler_without_lease();
-}
-static void handler_of_revoked_lease(void) {
-  __atomic_store_n(&lease_holder, 0, __ATOMIC_RELAXED);
-  handler_without_lease();
 }
 
 static volatile long steps_left;
-static void (*handler)(void);
-
 static void at_step(int signal, siginfo_t* info, void* context) {
   (void)signal, (void)info;
   if (steps_left-- != 0) return;
   ((ucontext_t*)context)->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
-  handler();
+  handler_event();
 }
 
 // Whether the handler came before the end of the event.
-static bool run(void (*event)(uintptr_t), bool has_lease, void (*handle)(void), long steps) {
-  begin(has_lease);
-  handler = handle;
+static bool run(void (*event)(uintptr_t), bool is_own, long steps) {
+  begin(is_own);
   steps_left = steps;
   set_trap(trap_flag);
   event(block_of_thread);
@@ -106,7 +101,7 @@ static bool run(void (*event)(uintptr_t), bool has_lease, void (*handle)(void), 
   if (steps_left >= 0) return false;
   short_event(block_behind);
   struct Seen seen[blocks];
-  read_ring(seen, blocks);
+  read_ring(seen);
   const struct Seen own = seen[block_of_thread];
   for (int i = block_of_handler; i < blocks; i++) assert(seen[i].events == 1);
   if ((own.stamp != before && own.stamp != after) || seen[block_of_handler].stamp != after ||
@@ -115,23 +110,21 @@ static bool run(void (*event)(uintptr_t), bool has_lease, void (*handle)(void), 
             (unsigned long long)seen[block_of_handler].stamp, (unsigned long long)seen[block_behind].stamp);
     assert(false);
   }
-  // A thread that has lost the lease, and has not raised `busy`, sees that when its position is reserved.
-  if (handle == handler_of_revoked_lease && event == short_event && !record_usable)
-    assert(own.stamp == after || own.position < seen[block_of_handler].position);
   return true;
 }
 
-static void run_all(void (*event)(uintptr_t), bool has_lease, void (*handle)(void)) {
+static void run_all(void (*event)(uintptr_t), bool is_own) {
   long steps = 0;
-  while (run(event, has_lease, handle, steps)) steps++;
+  while (run(event, is_own, steps)) steps++;
   assert(steps > 10);
 }
 
-static void run_kinds(bool has_lease, void (*handle)(void)) {
-  run_all(short_event, has_lease, handle);
-  run_all(long_event, has_lease, handle);
+static void run_kinds(bool is_own) {
+  run_all(short_event, is_own);
+  run_all(long_event, is_own);
+  run_all(release, is_own);
   record_usable = usable;
-  run_all(short_event, has_lease, handle);
+  run_all(short_event, is_own);
   record_usable = NULL;
 }
 
@@ -142,30 +135,52 @@ static void drop(void) {
   now = after;
   ring.soft = 0;
   drops = true;
-  record_again(ring_reserve(&ring, 1), kind_malloc, (void*)block_of_thread, 8);
+  record_again(ring_reserve(&ring, 1), kind_malloc, address_of(block_of_thread), 8, after);
   short_event(block_behind);
-  read_ring(seen, blocks);
+  read_ring(seen);
   assert(seen[block_of_thread].events == 0 && seen[block_behind].events == 1 && seen[block_behind].stamp == after);
 }
 
-// An event of another thread revokes the lease.
-static void end_lease(void (*event)(uintptr_t)) {
-  begin(false);
-  lease_holder = 2;
+// The clock that threads are told stays behind the real one: which stamp has an event?
+static bool has_true_stamp(void (*event)(uintptr_t), bool is_own) {
+  struct Seen seen[blocks];
+  begin(is_own);
+  now = before + 100;
   event(block_of_thread);
-  assert(lease_holder == 0);
+  read_ring(seen);
+  assert(seen[block_of_thread].stamp == before || seen[block_of_thread].stamp == now);
+  return seen[block_of_thread].stamp == now;
+}
+
+static void check_stamps_where_memory_changes_hands(void) {
+  void (*const events[])(uintptr_t) = {short_event, long_event, release};
+  for (int i = 0; i < 3; i++) assert(!has_true_stamp(events[i], true) && has_true_stamp(events[i], false));
+  assert(told == before);
+  holders_usable_size = NULL;  // others are told instead of the bytes
+  assert(has_true_stamp(release, false) && told == now + 1);
+  holders_usable_size = usable;
+  begin(true);
+  now = before + 100;
+  record_long(&(struct Call){.kind = kind_mark, .address = address_of(block_of_thread), .label = "label"});
+  assert(told == now + 1);
 }
 
 int main(void) {
+  record_fast_clock(false);
   sigaction(SIGTRAP, &(struct sigaction){.sa_sigaction = at_step, .sa_flags = SA_SIGINFO}, NULL);
+  holders_begin_process(&memory_used);
+  holders_usable_size = usable;
   for (int has_new_high = 0; has_new_high < 2; has_new_high++) {
     after = has_new_high ? 0x300000500 : 0x2fffff700;
-    run_kinds(false, handler_without_lease);
-    run_kinds(true, handler_with_lease);
-    run_kinds(true, handler_of_revoked_lease);
+    if (!has_new_high) assert(!has_true_stamp(short_event, false));
+    if (!has_new_high) run_kinds(true);  // in a process with one thread
+    record_second_thread();
+    run_kinds(true);
+    run_kinds(false);
   }
-  end_lease(short_event);
-  end_lease(long_event);
+  check_stamps_where_memory_changes_hands();
   drop();
+  record_times();
+  assert(has_true_stamp(short_event, true));
   return 0;
 }

@@ -77,6 +77,7 @@ void parse_status_line(std::string_view line, std::vector<BegunTrace>& traces) {
   parse_number(fields, " failed=", trace->error);
   parse_number(fields, " cpu_ns=", trace->collector_cpu_ns);
   parse_number(fields, " unseen=", trace->unseen);
+  parse_number(fields, " time_step_ns=", trace->time_step_ns);
   parse_number(fields, " recorded_ns=", trace->recorded_ns);
   parse_number(fields, " bypasses=", trace->bypasses);
   trace->stopped = word_after(fields, " stopped=");

@@ -15,13 +15,14 @@ struct BegunTrace {
   bool ended = false;          ///< its collector has finished, and has set the fields below
   int error = 0;               ///< an errno: why a part of the trace could not be written; 0: none
   std::int64_t collector_cpu_ns = 0;
-  std::uint64_t unseen = 0;       ///< blocks that were freed and whose allocation was not seen; 0 for a forked process
-  std::string stopped{};          ///< why the recording ended early: "max-bytes", "fault"; empty: it did not
-  std::uint64_t recorded_ns = 0;  ///< with `stopped`: after this time, since its begin, there are no events
-  std::uint64_t bypasses = 0;     ///< modules whose calls were not seen
-  std::string bypass{};           ///< the first of them
-  std::uint64_t encoded = 0;      ///< while it is not `ended`: events in the trace, when the collector last told,
-  std::uint64_t waiting = 0;      ///< and about how many are not; 0: it has not told
+  std::uint64_t unseen = 0;        ///< blocks that were freed and whose allocation was not seen; 0 for a forked process
+  std::string stopped{};           ///< why the recording ended early: "max-bytes", "fault"; empty: it did not
+  std::uint64_t time_step_ns = 0;  ///< times lie up to this before the calls; 0: each call has its own, or none has one
+  std::uint64_t recorded_ns = 0;   ///< with `stopped`: after this time, since its begin, there are no events
+  std::uint64_t bypasses = 0;      ///< modules whose calls were not seen
+  std::string bypass{};            ///< the first of them
+  std::uint64_t encoded = 0;       ///< while it is not `ended`: events in the trace, when the collector last told,
+  std::uint64_t waiting = 0;       ///< and about how many are not; 0: it has not told
 };
 
 /// The file that CMTTRACE_STATUS names. libcmttrace.so appends a line to it when a process begins a trace, and the

@@ -1,0 +1,133 @@
+/// Which ring's events have touched each piece of the heap last: its *holder*. Where memory stays with its holder, the
+/// order of the ring says all, and its events need no true stamp; where it changes hands, they do (preload/protocol.h,
+/// "Stamps"; doc/architecture.md, "Sparse stamps", has the argument).
+///
+/// A holder is a ring's number plus 1, or 0 where nobody is known; then the next event has a true stamp. Each page of
+/// the heap has one, as long as a single ring has touched it. When another one does, the page gets one for each 16
+/// bytes. So memory that threads do not share costs 32 bytes for 64 KiB, other memory a sixteenth at most, and only
+/// from the second thread on. Where no memory can be had for that (a limit on address space, a sandbox), or another
+/// thread is just changing the page, the event cannot be noted: it raises Control::clock instead.
+///
+/// A live block is held as a whole by one ring, or not known at all, so that the 16 bytes of its begin tell. Not known
+/// are:
+///  - the begins of blocks of holders_large bytes and more: both their events have true stamps, so that sums over
+///    threads are right to within small blocks
+///  - blocks that may share 16 bytes with others: all up to the size of the largest that was ever seen at an address
+///    that is no multiple of 16
+///  - what rings beyond the first holders_max touch
+///
+/// Whoever touches memory has it from the allocator, whose own synchronisation orders the touch behind the one before.
+/// So a byte for 16 bytes of the heap is written as it is. The holder of a page is claimed by compare-and-swap before
+/// the stamp is taken, since others may use other blocks in the page. A forked child finds its parent's holders. They
+/// may name a ring of the child that has not touched the memory, but then no other ring of the child has.
+#pragma once
+
+#include <emmintrin.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "preload/program/kernel.h"
+
+enum {
+  holders_max = 250,  // rings that can be told apart
+  holders_large = 32768,
+  holder_piece_bytes = 16,
+  holder_page_bits = 12,
+  holder_region_bits = 16,
+  holder_group_bits = 31,    // of addresses with one table of regions: 2 GiB
+  holder_address_bits = 47,  // of a process
+  holder_region_pages = 1 << (holder_region_bits - holder_page_bits),
+  holder_region_pieces = (1 << holder_region_bits) / holder_piece_bytes,
+  holder_group_regions = 1 << (holder_group_bits - holder_region_bits),
+  holder_groups = 1 << (holder_address_bits - holder_group_bits),
+};
+
+/// Values of HeldRegion::pages that are no holders.
+enum {
+  holders_changing = 254,  // a thread is writing the holders of its pieces
+  holders_many = 255,      // the holders of its pieces tell
+};
+
+struct HeldRegion {
+  uint8_t* pieces;  ///< holders of 16 bytes each; NULL until a page has several
+  uint8_t pages[holder_region_pages];
+  uint8_t unused[8];
+};
+
+/// Tables of regions, by the upper bits of the address; NULL: none yet.
+extern struct HeldRegion* held_groups[holder_groups] HIDDEN;
+/// Blocks of fewer bytes may share 16 bytes.
+extern uint64_t holders_shared HIDDEN;
+
+/// The holder number of a ring; 0: it has none.
+static inline uint8_t holder_of_ring(uint32_t ring) { return ring < holders_max ? (uint8_t)(ring + 1) : 0; }
+
+/// The region of an address, or NULL.
+static inline struct HeldRegion* held_region(uintptr_t address) {
+  if (address >> holder_address_bits != 0) return NULL;
+  struct HeldRegion* group = __atomic_load_n(&held_groups[address >> holder_group_bits], __ATOMIC_ACQUIRE);
+  return group ? &group[address >> holder_region_bits & (holder_group_regions - 1)] : NULL;
+}
+
+static inline uint8_t held_page(const struct HeldRegion* region, uintptr_t address) {
+  return __atomic_load_n(&region->pages[address >> holder_page_bits & (holder_region_pages - 1)], __ATOMIC_ACQUIRE);
+}
+
+/// In a process that begins. `bytes` counts the memory that pieces take.
+void holders_begin_process(uint64_t* bytes);
+
+/// Memory that an event touches.
+enum Holding {
+  holding_kept,     // it was the ring's, and is
+  holding_changed,  // it was another's, or unknown, and is the ring's or unknown now
+  holding_unnoted,  // as before, but that could not be noted
+};
+
+/// After the allocation of a block.
+enum Holding holders_take(uint8_t self, const void* block, uint64_t size);
+/// Before a block is given back, by free or realloc.
+enum Holding holders_release(uint8_t self, const void* block);
+
+/// The place of an address in HeldRegion::pieces.
+static inline size_t held_piece(uintptr_t address) { return address % (1 << holder_region_bits) / holder_piece_bytes; }
+
+/// Whether all of `count` bytes, 1 at least, are `self`.
+static inline bool held_are_all(const uint8_t* bytes, size_t count, uint8_t self) {
+#ifdef CMT_SANITIZED  // which would see races in words of which other threads write other bytes
+  size_t same = 0;
+  while (same < count && __atomic_load_n(&bytes[same], __ATOMIC_RELAXED) == self) same++;
+  return same == count;
+#else  // reads up to 15 bytes more, for which there is room
+  const __m128i wanted = _mm_set1_epi8((char)self);
+  unsigned differing = 0;
+  for (; count > 16; bytes += 16, count -= 16)
+    differing |= (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i*)bytes), wanted)) ^ 0xffff;
+  const __m128i same = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i*)bytes), wanted);
+  return (differing | (~(unsigned)_mm_movemask_epi8(same) & ((1u << count) - 1))) == 0;
+#endif
+}
+
+/// Whether a block that was allocated, or is about to be released, is the ring's, if that is soon found out.
+static inline bool holders_keep_block(uint8_t self, const void* block, uint64_t size) {
+  const uintptr_t address = (uintptr_t)block, end = address + size - 1;
+  const struct HeldRegion* region = held_region(address);
+  if (!region || !self || address % holder_piece_bytes != 0 || size - 1 >= 1 << holder_page_bits ||
+      (address ^ end) >> holder_region_bits != 0 || size < __atomic_load_n(&holders_shared, __ATOMIC_RELAXED))
+    return false;
+  const uint8_t holder = held_page(region, address);
+  if (holder == self) return held_page(region, end) == self;
+  return holder == holders_many && (address ^ end) >> holder_page_bits == 0 &&
+         held_are_all(region->pieces + held_piece(address), (size + holder_piece_bytes - 1) / holder_piece_bytes, self);
+}
+
+static inline bool holders_keep(uint8_t self, const void* block) {
+  const uintptr_t address = (uintptr_t)block;
+  const struct HeldRegion* region = held_region(address);
+  if (!region || !self || address % holder_piece_bytes != 0) return false;
+  const uint8_t holder = held_page(region, address);
+  return (holder == holders_many ? region->pieces[held_piece(address)] : holder) == self;
+}
+
+/// malloc_usable_size of the allocator that makes the blocks, or NULL: for blocks that another ring releases.
+extern size_t (*holders_usable_size)(void*) HIDDEN;
