@@ -7,11 +7,10 @@
 #include <unwind.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <ctime>
 
 #include "preload/program/unwind.h"
 
@@ -52,6 +51,13 @@ __attribute__((noinline)) void capture() {
   }
   frames_seen += static_cast<uint64_t>(count);
   __asm__ volatile("" ::: "memory");
+}
+
+// Of this thread.
+double processor_ns() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
 uint64_t random_state;
@@ -105,33 +111,32 @@ int main(int count, char** arguments) {
   struct {
     const char* name;
     Way way;
-  } const ways[] = {{"none", Way::none},
-                    {"cmt", Way::ours},
-                    {"cmt by rules", Way::ours_apart},
-                    {"libunwind", Way::libunwind},
-                    {"libgcc", Way::libgcc}};
+    double best, frames;
+  } ways[] = {{"none", Way::none, 1e9, 0},
+              {"cmt", Way::ours, 1e9, 0},
+              {"cmt by rules", Way::ours_apart, 1e9, 0},
+              {"libunwind", Way::libunwind, 1e9, 0},
+              {"libgcc", Way::libgcc, 1e9, 0}};
   const int rounds = std::atoi(arguments[3]);
-  double none = 0;
-  for (const auto& each : ways) {
-    way = each.way;
-    double best = 1e9;
-    double mean = 0;
-    for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < rounds; ++round) {
+    for (auto& each : ways) {
+      way = each.way;
       random_state = 88172645463325252ull;
       captures = frames_seen = 0;
-      const auto begin = std::chrono::steady_clock::now();
       uint64_t sum = 0;
-      while (captures < calls / (each.way == Way::libgcc ? 20 : 1)) sum += go_on(captures, 0);
-      const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
-      best = std::min(best, took.count() / static_cast<double>(captures));
-      mean = static_cast<double>(frames_seen) / static_cast<double>(captures);
+      const double begin = processor_ns();
+      while (captures < calls / (way == Way::libgcc ? 20 : 1)) sum += go_on(captures, 0);
+      const double took = processor_ns() - begin;
+      each.best = std::min(each.best, took / static_cast<double>(captures));
+      each.frames = static_cast<double>(frames_seen) / static_cast<double>(captures);
       if (sum == 42) return 1;
     }
-    if (each.way == Way::none) none = best;
-    std::printf("%-14s %8.1f ns  %5.1f frames", each.name, best - none, mean);
+  }
+  for (const auto& each : ways) {
+    std::printf("%-14s %8.1f ns  %5.1f frames", each.name, each.best - ways[0].best, each.frames);
     if (each.way == Way::ours)
       std::printf("  walked %.2f",
-                  static_cast<double>(thread.stepped) / static_cast<double>(captures * static_cast<uint64_t>(rounds)));
+                  static_cast<double>(thread.stepped) / static_cast<double>(calls * static_cast<uint64_t>(rounds)));
     std::puts("");
   }
 }
