@@ -8,12 +8,14 @@
 // address streams since the last keyframe take eight times the size of that table, but at most every 16th block does.
 // So keyframes add at most an eighth to the addresses.
 //
-// With two threads, a block is compressed while the next one fills, and its compressed size is known late. With one
-// thread the size counts just as late, so that the bytes are the same.
+// With two threads, one encodes the core stream, and the other the columns (addresses, times, usable sizes) of batches;
+// it also compresses full blocks, and writes them. So a block's compressed size is known late. With one thread the size
+// counts just as late, so that the bytes are the same. The core stream says where a block ends, and so does not wait.
 
 #include "libcmt/trace/cmt_sink.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 namespace cmt {
@@ -32,17 +34,25 @@ void CmtSink::add_event(const BookedEvent& booked) {
 
 void CmtSink::add_batch(const EventBatch& batch) {
   if (!started_) return Sink::add_batch(batch);
-  std::span<const BlockEvent> events = batch.events();
+  const std::span<const BlockEvent> events = batch.events();
   const BookedEvent* other = batch.others().data();
-  while (!events.empty()) {
-    const std::size_t count = encode_core(events, other);
-    other = encode_columns(events.first(count), other, batch.has_times());
-    events = events.subspan(count);
+  for (std::size_t first = 0; first < events.size();) {
+    const std::size_t count = encode_core(events.subspan(first), other);
+    const auto encoded = events.subspan(first, count);
+    encode_columns_of(batch, first, count, other);
+    other += std::count_if(encoded.begin(), encoded.end(), [](const BlockEvent& event) { return event.tag == 0; });
+    if (batch.has_times()) note_times(encoded);
+    first += count;
     events_ += count;
     if (!block_is_full()) continue;
     flush_block();
-    start_block(events.empty());  // the keeper's blocks are those after the whole batch
+    start_block(first == events.size());  // the keeper's blocks are those after the whole batch
   }
+}
+
+void CmtSink::note_times(std::span<const BlockEvent> events) {
+  const auto timed = std::find_if(events.rbegin(), events.rend(), [](auto& event) { return event.time_ns != unknown; });
+  if (timed != events.rend()) last_ns_ = timed->time_ns;
 }
 
 std::size_t CmtSink::room() const { return started_ ? options_.block_events - core_.events() : 1; }
@@ -72,10 +82,12 @@ void CmtSink::start_core(Tag next_tag) {
 }
 
 void CmtSink::encode(const BookedEvent& booked) {
+  take_columns_back();
   core_.add(booked.event);
   addresses_.add(booked.event, booked.old.tag != 0 ? &booked.old : nullptr);
   times_.add(booked.event.time_ns);
   usable_.add(booked.event);
+  if (booked.event.time_ns != unknown) last_ns_ = booked.event.time_ns;
   ++events_;
   if (!block_is_full()) return;
   flush_block();
@@ -93,9 +105,30 @@ std::size_t CmtSink::encode_core(std::span<const BlockEvent> events, const Booke
   }
 }
 
-/// Encodes the same events' addresses, times and usable sizes. Returns the next of the others.
-const BookedEvent* CmtSink::encode_columns(std::span<const BlockEvent> events, const BookedEvent* other,
-                                           bool has_times) {
+/// Encodes the same events' addresses, times and usable sizes, or has the thread do it.
+void CmtSink::encode_columns_of(const EventBatch& batch, std::size_t first, std::size_t count,
+                                const BookedEvent* other) {
+  if (!thread_) return encode_columns(batch.events().subspan(first, count), other, batch.has_times());
+  ColumnTask& task = column_tasks_[next_column_task_++ % column_tasks_.size()];
+  task.batch.assign(batch);
+  task.first = first;
+  task.count = count;
+  task.first_other = static_cast<std::size_t>(other - batch.others().data());
+  has_thread_columns_ = true;
+  thread_->post([this, &task] {
+    encode_columns(task.batch.events().subspan(task.first, task.count), task.batch.others().data() + task.first_other,
+                   task.batch.has_times());
+  });
+}
+
+/// After this, this thread may encode columns.
+void CmtSink::take_columns_back() {
+  if (!has_thread_columns_) return;
+  thread_->wait_for_all();
+  has_thread_columns_ = false;
+}
+
+void CmtSink::encode_columns(std::span<const BlockEvent> events, const BookedEvent* other, bool has_times) {
   constexpr std::size_t ahead = 12;
   std::size_t made = 0;  // since the last of the others
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -116,18 +149,21 @@ const BookedEvent* CmtSink::encode_columns(std::span<const BlockEvent> events, c
   } else {
     times_.put_unknown(events.size());
   }
-  return other;
 }
 
 void CmtSink::start_block(bool may_be_keyframe) {
-  block_ = format::BlockHeader{.first_event = events_, .core = core_.state(), .time_ns = times_.last_ns()};
+  block_ = format::BlockHeader{.first_event = events_, .core = core_.state(), .time_ns = last_ns_};
   core_.reset(block_.core);
   block_.keyframe = events_ == 0 || (may_be_keyframe && keyframe_is_due());
   live_table_.clear();
   if (!block_.keyframe) return;
   if (events_ != 0) live_table_ = format::put_live(keeper_.list_live_blocks());
   if (last_) last_->counts = false;
-  addresses_.reset();
+  if (has_thread_columns_) {
+    thread_->post([this] { addresses_.reset(); });
+  } else {
+    addresses_.reset();
+  }
   blocks_since_keyframe_ = 0;
   address_bytes_since_keyframe_ = 0;
 }
@@ -159,60 +195,84 @@ void CmtSink::flush_block() {
   settle();
   FullBlock& block = last_.emplace();
   block.header = std::move(block_);
+  block.streams.emplace_back(format::StreamId::core, core_.finish());
+  if (!live_table_.empty()) block.streams.emplace_back(format::StreamId::live, std::move(live_table_));
+  ++blocks_since_keyframe_;
+  if (!has_thread_columns_) finish_columns(block);
+  const auto write_block = [this, is_finished = !has_thread_columns_] {
+    if (!is_finished) finish_columns(*last_);
+    compress(*last_);
+    write(*last_);
+  };
+  if (thread_) {
+    last_written_ = thread_->post(write_block);
+  } else {
+    write_block();
+  }
+}
+
+void CmtSink::finish_columns(FullBlock& block) {
   const auto add = [&](format::StreamId id, std::string raw) {
     const bool any = !raw.empty();
     if (any) block.streams.emplace_back(id, std::move(raw));
     return any;
   };
-  add(format::StreamId::core, core_.finish());
-  add(format::StreamId::live, std::move(live_table_));
   const bool has_addresses = add(format::StreamId::addresses, addresses_.finish());
   const bool has_times = add(format::StreamId::times, times_.finish());
   const bool has_usable = add(format::StreamId::usable, usable_.finish());
-  if (!header_written_) {
-    header_.has_addresses = has_addresses;
-    header_.has_times = has_times;
-    header_.has_usable = has_usable;
-  }
-  put_header();
-  ++blocks_since_keyframe_;
-  if (options_.threads > 1) {
-    compressed_ = std::async(std::launch::async, [this] { compress(*last_); });
-  } else {
-    compress(block);
-    write(block);
-  }
+  if (header_written_) return;
+  header_.has_addresses = has_addresses;
+  header_.has_times = has_times;
+  header_.has_usable = has_usable;
 }
 
 void CmtSink::write(const FullBlock& block) {
+  put_header();
   index_.push_back(block.header.start_at(output_.offset()));
   output_.write(format::put_section(format::SectionType::block, block.header.put(),
                                     static_cast<std::uint32_t>(block.body.size())));
   output_.write(block.body);
 }
 
-/// Writes the block that was full last, if a thread has compressed it, and counts its size for the next keyframe.
+/// Waits until the block that was full last is written, and counts its size for the next keyframe.
 void CmtSink::settle() {
   if (!last_) return;
-  if (compressed_.valid()) {
-    compressed_.get();
-    write(*last_);
-  }
+  if (thread_) thread_->wait_for(last_written_);
   if (last_->counts) address_bytes_since_keyframe_ += last_->address_bytes;
   last_.reset();
 }
 
 void CmtSink::flush() {
-  if (!started_ || core_.events() == 0) return;
-  flush_block();
-  start_block();
+  if (!started_) return;
+  if (core_.events() != 0) {
+    flush_block();
+    start_block();
+  }
   settle();
+}
+
+void CmtSink::use_thread(bool wanted) {
+  if (wanted == (thread_ != nullptr)) return;
+  if (!wanted) {
+    take_columns_back();
+    thread_->wait_for_all();
+    thread_.reset();
+    last_written_ = 0;
+    return;
+  }
+  try {
+    thread_ = std::make_unique<TaskThread>();
+    column_tasks_.resize(TaskThread::capacity + 1);
+  } catch (const std::system_error&) {
+    thread_.reset();
+  }
 }
 
 void CmtSink::finish(const Totals& totals) {
   if (!started_) start_core(waiting_above_);
   flush_block();
   settle();
+  take_columns_back();
   put_header();
   const std::uint64_t index_offset = output_.offset();
   output_.write(format::put_section(format::SectionType::index, format::put_index(index_)));

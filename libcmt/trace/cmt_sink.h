@@ -1,6 +1,6 @@
 #pragma once
 
-#include <future>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +14,7 @@
 #include "libcmt/format/zstd.h"
 #include "libcmt/trace/files.h"
 #include "libcmt/trace/sink.h"
+#include "libcmt/trace/task_thread.h"
 
 namespace cmt {
 
@@ -31,19 +32,26 @@ class CmtSink : public Sink {
  public:
   /// The keeper's blocks are those of keyframes.
   CmtSink(Output& output, Header header, const WriteOptions& options, const BlockKeeper& keeper)
-      : output_(output), header_(std::move(header)), options_(options), compressor_(options.level), keeper_(keeper) {}
+      : output_(output), header_(std::move(header)), options_(options), compressor_(options.level), keeper_(keeper) {
+    CmtSink::use_thread(options.threads > 1);
+  }
 
   void add_event(const BookedEvent& booked) override;
   void add_batch(const EventBatch& batch) override;
   std::size_t room() const override;
   void flush() override;
   void finish(const Totals& totals) override;
+  void use_thread(bool wanted) override;
 
  private:
   bool begin(const BookedEvent& booked);
   void encode(const BookedEvent& booked);
   std::size_t encode_core(std::span<const BlockEvent> events, const BookedEvent* other);
-  const BookedEvent* encode_columns(std::span<const BlockEvent> events, const BookedEvent* other, bool has_times);
+  void note_times(std::span<const BlockEvent> events);
+  void encode_columns(std::span<const BlockEvent> events, const BookedEvent* other, bool has_times);
+  void encode_columns_of(const EventBatch& batch, std::size_t first, std::size_t count, const BookedEvent* other);
+  void take_columns_back();
+  void finish_columns(FullBlock& block);
   bool block_is_full() const { return core_.events() == options_.block_events || core_.full(); }
   void start_core(Tag next_tag);
   void flush_block();
@@ -61,14 +69,16 @@ class CmtSink : public Sink {
   const BlockKeeper& keeper_;
 
   format::CoreEncoder core_;
+  format::BlockHeader block_;       // of the block that fills
+  std::string live_table_;          // of a keyframe
+  std::optional<FullBlock> last_;   // the block that was full last
+  std::uint64_t last_written_ = 0;  // the task that compresses and writes it
+  std::uint64_t last_ns_ = 0;       // of the last event that has a time
+
+  // Of the thread while it has tasks, if there is one.
   format::AddressEncoder addresses_;
   format::TimeEncoder times_;
   format::UsableEncoder usable_;
-
-  format::BlockHeader block_;      // of the block that fills
-  std::string live_table_;         // of a keyframe
-  std::optional<FullBlock> last_;  // the block that was full last
-  std::future<void> compressed_;   // it is; valid only with a second thread
   std::vector<BlockStart> index_;
   std::vector<std::pair<Event, std::string>> waiting_;  // events, and their labels, before the first allocation
   Tag waiting_above_ = 1;
@@ -77,6 +87,16 @@ class CmtSink : public Sink {
   std::uint64_t events_ = 0;
   std::uint32_t blocks_since_keyframe_ = 0;
   std::uint64_t address_bytes_since_keyframe_ = 0;
+
+  /// A part of a batch.
+  struct ColumnTask {
+    EventBatch batch;  // a copy
+    std::size_t first, count, first_other;
+  };
+  std::vector<ColumnTask> column_tasks_;  // those that the thread has not encoded
+  std::size_t next_column_task_ = 0;
+  bool has_thread_columns_ = false;  // some of the columns' events are with the thread
+  std::unique_ptr<TaskThread> thread_;
 };
 
 }  // namespace cmt

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstdint>
@@ -49,6 +50,15 @@ class EventBatch {
   /// Whether the events' times may be known; if not, what stands in their place means nothing.
   bool has_times() const { return has_times_; }
   void forget_times() { has_times_ = false; }
+  /// Copies another batch, without its labels, which do not live as long.
+  void assign(const EventBatch& batch) {
+    size_ = batch.size_;
+    other_count_ = batch.other_count_;
+    has_times_ = batch.has_times_;
+    std::copy_n(batch.events_.begin(), size_, events_.begin());
+    if (others_.size() < other_count_) others_.resize(other_count_);
+    std::copy_n(batch.others_.begin(), other_count_, others_.begin());
+  }
   /// Removes the events behind the first so many.
   void truncate(std::size_t count) {
     for (; size_ > count; --size_) other_count_ -= events_[size_ - 1].tag == 0 ? 1 : 0;

@@ -92,29 +92,34 @@ void append(EventBatch& batch, const BookedEvent& booked) {
 
 }  // namespace
 
-TEST_CASE("event batch: a .cmt is the same whether its events come one by one or in batches, most in short form") {
+TEST_CASE("event batch: a .cmt is the same whether its events come one by one or in batches, to one thread or two") {
   for (const bool has_times : {false, true}) {
-    FileInMemory one_by_one, in_batches;
+    FileInMemory one_by_one, in_batches, by_two_threads;
     Tally tally;
     EventBatch batch;
-    std::size_t limit = 1, whole = 0;
+    std::size_t limit = 1, whole = 0, batches = 0;
     for (const Event& event : random_events(has_times)) {
       const Ledger::Entry entry = one_by_one.ledger.book(event);
       REQUIRE(entry.accepted);
-      REQUIRE(in_batches.ledger.book(event).accepted);
+      REQUIRE((in_batches.ledger.book(event).accepted && by_two_threads.ledger.book(event).accepted));
       one_by_one.sink->add_event({event, entry.old});
       append(batch, {event, entry.old});
       whole += batch.events().back().tag != 0;
       if (batch.size() < std::min(limit, EventBatch::capacity)) continue;
       in_batches.sink->add_batch(batch);
+      by_two_threads.sink->add_batch(batch);
+      by_two_threads.sink->use_thread(++batches % 50 < 40);
       tally.count(batch);
       batch.clear();
       limit = in_batches.sink->room();
     }
     CHECK(whole > 10000);
     in_batches.sink->add_batch(batch);
+    by_two_threads.sink->add_batch(batch);
     tally.count(batch);
-    CHECK(one_by_one.finish() == in_batches.finish());
+    const std::string bytes = one_by_one.finish();
+    CHECK(bytes == in_batches.finish());
+    CHECK(bytes == by_two_threads.finish());
     const Totals &got = tally.totals(), &wanted = one_by_one.ledger.totals();
     CHECK(got.by_kind == wanted.by_kind);
     CHECK(got.peak_live_bytes == wanted.peak_live_bytes);

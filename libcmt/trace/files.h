@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -120,13 +121,13 @@ class Output {
   std::uint64_t copy_from(int fd, const std::string& name,
                           std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max());
 
-  /// Bytes written so far.
+  /// Bytes written so far. Any thread may ask.
   std::uint64_t offset() const { return offset_; }
 
  private:
   int fd_;
   const char* doing_;
-  std::uint64_t offset_ = 0;
+  std::atomic<std::uint64_t> offset_ = 0;
 };
 
 /// Opens a file without a name, which is gone once it is closed. Throws std::system_error.

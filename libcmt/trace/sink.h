@@ -36,6 +36,9 @@ class Sink {
   /// Writes the events so far to the file, so that they can be read before the end.
   virtual void flush() = 0;
   virtual void finish(const Totals& totals) = 0;
+  /// Whether a thread of the sink's own does a part of the work from now on, if it can have one. The bytes are the
+  /// same.
+  virtual void use_thread(bool /*wanted*/) {}
 };
 
 /// Borrows the output and the keeper.

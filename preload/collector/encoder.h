@@ -43,6 +43,9 @@ class Encoder {
   };
   const Progress& progress() const { return progress_; }
 
+  /// Much is to be encoded, and no more is recorded: a second thread does a part of it. Throws OutputError.
+  void use_threads() { outputs_.use_threads(settings_.bytes_max == Settings::no_limit); }
+
   /// Whether the trace would come near a limit with so many events more, or is behind one.
   bool is_near_limit(std::uint64_t events) const;
 

@@ -69,7 +69,12 @@ void Outputs::flush() {
   if (resume_at_.empty()) for_each_file([](File& file) { file.sink->flush(); });
 }
 
+void Outputs::use_threads(bool wanted) {
+  for_each_file([wanted](File& file) { file.sink->use_thread(wanted); });
+}
+
 void Outputs::begin_checkpoint() {
+  use_threads(false);  // the copy would have none
   if (!resume_at_.empty()) undo_checkpoint();
   for (const File& file : files_) resume_at_.push_back(::lseek(file.fd, 0, SEEK_CUR));
 }

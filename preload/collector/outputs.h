@@ -77,6 +77,8 @@ class Outputs {
   std::size_t write_events(const EventBatch& batch);
   /// Writes what is still held back, in whole blocks.
   void flush();
+  /// Whether a second thread does a part of the work from now on. A checkpoint ends that.
+  void use_threads(bool wanted);
   void begin_checkpoint();
   /// In the copy, after fork.
   void end_checkpoint_in_copy() { resume_at_.clear(); }

@@ -62,6 +62,9 @@ class EncodeLoop {
   /// What an idle thread is woken for.
   static constexpr std::uint64_t worth_records = 32768, worth_behind_ns = second_ns / 2;
 
+  /// What a second thread is started for.
+  static constexpr std::uint64_t many_records = 1 << 18;
+
   static std::uint64_t records_in(const Portion& portion) {
     std::uint64_t records = 0;
     for (const WorkItem& item : portion) records += item.records.count;
@@ -97,6 +100,7 @@ class EncodeLoop {
     begun_records_ = 0;
     if (!goes_on_ || portion.empty()) return;
     if (is_urgent(portion) || !has_worker()) {
+      use_threads();
       handle(portion);
       tell_progress();
     } else {
@@ -144,6 +148,15 @@ class EncodeLoop {
     return now_ns - std::min(cut_ns, now_ns);
   }
 
+  /// When the program has ended, its processors are free. While it runs, an idle thread must not own others: they would
+  /// starve, and who takes over from it would wait for them.
+  void use_threads() {
+    if (are_threads_used_ || state_.process_end == ProcessEnd::none) return;
+    if (backlog_.waiting().records < many_records) return;
+    encoder_.use_threads();
+    are_threads_used_ = true;
+  }
+
   /// When the program has ended a while ago: says how much is left, for cmttrace.
   void tell_progress() {
     if (state_.process_end == ProcessEnd::none) return;
@@ -168,6 +181,7 @@ class EncodeLoop {
   std::uint64_t records_at_hand_ = 0, begun_records_ = 0;
   std::uint64_t tell_at_ns_ = 0;
   bool is_behind_ = false;
+  bool are_threads_used_ = false;
 };
 
 }  // namespace
