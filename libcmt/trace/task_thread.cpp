@@ -3,53 +3,69 @@
 #include <utility>
 
 namespace cmt {
+namespace {
+
+/// So many tasks wake the thread.
+constexpr std::uint64_t tasks_to_begin = 8;
+
+}  // namespace
 
 TaskThread::~TaskThread() {
   {
     const std::lock_guard lock(mutex_);
     is_at_end_ = true;
   }
-  changed_.notify_all();
+  work_.notify_one();
   thread_.join();
 }
 
 std::uint64_t TaskThread::post(std::function<void()> task) {
-  std::uint64_t number;
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return posted_ - done_ < capacity; });
-    if (error_) std::rethrow_exception(error_);
-    tasks_[posted_ % capacity] = std::move(task);
-    number = ++posted_;
-  }
-  changed_.notify_all();
+  std::unique_lock lock(mutex_);
+  if (posted_ - done_ == capacity) wait_for(posted_ - capacity / 2, lock);
+  if (error_) std::rethrow_exception(error_);
+  tasks_[posted_ % capacity] = std::move(task);
+  const std::uint64_t number = ++posted_;
+  const bool wakes = is_asleep_ && posted_ - done_ >= tasks_to_begin;
+  lock.unlock();
+  if (wakes) work_.notify_one();
   return number;
 }
 
 void TaskThread::wait_for(std::uint64_t task) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return done_ >= task; });
+  wait_for(task, lock);
   if (error_) std::rethrow_exception(error_);
+}
+
+void TaskThread::wait_for(std::uint64_t task, std::unique_lock<std::mutex>& lock) {
+  if (done_ >= task) return;
+  awaited_ = task;
+  work_.notify_one();
+  done_task_.wait(lock, [&] { return done_ >= task; });
+  awaited_ = 0;
 }
 
 void TaskThread::run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return done_ != posted_ || is_at_end_; });
+    is_asleep_ = true;
+    work_.wait(lock, [this] { return posted_ - done_ >= tasks_to_begin || awaited_ > done_ || is_at_end_; });
+    is_asleep_ = false;
     if (done_ == posted_) return;
-    const std::function<void()> task = std::exchange(tasks_[done_ % capacity], nullptr);
-    const bool is_wanted = !error_;
-    lock.unlock();
-    std::exception_ptr error;
-    try {
-      if (is_wanted) task();
-    } catch (...) {
-      error = std::current_exception();
+    while (done_ != posted_) {
+      const std::function<void()> task = std::exchange(tasks_[done_ % capacity], nullptr);
+      const bool is_wanted = !error_;
+      lock.unlock();
+      std::exception_ptr error;
+      try {
+        if (is_wanted) task();
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      if (error) error_ = error;
+      if (++done_ == awaited_) done_task_.notify_one();
     }
-    lock.lock();
-    if (error) error_ = error;
-    ++done_;
-    changed_.notify_all();
   }
 }
 

@@ -11,6 +11,7 @@
 namespace cmt {
 
 /// A thread that carries out tasks in the order in which they were posted. If one throws, those behind it are dropped.
+/// It begins when some are waiting, or one is waited for: waking a thread costs as much as a small task.
 ///
 /// Threads: used by one, the owner.
 class TaskThread {
@@ -33,12 +34,14 @@ class TaskThread {
 
  private:
   void run();
+  void wait_for(std::uint64_t task, std::unique_lock<std::mutex>& lock);
 
   std::mutex mutex_;  // guards all below but the thread
-  std::condition_variable changed_;
+  std::condition_variable work_, done_task_;
   std::array<std::function<void()>, capacity> tasks_;
   std::uint64_t posted_ = 0, done_ = 0;
-  bool is_at_end_ = false;
+  std::uint64_t awaited_ = 0;  // the task that the owner waits for; 0: it does not wait
+  bool is_asleep_ = false, is_at_end_ = false;
   std::exception_ptr error_;
   std::thread thread_;
 };
