@@ -88,9 +88,18 @@ void EventOrder::merge_until(std::uint64_t cut) {
   flush_batch();
 }
 
-/// Up to which stamp events may be merged while others are blocked.
-std::uint64_t EventOrder::barrier(std::uint64_t cut) const {
-  for (const RingEvents* ring : blocked_) cut = std::min(cut, ring->stamp() + 2 * stamp_slack);
+/// Whether a blocked ring's front waits for the return of a realloc, rather than for an address.
+bool EventOrder::awaits_realloc(const RingEvents& ring) {
+  const auto place = live_.find(ring.blocked_on);
+  return place && place->is_in_realloc();
+}
+
+/// Up to which stamp events may be merged while others are blocked. Behind a front that waits for a realloc to return
+/// may be events on which all later ones depend, and what that return needs came before: a realloc has its new memory
+/// before it gives the old up. Other fronts wait for events whose stamps may be a little later than theirs.
+std::uint64_t EventOrder::barrier(std::uint64_t cut) {
+  for (const RingEvents* ring : blocked_)
+    cut = std::min(cut, ring->stamp() + (awaits_realloc(*ring) ? 0 : 2 * stamp_slack));
   return cut;
 }
 
@@ -206,13 +215,13 @@ void EventOrder::merge_run(RingEvents& ring, std::uint64_t bound) {
 /// barrier has been merged. True if an event was applied.
 bool EventOrder::unblock_oldest(std::uint64_t cut) {
   if (blocked_.empty()) return false;
+  // The return of a realloc may have been read meanwhile, with a stamp beyond the barrier.
+  for (const RingEvents* ring : blocked_) {
+    if (awaits_realloc(*ring) && merge_return_of_realloc(ring->blocked_on)) return true;
+  }
   const auto oldest = std::max_element(blocked_.begin(), blocked_.end(), is_later);
   RingEvents& ring = **oldest;
-  const auto place = live_.find(ring.blocked_on);
-  const bool is_in_realloc = place && place->is_in_realloc();
-  // The return of the realloc may have been read meanwhile, with a stamp beyond the barrier.
-  if (is_in_realloc && merge_return_of_realloc(ring.blocked_on)) return true;
-  const std::uint64_t patience = is_in_realloc ? realloc_stamps_max : 2 * stamp_slack;
+  const std::uint64_t patience = awaits_realloc(ring) ? realloc_stamps_max : 2 * stamp_slack;
   if (cut != forever && ring.stamp() + patience > cut) return false;
   ring.blocked_on = 0;
   blocked_.erase(oldest);

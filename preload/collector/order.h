@@ -75,7 +75,8 @@ class EventOrder {
   RingEvents* dequeue();
   void merge_queue(std::uint64_t cut);
   void merge_run(RingEvents& ring, std::uint64_t bound);
-  std::uint64_t barrier(std::uint64_t cut) const;
+  bool awaits_realloc(const RingEvents& ring);
+  std::uint64_t barrier(std::uint64_t cut);
   bool unblock_oldest(std::uint64_t cut);
   bool merge_return_of_realloc(std::uint64_t old_address);
   bool block_on(RingEvents& ring, std::uint64_t address);

@@ -165,6 +165,24 @@ TEST_CASE("order: an event that depends on a realloc waits until its return is r
   CHECK(t.lines == "malloc(1) = 100<10>; realloc(100<10>, 2) = 200<11>; malloc(3) = 100<12>; ");
 }
 
+TEST_CASE("order: no event of another thread overtakes those behind one that waits for a realloc") {
+  Threads t;
+  t.record(0, malloc_kind, 0x100, 1, 10);
+  t.record(1, malloc_kind, 0x300, 2, 11);
+  t.record(0, record_realloc_begin, 0x100, 0, 20);
+  t.record(1, malloc_kind, 0x100, 3, 40);
+  t.record(1, free_kind, 0x300, 0, 41);
+  t.record(1, malloc_kind, 0x300, 4, 42);
+  t.record(2, free_kind, 0x300, 0, 60);  // ends the second block at 300
+  t.order.merge_until(100'000);
+  CHECK(t.lines == "malloc(1) = 100<10>; malloc(2) = 300<11>; ");
+  t.record(0, realloc_kind, 0x200, 5, 100'001, slot_has_old_block);
+  t.order.merge_all();
+  CHECK(t.lines ==
+        "malloc(1) = 100<10>; malloc(2) = 300<11>; realloc(100<10>, 5) = 200<12>; malloc(3) = 100<13>; free(300<11>); "
+        "malloc(4) = 300<14>; free(300<14>); ");
+}
+
 TEST_CASE("order: a realloc without a return is no event") {
   Threads t;
   t.record(0, malloc_kind, 0x100, 1, 10);

@@ -14,6 +14,13 @@ for stamps in all sparse; do
   LD_PRELOAD=$TRACER CMTTRACE_OUT=wide.$stamps.cmt "$BUILD/tests/preload/exchange" stated wide
   check wide.$stamps.cmt
 
+  # With small blocks, which are split and merged.
+  for mode in small 'small wide'; do
+    LD_PRELOAD=$TRACER CMTTRACE_OUT=small.$stamps.cmt "$BUILD/tests/preload/exchange" stated $mode
+    check small.$stamps.cmt
+    rm small.$stamps.cmt
+  done
+
   # The same where now and then one thread works alone.
   for run in 1 2; do
     LD_PRELOAD=$TRACER CMTTRACE_OUT=turns.$stamps.$run.cmt "$BUILD/tests/preload/exchange" stated turns seed=$run
