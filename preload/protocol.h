@@ -64,7 +64,7 @@ enum {
   rings_bytes_max = 64 << 20,  // memory that all rings may use
   slot_bytes = 16,
   stamp_shift = 4,           // a stamp counts 16 ticks of rdtsc, some 6 ns: 32 bits last half a minute
-  stamp_slack = 512,         // stamps are early by less than this
+  stamp_slack = 512,         // stamps that are read without a fence are early by less than this
   time_step_ns_min = 10000,  // how often the collector may be asked to raise Control::clock
   outputs_max = 4,
   output_path_bytes = 4096,
@@ -186,7 +186,7 @@ struct Control {
   char bypass[256];        ///< stored before the count
   uint64_t stopped_ns;     ///< CLOCK_MONOTONIC
   uint64_t ringless;       ///< events of threads that got no ring
-  uint64_t holders_bytes;  ///< memory of the program that the tracer uses to know holders (program/holders.h)
+  uint64_t holders_bytes;  ///< memory that the holders of pieces take (program/holders.h)
   // Written by both, on a cache line of its own.
   uint64_t unused[8];
   uint64_t clock;  ///< a stamp that is not later than now (Stamps)

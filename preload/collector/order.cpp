@@ -94,12 +94,22 @@ bool EventOrder::awaits_realloc(const RingEvents& ring) {
   return place && place->is_in_realloc();
 }
 
+/// Whether the ring whose realloc a blocked ring's front waits for has an event before the return, of a signal handler,
+/// or the return is blocked itself.
+bool EventOrder::is_return_behind(const RingEvents& ring) const {
+  return std::any_of(rings_.begin(), rings_.end(), [&](const RingEvents& other) {
+    return !other.open_reallocs.empty() && other.open_reallocs.back().address == ring.blocked_on && other.has_front() &&
+           (other.blocked_on != 0 || !other.has_old_block());
+  });
+}
+
 /// Up to which stamp events may be merged while others are blocked. Behind a front that waits for a realloc to return
-/// may be events on which all later ones depend, and what that return needs came before: a realloc has its new memory
-/// before it gives the old up. Other fronts wait for events whose stamps may be a little later than theirs.
+/// may be events on which all later ones depend. It does not wait for them in turn: a realloc gets its new memory
+/// before it gives the old up, so what its return depends on is earlier than the front. Other fronts wait for events
+/// whose stamps may be a little later than theirs.
 std::uint64_t EventOrder::barrier(std::uint64_t cut) {
   for (const RingEvents* ring : blocked_)
-    cut = std::min(cut, ring->stamp() + (awaits_realloc(*ring) ? 0 : 2 * stamp_slack));
+    cut = std::min(cut, ring->stamp() + (awaits_realloc(*ring) && !is_return_behind(*ring) ? 0 : 2 * stamp_slack));
   return cut;
 }
 
@@ -216,9 +226,15 @@ void EventOrder::merge_run(RingEvents& ring, std::uint64_t bound) {
 bool EventOrder::unblock_oldest(std::uint64_t cut) {
   if (blocked_.empty()) return false;
   // The return of a realloc may have been read meanwhile, with a stamp beyond the barrier.
+  std::vector<std::uint64_t> awaited;
   for (const RingEvents* ring : blocked_) {
-    if (awaits_realloc(*ring) && merge_return_of_realloc(ring->blocked_on)) return true;
+    if (awaits_realloc(*ring)) awaited.push_back(ring->blocked_on);
   }
+  was_woken_ = false;
+  for (const std::uint64_t address : awaited) {
+    if (merge_return_of_realloc(address)) return true;
+  }
+  if (was_woken_) return true;
   const auto oldest = std::max_element(blocked_.begin(), blocked_.end(), is_later);
   RingEvents& ring = **oldest;
   const std::uint64_t patience = awaits_realloc(ring) ? realloc_stamps_max : 2 * stamp_slack;

@@ -76,6 +76,7 @@ class EventOrder {
   void merge_queue(std::uint64_t cut);
   void merge_run(RingEvents& ring, std::uint64_t bound);
   bool awaits_realloc(const RingEvents& ring);
+  bool is_return_behind(const RingEvents& ring) const;
   std::uint64_t barrier(std::uint64_t cut);
   bool unblock_oldest(std::uint64_t cut);
   bool merge_return_of_realloc(std::uint64_t old_address);

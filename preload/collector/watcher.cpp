@@ -237,9 +237,10 @@ void run_clock(RingMemory& memory, SessionState& state, std::uint64_t step_ns) {
   if (step_ns == 0) return;
   ::prctl(PR_SET_TIMERSLACK, 1);
   const timespec step{static_cast<time_t>(step_ns / 1'000'000'000), static_cast<long>(step_ns % 1'000'000'000)};
-  std::uint64_t raised_ns = clock_ns();
+  std::uint64_t raised_ns = memory.control().start_ns;
   while (!state.is_finished && state.process_end == ProcessEnd::none) {
-    ::nanosleep(&step, nullptr);
+    pollfd finished{state.finished_fd, POLLIN, 0};
+    ::ppoll(&finished, 1, &step, nullptr);
     memory.raise_clock(clock_stamp(memory.control()));
     const std::uint64_t now = clock_ns();
     state.time_step_ns = std::max<std::uint64_t>(state.time_step_ns, now - raised_ns);

@@ -137,10 +137,10 @@ enum Holding holders_take(uint8_t self, const void* block, uint64_t size) {
   return all;
 }
 
-enum Holding holders_release(uint8_t self, const void* block) {
+enum Holding holders_release(uint8_t self, const void* block, bool is_of_malloc) {
   const uintptr_t address = (uintptr_t)block;
   if (holders_keep(self, block)) return holding_kept;
-  const uint64_t size = holders_usable_size ? holders_usable_size((void*)address) : 0;
-  if (size == 0) return holding_unnoted;
+  const uint64_t size = is_of_malloc && holders_usable_size ? holders_usable_size((void*)address) : 0;
+  if (size == 0 || (address + size) >> holder_address_bits != 0) return holding_unnoted;
   return worse(holding_changed, take_range(may_be_shared(address, size) ? 0 : self, address, size));
 }

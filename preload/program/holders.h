@@ -18,8 +18,8 @@
 ///
 /// Whoever touches memory has it from the allocator, whose own synchronisation orders the touch behind the one before.
 /// So a byte for 16 bytes of the heap is written as it is. The holder of a page is claimed by compare-and-swap before
-/// the stamp is taken, since others may use other blocks in the page. A forked child finds its parent's holders. They
-/// may name a ring of the child that has not touched the memory, but then no other ring of the child has.
+/// the stamp is taken, since others may use other blocks in the page. A forked child finds its parent's holders. Where
+/// a holder has the number of a ring of the child that never touched the memory, no other ring of the child did.
 #pragma once
 
 #include <emmintrin.h>
@@ -86,8 +86,8 @@ enum Holding {
 
 /// After the allocation of a block.
 enum Holding holders_take(uint8_t self, const void* block, uint64_t size);
-/// Before a block is given back, by free or realloc.
-enum Holding holders_release(uint8_t self, const void* block);
+/// Before a block is given back, by free or realloc. `is_of_malloc`: the allocator may be asked for its size.
+enum Holding holders_release(uint8_t self, const void* block, bool is_of_malloc);
 
 /// The place of an address in HeldRegion::pieces.
 static inline size_t held_piece(uintptr_t address) { return address % (1 << holder_region_bits) / holder_piece_bytes; }
@@ -129,5 +129,5 @@ static inline bool holders_keep(uint8_t self, const void* block) {
   return (holder == holders_many ? region->pieces[held_piece(address)] : holder) == self;
 }
 
-/// malloc_usable_size of the allocator that makes the blocks, or NULL: for blocks that another ring releases.
+/// malloc_usable_size of the library that malloc is from, or NULL: for blocks that another ring releases.
 extern size_t (*holders_usable_size)(void*) HIDDEN;

@@ -15,7 +15,8 @@ static bool has_second_thread;  // or had one when it was forked
 
 void record_begin_process(struct Control* control) { holders_begin_process(&control->holders_bytes); }
 
-static void set_stamping(enum Stamping next) { __atomic_store_n(&stamping, next, __ATOMIC_RELAXED); }
+// Known to all threads before the caller's first stamp.
+static void set_stamping(enum Stamping next) { __atomic_store_n(&stamping, next, __ATOMIC_SEQ_CST); }
 
 void record_second_thread(void) {
   __atomic_store_n(&has_second_thread, true, __ATOMIC_RELAXED);
@@ -42,9 +43,10 @@ static inline uint64_t clock_of_event(void) {
   return clock_stamp(__atomic_load_n(&has_second_thread, __ATOMIC_RELAXED));
 }
 
+// In a sandbox without a clock the stamp is a told one: then the word counts such events.
 static uint64_t true_stamp(const struct Thread* self, enum Holding holding) {
   const uint64_t stamp = clock_stamp(true);
-  if (holding == holding_unnoted) advance_clock(self, stamp);
+  if (holding == holding_unnoted || (sandbox_entered && clock_is_slow)) advance_clock(self, stamp);
   return stamp;
 }
 
@@ -53,8 +55,10 @@ static uint64_t stamp_of_block(const struct Thread* self, uint32_t kind, const v
   const enum Stamping how = __atomic_load_n(&stamping, __ATOMIC_RELAXED);
   if (how == stamping_all) return clock_of_event();
   if (how == stamping_alone || !block) return told;
-  const enum Holding holding =
-      kind_makes_block(kind) ? holders_take(self->holder, block, bytes) : holders_release(self->holder, block);
+  // An operator delete may get blocks of a pool of the program's own.
+  const bool is_delete = (kind_traits(kind) & (cmt_releases | cmt_may_align)) == (cmt_releases | cmt_may_align);
+  const enum Holding holding = kind_makes_block(kind) ? holders_take(self->holder, block, bytes)
+                                                      : holders_release(self->holder, block, !is_delete);
   return holding == holding_kept ? told : true_stamp(self, holding);
 }
 

@@ -75,7 +75,7 @@ static void allocate(uint8_t holder, uint32_t at, uint32_t size, uint32_t room) 
 
 static void release(uint8_t holder, int which) {
   const struct Block block = blocks[which];
-  const enum Holding holding = holders_release(holder, address_of(block.at));
+  const enum Holding holding = holders_release(holder, address_of(block.at), true);
   assert(holding != holding_kept || (block.size < holders_large && holder));
   check_order(holder, holding, block.at, block.size);
   blocks[which] = blocks[--block_count];
@@ -110,11 +110,12 @@ int main(void) {
   assert(holders_take(1, (void*)((uintptr_t)1 << holder_address_bits), 8) == holding_unnoted);
   char* const page = address_of(0x1000);
   assert(!is_kept(holders_take(1, page, 64)) && is_kept(holders_take(1, page, 64)));
-  assert(is_kept(holders_take(1, page + 100 * 16, 1000)) && is_kept(holders_release(1, page)) && memory_used == 0);
+  assert(is_kept(holders_take(1, page + 100 * 16, 1000)) && is_kept(holders_release(1, page, true)) &&
+         memory_used == 0);
   assert(!is_kept(holders_take(1, page + 4000, 200)) && is_kept(holders_take(1, page + 4000, 200)));
   assert(!is_kept(holders_take(2, page + 64, 64)) && memory_used == holder_region_pieces);  // now it has two
   assert(is_kept(holders_take(1, page, 64)) && !is_kept(holders_take(1, page, 65)));
-  assert(is_kept(holders_take(2, page + 80, 48)) && is_kept(holders_release(1, page)) &&
+  assert(is_kept(holders_take(2, page + 80, 48)) && is_kept(holders_release(1, page, true)) &&
          is_kept(holders_take(1, page, 0)));
   assert(!is_kept(holders_take(1, page, 100000)) && !is_kept(holders_take(1, page + 8192, 16)));
   for (uint32_t at = 0; at < heap_bytes; at += 16) holders_take(0, address_of(at), 16);
@@ -134,9 +135,10 @@ int main(void) {
   run(8, 300, 1, 8);
   assert(memory_used <= 5 * holder_region_pieces);
 
-  holders_usable_size = NULL;
   holders_take(1, address_of(0), 1000);
-  assert(holders_release(2, address_of(0)) == holding_unnoted);
+  assert(holders_release(2, address_of(0), false) == holding_unnoted);
+  holders_usable_size = NULL;
+  assert(holders_release(2, address_of(0), true) == holding_unnoted);
   sandbox_entered = true;  // no memory for that
   assert(holders_take(1, (void*)((uintptr_t)5 << holder_group_bits), 400) == holding_unnoted);
   return 0;
