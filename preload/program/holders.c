@@ -64,11 +64,15 @@ static void fill(uint8_t* bytes, size_t count, uint8_t self) {
 // Gives the page of `address` holders of its pieces, which all are as its holder was.
 static bool split_page(struct HeldRegion* region, uintptr_t address, uint8_t holder) {
   uint8_t* page = &region->pages[address >> holder_page_bits & (holder_region_pages - 1)];
-  if (!__atomic_load_n(&region->pieces, __ATOMIC_ACQUIRE)) create_region(address, true);
-  if (!region->pieces ||
+  uint8_t* pieces = __atomic_load_n(&region->pieces, __ATOMIC_ACQUIRE);
+  if (!pieces) {
+    create_region(address, true);
+    pieces = __atomic_load_n(&region->pieces, __ATOMIC_ACQUIRE);
+  }
+  if (!pieces ||
       !__atomic_compare_exchange_n(page, &holder, holders_changing, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
     return false;
-  fill(region->pieces + held_piece(address) / page_pieces * page_pieces, page_pieces, holder);
+  fill(pieces + held_piece(address) / page_pieces * page_pieces, page_pieces, holder);
   __atomic_store_n(page, holders_many, __ATOMIC_RELEASE);
   return true;
 }
