@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "preload/program/unwind.h"
+#include "preload/program/unwind/unwind.h"
 
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "preload/program/unwind.h"
+#include "preload/program/unwind/unwind.h"
 
 namespace {
 

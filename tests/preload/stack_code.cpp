@@ -1,5 +1,5 @@
-// The unwinder (preload/program/unwind.h) where code is not described, or wrongly: each capture is compared with a walk
-// by rules alone and with libgcc's (tests/preload/stacks.h).
+// The unwinder (preload/program/unwind/unwind.h) where code is not described, or wrongly: each capture is compared with
+// a walk by rules alone and with libgcc's (tests/preload/stacks.h).
 #include <cstring>
 
 #include "tests/preload/stacks.h"

@@ -1,5 +1,5 @@
-// The unwinder (preload/program/unwind.h) where modules come and go: each capture is compared with a walk by rules
-// alone and with libgcc's (tests/preload/stacks.h). This program's malloc and free do what the tracer's do.
+// The unwinder (preload/program/unwind/unwind.h) where modules come and go: each capture is compared with a walk by
+// rules alone and with libgcc's (tests/preload/stacks.h). This program's malloc and free do what the tracer's do.
 //
 // stack_modules FIRST SECOND: two variants of stack_plugin.c
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// The unwinder (preload/program/unwind.h) with frames of all shapes: each capture is compared with a walk by
+// The unwinder (preload/program/unwind/unwind.h) with frames of all shapes: each capture is compared with a walk by
 // rules alone and with libgcc's (tests/preload/stacks.h).
 #include <alloca.h>
 #include <pthread.h>

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "preload/program/unwind.h"
+#include "preload/program/unwind/unwind.h"
 
 namespace stacks {
 

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "preload/program/unwind_memory.h"
-#include "preload/program/unwind_rules.h"
+#include "preload/program/unwind/memory.h"
+#include "preload/program/unwind/rules.h"
 
 /// A frame at which a walk has arrived.
 struct Place {

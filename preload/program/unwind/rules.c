@@ -1,11 +1,11 @@
-#include "preload/program/unwind_rules.h"
+#include "preload/program/unwind/rules.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>
 #include <sys/auxv.h>
 
-#include "preload/program/unwind_memory.h"
+#include "preload/program/unwind/memory.h"
 
 enum { probes_max = 512, modules_max = 1024, distance_max = 1 << 30 };
 

@@ -1,4 +1,4 @@
-#include "preload/program/unwind_cfi.h"
+#include "preload/program/unwind/cfi.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "preload/program/unwind.h"
+#include "preload/program/unwind/unwind.h"
 
 /// The part of a stack that is known to be readable.
 struct StackPart {

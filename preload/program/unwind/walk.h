@@ -15,7 +15,7 @@
 /// by something else has no_place: it is never compared, but walked each time.
 #pragma once
 
-#include "preload/program/unwind_step.h"
+#include "preload/program/unwind/step.h"
 
 enum { by_rbp = 1, outside = INT32_MAX / 2 };
 static const uint64_t code_mask = ((uint64_t)1 << code_bits) - 1, places_bytes = ((uint64_t)1 << 34) - 64;

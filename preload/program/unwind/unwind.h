@@ -4,11 +4,11 @@
 /// pointer. Compilers write that down for exceptions, in .eh_frame. Three things make it cheap enough for each call of
 /// malloc:
 ///
-/// 1. Rules (unwind_rules.h). What .eh_frame says of a return address becomes one word, kept in a table by address.
+/// 1. Rules (rules.h). What .eh_frame says of a return address becomes one word, kept in a table by address.
 /// 2. The last stack. Between two allocations of a thread only the innermost frames change. So the thread keeps its
 ///    last stack: for each frame the return address and the place that it was loaded from. A walk goes by rules only
 ///    until it arrives at a frame of the last stack. All frames outside of that one were computed from words in memory,
-///    which are loaded once more and compared (unwind_walk.h). No return address of the program is changed.
+///    which are loaded once more and compared (walk.h). No return address of the program is changed.
 /// 3. Only differences are handed out: how many outer frames are as before, and the new ones.
 ///
 ///     last stack    main  run  parse   list  node           outermost first
@@ -46,7 +46,7 @@ enum {
 /// A rule for the frames of one address.
 struct UnwindRule {
   uint64_t key;   ///< the address; with UNWIND_EXACT if it is no return address, but was interrupted by a signal
-  uint64_t rule;  ///< unwind_rules.h
+  uint64_t rule;  ///< rules.h
 };
 #define UNWIND_EXACT ((uint64_t)1 << 63)
 
@@ -80,14 +80,14 @@ struct UnwindThread {
   bool is_resent;                ///< its frames have got other numbers
   bool has_block;                ///< whether `block_begin` was looked for
   uintptr_t own_begin, own_end;  ///< the stack that the thread was last seen on, if that remains as long as it runs
-  uintptr_t quick_begin, quick_bytes;  ///< where a stack pointer lies of which the last stack is (unwind_capture.c)
-  uintptr_t block_begin, block_end;    ///< the stack that libc has made for the thread
-  int32_t full_steps;                  ///< of the capture under way (unwind_full.c)
-  int32_t distant_captures;            ///< since one whose innermost frame has a place
-  uintptr_t base;                      ///< of `places`
-  uint64_t stepped;                    ///< frames that were walked by rules, ever
-  uint64_t code[unwind_frames_max];    ///< outermost first: return address, and index of its rule from bit 47 on
-  uint32_t places[unwind_frames_max];  ///< where it was loaded from: (address - base) / 4; bit 0: see unwind_walk.h
+  uintptr_t quick_begin, quick_bytes;        ///< where a stack pointer lies of which the last stack is (capture.c)
+  uintptr_t block_begin, block_end;          ///< the stack that libc has made for the thread
+  int32_t full_steps;                        ///< of the capture under way (full.c)
+  int32_t distant_captures;                  ///< since one whose innermost frame has a place
+  uintptr_t base;                            ///< of `places`
+  uint64_t stepped;                          ///< frames that were walked by rules, ever
+  uint64_t code[unwind_frames_max];          ///< outermost first: return address, and index of its rule from bit 47 on
+  uint32_t places[unwind_frames_max];        ///< where it was loaded from: (address - base) / 4; bit 0: see walk.h
   struct UnwindWord word[unwind_words_max];  ///< by frame, outermost first
   uint32_t apart[unwind_apart_frames_max];   ///< indexes, of a stack apart, at the end
 };

@@ -2,7 +2,7 @@
 // only the others need.
 #include <string.h>
 
-#include "preload/program/unwind_walk.h"
+#include "preload/program/unwind/walk.h"
 
 enum { distant_captures_max = 16 };
 

@@ -1,4 +1,4 @@
-#include "preload/program/unwind_memory.h"
+#include "preload/program/unwind/memory.h"
 
 #include <sys/auxv.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "preload/program/unwind_walk.h"
+#include "preload/program/unwind/walk.h"
 
 #include <string.h>
 

@@ -20,8 +20,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "preload/program/unwind.h"
-#include "preload/program/unwind_cfi.h"
+#include "preload/program/unwind/cfi.h"
+#include "preload/program/unwind/unwind.h"
 
 enum RuleKind {
   rule_dead,  ///< of a module that is gone
@@ -30,7 +30,7 @@ enum RuleKind {
   rule_realigned,  ///< CFA = *(rbp + n): the function has aligned its stack; the saved rbp as above, base rbp
   rule_signal,     ///< a signal handler's caller: registers as the kernel has saved them
   rule_outermost,  ///< there is no caller
-  rule_full,       ///< needs other registers (unwind_full.h)
+  rule_full,       ///< needs other registers (full.h)
   rule_jit,      ///< not of a module: by its frame pointer, or, where no call precedes the address (n = 0), not at all
   rule_unknown,  ///< no way to go on
 };
