@@ -49,7 +49,8 @@ malloc and free. At the end, a line on standard error sums up the recording.
                     the text form. Default: %n.%p.cmt
   --follow=yes|no   record the command's children too. Default: yes
   --time[=STEP]     record when each call was made; with a STEP, from 10us on,
-                    from a clock that goes in such steps, which costs less
+                    from a clock that the collector sets so often, where a
+                    thread does not read its own: costs one thread nothing
   --usable          record each block's usable size (malloc_usable_size)
   --sample=TIME     record the resident memory at this interval: 10ms
   --paused          record nothing before cmt_resume() or the command "start"
@@ -209,7 +210,7 @@ std::vector<std::string> list_losses(const command::RecordedTraces& recorded,
                      " not seen (RTLD_DEEPBIND or dlmopen)");
   }
   for (const auto& [reason, end] : stopped) {
-    const std::string by = reason == "fault" ? "a fault that libcmttrace told" : "--" + reason;
+    const std::string by = reason == "fault" ? "an error that libcmttrace reported" : "--" + reason;
     losses.push_back(end.first == 1
                          ? "stopped by " + by + " in the first " + output::time_text(static_cast<double>(end.second))
                          : counted(end.first, "trace") + " stopped by " + by);

@@ -14,7 +14,7 @@
 ///  3. Store `body`; then store `head` with release order, with slot_valid and the parity of the lap.
 ///
 /// The collector reads in the order of positions and stops at the first that is not published. It flushes the cache
-/// lines, and then stores `tail`, `clock`, `soft` and `limit`, in this order.
+/// lines, and then stores `tail`, `soft` and `limit`, in this order.
 ///
 /// # Limits
 ///
@@ -40,10 +40,11 @@
 ///
 /// `clock` rises only. It is at least the clock at which the collector began its last pass. Whoever takes a true stamp
 /// for an event that others must not seem to come before raises it beyond that stamp: marks, begins and ends of
-/// threads; and the end of another ring's block where the holders of its memory cannot be changed.
+/// threads; and allocations and releases whose holder cannot be noted.
 ///
-/// Where reading the clock is fast, and where times are recorded, each event of a process with several threads has a
-/// true stamp. With a time step (CMTTRACE_TIME=100us) the collector raises `clock` as often as that.
+/// In a process with several threads each event has a true stamp where reading the clock is fast. With CMTTRACE_TIME=1
+/// each event reads it in any process, behind the fence from the second thread on. With a time step
+/// (CMTTRACE_TIME=100us) the collector raises `clock` as often as that.
 #pragma once
 
 #include <assert.h>

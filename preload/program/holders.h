@@ -18,8 +18,9 @@
 ///
 /// Whoever touches memory has it from the allocator, whose own synchronisation orders the touch behind the one before.
 /// So a byte for 16 bytes of the heap is written as it is. The holder of a page is claimed by compare-and-swap before
-/// the stamp is taken, since others may use other blocks in the page. A forked child finds its parent's holders. Where
-/// a holder has the number of a ring of the child that never touched the memory, no other ring of the child did.
+/// the stamp is taken, since others may use other blocks in the page. A forked child finds its parent's holders. A
+/// ring of the child may have the number of one of the parent's. That does no harm: then no other ring of the child has
+/// touched the memory.
 #pragma once
 
 #include <emmintrin.h>
@@ -81,7 +82,7 @@ void holders_begin_process(uint64_t* bytes);
 enum Holding {
   holding_kept,     // it was the ring's, and is
   holding_changed,  // it was another's, or unknown, and is the ring's or unknown now
-  holding_unnoted,  // as before, but that could not be noted
+  holding_unnoted,  // as holding_changed, but it could not be noted
 };
 
 /// After the allocation of a block.
