@@ -138,7 +138,7 @@ for step in $(seq 0 6 90); do
   grep -qx + out || break
   cp err "jump.$step"
 done
-grep -lE '; 1 event lost or in doubt; stopped by a fault that libcmttrace told in the first [0-9.]+ m?s$' jump.[0-9]* | grep -q . ||
+grep -lE '; 1 event lost or in doubt; stopped by an error that libcmttrace reported in the first [0-9.]+ m?s$' jump.[0-9]* | grep -q . ||
   complain "a handler that leaves by longjmp: $(cat jump.[0-9]*)"
 grep -hE '^cmttrace:.*nothing was lost$' jump.[0-9]* | grep -q . || complain "a handler that leaves by longjmp: $(cat jump.[0-9]*)"
 
