@@ -12,6 +12,9 @@ namespace cmt {
 /// The name of a block. Tags rise by one an allocation and are never reused; 0 names no block.
 using Tag = std::uint64_t;
 
+/// The name of a call stack, in the trace's StackTable (cmt/stacks.h); 0: not recorded.
+using StackId = std::uint32_t;
+
 /// The value of a time or a usable size that was not recorded.
 inline constexpr std::uint64_t unknown = std::numeric_limits<std::uint64_t>::max();
 
@@ -108,6 +111,7 @@ struct Event {
   std::uint64_t time_ns = unknown;  ///< since the start of the recording
   std::uint64_t usable = unknown;   ///< malloc_usable_size of `tag`, in bytes
   std::string_view label{};         ///< of a mark or a thread's name; valid until the next read
+  StackId stack = 0;                ///< the functions that called
 
   /// Bytes requested in all: size times count, or `unknown` if that overflows.
   std::uint64_t bytes() const {

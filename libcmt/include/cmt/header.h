@@ -61,6 +61,7 @@ struct Header {
   bool has_addresses = false;
   bool has_times = false;
   bool has_usable = false;
+  bool has_stacks = false;
   bool has_header = false;  ///< the text form has header lines, and so an end line
 
   /// `#cmt key=value` lines, in order. Known keys are in format-spec/text.md; others are kept as they are.

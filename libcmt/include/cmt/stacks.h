@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "cmt/event.h"
+
+namespace cmt {
+
+/// A frame of a stack, in a StackTable: a place in the code. 0: frames further outside that were not recorded.
+using FrameId = std::uint32_t;
+
+/// A file of code in a StackTable. 0: none, as of code that a JIT compiler has made.
+using ModuleId = std::uint32_t;
+
+/// A program or shared library in the recorded process's memory. The same file loaded twice is two modules.
+struct Module {
+  std::string path;                     ///< as the loader has it; "[vdso]" is the kernel's
+  std::string build_id;                 ///< the bytes of its GNU build id; empty: it has none
+  std::uint64_t begin = 0, end = 0;     ///< addresses that it takes, the end not included
+  std::uint64_t bias = 0;               ///< an address less this is the one that the file's symbol table has
+  std::uint64_t loaded_ns = unknown;    ///< when it was first seen, since the start of the recording
+  std::uint64_t unloaded_ns = unknown;  ///< when it went; unknown: it stayed, or was not seen to go
+
+  bool operator==(const Module&) const = default;
+};
+
+/// A place in the code.
+struct Frame {
+  ModuleId module = 0;
+  std::uint64_t address = 0;  ///< in the process's memory: to where the called function returns
+  bool is_exact = false;      ///< the address is that of the instruction itself, which a signal has interrupted
+
+  /// An address of the call, or of the interrupted instruction: what a symbol or a line is looked up by.
+  std::uint64_t instruction() const { return address - (is_exact || address == 0 ? 0 : 1); }
+
+  bool operator==(const Frame&) const = default;
+};
+
+/// A stack: its innermost frame, and the stack that called it.
+struct StackNode {
+  StackId parent = 0;  ///< 0: the frame is the outermost; else below the node's own number
+  FrameId frame = 0;   ///< 0, only of an outermost one: the stack is cut, and has further frames outside
+
+  bool operator==(const StackNode&) const = default;
+};
+
+/// A function at a frame, as symbols name it.
+struct FrameName {
+  std::string_view function;  ///< demangled; empty: not known
+  std::string_view file;      ///< of the source; empty: not known
+  std::uint32_t line = 0;     ///< 0: not known
+};
+
+/// The call stacks of a trace: a tree, in which each path from the root is a stack. Numbers count from 1 and keep their
+/// meaning; a table only grows.
+///
+///     for (StackId at = event.stack; at != 0; at = stacks.node(at).parent)   // innermost first
+///       print(stacks.frame(stacks.node(at).frame));
+class StackTable {
+ public:
+  StackTable();
+
+  const Module& module(ModuleId id) const { return modules_[id]; }
+  const Frame& frame(FrameId id) const { return frames_[id]; }
+  const StackNode& node(StackId id) const { return nodes_[id]; }
+  /// How many there are, number 0, which stands for none, included: 1 in an empty table.
+  std::uint32_t module_count() const { return static_cast<std::uint32_t>(modules_.size()); }
+  std::uint32_t frame_count() const { return static_cast<std::uint32_t>(frames_.size()); }
+  std::uint32_t node_count() const { return static_cast<std::uint32_t>(nodes_.size()); }
+
+  /// The functions at a frame, the innermost first: those that are inlined, and then the one that they are in. Empty:
+  /// its names were not looked up.
+  std::span<const FrameName> names(FrameId id) const;
+  bool has_names() const { return !names_.empty(); }
+
+  /// The number of a module, a frame or a stack, which is added if the table does not have it. A parent, frame or
+  /// module must be there already; at most 2^32 - 1 of each.
+  ModuleId add_module(const Module& module);
+  FrameId add_frame(const Frame& frame);
+  StackId add_node(const StackNode& node);
+  /// Sets the time at which a module went.
+  void set_unloaded(ModuleId id, std::uint64_t ns) { modules_[id].unloaded_ns = ns; }
+  /// Sets the names of a frame; copies the strings.
+  void set_names(FrameId id, std::span<const FrameName> names);
+
+ private:
+  struct FrameHash {
+    std::size_t operator()(const Frame& frame) const {
+      return (frame.address ^ std::uint64_t{frame.module} << 48 ^ std::uint64_t{frame.is_exact} << 63) *
+             0x9e3779b97f4a7c15;
+    }
+  };
+
+  std::size_t slot_of(const StackNode& node) const;
+  void grow_slots();
+  std::string_view keep(std::string_view text);
+
+  std::vector<Module> modules_;
+  std::vector<Frame> frames_;
+  std::vector<StackNode> nodes_;
+  std::vector<StackId> slots_;  // by a hash of the node; 0: free. A power of two, at most half full
+  std::unordered_map<Frame, FrameId, FrameHash> frame_ids_;
+  std::vector<std::vector<FrameName>> names_;  // by frame
+  std::deque<std::string> texts_;              // of names
+  std::unordered_map<std::string_view, std::string_view> known_texts_;
+};
+
+}  // namespace cmt

@@ -1,0 +1,53 @@
+#include <doctest.h>
+
+#include "cmt/stacks.h"
+
+namespace cmt {
+
+TEST_CASE("stack table: what is added twice has one number") {
+  StackTable table;
+  CHECK(table.node_count() == 1);
+  const ModuleId library = table.add_module({.path = "/lib/a.so", .begin = 0x1000, .end = 0x2000});
+  CHECK(library == 1);
+  CHECK(table.add_module({.path = "/lib/a.so", .begin = 0x1000, .end = 0x2000}) == library);
+  CHECK(table.add_module({.path = "/lib/a.so", .begin = 0x5000, .end = 0x6000}) == 2);
+  const FrameId frame = table.add_frame({.module = library, .address = 0x1234});
+  CHECK(table.add_frame({.module = library, .address = 0x1234}) == frame);
+  CHECK(table.add_frame({.module = library, .address = 0x1234, .is_exact = true}) == frame + 1);
+  CHECK(table.frame(frame).instruction() == 0x1233);
+  CHECK(table.frame(frame + 1).instruction() == 0x1234);
+  CHECK(table.add_frame({}) == 0);
+}
+
+TEST_CASE("stack table: a tree of many nodes") {
+  StackTable table;
+  for (int round = 0; round < 2; ++round) {
+    StackId expected = 0;
+    for (StackId root = 1; root <= 100; ++root) {
+      StackId parent = 0;
+      for (FrameId frame = root; frame < root + 100; ++frame) {
+        parent = table.add_node({parent, frame});
+        REQUIRE(parent == ++expected);
+      }
+    }
+  }
+  CHECK(table.node_count() == 100 * 100 + 1);
+  CHECK(table.node(101) == StackNode{0, 2});
+}
+
+TEST_CASE("stack table: names are copied") {
+  StackTable table;
+  const FrameId frame = table.add_frame({.address = 16});
+  CHECK(table.names(frame).empty());
+  {
+    const std::string function = "a function that is inlined", file = "file.cpp";
+    const FrameName names[] = {{function, file, 7}, {"main", file, 9}};
+    table.set_names(frame, names);
+  }
+  REQUIRE(table.names(frame).size() == 2);
+  CHECK(table.names(frame)[0].function == "a function that is inlined");
+  CHECK(table.names(frame)[1].file == "file.cpp");
+  CHECK(table.names(frame)[1].line == 9);
+}
+
+}  // namespace cmt
