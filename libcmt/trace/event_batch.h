@@ -22,7 +22,7 @@ struct BookedEvent {
 };
 
 /// Up to 256 events in order, most of them in the short form. The others stand beside the list: an entry of the list
-/// with the tag 0 stands for the next one of them.
+/// with the tag 0 stands for the next one of them. A batch of a recording with call stacks also has a column of them.
 class EventBatch {
  public:
   static constexpr std::size_t capacity = 256;
@@ -41,11 +41,25 @@ class EventBatch {
     if (other_count_ == others_.size()) others_.emplace_back();
     return others_[other_count_];
   }
-  void append_next_other() { events_[size_++] = {.time_ns = others_[other_count_++].event.time_ns}; }
+  void append_next_other() {
+    const Event& event = others_[other_count_++].event;
+    if (has_stacks_ || event.stack != 0) stack_room()[0] = event.stack;
+    events_[size_++] = {.time_ns = event.time_ns};
+  }
+
+  /// The stacks of all entries of the list; empty: none of them has one.
+  std::span<const StackId> stacks() const { return {stacks_.data(), has_stacks_ ? size_ : 0}; }
+  /// The stacks of the entries of room(). Once asked for, the caller fills one in for each entry of room() that it
+  /// appends, until the batch is cleared: 0 for an event that has none.
+  std::span<StackId> stack_room() {
+    if (!has_stacks_) begin_stacks();
+    return {stacks_.data() + size_, capacity - size_};
+  }
 
   void clear() {
     size_ = other_count_ = 0;
     has_times_ = true;
+    has_stacks_ = false;
   }
   /// Whether the events' times may be known; if not, what stands in their place means nothing.
   bool has_times() const { return has_times_; }
@@ -55,6 +69,8 @@ class EventBatch {
     size_ = batch.size_;
     other_count_ = batch.other_count_;
     has_times_ = batch.has_times_;
+    has_stacks_ = batch.has_stacks_;
+    if (has_stacks_) stacks_ = batch.stacks_;
     std::copy_n(batch.events_.begin(), size_, events_.begin());
     if (others_.size() < other_count_) others_.resize(other_count_);
     std::copy_n(batch.others_.begin(), other_count_, others_.begin());
@@ -78,18 +94,27 @@ class EventBatch {
   template <class Visit>
   void for_each(const Visit& visit) const {
     const BookedEvent* other = others_.data();
-    for (const BlockEvent& event : events()) {
+    for (std::size_t i = 0; i < size_; ++i) {
+      const BlockEvent& event = events_[i];
       BookedEvent booked = event.tag == 0 ? *other++ : BookedEvent{event.event(), event.old()};
       if (!has_times_) booked.event.time_ns = unknown;
+      if (has_stacks_) booked.event.stack = stacks_[i];
       visit(booked);
     }
   }
 
  private:
+  void begin_stacks() {
+    has_stacks_ = true;
+    stacks_.resize(capacity);
+    std::fill_n(stacks_.begin(), size_, StackId{0});
+  }
+
   std::array<BlockEvent, capacity> events_;
   std::vector<BookedEvent> others_;
+  std::vector<StackId> stacks_;  // by entry of events_, if has_stacks_
   std::size_t size_ = 0, other_count_ = 0;
-  bool has_times_ = true;
+  bool has_times_ = true, has_stacks_ = false;
 };
 
 }  // namespace cmt

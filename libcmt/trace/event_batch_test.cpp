@@ -145,3 +145,19 @@ TEST_CASE("event batch: truncating and converting times reaches the events besid
   CHECK(batch.empty());
   CHECK(batch.others().empty());
 }
+
+TEST_CASE("event batch: a column has the stack of every event, of those beside the list too") {
+  EventBatch batch;
+  append(batch, {{.kind = Kind::malloc, .tag = 1}, {}});
+  CHECK(batch.stacks().empty());
+  append(batch, {{.kind = Kind::mark, .stack = 7}, {}});
+  batch.stack_room()[0] = 9;
+  append(batch, {{.kind = Kind::malloc, .tag = 2}, {}});
+  EventBatch copy;
+  copy.assign(batch);
+  batch.clear();
+  CHECK(batch.stacks().empty());
+  std::vector<StackId> seen;
+  copy.for_each([&](const BookedEvent& booked) { seen.push_back(booked.event.stack); });
+  CHECK(seen == std::vector<StackId>{0, 7, 9});
+}

@@ -91,6 +91,10 @@ void Reader::seek(std::uint64_t event) { impl_->seek(event); }
 
 std::string_view Reader::line(std::size_t i) const { return impl_->source_->line(impl_->dropped_ + i); }
 
+const StackTable& Reader::stacks() const { return impl_->source_->stacks(); }
+
+bool Reader::read_stacks() { return impl_->source_->read_stacks(); }
+
 std::uint64_t Reader::defects() const { return impl_->log_.repairs().total(); }
 
 Repairs Reader::repairs() const {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cmt/header.h"
+#include "cmt/stacks.h"
 #include "cmt/writer.h"
 #include "libcmt/format/live_blocks.h"
 #include "libcmt/trace/event_batch.h"
@@ -39,6 +40,8 @@ class Sink {
   /// Whether a thread of the sink's own does a part of the work from now on, if it can have one. The bytes are the
   /// same.
   virtual void use_thread(bool /*wanted*/) {}
+  /// The events' stacks are numbers of this table, as with Writer::use_stacks(). Only read within a call of the sink.
+  virtual void use_stacks(const StackTable& /*stacks*/) {}
 };
 
 /// Borrows the output and the keeper.

@@ -72,7 +72,11 @@ class Source {
   /// there. Returns nothing, and does not move, if the input can only be read from its begin.
   virtual std::optional<std::uint64_t> go_to(std::uint64_t) { return std::nullopt; }
 
+  /// Reads the definitions of all stacks, if the input has an index. Returns whether it has.
+  virtual bool read_stacks() { return false; }
+
   const Header& header() const { return header_; }
+  const StackTable& stacks() const { return stacks_; }
   const std::optional<Totals>& totals() const { return totals_; }
   bool truncated() const { return truncated_; }
   const Repairs& repairs() const { return repairs_; }
@@ -81,6 +85,7 @@ class Source {
   std::unique_ptr<Input> input_;
   DefectLog& log_;
   Header header_;
+  StackTable stacks_;
   std::optional<Totals> totals_;
   bool truncated_ = false;
   Repairs repairs_;  // stated by the input, or made without a defect (events of unknown kinds)

@@ -78,6 +78,8 @@ bool Writer::add(const Event& event) {
   return entry.accepted;
 }
 
+void Writer::use_stacks(const StackTable& stacks) { impl_->sink_->use_stacks(stacks); }
+
 void Writer::flush() { impl_->sink_->flush(); }
 
 void Writer::finish(const Repairs& repairs, bool truncated) {

@@ -13,6 +13,7 @@
 #include "cmt/error.h"
 #include "cmt/event.h"
 #include "cmt/header.h"
+#include "cmt/stacks.h"
 
 namespace cmt {
 
@@ -30,6 +31,8 @@ struct ReadOptions {
   bool addresses = true;
   bool times = true;
   bool usable = true;
+  /// Without it, Event::stack is 0, and Reader::stacks() is empty.
+  bool stacks = false;
   /// Above 1, the blocks of a .cmt are read and decompressed ahead, as many at once as threads. Events and defects keep
   /// their order. Costs some MB a thread.
   unsigned threads = 1;
@@ -90,6 +93,15 @@ class Reader {
   /// The line of the i-th event of the last read() as the input has it, without its end and its annotation; empty for a
   /// .cmt.
   std::string_view line(std::size_t i) const;
+
+  /// The call stacks of the events read so far, and those of the events that seek() has passed over. Numbers are those
+  /// of the file: all readers of it have the same. Names of frames are there at once if the input can seek, else at its
+  /// end.
+  const StackTable& stacks() const;
+
+  /// Puts all stacks of the trace into stacks() now, and returns true, if blocks() has any: readers of parts of a trace
+  /// do not have them all. Without blocks(), does nothing.
+  bool read_stacks();
 
   /// Number of defects so far.
   std::uint64_t defects() const;

@@ -20,8 +20,8 @@ using ModuleId = std::uint32_t;
 
 /// A program or shared library in the recorded process's memory. The same file loaded twice is two modules.
 struct Module {
-  std::string path;                     ///< as the loader has it; "[vdso]" is the kernel's
-  std::string build_id;                 ///< the bytes of its GNU build id; empty: it has none
+  std::string path{};                   ///< as the loader has it; "[vdso]" is the kernel's
+  std::string build_id{};               ///< the bytes of its GNU build id; empty: it has none
   std::uint64_t begin = 0, end = 0;     ///< addresses that it takes, the end not included
   std::uint64_t bias = 0;               ///< an address less this is the one that the file's symbol table has
   std::uint64_t loaded_ns = unknown;    ///< when it was first seen, since the start of the recording

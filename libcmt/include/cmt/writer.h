@@ -6,6 +6,7 @@
 
 #include "cmt/event.h"
 #include "cmt/header.h"
+#include "cmt/stacks.h"
 
 namespace cmt {
 
@@ -34,6 +35,12 @@ class Writer {
   /// Writes an event. Returns false, and writes nothing, if the event makes a block whose tag is not above all before,
   /// ends a block of this trace that is not alive, is of an unknown kind, or has a label of more than 4,096 bytes.
   bool add(const Event& event);
+
+  /// The events' stacks are numbers of this table from here on; before, and without it, events have none. The table is
+  /// borrowed until finish(), and may grow. The trace gets the modules, frames and nodes that its events use, with
+  /// numbers of its own, and in the end the names that the table has of these frames. After the first event with a
+  /// stack another table may be given only if the numbers mean the same in it.
+  void use_stacks(const StackTable& stacks);
 
   /// Writes the events so far to the file, in a whole block of the stream, however small.
   void flush();
