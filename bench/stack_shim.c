@@ -21,7 +21,7 @@ void* __libc_realloc(void* block, size_t size);
 void __libc_free(void* block);
 
 static enum { not_begun, off, capturing, checking } mode;
-static struct UnwindTable* table;
+static struct StackShare* share;
 static uint64_t allocations, frames, differences, cut, fresh, stepped;
 
 struct PerThread {
@@ -85,8 +85,8 @@ __attribute__((visibility("default"))) void free(void* block) {
 __attribute__((constructor)) static void begin(void) {
   const char* wanted = getenv("STACK_SHIM");
   if (!wanted) return;
-  table = map(sizeof *table);
-  const char* fault = unwind_begin_process(table, 0);
+  share = map(sizeof *share);
+  const char* fault = unwind_begin_process(share, 0);
   if (fault) fprintf(stderr, "stack_shim: %s\n", fault);
   if (!fault) mode = strcmp(wanted, "off") == 0 ? off : strcmp(wanted, "check") == 0 ? checking : capturing;
 }
@@ -98,7 +98,7 @@ __attribute__((destructor)) static void end(void) {
   mode = not_begun;
   char line[256];
   const int length = snprintf(line, sizeof line, "%lu %lu %lu %lu %lu %lu %lu\n", allocations, frames, fresh, cut,
-                              differences, stepped, (uint64_t)table->used);
+                              differences, stepped, (uint64_t)share->table.used);
   const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0 || write(file, line, (size_t)length) != length)
     fprintf(stderr, "stack_shim: %s: %s\n", path, strerror(errno));

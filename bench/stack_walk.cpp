@@ -104,8 +104,8 @@ int main(int count, char** arguments) {
   if (count != 4) return 2;
   leaf_depth = std::max(1, (std::atoi(arguments[1]) - 5) / 2);
   const uint64_t calls = std::strtoull(arguments[2], nullptr, 10);
-  void* table = mmap(nullptr, sizeof(UnwindTable), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (const char* fault = unwind_begin_process(static_cast<UnwindTable*>(table), 0)) return std::puts(fault), 1;
+  void* share = mmap(nullptr, sizeof(StackShare), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (const char* fault = unwind_begin_process(static_cast<StackShare*>(share), 0)) return std::puts(fault), 1;
   if (void* libunwind = dlopen("libunwind.so.8", RTLD_NOW))
     unw_backtrace = reinterpret_cast<int (*)(void**, int)>(dlsym(libunwind, "unw_backtrace"));
   struct {

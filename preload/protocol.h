@@ -4,6 +4,7 @@
 ///     offset 0                   struct Control
 ///     next multiple of 128       struct Ring, rings_limit of them: the first rings_large are large, the others small
 ///     ring->slots_at, each ring  struct Slot, ring->slots of them
+///     control->stacks_at         struct StackShare (preload/stack_share.h), where call stacks are recorded
 ///
 /// # Records
 ///
@@ -45,6 +46,31 @@
 /// In a process with several threads each event has a true stamp where reading the clock is fast. With CMTTRACE_TIME=1
 /// each event reads it in any process, behind the fence from the second thread on. With a time step
 /// (CMTTRACE_TIME=100us) the collector raises `clock` as often as that.
+///
+/// # Call stacks
+///
+/// Where they are recorded (`stacks_at` is not 0), an event has its stack's records before its other ones: a
+/// record_stack, and record_frames if there are more than stack_frames_first new frames. A frame is an index of
+/// UnwindTable::rule (preload/stack_share.h). A stack is told as a difference from the ring's last stack: how many
+/// outer frames are kept, and the ones added to them, outermost first.
+///
+///     last stack   main  run  parse  list          record_stack   kept 2, added 3: parse item text
+///     this stack   main  run  parse  item  text    kept 3, added 2: item text. Or kept 2, since `parse` calls from
+///                                                  another place: a frame is a return address
+///
+/// - Kinds that have stacks: those that allocate; with `stacks_of_frees` also those that only release. Such an event
+///   without a record_stack has the ring's last stack. Of a realloc, the event at its end has one.
+/// - The ring's last stack changes as soon as all its frames are there, whatever record follows. A stack too large for
+///   one reservation comes in several record_stacks: each of the further ones keeps the frames that were sent.
+/// - is_cut: the stack has further frames outside of these, which are not known. It never changes where kept is not 0.
+///   A cut stack of no frames: not known at all.
+/// - is_apart: the stack of a signal handler that interrupts a capture. All its frames are here. It belongs to the
+/// event
+///   behind it alone, and the ring's last stack stays as it is.
+/// - After a drop, a void, a pause, a fork and a new owner, kept is 0. So a reader that does not know the ring's last
+///   stack knows it again.
+/// - `number` counts the ring's record_stacks that are not apart, modulo 16. A reader that finds kept > 0 and another
+///   number than the next has missed one, and does not know the ring's last stack.
 #pragma once
 
 #include <assert.h>
@@ -103,8 +129,10 @@ enum {
   record_size = 74,           // a size of more than 32 bits
   record_alignment = 75,      // an alignment that is no power of two or above 2^61
   record_usable_size = 76,
-  record_piece = 77,  // piece_bytes of a label: see slot_of_piece
-  record_void = 78,   // a reserved slot that holds nothing; records before it, of an event not yet ended, are void too
+  record_piece = 77,   // piece_bytes of a label: see slot_of_piece
+  record_void = 78,    // a reserved slot that holds nothing; records before it, of an event not yet ended, are void too
+  record_stack = 79,   // see Call stacks, and slot_of_stack
+  record_frames = 80,  // up to stack_frames_more frames: see slot_of_frames
 };
 
 static inline uint32_t slot_kind(uint64_t head) { return (uint32_t)head & slot_kind_mask; }
@@ -129,6 +157,84 @@ static inline size_t piece_of_slot(const struct Slot* slot, char text[piece_byte
   return length < piece_bytes ? length : (size_t)piece_bytes;
 }
 
+enum {
+  stack_frames_first = 5,  // in a record_stack
+  stack_frames_more = 6,   // in a record_frames
+  stack_index_bits = 17,
+  stack_count_bits = 13,
+  stack_numbers = 16,
+};
+
+/// What a record_stack says beside its frames.
+struct StackRecord {
+  uint32_t kept;    ///< outer frames of the ring's last stack
+  uint32_t added;   ///< frames that follow, here and in record_frames
+  uint32_t number;  ///< below stack_numbers
+  bool is_cut;
+  bool is_apart;
+};
+
+/// The 112 bits above the flags of a slot, as one number.
+__extension__ typedef unsigned __int128 SlotPayload;
+
+static inline struct Slot slot_of_payload(uint32_t kind, uint32_t flags, SlotPayload payload) {
+  const struct Slot slot = {
+      (uint64_t)payload << slot_address_shift | (uint64_t)flags << slot_alignment_shift | kind,
+      (uint64_t)(payload >> (64 - slot_address_shift)),
+  };
+  return slot;
+}
+
+static inline SlotPayload payload_of_slot(const struct Slot* slot) {
+  return (SlotPayload)slot->body << (64 - slot_address_shift) | slot->head >> slot_address_shift;
+}
+
+/// How many slots a stack takes.
+static inline uint32_t stack_slots(uint32_t added) {
+  if (added <= stack_frames_first) return 1;
+  return 1 + (added - stack_frames_first + stack_frames_more - 1) / stack_frames_more;
+}
+
+/// `frames`: all that are added, of which the first go into this record.
+static inline struct Slot slot_of_stack(const struct StackRecord* stack, const uint32_t* frames) {
+  const uint32_t here = stack->added < stack_frames_first ? stack->added : (uint32_t)stack_frames_first;
+  SlotPayload payload = stack->kept | (uint64_t)stack->added << stack_count_bits;
+  for (uint32_t i = 0; i < here; i++)
+    payload |= (SlotPayload)frames[i] << (2 * stack_count_bits + i * stack_index_bits);
+  const uint32_t flags = (uint32_t)stack->is_cut | (uint32_t)stack->is_apart << 1 | stack->number << 2;
+  return slot_of_payload(record_stack, flags, payload);
+}
+
+/// The reverse. Of `frames` the first `added` count.
+static inline struct StackRecord stack_of_slot(const struct Slot* slot, uint32_t frames[stack_frames_first]) {
+  const SlotPayload payload = payload_of_slot(slot);
+  const uint32_t flags = slot_alignment(slot->head), count_mask = (1u << stack_count_bits) - 1;
+  const struct StackRecord stack = {
+      (uint32_t)payload & count_mask,
+      (uint32_t)(payload >> stack_count_bits) & count_mask,
+      flags >> 2,
+      (flags & 1) != 0,
+      (flags & 2) != 0,
+  };
+  for (uint32_t i = 0; i < stack_frames_first; i++)
+    frames[i] = (uint32_t)(payload >> (2 * stack_count_bits + i * stack_index_bits)) & ((1u << stack_index_bits) - 1);
+  return stack;
+}
+
+/// `count`: of `frames`, at most stack_frames_more.
+static inline struct Slot slot_of_frames(const uint32_t* frames, uint32_t count) {
+  SlotPayload payload = 0;
+  for (uint32_t i = 0; i < count; i++) payload |= (SlotPayload)frames[i] << (i * stack_index_bits);
+  return slot_of_payload(record_frames, 0, payload);
+}
+
+/// The reverse. Of `frames` as many count as are left of `added`.
+static inline void frames_of_slot(const struct Slot* slot, uint32_t frames[stack_frames_more]) {
+  const SlotPayload payload = payload_of_slot(slot);
+  for (uint32_t i = 0; i < stack_frames_more; i++)
+    frames[i] = (uint32_t)(payload >> (i * stack_index_bits)) & ((1u << stack_index_bits) - 1);
+}
+
 /// The state of a ring in the trace's files, for a recovery.
 struct Saved {
   uint64_t position;    ///< of the first record that is not in the files
@@ -150,8 +256,8 @@ struct Ring {
   uint32_t unused[5];
   uint64_t soft;
   uint64_t limit;
-  uint64_t tail;  ///< positions read by the collector
-  uint64_t unused_too;
+  uint64_t tail;            ///< positions read by the collector
+  uint32_t saved_stack[2];  ///< for each of `saved`: the number in the files (cmt/stacks.h) of the ring's last stack
   struct Saved saved[2];
 };
 
@@ -166,13 +272,16 @@ struct Control {
   uint32_t process;
   uint32_t clock_is_ns;  ///< no usable rdtsc: stamps are nanoseconds / 16
   uint64_t start_stamp;
-  uint64_t start_ns;     ///< CLOCK_MONOTONIC at start_stamp
-  uint64_t start_wall;   ///< seconds since 1970
-  uint64_t bytes;        ///< of the mapping
-  uint32_t rings_limit;  ///< entries of the table of rings
-  uint32_t rings_large;  ///< the first so many have ring_slots_large slots
-  uint32_t forked;       ///< a forked child: blocks may be older than the trace
-  uint32_t outputs;      ///< files of the trace: the collector's descriptors from collector_output on
+  uint64_t start_ns;          ///< CLOCK_MONOTONIC at start_stamp
+  uint64_t start_wall;        ///< seconds since 1970
+  uint64_t bytes;             ///< of the mapping
+  uint32_t rings_limit;       ///< entries of the table of rings
+  uint32_t rings_large;       ///< the first so many have ring_slots_large slots
+  uint32_t forked;            ///< a forked child: blocks may be older than the trace
+  uint32_t outputs;           ///< files of the trace: the collector's descriptors from collector_output on
+  uint64_t stacks_at;         ///< offset of struct StackShare in the mapping; 0: no stacks are recorded
+  uint32_t stack_frames_max;  ///< the most frames of a stack
+  uint32_t stacks_of_frees;   ///< events that only release have stacks too
   // Written by the program while it runs.
   uint32_t threads;        ///< thread numbers given
   uint32_t rings_used;     ///< rings that ever had an owner; may exceed rings_limit for a moment
@@ -182,16 +291,16 @@ struct Control {
   uint32_t exec_pending;   ///< the program is about to call exec
   uint32_t leaving;        ///< the program is about to end by itself, and waits for `readable` to be 0
   uint32_t made_control;   ///< the program has created control_path
-  uint32_t stopped;        ///< it records nothing any more, because of a fault, since
+  uint32_t stopped;        ///< a fault has ended the recording, at `stopped_ns`
   uint32_t bypasses;       ///< modules were loaded whose calls do not come to the tracer; `bypass` is the first,
   char bypass[256];        ///< stored before the count
   uint64_t stopped_ns;     ///< CLOCK_MONOTONIC
   uint64_t ringless;       ///< events of threads that got no ring
   uint64_t holders_bytes;  ///< memory that the holders of pieces take (program/holders.h)
   // Written by both, on a cache line of its own.
-  uint64_t unused[8];
+  uint64_t unused_before_clock[8];
   uint64_t clock;  ///< a stamp that is not later than now (Stamps)
-  uint64_t unused_too[8];
+  uint64_t unused_after_clock[8];
   // Written by the collector.
   uint32_t asleep;
   uint32_t done;      ///< the last request that is done
@@ -217,7 +326,7 @@ struct Control {
 };
 
 /// Of the layout: other bytes mean another one.
-#define ring_magic "cmtring6"
+#define ring_magic "cmtring7"
 
 /// The collector's descriptors.
 enum { collector_memory = 3, collector_process = 4, collector_output = 5 };
@@ -228,7 +337,10 @@ static const int64_t lock_is_awaited = ((int64_t)1 << 61) + 1;
 
 static_assert(sizeof(struct Ring) == 128, "two cache lines");
 static_assert(sizeof(struct Slot) == slot_bytes, "a record is 16 bytes");
-static_assert(record_events <= record_realloc_begin && (int)record_void <= (int)slot_kind_mask, "kinds fit their bits");
+static_assert(record_events <= record_realloc_begin && (int)record_frames <= (int)slot_kind_mask,
+              "kinds fit their bits");
+static_assert(2 * stack_count_bits + stack_frames_first * stack_index_bits <= 112, "frames fit a record_stack");
+static_assert(stack_frames_more * stack_index_bits <= 112, "frames fit a record_frames");
 static_assert(slot_alignment_shift == 7 && slot_valid == 1 << (slot_alignment_shift + 6), "the fields of a head meet");
 
 /// Whether the record at `position` of a ring of `slots` slots is published, and whole.

@@ -6,6 +6,8 @@
 #include <iconv.h>
 
 #include <cstring>
+#include <filesystem>
+#include <string>
 
 #include "tests/preload/stacks.h"
 
@@ -69,11 +71,13 @@ struct Module {
   ~Module() { dlclose(handle); }
 };
 
-// Another module is loaded to the addresses of one that is gone.
+// Another module is loaded to the addresses of one that is gone. Both come back: the table does not grow for ever.
 void reuse_addresses(const char* first, const char* second) {
   int reused = 0;
+  uint32_t rules = 0, modules = 0;
   const void* last = nullptr;
   for (int i = 0; i < 20; i++) {
+    if (i == 10) rules = stacks::table->used, modules = stacks::share->modules;
     const Module module(i % 2 ? second : first);
     const void* address = reinterpret_cast<const void*>(module.call_back);
     reused += last == address;
@@ -85,6 +89,34 @@ void reuse_addresses(const char* first, const char* second) {
   if (reused == 0) {
     std::puts("no address was used again");
     std::exit(77);
+  }
+  if (reused == 19 && (rules != stacks::table->used || modules != stacks::share->modules)) {
+    std::printf("%u rules, then %u; %u modules, then %u\n", rules, stacks::table->used, modules,
+                stacks::share->modules);
+    std::exit(1);
+  }
+}
+
+// The modules in the table are those of the loader.
+void check_modules() {
+  bool has_program = false, has_library = false;
+  for (uint32_t i = 0; i < stacks::share->modules; i++) {
+    const StackModule& module = stacks::share->module[i];
+    Dl_info info{};
+    if (module.unloaded != 0) continue;
+    const std::string_view path = stacks::share->text + module.path_at;
+    if (dladdr(reinterpret_cast<void*>(module.begin + 0x1000), &info) == 0 ||
+        reinterpret_cast<uint64_t>(info.dli_fbase) != module.begin || module.loaded == 0 || path.empty()) {
+      std::printf("module %u, %s: %s, %#lx, %p\n", i, std::string(path).c_str(), info.dli_fname, module.begin,
+                  info.dli_fbase);
+      std::exit(1);
+    }
+    has_program |= path == std::filesystem::read_symlink("/proc/self/exe");
+    has_library |= path.find("libc.so") != std::string_view::npos && module.build_id_bytes == 20;
+  }
+  if (!has_program || !has_library) {
+    std::puts("the program or libc is missing");
+    std::exit(1);
   }
 }
 
@@ -133,6 +165,7 @@ int main(int count, char** arguments) {
   }
   convert();
   bind_lazily(arguments[1], arguments[2]);
+  check_modules();
   if (lazily_bound == 0) {
     std::puts("the loader did not allocate");
     return 1;

@@ -18,6 +18,7 @@
 
 namespace stacks {
 
+inline StackShare* share;
 inline UnwindTable* table;
 
 // What a reader of a thread's records knows.
@@ -34,10 +35,11 @@ inline Reader& reader() {
 }
 
 inline void begin(int frames_max = 0) {
-  const size_t bytes = sizeof(UnwindTable);
-  if (!table)
-    table = static_cast<UnwindTable*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  if (const char* fault = unwind_begin_process(table, frames_max)) {
+  const size_t bytes = sizeof(StackShare);
+  if (!share)
+    share = static_cast<StackShare*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  table = &share->table;
+  if (const char* fault = unwind_begin_process(share, frames_max)) {
     std::puts(fault);
     std::exit(77);
   }

@@ -389,9 +389,9 @@ void unwind_capture(struct UnwindThread* self, const void* frame, struct UnwindS
   self->busy = 0;
 }
 
-const char* unwind_begin_process(struct UnwindTable* table, int frames_max) {
+const char* unwind_begin_process(struct StackShare* share, int frames_max) {
   enum { frames_without_slack = 64 };
-  if (!rules_begin(table)) return "the C library has no _dl_find_object, which glibc has from 2.35 on";
+  if (!rules_begin(share)) return "the C library has no _dl_find_object, which glibc has from 2.35 on";
   memory_begin();
   limits.frames_max = frames_max > 0 && frames_max < unwind_frames_max ? frames_max : unwind_frames_max;
   limits.frames_dropped = limits.frames_max > frames_without_slack ? limits.frames_max / 4 : 0;

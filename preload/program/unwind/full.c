@@ -4,6 +4,7 @@
 // walked once more from here, with all registers, at a microsecond a frame.
 #include <stddef.h>
 
+#include "preload/program/unwind/modules.h"
 #include "preload/program/unwind/step.h"
 
 enum { frames_walked_max = 4096, full_steps_max = 8 /* of one capture */, red_zone_bytes = 128 };

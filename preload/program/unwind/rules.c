@@ -1,99 +1,35 @@
 #include "preload/program/unwind/rules.h"
 
-#include <dlfcn.h>
-#include <link.h>
 #include <stddef.h>
-#include <sys/auxv.h>
 
 #include "preload/program/unwind/memory.h"
+#include "preload/program/unwind/modules.h"
 
-enum { probes_max = 512, modules_max = 1024, distance_max = 1 << 30 };
+enum { probes_max = 512, distance_max = 1 << 30 };
 
 struct UnwindTable* unwind_table;
 uint32_t unwind_epoch;
-uintptr_t unwind_loader_begin, unwind_loader_bytes;
 
-// A module of which there are rules. 0: unused; no_module: one that is gone. Written as a whole by compare and exchange
-// of the link_map; begin and end follow, and are needed only when the module goes.
-struct KnownModule {
-  uintptr_t link_map;
-  uintptr_t begin, end;
-};
-enum { no_module = 1 };
+static uint16_t* module_of_rule;
 
-static struct {
-  int (*find_object)(void*, struct dl_find_object*);
-  struct KnownModule modules[modules_max];
-} rules;
-
-bool rules_begin(struct UnwindTable* table) {
-  struct dl_find_object loader;
-  if (!rules.find_object) *(void**)&rules.find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
-  if (!rules.find_object) return false;
-  if (rules.find_object((void*)getauxval(AT_BASE), &loader) == 0) {
-    unwind_loader_begin = (uintptr_t)loader.dlfo_map_start;
-    unwind_loader_bytes = (uintptr_t)loader.dlfo_map_end - unwind_loader_begin;
-  }
-  unwind_table = table;
+bool rules_begin(struct StackShare* share) {
+  if (!modules_find_loader()) return false;
+  modules_begin(share);
+  unwind_table = &share->table;
+  module_of_rule = share->module_of_rule;
   __atomic_add_fetch(&unwind_epoch, 1, __ATOMIC_RELEASE);
   return true;
 }
 
-// _dl_find_object (glibc 2.35) takes no lock and allocates nothing.
-bool module_find(uintptr_t address, struct CfiModule* module) {
-  struct dl_find_object found;
-  if (rules.find_object((void*)address, &found) != 0) return false;
-  module->link_map = found.dlfo_link_map;
-  module->begin = (uintptr_t)found.dlfo_map_start;
-  module->end = (uintptr_t)found.dlfo_map_end;
-  module->header = (uintptr_t)found.dlfo_eh_frame;
-  module->info_begin = module->begin;
-  module->info_end = module->end;
-  if (module->header < module->begin || module->header >= module->end) {
-    // A program at a fixed address, whose segments the loader knows apart. Which one has .eh_frame, it does not say.
-    enum { info_distance_max = 1 << 30 };
-    module->info_begin = module->header > info_distance_max ? module->header - info_distance_max : 0;
-    module->info_end = module->header + info_distance_max;
+static void forget_rules(uint32_t module) {
+  const uint32_t used = __atomic_load_n(&unwind_table->used, __ATOMIC_ACQUIRE);
+  for (uint32_t i = 0; i < used && i < unwind_rules_max; i++) {
+    if (module_of_rule[i] == module) __atomic_store_n(&unwind_table->rule[i].rule, rule_dead, __ATOMIC_RELEASE);
   }
-  return true;
+  __atomic_add_fetch(&unwind_epoch, 1, __ATOMIC_RELEASE);
 }
 
-// Remembers a module, so that its rules can be found when it goes. False: there are too many.
-static bool remember_module(const struct CfiModule* module) {
-  const uintptr_t link_map = (uintptr_t)module->link_map;
-  const uint32_t first = (uint32_t)(link_map >> 4 ^ link_map >> 14);
-  for (uint32_t i = 0; i < modules_max; i++) {
-    struct KnownModule* known = &rules.modules[(first + i) % modules_max];
-    uintptr_t there = __atomic_load_n(&known->link_map, __ATOMIC_ACQUIRE);
-    if (there == link_map && known->begin == module->begin) return true;
-    if (there > no_module) continue;
-    // A module may get two entries, by two threads or because of a tombstone before the first: that does no harm.
-    if (!__atomic_compare_exchange_n(&known->link_map, &there, link_map, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-      continue;
-    known->begin = module->begin;
-    __atomic_store_n(&known->end, module->end, __ATOMIC_RELEASE);
-    return true;
-  }
-  return false;
-}
-
-void unwind_module_freed(const void* link_map) {
-  if ((uintptr_t)link_map <= no_module || !unwind_table) return;
-  for (int i = 0; i < modules_max; i++) {
-    struct KnownModule* known = &rules.modules[i];
-    if (__atomic_load_n(&known->link_map, __ATOMIC_ACQUIRE) != (uintptr_t)link_map) continue;
-    const uintptr_t begin = known->begin, bytes = __atomic_load_n(&known->end, __ATOMIC_ACQUIRE) - begin;
-    const uint32_t used = __atomic_load_n(&unwind_table->used, __ATOMIC_ACQUIRE);
-    for (uint32_t k = 0; k < used && k < unwind_rules_max; k++) {
-      struct UnwindRule* entry = &unwind_table->rule[k];
-      if ((uintptr_t)(entry->key & ~UNWIND_EXACT) - begin <= bytes)  // the last call of a module returns to its end
-        __atomic_store_n(&entry->rule, rule_dead, __ATOMIC_RELEASE);
-    }
-    known->end = 0;
-    __atomic_store_n(&known->link_map, no_module, __ATOMIC_RELEASE);
-    __atomic_add_fetch(&unwind_epoch, 1, __ATOMIC_RELEASE);
-  }
-}
+void unwind_module_freed(const void* link_map) { modules_remove(link_map, forget_rules); }
 
 static bool load_nothing(void* context, uint64_t address, uint64_t* word) {
   (void)context, (void)address, (void)word;
@@ -190,42 +126,69 @@ static bool follows_call(uintptr_t code) {
   return false;
 }
 
-static uint64_t make_rule(uint64_t key) {
+// *number: of the module that the key is in; 0: none.
+static uint64_t make_rule(uint64_t key, uint32_t* number) {
   const uintptr_t code = (uintptr_t)(key & ~UNWIND_EXACT);
   const uintptr_t instruction = key & UNWIND_EXACT ? code : code - 1;
   struct CfiModule module;
   struct CfiRow row;
+  *number = 0;
   if (!module_find(instruction, &module))
     return key & UNWIND_EXACT || follows_call(code) ? rule_make(rule_jit, 16, 1) : rule_make(rule_jit, 0, 0);
-  if (!remember_module(&module) || !module.header || !cfi_find_row(&module, instruction, &row)) return rule_unknown;
+  *number = module_number(&module);
+  if (*number == 0 || !module.header || !cfi_find_row(&module, instruction, &row)) return rule_unknown;
   return rule_of(&row, code, (key & UNWIND_EXACT) != 0);
 }
 
 // A new entry. NULL: the table is full.
-static struct UnwindRule* make_entry(uint64_t key) {
-  const uint64_t rule = make_rule(key);
+static struct UnwindRule* make_entry(uint64_t key, uint64_t rule, uint32_t module) {
   if (__atomic_load_n(&unwind_table->used, __ATOMIC_RELAXED) >= unwind_rules_max) return NULL;
   const uint32_t index = __atomic_fetch_add(&unwind_table->used, 1, __ATOMIC_RELAXED);
   if (index >= unwind_rules_max) return NULL;
   struct UnwindRule* entry = &unwind_table->rule[index];
   entry->rule = rule;
+  module_of_rule[index] = (uint16_t)module;
   __atomic_store_n(&entry->key, key, __ATOMIC_RELEASE);
   return entry;
 }
 
+// Exchanges two entries of one key: the one that lives comes first. A third one may be lost if threads do that at the
+// same time; then it is made once more.
+static void put_first(uint32_t* dead, uint32_t* alive) {
+  if (!dead) return;
+  uint32_t first = __atomic_load_n(dead, __ATOMIC_ACQUIRE), second = __atomic_load_n(alive, __ATOMIC_ACQUIRE);
+  const uint32_t moved = first;
+  __atomic_compare_exchange_n(dead, &first, second, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+  __atomic_compare_exchange_n(alive, &second, moved, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
 const struct UnwindRule* rule_find_slowly(uint64_t key) {
-  uint32_t at = rule_first_slot(key);
+  uint32_t at = rule_first_slot(key), module = 0;
+  uint32_t* dead = NULL;  // the first slot with the key and a module that is gone
+  uint64_t rule = rule_dead;
   struct UnwindRule* made = NULL;
   for (int probes = 0; probes < probes_max; at = (at + 1) & (unwind_slots_max - 1), probes++) {
     uint32_t* slot = &unwind_table->slot[at];
     uint32_t index = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-    if (index && unwind_table->rule[index - 1].key != key) continue;
-    if (index && rule_is_for(&unwind_table->rule[index - 1], key)) return &unwind_table->rule[index - 1];
-    if (!made) made = make_entry(key);
+    struct UnwindRule* there = &unwind_table->rule[index - (index != 0)];
+    if (index && there->key != key) continue;
+    const bool is_alive = index && rule_is_for(there, key);
+    if (rule == rule_dead && !is_alive) rule = make_rule(key, &module);
+    if (is_alive || (index && module && module_of_rule[index - 1] == module)) {
+      if (!is_alive) __atomic_store_n(&there->rule, rule, __ATOMIC_RELEASE);  // its module has come back
+      put_first(dead, slot);
+      return there;
+    }
+    if (index) {
+      if (!dead) dead = slot;
+      continue;
+    }
+    if (!made) made = make_entry(key, rule, module);
     if (!made) return NULL;
-    // Empty, or of a module that is gone.
-    if (__atomic_compare_exchange_n(slot, &index, rule_index(made) + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (__atomic_compare_exchange_n(slot, &index, rule_index(made) + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+      put_first(dead, slot);
       return made;
+    }
     at = (at - 1) & (unwind_slots_max - 1);  // look again: another thread, or a signal handler, was faster
   }
   return NULL;

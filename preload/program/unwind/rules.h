@@ -10,8 +10,9 @@
 ///
 /// A rule is made at the first sight of its address, from .eh_frame. Threads and signal handlers may do that at the
 /// same time: an entry is complete before an atomic exchange puts it into the index; if two were made for one address,
-/// one is wasted. Entries are never given another address. When a module is unloaded, its rules become rule_dead; the
-/// same address then gets a new entry, and records of stacks in which the old one stands remain true.
+/// one is wasted. Entries are never given another address or module. When a module is unloaded, its rules become
+/// rule_dead. The same address then gets a new entry, and records of stacks in which the old one stands remain true; if
+/// the same module comes back, the old entry lives again.
 ///
 /// Entries stand in the order of first use. So that of the caller mostly follows that of the frame, in the same cache
 /// line, and is found without the index (`guess`).
@@ -69,8 +70,5 @@ static inline const struct UnwindRule* rule_find(uint64_t key, const struct Unwi
 /// The entry to use in place of one with rule_jit: a module may have been mapped there since.
 const struct UnwindRule* rule_check_jit(const struct UnwindRule* entry) UNWIND_HIDDEN;
 
-/// Finds the loader's functions. False: this libc does not have them.
-bool rules_begin(struct UnwindTable* table) UNWIND_HIDDEN;
-
-/// The module that has code at an address.
-bool module_find(uintptr_t address, struct CfiModule* module) UNWIND_HIDDEN;
+/// False: this libc does not have the functions of its loader that are needed.
+bool rules_begin(struct StackShare* share) UNWIND_HIDDEN;

@@ -29,6 +29,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "preload/stack_share.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -36,29 +38,10 @@ extern "C" {
 #define UNWIND_HIDDEN __attribute__((visibility("hidden")))
 
 enum {
-  unwind_rules_max = 98300,        ///< of the table: addresses on stacks, ever
-  unwind_slots_max = 1 << 17,      ///< of its index
   unwind_frames_max = 4096,        ///< of one stack; of a larger one the innermost
   unwind_words_max = 256,          ///< of the last stack, beside return addresses
   unwind_apart_frames_max = 1024,  ///< of a stack that a signal handler has within a capture
 };
-
-/// A rule for the frames of one address.
-struct UnwindRule {
-  uint64_t key;   ///< the address; with UNWIND_EXACT if it is no return address, but was interrupted by a signal
-  uint64_t rule;  ///< rules.h
-};
-#define UNWIND_EXACT ((uint64_t)1 << 63)
-
-/// The table of rules, 2 MiB, of which little is touched in most programs. Begins as zeros.
-struct UnwindTable {
-  uint32_t used;                                 ///< entries of `rule` that were given out; those are never changed
-  uint32_t slot[unwind_slots_max];               ///< by a hash of the key: index in `rule` + 1
-  struct UnwindRule rule[unwind_rules_max + 1];  ///< in the order of first use; the last one stays empty
-};
-#ifndef __cplusplus
-_Static_assert(sizeof(struct UnwindTable) <= 2 << 20, "memory of a program");
-#endif
 
 /// A word of the stack that decides where an outer frame lies: mostly a saved rbp that is a frame pointer.
 struct UnwindWord {
@@ -103,10 +86,10 @@ struct UnwindStack {
   bool is_apart;   ///< of a signal handler within another capture: all frames are here, and the last stack is as it was
 };
 
-/// Prepares this process; in a forked child once more. `table`: zeroed memory, which stays while the process runs.
+/// Prepares this process; in a forked child once more. `share`: zeroed memory, which stays while the process runs.
 /// `frames_max`: the most frames of a stack; 0: unwind_frames_max. Returns NULL, or why there are no stacks. Looks
 /// symbols up, so it may allocate.
-const char* unwind_begin_process(struct UnwindTable* table, int frames_max) UNWIND_HIDDEN;
+const char* unwind_begin_process(struct StackShare* share, int frames_max) UNWIND_HIDDEN;
 
 /// Captures the stack of the function that has called an interposed one. `frame`: the latter's
 /// __builtin_frame_address(0). All stacks of a thread must be used, or forgotten, in order: `kept` counts from the one

@@ -1,0 +1,213 @@
+#include "preload/program/unwind/modules.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "preload/program/kernel.h"
+#include "preload/program/unwind/memory.h"
+
+enum { no_link_map = 1, path_bytes_max = 4096, page_bytes = 4096 };
+
+uintptr_t unwind_loader_begin, unwind_loader_bytes;
+
+static struct {
+  int (*find_object)(void*, struct dl_find_object*);
+  struct StackShare* share;
+  char program[path_bytes_max];
+} modules;
+
+bool modules_find_loader(void) {
+  struct dl_find_object loader;
+  if (!modules.find_object) *(void**)&modules.find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+  if (!modules.find_object) return false;
+  if (modules.find_object((void*)getauxval(AT_BASE), &loader) == 0) {
+    unwind_loader_begin = (uintptr_t)loader.dlfo_map_start;
+    unwind_loader_bytes = (uintptr_t)loader.dlfo_map_end - unwind_loader_begin;
+  }
+  return true;
+}
+
+void modules_begin(struct StackShare* share) {
+  modules.share = share;
+  share->text_used = 1;
+  if (sandbox_entered) return;
+  const long bytes = sys(SYS_readlink, "/proc/self/exe", modules.program, sizeof modules.program - 1);
+  modules.program[bytes > 0 ? bytes : 0] = 0;
+}
+
+// _dl_find_object (glibc 2.35) takes no lock and allocates nothing.
+bool module_find(uintptr_t address, struct CfiModule* module) {
+  struct dl_find_object found;
+  if (modules.find_object((void*)address, &found) != 0) return false;
+  module->link_map = found.dlfo_link_map;
+  module->begin = (uintptr_t)found.dlfo_map_start;
+  module->end = (uintptr_t)found.dlfo_map_end;
+  module->header = (uintptr_t)found.dlfo_eh_frame;
+  module->info_begin = module->begin;
+  module->info_end = module->end;
+  if (module->header < module->begin || module->header >= module->end) {
+    // A program at a fixed address, whose segments the loader knows apart. Which one has .eh_frame, it does not say.
+    enum { info_distance_max = 1 << 30 };
+    module->info_begin = module->header > info_distance_max ? module->header - info_distance_max : 0;
+    module->info_end = module->header + info_distance_max;
+  }
+  return true;
+}
+
+// The program headers of a module in memory.
+struct Headers {
+  const ElfW(Phdr) * first;
+  size_t count;
+};
+
+static bool is_program(const struct link_map* map) { return map->l_name[0] == 0; }
+
+static struct Headers find_headers(const struct CfiModule* module) {
+  struct Headers headers = {NULL, 0};
+  const ElfW(Ehdr)* file = (const ElfW(Ehdr)*)module->begin;
+  if (is_program(module->link_map)) {
+    headers.first = (const ElfW(Phdr)*)getauxval(AT_PHDR);
+    headers.count = headers.first ? getauxval(AT_PHNUM) : 0;
+  } else if (memory_is_readable(module->begin) && memcmp(file->e_ident, ELFMAG, SELFMAG) == 0 &&
+             file->e_phentsize == sizeof *headers.first && file->e_phoff % 8 == 0 &&
+             file->e_phoff + file->e_phnum * sizeof *headers.first <= page_bytes) {
+    headers.first = (const ElfW(Phdr)*)(module->begin + file->e_phoff);
+    headers.count = file->e_phnum;
+  }
+  return headers;
+}
+
+// Whether a segment of the file that can be read holds the bytes. Addresses as in the file.
+static bool are_loaded(struct Headers headers, uintptr_t begin, uintptr_t bytes) {
+  for (size_t i = 0; i < headers.count; i++) {
+    const ElfW(Phdr)* segment = &headers.first[i];
+    if (segment->p_type == PT_LOAD && segment->p_flags & PF_R && begin >= segment->p_vaddr &&
+        begin - segment->p_vaddr <= segment->p_filesz && bytes <= segment->p_filesz - (begin - segment->p_vaddr))
+      return true;
+  }
+  return false;
+}
+
+// Looks for the build id among the notes of a segment. Each note and each of its parts begins at a multiple of `align`.
+static void find_in_notes(const uint8_t* at, size_t left, size_t align, struct StackModule* module) {
+  ElfW(Nhdr) note;
+  while (left >= sizeof note) {
+    memcpy(&note, at, sizeof note);
+    const size_t name = sizeof note, id = (name + (size_t)note.n_namesz + align - 1) & ~(align - 1);
+    const size_t end = (id + (size_t)note.n_descsz + align - 1) & ~(align - 1);
+    if (id + note.n_descsz > left) return;
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(at + name, "GNU", 4) == 0 &&
+        note.n_descsz <= stack_build_id_max) {
+      module->build_id_bytes = note.n_descsz;
+      memcpy(module->build_id, at + id, note.n_descsz);
+      return;
+    }
+    if (end >= left) return;
+    at += end;
+    left -= end;
+  }
+}
+
+static void read_build_id(const struct CfiModule* found, struct StackModule* module) {
+  const struct Headers headers = find_headers(found);
+  for (size_t i = 0; i < headers.count && module->build_id_bytes == 0; i++) {
+    const ElfW(Phdr)* notes = &headers.first[i];
+    if (notes->p_type != PT_NOTE || !are_loaded(headers, notes->p_vaddr, notes->p_memsz)) continue;
+    const uintptr_t at = module->bias + notes->p_vaddr;
+    if (!memory_is_readable(at) || !memory_is_readable(at + notes->p_memsz - 1)) continue;
+    find_in_notes((const uint8_t*)at, notes->p_memsz, notes->p_align == 8 ? 8 : 4, module);
+  }
+}
+
+static const char* path_of(const struct CfiModule* module) {
+  const struct link_map* map = module->link_map;
+  if (is_program(map)) return modules.program;
+  return module->begin == getauxval(AT_SYSINFO_EHDR) ? "[vdso]" : map->l_name;
+}
+
+static uint32_t keep_text(const char* text) {
+  struct StackShare* share = modules.share;
+  const size_t bytes = strnlen(text, path_bytes_max - 1) + 1;
+  if (bytes == 1 || __atomic_load_n(&share->text_used, __ATOMIC_RELAXED) + bytes > stack_text_bytes) return 0;
+  const uint32_t at = __atomic_fetch_add(&share->text_used, (uint32_t)bytes, __ATOMIC_RELAXED);
+  if (at + bytes > stack_text_bytes) return 0;
+  memcpy(share->text + at, text, bytes - 1);
+  return at;
+}
+
+static uint32_t modules_used(void) {
+  const uint32_t used = __atomic_load_n(&modules.share->modules, __ATOMIC_ACQUIRE);
+  return used < stack_modules_max ? used : stack_modules_max;
+}
+
+static bool has_same_file(const struct StackModule* a, const struct StackModule* b, const char* path) {
+  return a->begin == b->begin && a->end == b->end && a->bias == b->bias && a->build_id_bytes != 0 &&
+         a->build_id_bytes == b->build_id_bytes && memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0 &&
+         strcmp(modules.share->text + a->path_at, path) == 0;
+}
+
+// Gives a module that has gone and is here again its old entry.
+static uint32_t return_module(const struct StackModule* module, const char* path) {
+  const uint32_t used = modules_used();
+  for (uint32_t i = 0; i < used; i++) {
+    struct StackModule* known = &modules.share->module[i];
+    uint64_t gone = no_link_map;
+    if (__atomic_load_n(&known->link_map, __ATOMIC_ACQUIRE) != gone || !has_same_file(known, module, path)) continue;
+    if (!__atomic_compare_exchange_n(&known->link_map, &gone, module->link_map, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+      continue;
+    __atomic_store_n(&known->unloaded, 0, __ATOMIC_RELEASE);
+    return i + 1;
+  }
+  return 0;
+}
+
+static uint32_t enter_module(const struct CfiModule* found) {
+  const char* path = path_of(found);
+  struct StackModule module = {
+      .link_map = (uintptr_t)found->link_map,
+      .begin = found->begin,
+      .end = found->end,
+      .bias = ((const struct link_map*)found->link_map)->l_addr,
+  };
+  read_build_id(found, &module);
+  const uint32_t old = return_module(&module, path);
+  if (old != 0) return old;
+  if (modules_used() == stack_modules_max) return 0;
+  const uint32_t index = __atomic_fetch_add(&modules.share->modules, 1, __ATOMIC_RELAXED);
+  if (index >= stack_modules_max) return 0;
+  struct StackModule* entry = &modules.share->module[index];
+  module.path_at = keep_text(path);
+  module.loaded = clock_stamp(false);
+  const uint64_t link_map = module.link_map;
+  module.link_map = 0;
+  *entry = module;
+  __atomic_store_n(&entry->link_map, link_map, __ATOMIC_RELEASE);
+  return index + 1;
+}
+
+uint32_t module_number(const struct CfiModule* module) {
+  const uint32_t used = modules_used();
+  for (uint32_t i = 0; i < used; i++) {
+    const struct StackModule* known = &modules.share->module[i];
+    if (__atomic_load_n(&known->link_map, __ATOMIC_ACQUIRE) == (uintptr_t)module->link_map &&
+        known->begin == module->begin)
+      return i + 1;
+  }
+  return enter_module(module);
+}
+
+void modules_remove(const void* link_map, void (*forget)(uint32_t number)) {
+  if ((uintptr_t)link_map <= no_link_map || !modules.share) return;
+  const uint32_t used = modules_used();
+  for (uint32_t i = 0; i < used; i++) {
+    struct StackModule* known = &modules.share->module[i];
+    if (__atomic_load_n(&known->link_map, __ATOMIC_ACQUIRE) != (uintptr_t)link_map) continue;
+    __atomic_store_n(&known->unloaded, clock_stamp(false), __ATOMIC_RELEASE);
+    forget(i + 1);
+    __atomic_store_n(&known->link_map, no_link_map, __ATOMIC_RELEASE);
+  }
+}

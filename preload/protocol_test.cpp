@@ -1,0 +1,68 @@
+#include "preload/protocol.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace {
+
+constexpr std::uint32_t index_max = (1u << stack_index_bits) - 1;
+
+std::vector<std::uint32_t> numbered_frames(std::uint32_t count) {
+  std::vector<std::uint32_t> frames(count);
+  for (std::uint32_t i = 0; i < count; ++i) frames[i] = i % 2 == 0 ? index_max - i : i;
+  return frames;
+}
+
+std::vector<Slot> encode(const StackRecord& stack, const std::vector<std::uint32_t>& frames) {
+  std::vector<Slot> slots{slot_of_stack(&stack, frames.data())};
+  for (std::size_t at = stack_frames_first; at < frames.size(); at += stack_frames_more) {
+    const std::size_t left = frames.size() - at;
+    slots.push_back(slot_of_frames(frames.data() + at, left < stack_frames_more ? static_cast<std::uint32_t>(left)
+                                                                                : std::uint32_t{stack_frames_more}));
+  }
+  return slots;
+}
+
+std::vector<std::uint32_t> decode(const std::vector<Slot>& slots, std::uint32_t added) {
+  std::array<std::uint32_t, stack_frames_first> first{};
+  std::array<std::uint32_t, stack_frames_more> more{};
+  stack_of_slot(slots.data(), first.data());
+  std::vector<std::uint32_t> frames(first.begin(), first.end());
+  for (std::size_t i = 1; i < slots.size(); ++i) {
+    frames_of_slot(&slots[i], more.data());
+    frames.insert(frames.end(), more.begin(), more.end());
+  }
+  frames.resize(added);
+  return frames;
+}
+
+}  // namespace
+
+TEST_CASE("a stack's records give back what was put into them") {
+  for (const std::uint32_t added : {0u, 1u, 4u, 5u, 6u, 11u, 12u, 100u, 4096u}) {
+    const StackRecord stack{4096 - added, added, added % stack_numbers, added % 2 == 0, added % 4 < 2};
+    const auto frames = numbered_frames(added);
+    const auto slots = encode(stack, frames);
+    CHECK(slots.size() == stack_slots(added));
+    std::array<std::uint32_t, stack_frames_first> first{};
+    const StackRecord read = stack_of_slot(slots.data(), first.data());
+    CHECK(read.kept == stack.kept);
+    CHECK(read.added == stack.added);
+    CHECK(read.number == stack.number);
+    CHECK(read.is_cut == stack.is_cut);
+    CHECK(read.is_apart == stack.is_apart);
+    CHECK(decode(slots, added) == frames);
+  }
+}
+
+TEST_CASE("a stack's records leave the bits of publication alone") {
+  const StackRecord stack{8191, 8191, 15, true, true};
+  const std::vector<std::uint32_t> frames(stack_frames_more, index_max);
+  const Slot first = slot_of_stack(&stack, frames.data()), more = slot_of_frames(frames.data(), stack_frames_more);
+  CHECK(slot_kind(first.head) == record_stack);
+  CHECK(slot_kind(more.head) == record_frames);
+  for (const Slot& slot : {first, more}) CHECK((slot.head & (slot_valid | slot_parity | slot_has_old_block)) == 0);
+}

@@ -1,0 +1,57 @@
+/// Addresses of code, in the memory that the traced program and its collector share: what the frames of call stacks
+/// stand for (preload/protocol.h, "Call stacks"). C and C++. The program writes, the collector only reads.
+///
+/// A frame in a record is an index of UnwindTable::rule. That entry has the frame's address, `module_of_rule` at the
+/// same index the number of its module. Both are there before a record with the index is published, and never change:
+/// an index never gets another address. What an entry has as its rule is the program's own
+/// (preload/program/unwind/rules.h).
+#pragma once
+
+#include <assert.h>
+#include <stdint.h>
+
+enum {
+  unwind_rules_max = 76000,    ///< addresses on stacks, ever
+  unwind_slots_max = 1 << 17,  ///< of the table's index
+  stack_modules_max = 1024,
+  stack_build_id_max = 32,
+  stack_text_bytes = 96 << 10,  ///< of paths
+};
+
+/// A rule for the frames of one address.
+struct UnwindRule {
+  uint64_t key;  ///< the address; with UNWIND_EXACT if it is no return address, but was interrupted by a signal
+  uint64_t rule;
+};
+#define UNWIND_EXACT ((uint64_t)1 << 63)
+
+/// The table of rules, of which little is touched in most programs. Begins as zeros.
+struct UnwindTable {
+  uint32_t used;                                 ///< entries of `rule` that were given out
+  uint32_t slot[unwind_slots_max];               ///< by a hash of the key: index in `rule` + 1
+  struct UnwindRule rule[unwind_rules_max + 1];  ///< in the order of first use; the last one stays empty
+};
+
+/// A program or library. Loaded twice, it is two modules, unless the same file comes back to the same addresses.
+struct StackModule {
+  uint64_t link_map;    ///< the program's: the loader's entry; 0: not complete, 1: the module is gone
+  uint64_t begin, end;  ///< addresses
+  uint64_t bias;        ///< an address less this is the one that the file's symbol table has
+  uint64_t loaded;      ///< stamp at which it was first seen on a stack
+  uint64_t unloaded;    ///< stamp at which it went; 0: it is there. May be set at any time
+  uint32_t path_at;     ///< in StackShare::text, where it ends with a zero
+  uint32_t build_id_bytes;
+  uint8_t build_id[stack_build_id_max];
+};
+
+/// Zeroed memory at its begin, 2 MiB.
+struct StackShare {
+  struct UnwindTable table;
+  uint16_t module_of_rule[unwind_rules_max + 1];  ///< index in `module` + 1; 0: code of no module
+  uint32_t modules;                               ///< entries of `module` that were given out
+  uint32_t text_used;
+  struct StackModule module[stack_modules_max];
+  char text[stack_text_bytes];  ///< begins with a path of no bytes: not known
+};
+static_assert(sizeof(struct StackShare) <= 2 << 20, "memory of a program");
+static_assert(unwind_rules_max < 1 << 17, "an index fits a record");
