@@ -33,17 +33,24 @@ std::size_t StackTable::slot_of(const StackNode& node) const {
 
 void StackTable::grow_slots() {
   slots_.assign(slots_.size() * 2, 0);
-  for (StackId id = 1; id < node_count(); ++id) slots_[slot_of(nodes_[id])] = id;
+  for (StackId id = 1; id < node_count(); ++id) {
+    if (nodes_[id].parent + 1 != id) slots_[slot_of(nodes_[id])] = id;
+  }
 }
 
-StackId StackTable::add_node(const StackNode& node) {
+StackId StackTable::add_in_slots(const StackNode& node) {
   const std::size_t slot = slot_of(node);
   if (slots_[slot] != 0) return slots_[slot];
   const StackId id = node_count();
   nodes_.push_back(node);
   slots_[slot] = id;
-  if (nodes_.size() * 2 > slots_.size()) grow_slots();
+  if (++used_slots_ * 2 > slots_.size()) grow_slots();
   return id;
+}
+
+StackId StackTable::find_node(const StackNode& node) const {
+  const StackId next = node.parent + 1;
+  return next < nodes_.size() && nodes_[next] == node ? next : slots_[slot_of(node)];
 }
 
 std::string_view StackTable::keep(std::string_view text) {

@@ -1,6 +1,10 @@
+#include "cmt/stacks.h"
+
 #include <doctest/doctest.h>
 
-#include "cmt/stacks.h"
+#include <map>
+#include <string>
+#include <utility>
 
 namespace cmt {
 
@@ -33,6 +37,25 @@ TEST_CASE("stack table: a tree of many nodes") {
   }
   CHECK(table.node_count() == 100 * 100 + 1);
   CHECK(table.node(101) == StackNode{0, 2});
+  CHECK(table.find_node({0, 2}) == 101);
+  CHECK(table.find_node({101, 3}) == 102);
+  CHECK(table.find_node({101, 4}) == 0);
+  CHECK(table.find_node({10000, 4}) == 0);
+}
+
+TEST_CASE("stack table: nodes in any order") {
+  StackTable table;
+  std::map<std::pair<StackId, FrameId>, StackId> known;
+  std::uint32_t random = 1;
+  for (int i = 0; i < 20000; ++i) {
+    random = random * 1664525 + 1013904223;
+    const StackNode node{random >> 8 & 1 ? table.node_count() - 1 : (random >> 9) % table.node_count(), random >> 30};
+    const auto [place, is_new] = known.try_emplace({node.parent, node.frame}, table.node_count());
+    REQUIRE(table.find_node(node) == (is_new ? 0 : place->second));
+    REQUIRE(table.add_node(node) == place->second);
+    REQUIRE(table.node(place->second) == node);
+  }
+  CHECK(table.node_count() == known.size() + 1);
 }
 
 TEST_CASE("stack table: names are copied") {

@@ -83,7 +83,14 @@ class StackTable {
   /// module must be there already; at most 2^32 - 1 of each.
   ModuleId add_module(const Module& module);
   FrameId add_frame(const Frame& frame);
-  StackId add_node(const StackNode& node);
+  StackId add_node(const StackNode& node) {
+    const StackId next = node.parent + 1;
+    if (next != nodes_.size()) return nodes_[next] == node ? next : add_in_slots(node);
+    nodes_.push_back(node);
+    return next;
+  }
+  /// The number of a stack, or 0 where the table does not have it.
+  StackId find_node(const StackNode& node) const;
   /// Sets the time at which a module went.
   void set_unloaded(ModuleId id, std::uint64_t ns) { modules_[id].unloaded_ns = ns; }
   /// Sets the names of a frame; copies the strings.
@@ -98,13 +105,17 @@ class StackTable {
   };
 
   std::size_t slot_of(const StackNode& node) const;
+  StackId add_in_slots(const StackNode& node);
   void grow_slots();
   std::string_view keep(std::string_view text);
 
   std::vector<Module> modules_;
   std::vector<Frame> frames_;
   std::vector<StackNode> nodes_;
-  std::vector<StackId> slots_;  // by a hash of the node; 0: free. A power of two, at most half full
+  // By a hash of the node; 0: free. A power of two, at most half full. A node that was added right behind its parent is
+  // not here: it is found by its number. Nearly all are such, since a new stack comes with all of its new frames.
+  std::vector<StackId> slots_;
+  std::size_t used_slots_ = 0;
   std::unordered_map<Frame, FrameId, FrameHash> frame_ids_;
   std::vector<std::vector<FrameName>> names_;  // by frame
   std::deque<std::string> texts_;              // of names
