@@ -352,7 +352,9 @@ int run(const CommandLine& line) {
   if (!options.recover.empty()) recover(options);
   std::optional<command::TraceStatusFile> traces(std::in_place);
   // The old trace stays where there is no command.
-  const bool is_there = access(command::find_in_path(options.command[0]).c_str(), X_OK) == 0;
+  const std::string file = command::find_in_path(options.command[0]);
+  std::error_code ignored;
+  const bool is_there = std::filesystem::is_regular_file(file, ignored) && access(file.c_str(), X_OK) == 0;
   const command::Launch launch = launch_of(options, is_there ? prepare_outputs(options) : options.output, *traces);
   if (const std::string why = command::why_not_recordable(options.command[0]); !why.empty()) say(why);
   try {

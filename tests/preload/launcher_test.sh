@@ -194,6 +194,10 @@ trace2cmt --to=text left.cmt | tail -n 1 | grep -qx '#cmt end=truncated' || comp
 # What cannot be started, and what cannot be recorded.
 status_of cmttrace ./nowhere
 [ "$status" = 127 ] && [ "$(cat err)" = "cmttrace: ./nowhere: No such file or directory" ] || complain "127: $(cat err)"
+mkdir -p folder
+echo old >kept.cmt
+status_of cmttrace -o kept.cmt ./folder
+[ "$status" = 126 ] && [ "$(cat kept.cmt)" = old ] || complain "a folder: $status $(cat err)"
 status_of cmttrace
 [ "$status" = 125 ] && grep -q 'a command to record is missing' err || complain "wrong use: $(cat err)"
 status_of cmttrace --follow=maybe true
