@@ -1,0 +1,247 @@
+#include "toolkit/symbols/debug_info.h"
+
+#include <dwarf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "toolkit/symbols/demangle.h"
+
+namespace cmt::symbols {
+namespace {
+
+constexpr int depth_max = 256;  // of scopes within scopes
+
+bool is_function(int tag) { return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine; }
+
+/// What can hold functions, but is no code itself.
+bool is_namespace(int tag) { return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_imported_unit; }
+bool is_type(int tag) {
+  return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type ||
+         tag == DW_TAG_enumeration_type || tag == DW_TAG_interface_type;
+}
+
+/// Parts of a function that can hold inlined ones.
+bool is_block(int tag) {
+  return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block || tag == DW_TAG_with_stmt;
+}
+
+const char* string_of(Dwarf_Die die, unsigned name) {
+  Dwarf_Attribute attribute;
+  return dwarf_formstring(dwarf_attr_integrate(&die, name, &attribute));
+}
+
+const char* linkage_name(Dwarf_Die die) {
+  const char* const name = string_of(die, DW_AT_linkage_name);
+  return name != nullptr ? name : string_of(die, DW_AT_MIPS_linkage_name);
+}
+
+/// The entry that an attribute refers to. False where there is none.
+bool follow(Dwarf_Die& die, unsigned name) {
+  Dwarf_Attribute attribute;
+  Dwarf_Die target;
+  if (dwarf_attr(&die, name, &attribute) == nullptr || dwarf_formref_die(&attribute, &target) == nullptr) return false;
+  die = target;
+  return true;
+}
+
+/// The entry that declares a function, in the scope that its name belongs to.
+Dwarf_Die declaration_of(Dwarf_Die function) {
+  for (int steps = 0; steps < 16; ++steps) {
+    if (!follow(function, DW_AT_abstract_origin) && !follow(function, DW_AT_specification)) break;
+  }
+  return function;
+}
+
+/// A qualifier with the scope that is next further inside.
+std::string qualified(const std::string& outer, Dwarf_Die scope, const char* unnamed) {
+  const int tag = dwarf_tag(&scope);
+  if (!is_namespace(tag) && !is_type(tag) && !is_function(tag)) return outer;
+  if (const char* const mangled = linkage_name(scope)) return demangled(mangled) + "::";
+  if (const char* const name = string_of(scope, DW_AT_name)) return outer + name + "::";
+  return outer + (tag == DW_TAG_namespace ? "(anonymous namespace)::" : is_type(tag) ? unnamed : "");
+}
+
+std::uint32_t number_of(Dwarf_Die die, unsigned name) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  if (dwarf_attr(&die, name, &attribute) == nullptr || dwarf_formudata(&attribute, &value) != 0) return 0;
+  return value > 0xffffffff ? 0 : static_cast<std::uint32_t>(value);
+}
+
+}  // namespace
+
+DebugInfo::DebugInfo(Dwarf* dwarf, const SymbolTable& symbols, std::uint64_t symbols_bias, std::uint64_t bytes)
+    : dwarf_(dwarf), symbols_(symbols), symbols_bias_(symbols_bias), steps_left_(16 * bytes + (1 << 20)) {}
+
+void DebugInfo::look_up(std::span<const std::uint64_t> addresses, const Found& found) {
+  addresses_ = addresses;
+  found_ = &found;
+  known_.assign(addresses.size(), false);
+  Indexes all(addresses.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Die die, split;
+  while (dwarf_get_units(dwarf_, unit, &unit, nullptr, nullptr, &die, &split) == 0) {
+    if (steps_left_ == 0) return;
+    --steps_left_;
+    const int tag = dwarf_tag(&die);
+    if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit) continue;
+    const Indexes wanted = within(die, all);
+    if (!wanted.empty()) walk_unit(tag == DW_TAG_skeleton_unit && split.addr != nullptr ? split : die, die, wanted);
+  }
+}
+
+/// Those of the addresses that an entry's code covers and that have no answer yet.
+DebugInfo::Indexes DebugInfo::within(Dwarf_Die die, const Indexes& among) const {
+  Indexes inside;
+  Dwarf_Addr base = 0, begin = 0, end = 0;
+  for (std::ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0;) {
+    const auto below = [this](std::size_t index, std::uint64_t bound) { return addresses_[index] < bound; };
+    auto next = std::lower_bound(among.begin(), among.end(), begin, below);
+    for (; next != among.end() && addresses_[*next] < end; ++next) {
+      if (!is_known(*next)) inside.push_back(*next);
+    }
+  }
+  std::sort(inside.begin(), inside.end());
+  inside.erase(std::unique(inside.begin(), inside.end()), inside.end());
+  return inside;
+}
+
+void DebugInfo::walk_unit(Dwarf_Die unit, Dwarf_Die lines, const Indexes& wanted) {
+  lines_ = lines;
+  if (dwarf_getsrcfiles(&unit, &files_, &files_count_) != 0) files_count_ = 0;
+  chain_.clear();
+  walk_scope(unit, wanted, false, 0);
+  if (std::all_of(wanted.begin(), wanted.end(), [this](std::size_t i) { return is_known(i); })) return;
+  walk_scope(unit, wanted, true, 0);  // Rust has functions within types
+}
+
+/// Looks for functions in a unit, a namespace or a type.
+void DebugInfo::walk_scope(Dwarf_Die scope, Indexes wanted, bool descends_types, int depth) {
+  Dwarf_Die child;
+  if (depth > depth_max || !first_child(scope, child)) return;
+  do {
+    const int tag = dwarf_tag(&child);
+    if (tag == DW_TAG_subprogram) {
+      const Indexes inside = within(child, wanted);
+      if (!inside.empty()) walk_function(child, inside, depth + 1);
+    } else if (is_namespace(tag) || (descends_types && is_type(tag))) {
+      walk_scope(child, wanted, descends_types, depth + 1);
+    }
+  } while (next_sibling(child));
+}
+
+/// Walks a function, or a part of one, down to what is inlined at the addresses.
+void DebugInfo::walk_function(Dwarf_Die die, const Indexes& wanted, int depth) {
+  const bool is_link = is_function(dwarf_tag(&die));
+  if (is_link) chain_.push_back(die);
+  Dwarf_Die child;
+  if (depth <= depth_max && first_child(die, child)) {
+    do {
+      const int tag = dwarf_tag(&child);
+      if (!is_function(tag) && !is_block(tag)) continue;
+      const Indexes inside = within(child, wanted);
+      if (!inside.empty()) walk_function(child, inside, depth + 1);
+    } while (next_sibling(child));
+  }
+  if (!is_link) return;
+  for (const std::size_t index : wanted) {
+    if (!is_known(index)) report_frames(index);
+  }
+  chain_.pop_back();
+}
+
+void DebugInfo::report_frames(std::size_t index) {
+  known_[index] = true;
+  std::vector<SourceFrame> frames;
+  frames.reserve(chain_.size());
+  SourceFrame place = place_of(index);
+  for (std::size_t i = chain_.size(); i-- > 0;) {
+    place.function = name_of(chain_[i], addresses_[index]);
+    frames.push_back(std::move(place));
+    if (i > 0) place = call_place(chain_[i]);
+    if (dwarf_tag(&chain_[i]) == DW_TAG_subprogram) break;  // one within another is not inlined
+  }
+  (*found_)(index, std::move(frames));
+}
+
+/// The file and the line of an address.
+SourceFrame DebugInfo::place_of(std::size_t index) {
+  SourceFrame place;
+  Dwarf_Line* const line = dwarf_getsrc_die(&lines_, addresses_[index]);
+  if (line == nullptr) return place;
+  const char* const file = dwarf_linesrc(line, nullptr, nullptr);
+  if (file != nullptr) place.file = file;
+  int number = 0;
+  if (dwarf_lineno(line, &number) == 0 && number > 0) place.line = static_cast<std::uint32_t>(number);
+  return place;
+}
+
+/// The file and the line at which an inlined function is called.
+SourceFrame DebugInfo::call_place(Dwarf_Die inlined) const {
+  SourceFrame place;
+  const std::uint32_t number = number_of(inlined, DW_AT_call_file);
+  const char* const file = number < files_count_ ? dwarf_filesrc(files_, number, nullptr, nullptr) : nullptr;
+  if (file != nullptr) place.file = file;
+  place.line = number_of(inlined, DW_AT_call_line);
+  return place;
+}
+
+const std::string& DebugInfo::name_of(Dwarf_Die function, std::uint64_t address) {
+  Dwarf_Die named = function;
+  if (dwarf_tag(&function) == DW_TAG_inlined_subroutine) follow(named, DW_AT_abstract_origin);
+  const auto key = reinterpret_cast<Dwarf_Off>(named.addr);
+  const auto [at, is_new] = names_.try_emplace(key);
+  if (is_new) at->second = new_name(function, address);
+  return at->second;
+}
+
+std::string DebugInfo::new_name(Dwarf_Die function, std::uint64_t address) {
+  if (const char* const mangled = linkage_name(function)) return demangled(mangled);
+  if (dwarf_tag(&function) == DW_TAG_subprogram) {
+    const char* const symbol = symbols_.find(address + symbols_bias_);
+    if (symbol != nullptr && std::strncmp(symbol, "_Z", 2) == 0) return demangled(symbol);
+  }
+  const char* const name = string_of(function, DW_AT_name);
+  if (name == nullptr) return {};
+  const bool is_call_operator = std::strcmp(name, "operator()") == 0;
+  return qualifier_of(declaration_of(function), is_call_operator ? "{lambda}::" : "{unnamed type}::") + name;
+}
+
+bool DebugInfo::first_child(Dwarf_Die parent, Dwarf_Die& child) {
+  return steps_left_ != 0 && dwarf_child(&parent, &child) == 0;
+}
+
+bool DebugInfo::next_sibling(Dwarf_Die& die) {
+  if (steps_left_ == 0) return false;
+  --steps_left_;
+  Dwarf_Die next;
+  if (dwarf_siblingof(&die, &next) != 0 || next.addr <= die.addr) return false;
+  die = next;
+  return true;
+}
+
+/// The namespaces, types and functions that an entry lies in: "shapes::Box<int>::". `unnamed` stands for a type that
+/// has no name.
+std::string DebugInfo::qualifier_of(Dwarf_Die declaration, const char* unnamed) {
+  Dwarf_Die scope;
+  if (dwarf_diecu(&declaration, &scope, nullptr, nullptr) == nullptr) return {};
+  const int language = dwarf_srclang(&scope);
+  if (language == DW_LANG_C || language == DW_LANG_C89 || language == DW_LANG_C99 || language == DW_LANG_C11) return {};
+  std::string text;
+  for (int depth = 0; depth < depth_max; ++depth) {
+    Dwarf_Die child;
+    if (!first_child(scope, child)) break;
+    // Entries stand in their order: the last one that does not begin behind the declaration holds it.
+    Dwarf_Die holder = child;
+    while (next_sibling(child) && child.addr <= declaration.addr) holder = child;
+    if (holder.addr >= declaration.addr) break;
+    text = qualified(text, holder, unnamed);
+    scope = holder;
+  }
+  return text;
+}
+
+}  // namespace cmt::symbols

@@ -1,0 +1,160 @@
+#include "toolkit/symbols/module_file.h"
+
+#include <elf.h>
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "cmt/error.h"
+#include "toolkit/process/proc_file.h"
+#include "toolkit/symbols/demangle.h"
+
+namespace cmt::symbols {
+namespace {
+
+using process::Fd;
+
+[[noreturn]] void throw_errno(const std::string& path) {
+  throw std::system_error(errno, std::generic_category(), path);
+}
+
+/// A file of the kernel's code in this process, which is that in every process of this machine.
+Fd open_vdso() {
+  Fd file(memfd_create("vdso", MFD_CLOEXEC));
+  const unsigned long at = getauxval(AT_SYSINFO_EHDR);
+  if (file.get() < 0 || at == 0) throw FormatError("[vdso]", "this machine has none");
+  const auto* const header = reinterpret_cast<const Elf64_Ehdr*>(at);
+  const std::size_t size = header->e_shoff + std::size_t{header->e_shnum} * header->e_shentsize;
+  if (write(file.get(), header, size) != static_cast<ssize_t>(size)) throw_errno("[vdso]");
+  return file;
+}
+
+Fd open_file(const std::string& path) {
+  Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status;
+  if (file.get() < 0 || fstat(file.get(), &status) != 0) throw_errno(path);
+  if (!S_ISREG(status.st_mode)) throw FormatError(path, "is no regular file");
+  return file;
+}
+
+/// The build id of an open ELF file; empty: it has none. Throws FormatError.
+std::string build_id_of(int fd, const std::string& path) {
+  elf_version(EV_CURRENT);
+  const std::unique_ptr<Elf, int (*)(Elf*)> elf(elf_begin(fd, ELF_C_READ_MMAP, nullptr), elf_end);
+  if (elf == nullptr || elf_kind(elf.get()) != ELF_K_ELF) throw FormatError(path, "is no ELF file");
+  const void* id = nullptr;
+  const ssize_t size = dwelf_elf_gnu_build_id(elf.get(), &id);
+  return size <= 0 ? "" : std::string(static_cast<const char*>(id), static_cast<std::size_t>(size));
+}
+
+/// The file of a module. Throws where it is gone, or is another one now.
+Fd open_unchanged(const Module& module) {
+  Fd file = module.path == "[vdso]" ? open_vdso() : open_file(module.path);
+  const std::string id = build_id_of(file.get(), module.path);
+  if (module.build_id.empty() || id == module.build_id) return file;
+  throw FormatError(module.path, "has changed since the recording (build id " +
+                                     (id.empty() ? "none" : build_id_text(id)) + ", recorded " +
+                                     build_id_text(module.build_id) + ")");
+}
+
+/// The separate debug file of a module by its build id, which serves where the module is gone. None: -1.
+Fd open_debug_file(const Module& module, std::span<const std::string> directories) {
+  if (module.build_id.size() < 2) return {};
+  const std::string digits = build_id_text(module.build_id);
+  for (const std::string& directory : directories) {
+    const std::string path = directory + "/.build-id/" + digits.substr(0, 2) + "/" + digits.substr(2) + ".debug";
+    if (access(path.c_str(), R_OK) != 0) continue;
+    Fd file = open_file(path);
+    if (build_id_of(file.get(), path) == module.build_id) return file;
+  }
+  return {};
+}
+
+Fd open_module(const Module& module, std::span<const std::string> directories) {
+  try {
+    return open_unchanged(module);
+  } catch (const std::exception&) {
+    Fd file = open_debug_file(module, directories);
+    if (file.get() < 0) throw;
+    return file;
+  }
+}
+
+/// How long the file is that holds the debug information.
+std::uint64_t bytes_of(Dwarf* dwarf) {
+  std::size_t bytes = 0;
+  return elf_rawfile(dwarf_getelf(dwarf), &bytes) == nullptr ? 0 : bytes;
+}
+
+}  // namespace
+
+struct ModuleFile::Handle {
+  std::string search_path = ":.debug";  // beside the file
+  char* search_path_text = nullptr;
+  Dwfl_Callbacks callbacks{};
+  std::unique_ptr<Dwfl, void (*)(Dwfl*)> dwfl{nullptr, dwfl_end};
+  Dwfl_Module* module = nullptr;
+};
+
+ModuleFile::ModuleFile(const Module& module, std::span<const std::string> debug_directories)
+    : handle_(std::make_unique<Handle>()) {
+  const Fd file = open_module(module, debug_directories);
+  for (const std::string& directory : debug_directories) handle_->search_path += ":" + directory;
+  handle_->search_path_text = handle_->search_path.data();
+  handle_->callbacks = {.find_elf = dwfl_build_id_find_elf,
+                        .find_debuginfo = dwfl_standard_find_debuginfo,
+                        .section_address = dwfl_offline_section_address,
+                        .debuginfo_path = &handle_->search_path_text};
+  handle_->dwfl.reset(dwfl_begin(&handle_->callbacks));
+  const int own_fd = fcntl(file.get(), F_DUPFD_CLOEXEC, 0);  // libdwfl closes it, but not where it fails
+  if (handle_->dwfl == nullptr || own_fd < 0) throw_errno(module.path);
+  dwfl_report_begin(handle_->dwfl.get());
+  handle_->module = dwfl_report_elf(handle_->dwfl.get(), module.path.c_str(), module.path.c_str(), own_fd, 0, true);
+  if (handle_->module == nullptr) {
+    close(own_fd);
+    throw FormatError(module.path, dwfl_errmsg(-1));
+  }
+  dwfl_report_end(handle_->dwfl.get(), nullptr, nullptr);
+}
+
+ModuleFile::~ModuleFile() = default;
+
+void ModuleFile::look_up(std::span<const std::uint64_t> addresses, const DebugInfo::Found& found) {
+  const SymbolTable symbols(handle_->module);
+  std::vector<bool> known(addresses.size());
+  Dwarf_Addr bias = 0;
+  Dwarf* const dwarf = dwfl_module_getdwarf(handle_->module, &bias);
+  if (dwarf != nullptr) {
+    std::vector<std::uint64_t> unbiased(addresses.begin(), addresses.end());
+    for (std::uint64_t& address : unbiased) address -= bias;
+    DebugInfo info(dwarf, symbols, bias, bytes_of(dwarf));
+    info.look_up(unbiased, [&](std::size_t index, std::vector<SourceFrame>&& frames) {
+      known[index] = true;
+      found(index, std::move(frames));
+    });
+  }
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const char* const symbol = known[i] ? nullptr : symbols.find(addresses[i]);
+    if (symbol != nullptr) found(i, {{.function = demangled(symbol), .file = {}}});
+  }
+}
+
+std::string build_id_text(std::string_view build_id) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string text;
+  for (const char byte : build_id) {
+    text += digits[static_cast<unsigned char>(byte) >> 4];
+    text += digits[static_cast<unsigned char>(byte) & 15];
+  }
+  return text;
+}
+
+}  // namespace cmt::symbols

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cmt/stacks.h"
+#include "toolkit/symbols/debug_info.h"
+#include "toolkit/symbols/symbol_table.h"
+
+namespace cmt::symbols {
+
+/// A program or library that is open for its symbols, and its debug information where there is any: in the file itself,
+/// or in a separate file found by its build id or name, in the directories for such files or from a server that
+/// $DEBUGINFOD_URLS names. Only of the file that was recorded: another build id is an error.
+class ModuleFile {
+ public:
+  /// Looks for separate debug files in `debug_directories`. Throws FormatError and std::system_error.
+  ModuleFile(const Module& module, std::span<const std::string> debug_directories);
+  ~ModuleFile();
+  ModuleFile(const ModuleFile&) = delete;
+  ModuleFile& operator=(const ModuleFile&) = delete;
+
+  /// Calls `found` with the number of each address that a function has. Addresses are the file's, and rise.
+  void look_up(std::span<const std::uint64_t> addresses, const DebugInfo::Found& found);
+
+ private:
+  struct Handle;
+
+  std::unique_ptr<Handle> handle_;
+};
+
+/// The bytes of a build id as tools write them: "68b310b9".
+std::string build_id_text(std::string_view build_id);
+
+}  // namespace cmt::symbols

@@ -1,0 +1,150 @@
+#include "toolkit/symbols/name_frames.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "toolkit/symbols/module_file.h"
+#include "toolkit/symbols/perf_map.h"
+
+namespace cmt::symbols {
+namespace {
+
+/// A frame that has no names yet, and its address in the module's file.
+struct Wanted {
+  std::uint64_t address;
+  FrameId frame;
+
+  bool operator<(const Wanted& other) const { return address < other.address; }
+};
+using WantedFrames = std::vector<Wanted>;
+
+/// Wanted frames whose addresses are sorted, each address once.
+class Lookup {
+ public:
+  Lookup(StackTable& stacks, WantedFrames frames, NamingCounts& counts)
+      : stacks_(stacks), frames_(std::move(frames)), counts_(counts) {
+    std::sort(frames_.begin(), frames_.end());
+    for (std::size_t i = 0; i < frames_.size(); ++i) {
+      if (i != 0 && frames_[i].address == frames_[i - 1].address) continue;
+      addresses_.push_back(frames_[i].address);
+      first_.push_back(i);
+    }
+    first_.push_back(frames_.size());
+    is_named_.resize(addresses_.size());
+  }
+
+  std::span<const std::uint64_t> addresses() const { return addresses_; }
+
+  void set_names(std::size_t index, std::span<const FrameName> names) {
+    is_named_[index] = true;
+    for (std::size_t i = first_[index]; i < first_[index + 1]; ++i) {
+      stacks_.set_names(frames_[i].frame, names);
+      if (!names.front().function.empty()) ++counts_.with_function;
+      if (names.front().line != 0) ++counts_.with_line;
+    }
+  }
+
+  /// Says of all others that nothing is known of them.
+  void finish() {
+    const FrameName unknown_name;
+    for (std::size_t i = 0; i < addresses_.size(); ++i) {
+      if (!is_named_[i]) set_names(i, {&unknown_name, 1});
+    }
+  }
+
+ private:
+  StackTable& stacks_;
+  WantedFrames frames_;
+  NamingCounts& counts_;
+  std::vector<std::uint64_t> addresses_;
+  std::vector<std::size_t> first_;  // of the frames with each address
+  std::vector<bool> is_named_;
+};
+
+void name_from_module(Lookup& lookup, const Module& module, const NamingOptions& options) {
+  ModuleFile file(module, options.debug_directories);
+  std::vector<FrameName> names;
+  file.look_up(lookup.addresses(), [&](std::size_t index, std::vector<SourceFrame>&& frames) {
+    names.clear();
+    for (const SourceFrame& frame : frames) names.push_back({frame.function, frame.file, frame.line});
+    lookup.set_names(index, names);
+  });
+  lookup.finish();
+}
+
+void name_from_perf_map(Lookup& lookup, const NamingOptions& options) {
+  if (options.perf_map.empty() || access(options.perf_map.c_str(), F_OK) != 0) return;
+  look_up_in_perf_map(options.perf_map, lookup.addresses(), [&](std::size_t index, std::string_view function) {
+    const FrameName name{.function = function, .file = {}};
+    lookup.set_names(index, {&name, 1});
+  });
+}
+
+}  // namespace
+
+NamingCounts name_frames(StackTable& stacks, std::span<const FrameId> frames, const NamingOptions& options) {
+  NamingCounts counts;
+  std::map<std::pair<std::string_view, std::string_view>, std::pair<ModuleId, WantedFrames>> by_file;
+  WantedFrames of_no_module;
+  for (const FrameId id : frames) {
+    if (id == 0 || !stacks.names(id).empty()) continue;
+    ++counts.frames;
+    const Frame& frame = stacks.frame(id);
+    if (frame.module == 0) {
+      of_no_module.push_back({frame.instruction(), id});
+      continue;
+    }
+    const Module& module = stacks.module(frame.module);
+    auto& [module_id, wanted] = by_file[{module.path, module.build_id}];
+    module_id = frame.module;
+    wanted.push_back({frame.instruction() - module.bias, id});
+  }
+  // A long download from such a server should be seen. libdebuginfod writes a line where this variable is set.
+  if (getenv("DEBUGINFOD_URLS") != nullptr && isatty(STDERR_FILENO) == 1) setenv("DEBUGINFOD_PROGRESS", "1", 0);
+  const auto attempt = [&](const std::string& whose, WantedFrames&& wanted, auto&& name) {
+    try {
+      Lookup lookup(stacks, std::move(wanted), counts);
+      name(lookup);
+    } catch (const std::exception& error) {
+      if (options.say) options.say(std::string(error.what()) + "; " + whose + " not named");
+    }
+  };
+  for (auto& [key, value] : by_file) {
+    auto& [module_id, wanted] = value;
+    const Module& module = stacks.module(module_id);
+    attempt("its functions are", std::move(wanted), [&](Lookup& lookup) { name_from_module(lookup, module, options); });
+  }
+  if (of_no_module.empty()) return counts;
+  attempt("functions of a JIT compiler are", std::move(of_no_module),
+          [&](Lookup& lookup) { name_from_perf_map(lookup, options); });
+  return counts;
+}
+
+NamingCounts name_all_frames(StackTable& stacks, const NamingOptions& options) {
+  std::vector<FrameId> frames;
+  frames.reserve(stacks.frame_count());
+  for (FrameId id = 1; id < stacks.frame_count(); ++id) frames.push_back(id);
+  return name_frames(stacks, frames, options);
+}
+
+std::string perf_map_of(const Header& header) {
+  const std::string_view pid = header.find("pid").value_or("");
+  if (pid.empty() || pid.find_first_not_of("0123456789") != std::string_view::npos) return {};
+  std::string path = "/tmp/perf-" + std::string(pid) + ".map";
+  struct stat status;
+  std::tm start{};
+  const std::string started(header.find("start").value_or(""));
+  const bool is_older = stat(path.c_str(), &status) == 0 && strptime(started.c_str(), "%Y-%m-%dT%H:%M:%S", &start) &&
+                        status.st_mtime < timegm(&start);
+  return is_older ? "" : path;
+}
+
+}  // namespace cmt::symbols

@@ -1,0 +1,48 @@
+/// Names for the frames of call stacks: from an address in a module of the recorded program to the functions there,
+/// their files and lines.
+///
+///     cc1plus + 0x84e3f1    ->    vec<tree>::reserve (inlined)   vec.h:1520
+///                                 cp_parser_declaration          parser.cc:14801
+///
+/// Modules are opened one after the other, each once; what the recorded file was is told by its build id.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cmt/header.h"
+#include "cmt/stacks.h"
+
+namespace cmt::symbols {
+
+struct NamingOptions {
+  /// Where separate debug files are, in .build-id/ or by their names.
+  std::vector<std::string> debug_directories{"/usr/lib/debug"};
+  /// The list of functions that a JIT compiler in the recorded process has made; empty: none.
+  std::string perf_map{};
+  /// Called with a line for each module whose frames cannot be named: it has changed since, is gone, or is damaged.
+  std::function<void(const std::string&)> say{};
+};
+
+/// How many frames have been looked up, and what of them is known.
+struct NamingCounts {
+  std::size_t frames = 0;
+  std::size_t with_function = 0;
+  std::size_t with_line = 0;
+};
+
+/// Sets the names of those of the frames that have none. A frame that was looked up and is in no known function gets
+/// one empty name; one whose module could not be read keeps none.
+NamingCounts name_frames(StackTable& stacks, std::span<const FrameId> frames, const NamingOptions& options);
+
+/// The same for all frames of a table.
+NamingCounts name_all_frames(StackTable& stacks, const NamingOptions& options);
+
+/// Where a JIT compiler in the recorded process lists its functions: "/tmp/perf-4711.map". Empty: the process is not
+/// known, or the file is older than it.
+std::string perf_map_of(const Header& header);
+
+}  // namespace cmt::symbols

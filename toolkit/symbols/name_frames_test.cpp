@@ -1,0 +1,276 @@
+#include "toolkit/symbols/name_frames.h"
+
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "toolkit/symbols/demangle.h"
+#include "toolkit/symbols/module_file.h"
+
+namespace cmt::symbols {
+namespace {
+
+const std::string samples = CMT_SYMBOL_SAMPLES;
+const std::string sample_id = "\x01\x23\x45\x67\x89\xab\xcd\xef\x01\x23\x45\x67\x89\xab\xcd\xef\x01\x23\x45\x67";
+
+/// An address that a sample has printed, with the functions and lines that symbols should give.
+struct Expected {
+  bool is_exact = false;
+  std::uint64_t address = 0;
+  std::vector<std::pair<std::string, std::uint32_t>> functions;
+};
+
+struct SampleRun {
+  std::uint64_t bias = 0;
+  std::vector<Expected> places;
+};
+
+/// Runs a sample and reads what it prints.
+SampleRun run_sample(const std::string& name) {
+  SampleRun run;
+  std::FILE* const pipe = popen((samples + "/" + name).c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  char line[1024];
+  while (std::fgets(line, sizeof line, pipe) != nullptr) {
+    std::string text(line);
+    if (!text.empty() && text.back() == '\n') text.pop_back();
+    std::istringstream fields(text);
+    std::string kind, address, function, number;
+    std::getline(fields, kind, '\t');
+    std::getline(fields, address, '\t');
+    const std::uint64_t value = std::stoull(address, nullptr, 16);
+    if (kind == "bias") {
+      run.bias = value;
+      continue;
+    }
+    Expected place{kind == "exact", value, {}};
+    while (std::getline(fields, function, '\t')) {
+      number = "0";
+      std::getline(fields, number, '\t');
+      place.functions.emplace_back(function, static_cast<std::uint32_t>(std::stoul(number)));
+    }
+    run.places.push_back(place);
+  }
+  pclose(pipe);
+  REQUIRE(run.places.size() == 7);
+  return run;
+}
+
+/// The names of one frame: "inner 31, outer 38".
+std::string names_text(const StackTable& stacks, FrameId frame, bool with_lines = true) {
+  std::string text;
+  for (const FrameName& name : stacks.names(frame)) {
+    text += (text.empty() ? "" : ", ") + std::string(name.function.empty() ? "?" : name.function);
+    if (with_lines && name.line != 0) text += " " + std::to_string(name.line);
+    if (name.line != 0) CHECK(name.file.ends_with("tests/symbols/sample.cpp"));
+  }
+  return text;
+}
+
+std::string expected_text(const Expected& place) {
+  std::string text;
+  for (const auto& [function, line] : place.functions) {
+    text += (text.empty() ? "" : ", ") + function + (line != 0 ? " " + std::to_string(line) : "");
+  }
+  return text;
+}
+
+struct Named {
+  StackTable stacks;
+  std::vector<FrameId> frames;
+  NamingCounts counts;
+  std::vector<std::string> messages;
+};
+
+/// Looks up the places of a run in a file.
+Named name_places(const SampleRun& run, const Module& module, std::vector<std::string> debug_directories = {}) {
+  Named named;
+  const ModuleId id = named.stacks.add_module(module);
+  for (const Expected& place : run.places)
+    named.frames.push_back(named.stacks.add_frame({id, place.address, place.is_exact}));
+  named.counts = name_frames(named.stacks, named.frames,
+                             {.debug_directories = std::move(debug_directories),
+                              .perf_map = {},
+                              .say = [&](const std::string& message) { named.messages.push_back(message); }});
+  return named;
+}
+
+Module sample_module(const SampleRun& run, const std::string& name, const std::string& id = sample_id) {
+  Module module;
+  module.path = samples + "/" + name;
+  module.build_id = id;
+  module.bias = run.bias;
+  return module;
+}
+
+TEST_CASE("functions, what is inlined in them, and lines are found in every form of debug information") {
+  for (const std::string name : {"pie", "fixed", "dwarf4", "split", "exported"}) {
+    CAPTURE(name);
+    const SampleRun run = run_sample(name);
+    CHECK((run.bias == 0) == (name == "fixed"));
+    const Named named = name_places(run, sample_module(run, name));
+    CHECK(named.messages.empty());
+    CHECK(named.counts.frames == 7);
+    CHECK(named.counts.with_function == 7);
+    CHECK(named.counts.with_line >= 5);
+    for (std::size_t i = 0; i < run.places.size(); ++i) {
+      const bool has_lines = !run.places[i].is_exact;
+      CHECK(names_text(named.stacks, named.frames[i], has_lines) == expected_text(run.places[i]));
+    }
+  }
+}
+
+TEST_CASE("a separate debug file is found by the build id, also where the program itself is gone") {
+  const SampleRun run = run_sample("stripped");
+  for (const std::string name : {"stripped", "gone"}) {
+    CAPTURE(name);
+    const Named named = name_places(run, sample_module(run, name), {samples + "/debug"});
+    CHECK(named.messages.empty());
+    for (std::size_t i = 0; i < run.places.size(); ++i) {
+      CHECK(names_text(named.stacks, named.frames[i], !run.places[i].is_exact) == expected_text(run.places[i]));
+    }
+  }
+}
+
+TEST_CASE("without debug information functions are those of the symbol table, without what is inlined") {
+  const SampleRun run = run_sample("exported_only");
+  const Named named = name_places(run, sample_module(run, "exported_only"));
+  CHECK(named.messages.empty());
+  CHECK(named.counts.with_line == 0);
+  for (std::size_t i = 0; i < run.places.size(); ++i) {
+    CHECK(names_text(named.stacks, named.frames[i]) == run.places[i].functions.back().first);
+  }
+}
+
+TEST_CASE("without symbols frames have one empty name") {
+  const SampleRun run = run_sample("stripped");
+  const Named named = name_places(run, sample_module(run, "stripped"));
+  CHECK(named.messages.empty());
+  CHECK(named.counts.with_function == 0);
+  for (const FrameId frame : named.frames) CHECK(names_text(named.stacks, frame) == "?");
+}
+
+TEST_CASE("a file that has changed, is gone or is no program is said, and its frames keep no names") {
+  const SampleRun run = run_sample("pie");
+  const auto message_of = [&](const Module& module) {
+    const Named named = name_places(run, module);
+    for (const FrameId frame : named.frames) CHECK(named.stacks.names(frame).empty());
+    return named.messages.size() == 1 ? named.messages.front() : "no message";
+  };
+  CHECK(message_of(sample_module(run, "pie", "\x12\xef")) ==
+        samples +
+            "/pie: has changed since the recording (build id 0123456789abcdef0123456789abcdef01234567, recorded 12ef)"
+            "; its functions are not named");
+  CHECK(message_of(sample_module(run, "gone")) ==
+        samples + "/gone: No such file or directory; its functions are not named");
+  CHECK(message_of(sample_module(run, "CTestTestfile.cmake")) ==
+        samples + "/CTestTestfile.cmake: is no ELF file; its functions are not named");
+  CHECK(message_of(sample_module(run, "debug")) == samples + "/debug: is no regular file; its functions are not named");
+}
+
+TEST_CASE("names that a frame has stay, and a file that is loaded twice is looked up as one") {
+  const SampleRun run = run_sample("pie");
+  StackTable stacks;
+  Module module = sample_module(run, "pie");
+  const ModuleId first = stacks.add_module(module);
+  module.bias += 0x10000000;
+  const ModuleId second = stacks.add_module(module);
+  const Expected& place = run.places.back();
+  const FrameId a = stacks.add_frame({first, place.address, place.is_exact});
+  const FrameId b = stacks.add_frame({second, place.address + 0x10000000, place.is_exact});
+  const FrameId c = stacks.add_frame({second, run.places.front().address + 0x10000000, true});
+  const FrameName known{.function = "known", .file = {}};
+  stacks.set_names(c, {&known, 1});
+  CHECK(name_all_frames(stacks, {}).frames == 2);
+  CHECK(names_text(stacks, a) == expected_text(place));
+  CHECK(names_text(stacks, b) == expected_text(place));
+  CHECK(names_text(stacks, c) == "known");
+}
+
+TEST_CASE("the kernel's own code in a process has names") {
+  void* const vdso = dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (vdso == nullptr) return;
+  const auto function = reinterpret_cast<std::uint64_t>(dlsym(vdso, "__vdso_clock_gettime"));
+  StackTable stacks;
+  Module module;
+  module.path = "[vdso]";
+  module.bias = getauxval(AT_SYSINFO_EHDR);
+  const FrameId frame = stacks.add_frame({stacks.add_module(module), function, true});
+  name_all_frames(stacks, {});
+  CHECK(names_text(stacks, frame).ends_with("clock_gettime"));
+}
+
+TEST_CASE("functions of a JIT compiler come from its list, the last one where memory was used again") {
+  const std::string path = "perf-4711.map";
+  std::ofstream(path) << "1000 40 old\n1040 10 LazyCompile:~parse app.js:12\nxyz\n10 \n\n1000 20 new one\n"
+                      << "ffffffffffffff00 200 wraps\n2000 10";
+  StackTable stacks;
+  const FrameId first = stacks.add_frame({0, 0x1010, false});
+  const FrameId second = stacks.add_frame({0, 0x1050, false});  // the call is the instruction before
+  const FrameId third = stacks.add_frame({0, 0x1030, true});
+  const FrameId last = stacks.add_frame({0, 0x3000, true});
+  name_all_frames(stacks, {.perf_map = path});
+  CHECK(names_text(stacks, first) == "new one");
+  CHECK(names_text(stacks, second) == "LazyCompile:~parse app.js:12");
+  CHECK(names_text(stacks, third) == "old");
+  CHECK(stacks.names(last).empty());
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("the list of a JIT compiler is that of the recorded process, not of one before") {
+  const std::string path = "/tmp/perf-" + std::to_string(getpid()) + ".map";
+  Header header;
+  CHECK(perf_map_of(header).empty());
+  header.metadata = {{"pid", "12/../../etc/passwd"}};
+  CHECK(perf_map_of(header).empty());
+  header.metadata = {{"pid", std::to_string(getpid())}, {"start", "2026-11-22T10:00:00Z"}};
+  CHECK(perf_map_of(header) == path);
+  std::ofstream(path) << "1000 40 old\n";
+  std::filesystem::last_write_time(path,
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * 36500));
+  CHECK(perf_map_of(header).empty());
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("damaged programs give fewer names, or a message, and no crash") {
+  const SampleRun run = run_sample("pie");
+  for (const std::string name : {"pie", "split"}) {
+    std::ifstream file(samples + "/" + name, std::ios::binary);
+    const std::string whole((std::istreambuf_iterator<char>(file)), {});
+    std::mt19937 random(7);
+    for (int round = 0; round < 150; ++round) {
+      std::string bytes = whole;
+      if (round % 10 == 0) bytes.resize(random() % bytes.size());
+      const std::size_t window = round % 3 == 0 ? 256 : bytes.size();  // the headers, or anything
+      for (int i = 0; i < 40 && !bytes.empty(); ++i)
+        bytes[random() % std::min(window, bytes.size())] = static_cast<char>(random());
+      std::ofstream(samples + "/damaged", std::ios::binary) << bytes;
+      const Named named = name_places(run, sample_module(run, "damaged", ""));
+      CHECK(named.counts.with_function <= 7);
+    }
+  }
+  std::filesystem::remove(samples + "/damaged");
+}
+
+TEST_CASE("names are demangled, Rust's too, and all others stay") {
+  CHECK(demangled("_ZN4list4pushEi") == "list::push(int)");
+  CHECK(demangled("malloc") == "malloc");
+  CHECK(demangled("_Znonsense") == "_Znonsense");
+  CHECK(demangled("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE") == "core::fmt::Write::write_fmt");
+  CHECK(demangled("_ZN66_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..drop..Drop$GT$4drop17h0123456789abcdefE") ==
+        "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop");
+  CHECK(demangled("_ZN4main4main28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE") == "main::main::{{closure}}");
+  CHECK(without_rust_escapes("a$unknown$b::h0123456789abcdef") == "a$unknown$b");
+  CHECK(without_rust_escapes("a$LT$b::not_a_hash") == "a$LT$b::not_a_hash");
+  CHECK(demangled("_RNvCs1234_7mycrate3foo") == "_RNvCs1234_7mycrate3foo");
+}
+
+}  // namespace
+}  // namespace cmt::symbols
