@@ -27,7 +27,8 @@ bool waits_for_only(int process, int child);
 struct Recovered {
   std::uint64_t events = 0;
   std::uint64_t from_rings = 0;
-  std::uint32_t rings_missing = 0;  ///< in a file that was cut off
+  std::uint64_t stacks_unknown = 0;  ///< events from rings whose call stacks are not known
+  std::uint32_t rings_missing = 0;   ///< in a file that was cut off
   std::vector<std::string> paths;
 };
 

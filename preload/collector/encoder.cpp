@@ -75,10 +75,18 @@ Encoder::Encoder(RingMemory& memory, Backlog& backlog, SessionState& state, cons
       backlog_(backlog),
       state_(state),
       settings_(settings),
-      order_(tags_reserved(memory.control()), [this](EventBatch& batch) { return write_events(batch); }),
+      stacks_(memory.control().stacks_at != 0
+                  ? std::optional<RingStacks>(std::in_place, memory.stack_share(),
+                                              memory.control().stacks_of_frees != 0,
+                                              [this](std::uint64_t stamp) { return outputs_.time_of(stamp); })
+                  : std::nullopt),
+      order_(
+          tags_reserved(memory.control()), [this](EventBatch& batch) { return write_events(batch); },
+          stacks_ ? &*stacks_ : nullptr),
       outputs_(memory.control(), paths_of(memory.control()), outputs, settings.has_times, order_.live_blocks()),
       flushed_ns_(clock_ns()) {
   progress_.cut_ns = memory.control().start_ns;
+  if (stacks_) outputs_.use_stacks(stacks_->table());
 }
 
 bool Encoder::handle(WorkItem& item) {
@@ -148,7 +156,7 @@ void Encoder::report(std::uint64_t drain_cpu_ns) const {
                              " lost=" + std::to_string(lost_events()) + " repairs=" + std::to_string(repairs.total()) +
                              " inversions=" + std::to_string(order_.inversions()) +
                              " unseen=" + std::to_string(control.forked != 0 ? 0 : order_.unseen_blocks()) +
-                             stop_fields() + " doubts=" + std::to_string(repairs[Repair::order_race]) +
+                             stop_fields() + stack_fields() + " doubts=" + std::to_string(repairs[Repair::order_race]) +
                              " holders_bytes=" + std::to_string(control.holders_bytes) +
                              " time_step_ns=" + std::to_string(state_.time_step_ns) + " wait_status=" +
                              std::to_string(state_.wait_status) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
@@ -169,6 +177,13 @@ std::string Encoder::stop_fields() const {
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; }, '?');
   return fields + " bypasses=" + std::to_string(control.bypasses) + " bypass=" + name;
+}
+
+/// What is missing in the call stacks.
+std::string Encoder::stack_fields() const {
+  if (!stacks_) return "";
+  return " stacks_unknown=" + std::to_string(stacks_->unknown_events()) +
+         " stacks_cut=" + std::to_string(stacks_->cut_events());
 }
 
 /// The sink of order_. Events beyond a limit are dropped.
@@ -219,6 +234,7 @@ void Encoder::merge_until(const WorkItem& cut) {
   outputs_.calibrate(cut.clock_stamp, cut.clock_ns);
   last_cut_stamp_ = cut.clock_stamp;
   last_cut_ns_ = cut.clock_ns - memory_.control().start_ns;
+  if (stacks_) stacks_->note_unloaded();
   order_.merge_until(cut.stamp);
   const bool is_due = progress_.is_flush_asked || cut.clock_ns - flushed_ns_ >= flush_ns || must_save_rings();
   if (is_due && events_ != events_saved_) {
@@ -247,7 +263,7 @@ bool Encoder::must_save_rings() const {
   if (!memory_.is_recoverable()) return false;
   for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) {
     const Ring& ring = memory_.ring(i);
-    if (order_.resume_point(i).position > memory_.saved(ring).position + ring.slots / 2) return true;
+    if (order_.resume_point(i).saved.position > memory_.saved(ring).position + ring.slots / 2) return true;
   }
   return false;
 }
@@ -258,7 +274,12 @@ void Encoder::save_rings() {
   const std::uint64_t next = control.saves + 1;
   const auto lengths = outputs_.lengths();
   std::copy(lengths.begin(), lengths.end(), control.saved_bytes[next & 1]);
-  for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) memory_.ring(i).saved[next & 1] = order_.resume_point(i);
+  for (std::uint32_t i = 0; i < memory_.ring_count(); ++i) {
+    const ResumePoint point = order_.resume_point(i);
+    Ring& ring = memory_.ring(i);
+    ring.saved[next & 1] = point.saved;
+    ring.saved_stack[next & 1] = outputs_.saved_stack(point.stack);
+  }
   __atomic_store_n(&control.saves, next, __ATOMIC_SEQ_CST);
   memory_.ring_bell();
 }

@@ -3,12 +3,14 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "preload/collector/collector.h"
 #include "preload/collector/order.h"
 #include "preload/collector/outputs.h"
+#include "preload/collector/ring_stacks.h"
 
 namespace cmt::collector {
 
@@ -57,6 +59,7 @@ class Encoder {
 
  private:
   std::string stop_fields() const;
+  std::string stack_fields() const;
   std::size_t write_events(EventBatch& batch);
   std::size_t block_events() const;
   std::size_t allowed_events(const EventBatch& batch);
@@ -77,6 +80,7 @@ class Encoder {
   Progress progress_;
   // The encoder's own.
   const Settings& settings_;
+  std::optional<RingStacks> stacks_;  // where they are recorded
   EventOrder order_;
   Outputs outputs_;  // reads the live blocks of order_
   std::uint64_t events_ = 0, events_flushed_ = 0, events_saved_ = 0, flushed_ns_;

@@ -36,7 +36,7 @@ constexpr std::array<PlainKind, slot_kind_mask + 1> plain_kinds = [] {
 }  // namespace
 
 RingEvents& EventOrder::events_of(std::uint32_t ring) {
-  while (ring >= rings_.size()) rings_.emplace_back();
+  while (ring >= rings_.size()) rings_.emplace_back(stacks_);
   return rings_[ring];
 }
 
@@ -151,7 +151,8 @@ inline bool EventOrder::apply_plain_realloc(RingEvents& ring) {
                       .old_tag = place->tag(),
                       .address = address,
                       .old_address = old,
-                      .time_ns = ring.stamp()},
+                      .time_ns = ring.stamp(),
+                      .stack = ring.stack()},
             .old = live_.block(*place)};
   if (address != old) live_.erase(*place);
   live_.set(live_.find_or_reserve(address), {booked.event.tag, address, booked.event.size});
@@ -163,8 +164,8 @@ inline bool EventOrder::apply_plain_realloc(RingEvents& ring) {
 
 /// Applies events of one record that make or end one block, with stamps up to `bound`, up to the first that is other or
 /// that the live blocks contradict. Returns how many, and the last one's stamp. Requires that nothing is blocked.
-std::size_t EventOrder::apply_plain(std::span<const Slot> records, std::uint64_t stamp_high, std::uint64_t& stamp,
-                                    std::uint64_t bound, std::uint32_t thread) {
+std::size_t EventOrder::apply_plain(std::span<const Slot> records, const StackId* stacks, std::uint64_t stamp_high,
+                                    std::uint64_t& stamp, std::uint64_t bound, std::uint32_t thread) {
   const std::size_t count = std::min(records.size(), batch_limit_ - batch_.size());
   const bool are_blocks_in_realloc = !in_realloc_.empty();
   const std::span<BlockEvent> events = batch_.room();
@@ -200,6 +201,7 @@ std::size_t EventOrder::apply_plain(std::span<const Slot> records, std::uint64_t
   }
   stamp = last;
   next_tag_ = next_tag;
+  if (stacks != nullptr) std::copy_n(stacks, i, batch_.stack_room().begin());
   batch_.append(i);
   return i;
 }
@@ -209,8 +211,8 @@ void EventOrder::merge_run(RingEvents& ring, std::uint64_t bound) {
   was_woken_ = false;
   while (!was_woken_ && ring.has_front() && ring.stamp() <= bound) {
     if (blocked_.empty()) {
-      ring.pop_while(bound, [&](std::span<const Slot> records, std::uint64_t stamp_high, std::uint64_t& stamp) {
-        const std::size_t applied = apply_plain(records, stamp_high, stamp, bound, ring.thread);
+      ring.pop_while(bound, [&](auto records, const StackId* stacks, std::uint64_t stamp_high, std::uint64_t& stamp) {
+        const std::size_t applied = apply_plain(records, stacks, stamp_high, stamp, bound, ring.thread);
         if (batch_.size() >= batch_limit_) flush_batch();
         return applied;
       });

@@ -35,8 +35,9 @@ class EventOrder {
   using Sink = std::function<std::size_t(EventBatch&)>;
 
   /// `tags_reserved`: for blocks from before the start, of which only the end will be seen.
-  EventOrder(std::uint64_t tags_reserved, Sink sink)
-      : sink_(std::move(sink)), live_(tags_reserved + 1), next_tag_(tags_reserved + 1) {}
+  /// `stacks`: the recording's call stacks; null: it has none.
+  EventOrder(std::uint64_t tags_reserved, Sink sink, RingStacks* stacks = nullptr)
+      : sink_(std::move(sink)), stacks_(stacks), live_(tags_reserved + 1), next_tag_(tags_reserved + 1) {}
 
   /// Appends what was read from a ring, by the ring's number.
   void append_records(std::uint32_t ring, Packed records);
@@ -54,7 +55,7 @@ class EventOrder {
   /// For a recovery, before all else: an event that the trace has already, which is passed on as it is; and from where
   /// on a ring's records are new.
   void restore_event(const Event& event);
-  void resume_ring(std::uint32_t ring, const Saved& saved) { events_of(ring).resume(saved); }
+  void resume_ring(std::uint32_t ring, const ResumePoint& point) { events_of(ring).resume(point); }
 
   /// Whether the sink has every event that was appended.
   bool is_empty() const { return queue_.empty() && blocked_.empty(); }
@@ -66,7 +67,9 @@ class EventOrder {
   /// How many events stamps alone would have put in a wrong place.
   std::uint64_t inversions() const { return inversions_; }
   /// From where on a recovery needs the records of a ring.
-  Saved resume_point(std::uint32_t ring) const { return ring < rings_.size() ? rings_[ring].resume_point() : Saved{}; }
+  ResumePoint resume_point(std::uint32_t ring) const {
+    return ring < rings_.size() ? rings_[ring].resume_point() : ResumePoint{};
+  }
 
  private:
   // Merging: order.cpp
@@ -85,8 +88,8 @@ class EventOrder {
     if (!blocked_.empty()) wake_blocked(address);
   }
   void wake_blocked(std::uint64_t address);
-  std::size_t apply_plain(std::span<const Slot> records, std::uint64_t stamp_high, std::uint64_t& stamp,
-                          std::uint64_t bound, std::uint32_t thread);
+  std::size_t apply_plain(std::span<const Slot> records, const StackId* stacks, std::uint64_t stamp_high,
+                          std::uint64_t& stamp, std::uint64_t bound, std::uint32_t thread);
   bool apply_plain_realloc(RingEvents& ring);
   // The batch's next event belongs to it when it is committed. A label must not live longer than its records.
   void commit_other() {
@@ -129,6 +132,7 @@ class EventOrder {
   static constexpr std::uint64_t forever = ~std::uint64_t{0};
 
   Sink sink_;
+  RingStacks* const stacks_;
   EventBatch batch_;  // in order, not yet with the sink
   std::size_t batch_limit_ = 1;
   LiveTable live_;

@@ -19,6 +19,7 @@ Header header_of(const Control& control, bool has_times) {
   Header header;
   header.has_header = header.has_addresses = true;
   header.has_times = has_times;
+  header.has_stacks = control.stacks_at != 0;
   header.metadata = {{"program", control.program},
                      {"command", control.command},
                      {"pid", std::to_string(control.process)},

@@ -64,6 +64,13 @@ class Outputs {
   Outputs(const Control& control, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
           bool has_times, const BlockKeeper& live_blocks);
 
+  /// To be called before the first event of a recording that has call stacks. Borrows the table, which may grow.
+  void use_stacks(const StackTable& stacks) {
+    for (const File& file : files_) file.sink->use_stacks(stacks);
+  }
+  /// The number of a stack in the first file, from which a recovery reads it; 0: it is not there.
+  StackId saved_stack(StackId stack) const { return files_.empty() ? 0 : files_[0].sink->stack_in_file(stack); }
+
   /// Both clocks, read together, later than all stamps up to the next call.
   void calibrate(std::uint64_t stamp, std::uint64_t ns) { times_.calibrate(stamp, ns); }
   /// Nanoseconds since the start, never less than before.

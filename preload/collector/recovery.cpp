@@ -49,9 +49,14 @@ class Recovery {
   Recovery(RingMemory& memory, const std::vector<std::string>& paths, const std::vector<int>& descriptors)
       : memory_(memory),
         control_(memory.control()),
-        order_(tags_reserved(control_), [this](EventBatch& batch) { return write_events(batch); }),
+        stacks_(memory.stack_share(), control_.stacks_of_frees != 0,
+                [this](std::uint64_t stamp) { return outputs_.time_of(stamp); }),
+        order_(
+            tags_reserved(control_), [this](EventBatch& batch) { return write_events(batch); },
+            has_stacks() ? &stacks_ : nullptr),
         outputs_(control_, paths, descriptors, control_.times != 0, order_.live_blocks()) {
     outputs_.calibrate(control_.clock_stamp, control_.clock_ns);
+    if (has_stacks()) outputs_.use_stacks(stacks_.table());
   }
 
   Recovered run() {
@@ -59,19 +64,33 @@ class Recovery {
     const std::uint64_t before = events_;
     are_from_rings_ = true;
     read_rings();
+    stacks_.note_unloaded();
     Repairs repairs = order_.repairs();
     repairs += repairs_;
     outputs_.finish(repairs, true);
-    return {.events = events_, .from_rings = events_ - before, .rings_missing = rings_missing_, .paths = {}};
+    return {.events = events_,
+            .from_rings = events_ - before,
+            .stacks_unknown = stacks_.unknown_events(),
+            .rings_missing = rings_missing_,
+            .paths = {}};
   }
 
  private:
+  bool has_stacks() const { return control_.stacks_at != 0; }
+
   void restore_trace() {
     const std::uint64_t bytes = control_.saved_bytes[control_.saves & 1][0];
-    Reader reader(copy_first_bytes(control_.paths[0], bytes), control_.paths[0]);
+    ReadOptions options;
+    options.stacks = has_stacks();
+    Reader reader(copy_first_bytes(control_.paths[0], bytes), control_.paths[0], options);
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
-      for (const Event& event : events) order_.restore_event(event);
+      stacks_.restore(reader.stacks());
+      for (Event event : events) {
+        event.stack = stacks_.restored(event.stack);
+        order_.restore_event(event);
+      }
     }
+    stacks_.restore(reader.stacks());
     order_.merge_all();
     repairs_ = reader.repairs();
   }
@@ -87,7 +106,8 @@ class Recovery {
         read = memory_.read(ring, position, end - position, records);
         if (read == 0) read = memory_.skip_unpublished(ring, position, end, records);
       }
-      order_.resume_ring(i, saved);
+      const StackId last_stack = control_.saves != 0 ? ring.saved_stack[control_.saves & 1] : 0;
+      order_.resume_ring(i, {saved, stacks_.restored(last_stack)});
       order_.append_records(i, records.finish());
     }
     order_.merge_all();
@@ -103,6 +123,7 @@ class Recovery {
   RingMemory& memory_;
   Control& control_;
   bool are_from_rings_ = false;  // events have stamps for times
+  RingStacks stacks_;
   EventOrder order_;
   Outputs outputs_;  // reads the live blocks of order_
   Repairs repairs_;

@@ -1,25 +1,42 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cmt/event.h"
 #include "preload/collector/packed.h"
+#include "preload/collector/ring_stacks.h"
 
 namespace cmt::collector {
 
 inline std::uint64_t alignment_of(const Slot& record) { return (std::uint64_t{1} << slot_alignment(record.head)) >> 1; }
 
+/// From where on a recovery needs the records of a ring, and what it has to know of those before.
+struct ResumePoint {
+  Saved saved;
+  StackId stack = 0;  ///< the ring's last one, in the table of RingStacks
+};
+
 /// The events of one ring that are not in the trace yet, oldest first. Decodes records to events: most are one record;
-/// others have records with further values before their last one (the extension), and those may arrive earlier.
+/// others have records with further values before their last one (the extension), and those may arrive earlier. Records
+/// of call stacks are no such values: they are taken out when records are unpacked, so that an allocation with a new
+/// stack is an event of one record too.
 ///
 /// Positions count the records of the ring since its begin.
 class RingEvents {
  public:
+  /// `stacks`: those of the recording, or null where it has none.
+  explicit RingEvents(RingStacks* stacks = nullptr) {
+    if (stacks != nullptr) stacks_ = std::make_unique<Stacks>(*stacks);
+  }
+
   void append(Packed records) {
     if (records.count == 0) return;
     chunks_.push_back(std::move(records));
@@ -27,10 +44,14 @@ class RingEvents {
     if (!has_front_) decode();
   }
   /// Before the first append(): the records are those from a position on, of a recovery.
-  void resume(const Saved& saved) {
-    position_ = front_position_ = saved.position;
-    thread = saved.thread;
-    stamp_high_ = front_stamp_high_ = std::uint64_t{saved.stamp_high} << 32;
+  void resume(const ResumePoint& point) {
+    position_ = front_position_ = point.saved.position;
+    thread = point.saved.thread;
+    stamp_high_ = front_stamp_high_ = std::uint64_t{point.saved.stamp_high} << 32;
+    if (!stacks_) return;
+    stacks_->unpacked = position_;
+    stacks_->chain.resume(point.stack);
+    front_last_stack_ = point.stack;
   }
 
   /// Whether there is a whole event. The functions down to pop() are about the oldest, the front.
@@ -42,6 +63,8 @@ class RingEvents {
   bool has_extension() const { return has_extension_; }
   /// Whether it is a realloc that was given a block.
   bool has_old_block() const { return (last_record_.head & slot_has_old_block) != 0; }
+  /// Its call stack; 0: none, or not known.
+  StackId stack() const { return stacks_ ? stacks_->of_event[index_of(next_) - 1] : 0; }
   /// With the stamp for a time, and the address of its record, whatever that is to its kind. Without tags. A record
   /// that is no event has its kind too. The label is valid until pop().
   Event front() const {
@@ -51,6 +74,7 @@ class RingEvents {
     event.address = last_record_.head >> slot_address_shift;
     event.time_ns = last_stamp_;
     event.label = label_;
+    event.stack = stack();
     if (event.size == 0) event.size = last_record_.body >> 32;
     if (event.alignment == 0) event.alignment = alignment_of(last_record_);
     return event;
@@ -59,6 +83,10 @@ class RingEvents {
   /// Removes it.
   void pop() {
     has_front_ = false;
+    if (stacks_) {
+      position_ = stacks_->ends[index_of(next_) - 1];
+      front_last_stack_ = stacks_->last[index_of(next_) - 1];
+    }
     front_position_ = position_;
     front_stamp_high_ = stamp_high_;
     if (has_extension_) clear_extension();
@@ -66,16 +94,17 @@ class RingEvents {
   }
   /// How many records there are behind one that pop_while() hands out; they come soon, or are old ones.
   static constexpr std::ptrdiff_t ahead = 16;
-  /// Pops events of one record with stamps of at most `bound` as long as apply(records, stamp_high, stamp) takes them.
-  /// It is given some records, the front first, the stamps' upper bits, and the stamp before, and returns how many
-  /// events it has applied; `stamp` is then that of the last one. 0: it does not take the front. This is the loop that
-  /// most events pass.
+  /// Pops events of one record with stamps of at most `bound` as long as apply(records, stacks, stamp_high, stamp)
+  /// takes them. It is given some records, the front first, their stacks (null: they have none), the stamps' upper
+  /// bits, and the stamp before, and returns how many events it has applied; `stamp` is then that of the last one. 0:
+  /// it does not take the front. This is the loop that most events pass.
   template <class Apply>
   void pop_while(std::uint64_t bound, const Apply& apply) {
     while (has_front_ && !has_extension_ && last_stamp_ <= bound) {
       const Slot* const front = next_ - 1;
       const std::span<const Slot> records(front, std::max(next_, refill_at_));
-      const std::size_t applied = apply(records, stamp_high_, last_stamp_);
+      const StackId* const stacks = stacks_ ? &stacks_->of_event[index_of(front)] : nullptr;
+      const std::size_t applied = apply(records, stacks, stamp_high_, last_stamp_);
       if (applied == 0) return;
       next_ = front + applied;
       position_ += applied - 1;
@@ -90,15 +119,19 @@ class RingEvents {
   }
 
   /// From where on a recovery needs the records: the front, or the oldest realloc that has not returned.
-  Saved resume_point() const {
-    return {open_reallocs.empty() ? front_position_ : open_reallocs.front().position, thread,
-            static_cast<std::uint32_t>(front_stamp_high_ >> 32)};
+  ResumePoint resume_point() const {
+    const auto stamp_high = static_cast<std::uint32_t>(front_stamp_high_ >> 32);
+    if (open_reallocs.empty()) return {{front_position_, thread, stamp_high}, front_last_stack_};
+    return {{open_reallocs.front().position, thread, stamp_high}, open_reallocs.front().last_stack};
   }
+  /// The ring's last stack before the front's records.
+  StackId front_last_stack() const { return front_last_stack_; }
 
   // The state of the ring in EventOrder.
   struct OpenRealloc {
     std::uint64_t address;   ///< of the block that it was given
     std::uint64_t position;  ///< of the record that says so
+    StackId last_stack = 0;  ///< of the ring, there
   };
   std::uint32_t thread = 0;
   std::vector<OpenRealloc> open_reallocs;  ///< begun and not returned, the innermost last
@@ -127,12 +160,15 @@ class RingEvents {
 
   /// Unpacks the next records. False where there are none.
   [[gnu::noinline]] bool refill() {
+    if (stacks_) stacks_->move_to_front(index_of(next_), index_of(end_));
     unpacked_.resize(unpacked_max + ahead);
     Slot* to = std::copy(next_, end_, unpacked_.data());
     Slot* const limit = unpacked_.data() + unpacked_max;
-    while (to != limit && !chunks_.empty()) {
-      to += unpacker_.unpack(to, static_cast<std::size_t>(limit - to));
-      if (unpacker_.left() != 0) break;
+    Slot* const enough = stacks_ ? limit - unpacked_max / 2 : limit;
+    while (to < enough && !chunks_.empty()) {
+      Slot* const from = std::exchange(to, to + unpacker_.unpack(to, static_cast<std::size_t>(limit - to)));
+      if (stacks_) to = take_stacks_out(from, to);
+      if (unpacker_.left() != 0) continue;
       chunks_.pop_front();
       if (!chunks_.empty()) unpacker_ = Unpacker(chunks_.front());
     }
@@ -141,6 +177,25 @@ class RingEvents {
     refill_at_ = chunks_.empty() ? end_ : end_ - ahead;
     return next_ != end_;
   }
+
+  /// Of records that were unpacked. Returns the end of those that are left.
+  Slot* take_stacks_out(const Slot* from, const Slot* end) {
+    Slot* to = unpacked_.data() + (from - unpacked_.data());
+    for (; from != end; ++from) {
+      ++stacks_->unpacked;
+      const std::uint32_t kind = slot_kind(from->head);
+      if (kind >= record_void) stacks_->chain.take_record(*from, kind);
+      if (kind > record_void) continue;
+      const std::size_t index = index_of(to);
+      stacks_->of_event[index] = kind < record_stamp_high ? stacks_->chain.take_event(kind) : 0;
+      stacks_->last[index] = stacks_->chain.last();
+      stacks_->ends[index] = stacks_->unpacked;
+      *to++ = *from;
+    }
+    return to;
+  }
+
+  std::size_t index_of(const Slot* unpacked) const { return static_cast<std::size_t>(unpacked - unpacked_.data()); }
 
   [[gnu::noinline]] void extend(const Slot& record, std::uint32_t kind) {
     if (kind == record_stamp_high) {
@@ -167,16 +222,34 @@ class RingEvents {
 
   static constexpr std::ptrdiff_t unpacked_max = 128;
 
-  std::deque<Packed> chunks_;   // as they were appended; the first one is being unpacked
-  Unpacker unpacker_;           // of the first one
-  std::vector<Slot> unpacked_;  // unpacked_max of them, and room for pop_while() to look ahead
+  /// Of a ring in a recording with call stacks. The arrays are about the records in unpacked_.
+  struct Stacks {
+    explicit Stacks(RingStacks& all) : chain(all) {}
+    void move_to_front(std::size_t from, std::size_t end) {
+      std::copy(of_event.begin() + from, of_event.begin() + end, of_event.begin());
+      std::copy(last.begin() + from, last.begin() + end, last.begin());
+      std::copy(ends.begin() + from, ends.begin() + end, ends.begin());
+    }
+
+    StackChain chain;
+    std::uint64_t unpacked = 0;  // the position behind the records that were unpacked
+    std::array<StackId, unpacked_max> of_event{};
+    std::array<StackId, unpacked_max> last{};        // the ring's last stack then
+    std::array<std::uint64_t, unpacked_max> ends{};  // the position behind the record
+  };
+
+  std::unique_ptr<Stacks> stacks_;  // null: the recording has none
+  std::deque<Packed> chunks_;       // as they were appended; the first one is being unpacked
+  Unpacker unpacker_;               // of the first one
+  std::vector<Slot> unpacked_;      // unpacked_max of them, and room for pop_while() to look ahead
   const Slot* next_ = nullptr;
   const Slot* end_ = nullptr;
   const Slot* refill_at_ = nullptr;     // before the end while there is more, so that pop_while() finds addresses ahead
-  std::uint64_t position_ = 0;          // of `next_`
+  std::uint64_t position_ = 0;          // of `next_`; in a recording with stacks at pop() alone
   std::uint64_t front_position_ = 0;    // of the front's first record
   std::uint64_t stamp_high_ = 0;        // the stamps' upper 32 bits
   std::uint64_t front_stamp_high_ = 0;  // the same, at front_position_
+  StackId front_last_stack_ = 0;        // the ring's last stack, at front_position_
   std::uint64_t last_stamp_ = 0;
   Slot last_record_{};
   bool has_front_ = false;

@@ -54,8 +54,8 @@ Front front_of(const RingEvents& ring) {
   const cmt::Event event = ring.front();
   return {seen(ring.last_record(), ring.stamp()),
           ring.front_position(),
-          ring.resume_point().position,
-          ring.resume_point().stamp_high,
+          ring.resume_point().saved.position,
+          ring.resume_point().saved.stamp_high,
           event.size,
           event.count,
           ring.has_extension(),
@@ -85,19 +85,20 @@ struct Runs {
   bool is_same = true;
 
   void pop_run(std::uint64_t bound) {
-    ring.pop_while(bound, [&](std::span<const Slot> read, std::uint64_t stamp_high, std::uint64_t& stamp) {
-      const std::size_t count_max = 1 + random() % 100;
-      std::size_t count = 0;
-      for (; count < std::min(count_max, read.size()); ++count, ++at) {
-        const Slot& slot = read[count];
-        const std::uint64_t now = RingEvents::stamp_of(slot, stamp_high, stamp);
-        if (slot_kind(slot.head) == ring_realloc || slot_kind(slot.head) >= record_stamp_high || now > bound) break;
-        is_same = is_same && at < wanted.size() && seen(slot, now) == wanted[at].record;
-        stamp = now;
-      }
-      in_runs += count;
-      return count;
-    });
+    ring.pop_while(
+        bound, [&](std::span<const Slot> read, const cmt::StackId*, std::uint64_t stamp_high, std::uint64_t& stamp) {
+          const std::size_t count_max = 1 + random() % 100;
+          std::size_t count = 0;
+          for (; count < std::min(count_max, read.size()); ++count, ++at) {
+            const Slot& slot = read[count];
+            const std::uint64_t now = RingEvents::stamp_of(slot, stamp_high, stamp);
+            if (slot_kind(slot.head) == ring_realloc || slot_kind(slot.head) >= record_stamp_high || now > bound) break;
+            is_same = is_same && at < wanted.size() && seen(slot, now) == wanted[at].record;
+            stamp = now;
+          }
+          in_runs += count;
+          return count;
+        });
   }
 
   void pop_all() {
@@ -132,7 +133,7 @@ TEST_CASE("ring events: runs have the same events as single pops, wherever chunk
     CHECK(runs.is_same);
     CHECK(runs.at == wanted.size());
     CHECK(runs.in_runs > wanted.size() / 2);
-    CHECK(runs.ring.resume_point().position == records.size());
+    CHECK(runs.ring.resume_point().saved.position == records.size());
   }
 }
 
@@ -142,30 +143,32 @@ TEST_CASE("ring events: some records behind one that is handed out can be read, 
   RingEvents ring;
   ring.append(packed(records, 0, records.size()));
   std::uint64_t at = 0, right = 0;
-  ring.pop_while(~std::uint64_t{0}, [&](std::span<const Slot> read, std::uint64_t, std::uint64_t&) {
-    for (const Slot& slot : read) {
-      const Slot ahead = (&slot)[RingEvents::ahead];
-      right += ahead.head >> slot_address_shift == 16 * (++at + RingEvents::ahead) ? 1 : 0;
-    }
-    return read.size();
-  });
+  ring.pop_while(~std::uint64_t{0},
+                 [&](std::span<const Slot> read, const cmt::StackId*, std::uint64_t, std::uint64_t&) {
+                   for (const Slot& slot : read) {
+                     const Slot ahead = (&slot)[RingEvents::ahead];
+                     right += ahead.head >> slot_address_shift == 16 * (++at + RingEvents::ahead) ? 1 : 0;
+                   }
+                   return read.size();
+                 });
   CHECK(at == records.size());
   CHECK(right > records.size() - 40);
 }
 
 TEST_CASE("ring events: a resumed ring goes on at its position, with its upper bits of stamps") {
   RingEvents ring;
-  ring.resume({.position = 500, .thread = 7, .stamp_high = 3});
+  ring.resume({{.position = 500, .thread = 7, .stamp_high = 3}});
   ring.append(packed({slot_of(ring_malloc, 16, 8, 5), slot_of(ring_free, 16, 0, 9)}, 0, 2));
-  CHECK(ring.resume_point().position == 500);
+  CHECK(ring.resume_point().saved.position == 500);
   std::uint64_t last = 0;
-  ring.pop_while(~std::uint64_t{0}, [&](std::span<const Slot> read, std::uint64_t high, std::uint64_t& stamp) {
-    for (const Slot& slot : read) last = stamp = RingEvents::stamp_of(slot, high, stamp);
-    return read.size();
-  });
+  ring.pop_while(~std::uint64_t{0},
+                 [&](std::span<const Slot> read, const cmt::StackId*, std::uint64_t high, std::uint64_t& stamp) {
+                   for (const Slot& slot : read) last = stamp = RingEvents::stamp_of(slot, high, stamp);
+                   return read.size();
+                 });
   CHECK(last == (std::uint64_t{3} << 32 | 9));
-  CHECK(ring.resume_point().position == 502);
-  CHECK(ring.resume_point().stamp_high == 3);
+  CHECK(ring.resume_point().saved.position == 502);
+  CHECK(ring.resume_point().saved.stamp_high == 3);
   CHECK(ring.thread == 7);
 }
 

@@ -89,6 +89,13 @@ std::uint32_t RingMemory::ring_count() const {
   return std::min(__atomic_load_n(&control_->rings_used, __ATOMIC_ACQUIRE), control_->rings_limit);
 }
 
+const StackShare* RingMemory::stack_share() const {
+  const std::uint64_t at = control_->stacks_at;
+  const bool is_there =
+      at != 0 && at % alignof(StackShare) == 0 && bytes_ >= sizeof(StackShare) && at <= bytes_ - sizeof(StackShare);
+  return is_there ? reinterpret_cast<const StackShare*>(reinterpret_cast<const char*>(control_) + at) : nullptr;
+}
+
 std::uint64_t RingMemory::lost_events() {
   std::uint64_t sum = __atomic_load_n(&control_->ringless, __ATOMIC_RELAXED);
   for (std::uint32_t i = 0; i < ring_count(); ++i) sum += ring(i).lost;

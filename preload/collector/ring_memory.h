@@ -5,6 +5,7 @@
 #include <string>
 
 #include "preload/collector/packed.h"
+#include "preload/stack_share.h"
 
 namespace cmt::collector {
 
@@ -41,6 +42,8 @@ class RingMemory {
   /// How many rings threads have or had: those with the first numbers.
   std::uint32_t ring_count() const;
   Ring& ring(std::uint32_t number) { return *ring_at(control_, number); }
+  /// What the frames of call stacks stand for; null: none are recorded, or the file is cut off.
+  const StackShare* stack_share() const;
   /// Events that are in no ring, because it was full or there was none.
   std::uint64_t lost_events();
 

@@ -1,0 +1,154 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "cmt/stacks.h"
+#include "preload/protocol.h"
+#include "preload/stack_share.h"
+
+namespace cmt::collector {
+
+/// The call stacks of a recording: turns the frames in the rings' records into nodes of a StackTable. protocol.h, "Call
+/// stacks", says what the records mean. Damaged rings give wrong stacks, or none, but nothing worse.
+///
+/// Memory. The table has at most `nodes_max` nodes, 160 MB. New stacks beyond that are cut: to the part that the table
+/// has, or to one that is not known but for being cut.
+///
+/// Threads: used by one, the encoder.
+class RingStacks {
+ public:
+  static constexpr std::uint32_t nodes_max = 1 << 23;
+
+  /// Translates a stamp to the time since the start of the recording.
+  using TimeOf = std::function<std::uint64_t(std::uint64_t)>;
+
+  /// `share`: null where it is missing, in a damaged file of rings. Borrowed.
+  RingStacks(const StackShare* share, bool has_stacks_of_frees, TimeOf time_of, std::uint32_t limit = nodes_max);
+
+  const StackTable& table() const { return table_; }
+  /// For a recovery: copies what a trace's table has that was not copied before. To be called before any frame is met.
+  void restore(const StackTable& trace);
+  /// The number here of a stack of that table; 0: it has none such.
+  StackId restored(StackId stack) const { return stack < restored_nodes_.size() ? restored_nodes_[stack] : 0; }
+
+  /// Whether an event of a kind of record has a stack.
+  bool has_stack(std::uint32_t kind) const { return has_stack_[kind]; }
+  /// The frame that an index of UnwindTable::rule stands for; 0: none.
+  FrameId frame(std::uint32_t index) {
+    return index < frames_.size() && frames_[index] != 0 ? frames_[index] : resolve(index);
+  }
+  /// The stack that a frame calls from another one; 0: the table is full.
+  StackId add_node(StackId parent, FrameId frame) {
+    return table_.node_count() < limit_ ? table_.add_node({parent, frame}) : table_.find_node({parent, frame});
+  }
+  /// The stack of which no frame is known.
+  StackId add_cut_root() { return table_.add_node({0, 0}); }
+
+  /// Looks for modules that have been unloaded. To be called now and then.
+  void note_unloaded();
+
+  /// Counts an event that should have a stack, but has none, or a part of it because the table was full.
+  void note_unknown() { ++unknown_events_; }
+  void note_cut() { ++cut_events_; }
+  std::uint64_t unknown_events() const { return unknown_events_; }
+  std::uint64_t cut_events() const { return cut_events_; }
+
+ private:
+  struct KnownModule {
+    ModuleId id = 0;  // 0: not met yet
+    std::uint64_t unloaded = 0;
+  };
+
+  FrameId resolve(std::uint32_t index);
+  ModuleId module_at(std::uint32_t number);
+  ModuleId add_module(const StackModule& module);
+
+  const StackShare* const share_;
+  const TimeOf time_of_;
+  const std::uint32_t limit_;
+  std::array<bool, slot_kind_mask + 1> has_stack_{};
+  StackTable table_;
+  std::vector<FrameId> frames_;       // by index of UnwindTable::rule; 0: not met yet
+  std::vector<KnownModule> modules_;  // by number in StackShare, counted from 1
+  std::vector<ModuleId> restored_modules_{0},
+      unmet_modules_;  // by number in the trace; those not met in StackShare yet
+  std::vector<FrameId> restored_frames_{0};
+  std::vector<StackId> restored_nodes_{0};
+  std::uint64_t unknown_events_ = 0, cut_events_ = 0;
+};
+
+/// The last stack of one ring.
+class StackChain {
+ public:
+  explicit StackChain(RingStacks& stacks) : stacks_(&stacks) {}
+
+  /// For a recovery: the ring's last stack is this one of the table.
+  void resume(StackId stack);
+
+  /// Takes a record of a kind from record_void on.
+  void take_record(const Slot& record, std::uint32_t kind) {
+    if (kind == record_stack) {
+      begin_stack(record);
+    } else if (kind == record_frames && left_ != 0) {
+      std::uint32_t frames[stack_frames_more];
+      frames_of_slot(&record, frames);
+      add_frames(frames, stack_frames_more);
+    } else if (kind == record_void) {
+      if (left_ != 0) end_incomplete();
+      has_apart_ = false;
+    }
+  }
+
+  /// The stack of an event, by the kind of its record; 0: it has none, or it is not known. `kind`: below
+  /// record_stamp_high.
+  StackId take_event(std::uint32_t kind) {
+    if (left_ != 0) end_incomplete();
+    StackId stack = 0;
+    if (stacks_->has_stack(kind)) {
+      stack = has_apart_ ? apart_ : last_;
+      if (stack == 0) stacks_->note_unknown();
+      if (has_apart_ ? is_apart_short_ : is_last_short_) stacks_->note_cut();
+      has_apart_ = false;
+    }
+    if (kind == record_owner) forget();
+    return stack;
+  }
+
+  /// The ring's last stack; 0: not known, or none.
+  StackId last() const { return last_; }
+
+ private:
+  static constexpr std::uint32_t any = ~std::uint32_t{0};
+
+  void begin_stack(const Slot& record);
+  void keep(const StackRecord& next);
+  void add_frames(const std::uint32_t* frames, std::uint32_t count);
+  void add_frame(FrameId frame);
+  void end_stack();
+  void end_incomplete();
+  void forget();
+
+  RingStacks* stacks_;
+  std::vector<StackId> nodes_;    // of the last stack, by depth, the outermost first
+  std::uint32_t depth_ = 0;       // of the last stack
+  std::uint32_t complete_ = any;  // so many of its frames have nodes; those further inside have the last one's
+  std::uint32_t number_ = any;    // of its record
+  bool is_known_ = false, is_last_short_ = false;
+  StackId last_ = 0;
+  // The stack that is being read.
+  StackId at_ = 0;          // its node so far
+  std::uint32_t left_ = 0;  // frames to come
+  bool is_apart_ = false;
+  bool is_sound_ = false;  // it is known so far
+  bool is_short_ = false;  // the table had no room for its innermost frames
+  // Of the next event alone.
+  bool has_apart_ = false, is_apart_short_ = false;
+  StackId apart_ = 0;
+};
+
+}  // namespace cmt::collector
