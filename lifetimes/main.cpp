@@ -1,5 +1,5 @@
-// lifetimes: how long blocks live. Four commands on one command line: annotate a trace, summarise it, count its pairs
-// of lifetime and size, or merge summaries.
+// lifetimes: how long blocks live, and who allocates. Five commands on one command line: annotate a trace, summarise
+// it, count its pairs of lifetime and size, merge summaries, or say which functions have allocated.
 
 #include <tsl/robin_map.h>
 
@@ -12,6 +12,7 @@
 
 #include "lifetimes/annotate.h"
 #include "lifetimes/live_blocks.h"
+#include "lifetimes/stacks/by_stack.h"
 #include "lifetimes/summarise.h"
 #include "lifetimes/summary.h"
 #include "toolkit/annotate/trace_tool.h"
@@ -55,6 +56,22 @@ Instead of annotating:
   --plot=FILE    draw how many blocks of which size lived how long; FILE ends in
                  .svg, .html, .png or .pdf; the summary is printed too with
                  --summary, --json or --csv
+
+Who allocates, in a trace with call stacks:
+
+  --by=WHAT      a table by function, caller (function and its caller), line or
+                 library: live bytes at the peak, allocated, temporary, live at
+                 the end, and with callees; and the largest stack
+  --sort=FIGURE  by peak (the default), bytes or blocks (allocated), live (at
+                 the end) or temporary; --inclusive: with callees
+  --inclusive    sort by what functions have with those that they call
+  --top=N        the first N only; 0: all. The default is 20, with --json and
+                 --csv 0
+  --skip=REGEX   charge the callers of functions whose names match (xmalloc)
+  --folded[=FIGURE]
+                 stacks as lines "main;f;g 123", for flame graph tools
+  --debug-dir=DIR
+                 look there for separate debug files, too
 
   --strict       stop at the first defect of the trace; else defects are
                  reported and counted
@@ -125,16 +142,32 @@ void merge(const Options& options, const std::vector<std::string>& paths) {
   output.write(sum);
 }
 
+/// Whether call stacks are asked for. Throws UsageError where options do not go together.
+bool refuse_stack_options(const CommandLine& line) {
+  for (const char* const what : {"by", "folded"})
+    line.refuse_together(what, {"merge", "summary", "counts", "clock", "leaks", "totals", "plot"});
+  line.refuse_together("folded", {"by", "sort", "inclusive", "top", "skip", "json", "csv"});
+  if (line.has("by") || line.has("folded")) return true;
+  for (const char* const option : {"sort", "inclusive", "top", "skip"}) {
+    if (line.has(option)) throw command::UsageError(std::string("--") + option + " needs --by");
+  }
+  if (line.has("debug-dir")) throw command::UsageError("--debug-dir needs --by or --folded");
+  return false;
+}
+
 int run(const CommandLine& line) {
   line.refuse_together("merge", {"summary", "counts", "clock", "strict", "leaks", "totals"});
   line.refuse_together("counts", {"summary", "json", "csv", "plot", "leaks", "totals"});
+  const bool asks_for_stacks = refuse_stack_options(line);
   Options options = annotate::parse_options(tool, line, {"leaks", "totals"});
   if (line.has("merge")) {
     merge(options, line.files().empty() ? std::vector<std::string>{"-"} : line.files());
     return 0;
   }
   options.path = line.file();
-  if (line.has("counts"))
+  if (asks_for_stacks)
+    report_stacks(options, parse_stack_options(line));
+  else if (line.has("counts"))
     count_pairs(options);
   else if (options.summarises)
     summarise(options);
@@ -143,11 +176,23 @@ int run(const CommandLine& line) {
   return 0;
 }
 
+std::vector<command::Option> options() {
+  using Takes = command::Option::Takes;
+  return annotate::known_options({{"counts"},
+                                  {"merge"},
+                                  {"by", Takes::value},
+                                  {"sort", Takes::value},
+                                  {"inclusive"},
+                                  {"top", Takes::value},
+                                  {"skip", Takes::value},
+                                  {"folded", Takes::value_or_nothing},
+                                  {"debug-dir", Takes::values}});
+}
+
 }  // namespace
 }  // namespace cmt::lifetimes
 
 int main(int argc, char** argv) {
   using namespace cmt::lifetimes;
-  return cmt::command::run(argc, argv,
-                           {tool, CMT_VERSION, help_text, cmt::annotate::known_options({{"counts"}, {"merge"}}), run});
+  return cmt::command::run(argc, argv, {tool, CMT_VERSION, help_text, cmt::lifetimes::options(), run});
 }

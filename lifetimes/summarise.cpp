@@ -16,16 +16,13 @@ void Summariser::count_event(const Event& event) {
   live_.start_event(event);
   ++summary_.by_kind[static_cast<std::size_t>(event.kind)];
   if (event.failed()) ++summary_.failed;
-  Tag& last_made = last_made_by(event.thread);
-  const std::uint32_t reallocations = event.ends_block() ? end_block(event, last_made) : 0;
+  const bool is_temporary = last_made_.frees_temporary(event);
+  const std::uint32_t reallocations = event.ends_block() ? end_block(event, is_temporary) : 0;
   if (event.makes_block()) begin_block(event, reallocations);
-  last_made = event.tag;
 }
 
-Tag& Summariser::last_made_by(std::uint32_t thread) { return thread == 0 ? first_thread_made_ : last_made_[thread]; }
-
 /// Returns how many reallocations the event's new block, if it makes one, has behind it.
-std::uint32_t Summariser::end_block(const Event& event, Tag last_made) {
+std::uint32_t Summariser::end_block(const Event& event, bool is_temporary) {
   const Block* const block = live_.end_block(event.old_tag);
   if (block == nullptr) {
     ++summary_.unknown_ends;
@@ -37,7 +34,7 @@ std::uint32_t Summariser::end_block(const Event& event, Tag last_made) {
   ++size.ended;
   size.short_lived += age <= short_lived_max_;
   size.other_thread += block->thread != event.thread;
-  size.temporary += event.old_tag == last_made && !event.makes_block();
+  size.temporary += is_temporary;
   size.lifetime_max = std::max(size.lifetime_max, age);
   ++size.lifetimes[AgeClasses::index(age)];
   live_by_size_[size_class].change(peaks_).remove_block(block->size);

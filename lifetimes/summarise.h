@@ -1,13 +1,12 @@
 #pragma once
 
-#include <tsl/robin_map.h>
-
 #include <array>
 #include <cstdint>
 #include <string>
 
 #include "cmt/event.h"
 #include "libcmt/heap/live_totals.h"
+#include "lifetimes/last_made.h"
 #include "lifetimes/live_blocks.h"
 #include "lifetimes/summary.h"
 
@@ -33,8 +32,7 @@ class Summariser {
     std::uint32_t reallocations = 0;
   };
 
-  Tag& last_made_by(std::uint32_t thread);
-  std::uint32_t end_block(const Event& event, Tag last_made);
+  std::uint32_t end_block(const Event& event, bool is_temporary);
   void begin_block(const Event& event, std::uint32_t reallocations);
   void count_chain(std::uint32_t reallocations);
   void save_peak(const Event& event);
@@ -47,8 +45,7 @@ class Summariser {
   std::array<heap::AtPeak<Amount>, SizeClasses::count> live_by_size_{};
   std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved
   std::uint64_t short_lived_max_;
-  tsl::robin_map<std::uint32_t, Tag> last_made_;  // by thread: the block that its last event made; 0: none
-  Tag first_thread_made_ = 0;                     // the same of thread 0, which needs no search
+  LastMade last_made_;
 };
 
 }  // namespace cmt::lifetimes

@@ -35,13 +35,14 @@ Options parse_options(const std::string& tool, const command::CommandLine& line,
   return options;
 }
 
-Trace::Trace(const Options& options, bool addresses)
+Trace::Trace(const Options& options, bool addresses, bool stacks)
     : options_(options),
       complaints_(options.strict, [this](const std::string& message) { say(message); }),
       reader_(command::open_trace(
-          options.path, {.strict = options.strict, .addresses = addresses, .on_defect = [this](const Defect& defect) {
-                           complaints_.add(defect.place, defect.what);
-                         }})) {
+          options.path, {.strict = options.strict,
+                         .addresses = addresses,
+                         .stacks = stacks,
+                         .on_defect = [this](const Defect& defect) { complaints_.add(defect.place, defect.what); }})) {
   complaints_.set_place([this] { return reader_.place(current_); });
   if (options.clock == heap::Clock::Unit::time && !header().has_times)
     throw FormatError(options.path, "times were not recorded (needed by --clock=time)");

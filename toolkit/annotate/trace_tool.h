@@ -54,8 +54,9 @@ Options parse_options(const std::string& tool, const command::CommandLine& line,
 /// The trace that the options name. The first of its defects go to standard error, and a line where it breaks off.
 class Trace {
  public:
-  /// Borrows `options`. Throws FormatError where ages are to be counted in time and the trace has none.
-  explicit Trace(const Options& options, bool addresses = true);
+  /// Borrows `options`. `addresses` and `stacks`: whether events have them. Throws FormatError where ages are to be
+  /// counted in time and the trace has none.
+  explicit Trace(const Options& options, bool addresses = true, bool stacks = false);
 
   /// Calls `visit` with every event and its index in the batch.
   template <class Visit>
@@ -74,6 +75,7 @@ class Trace {
 
   command::Complaints& complaints() { return complaints_; }
   const Header& header() const { return reader_.header(); }
+  const StackTable& stacks() const { return reader_.stacks(); }
   bool truncated() const { return reader_.truncated(); }
 
  private:

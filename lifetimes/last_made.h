@@ -1,0 +1,27 @@
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <cstdint>
+
+#include "cmt/event.h"
+
+namespace cmt::lifetimes {
+
+/// Tells temporary blocks: those that the next event of the thread that made them frees.
+class LastMade {
+ public:
+  /// To be called for each event, in order. Whether it frees the block that its thread's event before has made.
+  bool frees_temporary(const Event& event) {
+    Tag& last = event.thread == 0 ? of_first_thread_ : by_thread_[event.thread];
+    const bool frees = event.ends_block() && event.old_tag == last && !event.makes_block();
+    last = event.tag;
+    return frees;
+  }
+
+ private:
+  tsl::robin_map<std::uint32_t, Tag> by_thread_;  // the block that its last event made; 0: none
+  Tag of_first_thread_ = 0;                       // the same of thread 0, which needs no search
+};
+
+}  // namespace cmt::lifetimes

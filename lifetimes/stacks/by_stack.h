@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lifetimes/stacks/contributors.h"
+#include "toolkit/annotate/trace_tool.h"
+
+namespace cmt::lifetimes {
+
+/// What is asked of the call stacks of a trace.
+struct StackOptions {
+  ContributorOptions contributors;
+  bool folded = false;  ///< folded stacks, rather than contributors
+  std::vector<std::string> debug_directories{};
+};
+
+/// The options of --by and --folded. Throws UsageError.
+StackOptions parse_stack_options(const command::CommandLine& line);
+
+/// Prints the contributors or the folded stacks of the trace that the options name. Throws FormatError where it has no
+/// stacks.
+void report_stacks(const annotate::Options& options, const StackOptions& stack_options);
+
+}  // namespace cmt::lifetimes

@@ -1,0 +1,223 @@
+#include "lifetimes/stacks/contributors.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <utility>
+
+#include "lifetimes/stacks/stack_tree.h"
+
+namespace cmt::lifetimes {
+namespace {
+
+using GroupId = std::uint32_t;
+
+constexpr std::array<std::pair<By, std::string_view>, 4> by_names{
+    {{By::function, "function"}, {By::caller, "caller"}, {By::line, "line"}, {By::library, "library"}}};
+constexpr std::array<std::pair<Metric, std::string_view>, 5> metric_names{{{Metric::bytes, "bytes"},
+                                                                           {Metric::blocks, "blocks"},
+                                                                           {Metric::peak, "peak"},
+                                                                           {Metric::live, "live"},
+                                                                           {Metric::temporary, "temporary"}}};
+
+template <class Names, class Value>
+std::string_view name_in(const Names& names, Value value) {
+  return std::find_if(names.begin(), names.end(), [value](const auto& each) { return each.first == value; })->second;
+}
+template <class Value, std::size_t count>
+std::optional<Value> value_in(const std::array<std::pair<Value, std::string_view>, count>& names,
+                              std::string_view text) {
+  for (const auto& [value, value_name] : names) {
+    if (value_name == text) return value;
+  }
+  return std::nullopt;
+}
+
+Key key_of(By by) { return by == By::line ? Key::line : by == By::library ? Key::library : Key::function; }
+
+/// A stack and its figure by the metric that is sorted by.
+struct Largest {
+  StackId stack = 0;
+  std::uint64_t figure = 0;
+
+  void take_larger(const Largest& other) {
+    if (other.figure > figure || stack == 0) *this = other;
+  }
+};
+
+struct Group {
+  Use self;
+  Use inclusive;
+  Largest own;      ///< of the stacks that are charged to it
+  Largest through;  ///< of all stacks that it is in
+  std::uint32_t on_path = 0;
+};
+
+/// Goes through the tree of stacks, from the root to each leaf, and keeps which groups the path is in.
+class GroupWalk {
+ public:
+  GroupWalk(const StackTable& stacks, const StackUses& uses, const ContributorOptions& options)
+      : stacks_(stacks), uses_(uses), options_(options), labels_(stacks, key_of(options.by), options.skipped) {}
+
+  std::vector<Contributor> contributors() {
+    walk();
+    std::vector<Contributor> found;
+    for (GroupId id = 0; id < groups_.size(); ++id) {
+      const Group& group = groups_[id];
+      found.push_back(
+          {group_name(id), group.self, group.inclusive, (group.own.stack != 0 ? group.own : group.through).stack, {}});
+    }
+    return found;
+  }
+
+ private:
+  /// A node of the path from the root.
+  struct Step {
+    StackId next_child = 0;
+    std::size_t groups_before = 0;
+    LabelId label_before = 0;
+    Use use{};
+    Largest largest{};
+  };
+  static constexpr LabelId no_label = 0xffffffff;
+
+  void walk() {
+    const StackTree tree(stacks_, uses_);
+    std::vector<Step> path;
+    enter(path, tree, 0);
+    while (!path.empty()) {
+      const StackId child = path.back().next_child;
+      if (child != 0) {
+        path.back().next_child = tree.next_sibling(child);
+        enter(path, tree, child);
+      } else {
+        leave(path);
+      }
+    }
+  }
+
+  void enter(std::vector<Step>& path, const StackTree& tree, StackId node) {
+    path.push_back({tree.first_child(node), path_groups_.size(), label_});
+    if (node != 0) {
+      const std::span<const Label> labels = labels_.of_frame(stacks_.node(node).frame);
+      for (auto label = labels.rbegin(); label != labels.rend(); ++label) {
+        if (label->is_allocation) continue;
+        path_groups_.push_back(group_of(label->text, label_));
+        label_ = label->text;
+        ++groups_[path_groups_.back()].on_path;
+      }
+    }
+    const Use* const use = use_of(node);
+    if (use == nullptr) return;
+    const Largest stack{node, use->metric(options_.metric)};
+    path.back().use = *use;
+    path.back().largest = stack;
+    Group& group = groups_[path_groups_.empty() ? unknown_group() : path_groups_.back()];
+    group.self += *use;
+    group.own.take_larger(stack);
+    if (path_groups_.empty()) group.inclusive += *use;
+  }
+
+  void leave(std::vector<Step>& path) {
+    const Step step = path.back();
+    path.pop_back();
+    while (path_groups_.size() > step.groups_before) {
+      Group& group = groups_[path_groups_.back()];
+      path_groups_.pop_back();
+      if (--group.on_path != 0) continue;
+      group.inclusive += step.use;
+      group.through.take_larger(step.largest);
+    }
+    label_ = step.label_before;
+    if (path.empty()) return;
+    path.back().use += step.use;
+    path.back().largest.take_larger(step.largest);
+  }
+
+  const Use* use_of(StackId node) const {
+    const auto found = std::lower_bound(uses_.stacks.begin(), uses_.stacks.end(), node,
+                                        [](const StackUses::Entry& entry, StackId id) { return entry.stack < id; });
+    return found != uses_.stacks.end() && found->stack == node ? &found->use : nullptr;
+  }
+
+  GroupId group_of(LabelId inner, LabelId outer) {
+    const std::uint64_t key = std::uint64_t{inner} << 32 | (options_.by == By::caller ? outer : no_label);
+    const auto [found, is_new] = ids_.try_emplace(key, static_cast<GroupId>(groups_.size()));
+    if (is_new) {
+      groups_.emplace_back();
+      keys_.push_back(key);
+    }
+    return found->second;
+  }
+  GroupId unknown_group() { return group_of(labels_.intern("[unknown]"), no_label); }
+
+  std::string group_name(GroupId id) const {
+    const auto inner = static_cast<LabelId>(keys_[id] >> 32), outer = static_cast<LabelId>(keys_[id]);
+    std::string text(labels_.text(inner));
+    if (outer != no_label) text += " <- " + std::string(labels_.text(outer));
+    return text;
+  }
+
+  const StackTable& stacks_;
+  const StackUses& uses_;
+  const ContributorOptions& options_;
+  Labels labels_;
+  std::unordered_map<std::uint64_t, GroupId> ids_;
+  std::vector<std::uint64_t> keys_;  // by group: its label, and that of its caller
+  std::vector<Group> groups_;
+  std::vector<GroupId> path_groups_;  // of the path, outermost first
+  LabelId label_ = no_label;          // the innermost of the path
+};
+
+}  // namespace
+
+std::string_view name(By by) { return name_in(by_names, by); }
+std::string_view name(Metric metric) { return name_in(metric_names, metric); }
+std::optional<By> parse_by(std::string_view text) { return value_in(by_names, text); }
+std::optional<Metric> parse_metric(std::string_view text) { return value_in(metric_names, text); }
+
+Contributors find_contributors(const StackTable& stacks, const StackUses& uses, const ContributorOptions& options) {
+  Contributors report;
+  report.by = options.by;
+  report.metric = options.metric;
+  report.inclusive = options.inclusive;
+  report.events = uses.events;
+  report.peak_event = uses.peak_event;
+  report.peak_time_ns = uses.peak_time_ns;
+  for (const StackUses::Entry& entry : uses.stacks) {
+    report.total += entry.use;
+    if (entry.stack == 0) report.of_unknown_stacks = entry.use;
+    report.stacks += entry.stack != 0;
+  }
+  report.contributors = GroupWalk(stacks, uses, options).contributors();
+  const auto figure = [&](const Contributor& each) {
+    return (options.inclusive ? each.inclusive : each.self).metric(options.metric);
+  };
+  std::sort(report.contributors.begin(), report.contributors.end(), [&](const Contributor& a, const Contributor& b) {
+    return figure(a) != figure(b) ? figure(a) > figure(b) : a.name < b.name;
+  });
+  if (options.top != 0 && report.contributors.size() > options.top) {
+    report.left_out = report.contributors.size() - options.top;
+    report.contributors.resize(options.top);
+  }
+  for (Contributor& each : report.contributors) each.stack = stack_lines(stacks, each.largest);
+  return report;
+}
+
+std::vector<StackLine> stack_lines(const StackTable& stacks, StackId stack) {
+  std::vector<StackLine> lines;
+  for (StackId at = stack; at != 0; at = stacks.node(at).parent) {
+    const FrameId frame = stacks.node(at).frame;
+    const std::span<const FrameName> names = stacks.names(frame);
+    if (names.empty()) lines.push_back({function_text(stacks, frame, nullptr), library_text(stacks, frame), {}, {}});
+    for (const FrameName& each : names) {
+      StackLine line{function_text(stacks, frame, &each), library_text(stacks, frame), {}, {}};
+      if (!each.file.empty()) line.file = std::string(each.file);
+      if (each.line != 0) line.line = each.line;
+      lines.push_back(std::move(line));
+    }
+  }
+  return lines;
+}
+
+}  // namespace cmt::lifetimes

@@ -1,0 +1,184 @@
+#include "lifetimes/stacks/labels.h"
+
+#include <regex.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+#include "toolkit/output/numbers.h"
+
+namespace cmt::lifetimes {
+namespace {
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+/// Where the brackets that begin at `at` end.
+std::size_t end_of_brackets(std::string_view text, std::size_t at) {
+  int depth = 0;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '<' || c == '(' || c == '[' || c == '{') ++depth;
+    if (c == '>' && at > 0 && text[at - 1] == '-') continue;
+    if ((c == '>' || c == ')' || c == ']' || c == '}') && --depth == 0) return at + 1;
+  }
+  return at;
+}
+
+}  // namespace
+
+std::string plain_name(std::string_view function) {
+  std::string name;
+  for (std::size_t at = 0; at < function.size();) {
+    const char c = function[at];
+    if (c == '(' && !function.substr(at).starts_with("(anonymous namespace)")) break;  // the arguments
+    if (c == ' ') {
+      name.clear();  // what was before is the result
+      ++at;
+    } else if (c == '<' || c == '(') {
+      at = end_of_brackets(function, at);
+    } else {
+      name += c;
+      ++at;
+    }
+  }
+  return name;
+}
+
+bool is_allocation_function(std::string_view function) {
+  static constexpr std::array<std::string_view, 22> names{"malloc",
+                                                          "calloc",
+                                                          "realloc",
+                                                          "reallocarray",
+                                                          "memalign",
+                                                          "aligned_alloc",
+                                                          "posix_memalign",
+                                                          "valloc",
+                                                          "pvalloc",
+                                                          "__libc_malloc",
+                                                          "__libc_calloc",
+                                                          "__libc_realloc",
+                                                          "__libc_memalign",
+                                                          "__rust_alloc",
+                                                          "__rust_realloc",
+                                                          "__rust_alloc_zeroed",
+                                                          "__rdl_alloc",
+                                                          "__rdl_realloc",
+                                                          "__rdl_alloc_zeroed",
+                                                          "__rust_no_alloc_shim_is_unstable",
+                                                          "_Znwm",
+                                                          "_Znam"};
+  static constexpr std::array<std::string_view, 6> beginnings{
+      "operator new", "alloc::alloc::", "alloc::raw_vec::", "<alloc::alloc::Global as ", "<alloc::raw_vec::RawVec",
+      "__rustc::__r"};
+  static constexpr std::array<std::string_view, 21> parts_of_std{"allocate",
+                                                                 "allocate_at_least",
+                                                                 "__allocate_at_least",
+                                                                 "__allocate_guarded",
+                                                                 "__libcpp_allocate",
+                                                                 "__libcpp_operator_new",
+                                                                 "_M_allocate",
+                                                                 "_M_allocate_and_copy",
+                                                                 "_M_allocate_buckets",
+                                                                 "_M_allocate_map",
+                                                                 "_M_allocate_node",
+                                                                 "_M_allocate_single_bucket_storage",
+                                                                 "_M_create",
+                                                                 "_M_create_node",
+                                                                 "_M_create_nodes",
+                                                                 "_M_create_storage",
+                                                                 "_M_get_node",
+                                                                 "_M_initialize_map",
+                                                                 "_S_allocate",
+                                                                 "_S_create",
+                                                                 "_S_new_page"};
+  if (std::find(names.begin(), names.end(), function) != names.end()) return true;
+  const auto begins = [function](std::string_view text) { return function.starts_with(text); };
+  if (std::any_of(beginnings.begin(), beginnings.end(), begins)) return true;
+  if (function.find("std::") == std::string_view::npos && !begins("__gnu_cxx::")) return false;
+  const std::string name = plain_name(function);
+  if (!name.starts_with("std::") && !name.starts_with("__gnu_cxx::")) return false;
+  const std::string_view last = std::string_view(name).substr(name.rfind(':') + 1);
+  return std::find(parts_of_std.begin(), parts_of_std.end(), last) != parts_of_std.end();
+}
+
+std::string library_text(const StackTable& stacks, FrameId frame) {
+  const ModuleId module = stacks.frame(frame).module;
+  return module == 0 ? "[no module]" : std::string(base_name(stacks.module(module).path));
+}
+
+std::string function_text(const StackTable& stacks, FrameId frame, const FrameName* name) {
+  if (frame == 0) return "[cut]";
+  if (name != nullptr && !name->function.empty()) return std::string(name->function);
+  const std::uint64_t address = stacks.frame(frame).address;
+  const ModuleId module = stacks.frame(frame).module;
+  if (module == 0) return output::hex(address);
+  return library_text(stacks, frame) + "+0x" + output::hex(address - stacks.module(module).bias);
+}
+
+/// An extended regular expression (regcomp(3)), and what is known of functions by it.
+struct Labels::Pattern {
+  explicit Pattern(const std::string& text) {
+    const int error = regcomp(&regex, text.c_str(), REG_EXTENDED | REG_NOSUB);
+    if (error == 0) return;
+    std::array<char, 256> reason{};
+    regerror(error, &regex, reason.data(), reason.size());
+    throw std::invalid_argument(reason.data());
+  }
+  ~Pattern() { regfree(&regex); }
+  Pattern(const Pattern&) = delete;
+  Pattern& operator=(const Pattern&) = delete;
+
+  bool matches(std::string_view function) {
+    const auto [at, is_new] = known.try_emplace(function, false);
+    if (is_new) at->second = regexec(&regex, std::string(function).c_str(), 0, nullptr, 0) == 0;
+    return at->second;
+  }
+
+  regex_t regex{};
+  std::unordered_map<std::string_view, bool> known;  // by function
+};
+
+Labels::Labels(const StackTable& stacks, Key key, const std::string& skipped)
+    : stacks_(stacks), key_(key), by_frame_(stacks.frame_count()) {
+  if (!skipped.empty()) skipped_ = std::make_unique<Pattern>(skipped);
+}
+
+Labels::~Labels() = default;
+
+bool Labels::is_skipped(std::string_view function) {
+  if (is_allocation_function(function)) return true;
+  return skipped_ != nullptr && !function.empty() && skipped_->matches(function);
+}
+
+std::span<const Label> Labels::of_frame(FrameId frame) {
+  std::vector<Label>& labels = by_frame_[frame];
+  if (!labels.empty()) return labels;
+  const auto add_label = [&](const FrameName* name) {
+    const bool has_line = name != nullptr && !name->file.empty() && name->line != 0;
+    std::string text;
+    if (frame == 0)
+      text = "[cut]";
+    else if (key_ == Key::library)
+      text = library_text(stacks_, frame);
+    else if (key_ == Key::line && has_line)
+      text = std::string(name->file) + ":" + std::to_string(name->line);
+    else
+      text = function_text(stacks_, frame, name);
+    labels.push_back({intern(text), name != nullptr && is_skipped(name->function)});
+  };
+  for (const FrameName& name : stacks_.names(frame)) add_label(&name);
+  if (labels.empty()) add_label(nullptr);
+  return labels;
+}
+
+LabelId Labels::intern(const std::string& text) {
+  const auto found = ids_.find(text);
+  if (found != ids_.end()) return found->second;
+  const auto id = static_cast<LabelId>(texts_.size());
+  ids_.emplace(texts_.emplace_back(text), id);
+  return id;
+}
+
+}  // namespace cmt::lifetimes

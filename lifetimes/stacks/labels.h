@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "cmt/stacks.h"
+
+namespace cmt::lifetimes {
+
+/// Whether a function only hands memory on, so that its caller is the one that allocates: malloc and its kin, operator
+/// new, what the C++ library's containers get memory by (functions of std:: and __gnu_cxx:: with names such as
+/// allocate, _M_create and _M_get_node), and Rust's alloc::alloc and alloc::raw_vec.
+bool is_allocation_function(std::string_view function);
+
+/// What is left of a C++ function's name without its result, arguments and template arguments:
+/// "std::_Vector_base::_M_allocate".
+std::string plain_name(std::string_view function);
+
+/// A text that many frames have, by its number.
+using LabelId = std::uint32_t;
+
+/// What identifies a function of a stack in a report.
+struct Label {
+  LabelId text = 0;
+  bool is_allocation = false;
+};
+
+/// By what the functions of stacks are put together.
+enum class Key { function, line, library };
+
+/// The labels of frames. A frame has several where functions are inlined. Each text has one number.
+class Labels {
+ public:
+  /// Functions that match `skipped`, an extended regular expression, count as allocation functions; empty: none do.
+  /// Borrows `stacks`. Throws std::invalid_argument for a bad expression.
+  Labels(const StackTable& stacks, Key key, const std::string& skipped);
+  ~Labels();
+
+  /// The labels of a frame, the innermost function first.
+  std::span<const Label> of_frame(FrameId frame);
+
+  std::string_view text(LabelId id) const { return texts_[id]; }
+  std::size_t count() const { return texts_.size(); }
+
+  /// A number for a text of its own.
+  LabelId intern(const std::string& text);
+
+ private:
+  struct Pattern;
+
+  bool is_skipped(std::string_view function);
+
+  const StackTable& stacks_;
+  Key key_;
+  std::unique_ptr<Pattern> skipped_;  // null: none
+  std::deque<std::string> texts_;
+  std::unordered_map<std::string_view, LabelId> ids_;
+  std::vector<std::vector<Label>> by_frame_;
+};
+
+/// A function of a frame as text: its name, else where it is: "libx.so.1+0x1234", "7f2a3c001010"; "[cut]" of frame 0.
+std::string function_text(const StackTable& stacks, FrameId frame, const FrameName* name);
+
+/// The file's name of a frame's module: "libx.so.1"; "[no module]".
+std::string library_text(const StackTable& stacks, FrameId frame);
+
+}  // namespace cmt::lifetimes

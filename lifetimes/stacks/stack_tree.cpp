@@ -1,0 +1,33 @@
+#include "lifetimes/stacks/stack_tree.h"
+
+namespace cmt::lifetimes {
+
+StackTree::StackTree(const StackTable& stacks, const StackUses& uses)
+    : stacks_(stacks),
+      is_used_(stacks.node_count()),
+      first_child_(stacks.node_count()),
+      next_sibling_(stacks.node_count()) {
+  for (const StackUses::Entry& entry : uses.stacks) {
+    for (StackId at = entry.stack; at != 0 && !is_used_[at]; at = stacks.node(at).parent) is_used_[at] = true;
+  }
+  for (StackId node = stacks.node_count(); --node > 0;) {
+    if (!is_used_[node]) continue;
+    StackId& first = first_child_[stacks.node(node).parent];
+    next_sibling_[node] = first;
+    first = node;
+  }
+}
+
+std::vector<FrameId> StackTree::frames() const {
+  std::vector<bool> seen(stacks_.frame_count());
+  std::vector<FrameId> frames;
+  for (StackId node = 1; node < stacks_.node_count(); ++node) {
+    const FrameId frame = stacks_.node(node).frame;
+    if (!is_used_[node] || frame == 0 || seen[frame]) continue;
+    seen[frame] = true;
+    frames.push_back(frame);
+  }
+  return frames;
+}
+
+}  // namespace cmt::lifetimes
