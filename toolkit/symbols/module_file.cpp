@@ -9,13 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <system_error>
 #include <utility>
 
 #include "cmt/error.h"
 #include "toolkit/process/proc_file.h"
 #include "toolkit/symbols/demangle.h"
+#include "toolkit/symbols/unwind_index.h"
 
 namespace cmt::symbols {
 namespace {
@@ -105,7 +108,7 @@ struct ModuleFile::Handle {
 };
 
 ModuleFile::ModuleFile(const Module& module, std::span<const std::string> debug_directories)
-    : handle_(std::make_unique<Handle>()) {
+    : path_(module.path), handle_(std::make_unique<Handle>()) {
   const Fd file = open_module(module, debug_directories);
   for (const std::string& directory : debug_directories) handle_->search_path += ":" + directory;
   handle_->search_path_text = handle_->search_path.data();
@@ -141,10 +144,26 @@ void ModuleFile::look_up(std::span<const std::uint64_t> addresses, const DebugIn
       found(index, std::move(frames));
     });
   }
+  Elf* const elf = dwfl_module_getelf(handle_->module, &bias);
+  const UnwindIndex functions(elf);
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    const char* const symbol = known[i] ? nullptr : symbols.find(addresses[i]);
+    if (known[i]) continue;
+    const char* const symbol = symbols.find(addresses[i]);
+    const auto begin = symbol == nullptr ? functions.function_begin(addresses[i] - bias) : std::nullopt;
     if (symbol != nullptr) found(i, {{.function = demangled(symbol), .file = {}}});
+    if (begin) found(i, {{.function = nameless_function(path_, *begin + bias), .file = {}}});
   }
+}
+
+std::string nameless_function(std::string_view path, std::uint64_t begin) {
+  std::array<char, 32> digits;
+  char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), begin, 16).ptr;
+  return std::string(path.substr(path.rfind('/') + 1)) + "+0x" + std::string(digits.data(), end);
+}
+
+bool is_nameless_function(std::string_view path, std::string_view name) {
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  return name.starts_with(file) && name.substr(file.size()).starts_with("+0x");
 }
 
 std::string build_id_text(std::string_view build_id) {

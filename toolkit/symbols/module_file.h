@@ -23,14 +23,20 @@ class ModuleFile {
   ModuleFile(const ModuleFile&) = delete;
   ModuleFile& operator=(const ModuleFile&) = delete;
 
-  /// Calls `found` with the number of each address that a function has. Addresses are the file's, and rise.
+  /// Calls `found` with the number of each address that a function has. Addresses are the file's, and rise. A function
+  /// without a symbol has a name by nameless_function().
   void look_up(std::span<const std::uint64_t> addresses, const DebugInfo::Found& found);
 
  private:
   struct Handle;
 
+  std::string path_;
   std::unique_ptr<Handle> handle_;
 };
+
+/// What stands for the name of a function that has no symbol: its file and where it begins there, "cc1plus+0x84e3f0".
+std::string nameless_function(std::string_view path, std::uint64_t begin);
+bool is_nameless_function(std::string_view path, std::string_view name);
 
 /// The bytes of a build id as tools write them: "68b310b9".
 std::string build_id_text(std::string_view build_id);

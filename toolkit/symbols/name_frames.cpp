@@ -26,11 +26,16 @@ struct Wanted {
 };
 using WantedFrames = std::vector<Wanted>;
 
+/// Whether names tell a function, rather than that there is none or where it begins.
+bool has_function(std::span<const FrameName> names, std::string_view path) {
+  return !names.empty() && !names.front().function.empty() && !is_nameless_function(path, names.front().function);
+}
+
 /// Wanted frames whose addresses are sorted, each address once.
 class Lookup {
  public:
-  Lookup(StackTable& stacks, WantedFrames frames, NamingCounts& counts)
-      : stacks_(stacks), frames_(std::move(frames)), counts_(counts) {
+  Lookup(StackTable& stacks, std::string_view path, WantedFrames frames, NamingCounts& counts)
+      : stacks_(stacks), path_(path), frames_(std::move(frames)), counts_(counts) {
     std::sort(frames_.begin(), frames_.end());
     for (std::size_t i = 0; i < frames_.size(); ++i) {
       if (i != 0 && frames_[i].address == frames_[i - 1].address) continue;
@@ -47,7 +52,7 @@ class Lookup {
     is_named_[index] = true;
     for (std::size_t i = first_[index]; i < first_[index + 1]; ++i) {
       stacks_.set_names(frames_[i].frame, names);
-      if (!names.front().function.empty()) ++counts_.with_function;
+      if (has_function(names, path_)) ++counts_.with_function;
       if (names.front().line != 0) ++counts_.with_line;
     }
   }
@@ -62,6 +67,7 @@ class Lookup {
 
  private:
   StackTable& stacks_;
+  std::string_view path_;  // of the module
   WantedFrames frames_;
   NamingCounts& counts_;
   std::vector<std::uint64_t> addresses_;
@@ -95,9 +101,9 @@ NamingCounts name_frames(StackTable& stacks, std::span<const FrameId> frames, co
   std::map<std::pair<std::string_view, std::string_view>, std::pair<ModuleId, WantedFrames>> by_file;
   WantedFrames of_no_module;
   for (const FrameId id : frames) {
-    if (id == 0 || !stacks.names(id).empty()) continue;
-    ++counts.frames;
     const Frame& frame = stacks.frame(id);
+    if (id == 0 || has_function(stacks.names(id), stacks.module(frame.module).path)) continue;
+    ++counts.frames;
     if (frame.module == 0) {
       of_no_module.push_back({frame.instruction(), id});
       continue;
@@ -109,9 +115,9 @@ NamingCounts name_frames(StackTable& stacks, std::span<const FrameId> frames, co
   }
   // A long download from such a server should be seen. libdebuginfod writes a line where this variable is set.
   if (getenv("DEBUGINFOD_URLS") != nullptr && isatty(STDERR_FILENO) == 1) setenv("DEBUGINFOD_PROGRESS", "1", 0);
-  const auto attempt = [&](const std::string& whose, WantedFrames&& wanted, auto&& name) {
+  const auto attempt = [&](const std::string& path, const char* whose, WantedFrames&& wanted, auto&& name) {
     try {
-      Lookup lookup(stacks, std::move(wanted), counts);
+      Lookup lookup(stacks, path, std::move(wanted), counts);
       name(lookup);
     } catch (const std::exception& error) {
       if (options.say) options.say(std::string(error.what()) + "; " + whose + " not named");
@@ -120,10 +126,11 @@ NamingCounts name_frames(StackTable& stacks, std::span<const FrameId> frames, co
   for (auto& [key, value] : by_file) {
     auto& [module_id, wanted] = value;
     const Module& module = stacks.module(module_id);
-    attempt("its functions are", std::move(wanted), [&](Lookup& lookup) { name_from_module(lookup, module, options); });
+    attempt(module.path, "its functions are", std::move(wanted),
+            [&](Lookup& lookup) { name_from_module(lookup, module, options); });
   }
   if (of_no_module.empty()) return counts;
-  attempt("functions of a JIT compiler are", std::move(of_no_module),
+  attempt("", "functions of a JIT compiler are", std::move(of_no_module),
           [&](Lookup& lookup) { name_from_perf_map(lookup, options); });
   return counts;
 }

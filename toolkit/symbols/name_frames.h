@@ -34,8 +34,9 @@ struct NamingCounts {
   std::size_t with_line = 0;
 };
 
-/// Sets the names of those of the frames that have none. A frame that was looked up and is in no known function gets
-/// one empty name; one whose module could not be read keeps none.
+/// Sets the names of those of the frames that have no function's. A function without a symbol is named by its module
+/// and where it begins: "cc1plus+0x84e3f0". A frame that is in no function gets one empty name; one whose module could
+/// not be read keeps what it has.
 NamingCounts name_frames(StackTable& stacks, std::span<const FrameId> frames, const NamingOptions& options);
 
 /// The same for all frames of a table.

@@ -13,6 +13,7 @@
 
 #include "toolkit/symbols/demangle.h"
 #include "toolkit/symbols/module_file.h"
+#include "toolkit/symbols/rust_name.h"
 
 namespace cmt::symbols {
 namespace {
@@ -149,12 +150,31 @@ TEST_CASE("without debug information functions are those of the symbol table, wi
   }
 }
 
-TEST_CASE("without symbols frames have one empty name") {
+TEST_CASE("functions without symbols are named by where they begin, and code of no function has one empty name") {
   const SampleRun run = run_sample("stripped");
   const Named named = name_places(run, sample_module(run, "stripped"));
   CHECK(named.messages.empty());
   CHECK(named.counts.with_function == 0);
-  for (const FrameId frame : named.frames) CHECK(names_text(named.stacks, frame) == "?");
+  const auto name_of = [&](const std::string& function) {
+    for (std::size_t i = 0; i < run.places.size(); ++i) {
+      if (run.places[i].functions.back().first == function) return names_text(named.stacks, named.frames[i]);
+    }
+    return std::string("not found");
+  };
+  const auto outer =
+      std::find_if(run.places.begin(), run.places.end(), [](const Expected& place) { return place.is_exact; });
+  CHECK(name_of("outer(int)") == nameless_function("stripped", outer->address - run.bias));
+  CHECK(name_of("plain_c") != name_of("outer(int)"));
+  CHECK(name_of("unsized_code") == "?");
+}
+
+TEST_CASE("what had no symbol is looked up again") {
+  const SampleRun run = run_sample("stripped");
+  Named named = name_places(run, sample_module(run, "stripped"));
+  const auto counts = name_frames(named.stacks, named.frames, {.debug_directories = {samples + "/debug"}});
+  CHECK(counts.frames == 7);
+  CHECK(counts.with_function == 7);
+  CHECK(name_all_frames(named.stacks, {}).frames == 0);
 }
 
 TEST_CASE("a file that has changed, is gone or is no program is said, and its frames keep no names") {
@@ -269,7 +289,32 @@ TEST_CASE("names are demangled, Rust's too, and all others stay") {
   CHECK(demangled("_ZN4main4main28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE") == "main::main::{{closure}}");
   CHECK(without_rust_escapes("a$unknown$b::h0123456789abcdef") == "a$unknown$b");
   CHECK(without_rust_escapes("a$LT$b::not_a_hash") == "a$LT$b::not_a_hash");
-  CHECK(demangled("_RNvCs1234_7mycrate3foo") == "_RNvCs1234_7mycrate3foo");
+  CHECK(demangled("_RNvCs1234_7mycrate3foo") == "mycrate::foo");
+}
+
+TEST_CASE("Rust's names of the v0 form are read by its grammar") {
+  const auto name_of = [](const char* symbol) { return rust_v0_name(symbol).value_or("none"); };
+  CHECK(
+      name_of("_RNvMs3_NtCslNYArtu3iFV_5alloc7raw_vecINtB5_6RawVecNtNtB7_6string6StringE8grow_oneCsjrHSEGnQ3l9_3std") ==
+      "<alloc::raw_vec::RawVec<alloc::string::String>>::grow_one");
+  CHECK(name_of("_RINvMNtCsgEmfK2I1SDS_4core5sliceSh11copy_withinINtNtNtB5_3ops5range14RangeInclusivejEE") ==
+        "<[u8]>::copy_within::<core::ops::range::RangeInclusive<usize>>");
+  CHECK(name_of("_RNCNvC1a4mains0_0") == "a::main::{closure#2}");
+  CHECK(name_of("_RNvYNtC1a1SNtC1b1T1f") == "<a::S as b::T>::f");
+  CHECK(name_of("_RINvC1a1fAhj3_TlEFKCRSeEuDNtC1b1TEL_E") ==
+        "a::f::<[u8; 3], (i32,), extern \"C\" fn(&[str]), dyn b::T>");
+  CHECK(name_of("_RINvC1a1fKb1_Kln5_Kc41_KpE") == "a::f::<true, -5, 'A', _>");
+  CHECK(name_of("_RNvC1au8gdel_5qa.llvm.1") ==
+        "a::g\xc3\xb6"
+        "del");
+  for (const char* const bad : {"_R", "_RX", "_RNvC1a", "_RNvC9a1f", "_RB_", "_RNvB0_1f",
+                                "_RNvC1a99999999999999999999f", "_RINvC1a1fTTTT", "_RNvC1au3z_z", "_Rx", "RNvC1a1f"}) {
+    CAPTURE(bad);
+    CHECK(name_of(bad) == "none");
+  }
+  std::string nested = "_RINvC1a1f";
+  for (int i = 0; i < 5000; ++i) nested += 'S';
+  CHECK(name_of(nested.c_str()) == "none");
 }
 
 }  // namespace
