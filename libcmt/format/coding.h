@@ -35,6 +35,11 @@ inline constexpr std::uint64_t stream_size_limit = 1 << 28;
 inline constexpr std::uint64_t traits_limit = 255;
 inline constexpr std::uint64_t further_operands_limit = 16;
 inline constexpr std::uint64_t repair_kinds_limit = 64;
+inline constexpr std::uint64_t module_path_limit = 65536;
+inline constexpr std::uint64_t build_id_limit = 256;
+inline constexpr std::uint64_t stack_time_limit = (std::uint64_t{1} << 62) - 1;
+/// An attachment below this is a number of frames that go, from here on one of nodes.
+inline constexpr std::uint64_t attachment_steps = 128;
 
 /// Numbers on the wire are LEB128: base 128, least significant group first, the high bit set on every byte but the
 /// last.

@@ -34,7 +34,7 @@ std::uint32_t crc32(std::string_view bytes) {
 std::string put_file_header(const Header& header) {
   std::string fields;
   put_varint(fields, header.has_addresses * addresses | header.has_times * times | header.has_usable * usable |
-                         header.has_header * text_header);
+                         header.has_stacks * stacks | header.has_header * text_header);
   put_varint(fields, header.metadata.size());
   for (const auto& [key, value] : header.metadata) {
     put_string(fields, key);
@@ -71,6 +71,7 @@ Header take_file_header(std::string_view bytes) {
   header.has_addresses = recorded & addresses;
   header.has_times = recorded & times;
   header.has_usable = recorded & usable;
+  header.has_stacks = recorded & stacks;
   header.has_header = recorded & text_header;
   const std::uint64_t count = cursor.varint(metadata_limit, "the number of metadata");
   for (std::uint64_t i = 0; i < count; ++i) {

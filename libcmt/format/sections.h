@@ -57,7 +57,8 @@ enum class StreamId : std::uint8_t {
   live = 3,  // the keyframe's table
   times = 4,
   usable = 5,
-  stacks = 6,  // reserved
+  stacks = 6,       // their numbers
+  stack_nodes = 7,  // the stacks that are new in the block
 };
 
 struct StreamStart {

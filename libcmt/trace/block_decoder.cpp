@@ -10,9 +10,15 @@ using format::WireError;
 
 namespace {
 
-constexpr std::array<const char*, 7> stream_names{"", "core", "address", "live block", "time", "usable size", "stack"};
+constexpr std::array<std::string_view, 8> stream_names{"",     "core",        "address", "live block",
+                                                       "time", "usable size", "stack",   "stack definition"};
 
 }  // namespace
+
+void fail_in_stream(StreamId id, std::uint64_t frame_offset, const WireError& error) {
+  throw WireError(frame_offset, std::string(stream_names[static_cast<std::size_t>(id)]) + " stream: byte " +
+                                    format::hex_text(error.offset()) + ": " + error.what());
+}
 
 BlockBytes::BlockBytes(std::string_view section, const SectionStart& start, const ReadOptions& wanted, bool live,
                        format::Decompressor& decompressor)
@@ -23,6 +29,9 @@ BlockBytes::BlockBytes(std::string_view section, const SectionStart& start, cons
   if (wanted.addresses) decompress(StreamId::addresses, section, decompressor);
   if (wanted.times) decompress(StreamId::times, section, decompressor);
   if (wanted.usable) decompress(StreamId::usable, section, decompressor);
+  if (!wanted.stacks) return;
+  decompress(StreamId::stacks, section, decompressor);
+  decompress(StreamId::stack_nodes, section, decompressor);
 }
 
 void BlockBytes::place_frames(const SectionStart& start) {
@@ -52,9 +61,7 @@ void BlockBytes::decompress(StreamId id, std::string_view section, format::Decom
 }
 
 void BlockBytes::fail_in(StreamId id, const WireError& error) const {
-  const auto number = static_cast<std::size_t>(id);
-  throw WireError(frame_offsets_[number], std::string(stream_names[number]) + " stream: byte " +
-                                              format::hex_text(error.offset()) + ": " + error.what());
+  fail_in_stream(id, frame_offsets_[static_cast<std::size_t>(id)], error);
 }
 
 void BlockDecoder::start(BlockBytes&& bytes, bool fresh) {
@@ -70,6 +77,17 @@ void BlockDecoder::start(BlockBytes&& bytes, bool fresh) {
   }
   open(StreamId::times, [&](std::string_view stream) { times_.start(stream, header.time_ns); });
   open(StreamId::usable, [&](std::string_view stream) { usable_.start(stream); });
+  if (!wanted_.stacks) return;
+  open(StreamId::stack_nodes, [&](std::string_view stream) { define_stacks(header, stream); });
+  open(StreamId::stacks,
+       [&](std::string_view stream) { stacks_.start(stream, definitions_, stacks_before_.at(header.first_event)); });
+}
+
+void BlockDecoder::define_stacks(const format::BlockHeader& header, std::string_view stream) {
+  const std::size_t known = definitions_.stacks().size() - 1;
+  if (knows_stacks_of(header.first_event)) return;
+  if (!stream.empty()) definitions_.take_block(stream, header.events);
+  stacks_before_.emplace(header.first_event, known);
 }
 
 void BlockDecoder::stop() {
@@ -94,6 +112,7 @@ std::span<const Event> BlockDecoder::next() {
   if (addresses_) fill(StreamId::addresses, *addresses_, events);
   fill(StreamId::times, times_, events);
   fill(StreamId::usable, usable_, events);
+  if (wanted_.stacks) fill(StreamId::stacks, stacks_, events);
   return events;
 }
 
@@ -106,6 +125,7 @@ void BlockDecoder::check_ends() {
   if (addresses_) check(StreamId::addresses, *addresses_);
   check(StreamId::times, times_);
   check(StreamId::usable, usable_);
+  if (wanted_.stacks) check(StreamId::stacks, stacks_);
 }
 
 }  // namespace cmt

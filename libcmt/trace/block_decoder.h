@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,9 +14,13 @@
 #include "libcmt/format/columns.h"
 #include "libcmt/format/core.h"
 #include "libcmt/format/sections.h"
+#include "libcmt/format/stack_streams.h"
 #include "libcmt/format/zstd.h"
 
 namespace cmt {
+
+/// Throws an error in a stream again, with the offset of its frame and the name of the stream.
+[[noreturn]] void fail_in_stream(format::StreamId id, std::uint64_t frame_offset, const format::WireError& error);
 
 /// A block of the stream with its header checked and the wanted streams decompressed. This part of decoding needs
 /// nothing of the blocks before, so any thread can do it. Throws format::WireError with offsets from the begin of the
@@ -49,7 +54,7 @@ class BlockBytes {
   }
 
  private:
-  static constexpr std::size_t stream_count = 7;
+  static constexpr std::size_t stream_count = 8;
   struct Stream {
     std::unique_ptr<char[]> bytes;
     std::size_t size = 0;
@@ -77,7 +82,13 @@ auto take_fields(const Take& take, std::string_view header) {
 /// Decodes the events of one block after the other. Throws format::WireError as BlockBytes does.
 class BlockDecoder {
  public:
-  explicit BlockDecoder(const ReadOptions& wanted) : wanted_(wanted) {}
+  /// Adds to a table of stacks, if they are wanted.
+  BlockDecoder(const ReadOptions& wanted, StackTable& stacks) : wanted_(wanted), definitions_(stacks) {}
+
+  /// Defines the stacks of a block, unless they are known. Blocks come in their order.
+  void define_stacks(const format::BlockHeader& header, std::string_view stream);
+  bool knows_stacks_of(std::uint64_t first_event) const { return stacks_before_.contains(first_event); }
+  format::StackDefinitions& definitions() { return definitions_; }
 
   /// `fresh`: blocks may be missing before this one, which is a keyframe if addresses are wanted.
   void start(BlockBytes&& bytes, bool fresh);
@@ -105,6 +116,9 @@ class BlockDecoder {
   std::unique_ptr<format::AddressDecoder> addresses_;
   format::TimeDecoder times_;
   format::UsableDecoder usable_;
+  format::StackDefinitions definitions_;
+  std::map<std::uint64_t, std::size_t> stacks_before_;  // by a block's first event: stacks defined before the block
+  format::StackNumberDecoder stacks_;
   std::uint64_t unknown_kinds_ = 0;  // in blocks that are done
 };
 

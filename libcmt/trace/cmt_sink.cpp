@@ -42,6 +42,7 @@ void CmtSink::add_batch(const EventBatch& batch) {
     encode_columns_of(batch, first, count, other);
     other += std::count_if(encoded.begin(), encoded.end(), [](const BlockEvent& event) { return event.tag == 0; });
     if (batch.has_times()) note_times(encoded);
+    if (stacks_.is_used()) note_stacks(batch, first, count);
     first += count;
     events_ += count;
     if (!block_is_full()) continue;
@@ -53,6 +54,22 @@ void CmtSink::add_batch(const EventBatch& batch) {
 void CmtSink::note_times(std::span<const BlockEvent> events) {
   const auto timed = std::find_if(events.rbegin(), events.rend(), [](auto& event) { return event.time_ns != unknown; });
   if (timed != events.rend()) last_ns_ = timed->time_ns;
+}
+
+/// Here and not with the other columns, because the table of stacks may change while their thread is at work.
+void CmtSink::note_stacks(const EventBatch& batch, std::size_t first, std::size_t count) {
+  const bool has_any = !batch.stacks().empty();
+  const BookedEvent* other = batch.others().data();
+  for (std::size_t i = 0; i < first + count; ++i) {
+    const BlockEvent& event = batch.events()[i];
+    const Kind kind = event.tag != 0 ? event.kind : other++->event.kind;
+    if (i >= first) stacks_.add(kind, has_any ? batch.stacks()[i] : 0);
+  }
+}
+
+void CmtSink::use_stacks(const StackTable& stacks) {
+  if (!stacks_.is_used() && started_) flush();  // the events of a block have stacks, or none has
+  stacks_.use(stacks);
 }
 
 std::size_t CmtSink::room() const { return started_ ? options_.block_events - core_.events() : 1; }
@@ -87,6 +104,7 @@ void CmtSink::encode(const BookedEvent& booked) {
   addresses_.add(booked.event, booked.old.tag != 0 ? &booked.old : nullptr);
   times_.add(booked.event.time_ns);
   usable_.add(booked.event);
+  if (stacks_.is_used()) stacks_.add(booked.event.kind, booked.event.stack);
   if (booked.event.time_ns != unknown) last_ns_ = booked.event.time_ns;
   ++events_;
   if (!block_is_full()) return;
@@ -198,6 +216,8 @@ void CmtSink::flush_block() {
   block.streams.emplace_back(format::StreamId::core, core_.finish());
   if (!live_table_.empty()) block.streams.emplace_back(format::StreamId::live, std::move(live_table_));
   ++blocks_since_keyframe_;
+  block.stack_numbers = stacks_.finish_numbers();
+  block.stack_nodes = stacks_.finish_definitions();
   if (!has_thread_columns_) finish_columns(block);
   const auto write_block = [this, is_finished = !has_thread_columns_] {
     if (!is_finished) finish_columns(*last_);
@@ -220,10 +240,13 @@ void CmtSink::finish_columns(FullBlock& block) {
   const bool has_addresses = add(format::StreamId::addresses, addresses_.finish());
   const bool has_times = add(format::StreamId::times, times_.finish());
   const bool has_usable = add(format::StreamId::usable, usable_.finish());
+  const bool has_stacks = add(format::StreamId::stacks, std::move(block.stack_numbers));
+  add(format::StreamId::stack_nodes, std::move(block.stack_nodes));
   if (header_written_) return;
   header_.has_addresses = has_addresses;
   header_.has_times = has_times;
   header_.has_usable = has_usable;
+  header_.has_stacks = has_stacks;
 }
 
 void CmtSink::write(const FullBlock& block) {

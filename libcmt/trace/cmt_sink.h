@@ -11,6 +11,7 @@
 #include "libcmt/format/columns.h"
 #include "libcmt/format/core.h"
 #include "libcmt/format/sections.h"
+#include "libcmt/format/stack_streams.h"
 #include "libcmt/format/zstd.h"
 #include "libcmt/trace/files.h"
 #include "libcmt/trace/sink.h"
@@ -22,6 +23,7 @@ namespace cmt {
 struct FullBlock {
   format::BlockHeader header;
   std::vector<std::pair<format::StreamId, std::string>> streams;  // not compressed
+  std::string stack_numbers, stack_nodes;                         // streams too, which stand behind the others
   std::string body;
   std::uint64_t address_bytes = 0;
   bool counts = true;  // no keyframe began since
@@ -42,12 +44,14 @@ class CmtSink : public Sink {
   void flush() override;
   void finish(const Totals& totals) override;
   void use_thread(bool wanted) override;
+  void use_stacks(const StackTable& stacks) override;
 
  private:
   bool begin(const BookedEvent& booked);
   void encode(const BookedEvent& booked);
   std::size_t encode_core(std::span<const BlockEvent> events, const BookedEvent* other);
   void note_times(std::span<const BlockEvent> events);
+  void note_stacks(const EventBatch& batch, std::size_t first, std::size_t count);
   void encode_columns(std::span<const BlockEvent> events, const BookedEvent* other, bool has_times);
   void encode_columns_of(const EventBatch& batch, std::size_t first, std::size_t count, const BookedEvent* other);
   void take_columns_back();
@@ -69,8 +73,9 @@ class CmtSink : public Sink {
   const BlockKeeper& keeper_;
 
   format::CoreEncoder core_;
-  format::BlockHeader block_;       // of the block that fills
-  std::string live_table_;          // of a keyframe
+  format::BlockHeader block_;  // of the block that fills
+  std::string live_table_;     // of a keyframe
+  format::StackEncoder stacks_;
   std::optional<FullBlock> last_;   // the block that was full last
   std::uint64_t last_written_ = 0;  // the task that compresses and writes it
   std::uint64_t last_ns_ = 0;       // of the last event that has a time

@@ -18,7 +18,7 @@ using format::SectionType;
 using format::WireError;
 
 CmtSource::CmtSource(std::unique_ptr<Input> input, const ReadOptions& options, DefectLog& log)
-    : Source(std::move(input), log), options_(options), decoder_(options_) {
+    : Source(std::move(input), log), options_(options), decoder_(options_, stacks_) {
   try {
     read_header();
     if (input_->can_seek()) find_tail();
@@ -106,6 +106,7 @@ std::optional<std::uint64_t> CmtSource::go_to(std::uint64_t event) {
     if (found == nullptr || block.keyframe || !options_.addresses) found = &block;
   }
   if (found == nullptr) return std::nullopt;
+  if (options_.stacks) define_stacks_before(found->offset);
   ahead_.clear();
   ahead_error_ = nullptr;
   decoder_.stop();
@@ -115,6 +116,51 @@ std::optional<std::uint64_t> CmtSource::go_to(std::uint64_t event) {
   fresh_ = true;
   at_end_ = false;
   return found->first_event;
+}
+
+bool CmtSource::read_stacks() {
+  if (blocks().empty()) return false;
+  if (options_.stacks) define_stacks_before(unknown);
+  return true;
+}
+
+/// Decodes the definitions of the blocks before an offset that are not known yet, and nothing else of these blocks.
+void CmtSource::define_stacks_before(std::uint64_t offset) {
+  const std::uint64_t section_offset = section_offset_;
+  for (const BlockStart& block : blocks()) {
+    if (block.offset >= offset) break;
+    if (decoder_.knows_stacks_of(block.first_event)) continue;
+    section_offset_ = block.offset;
+    try {
+      define_stacks_of(block);
+    } catch (const WireError& error) {
+      fail(error);
+    }
+  }
+  section_offset_ = section_offset;
+}
+
+void CmtSource::define_stacks_of(const BlockStart& block) {
+  const SectionStart start = format::take_section_start(input_->at(block.offset, SectionStart::size));
+  const std::uint64_t head_size = start.total() - start.body_size;
+  const std::string head = input_->at(block.offset, head_size);
+  if (start.type != static_cast<std::uint32_t>(SectionType::block)) throw WireError(0, "no block where the index says");
+  const format::BlockHeader header = take_fields(format::BlockHeader::take, format::take_section_header(head, start));
+  if (header.start_at(block.offset) != block) throw WireError(0, "another block than the index says");
+  std::uint64_t offset = head_size;
+  std::string definitions;
+  for (const format::StreamStart& stream : header.streams) {
+    if (stream.id == static_cast<std::uint64_t>(format::StreamId::stack_nodes)) {
+      try {
+        decompressor_.decompress(input_->at(block.offset + offset, stream.size), stream.raw_size, definitions);
+        return decoder_.define_stacks(header, definitions);
+      } catch (const WireError& error) {
+        fail_in_stream(format::StreamId::stack_nodes, offset, error);
+      }
+    }
+    offset += stream.size;
+  }
+  decoder_.define_stacks(header, {});
 }
 
 std::span<const Event> CmtSource::read() {

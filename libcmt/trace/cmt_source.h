@@ -21,6 +21,7 @@ class CmtSource : public Source {
   std::span<const Event> read() override;
   const std::vector<BlockStart>& blocks() override;
   std::optional<std::uint64_t> go_to(std::uint64_t event) override;
+  bool read_stacks() override;
 
  private:
   /// A block that is read, and decompressed or being so.
@@ -35,6 +36,8 @@ class CmtSource : public Source {
   template <typename Take>
   auto take_from_tail(std::uint64_t offset, format::SectionType type, const char* what, const Take& take);
   void check_index() const;
+  void define_stacks_before(std::uint64_t offset);
+  void define_stacks_of(const BlockStart& block);
   bool next_block();
   void read_ahead();
   bool take_section();

@@ -12,9 +12,12 @@ std::span<const FrameName> StackTable::names(FrameId id) const {
 
 ModuleId StackTable::add_module(const Module& module) {
   const auto found = std::find(modules_.begin() + 1, modules_.end(), module);
-  const auto id = static_cast<ModuleId>(found - modules_.begin());
-  if (found == modules_.end()) modules_.push_back(module);
-  return id;
+  return found == modules_.end() ? append_module(module) : static_cast<ModuleId>(found - modules_.begin());
+}
+
+ModuleId StackTable::append_module(const Module& module) {
+  modules_.push_back(module);
+  return module_count() - 1;
 }
 
 FrameId StackTable::add_frame(const Frame& frame) {

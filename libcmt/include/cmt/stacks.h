@@ -82,6 +82,8 @@ class StackTable {
   /// The number of a module, a frame or a stack, which is added if the table does not have it. A parent, frame or
   /// module must be there already; at most 2^32 - 1 of each.
   ModuleId add_module(const Module& module);
+  /// Adds a module although the table may have an equal one.
+  ModuleId append_module(const Module& module);
   FrameId add_frame(const Frame& frame);
   StackId add_node(const StackNode& node) {
     const StackId next = node.parent + 1;

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmt/event.h"
+#include "cmt/stacks.h"
+#include "libcmt/format/coding.h"
+
+namespace cmt::format {
+
+/// The streams of call stacks: of numbers of stacks, and of what these numbers mean (format-spec/cmt.md, "Call
+/// stacks"). Stacks, frames and modules have numbers in the file, by their first use; stacks and nodes of the tree are
+/// counted apart, because most nodes are only parts of stacks.
+
+/// Which events have a value in the stream of numbers: the properties of a kind of which it has at least one.
+enum class StackRule : std::uint8_t { allocating = cmt_allocates, releasing_too = cmt_allocates | cmt_releases };
+
+/// Encodes both streams, a block after the other.
+class StackEncoder {
+ public:
+  /// The events' stacks are numbers of this table, which is borrowed. Another one has to continue the one before.
+  void use(const StackTable& table) { table_ = &table; }
+  bool is_used() const { return table_ != nullptr; }
+
+  void add(Kind kind, StackId stack) {
+    const KindTraits& kind_traits = traits(kind);
+    if (kind_traits.allocates) {
+      numbers_.push_back(number_of(stack));
+    } else if (kind_traits.releases) {
+      numbers_.push_back(number_of(stack) | only_releases);
+    }
+  }
+
+  /// The numbers of the block's stacks; empty if no event has one. To be called before finish_definitions().
+  std::string finish_numbers();
+  /// What is new in the block; empty if nothing is.
+  std::string finish_definitions();
+
+  /// The modules of blocks that are finished, and that were unloaded since they were written.
+  void put_unloaded(VarintWriter& out);
+  /// The table's numbers of the frames in the file, by their numbers there. [0] is 0.
+  std::span<const FrameId> frames() const { return frames_; }
+  std::uint32_t module_number(ModuleId id) const { return module_numbers_[id]; }
+  const StackTable& table() const { return *table_; }
+
+ private:
+  static constexpr std::uint32_t only_releases = std::uint32_t{1} << 31;
+
+  struct WrittenModule {
+    ModuleId id = 0;
+    std::uint64_t unloaded_ns = unknown;
+    std::uint64_t last_address = 0;  // of the frame that was written last
+  };
+
+  std::uint32_t number_of(StackId id) {
+    if (id < stack_numbers_.size() && stack_numbers_[id] != 0) return stack_numbers_[id];
+    return id != 0 ? define(id) : 0;
+  }
+  std::uint32_t define(StackId id);
+  void put_attachment(StackId parent);
+  void put_frame(std::uint32_t parent_frame, FrameId id);
+  void define_frame(FrameId id);
+  void define_module(ModuleId id);
+
+  const StackTable* table_ = nullptr;
+  // By the table's numbers: those in the file, 0 where there is none yet.
+  std::vector<std::uint32_t> stack_numbers_, node_numbers_, frame_numbers_{0}, module_numbers_{0};
+  std::vector<FrameId> frames_{0};
+  std::vector<WrittenModule> modules_{{}};
+  // By two frames' numbers, of a caller and of one that it calls: which of the called ones it is, from 1.
+  tsl::robin_map<std::uint64_t, std::uint32_t> ranks_;
+  std::vector<std::uint32_t> called_counts_{0};  // by a caller's number
+  std::uint32_t stacks_ = 0, nodes_ = 0;
+  StackId last_ = 0;                    // the stack that was defined last
+  std::vector<StackId> path_;           // scratch
+  std::vector<std::uint32_t> numbers_;  // of this block's events, with only_releases
+  std::uint32_t stacks_before_ = 0;     // this block
+  std::size_t modules_before_ = 1;
+  VarintWriter definitions_;
+};
+
+/// Decodes the definitions of all blocks, in their order, into a table. Throws WireError with the offset in the stream.
+class StackDefinitions {
+ public:
+  explicit StackDefinitions(StackTable& table) : table_(table) {}
+
+  /// Of a block of so many events.
+  void take_block(std::string_view stream, std::uint64_t events);
+
+  void take_unloaded(Cursor& cursor);
+
+  /// The stacks by their numbers; [0] is 0.
+  std::span<const StackId> stacks() const { return stacks_; }
+
+ private:
+  StackId take_attachment(Cursor& cursor) const;
+  FrameId take_frame(Cursor& cursor, StackId parent);
+  FrameId define_frame(Cursor& cursor);
+  ModuleId define_module(Cursor& cursor);
+
+  StackTable& table_;
+  std::vector<StackId> stacks_{0};
+  std::vector<std::vector<FrameId>> called_{{}};  // by the caller's frame
+  std::vector<std::uint64_t> last_addresses_{0};  // by module
+};
+
+/// Decodes the numbers of one block.
+class StackNumberDecoder {
+ public:
+  /// `definitions` has the stacks of all blocks up to this one, the first `known` of which those before it have
+  /// defined.
+  void start(std::string_view bytes, const StackDefinitions& definitions, std::size_t known);
+  void fill(std::span<Event> events);
+  bool at_end() const { return cursor_.at_end(); }
+  std::uint64_t offset() const { return cursor_.offset(); }
+
+ private:
+  StackId next();
+
+  Cursor cursor_{{}};
+  const StackDefinitions* definitions_ = nullptr;
+  std::size_t known_ = 0;
+  std::uint64_t last_ = 0;
+  unsigned rule_ = 0;  // properties; 0: the block has no stacks
+};
+
+}  // namespace cmt::format

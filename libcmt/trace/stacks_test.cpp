@@ -1,0 +1,219 @@
+// Call stacks in a .cmt: they come back, wherever reading begins, and what damage does.
+
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <mutex>
+
+#include "libcmt/format/sections.h"
+#include "tests/format/stack_fixture.h"
+
+using namespace cmt;
+using namespace cmt::fixture;
+
+namespace {
+
+ReadOptions with_stacks(unsigned threads = 1) {
+  ReadOptions options;
+  options.stacks = true;
+  options.threads = threads;
+  return options;
+}
+
+/// Events with stacks, in blocks of 10. Every event that allocates may have one; with `releasing_too`, every one that
+/// releases too.
+struct StackTrace {
+  explicit StackTrace(unsigned seed, bool releasing_too = false, std::size_t count = 400) : stacks(seed) {
+    const int fd = file_of("");
+    Writer writer(fd, {}, in_blocks_of(10));
+    writer.use_stacks(stacks.table());
+    for (Event& event : events = random_events(seed, Addresses::reused, count)) {
+      const KindTraits& kind = traits(event.kind);
+      if (kind.allocates || (releasing_too && kind.releases)) event.stack = stacks.next();
+      writer.add(event);
+      texts.push_back(stack_text(stacks.table(), event.stack));
+    }
+    writer.finish();
+    bytes = bytes_of(fd);
+  }
+
+  RandomStacks stacks;
+  std::vector<Event> events;
+  std::vector<std::string> texts;
+  std::string bytes;
+};
+
+/// The texts of the stacks of all events from here on.
+std::vector<std::string> stacks_from_here(Reader& reader) {
+  std::vector<std::string> all;
+  for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+    for (const Event& event : events) all.push_back(stack_text(reader.stacks(), event.stack));
+  }
+  return all;
+}
+
+std::vector<std::string> tail_of(const std::vector<std::string>& all, std::size_t first) {
+  return {all.begin() + static_cast<std::ptrdiff_t>(first), all.end()};
+}
+
+}  // namespace
+
+TEST_CASE("stacks: they come back, of allocations only and of frees too, with one thread and with several") {
+  for (const bool releasing_too : {false, true}) {
+    for (const unsigned threads : {1u, 3u}) {
+      const StackTrace trace(5, releasing_too);
+      Reader reader(file_of(trace.bytes), "app", with_stacks(threads));
+      CHECK(reader.header().has_stacks);
+      CHECK(stacks_from_here(reader) == trace.texts);
+      CHECK(reader.defects() == 0);
+    }
+  }
+}
+
+TEST_CASE("stacks: a reader that does not want them gets the same events without") {
+  const StackTrace trace(6);
+  Reader reader(file_of(trace.bytes), "app");
+  CHECK(stacks_from_here(reader) == std::vector<std::string>(trace.events.size(), "?"));
+  CHECK(reader.stacks().node_count() == 1);
+  CHECK(read_all(trace.bytes).lines == lines(trace.events));
+}
+
+TEST_CASE("stacks: reading can begin anywhere, forwards and backwards, and the numbers are the same") {
+  const StackTrace trace(7, true);
+  Reader whole(file_of(trace.bytes), "app", with_stacks());
+  REQUIRE(whole.read_stacks());
+  CHECK(stacks_from_here(whole) == trace.texts);
+  for (const bool addresses : {false, true}) {
+    ReadOptions options = with_stacks();
+    options.addresses = addresses;
+    Reader reader(file_of(trace.bytes), "app", options);
+    for (const std::size_t event : {395u, 17u, 200u, 201u, 0u, 399u}) {
+      CAPTURE(event);
+      reader.seek(event);
+      CHECK(stacks_from_here(reader) == tail_of(trace.texts, event));
+      reader.seek(event);
+      for (const Event& each : reader.read()) {
+        CHECK(stack_text(whole.stacks(), each.stack) == stack_text(reader.stacks(), each.stack));
+      }
+    }
+  }
+}
+
+TEST_CASE("stacks: parts that are read at the same time name them alike") {
+  const StackTrace trace(8);
+  const std::string path = "stacks_test." + std::to_string(getpid());
+  std::ofstream(path, std::ios::binary) << trace.bytes;
+  Reader whole(path, with_stacks());
+  whole.read_stacks();
+  std::mutex mutex;
+  std::vector<std::vector<std::string>> parts(trace.events.size());
+  ReadOptions options = with_stacks();
+  options.addresses = false;
+  const std::size_t count = for_each_part(path, options, 3, [&](std::size_t part, std::span<const Event> events) {
+    const std::lock_guard lock(mutex);
+    for (const Event& event : events) parts[part].push_back(stack_text(whole.stacks(), event.stack));
+  });
+  std::remove(path.c_str());
+  CHECK(count == trace.events.size() / 10);
+  std::vector<std::string> all;
+  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  CHECK(all == trace.texts);
+}
+
+TEST_CASE("stacks: a writer that gets its table in the middle writes the stacks from there on") {
+  const StackTrace trace(9);
+  const int fd = file_of("");
+  Writer writer(fd, {});
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    if (i == 123) writer.use_stacks(trace.stacks.table());
+    writer.add(trace.events[i]);
+  }
+  writer.finish();
+  Reader reader(file_of(bytes_of(fd)), "app", with_stacks());
+  CHECK(!reader.header().has_stacks);
+  std::vector<std::string> wanted(123, "?");
+  wanted.insert(wanted.end(), trace.texts.begin() + 123, trace.texts.end());
+  CHECK(stacks_from_here(reader) == wanted);
+}
+
+TEST_CASE("stacks: modules that went are so for a reader of the blocks behind") {
+  StackTable table;
+  const ModuleId module = table.add_module({.path = "/lib/a.so", .begin = 0x1000, .end = 0x2000, .loaded_ns = 5});
+  const StackId stack = table.add_node({0, table.add_frame({module, 0x1234})});
+  const int fd = file_of("");
+  Writer writer(fd, {}, in_blocks_of(1));
+  writer.use_stacks(table);
+  writer.add({.kind = Kind::malloc, .tag = 1, .stack = stack});
+  table.set_unloaded(module, 77);
+  const ModuleId again = table.add_module({.path = "/lib/a.so", .begin = 0x1000, .end = 0x2000, .loaded_ns = 5});
+  table.set_unloaded(again, 77);  // so that it equals the first
+  const StackId other = table.add_node({0, table.add_frame({again, 0x1234})});
+  writer.add({.kind = Kind::malloc, .tag = 2, .stack = other});
+  writer.finish();
+  Reader reader(file_of(bytes_of(fd)), "app", with_stacks());
+  REQUIRE(reader.read().size() == 1);
+  CHECK(reader.stacks().module(1).unloaded_ns == unknown);
+  REQUIRE(reader.read().size() == 1);
+  CHECK(reader.stacks().module(1).unloaded_ns == 77);
+  CHECK(reader.stacks().module(2) == reader.stacks().module(1));
+  CHECK(reader.stacks().node_count() == 3);
+}
+
+TEST_CASE("stacks: deep ones that take turns cost no more than what is new") {
+  StackTable table;
+  const FrameId frame = table.add_frame({0, 1});
+  StackId deep[2];
+  for (StackId& each : deep) {
+    each = table.add_node({0, table.add_frame({0, 10 + static_cast<std::uint64_t>(&each - deep)})});
+    for (int i = 0; i < 10000; ++i) each = table.add_node({each, frame});
+  }
+  const int fd = file_of("");
+  Writer writer(fd, {});
+  writer.use_stacks(table);
+  for (Tag tag = 1; tag <= 1000; ++tag) {
+    writer.add({.kind = Kind::malloc, .tag = tag, .stack = table.add_node({deep[tag % 2], table.add_frame({0, tag})})});
+  }
+  writer.finish();
+  const std::string bytes = bytes_of(fd);
+  CHECK(bytes.size() < 20000);
+  Reader reader(file_of(bytes), "app", with_stacks());
+  CHECK(stacks_from_here(reader).size() == 1000);
+}
+
+TEST_CASE("stacks: a damaged file yields what is whole before the damage, with the stacks as they were") {
+  const StackTrace trace(10, true, 100);
+  std::string bytes = trace.bytes;
+  for (std::size_t bit = 0; bit < bytes.size() * 8; bit += 3) {
+    CAPTURE(bit);
+    const char mask = static_cast<char>(1 << bit % 8);
+    bytes[bit / 8] ^= mask;
+    std::vector<std::string> texts;
+    bool noticed = false;
+    try {
+      Reader reader(file_of(bytes), "app", with_stacks());
+      for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+        for (const Event& event : events) texts.push_back(stack_text(reader.stacks(), event.stack));
+      }
+      noticed = reader.truncated() || reader.defects() != 0;
+    } catch (const FormatError&) {
+      noticed = true;
+    }
+    REQUIRE(texts.size() <= trace.texts.size());
+    REQUIRE(std::equal(texts.begin(), texts.end(), trace.texts.begin()));
+    if (!noticed) REQUIRE(texts.size() == trace.texts.size());
+    bytes[bit / 8] ^= mask;
+  }
+}
+
+TEST_CASE("stacks: of a cut file, those of all whole blocks come back") {
+  const StackTrace trace(11, true, 100);
+  for (std::size_t length = 200; length < trace.bytes.size(); length += 7) {
+    CAPTURE(length);
+    Reader reader(file_of(std::string_view(trace.bytes).substr(0, length)), "app", with_stacks());
+    const std::vector<std::string> texts = stacks_from_here(reader);
+    REQUIRE(reader.truncated());
+    REQUIRE(texts.size() % 10 == 0);
+    REQUIRE(std::equal(texts.begin(), texts.end(), trace.texts.begin()));
+  }
+}
