@@ -98,6 +98,7 @@ void convert(const Options& options) {
   cmt::command::Complaints complaints(options.strict, say);
   cmt::ReadOptions read_options;
   read_options.strict = options.strict;
+  read_options.stacks = options.form->has_stacks;
   read_options.on_defect = [&](const cmt::Defect& defect) { complaints.add(defect.place, defect.what); };
   std::map<std::string, std::uint64_t> left_out;
   From from = options.from;
@@ -115,6 +116,7 @@ void convert(const Options& options) {
   cmt::Header header = inputs.header();
   filters.change_header(header);
   sink = options.form->make_sink({output.fd(), std::move(header), options.level, say});
+  sink->use_stacks(filters.change_stacks(inputs.stacks()));
   inputs.read([&](const cmt::Event& event) { return filters.filter(event), !filters.done(); });
   filters.finish();
   const cmt::Repairs repairs = inputs.repairs() += refused;

@@ -6,7 +6,7 @@
     cmt_decode.py --check FILE.cmt      verifies also what a reader need not: tables of keyframes, index, totals
 
 It takes cmt.md in its order: cmt_layout.py the conventions, the file header, sections and block headers; cmt_streams.py
-kinds and streams; this file index, totals, and a file as a whole. cmt_text.py writes the lines of text.md.
+kinds and streams, cmt_stacks.py those of call stacks; this file index, totals, and a file as a whole. cmt_text.py writes the lines of text.md.
 
 The comments quote the sentence of the specification that the step below them follows. It is meant to be read, and to
 test the document and the other decoder; it holds the whole file in memory and takes some seconds for a million events.
@@ -16,8 +16,9 @@ import sys
 
 from cmt_layout import (HEADER_LINES, LIVE_BLOCKS, MASK, STREAM_NAMES, CutOff, FormatError, block_header, file_header,
                         sections)
+from cmt_stacks import Stacks
 from cmt_streams import Addresses, core, live_blocks, times_and_usable_sizes
-from cmt_text import header_text, line
+from cmt_text import StackLines, header_text, line
 
 # ## Index
 
@@ -100,7 +101,7 @@ class Decoder:
     def __init__(self, data, check):
         self.data, self.check = data, check
         self.header = file_header(data)
-        self.addresses, self.counted = Addresses(), Counted()
+        self.addresses, self.stacks, self.counted = Addresses(), Stacks(), Counted()
         self.events, self.state, self.time, self.index = 0, None, 0, []
         self.totals = self.totals_offset = self.index_offset = None
         self.whole = self.broke_off = False
@@ -146,6 +147,7 @@ class Decoder:
         self.addresses.decode(block, events)
         self.index.append((block.offset, block.keyframe, block.first_event, block.next_tag, block.time))
         self.time = times_and_usable_sizes(block, events)
+        self.stacks.decode(block, events)
         self.events += len(events)
         self.unknown_kinds += sum(event.stated_kind != 0 for event in events)
         if self.check:
@@ -168,8 +170,11 @@ def print_text(decoder, path):
     lines = decoder.header.flags & HEADER_LINES or decoder.header.metadata
     if lines:
         out.write(header_text(decoder.header))
+    stacks = StackLines(decoder.stacks)
     for events in decoder.blocks():
-        out.writelines(map(line, events))
+        for event in events:
+            out.write(stacks.before(event) + line(event))
+    out.write(stacks.end())
     out.flush()
     if decoder.unknown_kinds:
         print(f"cmt_decode: {decoder.events} events, {decoder.unknown_kinds} repairs: {decoder.unknown_kinds} events of "

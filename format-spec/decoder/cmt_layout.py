@@ -180,8 +180,9 @@ def sections(data, offset):
 
 # ### Block header
 
-CORE, ADDRESS_STREAM, LIVE_BLOCKS, TIME_STREAM, USABLE_STREAM = 1, 2, 3, 4, 5
-STREAM_NAMES = {1: "core", 2: "address", 3: "live block", 4: "time", 5: "usable size", 6: "stack"}
+CORE, ADDRESS_STREAM, LIVE_BLOCKS, TIME_STREAM, USABLE_STREAM, STACK_STREAM, STACK_DEFINITIONS = 1, 2, 3, 4, 5, 6, 7
+STREAM_NAMES = {1: "core", 2: "address", 3: "live block", 4: "time", 5: "usable size", 6: "stack",
+                7: "stack definition"}
 
 
 @dataclass
@@ -214,7 +215,7 @@ def block_header(section):
         raise FormatError(section.offset, "the sizes of the streams do not add up to the body")
     for stream, raw_size, size, at in block.streams:
         # "A reader skips a stream whose id it does not know."
-        if stream in (CORE, ADDRESS_STREAM, LIVE_BLOCKS, TIME_STREAM, USABLE_STREAM):
+        if stream in STREAM_NAMES:
             start = at - section.body_offset
             if stream in block.raw:
                 raise FormatError(section.offset, "a block with two streams of one kind")

@@ -44,6 +44,7 @@ class Event:
     time: int | None = None
     usable: int | None = None
     label: bytes = b""
+    stack: int = 0  # a node
     stated_kind: int = 0  # as the stream has it, where the kind is not known
 
     # "bytes(event) is size times count, or 2^64 - 1 where that overflows."

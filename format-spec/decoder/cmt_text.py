@@ -1,4 +1,4 @@
-"""Writes header lines and events as text.md says. See cmt_decode.py."""
+"""Writes header lines, events and call stacks as text.md says. See cmt_decode.py."""
 import re
 
 from cmt_streams import ALIGNS, ALLOCATES, COUNTS, KINDS, LABELS, MAY_ALIGN, RELEASES, SIZES
@@ -50,6 +50,54 @@ def line(event):
     text = f"{name}({', '.join(arguments)}".encode() + (quoted(event.label) if event.kind in LABELS else b"") + b")"
     if event.kind in ALLOCATES:
         text += f" = {block_text(event.address, event.tag)}".encode()
-    for key, value in ("thread", event.thread or None), ("time", event.time), ("usable", event.usable):
+    for key, value in (("thread", event.thread or None), ("time", event.time), ("usable", event.usable),
+                       ("stack", event.stack or None)):
         text += f" {key}={value}".encode() if value is not None else b""
     return text + b"\n"
+
+
+# "A definition stands before the first event that needs it, its numbers count from 1 in the
+# order of the lines"
+class StackLines:
+    def __init__(self, stacks):
+        self.stacks = stacks
+        self.nodes, self.frames, self.modules = {0: 0}, {0: 0}, {0: 0}
+        self.named = set()
+
+    def before(self, event):
+        """The lines that an event's stack needs; changes the event's stack to the number in the text."""
+        lines, path, node = [], [], event.stack
+        while node not in self.nodes:
+            path.append(node)
+            node = self.stacks.nodes[node][0]
+        for node in reversed(path):
+            parent, frame = self.stacks.nodes[node]
+            lines += self.frame(frame)
+            self.nodes[node] = len(self.nodes)
+            lines.append(b"#node %d parent=%d frame=%d\n" % (self.nodes[node], self.nodes[parent], self.frames[frame]))
+        event.stack = self.nodes[event.stack]
+        return b"".join(lines)
+
+    def frame(self, frame):
+        if frame in self.frames:
+            return []
+        number, address, exact = self.stacks.frames[frame]
+        lines = self.module(number)
+        self.frames[frame] = len(self.frames)
+        lines.append(b"#frame %d module=%d address=%x" % (self.frames[frame], self.modules[number], address) +
+                     b" exact=1" * exact + b"\n")
+        return lines
+
+    def module(self, number):
+        if number in self.modules:
+            return []
+        module, self.modules[number] = self.stacks.modules[number], len(self.modules)
+        return [b"#module %d begin=%x end=%x bias=%x" % (self.modules[number], module.begin, module.end, module.bias) +
+                (b" build_id=" + module.build_id.hex().encode() if module.build_id else b"") +
+                (b" loaded=%d" % module.loaded if module.loaded is not None else b"") +
+                b" path=" + value_text(module.path) + b"\n"]
+
+    def end(self):
+        """The lines of what is known only at the end."""
+        return b"".join(b"#unloaded %d time=%d\n" % (text, self.stacks.modules[number].gone)
+                        for number, text in self.modules.items() if self.stacks.modules[number].gone is not None)

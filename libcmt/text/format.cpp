@@ -79,11 +79,7 @@ void append_metadata(std::string& out, std::string_view key, std::string_view va
   out += "#cmt ";
   out += key;
   out += '=';
-  if (is_bare(value)) {
-    out += value;
-  } else {
-    text::append_string(out, value);
-  }
+  text::append_value(out, value);
   out += '\n';
 }
 
@@ -100,9 +96,18 @@ void append_line(std::string& out, const Event& event) {
   if (event.thread != 0) append_attribute(out, "thread", event.thread);
   if (event.time_ns != unknown) append_attribute(out, "time", event.time_ns);
   if (event.usable != unknown) append_attribute(out, "usable", event.usable);
+  if (event.stack != 0) append_attribute(out, "stack", event.stack);
 }
 
 namespace text {
+
+void append_value(std::string& out, std::string_view value) {
+  if (is_bare(value)) {
+    out += value;
+  } else {
+    append_string(out, value);
+  }
+}
 
 void append_number(std::string& out, std::uint64_t number, int base) {
   char digits[20];

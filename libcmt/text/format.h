@@ -13,6 +13,9 @@ void append_number(std::string& out, std::uint64_t number, int base = 10);
 /// Appends `text` quoted, its control characters, quotes and backslashes escaped.
 void append_string(std::string& out, std::string_view text);
 
+/// Appends a value of a `key=value`: bare where it can be, else as a string.
+void append_value(std::string& out, std::string_view value);
+
 /// Appends the header's lines; nothing where there is no metadata (the seed's form).
 void append_header(std::string& out, const Header& header);
 

@@ -120,6 +120,10 @@ class LineParse {
         if (!scan_.take_decimal(event_.time_ns) || event_.time_ns > attribute_limit) return "a time in nanoseconds";
       } else if (key == "usable") {
         if (!scan_.take_decimal(event_.usable) || event_.usable > attribute_limit) return "a usable size in bytes";
+      } else if (key == "stack") {
+        std::uint64_t stack;
+        if (!scan_.take_decimal(stack) || stack > 0xffffffff) return "a stack's number";
+        event_.stack = static_cast<StackId>(stack);
       } else if (scan_.peek() == '"') {
         std::string ignored;
         if (!scan_.take_string(ignored)) return "a quoted string";

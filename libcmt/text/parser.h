@@ -16,13 +16,15 @@ inline constexpr std::size_t metadata_key_limit = 256;
 inline constexpr std::size_t metadata_value_limit = 65536;
 inline constexpr std::uint64_t attribute_limit = (std::uint64_t{1} << 62) - 1;
 inline constexpr std::size_t line_limit = 1 << 20;
+inline constexpr std::size_t module_path_limit = 65536;
+inline constexpr std::size_t build_id_limit = 256;
 
 /// What one line of a text trace is.
 struct Line {
   enum class Sort { event, blank, metadata, wrong };
   Sort sort = Sort::blank;
 
-  Event event;           ///< of an event. A block given by its address alone has the tag 0
+  Event event;  ///< of an event. A block given by its address alone has the tag 0; a stack is the text's number
   std::string_view key;  ///< of metadata: `#cmt key=value`
   std::string value;
   std::string_view expected;  ///< of a wrong line: what should have stood there, for a message
@@ -46,9 +48,9 @@ class Parser {
 std::string_view without_annotation(std::string_view line);
 
 /// Reads the line at the begin of `lines`, whole lines in all, if it is one of the common ones in their canonical form:
-/// malloc, free, calloc, realloc, operator new and delete, with at most a thread, a time and a usable size. Returns the
-/// length of the line, without its LF, and fills in `event`, which holds its defaults. For any other line, which may be
-/// right or wrong, returns 0, and the event holds anything.
+/// malloc, free, calloc, realloc, operator new and delete, with at most a thread, a time, a usable size and a stack.
+/// Returns the length of the line, without its LF, and fills in `event`, which holds its defaults. For any other line,
+/// which may be right or wrong, returns 0, and the event holds anything.
 std::size_t parse_plain(std::string_view lines, Event& event);
 
 }  // namespace cmt::text

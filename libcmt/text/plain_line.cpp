@@ -123,7 +123,11 @@ bool attributes(PlainScan& scan, Event& event) {
     }
   }
   if (scan.is_at('t') && !number("time=", event.time_ns)) return false;
-  return !scan.is_at('u') || number("usable=", event.usable);
+  if (scan.is_at('u') && !number("usable=", event.usable)) return false;
+  std::uint64_t stack = 0;
+  if (scan.is_at('s') && (!number("stack=", stack) || stack > 0xffffffff)) return false;
+  event.stack = static_cast<StackId>(stack);
+  return true;
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ TEST_CASE("plain line: what is not canonical, or wrong, is left to the parser") 
 
                            "malloc(8) = 10<1> thread=4294967296",
                            "free(10<0>)",
-                           "malloc(8) = 10<1> stack=4",
+                           "malloc(8) = 10<1> stack=4294967296",
                            "malloc(8) = 10<1>\r",
                            "free(10<1>",
                            "free(11111111111111111<1>)",

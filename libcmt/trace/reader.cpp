@@ -28,7 +28,7 @@ std::unique_ptr<Source> choose_source(std::unique_ptr<Input> input, const ReadOp
   if (start.starts_with(format::magic)) return std::make_unique<CmtSource>(std::move(input), options, log);
   if (is_legacy(start)) return std::make_unique<LegacySource>(std::move(input), log);
   require_text(*input);
-  return std::make_unique<TextSource>(std::move(input), log);
+  return std::make_unique<TextSource>(std::move(input), options, log);
 }
 
 Reader::Impl::Impl(std::unique_ptr<Input> input, ReadOptions options, const Choose& choose)

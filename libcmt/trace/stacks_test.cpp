@@ -24,11 +24,13 @@ ReadOptions with_stacks(unsigned threads = 1) {
 /// Events with stacks, in blocks of 10. Every event that allocates may have one; with `releasing_too`, every one that
 /// releases too.
 struct StackTrace {
-  explicit StackTrace(unsigned seed, bool releasing_too = false, std::size_t count = 400) : stacks(seed) {
+  explicit StackTrace(unsigned seed, bool releasing_too = false, std::size_t count = 400,
+                      Addresses addresses = Addresses::reused)
+      : stacks(seed) {
     const int fd = file_of("");
     Writer writer(fd, {}, in_blocks_of(10));
     writer.use_stacks(stacks.table());
-    for (Event& event : events = random_events(seed, Addresses::reused, count)) {
+    for (Event& event : events = random_events(seed, addresses, count)) {
       const KindTraits& kind = traits(event.kind);
       if (kind.allocates || (releasing_too && kind.releases)) event.stack = stacks.next();
       writer.add(event);
@@ -72,10 +74,11 @@ TEST_CASE("stacks: they come back, of allocations only and of frees too, with on
 }
 
 TEST_CASE("stacks: a reader that does not want them gets the same events without") {
-  const StackTrace trace(6);
+  StackTrace trace(6);
   Reader reader(file_of(trace.bytes), "app");
   CHECK(stacks_from_here(reader) == std::vector<std::string>(trace.events.size(), "?"));
   CHECK(reader.stacks().node_count() == 1);
+  for (Event& event : trace.events) event.stack = 0;
   CHECK(read_all(trace.bytes).lines == lines(trace.events));
 }
 
@@ -178,13 +181,17 @@ TEST_CASE("stacks: deep ones that take turns cost no more than what is new") {
   const std::string bytes = bytes_of(fd);
   CHECK(bytes.size() < 20000);
   Reader reader(file_of(bytes), "app", with_stacks());
-  CHECK(stacks_from_here(reader).size() == 1000);
+  std::size_t events = 0;
+  for (auto read = reader.read(); !read.empty(); read = reader.read()) {
+    for (const Event& event : read) CHECK(reader.stacks().node(event.stack).parent > 10000 * (events++ % 2));
+  }
+  CHECK(events == 1000);
 }
 
 TEST_CASE("stacks: a damaged file yields what is whole before the damage, with the stacks as they were") {
   const StackTrace trace(10, true, 100);
   std::string bytes = trace.bytes;
-  for (std::size_t bit = 0; bit < bytes.size() * 8; bit += 3) {
+  for (std::size_t bit = 0; bit < bytes.size() * 8; bit += 29) {
     CAPTURE(bit);
     const char mask = static_cast<char>(1 << bit % 8);
     bytes[bit / 8] ^= mask;
@@ -216,4 +223,55 @@ TEST_CASE("stacks: of a cut file, those of all whole blocks come back") {
     REQUIRE(texts.size() % 10 == 0);
     REQUIRE(std::equal(texts.begin(), texts.end(), trace.texts.begin()));
   }
+}
+
+TEST_CASE("stacks: text, .cmt and text again are the same") {
+  const StackTrace trace(12, true, 400, Addresses::none);
+  const auto to_form = [](std::string_view bytes, Format format) {
+    Reader reader(file_of(bytes), "app", with_stacks());
+    const int fd = file_of("");
+    Writer writer(fd, reader.header(), {.format = format, .block_events = 10});
+    writer.use_stacks(reader.stacks());
+    for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+      for (const Event& event : events) writer.add(event);
+    }
+    writer.finish();
+    CHECK(reader.defects() == 0);
+    return bytes_of(fd);
+  };
+  const std::string text = to_form(trace.bytes, Format::text);
+  CHECK(to_form(text, Format::text) == text);
+  CHECK(to_form(to_form(text, Format::cmt), Format::text) == text);
+  Reader reader(file_of(text), "app", with_stacks());
+  CHECK(reader.header().has_stacks);
+  CHECK(stacks_from_here(reader) == trace.texts);
+}
+
+TEST_CASE("stacks: a text's definitions are checked, and what is not defined is left out") {
+  const auto messages = [](const std::string& text) {
+    const WhatWasRead read = read_all(text + "malloc(8) = 10<1> stack=2\n", with_stacks());
+    CHECK(read.lines.size() == 1);
+    return read.messages.empty() ? "" : read.messages.front();
+  };
+  const std::string frame = "#module 1 begin=10 path=a\n#frame 1 module=1 address=11\n";
+  CHECK(messages(frame + "#node 2 parent=0 frame=1\n") == "");
+  CHECK(messages("") == "app:1: the stack 2 is not defined: left out");
+  CHECK(messages("#node 2 parent=0 frame=1\n") ==
+        "app:1: expected frame=, the number of a frame that is defined: #node 2 parent=0 frame=1");
+  CHECK(messages("#frame 1 module=1 address=11\n") ==
+        "app:1: expected module=, the number of a module that is defined: #frame 1 module=1 address=11");
+  CHECK(messages(frame + "#node 2 parent=7 frame=1\n") ==
+        "app:3: expected parent=, the number of a node that is defined, or 0: #node 2 parent=7 frame=1");
+  CHECK(messages(frame + "#node 1 parent=0 frame=1\n#node 2 parent=1 frame=0\n")
+            .ends_with("which only the outermost may have: #node 2 parent=1 frame=0"));
+  CHECK(messages(frame + "#frame 1 module=0 address=12\n").find("a number that no frame has yet") != std::string::npos);
+  CHECK(messages(frame + "#frame 2 module=0\n").find("expected address=") != std::string::npos);
+  CHECK(messages(frame + "#module 2 begin=1\n").find("expected path=") != std::string::npos);
+  CHECK(messages(frame + "#module 1 path=b\n").find("a number that no module has yet") != std::string::npos);
+  CHECK(messages(frame + "#frame 3 module=x\n").find("expected fields") != std::string::npos);
+  CHECK(messages(frame + "#name 9 function=f\n").find("the number of a frame that is defined") != std::string::npos);
+  CHECK(messages(frame + "#name 1 line=5\n").find("expected function=") != std::string::npos);
+  CHECK(messages(frame + "#unloaded 1\n").find("expected time=") != std::string::npos);
+  CHECK(messages(frame + "#unloaded 3 time=4\n").find("the number of a module that is defined") != std::string::npos);
+  CHECK(messages("# a remark\n#frame of mind\n#node 2 parent=0 frame=0\n") == "");
 }

@@ -68,7 +68,8 @@ void require_text(Input& input) {
                                       (is_known ? ": it looks like " + std::string(content->name) : ""));
 }
 
-TextSource::TextSource(std::unique_ptr<Input> input, DefectLog& log) : LineSource(std::move(input), log) {
+TextSource::TextSource(std::unique_ptr<Input> input, const ReadOptions& options, DefectLog& log)
+    : LineSource(std::move(input), log), wants_stacks_(options.stacks) {
   header_.format = Format::text;
   read_ahead();
 }
@@ -82,15 +83,33 @@ void TextSource::end() {
   if ((header_.has_header || !header_.metadata.empty()) && !ended_) truncated_ = true;
 }
 
+/// Makes the text's number of an event's stack one of the table.
+void TextSource::take_stack(Event& event) {
+  header_.has_stacks = true;
+  const StackId number = std::exchange(event.stack, 0);
+  const KindTraits& kind = traits(event.kind);
+  if (!wants_stacks_ || number == 0 || (!kind.allocates && !kind.releases)) return;
+  event.stack = stack_lines_.find(number);
+  if (event.stack == 0) wrong("the stack " + std::to_string(number) + " is not defined: left out");
+}
+
 void TextSource::take(std::string_view line) {
+  if (wants_stacks_ && text::StackLineReader::is_definition(line)) {
+    const std::string_view expected = stack_lines_.take(line);
+    if (!expected.empty()) wrong("expected " + std::string(expected) + ": " + std::string(line.substr(0, 80)));
+    return;
+  }
   const text::Line& parsed = parser_.parse(line);
+  Event event;
   switch (parsed.sort) {
     case text::Line::Sort::blank:
       return;
     case text::Line::Sort::metadata:
       return take_metadata(parsed);
     case text::Line::Sort::event:
-      return add(parsed.event, text::without_annotation(line));
+      event = parsed.event;
+      if (event.stack != 0) take_stack(event);
+      return add(event, text::without_annotation(line));
     case text::Line::Sort::wrong:
       return wrong("expected " + std::string(parsed.expected) + ": " + std::string(line.substr(0, 80)));
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "libcmt/text/parser.h"
+#include "libcmt/text/stack_lines.h"
 #include "libcmt/trace/line_source.h"
 
 namespace cmt {
@@ -8,17 +9,24 @@ namespace cmt {
 /// Text traces.
 class TextSource : public LineSource {
  public:
-  TextSource(std::unique_ptr<Input> input, DefectLog& log);
+  TextSource(std::unique_ptr<Input> input, const ReadOptions& options, DefectLog& log);
 
  private:
   void take(std::string_view line) override;
-  std::size_t take_plain(std::string_view lines, Event& event) override { return text::parse_plain(lines, event); }
+  std::size_t take_plain(std::string_view lines, Event& event) override {
+    const std::size_t length = text::parse_plain(lines, event);
+    if (length != 0 && event.stack != 0) take_stack(event);
+    return length;
+  }
+  void take_stack(Event& event);
   void take_last(std::string_view line) override;
   void end() override;
   void take_metadata(const text::Line& line);
   void take_repairs(std::string_view key, const std::string& value);
 
   text::Parser parser_;
+  text::StackLineReader stack_lines_{stacks_};
+  bool wants_stacks_;
   bool ended_ = false;
 };
 

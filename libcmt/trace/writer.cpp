@@ -5,6 +5,7 @@
 #include "cmt/text.h"
 #include "libcmt/text/format.h"
 #include "libcmt/text/parser.h"
+#include "libcmt/text/stack_lines.h"
 #include "libcmt/trace/cmt_sink.h"
 #include "libcmt/trace/files.h"
 #include "libcmt/trace/ledger.h"
@@ -22,12 +23,16 @@ class TextSink : public Sink {
   }
 
   void add_event(const BookedEvent& booked) override {
-    append_line(buffer_, booked.event);
+    Event event = booked.event;
+    event.stack = event.stack != 0 ? stacks_.append_stack(buffer_, event.stack) : 0;
+    append_line(buffer_, event);
     buffer_ += '\n';
     if (buffer_.size() > buffer_size) flush();
   }
 
   std::size_t room() const override { return EventBatch::capacity; }
+
+  void use_stacks(const StackTable& stacks) override { stacks_.use(stacks); }
 
   void flush() override {
     output_.write(buffer_);
@@ -35,6 +40,7 @@ class TextSink : public Sink {
   }
 
   void finish(const Totals& totals) override {
+    stacks_.append_end(buffer_);
     if (has_end_) text::append_end(buffer_, totals.repairs, totals.truncated);
     flush();
   }
@@ -44,6 +50,7 @@ class TextSink : public Sink {
 
   Output& output_;
   bool has_end_;
+  text::StackLineWriter stacks_;
   std::string buffer_;
 };
 

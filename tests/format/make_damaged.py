@@ -122,7 +122,7 @@ def files():
     whole = end(head + good)
     # Not damaged: all of these are read.
     yield "skip_unknown_section", end(head + section(b"NEWS", b"header", b"body") + good + section(b"LAST"))
-    yield "skip_unknown_stream", end(head + block([(40, b"?"), (1, CORE), (6, b"stacks")]))
+    yield "skip_unknown_stream", end(head + block([(40, b"?"), (1, CORE), (50, b"later")]))
     yield "skip_more_fields", end(file_header(numbers(0, 0) + b"more") + good, extra=b"more")
     yield "skip_unknown_kinds", with_unknown_kinds()
     yield "broke_off_seed_form", end(head + good, broke_off=1)
@@ -199,6 +199,35 @@ def files():
     yield "bad_times_early_end", with_stream(4, numbers(1))
     yield "bad_times_late_end", with_stream(4, numbers(1, 1, 1))
     yield "bad_usable_late_end", with_stream(5, numbers(1, 1))
+    # Call stacks: of CORE's two events, the first allocates.
+    module = numbers(3) + b"app" + numbers(0, 0x1000, 0x1000, 0, 0, 0)
+    one = numbers(0, 0, 1, 0, 0, 0) + module + numbers(2 * 5)  # no module went; a stack of one frame, at 0x1005
+
+    def with_stacks(definitions, values=numbers(1, 0)):
+        return head + block([(1, CORE), (6, values), (7, definitions)])
+
+    yield "bad_stack_number", with_stacks(one, numbers(1, 1 + 2 * 2))
+    yield "bad_stack_negative", with_stacks(one, numbers(1, 1 + 1))
+    yield "bad_stack_new", with_stacks(one, numbers(3, 0, 0))
+    yield "bad_stack_rule", with_stacks(one, numbers(256, 0))
+    yield "bad_stacks_early_end", with_stacks(one, numbers(3, 0))
+    yield "bad_stacks_late_end", with_stacks(one, numbers(1, 0, 1))
+    yield "bad_definitions_cut", with_stacks(one[:-1])
+    yield "bad_definitions_unloaded", with_stacks(numbers(1, 1, 5) + one[1:])
+    yield "bad_definitions_time", with_stacks(numbers(0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 0, 2**62 + 1))
+    yield "bad_definitions_path", with_stacks(numbers(0, 0, 1, 0, 0, 0, 65537))
+    yield "bad_definitions_build_id", with_stacks(numbers(0, 0, 1, 0, 0, 0, 0, 257))
+    yield "bad_definitions_module", with_stacks(numbers(0, 0, 1, 0, 0, 2 << 1, 0))
+    yield "bad_definitions_rank", with_stacks(numbers(0, 0, 1, 1))
+    yield "bad_definitions_distance", with_stacks(numbers(0, 0, 1, 0, 2))
+    yield "bad_definitions_attachment", with_stacks(numbers(0, 1, 1, 0, 1))
+    yield "bad_definitions_node", with_stacks(numbers(0, 129, 1, 0, 1))
+    yield "bad_definitions_count", with_stacks(numbers(0, 0, 99, 0, 1))
+    yield "bad_definitions_empty", with_stacks(numbers(0, 0, 0))
+    yield "bad_definitions_cut_inside", with_stacks(one + numbers(0, 1, 0, 2))
+    yield "bad_definitions_same_node", with_stacks(one + numbers(1, 1, 1))
+    yield "bad_definitions_same_frame", with_stacks(one + numbers(0, 1, 0, 0, 2 << 1, 0))
+    yield "bad_definitions_too_many", with_stacks(one + numbers(0, 0) * 2)
     # Index, totals.
     yield "bad_index_cut", head + good + section(b"INDX", numbers(2, 45))
     yield "bad_totals_flag", head + good + section(b"TOTL", numbers(2))

@@ -27,7 +27,8 @@ struct BlockSize {
   std::uint32_t events;
 };
 
-constexpr BlockSize block_sizes[] = {{"blocks", 3}, {"keyframe", 32}, {"streams_come_and_go", 4}, {"threads", 5}};
+constexpr BlockSize block_sizes[] = {
+    {"blocks", 3}, {"keyframe", 32}, {"stacks_in_blocks", 3}, {"streams_come_and_go", 4}, {"threads", 5}};
 
 std::uint32_t block_events(std::string_view name) {
   for (const BlockSize& size : block_sizes) {
@@ -56,6 +57,7 @@ void encode(const std::filesystem::path& text) {
   cmt::ReadOptions options;
   const bool is_contradictory = std::ranges::find(contradictory, text.stem().string()) != std::end(contradictory);
   options.strict = !is_contradictory;
+  options.stacks = true;
   cmt::Reader reader(text.string(), options);
   const int fd = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   cmt::Writer writer(fd, reader.header(), {.block_events = block_events(text.stem().string())});
@@ -64,6 +66,7 @@ void encode(const std::filesystem::path& text) {
     close(fd);
     return;
   }
+  writer.use_stacks(reader.stacks());
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     for (const cmt::Event& event : events) {
       if (!writer.add(event)) throw cmt::FormatError(text.string(), "an event contradicts those before");

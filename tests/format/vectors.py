@@ -134,7 +134,9 @@ def test_limits():
         "traits_limit": r"sum of the kind's bits, at most (\S+) ",
         "further_operands_limit": r"beyond those of the properties, at most (\S+) ",
         "repair_kinds_limit": r"number of kinds of repairs \(at most (\S+)\)",
-        "line_limit": r"line of more than (\S+ MiB)"}
+        "line_limit": r"line of more than (\S+ MiB)",
+        "module_path_limit": r"path, build id \| at most (\S+) and", "build_id_limit": r"path, build id \| at most \S+ and (\S+) bytes",
+        "stack_time_limit": r"in ns as times are, below (2\^62)"}
     documents = "".join((source / "format-spec" / name).read_text() for name in ("cmt.md", "text.md"))
     for name, value in numbers.items():
         found = re.search(sentences.get(name, "(?!)"), documents)

@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "trace2cmt/filters/filter.h"
+#include "trace2cmt/stacks/stack_copy.h"
 
 namespace trace2cmt {
 namespace {
@@ -23,9 +24,23 @@ class AnonymisingFilter : public Filter {
     });
   }
 
+  const cmt::StackTable& change_stacks(const cmt::StackTable& stacks) override {
+    const auto hide_module = [this](cmt::Module& module) {
+      module = {.path = "module " + std::to_string(stacks_.module_count())};
+    };
+    const auto hide_frame = [this](cmt::Frame& frame) {
+      if (frames_of_module_.size() <= frame.module) frames_of_module_.resize(frame.module + 1);
+      frame.address = ++frames_of_module_[frame.module];
+      frame.is_exact = false;
+    };
+    copy_.emplace(stacks, stacks_, StackCopy::Changes{hide_module, hide_frame});
+    return stacks_;
+  }
+
   void filter(const cmt::Event& event, const Emit& emit) override {
     cmt::Event out = event;
     out.address = out.old_address = 0;
+    if (out.stack != 0) out.stack = copy_->copy(out.stack);
     if (out.time_ns != cmt::unknown) {
       if (first_time_ns_ == cmt::unknown) first_time_ns_ = out.time_ns;
       out.time_ns = out.time_ns < first_time_ns_ ? 0 : out.time_ns - first_time_ns_;
@@ -43,6 +58,9 @@ class AnonymisingFilter : public Filter {
 
   std::uint64_t first_time_ns_ = cmt::unknown;
   std::unordered_map<std::string, std::string> labels_;
+  cmt::StackTable stacks_;
+  std::optional<StackCopy> copy_;
+  std::vector<std::uint64_t> frames_of_module_;  // counted
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "cmt/event.h"
 #include "cmt/header.h"
+#include "cmt/stacks.h"
 
 namespace trace2cmt {
 
@@ -25,6 +26,10 @@ class Filter {
 
   /// Changes the header. Called once, before the first event.
   virtual void change_header(cmt::Header&) {}
+
+  /// The table of the stacks that are emitted, where those that come are of this one, which is borrowed. Called once,
+  /// before the first event.
+  virtual const cmt::StackTable& change_stacks(const cmt::StackTable& stacks) { return stacks; }
 
   /// Emits what stands for an event in the output: nothing, the event, or others.
   virtual void filter(const cmt::Event& event, const Emit& emit) = 0;
@@ -71,6 +76,8 @@ std::unique_ptr<Filter> make_thread_filter(std::set<std::uint32_t> threads);
 ///
 /// Removed: addresses, since address space randomisation makes them identify a run, and a library's version by its
 /// layout; the program, its command line, process, host and start, and all metadata that are not known to be harmless.
+/// Of call stacks stay their tree, and which frames are of the same module: modules lose path, build id, addresses and
+/// times, frames get the next number in their module for an address, and names are dropped.
 /// Labels of marks and threads become numbers, equal ones equal. Times begin with 0 at the first event. Kinds, sizes,
 /// alignments, threads' numbers, tags, differences of time and usable sizes stay. They still are a fingerprint: a
 /// person who has the program can recognise it.
@@ -91,6 +98,11 @@ class FilterChain {
 
   void change_header(cmt::Header& header) {
     for (const auto& each : filters_) each->change_header(header);
+  }
+  const cmt::StackTable& change_stacks(const cmt::StackTable& stacks) {
+    const cmt::StackTable* changed = &stacks;
+    for (const auto& each : filters_) changed = &each->change_stacks(*changed);
+    return *changed;
   }
   void filter(const cmt::Event& event) { emits_.front()(event); }
   void finish() {

@@ -37,7 +37,8 @@ class ThreadFilter : public Filter {
           .thread = event.thread,
           .old_tag = event.old_tag,
           .old_address = event.old_address,
-          .time_ns = event.time_ns});
+          .time_ns = event.time_ns,
+          .stack = event.stack});
   }
 
   std::set<std::uint32_t> threads_;

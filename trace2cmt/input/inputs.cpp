@@ -22,6 +22,7 @@ cmt::Header Inputs::header() const {
     header.has_addresses |= other.has_addresses;
     header.has_times |= other.has_times;
     header.has_usable |= other.has_usable;
+    header.has_stacks |= other.has_stacks;
     std::erase_if(header.metadata, [&](const auto& entry) { return other.find(entry.first) != entry.second; });
   }
   return header;
@@ -41,6 +42,7 @@ void Inputs::read(const Visit& visit) {
         }
       }
     }
+    if (stack_copy_) stack_copy_->copy_names();
     if (file.reader.truncated()) truncated_.push_back(file.path);
     const bool is_whole = !file.reader.truncated() && file.reader.defects() == 0;
     if (file.reader.first_event() == 0 && is_whole) empty_.push_back(file.path);
@@ -56,10 +58,19 @@ bool Inputs::begin_file(const File& file, const Visit& visit) {
   if (thread_base_ > std::numeric_limits<std::uint32_t>::max()) {
     throw cmt::FormatError(file.path, "the files before it leave no numbers for its threads");
   }
+  begin_stacks(file);
   return visit({.kind = cmt::Kind::mark,
                 .thread = static_cast<std::uint32_t>(thread_base_),
                 .time_ns = file.reader.header().has_times ? time_base_ : cmt::unknown,
                 .label = file.path});
+}
+
+void Inputs::begin_stacks(const File& file) {
+  const auto move_times = [base = time_base_](cmt::Module& module) {
+    if (module.loaded_ns != cmt::unknown) module.loaded_ns += base;
+    if (module.unloaded_ns != cmt::unknown) module.unloaded_ns += base;
+  };
+  stack_copy_.emplace(file.reader.stacks(), joined_stacks_, StackCopy::Changes{move_times, {}});
 }
 
 /// Changes an event of a file to the one in the joined trace. False where it is dropped.
@@ -79,6 +90,7 @@ bool Inputs::join(cmt::Event& event) {
   if (event.time_ns != cmt::unknown) event.time_ns += time_base_;
   if (event.address != 0) event.address += address_step * current_;
   if (event.old_address != 0) event.old_address += address_step * current_;
+  if (event.stack != 0) event.stack = stack_copy_->copy(event.stack);
   newest_ = std::max({newest_, event.tag, event.old_tag});
   threads_ = std::max(threads_, std::uint64_t{event.thread} + 1);
   if (event.time_ns != cmt::unknown) last_time_ns_ = std::max(last_time_ns_, event.time_ns);

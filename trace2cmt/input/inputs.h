@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cmt/reader.h"
 #include "trace2cmt/input/open_log.h"
+#include "trace2cmt/stacks/stack_copy.h"
 
 namespace trace2cmt {
 
@@ -17,7 +19,8 @@ namespace trace2cmt {
 /// - addresses are raised by 2^48 for each file before, so that no address is live twice: blocks that a file leaves
 /// alive
 ///   stay alive;
-/// - times are raised by the last time so far.
+/// - times are raised by the last time so far;
+/// - call stacks are those of a table that all files share, in which each has modules of its own.
 ///
 /// A mark with the file's name comes before each file. A further file may free or resize a block that it did not
 /// allocate. That block has no tag in the whole trace, so a free is dropped and a realloc becomes an allocation; both
@@ -29,6 +32,9 @@ class Inputs {
 
   /// Of several files: the metadata in which all agree.
   cmt::Header header() const;
+
+  /// The table of the events' stacks, which grows as they are read.
+  const cmt::StackTable& stacks() const { return files_.size() > 1 ? joined_stacks_ : files_.front().reader.stacks(); }
 
   /// Calls `visit` with each event until it returns false. An event's label is valid until the call returns.
   using Visit = std::function<bool(const cmt::Event&)>;
@@ -53,6 +59,7 @@ class Inputs {
   };
 
   bool begin_file(const File& file, const Visit& visit);
+  void begin_stacks(const File& file);
   bool join(cmt::Event& event);
 
   std::vector<File> files_;
@@ -64,6 +71,8 @@ class Inputs {
   cmt::Tag tag_base_ = 0, newest_ = 0;  // what is added in the current file, and the highest so far
   std::uint64_t thread_base_ = 0, threads_ = 0;
   std::uint64_t time_base_ = 0, last_time_ns_ = 0;
+  cmt::StackTable joined_stacks_;
+  std::optional<StackCopy> stack_copy_;  // of the current file
 };
 
 }  // namespace trace2cmt

@@ -88,7 +88,7 @@ std::unique_ptr<Source> open_own_form(std::string_view name, std::unique_ptr<Inp
   }
   if (name != text_name) return cmt::choose_source(std::move(input), options, log);
   cmt::require_text(*input);
-  return std::make_unique<cmt::TextSource>(std::move(input), log);
+  return std::make_unique<cmt::TextSource>(std::move(input), options, log);
 }
 
 const LogFormat* format_of(Input& input, const From& from) {

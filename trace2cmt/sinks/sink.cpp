@@ -22,6 +22,7 @@ class WriterSink : public Sink {
   bool add(const cmt::Event& event) override { return writer_.add(event); }
   void finish(const cmt::Repairs& repairs, bool truncated) override { writer_.finish(repairs, truncated); }
   const cmt::Totals& totals() const override { return writer_.totals(); }
+  void use_stacks(const cmt::StackTable& stacks) override { writer_.use_stacks(stacks); }
 
  private:
   cmt::Writer writer_;
@@ -35,8 +36,8 @@ std::unique_ptr<Sink> make_writer_sink(SinkSettings settings) {
 }  // namespace
 
 std::span<const OutputForm> output_forms() {
-  static const std::array forms{OutputForm{"cmt", "a .cmt", make_writer_sink<cmt::Format::cmt>},
-                                OutputForm{"text", "", make_writer_sink<cmt::Format::text>},
+  static const std::array forms{OutputForm{"cmt", "a .cmt", make_writer_sink<cmt::Format::cmt>, true},
+                                OutputForm{"text", "", make_writer_sink<cmt::Format::text>, true},
                                 legacy_form,
                                 rep_form,
                                 csv_form,

@@ -9,6 +9,7 @@
 
 #include "cmt/event.h"
 #include "cmt/header.h"
+#include "cmt/stacks.h"
 #include "libcmt/trace/files.h"
 #include "libcmt/trace/ledger.h"
 
@@ -23,6 +24,9 @@ class Sink {
   /// cmt::Writer::add().
   virtual bool add(const cmt::Event& event) = 0;
   virtual void finish(const cmt::Repairs& repairs, bool truncated) = 0;
+
+  /// The events' stacks are of this table, as with cmt::Writer::use_stacks(). Forms without stacks leave them out.
+  virtual void use_stacks(const cmt::StackTable&) {}
 
   /// Of the events written so far.
   virtual const cmt::Totals& totals() const = 0;
@@ -63,6 +67,7 @@ struct OutputForm {
   std::string_view
       binary_name;  ///< "a .cmt", for a message to a user who would get it on a terminal; empty: it is text
   std::unique_ptr<Sink> (*make_sink)(SinkSettings settings);
+  bool has_stacks = false;  ///< call stacks are written
 };
 
 /// All of them. Each is defined in a file of this folder; the list is in sink.cpp.

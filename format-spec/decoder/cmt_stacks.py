@@ -1,0 +1,159 @@
+"""Call stacks: their definitions, the numbers of events' stacks, and the lines of text.md that say the same. See
+cmt_decode.py."""
+from dataclasses import dataclass
+
+from cmt_layout import MASK, STACK_DEFINITIONS, STACK_STREAM, unzigzag
+from cmt_streams import ALLOCATES, RELEASES
+
+# ## Call stacks
+
+TIME_LIMIT = 2**62
+
+
+@dataclass
+class Module:
+    path: bytes
+    build_id: bytes
+    begin: int
+    end: int
+    bias: int
+    loaded: int | None
+    gone: int | None
+    last_address: int
+
+
+# "0: unknown; else the time + 1, in ns as times are, below 2^62"
+def time(cursor):
+    value = cursor.varint("a module's time", TIME_LIMIT)
+    return value - 1 if value else None
+
+
+class Stacks:
+    """The tree of stacks. Lists begin with what has number 0."""
+
+    def __init__(self):
+        self.modules = [Module(b"", b"", 0, 0, 0, None, None, 0)]
+        self.frames = [(0, 0, 0)]  # (module, address, exact)
+        self.nodes = [(0, 0)]  # (parent, frame)
+        self.stacks = [0]
+        self.are_known = set()  # frames and nodes
+        self.below = [[]]  # by frame: "the frames that were below it in a node"
+
+    def decode(self, block, events):
+        known = len(self.stacks) - 1
+        if STACK_DEFINITIONS in block.raw:
+            self.define(block.raw[STACK_DEFINITIONS], block.events)
+        cursor = block.raw.get(STACK_STREAM)
+        if not cursor:
+            return
+        # "rule is a varint: 1 or 3, the sum of properties of kinds. Each event of a kind that has one of them has a
+        # value"
+        rule, last = cursor.varint("the rule of the stacks", 255), 0
+        kinds = (ALLOCATES if rule & 1 else set()) | (RELEASES if rule & 2 else set())
+        for event in events:
+            if event.kind not in kinds:
+                continue
+            # "0 for the next stack that this block defines, any other v for the stack before (0 at the block's begin) +
+            # unzigzag(v - 1), which has to be one that was defined or, in this block, has had a 0."
+            at, value = cursor.at, cursor.varint()
+            if value == 0:
+                known += 1
+            last = known if value == 0 else last + unzigzag(value - 1)
+            if not 0 <= last <= known < len(self.stacks):
+                cursor.fail("a stack that is not defined", at)
+            event.stack = self.stacks[last]
+        cursor.end()
+
+    # ### Stack definitions
+
+    def define(self, cursor, events):
+        # "count (module time)*count"
+        self.unload(cursor)
+        stacks = 0
+        while not cursor.at_end():
+            # "at most as many times as the block has events"
+            stacks += 1
+            if stacks > events:
+                cursor.fail("more stacks than events")
+            node, at = self.attachment(cursor), cursor.at
+            for _ in range(cursor.varint("a stack's number of new nodes", len(cursor.data))):
+                at_frame = cursor.at
+                frame = self.frame(cursor, self.nodes[node][1])
+                # "A node of frame 0 has no parent"
+                if frame == 0 and node:
+                    cursor.fail("a cut within a stack", at_frame)
+                if ("node", node, frame) in self.are_known:
+                    cursor.fail("a node that is there already", at_frame)
+                self.are_known.add(("node", node, frame))
+                self.nodes.append((node, frame))
+                node = len(self.nodes) - 1
+            # "with 0 new ones the attachment itself is, and is not 0"
+            if node == 0:
+                cursor.fail("a stack without frames", at)
+            self.stacks.append(node)
+
+    def unload(self, cursor):
+        for _ in range(cursor.varint()):
+            at, module = cursor.at, cursor.varint()
+            if not 0 < module < len(self.modules):
+                cursor.fail("a module that is not defined", at)
+            self.modules[module].gone = time(cursor)
+
+    # "Below 128: the one that is reached from the end of the stack defined last" "Else the newest node less (attachment -
+    # 128)."
+    def attachment(self, cursor):
+        at, value = cursor.at, cursor.varint()
+        if value >= 128:
+            if value - 128 > len(self.nodes) - 1:
+                cursor.fail("a node before the first", at)
+            return len(self.nodes) - 1 - (value - 128)
+        node = self.stacks[-1]
+        for _ in range(value):
+            if node == 0:
+                cursor.fail("more frames go than the last stack has", at)
+            node = self.nodes[node][0]
+        return node
+
+    def frame(self, cursor, parent_frame):
+        at, rank = cursor.at, cursor.varint()
+        below = self.below[parent_frame]
+        if rank > len(below):
+            cursor.fail("a frame that this caller does not call", at)
+        # "The rank-th of the list of the parent's frame, from 1."
+        if rank:
+            return below[rank - 1]
+        # "the frame is the newest less (distance - 1)"
+        distance = cursor.varint()
+        if distance > len(self.frames):
+            cursor.fail("a frame before the first", at)
+        frame = len(self.frames) - distance if distance else self.definition(cursor)
+        # "Behind 0 the new node's frame is appended to that list"
+        below.append(frame)
+        return frame
+
+    def definition(self, cursor):
+        at, value = cursor.at, cursor.varint()
+        exact, number = value & 1, value >> 1
+        # "module above 0: that module + 1"
+        if number > len(self.modules):
+            cursor.fail("a module that is not defined", at)
+        if number == 0:
+            # "exact path build_id begin size bias loaded gone address"
+            path = cursor.string("the length of a module's path", 65536)
+            build_id = cursor.string("the length of a build id", 256)
+            begin = cursor.varint()
+            end = begin + cursor.varint() & MASK
+            bias = begin - unzigzag(cursor.varint()) & MASK
+            # "at first less the module's begin, or 0 for module 0"
+            self.modules.append(Module(path, build_id, begin, end, bias, time(cursor), time(cursor), begin))
+            number = len(self.modules)
+        module = self.modules[number - 1]
+        # "zigzag, less the address of the frame of the same module that was defined last"
+        module.last_address = module.last_address + unzigzag(cursor.varint()) & MASK
+        frame = (number - 1, module.last_address, exact)
+        if frame in self.are_known:
+            cursor.fail("a frame that is there already", at)
+        self.are_known.add(frame)
+        self.frames.append(frame)
+        self.below.append([])
+        return len(self.frames) - 1
