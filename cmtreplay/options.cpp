@@ -23,6 +23,7 @@ const std::vector<Option> known_options{{"alloc", Option::Takes::values},
                                         {"json"},
                                         {"csv"},
                                         {"runs", Option::Takes::value},
+                                        {"budget", Option::Takes::value},
                                         {"seed", Option::Takes::value},
                                         {"order", Option::Takes::value},
                                         {"threads", Option::Takes::value},
@@ -119,7 +120,7 @@ void read_allocators(const CommandLine& line, Options& options) {
   options.json = line.has("json");
   options.csv = line.has("csv");
   line.refuse_together("json", {"csv"});
-  line.refuse_together("verify", {"csv", "runs", "new-trace", "output", "touch"});
+  line.refuse_together("verify", {"csv", "runs", "budget", "new-trace", "output", "touch"});
   if (line.has("prefix") && options.prefix.empty()) throw UsageError("--prefix needs the beginning of a name");
   if (line.has("output") && options.output.empty()) throw UsageError("-o needs a file");
   if (options.verify && std::count(options.allocators.begin(), options.allocators.end(), "null") != 0)
@@ -143,7 +144,10 @@ Options parse_options(const CommandLine& line) {
   Options options;
   read_allocators(line, options);
   options.file = line.file();
-  options.runs = static_cast<unsigned>(line.number("runs", 5, 1, 1000));
+  if (line.has("runs")) options.runs = static_cast<unsigned>(line.number("runs", 1, 1, 1000));
+  options.budget_ns = std::uint64_t{1'000'000'000} * line.parsed("budget", options.new_trace ? "1s" : "10s",
+                                                                 "a time of at least 1s, such as 2min", whole_seconds);
+  line.refuse_together("runs", {"budget"});
   options.seed = static_cast<unsigned>(line.number("seed", 1, 0, 4'000'000'000));
   options.trace.strict = one_of(line, "order", {"free", "strict"}) == "strict";
   options.trace.threads = one_of(line, "threads", {"recorded", "1"}) == "recorded";
@@ -179,7 +183,11 @@ and memory that they took: a table on standard output, fastest first.
                    jemalloc,MALLOC_CONF=background_thread:true
   --prefix=P     call Pmalloc, Pfree, ... of libraries that have them, as
                  scalable_ or je_; missing calls are emulated
-  --runs=N       timed runs of each allocator, 1 to 1000 (default 5)
+  --runs=N       timed runs of each allocator, 1 to 1000; else one to warm up,
+                 and 10 or more, until the median is known to 1 % or the budget
+                 is spent
+  --budget=TIME  for the timed runs of an allocator: 2min; a number alone is
+                 seconds (default 10s; 1s with -v or -o)
   --seed=N       seed of the order in which allocators take turns (default 1)
   --threads=1    replay all calls on one thread, in recorded order; else
                  (recorded) each thread's on its own, which starts and ends as
@@ -210,15 +218,21 @@ and memory that they took: a table on standard output, fastest first.
   -h, --help     show this help
   --version      show the version
 
-Columns: time, spread and CPU are the median, the range and the CPU time of the
-timed runs; ns/call is the time for a call; peak resident is the allocator's own
-memory, from a separate run; fragmentation is resident over live bytes where
-most are live; faults are the page faults of a run. Tables below show how long
-single calls took, one in 64, from separate runs, and hardware counters where
-the machine has them. Calls that were refused when recorded are left out. An
-allocator that refused others had less to do: it is marked, and ranks behind.
+Columns: time is the median of the timed runs, and 95 % the interval in which
+the median lies with that confidence (bootstrap); CPU is their processor time,
+and kernel the part of it that the kernel took, mostly for pages that are
+touched first; ns/call is the rest of CPU for a call; faults are page faults.
+Resident memory is the allocator's own, from up to three separate runs: before
+the first call, at the peak, its mean over the recorded time (over the events
+where none was recorded), and at the end; fragmentation is resident over live
+bytes where most are live. Tables below show how long single calls took, one in
+64, from separate runs, and hardware counters where the machine has them. Calls
+that were refused when recorded are left out. An allocator that refused others
+had less to do: it is marked, and ranks behind.
 
-A ratio with ~ is of a difference within the spread of the runs.
+Below the tables is a verdict on each pair of allocators: runs of the same round
+are compared, and all verdicts together hold with 95 % (sign test, corrected for
+the number of pairs). "9 % faster" takes 9 % less time.
 
 Exit status: 0 done, 1 an allocator or the trace could not be used, or an
 allocator crashed or broke a promise; 2 wrong use.

@@ -17,11 +17,19 @@ Options options(std::vector<const char*> arguments) {
 
 }  // namespace
 
-TEST_CASE("options: libc on standard input, five runs, is the default") {
+TEST_CASE("options: libc on standard input, as many runs as needed, is the default") {
   const Options none = options({});
   CHECK(none.allocators == std::vector<std::string>{"libc"});
   CHECK(none.file == "-");
-  CHECK(none.runs == 5);
+  CHECK(none.runs == 0);
+  CHECK(none.budget_ns == 10'000'000'000);
+}
+
+TEST_CASE("options: a number of runs, or a budget") {
+  CHECK(options({"--runs=7"}).runs == 7);
+  CHECK(options({"--budget=2min"}).budget_ns == 120'000'000'000);
+  CHECK_THROWS(options({"--budget=1ms"}));
+  CHECK_THROWS(options({"--runs=7", "--budget=2min"}));
 }
 
 TEST_CASE("options: allocators keep their order") {

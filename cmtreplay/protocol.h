@@ -183,6 +183,7 @@ struct control {
   uint64_t usable_bytes;                          /* of all live blocks; unknown_usable: not told */
   uint64_t pointer_next;                          /* index of the next returned pointer */
   uint64_t wall_ns, cpu_ns;                       /* from the first operation to the last */
+  uint64_t kernel_ns;                             /* the part of cpu_ns in the kernel */
   uint64_t clock_ticks;                           /* the same duration as wall_ns, to convert ticks */
   uint64_t empty_ticks;                           /* between two readings of the clock */
   uint64_t minor_faults, major_faults;

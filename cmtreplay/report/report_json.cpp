@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "cmtreplay/protocol.h"
+#include "cmtreplay/report/comparison.h"
 #include "cmtreplay/report/report.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/process/proc_file.h"
@@ -65,7 +66,10 @@ void write_mode(JsonWriter& json, const Report& report) {
   field("touch", report.options.touch, "the bytes of each block that are written: page, none, first or all");
   field("pace", report.options.pace > 0 ? report.options.pace : nan, "recorded time over the replay's");
   field("counters_missing", unless_empty(report.results.counters_missing), "why there are no hardware counters");
-  field("runs", report.options.runs, "timed runs of each allocator");
+  field("runs", report.options.runs == 0 ? std::nullopt : std::optional(report.options.runs),
+        "timed runs of each allocator that were asked for; null: as many as the medians needed");
+  field("budget_ns", report.options.budget_ns,
+        "spent on an allocator's timed runs, at most, unless runs were asked for");
   field("interrupted", report.results.interrupted, "");
   json.end_object();
 }
@@ -99,6 +103,11 @@ void write_timed(JsonWriter& json, const AllocatorResult& result, const Report& 
     describe(samples, sample);
   }
   for (auto& [key, values] : samples.columns) write_field(json, key, spread_of(std::move(values)));
+  write_field(json, "warm_up_wall_ns",
+              result.warm_up ? std::optional(result.warm_up->wall_ns) : std::optional<std::uint64_t>());
+  std::vector<double> times;
+  for (const TimedSample& sample : result.timed) times.push_back(static_cast<double>(sample.wall_ns));
+  write_field(json, "wall_ns_median_95", bootstrap_median(times));
   write_field(json, "latency", result.latencies);
   json.begin_object("counters");
   for (std::size_t i = 0; i < process::counter_names.size(); ++i)
@@ -117,6 +126,7 @@ void write_result(JsonWriter& json, const AllocatorResult& result, const Report&
   field("death", result.death, "");
   write_timed(json, result, report);
   if (result.memory) write_fields(json, *result.memory);
+  field("memory_runs", result.memory_runs, "each of them; all figures above are of the one with the median peak");
 }
 
 }  // namespace
@@ -166,6 +176,9 @@ std::string json_text(const Report& report) {
     json.end_object();
   }
   json.end_array();
+  output::JsonFields field(json);
+  field("time_comparisons", compare_times(report.results.allocators), "every pair, by the time of their runs");
+  field("peak_comparisons", compare_peaks(report.results.allocators), "every pair, by peak resident memory");
   json.begin_object("baseline");
   write_result(json, report.results.baseline, report);
   json.end_object();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "cmtreplay/report/comparison.h"
 #include "cmtreplay/report/report.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
@@ -21,14 +22,6 @@ constexpr const char* none = "-";
 
 double wall(const AllocatorResult& result) { return spread_of(result, &TimedSample::wall_ns).median; }
 
-/// Marked where one median lies within the range of the other.
-std::string time_ratio(const Spread& time, const Spread& reference) {
-  if (reference.median <= 0) return none;
-  const auto within = [](const Spread& a, const Spread& b) { return b.min <= a.median && a.median <= b.max; };
-  const bool same = within(time, reference) || within(reference, time);
-  return (same ? "~" : "") + fixed(time.median / reference.median, 2);
-}
-
 std::string ratio(double value, double reference) { return reference > 0 ? fixed(value / reference, 2) : none; }
 
 std::string number(double value) { return std::isnan(value) ? none : fixed(value, 2); }
@@ -37,26 +30,61 @@ double peak(const AllocatorResult& result) {
   return result.memory ? static_cast<double>(result.memory->peak_bytes()) : 0;
 }
 
-std::vector<std::string> table_row(const AllocatorResult& result, const std::string& name,
-                                   const AllocatorResult* reference, const TraceFacts& facts) {
+std::string interval_text(const AllocatorResult& result) {
+  std::vector<double> times;
+  for (const TimedSample& sample : result.timed) times.push_back(static_cast<double>(sample.wall_ns));
+  if (times.size() < 2) return none;
+  const Interval interval = bootstrap_median(times);
+  return time_text(interval.low) + " - " + time_text(interval.high);
+}
+
+/// The mean: where the kernel counts by ticks, a run's own figure is of whole ticks.
+double mean_kernel_ns(const AllocatorResult& result) {
+  double sum = 0;
+  for (const TimedSample& sample : result.timed) sum += static_cast<double>(sample.kernel_ns);
+  return sum / static_cast<double>(result.timed.size());
+}
+
+std::vector<std::string> time_row(const AllocatorResult& result, const std::string& name,
+                                  const AllocatorResult* reference, const TraceFacts& facts) {
   std::vector<std::string> cells{name};
   if (result.timed.empty() || facts.calls == 0) {
-    cells.insert(cells.end(), 5, none);
-  } else {
-    const Spread time = spread_of(result, &TimedSample::wall_ns);
-    const Spread cpu = spread_of(result, &TimedSample::cpu_ns);
-    cells.push_back(time_text(time.median));
-    cells.push_back(time_text(time.min) + " - " + time_text(time.max));
-    const Spread other = reference ? spread_of(*reference, &TimedSample::wall_ns) : Spread();
-    cells.push_back(&result == reference ? ratio(time.median, time.median) : time_ratio(time, other));
-    cells.push_back(time_text(cpu.median));
-    cells.push_back(fixed(time.median / static_cast<double>(facts.calls), 1));
+    cells.insert(cells.end(), 8, none);
+    return cells;
   }
-  cells.push_back(result.memory ? result.memory->peak_text() : none);
-  cells.push_back(result.memory && reference ? ratio(peak(result), peak(*reference)) : none);
-  cells.push_back(result.memory ? number(result.memory->fragmentation()) : none);
-  const Spread faults = spread_of(result, &TimedSample::minor_faults);
-  cells.push_back(result.timed.empty() ? none : with_commas(static_cast<std::uint64_t>(faults.median)));
+  const double cpu = spread_of(result, &TimedSample::cpu_ns).median;
+  cells.push_back(time_text(wall(result)));
+  cells.push_back(interval_text(result));
+  cells.push_back(reference ? ratio(wall(result), wall(*reference)) : none);
+  cells.push_back(time_text(cpu));
+  cells.push_back(time_text(mean_kernel_ns(result)));
+  cells.push_back(fixed(std::max(cpu - mean_kernel_ns(result), 0.0) / static_cast<double>(facts.calls), 1));
+  cells.push_back(with_commas(static_cast<std::uint64_t>(spread_of(result, &TimedSample::minor_faults).median)));
+  cells.push_back(std::to_string(result.timed.size()));
+  return cells;
+}
+
+/// "3.05 MiB", or "3.05 - 3.21 MiB" where the runs' peaks differ by more than 1 %.
+std::string peak_text(const AllocatorResult& result) {
+  const auto by_peak = [](const MemoryFigures& a, const MemoryFigures& b) { return a.peak < b.peak; };
+  const auto [least, most] = std::minmax_element(result.memory_runs.begin(), result.memory_runs.end(), by_peak);
+  if (result.memory_runs.empty() || most->peak - least->peak <= least->peak / 100) return result.memory->peak_text();
+  return result.memory->peak_text() + " (" + bytes_text(least->peak) + " to " + bytes_text(most->peak) + ")";
+}
+
+std::vector<std::string> memory_row(const AllocatorResult& result, const std::string& name,
+                                    const AllocatorResult* reference) {
+  std::vector<std::string> cells{name};
+  if (!result.memory) {
+    cells.insert(cells.end(), 6, none);
+    return cells;
+  }
+  cells.push_back(bytes_text(result.memory->start_bytes));
+  cells.push_back(peak_text(result));
+  cells.push_back(reference ? ratio(peak(result), peak(*reference)) : none);
+  cells.push_back(bytes_text(result.memory->mean_bytes()));
+  cells.push_back(bytes_text(result.memory->end_bytes()));
+  cells.push_back(number(result.memory->fragmentation()));
   return cells;
 }
 
@@ -91,6 +119,20 @@ std::string name_text(const AllocatorResult& result) {
   if (result.death) return result.allocator.name + " (died)";
   const std::uint64_t refused = refused_calls(result);
   return result.allocator.name + (refused == 0 ? "" : " (refused " + output::counted(refused, "call") + ")");
+}
+
+/// Runs that something else has disturbed, mostly.
+std::string outliers_text(const std::vector<AllocatorResult>& results) {
+  std::string text;
+  for (const AllocatorResult& result : results) {
+    std::vector<std::uint64_t> times;
+    for (const TimedSample& sample : result.timed) times.push_back(sample.wall_ns);
+    const std::size_t outliers = times.size() < 5 ? 0 : count_outliers(times);
+    if (outliers == 0) continue;
+    text += (text.empty() ? "outliers: " : ", ") + result.allocator.name + " " + std::to_string(outliers) + " of " +
+            std::to_string(times.size()) + " runs";
+  }
+  return text.empty() ? text : text + "\n";
 }
 
 std::string spaced(std::string_view name) {
@@ -150,10 +192,14 @@ void describe(Visitor& field, Row& row) {
   field("wall_ns_min", timed(wall.min), "");
   field("wall_ns_max", timed(wall.max), "");
   field("cpu_ns_median", timed(spread_of(result, &TimedSample::cpu_ns).median), "");
+  field("kernel_ns_mean", result.timed.empty() ? "" : fixed(mean_kernel_ns(result), 0), "");
   field("ns_per_call", calls > 0 ? timed(wall.median / calls, 2) : "", "");
   field("refused_calls", timed(static_cast<double>(refused_calls(result))), "");
   field("minor_faults_median", timed(spread_of(result, &TimedSample::minor_faults).median), "");
   field("peak_resident_bytes", result.memory ? std::optional(result.memory->peak_bytes()) : std::nullopt, "");
+  field("start_resident_bytes", result.memory ? std::optional(result.memory->start_bytes) : std::nullopt, "");
+  field("mean_resident_bytes", result.memory ? std::optional(result.memory->mean_bytes()) : std::nullopt, "");
+  field("end_resident_bytes", result.memory ? std::optional(result.memory->end_bytes()) : std::nullopt, "");
   field("fragmentation", std::isnan(fragmentation) ? "" : fixed(fragmentation, 4), "");
   field("peak_live_bytes", row.facts.peak_live.bytes, "");
 }
@@ -165,15 +211,20 @@ std::string table_text(const Report& report) {
   std::string text = report.options.file + ": " + with_commas(facts.events) + " events, " + with_commas(facts.calls) +
                      " calls replayed, at most " + bytes_text(facts.peak_live.bytes) + " and at most " +
                      with_commas(facts.peak_live.blocks) + " blocks live\n";
-  output::Table table(
-      {"allocator", "time", "spread", "ratio", "CPU", "ns/call", "peak resident", "ratio", "fragmentation", "faults"});
-  const AllocatorResult* const reference = reference_of(report.results.allocators);
-  for (const AllocatorResult* result : fastest_first(report.results.allocators))
-    table.add(table_row(*result, name_text(*result), reference, facts));
-  table.add(table_row(report.results.baseline, "(null)", reference, facts));
-  if (reference && reference != &report.results.allocators.front())
-    return text + table.text() + "ratios are to " + reference->allocator.name + "\n";
-  return text + table.text();
+  const std::vector<AllocatorResult>& results = report.results.allocators;
+  const AllocatorResult* const reference = reference_of(results);
+  output::Table times({"allocator", "time", "95 %", "ratio", "CPU", "kernel", "ns/call", "faults", "runs"});
+  output::Table memory({"resident", "at start", "peak", "ratio", "mean", "at end", "fragmentation"});
+  for (const AllocatorResult* result : fastest_first(results)) {
+    times.add(time_row(*result, name_text(*result), reference, facts));
+    memory.add(memory_row(*result, name_text(*result), reference));
+  }
+  times.add(time_row(report.results.baseline, "(null)", reference, facts));
+  text += times.text() + "\n" + memory.text();
+  if (reference && reference != &results.front()) text += "ratios are to " + reference->allocator.name + "\n";
+  const std::string verdict = verdict_text(compare_times(results), "time: ", "faster") +
+                              verdict_text(compare_peaks(results), "peak: ", "lower") + outliers_text(results);
+  return text + (verdict.empty() ? "" : "\n" + verdict);
 }
 
 std::string details_text(const Report& report) {

@@ -1,5 +1,5 @@
-// The worker's smaps at the start are the baseline, and every later figure is the difference. Where that is below zero
-// (an allocator gave back memory that it had when it was loaded) it is 0.
+// The smaps of a worker with the null allocator before the first operation are the baseline, and every figure is the
+// difference: so what an allocator took before its first call counts. Where the difference is below zero it is 0.
 //
 // Writing 5 to clear_refs just before the first operation resets the kernel's high-water mark. Code of libraries that
 // was loaded in the meantime is not the allocator's memory, so the growth of file pages is subtracted.
@@ -82,23 +82,24 @@ bool clear_refs(pid_t pid, const char* what) {
 /// Reads the memory of one worker.
 class MemoryProbe {
  public:
-  MemoryProbe(pid_t pid, std::string worker) : pid_(pid), worker_(std::move(worker)) {}
+  MemoryProbe(pid_t pid, std::string worker, const std::optional<AllocatorMemory>& baseline)
+      : pid_(pid), worker_(std::move(worker)), baseline_(baseline ? *baseline : read_memory()) {}
 
   MemoryRun start() {
-    first_ = read_memory();
+    start_bytes_ = resident_bytes();
     high_water_ = clear_refs(pid_, "5");
     start_working_set();
     at_start_ = process::read_status(pid_);
     faults_at_start_ = process::read_stat(pid_);
-    return {.start_bytes = first_.resident_bytes};
+    return {.baseline = baseline_, .start_bytes = start_bytes_};
   }
 
   MarkSample measure(const Mark& mark) {
     AllocatorMemory memory = read_memory();
-    memory.resident_bytes = difference(memory.resident_bytes, first_.resident_bytes);
-    memory.huge_page_bytes = difference(memory.huge_page_bytes, first_.huge_page_bytes);
-    memory.swapped_bytes = difference(memory.swapped_bytes, first_.swapped_bytes);
-    memory.anonymous_bytes = difference(memory.anonymous_bytes, first_.anonymous_bytes);
+    memory.resident_bytes = difference(memory.resident_bytes, baseline_.resident_bytes);
+    memory.huge_page_bytes = difference(memory.huge_page_bytes, baseline_.huge_page_bytes);
+    memory.swapped_bytes = difference(memory.swapped_bytes, baseline_.swapped_bytes);
+    memory.anonymous_bytes = difference(memory.anonymous_bytes, baseline_.anonymous_bytes);
     const process::Stat stat = process::read_stat(pid_);
     return {.mark = mark,
             .memory = memory,
@@ -108,13 +109,13 @@ class MemoryProbe {
             .working_set_pages = working_set(memory)};
   }
 
-  std::uint64_t resident_bytes() { return difference(read_memory().resident_bytes, first_.resident_bytes); }
+  std::uint64_t resident_bytes() { return difference(read_memory().resident_bytes, baseline_.resident_bytes); }
 
   std::optional<std::uint64_t> peak_by_high_water() const {
     if (!high_water_) return std::nullopt;
     const process::Status now = process::read_status(pid_);
     const std::uint64_t before = at_start_.resident_bytes_peak - at_start_.resident_file_bytes;
-    return difference(now.resident_bytes_peak, before + now.resident_file_bytes);
+    return start_bytes_ + difference(now.resident_bytes_peak, before + now.resident_file_bytes);
   }
 
  private:
@@ -168,7 +169,8 @@ class MemoryProbe {
   process::PageIdle idle_;
   process::PageFlags flags_;
   std::vector<process::FrameKind> kinds_;
-  AllocatorMemory first_;
+  AllocatorMemory baseline_;
+  std::uint64_t start_bytes_ = 0;
   process::Status at_start_;
   process::Stat faults_at_start_;
   bool high_water_ = false;
@@ -217,15 +219,37 @@ double MemoryRun::fragmentation() const {
   return static_cast<double>(peak->memory.resident_bytes) / static_cast<double>(peak_live_bytes);
 }
 
-MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator) {
+std::uint64_t MemoryRun::mean_bytes() const {
+  const bool has_times = !marks.empty() && marks.back().mark.time_ns != unknown;
+  const auto at = [&](const Mark& mark) { return has_times ? mark.time_ns : mark.event; };
+  double area = 0, span = 0;
+  std::uint64_t before = 0, bytes_before = start_bytes;
+  bool is_first = has_times;  // the time of the first event is not 0
+  for (const MarkSample& sample : marks) {
+    const std::uint64_t now = at(sample.mark);
+    if (now == unknown) continue;
+    const double passed = is_first ? 0 : static_cast<double>(difference(now, before));
+    area += passed * (static_cast<double>(bytes_before) + static_cast<double>(sample.memory.resident_bytes)) / 2;
+    span += passed;
+    before = now;
+    bytes_before = sample.memory.resident_bytes;
+    is_first = false;
+  }
+  return span > 0 ? static_cast<std::uint64_t>(area / span) : bytes_before;
+}
+
+std::uint64_t MemoryRun::end_bytes() const { return marks.empty() ? 0 : marks.back().memory.resident_bytes; }
+
+MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,
+                     const std::optional<AllocatorMemory>& baseline) {
   const auto drain = drain_list(settings.trace);
   WorkerProcess worker(settings, allocator, {.counts_usable = true, .drain = drain.get()});
   worker.wait_until_ready();
-  MemoryProbe probe(worker.pid(), settings.worker);
+  MemoryProbe probe(worker.pid(), settings.worker, baseline);
   MemoryRun run = probe.start();
   run.peak_live_bytes = settings.trace.plan().facts.peak_live.bytes;
   run.peak_live_event = settings.trace.plan().facts.peak_live_bytes_event;
-  Timeline timeline(worker.pid());
+  Timeline timeline(worker.pid(), run.start_bytes);
   std::uint64_t event = 0;
   for (const Mark& mark : settings.trace.plan().marks) {
     timeline.resume(event);

@@ -13,7 +13,7 @@
 
 namespace cmt::replay {
 
-/// Memory of a worker that its allocator uses, and the little that its libraries used before.
+/// Memory of a worker that its allocator uses, and the little that its libraries use.
 struct AllocatorMemory {
   std::uint64_t resident_bytes = 0;
   std::uint64_t anonymous_bytes = 0;   ///< of the resident bytes; the others are shared memory of the allocator's
@@ -27,7 +27,7 @@ struct AllocatorMemory {
 /// replay's. `worker` is the worker's executable, which is left out, as are its stack, operations, slots and control.
 AllocatorMemory allocator_memory(std::span<const process::Mapping> mappings, const std::string& worker);
 
-/// The allocator's memory at a mark, less its memory at the start.
+/// The allocator's memory at a mark.
 struct MarkSample {
   Mark mark;
   std::uint64_t clock_ns = 0;
@@ -62,6 +62,7 @@ void describe(Visitor& field, Sample& sample) {
 /// The memory run. The peak is the larger of the largest mark and the kernel's high-water mark (VmHWM): marks are exact
 /// and miss peaks between them; the high-water mark misses none, but the kernel updates it in batches.
 struct MemoryRun {
+  AllocatorMemory baseline = {};  ///< of a worker with the null allocator at its start, which all others leave out
   std::uint64_t start_bytes = 0;
   std::vector<MarkSample> marks = {};
   std::uint64_t peak_at_marks_bytes = 0;
@@ -74,6 +75,9 @@ struct MemoryRun {
   bool holds_all = true;  ///< the trace's live blocks, with their pages written: none was refused or left untouched
 
   std::uint64_t peak_bytes() const;
+  /// Over the recorded time or, where the trace has no times, over its events; by straight lines between marks.
+  std::uint64_t mean_bytes() const;
+  std::uint64_t end_bytes() const;
   /// "3.05 MiB", or ">= 3.05 MiB" where only marks and timeline are known, and more may have been resident between
   /// them.
   std::string peak_text() const;
@@ -88,7 +92,8 @@ void describe(Visitor& field, Run& run) {
   const MarkSample* const peak = run.at_peak_live();
   using Bytes = std::optional<std::uint64_t>;
   field("start_resident_bytes", run.start_bytes,
-        "of the allocator before the first operation, already subtracted below");
+        "of the allocator before the first operation, and a part of all that follow: what a worker has more than one "
+        "with the null allocator");
   field("peak_resident_bytes", run.peak_bytes(), "the larger of the two that follow");
   field("peak_resident_bytes_at_marks", run.peak_at_marks_bytes, "the most at any mark");
   field("peak_resident_bytes_by_high_water", run.peak_by_high_water_bytes, "the kernel's, where it can be reset");
@@ -101,15 +106,17 @@ void describe(Visitor& field, Run& run) {
   field("fragmentation", run.fragmentation(),
         "resident over live bytes where most bytes are live; null also where calls were refused or pages not written");
   field("slop_bytes_at_peak_live", peak ? peak->slop_bytes() : Bytes(), "at the mark with most live bytes");
-  field("end_resident_bytes", run.marks.empty() ? 0 : run.marks.back().memory.resident_bytes,
-        "after the last operation");
+  field("mean_resident_bytes", run.mean_bytes(), "over the recorded time; over events where there is none");
+  field("end_resident_bytes", run.end_bytes(), "after the last operation");
   field("drained_resident_bytes", run.drained_bytes, "once all blocks that the trace leaves live are freed, too");
   field("timeline_cpu_ns", run.timeline_cpu_ns, "CPU time of the sampling");
   field("timeline", run.timeline, "resident memory a hundred times a second");
   field("marks", run.marks, "memory at some 100 marks along the trace");
 }
 
-/// Replays once and measures memory at every mark of the trace. Throws Death and Interrupted.
-MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator);
+/// Replays once and measures memory at every mark of the trace. Without a baseline the worker's own start is it.
+/// Throws Death and Interrupted.
+MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,
+                     const std::optional<AllocatorMemory>& baseline);
 
 }  // namespace cmt::replay

@@ -1,8 +1,10 @@
 #include "cmtreplay/run/runs.h"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <random>
+#include <span>
 
 namespace cmt::replay {
 namespace {
@@ -13,6 +15,7 @@ TimedSample sample_of(const ControlRegion& results) {
   const control& whole = results.get();
   TimedSample sample{.wall_ns = whole.wall_ns,
                      .cpu_ns = whole.cpu_ns,
+                     .kernel_ns = whole.kernel_ns,
                      .minor_faults = whole.minor_faults,
                      .major_faults = whole.major_faults};
   for (const lane& lane : results.lanes()) {
@@ -40,15 +43,51 @@ void run_timed(const ReplaySettings& settings, AllocatorResult& result, std::str
   counters_missing = counters.missing();
 }
 
-/// A short trace is replayed until there are enough samples for one call in a thousand, but at most once a round.
-void run_latencies(const ReplaySettings& settings, AllocatorResult& result, unsigned rounds) {
+constexpr unsigned runs_min = 10, runs_max = 1000, memory_runs_max = 3, latency_runs_max = 5;
+
+/// Whether a median is known to 1 %. Looked at after every tenth part of the runs so far.
+bool is_median_known(const std::vector<TimedSample>& timed) {
+  if (timed.size() % (timed.size() / runs_min) != 0) return false;
+  std::vector<double> times;
+  for (const TimedSample& sample : timed) times.push_back(static_cast<double>(sample.wall_ns));
+  const Interval interval = bootstrap_median(times);
+  return interval.high - interval.low < 0.01 * interval.low;
+}
+
+/// Whether there were enough runs, after each of them.
+bool is_settled(const AllocatorResult& result, const ReplayOptions& options) {
+  if (result.death) return true;
+  if (options.runs != 0) return result.timed.size() >= options.runs;
+  if (result.timed.size() < runs_min) return false;
+  return result.allocator.null || result.spent_ns >= options.budget_ns || result.timed.size() >= runs_max ||
+         is_median_known(result.timed);
+}
+
+/// A short trace is replayed until there are enough samples for one call in a thousand, but only so often.
+void run_latencies(const ReplaySettings& settings, AllocatorResult& result) {
   constexpr std::uint64_t enough = 20'000;
-  for (unsigned round = 0; round < rounds && result.latencies.samples() < enough; ++round) {
+  const std::size_t rounds = std::min<std::size_t>(result.timed.size(), latency_runs_max);
+  for (std::size_t round = 0; round < rounds && result.latencies.samples() < enough; ++round) {
     WorkerProcess worker(settings, result.allocator, {.latencies = true});
     worker.wait_until_ready();
     worker.run_to_end();
     result.latencies.add(worker.results());
   }
+}
+
+/// Keeps the run with the median peak.
+void run_memory_often(const ReplaySettings& settings, AllocatorResult& result,
+                      const std::optional<AllocatorMemory>& baseline) {
+  const unsigned wanted = settings.options.runs == 0 ? memory_runs_max : settings.options.runs;
+  std::vector<MemoryRun> runs;
+  for (unsigned i = 0; i < std::min(wanted, memory_runs_max); ++i) {
+    const MemoryRun& run = runs.emplace_back(run_memory(settings, result.allocator, baseline));
+    result.memory_runs.push_back({run.start_bytes, run.peak_bytes(), run.mean_bytes(), run.end_bytes()});
+  }
+  const auto median = runs.begin() + static_cast<std::ptrdiff_t>((runs.size() - 1) / 2);
+  std::nth_element(runs.begin(), median, runs.end(),
+                   [](const MemoryRun& a, const MemoryRun& b) { return a.peak_bytes() < b.peak_bytes(); });
+  result.memory = std::move(*median);
 }
 
 /// An allocator that has died is not run again.
@@ -62,33 +101,48 @@ void run_unless_dead(AllocatorResult& result, Run run) {
   }
 }
 
+/// One round of timed runs, of those that are not settled.
+void run_round(const ReplaySettings& settings, ReplayResults& results, std::span<const std::size_t> order,
+               const Progress& progress) {
+  for (const std::size_t i : order) {
+    AllocatorResult& result = results.allocators[i];
+    if (result.is_settled) continue;
+    const std::string wanted = settings.options.runs == 0 ? "" : " of " + std::to_string(settings.options.runs);
+    progress(result.allocator.name + ", run " + std::to_string(result.timed.size() + 1) + wanted);
+    const auto begin = std::chrono::steady_clock::now();
+    run_unless_dead(result, [&] { run_timed(settings, result, results.counters_missing); });
+    if (settings.options.runs == 0 && !result.warm_up && !result.timed.empty()) {
+      result.warm_up = std::move(result.timed.back());
+      result.timed.pop_back();
+    }
+    result.spent_ns +=
+        static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+  }
+}
+
 }  // namespace
 
 ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators,
                       const Progress& progress) {
-  const unsigned rounds = settings.options.runs;
   ReplayResults results;
   for (const Allocator& allocator : allocators) results.allocators.push_back({.allocator = allocator});
   std::mt19937 random(settings.options.seed);
   std::vector<std::size_t> order(allocators.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto settled = [](const AllocatorResult& result) { return result.is_settled; };
   try {
-    for (unsigned round = 1; round <= rounds; ++round) {
+    while (!std::all_of(results.allocators.begin(), results.allocators.end(), settled)) {
       std::shuffle(order.begin(), order.end(), random);
-      for (const std::size_t i : order) {
-        AllocatorResult& result = results.allocators[i];
-        run_unless_dead(result, [&] {
-          progress(result.allocator.name + ", run " + std::to_string(round) + " of " + std::to_string(rounds));
-          run_timed(settings, result, results.counters_missing);
-        });
-      }
+      run_round(settings, results, order, progress);
     }
-    for (AllocatorResult& result : results.allocators) {
-      run_unless_dead(result, [&] {
-        progress(result.allocator.name + ", latencies");
-        run_latencies(settings, result, rounds);
-        progress(result.allocator.name + ", memory");
-        result.memory = run_memory(settings, result.allocator);
+    std::optional<AllocatorMemory> baseline;
+    for (auto result = results.allocators.rbegin(); result != results.allocators.rend(); ++result) {  // null first
+      run_unless_dead(*result, [&] {
+        progress(result->allocator.name + ", latencies");
+        run_latencies(settings, *result);
+        progress(result->allocator.name + ", memory");
+        run_memory_often(settings, *result, baseline);
+        if (!baseline) baseline = result->memory->baseline;
       });
     }
   } catch (const Interrupted&) {

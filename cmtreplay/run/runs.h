@@ -17,6 +17,7 @@ namespace cmt::replay {
 struct TimedSample {
   std::uint64_t wall_ns = 0;
   std::uint64_t cpu_ns = 0;
+  std::uint64_t kernel_ns = 0;
   std::uint64_t minor_faults = 0;
   std::uint64_t major_faults = 0;
   std::uint64_t refused_calls = 0;
@@ -29,6 +30,9 @@ template <class Visitor, output::DescribedAs<TimedSample> Sample>
 void describe(Visitor& field, Sample& sample) {
   field("wall_ns", sample.wall_ns, "from the first operation to the last");
   field("cpu_ns", sample.cpu_ns, "of all threads, the allocator's own among them");
+  field("kernel_ns", sample.kernel_ns,
+        "of cpu_ns, mostly for pages that are touched first; where the kernel counts by ticks of 4 ms, only its mean "
+        "over many runs is near");
   field("minor_faults", sample.minor_faults, "page faults that read nothing from a disk");
   field("major_faults", sample.major_faults, "page faults that read from a disk");
   field("refused_calls", sample.refused_calls, "calls that returned NULL here and not when recorded");
@@ -40,13 +44,33 @@ void describe(Visitor& field, Sample& sample) {
   field("turn_waits", sample.waits.turn_waits, "in strict order");
 }
 
+/// Of one memory run, in bytes.
+struct MemoryFigures {
+  std::uint64_t start = 0;
+  std::uint64_t peak = 0;
+  std::uint64_t mean = 0;
+  std::uint64_t end = 0;
+};
+
+template <class Visitor, output::DescribedAs<MemoryFigures> Figures>
+void describe(Visitor& field, Figures& figures) {
+  field("start_resident_bytes", figures.start, "");
+  field("peak_resident_bytes", figures.peak, "");
+  field("mean_resident_bytes", figures.mean, "");
+  field("end_resident_bytes", figures.end, "");
+}
+
 /// The figures of one allocator.
 struct AllocatorResult {
   Allocator allocator;
+  std::optional<TimedSample> warm_up = {};  ///< a timed run before the others, which counts in nothing
   std::vector<TimedSample> timed = {};
+  std::uint64_t spent_ns = 0;      ///< for the timed runs, with the start of their processes
+  bool is_settled = false;         ///< it needs no further timed run
   std::uint64_t replay_bytes = 0;  ///< of its workers' memory, those of the replay
   LatencyCounts latencies = {};
-  std::optional<MemoryRun> memory = {};
+  std::optional<MemoryRun> memory = {};         ///< the run with the median peak
+  std::vector<MemoryFigures> memory_runs = {};  ///< all of them
   std::optional<Death> death = {};
 };
 
@@ -61,9 +85,10 @@ struct ReplayResults {
 /// Called with the current step: "jemalloc, run 2 of 5".
 using Progress = std::function<void(const std::string&)>;
 
-/// Replays on every allocator, the last of which is the null allocator: --runs timed runs each, in an order that is
-/// shuffled for each round from --seed, so that a slow minute of the machine does not always meet the same one; then
-/// runs for latencies, then a memory run each. An allocator that ended its worker is not run again. On Ctrl-C the
+/// Replays on every allocator, the last of which is the null allocator. Timed runs go in rounds, each in another order,
+/// shuffled from --seed, so that a slow minute of the machine does not always meet the same one: --runs of them, or,
+/// after a run for warming up, until the median's interval is below 1 % of it or --budget is spent, 10 at least. Then
+/// come runs for latencies, and three for memory. An allocator that ended its worker is not run again. On Ctrl-C the
 /// results so far are returned.
 ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators,
                       const Progress& progress);

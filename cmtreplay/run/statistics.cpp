@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <random>
 #include <utility>
 
 namespace cmt::replay {
@@ -17,6 +18,56 @@ Spread spread_of(std::vector<std::uint64_t> samples) {
           .min = at(0),
           .max = at(sorted.size() - 1),
           .samples = std::move(samples)};
+}
+
+namespace {
+
+double median_of(std::vector<double>& samples) {
+  const auto half = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), half, samples.end());
+  if (samples.size() % 2 == 1) return *half;
+  return (*half + *std::max_element(samples.begin(), half)) / 2;
+}
+
+}  // namespace
+
+Interval bootstrap_median(const std::vector<double>& samples) {
+  constexpr std::size_t draws = 2000, tail = draws / 40;  // 2.5 %
+  std::mt19937 random(1);
+  std::vector<double> drawn(samples.size()), medians(draws);
+  for (double& median : medians) {
+    for (double& sample : drawn) sample = samples[random() % samples.size()];
+    median = median_of(drawn);
+  }
+  std::sort(medians.begin(), medians.end());
+  return {medians[tail], medians[draws - 1 - tail]};
+}
+
+std::optional<Interval> median_interval(std::vector<double> samples, double confidence) {
+  const std::size_t count = samples.size();
+  double term = std::pow(0.5, static_cast<double>(count));  // that `below` of the samples lie below the median
+  double tail = 0;
+  std::size_t below = 0;
+  while (below < count / 2 && 2 * (tail + term) <= 1 - confidence) {
+    tail += term;
+    ++below;
+    term *= static_cast<double>(count - below + 1) / static_cast<double>(below);
+  }
+  if (below == 0) return std::nullopt;
+  std::sort(samples.begin(), samples.end());
+  return Interval{samples[below - 1], samples[count - below]};
+}
+
+std::size_t count_outliers(const std::vector<std::uint64_t>& samples) {
+  if (samples.empty()) return 0;
+  constexpr double far = 3.5 / 0.6745;
+  const double median = spread_of(samples).median;
+  std::vector<double> distances;
+  for (const std::uint64_t sample : samples) distances.push_back(std::abs(static_cast<double>(sample) - median));
+  std::vector<double> ordered = distances;
+  const double usual = median_of(ordered);
+  return static_cast<std::size_t>(
+      std::count_if(distances.begin(), distances.end(), [&](double distance) { return distance > far * usual; }));
 }
 
 void LatencyCounts::add(const ControlRegion& results) {

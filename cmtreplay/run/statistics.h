@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "cmtreplay/run/control_region.h"
@@ -28,6 +29,31 @@ void describe(Visitor& field, S& spread) {
 
 /// Of an even number of samples the median is the mean of the middle two. Without samples all are 0.
 Spread spread_of(std::vector<std::uint64_t> samples);
+
+/// What the median of a figure is, with a confidence: between the two.
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+template <class Visitor, output::DescribedAs<Interval> I>
+void describe(Visitor& field, I& interval) {
+  field("low", interval.low, "of the interval in which the median lies with 95 %, by bootstrap");
+  field("high", interval.high, "its other end");
+}
+
+/// Of the median of samples, 1 at least, with a confidence of 95 %: the percentiles of medians of samples drawn from
+/// these with replacement (bootstrap; Efron 1979), from a seed that is always the same.
+Interval bootstrap_median(const std::vector<double>& samples);
+
+/// Of the median of what the samples come from, of any distribution: the n-th least and the n-th largest sample, by the
+/// binomial distribution of how many lie below the median (the interval of the sign test). Nothing where there are too
+/// few samples for the confidence.
+std::optional<Interval> median_interval(std::vector<double> samples, double confidence);
+
+/// How many samples lie far from the median: 0.6745 times their distance is above 3.5 times the median of all distances
+/// (the modified z-score of Iglewicz and Hoaglin, 1993).
+std::size_t count_outliers(const std::vector<std::uint64_t>& samples);
 
 /// The durations of one kind of call in nanoseconds, less the duration of reading the clock. NaN without samples.
 struct LatencySummary {

@@ -23,6 +23,38 @@ struct Run {
 
 }  // namespace
 
+TEST_CASE("bootstrap: the interval of a median holds it, and narrows with more samples") {
+  std::vector<double> few, many;
+  for (int i = 0; i < 11; ++i) few.push_back(100 + i % 11);
+  for (int i = 0; i < 1100; ++i) many.push_back(100 + i % 11);
+  const Interval wide = bootstrap_median(few), narrow = bootstrap_median(many);
+  CHECK(wide.low < 105);
+  CHECK(wide.high > 105);
+  CHECK(narrow.low >= 104);
+  CHECK(narrow.high <= 106);
+  const Interval same = bootstrap_median({7, 7, 7});
+  CHECK(same.low == 7);
+  CHECK(same.high == 7);
+}
+
+TEST_CASE("sign test: the interval of a median by the ranks of tables") {
+  std::vector<double> samples;
+  for (int i = 1; i <= 10; ++i) samples.push_back(i);
+  const auto interval = median_interval(samples, 0.95);  // 2nd and 9th: 97.9 %
+  REQUIRE(interval);
+  CHECK(interval->low == 2);
+  CHECK(interval->high == 9);
+  CHECK(median_interval(samples, 0.99)->low == 1);
+  CHECK_FALSE(median_interval({1, 2, 3, 4, 5}, 0.95));  // 93.75 % at most
+  CHECK_FALSE(median_interval({}, 0.95));
+}
+
+TEST_CASE("outliers: far from the median, by the median distance") {
+  CHECK(count_outliers({}) == 0);
+  CHECK(count_outliers({100, 101, 99, 102, 98, 100, 101, 99}) == 0);
+  CHECK(count_outliers({100, 101, 99, 102, 98, 100, 101, 99, 150}) == 1);
+}
+
 TEST_CASE("latency: buckets are contiguous, and a bucket's middle lies in it to 3 %") {
   std::uint32_t before = 0;
   for (std::uint64_t ticks = 1; ticks < 1 << 20; ticks += 1 + ticks / 100) {

@@ -15,8 +15,9 @@ constexpr std::size_t samples_max = 8192;
 
 }  // namespace
 
-Timeline::Timeline(int pid, const std::string& root)
+Timeline::Timeline(int pid, std::uint64_t start_bytes, const std::string& root)
     : statm_(process::ProcessFolder(pid, root).open("statm")),
+      start_bytes_(start_bytes),
       resident_before_(resident_bytes()),
       thread_([this](const std::stop_token& stop) { run_sampler(stop); }) {}
 
@@ -52,7 +53,7 @@ void Timeline::run_sampler(const std::stop_token& stop) {
       continue;
     }
     try {
-      const std::uint64_t resident = resident_bytes();
+      const std::uint64_t resident = resident_bytes() + start_bytes_;
       add_sample({.clock_ns = static_cast<std::uint64_t>(now.count()),
                   .event = event_,
                   .resident_bytes = resident - std::min(resident, resident_before_)});

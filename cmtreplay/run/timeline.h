@@ -33,8 +33,8 @@ void describe(Visitor& field, Sample& sample) {
 /// at most 8,192 samples: when there are more it drops every other one, and samples half as often.
 class Timeline {
  public:
-  /// The worker stands still. `root` replaces /proc in tests.
-  explicit Timeline(int pid, const std::string& root = "/proc");
+  /// The worker stands still. `start_bytes`: of the allocator now. `root` replaces /proc in tests.
+  Timeline(int pid, std::uint64_t start_bytes, const std::string& root = "/proc");
 
   /// Samples are taken between the two. `event`: the last one before it resumes.
   void resume(std::uint64_t event);
@@ -42,7 +42,7 @@ class Timeline {
 
   /// Time between resume() and pause(), in all.
   std::uint64_t clock_ns() const { return static_cast<std::uint64_t>(elapsed_.count()); }
-  /// After the last pause(). The resident bytes are those above the resident bytes at the start.
+  /// After the last pause().
   const std::vector<TimelineSample>& samples() const { return samples_; }
   /// CPU time of the sampling.
   std::uint64_t cpu_ns() const { return cpu_ns_; }
@@ -56,7 +56,7 @@ class Timeline {
 
   Fd statm_;
   std::string text_;
-  std::uint64_t resident_before_;
+  std::uint64_t start_bytes_, resident_before_;
   std::vector<TimelineSample> samples_;
   Clock::duration distance_ = std::chrono::milliseconds(10);
   Clock::duration elapsed_{};

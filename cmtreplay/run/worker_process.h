@@ -15,7 +15,8 @@ namespace cmt::replay {
 /// Options of the command line about the runs.
 struct ReplayOptions {
   std::string file = "-";
-  unsigned runs = 5;  ///< of each allocator, timed
+  unsigned runs = 0;  ///< of each allocator, timed; 0: until the median is known well, or budget_ns are spent
+  std::uint64_t budget_ns = 10'000'000'000;
   unsigned seed = 1;  ///< of the order in which allocators take turns
   double pace = 0;    ///< recorded time over the replay's; 0: as fast as possible
   std::string touch = "page";

@@ -143,6 +143,10 @@ static void wait_for_parent(const struct control* control) {
   if (got != 1) _exit(1);
 }
 
+static uint64_t kernel_ns(const struct rusage* usage) {
+  return (uint64_t)usage->ru_stime.tv_sec * 1000000000 + (uint64_t)usage->ru_stime.tv_usec * 1000;
+}
+
 static void measure(struct replay* replay) {
   struct control* const control = replay->control;
   struct runner runner;
@@ -158,6 +162,7 @@ static void measure(struct replay* replay) {
   control->wall_ns = monotonic_ns() - replay->begin_ns;
   control->cpu_ns = clock_nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_begin;
   getrusage(RUSAGE_SELF, &after);
+  control->kernel_ns = kernel_ns(&after) - kernel_ns(&before);
   control->minor_faults = (uint64_t)(after.ru_minflt - before.ru_minflt);
   control->major_faults = (uint64_t)(after.ru_majflt - before.ru_majflt);
 }

@@ -3,7 +3,7 @@
 golden=$SOURCE/tests/annotate/golden
 for name in readme_6655 readme_8; do
   trace2cmt -o $name.cmt "$golden/$name.trace"
-  cmtreplay -v $name.cmt >$name.new 2>table
+  cmtreplay -v --runs=1 $name.cmt >$name.new 2>table
   for input in $name.cmt $name.new; do
     lifetimes $input 2>$input.err | sed 's/[0-9a-f]*</</g; s/  *# /  # /' >$input.lifetimes
   done

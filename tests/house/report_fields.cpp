@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cmtreplay/plan/prepared_trace.h"
+#include "cmtreplay/report/comparison.h"
 #include "cmtreplay/report/verification.h"
 #include "cmtreplay/run/memory_run.h"
 #include "cmtreplay/run/runs.h"
@@ -68,8 +69,12 @@ void print_replay_report() {
     print_fields({field});
   }
   print_fields(cmt::output::list_fields<LatencyCounts>("allocators[].latency."));
+  print_fields(cmt::output::list_fields<Interval>("allocators[].wall_ns_median_95."));
   print_fields(cmt::output::list_fields<MemoryRun>("allocators[]."));
+  print_fields(cmt::output::list_fields<MemoryFigures>("allocators[].memory_runs[]."));
   print_fields(cmt::output::list_fields<Death>("allocators[].death."));
+  print_fields(cmt::output::list_fields<Comparison>("time_comparisons[]."));
+  print_fields(cmt::output::list_fields<Comparison>("peak_comparisons[]."));
 }
 
 void print_verification() {

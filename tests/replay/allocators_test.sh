@@ -12,7 +12,7 @@ done
 echo "${options[@]}"
 cmtreplay "${options[@]}" --runs=3 --json t.trace > all.json 2> words
 cmtreplay "${options[@]}" --runs=1 t.trace > table 2> /dev/null
-grep -q '^allocator  *time  *spread' table
+grep -q '^allocator  *time  *95 %  *ratio  *CPU  *kernel' table
 sed -n $((${#options[@]} + 3))p table | grep -q '^(null) '
 cmtreplay "${options[@]}" --runs=1 --csv t.trace > all.csv 2> /dev/null
 /usr/bin/python3 - "${options[@]}" << 'END'

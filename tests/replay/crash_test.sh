@@ -46,7 +46,7 @@ cmtreplay --alloc=$faulty --alloc=libc --runs=2 refuse.trace > table 2> words
 grep -qx "cmtreplay: $faulty: refused 1 call" words
 sed -n 3p table | grep -q '^libc .* 1\.00 '
 sed -n 4p table | grep -q "^$faulty (refused 1 call) "
-sed -n 6p table | grep -qx 'ratios are to libc'
+grep -qx 'ratios are to libc' table
 cmtreplay --csv --alloc=$faulty --alloc=libc --runs=1 refuse.trace 2> words > refuse.csv
 /usr/bin/python3 -c '
 import csv

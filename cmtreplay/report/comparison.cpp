@@ -1,0 +1,119 @@
+#include "cmtreplay/report/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "toolkit/output/numbers.h"
+
+namespace cmt::replay {
+namespace {
+
+double median_wall(const AllocatorResult& result) { return spread_of(result, &TimedSample::wall_ns).median; }
+
+double median_peak(const AllocatorResult& result) {
+  return result.memory ? static_cast<double>(result.memory->peak_bytes()) : 0;
+}
+
+/// Those that did all of the work, by the lower figure first.
+template <class Figure>
+std::vector<const AllocatorResult*> comparable(const std::vector<AllocatorResult>& results, const Figure& figure) {
+  std::vector<const AllocatorResult*> order;
+  for (const AllocatorResult& result : results) {
+    if (!result.allocator.null && !result.death && refused_calls(result) == 0 && figure(result) > 0)
+      order.push_back(&result);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](const auto* a, const auto* b) { return figure(*a) < figure(*b); });
+  return order;
+}
+
+/// compare(lower, higher, number of pairs) for each pair.
+template <class Figure, class Compare>
+std::vector<Comparison> compare_pairs(const std::vector<AllocatorResult>& results, const Figure& figure,
+                                      const Compare& compare) {
+  const auto order = comparable(results, figure);
+  const std::size_t pairs = order.size() * (order.size() - std::min<std::size_t>(1, order.size())) / 2;
+  std::vector<Comparison> all;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (std::size_t k = i + 1; k < order.size(); ++k) {
+      Comparison& pair = all.emplace_back(compare(*order[i], *order[k], pairs));
+      pair.less = order[i]->allocator.name;
+      pair.more = order[k]->allocator.name;
+      if (pair.ratio <= 1) continue;
+      // By the rounds it is the other way round.
+      std::swap(pair.less, pair.more);
+      pair = {pair.less, pair.more, 1 / pair.ratio, 1 / pair.high, 1 / pair.low, pair.is_known, pair.is_certain};
+    }
+  }
+  return all;
+}
+
+double median_ratio(std::vector<double> ratios) {
+  std::sort(ratios.begin(), ratios.end());
+  return (ratios[(ratios.size() - 1) / 2] + ratios[ratios.size() / 2]) / 2;
+}
+
+Comparison compare_rounds(const AllocatorResult& less, const AllocatorResult& more, std::size_t pairs) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < std::min(less.timed.size(), more.timed.size()); ++i)
+    ratios.push_back(static_cast<double>(less.timed[i].wall_ns) / static_cast<double>(more.timed[i].wall_ns));
+  Comparison pair{.ratio = median_ratio(ratios)};
+  if (const auto interval = median_interval(ratios, 1 - 0.05 / static_cast<double>(pairs))) {
+    pair.low = interval->low;
+    pair.high = interval->high;
+    pair.is_known = true;
+    pair.is_certain = interval->high < 1 || interval->low > 1;  // or the other way round
+  }
+  return pair;
+}
+
+Comparison compare_ranges(const AllocatorResult& less, const AllocatorResult& more, std::size_t) {
+  const auto by_peak = [](const MemoryFigures& a, const MemoryFigures& b) { return a.peak < b.peak; };
+  const auto [least, most] = std::minmax_element(less.memory_runs.begin(), less.memory_runs.end(), by_peak);
+  const auto [other_least, other_most] = std::minmax_element(more.memory_runs.begin(), more.memory_runs.end(), by_peak);
+  const auto ratio = [](std::uint64_t a, std::uint64_t b) { return static_cast<double>(a) / static_cast<double>(b); };
+  Comparison pair{.ratio = median_peak(less) / median_peak(more)};
+  pair.low = ratio(least->peak, other_most->peak);
+  pair.high = ratio(most->peak, other_least->peak);
+  pair.is_known = less.memory_runs.size() > 1 && more.memory_runs.size() > 1;
+  pair.is_certain = pair.is_known && pair.high < 1;
+  return pair;
+}
+
+/// "9": by how many percent a ratio is less than 1, with a decimal where that is small.
+std::string percent(double ratio) {
+  const double less = 100 * (1 - ratio);
+  return output::fixed(less, std::abs(less) < 9.95 ? 1 : 0);
+}
+
+std::string range_text(const Comparison& pair) { return percent(pair.high) + " to " + percent(pair.low); }
+
+}  // namespace
+
+std::vector<Comparison> compare_times(const std::vector<AllocatorResult>& results) {
+  return compare_pairs(results, median_wall, compare_rounds);
+}
+
+std::vector<Comparison> compare_peaks(const std::vector<AllocatorResult>& results) {
+  return compare_pairs(results, median_peak, compare_ranges);
+}
+
+std::string verdict_text(const std::vector<Comparison>& pairs, const std::string& title, const std::string& word) {
+  std::string text, alike;
+  const std::string* current = nullptr;
+  for (const Comparison& pair : pairs) {
+    if (!pair.is_known) {
+      alike += title + pair.less + " and " + pair.more + ": too few runs for a verdict\n";
+    } else if (!pair.is_certain) {
+      alike += title + pair.less + " and " + pair.more + " cannot be told apart (" + range_text(pair) + " %)\n";
+    } else {
+      const bool is_same = current && *current == pair.less;
+      text += is_same ? ", " : (current ? "\n" : "") + title + pair.less + " is ";
+      text +=
+          percent(pair.ratio) + " % (" + range_text(pair) + ") " + (is_same ? "" : word + " ") + "than " + pair.more;
+      current = &pair.less;
+    }
+  }
+  return text + (text.empty() ? "" : "\n") + alike;
+}
+
+}  // namespace cmt::replay

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cmtreplay/report/report.h"
+
+namespace cmt::replay {
+
+/// Two allocators, compared by one figure: that of `less` is at most that of `more`, by the median ratio.
+struct Comparison {
+  std::string less = {}, more = {};
+  double ratio = 1;          ///< less / more
+  double low = 0, high = 0;  ///< between which the ratio is, where `is_known`
+  bool is_known = false;     ///< there are enough runs to say so
+  bool is_certain = false;   ///< the interval does not hold 1
+};
+
+template <class Visitor, output::DescribedAs<Comparison> C>
+void describe(Visitor& field, C& pair) {
+  field("less", pair.less, "the allocator with the lower figure");
+  field("more", pair.more, "the other");
+  field("ratio", pair.ratio, "the lower over the higher figure");
+  field("low", pair.is_known ? std::optional(pair.low) : std::nullopt, "least ratio; null: too few runs");
+  field("high", pair.is_known ? std::optional(pair.high) : std::nullopt, "largest ratio");
+  field("certain", pair.is_certain, "whether one of the two is lower for certain");
+}
+
+/// Every pair of allocators that refused no call, by the time of their runs. Runs of a round are compared with each
+/// other, since a slow minute of the machine slows them alike: of the ratios in all rounds, the interval of the median,
+/// by the sign test. All intervals together hold with 95 % (Bonferroni).
+std::vector<Comparison> compare_times(const std::vector<AllocatorResult>& results);
+
+/// The same by peak resident memory. Of a few runs the range is the interval.
+std::vector<Comparison> compare_peaks(const std::vector<AllocatorResult>& results);
+
+/// A line for each allocator that is lower than another for certain, and one for each pair that cannot be told apart.
+/// `word`: "faster", or what else the lower one is.
+std::string verdict_text(const std::vector<Comparison>& pairs, const std::string& title, const std::string& word);
+
+}  // namespace cmt::replay

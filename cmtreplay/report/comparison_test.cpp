@@ -1,0 +1,64 @@
+#include "cmtreplay/report/comparison.h"
+
+#include <doctest/doctest.h>
+
+using namespace cmt::replay;
+
+namespace {
+
+AllocatorResult result_of(const std::string& name, const std::vector<std::uint64_t>& walls,
+                          const std::vector<std::uint64_t>& peaks) {
+  AllocatorResult result{.allocator = {.name = name}};
+  for (const std::uint64_t wall : walls) result.timed.push_back({.wall_ns = wall});
+  for (const std::uint64_t peak : peaks) result.memory_runs.push_back({.peak = peak});
+  if (!peaks.empty()) result.memory = MemoryRun{.peak_at_marks_bytes = peaks[peaks.size() / 2]};
+  return result;
+}
+
+/// `count` times about `middle`, in a minute that slows all alike.
+std::vector<std::uint64_t> times(std::uint64_t middle, std::size_t count = 12) {
+  std::vector<std::uint64_t> all;
+  for (std::size_t i = 0; i < count; ++i) all.push_back(middle * (100 + i * 7 % 30) / 100);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("comparison: rounds are compared, so noise that all share hides nothing") {
+  const auto pairs = compare_times({result_of("a", times(1000), {}), result_of("b", times(1100), {})});
+  REQUIRE(pairs.size() == 1);
+  CHECK(pairs[0].less == "a");
+  CHECK(pairs[0].is_certain);
+  CHECK(verdict_text(pairs, "time: ", "faster") == "time: a is 9.1 % (9.1 to 9.1) faster than b\n");
+}
+
+TEST_CASE("comparison: every pair, and those that differ by chance cannot be told apart") {
+  auto mixed = times(1000);
+  for (std::size_t i = 0; i < mixed.size(); ++i) mixed[i] = mixed[i] * (i % 2 == 0 ? 102 : 99) / 100;
+  const auto pairs =
+      compare_times({result_of("slow", times(2000), {}), result_of("a", times(1000), {}), result_of("b", mixed, {})});
+  REQUIRE(pairs.size() == 3);
+  const std::string text = verdict_text(pairs, "time: ", "faster");
+  CHECK(text.find("time: a is 50 % (50 to 50) faster than slow\ntime: b is ") == 0);
+  CHECK(text.find("time: a and b cannot be told apart (") != text.npos);
+}
+
+TEST_CASE("comparison: few runs give no verdict, and those that refused calls or died none either") {
+  auto refusing = result_of("refuses", times(10), {});
+  refusing.timed[0].refused_calls = 1;
+  auto dead = result_of("dead", times(10), {});
+  dead.death = Death{};
+  const auto pairs =
+      compare_times({result_of("a", times(10, 5), {}), result_of("b", times(99, 5), {}), refusing, dead});
+  REQUIRE(pairs.size() == 1);
+  CHECK(verdict_text(pairs, "time: ", "faster") == "time: a and b: too few runs for a verdict\n");
+  CHECK(compare_times({}).empty());
+}
+
+TEST_CASE("comparison: peaks differ where their ranges do not meet") {
+  const auto pairs = compare_peaks({result_of("a", {1}, {100, 102, 101}), result_of("b", {1}, {200, 202, 204}),
+                                    result_of("c", {1}, {201, 203, 202})});
+  CHECK(verdict_text(pairs, "peak: ", "lower") ==
+        "peak: a is 50 % (49 to 51) lower than b, 50 % (49 to 51) than c\n"
+        "peak: b and c cannot be told apart (-1.5 to 1.5 %)\n");
+}
