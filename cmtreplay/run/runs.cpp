@@ -117,6 +117,7 @@ void run_round(const ReplaySettings& settings, ReplayResults& results, std::span
     }
     result.spent_ns +=
         static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+    result.is_settled = is_settled(result, settings.options);
   }
 }
 
