@@ -60,6 +60,7 @@ static inline void note(const void* frame) {
   fresh += (uint64_t)(stack.frames - stack.kept);
   cut += stack.is_cut;
   if (mode == checking && !stack.is_apart) compare(&stack, frame);
+  unwind_release(&mine->unwinder, frame);
 }
 
 __attribute__((visibility("default"))) void* malloc(size_t size) {

@@ -36,10 +36,12 @@ __attribute__((noinline)) void capture() {
       break;
     case Way::ours:
       unwind_capture(&thread, __builtin_frame_address(0), &stack);
+      unwind_release(&thread, __builtin_frame_address(0));
       count = stack.frames;
       break;
     case Way::ours_apart:
       unwind_capture_apart(&thread, __builtin_frame_address(0), &stack);
+      unwind_release(&thread, __builtin_frame_address(0));
       count = stack.frames;
       break;
     case Way::libunwind:

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -52,6 +53,10 @@ malloc and free. At the end, a line on standard error sums up the recording.
                     from a clock that the collector sets so often, where a
                     thread does not read its own: costs one thread nothing
   --usable          record each block's usable size (malloc_usable_size)
+  --stacks[=N]      record the call stack of each allocation; with N, its
+                    innermost N frames
+  --stacks-of-frees
+                    record those of frees too
   --sample=TIME     record the resident memory at this interval: 10ms
   --paused          record nothing before cmt_resume() or the command "start"
   --control=FIFO    create a FIFO that takes commands: stop, start, flush,
@@ -75,6 +80,7 @@ ends cmttrace too.
 // As in preload/protocol.h.
 constexpr int outputs_max = 4;
 constexpr std::int64_t time_step_ns_min = 10'000;
+constexpr std::uint64_t stack_frames_max = 4096;
 
 struct Options {
   std::string output = "%n.%p.cmt";  ///< as CMTTRACE_OUT
@@ -97,11 +103,13 @@ struct PassedOn {
   std::set<std::string> units = {};  ///< that the option's number may have; none: it takes any text
 };
 
-const std::set<std::string> duration{"s"}, step{"step"};
+const std::set<std::string> duration{"s"}, step{"step"}, frames{"frames"};
 
 const std::vector<PassedOn> passed_on{
     {"time", "CMTTRACE_TIME", nullptr, step},
     {"usable", "CMTTRACE_USABLE", "1"},
+    {"stacks", "CMTTRACE_STACK_FRAMES", nullptr, frames},
+    {"stacks-of-frees", "CMTTRACE_STACKS_OF_FREES", "1"},
     {"paused", "CMTTRACE_START", "paused"},
     {"control", "CMTTRACE_CONTROL", nullptr},
     {"rings", "CMTTRACE_RINGS", nullptr},
@@ -115,6 +123,15 @@ const std::vector<PassedOn> passed_on{
 std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
   if (passed.value != nullptr) return passed.value;
   const std::string value = line.value(passed.option, "");
+  if (passed.units == frames) {
+    if (value.empty()) return "";  // as if the variable were not set
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc() || end != value.data() + value.size() || number == 0 || number > stack_frames_max)
+      throw UsageError("--stacks: expected a number of frames from 1 to " + std::to_string(stack_frames_max) +
+                       ", not '" + value + "'");
+    return value;
+  }
   if (passed.units == step) {
     if (value.empty()) return "1";
     const auto ns = line.parsed(passed.option, "", "a step such as 100us", [](const std::string& text) {
@@ -139,9 +156,9 @@ std::vector<command::Option> known_options() {
   std::vector<command::Option> options{
       {"follow", Takes::value}, {"output", Takes::value, 'o'}, {"recover", Takes::value}};
   for (const PassedOn& passed : passed_on)
-    options.push_back({passed.option, passed.value != nullptr ? Takes::nothing
-                                      : passed.units == step  ? Takes::value_or_nothing
-                                                              : Takes::value});
+    options.push_back({passed.option, passed.value != nullptr                          ? Takes::nothing
+                                      : passed.units == step || passed.units == frames ? Takes::value_or_nothing
+                                                                                       : Takes::value});
   return options;
 }
 
@@ -156,6 +173,7 @@ Options parse_options(const CommandLine& line) {
   for (const PassedOn& passed : passed_on) {
     if (line.has(passed.option)) options.environment.emplace_back(passed.variable, value_for_tracer(passed, line));
   }
+  if (line.has("stacks") || line.has("stacks-of-frees")) options.environment.emplace_back("CMTTRACE_STACKS", "1");
   options.command = line.files();
   if (line.has("recover")) {
     if (!options.command.empty()) throw UsageError("--recover runs no command");

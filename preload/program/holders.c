@@ -1,7 +1,6 @@
 #include "preload/program/holders.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 enum { chunk_bytes = 256 * 1024, page_bytes = 1 << holder_page_bits, page_pieces = page_bytes / holder_piece_bytes };
 
@@ -24,18 +23,9 @@ void holders_begin_process(uint64_t* bytes) {
   __atomic_store_n(&pool.is_busy, 0, __ATOMIC_RELEASE);
 }
 
-static void* map_quietly(size_t bytes) {
-  if (sandbox_entered) return NULL;
-  void* begin = sys_map(bytes);
-  if (!begin) return NULL;
-  sys(SYS_madvise, begin, bytes, MADV_NOHUGEPAGE);
-  sys(SYS_madvise, begin, bytes, MADV_DONTDUMP);
-  return begin;
-}
-
 static uint8_t* new_pieces(void) {
   if (pool.next == pool.end) {
-    pool.next = map_quietly(chunk_bytes);
+    pool.next = sys_map_quietly(chunk_bytes);
     pool.end = pool.next ? pool.next + chunk_bytes - holder_region_pieces : NULL;  // held_are_all() reads beyond
   }
   if (!pool.next) return NULL;
@@ -46,7 +36,7 @@ static uint8_t* new_pieces(void) {
 static struct HeldRegion* create_region(uintptr_t address, bool with_pieces) {
   if (address >> holder_address_bits != 0 || __atomic_exchange_n(&pool.is_busy, 1, __ATOMIC_ACQUIRE)) return NULL;
   struct HeldRegion** group = &held_groups[address >> holder_group_bits];
-  if (!*group) __atomic_store_n(group, map_quietly(holder_group_regions * sizeof **group), __ATOMIC_RELEASE);
+  if (!*group) __atomic_store_n(group, sys_map_quietly(holder_group_regions * sizeof **group), __ATOMIC_RELEASE);
   struct HeldRegion* region = held_region(address);
   if (region && with_pieces && !region->pieces) __atomic_store_n(&region->pieces, new_pieces(), __ATOMIC_RELEASE);
   __atomic_store_n(&pool.is_busy, 0, __ATOMIC_RELEASE);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-enum { operator_bytes_max = 512 };
+enum { operator_bytes_max = 512, operator_stack_max = 16384 };
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
@@ -85,16 +85,19 @@ static void note_failure(const void* caller) {
   self->retry = *self->guard;
   self->retry_caller = caller;
   self->guard = NULL;
-  record_new(&self->retry, NULL);
+  record_new(&self->retry, NULL, tracer_state == tracer_ready_with_stacks ? self->retry.stack_frame : NULL);
 }
 
 // After the new_handler, operator new calls malloc again, from the same place, or near it, where the compiler has made
 // two calls of the loop's one: that call is recorded as operator new. False for another call.
-static __attribute__((noinline)) bool is_retry(void* block, const void* caller) {
+static __attribute__((noinline)) bool is_retry(void* block, const void* caller, const void* stack_frame) {
   struct Thread* self = &thread_self;
   uintptr_t distance = (uintptr_t)caller - (uintptr_t)self->retry_caller + operator_bytes_max / 2;
   if (distance > operator_bytes_max) return false;
-  record_new(&self->retry, block);
+  // operator new has called this function.
+  const void* frame = stack_frame ? self->retry.stack_frame : NULL;
+  if (frame && (uintptr_t)frame - (uintptr_t)stack_frame > operator_stack_max) frame = stack_frame;
+  record_new(&self->retry, block, frame);
   return true;
 }
 
@@ -115,14 +118,15 @@ static __attribute__((noinline)) void* aligned_inside(size_t alignment, size_t s
 }
 
 // Calls the real function, guarded, and records its result. A call from inside of another function is only passed on.
-#define ALLOCATE(call, kind_of_call, ...)                                                                    \
-  do {                                                                                                       \
-    struct Guard guard;                                                                                      \
-    if (!guard_enter(&guard, kind_of_call)) return call;                                                     \
-    void* block = call;                                                                                      \
-    guard_leave(&guard);                                                                                     \
-    if (recording_is_on()) record_long(&(struct Call){.kind = kind_of_call, .address = block, __VA_ARGS__}); \
-    return block;                                                                                            \
+#define ALLOCATE(call, kind_of_call, ...)                                                            \
+  do {                                                                                               \
+    struct Guard guard;                                                                              \
+    if (!guard_enter(&guard, kind_of_call)) return call;                                             \
+    void* block = call;                                                                              \
+    guard_leave(&guard);                                                                             \
+    if (recording_is_on())                                                                           \
+      record_call(&(struct Call){.kind = kind_of_call, .address = block, __VA_ARGS__}, stack_frame); \
+    return block;                                                                                    \
   } while (0)
 
 static void* unavailable(void) {
@@ -130,26 +134,26 @@ static void* unavailable(void) {
   return NULL;
 }
 
-EXPORT void* malloc(size_t size) {
+INTERPOSED(void*, malloc, (size_t size), (size)) {
   if (!tracer_is_ready()) return arena_allocate(16, size);
   struct Guard guard;
   if (!guard_enter(&guard, kind_malloc)) return malloc_inside(size, __builtin_return_address(0));
   void* block = real.malloc(size);
   guard_leave(&guard);
   const void* caller = __builtin_return_address(0);
-  if (__builtin_expect(thread_self.retry_caller != NULL, 0) && is_retry(block, caller)) return block;
-  if (recording_is_on()) record(kind_malloc, block, size);
+  if (__builtin_expect(thread_self.retry_caller != NULL, 0) && is_retry(block, caller, stack_frame)) return block;
+  if (recording_is_on()) record(kind_malloc, block, size, stack_frame);
   return block;
 }
 
-EXPORT void* calloc(size_t count, size_t size) {
+INTERPOSED(void*, calloc, (size_t count, size_t size), (count, size)) {
   size_t bytes;
   if (!tracer_is_ready())
     return __builtin_mul_overflow(count, size, &bytes) ? unavailable() : arena_allocate(16, bytes);
   ALLOCATE(real.calloc(count, size), kind_calloc, .size = size, .has_count = true, .count = count);
 }
 
-EXPORT void* aligned_alloc(size_t alignment, size_t size) {
+INTERPOSED(void*, aligned_alloc, (size_t alignment, size_t size), (alignment, size)) {
   if (!tracer_is_ready()) return arena_allocate(alignment, size);
   if (!real.aligned_alloc) return unavailable();
   struct Guard guard;
@@ -157,82 +161,83 @@ EXPORT void* aligned_alloc(size_t alignment, size_t size) {
   void* block = real.aligned_alloc(alignment, size);
   guard_leave(&guard);
   const void* caller = __builtin_return_address(0);
-  if (__builtin_expect(thread_self.retry_caller != NULL, 0) && is_retry(block, caller)) return block;
-  if (recording_is_on()) record_aligned(kind_aligned_alloc, block, size, alignment);
+  if (__builtin_expect(thread_self.retry_caller != NULL, 0) && is_retry(block, caller, stack_frame)) return block;
+  if (recording_is_on()) record_aligned(kind_aligned_alloc, block, size, alignment, stack_frame);
   return block;
 }
 
-EXPORT void* memalign(size_t alignment, size_t size) {
+INTERPOSED(void*, memalign, (size_t alignment, size_t size), (alignment, size)) {
   if (!tracer_is_ready()) return arena_allocate(alignment, size);
   if (!real.memalign) return unavailable();
   ALLOCATE(real.memalign(alignment, size), kind_memalign, .size = size, .alignment = alignment);
 }
 
-EXPORT int posix_memalign(void** result, size_t alignment, size_t size) {
+INTERPOSED(int, posix_memalign, (void** result, size_t alignment, size_t size), (result, alignment, size)) {
   if (!tracer_is_ready()) return (*result = arena_allocate(alignment, size)) ? 0 : ENOMEM;
   if (!real.posix_memalign) return ENOMEM;
   struct Guard guard;
   if (!guard_enter(&guard, kind_posix_memalign)) return real.posix_memalign(result, alignment, size);
   int status = real.posix_memalign(result, alignment, size);
   guard_leave(&guard);
-  if (recording_is_on()) record_aligned(kind_posix_memalign, status ? NULL : *result, size, alignment);
+  if (recording_is_on()) record_aligned(kind_posix_memalign, status ? NULL : *result, size, alignment, stack_frame);
   return status;
 }
 
-EXPORT void* valloc(size_t size) {
+INTERPOSED(void*, valloc, (size_t size), (size)) {
   if (!tracer_is_ready()) return arena_allocate(4096, size);
   if (!real.valloc) return unavailable();
   ALLOCATE(real.valloc(size), kind_valloc, .size = size);
 }
 
-EXPORT void* pvalloc(size_t size) {
+INTERPOSED(void*, pvalloc, (size_t size), (size)) {
   if (!tracer_is_ready()) return arena_allocate(4096, (size + 4095) & ~(size_t)4095);
   if (!real.pvalloc) return unavailable();
   ALLOCATE(real.pvalloc(size), kind_pvalloc, .size = size);
 }
 
 // A block of the arena cannot grow. The trace has never seen it: there its successor is a new block.
-static void* move_from_arena(void* block, size_t size) {
-  size_t old = arena_size(block);
-  void* moved = malloc(size);
-  if (moved) memcpy(moved, block, old < size ? old : size);
+static __attribute__((noinline)) void* move_from_arena(void* block, size_t size, const void* stack_frame) {
+  void* moved = malloc_traced(stack_frame, size);
+  const size_t old = block ? arena_size(block) : 0;
+  if (moved && block) memcpy(moved, block, old < size ? old : size);
   return moved;
 }
 
 // Calls the real function, guarded, for `block`, and records it twice: before it, the old block; after it, the result.
 // In between, another thread may get the old block's address.
-#define REALLOCATE(call, kind_of_call, record_result)                       \
-  do {                                                                      \
-    struct Guard guard;                                                     \
-    if (!guard_enter(&guard, kind_of_call)) return call;                    \
-    if (block && recording_is_on()) record(record_realloc_begin, block, 0); \
-    void* result = call;                                                    \
-    guard_leave(&guard);                                                    \
-    const uint32_t old = block ? slot_has_old_block : 0;                    \
-    if (recording_is_on()) record_result;                                   \
-    return result;                                                          \
+#define REALLOCATE(call, kind_of_call, record_result)                             \
+  do {                                                                            \
+    struct Guard guard;                                                           \
+    if (!guard_enter(&guard, kind_of_call)) return call;                          \
+    if (block && recording_is_on()) record(record_realloc_begin, block, 0, NULL); \
+    void* result = call;                                                          \
+    guard_leave(&guard);                                                          \
+    const uint32_t old = block ? slot_has_old_block : 0;                          \
+    if (recording_is_on()) record_result;                                         \
+    return result;                                                                \
   } while (0)
 
-EXPORT void* realloc(void* block, size_t size) {
-  if (!tracer_is_ready() || arena_owns(block)) return block ? move_from_arena(block, size) : malloc(size);
-  REALLOCATE(real.realloc(block, size), kind_realloc, record(kind_realloc | old, result, size));
+INTERPOSED(void*, realloc, (void* block, size_t size), (block, size)) {
+  if (!tracer_is_ready() || arena_owns(block)) return move_from_arena(block, size, stack_frame);
+  REALLOCATE(real.realloc(block, size), kind_realloc, record(kind_realloc | old, result, size, stack_frame));
 }
 
-EXPORT void* reallocarray(void* block, size_t count, size_t size) {
+INTERPOSED(void*, reallocarray, (void* block, size_t count, size_t size), (block, count, size)) {
   size_t bytes;
   if (!tracer_is_ready() || arena_owns(block) || !real.reallocarray) {
-    return __builtin_mul_overflow(count, size, &bytes) ? unavailable() : realloc(block, bytes);
+    return __builtin_mul_overflow(count, size, &bytes) ? unavailable() : realloc_traced(stack_frame, block, bytes);
   }
   struct Call made = {.kind = kind_reallocarray, .size = size, .has_count = true, .count = count};
   REALLOCATE(real.reallocarray(block, count, size), kind_reallocarray,
-             (made.flags = old, made.address = result, record_long(&made)));
+             (made.flags = old, made.address = result, record_call(&made, stack_frame)));
 }
 
-EXPORT void free(void* block) {
+INTERPOSED_VOID(free, (void* block), (block)) {
   if (!tracer_is_ready() || arena_owns(block)) return;
+  if (stack_frame) unwind_before_free(block, __builtin_return_address(0));
   struct Guard guard;
   if (guard_enter(&guard, kind_free)) {
-    if (recording_is_on()) record(kind_free, block, 0);
+    if (recording_is_on()) record(kind_free, block, 0, stack_frame);
     real.free(block);
     guard_leave(&guard);
   } else if (block) {  // NULL: dlerror's, which we have called
@@ -240,12 +245,12 @@ EXPORT void free(void* block) {
   }
 }
 
-EXPORT void free_sized(void* block, size_t size) {
+INTERPOSED_VOID(free_sized, (void* block, size_t size), (block, size)) {
   if (!tracer_is_ready() || arena_owns(block)) return;
   FREE(real.free_sized, kind_free_sized, size, 0, block, size);
 }
 
-EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) {
+INTERPOSED_VOID(free_aligned_sized, (void* block, size_t alignment, size_t size), (block, alignment, size)) {
   if (!tracer_is_ready() || arena_owns(block)) return;
   FREE(real.free_aligned_sized, kind_free_aligned_sized, size, alignment, block, alignment, size);
 }

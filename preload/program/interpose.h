@@ -15,6 +15,26 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/// Defines an interposed function, whose body follows. In the body, `stack_frame` is the function's frame address if
+/// stacks are recorded, else NULL. The function exists twice, so that this costs nothing where none are: the one that
+/// has a frame is jumped to, and so returns to the program.
+#define INTERPOSED(type, name, parameters, arguments) INTERPOSED_TWICE(type, return, name, parameters, arguments)
+#define INTERPOSED_VOID(name, parameters, arguments) INTERPOSED_TWICE(void, , name, parameters, arguments)
+#define INTERPOSED_TWICE(type, returned, name, parameters, arguments)                                            \
+  __attribute__((always_inline)) static inline type name##_traced(const void* stack_frame, UNPACKED parameters); \
+  __attribute__((noinline)) static type name##_framed parameters {                                               \
+    returned name##_traced(__builtin_frame_address(0), UNPACKED arguments);                                      \
+  }                                                                                                              \
+  EXPORT type name parameters;                                                                                   \
+  EXPORT type name parameters {                                                                                  \
+    if (__builtin_expect(tracer_state != tracer_ready, 0))                                                       \
+      returned name##_framed arguments;                                                                          \
+    else                                                                                                         \
+      returned name##_traced(NULL, UNPACKED arguments);                                                          \
+  }                                                                                                              \
+  static inline type name##_traced(const void* stack_frame, UNPACKED parameters)
+#define UNPACKED(...) __VA_ARGS__
+
 /// Values of Guard::kind that are no kinds of events.
 enum {
   guard_own_use = 128,       ///< the tracer itself calls a function that may call malloc
@@ -63,29 +83,38 @@ static inline void guard_leave(const struct Guard* mine) {
   thread_self.guards = (mine->token ^ (uintptr_t)mine) - 1;
 }
 
-/// Records an event that may have an alignment (0: none).
-__attribute__((always_inline)) static inline void record_aligned(uint32_t kind, const void* address, uint64_t size,
-                                                                 uint64_t alignment) {
-  if (alignment == 0)
-    record(kind, address, size);
+/// Records an event. `stack_frame`: NULL where no stacks are recorded.
+__attribute__((always_inline)) static inline void record_call(const struct Call* call, const void* stack_frame) {
+  if (stack_frame)
+    record_long_with_stack(call, stack_frame);
   else
-    record_long(&(struct Call){.kind = kind, .address = address, .size = size, .alignment = alignment});
+    record_long(call);
 }
 
-/// Calls `function`, or the real free if there is none, guarded, and records the event before. `block` is freed.
-#define FREE(function, kind, size, alignment, ...)                                       \
-  do {                                                                                   \
-    struct Guard guard;                                                                  \
-    bool is_outermost = guard_enter(&guard, kind);                                       \
-    if (is_outermost && recording_is_on()) record_aligned(kind, block, size, alignment); \
-    if (function)                                                                        \
-      function(__VA_ARGS__);                                                             \
-    else                                                                                 \
-      real.free(block);                                                                  \
-    if (is_outermost) guard_leave(&guard);                                               \
+/// Records an event that may have an alignment (0: none).
+__attribute__((always_inline)) static inline void record_aligned(uint32_t kind, const void* address, uint64_t size,
+                                                                 uint64_t alignment, const void* stack_frame) {
+  if (alignment == 0)
+    record(kind, address, size, stack_frame);
+  else
+    record_call(&(struct Call){.kind = kind, .address = address, .size = size, .alignment = alignment}, stack_frame);
+}
+
+/// In an interposed function: calls `function`, or the real free if there is none, guarded, and records the event
+/// before. `block` is freed.
+#define FREE(function, kind, size, alignment, ...)                                                    \
+  do {                                                                                                \
+    struct Guard guard;                                                                               \
+    bool is_outermost = guard_enter(&guard, kind);                                                    \
+    if (is_outermost && recording_is_on()) record_aligned(kind, block, size, alignment, stack_frame); \
+    if (function)                                                                                     \
+      function(__VA_ARGS__);                                                                          \
+    else                                                                                              \
+      real.free(block);                                                                               \
+    if (is_outermost) guard_leave(&guard);                                                            \
   } while (0)
 
 /// Records an operator new that has returned `block`, or NULL.
-static inline void record_new(const struct Guard* guard, const void* block) {
-  if (recording_is_on()) record_aligned(guard->kind, block, guard->size, guard->alignment);
+static inline void record_new(const struct Guard* guard, const void* block, const void* stack_frame) {
+  if (recording_is_on()) record_aligned(guard->kind, block, guard->size, guard->alignment, stack_frame);
 }

@@ -35,18 +35,18 @@ static uint32_t flag_of(const void* function) {
 }
 
 // Inside of the allocator's own operator new nothing was recorded, even if the guard was lifted or replaced.
-static inline void leave_new(struct Guard* guard, const void* block) {
+static inline void leave_new(struct Guard* guard, const void* block, const void* stack_frame) {
   if (__builtin_expect(guard->kind >= guard_in_allocator, 0)) {
     if (thread_self.guard == guard) guard_leave(guard);
     guard->kind -= guard_in_allocator;
-    record_new(guard, block);
+    record_new(guard, block, stack_frame);
     return;
   }
   // A failed malloc inside has lifted the guard: the failure and the retry are recorded.
   bool mine = thread_self.guard == guard;
   if (mine) guard_leave(guard);
   thread_self.retry_caller = NULL;
-  if (mine) record_new(guard, block);
+  if (mine) record_new(guard, block, stack_frame);
 }
 
 #define NEXT_FUNCTION(symbol, also)                              \
@@ -61,15 +61,17 @@ static inline void leave_new(struct Guard* guard, const void* block) {
   NEXT_FUNCTION(symbol, flag = flag_of(*(void**)&next))
 
 #define NEW(symbol, kind_of_call, aligned, parameters, arguments)                               \
-  EXPORT void* symbol parameters;                                                               \
-  EXPORT void* symbol parameters {                                                              \
+  INTERPOSED(void*, symbol, parameters, arguments) {                                            \
     if (!tracer_is_ready()) return malloc(size);                                                \
     NEXT_NEW(symbol)                                                                            \
-    struct Guard guard = {.size = size, .alignment = aligned};                                  \
+    struct Guard guard;                                                                         \
     if (!guard_enter(&guard, kind_of_call | flag)) return next ? next arguments : malloc(size); \
+    guard.size = size;                                                                          \
+    guard.alignment = aligned;                                                                  \
+    if (stack_frame) guard.stack_frame = stack_frame;                                           \
     thread_self.retry_caller = NULL;                                                            \
     void* block = next ? next arguments : malloc(size);                                         \
-    leave_new(&guard, block);                                                                   \
+    leave_new(&guard, block, stack_frame);                                                      \
     return block;                                                                               \
   }
 
@@ -84,8 +86,7 @@ NEW_FORMS(_Znw, kind_operator_new)
 NEW_FORMS(_Zna, kind_operator_new_array)
 
 #define DELETE(symbol, kind_of_call, bytes, aligned, parameters, ...) \
-  EXPORT void symbol parameters;                                      \
-  EXPORT void symbol parameters {                                     \
+  INTERPOSED_VOID(symbol, parameters, (__VA_ARGS__)) {                \
     if (!tracer_is_ready() || arena_owns(block)) return;              \
     NEXT_FUNCTION(symbol, )                                           \
     FREE(next, kind_of_call, bytes, aligned, __VA_ARGS__);            \

@@ -161,6 +161,7 @@ static bool enter_sandbox(bool has_clock) {
   if (sandbox_entered || !tracer_is_ready() || is_vfork_child()) return false;
   if (recording_is_on()) ring_bell(asleep_briefly);
   if (tracing.control) sandbox_begin(tracing.control, clock_stamp(true));
+  stacks_reserve();
   if (!has_clock) clock_is_slow = true;
   sandbox_entered = true;
   return true;
@@ -174,8 +175,9 @@ static void cancel_if_refused(bool is_first, long failed) {
 
 static void name_thread(const char* given) {
   char name[thread_name_bytes_max + 1] = {0};
-  memcpy(name, given, strnlen(given, thread_name_bytes_max));                        // the kernel reads no more
-  if (tracer_state == 2 && !is_vfork_child()) record_label(kind_thread_name, name);  // such a child borrows the thread
+  memcpy(name, given, strnlen(given, thread_name_bytes_max));  // the kernel reads no more
+  if (tracer_state >= tracer_ready && !is_vfork_child())
+    record_label(kind_thread_name, name);  // such a child borrows the thread
 }
 
 EXPORT int prctl(int option, ...) {

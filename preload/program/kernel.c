@@ -3,6 +3,7 @@
 #include <cpuid.h>
 #include <linux/futex.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "preload/text.h"
@@ -15,6 +16,15 @@ static struct {
   struct Control* control;
   uint64_t began;
 } sandbox;
+
+void* sys_map_quietly(size_t bytes) {
+  if (sandbox_entered) return NULL;
+  void* begin = sys_map(bytes);
+  if (!begin) return NULL;
+  sys(SYS_madvise, begin, bytes, MADV_NOHUGEPAGE);
+  sys(SYS_madvise, begin, bytes, MADV_DONTDUMP);
+  return begin;
+}
 
 void sandbox_begin(struct Control* control, uint64_t now) {
   sandbox.control = control;

@@ -44,6 +44,9 @@ static inline void* sys_map(size_t bytes) {
   return address < 0 && address > -4096 ? NULL : (void*)address;
 }
 
+/// The same, in pages of 4 KiB, and left out of core dumps. NULL in a sandbox.
+void* sys_map_quietly(size_t bytes);
+
 /// Blocks all signals: a handler then runs before or after the code in between, never within it.
 static inline void block_signals(uint64_t* before) {
   static const uint64_t all = ~(uint64_t)0;

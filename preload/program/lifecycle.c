@@ -14,7 +14,7 @@
 
 enum { destructor_rounds_max = 3, fast_clock_ns = 14 };
 
-int tracer_state;
+enum TracerState tracer_state;
 
 static struct {
   bool is_started;
@@ -25,9 +25,55 @@ static struct {
   pthread_key_t key;
 } state;
 
+static struct {
+  bool are_wanted, of_frees, fault_was_said;
+  uint32_t frames_max;
+  struct StackShare* share;  // at the same address in all processes
+} stacks;
+
+static void read_stack_settings(void) {
+  stacks.of_frees = setting_is("CMTTRACE_STACKS_OF_FREES", "1");
+  stacks.are_wanted = stacks.of_frees || setting_is("CMTTRACE_STACKS", "1");
+  stacks.frames_max = (uint32_t)setting_number("CMTTRACE_STACK_FRAMES", unwind_frames_max);
+}
+
+/// How many entries a capture may have been given that a signal handler has interrupted, and that goes on in the child
+/// which the handler has forked (unwind_begin_process).
+struct GivenOut {
+  uint32_t rules, modules, text;
+};
+
+static struct GivenOut given_to_interrupted_capture(void) {
+  if (!stacks.share || !stacks_is_busy(&thread_self)) return (struct GivenOut){0};
+  return (struct GivenOut){stacks.share->table.used, stacks.share->modules, stacks.share->text_used};
+}
+
+// Returns why there are no stacks, or NULL.
+static const char* map_stacks(struct Control* control, struct GivenOut given_out) {
+  struct StackShare* share = rings_map_stacks(control, stacks.share);
+  if (!share) return "there is no room for call stacks";
+  stacks.share = share;
+  share->table.used = given_out.rules;
+  share->modules = given_out.modules;
+  share->text_used = given_out.text;
+  control->stack_frames_max = stacks.frames_max;
+  control->stacks_of_frees = stacks.of_frees;
+  return stacks_begin_process(share, stacks.frames_max, stacks.of_frees);
+}
+
+static void begin_stacks(struct Control* control, struct GivenOut given_out) {
+  stacks_end_process();  // the parent's
+  const char* fault = stacks.are_wanted ? map_stacks(control, given_out) : NULL;
+  if (!fault) return;
+  control->stacks_at = 0;
+  if (!stacks.fault_was_said) write_message(fault, "; the program is recorded without them", 0);
+  stacks.fault_was_said = true;
+}
+
 static void begin_process(void) {
   bool is_forked = tracing.generation != 0;
   if (tracing.control) state.is_paused = tracing.control->paused;
+  const struct GivenOut given_out = given_to_interrupted_capture();
   rings_forget(tracing.control);
   tracing.control = NULL;
   tracing.generation++;
@@ -38,7 +84,7 @@ static void begin_process(void) {
     set_recording_generation(not_recording);
     return;
   }
-  long failed = rings_map(&tracing.control);
+  long failed = rings_map(&tracing.control, stacks.are_wanted ? sizeof(struct StackShare) : 0);
   if (failed) {
     tracing_stop(path_is_given(path_rings) ? "cannot create CMTTRACE_RINGS" : "cannot make the rings",
                  "; the program goes on untraced", -failed);
@@ -53,6 +99,7 @@ static void begin_process(void) {
   control->start_wall = clock_ns(CLOCK_REALTIME) / 1000000000u;
   control->clock = control->start_stamp;
   record_begin_process(control);
+  begin_stacks(control, given_out);
   set_recording_generation(tracing.generation);
   if (state.may_open_files) tracing_start_collector();
 }
@@ -70,7 +117,9 @@ static void claim_ring(void) {
   __atomic_store_n(&self->ring->left, 0, __ATOMIC_RELAXED);
   self->slots = ring_slots(tracing.control, self->ring);
   self->clock = &tracing.control->clock;
-  self->holder = holder_of_ring(ring_number(tracing.control, self->ring));
+  const uint32_t ring = ring_number(tracing.control, self->ring);
+  self->holder = holder_of_ring(ring);
+  stacks_claim(self, ring);
   const uint32_t number = __atomic_fetch_add(&tracing.control->threads, 1, __ATOMIC_RELAXED);
   if (number) record_second_thread();
   record_long(&(struct Call){.kind = (enum Kind)record_owner, .size = number});
@@ -89,6 +138,7 @@ static void notice_thread_end(void) {
 static bool is_still_off(void) {
   if (tracing.is_stopped || !tracing.control) return true;
   if (tracing_has_verdict() || __atomic_load_n(&tracing.control->paused, __ATOMIC_RELAXED)) return true;
+  stacks_restart();
   set_recording_generation(tracing.generation);
   return false;
 }
@@ -130,17 +180,18 @@ void start_recording(void) {
   clock_is_slow = !clock_has_steady_tsc();
   record_fast_clock(clock_cost_ns() < fast_clock_ns);
   state.is_started = true;
+  read_stack_settings();
   begin_process();
 }
 
 bool tracer_start(void) {
-  if (tracer_state != 0) return tracer_state == 2;
+  if (tracer_state != tracer_not_started) return tracer_state >= tracer_ready;
   int saved = errno;
-  tracer_state = 1;
+  tracer_state = tracer_starts;
   remember_standard_error();
   real_find_all();
   start_recording();
-  tracer_state = 2;
+  tracer_state = stacks_kinds ? tracer_ready_with_stacks : tracer_ready;
   errno = saved;
   return true;
 }
@@ -181,6 +232,7 @@ void pause_recording(bool paused) {
   state.is_paused = paused;
   if (control && recording_generation() != 0) {
     __atomic_store_n(&control->paused, paused, __ATOMIC_SEQ_CST);
+    stacks_restart();
     set_recording_generation(paused ? not_recording : tracing.generation);
   } else if (!paused) {
     set_recording_generation(0);

@@ -11,14 +11,19 @@
 #include "preload/program/record.h"
 #include "preload/program/tracing.h"
 
-/// 0: not started; 1: the real functions are being looked for; 2: ready.
-extern int tracer_state HIDDEN;
+enum TracerState {
+  tracer_not_started,
+  tracer_starts,  ///< the real functions are being looked for
+  tracer_ready,
+  tracer_ready_with_stacks,  ///< ready, and call stacks are recorded
+};
+extern enum TracerState tracer_state HIDDEN;
 
 /// At the first call: finds the real functions, creates the rings and chooses the clock. The process has one thread
 /// then, because the dynamic loader calls malloc before any constructor. False while the functions are being looked
 /// for: the call came out of dlsym, and the arena serves it.
 bool tracer_start(void);
-static inline bool tracer_is_ready(void) { return __builtin_expect(tracer_state == 2, 1) || tracer_start(); }
+static inline bool tracer_is_ready(void) { return __builtin_expect(tracer_state >= tracer_ready, 1) || tracer_start(); }
 /// tracer_start() without the real functions.
 void start_recording(void);
 

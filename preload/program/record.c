@@ -50,8 +50,8 @@ static uint64_t true_stamp(const struct Thread* self, enum Holding holding) {
   return stamp;
 }
 
-static uint64_t stamp_of_block(const struct Thread* self, uint32_t kind, const void* block, uint64_t bytes) {
-  const uint64_t told = told_stamp(self);
+static uint64_t stamp_of_block(const struct Thread* self, uint32_t kind, const void* block, uint64_t bytes,
+                               uint64_t told) {
   const enum Stamping how = __atomic_load_n(&stamping, __ATOMIC_RELAXED);
   if (how == stamping_all) return clock_of_event();
   if (how == stamping_alone || !block) return told;
@@ -70,7 +70,8 @@ static uint64_t stamp_of_label(const struct Thread* self) {
 }
 
 static uint64_t stamp_of(const struct Thread* self, uint32_t kind, const void* address, uint64_t bytes) {
-  if (kind_makes_block(kind) || kind_ends_block(kind)) return stamp_of_block(self, kind, address, bytes);
+  if (kind_makes_block(kind) || kind_ends_block(kind))
+    return stamp_of_block(self, kind, address, bytes, told_stamp(self));
   return stamp_of_label(self);
 }
 
@@ -79,6 +80,8 @@ struct Batch {
   uint64_t count;
   struct Slot slots[label_bytes_max / piece_bytes + 8];
 };
+
+static uint64_t bytes_of(const struct Call* call) { return call->has_count ? call->size * call->count : call->size; }
 
 static void append_value(struct Batch* batch, uint32_t kind, uint64_t value) {
   batch->slots[batch->count++] = (struct Slot){kind, value};
@@ -112,37 +115,52 @@ static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp
   batch->slots[batch->count++] = (struct Slot){head, call->size << 32 | (uint32_t)stamp};
 }
 
-static bool has_room(struct Thread* self, uint64_t position, uint64_t count) {
-  return __builtin_expect(ring_is_below_soft(self->ring, position, count), 1) ||
-         wait_for_room(self->ring, position, count);
+static void publish_void(const struct Thread* self, uint64_t position, uint64_t count) {
+  for (uint64_t i = 0; i < count; i++) ring_publish(self, position + i, record_void, 0);
 }
 
-// False if a signal handler has recorded other upper bits of stamps meanwhile: then the slots are void, and the event
-// is to be recorded anew.
-static bool append_records(struct Thread* self, const struct Call* call, uint64_t stamp) {
+// False if a signal handler has recorded other upper bits of stamps meanwhile, or has forked: then the slots are void,
+// and the event is to be recorded anew. `stack`: NULL, or what stands before it.
+static bool append_records(struct Thread* self, const struct Call* call, uint64_t stamp, struct EventStack* stack) {
   struct Batch batch;
   uint64_t floor = self->stamp_floor;
+  const uint32_t before = stack ? stack->slots : 0;
   compose(&batch, call, stamp, (uint32_t)(floor >> 32));
-  uint64_t position = ring_reserve(self->ring, batch.count);
-  if (!has_room(self, position, batch.count)) return true;
-  const bool is_true =
-      __atomic_compare_exchange_n(&self->stamp_floor, &floor, stamp, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-  for (uint64_t i = 0; i < batch.count; i++) {
-    struct Slot slot = is_true ? batch.slots[i] : (struct Slot){record_void, 0};
-    ring_publish(self, position + i, slot.head, slot.body);
+  const uint64_t position = ring_reserve(self->ring, before + batch.count);
+  if (!ring_has_room(self->ring, position, before + batch.count)) {
+    if (stack) stacks_drop(self, stack);
+    return true;
   }
-  return is_true;
+  const bool is_true =
+      (!stack || stack->generation == self->generation) &&
+      __atomic_compare_exchange_n(&self->stamp_floor, &floor, stamp, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  if (!is_true) {
+    publish_void(self, position, before + batch.count);
+    return false;
+  }
+  if (stack) stacks_publish(self, stack, position);
+  for (uint64_t i = 0; i < batch.count; i++)
+    ring_publish(self, position + before + i, batch.slots[i].head, batch.slots[i].body);
+  return true;
 }
 
 // A handler that has recorded meanwhile has later stamps.
 static void append_event(struct Thread* self, const struct Call* call, uint64_t stamp) {
-  while (!append_records(self, call, stamp)) stamp = stamp > self->stamp_floor ? stamp : self->stamp_floor;
+  while (!append_records(self, call, stamp, NULL)) stamp = stamp > self->stamp_floor ? stamp : self->stamp_floor;
+}
+
+static void append_with_stack(struct Thread* self, const struct Call* call, uint64_t stamp, struct EventStack* stack) {
+  if (stamp < self->stamp_floor) stamp = self->stamp_floor;
+  while (!append_records(self, call, stamp, stack)) {
+    if (!stacks_recapture(self, stack)) return;
+    if (stamp < self->stamp_floor) stamp = self->stamp_floor;
+  }
+  stacks_end(self, stack);
 }
 
 void record_long(const struct Call* call) {
   struct Thread* self = &thread_self;
-  const uint64_t bytes = call->has_count ? call->size * call->count : call->size;
-  append_event(self, call, stamp_of(self, call->kind, call->address, bytes));
+  append_event(self, call, stamp_of(self, call->kind, call->address, bytes_of(call)));
 }
 
 static struct Call call_of(uint32_t kind, const void* address, uint64_t size) {
@@ -156,37 +174,93 @@ __attribute__((noinline)) void record_as_call(uint32_t kind, const void* address
 
 void record_again(uint64_t position, uint32_t kind, const void* address, uint64_t size, uint64_t stamp) {
   struct Thread* self = &thread_self;
-  if (!has_room(self, position, 1)) return;
-  ring_publish(self, position, record_void, 0);
+  if (!ring_has_room(self->ring, position, 1)) return;
+  publish_void(self, position, 1);
   const struct Call call = call_of(kind, address, size);
   append_event(self, &call, stamp > self->stamp_floor ? stamp : self->stamp_floor);
 }
 
-static __attribute__((noinline)) void record_checked(uint32_t kind, const void* address, uint64_t size) {
+static __attribute__((noinline)) void record_checked(uint32_t kind, const void* block, uint64_t size, uint64_t told) {
   if (is_short(size))
-    append_short(kind, address, size, stamp_of(&thread_self, slot_kind(kind), address, size));
+    append_short(kind, block, size, stamp_of_block(&thread_self, slot_kind(kind), block, size, told));
   else
-    record_as_call(kind, address, size);
+    record_as_call(kind, block, size);
 }
 
-void record_stamped_allocation(uint32_t kind, const void* block, uint64_t size) {
-  const struct Thread* self = &thread_self;
-  const uint64_t told = told_stamp(self);
-  if (__atomic_load_n(&stamping, __ATOMIC_RELAXED) == stamping_all && is_short(size))
-    append_short(kind, block, size, clock_of_event());
-  else if (__builtin_expect(is_short(size) && holders_keep_block(self->holder, block, size), 1))
-    append_short(kind, block, size, told);
-  else
-    record_checked(kind, block, size);
+// Whether a told stamp is enough. False: not known.
+__attribute__((always_inline)) static inline bool is_kept(uint8_t holder, const void* block, uint64_t size,
+                                                          bool is_allocation) {
+  return __builtin_expect(is_allocation ? holders_keep_block(holder, block, size) : holders_keep(holder, block), 1);
 }
 
-void record_stamped_release(uint32_t kind, const void* block, uint64_t size) {
-  const struct Thread* self = &thread_self;
-  const uint64_t told = told_stamp(self);
+__attribute__((always_inline)) static inline void record_stamped(uint32_t kind, const void* block, uint64_t size,
+                                                                 uint64_t told, bool is_allocation) {
   if (__atomic_load_n(&stamping, __ATOMIC_RELAXED) == stamping_all && is_short(size))
     append_short(kind, block, size, clock_of_event());
-  else if (__builtin_expect(is_short(size) && holders_keep(self->holder, block), 1))
+  else if (__builtin_expect(is_short(size), 1) && is_kept(thread_self.holder, block, size, is_allocation))
     append_short(kind, block, size, told);
   else
-    record_checked(kind, block, size);
+    record_checked(kind, block, size, told);
+}
+
+void record_stamped_allocation(uint32_t kind, const void* block, uint64_t size, uint64_t told) {
+  record_stamped(kind, block, size, told, true);
+}
+
+void record_stamped_release(uint32_t kind, const void* block, uint64_t size, uint64_t told) {
+  record_stamped(kind, block, size, told, false);
+}
+
+static uint64_t stamp_of_short(const struct Thread* self, uint32_t kind, const void* block, uint64_t size) {
+  const uint64_t told = told_stamp(self);
+  const enum Stamping how = __atomic_load_n(&stamping, __ATOMIC_RELAXED);
+  if (__builtin_expect(how == stamping_alone, 1)) return told;
+  if (how == stamping_all) return clock_of_event();
+  if (is_kept(self->holder, block, size, kind_makes_block(slot_kind(kind)))) return told;
+  return stamp_of_block(self, slot_kind(kind), block, size, told);
+}
+
+// The stack is captured first: a stamp is to be recorded soon after it was read.
+void record_long_with_stack(const struct Call* call, const void* stack_frame) {
+  struct Thread* self = &thread_self;
+  struct EventStack stack;
+  if (!stacks_are_of(call->kind)) {
+    record_long(call);
+    return;
+  }
+  if (!stacks_capture(self, stack_frame, &stack)) return;
+  append_with_stack(self, call, stamp_of(self, call->kind, call->address, bytes_of(call)), &stack);
+}
+
+void record_with_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame) {
+  struct Thread* self = &thread_self;
+  struct EventStack stack;
+  if (!stacks_are_of(slot_kind(kind))) {
+    record(kind, address, size, NULL);
+    return;
+  }
+  if (__builtin_expect(!is_short(size), 0)) {
+    const struct Call call = call_of(kind, address, size);
+    record_long_with_stack(&call, stack_frame);
+    return;
+  }
+  if (!stacks_capture(self, stack_frame, &stack)) return;
+  const uint64_t stamp = stamp_of_short(self, kind, address, size);
+  const uint64_t position = ring_reserve(self->ring, stack.slots + 1);
+  if (__builtin_expect(ring_is_below_soft(self->ring, position, stack.slots + 1) && is_stamp_high_known(self, stamp) &&
+                           stack.generation == self->generation,
+                       1)) {
+    stacks_publish(self, &stack, position);
+    publish_short(self, position + stack.slots, kind, address, size, stamp);
+    stacks_end(self, &stack);
+    return;
+  }
+  const struct Call call = call_of(kind, address, size);
+  if (!ring_has_room(self->ring, position, stack.slots + 1)) {
+    stacks_drop(self, &stack);
+    stacks_end(self, &stack);
+    return;
+  }
+  publish_void(self, position, stack.slots + 1);
+  if (stacks_recapture(self, &stack)) append_with_stack(self, &call, stamp, &stack);
 }

@@ -8,6 +8,8 @@
 
 #include "cmt/kinds.h"
 #include "preload/program/kernel.h"
+#include "preload/program/stacks.h"
+#include "preload/program/tracing.h"
 #include "preload/protocol.h"
 
 /// The kinds of events, as in cmt/kinds.h.
@@ -62,6 +64,7 @@ struct Guard {
   uint32_t kind;              ///< of operator new, else kind_malloc
   uint64_t size;
   uint64_t alignment;
+  const void* stack_frame;  ///< of operator new, where stacks are recorded
 };
 
 /// A thread of the program. Zero at its birth, but for the generation, which must not be that of a forked child.
@@ -78,7 +81,10 @@ struct Thread {
   struct Guard retry;        ///< of that operator new
   uint8_t has_destructor;    ///< whether its end will be noticed
   uint8_t destructor_rounds;
-  uint32_t ringless;  ///< the generation in which there was no ring for it
+  uint32_t ringless;              ///< the generation in which there was no ring for it
+  uint32_t unwinder_ring;         ///< the number of the ring that `unwinder` belongs to
+  struct UnwindThread* unwinder;  ///< NULL: no stacks, or no memory for them
+  struct RingStack last_stack;
 };
 enum { no_generation = 0x7fffffff };
 
@@ -105,9 +111,13 @@ void record_fast_clock(bool is_fast);
 
 /// Records an event of one or several records.
 void record_long(const struct Call* call);
-/// Records an event where stamps matter. `kind`: with flags of the head.
-void record_stamped_allocation(uint32_t kind, const void* block, uint64_t size);
-void record_stamped_release(uint32_t kind, const void* block, uint64_t size);
+/// Records an event with its stack, if its kind has one here. `stack_frame`: __builtin_frame_address(0) of the
+/// interposed function that the program has called.
+void record_with_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame);
+void record_long_with_stack(const struct Call* call, const void* stack_frame);
+/// Records an event where stamps matter. `kind`: with flags of the head. `told`: its told_stamp().
+void record_stamped_allocation(uint32_t kind, const void* block, uint64_t size, uint64_t told);
+void record_stamped_release(uint32_t kind, const void* block, uint64_t size, uint64_t told);
 /// Records an event that may take several records. `kind`: with flags of the head.
 void record_as_call(uint32_t kind, const void* address, uint64_t size);
 /// The same for one that has reserved `position`, and is beyond `soft` or whose stamp has new upper bits.
@@ -135,6 +145,10 @@ static inline uint64_t ring_reserve(struct Ring* ring, uint64_t count) {
 /// this thread has stored `soft` itself, in wait_for_room(), the acquire of `limit` there does.)
 static inline bool ring_is_below_soft(const struct Ring* ring, uint64_t position, uint64_t count) {
   return position + count <= __atomic_load_n(&ring->soft, __ATOMIC_ACQUIRE);
+}
+
+static inline bool ring_has_room(struct Ring* ring, uint64_t position, uint64_t count) {
+  return __builtin_expect(ring_is_below_soft(ring, position, count), 1) || wait_for_room(ring, position, count);
 }
 
 static inline void ring_publish(const struct Thread* self, uint64_t position, uint64_t head, uint64_t body) {
@@ -173,11 +187,18 @@ static inline void append_short(uint32_t kind, const void* address, uint64_t siz
     record_again(position, kind, address, size, stamp);
 }
 
-/// Records an event. `kind`: with flags of the head. Inlined, because a call would cost each event a few ns.
-__attribute__((always_inline)) static inline void record(uint32_t kind, const void* address, uint64_t size) {
+/// Records an event. `kind`: with flags of the head. `stack_frame`: NULL where no stacks are recorded. Inlined, because
+/// a call would cost each event a few ns.
+__attribute__((always_inline)) static inline void record(uint32_t kind, const void* address, uint64_t size,
+                                                         const void* stack_frame) {
+  if (stack_frame) {
+    record_with_stack(kind, address, size, stack_frame);
+    return;
+  }
   const uint64_t stamp = told_stamp(&thread_self);
   if (__atomic_load_n(&stamping, __ATOMIC_RELAXED) != stamping_alone) {
-    (kind_makes_block(slot_kind(kind)) ? record_stamped_allocation : record_stamped_release)(kind, address, size);
+    (kind_makes_block(slot_kind(kind)) ? record_stamped_allocation : record_stamped_release)(kind, address, size,
+                                                                                             stamp);
     return;
   }
   if (__builtin_expect(!is_short(size), 0)) {

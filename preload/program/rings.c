@@ -36,10 +36,13 @@ static uint64_t bytes_for(uint32_t large, uint32_t rings) {
 }
 
 // A sixteenth of a limited address space, and all that a file may have.
-static uint32_t rings_that_fit(uint32_t* large) {
-  uint64_t space = limit_of(RLIMIT_AS), file = limit_of(RLIMIT_FSIZE);
-  uint64_t room = space == RLIM_INFINITY ? space : space / 16;
-  if (file < room) room = file;
+static uint64_t room_for_rings(void) {
+  const uint64_t space = limit_of(RLIMIT_AS), file = limit_of(RLIMIT_FSIZE);
+  const uint64_t room = space == RLIM_INFINITY ? space : space / 16;
+  return file < room ? file : room;
+}
+
+static uint32_t rings_that_fit(uint64_t room, uint32_t* large) {
   *large = rings_large_max;
   if (bytes_for(rings_large_max, rings_max) <= room) return rings_max;
   *large = 0;
@@ -63,9 +66,13 @@ static long make_file(char path[output_path_bytes], uint64_t bytes) {
   return failed ? failed : fd;
 }
 
-long rings_map(struct Control** control) {
-  uint32_t large, rings = rings_that_fit(&large);
-  uint64_t bytes = bytes_for(large, rings);
+static uint64_t in_pages(uint64_t bytes) { return (bytes + 4095) & ~(uint64_t)4095; }
+
+long rings_map(struct Control** control, uint64_t stacks_bytes) {
+  const uint64_t room = room_for_rings();
+  if (stacks_bytes > room / 2) stacks_bytes = 0;
+  uint32_t large, rings = rings_that_fit(room - in_pages(stacks_bytes), &large);
+  const uint64_t rings_bytes = bytes_for(large, rings), bytes = rings_bytes + in_pages(stacks_bytes);
   if (rings == 0) return -EFBIG;
   rings_close_descriptor();
   static char path[output_path_bytes];
@@ -82,6 +89,7 @@ long rings_map(struct Control** control) {
   (*control)->bytes = bytes;
   (*control)->rings_limit = rings;
   (*control)->rings_large = large;
+  (*control)->stacks_at = stacks_bytes ? rings_bytes : 0;
   memcpy((*control)->rings_path, path, sizeof path);
   memcpy((*control)->magic, ring_magic, sizeof(*control)->magic);
   return 0;
@@ -105,6 +113,19 @@ static bool back_with_memory(char* begin, uint64_t bytes) {
   if (failed != -EINVAL) return failed == 0;
   for (uint64_t at = 0; at < bytes; at += 4096) __atomic_fetch_or((uint64_t*)(begin + at), 0, __ATOMIC_RELAXED);
   return true;
+}
+
+void* rings_map_stacks(const struct Control* control, void* address) {
+  if (!control->stacks_at) return NULL;
+  const uint64_t bytes = control->bytes - control->stacks_at;
+  char* place = (char*)control + control->stacks_at;
+  if (sys(SYS_fallocate, descriptor, 0, control->stacks_at, bytes) != 0 && !back_with_memory(place, bytes)) return NULL;
+  if (!address) return place;
+  const long mapped =
+      sys(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, control->stacks_at);
+  if (mapped != (long)address) return NULL;
+  sys(SYS_madvise, address, bytes, MADV_DONTDUMP);
+  return address;
 }
 
 // The first thread fills its ring before the collector has started. Reserving takes no memory until it is written to.

@@ -11,7 +11,10 @@
 #include "preload/protocol.h"
 
 /// Creates the rings of this process. Returns 0 or -errno. Their descriptor stays open, for the collector to inherit.
-long rings_map(struct Control** control);
+/// `stacks_bytes`: of a struct StackShare behind them (Control::stacks_at), or 0.
+long rings_map(struct Control** control, uint64_t stacks_bytes);
+/// The StackShare, backed by memory; NULL if there is none for it. `address`: where it has to be, or NULL.
+void* rings_map_stacks(const struct Control* control, void* address);
 int rings_descriptor(void);
 void rings_close_descriptor(void);
 

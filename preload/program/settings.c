@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "preload/program/kernel.h"
+#include "preload/program/unwind/unwind.h"
 #include "preload/text.h"
 
 enum { numbers_max = 100000, variables_max = 4096, shown_bytes_max = 64 };
@@ -29,6 +30,7 @@ static const struct Variable {
   const struct Unit* units;
   const char* words[3];
   uint64_t least;  ///< in its units
+  uint64_t most;   ///< 0: any
   uint32_t paths_max;
 } variables[] = {
     {.name = "CMTTRACE_OUT", .paths_max = outputs_max},
@@ -39,6 +41,9 @@ static const struct Variable {
     {.name = "CMTTRACE_TIME", .words = {"0", "1"}, .units = units_of_period, .least = time_step_ns_min},
     {.name = "CMTTRACE_STAMPS", .words = {"all", "sparse"}},
     {.name = "CMTTRACE_USABLE", .words = {"0", "1"}},
+    {.name = "CMTTRACE_STACKS", .words = {"0", "1"}},
+    {.name = "CMTTRACE_STACK_FRAMES", .units = units_of_count, .least = 1, .most = unwind_frames_max},
+    {.name = "CMTTRACE_STACKS_OF_FREES", .words = {"0", "1"}},
     {.name = "CMTTRACE_WAIT", .words = {"0", "1"}},
     {.name = "CMTTRACE_START", .words = {"paused"}},
     {.name = "CMTTRACE_ON_FULL", .words = {"wait", "drop"}},
@@ -56,6 +61,12 @@ bool setting_is(const char* name, const char* value) {
   return found && strcmp(found, value) == 0;
 }
 
+uint64_t setting_number(const char* name, uint64_t otherwise) {
+  uint64_t number;
+  const char* found = getenv(name);
+  return found && read_quantity(found, units_of_count, &number) ? number : otherwise;
+}
+
 static bool are_paths(const char* value, uint32_t count_max) {
   uint32_t paths = 0;
   while (*value) {
@@ -70,7 +81,8 @@ static bool are_paths(const char* value, uint32_t count_max) {
 static bool is_understood(const struct Variable* variable, const char* value) {
   uint64_t number;
   if (*value == 0) return true;  // as if it were not set
-  if (variable->units && read_quantity(value, variable->units, &number)) return number >= variable->least;
+  if (variable->units && read_quantity(value, variable->units, &number))
+    return number >= variable->least && (variable->most == 0 || number <= variable->most);
   if (variable->paths_max) return are_paths(value, variable->paths_max);
   const char* const* word = variable->words;
   while (*word && strcmp(*word, value) != 0) word++;

@@ -20,6 +20,8 @@ const char* settings_fault(void);
 
 /// Whether the variable has this value.
 bool setting_is(const char* name, const char* value);
+/// The variable's number, or `otherwise`.
+uint64_t setting_number(const char* name, uint64_t otherwise);
 
 const char* program_name(void);
 

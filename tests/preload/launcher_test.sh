@@ -243,6 +243,14 @@ until_true "grep -q '^sample(' s.trace"
 wait $! || complain "--sample: $? $(cat err)"
 status_of cmttrace --paused -o p.trace -- perl -e 1
 [ "$(grep -v '^#' p.trace | tail -n 1)" = 'mark("cmt_pause")' ] || complain "--paused: $(tail -n 3 p.trace)"
+status_of cmttrace --stacks=20 -o c.trace -- sh -c 'echo $CMTTRACE_STACKS $CMTTRACE_STACK_FRAMES/$CMTTRACE_STACKS_OF_FREES'
+[ "$(cat out)" = '1 20/' ] || complain "--stacks=20: $(cat out err)"
+status_of cmttrace --stacks-of-frees -o d.trace -- sh -c 'echo $CMTTRACE_STACKS $CMTTRACE_STACK_FRAMES/$CMTTRACE_STACKS_OF_FREES'
+[ "$(cat out)" = '1 /1' ] || complain "--stacks-of-frees: $(cat out err)"
+for bad in 0 4097 all; do
+  status_of cmttrace --stacks=$bad true
+  [ "$status" = 125 ] && grep -q "^cmttrace: --stacks: expected a number of frames from 1 to 4096, not '$bad'" err || complain "--stacks=$bad: $status $(cat err)"
+done
 for bad in --max-bytes=1X --max-events=all; do
   status_of cmttrace $bad true
   [ "$status" = 125 ] && grep -q -- "^cmttrace: ${bad%=*} cannot be '${bad#*=}'" err || complain "$bad: $status $(cat err)"

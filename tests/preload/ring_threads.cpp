@@ -37,6 +37,7 @@ void collector_reap() {}
 void collector_report_refusal() {}
 void collector_forget() {}
 bool setting_is(const char*, const char*) { return false; }
+std::uint64_t setting_number(const char*, std::uint64_t otherwise) { return otherwise; }
 bool path_is_given(std::uint32_t) { return false; }
 long path_create(char*, std::uint32_t, int, std::uint32_t) { return -1; }
 }
@@ -61,7 +62,7 @@ std::uint32_t size_of(std::uint32_t block) { return 1 + block % 997; }
 
 /// As the interposed malloc does after the real one, and free before it.
 void record_if_allowed(std::uint32_t kind, const void* address, std::uint64_t size) {
-  if (recording_is_on()) record(kind, address, size);
+  if (recording_is_on()) record(kind, address, size, nullptr);
 }
 
 /// Allocates if a cell is free, else frees its block, whichever thread it is from.

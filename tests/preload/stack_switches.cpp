@@ -72,9 +72,12 @@ __attribute__((noinline)) void capture_in_handler() {
   if (was_busy && !stack.is_apart && !jumps) std::abort();  // a jump may have left a capture behind
   if (stack.frames < 4 && !is_third) std::abort();
   apart += stack.is_apart;
-  if (stack.is_apart) return;
-  mine.frames.resize(static_cast<size_t>(stack.kept));
-  for (int i = stack.kept; i < stack.frames; i++) mine.frames.push_back(unwind_frame(&mine.thread, &stack, i));
+  if (!stack.is_apart) {
+    mine.frames.resize(static_cast<size_t>(stack.kept));
+    for (int i = stack.kept; i < stack.frames; i++) mine.frames.push_back(unwind_frame(&mine.thread, &stack, i));
+  }
+  unwind_release(&mine.thread, __builtin_frame_address(0));
+  if (!was_busy && mine.thread.busy) std::abort();
 }
 volatile bool in_capture;
 void on_profile(int) {
@@ -96,8 +99,9 @@ __attribute__((noinline)) int capture_only(int depth) {
   UnwindStack stack;
   in_capture = true;
   unwind_capture(&mine.thread, __builtin_frame_address(0), &stack);
-  in_capture = false;
   if (stack.is_apart) std::abort();
+  unwind_release(&mine.thread, __builtin_frame_address(0));
+  in_capture = false;
   mine.frames.resize(0);  // not followed here: the handler's captures come between
   unwind_forget(&mine.thread);
   const int result = depth > 0 ? capture_only(depth - 1) + 1 : 0;
@@ -112,7 +116,10 @@ void storm(bool with_jumps) {
   apart = 0;
   jumps = with_jumps;
   for (int i = 0; i < 3000 || (apart < 3 && i < 2000000); i++) {
-    if (setjmp(out_of_handler) == 0) sink = capture_only(i % 12);
+    if (setjmp(out_of_handler) == 0)
+      sink = capture_only(i % 12);
+    else
+      sink = recurse(40, 3);  // far inside of the frame at which the capture was left
   }
   often = {};
   setitimer(ITIMER_PROF, &often, nullptr);

@@ -98,6 +98,8 @@ __attribute__((noinline)) inline void check_from(const void* frame, Options opti
   unwind_capture_apart(&mine.thread, frame, &apart);
   const auto by_rules = keys_of(static_cast<size_t>(apart.frames),
                                 [&](size_t i) { return unwind_frame(&mine.thread, &apart, static_cast<int32_t>(i)); });
+  unwind_release(&mine.thread, frame);
+  if (mine.thread.busy != 0) std::abort();
   auto shorter = keys;
   if (apart.frames == unwind_apart_frames_max && shorter.size() > by_rules.size()) shorter.resize(by_rules.size());
   if (shorter != by_rules &&

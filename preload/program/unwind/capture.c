@@ -207,7 +207,8 @@ static inline int splice_quickly(struct UnwindThread* self, const struct Arrival
   const uint32_t* const from_place = self->places + first;
   uint64_t* const code = self->code + arrived->frame;
   uint32_t* const place = self->places + arrived->frame;
-  int kept = *code == arrived->code ? end : arrived->frame;
+  int kept = end < first ? end : first;  // the stored frames have overwritten the others
+  if (*code != arrived->code) kept = arrived->frame;
   *code = arrived->code;
   *place = (*place & ~(uint32_t)by_rbp) | arrived->flag;
   for (int i = 0; i < stored; i++) {
@@ -328,14 +329,13 @@ static bool is_under_way(const struct UnwindThread* self, uintptr_t busy, const 
   return busy > now || busy - self->own_begin >= bytes || now - self->own_begin >= bytes;
 }
 
-void unwind_capture_apart(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
+// The stack by rules alone, without the last stack. Returns whether it has the frame of the interposed function that is
+// `busy`.
+static bool capture_apart(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
   struct Place place = place_of_caller(frame);
   struct StackPart part;
   const int most = limits.frames_max < unwind_apart_frames_max ? limits.frames_max : unwind_apart_frames_max;
-  *stack = (struct UnwindStack){.is_cut = true, .is_apart = true};
-  if (is_under_way(self, self->busy_apart, frame)) return;  // a handler in a handler, both within captures
-  self->busy_apart = (uintptr_t)frame;
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  bool has_busy = false;
   const struct UnwindRule* guess = unwind_table->rule;
   self->full_steps = 0;
   memory_enter(self, (uintptr_t)frame, &part);
@@ -346,6 +346,7 @@ void unwind_capture_apart(struct UnwindThread* self, const void* frame, struct U
     const uint64_t rule = entry->rule;
     self->apart[unwind_apart_frames_max - ++stack->frames] = rule_index(entry);
     guess = entry + 1;
+    has_busy |= place.at == self->busy + 8 && (place.key == self->busy_code || self->busy_code == 0);
     if (step(self, &part, &place, rule) == step_failed) {
       stack->is_cut = rule_kind(rule) != rule_outermost;
       break;
@@ -353,21 +354,33 @@ void unwind_capture_apart(struct UnwindThread* self, const void* frame, struct U
     if (place.key == 0) stack->is_cut = false;
     if (place.key == 0 || !is_code_address(place.key & ~UNWIND_EXACT)) break;
   }
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  self->busy_apart = 0;
+  return has_busy;
 }
 
-void unwind_capture(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
-  if (__builtin_expect(self->busy != 0, 0)) {
-    if (is_under_way(self, self->busy, frame)) {
-      unwind_capture_apart(self, frame, stack);
-      return;
-    }
-    unwind_forget(self);  // half a capture
-  }
-  self->busy = (uintptr_t)frame;
+void unwind_capture_apart(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
+  *stack = (struct UnwindStack){.is_cut = true, .is_apart = true};
+  if (is_under_way(self, self->busy_apart, frame)) return;  // a handler in a handler, both within captures
+  self->busy_apart = (uintptr_t)frame;
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  const uint32_t epoch = __atomic_load_n(&unwind_epoch, __ATOMIC_ACQUIRE);
+  capture_apart(self, frame, stack);
+}
+
+// A capture was begun and has not ended. If it goes on, captures apart. False: longjmp has left it. That shows at the
+// end of the walk: both are on the thread's own stack, and this one does not come from the other.
+static __attribute__((noinline)) bool capture_within(struct UnwindThread* self, const void* frame,
+                                                     struct UnwindStack* stack) {
+  const uintptr_t busy = self->busy, own_bytes = self->own_end - self->own_begin;
+  if (!is_under_way(self, busy, frame)) return false;
+  *stack = (struct UnwindStack){.is_cut = true, .is_apart = true};
+  if (is_under_way(self, self->busy_apart, frame)) return true;
+  self->busy_apart = (uintptr_t)frame;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  if (capture_apart(self, frame, stack) || stack->is_cut) return true;
+  return busy - self->own_begin >= own_bytes || (uintptr_t)frame - self->own_begin >= own_bytes;
+}
+
+static inline void capture_once(struct UnwindThread* self, const void* frame, uint32_t epoch,
+                                struct UnwindStack* stack) {
   if (__builtin_expect(self->epoch != epoch, 0)) {
     unwind_forget(self);
     self->epoch = epoch;
@@ -385,8 +398,21 @@ void unwind_capture(struct UnwindThread* self, const void* frame, struct UnwindS
     kept = 0;
   }
   *stack = (struct UnwindStack){kept < self->frames ? kept : self->frames, self->frames, self->is_cut, false};
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  self->busy = 0;
+}
+
+void unwind_capture(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
+  if (__builtin_expect(self->busy != 0, 0)) {
+    if (capture_within(self, frame, stack)) return;
+    unwind_forget(self);  // half a capture
+  }
+  unwind_set_busy(self, (uintptr_t)frame, ((const uintptr_t*)frame)[1]);
+  self->busy_apart = 0;
+  uint32_t epoch;
+  do {  // a signal handler that forks gives the child another table of rules
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    epoch = __atomic_load_n(&unwind_epoch, __ATOMIC_ACQUIRE);
+    capture_once(self, frame, epoch, stack);
+  } while (__builtin_expect(__atomic_load_n(&unwind_epoch, __ATOMIC_ACQUIRE) != epoch, 0));
 }
 
 const char* unwind_begin_process(struct StackShare* share, int frames_max) {

@@ -32,7 +32,7 @@ bool modules_find_loader(void) {
 
 void modules_begin(struct StackShare* share) {
   modules.share = share;
-  share->text_used = 1;
+  if (share->text_used == 0) share->text_used = 1;
   if (sandbox_entered) return;
   const long bytes = sys(SYS_readlink, "/proc/self/exe", modules.program, sizeof modules.program - 1);
   modules.program[bytes > 0 ? bytes : 0] = 0;

@@ -29,6 +29,8 @@ static void forget_rules(uint32_t module) {
   __atomic_add_fetch(&unwind_epoch, 1, __ATOMIC_RELEASE);
 }
 
+void unwind_forget_all(void) { __atomic_add_fetch(&unwind_epoch, 1, __ATOMIC_RELEASE); }
+
 void unwind_module_freed(const void* link_map) { modules_remove(link_map, forget_rules); }
 
 static bool load_nothing(void* context, uint64_t address, uint64_t* word) {

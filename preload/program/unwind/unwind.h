@@ -53,8 +53,9 @@ struct UnwindWord {
 
 /// What the unwinder knows of a thread. Zeroed memory is a thread without a last stack.
 struct UnwindThread {
-  uintptr_t busy;        ///< the frame that a capture under way has begun with
-  uintptr_t busy_apart;  ///< the same of one apart
+  uintptr_t busy;        ///< the frame of a stack that is being captured, or not released
+  uintptr_t busy_code;   ///< to where that returns; 0: `busy` is being changed
+  uintptr_t busy_apart;  ///< the frame of one apart
   uint32_t epoch;        ///< of the last stack; it is forgotten when modules go, and in a new process
   int32_t frames;        ///< of the last stack
   int32_t words;
@@ -87,23 +88,42 @@ struct UnwindStack {
 };
 
 /// Prepares this process; in a forked child once more. `share`: zeroed memory, which stays while the process runs.
-/// `frames_max`: the most frames of a stack; 0: unwind_frames_max. Returns NULL, or why there are no stacks. Looks
-/// symbols up, so it may allocate.
+/// A capture of the parent that goes on in the child may still write to entries that it was given: then the child's
+/// `share` has the same address, and the parent's counts (of rules, modules and bytes of text). `frames_max`: the most
+/// frames of a stack; 0: unwind_frames_max. Returns NULL, or why there are no stacks. Looks symbols up, so it may
+/// allocate.
 const char* unwind_begin_process(struct StackShare* share, int frames_max) UNWIND_HIDDEN;
 
 /// Captures the stack of the function that has called an interposed one. `frame`: the latter's
 /// __builtin_frame_address(0). All stacks of a thread must be used, or forgotten, in order: `kept` counts from the one
-/// before.
+/// before. The stack is valid until unwind_release(). Until then a signal handler gets stacks apart.
 void unwind_capture(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) UNWIND_HIDDEN;
 
-/// The index of the rule of a frame, 0 the outermost, of the stack captured last. Of one that is not apart: valid until
-/// the next capture.
+/// A signal handler finds both or a `code` of 0.
+static inline void unwind_set_busy(struct UnwindThread* self, uintptr_t frame, uintptr_t code) {
+  __atomic_store_n(&self->busy_code, 0, __ATOMIC_RELAXED);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  __atomic_store_n(&self->busy, frame, __ATOMIC_RELAXED);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  if (code) __atomic_store_n(&self->busy_code, code, __ATOMIC_RELAXED);
+}
+
+/// Ends what unwind_capture() with the same `frame` has begun.
+static inline void unwind_release(struct UnwindThread* self, const void* frame) {
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  if (__builtin_expect(self->busy == (uintptr_t)frame, 1))
+    unwind_set_busy(self, 0, 0);
+  else if (self->busy_apart == (uintptr_t)frame)
+    self->busy_apart = 0;
+}
+
+/// The index of the rule of a frame, 0 the outermost, of a stack until it is released.
 static inline uint32_t unwind_frame(const struct UnwindThread* self, const struct UnwindStack* stack, int32_t number) {
   if (stack->is_apart) return self->apart[unwind_apart_frames_max - stack->frames + number];
   return (uint32_t)(self->code[number] >> 47);
 }
 
-/// Captures a stack by rules alone, without the last stack, which stays as it is.
+/// Captures a stack by rules alone, without the last stack, which stays as it is. To be released, too.
 void unwind_capture_apart(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) UNWIND_HIDDEN;
 
 /// The next stack has kept = 0.
@@ -111,6 +131,9 @@ static inline void unwind_forget(struct UnwindThread* self) {
   self->frames = self->words = 0;
   self->quick_bytes = 0;
 }
+
+/// The same in all threads.
+void unwind_forget_all(void) UNWIND_HIDDEN;
 
 /// The code of the loader (ld.so), which frees a module's struct link_map when it has unmapped the module.
 extern uintptr_t unwind_loader_begin UNWIND_HIDDEN, unwind_loader_bytes UNWIND_HIDDEN;

@@ -143,10 +143,13 @@ static bool has_moved_rbp(const struct Walk* walk, int frame) {
   return frame > 0 && walk->self->places[frame - 1] & by_rbp && walk->place.rbp_at != walk->place.at - 8;
 }
 
-// How many frames from `frame` on are the same, of those stored and the `replaced` ones of the last stack.
+// How many frames from `frame` on are the same, of those stored and the `replaced` ones of the last stack. Those of a
+// large stack that the stored ones have overwritten count as others.
 static int count_equal(const struct Walk* walk, int frame, int replaced) {
   const struct UnwindThread* self = walk->self;
-  const int stored = steps_of(walk), most = stored < replaced ? stored : replaced;
+  const int stored = steps_of(walk), intact = walk->first - frame;
+  int most = stored < replaced ? stored : replaced;
+  if (most > intact) most = intact;
   int equal = 0;
   while (equal < most && self->code[frame + equal] == self->code[walk->first + equal]) equal++;
   return equal;

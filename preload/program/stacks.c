@@ -1,0 +1,158 @@
+#include "preload/program/stacks.h"
+
+#include <string.h>
+
+#include "preload/program/lifecycle.h"
+
+enum { slots_at_once = 64, frames_at_once = stack_frames_first + (slots_at_once - 1) * stack_frames_more };
+enum { threads_in_sandbox = 64 };
+
+uint64_t stacks_kinds;
+
+static struct UnwindThread* memory_of_ring[rings_max];
+
+/// Memory for threads in a sandbox.
+static struct {
+  struct UnwindThread* first;
+  uint32_t used;
+} reserve;
+
+static uint64_t kinds_with(unsigned trait) {
+  uint64_t kinds = 0;
+  for (uint32_t kind = 0; kind < record_events; kind++) kinds |= (uint64_t)((kind_traits(kind) & trait) != 0) << kind;
+  return kinds;
+}
+
+const char* stacks_begin_process(struct StackShare* share, uint32_t frames_max, bool of_frees) {
+  const char* fault = unwind_begin_process(share, (int)frames_max);
+  stacks_kinds = fault ? 0 : kinds_with(cmt_allocates) | (of_frees ? kinds_with(cmt_releases) : 0);
+  return fault;
+}
+
+bool stacks_is_busy(const struct Thread* self) { return self->unwinder && self->unwinder->busy != 0; }
+
+void stacks_end_process(void) { stacks_kinds = 0; }
+
+void stacks_reserve(void) {
+  if (stacks_kinds && !reserve.first) reserve.first = sys_map_quietly(threads_in_sandbox * sizeof *reserve.first);
+}
+
+static struct UnwindThread* new_memory(void) {
+  if (!sandbox_entered) return sys_map_quietly(sizeof(struct UnwindThread));
+  const uint32_t number = __atomic_fetch_add(&reserve.used, 1, __ATOMIC_RELAXED);
+  return reserve.first && number < threads_in_sandbox ? &reserve.first[number] : NULL;
+}
+
+void stacks_claim(struct Thread* self, uint32_t ring) {
+  struct UnwindThread** memory = &memory_of_ring[ring];
+  self->last_stack = (struct RingStack){0};
+  if (stacks_kinds == 0) return;
+  if (self->unwinder) {
+    memory_of_ring[self->unwinder_ring] = *memory;
+    *memory = self->unwinder;
+  } else if (*memory) {
+    memset(*memory, 0, offsetof(struct UnwindThread, code));
+  } else {
+    *memory = new_memory();
+  }
+  self->unwinder = *memory;
+  self->unwinder_ring = ring;
+}
+
+static inline void tell_difference(const struct RingStack* last, struct EventStack* stack) {
+  const struct UnwindStack* now = &stack->captured;
+  const bool is_whole = now->is_apart || !last->is_followed || now->is_cut != last->is_cut;
+  const uint32_t frames = (uint32_t)now->frames, kept = is_whole ? 0 : (uint32_t)now->kept;
+  stack->head = (struct StackRecord){kept, frames - kept, last->number, now->is_cut, now->is_apart};
+  stack->slots = !is_whole && kept == frames && frames == last->frames ? 0 : stack_slots(frames - kept);
+}
+
+// The first frames of a stack that is too large for one reservation.
+static __attribute__((noinline)) bool send_pieces(struct Thread* self, struct EventStack* stack) {
+  while (stack->head.added > frames_at_once) {
+    const uint32_t left = stack->head.added - frames_at_once;
+    stack->head.added = frames_at_once;
+    stack->slots = slots_at_once;
+    const uint64_t position = ring_reserve(self->ring, slots_at_once);
+    if (!ring_has_room(self->ring, position, slots_at_once)) {
+      stacks_drop(self, stack);
+      stacks_end(self, stack);
+      return false;
+    }
+    stacks_publish(self, stack, position);
+    stack->head.kept += frames_at_once;
+    stack->head.added = left;
+    stack->head.number = self->last_stack.number;
+  }
+  stack->slots = stack_slots(stack->head.added);
+  return true;
+}
+
+// There is no memory for captures.
+static void tell_unknown(const struct Thread* self, struct EventStack* stack) {
+  stack->captured = (struct UnwindStack){.is_cut = true};
+  stack->head = (struct StackRecord){.number = self->last_stack.number, .is_cut = true};
+  stack->slots = !self->last_stack.is_unknown;
+}
+
+bool stacks_capture(struct Thread* self, const void* frame, struct EventStack* stack) {
+  stack->frame = frame;
+  for (;;) {
+    stack->generation = self->generation;
+    if (__builtin_expect(self->unwinder != NULL, 1)) {
+      unwind_capture(self->unwinder, frame, &stack->captured);
+      tell_difference(&self->last_stack, stack);
+    } else {
+      tell_unknown(self, stack);
+    }
+    // A signal handler may have forked, and a capture takes a while.
+    if (__builtin_expect(stack->generation == recording_generation(), 1)) break;
+    stacks_drop(self, stack);
+    stacks_end(self, stack);
+    if (!recording_is_on()) return false;
+  }
+  if (__builtin_expect(stack->head.added <= frames_at_once || stack->head.is_apart, 1)) return true;
+  return send_pieces(self, stack);
+}
+
+void stacks_publish(struct Thread* self, const struct EventStack* stack, uint64_t position) {
+  const struct StackRecord* head = &stack->head;
+  uint32_t frames[stack_frames_more] = {0};
+  if (stack->slots == 0) return;
+  uint32_t done = head->added < stack_frames_first ? head->added : (uint32_t)stack_frames_first;
+  for (uint32_t i = 0; i < done; i++)
+    frames[i] = unwind_frame(self->unwinder, &stack->captured, (int32_t)(head->kept + i));
+  struct Slot slot = slot_of_stack(head, frames);
+  ring_publish(self, position, slot.head, slot.body);
+  while (done < head->added) {
+    const uint32_t left = head->added - done, here = left < stack_frames_more ? left : (uint32_t)stack_frames_more;
+    for (uint32_t i = 0; i < here; i++)
+      frames[i] = unwind_frame(self->unwinder, &stack->captured, (int32_t)(head->kept + done + i));
+    slot = slot_of_frames(frames, here);
+    ring_publish(self, ++position, slot.head, slot.body);
+    done += here;
+  }
+  if (head->is_apart) return;
+  self->last_stack = (struct RingStack){
+      .frames = head->kept + head->added,
+      .number = (head->number + 1) % stack_numbers,
+      .is_cut = head->is_cut,
+      .is_followed = self->unwinder != NULL,
+      .is_unknown = self->unwinder == NULL,
+  };
+}
+
+void stacks_drop(struct Thread* self, const struct EventStack* stack) {
+  if (stack->slots == 0 || stack->head.is_apart) return;
+  self->last_stack.is_followed = self->last_stack.is_unknown = false;
+}
+
+bool stacks_recapture(struct Thread* self, struct EventStack* stack) {
+  stacks_drop(self, stack);
+  stacks_end(self, stack);
+  return stacks_capture(self, stack->frame, stack);
+}
+
+void stacks_end(struct Thread* self, const struct EventStack* stack) {
+  if (self->unwinder) unwind_release(self->unwinder, stack->frame);
+}
