@@ -18,6 +18,7 @@
 #include "trace2cmt/options.h"
 #include "trace2cmt/sinks/output_file.h"
 #include "trace2cmt/sinks/sink.h"
+#include "trace2cmt/stacks/symbolise.h"
 
 namespace {
 
@@ -114,11 +115,16 @@ void convert(const Options& options) {
     complaints.add(inputs.place(), "its tag contradicts the events before: dropped");
   });
   cmt::Header header = inputs.header();
+  if (options.symbolise && !header.has_stacks)
+    throw cmt::FormatError(options.inputs.front(), "call stacks were not recorded (needed by --symbolise)");
   filters.change_header(header);
   sink = options.form->make_sink({output.fd(), std::move(header), options.level, say});
-  sink->use_stacks(filters.change_stacks(inputs.stacks()));
+  const cmt::StackTable& stacks = filters.change_stacks(inputs.stacks());
+  sink->use_stacks(stacks);
   inputs.read([&](const cmt::Event& event) { return filters.filter(event), !filters.done(); });
   filters.finish();
+  cmt::StackTable named;
+  if (options.symbolise) sink->use_stacks(named = symbolised(stacks, inputs.header(), options.debug_directories, say));
   const cmt::Repairs repairs = inputs.repairs() += refused;
   sink->finish(repairs, inputs.truncated());
   output.commit();

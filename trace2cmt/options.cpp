@@ -33,6 +33,9 @@ const char* const help_text =
     "                      their blocks\n"
     "      --anonymise     leave out addresses, names and the time of day; the rest\n"
     "                      replays the same\n"
+    "      --symbolise     write the names of functions, files and lines into the file,\n"
+    "                      so that its call stacks can be read on another machine\n"
+    "      --debug-dir=DIR look there for separate debug files, too\n"
     "      --verify        check FILE instead: checksums, index, totals, tags,\n"
     "                      addresses, times\n"
     "      --info          show what FILE holds, instead: header, counts, sizes\n"
@@ -53,6 +56,8 @@ const std::vector<Option> known_options{{"from", Option::Takes::value},
                                         {"slice", Option::Takes::value},
                                         {"thread", Option::Takes::value},
                                         {"anonymise"},
+                                        {"symbolise"},
+                                        {"debug-dir", Option::Takes::values},
                                         {"info"},
                                         {"json"},
                                         {"verify"},
@@ -124,7 +129,8 @@ Options::Task task_of(const CommandLine& line) {
   if (line.has("json") && !line.has("info")) throw UsageError("--json goes with --info");
   if (!line.has("info") && !line.has("verify")) return Options::Task::convert;
   const std::string task = line.has("info") ? "info" : "verify";
-  line.refuse_together(task, {"output", "to", "text", "slice", "thread", "anonymise", "level", "strict"});
+  line.refuse_together(
+      task, {"output", "to", "text", "slice", "thread", "anonymise", "symbolise", "debug-dir", "level", "strict"});
   line.refuse_together("info", {"verify"});
   line.file();
   return task == "info" ? Options::Task::info : Options::Task::verify;
@@ -148,6 +154,13 @@ Options options_of(const CommandLine& line) {
   options.slice = slice_of(line);
   options.threads = threads_of(line);
   options.anonymise = line.has("anonymise");
+  line.refuse_together("symbolise", {"anonymise"});
+  options.symbolise = line.has("symbolise");
+  options.debug_directories = line.values("debug-dir");
+  if (options.symbolise && !options.form->has_stacks)
+    throw UsageError("--symbolise goes with --to=cmt or text: " + std::string(options.form->name) +
+                     " has no call stacks");
+  if (line.has("debug-dir") && !options.symbolise) throw UsageError("--debug-dir needs --symbolise");
   return options;
 }
 

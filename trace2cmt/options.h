@@ -27,6 +27,8 @@ struct Options {
   std::optional<SliceRange> slice;
   std::set<std::uint32_t> threads;  ///< none: all
   bool anonymise = false;
+  bool symbolise = false;
+  std::vector<std::string> debug_directories{};
 };
 
 extern const char* const help_text;

@@ -45,6 +45,15 @@ bool takes_next_word(std::string_view word, const std::vector<Option>& options) 
   return false;
 }
 
+/// The option that a word is which has its value behind an equals sign, and has none. The parser would take the next
+/// word for it. Null: the word is no such option.
+const Option* lone_option(std::string_view word, const std::vector<Option>& options) {
+  for (const Option& option : options) {
+    if (option.takes == Option::Takes::value_or_nothing && word == "--" + option.name) return &option;
+  }
+  return nullptr;
+}
+
 /// The index of the command's first word: after `--`, or the first that is neither an option nor the value of one.
 int command_begin(int count, const char* const* arguments, const std::vector<Option>& options) {
   for (int at = 1; at < count; ++at) {
@@ -99,7 +108,20 @@ CommandLine::CommandLine(int count, const char* const* arguments, const std::vec
   const po::options_description described = describe(options);
   po::positional_options_description positions;
   positions.add("file", -1);
-  po::command_line_parser parser(count, arguments);
+  std::vector<std::string> words;
+  for (int i = 1; i < count; ++i) {
+    if (arguments[i] == std::string_view("--")) {
+      words.insert(words.end(), arguments + i, arguments + count);
+      break;
+    }
+    const Option* const lone = lone_option(arguments[i], options);
+    const bool is_value = i > 1 && takes_next_word(arguments[i - 1], options);
+    if (lone != nullptr && !is_value)
+      given_[lone->name];
+    else
+      words.emplace_back(arguments[i]);
+  }
+  po::command_line_parser parser(words);
   parser.options(described).positional(positions);
   parser.style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing);
   try {

@@ -92,6 +92,11 @@ TEST_CASE("command line: an optional value stands behind an equals sign, and the
     const CommandLine line(static_cast<int>(words.size()), words.data(), known, CommandLine::Operands::command);
     return (line.has("trace") ? line.value("trace", "none") : "not given") + " " + std::to_string(line.files().size());
   };
+  const char* const before_file[] = {"tool", "--trace", "a.cmt", "--", "--trace"};
+  const CommandLine files(5, before_file, known);
+  CHECK(files.has("trace"));
+  CHECK(files.value("trace", "none") == "none");
+  CHECK(files.files() == std::vector<std::string>{"a.cmt", "--trace"});
   CHECK(value({"--trace=a.cmt", "ls"}) == "a.cmt 1");
   CHECK(value({"--trace", "ls", "-l"}) == "none 2");
   CHECK(value({"ls"}) == "not given 1");

@@ -1,0 +1,68 @@
+# trace2cmt --symbolise writes names into the file; lifetimes takes them from there, or finds them itself.
+
+program=$BUILD/tests/symbols/pie
+export DEBUGINFOD_URLS=
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+refuses() { local want=$1 got; shift; got=$("$@" 2>&1 >/dev/null) && complain "$*: not refused"; [ "$(head -n 1 <<<"$got")" = "$want" ] || complain "$*: $got"; }
+
+# A trace of the program's own addresses: each is a stack under the one before.
+cp "$program" app
+"$program" | awk -F'\t' -v path="$PWD/app" '
+  $1 == "bias" {
+    print "#cmt text=1"
+    printf "#module 1 begin=%s end=ffffffffff00 bias=%s build_id=0123456789abcdef0123456789abcdef01234567 path=%s\n", $2, $2, path
+    next
+  }
+  {
+    printf "#frame %d module=1 address=%s%s\n#node %d parent=%d frame=%d\n", ++n, $2, $1 == "exact" ? " exact=1" : "", n, n - 1, n
+    printf "malloc(%d) = %x<%d> stack=%d\n", n * 10, n * 4096, n, n
+  }
+  END { print "#cmt end=complete" }' >bare.trace
+
+for form in text; do
+  trace2cmt --symbolise --to=$form -o named.$form bare.trace 2>messages
+  [ "$(cat messages)" = "trace2cmt: of 7 frames without names 7 got a function, 6 a line" ] || complain "$form: $(cat messages)"
+done
+lifetimes --by=function --json bare.trace >looked_up.json
+[ "$(jq -r '.contributors[].name' looked_up.json)" = "with_lambda()::{lambda}::operator()
+plain_c
+shapes::Box<int>::Box(int)
+shapes::Box<int>::Box(int, int)
+inner(char const*, int)
+unsized_code
+outer(int)
+shapes::make_box()
+with_lambda()" ] || complain "not these functions: $(jq -c '[.contributors[].name]' looked_up.json)"
+
+# The same from the file's names, where the program is gone, and without a word about it.
+mv app elsewhere
+for form in text; do
+  lifetimes --by=function --json named.$form 2>messages | jq '.name = "bare.trace"' >from_file.json
+  [ ! -s messages ] || complain "named.$form: $(cat messages)"
+  jq . looked_up.json | cmp - from_file.json || complain "named.$form: other functions than by looking them up"
+done
+lifetimes --folded bare.trace >bare.folded 2>messages
+[ "$(cat messages)" = "lifetimes: $PWD/app: No such file or directory; its functions are not named" ] || complain "gone: $(cat messages)"
+grep -q '^app+0x[0-9a-f]* 10$' bare.folded || complain "without names: $(cat bare.folded)"
+
+# Another program in its place.
+cp "$(command -v jq)" app
+lifetimes --by=library bare.trace 2>messages >table
+grep -q "^lifetimes: $PWD/app: has changed since the recording (build id [0-9a-f]*, recorded 0123456789abcdef0123456789abcdef01234567); its functions are not named" messages ||
+  complain "changed: $(cat messages)"
+grep -q ' app$' table || complain "by library: $(cat table)"
+
+# Its separate debug file is still there.
+lifetimes --by=line --debug-dir="$BUILD/tests/symbols/debug" bare.trace 2>messages | grep -q 'tests/symbols/sample.cpp:[0-9]*$' ||
+  complain "debug file: $(cat messages)"
+[ ! -s messages ] || complain "debug file: $(cat messages)"
+
+printf 'malloc(8) = 10<1>\n' >without.trace
+refuses "trace2cmt: without.trace: call stacks were not recorded (needed by --symbolise)" trace2cmt --symbolise -s without.trace
+refuses "lifetimes: without.trace: call stacks were not recorded (cmttrace --stacks records them)" lifetimes --by=function without.trace
+refuses "lifetimes: without.trace: call stacks were not recorded (cmttrace --stacks records them)" lifetimes --folded without.trace
+refuses "trace2cmt: --symbolise goes with --to=cmt or text: csv has no call stacks" trace2cmt --symbolise --to=csv bare.trace
+refuses "trace2cmt: --anonymise does not go with --symbolise" trace2cmt --symbolise --anonymise -s bare.trace
+refuses "trace2cmt: --debug-dir needs --symbolise" trace2cmt --debug-dir=x -s bare.trace
+exit $failed

@@ -1,0 +1,24 @@
+#include "trace2cmt/stacks/symbolise.h"
+
+#include "toolkit/output/numbers.h"
+#include "toolkit/symbols/name_frames.h"
+
+namespace trace2cmt {
+
+cmt::StackTable symbolised(const cmt::StackTable& stacks, const cmt::Header& header,
+                           const std::vector<std::string>& debug_directories,
+                           const std::function<void(const std::string&)>& say) {
+  using cmt::output::with_commas;
+  cmt::StackTable named = stacks;
+  cmt::symbols::NamingOptions options{.perf_map = cmt::symbols::perf_map_of(header), .say = say};
+  options.debug_directories.insert(options.debug_directories.begin(), debug_directories.begin(),
+                                   debug_directories.end());
+  const cmt::symbols::NamingCounts counts = name_all_frames(named, options);
+  if (counts.frames != 0) {
+    say("of " + with_commas(counts.frames) + " frames without names " + with_commas(counts.with_function) +
+        " got a function, " + with_commas(counts.with_line) + " a line");
+  }
+  return named;
+}
+
+}  // namespace trace2cmt

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cmt/header.h"
+#include "cmt/stacks.h"
+
+namespace trace2cmt {
+
+/// A copy of a table with names for the frames that have none, as they are found on this machine. It borrows texts of
+/// the table. `say` gets a line for each module that cannot be read, and one that says how many names were found.
+cmt::StackTable symbolised(const cmt::StackTable& stacks, const cmt::Header& header,
+                           const std::vector<std::string>& debug_directories,
+                           const std::function<void(const std::string&)>& say);
+
+}  // namespace trace2cmt
