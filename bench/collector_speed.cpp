@@ -4,7 +4,8 @@
 // FILE is a .cmt with addresses. Its events become records in a ring for each thread, as the tracer would have made
 // them, and are packed by passes of 8,192 events. Two sorts of stamps: `full`, where each event has its own, and
 // `sparse`, where an event has its own only if another thread touched its memory last, and else that of the pass
-// before.
+// before. If the trace has call stacks, it is measured with and without them: `+stacks` (the difference is what stacks
+// cost the collector beside reading the rings).
 //
 //   pack      records to packed words (the drainer's part, but for reading the rings)
 //   order     packed words to events in order, which are then dropped
@@ -24,6 +25,8 @@
 #include <ctime>
 #include <exception>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -34,6 +37,7 @@
 #include "libcmt/format/zstd.h"
 #include "preload/collector/order.h"
 #include "preload/collector/outputs.h"
+#include "preload/collector/ring_stacks.h"
 
 namespace {
 
@@ -49,10 +53,54 @@ struct Pass {
   std::uint64_t cut = 0;
 };
 
+/// Makes records of call stacks, as differences from a ring's last one.
+class StackRecorder {
+ public:
+  void record(const cmt::StackTable& stacks, cmt::StackId stack, std::uint32_t ring, std::vector<Slot>& slots) {
+    Last& last = last_[ring];
+    if (stack == last.nodes.back()) return;
+    std::vector<cmt::StackId> nodes;
+    for (cmt::StackId at = stack; at != 0; at = stacks.node(at).parent) nodes.push_back(at);
+    nodes.push_back(0);
+    std::reverse(nodes.begin(), nodes.end());
+    std::size_t kept = 1;
+    while (kept < std::min(nodes.size(), last.nodes.size()) && nodes[kept] == last.nodes[kept]) ++kept;
+    StackRecord record{static_cast<std::uint32_t>(kept - 1), 0, ++last.number % stack_numbers, false, false};
+    std::vector<std::uint32_t> frames;
+    for (std::size_t i = kept; i < nodes.size(); ++i) {
+      const cmt::FrameId frame = stacks.node(nodes[i]).frame;
+      if (frame != 0) frames.push_back(frame);
+      record.is_cut = record.is_cut || frame == 0;
+    }
+    record.added = static_cast<std::uint32_t>(frames.size());
+    slots.push_back(slot_of_stack(&record, frames.data()));
+    for (std::size_t at = stack_frames_first; at < frames.size(); at += stack_frames_more)
+      slots.push_back(slot_of_frames(
+          &frames[at], static_cast<std::uint32_t>(std::min<std::size_t>(frames.size() - at, stack_frames_more))));
+    last.nodes = std::move(nodes);
+  }
+
+ private:
+  struct Last {
+    std::vector<cmt::StackId> nodes{0};
+    std::uint32_t number = 0;
+  };
+  std::unordered_map<std::uint32_t, Last> last_;  // by ring
+};
+
+/// What the program would share: each frame of the table has its number as its index.
+std::unique_ptr<StackShare> share_of(const cmt::StackTable& stacks) {
+  auto share = std::make_unique<StackShare>();
+  for (cmt::FrameId frame = 1; frame < std::min<std::uint32_t>(stacks.frame_count(), unwind_rules_max); ++frame)
+    share->table.rule[frame].key = stacks.frame(frame).address | (stacks.frame(frame).is_exact ? UNWIND_EXACT : 0);
+  return share;
+}
+
 /// Makes records of events.
 class Recorder {
  public:
-  explicit Recorder(bool is_sparse) : is_sparse_(is_sparse) {}
+  /// `stacks`: those of the events, to be recorded too; or null.
+  Recorder(bool is_sparse, const cmt::StackTable* stacks) : is_sparse_(is_sparse), stacks_(stacks) {}
 
   void add(const Event& event) {
     if (event.old_tag != 0 && event.old_address == 0) return;  // a trace without addresses
@@ -66,6 +114,7 @@ class Recorder {
       const std::uint64_t stamp = stamp_of(event, event.old_address);
       ring.push_back({event.old_address << slot_address_shift | record_realloc_begin, stamp});
     }
+    if (stacks_ != nullptr && kind.allocates) stack_recorder_.record(*stacks_, event.stack, event.thread, ring);
     const std::uint64_t address = kind.allocates ? event.address : event.old_address;
     if (kind.counts) ring.push_back({record_count, event.count});
     if (event.size >> 32 != 0) ring.push_back({record_size, event.size});
@@ -100,6 +149,8 @@ class Recorder {
   }
 
   const bool is_sparse_;
+  const cmt::StackTable* const stacks_;
+  StackRecorder stack_recorder_;
   std::vector<Pass> passes_ = std::vector<Pass>(1);
   std::unordered_map<std::uint32_t, bool> owners_;
   std::unordered_map<std::uint64_t, std::uint32_t> touched_;  // the last thread, by address
@@ -198,8 +249,16 @@ struct Figures {
   std::uint64_t checksum;
 };
 
-double time_order(std::vector<PackedPass> packed) {
-  EventOrder order(tags_of_reserve, [](cmt::EventBatch&) { return cmt::EventBatch::capacity; });
+/// Of a recording with call stacks, or of none.
+std::optional<RingStacks> stacks_of(const StackShare* share) {
+  if (share == nullptr) return std::nullopt;
+  return std::optional<RingStacks>(std::in_place, share, false, [](std::uint64_t stamp) { return stamp; });
+}
+
+double time_order(std::vector<PackedPass> packed, const StackShare* share) {
+  auto stacks = stacks_of(share);
+  EventOrder order(
+      tags_of_reserve, [](cmt::EventBatch&) { return cmt::EventBatch::capacity; }, stacks ? &*stacks : nullptr);
   const double begin = now_ns();
   merge(order, std::move(packed));
   return now_ns() - begin;
@@ -218,16 +277,22 @@ void time_streams(std::vector<PackedPass> packed, Figures& figures) {
   figures.compress = now_ns() - begin;
 }
 
-void time_all(std::vector<PackedPass> packed, Figures& figures) {
+void time_all(std::vector<PackedPass> packed, const StackShare* share, Figures& figures) {
   static Control control{};
+  control.stacks_at = share != nullptr ? 1 : 0;
+  auto stacks = stacks_of(share);
   const int fd = memfd_create("trace", 0);
   Outputs* writer = nullptr;
-  EventOrder order(tags_of_reserve, [&](cmt::EventBatch& batch) {
-    writer->convert_stamps(batch);
-    return writer->write_events(batch);
-  });
+  EventOrder order(
+      tags_of_reserve,
+      [&](cmt::EventBatch& batch) {
+        writer->convert_stamps(batch);
+        return writer->write_events(batch);
+      },
+      stacks ? &*stacks : nullptr);
   Outputs outputs(control, {"trace.cmt"}, {fd}, false, order.live_blocks());
   writer = &outputs;
+  if (stacks) outputs.use_stacks(stacks->table());
   const double begin = now_ns();
   merge(order, std::move(packed));
   outputs.finish(order.repairs(), false);
@@ -238,15 +303,15 @@ void time_all(std::vector<PackedPass> packed, Figures& figures) {
 }
 
 /// Of one stage, or of all of them.
-Figures run_once(const std::vector<Pass>& passes, const std::string& stage) {
+Figures run_once(const std::vector<Pass>& passes, const StackShare* share, const std::string& stage) {
   Figures figures{};
   const auto is_wanted = [&](const char* name) { return stage.empty() || stage == name; };
   const double begin = now_ns();
   auto packed = pack(passes);
   figures.pack = now_ns() - begin;
-  if (is_wanted("order")) figures.order = time_order(std::move(packed));
-  if (is_wanted("encode")) time_streams(pack(passes), figures);
-  if (is_wanted("all")) time_all(pack(passes), figures);
+  if (is_wanted("order")) figures.order = time_order(std::move(packed), share);
+  if (is_wanted("encode") && share == nullptr) time_streams(pack(passes), figures);
+  if (is_wanted("all")) time_all(pack(passes), share, figures);
   return figures;
 }
 
@@ -255,19 +320,22 @@ double median(std::vector<Figures>& rounds, double Figures::*member, std::size_t
   return rounds[rounds.size() / 2].*member / static_cast<double>(events);
 }
 
-void measure(const char* path, bool is_sparse, int count, const std::string& stage) {
-  Recorder recorder(is_sparse);
-  cmt::Reader reader(path);
+void measure(const char* path, bool is_sparse, bool has_stacks, int count, const std::string& stage) {
+  cmt::ReadOptions options;
+  options.stacks = has_stacks;
+  cmt::Reader reader(path, options);
+  Recorder recorder(is_sparse, has_stacks ? &reader.stacks() : nullptr);
   for (auto batch = reader.read(); !batch.empty() && recorder.events() < events_max; batch = reader.read()) {
     for (const Event& event : batch) {
       if (event.label.empty()) recorder.add(event);
     }
   }
+  const auto share = has_stacks ? share_of(reader.stacks()) : nullptr;
   const std::size_t events = recorder.events();
   const std::vector<Pass> passes = recorder.finish();
   std::vector<Figures> rounds;
-  for (int i = 0; i < count; ++i) rounds.push_back(run_once(passes, stage));
-  std::printf("%-7s %9zu", is_sparse ? "sparse" : "full", events);
+  for (int i = 0; i < count; ++i) rounds.push_back(run_once(passes, share.get(), stage));
+  std::printf("%-7s%-8s %9zu", is_sparse ? "sparse" : "full", has_stacks ? "+stacks" : "", events);
   for (const auto member : {&Figures::pack, &Figures::order, &Figures::encode, &Figures::compress, &Figures::all})
     std::printf(" %8.1f", median(rounds, member, events));
   const Figures& any = rounds.front();
@@ -280,8 +348,13 @@ int main(int argc, char** argv) {
   if (argc < 2 || argc > 4) return std::fputs("usage: collector_speed FILE [ROUNDS [STAGE]]\n", stderr), 2;
   try {
     const int rounds = argc >= 3 ? std::max(1, std::atoi(argv[2])) : 5;
-    std::puts("stamps     events     pack    order   encode compress      all    bytes  checksum");
-    for (const bool is_sparse : {false, true}) measure(argv[1], is_sparse, rounds, argc == 4 ? argv[3] : "");
+    std::puts("stamps             events     pack    order   encode compress      all    bytes  checksum");
+    const bool has_stacks = cmt::Reader(argv[1]).header().has_stacks;
+    for (const bool is_sparse : {false, true}) {
+      for (const bool with_stacks : {false, true}) {
+        if (has_stacks || !with_stacks) measure(argv[1], is_sparse, with_stacks, rounds, argc == 4 ? argv[3] : "");
+      }
+    }
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "collector_speed: %s\n", error.what());

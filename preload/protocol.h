@@ -205,9 +205,9 @@ static inline struct Slot slot_of_stack(const struct StackRecord* stack, const u
   return slot_of_payload(record_stack, flags, payload);
 }
 
-/// The reverse. Of `frames` the first `added` count.
-static inline struct StackRecord stack_of_slot(const struct Slot* slot, uint32_t frames[stack_frames_first]) {
-  const SlotPayload payload = payload_of_slot(slot);
+/// The reverse, without the frames. Those that are in this record stand above 2 * stack_count_bits of its payload.
+static inline struct StackRecord stack_head_of_slot(const struct Slot* slot) {
+  const uint64_t payload = (uint64_t)payload_of_slot(slot);
   const uint32_t flags = slot_alignment(slot->head), count_mask = (1u << stack_count_bits) - 1;
   const struct StackRecord stack = {
       (uint32_t)payload & count_mask,
@@ -216,9 +216,15 @@ static inline struct StackRecord stack_of_slot(const struct Slot* slot, uint32_t
       (flags & 1) != 0,
       (flags & 2) != 0,
   };
+  return stack;
+}
+
+/// The reverse. Of `frames` the first `added` count.
+static inline struct StackRecord stack_of_slot(const struct Slot* slot, uint32_t frames[stack_frames_first]) {
+  const SlotPayload payload = payload_of_slot(slot);
   for (uint32_t i = 0; i < stack_frames_first; i++)
     frames[i] = (uint32_t)(payload >> (2 * stack_count_bits + i * stack_index_bits)) & ((1u << stack_index_bits) - 1);
-  return stack;
+  return stack_head_of_slot(slot);
 }
 
 /// `count`: of `frames`, at most stack_frames_more.

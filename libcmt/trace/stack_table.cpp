@@ -4,7 +4,9 @@
 
 namespace cmt {
 
-StackTable::StackTable() : modules_(1), frames_(1), nodes_(1), slots_(1024) { frame_ids_.emplace(Frame{}, 0); }
+StackTable::StackTable() : modules_(1), frames_(1), nodes_(1), slots_(std::size_t{1} << (64 - slot_shift_)) {
+  frame_ids_.emplace(Frame{}, 0);
+}
 
 std::span<const FrameName> StackTable::names(FrameId id) const {
   return id < names_.size() ? std::span<const FrameName>(names_[id]) : std::span<const FrameName>();
@@ -26,34 +28,50 @@ FrameId StackTable::add_frame(const Frame& frame) {
   return place->second;
 }
 
-// The node's slot, or the free one where it belongs.
-std::size_t StackTable::slot_of(const StackNode& node) const {
-  const std::uint64_t key = std::uint64_t{node.parent} << 32 | node.frame;
-  std::size_t slot = (key * 0x9e3779b97f4a7c15) >> 32 & (slots_.size() - 1);
-  while (slots_[slot] != 0 && !(nodes_[slots_[slot]] == node)) slot = (slot + 1) & (slots_.size() - 1);
+/// The node's slot, or the free one where it belongs. `tag`: what a slot has above the number, of such a node.
+std::size_t StackTable::slot_of(const StackNode& node, std::uint32_t& tag) const {
+  const std::uint64_t hash = (std::uint64_t{node.parent} << 32 | node.frame) * 0x9e3779b97f4a7c15;
+  tag = static_cast<std::uint32_t>(hash >> 8) & ~number_mask_;
+  std::size_t slot = hash >> slot_shift_;
+  for (; slots_[slot] != 0; slot = (slot + 1) & (slots_.size() - 1)) {
+    if ((slots_[slot] & ~number_mask_) == tag && nodes_[slots_[slot] & number_mask_] == node) break;
+  }
   return slot;
 }
 
-void StackTable::grow_slots() {
-  slots_.assign(slots_.size() * 2, 0);
+/// Makes `slots_` for so many bits of a slot, and so many of a node's number.
+void StackTable::make_slots(unsigned slot_bits, std::uint32_t number_mask) {
+  slot_shift_ = 64 - slot_bits;
+  number_mask_ = number_mask;
+  slots_.assign(std::size_t{1} << slot_bits, 0);
   for (StackId id = 1; id < node_count(); ++id) {
-    if (nodes_[id].parent + 1 != id) slots_[slot_of(nodes_[id])] = id;
+    if (nodes_[id].parent + 1 == id) continue;
+    std::uint32_t tag = 0;
+    const std::size_t slot = slot_of(nodes_[id], tag);
+    slots_[slot] = tag | id;
   }
 }
 
 StackId StackTable::add_in_slots(const StackNode& node) {
-  const std::size_t slot = slot_of(node);
-  if (slots_[slot] != 0) return slots_[slot];
+  std::uint32_t tag = 0;
+  std::size_t slot = slot_of(node, tag);
+  if (slots_[slot] != 0) return slots_[slot] & number_mask_;
   const StackId id = node_count();
+  if (id > number_mask_) {
+    make_slots(64 - slot_shift_, number_mask_ << 1 | 1);
+    slot = slot_of(node, tag);
+  }
   nodes_.push_back(node);
-  slots_[slot] = id;
-  if (++used_slots_ * 2 > slots_.size()) grow_slots();
+  slots_[slot] = tag | id;
+  if (++used_slots_ * 2 > slots_.size()) make_slots(64 - slot_shift_ + 1, number_mask_);
   return id;
 }
 
 StackId StackTable::find_node(const StackNode& node) const {
   const StackId next = node.parent + 1;
-  return next < nodes_.size() && nodes_[next] == node ? next : slots_[slot_of(node)];
+  if (next < nodes_.size() && nodes_[next] == node) return next;
+  std::uint32_t tag = 0;
+  return slots_[slot_of(node, tag)] & number_mask_;
 }
 
 std::string_view StackTable::keep(std::string_view text) {

@@ -144,6 +144,23 @@ class Unpacker : PackedState {
     return count;
   }
 
+  /// The same, for visit(record, is_long), until that returns false.
+  template <class Visit>
+  void unpack_while(const Visit& visit) {
+    PackedState state = *this;  // in registers
+    const std::uint64_t* at = at_;
+    std::size_t left = left_;
+    for (bool goes_on = true; goes_on && left != 0; --left) {
+      const bool is_long = (*at & 1) == 0;
+      Slot record;
+      at = take(at, state, record);
+      goes_on = visit(record, is_long);
+    }
+    static_cast<PackedState&>(*this) = state;
+    at_ = at;
+    left_ = left;
+  }
+
  private:
   static const std::uint64_t* take(const std::uint64_t* at, PackedState& state, Slot& slot) {
     const std::uint64_t word = *at++;

@@ -7,7 +7,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cmt/event.h"
@@ -161,13 +160,13 @@ class RingEvents {
   /// Unpacks the next records. False where there are none.
   [[gnu::noinline]] bool refill() {
     if (stacks_) stacks_->move_to_front(index_of(next_), index_of(end_));
-    unpacked_.resize(unpacked_max + ahead);
+    const std::ptrdiff_t most = stacks_ ? unpacked_max_with_stacks : unpacked_max;
+    unpacked_.resize(static_cast<std::size_t>(most + ahead));
     Slot* to = std::copy(next_, end_, unpacked_.data());
-    Slot* const limit = unpacked_.data() + unpacked_max;
-    Slot* const enough = stacks_ ? limit - unpacked_max / 2 : limit;
+    Slot* const limit = unpacked_.data() + most;
+    Slot* const enough = stacks_ ? limit - most / 2 : limit;
     while (to < enough && !chunks_.empty()) {
-      Slot* const from = std::exchange(to, to + unpacker_.unpack(to, static_cast<std::size_t>(limit - to)));
-      if (stacks_) to = take_stacks_out(from, to);
+      to = stacks_ ? unpack_without_stacks(to, limit) : to + unpacker_.unpack(to, static_cast<std::size_t>(limit - to));
       if (unpacker_.left() != 0) continue;
       chunks_.pop_front();
       if (!chunks_.empty()) unpacker_ = Unpacker(chunks_.front());
@@ -178,20 +177,25 @@ class RingEvents {
     return next_ != end_;
   }
 
-  /// Of records that were unpacked. Returns the end of those that are left.
-  Slot* take_stacks_out(const Slot* from, const Slot* end) {
-    Slot* to = unpacked_.data() + (from - unpacked_.data());
-    for (; from != end; ++from) {
-      ++stacks_->unpacked;
-      const std::uint32_t kind = slot_kind(from->head);
-      if (kind >= record_void) stacks_->chain.take_record(*from, kind);
-      if (kind > record_void) continue;
-      const std::size_t index = index_of(to);
-      stacks_->of_event[index] = kind < record_stamp_high ? stacks_->chain.take_event(kind) : 0;
-      stacks_->last[index] = stacks_->chain.last();
-      stacks_->ends[index] = stacks_->unpacked;
-      *to++ = *from;
-    }
+  /// Unpacks records up to `limit`, but for those of stacks. Returns their end.
+  Slot* unpack_without_stacks(Slot* to, const Slot* limit) {
+    Stacks& stacks = *stacks_;
+    std::size_t index = index_of(to);
+    std::uint64_t position = stacks.unpacked;
+    unpacker_.unpack_while([&](const Slot& record, bool is_long) {
+      ++position;
+      const std::uint32_t kind = slot_kind(record.head);
+      if (is_long && kind >= record_void) {
+        stacks.chain.take_record(record, kind);
+        if (kind != record_void) return true;
+      }
+      stacks.of_event[index] = stacks.chain.stack_of_next(kind);
+      stacks.last[index] = stacks.chain.last();
+      stacks.ends[index++] = position;
+      *to++ = record;
+      return to != limit;
+    });
+    stacks.unpacked = position;
     return to;
   }
 
@@ -220,7 +224,7 @@ class RingEvents {
     label_.clear();
   }
 
-  static constexpr std::ptrdiff_t unpacked_max = 128;
+  static constexpr std::ptrdiff_t unpacked_max = 128, unpacked_max_with_stacks = 256;
 
   /// Of a ring in a recording with call stacks. The arrays are about the records in unpacked_.
   struct Stacks {
@@ -233,15 +237,15 @@ class RingEvents {
 
     StackChain chain;
     std::uint64_t unpacked = 0;  // the position behind the records that were unpacked
-    std::array<StackId, unpacked_max> of_event{};
-    std::array<StackId, unpacked_max> last{};        // the ring's last stack then
-    std::array<std::uint64_t, unpacked_max> ends{};  // the position behind the record
+    std::array<StackId, unpacked_max_with_stacks> of_event{};
+    std::array<StackId, unpacked_max_with_stacks> last{};        // the ring's last stack then
+    std::array<std::uint64_t, unpacked_max_with_stacks> ends{};  // the position behind the record
   };
 
   std::unique_ptr<Stacks> stacks_;  // null: the recording has none
   std::deque<Packed> chunks_;       // as they were appended; the first one is being unpacked
   Unpacker unpacker_;               // of the first one
-  std::vector<Slot> unpacked_;      // unpacked_max of them, and room for pop_while() to look ahead
+  std::vector<Slot> unpacked_;      // some, and room for pop_while() to look ahead
   const Slot* next_ = nullptr;
   const Slot* end_ = nullptr;
   const Slot* refill_at_ = nullptr;     // before the end while there is more, so that pop_while() finds addresses ahead

@@ -1,6 +1,8 @@
 #include "preload/collector/ring_stacks.h"
 
+#include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "cmt/event.h"
@@ -8,10 +10,15 @@
 namespace cmt::collector {
 
 RingStacks::RingStacks(const StackShare* share, bool has_stacks_of_frees, TimeOf time_of, std::uint32_t limit)
-    : share_(share), time_of_(std::move(time_of)), limit_(limit) {
+    : share_(share),
+      time_of_(std::move(time_of)),
+      limit_(limit),
+      frames_(static_cast<FrameId*>(std::calloc(stack_index_mask + 1, sizeof(FrameId))), std::free) {
+  if (!frames_) throw std::bad_alloc();
   for (const Kind kind : known_kinds) {
     const KindTraits& its = traits(kind);
-    has_stack_[static_cast<std::size_t>(kind)] = its.allocates || (its.releases && has_stacks_of_frees);
+    const bool has_stack = its.allocates || (its.releases && has_stacks_of_frees);
+    stack_masks_[static_cast<std::size_t>(kind)] = has_stack ? ~StackId{0} : 0;
   }
 }
 
@@ -22,7 +29,6 @@ FrameId RingStacks::resolve(std::uint32_t index) {
   const Frame frame{.module = module_at(share_->module_of_rule[index]),
                     .address = key & ~UNWIND_EXACT,
                     .is_exact = (key & UNWIND_EXACT) != 0};
-  if (index >= frames_.size()) frames_.resize(std::max<std::size_t>(index + 1, frames_.size() * 2));
   return frames_[index] = table_.add_frame(frame);
 }
 
@@ -97,21 +103,52 @@ void StackChain::resume(StackId stack) {
   std::reverse(nodes_.begin(), nodes_.end());
   depth_ = static_cast<std::uint32_t>(nodes_.size());
   last_ = stack;
-  is_known_ = stack != 0;
+  is_known_ = is_plain_ = stack != 0;
+}
+
+/// Where is_plain_ is false, or the record is no event.
+StackId StackChain::stack_of_odd(std::uint32_t kind) {
+  if (kind == record_owner) forget();
+  if (kind >= record_stamp_high || stacks_->stack_mask(kind) == 0) return 0;
+  if (left_ != 0) end_incomplete();
+  const StackId stack = has_apart_ ? apart_ : last_;
+  if (stack == 0) stacks_->note_unknown();
+  if (has_apart_ ? is_apart_short_ : is_last_short_) stacks_->note_cut();
+  has_apart_ = false;
+  is_plain_ = last_ != 0 && !is_last_short_;
+  return stack;
+}
+
+/// Adds a stack that differs from the last one in a few inner frames, as nearly all do. False: it is another one, for
+/// begin_stack().
+bool StackChain::add_usual_stack(const Slot& record) {
+  const StackRecord stack = stack_head_of_slot(&record);
+  const bool is_usual = is_plain_ && !stack.is_apart && stack.number == (number_ + 1) % stack_numbers &&
+                        stack.kept != 0 && stack.kept <= depth_ && stack.added <= stack_frames_first &&
+                        number_ != any && stack.kept + stack.added <= nodes_.size();
+  if (!is_usual) return false;
+  StackId* const kept_end = nodes_.data() + stack.kept;
+  const SlotPayload frames = payload_of_slot(&record) >> (2 * stack_count_bits);
+  const StackId* const end = stacks_->add_nodes(kept_end[-1], frames, stack.added, kept_end);
+  if (end != kept_end + stack.added) return false;  // begin_stack() does the same again
+  number_ = stack.number;
+  depth_ = stack.kept + stack.added;
+  last_ = end[-1];
+  return true;
 }
 
 void StackChain::begin_stack(const Slot& record) {
   if (left_ != 0) end_incomplete();
-  std::uint32_t frames[stack_frames_first];
-  const StackRecord stack = stack_of_slot(&record, frames);
+  const StackRecord stack = stack_head_of_slot(&record);
   left_ = stack.added;
   is_apart_ = stack.is_apart;
   is_sound_ = stack.kept == 0;
   is_short_ = false;
   at_ = 0;
+  if (left_ > stack_frames_first) is_plain_ = false;  // until all of its frames are there
   if (!is_apart_) keep(stack);
   if (stack.kept == 0 && stack.is_cut && left_ != 0) at_ = stacks_->add_cut_root();
-  add_frames(frames, stack_frames_first);
+  add_frames(payload_of_slot(&record) >> (2 * stack_count_bits), stack_frames_first);
 }
 
 /// Cuts the ring's last stack to the frames that the next one has too.
@@ -126,18 +163,27 @@ void StackChain::keep(const StackRecord& next) {
   if (nodes_.size() < depth_ + next.added) nodes_.resize(depth_ + next.added);
 }
 
-void StackChain::add_frames(const std::uint32_t* frames, std::uint32_t count) {
+/// Adds the stack's next frames, at most so many: indexes, the first in the lowest bits.
+void StackChain::add_frames(SlotPayload frames, std::uint32_t count) {
   count = std::min(count, left_);
   left_ -= count;
-  for (std::uint32_t i = 0; is_sound_ && i < count; ++i) {
-    const FrameId frame = stacks_->frame(frames[i]);
-    is_sound_ = frame != 0;
-    if (is_sound_) add_frame(frame);
+  if (is_sound_ && !is_apart_ && !is_short_) {  // nearly always
+    StackId* const begin = nodes_.data() + depth_;
+    const auto added = static_cast<std::uint32_t>(stacks_->add_nodes(at_, frames, count, begin) - begin);
+    if (added != 0) at_ = begin[added - 1];
+    depth_ += added;
+    count -= added;
+    frames >>= added * stack_index_bits;
   }
+  for (; is_sound_ && count != 0; --count, frames >>= stack_index_bits)
+    add_frame(static_cast<std::uint32_t>(frames) & RingStacks::stack_index_mask);
   if (left_ == 0) end_stack();
 }
 
-void StackChain::add_frame(FrameId frame) {
+void StackChain::add_frame(std::uint32_t index) {
+  const FrameId frame = stacks_->frame(index);
+  is_sound_ = frame != 0;
+  if (!is_sound_) return;
   if (!is_short_) {
     const StackId inner = stacks_->add_node(at_, frame);
     if (inner != 0) {
@@ -154,6 +200,7 @@ void StackChain::add_frame(FrameId frame) {
 void StackChain::end_stack() {
   if (is_apart_) {
     has_apart_ = true;
+    is_plain_ = false;
     is_apart_short_ = is_short_;
     apart_ = is_sound_ ? at_ : 0;
     return;
@@ -161,6 +208,7 @@ void StackChain::end_stack() {
   is_known_ = is_sound_;
   is_last_short_ = is_short_;
   last_ = is_sound_ ? at_ : 0;
+  is_plain_ = last_ != 0 && !is_short_ && !has_apart_;
 }
 
 /// Another record stands where the stack's next frames should be.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,8 @@ class RingStacks {
   static constexpr std::uint32_t nodes_max = 1 << 23;
 
   /// Translates a stamp to the time since the start of the recording.
+  static constexpr std::uint32_t stack_index_mask = (1u << stack_index_bits) - 1;
+
   using TimeOf = std::function<std::uint64_t(std::uint64_t)>;
 
   /// `share`: null where it is missing, in a damaged file of rings. Borrowed.
@@ -36,15 +39,37 @@ class RingStacks {
   /// The number here of a stack of that table; 0: it has none such.
   StackId restored(StackId stack) const { return stack < restored_nodes_.size() ? restored_nodes_[stack] : 0; }
 
-  /// Whether an event of a kind of record has a stack.
-  bool has_stack(std::uint32_t kind) const { return has_stack_[kind]; }
+  /// All bits, if an event of a kind of record has a stack; else 0.
+  StackId stack_mask(std::uint32_t kind) const { return stack_masks_[kind]; }
   /// The frame that an index of UnwindTable::rule stands for; 0: none.
   FrameId frame(std::uint32_t index) {
-    return index < frames_.size() && frames_[index] != 0 ? frames_[index] : resolve(index);
+    const FrameId known = frames_[index & stack_index_mask];
+    return known != 0 ? known : resolve(index);
   }
   /// The stack that a frame calls from another one; 0: the table is full.
   StackId add_node(StackId parent, FrameId frame) {
     return table_.node_count() < limit_ ? table_.add_node({parent, frame}) : table_.find_node({parent, frame});
+  }
+  /// Adds nodes for the frames that `count` indexes stand for, the first in the lowest bits of `indexes`, and writes
+  /// their numbers to `to`. Returns behind the last one: the others' frames are not known, or the table is full.
+  StackId* add_nodes(StackId parent, SlotPayload indexes, std::uint32_t count, StackId* to) {
+    const StackNode* nodes = table_.nodes().data();
+    std::uint32_t node_count = table_.node_count();
+    for (; count != 0; --count, indexes >>= stack_index_bits) {
+      const std::uint32_t index = static_cast<std::uint32_t>(indexes) & stack_index_mask;
+      const StackNode node{parent, frames_[index]};
+      if (parent + 1 < node_count && nodes[parent + 1] == node && node.frame != 0) {  // mostly, as in add_node()
+        ++parent;
+      } else {
+        const FrameId met = frame(index);
+        parent = met != 0 ? add_node(parent, met) : 0;
+        if (parent == 0) break;
+        nodes = table_.nodes().data();
+        node_count = table_.node_count();
+      }
+      *to++ = parent;
+    }
+    return to;
   }
   /// The stack of which no frame is known.
   StackId add_cut_root() { return table_.add_node({0, 0}); }
@@ -71,9 +96,10 @@ class RingStacks {
   const StackShare* const share_;
   const TimeOf time_of_;
   const std::uint32_t limit_;
-  std::array<bool, slot_kind_mask + 1> has_stack_{};
+  std::array<StackId, slot_kind_mask + 1> stack_masks_{};
   StackTable table_;
-  std::vector<FrameId> frames_;       // by index of UnwindTable::rule; 0: not met yet
+  // By index of UnwindTable::rule; 0: not met yet. Of calloc, whose memory is not touched before it is used.
+  const std::unique_ptr<FrameId[], void (*)(void*)> frames_;
   std::vector<KnownModule> modules_;  // by number in StackShare, counted from 1
   std::vector<ModuleId> restored_modules_{0},
       unmet_modules_;  // by number in the trace; those not met in StackShare yet
@@ -93,30 +119,19 @@ class StackChain {
   /// Takes a record of a kind from record_void on.
   void take_record(const Slot& record, std::uint32_t kind) {
     if (kind == record_stack) {
-      begin_stack(record);
+      if (!add_usual_stack(record)) begin_stack(record);
     } else if (kind == record_frames && left_ != 0) {
-      std::uint32_t frames[stack_frames_more];
-      frames_of_slot(&record, frames);
-      add_frames(frames, stack_frames_more);
+      add_frames(payload_of_slot(&record), stack_frames_more);
     } else if (kind == record_void) {
       if (left_ != 0) end_incomplete();
       has_apart_ = false;
     }
   }
 
-  /// The stack of an event, by the kind of its record; 0: it has none, or it is not known. `kind`: below
-  /// record_stamp_high.
-  StackId take_event(std::uint32_t kind) {
-    if (left_ != 0) end_incomplete();
-    StackId stack = 0;
-    if (stacks_->has_stack(kind)) {
-      stack = has_apart_ ? apart_ : last_;
-      if (stack == 0) stacks_->note_unknown();
-      if (has_apart_ ? is_apart_short_ : is_last_short_) stacks_->note_cut();
-      has_apart_ = false;
-    }
-    if (kind == record_owner) forget();
-    return stack;
+  /// The stack of the event that the next record is, by its kind; 0: it has none, or it is not known, or the record is
+  /// no event.
+  StackId stack_of_next(std::uint32_t kind) {
+    return is_plain_ && kind < record_events ? last_ & stacks_->stack_mask(kind) : stack_of_odd(kind);
   }
 
   /// The ring's last stack; 0: not known, or none.
@@ -125,10 +140,12 @@ class StackChain {
  private:
   static constexpr std::uint32_t any = ~std::uint32_t{0};
 
+  StackId stack_of_odd(std::uint32_t kind);
+  bool add_usual_stack(const Slot& record);
   void begin_stack(const Slot& record);
   void keep(const StackRecord& next);
-  void add_frames(const std::uint32_t* frames, std::uint32_t count);
-  void add_frame(FrameId frame);
+  void add_frames(SlotPayload frames, std::uint32_t count);
+  void add_frame(std::uint32_t index);
   void end_stack();
   void end_incomplete();
   void forget();
@@ -140,6 +157,7 @@ class StackChain {
   std::uint32_t number_ = any;    // of its record
   bool is_known_ = false, is_last_short_ = false;
   StackId last_ = 0;
+  bool is_plain_ = false;  // the next event's stack is last_, as it is nearly always
   // The stack that is being read.
   StackId at_ = 0;          // its node so far
   std::uint32_t left_ = 0;  // frames to come

@@ -69,6 +69,8 @@ class StackTable {
   const Module& module(ModuleId id) const { return modules_[id]; }
   const Frame& frame(FrameId id) const { return frames_[id]; }
   const StackNode& node(StackId id) const { return nodes_[id]; }
+  /// All nodes, by number.
+  std::span<const StackNode> nodes() const { return nodes_; }
   /// How many there are, number 0, which stands for none, included: 1 in an empty table.
   std::uint32_t module_count() const { return static_cast<std::uint32_t>(modules_.size()); }
   std::uint32_t frame_count() const { return static_cast<std::uint32_t>(frames_.size()); }
@@ -106,17 +108,20 @@ class StackTable {
     }
   };
 
-  std::size_t slot_of(const StackNode& node) const;
+  std::size_t slot_of(const StackNode& node, std::uint32_t& tag) const;
   StackId add_in_slots(const StackNode& node);
-  void grow_slots();
+  void make_slots(unsigned slot_bits, std::uint32_t number_mask);
   std::string_view keep(std::string_view text);
 
   std::vector<Module> modules_;
   std::vector<Frame> frames_;
   std::vector<StackNode> nodes_;
-  // By a hash of the node; 0: free. A power of two, at most half full. A node that was added right behind its parent is
-  // not here: it is found by its number. Nearly all are such, since a new stack comes with all of its new frames.
-  std::vector<StackId> slots_;
+  // By a hash of the node; 0: free. Numbers of nodes, and above them bits of the hash, so that another node is mostly
+  // told without a look at it. A power of two, at most half full. A node that was added right behind its parent is not
+  // here: it is found by its number. Nearly all are such, since a new stack comes with all of its new frames.
+  unsigned slot_shift_ = 64 - 10;       // 64 less the bits of a slot's number
+  std::uint32_t number_mask_ = 0xffff;  // the bits of a slot that a node's number has
+  std::vector<std::uint32_t> slots_;
   std::size_t used_slots_ = 0;
   std::unordered_map<Frame, FrameId, FrameHash> frame_ids_;
   std::vector<std::vector<FrameName>> names_;  // by frame
