@@ -160,7 +160,7 @@ void Backlog::read_from_file(Queued& queued) {
   const auto read = ::pread(file_, records.words.get(), records.bytes(), static_cast<off_t>(*queued.offset));
   if (read == static_cast<ssize_t>(records.bytes())) return;
   lost_records_ += records.count;
-  records.count = 0;
+  records.size = records.count = 0;
 }
 
 bool Backlog::wait_for_records(std::uint64_t count, int milliseconds) {

@@ -58,7 +58,7 @@ struct SessionState {
 };
 
 /// The clock thread: raises the clock that the program's threads are told every `step_ns`, or whenever the kernel lets
-/// it, until the process has ended or the session is finished. Returns at once where `step_ns` is 0.
+/// it, until the process has ended or the session is finished.
 void run_clock(RingMemory& memory, SessionState& state, std::uint64_t step_ns);
 
 /// The watch thread: notices the end of the process, samples its memory, and obeys commands from outside.

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string_view>
 
 #include "preload/text.h"
@@ -216,10 +217,17 @@ std::size_t Encoder::allowed_events(const EventBatch& batch) {
     stopped_by_ = "max-bytes";
     allowed = 0;
   }
-  for (std::size_t i = 0; settings_.time_ns_max != Settings::no_limit && i < allowed; ++i) {
-    if (outputs_.time_of(batch.events()[i].time_ns) < settings_.time_ns_max) continue;
-    stopped_by_ = "max-time";
-    allowed = i;
+  const auto is_late = [&](const BlockEvent& event) {
+    return outputs_.time_of(event.time_ns) >= settings_.time_ns_max;
+  };
+  if (settings_.time_ns_max != Settings::no_limit && allowed != 0) {
+    const std::span<const BlockEvent> events = batch.events().first(allowed);
+    const auto last = std::max_element(events.begin(), events.end(),
+                                       [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
+    if (is_late(*last)) {
+      stopped_by_ = "max-time";
+      allowed = static_cast<std::size_t>(std::find_if(events.begin(), events.end(), is_late) - events.begin());
+    }
   }
   if (stopped_by_ != nullptr) recorded_ns_ = last_cut_ns_;
   return allowed;
@@ -290,16 +298,22 @@ void Encoder::write_checkpoint(std::uint32_t request) {
   if (copy == 0) {
     int status = 0;
     try {
-      outputs_.end_checkpoint_in_copy();
+      outputs_.forget_checkpoint();
       finish(false);
     } catch (const OutputError& error) {
       status = error.code().value();
     }
     ::_exit(status);
   }
+  if (copy < 0) {  // the files get their end when the program has ended
+    outputs_.forget_checkpoint();
+    flush();
+    return answer(request);
+  }
   int status = 0;
-  if (copy > 0) ::waitpid(copy, &status, 0);
-  if (copy > 0 && status != 0) throw OutputError(memory_.control().paths[0], WEXITSTATUS(status));
+  while (::waitpid(copy, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (status != 0) throw OutputError(memory_.control().paths[0], WIFEXITED(status) ? WEXITSTATUS(status) : EIO);
   answer(request);
 }
 

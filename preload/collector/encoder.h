@@ -54,6 +54,9 @@ class Encoder {
   /// The trace cannot be continued: tells the program.
   void fail(const OutputError& error);
 
+  /// Whether the trace could not be continued.
+  bool has_failed() const { return error_ != 0; }
+
   /// Appends a line to the status file (CMTTRACE_STATUS), for cmttrace and for tests: of a trace that is complete.
   void report(std::uint64_t drain_cpu_ns) const;
 

@@ -35,8 +35,8 @@ IdleWorker::~IdleWorker() {
     const std::lock_guard lock(mutex_);
     is_at_end_ = true;
   }
+  hurry();  // before it wakes, so that it does not starve
   changed_.notify_all();
-  hurry();
   thread_.join();
 }
 

@@ -87,8 +87,8 @@ class Outputs {
   /// Whether a second thread does a part of the work from now on. A checkpoint ends that.
   void use_threads(bool wanted);
   void begin_checkpoint();
-  /// In the copy, after fork.
-  void end_checkpoint_in_copy() { resume_at_.clear(); }
+  /// After begin_checkpoint(): in the copy, or where there is none.
+  void forget_checkpoint() { resume_at_.clear(); }
   void finish(const Repairs& repairs, bool truncated);
 
   /// Whether the files are whole: no event has come since the checkpoint.

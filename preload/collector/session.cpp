@@ -7,8 +7,10 @@
 #include <atomic>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "preload/collector/collector.h"
 #include "preload/collector/drainer.h"
@@ -195,18 +197,22 @@ void run_session(RingMemory& memory, const std::vector<int>& outputs, int proces
   Backlog backlog(folder, backlog_memory_max, spill_bytes_max(settings, folder));
   Encoder encoder(memory, backlog, state, outputs, settings);
   std::uint64_t drain_cpu_ns = 0;
-  std::thread drains([&] { drain_cpu_ns = run_drainer(memory, backlog, state, outputs); });
-  std::thread watches([&] { run_watcher(memory, backlog, state, process_fd, outputs, settings.sample_ns); });
-  std::thread clock([&] { run_clock(memory, state, settings.time_step_ns); });
-  EncodeLoop(memory, backlog, state, encoder).run();
+  std::vector<std::thread> threads;
+  try {
+    threads.emplace_back([&] { drain_cpu_ns = run_drainer(memory, backlog, state, outputs); });
+    threads.emplace_back([&] { run_watcher(memory, backlog, state, process_fd, outputs, settings.sample_ns); });
+    if (settings.time_step_ns != 0) threads.emplace_back([&] { run_clock(memory, state, settings.time_step_ns); });
+    EncodeLoop(memory, backlog, state, encoder).run();
+  } catch (const std::system_error& error) {  // a limit allows no more threads
+    encoder.fail(OutputError(control.paths[0], error.code().value()));
+    state.is_finished = true;
+  }
   ::eventfd_write(state.finished_fd, 1);
   memory.ring_bell();
-  drains.join();
-  watches.join();
-  clock.join();
+  for (std::thread& thread : threads) thread.join();
   ::close(state.finished_fd);
   if (control.made_control != 0) ::unlink(control.control_path);
-  if (memory.is_recoverable()) ::unlink(control.rings_path);
+  if (memory.is_recoverable() && !encoder.has_failed()) ::unlink(control.rings_path);  // else --recover needs it
   encoder.report(drain_cpu_ns);
 }
 

@@ -234,7 +234,6 @@ class WatchThread {
 }  // namespace
 
 void run_clock(RingMemory& memory, SessionState& state, std::uint64_t step_ns) {
-  if (step_ns == 0) return;
   ::prctl(PR_SET_TIMERSLACK, 1);
   const timespec step{static_cast<time_t>(step_ns / 1'000'000'000), static_cast<long>(step_ns % 1'000'000'000)};
   std::uint64_t raised_ns = memory.control().start_ns;
