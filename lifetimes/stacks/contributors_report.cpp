@@ -37,14 +37,14 @@ std::string head_text(const Contributors& report) {
   std::string text = report.name + ": " + with_commas(report.events) + " events";
   if (report.truncated) text += ", breaks off";
   if (report.defects != 0) text += ", " + with_commas(report.defects) + " defects";
-  text += "; " + with_commas(report.total.allocated.blocks) + " blocks, " + bytes_text(report.total.allocated.bytes) +
-          ", of " + output::counted(report.stacks, "stack") + "\n";
+  text += "; " + output::counted(report.total.allocated.blocks, "block") + ", " +
+          bytes_text(report.total.allocated.bytes) + ", of " + output::counted(report.stacks, "stack") + "\n";
   text += "  peak live: " + with_commas(report.total.peak.blocks) + " blocks, " + bytes_text(report.total.peak.bytes) +
           ", at event " + with_commas(report.peak_event);
   if (report.peak_time_ns != unknown) text += " (" + output::time_text(static_cast<double>(report.peak_time_ns)) + ")";
   text += "\n";
   if (report.of_unknown_stacks.allocated.blocks != 0) {
-    text += "  stack not known: " + with_commas(report.of_unknown_stacks.allocated.blocks) + " blocks, " +
+    text += "  stack not known: " + output::counted(report.of_unknown_stacks.allocated.blocks, "block") + ", " +
             bytes_text(report.of_unknown_stacks.allocated.bytes) + "\n";
   }
   return text;
@@ -75,7 +75,15 @@ std::string stack_text(const Contributors& report) {
   if (report.contributors.empty() || report.contributors.front().stack.empty()) return {};
   const Contributor& first = report.contributors.front();
   std::string text = "\nthe largest stack of " + first.name + ":\n";
-  for (const StackLine& line : first.stack) text += "  " + line_text(line) + "\n";
+  constexpr std::size_t inner_max = 40, outer_max = 10;  // of a deep recursion no more is of interest
+  const std::size_t count = first.stack.size(),
+                    left_out = count > inner_max + outer_max ? count - inner_max - outer_max : 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (left_out == 0 || i < inner_max || i >= count - outer_max)
+      text += "  " + line_text(first.stack[i]) + "\n";
+    else if (i == inner_max)
+      text += "  ... " + with_commas(left_out) + " more ...\n";
+  }
   return text;
 }
 

@@ -206,6 +206,18 @@ TEST_CASE("a recursion of 200,000 frames takes neither time nor stack that grow 
         "f 200000/200000/0/200000 200000/200000\n");
 }
 
+TEST_CASE("of a deep stack a text has both ends") {
+  Sample sample;
+  StackId at = 0;
+  std::vector<FrameId> frames;
+  for (int i = 0; i < 60; ++i) frames.push_back(sample.frame({"f" + std::to_string(i)}));
+  for (const FrameId frame : frames) at = const_cast<StackTable&>(sample.stacks()).add_node({at, frame});
+  sample.allocate(1, at);
+  const std::string text = to_text(find_contributors(sample.stacks(), sample.finish(), {.top = 1}));
+  CHECK(text.find("\n  f20 at a.cpp:210 in app\n  ... 10 more ...\n  f9 at a.cpp:100 in app\n") != std::string::npos);
+  CHECK(text.ends_with("  f0 at a.cpp:10 in app\n"));
+}
+
 TEST_CASE("allocation functions are told by their names") {
   for (const char* const name :
        {"malloc", "operator new[](unsigned long)", "std::allocator<char>::allocate(unsigned long)",
@@ -241,7 +253,7 @@ TEST_CASE("reports are text, JSON and CSV") {
   CHECK(
       to_text(report).starts_with("app.cmt: 2 events; 2 blocks, 3 B, of 1 stack\n"
                                   "  peak live: 2 blocks, 3 B, at event 2\n"
-                                  "  stack not known: 1 blocks, 2 B\n"));
+                                  "  stack not known: 1 block, 2 B\n"));
   CHECK(output::json_text(report).find("\"schema\": \"cmt.contributors/1\"") != std::string::npos);
 }
 
