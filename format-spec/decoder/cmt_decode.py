@@ -16,7 +16,7 @@ import sys
 
 from cmt_layout import (HEADER_LINES, LIVE_BLOCKS, MASK, STREAM_NAMES, CutOff, FormatError, block_header, file_header,
                         sections)
-from cmt_stacks import Stacks
+from cmt_stacks import Stacks, names_of
 from cmt_streams import Addresses, core, live_blocks, times_and_usable_sizes
 from cmt_text import StackLines, header_text, line
 
@@ -33,7 +33,8 @@ def index(cursor):
         offset += value >> 1
         first_event, next_tag, time = (before + cursor.varint() & MASK for before in (first_event, next_tag, time))
         entries.append((offset, value & 1, first_event, next_tag, time))
-    return entries
+    # "Then the offset of the section of names in the file, a varint, if there is one."
+    return entries, 0 if cursor.at_end() else cursor.varint()
 
 
 # ## Totals
@@ -104,8 +105,21 @@ class Decoder:
         self.addresses, self.stacks, self.counted = Addresses(), Stacks(), Counted()
         self.events, self.state, self.time, self.index = 0, None, 0, []
         self.totals = self.totals_offset = self.index_offset = None
+        self.names_offset = 0
+        self.find_names()
         self.whole = self.broke_off = False
         self.unknown_kinds = 0
+
+    # "A reader that can seek finds it through the index. If it is damaged, the events are good all the same."
+    def find_names(self):
+        try:
+            met = list(sections(self.data, self.header.size))
+            if met and met[-1].type == b"TAIL":
+                for section in met:
+                    if section.type == b"NAME":
+                        self.stacks.names = names_of(section)
+        except (CutOff, FormatError):
+            pass
 
     def blocks(self):
         """The events of each block of the stream; `whole` says afterwards whether a tail was met."""
@@ -115,8 +129,11 @@ class Decoder:
                     yield self.block(section)
                 elif section.type == b"INDX":
                     self.index_offset = section.offset
-                    if index(section.header) != self.index and self.check:
-                        raise FormatError(section.offset, "the index differs from the blocks met")
+                    if index(section.header) != (self.index, self.names_offset) and self.check:
+                        raise FormatError(section.offset, "the index differs from the sections met")
+                elif section.type == b"NAME":
+                    self.names_offset = section.offset
+                    self.stacks.end(section)
                 elif section.type == b"TOTL":
                     self.end_totals(section)
                 elif section.type == b"TAIL":

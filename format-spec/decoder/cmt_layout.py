@@ -32,7 +32,8 @@ class Cursor:
     def fail(self, what, at=None):
         at = self.at if at is None else at
         if self.stream:
-            raise FormatError(self.offset, f"{self.stream} stream: byte {at:#x}: {what}")
+            stream = self.stream if self.stream == "names" else f"{self.stream} stream"
+            raise FormatError(self.offset, f"{stream}: byte {at:#x}: {what}")
         raise FormatError(self.offset + at, what)
 
     def bytes(self, size):

@@ -2,7 +2,7 @@
 cmt_decode.py."""
 from dataclasses import dataclass
 
-from cmt_layout import MASK, STACK_DEFINITIONS, STACK_STREAM, unzigzag
+from cmt_layout import MASK, STACK_DEFINITIONS, STACK_STREAM, Cursor, decompress, unzigzag
 from cmt_streams import ALLOCATES, RELEASES
 
 # ## Call stacks
@@ -36,6 +36,7 @@ class Stacks:
         self.frames = [(0, 0, 0)]  # (module, address, exact)
         self.nodes = [(0, 0)]  # (parent, frame)
         self.stacks = [0]
+        self.names = {}
         self.are_known = set()  # frames and nodes
         self.below = [[]]  # by frame: "the frames that were below it in a node"
 
@@ -157,3 +158,66 @@ class Stacks:
         self.frames.append(frame)
         self.below.append([])
         return len(self.frames) - 1
+
+    # ### Names
+
+    def end(self, section):
+        """The names of frames, which are also kept, and the modules that went."""
+        cursor = names_content(section)
+        self.unload(cursor)
+        self.names = names(cursor)
+
+
+# "a varint, the size of the names before compression, at most 2^28 | names, one frame"
+def names_content(section):
+    raw_size = section.header.varint("the size of the names", 2**28)
+    cursor = Cursor(b"", section.body_offset, "names")
+    cursor.data = decompress(section.body, raw_size, cursor)
+    return cursor
+
+
+def names_of(section):
+    """The names alone, for whoever has not read the blocks."""
+    cursor = names_content(section)
+    for _ in range(2 * cursor.varint()):
+        cursor.varint()
+    return names(cursor)
+
+
+def names(cursor):
+    """A dictionary from frames to lists of (function, file, line)."""
+    named, frame, places, texts, place = {}, 0, [], [], 0
+
+    def text():
+        at, number = cursor.at, cursor.varint()
+        if number > len(texts):
+            cursor.fail("a text that is not there", at)
+        if number == 0:
+            texts.append(cursor.bytes(cursor.varint()))
+        return texts[number - 1]
+
+    while not cursor.at_end():
+        # "the frame's number less that of the frame named before (0 at first); above 0"
+        at = cursor.at
+        frame += cursor.varint("a step to a frame", len(cursor.data))
+        if not 0 < frame < 2**32:
+            cursor.fail("a name of no frame", at)
+        functions = []
+        for _ in range(cursor.varint("a number of names", len(cursor.data))):
+            # "They are numbered from 1 as they come; 0 is a new one, any other v the one before (0 at first) +
+            # unzigzag(v - 1)"
+            at, value = cursor.at, cursor.varint()
+            if value == 0:
+                places.append([text(), text(), 0])
+            place = len(places) if value == 0 else place + unzigzag(value - 1)
+            if not 0 < place <= len(places):
+                cursor.fail("a place that is not there", at)
+            # "zigzag, less the line that this place had last (0 at first)"
+            at = cursor.at
+            line = places[place - 1][2] + unzigzag(cursor.varint())
+            if not 0 <= line < 2**32:
+                cursor.fail("a line above its limit", at)
+            places[place - 1][2] = line
+            functions.append(tuple(places[place - 1]))
+        named[frame] = functions
+    return named

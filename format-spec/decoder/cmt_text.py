@@ -86,7 +86,16 @@ class StackLines:
         self.frames[frame] = len(self.frames)
         lines.append(b"#frame %d module=%d address=%x" % (self.frames[frame], self.modules[number], address) +
                      b" exact=1" * exact + b"\n")
-        return lines
+        return lines + self.name(frame)
+
+    # "the names of a frame behind it"
+    def name(self, frame):
+        if frame in self.named or frame not in self.stacks.names:
+            return []
+        self.named.add(frame)
+        return [b"#name %d function=%s" % (self.frames[frame], value_text(function)) +
+                (b" file=" + value_text(file) if file else b"") + (b" line=%d" % line if line else b"") + b"\n"
+                for function, file, line in self.stacks.names[frame]]
 
     def module(self, number):
         if number in self.modules:
@@ -99,5 +108,6 @@ class StackLines:
 
     def end(self):
         """The lines of what is known only at the end."""
-        return b"".join(b"#unloaded %d time=%d\n" % (text, self.stacks.modules[number].gone)
+        late = [line for frame in list(self.frames) for line in self.name(frame)]
+        return b"".join(late) + b"".join(b"#unloaded %d time=%d\n" % (text, self.stacks.modules[number].gone)
                         for number, text in self.modules.items() if self.stacks.modules[number].gone is not None)

@@ -146,7 +146,7 @@ BlockHeader BlockHeader::take(std::string_view header) {
   return block;
 }
 
-std::string put_index(const std::vector<BlockStart>& blocks) {
+std::string put_index(const std::vector<BlockStart>& blocks, std::uint64_t names_offset) {
   std::string out;
   put_varint(out, blocks.size());
   BlockStart before;
@@ -157,11 +157,11 @@ std::string put_index(const std::vector<BlockStart>& blocks) {
     put_varint(out, block.time_ns - before.time_ns);
     before = block;
   }
+  if (names_offset != 0) put_varint(out, names_offset);
   return out;
 }
 
-std::vector<BlockStart> take_index(std::string_view header) {
-  Cursor cursor(header);
+static std::vector<BlockStart> take_entries(Cursor& cursor) {
   std::vector<BlockStart> blocks;
   const std::uint64_t count = cursor.varint(section_header_limit / 4, "the number of blocks");
   BlockStart entry;
@@ -175,6 +175,17 @@ std::vector<BlockStart> take_index(std::string_view header) {
     blocks.push_back(entry);
   }
   return blocks;
+}
+
+std::vector<BlockStart> take_index(std::string_view header) {
+  Cursor cursor(header);
+  return take_entries(cursor);
+}
+
+std::uint64_t take_names_offset(std::string_view index_header) {
+  Cursor cursor(index_header);
+  take_entries(cursor);
+  return cursor.at_end() ? 0 : cursor.varint();
 }
 
 /// How many counts a writer states at least, so that a trace without newer kinds keeps its bytes.

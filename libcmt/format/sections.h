@@ -30,6 +30,7 @@ enum class SectionType : std::uint32_t {
   index = 0x58444e49,   // "INDX"
   totals = 0x4c544f54,  // "TOTL"
   tail = 0x4c494154,    // "TAIL"
+  names = 0x454d414e,   // "NAME"
 };
 
 /// Begins every section: type, size of its header, size of its body. The header's checksum covers these too.
@@ -82,8 +83,10 @@ struct BlockHeader {
   BlockStart start_at(std::uint64_t offset) const { return {first_event, core.next_tag, time_ns, offset, keyframe}; }
 };
 
-std::string put_index(const std::vector<BlockStart>& blocks);
+/// `names_offset`: of the section of names in the file; 0: it has none.
+std::string put_index(const std::vector<BlockStart>& blocks, std::uint64_t names_offset = 0);
 std::vector<BlockStart> take_index(std::string_view header);
+std::uint64_t take_names_offset(std::string_view index_header);
 
 std::string put_totals(const Totals& totals);
 Totals take_totals(std::string_view header);

@@ -18,6 +18,9 @@
 #include <system_error>
 #include <utility>
 
+#include "libcmt/format/coding.h"
+#include "libcmt/format/stack_names.h"
+
 namespace cmt {
 namespace {
 
@@ -291,14 +294,28 @@ void CmtSink::use_thread(bool wanted) {
   }
 }
 
+/// Returns the offset of the section; 0: it is not needed.
+std::uint64_t CmtSink::write_names() {
+  const std::string names = stacks_.is_used() ? format::put_names(stacks_) : std::string();
+  if (names.empty()) return 0;
+  const std::uint64_t offset = output_.offset();
+  const std::string_view frame = compressor_.compress(names);
+  std::string header;
+  format::put_varint(header, names.size());
+  output_.write(format::put_section(format::SectionType::names, header, static_cast<std::uint32_t>(frame.size())));
+  output_.write(frame);
+  return offset;
+}
+
 void CmtSink::finish(const Totals& totals) {
   if (!started_) start_core(waiting_above_);
   flush_block();
   settle();
   take_columns_back();
   put_header();
+  const std::uint64_t names_offset = write_names();
   const std::uint64_t index_offset = output_.offset();
-  output_.write(format::put_section(format::SectionType::index, format::put_index(index_)));
+  output_.write(format::put_section(format::SectionType::index, format::put_index(index_, names_offset)));
   const std::uint64_t totals_offset = output_.offset();
   output_.write(format::put_section(format::SectionType::totals, format::put_totals(totals)));
   output_.write(format::put_tail(index_offset, totals_offset));

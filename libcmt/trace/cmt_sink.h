@@ -64,6 +64,7 @@ class CmtSink : public Sink {
   bool keyframe_is_due() const;
   void compress(FullBlock& block);
   void write(const FullBlock& block);
+  std::uint64_t write_names();
   void settle();
 
   Output& output_;

@@ -10,6 +10,7 @@
 #include "libcmt/trace/cmt_source.h"
 
 #include "libcmt/format/coding.h"
+#include "libcmt/format/stack_names.h"
 
 namespace cmt {
 
@@ -22,6 +23,7 @@ CmtSource::CmtSource(std::unique_ptr<Input> input, const ReadOptions& options, D
   try {
     read_header();
     if (input_->can_seek()) find_tail();
+    if (tail_ && options_.stacks) find_names();
   } catch (const WireError& error) {
     fail(error);
   }
@@ -63,6 +65,55 @@ void CmtSource::find_tail() {
   section_offset_ = input_->size() - format::tail_size;
   tail_ = format::take_tail(format::take_section_header(tail_section, start));
   totals_ = take_from_tail(tail_->totals_offset, SectionType::totals, "totals", format::take_totals);
+}
+
+/// Reads the names that the index points to. What is wrong with them is reported when reading gets there: the events
+/// before are good.
+void CmtSource::find_names() {
+  const std::uint64_t section_offset = section_offset_;
+  try {
+    const std::uint64_t offset =
+        take_from_tail(tail_->index_offset, SectionType::index, "index's entries", format::take_names_offset);
+    if (offset == 0 || offset >= tail_->index_offset) return;
+    const SectionStart start = format::take_section_start(input_->at(offset, SectionStart::size));
+    if (start.type != static_cast<std::uint32_t>(SectionType::names)) return;
+    if (start.total() > tail_->index_offset - offset) return;
+    take_names(input_->at(offset, start.total()), start);
+    format::take_names(names_, stacks_);
+    names_are_known_ = true;
+  } catch (const WireError&) {
+  }
+  names_.clear();
+  section_offset_ = section_offset;
+}
+
+void CmtSource::take_names(std::string_view section, const SectionStart& start) {
+  const std::string_view header = format::take_section_header(section, start);
+  const std::uint64_t raw_size = take_fields(
+      [](std::string_view fields) {
+        return format::Cursor(fields).varint(format::stream_size_limit, "the size of the names");
+      },
+      header);
+  const std::uint64_t frame = start.total() - start.body_size;
+  names_offset_ = section_offset_ + frame;
+  try {
+    decompressor_.decompress(section.substr(frame, start.body_size), raw_size, names_);
+  } catch (const WireError& error) {
+    throw WireError(frame, "names: byte " + format::hex_text(error.offset()) + ": " + error.what());
+  }
+}
+
+/// Takes the names once all events have been handed out: the modules in them are defined.
+void CmtSource::end_stacks() {
+  if (names_.empty()) return;
+  const std::string names = std::exchange(names_, {});
+  try {
+    if (!std::exchange(names_are_known_, true)) format::take_names(names, stacks_);
+    format::take_unloaded(names, decoder_.definitions());
+  } catch (const WireError& error) {
+    section_offset_ = names_offset_;
+    throw WireError(0, "names: byte " + format::hex_text(error.offset()) + ": " + error.what());
+  }
 }
 
 const std::vector<BlockStart>& CmtSource::blocks() {
@@ -188,6 +239,7 @@ bool CmtSource::next_block() {
   read_ahead();
   if (ahead_.empty()) {
     if (ahead_error_) std::rethrow_exception(ahead_error_);
+    end_stacks();
     return false;
   }
   Ahead next = std::move(ahead_.front());
@@ -238,6 +290,9 @@ bool CmtSource::take_section() {
   switch (static_cast<SectionType>(start.type)) {
     case SectionType::block:
       take_block(section, start);
+      break;
+    case SectionType::names:
+      if (options_.stacks) take_names(section, start);
       break;
     case SectionType::totals:
       totals_ = take_fields(format::take_totals, header);

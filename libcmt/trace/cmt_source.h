@@ -38,6 +38,9 @@ class CmtSource : public Source {
   void check_index() const;
   void define_stacks_before(std::uint64_t offset);
   void define_stacks_of(const BlockStart& block);
+  void find_names();
+  void take_names(std::string_view section, const format::SectionStart& start);
+  void end_stacks();
   bool next_block();
   void read_ahead();
   bool take_section();
@@ -58,6 +61,10 @@ class CmtSource : public Source {
   std::uint64_t events_ahead_ = 0;    // in blocks read, for the check against the next block's header
   bool fresh_ = true;                 // the next block is the first, or follows a jump
   bool at_end_ = false;
+
+  std::string names_;               // content of the section of names
+  std::uint64_t names_offset_ = 0;  // of its frame
+  bool names_are_known_ = false;
 
   BlockDecoder decoder_;
   Repairs stated_repairs_;  // once the totals were met

@@ -9,7 +9,8 @@ StackTable::StackTable() : modules_(1), frames_(1), nodes_(1), slots_(std::size_
 }
 
 std::span<const FrameName> StackTable::names(FrameId id) const {
-  return id < names_.size() ? std::span<const FrameName>(names_[id]) : std::span<const FrameName>();
+  const auto found = names_.find(id);
+  return found == names_.end() ? std::span<const FrameName>() : std::span<const FrameName>(found->second);
 }
 
 ModuleId StackTable::add_module(const Module& module) {
@@ -83,9 +84,9 @@ std::string_view StackTable::keep(std::string_view text) {
 }
 
 void StackTable::set_names(FrameId id, std::span<const FrameName> names) {
-  if (names_.size() <= id) names_.resize(id + 1);
-  names_[id].clear();
-  for (const FrameName& name : names) names_[id].push_back({keep(name.function), keep(name.file), name.line});
+  std::vector<FrameName> kept;
+  for (const FrameName& name : names) kept.push_back({keep(name.function), keep(name.file), name.line});
+  names_[id] = std::move(kept);
 }
 
 }  // namespace cmt

@@ -275,3 +275,68 @@ TEST_CASE("stacks: a text's definitions are checked, and what is not defined is 
   CHECK(messages(frame + "#unloaded 3 time=4\n").find("the number of a module that is defined") != std::string::npos);
   CHECK(messages("# a remark\n#frame of mind\n#node 2 parent=0 frame=0\n") == "");
 }
+
+namespace {
+
+/// A trace of one stack of two frames, the inner one with an inlined function; names are set at the end.
+std::string file_with_names(const WriteOptions& options) {
+  StackTable table;
+  const ModuleId module = table.add_module({.path = "/bin/app", .begin = 0x1000, .end = 0x2000});
+  const FrameId outer = table.add_frame({module, 0x1100}), inner = table.add_frame({module, 0x1200});
+  const StackId stack = table.add_node({table.add_node({0, outer}), inner});
+  const int fd = file_of("");
+  Writer writer(fd, {}, options);
+  writer.use_stacks(table);
+  writer.add({.kind = Kind::malloc, .tag = 1, .stack = stack});
+  table.set_unloaded(module, 33);
+  table.set_names(outer, std::vector<FrameName>{{"main", "app.c", 12}});
+  table.set_names(inner, std::vector<FrameName>{{"operator\"\" _x", "app.h", 3}, {"main", "app.c", 7}, {"?", "", 0}});
+  writer.finish();
+  return bytes_of(fd);
+}
+
+std::string names_text(const StackTable& stacks) {
+  std::string text;
+  for (FrameId frame = 1; frame < stacks.frame_count(); ++frame) {
+    for (const FrameName& name : stacks.names(frame)) {
+      text += std::to_string(stacks.frame(frame).address) + " " + std::string(name.function) + " " +
+              std::string(name.file) + " " + std::to_string(name.line) + "; ";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("stacks: names of frames come back, at once from a file and at the end from a pipe") {
+  const std::string all = "4352 main app.c 12; 4608 operator\"\" _x app.h 3; 4608 main app.c 7; 4608 ?  0; ";
+  for (const Format format : {Format::cmt, Format::text}) {
+    const std::string bytes = file_with_names({.format = format});
+    CAPTURE(bytes);
+    Reader reader(file_of(bytes), "app", with_stacks());
+    REQUIRE(reader.read().size() == 1);
+    if (format == Format::cmt) CHECK(names_text(reader.stacks()) == all);
+    CHECK(reader.read().empty());
+    CHECK(names_text(reader.stacks()) == all);
+    CHECK(reader.stacks().module(1).unloaded_ns == 33);
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    REQUIRE(write(ends[1], bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+    close(ends[1]);
+    Reader piped(ends[0], "pipe", with_stacks(3));
+    CHECK(stacks_from_here(piped).size() == 1);
+    CHECK(names_text(piped.stacks()) == all);
+    CHECK(piped.stacks().module(1).unloaded_ns == 33);
+  }
+}
+
+TEST_CASE("stacks: damaged names cost no event") {
+  std::string bytes = file_with_names({});
+  const std::size_t names = bytes.find("NAME");
+  bytes[names + 30] ^= 1;
+  Reader reader(file_of(bytes), "app", with_stacks());
+  CHECK(reader.read().size() == 1);
+  CHECK_THROWS_AS(reader.read(), FormatError);
+  CHECK(read_all(bytes).lines.size() == 1);
+  CHECK(read_all(bytes).error == "");
+}

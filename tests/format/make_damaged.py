@@ -228,6 +228,18 @@ def files():
     yield "bad_definitions_same_node", with_stacks(one + numbers(1, 1, 1))
     yield "bad_definitions_same_frame", with_stacks(one + numbers(0, 1, 0, 0, 2 << 1, 0))
     yield "bad_definitions_too_many", with_stacks(one + numbers(0, 0) * 2)
+    def with_names(raw):
+        return (head + block([(1, CORE), (6, numbers(1, 0)), (7, one)]) +
+                section(b"NAME", numbers(len(raw)), frame(raw)))
+
+    main = numbers(0, 0, 4) + b"main" + numbers(0, 5) + b"app.c" + numbers(2 * 12)
+    yield "bad_names_cut", with_names(numbers(0, 1, 1) + main[:-1])
+    yield "bad_names_frame", with_names(numbers(0, 0, 1) + main)
+    yield "bad_names_place", with_names(numbers(0, 1, 2) + main + numbers(1 + 2, 0))
+    yield "bad_names_text", with_names(numbers(0, 1, 1, 0, 0, 1) + b"f" + numbers(2, 0))
+    yield "bad_names_line", with_names(numbers(0, 1, 1) + main[:-1] + numbers(1))
+    yield "bad_names_unloaded", with_names(numbers(1, 2, 0))
+    yield "bad_names_size", head + section(b"NAME", numbers(2**28 + 1))
     # Index, totals.
     yield "bad_index_cut", head + good + section(b"INDX", numbers(2, 45))
     yield "bad_totals_flag", head + good + section(b"TOTL", numbers(2))

@@ -1,9 +1,9 @@
-# Logs that mtrace, valgrind, ltrace and heaptrack write today are read as the stored samples are. Addresses, times, pids and
+# Logs that mtrace, valgrind, ltrace and heaptrack write today are read as the stored samples are. Addresses, stacks, times, pids and
 # the turns of threads differ from run to run, and libraries allocate for themselves: so calls and sizes are compared,
 # sorted.
 
 calls() {
-  grep -v '^#cmt\|^sample' | sed -E 's/[0-9a-f]*<[0-9]+>/B/g; s/ thread=.*//; s/ time=.*//' |
+  grep -v '^#\|^sample' | sed -E 's/[0-9a-f]*<[0-9]+>/B/g; s/ thread=.*//; s/ time=.*//; s/ stack=.*//' |
     grep -vE '\((72704|(17, 16)|272|288|320)\)' | sort | uniq -c
 }
 

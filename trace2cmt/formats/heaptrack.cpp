@@ -5,7 +5,12 @@
 //     x d /usr/bin/prog               program, its length first
 //     X ./prog --fast                 command line
 //     I 1000 5e298d                   page size, pages of the machine
-//     t 7fdd01571b9f 0                a node of the tree of call stacks
+//     m 1 -                           raw: the modules that are loaded from here on follow
+//     m b /lib/libm.so 7fdd01500000 0 f5c0 10000 733e1    address, and offset and size of each segment; x: the program
+//     t 7fdd01571b9f 0                raw: a node of the tree of call stacks: return address, parent, from 1
+//     s b libm.so.6.1                 interpreted: a string, its length first, from 1
+//     i 7fdd01571b9f 2 3 4 1f 5 4 2a       an address: module, then function, file and line, the inlined ones first
+//     t 1 0                                a node: address's number, parent
 //     + 18 9 55a49953b2b0             raw: an allocation's size, call stack, address
 //     - 55a49953b2b0                       a free
 //     a 18 9                          interpreted: size and call stack get the next number, from 0
@@ -20,6 +25,7 @@
 
 #include <vector>
 
+#include "trace2cmt/formats/heaptrack_stacks.h"
 #include "trace2cmt/formats/line_parts.h"
 #include "trace2cmt/formats/log_format.h"
 
@@ -31,8 +37,6 @@ using cmt::Kind;
 
 constexpr std::uint64_t millisecond_ns = 1'000'000;
 
-bool take_hex(std::string_view& line, std::uint64_t& value) { return whole_number(take_word(line), value, 16); }
-
 class HeaptrackParser : public LogParser {
  public:
   void parse(std::string_view line, ParsedLog& log) override {
@@ -40,6 +44,7 @@ class HeaptrackParser : public LogParser {
     if (line.empty()) return;
     const char sign = line.front();
     line.remove_prefix(1);
+    if (log.stacks() != nullptr && stacks_.take(sign, line, time_ns_, *log.stacks())) return;
     switch (sign) {
       case '+':
         return allocate(line, log);
@@ -60,6 +65,7 @@ class HeaptrackParser : public LogParser {
   /// Blocks of one size and call stack, in the interpreted form.
   struct Info {
     std::uint64_t size = 0;
+    cmt::StackId stack = 0;
     std::vector<std::uint64_t> live;  ///< names
   };
 
@@ -70,10 +76,12 @@ class HeaptrackParser : public LogParser {
     if (!trimmed(line).empty()) {
       event.size = first;
       if (!take_hex(line, stack) || !take_hex(line, event.address)) return log.reject_line("+ SIZE STACK ADDRESS");
+      event.stack = stacks_.find(stack);
       return log.add_event(event);
     }
     if (first >= infos_.size()) return log.reject_line("+ and a number that an 'a' line gave");
     event.size = infos_[first].size;
+    event.stack = infos_[first].stack;
     event.address = ++last_name_;
     infos_[first].live.push_back(event.address);
     log.add_event(event);
@@ -95,10 +103,11 @@ class HeaptrackParser : public LogParser {
   }
 
   void add_info(std::string_view line, ParsedLog& log) {
-    std::uint64_t size = 0;
+    std::uint64_t size = 0, stack = 0;
     if (!take_hex(line, size)) return log.reject_line("a SIZE STACK");
     if (infos_.empty()) log.set_names_only();
-    infos_.push_back({size, {}});
+    take_hex(line, stack);
+    infos_.push_back({size, stacks_.find(stack), {}});
   }
 
   void tick(std::string_view line, ParsedLog& log) {
@@ -135,6 +144,7 @@ class HeaptrackParser : public LogParser {
   std::uint64_t page_size_ = 4096;
   std::uint64_t last_name_ = 0;
   std::vector<Info> infos_;
+  HeaptrackStacks stacks_;
 };
 
 bool identifies_heaptrack(std::string_view line) {

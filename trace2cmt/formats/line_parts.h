@@ -62,6 +62,9 @@ inline std::string_view take_word(std::string_view& line) {
   return word;
 }
 
+/// Takes the next word, which is a hexadecimal number without 0x.
+inline bool take_hex(std::string_view& line, std::uint64_t& value) { return whole_number(take_word(line), value, 16); }
+
 /// Takes the last word.
 inline std::string_view take_last_word(std::string_view& line) {
   while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "cmt/event.h"
+#include "cmt/stacks.h"
 
 namespace trace2cmt {
 
@@ -70,10 +71,16 @@ class ParsedLog {
   /// An entry of the trace's header (format-spec/text.md). Only those before the first event are kept.
   void add_metadata(std::string_view key, std::string_view value);
 
+  /// The table of the stacks that events have; nullptr where they are not wanted.
+  cmt::StackTable* stacks() const { return stacks_; }
+
   /// The addresses of events are only names of blocks. To be called before the first event.
   void set_names_only() { names_only_ = true; }
 
   // For the caller of a parser:
+
+  /// Call stacks are wanted, in this table, which is borrowed.
+  void use_stacks(cmt::StackTable& stacks) { stacks_ = &stacks; }
 
   /// Forgets the events of the last line.
   void next_line() {
@@ -105,6 +112,7 @@ class ParsedLog {
   bool has_any_ = false;
   bool collects_processes_ = false;
   bool names_only_ = false;
+  cmt::StackTable* stacks_ = nullptr;
   std::set<std::uint64_t> processes_;
   std::map<std::string, std::uint64_t> left_out_;
   std::optional<std::uint64_t> start_ns_;

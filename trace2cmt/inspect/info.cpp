@@ -155,8 +155,8 @@ Info info_of(const TraceFile& file) {
 }
 
 std::string StreamSize::name() const {
-  constexpr std::array<const char*, 6> names{"core",  "addresses",    "live_blocks",
-                                             "times", "usable_sizes", "call_stacks"};
+  constexpr std::array<const char*, 7> names{"core",         "addresses", "live_blocks",      "times",
+                                             "usable_sizes", "stacks",    "stack_definitions"};
   if (id - 1 < names.size()) return names[id - 1];
   return "stream " + std::to_string(id);
 }

@@ -97,7 +97,7 @@ class StackTable {
   StackId find_node(const StackNode& node) const;
   /// Sets the time at which a module went.
   void set_unloaded(ModuleId id, std::uint64_t ns) { modules_[id].unloaded_ns = ns; }
-  /// Sets the names of a frame; copies the strings.
+  /// Sets the names of a frame, which may be one that is added later; copies the strings.
   void set_names(FrameId id, std::span<const FrameName> names);
 
  private:
@@ -124,8 +124,8 @@ class StackTable {
   std::vector<std::uint32_t> slots_;
   std::size_t used_slots_ = 0;
   std::unordered_map<Frame, FrameId, FrameHash> frame_ids_;
-  std::vector<std::vector<FrameName>> names_;  // by frame
-  std::deque<std::string> texts_;              // of names
+  std::unordered_map<FrameId, std::vector<FrameName>> names_;
+  std::deque<std::string> texts_;  // of names
   std::unordered_map<std::string_view, std::string_view> known_texts_;
 };
 

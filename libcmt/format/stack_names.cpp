@@ -1,0 +1,136 @@
+// Half of the bytes of names are the functions' texts. Frames are in the order of their first use, and most of them are
+// further calls in a function that was just named, or in one near it. So a function with its file is a place, which is
+// written once, and then by the difference of its number from the one before.
+
+#include "libcmt/format/stack_names.h"
+
+#include <map>
+
+namespace cmt::format {
+namespace {
+
+constexpr std::size_t names_size_max = 1 << 27;
+constexpr std::uint64_t u32_max = 0xffffffff;
+
+/// Numbers what is new: 0 is written for it, and then itself.
+template <class Value>
+class Numbering {
+ public:
+  /// The value's number, from 1, and whether it is new.
+  std::pair<std::uint64_t, bool> number(const Value& value) {
+    const auto [entry, is_new] = numbers_.try_emplace(value, numbers_.size() + 1);
+    return {entry->second, is_new};
+  }
+
+ private:
+  std::map<Value, std::uint64_t> numbers_;
+};
+
+class NameWriter {
+ public:
+  explicit NameWriter(VarintWriter& out) : out_(out) {}
+
+  void put(const FrameName& name) {
+    const auto [place, is_new] = places_.number({name.function, name.file});
+    out_.put(is_new ? 0 : zigzag(place - last_place_) + 1);
+    last_place_ = place;
+    if (is_new) {
+      put_text(name.function);
+      put_text(name.file);
+      lines_.push_back(0);
+    }
+    std::uint64_t& line = lines_[place - 1];
+    out_.put(zigzag(name.line - line));
+    line = name.line;
+  }
+
+ private:
+  void put_text(std::string_view text) {
+    const auto [number, is_new] = texts_.number(text);
+    out_.put(is_new ? 0 : number);
+    if (!is_new) return;
+    out_.put(text.size());
+    out_.put(text);
+  }
+
+  VarintWriter& out_;
+  Numbering<std::pair<std::string_view, std::string_view>> places_;
+  Numbering<std::string_view> texts_;
+  std::vector<std::uint64_t> lines_;  // the last of each place
+  std::uint64_t last_place_ = 0;
+};
+
+class NameReader {
+ public:
+  explicit NameReader(Cursor& cursor) : cursor_(cursor) {}
+
+  FrameName take() {
+    const std::uint64_t at = cursor_.offset(), field = cursor_.varint();
+    if (field == 0) {
+      const std::string_view function = take_text();
+      places_.push_back({function, take_text(), 0});
+    }
+    last_place_ = field == 0 ? places_.size() : last_place_ + unzigzag(field - 1);
+    if (last_place_ - 1 >= places_.size()) throw WireError(at, "a place that is not there");
+    FrameName& place = places_[last_place_ - 1];
+    const std::uint64_t line_at = cursor_.offset(), line = place.line + unzigzag(cursor_.varint());
+    if (line > u32_max) throw WireError(line_at, "a line above its limit");
+    place.line = static_cast<std::uint32_t>(line);
+    return place;
+  }
+
+ private:
+  std::string_view take_text() {
+    const std::uint64_t at = cursor_.offset(), number = cursor_.varint();
+    if (number > texts_.size()) throw WireError(at, "a text that is not there");
+    if (number == 0) texts_.push_back(cursor_.bytes(cursor_.varint()));
+    return number == 0 ? texts_.back() : texts_[number - 1];
+  }
+
+  Cursor& cursor_;
+  std::vector<FrameName> places_;  // with the last line of each
+  std::vector<std::string_view> texts_;
+  std::uint64_t last_place_ = 0;
+};
+
+}  // namespace
+
+std::string put_names(StackEncoder& stacks) {
+  VarintWriter out;
+  stacks.put_unloaded(out);
+  NameWriter writer(out);
+  const auto frames = stacks.frames();
+  std::size_t last = 0;
+  for (std::size_t frame = 1; frame < frames.size() && out.size() < names_size_max; ++frame) {
+    const auto names = stacks.table().names(frames[frame]);
+    if (names.empty()) continue;
+    out.put(frame - last);
+    last = frame;
+    out.put(names.size());
+    for (const FrameName& name : names) writer.put(name);
+  }
+  return out.size() > 1 ? out.take() : std::string();
+}
+
+void take_names(std::string_view content, StackTable& table) {
+  Cursor cursor(content);
+  for (std::uint64_t count = cursor.varint(); count != 0; --count) cursor.varint(), cursor.varint();
+  NameReader reader(cursor);
+  std::uint64_t frame = 0;
+  for (std::vector<FrameName> names; !cursor.at_end(); names.clear()) {
+    const std::uint64_t at = cursor.offset();
+    frame += cursor.varint(content.size(), "a step to a frame");
+    if (frame == 0 || frame > u32_max) throw WireError(at, "a name of no frame");
+    for (std::uint64_t count = cursor.varint(content.size(), "a number of names"); count != 0; --count) {
+      names.push_back(reader.take());
+    }
+    table.set_names(static_cast<FrameId>(frame), names);
+  }
+}
+
+void take_unloaded(std::string_view content, StackDefinitions& definitions) {
+  Cursor cursor(content);
+  definitions.take_unloaded(cursor);
+}
+
+}  // namespace cmt::format
