@@ -20,7 +20,7 @@ cp "$program" app
   }
   END { print "#cmt end=complete" }' >bare.trace
 
-for form in text; do
+for form in text cmt; do
   trace2cmt --symbolise --to=$form -o named.$form bare.trace 2>messages
   [ "$(cat messages)" = "trace2cmt: of 7 frames without names 7 got a function, 6 a line" ] || complain "$form: $(cat messages)"
 done
@@ -37,7 +37,7 @@ with_lambda()" ] || complain "not these functions: $(jq -c '[.contributors[].nam
 
 # The same from the file's names, where the program is gone, and without a word about it.
 mv app elsewhere
-for form in text; do
+for form in text cmt; do
   lifetimes --by=function --json named.$form 2>messages | jq '.name = "bare.trace"' >from_file.json
   [ ! -s messages ] || complain "named.$form: $(cat messages)"
   jq . looked_up.json | cmp - from_file.json || complain "named.$form: other functions than by looking them up"
