@@ -20,8 +20,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.addresses = options.times = options.usable = false;
   const fuzz::Lines bare = fuzz::read(bytes, options);
   fuzz::promise(!all.whole || bare.lines.size() == all.lines.size(), "without addresses there are as many events");
+  options = {};
+  options.stacks = true;
+  const fuzz::Lines with_stacks = fuzz::read(bytes, options);
+  fuzz::promise(!with_stacks.whole || with_stacks.lines.size() == all.lines.size(),
+                "with stacks there are as many events");
   try {
-    Reader reader(fuzz::file_of(bytes), "fuzz");
+    Reader reader(fuzz::file_of(bytes), "fuzz", options);
+    reader.read_stacks();
     const std::uint64_t middle = all.lines.size() / 2;
     reader.seek(middle);
     const auto events = reader.read();

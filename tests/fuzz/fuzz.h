@@ -53,7 +53,10 @@ inline Lines read(Reader&& reader) {
   try {
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
       promise(!reader.place(events.size() - 1).empty(), "every event has a place");
-      for (const Event& event : events) all.lines.push_back(to_line(event));
+      for (const Event& event : events) {
+        all.lines.push_back(to_line(event));
+        promise(event.stack < reader.stacks().node_count(), "the stack of an event is in the table");
+      }
       if (all.lines.size() > events_max) return all;
     }
     all.whole = !reader.truncated();
@@ -74,9 +77,12 @@ inline Lines read(std::string_view bytes, ReadOptions options = {}) {
 
 /// The trace that a reader hands out, written in a form; what contradicts itself is left out.
 inline std::string rewritten(std::string_view bytes, Format format, std::uint32_t block_events) {
-  Reader reader(file_of(bytes), "fuzz");
+  ReadOptions options;
+  options.stacks = true;
+  Reader reader(file_of(bytes), "fuzz", options);
   const int fd = file_of("");
   Writer writer(fd, reader.header(), {.format = format, .block_events = block_events});
+  writer.use_stacks(reader.stacks());
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     for (const Event& event : events) writer.add(event);
     if (writer.totals().events > events_max) break;

@@ -86,6 +86,7 @@ void print_info_report() {
   print_heading("cmt.info/1", "trace2cmt --info --json", ": from stream_blocks on, of a .cmt only.");
   print_fields(cmt::output::list_fields<trace2cmt::Info>());
   print_fields(cmt::output::list_fields<cmt::Totals>());
+  print_fields(cmt::output::list_fields<trace2cmt::StackCounts>());
   print_fields(cmt::output::list_fields<trace2cmt::Layout>());
 }
 

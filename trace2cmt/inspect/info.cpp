@@ -89,7 +89,20 @@ std::string recorded_text(const cmt::Header& header) {
   if (header.has_addresses) text += ", addresses";
   if (header.has_times) text += ", times";
   if (header.has_usable) text += ", usable sizes";
+  if (header.has_stacks) text += ", call stacks";
   return text;
+}
+
+StackCounts counts_of(const cmt::StackTable& stacks) {
+  StackCounts counts{stacks.module_count() - 1u, stacks.frame_count() - 1u, 0, stacks.node_count() - 1u};
+  for (cmt::FrameId frame = 1; frame < stacks.frame_count(); ++frame)
+    counts.named_frames += !stacks.names(frame).empty();
+  return counts;
+}
+
+std::string stacks_text(const StackCounts& stacks) {
+  return with_commas(stacks.nodes) + " nodes of " + with_commas(stacks.frames) + " frames (" +
+         with_commas(stacks.named_frames) + " with names) in " + with_commas(stacks.modules) + " modules";
 }
 
 std::string facts_text(const Info& info) {
@@ -104,6 +117,7 @@ std::string facts_text(const Info& info) {
   add("peak live", bytes_text(totals.peak_live_bytes) + " at event " + with_commas(totals.peak_live_bytes_event) +
                        "; " + with_commas(totals.peak_live_blocks) + " blocks");
   add("live at end", bytes_text(totals.end_live_bytes) + " in " + with_commas(totals.end_live_blocks) + " blocks");
+  if (info.stacks.nodes != 0) add("call stacks", stacks_text(info.stacks));
   add("refused", with_commas(totals.failed));
   add("repairs", with_commas(totals.repairs.total()));
   const std::string text = table.text();
@@ -136,6 +150,7 @@ std::string layout_text(const Info& info) {
 Info info_of(const TraceFile& file) {
   cmt::ReadOptions options;
   options.addresses = options.usable = false;
+  options.stacks = true;
   cmt::Reader reader = file.reader(options);
   Info info;
   info.file = file.name();
@@ -148,6 +163,9 @@ Info info_of(const TraceFile& file) {
   } else {
     count_events(reader, info);
   }
+  reader.read_stacks();
+  info.stacks = counts_of(reader.stacks());
+  info.header.has_stacks |= info.stacks.nodes != 0;
   if (!file.is_cmt()) return info;
   info.layout = layout_of(file, reader.blocks());
   for (StreamSize& stream : info.layout->streams) stream.bytes_per_event = info.per_event(stream.bytes);
@@ -187,6 +205,7 @@ std::string to_json(const Info& info) {
   json.field("schema", "cmt.info/1");
   cmt::output::write_fields(json, info);
   cmt::output::write_fields(json, info.totals);
+  cmt::output::write_fields(json, info.stacks);
   if (info.layout) cmt::output::write_fields(json, *info.layout);
   json.end_object();
   return json.take();

@@ -73,6 +73,19 @@ void describe(Visitor& field, L& layout) {
   field("other_bytes", layout.other_bytes, "headers, index and totals");
 }
 
+/// The call stacks of a trace.
+struct StackCounts {
+  std::uint64_t modules = 0, frames = 0, named_frames = 0, nodes = 0;
+};
+
+template <class Visitor, cmt::output::DescribedAs<StackCounts> S>
+void describe(Visitor& field, S& stacks) {
+  field("stack_modules", stacks.modules, "programs and libraries in which frames are");
+  field("stack_frames", stacks.frames, "places in the code that stacks go through");
+  field("named_frames", stacks.named_frames, "frames whose functions the trace names");
+  field("stack_nodes", stacks.nodes, "nodes of the tree of call stacks");
+}
+
 /// An entry of the trace's header.
 struct MetadataEntry {
   std::string key, value;
@@ -94,12 +107,13 @@ struct Info {
   bool cut_off = false;                       ///< the end of the file is missing
   std::optional<std::uint64_t> last_time_ns;  ///< of the last event that has a time
   std::optional<Layout> layout;               ///< of a .cmt
+  StackCounts stacks;
 
   double per_event(std::uint64_t bytes) const;
   std::vector<MetadataEntry> metadata() const;
 };
 
-/// Totals and, of a .cmt, the layout follow as further fields of the same object.
+/// Totals, counts of stacks and, of a .cmt, the layout follow as further fields of the same object.
 template <class Visitor, cmt::output::DescribedAs<Info> I>
 void describe(Visitor& field, I& info) {
   field("file", info.file, "the name of the file");
@@ -112,6 +126,7 @@ void describe(Visitor& field, I& info) {
   field("has_addresses", info.header.has_addresses, "addresses were recorded");
   field("has_times", info.header.has_times, "times were recorded");
   field("has_usable_sizes", info.header.has_usable, "usable sizes were recorded");
+  field("has_stacks", info.header.has_stacks, "call stacks were recorded");
   field("last_time_ns", info.last_time_ns, "time of the last event that has one");
   field("metadata", info.metadata(), "the header's entries");
 }

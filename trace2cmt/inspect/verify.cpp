@@ -61,6 +61,7 @@ Verdict verify(const TraceFile& file, const TellFault& tell) {
     tell(place, what);
   };
   cmt::ReadOptions options;
+  options.stacks = true;
   options.on_defect = [&](const cmt::Defect& defect) { fault(defect.place, defect.what); };
   cmt::Reader reader = file.reader(options);
   std::size_t at = 0;  // in the batch
@@ -70,9 +71,10 @@ Verdict verify(const TraceFile& file, const TellFault& tell) {
   }
   if (reader.truncated() && !has_truncated_end(file) && verdict.faults == 0)
     fault(file.name(), missing_end(checks.totals().events));
-  verdict.checked = checks.totals().events == 0 ? "it is empty"
-                                                : cmt::output::with_commas(checks.totals().events) +
-                                                      " events: all that reading checks, tags, addresses, times";
+  verdict.checked = checks.totals().events == 0
+                        ? "it is empty"
+                        : cmt::output::with_commas(checks.totals().events) +
+                              " events: all that reading checks, tags, addresses, times, stacks";
   return verdict;
 }
 

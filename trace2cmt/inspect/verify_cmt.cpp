@@ -14,6 +14,8 @@
 #include "libcmt/format/columns.h"
 #include "libcmt/format/core.h"
 #include "libcmt/format/sections.h"
+#include "libcmt/format/stack_names.h"
+#include "libcmt/format/stack_streams.h"
 #include "libcmt/format/zstd.h"
 #include "toolkit/output/numbers.h"
 #include "trace2cmt/inspect/verify.h"
@@ -39,6 +41,8 @@ class CmtVerifier {
   void check_state(const BlockHeader& block);
   bool open_streams(const Section& section, const BlockHeader& block);
   void check_keyframe(const BlockHeader& block);
+  void start_stacks(const BlockHeader& block);
+  void check_names(const Section& section);
   void decode(const BlockHeader& block);
   void check_index();
   void check_totals();
@@ -65,6 +69,11 @@ class CmtVerifier {
   AddressDecoder addresses_;
   TimeDecoder times_;
   UsableDecoder usable_;
+  cmt::StackTable stack_table_;
+  StackDefinitions definitions_{stack_table_};
+  StackNumberDecoder stacks_;
+  bool has_all_stacks_ = true;  // no block's definitions were damaged
+  std::optional<Section> names_;
   EventChecks checks_{
       [this](const std::string& what) { fault(offset_, "event " + std::to_string(event_) + ": " + what); }};
 };
@@ -100,7 +109,7 @@ Verdict CmtVerifier::run() {
   if (totals_) check_totals();
   verdict_.checked = cmt::output::with_commas(next_event_) + " events in " + cmt::output::with_commas(blocks_.size()) +
                      " blocks, " + cmt::output::with_commas(frames_) +
-                     " frames: checksums, every block by itself, index, totals, tags, addresses, times";
+                     " frames: checksums, every block by itself, index, totals, tags, addresses, times, stacks";
   return verdict_;
 }
 
@@ -146,6 +155,10 @@ std::uint64_t CmtVerifier::check_section(const Section& section) {
     case SectionType::block:
       if (index_ || totals_) fault(section.offset, "a block behind the index");
       check_block(section);
+      break;
+    case SectionType::names:
+      take_once(names_, "names");
+      check_names(section);
       break;
     case SectionType::index:
       take_once(index_, "the index");
@@ -240,6 +253,35 @@ void CmtVerifier::check_keyframe(const BlockHeader& block) {
   }
 }
 
+/// Numbers of stacks are checked as long as the definitions of all blocks before are whole.
+void CmtVerifier::start_stacks(const BlockHeader& block) {
+  has_all_stacks_ &= intact_;
+  if (!has_all_stacks_) return;
+  const std::size_t known = definitions_.stacks().size() - 1;
+  has_all_stacks_ = false;
+  if (streams_.contains(StreamId::stack_nodes)) {
+    in_stream(StreamId::stack_nodes, [&] { definitions_.take_block(streams_[StreamId::stack_nodes], block.events); });
+  }
+  has_all_stacks_ = true;
+  in_stream(StreamId::stacks, [&] { stacks_.start(streams_[StreamId::stacks], definitions_, known); });
+}
+
+void CmtVerifier::check_names(const Section& section) {
+  const std::uint64_t frame = section.end() - section.start.body_size;
+  const std::uint64_t raw_size = take_fields(section, [](std::string_view fields) {
+    return Cursor(fields).varint(stream_size_limit, "the size of the names");
+  });
+  try {
+    std::string names;
+    decompressor_.decompress(file_.at(frame, section.start.body_size), raw_size, names);
+    ++frames_;
+    take_names(names, stack_table_);
+    if (has_all_stacks_ && intact_) take_unloaded(names, definitions_);
+  } catch (const WireError& error) {
+    fault(frame, "names: byte " + std::to_string(error.offset()) + ": " + error.what());
+  }
+}
+
 void CmtVerifier::decode(const BlockHeader& block) {
   std::vector<cmt::Event> batch(512);
   auto core =
@@ -250,11 +292,13 @@ void CmtVerifier::decode(const BlockHeader& block) {
   in_stream(StreamId::addresses, [&] { addresses_.start(streams_[StreamId::addresses], block.keyframe); });
   times_.start(streams_[StreamId::times], block.time_ns);
   usable_.start(streams_[StreamId::usable]);
+  start_stacks(block);
   while (const std::size_t count = in_stream(StreamId::core, [&] { return core.next(batch); })) {
     const std::span<cmt::Event> events(batch.data(), count);
     if (intact_) in_stream(StreamId::addresses, [&] { addresses_.fill(events); });
     fill(StreamId::times, times_, events);
     fill(StreamId::usable, usable_, events);
+    if (has_all_stacks_) fill(StreamId::stacks, stacks_, events);
     for (const cmt::Event& event : events) {
       ++event_;
       if (intact_) checks_.check(event);
@@ -268,12 +312,16 @@ void CmtVerifier::decode(const BlockHeader& block) {
   if (intact_) check_end(StreamId::addresses, addresses_);
   check_end(StreamId::times, times_);
   check_end(StreamId::usable, usable_);
+  if (has_all_stacks_) check_end(StreamId::stacks, stacks_);
 }
 
 void CmtVerifier::check_index() {
   try {
     if (take_fields(*index_, take_index) != blocks_) {
       fault(index_->offset, "the index does not name the blocks that there are");
+    }
+    if (take_fields(*index_, take_names_offset) != (names_ ? names_->offset : 0)) {
+      fault(index_->offset, "the index does not say where the names are");
     }
   } catch (const WireError& error) {
     fault(error.offset(), error.what());
