@@ -195,15 +195,16 @@ static inline uint32_t stack_slots(uint32_t added) {
   return 1 + (added - stack_frames_first + stack_frames_more - 1) / stack_frames_more;
 }
 
-/// `frames`: all that are added, of which the first go into this record.
-static inline struct Slot slot_of_stack(const struct StackRecord* stack, const uint32_t* frames) {
-  const uint32_t here = stack->added < stack_frames_first ? stack->added : (uint32_t)stack_frames_first;
-  SlotPayload payload = stack->kept | (uint64_t)stack->added << stack_count_bits;
-  for (uint32_t i = 0; i < here; i++)
-    payload |= (SlotPayload)frames[i] << (2 * stack_count_bits + i * stack_index_bits);
+/// `frames`: the first that are added. If there are fewer, the others are not read back.
+static inline struct Slot slot_of_stack(const struct StackRecord* stack, const uint32_t frames[stack_frames_first]) {
+  // Without a loop: this is done for most allocations.
+  const uint64_t low = stack->kept | (uint64_t)stack->added << 13 | (uint64_t)frames[0] << 26 |
+                       (uint64_t)frames[1] << 43 | (uint64_t)frames[2] << 60;
+  const uint64_t high = frames[2] >> 4 | (uint64_t)frames[3] << 13 | (uint64_t)frames[4] << 30;
   const uint32_t flags = (uint32_t)stack->is_cut | (uint32_t)stack->is_apart << 1 | stack->number << 2;
-  return slot_of_payload(record_stack, flags, payload);
+  return slot_of_payload(record_stack, flags, (SlotPayload)high << 64 | low);
 }
+static_assert(stack_count_bits == 13 && stack_index_bits == 17 && stack_frames_first == 5, "as slot_of_stack has it");
 
 /// The reverse, without the frames. Those that are in this record stand above 2 * stack_count_bits of its payload.
 static inline struct StackRecord stack_head_of_slot(const struct Slot* slot) {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -17,7 +18,9 @@ std::vector<std::uint32_t> numbered_frames(std::uint32_t count) {
 }
 
 std::vector<Slot> encode(const StackRecord& stack, const std::vector<std::uint32_t>& frames) {
-  std::vector<Slot> slots{slot_of_stack(&stack, frames.data())};
+  std::array<std::uint32_t, stack_frames_first> first{};
+  std::copy_n(frames.begin(), std::min(frames.size(), first.size()), first.begin());
+  std::vector<Slot> slots{slot_of_stack(&stack, first.data())};
   for (std::size_t at = stack_frames_first; at < frames.size(); at += stack_frames_more) {
     const std::size_t left = frames.size() - at;
     slots.push_back(slot_of_frames(frames.data() + at, left < stack_frames_more ? static_cast<std::uint32_t>(left)

@@ -115,23 +115,35 @@ bool stacks_capture(struct Thread* self, const void* frame, struct EventStack* s
   return send_pieces(self, stack);
 }
 
-void stacks_publish(struct Thread* self, const struct EventStack* stack, uint64_t position) {
+// The frames that do not fit the first record.
+static __attribute__((noinline)) void publish_more(struct Thread* self, const struct EventStack* stack,
+                                                   uint64_t position) {
   const struct StackRecord* head = &stack->head;
-  uint32_t frames[stack_frames_more] = {0};
-  if (stack->slots == 0) return;
-  uint32_t done = head->added < stack_frames_first ? head->added : (uint32_t)stack_frames_first;
-  for (uint32_t i = 0; i < done; i++)
-    frames[i] = unwind_frame(self->unwinder, &stack->captured, (int32_t)(head->kept + i));
-  struct Slot slot = slot_of_stack(head, frames);
-  ring_publish(self, position, slot.head, slot.body);
-  while (done < head->added) {
+  for (uint32_t done = stack_frames_first; done < head->added; done += stack_frames_more) {
     const uint32_t left = head->added - done, here = left < stack_frames_more ? left : (uint32_t)stack_frames_more;
+    uint32_t frames[stack_frames_more] = {0};
     for (uint32_t i = 0; i < here; i++)
       frames[i] = unwind_frame(self->unwinder, &stack->captured, (int32_t)(head->kept + done + i));
-    slot = slot_of_frames(frames, here);
+    const struct Slot slot = slot_of_frames(frames, here);
     ring_publish(self, ++position, slot.head, slot.body);
-    done += here;
   }
+}
+
+void stacks_publish(struct Thread* self, const struct EventStack* stack, uint64_t position) {
+  const struct StackRecord* head = &stack->head;
+  uint32_t frames[stack_frames_first] = {0};
+  if (stack->slots == 0) return;
+  if (__builtin_expect(!head->is_apart && head->kept <= unwind_frames_max - stack_frames_first && self->unwinder, 1)) {
+    // Those beyond `added` are not read back. A loop that ends there would be mispredicted.
+    for (uint32_t i = 0; i < stack_frames_first; i++)
+      frames[i] = unwind_frame_of_last(self->unwinder, (int32_t)(head->kept + i));
+  } else {
+    for (uint32_t i = 0; i < stack_frames_first && i < head->added; i++)
+      frames[i] = unwind_frame(self->unwinder, &stack->captured, (int32_t)(head->kept + i));
+  }
+  const struct Slot slot = slot_of_stack(head, frames);
+  ring_publish(self, position, slot.head, slot.body);
+  if (__builtin_expect(head->added > stack_frames_first, 0)) publish_more(self, stack, position);
   if (head->is_apart) return;
   self->last_stack = (struct RingStack){
       .frames = head->kept + head->added,

@@ -117,10 +117,15 @@ static inline void unwind_release(struct UnwindThread* self, const void* frame) 
     self->busy_apart = 0;
 }
 
-/// The index of the rule of a frame, 0 the outermost, of a stack until it is released.
+/// The index of the rule of a frame, 0 the outermost, of the last stack.
+static inline uint32_t unwind_frame_of_last(const struct UnwindThread* self, int32_t number) {
+  return (uint32_t)(self->code[number] >> 47);
+}
+
+/// The same of a stack until it is released.
 static inline uint32_t unwind_frame(const struct UnwindThread* self, const struct UnwindStack* stack, int32_t number) {
   if (stack->is_apart) return self->apart[unwind_apart_frames_max - stack->frames + number];
-  return (uint32_t)(self->code[number] >> 47);
+  return unwind_frame_of_last(self, number);
 }
 
 /// Captures a stack by rules alone, without the last stack, which stays as it is. To be released, too.
