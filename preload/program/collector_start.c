@@ -225,7 +225,7 @@ long collector_start(struct Control* control) {
   is_path_refused = false;
   if (!collector_environment() || !collector_program()[0]) return -ENOENT;
   if (!are_descriptors_enough()) return -EMFILE;
-  if (!is_space_enough()) return -ENOMEM;
+  if (!is_space_enough()) return collector_has_no_room;
   long failed = create_files(control, inherited + collector_output - collector_memory);
   is_path_refused = failed != 0;
   if (failed) return failed;

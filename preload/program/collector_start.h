@@ -23,7 +23,9 @@
 #include "preload/protocol.h"
 
 /// Creates the files of the trace and the FIFO for commands, writes their paths and the program's description to
-/// `control`, and starts the collector. Returns 0 or -errno; does not wait for it.
+/// `control`, and starts the collector. Returns 0, -errno, or collector_has_no_room if address space is limited to less
+/// than it needs; does not wait for it.
+enum { collector_has_no_room = 1 };
 long collector_start(struct Control* control);
 /// The file that could not be created, after a failed collector_start(); NULL if the failure was another.
 const char* collector_refused_path(void);

@@ -11,6 +11,7 @@ size_t (*holders_usable_size)(void*);
 /// Memory for pieces, and whether a thread is at it: others do without meanwhile, since they may be its signal handler.
 static struct {
   uint32_t is_busy;
+  bool is_exhausted;
   uint8_t* next;
   uint8_t* end;
   uint64_t* bytes;
@@ -19,13 +20,22 @@ static struct {
 void holders_begin_process(uint64_t* bytes) {
   if (pool.bytes) *bytes = *pool.bytes;  // of the parent, which are ours too
   pool.bytes = bytes;
+  pool.is_exhausted = false;
   if (pool.is_busy) pool.next = pool.end = NULL;  // half changed by a thread that the child has not
   __atomic_store_n(&pool.is_busy, 0, __ATOMIC_RELEASE);
 }
 
+// Once there is no memory, it is not asked for at each event.
+static void* map_memory(size_t bytes) {
+  if (pool.is_exhausted) return NULL;
+  void* begin = sys_map_quietly(bytes);
+  pool.is_exhausted = !begin && !sandbox_entered;
+  return begin;
+}
+
 static uint8_t* new_pieces(void) {
   if (pool.next == pool.end) {
-    pool.next = sys_map_quietly(chunk_bytes);
+    pool.next = map_memory(chunk_bytes);
     pool.end = pool.next ? pool.next + chunk_bytes - holder_region_pieces : NULL;  // held_are_all() reads beyond
   }
   if (!pool.next) return NULL;
@@ -36,7 +46,7 @@ static uint8_t* new_pieces(void) {
 static struct HeldRegion* create_region(uintptr_t address, bool with_pieces) {
   if (address >> holder_address_bits != 0 || __atomic_exchange_n(&pool.is_busy, 1, __ATOMIC_ACQUIRE)) return NULL;
   struct HeldRegion** group = &held_groups[address >> holder_group_bits];
-  if (!*group) __atomic_store_n(group, sys_map_quietly(holder_group_regions * sizeof **group), __ATOMIC_RELEASE);
+  if (!*group) __atomic_store_n(group, map_memory(holder_group_regions * sizeof **group), __ATOMIC_RELEASE);
   struct HeldRegion* region = held_region(address);
   if (region && with_pieces && !region->pieces) __atomic_store_n(&region->pieces, new_pieces(), __ATOMIC_RELEASE);
   __atomic_store_n(&pool.is_busy, 0, __ATOMIC_RELEASE);
@@ -53,7 +63,7 @@ static void fill(uint8_t* bytes, size_t count, uint8_t self) {
 
 // Gives the page of `address` holders of its pieces, which all are as its holder was.
 static bool split_page(struct HeldRegion* region, uintptr_t address, uint8_t holder) {
-  uint8_t* page = &region->pages[address >> holder_page_bits & (holder_region_pages - 1)];
+  uint8_t* page = &region->pages[held_page_number(address)];
   uint8_t* pieces = __atomic_load_n(&region->pieces, __ATOMIC_ACQUIRE);
   if (!pieces) {
     create_region(address, true);
@@ -72,7 +82,7 @@ static enum Holding take_in_page(uint8_t self, uintptr_t address, size_t bytes) 
   struct HeldRegion* region = held_region(address);
   if (!region) region = create_region(address, false);
   if (!region) return holding_unnoted;
-  uint8_t* page = &region->pages[address >> holder_page_bits & (holder_region_pages - 1)];
+  uint8_t* page = &region->pages[held_page_number(address)];
   uint8_t holder = __atomic_load_n(page, __ATOMIC_ACQUIRE);
   if (holder == self && self) return holding_kept;
   if (holder == 0 && self &&
@@ -92,8 +102,8 @@ static void forget_pages(uintptr_t address, uintptr_t end) {
   for (; address < end; address += page_bytes) {
     struct HeldRegion* region = held_region(address);
     if (region && held_page(region, address) != 0)
-      __atomic_store_n(&region->pages[address >> holder_page_bits & (holder_region_pages - 1)], 0, __ATOMIC_RELEASE);
-    if (!region) address |= (1 << holder_region_bits) - page_bytes;  // goes on at the next region
+      __atomic_store_n(&region->pages[held_page_number(address)], 0, __ATOMIC_RELEASE);
+    if (!region) address |= ((uintptr_t)1 << holder_group_bits) - page_bytes;  // goes on at the next group
   }
 }
 

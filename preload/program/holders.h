@@ -71,8 +71,13 @@ static inline struct HeldRegion* held_region(uintptr_t address) {
   return group ? &group[address >> holder_region_bits & (holder_group_regions - 1)] : NULL;
 }
 
+/// The place of an address in HeldRegion::pages.
+static inline size_t held_page_number(uintptr_t address) {
+  return address >> holder_page_bits & (holder_region_pages - 1);
+}
+
 static inline uint8_t held_page(const struct HeldRegion* region, uintptr_t address) {
-  return __atomic_load_n(&region->pages[address >> holder_page_bits & (holder_region_pages - 1)], __ATOMIC_ACQUIRE);
+  return __atomic_load_n(&region->pages[held_page_number(address)], __ATOMIC_ACQUIRE);
 }
 
 /// In a process that begins. `bytes` counts the memory that pieces take.

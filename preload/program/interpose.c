@@ -47,8 +47,10 @@ static bool has_signal_frame(const char* begin, const char* end, uintptr_t guard
   const uintptr_t wanted = handlers_return();
   if (end - begin > stack_max) end = begin + stack_max;
   for (const uintptr_t* word = (const uintptr_t*)begin; wanted && (const char*)word < end; word++) {
+    const greg_t* registers = ((const ucontext_t*)(word + 1))->uc_mcontext.gregs;
+    if ((const char*)(registers + NGREG) > end) break;
     if (*word != wanted) continue;
-    const uintptr_t stack = (uintptr_t)((const ucontext_t*)(word + 1))->uc_mcontext.gregs[REG_RSP];
+    const uintptr_t stack = (uintptr_t)registers[REG_RSP];
     if (stack <= guarded && guarded - stack <= stack_max) return true;
   }
   return false;

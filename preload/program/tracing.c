@@ -52,7 +52,7 @@ bool tracing_start_collector(void) {
   tracing.is_collector_started = true;
   long failed = collector_start(tracing.control);
   if (!failed) return true;
-  if (failed == -ENOMEM)
+  if (failed == collector_has_no_room)
     tracing_stop("the limit on address space leaves no room for the collector", "; the program goes on untraced", 0);
   else if (collector_refused_path())
     tracing_stop("cannot create ", collector_refused_path(), -failed);
