@@ -26,14 +26,15 @@ static struct {
 } state;
 
 static struct {
-  bool are_wanted, of_frees, fault_was_said;
+  bool are_wanted, of_frees;
   uint32_t frames_max;
+  const char* fault;         // to be said
   struct StackShare* share;  // at the same address in all processes
 } stacks;
 
 static void read_stack_settings(void) {
   stacks.of_frees = setting_is("CMTTRACE_STACKS_OF_FREES", "1");
-  stacks.are_wanted = stacks.of_frees || setting_is("CMTTRACE_STACKS", "1");
+  stacks.are_wanted = !is_under_valgrind && (stacks.of_frees || setting_is("CMTTRACE_STACKS", "1"));
   stacks.frames_max = (uint32_t)setting_number("CMTTRACE_STACK_FRAMES", unwind_frames_max);
 }
 
@@ -51,7 +52,7 @@ static struct GivenOut given_to_interrupted_capture(void) {
 // Returns why there are no stacks, or NULL.
 static const char* map_stacks(struct Control* control, struct GivenOut given_out) {
   struct StackShare* share = rings_map_stacks(control, stacks.share);
-  if (!share) return "there is no room for call stacks";
+  if (!share) return "there is no room for the table of call stacks";
   stacks.share = share;
   share->table.used = given_out.rules;
   share->modules = given_out.modules;
@@ -66,8 +67,14 @@ static void begin_stacks(struct Control* control, struct GivenOut given_out) {
   const char* fault = stacks.are_wanted ? map_stacks(control, given_out) : NULL;
   if (!fault) return;
   control->stacks_at = 0;
-  if (!stacks.fault_was_said) write_message(fault, "; the program is recorded without them", 0);
-  stacks.fault_was_said = true;
+  stacks.are_wanted = false;  // in children too
+  stacks.fault = fault;
+}
+
+// When it is known that the program is recorded at all.
+static void report_missing_stacks(void) {
+  if (stacks.fault) write_message(stacks.fault, "; the program is recorded without stacks", 0);
+  stacks.fault = NULL;
 }
 
 static void begin_process(void) {
@@ -212,6 +219,7 @@ void start_collecting(void) {
   state.ignores_children = parent != NULL;
   if (parent && strtol(parent, NULL, 10) != sys(SYS_getppid, 0)) tracing_stop(NULL, "", 0);
   if (!recording_is_on() || !tracing_start_collector()) return;
+  report_missing_stacks();
   if (setting_is("CMTTRACE_START", "paused")) pause_recording(true);
   if (!thread_self.has_destructor && state.has_key) notice_thread_end();
 }
