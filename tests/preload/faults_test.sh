@@ -29,7 +29,7 @@ traced() { run "$@" && read_traces; }
 files() { [ "$(ls t | wc -l)" = "$1" ] || complain "$(ls t | wc -l) traces, not $1"; }
 # has COUNT LINE: so many lines in all traces that match as a whole, but for the thread
 has() {
-  found=$(cat t/* | grep -cE "^$2( thread=[0-9]+)?( time=[0-9]+)?\$" || true)
+  found=$(cat t/* | grep -cE "^$2( thread=[0-9]+)?( time=[0-9]+)?( stack=[0-9]+)?\$" || true)
   [ "$found" = "$1" ] || complain "$found lines of $2, not $1"
 }
 b='[0-9a-f]+<[0-9]+>'

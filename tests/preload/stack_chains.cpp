@@ -1,7 +1,8 @@
 // A traced program that knows the call stack of each of its allocations: each function notes its own return address.
-// Then it reads the records of its rings (stack_records.h) and compares.
+// Then it reads the records of its rings (stack_records.h) and compares; or writes what it knows to a file, for
+// stack_chains_check.py.
 //
-// stack_chains SCENE...
+// stack_chains SCENE [FILE]
 #include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -160,9 +161,27 @@ __attribute__((noinline)) void fail_to_allocate(unsigned way) {
   }
 }
 
+const char* file_of_known;
+void write_known() {
+  cmt_pause();
+  std::FILE* const file = std::fopen(file_of_known, "w");
+  if (!file) stacks::fault("cannot write the file");
+  std::fprintf(file, "%lx %lx\n", reinterpret_cast<unsigned long>(leaf_of_others),
+               reinterpret_cast<unsigned long>(leaf_of_failures));
+  for (int number = 0; number < allocations && number < allocations_max; ++number) {
+    const Expected& one = expected[number];
+    std::fprintf(file, "%zu", sizes_first + static_cast<std::size_t>(number) * 64);
+    for (int i = 0; i < one.depth && i < depth_max; ++i)
+      std::fprintf(file, " %lx", reinterpret_cast<unsigned long>(one.from_inside[static_cast<std::size_t>(i)]));
+    std::fprintf(file, "\n");
+  }
+  std::fclose(file);
+}
+
 // Compares, and forgets nothing: in a forked child the parent's are left out, because their events are not in its
 // rings.
 void check(int least) {
+  if (file_of_known) return write_known();
   const auto events = stacks::read_all();
   const int frames_max = static_cast<int>(stacks::find_control()->stack_frames_max);
   int seen = 0, apart = 0;
@@ -323,6 +342,7 @@ int main(int count, char** arguments) {
   leaf_of_failures = reinterpret_cast<const void*>(fail_to_allocate);
   for (const Scene& scene : scenes) {
     if (count < 2 || std::string_view(arguments[1]) != scene.name) continue;
+    file_of_known = count > 2 ? arguments[2] : nullptr;
     scene.run();
     return 0;
   }

@@ -1,4 +1,4 @@
-# The call stacks in the rings' records, against what the program itself knows of each of its allocations.
+# The call stacks in the rings' records and in traces, against what the program itself knows of each of its allocations.
 
 programs=$BUILD/tests/preload
 failed=0
@@ -7,11 +7,25 @@ export CMTTRACE_WAIT=0 CMTTRACE_COLLECTOR=$SOURCE/tests/preload/idle_collector.p
 scene() {  # scene NAME [VARIABLE=VALUE]...
   local name=$1
   shift
-  env "$@" LD_PRELOAD="$TRACER" timeout 240 "$programs/stack_chains" "$name" >out 2>&1 && return
+  timeout 240 env "$@" LD_PRELOAD="$TRACER" "$programs/stack_chains" "$name" >out 2>&1 && return
   echo "$name $*: exit $?: $(cat out)" >&2
   failed=1
 }
 for name in trees threads forks signals jumps recursion failing; do scene $name; done
 for name in trees threads failing; do scene $name CMTTRACE_STACKS_OF_FREES=1 CMTTRACE_STAMPS=sparse; done
 for frames in 1 2 3 7 20; do scene limited CMTTRACE_STACK_FRAMES=$frames; done
+
+# In traces.
+unset CMTTRACE_COLLECTOR
+recorded() {  # recorded NAME LEAST [VARIABLE=VALUE]...
+  local name=$1 least=$2
+  shift 2
+  rm -f t.trace known
+  timeout 240 env "$@" CMTTRACE_WAIT=1 CMTTRACE_OUT=t.trace LD_PRELOAD="$TRACER" "$programs/stack_chains" "$name" known >out 2>&1 &&
+    /usr/bin/python3 "$SOURCE/tests/preload/stack_chains_check.py" t.trace known "$least" >>out 2>&1 && return
+  echo "recorded $name $*: $(cat out)" >&2
+  failed=1
+}
+for name in trees threads signals jumps recursion failing; do recorded $name 18; done
+for name in trees threads signals jumps recursion; do recorded $name 0 CMTTRACE_ON_FULL=drop CMTTRACE_STACKS_OF_FREES=1; done
 exit $failed

@@ -20,11 +20,12 @@ def pattern(kind, arguments):
     inside = ', '.join(BLOCK if a == 'b' else NUMBER for a in arguments if a != 'o')
     inside += OPTIONS if 'o' in arguments else ''
     result = '' if kind in ENDS_ONLY else ' = ' + BLOCK
-    return re.compile(rf'{re.escape(kind)}\({inside}\){result}(?: thread=([1-9][0-9]*))?(?: time={NUMBER})?(?: usable=[0-9]+)?$')
+    return re.compile(rf'{re.escape(kind)}\({inside}\){result}(?: thread=([1-9][0-9]*))?(?: time={NUMBER})?(?: usable=[0-9]+)?(?: stack=[1-9][0-9]*)?$')
 
 
 LABELLED = ('thread_name', 'mark')
 PATTERNS = {kind: pattern(kind, arguments) for kind, arguments in ARGUMENTS.items()}
+DEFINITIONS = ('#module ', '#frame ', '#name ', '#node ', '#unloaded ')
 NAME = re.compile(r'(?:thread_name|mark)\("((?:[^"\\]|\\.)*)"\)(?: thread=([1-9][0-9]*))?(?: time=[0-9]+)?$')
 
 
@@ -92,7 +93,7 @@ class Trace:
             lines.pop()
         has_repairs = self.end is not None and lines and lines[-1].startswith('#cmt repairs=')
         self.repairs = int(lines.pop()[len('#cmt repairs='):]) if has_repairs else 0
-        self.events = [Event(line) for line in lines]
+        self.events = [Event(line) for line in lines if not line.startswith(DEFINITIONS)]
         self.unseen = 0
         self.check(path)
 
