@@ -34,7 +34,7 @@ kill_both() {
 
 # A place that was never filled, because a signal handler came between, and what the handler recorded behind it.
 # With stacks the place comes some thousand instructions later, and may not be met.
-steps=$([ -n "${CMTTRACE_STACKS:-}" ] && seq 30 97 9000 || seq 30 4 90)
+steps=$([ -n "${CMTTRACE_STACKS:-}" ] && seq 30 397 9000 || seq 30 4 90)
 for step in $steps; do
   rm -f t.* rings
   LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace CMTTRACE_RINGS=rings \
