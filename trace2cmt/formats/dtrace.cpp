@@ -17,6 +17,8 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "trace2cmt/formats/line_parts.h"
@@ -36,13 +38,14 @@ constexpr std::array<std::string_view, 11> system_calls{"mmap",     "munmap",   
 
 /// The columns that are used.
 struct Column {
-  enum : std::size_t { time, tid, name, args, result, count };
-  static constexpr std::array<std::string_view, count> names{"timestamp-unix-ns", "tid", "name", "args", "result"};
+  enum : std::size_t { time, tid, name, args, result, callstack, count };
+  static constexpr std::array<std::string_view, count> names{"timestamp-unix-ns", "tid", "name", "args", "result",
+                                                             "callstack"};
 };
 
 /// Their indexes in a line, from 0.
 using ColumnIndexes = std::array<std::size_t, Column::count>;
-constexpr ColumnIndexes unnamed_columns{1, none, 3, 4, 5}, unnamed_bare_columns{0, none, 2, 3, 4};
+constexpr ColumnIndexes unnamed_columns{1, none, 3, 4, 5, 2}, unnamed_bare_columns{0, none, 2, 3, 4, 1};
 
 /// Calls `visit` with each text between tabs, and its index.
 template <class Visit>
@@ -89,6 +92,37 @@ bool take_raw(std::string_view line, Fields& fields) {
   std::uint64_t number = 0;
   return whole_number(fields[Column::time], number) && whole_number(fields[Column::tid], number);
 }
+
+/// The stacks of a column `callstack`: frames between blanks, the innermost first, each an address or
+/// `module`function+offset`. The latter have no address in the log, so they get the next number for one.
+class DtraceStacks {
+ public:
+  cmt::StackId find(std::string_view column, cmt::StackTable& stacks) {
+    cmt::StackId stack = 0;
+    for (std::string_view word = take_last_word(column); !word.empty(); word = take_last_word(column)) {
+      stack = stacks.add_node({stack, find_frame(word, stacks)});
+    }
+    return stack;
+  }
+
+ private:
+  cmt::FrameId find_frame(std::string_view word, cmt::StackTable& stacks) {
+    std::uint64_t address = 0;
+    if (whole_address(word, address)) return stacks.add_frame({0, address});
+    const auto [entry, is_new] = symbols_.try_emplace(std::string(word));
+    if (!is_new) return entry->second;
+    std::string_view path;
+    const bool has_module = take_until(word, '`', path);
+    const cmt::ModuleId module = has_module ? stacks.add_module({.path = std::string(path)}) : 0;
+    entry->second = stacks.add_frame({module, symbols_.size(), true});
+    std::string function(word.substr(0, word.rfind('+')));
+    for (std::size_t at; (at = function.find("---")) != function.npos;) function.replace(at, 3, " ");  // a blank
+    stacks.set_names(entry->second, std::array{cmt::FrameName{function, {}, 0}});
+    return entry->second;
+  }
+
+  std::unordered_map<std::string, cmt::FrameId> symbols_;
+};
 
 class DtraceParser : public LogParser {
  public:
@@ -148,12 +182,14 @@ class DtraceParser : public LogParser {
     if (!cmt::traits(event.kind).allocates) event.address = 0;
     event.thread = log.thread_number(tid);
     if (!fields[Column::time].empty()) event.time_ns = log.since_unix_start(time_ns);
+    if (log.stacks() != nullptr) event.stack = stacks_.find(fields[Column::callstack], *log.stacks());
     log.add_event(event);
   }
 
   ColumnIndexes call_columns_ = unnamed_columns;  // of lines that begin with their type
   ColumnIndexes bare_columns_ = unnamed_bare_columns;
   bool is_in_frames_ = false;
+  DtraceStacks stacks_;
 };
 
 bool identifies_dtrace(std::string_view line) {

@@ -8,10 +8,13 @@
 //     @ ./prog:[0x401160] ! 0x1b6f6f0 0x7fffffffffffffff      a realloc that was refused
 //     = End
 //
-// The caller may contain blanks, so lines are parsed from their end. The log has no threads, times, frees of NULL,
-// factors of calloc or alignments.
+// The caller is a stack of one frame: a module, perhaps a function, and an address less that of the module. It may
+// contain blanks, so lines are parsed from their end. The log has no threads, times, frees of NULL, factors of calloc
+// or alignments.
 
+#include <array>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "trace2cmt/formats/line_parts.h"
@@ -27,18 +30,44 @@ struct MtraceRecord {
   char sign = 0;
   std::uint64_t address = 0;
   std::uint64_t size = 0;
+  std::string_view caller{};
 };
 
 bool take_mtrace_record(std::string_view line, MtraceRecord& record) {
   const std::string_view last = take_last_word(line), middle = take_last_word(line);
   if (middle == "-" || middle == "<") {
     record.sign = middle[0];
+    record.caller = line;
     return whole_address(last, record.address);
   }
   const std::string_view first = take_last_word(line);
   if (first != "+" && first != ">" && first != "!") return false;
   record.sign = first[0];
+  record.caller = line;
   return whole_address(middle, record.address) && whole_address(last, record.size);
+}
+
+/// The stack of `@ ./prog:(main+0x10)[0x401136]`; 0 where it is not of this form.
+cmt::StackId stack_of_caller(std::string_view caller, cmt::StackTable& stacks) {
+  caller = trimmed(caller);
+  const std::size_t bracket = caller.rfind('[');
+  std::uint64_t address = 0;
+  if (!take_prefix(caller, "@ ") || bracket == caller.npos || !caller.ends_with(']')) return 0;
+  const std::string_view digits = caller.substr(bracket - 2 + 1);
+  if (!whole_address(digits.substr(0, digits.size() - 1), address)) return 0;
+  std::string_view place = caller.substr(0, bracket - 2), function;
+  if (const std::size_t open = place.rfind(":("); place.ends_with(')') && open != place.npos) {
+    function = place.substr(open + 2, place.size() - open - 3);
+    function = function.substr(0, function.rfind('+'));
+    place = place.substr(0, open);
+  } else if (place.ends_with(':')) {
+    place.remove_suffix(1);
+  }
+  const cmt::ModuleId module = place.empty() ? 0 : stacks.add_module({.path = std::string(place)});
+  const cmt::FrameId frame = stacks.add_frame({module, address});
+  if (!function.empty() && stacks.names(frame).empty())
+    stacks.set_names(frame, std::array{cmt::FrameName{function, {}, 0}});
+  return stacks.add_node({stacks.add_node({0, 0}), frame});
 }
 
 class MtraceParser : public LogParser {
@@ -51,6 +80,7 @@ class MtraceParser : public LogParser {
     const std::optional<std::uint64_t> given = std::exchange(given_, std::nullopt);
     if (!given && record.sign == '>') return log.reject_line("'<' before '>'");
     if (given && record.sign != '>') log.reject_line("'>' behind '<'");
+    stack_ = log.stacks() != nullptr ? stack_of_caller(record.caller, *log.stacks()) : 0;
     add(record, given.value_or(record.address), log);
   }
 
@@ -62,20 +92,25 @@ class MtraceParser : public LogParser {
   void add(const MtraceRecord& record, std::uint64_t given, ParsedLog& log) {
     switch (record.sign) {
       case '+':
-        return log.add_event({.kind = Kind::malloc, .size = record.size, .address = record.address});
+        return log.add_event({.kind = Kind::malloc, .size = record.size, .address = record.address, .stack = stack_});
       case '-':
-        return log.add_event({.kind = Kind::free, .old_address = record.address});
+        return log.add_event({.kind = Kind::free, .old_address = record.address, .stack = stack_});
       case '<':
         given_ = record.address;
         return;
       case '>':
-        return log.add_event(
-            {.kind = Kind::realloc, .size = record.size, .address = record.address, .old_address = given});
+        return log.add_event({.kind = Kind::realloc,
+                              .size = record.size,
+                              .address = record.address,
+                              .old_address = given,
+                              .stack = stack_});
       default:
-        return log.add_event({.kind = Kind::realloc, .size = record.size, .old_address = record.address});
+        return log.add_event(
+            {.kind = Kind::realloc, .size = record.size, .old_address = record.address, .stack = stack_});
     }
   }
 
+  cmt::StackId stack_ = 0;              // of the line
   std::optional<std::uint64_t> given_;  // the block of a realloc whose result is in the next line
 };
 
