@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "cmt/event.h"
+#include "libcmt/number_hash.h"
 
 namespace cmt::lifetimes {
 
@@ -20,8 +21,8 @@ class LastMade {
   }
 
  private:
-  tsl::robin_map<std::uint32_t, Tag> by_thread_;  // the block that its last event made; 0: none
-  Tag of_first_thread_ = 0;                       // the same of thread 0, which needs no search
+  tsl::robin_map<std::uint32_t, Tag, NumberHash> by_thread_;  // the block that its last event made; 0: none
+  Tag of_first_thread_ = 0;                                   // the same of thread 0, which needs no search
 };
 
 }  // namespace cmt::lifetimes

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "libcmt/heap/address_index.h"
+#include "libcmt/number_hash.h"
 #include "overhead/summary.h"
 
 namespace cmt::overhead {
@@ -82,7 +83,7 @@ class AddressMapper {
   void coarsen();
 
   int shift_;
-  tsl::robin_map<std::uint64_t, Change> changes_;  ///< by bin
+  tsl::robin_map<std::uint64_t, Change, NumberHash> changes_;  ///< by bin
   std::vector<AddressMap::Moment> moments_;
 };
 

@@ -11,6 +11,7 @@
 #include "cmt/event.h"
 #include "cmt/stacks.h"
 #include "libcmt/format/coding.h"
+#include "libcmt/number_hash.h"
 
 namespace cmt::format {
 
@@ -52,9 +53,6 @@ class StackEncoder {
  private:
   static constexpr std::uint32_t only_releases = std::uint32_t{1} << 31;
 
-  struct PairHash {
-    std::size_t operator()(std::uint64_t pair) const { return pair * 0x9e3779b97f4a7c15 >> 20; }
-  };
   struct WrittenModule {
     ModuleId id = 0;
     std::uint64_t unloaded_ns = unknown;
@@ -77,7 +75,7 @@ class StackEncoder {
   std::vector<FrameId> frames_{0};
   std::vector<WrittenModule> modules_{{}};
   // By two frames' numbers, of a caller and of one that it calls: which of the called ones it is, from 1.
-  tsl::robin_map<std::uint64_t, std::uint32_t, PairHash> ranks_;
+  tsl::robin_map<std::uint64_t, std::uint32_t, NumberHash> ranks_;
   std::vector<std::uint32_t> called_counts_{0};  // by a caller's number
   std::uint32_t stacks_ = 0, nodes_ = 0;
   StackId last_ = 0;                    // the stack that was defined last

@@ -253,11 +253,8 @@ std::string_view StackLineReader::take_name(Fields& fields) {
   if (frame == frames_.end() || fields.number == 0) return "the number of a frame that is defined";
   if (!fields.has_function) return "function=";
   if (fields.line > 0xffffffff) return "a line's number";
-  const auto known = table_.names(frame->second);
-  std::vector<FrameName> names(known.begin(), known.end());
-  names.push_back({fields.function, fields.file, static_cast<std::uint32_t>(fields.line)});
-  table_.set_names(frame->second, names);
-  return {};
+  const FrameName name{fields.function, fields.file, static_cast<std::uint32_t>(fields.line)};
+  return table_.add_name(frame->second, name) ? "" : "no further name, beyond the 256th of a frame";
 }
 
 std::string_view StackLineReader::take_node(Fields& fields) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cmt/stacks.h"
+#include "libcmt/number_hash.h"
 #include "libcmt/text/scanner.h"
 
 namespace cmt::text {
@@ -60,7 +61,7 @@ class StackLineReader {
   }
 
  private:
-  using Numbers = tsl::robin_map<std::uint64_t, std::uint32_t>;
+  using Numbers = tsl::robin_map<std::uint64_t, std::uint32_t, NumberHash>;
   struct Fields;
 
   std::string_view take_module(Fields& fields);

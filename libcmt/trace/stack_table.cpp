@@ -85,8 +85,16 @@ std::string_view StackTable::keep(std::string_view text) {
 
 void StackTable::set_names(FrameId id, std::span<const FrameName> names) {
   std::vector<FrameName> kept;
+  names = names.first(std::min(names.size(), frame_names_limit));
   for (const FrameName& name : names) kept.push_back({keep(name.function), keep(name.file), name.line});
   names_[id] = std::move(kept);
+}
+
+bool StackTable::add_name(FrameId id, const FrameName& name) {
+  std::vector<FrameName>& names = names_[id];
+  if (names.size() == frame_names_limit) return false;
+  names.push_back({keep(name.function), keep(name.file), name.line});
+  return true;
 }
 
 }  // namespace cmt

@@ -19,6 +19,7 @@
 
 #include "cmt/event.h"
 #include "cmt/stacks.h"
+#include "libcmt/number_hash.h"
 
 namespace trace2cmt {
 
@@ -118,7 +119,7 @@ class ParsedLog {
   std::optional<std::uint64_t> start_ns_;
   std::uint64_t last_thread_id_ = 0;
   std::uint32_t last_thread_ = 0;
-  tsl::robin_map<std::uint64_t, std::uint32_t> threads_;
+  tsl::robin_map<std::uint64_t, std::uint32_t, cmt::NumberHash> threads_;
   std::vector<cmt::Event> events_;
   std::string_view expected_;
   std::vector<std::pair<std::string, std::string>> metadata_;

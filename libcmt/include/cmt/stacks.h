@@ -57,6 +57,9 @@ struct FrameName {
   std::uint32_t line = 0;     ///< 0: not known
 };
 
+/// How many names a frame has at most. More functions than that are not inlined in each other.
+inline constexpr std::size_t frame_names_limit = 256;
+
 /// The call stacks of a trace: a tree, in which each path from the root is a stack. Numbers count from 1 and keep their
 /// meaning; a table only grows.
 ///
@@ -97,8 +100,11 @@ class StackTable {
   StackId find_node(const StackNode& node) const;
   /// Sets the time at which a module went.
   void set_unloaded(ModuleId id, std::uint64_t ns) { modules_[id].unloaded_ns = ns; }
-  /// Sets the names of a frame, which may be one that is added later; copies the strings.
+  /// Sets the names of a frame, which may be one that is added later; copies the strings. Those beyond
+  /// frame_names_limit, the outermost, are left out.
   void set_names(FrameId id, std::span<const FrameName> names);
+  /// Adds a name to those of a frame, as its outermost; copies the strings. False: it has frame_names_limit already.
+  bool add_name(FrameId id, const FrameName& name);
 
  private:
   struct FrameHash {
