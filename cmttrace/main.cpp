@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "preload/protocol.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/launch.h"
 #include "toolkit/command/output_path.h"
@@ -77,10 +78,7 @@ command cannot be started, 127 it was not found. A signal that ends the command
 ends cmttrace too.
 )";
 
-// As in preload/protocol.h.
-constexpr int outputs_max = 4;
-constexpr std::int64_t time_step_ns_min = 10'000;
-constexpr std::uint64_t stack_frames_max = 4096;
+constexpr std::uint64_t stack_frames_max = 4096;  // unwind_frames_max of libcmttrace.so
 
 struct Options {
   std::string output = "%n.%p.cmt";  ///< as CMTTRACE_OUT
@@ -209,15 +207,16 @@ std::string name_files(const std::vector<command::RecordedFile>& files) {
 }
 
 /// What is missing in the traces, and why.
-std::vector<std::string> list_losses(const command::RecordedTraces& recorded,
-                                     const std::vector<command::BegunTrace>& traces) {
+std::vector<std::string> list_losses(const command::RecordedTraces& recorded) {
   std::vector<std::string> losses;
   if (recorded.repairs != 0) losses.push_back(counted(recorded.repairs, "event") + " lost or in doubt");
-  std::uint64_t unseen = 0, bypasses = 0;
+  std::uint64_t unseen = 0, bypasses = 0, stacks_unknown = 0, stacks_cut = 0;
   std::string bypass;
   std::map<std::string, std::pair<std::size_t, std::uint64_t>> stopped;  // by reason: traces, and the last one's end
-  for (const command::BegunTrace& trace : traces) {
+  for (const command::BegunTrace& trace : recorded.traces) {
     unseen += trace.unseen;
+    stacks_unknown += trace.stacks_unknown;
+    stacks_cut += trace.stacks_cut;
     bypasses += trace.bypasses;
     if (bypass.empty()) bypass = trace.bypass;
     if (!trace.stopped.empty()) stopped[trace.stopped] = {stopped[trace.stopped].first + 1, trace.recorded_ns};
@@ -227,6 +226,9 @@ std::vector<std::string> list_losses(const command::RecordedTraces& recorded,
     losses.push_back("calls by " + bypass + (bypasses > 1 ? " and " + counted(bypasses - 1, "other module") : "") +
                      " not seen (RTLD_DEEPBIND or dlmopen)");
   }
+  if (stacks_unknown != 0) losses.push_back("the call stacks of " + counted(stacks_unknown, "event") + " not known");
+  if (stacks_cut != 0)
+    losses.push_back("the call stacks of " + counted(stacks_cut, "event") + " cut, as there are too many");
   for (const auto& [reason, end] : stopped) {
     const std::string by = reason == "fault" ? "an error that libcmttrace reported" : "--" + reason;
     losses.push_back(end.first == 1
@@ -236,8 +238,7 @@ std::vector<std::string> list_losses(const command::RecordedTraces& recorded,
   return losses;
 }
 
-std::string summary(const command::RecordedTraces& recorded, const std::vector<command::BegunTrace>& traces,
-                    double seconds) {
+std::string summary(const command::RecordedTraces& recorded, double seconds) {
   if (recorded.files.empty() && !recorded.encoding.empty()) return "the command has ended";
   if (recorded.files.empty()) return "nothing was recorded";
   std::string text = counted(recorded.events, "event") + " of " + counted(recorded.threads, "thread") + " in ";
@@ -249,9 +250,9 @@ std::string summary(const command::RecordedTraces& recorded, const std::vector<c
   }
   text += "; " + output::time_text(seconds * 1e9) + "; ";
   std::uint64_t time_step_ns = 0;
-  for (const command::BegunTrace& trace : traces) time_step_ns = std::max(time_step_ns, trace.time_step_ns);
+  for (const command::BegunTrace& trace : recorded.traces) time_step_ns = std::max(time_step_ns, trace.time_step_ns);
   if (time_step_ns != 0) text += "times to within " + output::time_text(static_cast<double>(time_step_ns)) + "; ";
-  std::vector<std::string> losses = list_losses(recorded, traces);
+  std::vector<std::string> losses = list_losses(recorded);
   if (recorded.broken != 0) {
     losses.push_back(counted(recorded.broken, "trace") + " could not be written to the end" +
                      (recorded.error != 0 ? ": " + std::generic_category().message(recorded.error) : ""));
@@ -259,16 +260,14 @@ std::string summary(const command::RecordedTraces& recorded, const std::vector<c
   if (recorded.refused != 0) losses.push_back(counted(recorded.refused, "process") + " not recorded");
   if (losses.empty()) losses.push_back("nothing was lost");
   for (std::size_t i = 0; i < losses.size(); ++i) text += (i == 0 ? "" : "; ") + losses[i];
-  const auto faults = static_cast<std::uint64_t>(std::count_if(
-      traces.begin(), traces.end(), [](const command::BegunTrace& trace) { return trace.stopped == "fault"; }));
-  if (recorded.unfinished > recorded.broken + faults)
-    text += "; " + counted(recorded.unfinished - recorded.broken - faults, "trace") + " not ended";
+  const unsigned explained = recorded.broken + recorded.faulty;
+  if (recorded.unfinished > explained) text += "; " + counted(recorded.unfinished - explained, "trace") + " not ended";
   return text;
 }
 
 bool has_failed(const command::RecordedTraces& recorded) {
   return (recorded.files.empty() && recorded.encoding.empty()) || recorded.unreadable != 0 || recorded.broken != 0 ||
-         recorded.refused != 0;
+         recorded.faulty != 0 || recorded.refused != 0;
 }
 
 /// Tells on the terminal how long the collectors of a command that has ended will go on.
@@ -387,7 +386,7 @@ int run(const CommandLine& line) {
       return poll(&signals, 1, milliseconds) > 0 && command::asks_to_end(launched.handle().signal);
     });
     progress.clear();
-    say(summary(recorded, traces->begun(), seconds));
+    say(summary(recorded, seconds));
     for (const std::string& path : recorded.encoding)
       say(path + " is not complete yet: the collector goes on writing it, and cmt's tools wait for that");
     traces.reset();  // exit_like() does not return

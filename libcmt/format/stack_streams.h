@@ -45,6 +45,8 @@ class StackEncoder {
 
   /// The modules of blocks that are finished, and that were unloaded since they were written.
   void put_unloaded(VarintWriter& out);
+  /// The number of a stack's node, as a reader's table has it; 0: it is not in the blocks so far.
+  StackId node_number(StackId id) const { return id < node_numbers_.size() ? node_numbers_[id] : 0; }
   /// The table's numbers of the frames in the file, by their numbers there. [0] is 0.
   std::span<const FrameId> frames() const { return frames_; }
   std::uint32_t module_number(ModuleId id) const { return module_numbers_[id]; }

@@ -25,6 +25,9 @@ class StackLineWriter {
   /// The number in the text of a stack, behind the lines that it needs.
   std::uint32_t append_stack(std::string& out, StackId id);
 
+  /// The number of a stack in the lines so far; 0: it has none.
+  std::uint32_t node_number(StackId id) const { return id < node_numbers_.size() ? node_numbers_[id] : 0; }
+
   /// What is known only at the end: modules that went, and names that no line has yet.
   void append_end(std::string& out);
 

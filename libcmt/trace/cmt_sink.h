@@ -45,6 +45,7 @@ class CmtSink : public Sink {
   void finish(const Totals& totals) override;
   void use_thread(bool wanted) override;
   void use_stacks(const StackTable& stacks) override;
+  StackId stack_in_file(StackId stack) const override { return stacks_.node_number(stack); }
 
  private:
   bool begin(const BookedEvent& booked);

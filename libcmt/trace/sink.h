@@ -42,8 +42,8 @@ class Sink {
   virtual void use_thread(bool /*wanted*/) {}
   /// The events' stacks are numbers of this table, as with Writer::use_stacks(). Only read within a call of the sink.
   virtual void use_stacks(const StackTable& /*stacks*/) {}
-  /// The number that a reader of the file finds for a stack of that table; 0: the file does not have it yet.
-  virtual StackId stack_in_file(StackId stack) const { return stack; }
+  /// The number by which readers of the file know a stack of that table; 0: they do not know it, or not yet.
+  virtual StackId stack_in_file(StackId /*stack*/) const { return 0; }
 };
 
 /// Borrows the output and the keeper.

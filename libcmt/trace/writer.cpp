@@ -33,6 +33,7 @@ class TextSink : public Sink {
   std::size_t room() const override { return EventBatch::capacity; }
 
   void use_stacks(const StackTable& stacks) override { stacks_.use(stacks); }
+  StackId stack_in_file(StackId stack) const override { return stacks_.node_number(stack); }
 
   void flush() override {
     output_.write(buffer_);

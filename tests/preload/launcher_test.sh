@@ -137,6 +137,8 @@ for step in $(seq 0 6 90); do
   status_of cmttrace -o jump.trace -- "$BUILD/tests/preload/interrupted" malloc run "$step"
   grep -qx + out || break
   cp err "jump.$step"
+  # The command has succeeded, its recording has not.
+  [ "$status" = "$(grep -q 'stopped by an error' err && echo 125 || echo 0)" ] || complain "a handler that leaves: $status $(cat err)"
 done
 grep -lE '; 1 event lost or in doubt; stopped by an error that libcmttrace reported in the first [0-9.]+ m?s$' jump.[0-9]* | grep -q . ||
   complain "a handler that leaves by longjmp: $(cat jump.[0-9]*)"

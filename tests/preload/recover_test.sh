@@ -6,12 +6,14 @@ failed=0
 complain() { echo "$*" >&2; failed=1; }
 mkfifo in out
 
-# killed FORM BLOCKS...: a program that made these many blocks, in turns, is killed with its collector; its trace is recovered.
+# killed FORM STACKS BLOCKS...: a program that made these many blocks, in turns, is killed with its collector; its trace is
+# recovered. STACKS is 1: with call stacks.
 killed() {
-  form=$1 sum=0
-  shift
+  form=$1 stacks=$2 sum=0
+  shift 2
   rm -f t.* rings said
-  LD_PRELOAD=$TRACER CMTTRACE_OUT=t.$form CMTTRACE_RINGS=rings CMTTRACE_TIME=1 "$BUILD/tests/preload/marked" blocks <in >out &
+  LD_PRELOAD=$TRACER CMTTRACE_OUT=t.$form CMTTRACE_RINGS=rings CMTTRACE_TIME=1 CMTTRACE_STACKS=$stacks \
+    "$BUILD/tests/preload/marked" blocks <in >out &
   exec 3>in 4<out
   for blocks in "$@"; do
     echo "$blocks" >&3
@@ -25,6 +27,9 @@ killed() {
   trace2cmt --to=text t.recovered.$form >text 2>err || complain "$form: $(cat err)"
   /usr/bin/python3 "$SOURCE/tests/preload/trace.py" --truncated text >/dev/null || complain "$form: a broken trace"
   [ "$(grep -c '^malloc(60006)' text)" = $sum ] || complain "$form $*: $(grep -c '^malloc(60006)' text) blocks, not $sum; $(cat said)"
+  # All were made in one place, those before a saved position and those behind it.
+  places=$(sed -n 's/^malloc(60006).* stack=/stack=/p' text | sort | uniq -c | tr -s ' ')
+  [ "${places% stack=*}" = "$([ "$stacks" = 0 ] || echo " $sum")" ] || complain "$form $*: $places, not $sum; $(cat said)"
 }
 kill_both() {
   writer=$(perl -I"$SOURCE/tests/preload" -Mcollector -e 'print collector(@ARGV)' "$1")
@@ -49,9 +54,12 @@ done
 [ -n "${CMTTRACE_STACKS:-}" ] || grep -L '^malloc(70001)' unfilled.*.trace | grep -q . || complain 'no place that was not filled'
 rm unfilled.*
 
+killed trace 1 1000 10000 5
+killed cmt 1 1000 20000 5 2000
+/usr/bin/python3 "$SOURCE/tests/preload/broken_rings.py" "$collector" rings stacks || complain 'broken rings with stacks'
 for form in trace cmt; do
-  killed $form 10
-  killed $form 1000 60000 5 20000
+  killed $form 0 10
+  killed $form 0 1000 60000 5 20000
 done
 
 # Rings that are whole, cut, of a lost trace, or broken. They are read from a file that may not be written, and stay.

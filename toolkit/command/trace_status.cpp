@@ -15,6 +15,7 @@
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "cmt/reader.h"
 #include "libcmt/trace/files.h"
@@ -80,6 +81,8 @@ void parse_status_line(std::string_view line, std::vector<BegunTrace>& traces) {
   parse_number(fields, " time_step_ns=", trace->time_step_ns);
   parse_number(fields, " recorded_ns=", trace->recorded_ns);
   parse_number(fields, " bypasses=", trace->bypasses);
+  parse_number(fields, " stacks_unknown=", trace->stacks_unknown);
+  parse_number(fields, " stacks_cut=", trace->stacks_cut);
   trace->stopped = word_after(fields, " stopped=");
   trace->bypass = word_after(fields, " bypass=");
 }
@@ -165,21 +168,15 @@ TraceStatusFile::~TraceStatusFile() {
 
 std::string TraceStatusFile::setting() const { return (is_of_launcher_ ? "-" : "") + path_; }
 
-std::vector<BegunTrace> TraceStatusFile::begun() const {
-  std::vector<BegunTrace> traces;
+TraceStatusFile::Content TraceStatusFile::read() const {
+  Content content;
   std::ifstream file(path_, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(begin_));
-  for (std::string line; std::getline(file, line);) parse_status_line(line, traces);
-  return traces;
-}
-
-std::uint64_t TraceStatusFile::refused() const {
-  std::uint64_t count = 0;
-  std::ifstream file(path_, std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(begin_));
-  for (std::string line; std::getline(file, line);)
-    count += line.starts_with(pid_key) && line.ends_with(refused_ending) ? 1 : 0;
-  return count;
+  for (std::string line; std::getline(file, line);) {
+    parse_status_line(line, content.begun);
+    content.refused += line.starts_with(pid_key) && line.ends_with(refused_ending) ? 1 : 0;
+  }
+  return content;
 }
 
 bool is_written(const std::string& path) {
@@ -197,15 +194,20 @@ bool is_written(const std::string& path) {
 
 bool is_running(int process) { return kill(process, 0) == 0 || errno == EPERM; }
 
-/// Counts the traces that will never be whole. A collector appends its last line before it releases the trace's lock.
-/// So the lines are read again after the locks were seen to be free.
+/// Takes what the status file says at last, and counts the traces that will never be whole. A collector appends its
+/// last line before it releases the trace's lock. So the lines are read again after the locks were seen to be free.
 static void add_broken(const TraceStatusFile& traces, const std::vector<BegunTrace>& all, RecordedTraces& recorded) {
   std::set<std::string> left;
   for (const BegunTrace& trace : all) {
     if (!trace.ended && !is_written(trace.path) && !is_running(trace.process)) left.insert(trace.path);
   }
-  for (const BegunTrace& trace : traces.begun()) {
-    if (trace.error != 0 || (!trace.ended && left.contains(trace.path))) ++recorded.broken;
+  TraceStatusFile::Content last = traces.read();
+  recorded.traces = std::move(last.begun);
+  recorded.refused = last.refused;
+  for (const BegunTrace& trace : recorded.traces) {
+    const bool is_broken = trace.error != 0 || (!trace.ended && left.contains(trace.path));
+    recorded.broken += is_broken ? 1 : 0;
+    recorded.faulty += !is_broken && trace.stopped == "fault" ? 1 : 0;
     if (trace.error != 0 && recorded.error == 0) recorded.error = trace.error;
   }
 }
@@ -220,7 +222,6 @@ RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::functio
     if (is_awaited && !pause(step_ms)) continue;
     RecordedTraces recorded = add_traces(all, complain);
     add_broken(traces, all, recorded);
-    recorded.refused = traces.refused();
     return recorded;
   }
 }

@@ -21,8 +21,10 @@ struct BegunTrace {
   std::uint64_t recorded_ns = 0;   ///< with `stopped`: after this time, since its begin, there are no events
   std::uint64_t bypasses = 0;      ///< modules whose calls were not seen
   std::string bypass{};            ///< the first of them
-  std::uint64_t encoded = 0;       ///< while it is not `ended`: events in the trace, when the collector last told,
-  std::uint64_t waiting = 0;       ///< and about how many are not; 0: it has not told
+  std::uint64_t stacks_unknown = 0;  ///< events whose call stacks were to be recorded, and are not known
+  std::uint64_t stacks_cut = 0;      ///< events whose call stacks are cut, since there were too many different ones
+  std::uint64_t encoded = 0;         ///< while it is not `ended`: events in the trace, when the collector last told,
+  std::uint64_t waiting = 0;         ///< and about how many are not; 0: it has not told
 };
 
 /// The file that CMTTRACE_STATUS names. libcmttrace.so appends a line to it when a process begins a trace, and the
@@ -38,10 +40,12 @@ class TraceStatusFile {
 
   /// The value of CMTTRACE_STATUS for the command.
   std::string setting() const;
-  /// The traces so far, in the order in which they began.
-  std::vector<BegunTrace> begun() const;
-  /// How many processes had loaded the tracer and could not be recorded. Each has said why.
-  std::uint64_t refused() const;
+  struct Content {
+    std::vector<BegunTrace> begun;  ///< the traces so far, in the order in which they began
+    std::uint64_t refused = 0;  ///< processes that had loaded the tracer and could not be recorded; each has said why
+  };
+  Content read() const;
+  std::vector<BegunTrace> begun() const { return read().begun; }
 
  private:
   std::string path_;
@@ -65,12 +69,14 @@ struct RecordedTraces {
   std::uint64_t events = 0;
   std::uint64_t threads = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t repairs = 0;        ///< events that were lost or altered, without frees of blocks that were not seen
-  std::vector<RecordedFile> files;  ///< the largest first
-  unsigned unreadable = 0;          ///< traces that are not in `files`
-  unsigned unfinished = 0;          ///< traces without an end: still being recorded, or cut
-  std::uint64_t refused = 0;        ///< as TraceStatusFile::refused()
-  unsigned broken = 0;              ///< traces whose collector has failed or died
+  std::uint64_t repairs = 0;         ///< events that were lost or altered, without frees of blocks that were not seen
+  std::vector<RecordedFile> files;   ///< the largest first
+  unsigned unreadable = 0;           ///< traces that are not in `files`
+  unsigned unfinished = 0;           ///< traces without an end: still being recorded, or cut
+  std::vector<BegunTrace> traces{};  ///< all of them, as they were in the end
+  std::uint64_t refused = 0;         ///< processes that could not be recorded
+  unsigned broken = 0;               ///< traces whose collector has failed or died
+  unsigned faulty = 0;               ///< other traces that an error of libcmttrace.so has ended
   std::vector<std::string> encoding{};  ///< paths of traces of ended processes that were not waited for to the end
   int error = 0;                        ///< the errno of the first failure; 0: not known
 };
