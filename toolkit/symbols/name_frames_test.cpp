@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -17,6 +18,8 @@
 
 namespace cmt::symbols {
 namespace {
+
+[[maybe_unused]] const int without_server = unsetenv("DEBUGINFOD_URLS");  // no test asks the network
 
 const std::string samples = CMT_SYMBOL_SAMPLES;
 const std::string sample_id = "\x01\x23\x45\x67\x89\xab\xcd\xef\x01\x23\x45\x67\x89\xab\xcd\xef\x01\x23\x45\x67";
