@@ -68,7 +68,7 @@
 /// event
 ///   behind it alone, and the ring's last stack stays as it is.
 /// - After a drop, a void, a pause, a fork and a new owner, kept is 0. So a reader that does not know the ring's last
-///   stack knows it again.
+///   stack knows it again. (Of events with a record_stack: others have nothing to lose.)
 /// - `number` counts the ring's record_stacks that are not apart, modulo 16. A reader that finds kept > 0 and another
 ///   number than the next has missed one, and does not know the ring's last stack.
 #pragma once

@@ -236,7 +236,8 @@ INTERPOSED(void*, reallocarray, (void* block, size_t count, size_t size), (block
 
 INTERPOSED_VOID(free, (void* block), (block)) {
   if (!tracer_is_ready() || arena_owns(block)) return;
-  if (stack_frame) unwind_before_free(block, __builtin_return_address(0));
+  // Not in a forked child that has not begun: the modules are its parent's.
+  if (stack_frame && recording_generation() != 0) unwind_before_free(block, __builtin_return_address(0));
   struct Guard guard;
   if (guard_enter(&guard, kind_free)) {
     if (recording_is_on()) record(kind_free, block, 0, stack_frame);

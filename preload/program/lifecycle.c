@@ -66,6 +66,7 @@ static void begin_stacks(struct Control* control, struct GivenOut given_out) {
   stacks_end_process();  // the parent's
   const char* fault = stacks.are_wanted ? map_stacks(control, given_out) : NULL;
   if (!fault) return;
+  stacks_end_process();
   control->stacks_at = 0;
   stacks.are_wanted = false;  // in children too
   stacks.fault = fault;
@@ -88,6 +89,7 @@ static void begin_process(void) {
   collector_forget();
   if (is_forked && state.ignores_children) tracing.is_stopped = true;
   if (state.is_paused || tracing.is_stopped) {
+    stacks_end_process();  // what its parent has is its parent's
     set_recording_generation(not_recording);
     return;
   }
@@ -120,13 +122,15 @@ static void claim_ring(void) {
     self->ringless = tracing.generation;
     return;
   }
-  self->generation = tracing.generation;
   __atomic_store_n(&self->ring->left, 0, __ATOMIC_RELAXED);
   self->slots = ring_slots(tracing.control, self->ring);
   self->clock = &tracing.control->clock;
   const uint32_t ring = ring_number(tracing.control, self->ring);
   self->holder = holder_of_ring(ring);
   stacks_claim(self, ring);
+  // The ring is complete: in a sandbox signals are not blocked, and a handler records into it from here on.
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  self->generation = tracing.generation;
   const uint32_t number = __atomic_fetch_add(&tracing.control->threads, 1, __ATOMIC_RELAXED);
   if (number) record_second_thread();
   record_long(&(struct Call){.kind = (enum Kind)record_owner, .size = number});

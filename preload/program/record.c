@@ -247,20 +247,19 @@ void record_with_stack(uint32_t kind, const void* address, uint64_t size, const 
   if (!stacks_capture(self, stack_frame, &stack)) return;
   const uint64_t stamp = stamp_of_short(self, kind, address, size);
   const uint64_t position = ring_reserve(self->ring, stack.slots + 1);
-  if (__builtin_expect(ring_is_below_soft(self->ring, position, stack.slots + 1) && is_stamp_high_known(self, stamp) &&
-                           stack.generation == self->generation,
-                       1)) {
+  if (__builtin_expect(!ring_is_below_soft(self->ring, position, stack.slots + 1), 0) &&
+      !ring_has_room(self->ring, position, stack.slots + 1)) {
+    stacks_drop(self, &stack);
+    stacks_end(self, &stack);
+    return;
+  }
+  if (__builtin_expect(is_stamp_high_known(self, stamp) && stack.generation == self->generation, 1)) {
     stacks_publish(self, &stack, position);
     publish_short(self, position + stack.slots, kind, address, size, stamp);
     stacks_end(self, &stack);
     return;
   }
   const struct Call call = call_of(kind, address, size);
-  if (!ring_has_room(self->ring, position, stack.slots + 1)) {
-    stacks_drop(self, &stack);
-    stacks_end(self, &stack);
-    return;
-  }
   publish_void(self, position, stack.slots + 1);
   if (stacks_recapture(self, &stack)) append_with_stack(self, &call, stamp, &stack);
 }

@@ -31,7 +31,10 @@ const char* stacks_begin_process(struct StackShare* share, uint32_t frames_max, 
 
 bool stacks_is_busy(const struct Thread* self) { return self->unwinder && self->unwinder->busy != 0; }
 
-void stacks_end_process(void) { stacks_kinds = 0; }
+void stacks_end_process(void) {
+  stacks_kinds = 0;
+  unwind_loader_bytes = 0;  // nothing is told to the table of modules
+}
 
 void stacks_reserve(void) {
   if (stacks_kinds && !reserve.first) reserve.first = sys_map_quietly(threads_in_sandbox * sizeof *reserve.first);
@@ -67,25 +70,23 @@ static inline void tell_difference(const struct RingStack* last, struct EventSta
   stack->slots = !is_whole && kept == frames && frames == last->frames ? 0 : stack_slots(frames - kept);
 }
 
-// The first frames of a stack that is too large for one reservation.
+// The first frames of a stack that is too large for one reservation. False: they were dropped, or a signal handler has
+// forked, and this is the child, which must not write to its parent's ring.
 static __attribute__((noinline)) bool send_pieces(struct Thread* self, struct EventStack* stack) {
   while (stack->head.added > frames_at_once) {
+    if (stack->generation != recording_generation()) return false;
     const uint32_t left = stack->head.added - frames_at_once;
     stack->head.added = frames_at_once;
     stack->slots = slots_at_once;
     const uint64_t position = ring_reserve(self->ring, slots_at_once);
-    if (!ring_has_room(self->ring, position, slots_at_once)) {
-      stacks_drop(self, stack);
-      stacks_end(self, stack);
-      return false;
-    }
+    if (!ring_has_room(self->ring, position, slots_at_once)) return false;
     stacks_publish(self, stack, position);
     stack->head.kept += frames_at_once;
     stack->head.added = left;
     stack->head.number = self->last_stack.number;
   }
   stack->slots = stack_slots(stack->head.added);
-  return true;
+  return stack->generation == recording_generation();
 }
 
 // There is no memory for captures.
@@ -106,13 +107,15 @@ bool stacks_capture(struct Thread* self, const void* frame, struct EventStack* s
       tell_unknown(self, stack);
     }
     // A signal handler may have forked, and a capture takes a while.
-    if (__builtin_expect(stack->generation == recording_generation(), 1)) break;
+    if (__builtin_expect(stack->generation == recording_generation(), 1)) {
+      if (__builtin_expect(stack->head.added <= frames_at_once || stack->head.is_apart, 1)) return true;
+      if (send_pieces(self, stack)) return true;
+    }
+    const bool is_dropped = stack->generation == recording_generation();
     stacks_drop(self, stack);
     stacks_end(self, stack);
-    if (!recording_is_on()) return false;
+    if (is_dropped || !recording_is_on()) return false;
   }
-  if (__builtin_expect(stack->head.added <= frames_at_once || stack->head.is_apart, 1)) return true;
-  return send_pieces(self, stack);
 }
 
 // The frames that do not fit the first record.

@@ -4,7 +4,7 @@
 
 #include "preload/program/unwind/walk.h"
 
-enum { distant_captures_max = 16 };
+enum { distant_captures_max = 16, stray_captures_max = 256 };
 
 static struct {
   int frames_max;
@@ -259,7 +259,8 @@ __attribute__((always_inline)) static inline bool arrive_quickly(struct UnwindTh
     const bool is_alike = is_there && has_rule(code, rule);
     code = place.key | (uint64_t)rule_index(entry) << code_bits;
     guess = entry + 1;
-    if (is_alike || first <= cursor + 1) break;
+    if (is_alike) break;
+    if (__builtin_expect(first <= self->frames, 0)) return false;  // no room beside the last stack
     self->code[--first] = code;
     self->places[first] = here | flag;
     uintptr_t at = place.at + rule_distance(rule);
@@ -301,7 +302,7 @@ static void note_quick_range(struct UnwindThread* self) {
 }
 
 // A capture as nearly all are: on the thread's own stack, to a frame of the last stack, and with words that stay as
-// they are. *is_whole: false if the last stack cannot be continued. False: nothing was changed.
+// they are. *is_whole: false if the last stack cannot be continued. False: the last stack is as it was.
 __attribute__((always_inline)) static inline bool capture_quickly(struct UnwindThread* self, const void* frame,
                                                                   int* kept, bool* is_whole) {
   struct Arrival arrived;
@@ -329,13 +330,18 @@ static bool is_under_way(const struct UnwindThread* self, uintptr_t busy, const 
   return busy > now || busy - self->own_begin >= bytes || now - self->own_begin >= bytes;
 }
 
-// The stack by rules alone, without the last stack. Returns whether it has the frame of the interposed function that is
-// `busy`.
-static bool capture_apart(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
+// What a capture apart has come by.
+struct Passed {
+  bool busy;     // the frame of the interposed function that is `busy`
+  bool handler;  // a signal handler's
+};
+
+// The stack by rules alone, without the last stack.
+static struct Passed capture_apart(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
   struct Place place = place_of_caller(frame);
   struct StackPart part;
   const int most = limits.frames_max < unwind_apart_frames_max ? limits.frames_max : unwind_apart_frames_max;
-  bool has_busy = false;
+  struct Passed passed = {false, false};
   const struct UnwindRule* guess = unwind_table->rule;
   self->full_steps = 0;
   memory_enter(self, (uintptr_t)frame, &part);
@@ -346,7 +352,8 @@ static bool capture_apart(struct UnwindThread* self, const void* frame, struct U
     const uint64_t rule = entry->rule;
     self->apart[unwind_apart_frames_max - ++stack->frames] = rule_index(entry);
     guess = entry + 1;
-    has_busy |= place.at == self->busy + 8 && (place.key == self->busy_code || self->busy_code == 0);
+    passed.busy |= place.at == self->busy + 8 && (place.key == self->busy_code || self->busy_code == 0);
+    passed.handler |= rule_kind(rule) == rule_signal;
     if (step(self, &part, &place, rule) == step_failed) {
       stack->is_cut = rule_kind(rule) != rule_outermost;
       break;
@@ -354,7 +361,7 @@ static bool capture_apart(struct UnwindThread* self, const void* frame, struct U
     if (place.key == 0) stack->is_cut = false;
     if (place.key == 0 || !is_code_address(place.key & ~UNWIND_EXACT)) break;
   }
-  return has_busy;
+  return passed;
 }
 
 void unwind_capture_apart(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
@@ -366,7 +373,9 @@ void unwind_capture_apart(struct UnwindThread* self, const void* frame, struct U
 }
 
 // A capture was begun and has not ended. If it goes on, captures apart. False: longjmp has left it. That shows at the
-// end of the walk: both are on the thread's own stack, and this one does not come from the other.
+// end of the walk: both are on the thread's own stack, and this one does not come from the other. Where one of them is
+// on another stack, as a coroutine's, a walk that passes no handler's frame is either not in one, or a handler has
+// changed stacks; the latter is not believed for long.
 static __attribute__((noinline)) bool capture_within(struct UnwindThread* self, const void* frame,
                                                      struct UnwindStack* stack) {
   const uintptr_t busy = self->busy, own_bytes = self->own_end - self->own_begin;
@@ -375,8 +384,10 @@ static __attribute__((noinline)) bool capture_within(struct UnwindThread* self, 
   if (is_under_way(self, self->busy_apart, frame)) return true;
   self->busy_apart = (uintptr_t)frame;
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  if (capture_apart(self, frame, stack) || stack->is_cut) return true;
-  return busy - self->own_begin >= own_bytes || (uintptr_t)frame - self->own_begin >= own_bytes;
+  const struct Passed passed = capture_apart(self, frame, stack);
+  if (passed.busy || stack->is_cut) return true;
+  if (busy - self->own_begin < own_bytes && (uintptr_t)frame - self->own_begin < own_bytes) return false;
+  return passed.handler || ++self->stray_captures < stray_captures_max;
 }
 
 static inline void capture_once(struct UnwindThread* self, const void* frame, uint32_t epoch,
@@ -407,6 +418,7 @@ void unwind_capture(struct UnwindThread* self, const void* frame, struct UnwindS
   }
   unwind_set_busy(self, (uintptr_t)frame, ((const uintptr_t*)frame)[1]);
   self->busy_apart = 0;
+  self->stray_captures = 0;
   uint32_t epoch;
   do {  // a signal handler that forks gives the child another table of rules
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

@@ -31,8 +31,10 @@ void memory_begin(void) {
   uintptr_t bytes = limit.rlim_cur;
   if (bytes < first_stack_bytes_min) bytes = first_stack_bytes_min;
   if (bytes > first_stack_bytes_max) bytes = first_stack_bytes_max;
-  memory.first_end = outside;
-  memory.first_begin = outside > bytes ? outside - bytes : 0;
+  if (memory.first_end == 0) {  // the range was chosen when the program began; the limit may have been changed since
+    memory.first_end = outside;
+    memory.first_begin = outside > bytes ? outside - bytes : 0;
+  }
   const uintptr_t never_readable = (uintptr_t)0xffff << 48;
   memory.can_ask =
       !sandbox_entered && ask_kernel(never_readable) == -EFAULT && ask_kernel((uintptr_t)&limit) == -EINVAL;

@@ -175,6 +175,7 @@ const struct UnwindRule* rule_find_slowly(uint64_t key) {
     struct UnwindRule* there = &unwind_table->rule[index - (index != 0)];
     if (index && there->key != key) continue;
     const bool is_alive = index && rule_is_for(there, key);
+    if (!index && !dead && __atomic_load_n(&unwind_table->used, __ATOMIC_RELAXED) >= unwind_rules_max) return NULL;
     if (rule == rule_dead && !is_alive) rule = make_rule(key, &module);
     if (is_alive || (index && module && module_of_rule[index - 1] == module)) {
       if (!is_alive) __atomic_store_n(&there->rule, rule, __ATOMIC_RELEASE);  // its module has come back

@@ -68,6 +68,7 @@ struct UnwindThread {
   uintptr_t block_begin, block_end;          ///< the stack that libc has made for the thread
   int32_t full_steps;                        ///< of the capture under way (full.c)
   int32_t distant_captures;                  ///< since one whose innermost frame has a place
+  int32_t stray_captures;                    ///< within another that seems to have been left (capture.c)
   uintptr_t base;                            ///< of `places`
   uint64_t stepped;                          ///< frames that were walked by rules, ever
   uint64_t code[unwind_frames_max];          ///< outermost first: return address, and index of its rule from bit 47 on
