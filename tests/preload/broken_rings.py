@@ -7,7 +7,7 @@ import random
 import subprocess
 import sys
 
-COPIES, BYTES, CONTROL = 50 if sys.argv[3:] else 150, 3 << 20, 54000
+COPIES, BYTES, CONTROL = 30 if sys.argv[3:] else 150, 3 << 20, 54000
 
 SHARE = 2 << 20  # preload/stack_share.h; its rules begin behind 4 + (4 << 17) bytes
 RULES = 4 + (4 << 17)
@@ -45,5 +45,5 @@ for seed in range(COPIES):
         os.remove('broken.trace')
     else:
         assert ended.returncode == 1, f'seed {seed}: no trace'
-assert min(statuses.values()) > COPIES // 30, statuses
+assert min(statuses.values()) >= COPIES // 30, statuses
 print(statuses)

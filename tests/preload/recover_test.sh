@@ -54,8 +54,8 @@ done
 [ -n "${CMTTRACE_STACKS:-}" ] || grep -L '^malloc(70001)' unfilled.*.trace | grep -q . || complain 'no place that was not filled'
 rm unfilled.*
 
-killed trace 1 1000 10000 5
-killed cmt 1 1000 20000 5 2000
+killed trace 1 1000 5
+killed cmt 1 1000 20000 5
 /usr/bin/python3 "$SOURCE/tests/preload/broken_rings.py" "$collector" rings stacks || complain 'broken rings with stacks'
 for form in trace cmt; do
   killed $form 0 10
