@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <vector>
@@ -38,7 +39,9 @@ Frames frames_of(const cmt::StackTable& table, StackId stack) {
 
 void append_stack(std::vector<Slot>& records, StackRecord stack, const Frames& added) {
   stack.added = static_cast<std::uint32_t>(added.size());
-  records.push_back(slot_of_stack(&stack, added.data()));
+  std::uint32_t first[stack_frames_first] = {};
+  std::copy_n(added.begin(), std::min<std::size_t>(added.size(), stack_frames_first), first);
+  records.push_back(slot_of_stack(&stack, first));
   for (std::size_t at = stack_frames_first; at < added.size(); at += stack_frames_more) {
     const std::size_t count = std::min<std::size_t>(added.size() - at, stack_frames_more);
     records.push_back(slot_of_frames(added.data() + at, static_cast<std::uint32_t>(count)));
