@@ -38,6 +38,9 @@ class StackEncoder {
     }
   }
 
+  /// Of the definitions so far, in this block.
+  std::size_t definitions_size() const { return definitions_.size(); }
+
   /// The numbers of the block's stacks; empty if no event has one. To be called before finish_definitions().
   std::string finish_numbers();
   /// What is new in the block; empty if nothing is.

@@ -86,6 +86,8 @@ void BlockDecoder::start(BlockBytes&& bytes, bool fresh) {
 void BlockDecoder::define_stacks(const format::BlockHeader& header, std::string_view stream) {
   const std::size_t known = definitions_.stacks().size() - 1;
   if (knows_stacks_of(header.first_event)) return;
+  if (header.first_event != events_defined_) throw WireError(0, "blocks are missing before this one");
+  events_defined_ += header.events;
   if (!stream.empty()) definitions_.take_block(stream, header.events);
   stacks_before_.emplace(header.first_event, known);
 }

@@ -118,6 +118,7 @@ class BlockDecoder {
   format::UsableDecoder usable_;
   format::StackDefinitions definitions_;
   std::map<std::uint64_t, std::size_t> stacks_before_;  // by a block's first event: stacks defined before the block
+  std::uint64_t events_defined_ = 0;                    // those of the blocks whose stacks are defined
   format::StackNumberDecoder stacks_;
   std::uint64_t unknown_kinds_ = 0;  // in blocks that are done
 };

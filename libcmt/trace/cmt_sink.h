@@ -48,6 +48,9 @@ class CmtSink : public Sink {
   StackId stack_in_file(StackId stack) const override { return stacks_.node_number(stack); }
 
  private:
+  /// Far below a stream's limit, since one stack more may define many modules. Programs do not come near it.
+  static constexpr std::size_t definitions_enough = 1 << 24;
+
   bool begin(const BookedEvent& booked);
   void encode(const BookedEvent& booked);
   std::size_t encode_core(std::span<const BlockEvent> events, const BookedEvent* other);
@@ -57,7 +60,9 @@ class CmtSink : public Sink {
   void encode_columns_of(const EventBatch& batch, std::size_t first, std::size_t count, const BookedEvent* other);
   void take_columns_back();
   void finish_columns(FullBlock& block);
-  bool block_is_full() const { return core_.events() == options_.block_events || core_.full(); }
+  bool block_is_full() const {
+    return core_.events() == options_.block_events || core_.full() || stacks_.definitions_size() > definitions_enough;
+  }
   void start_core(Tag next_tag);
   void flush_block();
   void start_block(bool may_be_keyframe = true);

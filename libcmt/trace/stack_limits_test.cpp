@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "libcmt/format/sections.h"
 #include "tests/format/stack_fixture.h"
 
 using namespace cmt;
@@ -40,4 +41,50 @@ TEST_CASE("stack limits: a frame has 256 names at most") {
   CHECK(reader.defects() == 1);
   REQUIRE(reader.stacks().names(1).size() == frame_names_limit);
   CHECK(reader.stacks().names(1).front().function == "f0");
+}
+
+TEST_CASE("stack limits: a block ends before its definitions come near a stream's limit") {
+  StackTable table;
+  const int fd = file_of("");
+  Writer writer(fd, {}, {.format = Format::cmt});
+  writer.use_stacks(table);
+  for (Tag tag = 1; tag <= 600; ++tag) {
+    const ModuleId module = table.append_module({.path = std::string(60000, static_cast<char>('a' + tag % 26))});
+    writer.add({.kind = Kind::malloc, .tag = tag, .stack = table.add_node({0, table.add_frame({module, tag})})});
+  }
+  writer.finish();
+  Reader reader(file_of(bytes_of(fd)), "app", reading_stacks());
+  CHECK(reader.blocks().size() == 3);
+  std::size_t events = 0;
+  for (auto read = reader.read(); !read.empty(); read = reader.read()) events += read.size();
+  CHECK(events == 600);
+  CHECK(reader.stacks().module_count() == 601);
+}
+
+TEST_CASE("stack limits: an index that leaves out a block gives no wrong stacks") {
+  RandomStacks stacks(3);
+  const int fd = file_of("");
+  Writer writer(fd, {}, in_blocks_of(10));
+  writer.use_stacks(stacks.table());
+  for (Tag tag = 1; tag <= 50; ++tag) writer.add({.kind = Kind::malloc, .tag = tag, .stack = stacks.next()});
+  writer.finish();
+  const std::string bytes = bytes_of(fd);
+  using namespace cmt::format;
+  const auto header_at = [&](std::uint64_t offset) {
+    const SectionStart start = take_section_start(std::string_view(bytes).substr(offset, SectionStart::size));
+    return take_section_header(std::string_view(bytes).substr(offset, start.total()), start);
+  };
+  const Tail tail = take_tail(header_at(bytes.size() - tail_size));
+  std::vector<BlockStart> blocks = take_index(header_at(tail.index_offset));
+  REQUIRE(blocks.size() == 5);
+  blocks.erase(blocks.begin() + 1);
+  const std::string index = put_section(SectionType::index, put_index(blocks));
+  const std::string damaged = bytes.substr(0, tail.index_offset) + index +
+                              bytes.substr(tail.totals_offset, bytes.size() - tail_size - tail.totals_offset) +
+                              put_tail(tail.index_offset, tail.index_offset + index.size());
+  ReadOptions options = reading_stacks();
+  options.addresses = false;  // else reading begins at the first block, and needs no index
+  Reader reader(file_of(damaged), "app", options);
+  CHECK_THROWS_AS(reader.seek(45), FormatError);
+  CHECK(read_all(damaged, reading_stacks()).lines.size() == 50);
 }
