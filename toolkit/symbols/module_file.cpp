@@ -59,9 +59,14 @@ std::string build_id_of(int fd, const std::string& path) {
 }
 
 /// The file of a module. Throws where it is gone, or is another one now.
-Fd open_unchanged(const Module& module) {
+Fd open_unchanged(const Module& module, std::optional<std::time_t> start) {
   Fd file = module.path == "[vdso]" ? open_vdso() : open_file(module.path);
   const std::string id = build_id_of(file.get(), module.path);
+  struct stat status;
+  if (module.build_id.empty() && module.path != "[vdso]" && start && fstat(file.get(), &status) == 0 &&
+      status.st_mtime > *start) {
+    throw FormatError(module.path, "is newer than the recording, and had no build id to tell it by");
+  }
   if (module.build_id.empty() || id == module.build_id) return file;
   throw FormatError(module.path, "has changed since the recording (build id " +
                                      (id.empty() ? "none" : build_id_text(id)) + ", recorded " +
@@ -81,9 +86,9 @@ Fd open_debug_file(const Module& module, std::span<const std::string> directorie
   return {};
 }
 
-Fd open_module(const Module& module, std::span<const std::string> directories) {
+Fd open_module(const Module& module, std::span<const std::string> directories, std::optional<std::time_t> start) {
   try {
-    return open_unchanged(module);
+    return open_unchanged(module, start);
   } catch (const std::exception&) {
     Fd file = open_debug_file(module, directories);
     if (file.get() < 0) throw;
@@ -107,9 +112,10 @@ struct ModuleFile::Handle {
   Dwfl_Module* module = nullptr;
 };
 
-ModuleFile::ModuleFile(const Module& module, std::span<const std::string> debug_directories)
+ModuleFile::ModuleFile(const Module& module, std::span<const std::string> debug_directories,
+                       std::optional<std::time_t> start)
     : path_(module.path), handle_(std::make_unique<Handle>()) {
-  const Fd file = open_module(module, debug_directories);
+  const Fd file = open_module(module, debug_directories, start);
   for (const std::string& directory : debug_directories) handle_->search_path += ":" + directory;
   handle_->search_path_text = handle_->search_path.data();
   handle_->callbacks = {.find_elf = dwfl_build_id_find_elf,

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,8 +19,10 @@ namespace cmt::symbols {
 /// $DEBUGINFOD_URLS names. Only of the file that was recorded: another build id is an error.
 class ModuleFile {
  public:
-  /// Looks for separate debug files in `debug_directories`. Throws FormatError and std::system_error.
-  ModuleFile(const Module& module, std::span<const std::string> debug_directories);
+  /// Looks for separate debug files in `debug_directories`. A module without a build id is not taken where its file is
+  /// newer than `start`, the recording's. Throws FormatError and std::system_error.
+  ModuleFile(const Module& module, std::span<const std::string> debug_directories,
+             std::optional<std::time_t> start = std::nullopt);
   ~ModuleFile();
   ModuleFile(const ModuleFile&) = delete;
   ModuleFile& operator=(const ModuleFile&) = delete;

@@ -76,7 +76,7 @@ class Lookup {
 };
 
 void name_from_module(Lookup& lookup, const Module& module, const NamingOptions& options) {
-  ModuleFile file(module, options.debug_directories);
+  ModuleFile file(module, options.debug_directories, options.start);
   std::vector<FrameName> names;
   file.look_up(lookup.addresses(), [&](std::size_t index, std::vector<SourceFrame>&& frames) {
     names.clear();
@@ -87,7 +87,7 @@ void name_from_module(Lookup& lookup, const Module& module, const NamingOptions&
 }
 
 void name_from_perf_map(Lookup& lookup, const NamingOptions& options) {
-  if (options.perf_map.empty() || access(options.perf_map.c_str(), F_OK) != 0) return;
+  if (options.perf_map.empty()) return;
   look_up_in_perf_map(options.perf_map, lookup.addresses(), [&](std::size_t index, std::string_view function) {
     const FrameName name{.function = function, .file = {}};
     lookup.set_names(index, {&name, 1});
@@ -142,15 +142,20 @@ NamingCounts name_all_frames(StackTable& stacks, const NamingOptions& options) {
   return name_frames(stacks, frames, options);
 }
 
+std::optional<std::time_t> start_of(const Header& header) {
+  const std::string text(header.find("start").value_or(""));
+  std::tm start{};
+  if (strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &start) == nullptr) return std::nullopt;
+  return timegm(&start);
+}
+
 std::string perf_map_of(const Header& header) {
   const std::string_view pid = header.find("pid").value_or("");
   if (pid.empty() || pid.find_first_not_of("0123456789") != std::string_view::npos) return {};
   std::string path = "/tmp/perf-" + std::string(pid) + ".map";
   struct stat status;
-  std::tm start{};
-  const std::string started(header.find("start").value_or(""));
-  const bool is_older = stat(path.c_str(), &status) == 0 && strptime(started.c_str(), "%Y-%m-%dT%H:%M:%S", &start) &&
-                        status.st_mtime < timegm(&start);
+  const std::optional<std::time_t> start = start_of(header);
+  const bool is_older = start && stat(path.c_str(), &status) == 0 && status.st_mtime < *start;
   return is_older ? "" : path;
 }
 

@@ -7,6 +7,7 @@
 /// Modules are opened one after the other, each once; what the recorded file was is told by its build id.
 #pragma once
 
+#include <ctime>
 #include <functional>
 #include <optional>
 #include <span>
@@ -23,6 +24,8 @@ struct NamingOptions {
   std::vector<std::string> debug_directories{"/usr/lib/debug"};
   /// The list of functions that a JIT compiler in the recorded process has made; empty: none.
   std::string perf_map{};
+  /// When the recording began: a module without a build id whose file is newer is taken for another one.
+  std::optional<std::time_t> start{};
   /// Called with a line for each module whose frames cannot be named: it has changed since, is gone, or is damaged.
   std::function<void(const std::string&)> say{};
 };
@@ -41,6 +44,9 @@ NamingCounts name_frames(StackTable& stacks, std::span<const FrameId> frames, co
 
 /// The same for all frames of a table.
 NamingCounts name_all_frames(StackTable& stacks, const NamingOptions& options);
+
+/// When the recording began, as its header says.
+std::optional<std::time_t> start_of(const Header& header);
 
 /// Where a JIT compiler in the recorded process lists its functions: "/tmp/perf-4711.map". Empty: the process is not
 /// known, or the file is older than it.

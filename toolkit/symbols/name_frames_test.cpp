@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -260,6 +261,50 @@ TEST_CASE("the list of a JIT compiler is that of the recorded process, not of on
                                    std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * 36500));
   CHECK(perf_map_of(header).empty());
   std::filesystem::remove(path);
+}
+
+TEST_CASE("a list of a JIT compiler is read from a regular file only, which belongs to this user") {
+  const std::string path = "perf-4712.map";
+  StackTable stacks;
+  const FrameId frame = stacks.add_frame({0, 0x1010, true});
+  const auto message = [&] {
+    std::string said;
+    name_all_frames(stacks, {.perf_map = path, .say = [&](const std::string& text) { said += text; }});
+    CHECK(stacks.names(frame).empty());
+    std::filesystem::remove(path);
+    return said;
+  };
+  CHECK(message() == "");
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  CHECK(message() == path + ": is no regular file; functions of a JIT compiler are not named");
+  std::ofstream("list") << "1000 40 f\n";
+  std::filesystem::create_symlink("list", path);
+  CHECK(message().ends_with("; functions of a JIT compiler are not named"));
+  if (geteuid() == 0) {
+    std::ofstream(path) << "1000 40 f\n";
+    REQUIRE(chown(path.c_str(), 4711, 4711) == 0);
+    CHECK(message() == path + ": belongs to another user; functions of a JIT compiler are not named");
+  }
+  std::filesystem::remove("list");
+}
+
+TEST_CASE("a module without a build id is not looked up in a file that is newer than the recording") {
+  const SampleRun run = run_sample("pie");
+  Header header;
+  CHECK(!start_of(header));
+  for (const bool is_newer : {false, true}) {
+    header.metadata = {{"start", is_newer ? "2001-09-09T01:46:40Z" : "2286-11-20T17:46:40Z"}};
+    REQUIRE(start_of(header) == (is_newer ? 1'000'000'000 : 10'000'000'000));
+    StackTable stacks;
+    stacks.add_frame({stacks.add_module(sample_module(run, "pie", "")), run.places[0].address, run.places[0].is_exact});
+    std::string said;
+    NamingOptions options{.start = start_of(header), .say = [&](const std::string& text) { said += text; }};
+    CHECK(name_all_frames(stacks, options).with_function == (is_newer ? 0 : 1));
+    CHECK(said ==
+          (is_newer ? samples + "/pie: is newer than the recording, and had no build id to tell it by; its functions "
+                                "are not named"
+                    : ""));
+  }
 }
 
 TEST_CASE("damaged programs give fewer names, or a message, and no crash") {

@@ -1,10 +1,16 @@
 #include "toolkit/symbols/perf_map.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <map>
 #include <system_error>
 
+#include "cmt/error.h"
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::symbols {
@@ -20,11 +26,25 @@ bool take_number(std::string_view& line, std::uint64_t& number) {
   return true;
 }
 
+/// The list's file, in a folder in which all users may make files, pipes and links. None: -1.
+process::Fd open_list(const std::string& path) {
+  process::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  if (file.get() < 0 && errno == ENOENT) return file;
+  struct stat status;
+  if (file.get() < 0 || fstat(file.get(), &status) != 0) throw std::system_error(errno, std::generic_category(), path);
+  if (!S_ISREG(status.st_mode)) throw FormatError(path, "is no regular file");
+  if (status.st_uid != geteuid() && status.st_uid != 0) throw FormatError(path, "belongs to another user");
+  return file;
+}
+
 }  // namespace
 
 void look_up_in_perf_map(const std::string& path, std::span<const std::uint64_t> addresses,
                          const std::function<void(std::size_t index, std::string_view function)>& found) {
-  const std::string text = process::read_file(path);
+  const process::Fd file = open_list(path);
+  if (file.get() < 0) return;
+  std::string buffer;
+  const std::string_view text = process::read_again(file.get(), buffer);
   std::map<std::size_t, std::string_view> functions;
   for (std::string_view rest = text; !rest.empty();) {
     std::string_view line = rest.substr(0, rest.find('\n'));

@@ -10,7 +10,8 @@ cmt::StackTable symbolised(const cmt::StackTable& stacks, const cmt::Header& hea
                            const std::function<void(const std::string&)>& say) {
   using cmt::output::with_commas;
   cmt::StackTable named = stacks;
-  cmt::symbols::NamingOptions options{.perf_map = cmt::symbols::perf_map_of(header), .say = say};
+  cmt::symbols::NamingOptions options{
+      .perf_map = cmt::symbols::perf_map_of(header), .start = cmt::symbols::start_of(header), .say = say};
   options.debug_directories.insert(options.debug_directories.begin(), debug_directories.begin(),
                                    debug_directories.end());
   const cmt::symbols::NamingCounts counts = name_all_frames(named, options);
