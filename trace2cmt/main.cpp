@@ -115,13 +115,14 @@ void convert(const Options& options) {
     complaints.add(inputs.place(), "its tag contradicts the events before: dropped");
   });
   cmt::Header header = inputs.header();
-  if (options.symbolise && !header.has_stacks)
-    throw cmt::FormatError(options.inputs.front(), "call stacks were not recorded (needed by --symbolise)");
+  const bool begins_with_stacks = header.has_stacks;
   filters.change_header(header);
   sink = options.form->make_sink({output.fd(), std::move(header), options.level, say});
   const cmt::StackTable& stacks = filters.change_stacks(inputs.stacks());
   sink->use_stacks(stacks);
   inputs.read([&](const cmt::Event& event) { return filters.filter(event), !filters.done(); });
+  if (options.symbolise && !begins_with_stacks && stacks.node_count() == 1)
+    throw cmt::FormatError(options.inputs.front(), "call stacks were not recorded (needed by --symbolise)");
   filters.finish();
   cmt::StackTable named;
   if (options.symbolise) sink->use_stacks(named = symbolised(stacks, inputs.header(), options.debug_directories, say));

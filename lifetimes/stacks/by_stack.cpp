@@ -23,6 +23,7 @@ StackTable named_stacks(const annotate::Trace& trace, const annotate::Options& o
                         const StackOptions& stack_options, const StackUses& uses) {
   StackTable stacks = trace.stacks();
   symbols::NamingOptions naming{.perf_map = symbols::perf_map_of(trace.header()),
+                                .start = symbols::start_of(trace.header()),
                                 .say = [&](const std::string& message) { command::complain(options.tool, message); }};
   const auto& directories = stack_options.debug_directories;
   naming.debug_directories.insert(naming.debug_directories.begin(), directories.begin(), directories.end());
@@ -60,9 +61,9 @@ StackOptions parse_stack_options(const command::CommandLine& line) {
 
 void report_stacks(const annotate::Options& options, const StackOptions& stack_options) {
   annotate::Trace trace(options, false, true);
-  if (!trace.header().has_stacks)
-    throw FormatError(options.path, "call stacks were not recorded (cmttrace --stacks records them)");
   const StackUses uses = count_uses(trace);
+  if (!trace.header().has_stacks && trace.stacks().node_count() == 1)  // the header knows only of the first events
+    throw FormatError(options.path, "call stacks were not recorded (cmttrace --stacks records them)");
   const StackTable stacks = named_stacks(trace, options, stack_options, uses);
   if (stack_options.folded) {
     write_folded(stacks, uses, stack_options.contributors.metric,

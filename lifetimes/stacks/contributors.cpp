@@ -169,6 +169,54 @@ class GroupWalk {
   LabelId label_ = no_label;          // the innermost of the path
 };
 
+/// Both ends of stacks, as lines. Time of each: by the lines that are kept, however deep it is.
+class StackEnds {
+ public:
+  /// Borrows `stacks`.
+  explicit StackEnds(const StackTable& stacks) : stacks_(stacks), depths_(stacks.node_count()), ends_(depths_.size()) {
+    for (StackId id = 1; id < stacks.node_count(); ++id) {
+      const StackNode& node = stacks.node(id);
+      depths_[id] = depths_[node.parent] + std::max<std::uint64_t>(stacks.names(node.frame).size(), 1);
+      ends_[id] = depths_[node.parent] >= outer_lines_max ? ends_[node.parent] : id;
+    }
+  }
+
+  /// The innermost function first. `left_out`: how many between the ends.
+  std::vector<StackLine> lines(StackId stack, std::uint64_t& left_out) const {
+    const std::uint64_t depth = depths_[stack];
+    left_out = depth > inner_lines_max + outer_lines_max ? depth - inner_lines_max - outer_lines_max : 0;
+    std::vector<StackLine> found = lines_of(stack, left_out == 0 ? depth : inner_lines_max);
+    if (left_out == 0) return found;
+    found.resize(inner_lines_max);
+    const std::vector<StackLine> outer = lines_of(ends_[stack], depth);
+    found.insert(found.end(), outer.end() - outer_lines_max, outer.end());
+    return found;
+  }
+
+ private:
+  /// So many lines, and those that the same frame has.
+  std::vector<StackLine> lines_of(StackId stack, std::uint64_t count) const {
+    std::vector<StackLine> found;
+    for (StackId at = stack; at != 0 && found.size() < count; at = stacks_.node(at).parent) {
+      const FrameId frame = stacks_.node(at).frame;
+      const std::span<const FrameName> names = stacks_.names(frame);
+      if (names.empty())
+        found.push_back({function_text(stacks_, frame, nullptr), library_text(stacks_, frame), {}, {}});
+      for (const FrameName& each : names) {
+        StackLine line{function_text(stacks_, frame, &each), library_text(stacks_, frame), {}, {}};
+        if (!each.file.empty()) line.file = std::string(each.file);
+        if (each.line != 0) line.line = each.line;
+        found.push_back(std::move(line));
+      }
+    }
+    return found;
+  }
+
+  const StackTable& stacks_;
+  std::vector<std::uint64_t> depths_;  // in lines, by node
+  std::vector<StackId> ends_;          // by node: the one of its path with which the outer lines are whole
+};
+
 }  // namespace
 
 std::string_view name(By by) { return name_in(by_names, by); }
@@ -200,24 +248,9 @@ Contributors find_contributors(const StackTable& stacks, const StackUses& uses, 
     report.left_out = report.contributors.size() - options.top;
     report.contributors.resize(options.top);
   }
-  for (Contributor& each : report.contributors) each.stack = stack_lines(stacks, each.largest);
+  const StackEnds ends(stacks);
+  for (Contributor& each : report.contributors) each.stack = ends.lines(each.largest, each.stack_left_out);
   return report;
-}
-
-std::vector<StackLine> stack_lines(const StackTable& stacks, StackId stack) {
-  std::vector<StackLine> lines;
-  for (StackId at = stack; at != 0; at = stacks.node(at).parent) {
-    const FrameId frame = stacks.node(at).frame;
-    const std::span<const FrameName> names = stacks.names(frame);
-    if (names.empty()) lines.push_back({function_text(stacks, frame, nullptr), library_text(stacks, frame), {}, {}});
-    for (const FrameName& each : names) {
-      StackLine line{function_text(stacks, frame, &each), library_text(stacks, frame), {}, {}};
-      if (!each.file.empty()) line.file = std::string(each.file);
-      if (each.line != 0) line.line = each.line;
-      lines.push_back(std::move(line));
-    }
-  }
-  return lines;
 }
 
 }  // namespace cmt::lifetimes

@@ -39,14 +39,21 @@ struct Contributor {
   Use inclusive;
   StackId largest = 0;  ///< of its own stacks, or if it has none of those through it, that with most by the metric
   std::vector<StackLine> stack;
+  std::uint64_t stack_left_out = 0;
 };
+
+/// How many functions of a stack are kept, of a deep one: a report of many would else be as large as their square.
+inline constexpr std::size_t inner_lines_max = 40, outer_lines_max = 10;
 
 template <class Visitor, output::DescribedAs<Contributor> C>
 void describe(Visitor& field, C& contributor) {
   field("name", contributor.name, "of the function, the line, the library, or of function and caller");
   field("self", contributor.self, "of stacks of which it is the innermost that is no allocation function");
   field("inclusive", contributor.inclusive, "of stacks that it is anywhere in");
-  field("stack", contributor.stack, "the largest of its stacks by sorted_by, the innermost function first");
+  field("stack", contributor.stack,
+        "the largest of its stacks by sorted_by, the innermost function first; of more than 50, the inner 40 and the "
+        "outer 10");
+  field("stack_left_out", contributor.stack_left_out, "functions between these");
 }
 
 /// What a report is about.
@@ -107,9 +114,6 @@ void describe(Visitor& field, C& report) {
 /// The allocations of `uses` by contributor. `stacks` has the frames' names. The report's name, defects and truncation
 /// are the caller's. Memory and time: by the nodes of the stacks, however deep those are.
 Contributors find_contributors(const StackTable& stacks, const StackUses& uses, const ContributorOptions& options);
-
-/// A stack for people, the innermost function first.
-std::vector<StackLine> stack_lines(const StackTable& stacks, StackId stack);
 
 std::string to_text(const Contributors& report);
 std::string to_csv(const Contributors& report);

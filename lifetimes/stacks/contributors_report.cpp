@@ -1,5 +1,6 @@
 // Contributors as text and as CSV.
 
+#include "libcmt/text/utf8.h"
 #include "lifetimes/stacks/contributors.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
@@ -59,7 +60,7 @@ std::string table_text(const Contributors& report) {
                with_commas(self.allocated.blocks), with_commas(self.temporary), bytes_text(self.leaked.bytes),
                with_commas(self.leaked.blocks), figure_text(inclusive.metric(report.metric), report.metric), row_name});
   };
-  for (const Contributor& each : report.contributors) add_row(each.name, each.self, each.inclusive);
+  for (const Contributor& each : report.contributors) add_row(text::to_line(each.name), each.self, each.inclusive);
   add_row("all" + (report.left_out == 0 ? "" : ", with " + with_commas(report.left_out) + " more"), report.total,
           report.total);
   return table.text();
@@ -68,27 +69,24 @@ std::string table_text(const Contributors& report) {
 std::string line_text(const StackLine& line) {
   std::string text = line.function;
   if (line.file) text += " at " + *line.file + (line.line ? ":" + std::to_string(*line.line) : "");
-  return text + " in " + line.library;
+  return text::to_line(text + " in " + line.library);
 }
 
 std::string stack_text(const Contributors& report) {
   if (report.contributors.empty() || report.contributors.front().stack.empty()) return {};
   const Contributor& first = report.contributors.front();
-  std::string text = "\nthe largest stack of " + first.name + ":\n";
-  constexpr std::size_t inner_max = 40, outer_max = 10;  // of a deep recursion no more is of interest
-  const std::size_t count = first.stack.size(),
-                    left_out = count > inner_max + outer_max ? count - inner_max - outer_max : 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (left_out == 0 || i < inner_max || i >= count - outer_max)
-      text += "  " + line_text(first.stack[i]) + "\n";
-    else if (i == inner_max)
-      text += "  ... " + with_commas(left_out) + " more ...\n";
+  std::string text = "\nthe largest stack of " + text::to_line(first.name) + ":\n";
+  for (std::size_t i = 0; i < first.stack.size(); ++i) {
+    if (i == inner_lines_max && first.stack_left_out != 0)
+      text += "  ... " + with_commas(first.stack_left_out) + " more ...\n";
+    text += "  " + line_text(first.stack[i]) + "\n";
   }
   return text;
 }
 
 /// A row of CSV.
 struct ContributorRow {
+  std::string name;
   const Contributor& contributor;
   std::string stack;
 };
@@ -106,7 +104,7 @@ struct Prefixed {
 
 template <class Visitor, output::DescribedAs<ContributorRow> R>
 void describe(Visitor& field, R& row) {
-  field("name", row.contributor.name, "");
+  field("name", row.name, "");
   describe(field, row.contributor.self);
   Prefixed<Visitor> inclusive{field, "inclusive_"};
   describe(inclusive, row.contributor.inclusive);
@@ -123,12 +121,14 @@ std::string to_text(const Contributors& report) {
 
 std::string to_csv(const Contributors& report) {
   const Contributor none;
-  std::string text = output::csv_titles(ContributorRow{none, {}});
+  std::string text = output::csv_titles(ContributorRow{{}, none, {}});
   for (const Contributor& each : report.contributors) {
     std::string stack;
-    for (auto line = each.stack.rbegin(); line != each.stack.rend(); ++line)
-      stack += (stack.empty() ? "" : ";") + line->function;
-    text += output::csv_row(ContributorRow{each, stack});
+    for (std::size_t i = each.stack.size(); i-- != 0;) {
+      stack += (stack.empty() ? "" : ";") + part_text(each.stack[i].function);
+      if (i == inner_lines_max && each.stack_left_out != 0) stack += ";...";
+    }
+    text += output::csv_row(ContributorRow{text::to_line(each.name), each, stack});
   }
   return text;
 }

@@ -218,6 +218,51 @@ TEST_CASE("of a deep stack a text has both ends") {
   CHECK(text.ends_with("  f0 at a.cpp:10 in app\n"));
 }
 
+TEST_CASE("a report of many functions in a deep stack does not grow with its square") {
+  Sample sample;
+  StackId at = 0;
+  std::vector<FrameId> frames;
+  for (int i = 0; i < 5000; ++i) frames.push_back(sample.frame({"f" + std::to_string(i)}));
+  for (const FrameId frame : frames) at = const_cast<StackTable&>(sample.stacks()).add_node({at, frame});
+  sample.allocate(1, at);
+  const Contributors report = find_contributors(sample.stacks(), sample.finish(), {});
+  REQUIRE(report.contributors.size() == 5000);
+  std::size_t lines = 0;
+  for (const Contributor& each : report.contributors) lines += each.stack.size();
+  CHECK(lines == 5000 * 50);
+  const Contributor& first = report.contributors.front();
+  CHECK(first.stack_left_out == 4950);
+  CHECK(first.stack[39].function == "f4960");
+  CHECK(first.stack[40].function == "f9");
+  CHECK(first.stack[49].function == "f0");
+  CHECK(to_csv(report).find(";f9;...;f4960;") != std::string::npos);
+}
+
+TEST_CASE("what a terminal obeys in a name is neither in a text nor in CSV") {
+  Sample sample;
+  sample.allocate(1, sample.stack({sample.frame({"a\x1b[31m\n\tb;c"})}));
+  const Contributors report = find_contributors(sample.stacks(), sample.finish(), {});
+  for (const std::string& text : {to_text(report), to_csv(report)}) {
+    CHECK(text.find_first_of("\x1b\t") == std::string::npos);
+    CHECK(text.find("a [31m  b;c") != std::string::npos);
+  }
+  CHECK(to_csv(report).find("a?[31m??b:c") != std::string::npos);
+}
+
+TEST_CASE("functions of the same name in different libraries are different ones") {
+  Sample sample;
+  const FrameId main = sample.frame({"main"}), here = sample.frame({"init"}), there = sample.frame({"x:init", "init"});
+  sample.allocate(10, sample.stack({main, here}));
+  sample.allocate(20, sample.stack({main, there, sample.frame({"x:grow", "init"})}));
+  const StackUses uses = sample.finish();
+  CHECK(lines_of(find_contributors(sample.stacks(), uses, {})) ==
+        "x:grow 20/20/0/20 20/20\n"
+        "init [app] 10/10/0/10 10/10\n"
+        "init [libx.so.1] 0/0/0/0 20/20\n"
+        "main 0/0/0/0 30/30\n"
+        "x:init 0/0/0/0 20/20\n");
+}
+
 TEST_CASE("allocation functions are told by their names") {
   for (const char* const name :
        {"malloc", "operator new[](unsigned long)", "std::allocator<char>::allocate(unsigned long)",

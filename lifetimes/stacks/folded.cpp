@@ -33,16 +33,6 @@ class FunctionTree {
   std::unordered_map<std::uint64_t, std::uint32_t> ids_;
 };
 
-/// A function's name as a part of a line.
-std::string part_text(std::string_view label) {
-  std::string text(label);
-  for (char& c : text) {
-    if (c == ';') c = ':';
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
-  }
-  return text.empty() ? "?" : text;
-}
-
 FunctionTree function_tree(const StackTable& stacks, const StackUses& uses, Metric metric, Labels& labels) {
   FunctionTree functions;
   const StackTree tree(stacks, uses);

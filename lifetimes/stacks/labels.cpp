@@ -117,6 +117,15 @@ std::string function_text(const StackTable& stacks, FrameId frame, const FrameNa
   return library_text(stacks, frame) + "+0x" + output::hex(address - stacks.module(module).bias);
 }
 
+std::string part_text(std::string_view function) {
+  std::string text(function);
+  for (char& c : text) {
+    if (c == ';') c = ':';
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
+  }
+  return text.empty() ? "?" : text;
+}
+
 /// An extended regular expression (regcomp(3)), and what is known of functions by it.
 struct Labels::Pattern {
   explicit Pattern(const std::string& text) {
@@ -166,18 +175,28 @@ std::span<const Label> Labels::of_frame(FrameId frame) {
       text = std::string(name->file) + ":" + std::to_string(name->line);
     else
       text = function_text(stacks_, frame, name);
-    labels.push_back({intern(text), name != nullptr && is_skipped(name->function)});
+    const bool is_function = key_ == Key::function && frame != 0;
+    const std::string library = is_function ? stacks_.module(stacks_.frame(frame).module).path : "";
+    labels.push_back({intern(text, library), name != nullptr && is_skipped(name->function)});
   };
   for (const FrameName& name : stacks_.names(frame)) add_label(&name);
   if (labels.empty()) add_label(nullptr);
   return labels;
 }
 
-LabelId Labels::intern(const std::string& text) {
-  const auto found = ids_.find(text);
-  if (found != ids_.end()) return found->second;
+LabelId Labels::intern(const std::string& text, const std::string& library) {
   const auto id = static_cast<LabelId>(texts_.size());
-  ids_.emplace(texts_.emplace_back(text), id);
+  const auto [found, is_new] = ids_.try_emplace(text + '\0' + library, id);
+  if (!is_new) return found->second;
+  texts_.push_back(text);
+  libraries_.push_back(library);
+  const LabelId first = first_ids_.try_emplace(text, id).first->second;
+  if (first == id) return id;
+  for (const LabelId each : {first, id}) {
+    if (libraries_[each].empty()) continue;
+    texts_[each] += " [" + std::string(base_name(libraries_[each])) + "]";
+    libraries_[each].clear();
+  }
   return id;
 }
 

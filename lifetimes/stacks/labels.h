@@ -48,8 +48,9 @@ class Labels {
   std::string_view text(LabelId id) const { return texts_[id]; }
   std::size_t count() const { return texts_.size(); }
 
-  /// A number for a text of its own.
-  LabelId intern(const std::string& text);
+  /// A number for a text of its own. Functions of the same name are others in another library, and have its name
+  /// behind theirs: "init [liba.so]".
+  LabelId intern(const std::string& text, const std::string& library = {});
 
  private:
   struct Pattern;
@@ -60,12 +61,18 @@ class Labels {
   Key key_;
   std::unique_ptr<Pattern> skipped_;  // null: none
   std::deque<std::string> texts_;
-  std::unordered_map<std::string_view, LabelId> ids_;
+  std::unordered_map<std::string, LabelId> ids_;        // by text, a zero byte, and library
+  std::unordered_map<std::string, LabelId> first_ids_;  // of a function's name, by the name
+  std::vector<std::string> libraries_;                  // by label, until it stands behind the name
   std::vector<std::vector<Label>> by_frame_;
 };
 
 /// A function of a frame as text: its name, else where it is: "libx.so.1+0x1234", "7f2a3c001010"; "[cut]" of frame 0.
 std::string function_text(const StackTable& stacks, FrameId frame, const FrameName* name);
+
+/// A function's name as a part of a line of a folded stack: a semicolon is a colon, a control character a question
+/// mark.
+std::string part_text(std::string_view function);
 
 /// The file's name of a frame's module: "libx.so.1"; "[no module]".
 std::string library_text(const StackTable& stacks, FrameId frame);

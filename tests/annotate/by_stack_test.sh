@@ -130,4 +130,19 @@ refuses "--debug-dir needs --by or --folded" --debug-dir=x
 refuses "--top does not go with --folded" --folded --top=3
 refuses "--summary does not go with --by" --by=line --summary
 refuses "--json does not go with --folded" --folded --json
+
+# Stacks that begin late are found: the header knows only of the first events.
+{ echo "#cmt text=1"
+  for ((tag = 1; tag <= 2000; ++tag)); do echo "malloc(8) = $((tag + 100000))0<$tag>"; done
+  echo "#frame 1 module=0 address=1010"
+  echo "#name 1 function=late"
+  echo "#node 1 parent=0 frame=1"
+  echo "malloc(8) = 90<2001> stack=1"
+  echo "#cmt end=complete"
+} >late.trace
+trace2cmt -o late.cmt late.trace || complain "late.cmt"
+for file in late.trace late.cmt; do
+  lifetimes --folded=blocks $file | grep -qx "late 1" || complain "$file: the late stack is missing"
+  trace2cmt --symbolise -o late.named.cmt $file || complain "$file: --symbolise"
+done
 exit $failed
