@@ -167,6 +167,38 @@ void coroutines() {
   }
 }
 
+// A handler that interrupted a capture on another stack has left it by longjmp: later captures are soon not apart.
+void leave_capture() {
+  UnwindStack stack;
+  unwind_capture(&stacks::reader().thread, __builtin_frame_address(0), &stack);
+  swapcontext(&coroutine[0], &main_context);
+}
+
+__attribute__((noinline)) bool is_apart() {
+  auto& mine = stacks::reader();
+  UnwindStack stack;
+  unwind_capture(&mine.thread, __builtin_frame_address(0), &stack);
+  if (!stack.is_apart) unwind_release(&mine.thread, __builtin_frame_address(0));
+  return stack.is_apart;
+}
+
+void capture_left_elsewhere() {
+  static char memory[1 << 16];
+  check();
+  getcontext(&coroutine[0]);
+  coroutine[0].uc_stack.ss_sp = memory;
+  coroutine[0].uc_stack.ss_size = sizeof memory;
+  makecontext(&coroutine[0], leave_capture, 0);
+  swapcontext(&main_context, &coroutine[0]);
+  int captures_apart = 0;
+  while (is_apart()) {
+    if (++captures_apart == 1000) std::abort();
+  }
+  unwind_forget(&stacks::reader().thread);
+  stacks::reader().frames.clear();
+  check();
+}
+
 void vfork_child() {
   for (int i = 0; i < 20; i++) {
     const pid_t child = vfork();
@@ -206,6 +238,7 @@ int main(int count, char** arguments) {
                       {"storm_of_signals", storm_of_signals},
                       {"jumps_out_of_captures", jumps_out_of_captures},
                       {"coroutines", coroutines},
+                      {"capture_left_elsewhere", capture_left_elsewhere},
                       {"vfork_child", vfork_child},
                       {"forked_child", forked_child}},
                      count, arguments);
