@@ -219,5 +219,5 @@ def names(cursor):
                 cursor.fail("a line above its limit", at)
             places[place - 1][2] = line
             functions.append(tuple(places[place - 1]))
-        named[frame] = functions
+        named[frame] = functions[:256]
     return named

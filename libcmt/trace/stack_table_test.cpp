@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cmt {
 
@@ -72,6 +73,17 @@ TEST_CASE("stack table: names are copied") {
   CHECK(table.names(frame)[0].function == "a function that is inlined");
   CHECK(table.names(frame)[1].file == "file.cpp");
   CHECK(table.names(frame)[1].line == 9);
+}
+
+TEST_CASE("stack table: of very many names of a frame the inner ones are kept") {
+  StackTable table;
+  const FrameId frame = table.add_frame({.address = 16});
+  std::vector<FrameName> names;
+  for (std::uint32_t line = 1; line <= 300; ++line) names.push_back({"f", "f.c", line});
+  table.set_names(frame, names);
+  REQUIRE(table.names(frame).size() == frame_names_limit);
+  CHECK(table.names(frame).back().line == frame_names_limit);
+  CHECK(!table.add_name(frame, names[0]));
 }
 
 }  // namespace cmt
