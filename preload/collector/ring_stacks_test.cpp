@@ -200,7 +200,7 @@ TEST_CASE("ring stacks: each event has the stack that its thread had, whatever i
     const std::vector<Slot>& records = recorder.records;
     RingOfStacks ring(share.get());
     std::mt19937 random(round);
-    std::size_t at = 0, from = 0, unknown = 0, differences = 0;
+    std::size_t at = 0, from = 0, unknowns = 0, differences = 0;
     const auto check = [&](StackId stack) {
       differences += frames_of(ring.all.table(), stack) != recorder.wanted[at] ? 1 : 0;
       ++at;
@@ -224,12 +224,12 @@ TEST_CASE("ring stacks: each event has the stack that its thread had, whatever i
     }
     for (std::size_t i = 0, event = 0; i < records.size(); ++i) {
       if (slot_kind(records[i].head) >= record_stamp_high) continue;
-      unknown += slot_kind(records[i].head) == stack_malloc && recorder.wanted[event].empty() ? 1 : 0;
+      unknowns += slot_kind(records[i].head) == stack_malloc && recorder.wanted[event].empty() ? 1 : 0;
       ++event;
     }
     CHECK(differences == 0);
     CHECK(at == recorder.wanted.size());
-    CHECK(ring.all.unknown_events() == unknown);
+    CHECK(ring.all.unknown_events() == unknowns);
     CHECK(ring.all.cut_events() == 0);
   }
 }
