@@ -55,9 +55,11 @@ bool is_median_known(const std::vector<TimedSample>& timed) {
 }
 
 /// Whether there were enough runs, after each of them.
-bool is_settled(const AllocatorResult& result, const ReplayOptions& options) {
+bool is_settled(const AllocatorResult& result, const ReplaySettings& settings) {
+  const ReplayOptions& options = settings.options;
   if (result.death) return true;
   if (options.runs != 0) return result.timed.size() >= options.runs;
+  if (settings.trace.plan().facts.calls == 0) return !result.timed.empty();
   if (result.timed.size() < runs_min) return false;
   return result.allocator.null || result.spent_ns >= options.budget_ns || result.timed.size() >= runs_max ||
          is_median_known(result.timed);
@@ -117,7 +119,7 @@ void run_round(const ReplaySettings& settings, ReplayResults& results, std::span
     }
     result.spent_ns +=
         static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
-    result.is_settled = is_settled(result, settings.options);
+    result.is_settled = is_settled(result, settings);
   }
 }
 

@@ -92,7 +92,7 @@ says 0 ""
 printf 'malloc(8) = 1000<1>\nfree(1000<1>)\n' | cmp - out || complain "a byte order mark: $(cat out)"
 printf '\357\273\277= Start\n@ [0x1] + 0x10 0x20\n= End' >mark.log
 run trace2cmt -s mark.log
-[ "$status" = 0 ] && grep -qx 'malloc(32) = 10<1>' out || complain "a log with a byte order mark: $(cat out err)"
+[ "$status" = 0 ] && grep -qx 'malloc(32) = 10<1> stack=2' out || complain "a log with a byte order mark: $(cat out err)"
 printf 'malloc(8) = 1000<2>\nmalloc(8) = 2000<2>\nfree(3000<2>)\nfree(3000<2>)\n' >tags.trace
 run trace2cmt -s tags.trace
 says 0 "trace2cmt: tags.trace:2: its tag contradicts the events before: dropped

@@ -40,8 +40,9 @@ for tool in trace2cmt cmtreplay lifetimes overhead; do
 
   # Output that cannot be written is a failure, and said.
   printf 'malloc(8) = 1000<1>\nfree(1000<1>)\n' >two.trace
-  status=0
-  "$tool" two.trace >/dev/full 2>err || status=$?
+  status=0 once=
+  [ "$tool" != cmtreplay ] || once=--runs=1
+  "$tool" $once two.trace >/dev/full 2>err || status=$?
   [ "$status" = 1 ] && grep -q "^$tool: .*No space left on device" err || complain "a full disk: exit $status, $(cat err)"
 done
 exit $failed
