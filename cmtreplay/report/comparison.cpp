@@ -47,16 +47,11 @@ std::vector<Comparison> compare_pairs(const std::vector<AllocatorResult>& result
   return all;
 }
 
-double median_ratio(std::vector<double> ratios) {
-  std::sort(ratios.begin(), ratios.end());
-  return (ratios[(ratios.size() - 1) / 2] + ratios[ratios.size() / 2]) / 2;
-}
-
 Comparison compare_rounds(const AllocatorResult& less, const AllocatorResult& more, std::size_t pairs) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < std::min(less.timed.size(), more.timed.size()); ++i)
     ratios.push_back(static_cast<double>(less.timed[i].wall_ns) / static_cast<double>(more.timed[i].wall_ns));
-  Comparison pair{.ratio = median_ratio(ratios)};
+  Comparison pair{.ratio = median_of(ratios)};
   if (const auto interval = median_interval(ratios, 1 - 0.05 / static_cast<double>(pairs))) {
     pair.low = interval->low;
     pair.high = interval->high;
@@ -67,9 +62,10 @@ Comparison compare_rounds(const AllocatorResult& less, const AllocatorResult& mo
 }
 
 Comparison compare_ranges(const AllocatorResult& less, const AllocatorResult& more, std::size_t) {
-  const auto by_peak = [](const MemoryFigures& a, const MemoryFigures& b) { return a.peak < b.peak; };
-  const auto [least, most] = std::minmax_element(less.memory_runs.begin(), less.memory_runs.end(), by_peak);
-  const auto [other_least, other_most] = std::minmax_element(more.memory_runs.begin(), more.memory_runs.end(), by_peak);
+  const auto [least, most] =
+      std::minmax_element(less.memory_runs.begin(), less.memory_runs.end(), MemoryFigures::has_lower_peak);
+  const auto [other_least, other_most] =
+      std::minmax_element(more.memory_runs.begin(), more.memory_runs.end(), MemoryFigures::has_lower_peak);
   const auto ratio = [](std::uint64_t a, std::uint64_t b) { return static_cast<double>(a) / static_cast<double>(b); };
   Comparison pair{.ratio = median_peak(less) / median_peak(more)};
   pair.low = ratio(least->peak, other_most->peak);

@@ -14,8 +14,10 @@ struct Report {
   ReplayResults results;
 };
 
-/// One figure over all timed runs of an allocator.
-Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figure);
+/// Processor time outside of the kernel, of the allocator and the replay, for a call; NaN where nothing was called. The
+/// kernel's part is the mean over the runs: where it counts by ticks, a run's own figure is of whole ticks.
+double user_ns_per_call(const AllocatorResult& result, const TraceFacts& facts);
+double mean_kernel_ns(const AllocatorResult& result);
 /// The most calls that one run of it refused.
 std::uint64_t refused_calls(const AllocatorResult& result);
 /// One hardware counter over all timed runs that have it; nothing where none has.

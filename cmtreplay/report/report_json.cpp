@@ -1,5 +1,6 @@
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -94,6 +95,7 @@ void write_timed(JsonWriter& json, const AllocatorResult& result, const Report& 
   json.field("ns_per_call", timed ? wall_ns / calls : nan);
   json.field("ns_per_call_over_null",
              timed && !report.results.baseline.timed.empty() ? (wall_ns - null_ns) / calls : nan);
+  json.field("user_ns_per_call", user_ns_per_call(result, facts));
   const bool has_speed_up = timed && facts.recorded_ns != unknown && wall_ns > 0;
   json.field("speed_up", has_speed_up ? static_cast<double>(facts.recorded_ns) / wall_ns : nan);
   if (!timed) return;
@@ -105,9 +107,7 @@ void write_timed(JsonWriter& json, const AllocatorResult& result, const Report& 
   for (auto& [key, values] : samples.columns) write_field(json, key, spread_of(std::move(values)));
   write_field(json, "warm_up_wall_ns",
               result.warm_up ? std::optional(result.warm_up->wall_ns) : std::optional<std::uint64_t>());
-  std::vector<double> times;
-  for (const TimedSample& sample : result.timed) times.push_back(static_cast<double>(sample.wall_ns));
-  write_field(json, "wall_ns_median_95", bootstrap_median(times));
+  write_field(json, "wall_ns_median_95", bootstrap_median(spread_of(result, &TimedSample::wall_ns).samples));
   write_field(json, "latency", result.latencies);
   json.begin_object("counters");
   for (std::size_t i = 0; i < process::counter_names.size(); ++i)
@@ -131,10 +131,16 @@ void write_result(JsonWriter& json, const AllocatorResult& result, const Report&
 
 }  // namespace
 
-Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figure) {
-  std::vector<std::uint64_t> values;
-  for (const TimedSample& sample : result.timed) values.push_back(sample.*figure);
-  return spread_of(std::move(values));
+double mean_kernel_ns(const AllocatorResult& result) {
+  double sum = 0;
+  for (const TimedSample& sample : result.timed) sum += static_cast<double>(sample.kernel_ns);
+  return sum / static_cast<double>(result.timed.size());
+}
+
+double user_ns_per_call(const AllocatorResult& result, const TraceFacts& facts) {
+  if (result.timed.empty() || facts.calls == 0) return nan;
+  const double cpu_ns = spread_of(result, &TimedSample::cpu_ns).median;
+  return std::max(cpu_ns - mean_kernel_ns(result), 0.0) / static_cast<double>(facts.calls);
 }
 
 std::uint64_t refused_calls(const AllocatorResult& result) {

@@ -31,18 +31,9 @@ double peak(const AllocatorResult& result) {
 }
 
 std::string interval_text(const AllocatorResult& result) {
-  std::vector<double> times;
-  for (const TimedSample& sample : result.timed) times.push_back(static_cast<double>(sample.wall_ns));
-  if (times.size() < 2) return none;
-  const Interval interval = bootstrap_median(times);
+  if (result.timed.size() < 2) return none;
+  const Interval interval = bootstrap_median(spread_of(result, &TimedSample::wall_ns).samples);
   return time_text(interval.low) + " - " + time_text(interval.high);
-}
-
-/// The mean: where the kernel counts by ticks, a run's own figure is of whole ticks.
-double mean_kernel_ns(const AllocatorResult& result) {
-  double sum = 0;
-  for (const TimedSample& sample : result.timed) sum += static_cast<double>(sample.kernel_ns);
-  return sum / static_cast<double>(result.timed.size());
 }
 
 std::vector<std::string> time_row(const AllocatorResult& result, const std::string& name,
@@ -52,13 +43,12 @@ std::vector<std::string> time_row(const AllocatorResult& result, const std::stri
     cells.insert(cells.end(), 8, none);
     return cells;
   }
-  const double cpu = spread_of(result, &TimedSample::cpu_ns).median;
   cells.push_back(time_text(wall(result)));
   cells.push_back(interval_text(result));
   cells.push_back(reference ? ratio(wall(result), wall(*reference)) : none);
-  cells.push_back(time_text(cpu));
+  cells.push_back(time_text(spread_of(result, &TimedSample::cpu_ns).median));
   cells.push_back(time_text(mean_kernel_ns(result)));
-  cells.push_back(fixed(std::max(cpu - mean_kernel_ns(result), 0.0) / static_cast<double>(facts.calls), 1));
+  cells.push_back(fixed(user_ns_per_call(result, facts), 1));
   cells.push_back(with_commas(static_cast<std::uint64_t>(spread_of(result, &TimedSample::minor_faults).median)));
   cells.push_back(std::to_string(result.timed.size()));
   return cells;
@@ -66,8 +56,8 @@ std::vector<std::string> time_row(const AllocatorResult& result, const std::stri
 
 /// "3.05 MiB", or "3.05 - 3.21 MiB" where the runs' peaks differ by more than 1 %.
 std::string peak_text(const AllocatorResult& result) {
-  const auto by_peak = [](const MemoryFigures& a, const MemoryFigures& b) { return a.peak < b.peak; };
-  const auto [least, most] = std::minmax_element(result.memory_runs.begin(), result.memory_runs.end(), by_peak);
+  const auto [least, most] =
+      std::minmax_element(result.memory_runs.begin(), result.memory_runs.end(), MemoryFigures::has_lower_peak);
   if (result.memory_runs.empty() || most->peak - least->peak <= least->peak / 100) return result.memory->peak_text();
   return result.memory->peak_text() + " (" + bytes_text(least->peak) + " to " + bytes_text(most->peak) + ")";
 }
@@ -125,8 +115,7 @@ std::string name_text(const AllocatorResult& result) {
 std::string outliers_text(const std::vector<AllocatorResult>& results) {
   std::string text;
   for (const AllocatorResult& result : results) {
-    std::vector<std::uint64_t> times;
-    for (const TimedSample& sample : result.timed) times.push_back(sample.wall_ns);
+    const std::vector<std::uint64_t> times = spread_of(result, &TimedSample::wall_ns).samples;
     const std::size_t outliers = times.size() < 5 ? 0 : count_outliers(times);
     if (outliers == 0) continue;
     text += (text.empty() ? "outliers: " : ", ") + result.allocator.name + " " + std::to_string(outliers) + " of " +
@@ -194,6 +183,7 @@ void describe(Visitor& field, Row& row) {
   field("cpu_ns_median", timed(spread_of(result, &TimedSample::cpu_ns).median), "");
   field("kernel_ns_mean", result.timed.empty() ? "" : fixed(mean_kernel_ns(result), 0), "");
   field("ns_per_call", calls > 0 ? timed(wall.median / calls, 2) : "", "");
+  field("user_ns_per_call", calls > 0 ? timed(user_ns_per_call(result, row.facts), 2) : "", "");
   field("refused_calls", timed(static_cast<double>(refused_calls(result))), "");
   field("minor_faults_median", timed(spread_of(result, &TimedSample::minor_faults).median), "");
   field("peak_resident_bytes", result.memory ? std::optional(result.memory->peak_bytes()) : std::nullopt, "");

@@ -46,11 +46,10 @@ void run_timed(const ReplaySettings& settings, AllocatorResult& result, std::str
 constexpr unsigned runs_min = 10, runs_max = 1000, memory_runs_max = 3, latency_runs_max = 5;
 
 /// Whether a median is known to 1 %. Looked at after every tenth part of the runs so far.
-bool is_median_known(const std::vector<TimedSample>& timed) {
-  if (timed.size() % (timed.size() / runs_min) != 0) return false;
-  std::vector<double> times;
-  for (const TimedSample& sample : timed) times.push_back(static_cast<double>(sample.wall_ns));
-  const Interval interval = bootstrap_median(times);
+bool is_median_known(const AllocatorResult& result) {
+  const std::size_t runs = result.timed.size();
+  if (runs % (runs / runs_min) != 0) return false;
+  const Interval interval = bootstrap_median(spread_of(result, &TimedSample::wall_ns).samples);
   return interval.high - interval.low < 0.01 * interval.low;
 }
 
@@ -62,7 +61,7 @@ bool is_settled(const AllocatorResult& result, const ReplaySettings& settings) {
   if (settings.trace.plan().facts.calls == 0) return !result.timed.empty();
   if (result.timed.size() < runs_min) return false;
   return result.allocator.null || result.spent_ns >= options.budget_ns || result.timed.size() >= runs_max ||
-         is_median_known(result.timed);
+         is_median_known(result);
 }
 
 /// A short trace is replayed until there are enough samples for one call in a thousand, but only so often.
@@ -124,6 +123,12 @@ void run_round(const ReplaySettings& settings, ReplayResults& results, std::span
 }
 
 }  // namespace
+
+Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figure) {
+  std::vector<std::uint64_t> values;
+  for (const TimedSample& sample : result.timed) values.push_back(sample.*figure);
+  return spread_of(std::move(values));
+}
 
 ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators,
                       const Progress& progress) {

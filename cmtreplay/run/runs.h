@@ -50,6 +50,8 @@ struct MemoryFigures {
   std::uint64_t peak = 0;
   std::uint64_t mean = 0;
   std::uint64_t end = 0;
+
+  static bool has_lower_peak(const MemoryFigures& a, const MemoryFigures& b) { return a.peak < b.peak; }
 };
 
 template <class Visitor, output::DescribedAs<MemoryFigures> Figures>
@@ -73,6 +75,9 @@ struct AllocatorResult {
   std::vector<MemoryFigures> memory_runs = {};  ///< all of them
   std::optional<Death> death = {};
 };
+
+/// One figure over all timed runs of an allocator.
+Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figure);
 
 /// The results of all allocators.
 struct ReplayResults {

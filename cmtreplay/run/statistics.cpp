@@ -20,8 +20,6 @@ Spread spread_of(std::vector<std::uint64_t> samples) {
           .samples = std::move(samples)};
 }
 
-namespace {
-
 double median_of(std::vector<double>& samples) {
   const auto half = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   std::nth_element(samples.begin(), half, samples.end());
@@ -29,14 +27,12 @@ double median_of(std::vector<double>& samples) {
   return (*half + *std::max_element(samples.begin(), half)) / 2;
 }
 
-}  // namespace
-
-Interval bootstrap_median(const std::vector<double>& samples) {
+Interval bootstrap_median(const std::vector<std::uint64_t>& samples) {
   constexpr std::size_t draws = 2000, tail = draws / 40;  // 2.5 %
   std::mt19937 random(1);
   std::vector<double> drawn(samples.size()), medians(draws);
   for (double& median : medians) {
-    for (double& sample : drawn) sample = samples[random() % samples.size()];
+    for (double& sample : drawn) sample = static_cast<double>(samples[random() % samples.size()]);
     median = median_of(drawn);
   }
   std::sort(medians.begin(), medians.end());

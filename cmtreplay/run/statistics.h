@@ -30,6 +30,9 @@ void describe(Visitor& field, S& spread) {
 /// Of an even number of samples the median is the mean of the middle two. Without samples all are 0.
 Spread spread_of(std::vector<std::uint64_t> samples);
 
+/// The median of samples, 1 at least, which it reorders; of an even number the mean of the middle two.
+double median_of(std::vector<double>& samples);
+
 /// What the median of a figure is, with a confidence: between the two.
 struct Interval {
   double low = 0;
@@ -44,7 +47,7 @@ void describe(Visitor& field, I& interval) {
 
 /// Of the median of samples, 1 at least, with a confidence of 95 %: the percentiles of medians of samples drawn from
 /// these with replacement (bootstrap; Efron 1979), from a seed that is always the same.
-Interval bootstrap_median(const std::vector<double>& samples);
+Interval bootstrap_median(const std::vector<std::uint64_t>& samples);
 
 /// Of the median of what the samples come from, of any distribution: the n-th least and the n-th largest sample, by the
 /// binomial distribution of how many lie below the median (the interval of the sign test). Nothing where there are too

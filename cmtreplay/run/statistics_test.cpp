@@ -24,9 +24,9 @@ struct Run {
 }  // namespace
 
 TEST_CASE("bootstrap: the interval of a median holds it, and narrows with more samples") {
-  std::vector<double> few, many;
-  for (int i = 0; i < 11; ++i) few.push_back(100 + i % 11);
-  for (int i = 0; i < 1100; ++i) many.push_back(100 + i % 11);
+  std::vector<std::uint64_t> few, many;
+  for (int i = 0; i < 11; ++i) few.push_back(static_cast<std::uint64_t>(100 + i % 11));
+  for (int i = 0; i < 1100; ++i) many.push_back(static_cast<std::uint64_t>(100 + i % 11));
   const Interval wide = bootstrap_median(few), narrow = bootstrap_median(many);
   CHECK(wide.low < 105);
   CHECK(wide.high > 105);
