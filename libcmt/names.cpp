@@ -1,3 +1,4 @@
+#include <charconv>
 #include <string>
 
 #include "cmt/event.h"
@@ -29,6 +30,13 @@ std::string_view name(Repair repair) {
       "contradiction",  "unknown_kind",   "overlap",           "time_back",  "other_address",
   };
   return names[static_cast<std::size_t>(repair)];
+}
+
+std::uint64_t Header::touched_min() const {
+  const std::string_view text = find("touched_min").value_or("");
+  std::uint64_t bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  return error == std::errc() && end == text.data() + text.size() ? bytes : 0;
 }
 
 std::string_view name(Format format) {

@@ -9,15 +9,17 @@ from cmt_layout import ADDRESS_STREAM, CORE, MASK, TIME_STREAM, USABLE_STREAM, u
 KINDS = ("malloc free calloc realloc reallocarray aligned_alloc posix_memalign memalign valloc pvalloc free_sized "
          "free_aligned_sized operator_new operator_new_nothrow operator_new_array operator_new_array_nothrow "
          "operator_delete operator_delete_sized operator_delete_array operator_delete_array_sized thread_start "
-         "thread_exit thread_name mark sample").split() + [None, None, "unknown_kind"]
+         "thread_exit thread_name mark sample").split() + [
+             None, None, "unknown_kind", "touch", "resident", "malloc_trim", "mallopt", "mallctl"]
 ALLOCATES = {0, *range(2, 10), *range(12, 16)}
 RELEASES = {1, 3, 4, 10, 11, *range(16, 20)}
-NAMES = set()
-SIZES = {0, *range(2, 16), 17, 19, 24}
-COUNTS = {2, 4}
-ALIGNS = {5, 6, 7, 11}
+NAMES = {28, 29}
+SIZES = {0, *range(2, 16), 17, 19, 24, 28, 29, 30}
+COUNTS = {2, 4, 28, 29}
+ALIGNS = {5, 6, 7, 11, 28, 29}
 MAY_ALIGN = set(range(12, 20))
-LABELS = {22, 23}
+LABELS = {22, 23, 31, 32}
+TOUCH, RESIDENT = 28, 29
 THREAD_SWITCH, TAG_SKIP, DESCRIBED, UNKNOWN_KIND = 25, 26, 27, 27
 BITS = {1: ALLOCATES, 2: RELEASES, 4: NAMES, 8: SIZES, 16: COUNTS, 32: ALIGNS, 64: MAY_ALIGN, 128: LABELS}
 
@@ -175,8 +177,10 @@ def table_of_forms(cursor):
 def core(block):
     cursor = block.raw[CORE]
     codes = table_of_forms(cursor)
-    # "The state is next tag, named tag and thread, from the block header."
+    # "The state is next tag, named tag and thread, from the block header,"
     next_tag, named_tag, thread = block.next_tag, block.named_tag, block.thread
+    # "and touched tag and touched end, at first 0."
+    touched_tag = touched_end = 0
     events = []
     while len(events) < block.events:
         # "An item begins with a varint whose low bits are a form's code: exactly one form's code fits, or the stream
@@ -234,6 +238,18 @@ def core(block):
             event.label = cursor.bytes(size)
         if any(operands):
             cursor.fail("a code that no form has")
+        if kind in (TOUCH, RESIDENT):
+            # "A touch or resident is never given NULL: instead of it the block is that of the touched tag, which must
+            # not be 0; the named tag stays."
+            event.old_tag = event.old_tag or touched_tag
+            if event.old_tag == 0:
+                cursor.fail("a touch of no block")
+            # "Its size operand is zigzag(size - touched end), where the touched end counts as 0 if the block is not
+            # that of the touched tag."
+            before = touched_end if event.old_tag == touched_tag else 0
+            event.size = unzigzag(event.size) + before & MASK
+            # "Then the block's tag becomes the touched tag, and size + count · alignment the touched end (modulo 2^64)."
+            touched_tag, touched_end = event.old_tag, event.size + event.count * event.alignment & MASK
         # "Then, if the kind allocates and the form is not NULL, the event's block has the next tag, which rises by
         # one."
         if has("allocates") and not form.value & NULL:
@@ -289,7 +305,9 @@ class Addresses:
             # "if it was given a block that is not NULL and is not known, that block's address as a varint"
             if given:
                 event.old_address = given[0]
-            elif event.old_tag and cursor:
+            # "In this stream a block that an event only names counts as not given: its address is that of the known
+            # block, or 0."
+            elif event.old_tag and cursor and event.kind not in NAMES:
                 event.old_address = cursor.varint()
             # "if it makes a block, that one's address as a place"
             if event.tag:

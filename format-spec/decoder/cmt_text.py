@@ -1,7 +1,7 @@
 """Writes header lines, events and call stacks as text.md says. See cmt_decode.py."""
 import re
 
-from cmt_streams import ALIGNS, ALLOCATES, COUNTS, KINDS, LABELS, MAY_ALIGN, RELEASES, SIZES
+from cmt_streams import ALIGNS, ALLOCATES, COUNTS, KINDS, LABELS, MAY_ALIGN, NAMES, RELEASES, SIZES
 
 
 # Quotes, backslashes, and the characters that a terminal would obey.
@@ -39,7 +39,7 @@ def block_text(address, tag):
 
 def line(event):
     name = KINDS[event.kind]
-    arguments = [block_text(event.old_address, event.old_tag)] if event.kind in RELEASES else []
+    arguments = [block_text(event.old_address, event.old_tag)] if event.kind in RELEASES | NAMES else []
     arguments += [str(event.alignment)] if event.kind in ALIGNS else []
     arguments += [str(event.count)] if event.kind in COUNTS else []
     arguments += [str(event.size)] if event.kind in SIZES else []

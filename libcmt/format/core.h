@@ -25,6 +25,22 @@ struct CoreState {
   bool operator==(const CoreState&) const = default;
 };
 
+/// The run of pages that was told last in a block of the core stream: the next one mostly follows it.
+class LastTouch {
+ public:
+  Tag tag() const { return tag_; }
+  /// The offset at which a run in a block probably begins.
+  std::uint64_t expected_offset(Tag tag) const { return tag == tag_ ? end_ : 0; }
+  void follow(const Event& event) {
+    tag_ = event.old_tag;
+    end_ = event.size + event.count * event.alignment;
+  }
+
+ private:
+  Tag tag_ = 0;  // 0: no run yet
+  std::uint64_t end_ = 0;
+};
+
 /// Collects the events of one block, and encodes them. The essay on how is in core_encoder.cpp.
 class CoreEncoder {
  public:
@@ -98,6 +114,7 @@ class CoreEncoder {
   }
 
   void add_other(const Event& event);
+  void put_touch(const Event& event);
   void put(Form form, std::uint64_t first);
   void make_room();
   void put_switches(const Event& event);
@@ -105,6 +122,7 @@ class CoreEncoder {
   std::uint8_t number_of(Form form);
 
   CoreState state_;
+  LastTouch last_touch_;
   std::uint32_t events_ = 0;
   // Of each item the form's number in the low 7 bits, and above them the first operand if the form is not wide.
   std::unique_ptr<std::uint64_t[]> items_;
@@ -151,10 +169,12 @@ class CoreDecoder {
   void decode_other(Event& event, std::uint64_t first);
   void decode_operands(Event& event, const Code& code, std::uint64_t first);
   Tag old_tag(const Form& form, std::uint64_t operand) const;
+  void complete_touch(Event& event);
   bool switch_state(const Code& code, std::uint64_t first);
 
   Cursor cursor_;
   CoreState state_;
+  LastTouch last_touch_;
   std::uint32_t left_;
   std::uint64_t unknown_kinds_ = 0;
   bool labelled_ = false;  // some of the last events were

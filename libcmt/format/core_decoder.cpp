@@ -140,6 +140,14 @@ bool CoreDecoder::switch_state(const Code& code, std::uint64_t first) {
   return true;
 }
 
+/// Decodes the block and the offset of a run of touched pages: both are told from the run before.
+void CoreDecoder::complete_touch(Event& event) {
+  if (event.old_tag == 0) event.old_tag = last_touch_.tag();
+  if (event.old_tag == 0) throw WireError(cursor_.offset(), "a touch of no block");
+  event.size = last_touch_.expected_offset(event.old_tag) + unzigzag(event.size);
+  last_touch_.follow(event);
+}
+
 void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t first) {
   const Form& form = code.form;
   event.kind = code.kind;
@@ -168,6 +176,7 @@ void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t 
     event.label = cursor_.bytes(size);
     labelled_ = true;
   }
+  if (tells_pages(event.kind)) complete_touch(event);
   if (kind.allocates && !form.null) event.tag = state_.next_tag++;
   if (form.is_known_kind()) return;
   ++unknown_kinds_;

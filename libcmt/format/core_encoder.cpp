@@ -10,6 +10,10 @@
 // that of one trace from 0.72 to 0.03 byte an event. Columns, move-to-front tables, slot numbers and predictors were
 // all larger after zstd (format-spec/cmt.md gives the figures).
 //
+// Runs of touched pages mostly follow one another in the same block. So such an event names the block of the run before
+// by 0, where others name NULL, and leaves the tag given last as it was, from which the frees around it are told. Its
+// offset is a difference from the end of that run.
+//
 // A change of thread, and a gap in the tags, is an item of its own before the event.
 
 #include <algorithm>
@@ -46,6 +50,7 @@ std::vector<Coded> coded(const std::vector<Form>& forms, const std::vector<std::
 
 void CoreEncoder::reset(CoreState start) {
   state_ = start;
+  last_touch_ = {};
   events_ = 0;
   items_end_ = items_.get();
   operands_.clear();
@@ -136,8 +141,26 @@ void CoreEncoder::put_switches(const Event& event) {
   }
 }
 
+void CoreEncoder::put_touch(const Event& event) {
+  Form form = Form::of(event.kind);
+  if (event.old_tag == last_touch_.tag()) {
+    put(form, 0);
+  } else {
+    const std::uint64_t distance = state_.next_tag - event.old_tag;
+    const std::uint64_t delta = zigzag(event.old_tag - state_.named_tag);
+    form.by_delta = delta < distance;
+    put(form, form.by_delta ? delta : distance);
+    state_.named_tag = event.old_tag;
+  }
+  Event operands = event;
+  operands.size = zigzag(event.size - last_touch_.expected_offset(event.old_tag));
+  put_rest(operands, true);
+  last_touch_.follow(event);
+}
+
 void CoreEncoder::add_other(const Event& event) {
   put_switches(event);
+  if (tells_pages(event.kind)) return put_touch(event);
   Form form = Form::of(event.kind);
   const KindTraits kind = form.kind;
   form.null = kind.allocates && event.tag == 0;

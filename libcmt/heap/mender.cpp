@@ -29,6 +29,7 @@ Mender::Outcome Mender::apply(Event& event) {
   if (event.tag != 0 && event.tag <= newest_) return Outcome::contradiction;
   const bool is_made = kind.allocates && (event.tag != 0 || event.address != 0);
   const bool ends = kind.releases && (!kind.allocates || is_made || event.bytes() == 0);
+  if (kind.names) return apply_to_named(event);
   std::optional<PlacedBlock> given;
   if (kind.releases && (event.old_tag | event.old_address) != 0) {
     const Outcome found = find_given(event, given);
@@ -46,6 +47,23 @@ Mender::Outcome Mender::apply(Event& event) {
     first_tag_ = std::min(first_tag_, tag);
   }
   newest_ = std::max({newest_, event.tag, event.old_tag});
+  return Outcome::applied;
+}
+
+/// Completes an event that names a block, which lives on.
+Mender::Outcome Mender::apply_to_named(Event& event) {
+  const Tag tag = event.old_tag;
+  if (tag != 0 && tag < first_tag_) {
+    event.old_address = 0;  // as .cmt has it
+    newest_ = std::max(newest_, tag);
+    return Outcome::applied;
+  }
+  std::optional<PlacedBlock> named;
+  const Outcome found = tag == 0 && event.old_address == 0 ? Outcome::contradiction : find_given(event, named);
+  if (found != Outcome::applied) return found == Outcome::no_block ? Outcome::contradiction : found;
+  insert_again(*named);
+  event.old_tag = named->tag;
+  event.old_address = named->address;
   return Outcome::applied;
 }
 

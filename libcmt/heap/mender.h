@@ -98,6 +98,7 @@ class Mender {
   };
 
   Outcome apply(Event& event);
+  Outcome apply_to_named(Event& event);
   Outcome find_given(const Event& event, std::optional<PlacedBlock>& given);
   bool insert_made(const Event& event, Tag tag);
   void insert_again(const PlacedBlock& block);

@@ -71,16 +71,24 @@ def core_block(core, events=2):
 
 
 ALLOCATES, RELEASES, NAMES, SIZES, COUNTS, ALIGNS, MAY_ALIGN, LABELS = (1 << bit for bit in range(8))
+PAGES = NAMES + SIZES + COUNTS + ALIGNS
+
+
+def touches(items):
+    """malloc(8) = <1>, and touches with the code 1."""
+    return numbers(2, 0, 1, 28, PAGES, 0, 1, 8 << 1) + items
+
+
 AT, GONE = 0x1000, 0x2000  # addresses of a block that is made here, and of one that is not
 
 
 def with_unknown_kinds():
     """A file of a later version: each kind of what an event can do to blocks, in a kind of its own; all streams."""
     core = numbers(9)  # forms, all with codes of 4 bits: 0 to 8, reversed
-    for form, *described in ((0,), (1,), (28, NAMES + SIZES, 2), (29, LABELS, 0), (30, ALLOCATES + SIZES + MAY_ALIGN, 1),
-                             (30 + 256, ALLOCATES + SIZES + MAY_ALIGN, 1), (63 - 32 + 512, RELEASES + SIZES, 0),
-                             (32 - 32 + 512 + 32, ALLOCATES + RELEASES + COUNTS + SIZES, 0),
-                             (33 - 32 + 512 + 64, ALLOCATES + NAMES, 0)):
+    for form, *described in ((0,), (1,), (40 - 32 + 512, NAMES + SIZES, 2), (41 - 32 + 512, LABELS, 0), (42 - 32 + 512, ALLOCATES + SIZES + MAY_ALIGN, 1),
+                             (42 - 32 + 512 + 256, ALLOCATES + SIZES + MAY_ALIGN, 1), (63 - 32 + 512, RELEASES + SIZES, 0),
+                             (44 - 32 + 512 + 32, ALLOCATES + RELEASES + COUNTS + SIZES, 0),
+                             (45 - 32 + 512 + 64, ALLOCATES + NAMES, 0)):
         core += numbers(form, *described, 4)
 
     def item(form, first=0):
@@ -110,7 +118,7 @@ def with_unknown_kinds():
     index = len(file)
     file += section(b"INDX", numbers(1, offset << 1 | 1, 0, 10, 0))
     kinds = [0] * 64
-    for kind, count in ((0, 1), (1, 2), (28, 2), (29, 1), (30, 2), (63, 1), (32, 1), (33, 1)):
+    for kind, count in ((0, 1), (1, 2), (40, 2), (41, 1), (42, 2), (63, 1), (44, 1), (45, 1)):
         kinds[kind] = count
     totals = len(file)
     file += section(b"TOTL", numbers(0, 11, 0, 4, 120, 3, 72, 6, 1, 48, 1, 0, 64, *kinds))
@@ -168,11 +176,14 @@ def files():
     yield "bad_core_form_aligned", core_block(numbers(1, 256, 1, 0))
     yield "bad_core_form_wide", core_block(numbers(1, 20 + 128, 1, 0))
     yield "bad_core_form_bits", core_block(numbers(1, 1024, 1, 0))
-    yield "bad_core_kind_traits", core_block(numbers(1, 28, 256, 0, 1))
-    yield "bad_core_kind_contradiction", core_block(numbers(1, 28, RELEASES + NAMES, 0, 1))
-    yield "bad_core_kind_operands", core_block(numbers(1, 28, 0, 17, 1))
-    yield "bad_core_kind_cut", core_block(numbers(1, 28, SIZES))
-    yield "bad_core_kind_null", core_block(numbers(1, 28 + 64, SIZES, 0, 1))
+    yield "bad_core_kind_traits", core_block(numbers(1, 513, 256, 0, 1))
+    yield "bad_core_kind_contradiction", core_block(numbers(1, 513, RELEASES + NAMES, 0, 1))
+    yield "bad_core_kind_operands", core_block(numbers(1, 513, 0, 17, 1))
+    yield "bad_core_kind_cut", core_block(numbers(1, 513, SIZES))
+    yield "bad_core_kind_null", core_block(numbers(1, 513 + 64, SIZES, 0, 1))
+    yield "bad_core_touch_traits", core_block(numbers(1, 28, NAMES + SIZES, 0, 1))
+    yield "bad_core_touch_no_block", core_block(touches(numbers(0 << 1 | 1, 0, 1, 4096)))
+    yield "bad_core_touch_cut", core_block(touches(numbers(1 << 1 | 1, 0, 1)))
     yield "bad_core_length_0", core_block(numbers(1, 0, 0, 0))
     yield "bad_core_length_8", core_block(numbers(1, 0, 8, 0))
     yield "bad_core_kraft", core_block(numbers(3, 0, 1, 1, 1, 2, 7))

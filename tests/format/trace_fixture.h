@@ -37,7 +37,7 @@ class RandomTrace {
     if (kind.counts) event.count = one_in(20) ? random_() >> below(64) : below(10);
     if (kind.aligns || (kind.may_align && one_in(2))) event.alignment = 1u << below(13);
     if (kind.labels) event.label = labels[below(labels.size())];
-    if (kind.releases) give(event);
+    if (kind.is_given()) give(event);
     if (kind.allocates && !one_in(8)) make(event);
     book(event);
     if (one_in(2)) event.time_ns = time_ += below(1000);
@@ -66,10 +66,16 @@ class RandomTrace {
   }
 
   void give(Event& event) {
-    if (one_in(10)) return;
+    const bool names = traits(event.kind).names;
+    if (names && !live_.empty() && one_in(2)) {  // pages of the newest block, or of one from before the trace's begin
+      event.old_tag = live_.back().tag;
+      event.old_address = live_.back().address;
+      return;
+    }
+    if (!names && one_in(10)) return;
     if (live_.empty() || one_in(15)) {  // a block from before the trace's begin
       event.old_tag = 1 + below(first_tag - 1);
-      event.old_address = addresses_ == Addresses::none ? 0 : random_() | 1;
+      event.old_address = addresses_ == Addresses::none || names ? 0 : random_() | 1;
       return;
     }
     given_ = one_in(2) ? live_.size() - 1 : below(live_.size());

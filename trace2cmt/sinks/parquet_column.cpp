@@ -1,6 +1,7 @@
 #include "trace2cmt/sinks/parquet_column.h"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 
 #include "libcmt/text/utf8.h"
@@ -12,9 +13,9 @@ enum PageType : std::int32_t { data_page = 0, dictionary_page = 2 };
 enum Encoding : std::int32_t { plain = 0, rle = 3, rle_dictionary = 8 };
 
 /// A kind's number is its index in the dictionary.
-constexpr unsigned kind_bits = 5;
 constexpr std::size_t dictionary_size = static_cast<std::size_t>(cmt::known_kinds.back()) + 1;
-static_assert(dictionary_size <= 1 << kind_bits);
+constexpr unsigned kind_bits = std::bit_width(dictionary_size - 1);
+static_assert(kind_bits <= 8);
 
 /// Small numbers in Parquet's hybrid of runs and packed bits: one run if all are the same, else all packed, least
 /// significant bit first, in groups of eight.

@@ -96,21 +96,26 @@ constexpr bool is_known(Kind kind) {
 
 constexpr const KindTraits& traits(Kind kind) { return all_traits[static_cast<std::size_t>(kind)]; }
 
-/// One event: a call, a thread's start or end, a mark or a sample. Fields that its kind does not use hold their
-/// defaults.
+/// Whether an event tells a run of pages of its block: those that were touched, or that were in memory before.
+constexpr bool tells_pages(Kind kind) { return kind == Kind::touch || kind == Kind::resident; }
+
+/// One event: a call, a thread's start or end, a mark, a sample, or pages of a block that were touched. Fields that its
+/// kind does not use hold their defaults.
 struct Event {
   Kind kind = Kind::malloc;
   std::uint32_t thread = 0;  ///< the calling thread, numbered by the recorder from 0
-  std::uint64_t size = 0;    ///< bytes: requested (of one element, if the kind counts), stated by a free, or resident
-  std::uint64_t count = 1;   ///< elements: calloc and reallocarray
-  std::uint64_t alignment = 0;      ///< bytes; 0 = none was asked for
+  /// Bytes: requested (of one element, if the kind counts), stated by a free, resident, kept by malloc_trim, or from
+  /// the block's begin to the first touched page's.
+  std::uint64_t size = 0;
+  std::uint64_t count = 1;          ///< elements: calloc and reallocarray; touched pages, 0 = up to the block's end
+  std::uint64_t alignment = 0;      ///< bytes; 0 = none was asked for. Of touched pages: of each
   Tag tag = 0;                      ///< the block that the call returned; 0 = NULL
   Tag old_tag = 0;                  ///< the block that the call was given; 0 = NULL, or none
   std::uint64_t address = 0;        ///< of `tag`; 0 = NULL, or not recorded
   std::uint64_t old_address = 0;    ///< of `old_tag`; 0 = NULL, or not recorded
   std::uint64_t time_ns = unknown;  ///< since the start of the recording
   std::uint64_t usable = unknown;   ///< malloc_usable_size of `tag`, in bytes
-  std::string_view label{};         ///< of a mark or a thread's name; valid until the next read
+  std::string_view label{};         ///< of a mark, a thread's name or a setting; valid until the next read
   StackId stack = 0;                ///< the functions that called
 
   /// Bytes requested in all: size times count, or `unknown` if that overflows.

@@ -67,6 +67,9 @@ struct Header {
   /// `#cmt key=value` lines, in order. Known keys are in format-spec/text.md; others are kept as they are.
   std::vector<std::pair<std::string, std::string>> metadata;
 
+  /// The least size of blocks whose touched pages were recorded; 0: of none, so that nothing is known of any.
+  std::uint64_t touched_min() const;
+
   /// The value of a key, or nothing if the header lacks it.
   std::optional<std::string_view> find(std::string_view key) const {
     for (const auto& [name, value] : metadata) {

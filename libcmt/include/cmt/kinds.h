@@ -57,7 +57,12 @@ enum { cmt_kind_limit = 64 };
   X(thread_name,                22, "thread_name",        cmt_labels)                                           \
   X(mark,                       23, "mark",               cmt_labels)                                           \
   X(sample,                     24, "sample",             cmt_sizes)                                            \
-  X(unknown_kind,               27, "unknown_kind",       cmt_nothing)
+  X(unknown_kind,               27, "unknown_kind",       cmt_nothing)                                          \
+  X(touch,                      28, "touch",              cmt_names | cmt_sizes | cmt_counts | cmt_aligns)      \
+  X(resident,                   29, "resident",           cmt_names | cmt_sizes | cmt_counts | cmt_aligns)      \
+  X(malloc_trim,                30, "malloc_trim",        cmt_sizes)                                            \
+  X(mallopt,                    31, "mallopt",            cmt_labels)                                           \
+  X(mallctl,                    32, "mallctl",            cmt_labels)
 /* clang-format on */
 
 #endif

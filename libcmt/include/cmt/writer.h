@@ -33,7 +33,8 @@ class Writer {
   Writer& operator=(Writer&&) noexcept;
 
   /// Writes an event. Returns false, and writes nothing, if the event makes a block whose tag is not above all before,
-  /// ends a block of this trace that is not alive, is of an unknown kind, or has a label of more than 4,096 bytes.
+  /// is given a block of this trace that is not alive, touches none, is of an unknown kind, or has a label of more than
+  /// 4,096 bytes.
   bool add(const Event& event);
 
   /// The events' stacks are numbers of this table from here on; before, and without it, events have none. The table is
