@@ -6,7 +6,11 @@
  *     SMAPS_LOG=app.smaps LD_PRELOAD="./own_maps.so libjemalloc.so.2" app
  *
  * It appends the program's smaps to a file after every 3 ms of CPU time or so, and at the end. Samples are equal on an
- * idle and on a busy machine, because the clock is CPU time and the program reads its own smaps.
+ * idle and on a busy machine, because the clock is CPU time and the program reads its own smaps. Above each one stands
+ * where in the run it was taken: the calls that were given to the allocator so far, and the elapsed time without that
+ * of the samples before:
+ *
+ *     Calls: 123456 us: 78901
  *
  * The caller is identified by the object that the call returns to. The C library's malloc maps memory by internal
  * calls, which cannot be intercepted and stay as they are. For measurements only: stacks of threads are never released.
@@ -18,10 +22,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,7 +44,16 @@ __attribute__((constructor)) static void open_memfd(void) {
 
 static char text[1 << 20];
 static int log_fd = -1;
+static timer_t timer; /* of the process's CPU time, by a signal that programs leave alone */
 static int busy;
+static long began_us, sampling_us; /* elapsed time at the begin, and in samples */
+static unsigned long calls;        /* of all threads */
+
+static long wall_microseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
 
 static long cpu_microseconds(void) {
   struct timespec now;
@@ -51,8 +64,8 @@ static long cpu_microseconds(void) {
 /* The next look, after as much of the program's own time as this one took, twice. */
 static void wind_up(long cost) {
   const long distance = cost * 2 > 3000 ? cost * 2 : 3000;
-  const struct itimerval once = {{0, 0}, {distance / 1000000, distance % 1000000}};
-  setitimer(ITIMER_PROF, &once, NULL);
+  const struct itimerspec once = {{0, 0}, {distance / 1000000, distance % 1000000 * 1000}};
+  timer_settime(timer, 0, &once, NULL);
 }
 
 static void log_smaps(int number) {
@@ -60,6 +73,10 @@ static void log_smaps(int number) {
   const long begin = cpu_microseconds();
   if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE)) return;
   const int error = errno;
+  const long wall = wall_microseconds();
+  const int length = snprintf(text, sizeof text, "Calls: %lu us: %ld\n", __atomic_load_n(&calls, __ATOMIC_RELAXED),
+                              wall - began_us - sampling_us);
+  if (write(log_fd, text, (size_t)length) != length) close(log_fd);
   const int smaps = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
   for (ssize_t got; smaps >= 0 && (got = read(smaps, text, sizeof text)) > 0;) {
     if (write(log_fd, text, (size_t)got) != got) break;
@@ -68,20 +85,28 @@ static void log_smaps(int number) {
   errno = error;
   if (write(log_fd, "\n", 1) != 1) close(log_fd);
   wind_up(cpu_microseconds() - begin);
+  sampling_us += wall_microseconds() - wall;
   __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
 
 __attribute__((constructor)) static void start_log(void) {
   const char* const path = getenv("SMAPS_LOG");
   if (!path) return;
+  began_us = wall_microseconds();
   log_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  unsetenv("SMAPS_LOG"); /* the log is of this program, not of those that it starts */
   const struct sigaction action = {.sa_handler = log_smaps, .sa_flags = SA_RESTART};
-  sigaction(SIGPROF, &action, NULL);
+  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 9};
+  if (sigaction(event.sigev_signo, &action, NULL) != 0 || timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer) != 0) {
+    close(log_fd);
+    log_fd = -1;
+    return;
+  }
   wind_up(0);
 }
 
 __attribute__((destructor)) static void end_log(void) {
-  if (log_fd >= 0) log_smaps(SIGPROF);
+  if (log_fd >= 0) log_smaps(0);
 }
 
 static void* map(void* address, size_t bytes, int protection, int flags, int file, off_t offset) {
@@ -111,3 +136,32 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   pthread_attr_destroy(&own);
   return error;
 }
+
+/* Calls are counted and passed on: malloc's kin, and operator new and delete under their mangled names. */
+#define PASS_ON(result, name, arguments, ...)            \
+  result name arguments {                                \
+    static result(*next) arguments;                      \
+    if (!next) *(void**)&next = dlsym(RTLD_NEXT, #name); \
+    __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);     \
+    return next(__VA_ARGS__);                            \
+  }
+
+PASS_ON(void*, malloc, (size_t bytes), bytes)
+PASS_ON(void*, calloc, (size_t count, size_t bytes), count, bytes)
+PASS_ON(void*, realloc, (void* block, size_t bytes), block, bytes)
+PASS_ON(void*, reallocarray, (void* block, size_t count, size_t bytes), block, count, bytes)
+PASS_ON(void, free, (void* block), block)
+PASS_ON(int, posix_memalign, (void** block, size_t alignment, size_t bytes), block, alignment, bytes)
+PASS_ON(void*, aligned_alloc, (size_t alignment, size_t bytes), alignment, bytes)
+PASS_ON(void*, memalign, (size_t alignment, size_t bytes), alignment, bytes)
+PASS_ON(void*, _Znwm, (size_t bytes), bytes)
+PASS_ON(void*, _Znam, (size_t bytes), bytes)
+PASS_ON(void*, _ZnwmRKSt9nothrow_t, (size_t bytes, const void* tag), bytes, tag)
+PASS_ON(void*, _ZnamRKSt9nothrow_t, (size_t bytes, const void* tag), bytes, tag)
+PASS_ON(void*, _ZnwmSt11align_val_t, (size_t bytes, size_t alignment), bytes, alignment)
+PASS_ON(void, _ZdlPv, (void* block), block)
+PASS_ON(void, _ZdaPv, (void* block), block)
+PASS_ON(void, _ZdlPvm, (void* block, size_t bytes), block, bytes)
+PASS_ON(void, _ZdaPvm, (void* block, size_t bytes), block, bytes)
+PASS_ON(void, _ZdlPvSt11align_val_t, (void* block, size_t alignment), block, alignment)
+PASS_ON(void, _ZdlPvmSt11align_val_t, (void* block, size_t bytes, size_t alignment), block, bytes, alignment)
