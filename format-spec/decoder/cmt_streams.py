@@ -19,7 +19,7 @@ COUNTS = {2, 4, 28, 29}
 ALIGNS = {5, 6, 7, 11, 28, 29}
 MAY_ALIGN = set(range(12, 20))
 LABELS = {22, 23, 31, 32}
-TOUCH, RESIDENT = 28, 29
+TOUCH, RESIDENT, NEXT_RUN = 28, 29, 33
 THREAD_SWITCH, TAG_SKIP, DESCRIBED, UNKNOWN_KIND = 25, 26, 27, 27
 BITS = {1: ALLOCATES, 2: RELEASES, 4: NAMES, 8: SIZES, 16: COUNTS, 32: ALIGNS, 64: MAY_ALIGN, 128: LABELS}
 
@@ -128,7 +128,8 @@ class Form:
                     (value & NULL and not self.has("allocates")) or
                     (value & ALIGNED and not self.has("may align")) or
                     (value & WIDE and not operands) or (self.has("releases") and self.has("names")) or
-                    # "A known kind is refused with other properties than its own"
+                    # "A known kind is refused with other properties than its own, and a next run with others than names"
+                    (kind == NEXT_RUN and self.properties != PROPERTIES["names"]) or
                     (is_known(kind) and self.properties != properties(kind)))
 
 
@@ -179,8 +180,9 @@ def core(block):
     codes = table_of_forms(cursor)
     # "The state is next tag, named tag and thread, from the block header,"
     next_tag, named_tag, thread = block.next_tag, block.named_tag, block.thread
-    # "and touched tag and touched end, at first 0."
-    touched_tag = touched_end = 0
+    # "and a last run of touched pages: its kind, block, count, alignment and end; at first touch, NULL, 0, 4,096 and 0."
+    last = Event(TOUCH, 0, count=0, alignment=4096)
+    last_end = 0
     events = []
     while len(events) < block.events:
         # "An item begins with a varint whose low bits are a form's code: exactly one form's code fits, or the stream
@@ -238,18 +240,22 @@ def core(block):
             event.label = cursor.bytes(size)
         if any(operands):
             cursor.fail("a code that no form has")
-        if kind in (TOUCH, RESIDENT):
-            # "A touch or resident is never given NULL: instead of it the block is that of the touched tag, which must
-            # not be 0; the named tag stays."
-            event.old_tag = event.old_tag or touched_tag
+        if kind in (TOUCH, RESIDENT, NEXT_RUN):
+            # "A touch or resident is never given NULL: instead of it the block is that of the last run, which must not
+            # be NULL; the named tag stays."
+            event.old_tag = event.old_tag or last.old_tag
             if event.old_tag == 0:
                 cursor.fail("a touch of no block")
-            # "Its size operand is zigzag(size - touched end), where the touched end counts as 0 if the block is not
-            # that of the touched tag."
-            before = touched_end if event.old_tag == touched_tag else 0
+            # "A next run is an event whose only operand is the block, and the size operand counts as 0; kind, count and
+            # alignment are those of the last run."
+            if kind == NEXT_RUN:
+                event.kind = kind = last.kind
+                event.count, event.alignment = last.count, last.alignment
+            # "Its size operand is zigzag(size - end); the end counts as 0 if the block is not that of the last run."
+            before = last_end if event.old_tag == last.old_tag else 0
             event.size = unzigzag(event.size) + before & MASK
-            # "Then the block's tag becomes the touched tag, and size + count · alignment the touched end (modulo 2^64)."
-            touched_tag, touched_end = event.old_tag, event.size + event.count * event.alignment & MASK
+            # "It becomes the last run, with the end size + count · alignment (modulo 2^64)."
+            last, last_end = event, event.size + event.count * event.alignment & MASK
         # "Then, if the kind allocates and the form is not NULL, the event's block has the next tag, which rises by
         # one."
         if has("allocates") and not form.value & NULL:

@@ -25,20 +25,23 @@ struct CoreState {
   bool operator==(const CoreState&) const = default;
 };
 
-/// The run of pages that was told last in a block of the core stream: the next one mostly follows it.
-class LastTouch {
- public:
-  Tag tag() const { return tag_; }
-  /// The offset at which a run in a block probably begins.
-  std::uint64_t expected_offset(Tag tag) const { return tag == tag_ ? end_ : 0; }
-  void follow(const Event& event) {
-    tag_ = event.old_tag;
-    end_ = event.size + event.count * event.alignment;
+/// The run of pages that was told last in a block of the core stream: the next one is mostly like it.
+struct LastRun {
+  Kind kind = Kind::touch;
+  Tag tag = 0;  ///< 0: no run yet
+  std::uint64_t count = 0, alignment = 4096;
+  std::uint64_t end = 0;
+
+  /// The offset at which the next run probably begins, if it is in this block.
+  std::uint64_t offset_in(Tag block) const { return block == tag ? end : 0; }
+
+  bool is_continued_by(const Event& run) const {
+    return run.kind == kind && run.count == count && run.alignment == alignment && run.size == offset_in(run.old_tag);
   }
 
- private:
-  Tag tag_ = 0;  // 0: no run yet
-  std::uint64_t end_ = 0;
+  void become(const Event& run) {
+    *this = {run.kind, run.old_tag, run.count, run.alignment, run.size + run.count * run.alignment};
+  }
 };
 
 /// Collects the events of one block, and encodes them. The essay on how is in core_encoder.cpp.
@@ -114,7 +117,8 @@ class CoreEncoder {
   }
 
   void add_other(const Event& event);
-  void put_touch(const Event& event);
+  void put_run(const Event& event);
+  void put_given(Form form, Tag tag);
   void put(Form form, std::uint64_t first);
   void make_room();
   void put_switches(const Event& event);
@@ -122,7 +126,7 @@ class CoreEncoder {
   std::uint8_t number_of(Form form);
 
   CoreState state_;
-  LastTouch last_touch_;
+  LastRun last_run_;
   std::uint32_t events_ = 0;
   // Of each item the form's number in the low 7 bits, and above them the first operand if the form is not wide.
   std::unique_ptr<std::uint64_t[]> items_;
@@ -169,12 +173,12 @@ class CoreDecoder {
   void decode_other(Event& event, std::uint64_t first);
   void decode_operands(Event& event, const Code& code, std::uint64_t first);
   Tag old_tag(const Form& form, std::uint64_t operand) const;
-  void complete_touch(Event& event);
+  void complete_run(Event& event, bool is_next);
   bool switch_state(const Code& code, std::uint64_t first);
 
   Cursor cursor_;
   CoreState state_;
-  LastTouch last_touch_;
+  LastRun last_run_;
   std::uint32_t left_;
   std::uint64_t unknown_kinds_ = 0;
   bool labelled_ = false;  // some of the last events were

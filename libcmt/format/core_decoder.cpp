@@ -140,12 +140,17 @@ bool CoreDecoder::switch_state(const Code& code, std::uint64_t first) {
   return true;
 }
 
-/// Decodes the block and the offset of a run of touched pages: both are told from the run before.
-void CoreDecoder::complete_touch(Event& event) {
-  if (event.old_tag == 0) event.old_tag = last_touch_.tag();
-  if (event.old_tag == 0) throw WireError(cursor_.offset(), "a touch of no block");
-  event.size = last_touch_.expected_offset(event.old_tag) + unzigzag(event.size);
-  last_touch_.follow(event);
+/// Decodes what a run of touched pages has from the run before.
+void CoreDecoder::complete_run(Event& run, bool is_next) {
+  if (run.old_tag == 0) run.old_tag = last_run_.tag;
+  if (run.old_tag == 0) throw WireError(cursor_.offset(), "a touch of no block");
+  if (is_next) {
+    run.kind = last_run_.kind;
+    run.count = last_run_.count;
+    run.alignment = last_run_.alignment;
+  }
+  run.size = last_run_.offset_in(run.old_tag) + unzigzag(run.size);
+  last_run_.become(run);
 }
 
 void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t first) {
@@ -176,7 +181,8 @@ void CoreDecoder::decode_operands(Event& event, const Code& code, std::uint64_t 
     event.label = cursor_.bytes(size);
     labelled_ = true;
   }
-  if (tells_pages(event.kind)) complete_touch(event);
+  const bool is_next_run = form.operation == Form::next_run;
+  if (is_next_run || tells_pages(event.kind)) return complete_run(event, is_next_run);
   if (kind.allocates && !form.null) event.tag = state_.next_tag++;
   if (form.is_known_kind()) return;
   ++unknown_kinds_;

@@ -10,9 +10,10 @@
 // that of one trace from 0.72 to 0.03 byte an event. Columns, move-to-front tables, slot numbers and predictors were
 // all larger after zstd (format-spec/cmt.md gives the figures).
 //
-// Runs of touched pages mostly follow one another in the same block. So such an event names the block of the run before
-// by 0, where others name NULL, and leaves the tag given last as it was, from which the frees around it are told. Its
-// offset is a difference from the end of that run.
+// Runs of touched pages mostly follow one another in the same block, or a block is touched as the one before was. So
+// such an event names the block of the run before by 0, where others name NULL, and leaves the tag given last as it
+// was, from which the frees around it are told. Its offset is a difference from the end of that run. Where that is 0,
+// and the run is else like the one before, the block is its only operand: one byte where five would be.
 //
 // A change of thread, and a gap in the tags, is an item of its own before the event.
 
@@ -50,7 +51,7 @@ std::vector<Coded> coded(const std::vector<Form>& forms, const std::vector<std::
 
 void CoreEncoder::reset(CoreState start) {
   state_ = start;
-  last_touch_ = {};
+  last_run_ = {};
   events_ = 0;
   items_end_ = items_.get();
   operands_.clear();
@@ -141,36 +142,40 @@ void CoreEncoder::put_switches(const Event& event) {
   }
 }
 
-void CoreEncoder::put_touch(const Event& event) {
-  Form form = Form::of(event.kind);
-  if (event.old_tag == last_touch_.tag()) {
-    put(form, 0);
-  } else {
-    const std::uint64_t distance = state_.next_tag - event.old_tag;
-    const std::uint64_t delta = zigzag(event.old_tag - state_.named_tag);
-    form.by_delta = delta < distance;
-    put(form, form.by_delta ? delta : distance);
-    state_.named_tag = event.old_tag;
+/// Appends an item whose first operand is a block.
+void CoreEncoder::put_given(Form form, Tag tag) {
+  const std::uint64_t distance = tag == 0 ? 0 : state_.next_tag - tag;
+  const std::uint64_t delta = zigzag(tag - state_.named_tag);
+  form.by_delta = tag != 0 && delta < distance;
+  put(form, form.by_delta ? delta : distance);
+  if (tag != 0) state_.named_tag = tag;
+}
+
+void CoreEncoder::put_run(const Event& run) {
+  const bool is_next = last_run_.is_continued_by(run);
+  Form form = Form::of(run.kind);
+  if (is_next) {
+    form.operation = Form::next_run;
+    form.kind = KindTraits(cmt_names);
   }
-  Event operands = event;
-  operands.size = zigzag(event.size - last_touch_.expected_offset(event.old_tag));
-  put_rest(operands, true);
-  last_touch_.follow(event);
+  put_given(form, run.old_tag == last_run_.tag ? 0 : run.old_tag);
+  if (!is_next) {
+    operands_.push_back(zigzag(run.size - last_run_.offset_in(run.old_tag)));
+    operands_.push_back(run.count);
+    operands_.push_back(run.alignment);
+  }
+  last_run_.become(run);
 }
 
 void CoreEncoder::add_other(const Event& event) {
   put_switches(event);
-  if (tells_pages(event.kind)) return put_touch(event);
+  if (tells_pages(event.kind)) return put_run(event);
   Form form = Form::of(event.kind);
   const KindTraits kind = form.kind;
   form.null = kind.allocates && event.tag == 0;
   form.aligned = kind.may_align && event.alignment != 0;
   if (kind.is_given()) {
-    const std::uint64_t distance = event.old_tag == 0 ? 0 : state_.next_tag - event.old_tag;
-    const std::uint64_t delta = zigzag(event.old_tag - state_.named_tag);
-    form.by_delta = event.old_tag != 0 && delta < distance;
-    put(form, form.by_delta ? delta : distance);
-    if (event.old_tag != 0) state_.named_tag = event.old_tag;
+    put_given(form, event.old_tag);
   } else {
     put(form, kind.sizes ? event.size : kind.labels ? event.label.size() : 0);
   }

@@ -62,6 +62,29 @@ TEST_CASE("core: a malloc, a realloc and a free are the bytes of cmt.md") {
   CHECK(encoder.finish() == std::string_view("\x03\x00\x02\x03\x02\x01\x01\x21\x07\x10\x02", 11));
 }
 
+TEST_CASE("core: a run of pages like the one before is one number, and leaves the tag given last") {
+  const Event run{.kind = Kind::touch, .size = 0, .count = 1, .alignment = 4096, .old_tag = 1};
+  std::vector<Event> events{{.kind = Kind::malloc, .size = 1 << 20, .tag = 1}, run};
+  for (std::uint64_t page = 1; page < 6; ++page) {
+    events.push_back(run);
+    events.back().size = page * 4096;
+  }
+  CoreEncoder encoder;
+  for (const Event& event : events) encoder.add(event);
+  const std::string first = encoder.finish();
+  encoder.add(events.back());  // the same page once more: not the next
+  events.push_back(events.back());
+  CHECK(encoder.finish().size() > first.size() + 5);
+  CHECK(encoder.state().named_tag == 1);
+  events.push_back({.kind = Kind::malloc, .size = 8, .tag = 2});
+  events.push_back({.kind = Kind::free, .old_tag = 2});
+  events.push_back(run);
+  events.back().size = 6 * 4096;
+  for (std::size_t i = events.size() - 3; i < events.size(); ++i) encoder.add(events[i]);
+  CHECK(encoder.state().named_tag == 2);
+  CHECK(decoded(encoder.finish(), {}, events.size()) == fixture::lines(events));
+}
+
 TEST_CASE("core: numbers of 64 bits are kept") {
   const std::uint64_t most = ~std::uint64_t{0};
   const Event events[] = {{.kind = Kind::sample, .size = most},

@@ -97,6 +97,7 @@ std::vector<std::uint8_t> canonical_codes(const std::vector<std::uint8_t>& lengt
 bool Form::is_valid() const {
   if (kind.releases && kind.names) return false;
   if (operation < described && !is_control() && !is_known_kind()) return false;
+  if (operation == next_run && kind.bits() != cmt_names) return false;
   if (operation >= described && is_known_kind() && kind.bits() != traits(static_cast<Kind>(operation)).bits())
     return false;
   return (!by_delta || kind.is_given()) && (!null || kind.allocates) && (!aligned || kind.may_align) &&

@@ -13,8 +13,9 @@ namespace cmt::format {
 /// How an event is written in the core stream: its operation, and how each operand is encoded. Each block lists its
 /// forms with a prefix code for each. The code stands in the low bits of the event's first number.
 struct Form {
-  /// An operation is a Kind, thread_switch or tag_skip. The table of forms describes the kinds from `described` on.
-  enum : std::uint8_t { thread_switch = 25, tag_skip = 26, described = 27 };
+  /// An operation is a Kind, thread_switch, tag_skip or next_run, an event that tells a run of pages like the one
+  /// before. The table of forms describes the operations from `described` on.
+  enum : std::uint8_t { thread_switch = 25, tag_skip = 26, described = 27, next_run = 33 };
 
   std::uint8_t operation = 0;
   bool by_delta = false;  ///< the block given is encoded by its difference from the one given last

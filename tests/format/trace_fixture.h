@@ -36,10 +36,16 @@ class RandomTrace {
     if (kind.sizes) event.size = one_in(20) ? random_() >> below(64) : below(300);
     if (kind.counts) event.count = one_in(20) ? random_() >> below(64) : below(10);
     if (kind.aligns || (kind.may_align && one_in(2))) event.alignment = 1u << below(13);
+    if (kind.names && one_in(2)) {  // a run of pages like the one before
+      event.size = one_in(2) ? run_end_ : 0;
+      event.count = 1;
+      event.alignment = 4096;
+    }
     if (kind.labels) event.label = labels[below(labels.size())];
     if (kind.is_given()) give(event);
     if (kind.allocates && !one_in(8)) make(event);
     book(event);
+    if (kind.names) run_end_ = event.size + event.count * event.alignment;
     if (one_in(2)) event.time_ns = time_ += below(1000);
     return event;
   }
@@ -104,6 +110,7 @@ class RandomTrace {
   std::vector<std::uint64_t> freed_;
   std::size_t given_ = 0;
   Tag next_tag_ = first_tag;
+  std::uint64_t run_end_ = 0;
   std::uint64_t top_ = 0x7f0000000000, time_ = 0;
   std::uint32_t thread_ = 0;
 };
