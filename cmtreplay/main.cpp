@@ -34,7 +34,6 @@ void print_message(const std::string& text) { cmt::command::complain("cmtreplay"
 std::vector<Allocator> find_all(AllocatorFinder& finder, const Options& options) {
   std::vector<Allocator> allocators;
   for (const std::string& name : options.allocators) allocators.push_back(finder.find(name));
-  allocators.push_back(finder.find("null"));
   return allocators;
 }
 
@@ -70,9 +69,8 @@ PreparedTrace prepare(TraceSource& source, const TraceOptions& options, cmt::out
   const auto open = [&source] {
     return cmt::command::open_trace(source.open(), source.name(), {.addresses = false, .usable = false});
   };
-  return PreparedTrace(open, options, [&line](const cmt::Reader& now) {
-    const std::string done = now.bytes_total() == 0 ? cmt::output::bytes_text(now.bytes_read())
-                                                    : std::to_string(100 * now.bytes_read() / now.bytes_total()) + " %";
+  return PreparedTrace(open, options, [&line](std::uint64_t read, std::uint64_t total) {
+    const std::string done = total == 0 ? cmt::output::bytes_text(read) : std::to_string(100 * read / total) + " %";
     line.show({"reading, " + done});
   });
 }
@@ -186,23 +184,25 @@ std::string report_text(const Report& report, const Options& options) {
 int run(const Options& options) {
   AllocatorFinder finder(find_worker(), options.prefix);
   const std::vector<Allocator> allocators = find_all(finder, options);
+  const Allocator null = finder.find("null");
   cmt::output::LiveView line(STDERR_FILENO);
   TraceSource source(options.file);
   const PreparedTrace trace = prepare(source, options.trace, line);
   line.clear();
   report_left_out(source.name(), trace.plan().facts);
+  if (!trace.chunks().kept()) print_message(trace.chunks().problem() + ": the trace is planned again in each run");
   if (options.pace > 0 && trace.plan().facts.recorded_ns == cmt::unknown)
     throw cmt::FormatError(source.name(), "has no recorded times (needed by --pace)");
 
   const cmt::command::Interrupts interrupts;
   const ReplaySettings settings{.worker = find_worker(), .trace = trace, .interrupts = interrupts, .options = options};
   check_memory(settings, options, source.name());
-  if (options.verify) return verify_all(settings, {allocators.begin(), allocators.end() - 1}, options, line);
+  if (options.verify) return verify_all(settings, allocators, options, line);
   if (more_threads_than_cpus(settings))
     print_message(source.name() + ": up to " + std::to_string(trace.plan().lanes) +
                   " threads at once, more than CPUs: the times are not meaningful");
   const auto show = [&line](const std::string& text) { line.show({text}); };
-  const Report report{.options = options, .trace = trace, .results = run_all(settings, allocators, show)};
+  const Report report{.options = options, .trace = trace, .results = run_all(settings, allocators, null, show)};
   const ReplayResults& results = report.results;
   line.clear();
   cmt::command::print(report_text(report, options), options.new_trace && options.output.empty() ? stderr : stdout);

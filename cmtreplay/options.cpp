@@ -200,10 +200,9 @@ and memory that they took: a table on standard output, fastest first.
   --timeout=TIME in which no call returns, after which an allocator counts as
                  hung: 2min; a number alone is seconds (default 60s)
   --force        replay also a trace that needs more memory than is available
-  --prepared     turn the whole trace into operations before any run, 8 bytes
-                 for an event; --stream: while each run goes on, in bounded
-                 memory. Else prepared if that takes at most half of the free
-                 memory
+  --prepared     keep the trace's operations in memory, 8 bytes for an event;
+                 --stream: in a temporary file (in TMPDIR, else /var/tmp). Else
+                 in memory if they take at most half of what is free
   --json         write JSON (schema cmt.replay/1): all samples, and memory at
                  100 marks along the trace
   --csv          write the table with plain numbers, a line for each allocator

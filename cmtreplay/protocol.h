@@ -13,9 +13,9 @@
  * an operation never lies across two. The position of a lane counts words from its beginning, as if its chunks were
  * contiguous.
  *
- * Prepared, all chunks are filled before the start. Streamed, the parent fills some of them, states in `published` how
- * far each lane may go, and reuses the chunks that the worker has left (chunk_free). In both cases a lane that has
- * reached `published` sleeps on it as a futex, and the parent sleeps on `changes`.
+ * Prepared, all chunks are filled before the start. Through a ring, the parent fills some of them, states in
+ * `published` how far each lane may go, and reuses the chunks that the worker has left (chunk_free). In both cases a
+ * lane that has reached `published` sleeps on it as a futex, and the parent sleeps on `changes`.
  *
  * Operations, slots, stacks, control and returned pointers are each in a memfd. Their names begin with "cmtreplay-", so
  * that the parent can tell them from the allocator's memory in /proc/PID/smaps.
@@ -77,8 +77,9 @@ enum control_word {
   control_epoch_end = 5,
   control_await_turn = 6, /* ARGUMENT is the turn */
   control_pass_turn = 7,
-  control_pace = 8,     /* the next word: recorded nanoseconds since the first event, before which the lane waits */
-  control_alignment = 9 /* of the free_sized that follows: 2 to the power of ARGUMENT */
+  control_pace = 8,      /* the next word: recorded nanoseconds since the first event, before which the lane waits */
+  control_alignment = 9, /* of the free_sized that follows: 2 to the power of ARGUMENT */
+  control_several = 10 /* from here on there are several threads, and blocks are handed over in slots; in lane 0 only */
 };
 
 enum {
@@ -168,8 +169,8 @@ struct control {
   int32_t target, touch;
   uint32_t replaced; /* a bit for each call that the library lacks, in the order of call_names */
   uint32_t lane_count, chunk_count;
-  uint32_t several;  /* lanes may free each other's blocks: worker/schedule.h */
-  uint32_t recycles; /* chunks are given back: the operations are streamed */
+  uint32_t several;  /* lanes may free each other's blocks, from control_several on: worker/schedule.h */
+  uint32_t recycles; /* chunks are given back: the operations come through a ring */
   uint32_t spins;    /* before a thread that waits sleeps */
   uint32_t epoch_mask;
   uint64_t slot_count, pointer_count;

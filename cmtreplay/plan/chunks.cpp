@@ -1,5 +1,6 @@
 #include "cmtreplay/plan/chunks.h"
 
+#include <cstring>
 #include <numeric>
 
 namespace cmt::replay {
@@ -20,8 +21,9 @@ PreparedChunks::PreparedChunks(std::uint64_t bytes_max)
 
 Chunk PreparedChunks::next_chunk() {
   const std::uint64_t offset = count_ * chunk_bytes;
-  if (whole_ && offset + chunk_bytes > bytes_max_) discard();
-  if (!whole_) return {.number = 0, .words = scratch_.data()};
+  if (in_memory() && offset + chunk_bytes > bytes_max_) spill();
+  closed_.emplace_back();
+  if (!in_memory()) return {.number = count_++, .words = scratch()};
   if (offset + chunk_bytes > grown_bytes_) {
     memory_.grow(grown_bytes_, grown_bytes_ + growth_bytes);
     grown_bytes_ += growth_bytes;
@@ -29,12 +31,53 @@ Chunk PreparedChunks::next_chunk() {
   return chunk(count_++);
 }
 
-/// Lanes still write to the chunk that each of them has: those pages come back, and nobody reads them.
-void PreparedChunks::discard() {
-  whole_ = false;
-  count_ = 0;
-  scratch_.resize(chunk_words);
-  memory_.discard_pages(grown_bytes_);
+void PreparedChunks::close_chunk(const Chunk& chunk, std::uint32_t lane, std::uint32_t words) {
+  closed_[chunk.number] = {.lane = lane, .words = words};
+  if (in_memory()) return;
+  try {
+    if (kept()) spool_->write(chunk.number, chunk.words);
+  } catch (const std::system_error& error) {
+    give_up(error);
+  }
+  if (chunk.number >= count_in_memory_) unused_scratch_.push_back(chunk.words);
+}
+
+void PreparedChunks::read(std::uint32_t number, std::uint64_t* words) const {
+  if (spool_)
+    spool_->read(number, words);
+  else
+    std::memcpy(words, chunk(number).words, chunk_bytes);
+}
+
+/// Moves all closed chunks to the file. Lanes go on writing to those in memory that are not closed.
+void PreparedChunks::spill() {
+  count_in_memory_ = count_;
+  try {
+    spool_.emplace();
+    for (std::uint32_t number = 0; number < count_; ++number) {
+      if (closed_[number].words == 0) continue;
+      spool_->write(number, chunk(number).words);
+      memory_.discard_pages(number * chunk_bytes, chunk_bytes);
+    }
+  } catch (const std::system_error& error) {
+    give_up(error);
+  }
+}
+
+/// Lanes go on writing, and nobody reads that.
+void PreparedChunks::give_up(const std::system_error& error) {
+  problem_ = error.what();
+  spool_.reset();
+}
+
+std::uint64_t* PreparedChunks::scratch() {
+  if (unused_scratch_.empty()) {
+    scratch_.push_back(std::make_unique<std::uint64_t[]>(chunk_words));
+    return scratch_.back().get();
+  }
+  std::uint64_t* const words = unused_scratch_.back();
+  unused_scratch_.pop_back();
+  return words;
 }
 
 ChunkRing::ChunkRing(std::uint32_t count, std::function<void()> when_full)
@@ -61,15 +104,24 @@ void ChunkRing::collect_freed() {
 
 /// Getting a chunk may publish the words so far. So the link is written afterwards, and the lane ends before it until
 /// then.
-void LaneWriter::start_chunk(Lane& lane) {
+void LaneWriter::start_chunk(std::uint32_t lane) {
   const Chunk next = chunks_.next_chunk();
-  if (lane.chunks == 0)
-    lane.first_chunk = next.number;
-  else
-    lane.words[lane.used] = operation_word(operation_control, control_link, next.number);
-  lane.words = next.words;
-  lane.used = 0;
-  ++lane.chunks;
+  Lane& its = lanes_[lane];
+  if (its.chunks == 0) {
+    its.first_chunk = next.number;
+  } else {
+    its.chunk.words[its.used] = operation_word(operation_control, control_link, next.number);
+    chunks_.close_chunk(its.chunk, lane, its.used);
+  }
+  its.chunk = next;
+  its.used = 0;
+  ++its.chunks;
+}
+
+void LaneWriter::finish() {
+  for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
+    if (lanes_[lane].chunks != 0) chunks_.close_chunk(lanes_[lane].chunk, lane, lanes_[lane].used);
+  }
 }
 
 }  // namespace cmt::replay

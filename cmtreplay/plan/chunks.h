@@ -2,10 +2,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
+#include <string>
+#include <system_error>
 #include <vector>
 
 #include "cmtreplay/plan/shared_memory.h"
+#include "cmtreplay/plan/spool.h"
 #include "cmtreplay/protocol.h"
 
 namespace cmt::replay {
@@ -21,6 +26,8 @@ class ChunkSource {
  public:
   virtual ~ChunkSource() = default;
   virtual Chunk next_chunk() = 0;
+  /// A lane has filled a chunk: so many words, a link to the lane's next chunk behind them, unless it is the last.
+  virtual void close_chunk(const Chunk& chunk, std::uint32_t lane, std::uint32_t words) = 0;
 
   std::uint32_t count() const { return count_; }
   const SharedMemory& memory() const { return memory_; }
@@ -39,26 +46,47 @@ class ChunkSource {
   MappedMemory mapping_;
 };
 
-/// Keeps all chunks: a trace that is prepared whole. Where they take more than `bytes_max` it keeps none of them, and
-/// whole() says so.
+/// The lane that a chunk is a part of, and its words but for the link.
+struct ClosedChunk {
+  std::uint32_t lane = 0, words = 0;
+};
+
+/// Keeps all chunks: in memory or, where they take more than `bytes_max`, in a temporary file. It keeps none where that
+/// cannot be written, and problem() then says why.
+///
+/// Chunks are numbered in the order in which lanes began them. So an operation before the beginning of a chunk is in
+/// one of the chunks before it.
 class PreparedChunks : public ChunkSource {
  public:
   explicit PreparedChunks(std::uint64_t bytes_max);
 
   Chunk next_chunk() override;
+  void close_chunk(const Chunk& chunk, std::uint32_t lane, std::uint32_t words) override;
 
-  bool whole() const { return whole_; }
+  bool in_memory() const { return !spool_ && problem_.empty(); }
+  bool kept() const { return problem_.empty(); }
+  const std::string& problem() const { return problem_; }
+
+  /// Once the chunk is closed.
+  const ClosedChunk& closed(std::uint32_t number) const { return closed_[number]; }
+  void read(std::uint32_t number, std::uint64_t* words) const;
 
  private:
-  void discard();
+  void spill();
+  void give_up(const std::system_error& error);
+  std::uint64_t* scratch();
 
   std::uint64_t bytes_max_;
   std::uint64_t grown_bytes_ = 0;
-  bool whole_ = true;
-  std::vector<std::uint64_t> scratch_;
+  std::uint32_t count_in_memory_ = 0;  ///< chunks whose words are in memory until they are closed
+  std::vector<ClosedChunk> closed_;    ///< by number; 0 words: not closed yet
+  std::optional<Spool> spool_;
+  std::string problem_;
+  std::vector<std::unique_ptr<std::uint64_t[]>> scratch_;  ///< of chunks that are not closed
+  std::vector<std::uint64_t*> unused_scratch_;
 };
 
-/// A fixed number of chunks that the worker gives back: a trace that is streamed.
+/// A fixed number of chunks that the worker gives back.
 class ChunkRing : public ChunkSource {
  public:
   /// `when_full` is called while no chunk is free, and returns when one may be.
@@ -67,6 +95,7 @@ class ChunkRing : public ChunkSource {
   /// `freed`: a byte for each chunk, which the worker sets when it has left the chunk.
   void attach(std::uint8_t* freed) { freed_ = freed; }
   Chunk next_chunk() override;
+  void close_chunk(const Chunk&, std::uint32_t, std::uint32_t) override {}
 
  private:
   void collect_freed();
@@ -85,11 +114,14 @@ class LaneWriter {
   void append(std::uint32_t lane, std::span<const std::uint64_t> words) {
     if (lane >= lanes_.size()) lanes_.resize(lane + 1);
     Lane& its = lanes_[lane];
-    if (its.used + words.size() + 1 > chunk_words) start_chunk(its);
-    for (const std::uint64_t word : words) its.words[its.used++] = word;
+    if (its.used + words.size() + 1 > chunk_words) start_chunk(lane);
+    for (const std::uint64_t word : words) its.chunk.words[its.used++] = word;
   }
 
   void append(std::uint32_t lane, std::uint64_t word) { append(lane, {&word, 1}); }
+
+  /// After the last word.
+  void finish();
 
   std::uint32_t lanes() const { return static_cast<std::uint32_t>(lanes_.size()); }
 
@@ -104,13 +136,13 @@ class LaneWriter {
 
  private:
   struct Lane {
-    std::uint64_t* words = nullptr;
+    Chunk chunk;
     std::uint32_t used = chunk_words;
     std::uint32_t first_chunk = 0;
     std::uint64_t chunks = 0;
   };
 
-  void start_chunk(Lane& lane);
+  void start_chunk(std::uint32_t lane);
 
   ChunkSource& chunks_;
   std::vector<Lane> lanes_;

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 using namespace cmt::replay;
@@ -38,12 +40,37 @@ TEST_CASE("lanes: each has chunks of its own, from its first word on") {
   CHECK(writer.first_chunk(0) == 1);
 }
 
-TEST_CASE("chunks: what goes beyond the limit is given up, and lanes may write on") {
+TEST_CASE("chunks: what goes beyond the limit is in a file, with what was in memory before") {
   PreparedChunks chunks(4 << 20);
   LaneWriter writer(chunks);
   for (std::uint32_t i = 0; i < 600000; ++i) writer.append(i % 2, word(i));
-  CHECK(!chunks.whole());
-  CHECK(chunks.count() == 0);
+  writer.finish();
+  CHECK(!chunks.in_memory());
+  REQUIRE(chunks.kept());
+  CHECK(chunks.count() == 588);  // of 1,023 operations and a link each
+  std::vector<std::uint64_t> words(chunk_words);
+  std::uint32_t seen[2] = {0, 0};
+  for (std::uint32_t number = 0; number < chunks.count(); ++number) {
+    chunks.read(number, words.data());
+    const auto [lane, used] = chunks.closed(number);
+    for (std::uint32_t i = 0; i < used; ++i) REQUIRE(words[i] == word(lane + 2 * seen[lane]++));
+  }
+  CHECK(seen[0] == 300000);
+  CHECK(seen[1] == 300000);
+}
+
+TEST_CASE("chunks: where no file can be written none are kept, and lanes may write on") {
+  const char* const folder = std::getenv("TMPDIR");
+  const std::string before = folder ? folder : "";
+  setenv("TMPDIR", "/proc", 1);
+  PreparedChunks chunks(4 << 20);
+  LaneWriter writer(chunks);
+  for (std::uint32_t i = 0; i < 600000; ++i) writer.append(i % 2, word(i));
+  writer.finish();
+  folder ? setenv("TMPDIR", before.c_str(), 1) : unsetenv("TMPDIR");
+  CHECK(!chunks.kept());
+  CHECK(!chunks.in_memory());
+  CHECK(chunks.problem().starts_with("a temporary file in /proc"));
   CHECK(writer.position(0) > 300000);
 }
 

@@ -1,26 +1,32 @@
 #include "cmtreplay/plan/planner.h"
 
 #include <bit>
-#include <initializer_list>
 #include <stdexcept>
 
 namespace cmt::replay {
 namespace {
 
+void push_word(Step& step, std::uint64_t word) { step.storage[step.size++] = word; }
+
 /// Adds one operation to a step.
-void push(Step& step, operation kind, std::uint32_t slot, std::uint64_t size,
-          std::initializer_list<std::uint64_t> further = {}) {
+void push(Step& step, operation kind, std::uint32_t slot, std::uint64_t size) {
   const bool wide = size >= SIZE_IN_NEXT_WORD;
-  step.storage[step.size++] = operation_word(kind, slot, wide ? SIZE_IN_NEXT_WORD : static_cast<std::uint32_t>(size));
-  if (wide) step.storage[step.size++] = size;
-  for (const std::uint64_t word : further) step.storage[step.size++] = word;
+  push_word(step, operation_word(kind, slot, wide ? SIZE_IN_NEXT_WORD : static_cast<std::uint32_t>(size)));
+  if (wide) push_word(step, size);
   ++step.operations;
 }
 
-Step step_of(operation kind, std::uint32_t slot, std::uint64_t size,
-             std::initializer_list<std::uint64_t> further = {}) {
-  Step step{.outcome = Outcome::call, .keeps_pointer = kind != operation_free && kind != operation_free_foreign};
-  push(step, kind, slot, size, further);
+Step step_of(operation kind, std::uint32_t slot, std::uint64_t size) {
+  Step step(Outcome::call);
+  step.keeps_pointer = kind != operation_free && kind != operation_free_foreign;
+  push(step, kind, slot, size);
+  return step;
+}
+
+/// An operation with an argument in the word behind it.
+Step step_of(operation kind, std::uint32_t slot, std::uint64_t size, std::uint64_t argument) {
+  Step step = step_of(kind, slot, size);
+  push_word(step, argument);
   return step;
 }
 
@@ -30,13 +36,13 @@ bool is_realloc(Kind kind) { return kind == Kind::realloc || kind == Kind::reall
 Step allocation(const Event& event, std::uint32_t slot) {
   switch (event.kind) {
     case Kind::calloc:
-      return step_of(operation_calloc, slot, event.size, {event.count});
+      return step_of(operation_calloc, slot, event.size, event.count);
     case Kind::aligned_alloc:
-      return step_of(operation_aligned_alloc, slot, event.size, {event.alignment});
+      return step_of(operation_aligned_alloc, slot, event.size, event.alignment);
     case Kind::posix_memalign:
-      return step_of(operation_posix_memalign, slot, event.size, {event.alignment});
+      return step_of(operation_posix_memalign, slot, event.size, event.alignment);
     case Kind::memalign:
-      return step_of(operation_memalign, slot, event.size, {event.alignment});
+      return step_of(operation_memalign, slot, event.size, event.alignment);
     case Kind::valloc:
       return step_of(operation_valloc, slot, event.size);
     case Kind::pvalloc:
@@ -47,20 +53,15 @@ Step allocation(const Event& event, std::uint32_t slot) {
     default:
       break;
   }
-  if (event.alignment != 0) return step_of(operation_aligned_alloc, slot, event.size, {event.alignment});
+  if (event.alignment != 0) return step_of(operation_aligned_alloc, slot, event.size, event.alignment);
   return step_of(operation_malloc, slot, event.size);
 }
 
 }  // namespace
 
-std::uint32_t SlotPool::assign() {
-  if (ready_.empty()) {
-    if (next_ == std::uint32_t{1} << slot_bits) throw std::length_error("more than 268,435,454 blocks live at once");
-    return next_++;
-  }
-  const std::uint32_t slot = ready_.back();
-  ready_.pop_back();
-  return slot;
+std::uint32_t SlotPool::assign_new() {
+  if (next_ == std::uint32_t{1} << slot_bits) throw std::length_error("more than 268,435,454 blocks live at once");
+  return next_++;
 }
 
 void SlotPool::begin_epoch() {
@@ -72,16 +73,22 @@ void SlotPool::begin_epoch() {
 Step Planner::plan(const Event& event, std::uint32_t lane) {
   const KindTraits& kind = traits(event.kind);
   lane_ = lane;
-  if (!kind.allocates && !kind.releases) return {};
-  if (event.failed()) return {.outcome = Outcome::failed};
+  if (!kind.allocates && !kind.releases) return Step();
+  if (event.failed()) return Step(Outcome::failed);
   if (is_realloc(event.kind)) return reallocate(event);
   return kind.releases ? release(event) : allocate(event);
 }
 
+const std::vector<std::uint32_t>& Planner::begin_several(Order order) {
+  several_ = true;
+  if (order == Order::free) slots_.begin_window();
+  return slots_.ready();
+}
+
 Step Planner::release(const Event& event) {
   if (event.old_tag == 0) return step_of(operation_free, null_slot(), 0);
-  const auto block = remove_block(event.old_tag);
-  if (!block) return {.outcome = Outcome::unknown};
+  const SlottedBlock* const block = remove_block(event.old_tag);
+  if (block == nullptr) return Step(Outcome::unknown);
   slots_.release(block->slot);
   return release_block(event, *block);
 }
@@ -93,11 +100,12 @@ Step Planner::release_block(const Event& event, const SlottedBlock& block) {
     step.foreign = block.lane != lane_;
     return step;
   }
-  Step step{.outcome = Outcome::call, .sized = true};
+  Step step(Outcome::call);
+  step.sized = true;
   if (several_) append_take(step, block);
   if (std::has_single_bit(event.alignment)) {
     const auto power = static_cast<std::uint32_t>(std::countr_zero(event.alignment));
-    step.storage[step.size++] = operation_word(operation_control, control_alignment, power);
+    push_word(step, operation_word(operation_control, control_alignment, power));
   }
   push(step, operation_free_sized, block.slot, event.size);
   return step;
@@ -106,7 +114,7 @@ Step Planner::release_block(const Event& event, const SlottedBlock& block) {
 /// Takes the block out of its slot, for the operation that follows.
 void Planner::append_take(Step& step, const SlottedBlock& block) const {
   step.foreign = block.lane != lane_;
-  step.storage[step.size++] = operation_word(operation_take_block, block.slot, step.foreign ? 1 : 0);
+  push_word(step, operation_word(operation_take_block, block.slot, step.foreign ? 1 : 0));
 }
 
 Step Planner::allocate(const Event& event) {
@@ -127,7 +135,7 @@ Step Planner::allocate_nothing(const Event& event) {
 Step Planner::reallocate(const Event& event) {
   if (event.old_tag == 0) return allocate(event);
   if (event.tag == 0) return release(event);
-  if (const auto old = remove_block(event.old_tag)) return resize(event, *old);
+  if (const SlottedBlock* const old = remove_block(event.old_tag)) return resize(event, *old);
   Step step = allocate(event);
   step.outcome = Outcome::unknown;
   return step;
@@ -136,8 +144,9 @@ Step Planner::reallocate(const Event& event) {
 /// The pages of the old block were touched when it was made. Where they are one page or so it is cheaper to touch them
 /// again than to read the old size. On several lanes the new block gets another slot: a lane that waits for it would
 /// find the old block in the old slot.
-Step Planner::resize(const Event& event, const SlottedBlock& old) {
-  Step step{.outcome = Outcome::call, .keeps_pointer = true};
+Step Planner::resize(const Event& event, SlottedBlock old) {
+  Step step(Outcome::call);
+  step.keeps_pointer = true;
   std::uint32_t slot = old.slot;
   if (several_) {
     append_take(step, old);
@@ -145,12 +154,16 @@ Step Planner::resize(const Event& event, const SlottedBlock& old) {
     slots_.release(old.slot);
   }
   insert_block(event.tag, event.bytes(), slot);
-  if (event.kind == Kind::reallocarray)
-    push(step, operation_reallocarray, slot, event.size, {event.count, old.size});
-  else if (old.size > page_bytes)
-    push(step, operation_realloc_from, slot, event.size, {old.size});
-  else
+  if (event.kind == Kind::reallocarray) {
+    push(step, operation_reallocarray, slot, event.size);
+    push_word(step, event.count);
+    push_word(step, old.size);
+  } else if (old.size > page_bytes) {
+    push(step, operation_realloc_from, slot, event.size);
+    push_word(step, old.size);
+  } else {
     push(step, operation_realloc, slot, event.size);
+  }
   return step;
 }
 
@@ -163,9 +176,12 @@ std::uint32_t Planner::null_slot() {
 }
 
 void Planner::insert_block(Tag tag, std::uint64_t size, std::uint32_t slot) {
-  const auto twice = remove_block(tag);
-  if (twice && !several_) slots_.release(twice->slot);
-  blocks_.insert({.tag = tag, .size = size, .slot = slot, .lane = lane_});
+  const SlottedBlock block{.tag = tag, .size = size, .slot = slot, .lane = lane_};
+  if (!blocks_.insert(block)) {
+    const SlottedBlock* const twice = remove_block(tag);
+    if (!several_) slots_.release(twice->slot);
+    blocks_.insert(block);
+  }
   live_.add_block(size);
 }
 
@@ -175,11 +191,11 @@ std::vector<std::uint32_t> Planner::live_slots() const {
   return slots;
 }
 
-std::optional<Planner::SlottedBlock> Planner::remove_block(Tag tag) {
+/// The block stays where it is until another is inserted.
+const Planner::SlottedBlock* Planner::remove_block(Tag tag) {
   const SlottedBlock* const block = blocks_.erase(tag);
-  if (block == nullptr) return std::nullopt;
-  live_.remove_block(block->size);
-  return *block;
+  if (block != nullptr) live_.remove_block(block->size);
+  return block;
 }
 
 }  // namespace cmt::replay

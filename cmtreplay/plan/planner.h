@@ -22,13 +22,16 @@ enum class Outcome {
 
 /// An event as operations of the worker.
 struct Step {
-  Outcome outcome = Outcome::other;
-  bool keeps_pointer = false;   ///< returns a pointer, which a run for a new trace keeps
-  std::uint8_t size = 0;        ///< in words
-  std::uint8_t operations = 0;  ///< calls that the words make
-  bool sized = false;           ///< states the size of the block that it frees
-  bool foreign = false;         ///< needs a block that another lane makes
-  std::array<std::uint64_t, 8> storage{};
+  /// Without storage's zeros: they would cost more than the rest of planning.
+  explicit Step(Outcome its_outcome = Outcome::other) : outcome(its_outcome) {}
+
+  Outcome outcome;
+  bool keeps_pointer = false;            ///< returns a pointer, which a run for a new trace keeps
+  std::uint8_t size = 0;                 ///< in words
+  std::uint8_t operations = 0;           ///< calls that the words make
+  bool sized = false;                    ///< states the size of the block that it frees
+  bool foreign = false;                  ///< needs a block that another lane makes
+  std::array<std::uint64_t, 8> storage;  ///< set up to `size`
 
   std::span<const std::uint64_t> words() const { return std::span(storage).first(size); }
 };
@@ -52,14 +55,25 @@ class SlotPool {
   explicit SlotPool(bool windowed) : windowed_(windowed) {}
 
   /// Throws std::length_error where more are assigned than can be numbered.
-  std::uint32_t assign();
+  std::uint32_t assign() {
+    if (ready_.empty()) return assign_new();
+    const std::uint32_t slot = ready_.back();
+    ready_.pop_back();
+    return slot;
+  }
   void release(std::uint32_t slot) { (windowed_ ? current_ : ready_).push_back(slot); }
   void begin_epoch();
+  void begin_window() { windowed_ = true; }
+
+  /// Those that would be assigned next.
+  const std::vector<std::uint32_t>& ready() const { return ready_; }
 
   /// Entries that the slot table needs.
   std::uint64_t size() const { return next_; }
 
  private:
+  std::uint32_t assign_new();
+
   bool windowed_;
   std::uint32_t next_ = slot_first;
   std::vector<std::uint32_t> ready_;               ///< the next one is at the back
@@ -87,6 +101,13 @@ class Planner {
   /// The run-ahead window moves on by an epoch.
   void begin_epoch() { slots_.begin_epoch(); }
 
+  /// From one thread to the lanes of another order. The worker must then empty the slots that are returned: on one lane
+  /// a slot keeps the pointer of a block that was freed.
+  const std::vector<std::uint32_t>& begin_several(Order order);
+
+  /// Fetches memory that plan() will read for a block, some events ahead.
+  void prefetch(Tag tag) const { blocks_.prefetch(tag); }
+
   const heap::LiveTotals& live() const { return live_; }
   /// The slots of the live blocks.
   std::vector<std::uint32_t> live_slots() const;
@@ -107,11 +128,11 @@ class Planner {
   Step allocate(const Event& event);
   Step allocate_nothing(const Event& event);
   Step reallocate(const Event& event);
-  Step resize(const Event& event, const SlottedBlock& old);
+  Step resize(const Event& event, SlottedBlock old);
   void append_take(Step& step, const SlottedBlock& block) const;
   std::uint32_t null_slot();
   void insert_block(Tag tag, std::uint64_t size, std::uint32_t slot);
-  std::optional<SlottedBlock> remove_block(Tag tag);
+  const SlottedBlock* remove_block(Tag tag);
 
   bool several_;
   std::uint32_t lane_ = 0;  ///< of the event that is planned

@@ -1,7 +1,4 @@
-// Preparing costs time and memory once, for all runs of all allocators: every worker maps the same operations.
-//
-// A trace of one thread needs no order between lanes, and its slots are reused at once. The pass finds out only at the
-// first event of a second thread that there are several, and then starts again for several.
+// Planning costs time once, for all runs of all allocators. A thread decodes the trace (ReadAhead), this one plans it.
 //
 // To name the event at which an allocator crashed, a lane's position has to be traced back to its event. The same
 // events make the same words, so they are made once more, up to that position. Only a crash pays for that.
@@ -9,7 +6,8 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
+
+#include "cmtreplay/plan/read_ahead.h"
 
 namespace cmt::replay {
 namespace {
@@ -54,7 +52,7 @@ void include_mark(std::vector<Mark>& marks, const Mark& moment) {
     *after = moment;
 }
 
-/// One pass, in one order.
+/// The pass over the events.
 class PreparedTrace::Pass {
  public:
   Pass(PreparedTrace& trace, Order order)
@@ -64,33 +62,25 @@ class PreparedTrace::Pass {
         router_(writer_, order, trace.options_.paced, [this](std::uint32_t epoch, bool) {
           if (epoch >= plan_.epochs.size()) plan_.epochs.resize(epoch + 1);
           ++plan_.epochs[epoch];
-        }) {
-    plan_.order = order;
-  }
+        }) {}
 
-  /// `one_thread`: stops and returns false at the first event of a second thread.
-  bool run(bool one_thread, const std::function<void(const Reader&)>& progress) {
-    Reader reader = trace_.open_();
+  void run(const Progress& progress) {
+    ReadAhead reader(trace_.open_());
     plan_.format = reader.header().format;
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
-      for (const Event& event : events) {
-        if (one_thread && is_of_second_thread(event)) return false;
-        plan_event(event);
+      for (std::size_t i = 0; i < events.size(); ++i) {
+        if (i + prefetched < events.size()) router_.prefetch(events[i + prefetched]);
+        plan_event(events[i]);
       }
-      progress(reader);
+      progress(reader.bytes_read(), reader.bytes_total());
     }
-    plan_.facts.defects = reader.defects();
-    plan_.facts.truncated = reader.truncated();
+    plan_.facts.defects = reader.reader().defects();
+    plan_.facts.truncated = reader.reader().truncated();
     finish();
-    return true;
   }
 
  private:
-  bool is_of_second_thread(const Event& event) {
-    if (event.kind == Kind::mark || event.kind == Kind::sample) return false;
-    if (!first_thread_) first_thread_ = event.thread;
-    return event.thread != *first_thread_;
-  }
+  static constexpr std::size_t prefetched = 8;  ///< events ahead
 
   void plan_event(const Event& event);
   void count(const Event& event, const Step& step);
@@ -102,17 +92,22 @@ class PreparedTrace::Pass {
   std::unique_ptr<PreparedChunks> chunks_;
   LaneWriter writer_;
   Router router_;
-  std::optional<std::uint32_t> first_thread_;
   MarkCandidates candidates_;
-  Mark peak_;  ///< of live bytes
+  Mark peak_;           ///< of live bytes
+  bool rises_ = false;  ///< the last event made a new peak, which peak_ does not have yet
   std::uint64_t first_ns_ = unknown, last_ns_ = unknown;
 };
 
+/// A peak is noted once it is over: while a program grows, each event is one.
 void PreparedTrace::Pass::plan_event(const Event& event) {
+  const bool grows = traits(event.kind).allocates && !traits(event.kind).releases && event.tag != 0 && event.size != 0;
+  if (rises_ && !grows) {
+    set_to_now(peak_);
+    rises_ = false;
+  }
   const Step step = router_.route(event);
   count(event, step);
   plan_.pointers += step.keeps_pointer ? 1 : 0;
-  if (plan_.facts.peak_live_bytes_event == plan_.facts.events) set_to_now(peak_);
   if (!candidates_.wants(plan_.facts.events)) return;
   Mark now;
   set_to_now(now);
@@ -137,6 +132,7 @@ void PreparedTrace::Pass::count(const Event& event, const Step& step) {
   if (live.bytes <= facts.peak_live.bytes) return;
   facts.peak_live.bytes = live.bytes;
   facts.peak_live_bytes_event = facts.events;
+  rises_ = true;
 }
 
 /// Sets an existing mark: the peak moves often, and so its memory is used again.
@@ -145,7 +141,6 @@ void PreparedTrace::Pass::set_to_now(Mark& mark) const {
   mark.live = router_.planner().live();
   mark.time_ns = last_ns_;
   mark.positions.clear();
-  if (!chunks_->whole()) return;
   for (std::uint32_t lane = 0; lane < writer_.lanes(); ++lane) mark.positions.push_back(writer_.position(lane));
 }
 
@@ -153,12 +148,14 @@ void PreparedTrace::Pass::finish() {
   const Planner& planner = router_.planner();
   plan_.facts.end_live = planner.live();
   if (first_ns_ != unknown && last_ns_ >= first_ns_) plan_.facts.recorded_ns = last_ns_ - first_ns_;
+  if (rises_) set_to_now(peak_);
   Mark end;
   set_to_now(end);
   plan_.marks = candidates_.choose(mark_count, std::move(end));
   if (peak_.event != 0) include_mark(plan_.marks, peak_);
   plan_.end_slots = planner.live_slots();
   router_.finish();
+  plan_.order = router_.order();
   plan_.counts = router_.counts();
   plan_.lanes = writer_.lanes();
   plan_.slots = planner.slots();
@@ -170,14 +167,14 @@ void PreparedTrace::Pass::finish() {
   trace_.chunks_ = std::move(chunks_);
 }
 
-PreparedTrace::PreparedTrace(Open open, const TraceOptions& options, const std::function<void(const Reader&)>& progress)
+PreparedTrace::PreparedTrace(Open open, const TraceOptions& options, const Progress& progress)
     : open_(std::move(open)), options_(options) {
-  if (Pass(*this, Order::one_thread).run(options.threads, progress)) return;
-  Pass(*this, options.strict ? Order::strict : Order::free).run(false, progress);
+  const Order order = options.strict ? Order::strict : Order::free;
+  Pass(*this, options.threads ? order : Order::one_thread).run(progress);
 }
 
 std::uint64_t PreparedTrace::operations_bytes() const {
-  return std::uint64_t{chunks_->count()} * chunk_words * sizeof(std::uint64_t);
+  return chunks_->kept() ? std::uint64_t{chunks_->count()} * chunk_words * sizeof(std::uint64_t) : 0;
 }
 
 std::vector<std::uint64_t> PreparedTrace::events_at(const std::vector<OperationPosition>& positions,

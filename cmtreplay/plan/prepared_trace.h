@@ -18,7 +18,7 @@ struct Mark {
   std::uint64_t event = 0;  ///< events before it, of all kinds
   heap::LiveTotals live;
   std::uint64_t time_ns = unknown;         ///< recorded time of the event before it
-  std::vector<std::uint64_t> positions{};  ///< of each lane, in words; empty where the trace is streamed
+  std::vector<std::uint64_t> positions{};  ///< of each lane, in words
 };
 
 /// Collects candidates for marks while the length of the trace is not known yet: the moment after each 2^n-th event.
@@ -92,7 +92,7 @@ struct TraceOptions {
   bool threads = true;                   ///< the recorded threads; else one
   bool strict = false;                   ///< one call at a time, in recorded order
   bool paced = false;                    ///< at recorded times
-  std::uint64_t prepared_bytes_max = 0;  ///< a trace of more bytes of operations is streamed
+  std::uint64_t prepared_bytes_max = 0;  ///< more bytes of operations are spooled
 };
 
 /// All that a replay has to know of a trace beside its operations.
@@ -111,22 +111,23 @@ struct TracePlan {
   std::vector<std::uint32_t> epochs;        ///< lanes that take part in each epoch
 };
 
-/// A trace after a first pass: its figures, the sizes that its replay needs, and all of its operations in shared
-/// memory, 8 bytes an event. Where that is too much it is streamed: read again for every run.
+/// A trace that was planned, once: its figures, the sizes that its replay needs, and all of its operations, 8 bytes an
+/// event, in shared memory, or in a file where that is too much.
 class PreparedTrace {
  public:
   /// Opens the trace at its beginning, each time that it is called. The previous reader is not used any more.
   using Open = std::function<Reader()>;
+  /// Called with the bytes that are read, and with those of the trace (0: not known).
+  using Progress = std::function<void(std::uint64_t bytes_read, std::uint64_t bytes_total)>;
 
-  /// `progress` is called for each batch of events.
-  PreparedTrace(Open open, const TraceOptions& options, const std::function<void(const Reader&)>& progress);
+  PreparedTrace(Open open, const TraceOptions& options, const Progress& progress);
 
   const TracePlan& plan() const { return plan_; }
   bool paced() const { return options_.paced; }
   Reader open() const { return open_(); }
 
-  /// The operations, or null where they are streamed.
-  const PreparedChunks* chunks() const { return chunks_->whole() ? chunks_.get() : nullptr; }
+  /// The operations. Where they could not be kept each run has to plan the trace again.
+  const PreparedChunks& chunks() const { return *chunks_; }
   std::uint64_t operations_bytes() const;
 
   /// The events, counted from 1, whose operations stand at these positions in an order; 0: none does. Reads the trace

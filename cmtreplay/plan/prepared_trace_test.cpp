@@ -20,12 +20,12 @@ PreparedTrace::Open opener(const std::string& text) {
 }
 
 PreparedTrace prepared(const std::string& text, TraceOptions options = {.prepared_bytes_max = 64 << 20}) {
-  return PreparedTrace(opener(text), options, [](const cmt::Reader&) {});
+  return PreparedTrace(opener(text), options, [](std::uint64_t, std::uint64_t) {});
 }
 
 constexpr const char* two_threads =
-    "malloc(8) = 1000<1> thread=0\n"   // lane 0: epoch, malloc
-    "malloc(8) = 2000<2> thread=1\n"   // lane 0: start; lane 1: epoch, malloc
+    "malloc(8) = 1000<1> thread=0\n"   // lane 0: malloc
+    "malloc(8) = 2000<2> thread=1\n"   // lane 0: several, epoch, start; lane 1: epoch, malloc
     "free(1000<1>) thread=1\n"         // lane 1: the free of a foreign block
     "thread_exit() thread=1\n"         // lane 1: end of the epoch, exit
     "malloc(8) = 3000<3> thread=2\n";  // lane 0: start; lane 1: epoch, malloc
@@ -93,23 +93,23 @@ TEST_CASE("prepared trace: more words than a chunk holds are linked, and found a
   for (int tag = 1; tag <= 100000; ++tag)
     text += "malloc(" + std::to_string(tag % 7) + ") = <" + std::to_string(tag) + ">\n";
   const PreparedTrace trace = prepared(text);
-  REQUIRE(trace.chunks());
-  CHECK(trace.chunks()->count() == 98);  // of 1,023 operations and a link each
+  REQUIRE(trace.chunks().in_memory());
+  CHECK(trace.chunks().count() == 98);  // of 1,023 operations and a link each
   CHECK(event_at(trace, 0, 1023) == 1024);
   CHECK(event_at(trace, 0, 1024) == 1024);
   CHECK(event_at(trace, 0, 76 * 1024 + 9) == 76 * 1023 + 10);
-  const MappedMemory mapping(trace.chunks()->memory(), chunk_words * sizeof(std::uint64_t));
+  const MappedMemory mapping(trace.chunks().memory(), chunk_words * sizeof(std::uint64_t));
   const std::uint64_t* const words = mapping.words();
   CHECK(words[0] == operation_word(operation_malloc, slot_first, 1));
   CHECK(words[1023] == operation_word(operation_control, control_link, 1));
 }
 
-TEST_CASE("prepared trace: what is too large is not kept but streamed") {
+TEST_CASE("prepared trace: what is too large for memory is in a file") {
   std::string text;
   for (int tag = 1; tag <= 1000000; ++tag) text += "malloc(1) = <" + std::to_string(tag) + ">\n";
   const PreparedTrace trace = prepared(text, {.prepared_bytes_max = 4 << 20});
-  CHECK(trace.chunks() == nullptr);
-  CHECK(trace.operations_bytes() == 0);
+  CHECK(!trace.chunks().in_memory());
+  CHECK(trace.operations_bytes() == std::uint64_t{978} * chunk_words * sizeof(std::uint64_t));
   CHECK(trace.plan().facts.calls == 1000000);
   CHECK(trace.plan().marks.size() == 100);
 }

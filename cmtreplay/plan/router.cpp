@@ -15,28 +15,57 @@ bool is_of_thread(Kind kind) { return kind != Kind::mark && kind != Kind::sample
 }  // namespace
 
 Router::Router(LaneWriter& writer, Order order, bool paced, std::function<void(std::uint32_t, bool)> count_lane)
-    : writer_(writer), order_(order), paced_(paced), count_lane_(std::move(count_lane)), planner_(order) {
+    : writer_(writer), wanted_order_(order), paced_(paced), count_lane_(std::move(count_lane)) {
   lanes_.push_back({.has_thread = true});
-  if (order_ == Order::free) join_order(0);
 }
 
 Step Router::route(const Event& event) {
-  if (order_ == Order::free && counts_.operations / epoch_operations > epoch_) {
+  if (order_ == Order::one_thread && is_of_second_thread(event)) begin_several();
+  if (order_ != Order::one_thread) return route_several(event);
+  const Step step = planner_.plan(event);
+  if (step.size != 0) append(0, event, step);
+  return step;
+}
+
+bool Router::is_of_second_thread(const Event& event) {
+  if (event.thread == first_thread_ || wanted_order_ == Order::one_thread || !is_of_thread(event.kind)) return false;
+  if (first_thread_) return true;
+  first_thread_ = event.thread;
+  return false;
+}
+
+/// Slots that are free have to be empty from now on.
+void Router::begin_several() {
+  order_ = wanted_order_;
+  operations_before_epochs_ = counts_.operations;
+  lane_by_thread_[*first_thread_] = 0;
+  append_control(0, control_several);
+  for (const std::uint32_t slot : planner_.begin_several(order_))
+    writer_.append(0, operation_word(operation_take_block, slot, 0));
+  if (order_ == Order::free) join_order(0);
+}
+
+Step Router::route_several(const Event& event) {
+  if (order_ == Order::free && (counts_.operations - operations_before_epochs_) / epoch_operations > epoch_) {
     end_epoch();
     ++epoch_;
     planner_.begin_epoch();
     join_order(0);  // so that an epoch is not over before all of its lanes are known
   }
-  const std::uint32_t lane = order_ != Order::one_thread && is_of_thread(event.kind) ? lane_of(event.thread) : 0;
+  const std::uint32_t lane = is_of_thread(event.kind) ? lane_of(event.thread) : 0;
   const Step step = planner_.plan(event, lane);
-  if (event.kind == Kind::thread_exit && order_ != Order::one_thread) end_thread(event.thread);
-  if (step.operations == 0) return step;
-  if (order_ != Order::one_thread) join_order(lane);
+  if (event.kind == Kind::thread_exit) end_thread(event.thread);
+  if (step.size == 0) return step;
+  join_order(lane);
+  append(lane, event, step);
+  return step;
+}
+
+void Router::append(std::uint32_t lane, const Event& event, const Step& step) {
   if (paced_) append_pace(lane, event);
   writer_.append(lane, step.words());
   counts_.operations += step.operations;
   counts_.true_dependencies += step.foreign ? 1 : 0;
-  return step;
 }
 
 void Router::finish() {
@@ -44,6 +73,7 @@ void Router::finish() {
   for (auto lane = static_cast<std::uint32_t>(lanes_.size()); lane-- > 0;) {
     if (lanes_[lane].has_thread) append_control(lane, control_end);
   }
+  writer_.finish();
 }
 
 std::uint32_t Router::lane_of(std::uint32_t thread) {
@@ -56,20 +86,17 @@ std::uint32_t Router::lane_of(std::uint32_t thread) {
 }
 
 std::uint32_t Router::start_thread(std::uint32_t thread) {
-  std::uint32_t lane = 0;
-  if (!lane_by_thread_.empty() || counts_.threads > 1) {
-    if (idle_lanes_.empty()) {
-      if (lanes_.size() == lanes_max) throw std::length_error("more than 65,536 threads live at once");
-      idle_lanes_.push_back(static_cast<std::uint32_t>(lanes_.size()));
-      lanes_.emplace_back();
-    }
-    lane = idle_lanes_.front();
-    idle_lanes_.pop_front();
-    lanes_[lane].has_thread = true;
-    ++counts_.threads;
-    join_order(0);
-    append_control(0, control_start, lane);
+  if (idle_lanes_.empty()) {
+    if (lanes_.size() == lanes_max) throw std::length_error("more than 65,536 threads live at once");
+    idle_lanes_.push_back(static_cast<std::uint32_t>(lanes_.size()));
+    lanes_.emplace_back();
   }
+  const std::uint32_t lane = idle_lanes_.front();
+  idle_lanes_.pop_front();
+  lanes_[lane].has_thread = true;
+  ++counts_.threads;
+  join_order(0);
+  append_control(0, control_start, lane);
   lane_by_thread_[thread] = lane;
   return lane;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -22,19 +23,27 @@ struct RouteCounts {
 /// Sends each thread's events to a lane, in recorded order, with the control words that their order needs
 /// (worker/schedule.h). A thread begins with its thread_start, or else its first call, and ends with its thread_exit.
 /// Its lane is then idle, and a thread that starts gets the lane that has been idle longest, so that it does not wait
-/// for one that is about to end. The first thread has lane 0, and starts all others.
+/// for one that is about to end. The first thread has lane 0, and starts all others. Until there is a second one, its
+/// calls need no order, and are written as if it were the only one.
 class Router {
  public:
-  /// `count_lane` is called for each lane that takes part in an epoch, lane 0 first. `paced`: words for recorded times
-  /// are written too.
+  /// `order`: of several threads. `count_lane` is called for each lane that takes part in an epoch, lane 0 first.
+  /// `paced`: words for recorded times are written too.
   Router(LaneWriter& writer, Order order, bool paced, std::function<void(std::uint32_t epoch, bool first)> count_lane);
 
   Step route(const Event& event);
+
+  /// Fetches memory that route() will read for an event, some events ahead.
+  void prefetch(const Event& event) const {
+    if (event.old_tag != 0) planner_.prefetch(event.old_tag);
+  }
 
   /// After the last event.
   void finish();
 
   const Planner& planner() const { return planner_; }
+  /// one_thread until there is a second thread.
+  Order order() const { return order_; }
   const RouteCounts& counts() const { return counts_; }
 
  private:
@@ -46,6 +55,10 @@ class Router {
     std::uint64_t paced_ns = 0;  ///< recorded time in its last control_pace
   };
 
+  bool is_of_second_thread(const Event& event);
+  void begin_several();
+  Step route_several(const Event& event);
+  void append(std::uint32_t lane, const Event& event, const Step& step);
   std::uint32_t lane_of(std::uint32_t thread);
   std::uint32_t start_thread(std::uint32_t thread);
   void end_thread(std::uint32_t thread);
@@ -56,11 +69,14 @@ class Router {
   void append_control(std::uint32_t lane, control_word what, std::uint32_t argument = 0);
 
   LaneWriter& writer_;
-  Order order_;
+  Order order_ = Order::one_thread;
+  Order wanted_order_;
   bool paced_;
   std::function<void(std::uint32_t, bool)> count_lane_;
   Planner planner_;
   RouteCounts counts_;
+  std::optional<std::uint32_t> first_thread_;
+  std::uint64_t operations_before_epochs_ = 0;
   std::vector<Lane> lanes_;
   std::deque<std::uint32_t> idle_lanes_;  ///< without a thread, the one idle longest first
   std::unordered_map<std::uint32_t, std::uint32_t> lane_by_thread_;

@@ -19,10 +19,10 @@ Event freed_by(cmt::Tag tag, std::uint32_t thread) { return {.kind = Kind::free,
 Event of_thread(Kind kind, std::uint32_t thread) { return {.kind = kind, .thread = thread}; }
 
 const char* control_name(std::uint64_t word) {
-  static const std::map<std::uint64_t, const char*> names{{control_start, "start"},      {control_exit, "exit"},
-                                                          {control_end, "end"},          {control_epoch_begin, "epoch"},
-                                                          {control_epoch_end, "/epoch"}, {control_await_turn, "await"},
-                                                          {control_pass_turn, "pass"},   {control_pace, "pace"}};
+  static const std::map<std::uint64_t, const char*> names{
+      {control_start, "start"},       {control_exit, "exit"},        {control_end, "end"},
+      {control_epoch_begin, "epoch"}, {control_epoch_end, "/epoch"}, {control_await_turn, "await"},
+      {control_pass_turn, "pass"},    {control_pace, "pace"},        {control_several, "several"}};
   return names.at(word >> 4 & 0xfffffff);
 }
 
@@ -49,7 +49,10 @@ class Routed {
         if (argues) text += std::to_string(word >> 32);
         if ((word >> 4 & 0xfffffff) == control_pace) text += "=" + std::to_string(words[++i]);
       } else {
-        text += kind == operation_malloc ? "malloc" : kind == operation_free_foreign ? "free_foreign" : "free";
+        text += kind == operation_malloc         ? "malloc"
+                : kind == operation_free_foreign ? "free_foreign"
+                : kind == operation_take_block   ? "take"
+                                                 : "free";
       }
     }
     return text;
@@ -80,11 +83,18 @@ TEST_CASE("router: each thread has a lane, the first one starts the others, and 
        {made_by(1, 5), made_by(2, 7), freed_by(1, 7), of_thread(Kind::thread_exit, 7), made_by(3, 9)})
     routed.router.route(event);
   routed.router.finish();
-  CHECK(routed.lane(0) == "epoch0 malloc start1 start1 /epoch0 end");
+  CHECK(routed.lane(0) == "malloc several0 epoch0 start1 start1 /epoch0 end");
   CHECK(routed.lane(1) == "epoch0 malloc free_foreign /epoch0 exit epoch0 malloc /epoch0 end");
   CHECK(routed.router.counts().threads == 3);
   CHECK(routed.router.counts().true_dependencies == 1);
   CHECK(routed.epochs == std::map<std::uint32_t, int>{{0, 3}});
+}
+
+TEST_CASE("router: until a second thread comes there is no order, and then the slots of freed blocks are emptied") {
+  Routed routed(Order::free);
+  for (const Event& event : {made_by(1, 0), made_by(2, 0), freed_by(1, 0), made_by(3, 1)}) routed.router.route(event);
+  CHECK(routed.lane(0) == "malloc malloc free several0 take epoch0 start1");
+  CHECK(routed.lane(1) == "epoch0 malloc");
 }
 
 TEST_CASE("router: the lane left longest ago comes first") {
@@ -92,14 +102,14 @@ TEST_CASE("router: the lane left longest ago comes first") {
   for (const Event& event : {made_by(1, 0), made_by(2, 1), made_by(3, 2), of_thread(Kind::thread_exit, 2),
                              of_thread(Kind::thread_exit, 1), of_thread(Kind::thread_start, 3)})
     routed.router.route(event);
-  CHECK(routed.lane(0) == "epoch0 malloc start1 start2 start2");
+  CHECK(routed.lane(0) == "malloc several0 epoch0 start1 start2 start2");
 }
 
 TEST_CASE("router: an epoch ends in all lanes that took part in it") {
   Routed routed(Order::free);
   routed.router.route(made_by(1, 0));
   routed.router.route(made_by(2, 1));
-  for (cmt::Tag tag = 3; tag < 3 + epoch_operations; ++tag) routed.router.route(made_by(tag, 0));
+  for (cmt::Tag tag = 3; tag < 4 + epoch_operations; ++tag) routed.router.route(made_by(tag, 0));
   routed.router.route(freed_by(2, 1));
   routed.router.finish();
   CHECK(routed.lane(1) == "epoch0 malloc /epoch0 epoch1 free /epoch1 end");
@@ -112,7 +122,7 @@ TEST_CASE("router: in strict order turns pass from lane to lane, and from a thre
        {made_by(1, 0), made_by(2, 1), made_by(3, 0), freed_by(3, 1), of_thread(Kind::thread_exit, 1)})
     routed.router.route(event);
   routed.router.finish();
-  CHECK(routed.lane(0) == "malloc start1 pass0 await2 malloc pass0 await4 end");
+  CHECK(routed.lane(0) == "malloc several0 start1 pass0 await2 malloc pass0 await4 end");
   CHECK(routed.lane(1) == "await1 malloc pass0 await3 free_foreign pass0 exit");
 }
 

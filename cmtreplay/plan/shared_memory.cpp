@@ -42,9 +42,9 @@ void SharedMemory::resize(std::uint64_t bytes) {
   if (ftruncate(fd(), static_cast<off_t>(bytes)) != 0) fail(errno, "shared memory for " + name_);
 }
 
-void SharedMemory::discard_pages(std::uint64_t bytes) {
-  if (bytes != 0 && fallocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) != 0)
-    fail(errno, name_);
+void SharedMemory::discard_pages(std::uint64_t from_bytes, std::uint64_t bytes) {
+  constexpr int how = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+  if (fallocate(fd(), how, static_cast<off_t>(from_bytes), static_cast<off_t>(bytes)) != 0) fail(errno, name_);
 }
 
 MappedMemory::MappedMemory(const SharedMemory& memory, std::uint64_t bytes) try {

@@ -29,8 +29,8 @@ class SharedMemory {
   void grow(std::uint64_t from_bytes, std::uint64_t to_bytes);
   /// Sets its length. Pages are taken as they are touched.
   void resize(std::uint64_t bytes);
-  /// Gives the pages back; the length stays.
-  void discard_pages(std::uint64_t bytes);
+  /// Gives pages back; the length stays.
+  void discard_pages(std::uint64_t from_bytes, std::uint64_t bytes);
 
  private:
   std::string name_;

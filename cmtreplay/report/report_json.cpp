@@ -55,8 +55,13 @@ void write_mode(JsonWriter& json, const Report& report) {
   const PreparedTrace& trace = report.trace;
   output::JsonFields field(json);
   json.begin_object("mode");
-  field("operations", trace.chunks() ? "prepared" : "streamed", "");
-  field("operations_bytes", trace.operations_bytes(), "of prepared operations");
+  const PreparedChunks& chunks = trace.chunks();
+  field("operations",
+        chunks.in_memory() ? "prepared"
+        : chunks.kept()    ? "spooled"
+                           : "streamed",
+        "prepared: in memory; spooled: in a file; streamed: planned again in each run");
+  field("operations_bytes", trace.operations_bytes(), "in memory or in the file");
   field("slots", trace.plan().slots, "entries of the table of live blocks");
   field("replay_bytes", report.results.baseline.replay_bytes, "of the worker's memory, those of the replay");
   field("order", order_names[static_cast<std::size_t>(trace.plan().order)], "one_thread, free or strict");

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "cmtreplay/plan/prepared_trace.h"
 #include "cmtreplay/run/control_region.h"
@@ -25,14 +27,14 @@ class Feed {
   virtual void publish_rest() = 0;
 };
 
-/// The operations of a prepared trace.
+/// The operations of a trace that is prepared in memory, which the worker maps whole.
 class PreparedFeed : public Feed {
  public:
   explicit PreparedFeed(const PreparedTrace& trace) : trace_(trace) {}
 
   ControlSizes sizes() const override;
   void attach(ControlRegion& region) override;
-  const ChunkSource& chunks() const override { return *trace_.chunks(); }
+  const ChunkSource& chunks() const override { return trace_.chunks(); }
   void publish_until(const Mark& mark) override;
   void publish_rest() override;
 
@@ -41,31 +43,76 @@ class PreparedFeed : public Feed {
   ControlRegion* region_ = nullptr;
 };
 
-/// Reads the trace while the worker runs, through a ring of 1 MiB and a chunk for each lane. Words are published a
-/// quarter of the ring at a time, so that a worker that is faster than the decoder sleeps seldom and runs long.
-class StreamedFeed : public Feed {
+/// Hands operations to the worker through a ring of 1 MiB and a chunk for each lane. Words are published a quarter of
+/// the ring at a time, so that a worker that is faster than its parent sleeps seldom and runs long.
+///
+/// Once the worker has carried out all that was published, there is room: of each lane at most one chunk is not done
+/// with.
+class RingFeed : public Feed {
  public:
+  void attach(ControlRegion& region) override;
+  const ChunkSource& chunks() const override { return ring_; }
+
+ protected:
+  static constexpr std::uint32_t ring_chunks = 128;
+
   /// `when_full` is called while no chunk is free, once all words so far are published.
-  StreamedFeed(const PreparedTrace& trace, Order order, std::function<void()> when_full);
+  RingFeed(const PreparedTrace& trace, std::function<void()> when_full);
+
+  virtual void publish() = 0;
+
+  const PreparedTrace& trace_;
+  std::function<void()> when_full_;
+  ChunkRing ring_;
+  ControlRegion* region_ = nullptr;
+};
+
+/// The operations of a prepared trace, from memory or from its file.
+class CopyingFeed : public RingFeed {
+ public:
+  CopyingFeed(const PreparedTrace& trace, std::function<void()> when_full)
+      : RingFeed(trace, std::move(when_full)), lanes_(trace.plan().lanes) {}
 
   ControlSizes sizes() const override;
   void attach(ControlRegion& region) override;
-  const ChunkSource& chunks() const override { return ring_; }
+  void publish_until(const Mark& mark) override { copy_until(mark.positions); }
+  void publish_rest() override { copy_until(trace_.plan().ends); }
+
+ private:
+  struct Lane {
+    std::uint32_t first_chunk = 0;   ///< in the ring
+    std::uint64_t chunks = 0;        ///< in the ring so far
+    std::uint64_t* words = nullptr;  ///< of the last one
+    std::uint32_t used = 0;
+    std::uint64_t end = 0;     ///< the lane's words in the ring so far
+    std::uint64_t wanted = 0;  ///< those to publish
+  };
+
+  void copy_until(const std::vector<std::uint64_t>& positions);
+  void copy_chunk();
+  void publish() override;
+
+  std::vector<Lane> lanes_;
+  std::uint32_t next_ = 0;       ///< chunk of the trace
+  std::size_t lanes_short_ = 0;  ///< lanes of which not all wanted words are in the ring
+};
+
+/// Plans the trace while the worker runs: where operations could not be kept, or are wanted in another order.
+class PlanningFeed : public RingFeed {
+ public:
+  PlanningFeed(const PreparedTrace& trace, Order order, std::function<void()> when_full);
+
+  ControlSizes sizes() const override;
+  void attach(ControlRegion& region) override;
   void publish_until(const Mark& mark) override;
   void publish_rest() override;
 
  private:
-  static constexpr std::uint32_t ring_chunks = 128;
-
   void route_until(std::uint64_t event);
-  void publish();
+  void publish() override;
 
-  const PreparedTrace& trace_;
   Order order_;
-  std::function<void()> when_full_;
-  ChunkRing ring_;
   LaneWriter writer_;
-  ControlRegion* region_ = nullptr;
   std::optional<Router> router_;
   Reader reader_;
   std::span<const Event> batch_;

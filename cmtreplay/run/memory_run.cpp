@@ -243,7 +243,7 @@ std::uint64_t MemoryRun::end_bytes() const { return marks.empty() ? 0 : marks.ba
 MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,
                      const std::optional<AllocatorMemory>& baseline) {
   const auto drain = drain_list(settings.trace);
-  WorkerProcess worker(settings, allocator, {.counts_usable = true, .drain = drain.get()});
+  WorkerProcess worker(settings, allocator, {.counts_usable = true, .small = true, .drain = drain.get()});
   worker.wait_until_ready();
   MemoryProbe probe(worker.pid(), settings.worker, baseline);
   MemoryRun run = probe.start();

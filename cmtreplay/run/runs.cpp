@@ -122,6 +122,23 @@ void run_round(const ReplaySettings& settings, ReplayResults& results, std::span
   }
 }
 
+/// Latencies and memory: first of the null allocator, whose memory is the others' baseline.
+void run_further(const ReplaySettings& settings, ReplayResults& results, const Progress& progress) {
+  std::vector<AllocatorResult*> order;
+  for (AllocatorResult& result : results.allocators)
+    order.insert(result.allocator.null ? order.begin() : order.end(), &result);
+  std::optional<AllocatorMemory> baseline;
+  for (AllocatorResult* const result : order) {
+    run_unless_dead(*result, [&] {
+      progress(result->allocator.name + ", latencies");
+      run_latencies(settings, *result);
+      progress(result->allocator.name + ", memory");
+      run_memory_often(settings, *result, baseline);
+      if (!baseline) baseline = result->memory->baseline;
+    });
+  }
+}
+
 }  // namespace
 
 Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figure) {
@@ -130,12 +147,15 @@ Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figu
   return spread_of(std::move(values));
 }
 
-ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators,
+ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, const Allocator& null,
                       const Progress& progress) {
   ReplayResults results;
   for (const Allocator& allocator : allocators) results.allocators.push_back({.allocator = allocator});
+  const auto is_null = [](const AllocatorResult& result) { return result.allocator.null; };
+  if (std::none_of(results.allocators.begin(), results.allocators.end(), is_null))
+    results.allocators.push_back({.allocator = null});
   std::mt19937 random(settings.options.seed);
-  std::vector<std::size_t> order(allocators.size());
+  std::vector<std::size_t> order(results.allocators.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto settled = [](const AllocatorResult& result) { return result.is_settled; };
   try {
@@ -143,21 +163,12 @@ ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocato
       std::shuffle(order.begin(), order.end(), random);
       run_round(settings, results, order, progress);
     }
-    std::optional<AllocatorMemory> baseline;
-    for (auto result = results.allocators.rbegin(); result != results.allocators.rend(); ++result) {  // null first
-      run_unless_dead(*result, [&] {
-        progress(result->allocator.name + ", latencies");
-        run_latencies(settings, *result);
-        progress(result->allocator.name + ", memory");
-        run_memory_often(settings, *result, baseline);
-        if (!baseline) baseline = result->memory->baseline;
-      });
-    }
+    run_further(settings, results, progress);
   } catch (const Interrupted&) {
     results.interrupted = true;
   }
-  results.baseline = std::move(results.allocators.back());
-  results.allocators.pop_back();
+  results.baseline = *std::find_if(results.allocators.begin(), results.allocators.end(), is_null);
+  results.allocators.resize(allocators.size());
   return results;
 }
 

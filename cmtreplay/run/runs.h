@@ -90,12 +90,12 @@ struct ReplayResults {
 /// Called with the current step: "jemalloc, run 2 of 5".
 using Progress = std::function<void(const std::string&)>;
 
-/// Replays on every allocator, the last of which is the null allocator. Timed runs go in rounds, each in another order,
-/// shuffled from --seed, so that a slow minute of the machine does not always meet the same one: --runs of them, or,
-/// after a run for warming up, until the median's interval is below 1 % of it or --budget is spent, 10 at least. Then
-/// come runs for latencies, and three for memory. An allocator that ended its worker is not run again. On Ctrl-C the
-/// results so far are returned.
-ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators,
+/// Replays on every allocator, and on the null allocator, once if it is one of them. Timed runs go in rounds, each in
+/// another order, shuffled from --seed, so that a slow minute of the machine does not always meet the same one: --runs
+/// of them, or, after a run for warming up, until the median's interval is below 1 % of it or --budget is spent, 10 at
+/// least. Then come runs for latencies, and three for memory. An allocator that ended its worker is not run again. On
+/// Ctrl-C the results so far are returned.
+ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, const Allocator& null,
                       const Progress& progress);
 
 }  // namespace cmt::replay

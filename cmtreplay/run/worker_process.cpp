@@ -58,14 +58,10 @@ std::string Death::place(std::uint64_t events) const {
 WorkerProcess::WorkerProcess(const ReplaySettings& settings, const Allocator& allocator, const RunOptions& options)
     : settings_(settings),
       order_(order_for(settings.trace, options)),
-      streamed_(!settings.trace.chunks() || order_ != settings.trace.plan().order),
       slots_("slots", settings.trace.plan().slots * sizeof(void*)),
       stacks_("stacks", 0),
       watchdog_(settings.options.timeout_seconds) {
-  if (streamed_)
-    feed_ = std::make_unique<StreamedFeed>(settings.trace, order_, [this] { wait_for_room(); });
-  else
-    feed_ = std::make_unique<PreparedFeed>(settings.trace);
+  open_feed(options);
   ControlSizes sizes = feed_->sizes();
   sizes.latencies = options.latencies;
   region_ = std::make_unique<ControlRegion>(sizes);
@@ -85,6 +81,17 @@ WorkerProcess::WorkerProcess(const ReplaySettings& settings, const Allocator& al
   spawn.output_fd = STDERR_FILENO;
   child_ = std::make_unique<command::ChildProcess>(spawn);
   if (!settings.options.cpus.empty()) bind_to_cpus();
+}
+
+void WorkerProcess::open_feed(const RunOptions& options) {
+  const auto when_full = [this] { wait_for_room(); };
+  const PreparedTrace& trace = settings_.trace;
+  if (!trace.chunks().kept() || order_ != trace.plan().order)
+    feed_ = std::make_unique<PlanningFeed>(trace, order_, when_full);
+  else if (!trace.chunks().in_memory() || options.small)
+    feed_ = std::make_unique<CopyingFeed>(trace, when_full);
+  else
+    feed_ = std::make_unique<PreparedFeed>(trace);
 }
 
 void WorkerProcess::fill_control(const Allocator& allocator, const RunOptions& options) {
@@ -117,8 +124,7 @@ void WorkerProcess::bind_to_cpus() {
 }
 
 std::uint64_t WorkerProcess::replay_bytes() const {
-  const std::uint64_t ring =
-      streamed_ ? std::uint64_t{feed_->chunks().count()} * chunk_words * sizeof(std::uint64_t) : 0;
+  const std::uint64_t ring = std::uint64_t{feed_->sizes().ring_chunks} * chunk_words * sizeof(std::uint64_t);
   const std::uint64_t stacks = (region_->lanes().size() - 1) * lane_stack_used_bytes;
   return settings_.trace.plan().slots * sizeof(void*) + region_->bytes() + ring + stacks;
 }

@@ -71,6 +71,7 @@ struct RunOptions {
   const SharedMemory* pointers = nullptr;  ///< for the returned pointers, in recorded order
   bool latencies = false;
   bool counts_usable = false;           ///< control's usable_bytes is kept
+  bool small = false;                   ///< it maps few operations: the kernel walks all that it maps for smaps
   const SharedMemory* drain = nullptr;  ///< the trace's end_slots(), for drain()
   int verification_fd = -1;             ///< of a struct verification for faults; -1: calls are not checked
 };
@@ -94,10 +95,11 @@ class WorkerProcess {
   /// Its measurements, after the end.
   const ControlRegion& results() const { return *region_; }
   /// Memory that the worker has for the replay: slots, control, the part of the stacks that is touched before the
-  /// start, and the ring of a streamed trace.
+  /// start, and the ring of operations that are not all mapped.
   std::uint64_t replay_bytes() const;
 
  private:
+  void open_feed(const RunOptions& options);
   void fill_control(const Allocator& allocator, const RunOptions& options);
   void bind_to_cpus();
   void resume();
@@ -112,7 +114,6 @@ class WorkerProcess {
 
   const ReplaySettings& settings_;
   Order order_;
-  bool streamed_;
   std::unique_ptr<Feed> feed_;
   std::unique_ptr<ControlRegion> region_;
   SharedMemory slots_;

@@ -31,9 +31,8 @@ void* counted_realloc(void* block, std::size_t size) { return live += block ? 0 
 
 /// Threads that hand blocks around: of each block made by one, the next makes it larger, and a third frees it. Some end
 /// on the way.
-std::string relay(int threads, int blocks) {
+std::string relay(int threads, int blocks, int tag = 0) {
   std::string text;
-  int tag = 0;
   const auto line = [&text](const std::string& call, int thread) {
     text += call + " thread=" + std::to_string(thread) + "\n";
   };
@@ -57,17 +56,20 @@ PreparedTrace prepare(const std::string& text, const TraceOptions& options) {
     lseek(fd, 0, SEEK_SET);
     return cmt::Reader(fd, "test.trace");
   };
-  return PreparedTrace(open, options, [](const cmt::Reader&) {});
+  return PreparedTrace(open, options, [](std::uint64_t, std::uint64_t) {});
 }
 
 /// A worker without a process.
 class Engine {
  public:
-  explicit Engine(const PreparedTrace& trace) : slots_(trace.plan().slots) {
-    if (trace.chunks())
+  explicit Engine(const PreparedTrace& trace, bool plans_again = false) : slots_(trace.plan().slots) {
+    const auto when_full = [] { std::this_thread::yield(); };
+    if (plans_again)
+      feed_ = std::make_unique<PlanningFeed>(trace, trace.plan().order, when_full);
+    else if (trace.chunks().in_memory())
       feed_ = std::make_unique<PreparedFeed>(trace);
     else
-      feed_ = std::make_unique<StreamedFeed>(trace, trace.plan().order, [] { std::this_thread::yield(); });
+      feed_ = std::make_unique<CopyingFeed>(trace, when_full);
     region = std::make_unique<ControlRegion>(feed_->sizes());
     feed_->attach(*region);
     region->get().several = trace.plan().order == Order::one_thread ? 0 : 1;
@@ -128,17 +130,37 @@ class Engine {
 
 }  // namespace
 
-TEST_CASE("engine: at every mark the live blocks are those of the trace, in any order, prepared and streamed") {
+TEST_CASE("engine: at every mark the live blocks are those of the trace, in any order, from memory, file and trace") {
   const std::string text = relay(3, 4000);
   for (const bool strict : {false, true}) {
     for (const std::uint64_t bytes_max : {std::uint64_t{64} << 20, std::uint64_t{0}}) {
       const PreparedTrace trace = prepare(text, {.strict = strict, .prepared_bytes_max = bytes_max});
       CHECK(trace.plan().lanes == 3);
-      Engine engine(trace);
-      engine.run(trace);
-      CHECK(live == 0);
-      for (const lane& lane : engine.region->lanes()) CHECK(lane.refused == 0);
+      for (const bool plans_again : {false, true}) {
+        Engine engine(trace, plans_again);
+        engine.run(trace);
+        CHECK(live == 0);
+        for (const lane& lane : engine.region->lanes()) CHECK(lane.refused == 0);
+      }
     }
+  }
+}
+
+TEST_CASE("engine: a second thread comes late, and gets slots that blocks of the first one have left") {
+  std::string text;
+  const auto tag_text = [](int tag) { return "<" + std::to_string(tag) + ">"; };
+  for (int tag = 1; tag <= 5000; ++tag) text += "malloc(24) = " + tag_text(tag) + "\n";
+  for (int tag = 2; tag <= 5000; tag += 2) text += "free(" + tag_text(tag) + ")\n";
+  for (int tag = 1; tag <= 5000; tag += 2)
+    text += "realloc(" + tag_text(tag) + ", 9000) = " + tag_text(tag + 5000) + "\n";
+  text += relay(3, 4000, 10000);
+  for (int tag = 5001; tag <= 10000; tag += 2) text += "free(" + tag_text(tag) + ") thread=1\n";
+  for (const bool strict : {false, true}) {
+    const PreparedTrace trace = prepare(text, {.strict = strict, .prepared_bytes_max = 64 << 20});
+    CHECK(trace.plan().slots < 5000 + 500 + (strict ? 0 : 3 * epoch_operations));
+    Engine engine(trace);
+    engine.run(trace);
+    CHECK(live == 0);
   }
 }
 

@@ -157,7 +157,7 @@ static int refused(const struct variant variant, struct runner* runner, enum ope
   return 1;
 }
 
-/* The rare operations that free or take a block, and control words. Returns 0 where the thread ends. */
+/* The rare operations that free or take a block, and control words. Returns 0 where the loop ends. */
 __attribute__((always_inline)) static inline int carry_out_rare(const struct variant variant, struct runner* runner,
                                                                 uint64_t word, void** slot) {
   const enum operation kind = (enum operation)(word & 15);
@@ -257,14 +257,21 @@ LOOP(run_several_untouched, .several = 1)
 LOOP(run_several_touching, .several = 1, .touches = 1)
 LOOP(run_several_testing, .several = 1, .tests = 1)
 
-void run_lane(struct runner* runner) {
+static void run_variant(struct runner* runner) {
   const struct replay* const replay = runner->replay;
   const int touch = replay->control->touch;
-  const int several = replay->control->several != 0;
+  const int several = runner->several;
   if (replay->pointers || replay->latencies || (touch != touch_none && touch != touch_pages))
     several ? run_several_testing(runner) : run_one_testing(runner);
   else if (touch == touch_none)
     several ? run_several_untouched(runner) : run_one_untouched(runner);
   else
     several ? run_several_touching(runner) : run_one_touching(runner);
+}
+
+/* The first thread begins alone. */
+void run_lane(struct runner* runner) {
+  const int several = runner->several;
+  run_variant(runner);
+  if (runner->several != several) run_variant(runner);
 }

@@ -94,7 +94,7 @@ void runner_refill(struct runner* runner) {
 
 void runner_open(struct runner* runner, struct replay* replay, uint32_t lane) {
   struct lane* const its = &replay->lanes[lane];
-  *runner = (struct runner){.replay = replay, .lane = its};
+  *runner = (struct runner){.replay = replay, .lane = its, .several = lane != 0};
   if (replay->latencies) runner->latencies = &replay->latencies[lane];
   if (its->cursor.opened) enter_chunk(runner, its->cursor.chunk, its->cursor.sequence, its->cursor.words);
   set_state(runner, lane_running);
@@ -193,6 +193,9 @@ int runner_control(struct runner* runner, uint64_t word) {
     case control_alignment:
       runner->alignment = argument;
       return 1;
+    case control_several:
+      runner->several = 1;
+      return 0;
     case control_exit:
     case control_end:
       break;

@@ -35,6 +35,7 @@ struct runner {
   uint64_t bias;               /* the position in bytes is `at` less this */
   const uint64_t* chunk_begin; /* of the current chunk */
   uint32_t chunk, alignment;
+  int several;       /* threads: blocks are handed over in slots (schedule.h) */
   uint64_t sequence; /* number of the chunk in its lane */
   void* held;        /* by operation_take_block, for the next operation */
   struct latencies* latencies;
@@ -51,7 +52,8 @@ void runner_open(struct runner* runner, struct replay* replay, uint32_t lane);
 /* Waits until more words are published, and sets `at` and `stop`. */
 void runner_refill(struct runner* runner);
 
-/* Carries out an operation_control, whose next word is at `at`. Returns 0 where the thread ends. */
+/* Carries out an operation_control, whose next word is at `at`. Returns 0 where the thread ends, or `several` is set.
+ */
 int runner_control(struct runner* runner, uint64_t word);
 
 /* Carries out operations until the thread ends (loop.c). */

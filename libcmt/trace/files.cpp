@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <system_error>
 #include <vector>
@@ -138,12 +138,20 @@ std::uint64_t Output::copy_from(int fd, const std::string& name, std::uint64_t b
   return bytes_max - left;
 }
 
+std::string temporary_folder() {
+  const char* const given = std::getenv("TMPDIR");
+  return given == nullptr || *given == '\0' ? "/var/tmp" : given;
+}
+
 int open_temporary_file() {
-  std::FILE* const file = std::tmpfile();
-  const int fd = file == nullptr ? -1 : ::fcntl(::fileno(file), F_DUPFD_CLOEXEC, 3);
-  const int reason = errno;
-  if (file != nullptr) std::fclose(file);
-  if (fd < 0) throw std::system_error(reason, std::generic_category(), "a temporary file");
+  const std::string folder = temporary_folder();
+  int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {  // a file system that has no files without names
+    std::string path = folder + "/cmt.XXXXXX";
+    fd = ::mkostemp(path.data(), O_CLOEXEC);
+    if (fd >= 0) ::unlink(path.c_str());
+  }
+  if (fd < 0) fail("a temporary file in " + folder);
   return fd;
 }
 

@@ -130,7 +130,10 @@ class Output {
   std::atomic<std::uint64_t> offset_ = 0;
 };
 
-/// Opens a file without a name, which is gone once it is closed. Throws std::system_error.
+/// The folder of temporary files: $TMPDIR or, where that is not set, /var/tmp, since /tmp may be in memory.
+std::string temporary_folder();
+
+/// Opens a file without a name in that folder, which is gone once it is closed. Throws std::system_error.
 int open_temporary_file();
 
 }  // namespace cmt

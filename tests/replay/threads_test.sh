@@ -17,7 +17,7 @@ with open("report.json") as file:
     report = json.load(file)
 mode = report["mode"]
 assert report["trace"]["calls"] == calls
-assert mode["operations"] == ("streamed" if "stream" in how else "prepared")
+assert mode["operations"] == ("spooled" if "stream" in how else "prepared")
 assert mode["order"] == ("one_thread" if "threads" in how else "strict" if "strict" in how else "free")
 if "threads" in how:
     assert mode["threads"] == mode["threads_at_once"] == 1 and mode["true_dependencies"] == 0

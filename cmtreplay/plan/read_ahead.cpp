@@ -1,0 +1,77 @@
+#include "cmtreplay/plan/read_ahead.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cmt::replay {
+
+ReadAhead::ReadAhead(Reader reader) : reader_(std::move(reader)), thread_([this] { read_all(); }) {}
+
+ReadAhead::~ReadAhead() {
+  stops_ = true;
+  released_ += 1;  // any change wakes the thread
+  released_.notify_one();
+  thread_.join();
+}
+
+std::span<const Event> ReadAhead::read() {
+  if (taken_ != 0 && batch_of(taken_).events.empty()) return {};
+  if (taken_ != 0) {
+    const std::uint64_t released = released_.fetch_add(1) + 1;
+    // The thread sleeps until half of the batches are free: waking it for each would cost more than reading one.
+    if (filled_ - released <= batch_count / 2) released_.notify_one();
+  }
+  ++taken_;
+  for (std::uint64_t filled = filled_; filled < taken_; filled = filled_) filled_.wait(filled);
+  const Batch& batch = batch_of(taken_);
+  if (batch.events.empty() && error_) std::rethrow_exception(error_);
+  return batch.events;
+}
+
+void ReadAhead::read_all() {
+  for (bool more = true; more && !stops_;) {
+    wait_for_room();
+    Batch& batch = batches_[(filled_ + 1) % batch_count];
+    batch.events.clear();
+    batch.labels.clear();
+    try {
+      more = fill(batch);
+    } catch (...) {
+      error_ = std::current_exception();
+      if (!batch.events.empty()) {
+        filled_ += 1;
+        wait_for_room();
+        batches_[(filled_ + 1) % batch_count].events.clear();
+      }
+      more = false;
+    }
+    filled_ += 1;
+    filled_.notify_one();
+  }
+}
+
+/// Returns false, and leaves the batch empty, at the end of the trace.
+bool ReadAhead::fill(Batch& batch) {
+  while (batch.events.size() < batch_events) {
+    if (left_.empty()) left_ = reader_.read();
+    if (left_.empty()) break;
+    const auto events = left_.first(std::min(left_.size(), batch_events - batch.events.size()));
+    left_ = left_.subspan(events.size());
+    batch.events.insert(batch.events.end(), events.begin(), events.end());
+    for (Event& event : std::span(batch.events).last(events.size())) {
+      if (!event.label.empty()) event.label = batch.labels.emplace_back(event.label);
+    }
+  }
+  batch.bytes_read = reader_.bytes_read();
+  batch.bytes_total = reader_.bytes_total();
+  return !batch.events.empty();
+}
+
+/// The batch in use is not released: so there is room while fewer than all but one are filled.
+void ReadAhead::wait_for_room() {
+  std::uint64_t released = released_;
+  if (filled_ - released < batch_count - 1) return;
+  for (; !stops_ && filled_ - released > batch_count / 2; released = released_) released_.wait(released);
+}
+
+}  // namespace cmt::replay
