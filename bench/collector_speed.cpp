@@ -73,11 +73,10 @@ class StackRecorder {
       record.is_cut = record.is_cut || frame == 0;
     }
     record.added = static_cast<std::uint32_t>(frames.size());
-    frames.resize(std::max<std::size_t>(frames.size(), stack_frames_first));
+    frames.resize(frames.size() + stack_frames_more);
     slots.push_back(slot_of_stack(&record, frames.data()));
     for (std::size_t at = stack_frames_first; at < record.added; at += stack_frames_more)
-      slots.push_back(slot_of_frames(
-          &frames[at], static_cast<std::uint32_t>(std::min<std::size_t>(frames.size() - at, stack_frames_more))));
+      slots.push_back(slot_of_frames(&frames[at]));
     last.nodes = std::move(nodes);
   }
 

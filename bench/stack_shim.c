@@ -22,43 +22,51 @@ void __libc_free(void* block);
 
 static enum { not_begun, off, capturing, checking } mode;
 static struct StackShare* share;
-static uint64_t allocations, frames, differences, cut, fresh, stepped;
+static uint64_t uncounted, differences;
 
 struct PerThread {
   struct UnwindThread unwinder;
-  int frames;
+  struct PerThread* next;
+  uint64_t allocations, compared, frames, fresh, cut;
   uint32_t known[unwind_frames_max];  // what a reader of the records knows
 };
 static __thread struct PerThread* mine __attribute__((tls_model("initial-exec")));
+static struct PerThread* all;
 
 static void* map(size_t bytes) {
   return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
+static __attribute__((noinline)) void begin_thread(void) {
+  mine = map(sizeof *mine);
+  mine->next = __atomic_load_n(&all, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(&all, &mine->next, mine, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) continue;
+}
+
 static __attribute__((noinline)) void compare(const struct UnwindStack* stack, const void* frame) {
   struct UnwindStack apart;
   for (int i = stack->kept; i < stack->frames; i++) mine->known[i] = unwind_frame(&mine->unwinder, stack, i);
-  mine->frames = stack->frames;
   unwind_capture_apart(&mine->unwinder, frame, &apart);
   const int most = apart.frames < stack->frames ? apart.frames : stack->frames;
   bool same = apart.frames == stack->frames || apart.frames == unwind_apart_frames_max || stack->is_cut;
   for (int i = 1; same && i <= most; i++)
     same = mine->known[stack->frames - i] == unwind_frame(&mine->unwinder, &apart, apart.frames - i);
+  mine->compared++;
   __atomic_add_fetch(&differences, !same, __ATOMIC_RELAXED);
 }
 
 static inline void note(const void* frame) {
   struct UnwindStack stack;
   if (__builtin_expect(mode <= off, 0)) {
-    allocations += mode == off;
+    uncounted += mode == off;
     return;
   }
-  if (__builtin_expect(!mine, 0)) mine = map(sizeof *mine);
+  if (__builtin_expect(!mine, 0)) begin_thread();
   unwind_capture(&mine->unwinder, frame, &stack);
-  allocations++;
-  frames += (uint64_t)stack.frames;
-  fresh += (uint64_t)(stack.frames - stack.kept);
-  cut += stack.is_cut;
+  mine->allocations++;
+  mine->frames += (uint64_t)stack.frames;
+  mine->fresh += (uint64_t)(stack.frames - stack.kept);
+  mine->cut += stack.is_cut;
   if (mode == checking && !stack.is_apart) compare(&stack, frame);
   unwind_release(&mine->unwinder, frame);
 }
@@ -94,12 +102,21 @@ __attribute__((constructor)) static void begin(void) {
 
 __attribute__((destructor)) static void end(void) {
   const char* path = getenv("STACK_SHIM_OUT");
-  if (!path || mode == not_begun || allocations < 1000) return;  // a shell around the program
-  if (mine) stepped = mine->unwinder.stepped;
+  if (!path || mode == not_begun) return;
   mode = not_begun;
+  uint64_t allocations = uncounted, frames = 0, fresh = 0, cut = 0, compared = 0, stepped = 0;
+  for (const struct PerThread* each = __atomic_load_n(&all, __ATOMIC_ACQUIRE); each; each = each->next) {
+    allocations += each->allocations;
+    frames += each->frames;
+    fresh += each->fresh;
+    cut += each->cut;
+    compared += each->compared;
+    stepped += each->unwinder.stepped;
+  }
+  if (allocations < 1000) return;  // a shell around the program
   char line[256];
-  const int length = snprintf(line, sizeof line, "%lu %lu %lu %lu %lu %lu %lu\n", allocations, frames, fresh, cut,
-                              differences, stepped, (uint64_t)share->table.used);
+  const int length = snprintf(line, sizeof line, "%lu %lu %lu %lu %lu %lu %lu %lu\n", allocations, frames, fresh, cut,
+                              differences, stepped, (uint64_t)share->table.used, compared);
   const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0 || write(file, line, (size_t)length) != length)
     fprintf(stderr, "stack_shim: %s: %s\n", path, strerror(errno));

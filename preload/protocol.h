@@ -228,12 +228,13 @@ static inline struct StackRecord stack_of_slot(const struct Slot* slot, uint32_t
   return stack_head_of_slot(slot);
 }
 
-/// `count`: of `frames`, at most stack_frames_more.
-static inline struct Slot slot_of_frames(const uint32_t* frames, uint32_t count) {
-  SlotPayload payload = 0;
-  for (uint32_t i = 0; i < count; i++) payload |= (SlotPayload)frames[i] << (i * stack_index_bits);
-  return slot_of_payload(record_frames, 0, payload);
+/// `frames`: if fewer are left of `added`, the others are not read back.
+static inline struct Slot slot_of_frames(const uint32_t frames[stack_frames_more]) {
+  const uint64_t low = frames[0] | (uint64_t)frames[1] << 17 | (uint64_t)frames[2] << 34 | (uint64_t)frames[3] << 51;
+  const uint64_t high = frames[3] >> 13 | (uint64_t)frames[4] << 4 | (uint64_t)frames[5] << 21;
+  return slot_of_payload(record_frames, 0, (SlotPayload)high << 64 | low);
 }
+static_assert(stack_index_bits == 17 && stack_frames_more == 6, "as slot_of_frames has it");
 
 /// The reverse. Of `frames` as many count as are left of `added`.
 static inline void frames_of_slot(const struct Slot* slot, uint32_t frames[stack_frames_more]) {

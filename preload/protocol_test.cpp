@@ -22,9 +22,9 @@ std::vector<Slot> encode(const StackRecord& stack, const std::vector<std::uint32
   std::copy_n(frames.begin(), std::min(frames.size(), first.size()), first.begin());
   std::vector<Slot> slots{slot_of_stack(&stack, first.data())};
   for (std::size_t at = stack_frames_first; at < frames.size(); at += stack_frames_more) {
-    const std::size_t left = frames.size() - at;
-    slots.push_back(slot_of_frames(frames.data() + at, left < stack_frames_more ? static_cast<std::uint32_t>(left)
-                                                                                : std::uint32_t{stack_frames_more}));
+    std::array<std::uint32_t, stack_frames_more> more{};
+    std::copy_n(frames.begin() + static_cast<long>(at), std::min(frames.size() - at, more.size()), more.begin());
+    slots.push_back(slot_of_frames(more.data()));
   }
   return slots;
 }
@@ -64,7 +64,7 @@ TEST_CASE("a stack's records give back what was put into them") {
 TEST_CASE("a stack's records leave the bits of publication alone") {
   const StackRecord stack{8191, 8191, 15, true, true};
   const std::vector<std::uint32_t> frames(stack_frames_more, index_max);
-  const Slot first = slot_of_stack(&stack, frames.data()), more = slot_of_frames(frames.data(), stack_frames_more);
+  const Slot first = slot_of_stack(&stack, frames.data()), more = slot_of_frames(frames.data());
   CHECK(slot_kind(first.head) == record_stack);
   CHECK(slot_kind(more.head) == record_frames);
   for (const Slot& slot : {first, more}) CHECK((slot.head & (slot_valid | slot_parity | slot_has_old_block)) == 0);

@@ -43,8 +43,9 @@ void append_stack(std::vector<Slot>& records, StackRecord stack, const Frames& a
   std::copy_n(added.begin(), std::min<std::size_t>(added.size(), stack_frames_first), first);
   records.push_back(slot_of_stack(&stack, first));
   for (std::size_t at = stack_frames_first; at < added.size(); at += stack_frames_more) {
-    const std::size_t count = std::min<std::size_t>(added.size() - at, stack_frames_more);
-    records.push_back(slot_of_frames(added.data() + at, static_cast<std::uint32_t>(count)));
+    std::uint32_t more[stack_frames_more] = {};
+    std::copy_n(added.data() + at, std::min<std::size_t>(added.size() - at, stack_frames_more), more);
+    records.push_back(slot_of_frames(more));
   }
 }
 

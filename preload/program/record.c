@@ -5,6 +5,7 @@
 
 #include "preload/program/holders.h"
 #include "preload/program/tracing.h"
+#include "preload/program/unwind/quick.h"
 
 __thread struct Thread thread_self = {.generation = no_generation};
 enum Stamping stamping;
@@ -232,34 +233,99 @@ void record_long_with_stack(const struct Call* call, const void* stack_frame) {
   append_with_stack(self, call, stamp_of(self, call->kind, call->address, bytes_of(call)), &stack);
 }
 
-void record_with_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame) {
+// An event of one record, and its stack, at `position`, which is reserved.
+static __attribute__((noinline)) void record_reserved(uint32_t kind, const void* address, uint64_t size, uint64_t stamp,
+                                                      uint64_t position, struct EventStack* stack) {
   struct Thread* self = &thread_self;
-  struct EventStack stack;
-  if (!stacks_are_of(slot_kind(kind))) {
-    record(kind, address, size, NULL);
+  if (!ring_has_room(self->ring, position, stack->slots + 1)) {
+    stacks_drop(self, stack);
+    stacks_end(self, stack);
     return;
   }
+  if (is_stamp_high_known(self, stamp) && stack->generation == self->generation) {
+    stacks_publish(self, stack, position);
+    publish_short(self, position + stack->slots, kind, address, size, stamp);
+    stacks_end(self, stack);
+    return;
+  }
+  const struct Call call = call_of(kind, address, size);
+  publish_void(self, position, stack->slots + 1);
+  if (stacks_recapture(self, stack)) append_with_stack(self, &call, stamp, stack);
+}
+
+// What capturing quickly leaves to others.
+static __attribute__((noinline)) void record_slowly(uint32_t kind, const void* address, uint64_t size,
+                                                    const void* stack_frame, int kept, uint32_t generation) {
+  struct Thread* self = &thread_self;
+  struct EventStack stack;
+  if (!stacks_capture_on(self, stack_frame, kept, generation, &stack)) return;
+  const uint64_t stamp = stamp_of_short(self, kind, address, size);
+  record_reserved(kind, address, size, stamp, ring_reserve(self->ring, stack.slots + 1), &stack);
+}
+
+// The frames of the last stack that do not fit its first record.
+static void publish_frames(struct Thread* self, uint32_t first, uint32_t end, uint64_t position) {
+  for (; first < end; first += stack_frames_more) {
+    uint32_t frames[stack_frames_more];
+    for (uint32_t i = 0; i < stack_frames_more; i++) frames[i] = unwind_frame_of_last(self->unwinder, (int)(first + i));
+    const struct Slot slot = slot_of_frames(frames);
+    ring_publish(self, ++position, slot.head, slot.body);
+  }
+}
+
+// The records of the last stack, which go on from those of the one before.
+__attribute__((always_inline)) static inline void publish_stack(struct Thread* self, uint32_t kept, uint32_t added,
+                                                                uint64_t position) {
+  const struct StackRecord head = {kept, added, self->last_stack.number, self->last_stack.is_cut, false};
+  uint32_t frames[stack_frames_first];
+  // Those beyond `added` are not read back. A loop that ends there would be mispredicted.
+  for (uint32_t i = 0; i < stack_frames_first; i++)
+    frames[i] = unwind_frame_of_last(self->unwinder, (int32_t)(kept + i));
+  const struct Slot slot = slot_of_stack(&head, frames);
+  ring_publish(self, position, slot.head, slot.body);
+  if (added > stack_frames_first) publish_frames(self, kept + stack_frames_first, kept + added, position);
+  self->last_stack.frames = kept + added;
+  self->last_stack.number = (head.number + 1) % stack_numbers;
+}
+
+// Whether the last stack, which was captured in `generation`, is told as a difference, and at once.
+static inline bool is_told_quickly(const struct Thread* self, int kept, uint32_t generation) {
+  const struct UnwindThread* unwinder = self->unwinder;
+  return self->last_stack.is_followed && self->last_stack.is_cut == unwinder->is_cut &&
+         (uint32_t)(unwinder->frames - kept) <= stacks_frames_at_once && generation == recording_generation();
+}
+
+void record_with_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame) {
+  struct Thread* self = &thread_self;
+  struct UnwindThread* unwinder = self->unwinder;
   if (__builtin_expect(!is_short(size), 0)) {
     const struct Call call = call_of(kind, address, size);
     record_long_with_stack(&call, stack_frame);
     return;
   }
-  if (!stacks_capture(self, stack_frame, &stack)) return;
+  const uint32_t generation = self->generation;
+  const int kept = __builtin_expect(unwinder != NULL, 1) ? unwind_capture_quickly(unwinder, stack_frame) : -1;
+  if (__builtin_expect(kept < 0 || !is_told_quickly(self, kept, generation), 0)) {
+    record_slowly(kind, address, size, stack_frame, kept, generation);
+    return;
+  }
+  const uint32_t frames = (uint32_t)unwinder->frames, added = frames - (uint32_t)kept;
+  const uint32_t slots = added != 0 || frames != self->last_stack.frames ? stack_slots(added) : 0;
   const uint64_t stamp = stamp_of_short(self, kind, address, size);
-  const uint64_t position = ring_reserve(self->ring, stack.slots + 1);
-  if (__builtin_expect(!ring_is_below_soft(self->ring, position, stack.slots + 1), 0) &&
-      !ring_has_room(self->ring, position, stack.slots + 1)) {
-    stacks_drop(self, &stack);
-    stacks_end(self, &stack);
+  const uint64_t position = ring_reserve(self->ring, slots + 1);
+  const bool has_room = ring_is_below_soft(self->ring, position, slots + 1);
+  if (__builtin_expect(has_room && is_stamp_high_known(self, stamp) && generation == self->generation, 1)) {
+    if (slots) publish_stack(self, (uint32_t)kept, added, position);
+    publish_short(self, position + slots, kind, address, size, stamp);
+    unwind_release(unwinder, stack_frame);
     return;
   }
-  if (__builtin_expect(is_stamp_high_known(self, stamp) && stack.generation == self->generation, 1)) {
-    stacks_publish(self, &stack, position);
-    publish_short(self, position + stack.slots, kind, address, size, stamp);
-    stacks_end(self, &stack);
-    return;
-  }
-  const struct Call call = call_of(kind, address, size);
-  publish_void(self, position, stack.slots + 1);
-  if (stacks_recapture(self, &stack)) append_with_stack(self, &call, stamp, &stack);
+  struct EventStack stack = {
+      .frame = stack_frame,
+      .captured = {kept, (int32_t)frames, unwinder->is_cut, false},
+      .head = {(uint32_t)kept, added, self->last_stack.number, unwinder->is_cut, false},
+      .slots = slots,
+      .generation = generation,
+  };
+  record_reserved(kind, address, size, stamp, position, &stack);
 }

@@ -111,8 +111,8 @@ void record_fast_clock(bool is_fast);
 
 /// Records an event of one or several records.
 void record_long(const struct Call* call);
-/// Records an event with its stack, if its kind has one here. `stack_frame`: __builtin_frame_address(0) of the
-/// interposed function that the program has called.
+/// Records an event with its stack. `stack_frame`: __builtin_frame_address(0) of the interposed function that the
+/// program has called. record_long_with_stack() also takes events whose kind has no stack.
 void record_with_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame);
 void record_long_with_stack(const struct Call* call, const void* stack_frame);
 /// Records an event where stamps matter. `kind`: with flags of the head. `told`: its told_stamp().
@@ -191,7 +191,7 @@ static inline void append_short(uint32_t kind, const void* address, uint64_t siz
 /// a call would cost each event a few ns.
 __attribute__((always_inline)) static inline void record(uint32_t kind, const void* address, uint64_t size,
                                                          const void* stack_frame) {
-  if (stack_frame) {
+  if (stack_frame && stacks_are_of(slot_kind(kind))) {
     record_with_stack(kind, address, size, stack_frame);
     return;
   }

@@ -4,7 +4,6 @@
 
 #include "preload/program/lifecycle.h"
 
-enum { slots_at_once = 64, frames_at_once = stack_frames_first + (slots_at_once - 1) * stack_frames_more };
 enum { threads_in_sandbox = 64 };
 
 uint64_t stacks_kinds;
@@ -73,15 +72,15 @@ static inline void tell_difference(const struct RingStack* last, struct EventSta
 // The first frames of a stack that is too large for one reservation. False: they were dropped, or a signal handler has
 // forked, and this is the child, which must not write to its parent's ring.
 static __attribute__((noinline)) bool send_pieces(struct Thread* self, struct EventStack* stack) {
-  while (stack->head.added > frames_at_once) {
+  while (stack->head.added > stacks_frames_at_once) {
     if (stack->generation != recording_generation()) return false;
-    const uint32_t left = stack->head.added - frames_at_once;
-    stack->head.added = frames_at_once;
-    stack->slots = slots_at_once;
-    const uint64_t position = ring_reserve(self->ring, slots_at_once);
-    if (!ring_has_room(self->ring, position, slots_at_once)) return false;
+    const uint32_t left = stack->head.added - stacks_frames_at_once;
+    stack->head.added = stacks_frames_at_once;
+    stack->slots = stacks_slots_at_once;
+    const uint64_t position = ring_reserve(self->ring, stacks_slots_at_once);
+    if (!ring_has_room(self->ring, position, stacks_slots_at_once)) return false;
     stacks_publish(self, stack, position);
-    stack->head.kept += frames_at_once;
+    stack->head.kept += stacks_frames_at_once;
     stack->head.added = left;
     stack->head.number = self->last_stack.number;
   }
@@ -97,18 +96,26 @@ static void tell_unknown(const struct Thread* self, struct EventStack* stack) {
 }
 
 bool stacks_capture(struct Thread* self, const void* frame, struct EventStack* stack) {
+  return stacks_capture_on(self, frame, -1, self->generation, stack);
+}
+
+bool stacks_capture_on(struct Thread* self, const void* frame, int kept, uint32_t generation,
+                       struct EventStack* stack) {
   stack->frame = frame;
-  for (;;) {
-    stack->generation = self->generation;
-    if (__builtin_expect(self->unwinder != NULL, 1)) {
-      unwind_capture(self->unwinder, frame, &stack->captured);
+  for (;; kept = -1, generation = self->generation) {
+    stack->generation = generation;
+    if (self->unwinder) {
+      if (kept >= 0)
+        stack->captured = (struct UnwindStack){kept, self->unwinder->frames, self->unwinder->is_cut, false};
+      else
+        unwind_capture(self->unwinder, frame, &stack->captured);
       tell_difference(&self->last_stack, stack);
     } else {
       tell_unknown(self, stack);
     }
     // A signal handler may have forked, and a capture takes a while.
     if (__builtin_expect(stack->generation == recording_generation(), 1)) {
-      if (__builtin_expect(stack->head.added <= frames_at_once || stack->head.is_apart, 1)) return true;
+      if (__builtin_expect(stack->head.added <= stacks_frames_at_once || stack->head.is_apart, 1)) return true;
       if (send_pieces(self, stack)) return true;
     }
     const bool is_dropped = stack->generation == recording_generation();
@@ -127,7 +134,7 @@ static __attribute__((noinline)) void publish_more(struct Thread* self, const st
     uint32_t frames[stack_frames_more] = {0};
     for (uint32_t i = 0; i < here; i++)
       frames[i] = unwind_frame(self->unwinder, &stack->captured, (int32_t)(head->kept + done + i));
-    const struct Slot slot = slot_of_frames(frames, here);
+    const struct Slot slot = slot_of_frames(frames);
     ring_publish(self, ++position, slot.head, slot.body);
   }
 }

@@ -34,6 +34,12 @@ struct RingStack {
   bool is_unknown;   ///< it was told to be unknown, for lack of memory
 };
 
+/// Of one reservation, the most slots and new frames.
+enum {
+  stacks_slots_at_once = 64,
+  stacks_frames_at_once = stack_frames_first + (stacks_slots_at_once - 1) * stack_frames_more,
+};
+
 /// The stack of one event.
 struct EventStack {
   const void* frame;  ///< of the interposed function
@@ -62,6 +68,8 @@ static inline void stacks_restart(void) { unwind_forget_all(); }
 
 /// False: the event is not recorded. It was dropped, or recording is off.
 bool stacks_capture(struct Thread* self, const void* frame, struct EventStack* stack);
+/// The same for a stack that was captured in `generation`, if `kept` is not -1.
+bool stacks_capture_on(struct Thread* self, const void* frame, int kept, uint32_t generation, struct EventStack* stack);
 void stacks_publish(struct Thread* self, const struct EventStack* stack, uint64_t position);
 void stacks_drop(struct Thread* self, const struct EventStack* stack);
 /// Its slots are void: captures once more.

@@ -1,16 +1,13 @@
-// Captures. Nearly all are done by capture_quickly(), a path of its own: half of their time is otherwise lost in what
-// only the others need.
+// Captures. Nearly all are done by unwind_capture_quickly(), a path of its own: half of their time is otherwise lost in
+// what only the others need.
 #include <string.h>
 
-#include "preload/program/unwind/walk.h"
+#include "preload/program/unwind/quick.h"
 
 enum { distant_captures_max = 16, stray_captures_max = 256 };
 
-static struct {
-  int frames_max;
-  int frames_dropped;  // of a stack with more, at once: dropping one for each new one would change all numbers each
-                       // time
-} limits;
+int unwind_limit;
+static int frames_dropped;  // of a stack with more, at once: dropping one for each new one would change all numbers
 
 // The frame of the innermost word that has changed, of those that frames outside of `frame` need; or -1. The stack can
 // be read from `begin` to `end`.
@@ -24,13 +21,25 @@ static __attribute__((noinline)) int find_changed_word(const struct UnwindThread
   return -1;
 }
 
-// Another return address where that of a frame of the last stack was. False: the frames outside of it follow by another
-// rule.
-static bool replace_code(struct UnwindThread* self, int frame, uint64_t key) {
+const struct UnwindRule* quick_find_slowly(struct UnwindThread* self, uint64_t key) {
+  const struct UnwindRule* entry = rule_find(key);
+  const uint64_t rule = entry ? __atomic_load_n(&entry->rule, __ATOMIC_RELAXED) : rule_unknown;
+  struct UnwindRule* cell = quick_cell(self, key);
+  if (rule_kind(rule) != rule_from_rsp && rule_kind(rule) != rule_from_rbp) return NULL;
+  cell->key = 0;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);  // a signal handler may leave this function by longjmp
+  cell->rule = rule;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  cell->key = key | (uint64_t)rule_index(entry) << code_bits;
+  return cell;
+}
+
+bool quick_replace_code(struct UnwindThread* self, int frame, uint64_t key) {
   if (key == 0 || !is_code_address(key)) return false;
-  const struct UnwindRule* entry = rule_find(key, rule_of_code(self->code[frame]) + 1);
-  if (!entry || !has_rule(self->code[frame], entry->rule)) return false;
-  self->code[frame] = key | (uint64_t)rule_index(entry) << code_bits;
+  const struct UnwindRule* cell = quick_cell(self, key);
+  if ((cell->key & code_mask) != key && !(cell = quick_find_slowly(self, key))) return false;
+  if (!has_rule(self->code[frame], cell->rule)) return false;
+  self->code[frame] = cell->key;
   return true;
 }
 
@@ -59,7 +68,7 @@ static __attribute__((noinline)) long compare(const struct UnwindThread* self, l
 // Compares the frames outside of `frame`, at which the walk has arrived at `at`, with the stack, which can be read up
 // to `end`. Returns the first whose place may have changed, or -1. `kept`: lowered to the first with another return
 // address.
-static inline int find_difference(struct UnwindThread* self, int frame, uintptr_t at, uintptr_t end, int* kept) {
+static int find_difference(struct UnwindThread* self, int frame, uintptr_t at, uintptr_t end, int* kept) {
   const int changed = __builtin_expect(self->words != 0, 0) ? find_changed_word(self, frame, at, end) : -1;
   const uint32_t end_place = encode_place(self, end - 8) | by_rbp;
   if (__builtin_expect(end_place > no_place || self->places[frame] >= end_place, 0)) return frame - 1;
@@ -68,7 +77,7 @@ static inline int find_difference(struct UnwindThread* self, int frame, uintptr_
     if (i <= changed) return changed;
     if (self->places[i] >= end_place) return (int)i;
     const uint64_t key = *(const uint64_t*)decode_place(self, self->places[i]);
-    if (((key ^ self->code[i]) & code_mask) == 0 || !replace_code(self, (int)i, key)) return (int)i;
+    if (((key ^ self->code[i]) & code_mask) == 0 || !quick_replace_code(self, (int)i, key)) return (int)i;
     *kept = (int)i < *kept ? (int)i : *kept;
     if (self->places[i] & by_rbp && !has_saved_rbp(self, i)) return (int)i;
   }
@@ -102,7 +111,7 @@ static void begin_walk(struct Walk* walk, struct UnwindThread* self, const void*
   *walk = (struct Walk){.self = self,
                         .place = place_of_caller(frame),
                         .first = unwind_frames_max,
-                        .first_min = unwind_frames_max - limits.frames_max,
+                        .first_min = unwind_frames_max - unwind_limit,
                         .first_word = unwind_words_max,
                         .rbp_step = -1,
                         .rbp_from = outside,
@@ -119,6 +128,7 @@ static void rebase(struct UnwindThread* self, const struct StackPart* part) {
   self->base = part->is_own ? part->end - places_bytes : part->begin - places_bytes / 2;
   self->base &= ~(uintptr_t)7;
   for (int i = 0; i < self->frames; i++) self->places[i] = no_place;
+  for (int i = 0; i < unwind_margin; i++) self->places_before[i] = outside_places;
   self->words = 0;
 }
 
@@ -141,12 +151,12 @@ static void drop_outer(struct UnwindThread* self, int dropped) {
 static bool keep_limit(struct Walk* walk) {
   struct UnwindThread* self = walk->self;
   int kept = 0;
-  if (self->frames > limits.frames_max)
-    drop_outer(self, self->frames - limits.frames_max + limits.frames_dropped);
-  else if (self->is_limited && self->frames < limits.frames_max - 2 * limits.frames_dropped) {
+  if (self->frames > unwind_limit)
+    drop_outer(self, self->frames - unwind_limit + frames_dropped);
+  else if (self->is_limited && self->frames < unwind_limit - 2 * frames_dropped) {
     if (!resume_at(walk, 0, self->frames - 1)) return false;
     walk->is_limited = false;
-    walk->first_min = unwind_frames_max - (limits.frames_max - self->frames + 1);
+    walk->first_min = unwind_frames_max - (unwind_limit - self->frames + 1);
     walk_to_last(walk, -1, self->frames);
     if (walk->has_no_room || !walk_splice(walk, -1, 0, &kept)) return false;
     self->is_cut = walk->is_cut;
@@ -190,136 +200,11 @@ static __attribute__((noinline)) bool capture(struct UnwindThread* self, const v
   return finish(&walk, arrived, changed, kept);
 }
 
-// What capture_quickly() has found.
-struct Arrival {
-  struct Place place;
-  int frame;      // of the last stack
-  int first;      // of the frames stored
-  int rbp_first;  // of those, the one by whose rule rbp_at is known; or -1
-  uint32_t flag;  // of `frame`: by_rbp
-  uint64_t code;
-};
-
-// The last stack from `arrived` on is replaced by the frames stored. Returns how many stay.
-static inline int splice_quickly(struct UnwindThread* self, const struct Arrival* arrived) {
-  const int end = self->frames, first = arrived->first, stored = unwind_frames_max - first;
-  const uint64_t* const from_code = self->code + first;
-  const uint32_t* const from_place = self->places + first;
-  uint64_t* const code = self->code + arrived->frame;
-  uint32_t* const place = self->places + arrived->frame;
-  int kept = end < first ? end : first;  // the stored frames have overwritten the others
-  if (*code != arrived->code) kept = arrived->frame;
-  *code = arrived->code;
-  *place = (*place & ~(uint32_t)by_rbp) | arrived->flag;
-  for (int i = 0; i < stored; i++) {
-    if (arrived->frame + 1 + i < kept && code[i + 1] != from_code[i]) kept = arrived->frame + 1 + i;
-    code[i + 1] = from_code[i];
-    place[i + 1] = from_place[i];
-  }
-  self->frames = arrived->frame + 1 + stored;
-  self->stepped += (uint64_t)stored;
-  return kept;
-}
-
-// The step by rbp of code with frame pointers: it is saved just below the return address, and points there. False: of
-// other code.
-static inline bool step_by_frame_pointer(struct Place* place, uint64_t rule, uintptr_t* at) {
-  enum { rbp_and_return_address = 16 };
-  if (rule_kind(rule) != rule_from_rbp || rule_distance(rule) != rbp_and_return_address) return false;
-  if (place->rbp_at != place->at - 8) return false;
-  const uintptr_t rbp = *(const uintptr_t*)place->rbp_at;
-  if ((rbp - place->at) >> code_bits != 0 || rbp == place->at || rbp % 8 != 0) return false;
-  if (rule_slot(rule)) place->rbp_at = rbp + 8 * (rule_slot(rule) - 1);
-  *at = rbp + 8;
-  return true;
-}
-
-// Walks to a frame of the last stack, by rules from rsp, or by frame pointers. False: that is not all that there is to
-// do.
-__attribute__((always_inline)) static inline bool arrive_quickly(struct UnwindThread* self, const void* frame,
-                                                                 struct Arrival* arrived) {
-  const uintptr_t base = self->base;
-  int cursor = self->frames - 1, first = unwind_frames_max, rbp_first = -1;
-  struct Place place = place_of_caller(frame);
-  uint64_t code;
-  uint32_t flag = 0;
-  // The program often calls from the same place again.
-  const struct UnwindRule* guess = rule_of_code(self->code[cursor]);
-  for (;;) {
-    const uint32_t here = (uint32_t)((place.at - base) / 4);
-    while ((self->places[cursor] | by_rbp) + 1 <= here) {
-      if (--cursor < 0) return false;
-    }
-    const bool is_there = (self->places[cursor] & ~(uint32_t)by_rbp) == here;
-    code = self->code[cursor];
-    if (is_there && (code ^ place.key) << (64 - code_bits) == 0) break;
-    const struct UnwindRule* entry = rule_find(place.key, guess);
-    if (__builtin_expect(!entry, 0)) return false;
-    const uint64_t rule = entry->rule;
-    const bool is_alike = is_there && has_rule(code, rule);
-    code = place.key | (uint64_t)rule_index(entry) << code_bits;
-    guess = entry + 1;
-    if (is_alike) break;
-    if (__builtin_expect(first <= self->frames, 0)) return false;  // no room beside the last stack
-    self->code[--first] = code;
-    self->places[first] = here | flag;
-    uintptr_t at = place.at + rule_distance(rule);
-    if (__builtin_expect(rule_kind(rule) == rule_from_rsp, 1)) {
-      flag = 0;
-      if (rule_slot(rule)) {
-        place.rbp_at = place.at + 8 * rule_slot(rule);
-        rbp_first = first;
-      }
-    } else {
-      if (!step_by_frame_pointer(&place, rule, &at)) return false;
-      flag = by_rbp;
-      if (rule_slot(rule)) rbp_first = first;
-    }
-    if (__builtin_expect(at - base >= places_bytes, 0)) return false;
-    place.at = at;
-    place.key = *(const uint64_t*)at;
-    if (__builtin_expect(place.key - 1 >= code_mask, 0)) return false;
-  }
-  *arrived = (struct Arrival){place, cursor, first, rbp_first, flag, code};
-  return cursor + 1 + unwind_frames_max - first <= limits.frames_max && first > cursor + 1;
-}
-
-// Whether the words that frames outside of `arrived` need are as they were, and where.
-static inline bool has_same_words(const struct UnwindThread* self, const struct Arrival* arrived) {
-  const struct UnwindWord* last = &self->word[self->words - 1];
-  if (self->words && (last->frame >= arrived->frame || last->from > arrived->frame)) return false;
-  const uint32_t outer = arrived->frame > 0 ? self->places[arrived->frame - 1] : no_place;
-  if (__builtin_expect(!(outer & by_rbp), 1)) return true;
-  const uintptr_t rbp_at = arrived->place.rbp_at;
-  return rbp_at == arrived->place.at - 8 && *(const uint64_t*)rbp_at == decode_place(self, outer) - 8;
-}
-
-// Where capture_quickly() may begin next time.
+// Where unwind_capture_quickly() may begin next time.
 static void note_quick_range(struct UnwindThread* self) {
   const bool is_on_own = self->base + places_bytes == self->own_end && self->own_begin >= self->base;
   self->quick_begin = self->own_begin;
   self->quick_bytes = is_on_own && !self->is_limited && self->frames > 0 ? self->own_end - self->own_begin : 0;
-}
-
-// A capture as nearly all are: on the thread's own stack, to a frame of the last stack, and with words that stay as
-// they are. *is_whole: false if the last stack cannot be continued. False: the last stack is as it was.
-__attribute__((always_inline)) static inline bool capture_quickly(struct UnwindThread* self, const void* frame,
-                                                                  int* kept, bool* is_whole) {
-  struct Arrival arrived;
-  if ((uintptr_t)frame - self->quick_begin >= self->quick_bytes) return false;
-  if (!arrive_quickly(self, frame, &arrived) || !has_same_words(self, &arrived)) return false;
-  *kept = splice_quickly(self, &arrived);
-  const int changed = find_difference(self, arrived.frame, arrived.place.at, self->base + places_bytes, kept);
-  *is_whole = true;
-  if (__builtin_expect(changed >= 0, 0)) {
-    struct Walk walk;
-    begin_walk(&walk, self, frame);
-    walk.place = arrived.place;
-    if (arrived.rbp_first >= 0) walk.rbp_from = arrived.frame + 1 + arrived.rbp_first - arrived.first;
-    *is_whole = finish(&walk, arrived.frame, changed, kept);
-    note_quick_range(self);
-  }
-  return true;
 }
 
 // Whether a capture is still under way that was begun beneath `busy`. longjmp may have left the handler that
@@ -340,18 +225,16 @@ struct Passed {
 static struct Passed capture_apart(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
   struct Place place = place_of_caller(frame);
   struct StackPart part;
-  const int most = limits.frames_max < unwind_apart_frames_max ? limits.frames_max : unwind_apart_frames_max;
+  const int most = unwind_limit < unwind_apart_frames_max ? unwind_limit : unwind_apart_frames_max;
   struct Passed passed = {false, false};
-  const struct UnwindRule* guess = unwind_table->rule;
   self->full_steps = 0;
   memory_enter(self, (uintptr_t)frame, &part);
   while (stack->frames < most) {
-    const struct UnwindRule* entry = rule_find(place.key, guess);
+    const struct UnwindRule* entry = rule_find(place.key);
     if (entry && rule_kind(entry->rule) == rule_jit) entry = rule_check_jit(entry);
     if (!entry) break;
     const uint64_t rule = entry->rule;
     self->apart[unwind_apart_frames_max - ++stack->frames] = rule_index(entry);
-    guess = entry + 1;
     passed.busy |= place.at == self->busy + 8 && (place.key == self->busy_code || self->busy_code == 0);
     passed.handler |= rule_kind(rule) == rule_signal;
     if (step(self, &part, &place, rule) == step_failed) {
@@ -390,48 +273,64 @@ static __attribute__((noinline)) bool capture_within(struct UnwindThread* self, 
   return passed.handler || ++self->stray_captures < stray_captures_max;
 }
 
-static inline void capture_once(struct UnwindThread* self, const void* frame, uint32_t epoch,
-                                struct UnwindStack* stack) {
-  if (__builtin_expect(self->epoch != epoch, 0)) {
-    unwind_forget(self);
-    self->epoch = epoch;
-  }
+// Of a stack that is `busy` already. Returns how many outer frames stay.
+static __attribute__((noinline)) int capture_slowly(struct UnwindThread* self, const void* frame) {
   int kept = INT32_MAX;
-  bool is_whole;
-  if (__builtin_expect(!capture_quickly(self, frame, &kept, &is_whole), 0)) {
-    is_whole = capture(self, frame, &kept);
-    note_quick_range(self);
-  }
-  if (__builtin_expect(!is_whole, 0)) {
-    unwind_forget(self);
-    capture(self, frame, &kept);
-    note_quick_range(self);
-    kept = 0;
-  }
-  *stack = (struct UnwindStack){kept < self->frames ? kept : self->frames, self->frames, self->is_cut, false};
-}
-
-void unwind_capture(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
-  if (__builtin_expect(self->busy != 0, 0)) {
-    if (capture_within(self, frame, stack)) return;
-    unwind_forget(self);  // half a capture
-  }
-  unwind_set_busy(self, (uintptr_t)frame, ((const uintptr_t*)frame)[1]);
-  self->busy_apart = 0;
-  self->stray_captures = 0;
   uint32_t epoch;
   do {  // a signal handler that forks gives the child another table of rules
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     epoch = __atomic_load_n(&unwind_epoch, __ATOMIC_ACQUIRE);
-    capture_once(self, frame, epoch, stack);
-  } while (__builtin_expect(__atomic_load_n(&unwind_epoch, __ATOMIC_ACQUIRE) != epoch, 0));
+    if (self->epoch != epoch) {
+      unwind_forget(self);
+      memset(self->near, 0, sizeof self->near);  // of modules that are gone
+      self->epoch = epoch;
+    }
+    if (!capture(self, frame, &kept)) {
+      unwind_forget(self);
+      capture(self, frame, &kept);
+      kept = 0;
+    }
+  } while (__atomic_load_n(&unwind_epoch, __ATOMIC_ACQUIRE) != epoch);
+  note_quick_range(self);
+  return kept < self->frames ? kept : self->frames;
+}
+
+int quick_go_on(struct UnwindThread* self, const void* frame, const struct Arrival* arrived, int changed, int kept) {
+  if (changed >= 0) changed = find_difference(self, changed + 1, arrived->place.at, self->base + places_bytes, &kept);
+  if (changed >= 0) {
+    struct Walk walk;
+    begin_walk(&walk, self, frame);
+    walk.place = arrived->place;
+    if (arrived->rbp_first >= 0) walk.rbp_from = arrived->frame + 1 + arrived->rbp_first - arrived->first;
+    const bool is_whole = finish(&walk, arrived->frame, changed, &kept);
+    note_quick_range(self);
+    if (!is_whole) {
+      unwind_forget(self);
+      return capture_slowly(self, frame), 0;
+    }
+  }
+  if (self->epoch != __atomic_load_n(&unwind_epoch, __ATOMIC_ACQUIRE)) return capture_slowly(self, frame);
+  return kept < self->frames ? kept : self->frames;
+}
+
+void unwind_capture(struct UnwindThread* self, const void* frame, struct UnwindStack* stack) {
+  int kept = unwind_capture_quickly(self, frame);
+  if (__builtin_expect(kept < 0, 0)) {
+    if (self->busy != 0) {
+      if (capture_within(self, frame, stack)) return;
+      unwind_forget(self);  // half a capture
+    }
+    unwind_begin(self, frame);
+    kept = capture_slowly(self, frame);
+  }
+  *stack = (struct UnwindStack){kept, self->frames, self->is_cut, false};
 }
 
 const char* unwind_begin_process(struct StackShare* share, int frames_max) {
   enum { frames_without_slack = 64 };
   if (!rules_begin(share)) return "the C library has no _dl_find_object, which glibc has from 2.35 on";
   memory_begin();
-  limits.frames_max = frames_max > 0 && frames_max < unwind_frames_max ? frames_max : unwind_frames_max;
-  limits.frames_dropped = limits.frames_max > frames_without_slack ? limits.frames_max / 4 : 0;
+  unwind_limit = frames_max > 0 && frames_max < unwind_frames_max ? frames_max : unwind_frames_max;
+  frames_dropped = unwind_limit > frames_without_slack ? unwind_limit / 4 : 0;
   return NULL;
 }

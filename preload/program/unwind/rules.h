@@ -13,9 +13,6 @@
 /// one is wasted. Entries are never given another address or module. When a module is unloaded, its rules become
 /// rule_dead. The same address then gets a new entry, and records of stacks in which the old one stands remain true; if
 /// the same module comes back, the old entry lives again.
-///
-/// Entries stand in the order of first use. So that of the caller mostly follows that of the frame, in the same cache
-/// line, and is found without the index (`guess`).
 #pragma once
 
 #include <stdbool.h>
@@ -58,10 +55,9 @@ static inline bool rule_is_for(const struct UnwindRule* entry, uint64_t key) {
          rule_kind(__atomic_load_n(&entry->rule, __ATOMIC_RELAXED)) != rule_dead;
 }
 
-/// The entry of a key, or NULL: the table is full. `guess`: one that it may be.
+/// The entry of a key, or NULL: the table is full.
 const struct UnwindRule* rule_find_slowly(uint64_t key) UNWIND_HIDDEN;
-static inline const struct UnwindRule* rule_find(uint64_t key, const struct UnwindRule* guess) {
-  if (rule_is_for(guess, key)) return guess;
+static inline const struct UnwindRule* rule_find(uint64_t key) {
   const uint32_t index = __atomic_load_n(&unwind_table->slot[rule_first_slot(key)], __ATOMIC_ACQUIRE);
   const struct UnwindRule* entry = &unwind_table->rule[index - (index != 0)];
   return __builtin_expect(rule_is_for(entry, key), 1) ? entry : rule_find_slowly(key);

@@ -41,6 +41,8 @@ enum {
   unwind_frames_max = 4096,        ///< of one stack; of a larger one the innermost
   unwind_words_max = 256,          ///< of the last stack, beside return addresses
   unwind_apart_frames_max = 1024,  ///< of a stack that a signal handler has within a capture
+  unwind_margin = 8,               ///< entries at the ends of arrays, so that many can be read at once
+  unwind_near_max = 256,           ///< rules of a thread's own
 };
 
 /// A word of the stack that decides where an outer frame lies: mostly a saved rbp that is a frame pointer.
@@ -64,14 +66,17 @@ struct UnwindThread {
   bool is_resent;                ///< its frames have got other numbers
   bool has_block;                ///< whether `block_begin` was looked for
   uintptr_t own_begin, own_end;  ///< the stack that the thread was last seen on, if that remains as long as it runs
-  uintptr_t quick_begin, quick_bytes;        ///< where a stack pointer lies of which the last stack is (capture.c)
-  uintptr_t block_begin, block_end;          ///< the stack that libc has made for the thread
-  int32_t full_steps;                        ///< of the capture under way (full.c)
-  int32_t distant_captures;                  ///< since one whose innermost frame has a place
-  int32_t stray_captures;                    ///< within another that seems to have been left (capture.c)
-  uintptr_t base;                            ///< of `places`
-  uint64_t stepped;                          ///< frames that were walked by rules, ever
-  uint64_t code[unwind_frames_max];          ///< outermost first: return address, and index of its rule from bit 47 on
+  uintptr_t quick_begin, quick_bytes;       ///< where a stack pointer lies of which the last stack is (quick.h)
+  uintptr_t block_begin, block_end;         ///< the stack that libc has made for the thread
+  int32_t full_steps;                       ///< of the capture under way (full.c)
+  int32_t distant_captures;                 ///< since one whose innermost frame has a place
+  int32_t stray_captures;                   ///< within another that seems to have been left (capture.c)
+  uintptr_t base;                           ///< of `places`
+  uint64_t stepped;                         ///< frames that were walked by rules, ever
+  struct UnwindRule near[unwind_near_max];  ///< by a hash of the address; `key` has the rule's index from bit 47 on
+  uint64_t code_before[unwind_margin];
+  uint64_t code[unwind_frames_max];  ///< outermost first: return address, and index of its rule from bit 47 on
+  uint32_t places_before[unwind_margin];
   uint32_t places[unwind_frames_max];        ///< where it was loaded from: (address - base) / 4; bit 0: see walk.h
   struct UnwindWord word[unwind_words_max];  ///< by frame, outermost first
   uint32_t apart[unwind_apart_frames_max];   ///< indexes, of a stack apart, at the end
@@ -117,6 +122,9 @@ static inline void unwind_release(struct UnwindThread* self, const void* frame) 
   else if (self->busy_apart == (uintptr_t)frame)
     self->busy_apart = 0;
 }
+
+/// The most frames of a stack.
+extern int unwind_limit UNWIND_HIDDEN;
 
 /// The index of the rule of a frame, 0 the outermost, of the last stack.
 static inline uint32_t unwind_frame_of_last(const struct UnwindThread* self, int32_t number) {

@@ -36,7 +36,7 @@ static inline bool end_walk(struct Walk* walk, bool is_cut) {
 
 bool walk_on(struct Walk* walk) {
   struct UnwindThread* self = walk->self;
-  const struct UnwindRule* entry = rule_find(walk->place.key, unwind_table->rule);
+  const struct UnwindRule* entry = rule_find(walk->place.key);
   if (__builtin_expect(entry && rule_kind(entry->rule) == rule_jit, 0)) entry = rule_check_jit(entry);
   if (__builtin_expect(!entry, 0)) return end_walk(walk, true);
   const uint64_t rule = entry->rule;
@@ -65,7 +65,6 @@ static inline int walk_by_rsp(struct Walk* walk, int cursor, int first_min) {
   struct Place place = walk->place;
   int first = walk->first, rbp_step = walk->rbp_step;
   uint32_t flag = walk->flag;
-  const struct UnwindRule* guess = unwind_table->rule;
   for (;;) {
     const uint64_t distance = place.at - base;
     const uint32_t here = (uint32_t)(distance / 4);
@@ -74,7 +73,7 @@ static inline int walk_by_rsp(struct Walk* walk, int cursor, int first_min) {
     if (cursor >= 0 && (self->places[cursor] & ~(uint32_t)by_rbp) == here &&
         ((self->code[cursor] ^ place.key) & code_mask) == 0)
       break;
-    const struct UnwindRule* entry = rule_find(place.key, guess);
+    const struct UnwindRule* entry = rule_find(place.key);
     const uint64_t rule = entry ? entry->rule : rule_unknown;
     const uintptr_t at = place.at + rule_distance(rule);
     if (__builtin_expect(rule_kind(rule) != rule_from_rsp || at >= end || first <= first_min, 0)) break;
@@ -82,7 +81,6 @@ static inline int walk_by_rsp(struct Walk* walk, int cursor, int first_min) {
     if (__builtin_expect(key == 0 || !is_code_address(key), 0)) break;
     first--;
     self->code[first] = place.key | (uint64_t)rule_index(entry) << code_bits;
-    guess = entry + 1;
     self->places[first] = here | flag;
     flag = 0;
     if (rule_slot(rule)) {

@@ -18,8 +18,9 @@
 #include "preload/program/unwind/step.h"
 
 enum { by_rbp = 1, outside = INT32_MAX / 2 };
-static const uint64_t code_mask = ((uint64_t)1 << code_bits) - 1, places_bytes = ((uint64_t)1 << 34) - 64;
-static const uint32_t no_place = 0xfffffffe;  ///< above all others; plus 2, below all others
+static const uint64_t code_mask = ((uint64_t)1 << code_bits) - 1, places_bytes = ((uint64_t)1 << 34) - 16;
+/// Above all others; plus 2, below all others. On the thread's own stack both stand for words that can be read.
+static const uint32_t outside_places = 0xfffffffc, no_place = 0xfffffffe;
 
 /// A walk by rules. Its frames are stored at the end of the last stack's arrays, which is free, in the same order.
 struct Walk {
