@@ -193,6 +193,8 @@ int run(const Options& options) {
   if (!trace.chunks().kept()) print_message(trace.chunks().problem() + ": the trace is planned again in each run");
   if (options.pace > 0 && trace.plan().facts.recorded_ns == cmt::unknown)
     throw cmt::FormatError(source.name(), "has no recorded times (needed by --pace)");
+  if (options.clock == ClockRuns::all && trace.plan().facts.recorded_ns == cmt::unknown)
+    throw cmt::FormatError(source.name(), "has no recorded times (needed by --clock=recorded)");
 
   const cmt::command::Interrupts interrupts;
   const ReplaySettings settings{.worker = find_worker(), .trace = trace, .interrupts = interrupts, .options = options};

@@ -28,6 +28,7 @@ const std::vector<Option> known_options{{"alloc", Option::Takes::values},
                                         {"order", Option::Takes::value},
                                         {"threads", Option::Takes::value},
                                         {"pace", Option::Takes::value},
+                                        {"clock", Option::Takes::value},
                                         {"touch", Option::Takes::value},
                                         {"pin", Option::Takes::value},
                                         {"timeout", Option::Takes::value},
@@ -70,6 +71,12 @@ double pace(const CommandLine& line) {
   if (!given.starts_with("x") || error != std::errc() || stop != end || !(factor >= 1e-3 && factor <= 1e6))
     wrong("pace", "real or xN, N from 0.001 to 1000000", given);
   return factor;
+}
+
+/// Where nothing is said, a replay that keeps the recorded pace has the program's time anyway.
+ClockRuns clock_runs(const CommandLine& line) {
+  if (!line.has("clock")) return line.has("pace") ? ClockRuns::none : ClockRuns::memory;
+  return one_of(line, "clock", {"recorded", "system"}) == "recorded" ? ClockRuns::all : ClockRuns::none;
 }
 
 /// "0", "0,2", "4-7", as in taskset(1).
@@ -154,7 +161,8 @@ Options parse_options(const CommandLine& line) {
   options.force = line.has("force");
   options.touch = one_of(line, "touch", {"page", "none", "first", "all"});
   options.pace = pace(line);
-  options.trace.paced = options.pace > 0;
+  options.clock = clock_runs(line);
+  options.trace.timed = options.pace > 0 || options.clock != ClockRuns::none;
   options.cpus = cpus(line);
   options.timeout_seconds = line.parsed("timeout", "60s", "a time of at least 1s, such as 2min", whole_seconds);
   line.refuse_together("stream", {"prepared"});
@@ -194,6 +202,11 @@ and memory that they took: a table on standard output, fastest first.
                  in the trace and waits only for other threads' blocks
   --order=strict one call at a time, in recorded order, on the recorded threads
   --pace=real    keep the recorded times; --pace=xN: N times as fast
+  --clock=recorded
+                 the allocator reads the recorded time of the current event, by
+                 which it purges as in the program, at full speed; without this
+                 option so in memory runs, where times were recorded and --pace
+                 is not given; --clock=system: never
   --touch=WHAT   bytes of each block to write: none, the first, one in each page
                  with the first and the last (page, the default), or all
   --pin=LIST     run on these CPUs only: 0,2-3
@@ -224,10 +237,12 @@ touched first; ns/call is the rest of CPU for a call; faults are page faults.
 Resident memory is the allocator's own, from up to three separate runs: before
 the first call, at the peak, its mean over the recorded time (over the events
 where none was recorded), and at the end; fragmentation is resident over live
-bytes where most are live. Tables below show how long single calls took, one in
-64, from separate runs, and hardware counters where the machine has them. Calls
-that were refused when recorded are left out. An allocator that refused others
-had less to do: it is marked, and ranks behind.
+bytes where most are live. One that "purges by the clock" read the system's,
+because no times were recorded, and may keep more memory than in the program.
+Tables below show how long single calls took, one in 64, from separate runs, and
+hardware counters where the machine has them. Calls that were refused when
+recorded are left out. An allocator that refused others had less to do: it is
+marked, and ranks behind.
 
 Below the tables is a verdict on each pair of allocators: runs of the same round
 are compared, and all verdicts together hold with 95 % (sign test, corrected for

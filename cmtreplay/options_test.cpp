@@ -50,6 +50,10 @@ TEST_CASE("options: how the trace is replayed") {
   CHECK(some.seed == 9);
   CHECK(some.trace.prepared_bytes_max == 0);
   CHECK(options({"--pace=real"}).pace == 1);
+  CHECK(options({}).clock == ClockRuns::memory);
+  CHECK(options({"--clock=recorded", "--pace=x2"}).clock == ClockRuns::all);
+  CHECK(options({"--clock=system"}).clock == ClockRuns::none);
+  CHECK(options({"--pace=real"}).clock == ClockRuns::none);
   CHECK(options({"--timeout=2min"}).timeout_seconds == 120);
   CHECK(options({"--prepared"}).trace.prepared_bytes_max == std::uint64_t{1} << 46);
 }
@@ -78,6 +82,7 @@ TEST_CASE("options: wrong use is said in a line") {
   CHECK_THROWS_WITH_AS(options({"--pin=0,"}), "--pin is a list of CPUs such as 0,2-3, not '0,'", UsageError);
   CHECK_THROWS_WITH_AS(options({"--pin=3-1"}), "--pin is a list of CPUs such as 0,2-3, not '3-1'", UsageError);
   CHECK_THROWS_AS(options({"--pace=x0"}), UsageError);
+  CHECK_THROWS_WITH_AS(options({"--clock=real"}), "--clock is recorded or system, not 'real'", UsageError);
   CHECK_THROWS_WITH_AS(options({"--timeout=10ms"}),
                        "--timeout: expected a time of at least 1s, such as 2min, not '10ms'", UsageError);
   CHECK_THROWS_AS(options({"--stream", "--prepared"}), UsageError);

@@ -77,13 +77,14 @@ enum control_word {
   control_epoch_end = 5,
   control_await_turn = 6, /* ARGUMENT is the turn */
   control_pass_turn = 7,
-  control_pace = 8,      /* the next word: recorded nanoseconds since the first event, before which the lane waits */
+  control_time = 8,      /* the next word: recorded nanoseconds since the first event, for pace and recorded clock */
   control_alignment = 9, /* of the free_sized that follows: 2 to the power of ARGUMENT */
   control_several = 10 /* from here on there are several threads, and blocks are handed over in slots; in lane 0 only */
 };
 
 enum {
   page_bytes = 4096,
+  address_shift_bytes = 2 * 1024 * 1024 + page_bytes,
   slot_bits = 28,
   slot_null = 0,    /* holds NULL */
   slot_scratch = 1, /* for a malloc(0) that returned NULL in the trace: freed at once; with one lane only */
@@ -120,12 +121,19 @@ enum touch {
 /* Operations of an epoch (worker/schedule.h). */
 enum { epoch_operations = 4096 };
 
+/* What a thread waits for now. */
+enum waiting {
+  waiting_for_nothing = 0,
+  waiting_for_lane = 1, /* another lane's block, the run-ahead window, or its turn */
+  waiting_for_time = 2  /* the other lanes to come as far in recorded time */
+};
+
 /* How often a thread had to wait, and for how long in all. */
 struct wait_counts {
   uint64_t block_waits, block_wait_ns;   /* true dependencies: a block was not made yet */
   uint64_t window_waits, window_wait_ns; /* false ones: too far ahead */
   uint64_t turn_waits, turn_wait_ns;
-  uint32_t waiting; /* it does so now */
+  uint32_t waiting; /* enum waiting */
 };
 
 enum lane_state {
@@ -147,6 +155,7 @@ struct lane {
   uint32_t state, sleeping;
   uint64_t refused;    /* calls that returned NULL here and not in the trace */
   uint64_t starved_ns; /* time without words to carry out */
+  uint64_t stated_ns;  /* recorded time of the next operation (worker/time_window.h) */
   struct wait_counts waits;
   struct { /* where to continue while no thread runs it */
     uint32_t opened, chunk;
@@ -155,6 +164,7 @@ struct lane {
   struct {                      /* its current or last thread */
     uint64_t handle, replay;    /* pointers in the worker */
     uint32_t started, ended_by; /* enum control_word */
+    uint32_t number;            /* in the kernel */
   } thread;
 };
 
@@ -176,6 +186,8 @@ struct control {
   uint64_t slot_count, pointer_count;
   uint64_t epochs_offset, lanes_offset, free_offset, latencies_offset; /* in this region, of what follows; 0: none */
   double pace;                                                         /* recorded time over the replay's */
+  uint32_t clock_recorded; /* the allocator reads the recorded clock (worker/recorded_clock.h); else the system's */
+  uint32_t address_shift;  /* of all that the allocator maps, in units of address_shift_bytes */
 
   /* Written by the worker. */
   uint32_t changes __attribute__((aligned(128))); /* counts lanes that got idle or ended, and freed chunks */
@@ -191,6 +203,8 @@ struct control {
   uint32_t faulted_lane; /* number + 1 of the lane in which a signal came */
   int32_t setup_errno;   /* why the worker could not start; 0: it could */
   int32_t thread_errno;  /* why a thread could not be started */
+  uint32_t clock_read;   /* the allocator read a clock, between the first operation and the last */
+  uint32_t clock_strays; /* times that one of its threads slept by something else than the clock, and was left behind */
 };
 
 static inline struct lane* control_lanes(struct control* control) {

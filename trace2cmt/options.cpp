@@ -27,9 +27,8 @@ const char* const help_text =
     "      --to=FORM       the form to write: cmt (the default), text, legacy (the .cmt\n"
     "                      of 2019), rep (of the malloc lab), csv or parquet\n"
     "  -s, --text          the same as --to=text\n"
-    "      --slice=FROM:TO write events FROM to TO, a span of time (1.5s:2s), or one\n"
-    "                      between marks (@load:@done), and the blocks that were live\n"
-    "                      before\n"
+    "      --slice=FROM:TO write events FROM to TO, or a span of time (1.5s:2s), and\n"
+    "                      the blocks that were live before\n"
     "      --thread=N,...  write these threads only, and what other threads free of\n"
     "                      their blocks\n"
     "      --anonymise     leave out addresses, names and the time of day; the rest\n"
@@ -100,9 +99,11 @@ From from_of(const CommandLine& line) {
   return from;
 }
 
-std::optional<cmt::annotate::SliceRange> slice_of(const CommandLine& line) {
+std::optional<SliceRange> slice_of(const CommandLine& line) {
   if (!line.has("slice")) return std::nullopt;
-  return line.parsed("slice", "", cmt::annotate::slice_form, cmt::annotate::SliceRange::parse);
+  const std::string text = line.value("slice", "");
+  if (auto range = SliceRange::parse(text)) return range;
+  throw UsageError("--slice is FROM:TO, in events or with a unit as in 1.5s:2s, not '" + text + "'");
 }
 
 std::set<std::uint32_t> threads_of(const CommandLine& line) {

@@ -59,7 +59,7 @@ class PreparedTrace::Pass {
       : trace_(trace),
         chunks_(std::make_unique<PreparedChunks>(trace.options_.prepared_bytes_max)),
         writer_(*chunks_),
-        router_(writer_, order, trace.options_.paced, [this](std::uint32_t epoch, bool) {
+        router_(writer_, order, trace.options_.timed, [this](std::uint32_t epoch, bool) {
           if (epoch >= plan_.epochs.size()) plan_.epochs.resize(epoch + 1);
           ++plan_.epochs[epoch];
         }) {}
@@ -184,7 +184,7 @@ std::vector<std::uint64_t> PreparedTrace::events_at(const std::vector<OperationP
   for (std::size_t i = 0; i < positions.size(); ++i) wanted[positions[i].lane].emplace(positions[i].words, i);
   PreparedChunks chunks(0);
   LaneWriter writer(chunks);
-  Router router(writer, order, options_.paced, [](std::uint32_t, bool) {});
+  Router router(writer, order, options_.timed, [](std::uint32_t, bool) {});
   Reader reader = open_();
   std::uint64_t number = 0;
   for (auto events = reader.read(); !events.empty() && !wanted.empty(); events = reader.read()) {

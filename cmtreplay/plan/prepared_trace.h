@@ -91,7 +91,7 @@ struct OperationPosition {
 struct TraceOptions {
   bool threads = true;                   ///< the recorded threads; else one
   bool strict = false;                   ///< one call at a time, in recorded order
-  bool paced = false;                    ///< at recorded times
+  bool timed = false;                    ///< recorded times are among the operations, for pace and recorded clock
   std::uint64_t prepared_bytes_max = 0;  ///< more bytes of operations are spooled
 };
 
@@ -123,7 +123,7 @@ class PreparedTrace {
   PreparedTrace(Open open, const TraceOptions& options, const Progress& progress);
 
   const TracePlan& plan() const { return plan_; }
-  bool paced() const { return options_.paced; }
+  bool timed() const { return options_.timed; }
   Reader open() const { return open_(); }
 
   /// The operations. Where they could not be kept each run has to plan the trace again.

@@ -5,8 +5,9 @@
 namespace cmt::replay {
 namespace {
 
-/// The least distance between recorded times that are written: a sleep is no more exact.
-constexpr std::uint64_t pace_ns = 100'000;
+/// The least distance between recorded times that are written: a sleep is no more exact, and allocators that purge by
+/// the clock count in milliseconds.
+constexpr std::uint64_t time_distance_ns = 100'000;
 constexpr std::uint32_t lanes_max = 1U << 16;
 
 /// Marks and samples belong to no thread.
@@ -14,8 +15,8 @@ bool is_of_thread(Kind kind) { return kind != Kind::mark && kind != Kind::sample
 
 }  // namespace
 
-Router::Router(LaneWriter& writer, Order order, bool paced, std::function<void(std::uint32_t, bool)> count_lane)
-    : writer_(writer), wanted_order_(order), paced_(paced), count_lane_(std::move(count_lane)) {
+Router::Router(LaneWriter& writer, Order order, bool timed, std::function<void(std::uint32_t, bool)> count_lane)
+    : writer_(writer), wanted_order_(order), timed_(timed), count_lane_(std::move(count_lane)) {
   lanes_.push_back({.has_thread = true});
 }
 
@@ -62,7 +63,7 @@ Step Router::route_several(const Event& event) {
 }
 
 void Router::append(std::uint32_t lane, const Event& event, const Step& step) {
-  if (paced_) append_pace(lane, event);
+  if (timed_) append_time(lane, event);
   writer_.append(lane, step.words());
   counts_.operations += step.operations;
   counts_.true_dependencies += step.foreign ? 1 : 0;
@@ -136,13 +137,13 @@ void Router::give_turn(std::uint32_t lane) {
   turn_lane_ = lane;
 }
 
-void Router::append_pace(std::uint32_t lane, const Event& event) {
+void Router::append_time(std::uint32_t lane, const Event& event) {
   if (event.time_ns == unknown) return;
   if (first_ns_ == unknown) first_ns_ = event.time_ns;
   const std::uint64_t now_ns = event.time_ns - first_ns_;
-  if (event.time_ns < first_ns_ || now_ns < lanes_[lane].paced_ns + pace_ns) return;
-  lanes_[lane].paced_ns = now_ns;
-  const std::array<std::uint64_t, 2> words{operation_word(operation_control, control_pace, 0), now_ns};
+  if (event.time_ns < first_ns_ || now_ns < lanes_[lane].time_ns + time_distance_ns) return;
+  lanes_[lane].time_ns = now_ns;
+  const std::array<std::uint64_t, 2> words{operation_word(operation_control, control_time, 0), now_ns};
   writer_.append(lane, words);
 }
 

@@ -28,8 +28,8 @@ struct RouteCounts {
 class Router {
  public:
   /// `order`: of several threads. `count_lane` is called for each lane that takes part in an epoch, lane 0 first.
-  /// `paced`: words for recorded times are written too.
-  Router(LaneWriter& writer, Order order, bool paced, std::function<void(std::uint32_t epoch, bool first)> count_lane);
+  /// `timed`: words for recorded times are written too.
+  Router(LaneWriter& writer, Order order, bool timed, std::function<void(std::uint32_t epoch, bool first)> count_lane);
 
   Step route(const Event& event);
 
@@ -52,7 +52,7 @@ class Router {
   struct Lane {
     std::uint32_t epoch = no_epoch;  ///< that it takes part in
     bool has_thread = false;
-    std::uint64_t paced_ns = 0;  ///< recorded time in its last control_pace
+    std::uint64_t time_ns = 0;  ///< in its last control_time
   };
 
   bool is_of_second_thread(const Event& event);
@@ -64,14 +64,14 @@ class Router {
   void end_thread(std::uint32_t thread);
   void join_order(std::uint32_t lane);
   void give_turn(std::uint32_t lane);
-  void append_pace(std::uint32_t lane, const Event& event);
+  void append_time(std::uint32_t lane, const Event& event);
   void end_epoch();
   void append_control(std::uint32_t lane, control_word what, std::uint32_t argument = 0);
 
   LaneWriter& writer_;
   Order order_ = Order::one_thread;
   Order wanted_order_;
-  bool paced_;
+  bool timed_;
   std::function<void(std::uint32_t, bool)> count_lane_;
   Planner planner_;
   RouteCounts counts_;

@@ -22,15 +22,15 @@ const char* control_name(std::uint64_t word) {
   static const std::map<std::uint64_t, const char*> names{
       {control_start, "start"},       {control_exit, "exit"},        {control_end, "end"},
       {control_epoch_begin, "epoch"}, {control_epoch_end, "/epoch"}, {control_await_turn, "await"},
-      {control_pass_turn, "pass"},    {control_pace, "pace"},        {control_several, "several"}};
+      {control_pass_turn, "pass"},    {control_time, "time"},        {control_several, "several"}};
   return names.at(word >> 4 & 0xfffffff);
 }
 
 /// Routes events and tells what is in a lane.
 class Routed {
  public:
-  explicit Routed(Order order, bool paced = false)
-      : router(writer_, order, paced, [this](std::uint32_t epoch, bool first) {
+  explicit Routed(Order order, bool timed = false)
+      : router(writer_, order, timed, [this](std::uint32_t epoch, bool first) {
           CHECK(first == !epochs.contains(epoch));
           ++epochs[epoch];
         }) {}
@@ -47,7 +47,7 @@ class Routed {
         text += control_name(word);
         const bool argues = (word >> 4 & 0xfffffff) != control_exit && (word >> 4 & 0xfffffff) != control_end;
         if (argues) text += std::to_string(word >> 32);
-        if ((word >> 4 & 0xfffffff) == control_pace) text += "=" + std::to_string(words[++i]);
+        if ((word >> 4 & 0xfffffff) == control_time) text += "=" + std::to_string(words[++i]);
       } else {
         text += kind == operation_malloc         ? "malloc"
                 : kind == operation_free_foreign ? "free_foreign"
@@ -133,7 +133,7 @@ TEST_CASE("router: recorded times go along a tenth of a millisecond apart, each 
     event.time_ns = 1000 + i * 60'000;
     routed.router.route(event);
   }
-  CHECK(routed.lane(0) == "malloc malloc pace0=120000 malloc malloc");
+  CHECK(routed.lane(0) == "malloc malloc time0=120000 malloc malloc");
 }
 
 TEST_CASE("router: a mark starts no thread") {

@@ -50,6 +50,11 @@ std::optional<std::string> unless_empty(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
+const char* clock_name(const Report& report) {
+  if (report.trace.plan().facts.recorded_ns == unknown || report.options.clock == ClockRuns::none) return "system";
+  return report.options.clock == ClockRuns::all ? "recorded" : "recorded in memory runs";
+}
+
 /// How the trace was replayed.
 void write_mode(JsonWriter& json, const Report& report) {
   const PreparedTrace& trace = report.trace;
@@ -71,6 +76,7 @@ void write_mode(JsonWriter& json, const Report& report) {
   field("false_dependencies", trace.plan().counts.false_dependencies, "points at which a thread may be too far ahead");
   field("touch", report.options.touch, "the bytes of each block that are written: page, none, first or all");
   field("pace", report.options.pace > 0 ? report.options.pace : nan, "recorded time over the replay's");
+  field("clock", clock_name(report), "that allocators read: recorded, recorded in memory runs, or system");
   field("counters_missing", unless_empty(report.results.counters_missing), "why there are no hardware counters");
   field("runs", report.options.runs == 0 ? std::nullopt : std::optional(report.options.runs),
         "timed runs of each allocator that were asked for; null: as many as the medians needed");

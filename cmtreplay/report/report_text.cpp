@@ -111,6 +111,12 @@ std::string name_text(const AllocatorResult& result) {
   return result.allocator.name + (refused == 0 ? "" : " (refused " + output::counted(refused, "call") + ")");
 }
 
+/// An allocator that gives memory back by the clock gives back less in a replay that is faster than the program.
+std::string purge_text(const AllocatorResult& result, const ReplayOptions& options) {
+  const bool other_time = result.memory && !result.memory->has_recorded_clock && options.pace != 1;
+  return other_time && result.memory->reads_clock ? " (purges by the clock)" : "";
+}
+
 /// Runs that something else has disturbed, mostly.
 std::string outliers_text(const std::vector<AllocatorResult>& results) {
   std::string text;
@@ -207,7 +213,7 @@ std::string table_text(const Report& report) {
   output::Table memory({"resident", "at start", "peak", "ratio", "mean", "at end", "fragmentation"});
   for (const AllocatorResult* result : fastest_first(results)) {
     times.add(time_row(*result, name_text(*result), reference, facts));
-    memory.add(memory_row(*result, name_text(*result), reference));
+    memory.add(memory_row(*result, name_text(*result) + purge_text(*result, report.options), reference));
   }
   times.add(time_row(report.results.baseline, "(null)", reference, facts));
   text += times.text() + "\n" + memory.text();

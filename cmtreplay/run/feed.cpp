@@ -111,7 +111,7 @@ ControlSizes PlanningFeed::sizes() const {
 
 void PlanningFeed::attach(ControlRegion& region) {
   RingFeed::attach(region);
-  router_.emplace(writer_, order_, trace_.paced(), [this](std::uint32_t epoch, bool first) {
+  router_.emplace(writer_, order_, trace_.timed(), [this](std::uint32_t epoch, bool first) {
     std::uint32_t& pending = region_->epochs()[epoch & region_->get().epoch_mask];
     if (first)
       __atomic_store_n(&pending, 1U, __ATOMIC_SEQ_CST);

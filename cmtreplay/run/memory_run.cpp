@@ -241,9 +241,11 @@ std::uint64_t MemoryRun::mean_bytes() const {
 std::uint64_t MemoryRun::end_bytes() const { return marks.empty() ? 0 : marks.back().memory.resident_bytes; }
 
 MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,
-                     const std::optional<AllocatorMemory>& baseline) {
+                     const std::optional<AllocatorMemory>& baseline, std::uint32_t number) {
   const auto drain = drain_list(settings.trace);
-  WorkerProcess worker(settings, allocator, {.counts_usable = true, .small = true, .drain = drain.get()});
+  WorkerProcess worker(
+      settings, allocator,
+      {.counts_usable = true, .small = true, .drain = drain.get(), .memory = true, .address_shift = number});
   worker.wait_until_ready();
   MemoryProbe probe(worker.pid(), settings.worker, baseline);
   MemoryRun run = probe.start();
@@ -262,6 +264,10 @@ MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,
     event = mark.event;
   }
   worker.run_to_end();
+  const control& control = worker.results().get();
+  run.reads_clock = control.clock_read != 0;
+  run.has_recorded_clock = control.clock_recorded != 0;
+  run.clock_strays = control.clock_strays;
   run.peak_by_high_water_bytes = probe.peak_by_high_water();
   const std::string& touch = settings.options.touch;
   const auto refuses = [](const lane& lane) { return lane.refused != 0; };

@@ -72,6 +72,9 @@ struct MemoryRun {
   std::uint64_t timeline_cpu_ns = 0;
   std::uint64_t peak_live_bytes = 0;  ///< of the trace, and the event with which they were reached
   std::uint64_t peak_live_event = 0;
+  bool reads_clock = false;         ///< the allocator read a clock during the run, other than of processor time
+  bool has_recorded_clock = false;  ///< which was the recorded one
+  std::uint32_t clock_strays = 0;   ///< times that a thread of its own slept by something else
   bool holds_all = true;  ///< the trace's live blocks, with their pages written: none was refused or left untouched
 
   std::uint64_t peak_bytes() const;
@@ -109,14 +112,19 @@ void describe(Visitor& field, Run& run) {
   field("mean_resident_bytes", run.mean_bytes(), "over the recorded time; over events where there is none");
   field("end_resident_bytes", run.end_bytes(), "after the last operation");
   field("drained_resident_bytes", run.drained_bytes, "once all blocks that the trace leaves live are freed, too");
+  field("reads_clock", run.reads_clock,
+        "whether the allocator read a clock during the run, as those do that purge by the clock");
+  field("recorded_clock", run.has_recorded_clock, "whether that was the recorded clock (--clock), else the system's");
+  field("clock_strays", run.clock_strays,
+        "times that a thread of the allocator's slept by something else than the recorded clock");
   field("timeline_cpu_ns", run.timeline_cpu_ns, "CPU time of the sampling");
   field("timeline", run.timeline, "resident memory a hundred times a second");
   field("marks", run.marks, "memory at some 100 marks along the trace");
 }
 
 /// Replays once and measures memory at every mark of the trace. Without a baseline the worker's own start is it.
-/// Throws Death and Interrupted.
+/// `number`, from 0: of this run among those of the same allocator. Throws Death and Interrupted.
 MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,
-                     const std::optional<AllocatorMemory>& baseline);
+                     const std::optional<AllocatorMemory>& baseline, std::uint32_t number);
 
 }  // namespace cmt::replay

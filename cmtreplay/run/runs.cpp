@@ -82,7 +82,7 @@ void run_memory_often(const ReplaySettings& settings, AllocatorResult& result,
   const unsigned wanted = settings.options.runs == 0 ? memory_runs_max : settings.options.runs;
   std::vector<MemoryRun> runs;
   for (unsigned i = 0; i < std::min(wanted, memory_runs_max); ++i) {
-    const MemoryRun& run = runs.emplace_back(run_memory(settings, result.allocator, baseline));
+    const MemoryRun& run = runs.emplace_back(run_memory(settings, result.allocator, baseline, i));
     result.memory_runs.push_back({run.start_bytes, run.peak_bytes(), run.mean_bytes(), run.end_bytes()});
   }
   const auto median = runs.begin() + static_cast<std::ptrdiff_t>((runs.size() - 1) / 2);

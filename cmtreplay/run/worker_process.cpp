@@ -12,6 +12,7 @@
 #include <csignal>
 #include <system_error>
 
+#include "cmtreplay/run/fixed_addresses.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::replay {
@@ -42,6 +43,12 @@ Order order_for(const PreparedTrace& trace, const RunOptions& options) {
 
 bool more_threads_than_cpus(const ReplaySettings& settings) {
   return settings.trace.plan().lanes > static_cast<std::uint32_t>(cpu_count(settings.options.cpus));
+}
+
+bool is_clock_recorded(const ReplaySettings& settings, bool memory_run) {
+  const ClockRuns runs = settings.options.clock;
+  const bool has_times = settings.trace.plan().facts.recorded_ns != unknown;
+  return has_times && (runs == ClockRuns::all || (runs == ClockRuns::memory && memory_run));
 }
 
 std::string Death::text() const {
@@ -79,6 +86,7 @@ WorkerProcess::WorkerProcess(const ReplaySettings& settings, const Allocator& al
   command::SpawnOptions spawn = worker_command(settings.worker, std::to_string(region_->fd()), allocator);
   spawn.input_fd = no_input.get();
   spawn.output_fd = STDERR_FILENO;
+  const FixedAddresses fixed(region_->get().clock_recorded != 0);
   child_ = std::make_unique<command::ChildProcess>(spawn);
   if (!settings.options.cpus.empty()) bind_to_cpus();
 }
@@ -113,6 +121,8 @@ void WorkerProcess::fill_control(const Allocator& allocator, const RunOptions& o
   control.slot_count = settings_.trace.plan().slots;
   control.pointer_count = settings_.trace.plan().pointers;
   control.pace = settings_.options.pace;
+  control.clock_recorded = is_clock_recorded(settings_, options.memory) ? 1 : 0;
+  control.address_shift = options.address_shift;
 }
 
 void WorkerProcess::bind_to_cpus() {

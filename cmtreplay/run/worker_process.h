@@ -12,13 +12,17 @@
 
 namespace cmt::replay {
 
+/// Runs in which the allocator reads the recorded time of the current event instead of the system's.
+enum class ClockRuns { memory, all, none };
+
 /// Options of the command line about the runs.
 struct ReplayOptions {
   std::string file = "-";
   unsigned runs = 0;  ///< of each allocator, timed; 0: until the median is known well, or budget_ns are spent
   std::uint64_t budget_ns = 10'000'000'000;
-  unsigned seed = 1;  ///< of the order in which allocators take turns
-  double pace = 0;    ///< recorded time over the replay's; 0: as fast as possible
+  unsigned seed = 1;                    ///< of the order in which allocators take turns
+  double pace = 0;                      ///< recorded time over the replay's; 0: as fast as possible
+  ClockRuns clock = ClockRuns::memory;  ///< in which allocators read the recorded clock, if the trace has times
   std::string touch = "page";
   unsigned timeout_seconds = 60;  ///< without any call that returns
   std::vector<int> cpus;          ///< that workers are bound to; empty: any
@@ -34,6 +38,9 @@ struct ReplaySettings {
 
 /// Whether threads have to share CPUs: their times then depend on the scheduler more than on the allocator.
 bool more_threads_than_cpus(const ReplaySettings& settings);
+
+/// Whether the allocator reads the recorded clock in a run.
+bool is_clock_recorded(const ReplaySettings& settings, bool memory_run);
 
 /// Thrown on Ctrl-C and SIGTERM.
 struct Interrupted {};
@@ -74,6 +81,8 @@ struct RunOptions {
   bool small = false;                   ///< it maps few operations: the kernel walks all that it maps for smaps
   const SharedMemory* drain = nullptr;  ///< the trace's end_slots(), for drain()
   int verification_fd = -1;             ///< of a struct verification for faults; -1: calls are not checked
+  bool memory = false;                  ///< memory is measured, and no times
+  std::uint32_t address_shift = 0;      ///< runs with another one have other addresses, where they are fixed
 };
 
 /// One run: a fresh process with an allocator in it, which stands still before the first operation, at marks and after

@@ -3,8 +3,12 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "cmtreplay/worker/recorded_clock.h"
+#include "cmtreplay/worker/time_window.h"
 
 enum { sleep_ns_max = 1000 * 1000 * 1000, join_sleep_ns_max = 100 * 1000 * 1000 };
 
@@ -58,6 +62,7 @@ static void follow_link(struct runner* runner, uint32_t next) {
 
 static void wait_for_words(struct runner* runner, uint64_t consumed) {
   struct lane* const lane = runner->lane;
+  if (runner->replay->control->clock_recorded) recorded_clock_settle();
   const uint64_t begin = monotonic_ns();
   __atomic_store_n(&lane->position, consumed * sizeof(uint64_t), __ATOMIC_RELAXED);
   set_state(runner, lane_idle);
@@ -116,13 +121,22 @@ static void end_thread(struct runner* runner, enum control_word how) {
 /* Waits until the recorded time, divided by the pace. */
 static void keep_pace(struct runner* runner, uint64_t recorded_ns) {
   const struct replay* const replay = runner->replay;
-  if (!(replay->control->pace > 0)) return;
   const uint64_t due = replay->begin_ns + (uint64_t)((double)recorded_ns / replay->control->pace);
   if (monotonic_ns() >= due) return;
   set_state(runner, lane_pacing);
   const struct timespec until = {.tv_sec = (time_t)(due / 1000000000U), .tv_nsec = (long)(due % 1000000000U)};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) continue;
+  while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0 && errno == EINTR) continue;
   set_state(runner, lane_running);
+}
+
+/* The next operation's recorded time. */
+static void come_to(struct runner* runner, uint64_t recorded_ns) {
+  const struct replay* const replay = runner->replay;
+  const struct control* const control = replay->control;
+  if (control->pace > 0) keep_pace(runner, recorded_ns);
+  if (!control->clock_recorded) return;
+  if (control->lane_count > 1) time_window_enter(replay->lanes, control->lane_count, runner->lane, recorded_ns);
+  recorded_clock_advance(recorded_ns);
 }
 
 /* Threads start and end as in the trace. The main thread starts all of them, at the recorded position in its own lane.
@@ -132,6 +146,7 @@ static void keep_pace(struct runner* runner, uint64_t recorded_ns) {
 
 static void* run_thread(void* lane) {
   struct lane* const its = lane;
+  __atomic_store_n(&its->thread.number, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
   struct replay* const replay = (struct replay*)(uintptr_t)its->thread.replay;
   struct runner runner;
   runner_open(&runner, replay, (uint32_t)(its - replay->lanes));
@@ -146,10 +161,13 @@ static void join(struct lane* lane) {
   lane->thread.started = 0;
 }
 
-static void start_thread(struct replay* replay, uint32_t number) {
+static void start_thread(struct runner* starter, uint32_t number) {
+  struct replay* const replay = starter->replay;
   struct lane* const lane = &replay->lanes[number];
   if (lane->thread.started) join(lane);
   lane->thread.replay = (uint64_t)(uintptr_t)replay;
+  lane->stated_ns = starter->lane->stated_ns;
+  __atomic_store_n(&lane->state, (uint32_t)lane_running, __ATOMIC_RELEASE);
   pthread_attr_t attributes;
   pthread_t thread;
   pthread_attr_init(&attributes);
@@ -173,7 +191,7 @@ int runner_control(struct runner* runner, uint64_t word) {
       follow_link(runner, argument);
       return 1;
     case control_start:
-      start_thread(runner->replay, argument);
+      start_thread(runner, argument);
       return 1;
     case control_epoch_begin:
       schedule_begin_epoch(schedule, argument, &runner->lane->waits);
@@ -187,8 +205,8 @@ int runner_control(struct runner* runner, uint64_t word) {
     case control_pass_turn:
       schedule_pass_turn(schedule);
       return 1;
-    case control_pace:
-      keep_pace(runner, *runner->at++);
+    case control_time:
+      come_to(runner, *runner->at++);
       return 1;
     case control_alignment:
       runner->alignment = argument;

@@ -26,7 +26,7 @@ void schedule_open(struct schedule* schedule, uint32_t spins, uint32_t* pending,
 /* Waits are counted and timed. */
 
 static uint64_t begin_wait(struct wait_counts* counts) {
-  __atomic_store_n(&counts->waiting, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&counts->waiting, (uint32_t)waiting_for_lane, __ATOMIC_RELAXED);
   return monotonic_ns();
 }
 

@@ -25,6 +25,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmtreplay/worker/clock_calls.h"
+#include "cmtreplay/worker/new_threads.h"
+#include "cmtreplay/worker/recorded_clock.h"
 #include "cmtreplay/worker/runner.h"
 
 /* Setting up. Everything that the replay needs is mapped and touched before the start, code included. */
@@ -131,6 +134,7 @@ static void set_up(struct replay* replay, struct control* control) {
   dl_iterate_phdr(populate_object, NULL);
   populate_stack();
   if (control->pace > 0) prctl(PR_SET_TIMERSLACK, 1UL);
+  if (control->clock_recorded) await_new_threads_of(replay);
 }
 
 /* Stopping and measuring. */
@@ -152,16 +156,21 @@ static void measure(struct replay* replay) {
   struct runner runner;
   struct rusage before, after;
   runner_open(&runner, replay, 0);
+  if (control->clock_recorded) recorded_clock_settle();
+  forget_clock_readings();
   getrusage(RUSAGE_SELF, &before);
   const uint64_t cpu_begin = clock_nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
   replay->begin_ns = monotonic_ns();
   const uint64_t tick_begin = latency_clock();
   run_lane(&runner);
   finish_threads(replay);
+  if (control->clock_recorded) recorded_clock_settle();
   control->clock_ticks = latency_clock() - tick_begin;
   control->wall_ns = monotonic_ns() - replay->begin_ns;
   control->cpu_ns = clock_nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_begin;
   getrusage(RUSAGE_SELF, &after);
+  control->clock_read = (uint32_t)clock_was_read();
+  control->clock_strays = recorded_clock_strays();
   control->kernel_ns = kernel_ns(&after) - kernel_ns(&before);
   control->minor_faults = (uint64_t)(after.ru_minflt - before.ru_minflt);
   control->major_faults = (uint64_t)(after.ru_majflt - before.ru_majflt);

@@ -10,11 +10,9 @@ namespace {
 constexpr std::array<std::string_view, 2> harmless_keys{"page_size", "slice"};
 constexpr std::string_view slice_label = "slice ";
 
-/// The mark at the begin of a slice identifies nobody, unless the slice itself was one by marks.
+/// The mark at the begin of a slice identifies nobody.
 bool is_slice_mark(std::string_view label) {
-  if (!label.starts_with(slice_label)) return false;
-  const auto range = cmt::annotate::SliceRange::parse(label.substr(slice_label.size()));
-  return range && range->unit != cmt::annotate::SliceBound::Unit::mark;
+  return label.starts_with(slice_label) && SliceRange::parse(label.substr(slice_label.size()));
 }
 
 class AnonymisingFilter : public Filter {
@@ -22,7 +20,6 @@ class AnonymisingFilter : public Filter {
   void change_header(cmt::Header& header) override {
     header.has_addresses = false;
     std::erase_if(header.metadata, [](const auto& entry) {
-      if (entry.first == "slice" && entry.second.find('@') != std::string::npos) return true;  // names a mark
       return std::find(harmless_keys.begin(), harmless_keys.end(), entry.first) == harmless_keys.end();
     });
   }

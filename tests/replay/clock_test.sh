@@ -1,0 +1,107 @@
+# With the recorded clock an allocator purges when it did so in the program: at times that follow from the trace's, the
+# same in every run. An allocator's own threads sleep by that clock.
+/usr/bin/python3 - > t.trace << 'END'
+time = 5000000
+def step(call, us):
+    global time
+    time += us * 1000
+    print(f"{call} time={time}")
+for i in range(1, 21):
+    step(f"malloc({1 << 20}) = {i << 24:x}<{i}>", 1000)
+for i in range(1, 21):
+    step(f"free({i << 24:x}<{i}>)", 30000 if i % 5 else 730500)
+step("malloc(1000) = 99000000<99>", 40000)
+step("free(99000000<99>)", 1000)
+END
+rm -f log
+for how in '' '--clock=recorded' '--stream' '--threads=1'; do
+  for kind in thread calls sleeps; do
+    test "$kind" = thread || test -z "$how" || continue
+    cmtreplay $how --alloc="$BUILD/tests/replay/libclocked_by_$kind.so,CLOCK_LOG=$PWD/log" --runs=1 --json t.trace > report.json 2> words
+    /usr/bin/python3 - "$how" $kind << 'END'
+import json, os, re, sys
+how, kind = sys.argv[1:]
+events = [(re.match(r"\w+", line)[0], int(line.split("time=")[1]) // 1000) for line in open("t.trace")]
+begin, end = events[0][1], events[-1][1] - events[0][1]
+calls = [(call, us - begin) for call, us in events]
+
+def by_thread():
+    """It wakes 100 ms after it fell asleep, before a call at that time, or when a free signals it, before the next call."""
+    lines, due = [], 100000
+    for call, us in calls:
+        while due <= us:
+            lines.append(("tick", due))
+            due += 100000
+        lines.append((call, us))
+        if call == "free":
+            lines.append(("signal", us))
+            due = us + 100000
+    return lines
+
+periods = {"nanosleep": 70000, "clock_nanosleep": 110000, "usleep": 130000, "poll": 170000}
+by_sleeps = [(name, us) for name, period in periods.items() for us in range(period, end + 1, period)]
+wanted = {"calls": calls, "thread": by_thread(), "sleeps": by_sleeps + calls}[kind]
+
+with open("log") as file:
+    lines = [(line.split()[0], int(line.split()[1])) for line in file]
+os.remove("log")
+with open("report.json") as file:
+    report = json.load(file)
+result = report["allocators"][0]
+# The runs before are timed and for latencies; they read the recorded clock only where that was asked for.
+runs = 3 if how == "--clock=recorded" else 1
+if kind == "sleeps":  # those that are due at the same time wake in the order in which they started
+    assert [us for _, us in lines[-len(wanted):]] == sorted(us for _, us in wanted)
+    lines, wanted = sorted(lines[-len(wanted):]), sorted(wanted)
+    runs = 1
+assert lines[-runs * len(wanted):] == wanted * runs, (how, kind, lines[-len(wanted):], wanted)
+assert report["mode"]["clock"] == ("recorded" if how == "--clock=recorded" else "recorded in memory runs")
+assert result["reads_clock"] and result["recorded_clock"] and result["clock_strays"] == 0
+
+# What is resident: each block until 100 ms after its free, and then until the next purge.
+purges = [us for name, us in wanted if kind == "calls" or name in ("tick", "signal")]
+frees = [us for call, us in calls if call == "free"]
+for mark in result["marks"]:
+    now = mark["time_ns"] // 1000 - begin
+    made = sum(call == "malloc" and us <= now for call, us in calls[:20])
+    purged = sum(any(free + 100000 <= us <= now for us in purges) for free in frees if free <= now)
+    if kind == "sleeps":
+        purged = 0
+    assert abs(mark["resident_bytes"] - result["start_resident_bytes"] - (made - purged << 20)) < 1 << 18, (how, kind, mark, made, purged)
+END
+  done
+done
+# Without times nobody can know the recorded time; that the memory depends on the replay's speed is said.
+sed 's/ time=.*//' t.trace > untimed.trace
+status=0
+cmtreplay --clock=recorded untimed.trace > out 2> words || status=$?
+test $status = 1
+test ! -s out
+grep -qx 'cmtreplay: .*untimed.trace: has no recorded times (needed by --clock=recorded)' words
+marked() { cmtreplay --alloc="$BUILD/tests/replay/libclocked_by_calls.so" --runs=1 "$@" 2> words | grep -c '^[^ ]*clocked.*(purges by the clock)'; }
+test "$(marked untimed.trace)" = 1
+test "$(marked --clock=system t.trace)" = 1
+test "$(marked t.trace)" = 0
+test "$(marked --pace=real <(head -3 t.trace))" = 0
+cmtreplay --alloc=libc --runs=1 untimed.trace 2> words | grep -q '^libc  '
+# Threads of the program: the clock is that of the one that is furthest, and none is left behind by more than 1 ms.
+/usr/bin/python3 - > threads.trace << 'END'
+for i in range(1, 400):
+    print(f"malloc(2000) = {i << 24:x}<{i}> thread={i % 4} time={1000000 + i * 700000}")
+END
+for how in '' --stream --order=strict; do
+  cmtreplay $how --clock=recorded --alloc="$BUILD/tests/replay/libclocked_by_thread.so,CLOCK_LOG=$PWD/log" --runs=1 threads.trace > table 2> words
+  /usr/bin/python3 - << 'END'
+import os
+with open("log") as file:
+    runs = file.read().split("malloc 0\n")[1:]
+os.remove("log")
+assert len(runs) == 3
+for run in runs:
+    lines = [line.split() for line in run.splitlines()]
+    times = [int(us) for what, us in lines if what == "malloc"]
+    assert len(times) == 398 and times[-1] == max(times) == 398 * 700
+    assert all(abs(us - 700 * (i + 1)) <= 3000 for i, us in enumerate(times)), times
+    assert [int(us) for what, us in lines if what == "tick"] == [100000, 200000], lines
+END
+done
