@@ -58,6 +58,8 @@ malloc and free. At the end, a line on standard error sums up the recording.
                     innermost N frames
   --stacks-of-frees
                     record those of frees too
+  --touched[=SIZE]  record which pages of blocks of SIZE (16K) and more the
+                    command writes to, and when; off: of none, as without it
   --sample=TIME     record the resident memory at this interval: 10ms
   --paused          record nothing before cmt_resume() or the command "start"
   --control=FIFO    create a FIFO that takes commands: stop, start, flush,
@@ -101,7 +103,8 @@ struct PassedOn {
   std::set<std::string> units = {};  ///< that the option's number may have; none: it takes any text
 };
 
-const std::set<std::string> duration{"s"}, step{"step"}, frames{"frames"};
+const std::set<std::string> duration{"s"}, step{"step"}, frames{"frames"},
+    byte_count{"", "K", "M", "G", "KiB", "MiB", "GiB"};
 
 const std::vector<PassedOn> passed_on{
     {"time", "CMTTRACE_TIME", nullptr, step},
@@ -112,7 +115,8 @@ const std::vector<PassedOn> passed_on{
     {"control", "CMTTRACE_CONTROL", nullptr},
     {"rings", "CMTTRACE_RINGS", nullptr},
     {"sample", "CMTTRACE_SAMPLE", nullptr, duration},
-    {"max-bytes", "CMTTRACE_MAX_BYTES", nullptr, {"", "K", "M", "G", "KiB", "MiB", "GiB"}},
+    {"touched", "CMTTRACE_TOUCHED", nullptr, byte_count},
+    {"max-bytes", "CMTTRACE_MAX_BYTES", nullptr, byte_count},
     {"max-events", "CMTTRACE_MAX_EVENTS", nullptr, {""}},
     {"max-time", "CMTTRACE_MAX_TIME", nullptr, duration},
 };
@@ -121,6 +125,7 @@ const std::vector<PassedOn> passed_on{
 std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
   if (passed.value != nullptr) return passed.value;
   const std::string value = line.value(passed.option, "");
+  if (passed.option == "touched" && (value.empty() || value == "off")) return value.empty() ? "16K" : value;
   if (passed.units == frames) {
     if (value.empty()) return "";  // as if the variable were not set
     std::uint64_t number = 0;
@@ -149,14 +154,18 @@ std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
   return value;
 }
 
+bool takes_nothing_too(const PassedOn& passed) {
+  return passed.units == step || passed.units == frames || passed.option == "touched";
+}
+
 std::vector<command::Option> known_options() {
   using Takes = command::Option::Takes;
   std::vector<command::Option> options{
       {"follow", Takes::value}, {"output", Takes::value, 'o'}, {"recover", Takes::value}};
   for (const PassedOn& passed : passed_on)
-    options.push_back({passed.option, passed.value != nullptr                          ? Takes::nothing
-                                      : passed.units == step || passed.units == frames ? Takes::value_or_nothing
-                                                                                       : Takes::value});
+    options.push_back({passed.option, passed.value != nullptr     ? Takes::nothing
+                                      : takes_nothing_too(passed) ? Takes::value_or_nothing
+                                                                  : Takes::value});
   return options;
 }
 

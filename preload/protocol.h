@@ -71,6 +71,19 @@
 ///   stack knows it again. (Of events with a record_stack: others have nothing to lose.)
 /// - `number` counts the ring's record_stacks that are not apart, modulo 16. A reader that finds kept > 0 and another
 ///   number than the next has missed one, and does not know the ring's last stack.
+///
+/// # Pages of large blocks
+///
+/// Where they are recorded (`touched_min` is not 0), a record_block stands before the event that makes a block of at
+/// least so many bytes, and before the one that ends it, realloc's begin among them. It has the block's address. If
+/// block_is_asked is set, the record_page_runs behind it are all pages that were in memory then: before the program had
+/// the block, or at its end. If not, the kernel could not be asked.
+///
+/// - record_pages is an event of its own: pages of a block that lives on. Of runs that do not fit one event, or with a
+///   record_since, of a moment between that stamp and its own: then it is about a block that lived all the time.
+/// - The collector appends such events for what it has seen from outside, as those of a ring of its own. It has raised
+///   `clock` to the first stamp before it looked, and beyond the second afterwards. So the memory was the block's if
+///   its allocation has a stamp below the first one, and its end one above the second.
 #pragma once
 
 #include <assert.h>
@@ -124,6 +137,7 @@ enum {
   record_events = 64,         // so many kinds of events
   record_realloc_begin = 64,  // with a stamp: a realloc of the block at `address` begins
   record_owner = 65,          // with a stamp: the ring belongs to thread number `size` from here on
+  record_pages = 66,          // with a stamp: pages of the block at `address`, which lives on
   record_stamp_high = 72,     // the upper 32 bits of all stamps from here on
   record_count = 73,          // elements
   record_size = 74,           // a size of more than 32 bits
@@ -133,6 +147,20 @@ enum {
   record_void = 78,    // a reserved slot that holds nothing; records before it, of an event not yet ended, are void too
   record_stack = 79,   // see Call stacks, and slot_of_stack
   record_frames = 80,  // up to stack_frames_more frames: see slot_of_frames
+  record_block = 81,   // of a large block, at `address`: flags, and above them, at its begin, its size
+  record_page_run = 82,  // see slot_of_page_run
+  record_since = 83,     // of a record_pages: a stamp
+};
+
+/// Flags of a record_block.
+enum {
+  block_is_asked = 1,
+  block_is_kept = 2,           // the result of a realloc, in its old place: the pages of the old block are as they were
+  block_ends = 4,              // it is about to be given back
+  block_has_more = 8,          // of record_pages: there are further ones of the same moment
+  block_is_seen_outside = 16,  // of record_pages, by the collector
+  block_flags_mask = 255,
+  block_bytes_shift = 8,
 };
 
 static inline uint32_t slot_kind(uint64_t head) { return (uint32_t)head & slot_kind_mask; }
@@ -155,6 +183,16 @@ static inline size_t piece_of_slot(const struct Slot* slot, char text[piece_byte
   memcpy(text, (const char*)slot + slot_address_shift / 8, piece_bytes);
   const size_t length = slot_alignment(slot->head);
   return length < piece_bytes ? length : (size_t)piece_bytes;
+}
+
+enum { block_page_bytes = 4096, block_page_bytes_huge = 2 << 20 };
+
+/// Pages of a block, in units of block_page_bytes, counted from the one in which the block begins. `is_unsure`: they
+/// are in memory, but may have been read only. `is_huge`: they are parts of huge pages.
+static inline struct Slot slot_of_page_run(uint64_t first, uint64_t count, bool is_unsure, bool is_huge) {
+  const uint32_t flags = (uint32_t)is_unsure | (uint32_t)is_huge << 1;
+  const struct Slot slot = {first << slot_address_shift | flags << slot_alignment_shift | record_page_run, count};
+  return slot;
 }
 
 enum {
@@ -290,6 +328,7 @@ struct Control {
   uint64_t stacks_at;         ///< offset of struct StackShare in the mapping; 0: no stacks are recorded
   uint32_t stack_frames_max;  ///< the most frames of a stack
   uint32_t stacks_of_frees;   ///< events that only release have stacks too
+  uint64_t touched_min;       ///< the least size of blocks whose pages are recorded; 0: none are
   // Written by the program while it runs.
   uint32_t threads;        ///< thread numbers given
   uint32_t rings_used;     ///< rings that ever had an owner; may exceed rings_limit for a moment
@@ -334,7 +373,7 @@ struct Control {
 };
 
 /// Of the layout: other bytes mean another one.
-#define ring_magic "cmtring7"
+#define ring_magic "cmtring8"
 
 /// The collector's descriptors.
 enum { collector_memory = 3, collector_process = 4, collector_output = 5 };
@@ -345,7 +384,7 @@ static const int64_t lock_is_awaited = ((int64_t)1 << 61) + 1;
 
 static_assert(sizeof(struct Ring) == 128, "two cache lines");
 static_assert(sizeof(struct Slot) == slot_bytes, "a record is 16 bytes");
-static_assert(record_events <= record_realloc_begin && (int)record_frames <= (int)slot_kind_mask,
+static_assert(record_events <= record_realloc_begin && (int)record_since <= (int)slot_kind_mask,
               "kinds fit their bits");
 static_assert(2 * stack_count_bits + stack_frames_first * stack_index_bits <= 112, "frames fit a record_stack");
 static_assert(stack_frames_more * stack_index_bits <= 112, "frames fit a record_frames");

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint64_t quiet_ns = 1'000'000'000, readable_after_ns = 1'000'000'000;
 constexpr std::uint64_t page_records = 4096 / slot_bytes;
-constexpr timespec deep_sleep{0, 100'000'000}, retry_sleep{0, 1'000'000};
+constexpr std::uint64_t deep_sleep_ns = 100'000'000, early_sleep_ns = 2'000'000;
+constexpr timespec retry_sleep{0, 1'000'000};
 
 static_assert(lock_at_work == recorder_at_work && lock_is_awaited == recorder_is_awaited);
 
@@ -61,6 +62,7 @@ std::optional<std::size_t> Drainer::pass(bool must) {
   std::size_t moved = 0;
   for (std::uint32_t i = 0; i < rings; ++i) moved += drain_ring(i, cut.clock_ns);
   backlog_.put(std::move(cut));
+  if (hints_ != nullptr) hints_->put(blocks_);
   pace_.end_pass();
   return moved;
 }
@@ -107,7 +109,7 @@ std::size_t Drainer::read_records(Ring& ring, RingState& state) {
   constexpr std::uint64_t piece = 1024;
   std::size_t moved = 0, read;
   do {
-    read = memory_.read(ring, state.tail, piece, packer_);
+    read = memory_.read(ring, state.tail, piece, packer_, hints_ != nullptr ? &blocks_ : nullptr);
     moved += read;
     state.tail += read;
     if (read == piece && state.is_fully_backed && !memory_.is_recoverable())
@@ -218,8 +220,14 @@ namespace {
 
 class DrainThread {
  public:
-  DrainThread(RingMemory& memory, Backlog& backlog, const SessionState& state, const std::vector<int>& outputs)
-      : memory_(memory), backlog_(backlog), state_(state), outputs_(outputs), drainer_(memory, backlog) {
+  DrainThread(RingMemory& memory, Backlog& backlog, const SessionState& state, const std::vector<int>& outputs,
+              LargeBlockHints* hints)
+      : memory_(memory),
+        backlog_(backlog),
+        state_(state),
+        outputs_(outputs),
+        has_hints_(hints != nullptr),
+        drainer_(memory, backlog, hints) {
     if (::sched_getaffinity(0, sizeof allowed_processors_, &allowed_processors_) != 0) CPU_ZERO(&allowed_processors_);
   }
 
@@ -283,6 +291,12 @@ class DrainThread {
     leave_busy_processors(allowed_processors_, busy, state_.encode_processor, state_.encode_thread);
   }
 
+  /// Where the pages of large blocks are watched, a young process's are found early.
+  timespec deep_sleep() const {
+    const std::uint64_t age_ns = clock_ns() - memory_.control().start_ns;
+    return {0, static_cast<long>(has_hints_ ? std::clamp(age_ns / 16, early_sleep_ns, deep_sleep_ns) : deep_sleep_ns)};
+  }
+
   /// Sleeps until the bell rings again, or for a time: where the rings fill fast, until a quarter of the fullest is
   /// filled. The bell would mostly wake this thread on the processor of the thread that rang, and take its time.
   void sleep(std::uint32_t bell) {
@@ -290,7 +304,8 @@ class DrainThread {
     const bool is_called = backlog_.has_room() && __atomic_load_n(&control.sandboxed, __ATOMIC_RELAXED) == 0;
     const auto brief_ns = is_called ? drainer_.sleep_ns() : std::nullopt;
     const timespec brief{0, static_cast<long>(brief_ns.value_or(0))};
-    const timespec& time = !is_called ? retry_sleep : brief_ns ? brief : deep_sleep;
+    const timespec deep = deep_sleep();
+    const timespec& time = !is_called ? retry_sleep : brief_ns ? brief : deep;
     __atomic_store_n(&control.asleep, brief_ns ? asleep_briefly : asleep_deeply, __ATOMIC_SEQ_CST);
     ::syscall(SYS_futex, &control.bell, FUTEX_WAIT, bell, &time, nullptr, 0);
     __atomic_store_n(&control.asleep, awake, __ATOMIC_SEQ_CST);
@@ -301,6 +316,7 @@ class DrainThread {
   Backlog& backlog_;
   const SessionState& state_;
   const std::vector<int>& outputs_;
+  const bool has_hints_;
   // The drainer's own.
   Drainer drainer_;
   cpu_set_t allowed_processors_;
@@ -310,8 +326,8 @@ class DrainThread {
 }  // namespace
 
 std::uint64_t run_drainer(RingMemory& memory, Backlog& backlog, const SessionState& state,
-                          const std::vector<int>& outputs) {
-  return DrainThread(memory, backlog, state, outputs).run();
+                          const std::vector<int>& outputs, LargeBlockHints* hints) {
+  return DrainThread(memory, backlog, state, outputs, hints).run();
 }
 
 }  // namespace cmt::collector

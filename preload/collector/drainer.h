@@ -9,6 +9,7 @@
 
 #include "preload/collector/backlog.h"
 #include "preload/collector/collector.h"
+#include "preload/collector/pages/page_watcher.h"
 
 namespace cmt::collector {
 
@@ -60,7 +61,9 @@ class DrainPace {
 ///   all seq_cst. So `soft` ends as 0.
 class Drainer {
  public:
-  Drainer(RingMemory& memory, Backlog& backlog) : memory_(memory), backlog_(backlog) {}
+  /// `hints`: gets what is read of large blocks; null: nobody watches their pages.
+  Drainer(RingMemory& memory, Backlog& backlog, LargeBlockHints* hints = nullptr)
+      : memory_(memory), backlog_(backlog), hints_(hints) {}
 
   /// Reads each ring once, and puts the records, and then the cut, into the backlog. Returns how many records. Nothing,
   /// and no ring is read, where the backlog has no room, unless `must`: a cut requires that all rings have been read.
@@ -100,6 +103,8 @@ class Drainer {
 
   RingMemory& memory_;
   Backlog& backlog_;
+  LargeBlockHints* const hints_;
+  std::vector<Slot> blocks_;       // for hints_
   std::vector<RingState> states_;  // by ring
   Packer packer_;
   DrainPace pace_;
@@ -112,8 +117,9 @@ class Drainer {
 void leave_busy_processors(const cpu_set_t& allowed, const cpu_set_t& busy, int processor, pid_t thread);
 
 /// The drainer: drains the rings whenever it is time, until the process has ended and nothing is left in them, or the
-/// session is finished. `outputs`: descriptors of the trace's files. Returns the processor time that it took, in ns.
+/// session is finished. `outputs`: descriptors of the trace's files; `hints`: as of Drainer. Returns the processor time
+/// that it took, in ns.
 std::uint64_t run_drainer(RingMemory& memory, Backlog& backlog, const SessionState& state,
-                          const std::vector<int>& outputs);
+                          const std::vector<int>& outputs, LargeBlockHints* hints);
 
 }  // namespace cmt::collector

@@ -83,7 +83,7 @@ Encoder::Encoder(RingMemory& memory, Backlog& backlog, SessionState& state, cons
                   : std::nullopt),
       order_(
           tags_reserved(memory.control()), [this](EventBatch& batch) { return write_events(batch); },
-          stacks_ ? &*stacks_ : nullptr),
+          stacks_ ? &*stacks_ : nullptr, memory.control().touched_min),
       outputs_(memory.control(), paths_of(memory.control()), outputs, settings.has_times, order_.live_blocks()),
       flushed_ns_(clock_ns()) {
   progress_.cut_ns = memory.control().start_ns;

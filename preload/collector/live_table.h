@@ -167,8 +167,8 @@ class LiveTable final : public BlockKeeper {
     }
 
     /// Removes the block at an address and says what it was. False, and nothing has changed, unless there is one, of
-    /// this trace, in no realloc, and of a size below `large`.
-    bool take(std::uint64_t address, Tag& tag, std::uint32_t& size) {
+    /// this trace, in no realloc, and of a size below `size_max`, which is `large` at most.
+    bool take(std::uint64_t address, Tag& tag, std::uint32_t& size, std::uint64_t size_max = large) {
       Bucket& bucket = buckets_[home(address, shift_)];
       const unsigned same = with_key(bucket, key_of(address));
       Place place(bucket, static_cast<unsigned>(std::countr_zero(same)));
@@ -178,7 +178,7 @@ class LiveTable final : public BlockKeeper {
       }
       tag = place.tag();
       size = place.size();
-      if (place.is_in_realloc() || tag < first_tag_ || size == large) return false;
+      if (place.is_in_realloc() || tag < first_tag_ || size >= size_max) return false;
       --added_;
       table_.make_free(place);
       return true;

@@ -36,8 +36,10 @@ constexpr std::array<PlainKind, slot_kind_mask + 1> plain_kinds = [] {
 }  // namespace
 
 RingEvents& EventOrder::events_of(std::uint32_t ring) {
-  while (ring >= rings_.size()) rings_.emplace_back(stacks_);
-  return rings_[ring];
+  std::deque<RingEvents>& rings = ring < rings_max ? rings_ : outside_rings_;
+  const std::uint32_t index = ring < rings_max ? ring : ring - rings_max;
+  while (index >= rings.size()) rings.emplace_back(stacks_);
+  return rings[index];
 }
 
 void EventOrder::append_records(std::uint32_t number, Packed records) {
@@ -47,6 +49,7 @@ void EventOrder::append_records(std::uint32_t number, Packed records) {
 }
 
 void EventOrder::restore_event(const Event& event) {
+  touched_.restore(event);
   BookedEvent& booked = batch_.next_other();
   booked = {event, {}};
   if (const auto place = event.old_tag != 0 ? live_.find(event.old_address) : std::nullopt) {
@@ -132,7 +135,8 @@ inline bool EventOrder::apply_plain_realloc(RingEvents& ring) {
   const std::uint64_t address = record.head >> slot_address_shift;
   if (ring.kind() == record_realloc_begin) {
     const auto place = live_.find(address);
-    if (!place || place->is_in_realloc()) return false;
+    if (!place || place->is_in_realloc() || ring.has_extension()) return false;
+    if (touched_.is_large(live_.block(*place).size)) return false;
     begin_realloc(ring, *place);
     return true;
   }
@@ -143,6 +147,7 @@ inline bool EventOrder::apply_plain_realloc(RingEvents& ring) {
   const auto place = live_.find(old);
   if (!place || place->tag() == 0 || (address != old && live_.find(address))) return false;
   if (overlapped_realloc(address, record.body >> 32, old) != 0) return false;
+  if (touched_.is_large(record.body >> 32) || touched_.is_large(live_.block(*place).size)) return false;
   ring.open_reallocs.pop_back();
   end_realloc_of(old);
   BookedEvent& booked = batch_.next_other();
@@ -170,6 +175,7 @@ std::size_t EventOrder::apply_plain(std::span<const Slot> records, const StackId
                                     std::uint64_t& stamp, std::uint64_t bound, std::uint32_t thread) {
   const std::size_t count = std::min(records.size(), batch_limit_ - batch_.size());
   const bool are_blocks_in_realloc = !in_realloc_.empty();
+  const std::uint64_t size_max = plain_size_max_;
   const std::span<BlockEvent> events = batch_.room();
   std::uint64_t last = stamp;
   Tag next_tag = next_tag_;
@@ -187,11 +193,11 @@ std::size_t EventOrder::apply_plain(std::span<const Slot> records, const StackId
     BlockEvent& event = events[i];
     event.makes_block = plain.effect == PlainKind::allocates;
     if (plain.effect == PlainKind::allocates) {
-      if (size >= LiveTable::large || (are_blocks_in_realloc && overlapped_realloc(address, size) != 0)) break;
+      if (size >= size_max || (are_blocks_in_realloc && overlapped_realloc(address, size) != 0)) break;
       if (!blocks.insert(address, next_tag, size)) break;
       event.tag = next_tag++;
       event.block_size = size;
-    } else if (!blocks.take(address, event.tag, event.block_size)) {
+    } else if (!blocks.take(address, event.tag, event.block_size, size_max)) {
       break;
     }
     event.address = address;

@@ -7,6 +7,7 @@
 // one ring's events come before those of all others. Blocked rings are few and are searched one by one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -20,6 +21,7 @@
 #include "libcmt/trace/event_batch.h"
 #include "libcmt/trace/sink.h"
 #include "preload/collector/live_table.h"
+#include "preload/collector/pages/touched_blocks.h"
 #include "preload/collector/ring_events.h"
 
 namespace cmt::collector {
@@ -35,9 +37,14 @@ class EventOrder {
   using Sink = std::function<std::size_t(EventBatch&)>;
 
   /// `tags_reserved`: for blocks from before the start, of which only the end will be seen.
-  /// `stacks`: the recording's call stacks; null: it has none.
-  EventOrder(std::uint64_t tags_reserved, Sink sink, RingStacks* stacks = nullptr)
-      : sink_(std::move(sink)), stacks_(stacks), live_(tags_reserved + 1), next_tag_(tags_reserved + 1) {}
+  /// `stacks`: the recording's call stacks; null: it has none. `touched_min`: as Control has it.
+  EventOrder(std::uint64_t tags_reserved, Sink sink, RingStacks* stacks = nullptr, std::uint64_t touched_min = 0)
+      : sink_(std::move(sink)),
+        stacks_(stacks),
+        live_(tags_reserved + 1),
+        touched_(touched_min),
+        plain_size_max_(std::min(LiveTable::large, touched_.bytes_min())),
+        next_tag_(tags_reserved + 1) {}
 
   /// Appends what was read from a ring, by the ring's number.
   void append_records(std::uint32_t ring, Packed records);
@@ -106,6 +113,8 @@ class EventOrder {
   bool apply_release(RingEvents& ring, const Event& event, bool forced);
   bool apply_realloc_begin(RingEvents& ring, const Event& event, bool forced);
   bool apply_realloc_return(RingEvents& ring, const Event& event, bool forced);
+  bool apply_pages(RingEvents& ring, const Event& event, bool forced);
+  void tell_pages(TouchedBlocks::Events events, const format::LiveBlock& block, std::uint64_t stamp);
   bool vacate_address(RingEvents& ring, const Event& event, bool forced);
   void end_old_block(BookedEvent& booked, std::uint64_t old_address, std::uint64_t address);
   std::optional<LiveTable::Place> find_block(std::uint64_t address);
@@ -136,9 +145,12 @@ class EventOrder {
   EventBatch batch_;  // in order, not yet with the sink
   std::size_t batch_limit_ = 1;
   LiveTable live_;
+  TouchedBlocks touched_;
+  const std::uint64_t plain_size_max_;  // blocks below take apply_plain()
   Tag next_tag_;
   Tag next_reserved_ = 1;
   std::deque<RingEvents> rings_;               // by number
+  std::deque<RingEvents> outside_rings_;       // from rings_max on: what the collector itself has noticed
   std::vector<RingEvents*> queue_;             // those with a front that is not blocked: a heap, the oldest front first
   std::vector<RingEvents*> blocked_;           // those whose front waits
   std::vector<format::LiveBlock> in_realloc_;  // given to reallocs that have not returned

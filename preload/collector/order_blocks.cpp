@@ -3,6 +3,12 @@
 #include "preload/collector/order.h"
 
 namespace cmt::collector {
+namespace {
+
+/// The block that an event has made.
+format::LiveBlock block_of(const Event& event) { return {event.tag, event.address, event.bytes()}; }
+
+}  // namespace
 
 bool EventOrder::apply(RingEvents& ring, bool forced) {
   const Event event = ring.front();
@@ -11,6 +17,7 @@ bool EventOrder::apply(RingEvents& ring, bool forced) {
     return true;
   }
   if (ring.kind() == record_realloc_begin) return apply_realloc_begin(ring, event, forced);
+  if (ring.kind() == record_pages) return apply_pages(ring, event, forced);
   if (!is_known(event.kind)) return true;
   const KindTraits& kind = traits(event.kind);
   if (kind.allocates && kind.releases) return apply_realloc_return(ring, event, forced);
@@ -32,6 +39,27 @@ BookedEvent& EventOrder::begin_event(const Event& event) {
   if (!kind.counts) booked.event.count = 1;
   if (!kind.labels) booked.event.label = {};
   return booked;
+}
+
+/// Appends what the pages of a large block have shown.
+void EventOrder::tell_pages(TouchedBlocks::Events events, const format::LiveBlock& block, std::uint64_t stamp) {
+  for (const Event& event : events) {
+    BookedEvent& booked = batch_.next_other();
+    booked = {event, block};
+    booked.event.time_ns = stamp;
+    commit_other();
+  }
+}
+
+/// A report of pages from outside, or from a thread that has not the block, is dropped where its block is gone.
+bool EventOrder::apply_pages(RingEvents& ring, const Event& event, bool forced) {
+  const bool is_owners = ring.pages().since == 0;
+  const auto place = is_owners ? find_block(event.address) : live_.find(event.address);
+  if (!place && is_owners && !forced) return block_on(ring, event.address);
+  if (!place) return true;
+  const format::LiveBlock block = live_.block(*place);
+  tell_pages(touched_.add_report(block, ring.thread, ring.pages()), block, event.time_ns);
+  return true;
 }
 
 /// The place of the block at an address, after the return of a realloc that has moved it away.
@@ -69,6 +97,7 @@ bool EventOrder::vacate_address(RingEvents& ring, const Event& event, bool force
   const format::LiveBlock old = live_.block(*place);
   if (place->is_in_realloc()) end_realloc_of(event.address);
   live_.erase(*place);
+  touched_.forget(old);
   if (old.tag == 0) return true;
   repairs_.add(Repair::double_allocation);
   BookedEvent& end = batch_.next_other();
@@ -90,7 +119,10 @@ bool EventOrder::apply_allocation(RingEvents& ring, const Event& event, bool for
     booked.event.usable = event.usable;
     live_.set(live_.find_or_reserve(event.address), {booked.event.tag, event.address, booked.event.bytes()});
   }
+  const Event made = booked.event;
   commit_other();
+  if (touched_.is_large(made.bytes()))
+    tell_pages(touched_.add_block(made, event.time_ns, ring.pages()), block_of(made), event.time_ns);
   if (event.address != 0) wake(event.address);
   return true;
 }
@@ -107,6 +139,7 @@ bool EventOrder::apply_release(RingEvents& ring, const Event& event, bool forced
   const Tag tag = place ? place->tag() : next_reserved_tag();
   const format::LiveBlock old = place ? live_.block(*place) : format::LiveBlock{};
   if (place && place->is_in_realloc()) end_realloc_of(event.address);
+  if (touched_.is_large(old.size)) tell_pages(touched_.end_block(old, ring.thread, ring.pages()), old, event.time_ns);
   if (place) live_.erase(*place);
   if (tag == 0) {
     repairs_.add(Repair::unmatched_free);
@@ -130,6 +163,9 @@ bool EventOrder::apply_realloc_begin(RingEvents& ring, const Event& event, bool 
     live_.set(*place, {next_reserved_tag(), event.address, 0});
   }
   begin_realloc(ring, *place);
+  const format::LiveBlock given = live_.block(*place);
+  if (touched_.is_large(given.size))
+    tell_pages(touched_.begin_realloc(given, ring.thread, ring.pages()), given, event.time_ns);
   return true;
 }
 
@@ -138,6 +174,10 @@ bool EventOrder::apply_realloc_return(RingEvents& ring, const Event& event, bool
   const std::uint64_t old = has_old ? ring.open_reallocs.back().address : 0;
   if (event.address != 0 && !await_overlapped(ring, event, old, forced)) return false;
   if (event.address != 0 && event.address != old && !vacate_address(ring, event, forced)) return false;
+  const auto given = old != 0 ? live_.find(old) : std::nullopt;
+  const format::LiveBlock old_block = given ? live_.block(*given) : format::LiveBlock{};
+  if (event.address != 0 && event.address != old && touched_.is_large(old_block.size))
+    tell_pages(touched_.move_block(old_block, ring.thread), old_block, event.time_ns);
   BookedEvent& booked = begin_event(event);
   if (old != 0) {
     ring.open_reallocs.pop_back();
@@ -150,7 +190,10 @@ bool EventOrder::apply_realloc_return(RingEvents& ring, const Event& event, bool
     booked.event.usable = event.usable;
     live_.set(live_.find_or_reserve(event.address), {booked.event.tag, event.address, booked.event.bytes()});
   }
+  const Event made = booked.event;
   commit_other();
+  if (touched_.is_large(made.bytes()) || touched_.is_large(old_block.size))
+    tell_pages(touched_.resize_block(old_block, made, event.time_ns, ring.pages()), block_of(made), event.time_ns);
   if (old != 0) wake(old);
   if (event.address != 0 && event.address != old) wake(event.address);
   return true;

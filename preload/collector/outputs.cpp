@@ -27,6 +27,7 @@ Header header_of(const Control& control, bool has_times) {
                      {"start_monotonic_ns", std::to_string(control.start_ns)},
                      {"recorder", "libcmttrace " CMT_VERSION},
                      {"page_size", std::to_string(::sysconf(_SC_PAGESIZE))}};
+  if (control.touched_min != 0) header.metadata.emplace_back("touched_min", std::to_string(control.touched_min));
   return header;
 }
 

@@ -11,6 +11,7 @@
 
 #include "cmt/event.h"
 #include "preload/collector/packed.h"
+#include "preload/collector/pages/touched_blocks.h"
 #include "preload/collector/ring_stacks.h"
 
 namespace cmt::collector {
@@ -78,6 +79,8 @@ class RingEvents {
     if (event.alignment == 0) event.alignment = alignment_of(last_record_);
     return event;
   }
+  /// What it says of its block's pages.
+  const PagesReport& pages() const { return pages_; }
   std::uint64_t front_position() const { return front_position_; }
   /// Removes it.
   void pop() {
@@ -185,7 +188,7 @@ class RingEvents {
     unpacker_.unpack_while([&](const Slot& record, bool is_long) {
       ++position;
       const std::uint32_t kind = slot_kind(record.head);
-      if (is_long && kind >= record_void) {
+      if (is_long && kind >= record_void && kind <= record_frames) {
         stacks.chain.take_record(record, kind);
         if (kind != record_void) return true;
       }
@@ -213,13 +216,26 @@ class RingEvents {
     if (kind == record_size) extension_.size = record.body;
     if (kind == record_alignment) extension_.alignment = record.body;
     if (kind == record_usable_size) extension_.usable = record.body;
+    if (kind >= record_block) return extend_pages(record, kind);
     if (kind != record_piece) return;
     char text[piece_bytes];
     label_.append(text, piece_of_slot(&record, text));
   }
 
+  void extend_pages(const Slot& record, std::uint32_t kind) {
+    if (kind == record_since) pages_.since = record.body;
+    if (kind == record_block) {
+      pages_.is_there = true;
+      pages_.flags = record.body & block_flags_mask;
+    }
+    if (kind != record_page_run) return;
+    const std::uint32_t flags = slot_alignment(record.head);
+    pages_.runs.push_back({record.head >> slot_address_shift, record.body, (flags & 1) != 0, (flags & 2) != 0});
+  }
+
   [[gnu::noinline]] void clear_extension() {
     has_extension_ = false;
+    if (pages_.is_there) pages_ = PagesReport{};
     extension_ = Event{};
     label_.clear();
   }
@@ -260,6 +276,7 @@ class RingEvents {
   bool has_extension_ = false;  // in the next two
   Event extension_;
   std::string label_;
+  PagesReport pages_;
 };
 
 }  // namespace cmt::collector

@@ -107,7 +107,8 @@ bool RingMemory::has_slots(const Ring& ring) const {
          ring.slots_at % slot_bytes == 0 && (ring.slots & (ring.slots - 1)) == 0;
 }
 
-std::size_t RingMemory::read(const Ring& ring, std::uint64_t from, std::uint64_t count_max, Packer& out) const {
+std::size_t RingMemory::read(const Ring& ring, std::uint64_t from, std::uint64_t count_max, Packer& out,
+                             std::vector<Slot>* blocks) const {
   const std::uint64_t count = ring.slots;
   if (count == 0 || !has_slots(ring)) return 0;
   const Slot* const slots = ring_slots(control_, &ring);
@@ -116,6 +117,7 @@ std::size_t RingMemory::read(const Ring& ring, std::uint64_t from, std::uint64_t
     const Slot& slot = slots[position & (count - 1)];
     if (!slot_is_published(&slot, position++, count)) return false;
     record = slot;
+    if (slot_kind(record.head) == record_block && blocks != nullptr) blocks->push_back(record);
     if ((position & (line_slots - 1)) == 0) flush_line(&slot);
     return true;
   });

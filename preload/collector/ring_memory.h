@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <ctime>
 #include <string>
+#include <vector>
 
 #include "preload/collector/packed.h"
 #include "preload/stack_share.h"
@@ -50,8 +51,10 @@ class RingMemory {
   /// Whether all slots of a ring are in the memory: a file may be cut off, or damaged.
   bool has_slots(const Ring& ring) const;
 
-  /// Appends the records that are published from position `from` on, at most so many, and returns how many.
-  std::size_t read(const Ring& ring, std::uint64_t from, std::uint64_t count_max, Packer& out) const;
+  /// Appends the records that are published from position `from` on, at most so many, and returns how many. `blocks`,
+  /// if not null, gets a copy of each record_block.
+  std::size_t read(const Ring& ring, std::uint64_t from, std::uint64_t count_max, Packer& out,
+                   std::vector<Slot>* blocks = nullptr) const;
 
   /// Appends a void record for each slot from position `from` on that is not published, if there is a published one
   /// behind them, before `end`. Returns how many. To be called only when nobody will publish them any more: their

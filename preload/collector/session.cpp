@@ -16,6 +16,7 @@
 #include "preload/collector/drainer.h"
 #include "preload/collector/encoder.h"
 #include "preload/collector/idle_worker.h"
+#include "preload/collector/pages/page_watcher.h"
 
 namespace cmt::collector {
 namespace {
@@ -197,10 +198,14 @@ void run_session(RingMemory& memory, const std::vector<int>& outputs, int proces
   Backlog backlog(folder, backlog_memory_max, spill_bytes_max(settings, folder));
   Encoder encoder(memory, backlog, state, outputs, settings);
   std::uint64_t drain_cpu_ns = 0;
+  std::optional<LargeBlockHints> hints;
+  if (control.touched_min != 0) hints.emplace();
   std::vector<std::thread> threads;
   try {
-    threads.emplace_back([&] { drain_cpu_ns = run_drainer(memory, backlog, state, outputs); });
+    threads.emplace_back(
+        [&] { drain_cpu_ns = run_drainer(memory, backlog, state, outputs, hints ? &*hints : nullptr); });
     threads.emplace_back([&] { run_watcher(memory, backlog, state, process_fd, outputs, settings.sample_ns); });
+    if (hints) threads.emplace_back([&] { run_page_watcher(memory, backlog, state, *hints); });
     if (settings.time_step_ns != 0) threads.emplace_back([&] { run_clock(memory, state, settings.time_step_ns); });
     EncodeLoop(memory, backlog, state, encoder).run();
   } catch (const std::system_error& error) {  // a limit allows no more threads

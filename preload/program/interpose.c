@@ -207,21 +207,44 @@ static __attribute__((noinline)) void* move_from_arena(void* block, size_t size,
 
 // Calls the real function, guarded, for `block`, and records it twice: before it, the old block; after it, the result.
 // In between, another thread may get the old block's address.
-#define REALLOCATE(call, kind_of_call, record_result)                             \
-  do {                                                                            \
-    struct Guard guard;                                                           \
-    if (!guard_enter(&guard, kind_of_call)) return call;                          \
-    if (block && recording_is_on()) record(record_realloc_begin, block, 0, NULL); \
-    void* result = call;                                                          \
-    guard_leave(&guard);                                                          \
-    const uint32_t old = block ? slot_has_old_block : 0;                          \
-    if (recording_is_on()) record_result;                                         \
-    return result;                                                                \
+#define REALLOCATE(call, kind_of_call, record_result)     \
+  do {                                                    \
+    struct Guard guard;                                   \
+    struct LargeBlock given = {0};                        \
+    if (!guard_enter(&guard, kind_of_call)) return call;  \
+    if (block && recording_is_on()) {                     \
+      if (__builtin_expect(large_block_may_be(block), 0)) \
+        given = record_given_large(block);                \
+      else                                                \
+        record(record_realloc_begin, block, 0, NULL);     \
+    }                                                     \
+    void* result = call;                                  \
+    guard_leave(&guard);                                  \
+    const uint32_t old = block ? slot_has_old_block : 0;  \
+    if (recording_is_on()) record_result;                 \
+    return result;                                        \
   } while (0)
+
+// The result of a realloc that was given a large block.
+static __attribute__((noinline)) void record_result_of_large(const struct LargeBlock* given, void* result, size_t size,
+                                                             const void* stack_frame) {
+  record_call(
+      &(struct Call){
+          .kind = kind_realloc, .flags = slot_has_old_block, .address = result, .size = size, .given = given},
+      stack_frame);
+}
+
+static inline void record_realloc(const struct LargeBlock* given, uint32_t old, void* result, size_t size,
+                                  const void* stack_frame) {
+  if (__builtin_expect(given->address != 0, 0))
+    record_result_of_large(given, result, size, stack_frame);
+  else
+    record(kind_realloc | old, result, size, stack_frame);
+}
 
 INTERPOSED(void*, realloc, (void* block, size_t size), (block, size)) {
   if (!tracer_is_ready() || arena_owns(block)) return move_from_arena(block, size, stack_frame);
-  REALLOCATE(real.realloc(block, size), kind_realloc, record(kind_realloc | old, result, size, stack_frame));
+  REALLOCATE(real.realloc(block, size), kind_realloc, record_realloc(&given, old, result, size, stack_frame));
 }
 
 INTERPOSED(void*, reallocarray, (void* block, size_t count, size_t size), (block, count, size)) {
@@ -231,7 +254,8 @@ INTERPOSED(void*, reallocarray, (void* block, size_t count, size_t size), (block
   }
   struct Call made = {.kind = kind_reallocarray, .size = size, .has_count = true, .count = count};
   REALLOCATE(real.reallocarray(block, count, size), kind_reallocarray,
-             (made.flags = old, made.address = result, record_call(&made, stack_frame)));
+             (made.flags = old, made.address = result, made.given = given.address ? &given : NULL,
+              record_call(&made, stack_frame)));
 }
 
 INTERPOSED_VOID(free, (void* block), (block)) {

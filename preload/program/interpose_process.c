@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "preload/program/interpose.h"
+#include "preload/program/pages/touched.h"
 #include "preload/program/settings.h"
 
 EXPORT void cmttrace_mark(const char* label);
@@ -29,10 +30,21 @@ EXPORT void cmttrace_resume(void);
 
 enum { thread_name_bytes_max = 15 };
 
+// A vfork child's end is not the process's.
+static void record_pages_before_end(void) {
+  if (large_blocks_min && !is_vfork_child()) touched_record_all();
+}
+
 static void end_for_good(int status, void* unused) {
   (void)status;
   (void)unused;
+  record_pages_before_end();
   tracing_finish();
+}
+
+static void leave(void) {
+  record_pages_before_end();
+  tracing_leave();
 }
 
 // The functions that real.c did not find are no errors of the program, and dlerror's free is no event of it. Not called
@@ -68,7 +80,7 @@ __attribute__((constructor)) static void begin(void) {
   if (fault) tracing_stop(fault, "; the program goes on untraced", 0);
   start_collecting();
   if (recording_is_on()) report_hiding_malloc();
-  at_quick_exit(tracing_leave);  // the first to be registered is the last to be called
+  at_quick_exit(leave);  // the first to be registered is the last to be called
   errno = saved;
 }
 
@@ -76,6 +88,7 @@ __attribute__((destructor)) static void end(void) { on_exit(end_for_good, NULL);
 
 EXPORT void _exit(int status) {
   real_find_required();
+  record_pages_before_end();
   tracing_finish();
   real._exit(status);
 }
@@ -85,7 +98,7 @@ EXPORT void _Exit(int status) { _exit(status); }
 #define END(name, parameters, ...) \
   EXPORT void name parameters {    \
     real_find_required();          \
-    tracing_leave();               \
+    leave();                       \
     real.name(__VA_ARGS__);        \
   }
 
@@ -97,6 +110,7 @@ END(__assert_fail, (const char* assertion, const char* file, unsigned line, cons
 #define EXEC(name, parameters, ...)      \
   EXPORT int name parameters {           \
     real_find_required();                \
+    record_pages_before_end();           \
     bool held = tracing_before_exec();   \
     int result = real.name(__VA_ARGS__); \
     tracing_exec_failed(held);           \

@@ -7,6 +7,7 @@
 
 #include "preload/program/collector_start.h"
 #include "preload/program/holders.h"
+#include "preload/program/pages/touched.h"
 #include "preload/program/real.h"
 #include "preload/program/rings.h"
 #include "preload/program/settings.h"
@@ -36,6 +37,12 @@ static void read_stack_settings(void) {
   stacks.of_frees = setting_is("CMTTRACE_STACKS_OF_FREES", "1");
   stacks.are_wanted = !is_under_valgrind && (stacks.of_frees || setting_is("CMTTRACE_STACKS", "1"));
   stacks.frames_max = (uint32_t)setting_number("CMTTRACE_STACK_FRAMES", unwind_frames_max);
+}
+
+static void read_touched_setting(void) {
+  const uint64_t off = 0, min = setting_bytes("CMTTRACE_TOUCHED", off);
+  touched_begin(is_under_valgrind ? off : min, false);
+  record_short_below(large_blocks_min, record_usable);
 }
 
 /// How many entries a capture may have been given that a signal handler has interrupted, and that goes on in the child
@@ -107,6 +114,7 @@ static void begin_process(void) {
   control->start_stamp = clock_stamp(false);
   control->start_wall = clock_ns(CLOCK_REALTIME) / 1000000000u;
   control->clock = control->start_stamp;
+  control->touched_min = large_blocks_min;
   record_begin_process(control);
   begin_stacks(control, given_out);
   set_recording_generation(tracing.generation);
@@ -192,6 +200,7 @@ void start_recording(void) {
   record_fast_clock(clock_cost_ns() < fast_clock_ns);
   state.is_started = true;
   read_stack_settings();
+  read_touched_setting();
   begin_process();
 }
 
@@ -214,7 +223,7 @@ void start_collecting(void) {
   if (setting_is("CMTTRACE_TIME", "1")) record_times();
   if (setting_is("CMTTRACE_STAMPS", "all") || setting_is("CMTTRACE_STAMPS", "sparse"))
     record_fast_clock(setting_is("CMTTRACE_STAMPS", "all"));
-  if (setting_is("CMTTRACE_USABLE", "1")) record_usable = real.malloc_usable_size;
+  if (setting_is("CMTTRACE_USABLE", "1")) record_short_below(large_blocks_min, real.malloc_usable_size);
   if (is_allocator_code(*(const void**)&real.malloc_usable_size)) holders_usable_size = real.malloc_usable_size;
   state.has_key = pthread_key_create(&state.key, thread_ends) == 0;
   pthread_atfork(NULL, NULL, generation_page_after_fork);

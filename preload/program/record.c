@@ -4,12 +4,15 @@
 #include <string.h>
 
 #include "preload/program/holders.h"
+#include "preload/program/lifecycle.h"
+#include "preload/program/pages/touched.h"
 #include "preload/program/tracing.h"
 #include "preload/program/unwind/quick.h"
 
 __thread struct Thread thread_self = {.generation = no_generation};
 enum Stamping stamping;
 size_t (*record_usable)(void*);
+uint64_t record_short_bytes = (uint64_t)1 << 32;
 
 static bool has_times, is_clock_fast;
 static bool has_second_thread;  // or had one when it was forked
@@ -27,6 +30,12 @@ void record_second_thread(void) {
 void record_times(void) {
   has_times = true;
   set_stamping(stamping_all);
+}
+
+void record_short_below(uint64_t large_bytes, size_t (*usable)(void*)) {
+  const uint64_t most = (uint64_t)1 << 32;
+  record_usable = usable;
+  record_short_bytes = usable ? 0 : large_bytes && large_bytes < most ? large_bytes : most;
 }
 
 void record_fast_clock(bool is_fast) { is_clock_fast = is_fast; }
@@ -102,10 +111,22 @@ static uint64_t alignment_bits(uint64_t alignment) {
 
 static bool fits_bits(uint64_t alignment) { return (alignment & (alignment - 1)) == 0 && alignment >> 62 == 0; }
 
+static void append_pages(struct Batch* batch, const struct Call* call) {
+  const struct BlockPages* pages = call->pages;
+  if (pages->since) append_value(batch, record_since, pages->since);
+  batch->slots[batch->count++] =
+      (struct Slot){head_of(record_block, call->address), pages->bytes << block_bytes_shift | pages->flags};
+  for (uint32_t i = 0; i < pages->runs.count; i++) {
+    const struct PageRun* run = &pages->runs.runs[i];
+    batch->slots[batch->count++] = slot_of_page_run(run->first, run->count, run->is_unsure, false);
+  }
+}
+
 static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp, uint32_t stamp_high) {
   uint64_t head = head_of(call->kind, call->address) | call->flags;
   batch->count = 0;
   if (stamp >> 32 != stamp_high) append_value(batch, record_stamp_high, stamp >> 32);
+  if (call->pages) append_pages(batch, call);
   if (call->has_count) append_value(batch, record_count, call->count);
   if (call->size >> 32) append_value(batch, record_size, call->size);
   if (call->alignment && fits_bits(call->alignment)) head |= alignment_bits(call->alignment);
@@ -159,9 +180,60 @@ static void append_with_stack(struct Thread* self, const struct Call* call, uint
   stacks_end(self, stack);
 }
 
-void record_long(const struct Call* call) {
+static void record_described(const struct Call* call) {
   struct Thread* self = &thread_self;
   append_event(self, call, stamp_of(self, call->kind, call->address, bytes_of(call)));
+}
+
+uint64_t record_moment(struct Thread* self) { return stamp_of_label(self); }
+
+// Whether the event makes or ends a large block whose pages are not described yet. An end: perhaps.
+static bool needs_pages(const struct Call* call) {
+  if (!large_blocks_min || call->pages) return false;
+  if (kind_makes_block(call->kind)) return call->given || (call->address && bytes_of(call) >= large_blocks_min);
+  return kind_ends_block(call->kind) && large_block_may_be(call->address);
+}
+
+// Returns whether there are any. The block is noted, or taken, in any case.
+static bool describe_pages(struct Thread* self, const struct Call* call, struct BlockPages* pages) {
+  if (!kind_makes_block(call->kind)) {
+    const struct LargeBlock taken = large_block_take(call->address);
+    return touched_released(self, &taken, pages);
+  }
+  if (call->address) return touched_allocated(self, call->address, bytes_of(call), call->given, pages);
+  if (bytes_of(call) != 0) touched_refused(call->given);
+  return false;
+}
+
+static void record_described_with_stack(const struct Call* call, const void* stack_frame);
+
+// A signal handler may have forked meanwhile: then this is the child, which has asked about its own memory, but may
+// have to begin a ring.
+static __attribute__((noinline)) void record_with_pages(const struct Call* call, const void* stack_frame) {
+  struct BlockPages pages;
+  struct Call with = *call;
+  if (describe_pages(&thread_self, call, &pages)) with.pages = &pages;
+  if (!recording_is_on()) return;
+  if (stack_frame)
+    record_described_with_stack(&with, stack_frame);
+  else
+    record_described(&with);
+}
+
+void record_long(const struct Call* call) {
+  if (__builtin_expect(needs_pages(call), 0))
+    record_with_pages(call, NULL);
+  else
+    record_described(call);
+}
+
+struct LargeBlock record_given_large(const void* block) {
+  struct BlockPages pages;
+  const struct LargeBlock taken = large_block_take(block);
+  struct Call call = {.kind = (enum Kind)record_realloc_begin, .address = block};
+  if (touched_released(&thread_self, &taken, &pages)) call.pages = &pages;
+  if (recording_is_on()) record_described(&call);
+  return taken;
 }
 
 static struct Call call_of(uint32_t kind, const void* address, uint64_t size) {
@@ -222,15 +294,22 @@ static uint64_t stamp_of_short(const struct Thread* self, uint32_t kind, const v
 }
 
 // The stack is captured first: a stamp is to be recorded soon after it was read.
-void record_long_with_stack(const struct Call* call, const void* stack_frame) {
+static void record_described_with_stack(const struct Call* call, const void* stack_frame) {
   struct Thread* self = &thread_self;
   struct EventStack stack;
   if (!stacks_are_of(call->kind)) {
-    record_long(call);
+    record_described(call);
     return;
   }
   if (!stacks_capture(self, stack_frame, &stack)) return;
   append_with_stack(self, call, stamp_of(self, call->kind, call->address, bytes_of(call)), &stack);
+}
+
+void record_long_with_stack(const struct Call* call, const void* stack_frame) {
+  if (__builtin_expect(needs_pages(call), 0))
+    record_with_pages(call, stack_frame);
+  else
+    record_described_with_stack(call, stack_frame);
 }
 
 // An event of one record, and its stack, at `position`, which is reserved.
@@ -298,7 +377,8 @@ static inline bool is_told_quickly(const struct Thread* self, int kept, uint32_t
 void record_with_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame) {
   struct Thread* self = &thread_self;
   struct UnwindThread* unwinder = self->unwinder;
-  if (__builtin_expect(!is_short(size), 0)) {
+  const bool may_be_large = kind_ends_block(slot_kind(kind)) && large_block_may_be(address);
+  if (__builtin_expect(!is_short(size) || may_be_large, 0)) {
     const struct Call call = call_of(kind, address, size);
     record_long_with_stack(&call, stack_frame);
     return;

@@ -8,6 +8,7 @@
 
 #include "cmt/kinds.h"
 #include "preload/program/kernel.h"
+#include "preload/program/pages/large_blocks.h"
 #include "preload/program/stacks.h"
 #include "preload/program/tracing.h"
 #include "preload/protocol.h"
@@ -55,6 +56,8 @@ struct Call {
   uint64_t count;
   uint64_t alignment;
   const char* label;
+  const struct LargeBlock* given;  ///< of a realloc's result: the large block that it was given
+  const struct BlockPages* pages;  ///< pages/touched.h
 };
 
 /// In the frame of an interposed function (interpose.h).
@@ -85,6 +88,7 @@ struct Thread {
   uint32_t unwinder_ring;         ///< the number of the ring that `unwinder` belongs to
   struct UnwindThread* unwinder;  ///< NULL: no stacks, or no memory for them
   struct RingStack last_stack;
+  uint64_t asked_at, ask_credit;  ///< of pages/touched.c: a stamp, and stamps
 };
 enum { no_generation = 0x7fffffff };
 
@@ -99,6 +103,10 @@ enum Stamping {
 extern enum Stamping stamping HIDDEN;
 /// The real malloc_usable_size if each block's usable size is recorded, else NULL.
 extern size_t (*record_usable)(void*) HIDDEN;
+/// Events about fewer bytes take one record.
+extern uint64_t record_short_bytes HIDDEN;
+/// Blocks of so many bytes take several (0: none do), and where `usable` is not NULL all events do.
+void record_short_below(uint64_t large_bytes, size_t (*usable)(void*));
 
 /// In a process that begins.
 void record_begin_process(struct Control* control);
@@ -115,6 +123,10 @@ void record_long(const struct Call* call);
 /// program has called. record_long_with_stack() also takes events whose kind has no stack.
 void record_with_stack(uint32_t kind, const void* address, uint64_t size, const void* stack_frame);
 void record_long_with_stack(const struct Call* call, const void* stack_frame);
+/// Records that a realloc is given a block that may be a large one, and says which.
+struct LargeBlock record_given_large(const void* block);
+/// A stamp that no event of before exceeds, and none of what comes falls below.
+uint64_t record_moment(struct Thread* self);
 /// Records an event where stamps matter. `kind`: with flags of the head. `told`: its told_stamp().
 void record_stamped_allocation(uint32_t kind, const void* block, uint64_t size, uint64_t told);
 void record_stamped_release(uint32_t kind, const void* block, uint64_t size, uint64_t told);
@@ -164,7 +176,7 @@ static inline uint64_t head_of(uint32_t kind, const void* address) {
 }
 
 /// Whether an event takes one record, unless the stamp's upper bits are new.
-static inline bool is_short(uint64_t size) { return size >> 32 == 0 && !record_usable; }
+static inline bool is_short(uint64_t size) { return size < record_short_bytes; }
 
 /// Whether the stamp's upper bits are those of the ring. Valid once the position is reserved: a signal handler that
 /// records other ones has done so before, and is seen, or does so behind.
@@ -193,6 +205,10 @@ __attribute__((always_inline)) static inline void record(uint32_t kind, const vo
                                                          const void* stack_frame) {
   if (stack_frame && stacks_are_of(slot_kind(kind))) {
     record_with_stack(kind, address, size, stack_frame);
+    return;
+  }
+  if (kind_ends_block(slot_kind(kind)) && __builtin_expect(large_block_may_be(address), 0)) {
+    record_as_call(kind, address, size);
     return;
   }
   const uint64_t stamp = told_stamp(&thread_self);

@@ -44,6 +44,7 @@ static const struct Variable {
     {.name = "CMTTRACE_STACKS", .words = {"0", "1"}},
     {.name = "CMTTRACE_STACK_FRAMES", .units = units_of_count, .least = 1, .most = unwind_frames_max},
     {.name = "CMTTRACE_STACKS_OF_FREES", .words = {"0", "1"}},
+    {.name = "CMTTRACE_TOUCHED", .words = {"0", "off"}, .units = units_of_size, .least = 4096},
     {.name = "CMTTRACE_WAIT", .words = {"0", "1"}},
     {.name = "CMTTRACE_START", .words = {"paused"}},
     {.name = "CMTTRACE_ON_FULL", .words = {"wait", "drop"}},
@@ -61,11 +62,14 @@ bool setting_is(const char* name, const char* value) {
   return found && strcmp(found, value) == 0;
 }
 
-uint64_t setting_number(const char* name, uint64_t otherwise) {
+static uint64_t setting_in(const struct Unit* units, const char* name, uint64_t otherwise) {
   uint64_t number;
   const char* found = getenv(name);
-  return found && read_quantity(found, units_of_count, &number) ? number : otherwise;
+  return found && read_quantity(found, units, &number) ? number : otherwise;
 }
+
+uint64_t setting_number(const char* name, uint64_t otherwise) { return setting_in(units_of_count, name, otherwise); }
+uint64_t setting_bytes(const char* name, uint64_t otherwise) { return setting_in(units_of_size, name, otherwise); }
 
 static bool are_paths(const char* value, uint32_t count_max) {
   uint32_t paths = 0;
@@ -81,12 +85,12 @@ static bool are_paths(const char* value, uint32_t count_max) {
 static bool is_understood(const struct Variable* variable, const char* value) {
   uint64_t number;
   if (*value == 0) return true;  // as if it were not set
-  if (variable->units && read_quantity(value, variable->units, &number))
-    return number >= variable->least && (variable->most == 0 || number <= variable->most);
-  if (variable->paths_max) return are_paths(value, variable->paths_max);
   const char* const* word = variable->words;
   while (*word && strcmp(*word, value) != 0) word++;
-  return *word != NULL;
+  if (*word) return true;
+  if (variable->units && read_quantity(value, variable->units, &number))
+    return number >= variable->least && (variable->most == 0 || number <= variable->most);
+  return variable->paths_max && are_paths(value, variable->paths_max);
 }
 
 static const char* line_about(const char* name, size_t length, const char* value) {

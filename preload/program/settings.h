@@ -22,6 +22,7 @@ const char* settings_fault(void);
 bool setting_is(const char* name, const char* value);
 /// The variable's number, or `otherwise`.
 uint64_t setting_number(const char* name, uint64_t otherwise);
+uint64_t setting_bytes(const char* name, uint64_t otherwise);
 
 const char* program_name(void);
 

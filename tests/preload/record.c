@@ -128,9 +128,9 @@ static void run_kinds(bool is_own) {
   run_all(short_event, is_own);
   run_all(long_event, is_own);
   run_all(release, is_own);
-  record_usable = usable;
+  record_short_below(0, usable);
   run_all(short_event, is_own);
-  record_usable = NULL;
+  record_short_below(0, NULL);
 }
 
 // A dropped event does not take the upper bits of stamps with it.

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace cmt::collector {
+
+/// Pages of a block, in units of block_page_bytes, counted from the one in which the block begins.
+struct PageRun {
+  std::uint64_t first = 0, count = 0;
+  bool is_unsure = false;  ///< in memory, but perhaps read only
+  bool is_huge = false;    ///< parts of huge pages
+
+  std::uint64_t end() const { return first + count; }
+  bool operator==(const PageRun&) const = default;
+};
+
+/// A set of pages as runs, so that a reservation of 1 TiB costs nothing: 16 bytes for each run of pages in memory. Runs
+/// are sorted, and do not touch each other.
+class PageSet {
+ public:
+  struct Run {
+    std::uint64_t first, end;
+    bool operator==(const Run&) const = default;
+  };
+
+  const std::vector<Run>& runs() const { return runs_; }
+  bool empty() const { return runs_.empty(); }
+  /// Whether all pages below `end` are in the set.
+  bool has_all_below(std::uint64_t end) const {
+    return end == 0 || (!runs_.empty() && runs_[0].first == 0 && runs_[0].end >= end);
+  }
+
+  /// Adds sorted runs, and calls visit(run) for each part that was not in the set, by rising number.
+  template <class Visit>
+  void add(const std::vector<PageRun>& added, const Visit& visit) {
+    std::vector<Run> all;
+    all.reserve(runs_.size() + added.size());
+    std::size_t behind = 0, merged = 0;  // runs of the set that end before the added one; that are in `all`
+    for (const PageRun& run : added) {
+      while (behind < runs_.size() && runs_[behind].end <= run.first) ++behind;
+      std::uint64_t from = run.first;
+      for (std::size_t i = behind; i < runs_.size() && runs_[i].first < run.end(); ++i) {
+        if (runs_[i].first > from) visit(part_of(run, from, runs_[i].first));
+        from = std::max(from, runs_[i].end);
+      }
+      if (from < run.end()) visit(part_of(run, from, run.end()));
+      while (merged < runs_.size() && runs_[merged].first <= run.first) append(all, runs_[merged++]);
+      append(all, {run.first, run.end()});
+    }
+    while (merged < runs_.size()) append(all, runs_[merged++]);
+    runs_ = std::move(all);
+  }
+  void add(const std::vector<PageRun>& added) {
+    add(added, [](const PageRun&) {});
+  }
+
+  /// Calls visit(run) for each run of pages below `end` that is not in the set.
+  template <class Visit>
+  void for_each_missing(std::uint64_t end, const Visit& visit) const {
+    std::uint64_t from = 0;
+    for (const Run& run : runs_) {
+      if (run.first >= end) break;
+      if (run.first > from) visit(PageRun{from, run.first - from});
+      from = run.end;
+    }
+    if (from < end) visit(PageRun{from, end - from});
+  }
+
+ private:
+  static PageRun part_of(const PageRun& run, std::uint64_t first, std::uint64_t end) {
+    return {first, end - first, run.is_unsure, run.is_huge};
+  }
+  static void append(std::vector<Run>& all, Run run) {
+    if (!all.empty() && run.first <= all.back().end)
+      all.back().end = std::max(all.back().end, run.end);
+    else
+      all.push_back(run);
+  }
+
+  std::vector<Run> runs_;
+};
+
+}  // namespace cmt::collector

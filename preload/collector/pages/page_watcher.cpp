@@ -1,0 +1,160 @@
+#include "preload/collector/pages/page_watcher.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace cmt::collector {
+namespace {
+
+constexpr std::uint32_t pages_ring = rings_max + 1;  // the watch thread's is rings_max
+constexpr std::uint64_t age_share = 64, cost_share = 100;
+constexpr std::uint64_t period_min_ns = 4'000'000, period_max_ns = 250'000'000;
+constexpr std::size_t runs_at_once = 2000;        // of one event
+constexpr std::uint64_t look_ns_max = 1'000'000;  // between the stamps of one look
+
+std::uint64_t block_bytes(const Slot& record) { return record.body >> block_bytes_shift; }
+std::uint64_t block_address(const Slot& record) { return record.head >> slot_address_shift; }
+
+class PageWatcher {
+ public:
+  PageWatcher(RingMemory& memory, Backlog& backlog, const SessionState& state, LargeBlockHints& hints)
+      : memory_(memory),
+        backlog_(backlog),
+        state_(state),
+        hints_(hints),
+        map_(static_cast<pid_t>(memory.control().process)) {}
+
+  void run() {
+    std::uint64_t looked_ns = clock_ns(), cost_ns = 0;
+    while (map_.is_open() && !state_.is_finished && state_.process_end == ProcessEnd::none) {
+      const std::uint64_t now = clock_ns(), due = looked_ns + period_ns(now, cost_ns);
+      if (blocks_.empty() || now < due) {
+        wait(blocks_.empty() ? -1 : static_cast<int>((due - now) / 1'000'000 + 1));
+      } else {
+        look_at_all();
+        looked_ns = clock_ns();
+        cost_ns = looked_ns - now;
+      }
+      blocks_.note(hints_.take());
+    }
+  }
+
+ private:
+  std::uint64_t period_ns(std::uint64_t now, std::uint64_t cost_ns) const {
+    const std::uint64_t age = now - std::min(memory_.control().start_ns, now);
+    return std::max(std::clamp(age / age_share, period_min_ns, period_max_ns), cost_ns * cost_share);
+  }
+
+  void wait(int milliseconds) const {
+    pollfd fds[] = {{state_.finished_fd, POLLIN, 0}, {hints_.arrived_fd(), POLLIN, 0}};
+    ::poll(fds, 2, milliseconds);
+  }
+
+  /// A look's records are put when it is over. A process with many blocks takes several.
+  void look_at_all() {
+    if (__atomic_load_n(&memory_.control().paused, __ATOMIC_SEQ_CST) != 0) return;
+    auto& blocks = blocks_.blocks();
+    for (auto next = blocks.begin(); next != blocks.end();) {
+      const std::uint64_t since = clock_stamp(memory_.control()), until_ns = clock_ns() + look_ns_max;
+      memory_.raise_clock(since);
+      std::vector<std::pair<std::uint64_t, std::vector<PageRun>>> found;
+      while (next != blocks.end() && clock_ns() < until_ns) {
+        auto& [address, block] = *next;
+        auto runs = map_.read(address, block.bytes);
+        if (!runs) {
+          next = blocks.erase(next);  // its end tells
+          continue;
+        }
+        std::vector<PageRun> news;
+        block.seen.add(*runs, [&](const PageRun& run) { news.push_back(run); });
+        if (!news.empty() || (!block.was_asked && !block.was_seen)) found.emplace_back(address, std::move(news));
+        block.was_seen = true;
+        const std::uint64_t pages =
+            (address % block_page_bytes + block.bytes + block_page_bytes - 1) / block_page_bytes;
+        next = block.seen.has_all_below(pages) ? blocks.erase(next) : std::next(next);
+      }
+      const std::uint64_t stamp = clock_stamp(memory_.control());
+      memory_.raise_clock(stamp + 1);
+      for (const auto& [address, runs] : found) put_report(address, runs, since, stamp);
+    }
+  }
+
+  void put_report(std::uint64_t address, const std::vector<PageRun>& runs, std::uint64_t since, std::uint64_t stamp) {
+    std::size_t done = 0;
+    do {
+      const std::size_t count = std::min(runs.size() - done, runs_at_once);
+      const bool has_more = done + count < runs.size();
+      const std::uint64_t head = address << slot_address_shift;
+      Packer records;
+      records.append(record_stamp_high, stamp >> 32);
+      records.append(record_since, since);
+      records.append(head | record_block, block_is_seen_outside | (has_more ? block_has_more : 0));
+      for (std::size_t i = done; i < done + count; ++i) {
+        const Slot slot = slot_of_page_run(runs[i].first, runs[i].count, false, runs[i].is_huge);
+        records.append(slot.head, slot.body);
+      }
+      records.append(head | record_pages, stamp & 0xffffffff);
+      backlog_.put({.ring = pages_ring, .records = records.finish()});
+      done += count;
+    } while (done < runs.size());
+  }
+
+  // Shared with the other threads.
+  RingMemory& memory_;
+  Backlog& backlog_;
+  const SessionState& state_;
+  LargeBlockHints& hints_;
+  // The page watcher's own.
+  PageMap map_;
+  WatchedBlocks blocks_;
+};
+
+}  // namespace
+
+LargeBlockHints::LargeBlockHints() : arrived_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+LargeBlockHints::~LargeBlockHints() { ::close(arrived_fd_); }
+
+void LargeBlockHints::put(std::vector<Slot>& records) {
+  if (records.empty()) return;
+  const std::lock_guard lock(mutex_);
+  if (records_.empty() && !is_closed_) ::eventfd_write(arrived_fd_, 1);
+  if (!is_closed_) records_.insert(records_.end(), records.begin(), records.end());
+  records.clear();
+}
+
+std::vector<Slot> LargeBlockHints::take() {
+  const std::lock_guard lock(mutex_);
+  eventfd_t count = 0;
+  if (!records_.empty()) ::eventfd_read(arrived_fd_, &count);
+  return std::exchange(records_, {});
+}
+
+void LargeBlockHints::close() {
+  const std::lock_guard lock(mutex_);
+  records_.clear();
+  is_closed_ = true;
+}
+
+void WatchedBlocks::note(const std::vector<Slot>& records) {
+  if (records.empty()) return;
+  ended_before_ = std::exchange(ended_, {});
+  for (const Slot& record : records) {
+    const std::uint64_t address = block_address(record);
+    if ((record.body & block_ends) != 0) {
+      if (blocks_.erase(address) == 0) ended_.insert(address);
+    } else if (block_bytes(record) != 0 && ended_.erase(address) + ended_before_.erase(address) == 0) {
+      blocks_[address] = {block_bytes(record), (record.body & block_is_asked) != 0};
+    }
+  }
+}
+
+void run_page_watcher(RingMemory& memory, Backlog& backlog, const SessionState& state, LargeBlockHints& hints) {
+  PageWatcher(memory, backlog, state, hints).run();
+  hints.close();
+}
+
+}  // namespace cmt::collector

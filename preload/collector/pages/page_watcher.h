@@ -1,0 +1,74 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "preload/collector/backlog.h"
+#include "preload/collector/collector.h"
+#include "preload/collector/pages/page_map.h"
+#include "preload/collector/pages/page_runs.h"
+#include "preload/collector/ring_memory.h"
+
+namespace cmt::collector {
+
+/// The record_blocks that the drainer has met, on their way to the page watcher. They need not be in the order of the
+/// events: they only say where to look.
+class LargeBlockHints {
+ public:
+  LargeBlockHints();
+  ~LargeBlockHints();
+  LargeBlockHints(const LargeBlockHints&) = delete;
+  LargeBlockHints& operator=(const LargeBlockHints&) = delete;
+
+  /// Hands over records, and empties them.
+  void put(std::vector<Slot>& records);
+  /// Those that were put since the last call.
+  std::vector<Slot> take();
+  /// Readable when there are some.
+  int arrived_fd() const { return arrived_fd_; }
+  /// Nobody will take any more.
+  void close();
+
+ private:
+  const int arrived_fd_;
+  std::mutex mutex_;
+  std::vector<Slot> records_;  // guarded by it, as is
+  bool is_closed_ = false;
+};
+
+/// The large blocks that live, as far as is known, and their pages that were seen.
+class WatchedBlocks {
+ public:
+  struct Block {
+    std::uint64_t bytes = 0;
+    bool was_asked = false;  ///< about its pages, when it was given
+    bool was_seen = false;   ///< has been looked at
+    PageSet seen{};
+  };
+
+  /// Begins and ends of blocks. The end of a block that is not known yet is remembered until the next call: rings are
+  /// read one after the other.
+  void note(const std::vector<Slot>& records);
+  /// Whether some have pages that were not seen.
+  bool empty() const { return blocks_.empty(); }
+  /// By address.
+  std::unordered_map<std::uint64_t, Block>& blocks() { return blocks_; }
+
+ private:
+  std::unordered_map<std::uint64_t, Block> blocks_;
+  std::unordered_set<std::uint64_t> ended_, ended_before_;
+};
+
+/// The page watcher: looks at the large blocks' pages from outside while they live, so that a buffer which is filled
+/// slowly is seen so. What is new goes to the backlog, as records of a ring of its own (preload/protocol.h, "Pages of
+/// large blocks").
+///
+/// It looks more often at a young process: after a 64th of its age, at least 4 ms and at most 250 ms; and spends a
+/// hundredth of a processor's time at most. A block all of whose pages were seen is not looked at any more.
+void run_page_watcher(RingMemory& memory, Backlog& backlog, const SessionState& state, LargeBlockHints& hints);
+
+}  // namespace cmt::collector

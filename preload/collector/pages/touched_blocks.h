@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <unordered_map>
+#include <vector>
+
+#include "cmt/event.h"
+#include "libcmt/format/live_blocks.h"
+#include "preload/collector/pages/page_runs.h"
+
+namespace cmt::collector {
+
+/// What a record_block and those behind it say (preload/protocol.h, "Pages of large blocks").
+struct PagesReport {
+  bool is_there = false;    ///< there is a record_block
+  std::uint64_t flags = 0;  ///< its flags
+  std::uint64_t since = 0;  ///< of a record_since
+  std::vector<PageRun> runs{};
+
+  bool has(std::uint64_t flag) const { return (flags & flag) != 0; }
+};
+
+/// The large blocks that live and their known pages, while the trace is written: makes events of kind touch and
+/// resident of what the program and the collector have seen.
+///
+/// A page is told once. It is `resident` if it was in memory when the block was given, or if it is not known whether it
+/// was; `touch` if it was not, and is now, and is not a page of zeros. A realloc's result has the pages of its old
+/// block as resident ones. If the kernel could not be asked at a block's end, the pages that are not known are resident
+/// too.
+///
+/// Threads: used by one, the encoder.
+class TouchedBlocks {
+ public:
+  /// `bytes_min`: of a large block; 0: there are none.
+  explicit TouchedBlocks(std::uint64_t bytes_min) : bytes_min_(bytes_min != 0 ? bytes_min : none) {}
+
+  bool is_large(std::uint64_t bytes) const { return bytes >= bytes_min_; }
+  /// Large blocks have at least so many bytes.
+  std::uint64_t bytes_min() const { return bytes_min_; }
+
+  // Each returns the events that follow from it, without times. They are valid until the next call.
+  using Events = const std::vector<Event>&;
+
+  /// A block was allocated at the stamp. To be told behind the allocation.
+  Events add_block(const Event& allocation, std::uint64_t stamp, const PagesReport& report);
+  /// A block is about to end. To be told before its end.
+  Events end_block(const format::LiveBlock& block, std::uint32_t thread, const PagesReport& report);
+  /// A realloc of a block begins: it may end. To be told at once.
+  Events begin_realloc(const format::LiveBlock& block, std::uint32_t thread, const PagesReport& report);
+  /// A realloc has returned a block at another address. To be told before that.
+  Events move_block(const format::LiveBlock& old, std::uint32_t thread);
+  /// A realloc was given `old` and has returned another block. To be told behind it.
+  Events resize_block(const format::LiveBlock& old, const Event& realloc, std::uint64_t stamp,
+                      const PagesReport& report);
+  /// A report of its own. `since`: 0, or the block must have been allocated before.
+  Events add_report(const format::LiveBlock& block, std::uint32_t thread, const PagesReport& report);
+
+  /// The block has ended otherwise.
+  void forget(const format::LiveBlock& block) {
+    if (is_large(block.size)) blocks_.erase(block.tag);
+  }
+  /// For a recovery: an event that the trace has already.
+  void restore(const Event& event);
+
+  std::size_t size() const { return blocks_.size(); }
+
+ private:
+  static constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+
+  struct Block {
+    std::uint64_t address, bytes, stamp;
+    std::uint32_t thread;
+    bool has_baseline;  ///< it is known which pages were in memory when it was given
+    bool is_in_realloc = false;
+    bool was_asked = false;  ///< at the begin of the realloc
+    PageSet known{};
+
+    std::uint64_t pages() const;
+  };
+
+  Block* find(const format::LiveBlock& block);
+  void tell(Tag tag, const Block& block, const PageRun& run, Kind kind, std::uint32_t thread);
+  void tell_huge(Event event, const Block& block, const PageRun& run);
+  void tell_new(Tag tag, Block& block, const std::vector<PageRun>& runs, std::uint32_t thread, bool keep_unsure);
+  void tell_unknown(Tag tag, Block& block, std::uint32_t thread);
+
+  const std::uint64_t bytes_min_;
+  std::unordered_map<Tag, Block> blocks_;
+  std::vector<Event> events_;
+};
+
+}  // namespace cmt::collector

@@ -1,0 +1,34 @@
+/// Asks the kernel which pages of a block are in memory, without a descriptor that another thread could see, and
+/// without reading the block, which a program may have protected.
+///
+///     mincore(2)     in memory or not; a page of zeros that was only read counts as in memory. 0.8 us, and 3 ns a page
+///     PAGEMAP_SCAN   tells such pages apart: 4 us, and 3 ns a page. Opens and closes /proc/self/pagemap, with signals
+///                    blocked, and so only where the process has one thread
+///     move_pages(2)  tells them apart too, and moves nothing: 100 to 400 ns a page
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "preload/protocol.h"
+
+enum { page_runs_max = 24 };
+
+/// Pages of a block, counted from the one in which it begins.
+struct PageRun {
+  uint64_t first, count;
+  bool is_unsure;  ///< in memory, but it is not known whether they were only read
+};
+
+struct PageRuns {
+  uint32_t count;
+  struct PageRun runs[page_runs_max];
+};
+
+static inline uint64_t pages_of_block(uintptr_t address, uint64_t bytes) {
+  return (address % 4096 + bytes + 4095) / 4096;
+}
+
+/// Appends the runs of pages in memory from page `from` up to `end`, as many as there is room for. Returns up to where
+/// they are known; 0: not at all, they cannot be told. `written`: not those that were only read.
+uint64_t ask_pages(uintptr_t address, uint64_t from, uint64_t end, bool written, struct PageRuns* runs);

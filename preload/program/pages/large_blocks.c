@@ -1,0 +1,136 @@
+#include "preload/program/pages/large_blocks.h"
+
+enum {
+  unit_bytes = 8192,  // of a leaf, or of a group's table
+  chunk_bytes = 256 * 1024,
+  chunk_units = chunk_bytes / unit_bytes,
+  leaf_words = 1 << (large_leaf_bits - large_page_bits),
+  group_leaves = 1 << (large_group_bits - large_leaf_bits),
+  groups_max = 1 << (large_address_bits - large_group_bits),
+};
+
+struct Leaf {
+  uint64_t words[leaf_words];
+  struct Leaf* next;
+  uintptr_t begin;
+  uint32_t blocks;
+};
+
+struct Group {
+  struct Leaf* leaves[group_leaves / 2];
+};
+
+_Static_assert(sizeof(struct Leaf) <= unit_bytes && sizeof(struct Group) <= unit_bytes, "a unit holds each");
+_Static_assert(chunk_units < 4096, "how many units of a chunk are used stands below its address");
+
+uint64_t large_blocks_min;
+uint64_t large_blocks_filter[(1 << large_filter_bits) / 64];
+
+static struct Group* groups[groups_max][2];  // a table for each half
+static struct Leaf* leaves;                  // all
+static uintptr_t chunk;                      // the one in use, and in its lowest bits how many of its units are used
+
+// A word: the block's place in its page, its size, and the flags.
+static const uint64_t word_used = (uint64_t)1 << 63, word_was_resident = (uint64_t)1 << 62;
+static const uint64_t place_mask = (1 << large_page_bits) - 1, bytes_mask = ((uint64_t)1 << 48) - 1;
+
+// Zeroed memory. A signal handler may take some meanwhile, as other threads do.
+static void* take_unit(void) {
+  for (;;) {
+    uintptr_t seen = __atomic_load_n(&chunk, __ATOMIC_ACQUIRE);
+    const uintptr_t used = seen % 4096;
+    if (seen && used < chunk_units) {
+      if (__atomic_compare_exchange_n(&chunk, &seen, seen + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return (char*)(seen - used) + used * unit_bytes;
+      continue;
+    }
+    void* fresh = sys_map_quietly(chunk_bytes);
+    if (!fresh) return NULL;
+    if (__atomic_compare_exchange_n(&chunk, &seen, (uintptr_t)fresh + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+      return fresh;
+    sys(SYS_munmap, fresh, chunk_bytes);
+  }
+}
+
+static struct Leaf** leaf_place(uintptr_t address, bool create) {
+  if (address >> large_address_bits != 0) return NULL;
+  const uintptr_t number = address >> large_leaf_bits & (group_leaves - 1);
+  struct Group** place = &groups[address >> large_group_bits][number / (group_leaves / 2)];
+  struct Group* group = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+  if (!group && create) {
+    struct Group* fresh = take_unit();
+    if (!fresh) return NULL;
+    const bool is_ours = __atomic_compare_exchange_n(place, &group, fresh, false, __ATOMIC_ACQ_REL,
+                                                     __ATOMIC_ACQUIRE);  // else it is lost
+    if (is_ours) group = fresh;
+  }
+  return group ? &group->leaves[number % (group_leaves / 2)] : NULL;
+}
+
+static void list_leaf(struct Leaf* leaf, uintptr_t address) {
+  leaf->begin = address >> large_leaf_bits << large_leaf_bits;
+  leaf->next = __atomic_load_n(&leaves, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(&leaves, &leaf->next, leaf, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) continue;
+}
+
+static struct Leaf* leaf_of(uintptr_t address, bool create) {
+  struct Leaf** place = leaf_place(address, create);
+  if (!place) return NULL;
+  struct Leaf* leaf = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+  if (!leaf && create) {
+    struct Leaf* fresh = take_unit();
+    if (!fresh) return NULL;
+    if (__atomic_compare_exchange_n(place, &leaf, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+      leaf = fresh;
+      list_leaf(leaf, address);
+    }
+  }
+  return leaf;
+}
+
+static uint64_t* word_in(struct Leaf* leaf, uintptr_t address) {
+  return &leaf->words[address >> large_page_bits & (leaf_words - 1)];
+}
+
+static struct LargeBlock block_of(uint64_t word, uintptr_t page) {
+  return (struct LargeBlock){
+      .address = page << large_page_bits | (word & place_mask),
+      .bytes = word >> large_page_bits & bytes_mask,
+      .was_resident = (word & word_was_resident) != 0,
+  };
+}
+
+bool large_block_note(const struct LargeBlock* block) {
+  struct Leaf* leaf = leaf_of(block->address, true);
+  if (!leaf || block->bytes > bytes_mask) return false;
+  const uint32_t bit = large_filter_bit((const void*)block->address);
+  const uint64_t mask = (uint64_t)1 << bit % 64;
+  if ((__atomic_load_n(&large_blocks_filter[bit / 64], __ATOMIC_RELAXED) & mask) == 0)
+    __atomic_fetch_or(&large_blocks_filter[bit / 64], mask, __ATOMIC_RELAXED);
+  const uint64_t flags = word_used | (block->was_resident ? word_was_resident : 0);
+  const uint64_t word = flags | block->bytes << large_page_bits | (block->address & place_mask);
+  const uint64_t before = __atomic_exchange_n(word_in(leaf, block->address), word, __ATOMIC_ACQ_REL);
+  if (!(before & word_used)) __atomic_fetch_add(&leaf->blocks, 1, __ATOMIC_RELAXED);
+  return true;
+}
+
+struct LargeBlock large_block_take(const void* address) {
+  struct Leaf* leaf = leaf_of((uintptr_t)address, false);
+  uint64_t* word = leaf ? word_in(leaf, (uintptr_t)address) : NULL;
+  const uint64_t seen = word ? __atomic_load_n(word, __ATOMIC_ACQUIRE) : 0;
+  if (!(seen & word_used) || (seen & place_mask) != ((uintptr_t)address & place_mask)) return (struct LargeBlock){0};
+  __atomic_store_n(word, 0, __ATOMIC_RELEASE);
+  __atomic_fetch_sub(&leaf->blocks, 1, __ATOMIC_RELAXED);
+  return block_of(seen, (uintptr_t)address >> large_page_bits);
+}
+
+void large_blocks_visit(bool (*visit)(const struct LargeBlock*, void*), void* argument) {
+  for (struct Leaf* leaf = __atomic_load_n(&leaves, __ATOMIC_ACQUIRE); leaf; leaf = leaf->next) {
+    for (uintptr_t i = 0; i < leaf_words && __atomic_load_n(&leaf->blocks, __ATOMIC_RELAXED) != 0; i++) {
+      const uint64_t word = __atomic_load_n(&leaf->words[i], __ATOMIC_ACQUIRE);
+      if (!(word & word_used)) continue;
+      const struct LargeBlock block = block_of(word, (leaf->begin >> large_page_bits) + i);
+      if (!visit(&block, argument)) return;
+    }
+  }
+}

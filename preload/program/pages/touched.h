@@ -1,0 +1,46 @@
+/// Records which pages of large blocks the program has written to (preload/protocol.h, "Pages of large blocks").
+///
+/// The kernel is asked when a block has been given, which pages were in memory before; and when it is about to be given
+/// back, which are now. Meanwhile the collector asks from outside (preload/collector/pages/scanner.h). In a sandbox the
+/// program asks nothing any more.
+///
+/// Blocks that live for a few ms only would be told one after the other, each at its own end, and so the sum of all
+/// would never be seen. So before a block is given back the others are asked about too, if many were allocated since
+/// the last time.
+///
+/// Price. Where the size was not given (CMTTRACE_TOUCHED), a thread spends a 64th of its time on it at most. A block
+/// that could not be asked about is recorded so, and the trace says that its pages are not known.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "preload/program/pages/ask.h"
+#include "preload/program/pages/large_blocks.h"
+
+struct Call;
+struct Thread;
+
+/// What stands before an event about a block.
+struct BlockPages {
+  uint32_t flags;  ///< of record_block
+  uint64_t bytes;  ///< of the block that begins; else 0
+  uint64_t since;  ///< of record_since, if not 0
+  struct PageRuns runs;
+};
+
+/// At the process's start. `min`: the least size of a block; 0: nothing is asked. `is_bounded`: in time.
+void touched_begin(uint64_t min, bool is_bounded);
+
+/// For a block that was allocated, or that a realloc of `given` has returned. Returns whether it is a large one: then
+/// `pages` belongs to the event.
+bool touched_allocated(struct Thread* self, const void* block, uint64_t bytes, const struct LargeBlock* given,
+                       struct BlockPages* pages);
+/// For a block that is about to be given back: `taken`, or none. Records runs beyond those that one event holds.
+bool touched_released(struct Thread* self, const struct LargeBlock* taken, struct BlockPages* pages);
+
+/// A realloc of the block has failed, so that it lives on.
+void touched_refused(const struct LargeBlock* given);
+
+/// Records the pages of all large blocks that live: the process may be about to end.
+void touched_record_all(void);

@@ -1,0 +1,147 @@
+// touched HOW: allocates blocks, and touches the pages that a block's size says (touched_check.py has the same rule).
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { page = 4096, least = 16384, blocks = 120, threads_max = 4, huge = 2 << 20 };
+
+static volatile char sink;
+
+static char* byte_of(char* block, size_t number) {
+  const uintptr_t at = ((uintptr_t)block / page + number) * page;
+  return at < (uintptr_t)block ? block : (char*)at;
+}
+
+// By the last digit of the size: 0 nothing, 1 the first half, 2 all, 3 every other page, 4 all are read, 5 the last
+// byte, 6 all are read and every fifth is written, others: the first page.
+static void touch(char* block, size_t size) {
+  const size_t pages = ((uintptr_t)block % page + size + page - 1) / page, how = size % 10;
+  for (size_t i = 0; i < pages; i++) {
+    char* at = byte_of(block, i);
+    if (how == 4 || how == 6) sink += *at;
+    if ((how == 1 && i < pages / 2) || how == 2 || (how == 3 && i % 2 == 0) || (how == 6 && i % 5 == 0)) *at = 1;
+  }
+  if (how == 5) block[size - 1] = 1;
+  if (how > 6) block[0] = 1;
+}
+
+static size_t size_of(unsigned* seed) {
+  *seed = *seed * 1103515245u + 12345u;
+  const unsigned bits = *seed >> 8;
+  return least + bits % (bits % 16 == 0 ? 3000000 : bits % 4 == 0 ? 600000 : 60000);
+}
+
+static char* make(unsigned* seed) {
+  const size_t size = size_of(seed);
+  char* block = *seed >> 16 & 1 ? malloc(size) : calloc(1, size);
+  touch(block, size);
+  return block;
+}
+
+static void use_blocks(unsigned seed) {
+  char* held[16] = {0};
+  for (int i = 0; i < blocks; i++) {
+    const int place = (int)(seed >> 12 & 15);
+    if (held[place] && (seed >> 20 & 3) == 0) {
+      const size_t size = size_of(&seed);
+      held[place] = realloc(held[place], size);
+      touch(held[place], size);
+    } else {
+      free(held[place]);
+      held[place] = make(&seed);
+    }
+  }
+  for (int i = 0; i < 16; i += 2) free(held[i]);
+}
+
+static void* run_thread(void* number) {
+  use_blocks((unsigned)(uintptr_t)number + 77);
+  return NULL;
+}
+
+// Blocks go from thread to thread: one makes them, the next gives them back.
+static char* handed_over[blocks];
+static void* make_all(void* number) {
+  unsigned seed = (unsigned)(uintptr_t)number;
+  for (int i = 0; i < blocks; i++) handed_over[i] = make(&seed);
+  return NULL;
+}
+static void* free_all(void* unused) {
+  (void)unused;
+  for (int i = 0; i < blocks; i++) free(handed_over[i]);
+  return NULL;
+}
+
+static void run(void* (*work)(void*), int count) {
+  pthread_t threads[threads_max];
+  for (int i = 0; i < count; i++) pthread_create(&threads[i], NULL, work, (void*)(uintptr_t)(i + 1));
+  for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
+}
+
+static int fork_child(void) {
+  use_blocks(5);
+  const int child = fork();
+  use_blocks(6);
+  int status = 0;
+  if (child) waitpid(child, &status, 0);
+  return status;
+}
+
+// Fills a block slowly; between its pieces are blocks of 7 bytes, to which a test compares.
+static void fill_slowly(void) {
+  enum { pieces = 8, piece = 1 << 20 };
+  char* block = malloc(pieces * piece + 4);  // by its size, all of it
+  for (int i = 0; i < pieces; i++) {
+    memset(block + i * piece, 1, piece);
+    usleep(400000);
+    free(malloc(7));
+  }
+  free(block);
+}
+
+// Prints a line of the part of /proc/self/smaps that has a block.
+static void print_from_smaps(const char* block, const char* name) {
+  FILE* smaps = fopen("/proc/self/smaps", "r");
+  char line[512];
+  unsigned long begin, end;
+  int is_in = 0;
+  while (fgets(line, sizeof line, smaps)) {
+    if (sscanf(line, "%lx-%lx ", &begin, &end) == 2) is_in = begin <= (uintptr_t)block && (uintptr_t)block < end;
+    if (is_in && strncmp(line, name, strlen(name)) == 0) fputs(line, stdout);
+  }
+  fclose(smaps);
+}
+
+static void use_huge(void) {
+  char* block = aligned_alloc(huge, 4 * huge);
+  madvise(block, 4 * huge, MADV_HUGEPAGE);
+  block[huge] = block[3 * huge] = 1;
+  usleep(300000);
+  print_from_smaps(block, "AnonHugePages:");
+  free(block);
+}
+
+// Half of a block that lives on.
+static void live_on(void) {
+  const size_t size = (64 << 20) - 3;
+  char* block = malloc(size);
+  touch(block, size);
+  print_from_smaps(block, "Rss:");
+}
+
+int main(int argc, char** argv) {
+  const char* how = argc > 1 ? argv[1] : "";
+  if (strcmp(how, "shapes") == 0) use_blocks(3);
+  if (strcmp(how, "threads") == 0) run(run_thread, threads_max);
+  if (strcmp(how, "handed") == 0) run(make_all, 1), run(free_all, 1);
+  if (strcmp(how, "fork") == 0) return fork_child();
+  if (strcmp(how, "slow") == 0) fill_slowly();
+  if (strcmp(how, "huge") == 0) use_huge();
+  if (strcmp(how, "smaps") == 0) live_on();
+  return 0;
+}

@@ -1,0 +1,89 @@
+"""touched_check.py TRACE...: whether the pages that a text trace tells are those that touched.c has touched.
+
+No page that was not written may be a touched one, and each page that was written is a touched or a resident one. A block
+that the C library has mapped anew has no resident page but the one of its header, unless a realloc has returned it.
+"""
+import re
+import sys
+
+PAGE, LEAST, MAPPED, HEADER = 4096, 16384, 128 << 10, 16
+CALL = re.compile(r"^([a-z_ ]+)\((.*?)\)(?: = ([0-9a-f]+)<(\d+)>)?(?: .*)?$")
+GIVEN = re.compile(r"^([0-9a-f]+)<(\d+)>(?:, )?(.*)$")
+
+
+def written(pages, size):
+    how = size % 10
+    if how == 1:
+        return set(range(pages // 2))
+    if how == 2:
+        return set(range(pages))
+    if how == 3:
+        return set(range(0, pages, 2))
+    if how == 5:
+        return {pages - 1}
+    if how == 6:
+        return set(range(0, pages, 5))
+    return {0} if how > 6 else set()
+
+
+class Block:
+    def __init__(self, address, size, old=None):
+        self.address, self.size = address, size
+        self.pages = (address % PAGE + size + PAGE - 1) // PAGE
+        self.own = written(self.pages, size)
+        self.written = self.own | ({page for page in old.written if page < min(old.pages, self.pages) - 1} if old else set())
+        self.touched, self.resident = set(), set()
+        self.is_fresh = size >= MAPPED and address % PAGE == HEADER and not old
+
+    def tell(self, kind, unit, count, offset):
+        first = (self.address + offset) // unit
+        last = (self.address + self.size - 1) // unit if count == 0 else first + count - 1
+        begin = self.address // PAGE
+        pages = {page - begin for page in range(first * unit // PAGE, (last + 1) * unit // PAGE)}
+        pages &= set(range(self.pages))
+        told = self.touched | self.resident
+        (self.touched if kind == "touch" else self.resident).update(pages)
+        return bool(pages & told) or not pages
+
+
+def check(path):
+    blocks, ended, faults, sums = {}, [], [], [0, 0, 0]
+    for line in open(path, encoding="utf-8"):
+        if line.startswith("#") or not (call := CALL.match(line)):
+            continue
+        name, arguments, address, tag = call.groups()
+        given = GIVEN.match(arguments)
+        if name in ("touch", "resident"):
+            unit, count, offset = map(int, given[3].split(", "))
+            block = blocks.get(given[2])
+            if block is None:
+                faults.append(f"{path}: a page of no live block: {line.strip()}")
+            elif block.tell(name, unit, count, offset):
+                faults.append(f"{path}: told twice, or none: {line.strip()}")
+            continue
+        old = None
+        if name in ("free", "realloc") and given:
+            old = blocks.pop(given[2], None)
+            if old:
+                ended.append(old)
+        if tag:
+            numbers = [int(number) for number in (given[3] if given else arguments).split(", ")]
+            size = numbers[0] * (numbers[1] if name == "calloc" else 1)
+            if size >= LEAST:
+                blocks[tag] = Block(int(address, 16), size, old)
+    for block in ended + list(blocks.values()):
+        wrong, missing = block.touched - block.written, block.written - block.touched - block.resident
+        where = f"{path}: a block of {block.size} bytes at {block.address:x}"
+        if wrong:
+            faults.append(f"{where}: not written, but touched: {sorted(wrong)[:9]} of {block.pages}")
+        if missing:
+            faults.append(f"{where}: written, and not told: {sorted(missing)[:9]} of {block.pages}")
+        if block.is_fresh and not block.resident <= {0}:
+            faults.append(f"{where}: said to be unknown: {sorted(block.resident)[:9]} of {block.pages}")
+        sums = [a + b for a, b in zip(sums, (1, len(block.touched), len(block.resident)))]
+    print(*faults[:20], sep="\n", end="\n" if faults else "")
+    print(f"{sums[0]} blocks, {sums[1]} pages touched, {sums[2]} resident, {len(faults)} wrong")
+    return not faults and sums[0] > 0
+
+
+sys.exit(not all([check(path) for path in sys.argv[1:]]))

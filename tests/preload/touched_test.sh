@@ -1,0 +1,59 @@
+# The pages of large blocks that a program has written to are told, and no others: by the program's own knowledge of them,
+# by /proc/PID/smaps, and in time.
+
+. "$SOURCE/tests/waiting.sh"
+failed=0
+complain() { echo "touched ($how, $*): $(cat said err 2>&1)" >&2; failed=1; }
+# trace NAME=VALUE... PROGRAM ARGUMENT...: text traces in an empty folder t.
+trace() {
+  rm -rf t
+  mkdir t
+  env LD_PRELOAD="$TRACER" CMTTRACE_TOUCHED=16K CMTTRACE_OUT=t/%p.cmt "$@" >out 2>err || complain "exit $?"
+  /usr/bin/python3 "$SOURCE/tests/preload/await_closed.py" t/*
+  for made in t/*; do trace2cmt --to=text "$made" >"${made%.cmt}.text" 2>said || complain 'no text'; done
+}
+check() { /usr/bin/python3 "$SOURCE/tests/preload/touched_check.py" t/*.text >said || complain pages; }
+program=$BUILD/tests/preload/touched
+
+# Where blocks of 128 KiB are mapped anew, and as the C library has it, so that most memory is recycled.
+for how in shapes threads handed fork; do
+  trace MALLOC_MMAP_THRESHOLD_=131072 "$program" $how
+  check
+  for stacks in 0 1; do
+    trace CMTTRACE_STACKS=$stacks CMTTRACE_USABLE=$stacks "$program" $how
+    check
+  done
+done
+
+how=slow
+trace "$program" $how
+check
+# Each piece of a MiB is told before the small block behind it, or with the next piece.
+told=$(grep -c ^touch t/*.text)
+[ "$told" -ge 7 ] || complain "$told pieces of 8"
+awk -F'[(,]' '/^touch/ { pages += $4 } /^malloc\(7\)/ { n++; if (pages < (n - 1) * 256 - 1) exit 1 }' t/*.text ||
+  complain 'pieces late'
+
+# What the kernel says of the mapping, with its first page and the one of the program's last read.
+how=smaps
+trace "$program" $how
+check
+kernel=$(awk '{ print $2 / 4 }' out)
+told=$(awk -F'[(,]' '/^(touch|resident)/ { pages += $4 } END { print pages }' t/*.text)
+[ $((kernel - told)) -ge 0 ] && [ $((kernel - told)) -le 4 ] || complain "the kernel has $kernel pages, told are $told"
+
+# Two of four huge pages, where the kernel has some.
+how=huge
+trace "$program" $how
+if grep -q ' 4096 kB' out; then
+  grep -q '^touch([^,]*, 2097152, 1, 2097152)' t/*.text && grep -q '^touch([^,]*, 2097152, 0, 6291456)' t/*.text ||
+    complain 'no huge pages'
+fi
+
+# Nothing is recorded without the variable, nor of smaller blocks.
+how=off
+for size in '' 0 off 1G; do
+  trace CMTTRACE_TOUCHED=$size "$program" shapes
+  ! grep -qE '^(touch|resident)' t/*.text || complain "CMTTRACE_TOUCHED=$size"
+done
+exit $failed
