@@ -83,10 +83,13 @@ void print_verification() {
 }
 
 void print_info_report() {
-  print_heading("cmt.info/1", "trace2cmt --info --json", ": from stream_blocks on, of a .cmt only.");
+  print_heading("cmt.info/1", "trace2cmt --info --json",
+                ": touched_min_bytes to untouched_bytes only where touched pages were recorded, from stream_blocks on "
+                "only of a .cmt.");
   print_fields(cmt::output::list_fields<trace2cmt::Info>());
   print_fields(cmt::output::list_fields<cmt::Totals>());
   print_fields(cmt::output::list_fields<trace2cmt::StackCounts>());
+  print_fields(cmt::output::list_fields<trace2cmt::TouchCounts>());
   print_fields(cmt::output::list_fields<trace2cmt::Layout>());
 }
 

@@ -7,7 +7,7 @@
 namespace trace2cmt {
 namespace {
 
-constexpr std::array<std::string_view, 2> harmless_keys{"page_size", "slice"};
+constexpr std::array<std::string_view, 3> harmless_keys{"page_size", "slice", "touched_min"};
 constexpr std::string_view slice_label = "slice ";
 
 /// The mark at the begin of a slice identifies nobody.
@@ -45,7 +45,8 @@ class AnonymisingFilter : public Filter {
       if (first_time_ns_ == cmt::unknown) first_time_ns_ = out.time_ns;
       out.time_ns = out.time_ns < first_time_ns_ ? 0 : out.time_ns - first_time_ns_;
     }
-    if (cmt::traits(out.kind).labels && !is_slice_mark(out.label)) out.label = number_of_label(out.label);
+    const bool names_things = out.kind == cmt::Kind::mark || out.kind == cmt::Kind::thread_name;
+    if (names_things && !is_slice_mark(out.label)) out.label = number_of_label(out.label);
     emit(out);
   }
 

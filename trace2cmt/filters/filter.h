@@ -53,10 +53,10 @@ struct SliceRange {
   static std::optional<SliceRange> parse(std::string_view text);
 };
 
-/// Lets a slice of a trace through. Blocks that are live at its begin are allocated first, so that the slice replays;
-/// then comes a mark "slice FROM:TO". Each of these allocations is as it was in the trace, with its time: lifetimes in
-/// time stay true, lifetimes in events count from the begin of the slice. Memory: some 100 bytes a block that is live
-/// at the begin.
+/// Lets a slice of a trace through. Blocks that are live at its begin are allocated first, so that the slice replays,
+/// each with the pages that were touched, as far as it is known; then comes a mark "slice FROM:TO". Each of these
+/// allocations is as it was in the trace, with its time: lifetimes in time stay true, lifetimes in events count from
+/// the begin of the slice. Memory: some 100 bytes a block that is live at the begin.
 std::unique_ptr<Filter> make_slice_filter(SliceRange range);
 
 /// Lets the events of some threads through, such that they replay by themselves:
@@ -67,6 +67,8 @@ std::unique_ptr<Filter> make_slice_filter(SliceRange range);
 /// | another thread resizes a block of these threads | a free by that thread |
 /// | these threads free a block of another thread | nothing |
 /// | these threads resize a block of another thread | a realloc of NULL |
+/// | pages of a block of these threads are touched | itself, whatever thread told |
+/// | pages of another thread's block are touched | nothing |
 /// | a mark of any thread | itself |
 ///
 /// A block belongs to the thread that allocated it; after a realloc, to the thread that resized it.
@@ -78,9 +80,9 @@ std::unique_ptr<Filter> make_thread_filter(std::set<std::uint32_t> threads);
 /// layout; the program, its command line, process, host and start, and all metadata that are not known to be harmless.
 /// Of call stacks stay their tree, and which frames are of the same module: modules lose path, build id, addresses and
 /// times, frames get the next number in their module for an address, and names are dropped.
-/// Labels of marks and threads become numbers, equal ones equal. Times begin with 0 at the first event. Kinds, sizes,
-/// alignments, threads' numbers, tags, differences of time and usable sizes stay. They still are a fingerprint: a
-/// person who has the program can recognise it.
+/// Labels of marks and threads become numbers, equal ones equal; settings of the allocator stay. Times begin with 0 at
+/// the first event. Kinds, sizes, alignments, threads' numbers, tags, differences of time and usable sizes stay. They
+/// still are a fingerprint: a person who has the program can recognise it.
 std::unique_ptr<Filter> make_anonymising_filter();
 
 /// Filters one after the other: each gets what the one before emits.

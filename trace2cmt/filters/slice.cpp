@@ -3,6 +3,7 @@
 
 #include "cmt/error.h"
 #include "libcmt/block_table.h"
+#include "libcmt/heap/touched_pages.h"
 #include "toolkit/command/command_line.h"
 #include "trace2cmt/filters/filter.h"
 
@@ -31,7 +32,11 @@ class LiveAllocations {
  public:
   void follow(const cmt::Event& event) {
     if (event.tag != 0 && event.tag <= newest_) return;  // contradicts the events before, as cmt::Writer::add() has it
-    if (event.ends_block()) blocks_.erase(event.old_tag);
+    if (cmt::tells_pages(event.kind)) return follow_run(event);
+    if (event.ends_block()) {
+      blocks_.erase(event.old_tag);
+      pages_.end_block(event.old_tag);
+    }
     newest_ = std::max({newest_, event.tag, event.old_tag});
     if (event.tag == 0) return;
     cmt::Event made = event;
@@ -50,11 +55,41 @@ class LiveAllocations {
     tags.reserve(blocks_.size());
     blocks_.for_each([&](const cmt::Event& made) { tags.push_back(made.tag); });
     std::sort(tags.begin(), tags.end());
-    for (const cmt::Tag tag : tags) emit(*blocks_.find(tag));
+    for (const cmt::Tag tag : tags) {
+      const cmt::Event& made = *blocks_.find(tag);
+      emit(made);
+      emit_runs(made, cmt::Kind::resident, emit);
+      emit_runs(made, cmt::Kind::touch, emit);
+    }
   }
 
  private:
+  void follow_run(const cmt::Event& run) {
+    const cmt::Event* const made = blocks_.find(run.old_tag);
+    if (made == nullptr) return;
+    pages_.add(run, cmt::heap::bytes_of(run, made->address, made->bytes()), made->bytes());
+  }
+
+  /// With the block's time: the time of its touches is not kept.
+  void emit_runs(const cmt::Event& made, cmt::Kind kind, const Emit& emit) const {
+    const cmt::heap::TouchedPages::Runs* const runs = pages_.find(made.tag);
+    if (runs == nullptr) return;
+    for (const auto& [begin, run] : *runs) {
+      if (run.kind != kind) continue;
+      const std::uint64_t pages = (run.end - begin + run.page_size - 1) / run.page_size;
+      emit({.kind = kind,
+            .thread = made.thread,
+            .size = begin,
+            .count = run.end == made.bytes() ? 0 : pages,
+            .alignment = run.page_size,
+            .old_tag = made.tag,
+            .old_address = made.address,
+            .time_ns = made.time_ns});
+    }
+  }
+
   cmt::BlockTable<cmt::Event> blocks_;
+  cmt::heap::TouchedPages pages_;
   cmt::Tag newest_ = 0;
 };
 

@@ -25,6 +25,15 @@ cmt::Header Inputs::header() const {
     header.has_stacks |= other.has_stacks;
     std::erase_if(header.metadata, [&](const auto& entry) { return other.find(entry.first) != entry.second; });
   }
+  if (header.touched_min() != 0) return header;
+  // Where they differ: the size from which on all tell.
+  std::uint64_t touched_min = 0;
+  for (const File& file : files_) {
+    const std::uint64_t its = file.reader.header().touched_min();
+    if (its == 0) return header;
+    touched_min = std::max(touched_min, its);
+  }
+  header.metadata.emplace_back("touched_min", std::to_string(touched_min));
   return header;
 }
 
@@ -76,6 +85,7 @@ void Inputs::begin_stacks(const File& file) {
 /// Changes an event of a file to the one in the joined trace. False where it is dropped.
 bool Inputs::join(cmt::Event& event) {
   if (event.tag != 0) first_tag_ = std::min(first_tag_, event.tag);
+  if (cmt::tells_pages(event.kind) && current_ > 0 && event.old_tag < first_tag_) return false;  // of an unknown block
   if (current_ > 0 && event.old_tag != 0 && event.old_tag < first_tag_) {
     repairs_.add(event.tag == 0 ? cmt::Repair::unmatched_free : cmt::Repair::unmatched_realloc);
     if (event.tag == 0) return false;

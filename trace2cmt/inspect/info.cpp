@@ -18,6 +18,7 @@ namespace {
 
 using namespace cmt::format;
 using cmt::output::bytes_text;
+using cmt::output::counted;
 using cmt::output::fixed;
 using cmt::output::time_text;
 using cmt::output::with_commas;
@@ -64,14 +65,22 @@ std::uint64_t last_time_of(cmt::Reader& reader) {
   return last_ns;
 }
 
+/// Totals, where the file states none, and touched pages.
 void count_events(cmt::Reader& reader, Info& info) {
   cmt::Ledger ledger;
+  const bool has_touches = info.header.touched_min() != 0;
+  if (info.totals_stated) reader.seek(0);
+  TouchCounter touches(info.header.touched_min());
   for (auto events = reader.read(); !events.empty(); events = reader.read()) {
     for (const cmt::Event& event : events) {
       if (event.time_ns != cmt::unknown) info.last_time_ns = event.time_ns;
-      if (!ledger.book(event).accepted) ledger.totals().repairs.add(cmt::Repair::contradiction);
+      const cmt::Ledger::Entry entry = ledger.book(event);
+      if (!entry.accepted) ledger.totals().repairs.add(cmt::Repair::contradiction);
+      if (has_touches) touches.count(event, entry);
     }
   }
+  if (has_touches) info.touches = touches.finish(ledger.live());
+  if (info.totals_stated) return;
   info.totals = ledger.totals();
   info.totals.repairs += reader.repairs();
   info.totals.truncated = info.cut_off = reader.truncated();
@@ -90,6 +99,7 @@ std::string recorded_text(const cmt::Header& header) {
   if (header.has_times) text += ", times";
   if (header.has_usable) text += ", usable sizes";
   if (header.has_stacks) text += ", call stacks";
+  if (header.touched_min() != 0) text += ", touched pages of blocks from " + bytes_text(header.touched_min());
   return text;
 }
 
@@ -105,6 +115,17 @@ std::string stacks_text(const StackCounts& stacks) {
          with_commas(stacks.named_frames) + " with names) in " + with_commas(stacks.modules) + " modules";
 }
 
+std::string touches_text(const TouchCounts& touches) {
+  std::string text = bytes_text(touches.touched_bytes) + " on " + counted(touches.touched_pages, "page") + " of 4 KiB";
+  if (touches.resident_bytes == 0) return text;
+  return text + "; " + bytes_text(touches.resident_bytes) + " were in memory before: not known";
+}
+
+std::string untouched_text(const TouchCounts& touches) {
+  return bytes_text(touches.untouched_bytes) + " of " + bytes_text(touches.bytes) + " in " +
+         counted(touches.blocks, "block") + ", of which " + with_commas(touches.untouched_blocks) + " wholly";
+}
+
 std::string facts_text(const Info& info) {
   const cmt::Totals& totals = info.totals;
   cmt::output::Table table({"", ""}, {0, 1});
@@ -118,6 +139,8 @@ std::string facts_text(const Info& info) {
                        "; " + with_commas(totals.peak_live_blocks) + " blocks");
   add("live at end", bytes_text(totals.end_live_bytes) + " in " + with_commas(totals.end_live_blocks) + " blocks");
   if (info.stacks.nodes != 0) add("call stacks", stacks_text(info.stacks));
+  if (info.touches) add("touched", touches_text(*info.touches));
+  if (info.touches) add("never touched", untouched_text(*info.touches));
   add("refused", with_commas(totals.failed));
   add("repairs", with_commas(totals.repairs.total()));
   const std::string text = table.text();
@@ -149,7 +172,7 @@ std::string layout_text(const Info& info) {
 
 Info info_of(const TraceFile& file) {
   cmt::ReadOptions options;
-  options.addresses = options.usable = false;
+  options.usable = false;
   options.stacks = true;
   cmt::Reader reader = file.reader(options);
   Info info;
@@ -160,9 +183,8 @@ Info info_of(const TraceFile& file) {
   if (info.totals_stated) {
     info.totals = *reader.totals();
     if (info.header.has_times && !reader.blocks().empty()) info.last_time_ns = last_time_of(reader);
-  } else {
-    count_events(reader, info);
   }
+  if (!info.totals_stated || info.header.touched_min() != 0) count_events(reader, info);
   reader.read_stacks();
   info.stacks = counts_of(reader.stacks());
   info.header.has_stacks |= info.stacks.nodes != 0;
@@ -206,6 +228,7 @@ std::string to_json(const Info& info) {
   cmt::output::write_fields(json, info);
   cmt::output::write_fields(json, info.totals);
   cmt::output::write_fields(json, info.stacks);
+  if (info.touches) cmt::output::write_fields(json, *info.touches);
   if (info.layout) cmt::output::write_fields(json, *info.layout);
   json.end_object();
   return json.take();

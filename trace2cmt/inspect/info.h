@@ -8,6 +8,7 @@
 
 #include "cmt/header.h"
 #include "toolkit/output/fields.h"
+#include "trace2cmt/inspect/touch_counts.h"
 #include "trace2cmt/inspect/trace_file.h"
 
 namespace cmt {
@@ -17,7 +18,7 @@ inline std::string_view repair_name(std::size_t repair) { return name(static_cas
 
 template <class Visitor, output::DescribedAs<Totals> T>
 void describe(Visitor& field, T& totals) {
-  field("events", totals.events, "calls, threads' starts and ends, marks and samples");
+  field("events", totals.events, "calls, threads' starts and ends, marks, samples and touches");
   field("by_kind", output::by_name(totals.by_kind, kind_name), "events of each kind that occurs");
   field("failed_calls", totals.failed, "allocations that were refused");
   field("threads", totals.threads, "threads that made an event");
@@ -108,12 +109,14 @@ struct Info {
   std::optional<std::uint64_t> last_time_ns;  ///< of the last event that has a time
   std::optional<Layout> layout;               ///< of a .cmt
   StackCounts stacks;
+  std::optional<TouchCounts> touches;  ///< where touched pages were recorded
 
   double per_event(std::uint64_t bytes) const;
   std::vector<MetadataEntry> metadata() const;
 };
 
-/// Totals, counts of stacks and, of a .cmt, the layout follow as further fields of the same object.
+/// Totals, counts of stacks, of touched pages if they were recorded, and, of a .cmt, the layout follow as further
+/// fields of the same object.
 template <class Visitor, cmt::output::DescribedAs<Info> I>
 void describe(Visitor& field, I& info) {
   field("file", info.file, "the name of the file");
@@ -132,7 +135,7 @@ void describe(Visitor& field, I& info) {
 }
 
 /// Of a whole .cmt, reads only the headers of its blocks, index, totals and the times of the last block; any other
-/// trace is read through. Throws FormatError and std::system_error.
+/// trace is read through, and one with touched pages. Throws FormatError and std::system_error.
 Info info_of(const TraceFile& file);
 
 std::string to_text(const Info& info);

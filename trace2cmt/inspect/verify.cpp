@@ -1,5 +1,7 @@
 #include "trace2cmt/inspect/verify.h"
 
+#include <algorithm>
+
 #include "toolkit/output/numbers.h"
 #include "trace2cmt/inspect/info.h"
 
@@ -83,6 +85,7 @@ void EventChecks::check(const cmt::Event& event) {
   const cmt::Ledger::Entry entry = ledger_.book(event);
   if (!entry.accepted) return tell_("its tag contradicts the events before");
   if (entry.old_known) check_old_block(event, entry.old);
+  if (entry.old_known && cmt::tells_pages(event.kind)) check_run(event, entry.old);
   if (event.tag != 0 && event.address != 0) check_overlap(event);
 }
 
@@ -100,6 +103,24 @@ void EventChecks::check_old_block(const cmt::Event& event, const cmt::format::Li
           ", which was made at another address: " + block_text(old.tag, old.address));
   }
   if (event.ends_block() && old.address != 0) by_address_.erase(old.address);
+  if (event.ends_block()) pages_.end_block(event.old_tag);
+}
+
+void EventChecks::check_run(const cmt::Event& event, const cmt::format::LiveBlock& block) {
+  const cmt::heap::RunBytes bytes = cmt::heap::bytes_of(event, block.address, block.size);
+  if (bytes.is_wrong) tell_("it tells pages that are not in " + block_text(block.tag, block.address));
+  // Of the last page of a run from the begin of a block without an address, only a byte is certain.
+  const bool is_rough = block.address == 0 && bytes.begin == 0 && event.count != 0;
+  const std::uint64_t end = is_rough ? std::min(bytes.end, (event.count - 1) * event.alignment + 1) : bytes.end;
+  if (pages_.has_any(block.tag, bytes.begin, end)) {
+    tell_("it tells pages that were told before, of " + block_text(block.tag, block.address));
+  } else if (const auto* const runs = pages_.find(block.tag); runs != nullptr && event.kind == cmt::Kind::resident) {
+    const bool late = std::ranges::any_of(*runs, [](const auto& run) { return run.second.kind == cmt::Kind::touch; });
+    if (late)
+      tell_("it tells pages that were in memory before, behind touched ones, of " +
+            block_text(block.tag, block.address));
+  }
+  pages_.add(event, bytes, block.size);
 }
 
 /// An overlapping block is reported once: it is not kept in the index.

@@ -8,6 +8,7 @@
 #include "cmt/event.h"
 #include "cmt/header.h"
 #include "libcmt/heap/address_index.h"
+#include "libcmt/heap/touched_pages.h"
 #include "libcmt/trace/ledger.h"
 #include "trace2cmt/inspect/trace_file.h"
 
@@ -36,8 +37,8 @@ std::string missing_end(std::uint64_t events);
 Verdict verify_cmt(const TraceFile& file, const TellFault& tell);
 
 /// Checks what holds for the events of every trace (format-spec/text.md, "What a line means"): tags rise, a block is
-/// ended once and at the address where it was allocated, live blocks do not overlap, and time does not go back. Memory:
-/// some 130 bytes a live block.
+/// ended once and at the address where it was allocated, live blocks do not overlap, time does not go back, and events
+/// of touched pages tell each page of a block once. Memory: some 130 bytes a live block, and those of TouchedPages.
 class EventChecks {
  public:
   using Tell = std::function<void(const std::string& what)>;
@@ -56,10 +57,12 @@ class EventChecks {
   void check_time(const cmt::Event& event);
   void check_old_block(const cmt::Event& event, const cmt::format::LiveBlock& old);
   void check_overlap(const cmt::Event& event);
+  void check_run(const cmt::Event& event, const cmt::format::LiveBlock& block);
 
   Tell tell_;
   cmt::Ledger ledger_;
   cmt::heap::AddressIndex by_address_;
+  cmt::heap::TouchedPages pages_;
   std::uint64_t last_time_ns_ = 0;
 };
 

@@ -13,8 +13,9 @@ Number time_of(std::uint64_t time_ns) {
   return where(time_ns <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}, time_ns);
 }
 
-/// Bytes asked for in all; null where the product has more than 64 bits.
+/// Bytes asked for in all; null where the product has more than 64 bits. Of touched pages: the offset of the first.
 Number size_of(const cmt::Event& event) {
+  if (cmt::tells_pages(event.kind)) return event.size;
   std::uint64_t product;
   if (__builtin_mul_overflow(event.size, event.count, &product)) return std::nullopt;
   return where(cmt::traits(event.kind).sizes, product);

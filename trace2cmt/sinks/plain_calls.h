@@ -27,6 +27,7 @@ enum class Loss : std::uint8_t {
   unknown_freed,
   unknown_resized,
   no_call,
+  memory,
   other_kind,
   alignment,
   size_zero,
@@ -35,7 +36,7 @@ enum class Loss : std::uint8_t {
   too_old,
   alive_at_end,
 };
-inline constexpr std::size_t loss_count = 12;
+inline constexpr std::size_t loss_count = 13;
 
 /// Turns events into the nearest plain calls, and counts the losses.
 class PlainCalls {

@@ -99,6 +99,11 @@ constexpr const KindTraits& traits(Kind kind) { return all_traits[static_cast<st
 /// Whether an event tells a run of pages of its block: those that were touched, or that were in memory before.
 constexpr bool tells_pages(Kind kind) { return kind == Kind::touch || kind == Kind::resident; }
 
+/// Whether an event is a call that gives memory back to the system, or sets when that is to be done.
+constexpr bool gives_memory_back(Kind kind) {
+  return kind == Kind::malloc_trim || kind == Kind::mallopt || kind == Kind::mallctl;
+}
+
 /// One event: a call, a thread's start or end, a mark, a sample, or pages of a block that were touched. Fields that its
 /// kind does not use hold their defaults.
 struct Event {

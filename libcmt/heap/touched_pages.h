@@ -1,0 +1,119 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <unordered_map>
+
+#include "cmt/event.h"
+
+namespace cmt::heap {
+
+/// The bytes of its block that an event of the kind touch or resident tells, from `begin` on and before `end`.
+struct RunBytes {
+  std::uint64_t begin = 0, end = 0;
+  bool is_wrong = false;  ///< it has pages behind the block's end, or of no size that pages have
+};
+
+/// `address` is the block's, 0 if it is not known: then a first page is taken for a whole one.
+inline RunBytes bytes_of(const Event& run, std::uint64_t address, std::uint64_t size) {
+  if (!std::has_single_bit(run.alignment) || run.size >= std::max<std::uint64_t>(size, 1)) return {0, 0, true};
+  if (run.count == 0) return {run.size, size, false};
+  // The block's begin lies so far behind that of its page.
+  const std::uint64_t before = run.size == 0 ? address & (run.alignment - 1) : 0;
+  const std::uint64_t pages = (size - run.size + before + run.alignment - 1) / run.alignment;
+  // Without the address, a first page may hold as little as a byte of the block.
+  const bool may_be_one_more = run.size == 0 && address == 0;
+  if (run.count >= pages) return {run.size, size, run.count > pages + may_be_one_more};
+  return {run.size, run.size + run.count * run.alignment - before, false};
+}
+
+/// Which bytes of live blocks events told to be touched, or in memory before. Memory: some 150 bytes for each block
+/// with such events, and 80 for each run that does not follow another of the same kind.
+class TouchedPages {
+ public:
+  /// A run, or several that follow one another.
+  struct Run {
+    std::uint64_t end = 0;
+    Kind kind = Kind::touch;
+    std::uint64_t page_size = 0;
+    bool is_like(const Run& other) const { return kind == other.kind && page_size == other.page_size; }
+  };
+  /// By their begin. They do not overlap.
+  using Runs = std::map<std::uint64_t, Run>;
+
+  /// Adds a run of a live block of this size; what was told before stays as it was. `change(begin, end, added)` gets
+  /// each gap between runs that goes and each that is left. At first a block is one gap.
+  template <class Change>
+  void add(const Event& event, const RunBytes& bytes, std::uint64_t size, Change change) {
+    Runs& runs = blocks_[event.old_tag];
+    for (std::uint64_t at = bytes.begin; at < bytes.end;) {
+      const auto next = runs.upper_bound(at);
+      const std::uint64_t gap_begin = next == runs.begin() ? 0 : std::prev(next)->second.end;
+      if (gap_begin > at) {
+        at = gap_begin;
+        continue;
+      }
+      const std::uint64_t gap_end = next == runs.end() ? size : next->first, end = std::min(bytes.end, gap_end);
+      change(gap_begin, gap_end, false);
+      if (gap_begin != at) change(gap_begin, at, true);
+      if (end != gap_end) change(end, gap_end, true);
+      insert(runs, next, at, {end, event.kind, event.alignment});
+      at = end;
+    }
+  }
+
+  void add(const Event& event, const RunBytes& bytes, std::uint64_t size) {
+    add(event, bytes, size, [](std::uint64_t, std::uint64_t, bool) {});
+  }
+
+  /// Calls `visit(begin, end)` with each gap of a block.
+  template <class Visit>
+  void for_each_gap(Tag tag, std::uint64_t size, Visit visit) const {
+    std::uint64_t begin = 0;
+    if (const Runs* const runs = find(tag)) {
+      for (const auto& [run_begin, run] : *runs) {
+        if (begin < run_begin) visit(begin, run_begin);
+        begin = run.end;
+      }
+    }
+    if (begin < size) visit(begin, size);
+  }
+
+  /// The runs of a block; null if there are none.
+  const Runs* find(Tag tag) const {
+    const auto found = blocks_.empty() ? blocks_.end() : blocks_.find(tag);
+    return found == blocks_.end() ? nullptr : &found->second;
+  }
+
+  /// Whether any of these bytes of a block was told.
+  bool has_any(Tag tag, std::uint64_t begin, std::uint64_t end) const {
+    const Runs* const runs = find(tag);
+    if (runs == nullptr) return false;
+    const auto next = runs->lower_bound(end);
+    return next != runs->begin() && std::prev(next)->second.end > begin;
+  }
+
+  void end_block(Tag tag) {
+    if (!blocks_.empty()) blocks_.erase(tag);
+  }
+
+ private:
+  static void insert(Runs& runs, Runs::iterator next, std::uint64_t begin, Run run) {
+    if (next != runs.end() && next->first == run.end && next->second.is_like(run)) {
+      run.end = next->second.end;
+      next = runs.erase(next);
+    }
+    if (next != runs.begin()) {
+      const auto before = std::prev(next);
+      if (before->second.end == begin && before->second.is_like(run)) return void(before->second.end = run.end);
+    }
+    runs.emplace_hint(next, begin, run);
+  }
+
+  std::unordered_map<Tag, Runs> blocks_;
+};
+
+}  // namespace cmt::heap
