@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "preload/program/give_back/give_back.h"
 #include "preload/program/interpose.h"
 #include "preload/program/pages/touched.h"
 #include "preload/program/settings.h"
@@ -80,6 +81,7 @@ __attribute__((constructor)) static void begin(void) {
   if (fault) tracing_stop(fault, "; the program goes on untraced", 0);
   start_collecting();
   if (recording_is_on()) report_hiding_malloc();
+  if (!tracing.is_stopped) give_back_watch_mallctl();
   at_quick_exit(leave);  // the first to be registered is the last to be called
   errno = saved;
 }

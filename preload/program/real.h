@@ -16,6 +16,9 @@
 // Not declared by every libc, or not with NDEBUG.
 void free_sized(void* block, size_t size);
 void free_aligned_sized(void* block, size_t alignment, size_t size);
+int mallctl(const char* name, void* old, size_t* old_bytes, void* value, size_t bytes);
+int mallctlbymib(const size_t* numbers, size_t depth, void* old, size_t* old_bytes, void* value, size_t bytes);
+int mallctlnametomib(const char* name, size_t* numbers, size_t* depth);
 void __assert_fail(const char* assertion, const char* file, unsigned line, const char* function)
     __attribute__((noreturn));
 
@@ -28,7 +31,8 @@ void __assert_fail(const char* assertion, const char* file, unsigned line, const
 /// NULL where there is none.
 #define REAL_OPTIONAL_FUNCTIONS(X) \
   X(reallocarray) X(aligned_alloc) X(memalign) X(posix_memalign) X(valloc) X(pvalloc) X(malloc_usable_size) \
-  X(free_sized) X(free_aligned_sized)
+  X(free_sized) X(free_aligned_sized) \
+  X(malloc_trim) X(mallopt) X(mallctl) X(mallctlbymib) X(mallctlnametomib)
 // clang-format on
 
 struct Real {

@@ -1,0 +1,146 @@
+#include "preload/program/give_back/give_back.h"
+
+#include <string.h>
+
+#include "preload/program/give_back/got.h"
+#include "preload/program/interpose.h"
+#include "preload/text.h"
+
+enum { settings_known = 8, depth_max = 8, name_bytes_max = 96, names_max = 64 };
+
+static char* put_signed(char* out, int64_t value) {
+  if (value < 0) *out++ = '-';
+  return put_decimal(out, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
+EXPORT int malloc_trim(size_t pad) {
+  if (!tracer_is_ready() || !real.malloc_trim) return 0;
+  if (recording_is_on()) record_long(&(struct Call){.kind = kind_malloc_trim, .size = pad});
+  return real.malloc_trim(pad);
+}
+
+// Names of glibc's parameters; of others the number stands.
+static char* put_parameter(char* out, int parameter) {
+  static const char names[settings_known][20] = {"M_TRIM_THRESHOLD", "M_TOP_PAD", "M_MMAP_THRESHOLD", "M_MMAP_MAX",
+                                                 "M_CHECK_ACTION",   "M_PERTURB", "M_ARENA_TEST",     "M_ARENA_MAX"};
+  if (parameter == M_MXFAST) return stpcpy(out, "M_MXFAST");
+  if (parameter < 0 && parameter >= -settings_known) return stpcpy(out, names[-parameter - 1]);
+  return put_signed(out, parameter);
+}
+
+EXPORT int mallopt(int parameter, int value) {
+  if (!tracer_is_ready() || !real.mallopt) return 0;
+  const int is_done = real.mallopt(parameter, value);
+  char label[64];
+  char* end = put_parameter(label, parameter);
+  *end++ = '=';
+  *put_signed(end, value) = 0;
+  if (is_done) record_label(kind_mallopt, label);
+  return is_done;
+}
+
+// A name, and the value that was written: a bool, an unsigned int, or a size_t or ssize_t.
+static void record_control(const char* name, const void* value, size_t bytes) {
+  char label[name_bytes_max + 32];
+  const size_t length = strnlen(name, name_bytes_max);
+  memcpy(label, name, length);
+  char* end = label + length;
+  const bool has_number = value && (bytes == 1 || bytes == 4 || bytes == 8);
+  if (has_number) *end++ = '=';
+  uint64_t number = 0;
+  if (has_number) memcpy(&number, value, bytes);
+  if (has_number) end = put_signed(end, (int64_t)number);
+  *end = 0;
+  record_label(kind_mallctl, label);
+}
+
+// Questions are not recorded, and neither is the refreshing of statistics, for which a program writes an epoch.
+static bool is_of_interest(const char* name, const void* old, const void* value) {
+  return (value || !old) && strcmp(name, "epoch") != 0;
+}
+
+static int watched_mallctl(const char* name, void* old, size_t* old_bytes, void* value, size_t bytes) {
+  const int failed = real.mallctl(name, old, old_bytes, value, bytes);
+  if (!failed && is_of_interest(name, old, value)) record_control(name, value, bytes);
+  return failed;
+}
+
+/// Names that were translated to numbers; those of arenas and the like may be exchanged in the numbers.
+static struct ControlName {
+  uint32_t is_ready;
+  uint32_t depth;
+  size_t numbers[depth_max];
+  char text[name_bytes_max];
+} control_names[names_max];
+static uint32_t control_names_used;
+
+static bool is_number(const char* part) { return *part >= '0' && *part <= '9'; }
+static const char* next_part(const char* part) {
+  const char* dot = strchr(part, '.');
+  return dot ? dot + 1 : part + strlen(part);
+}
+
+static bool is_named(const struct ControlName* name, const size_t* numbers, size_t depth) {
+  if (!__atomic_load_n(&name->is_ready, __ATOMIC_ACQUIRE) || name->depth != depth) return false;
+  const char* part = name->text;
+  for (size_t i = 0; i < depth; i++, part = next_part(part)) {
+    if (!is_number(part) && name->numbers[i] != numbers[i]) return false;
+  }
+  return true;
+}
+
+static const struct ControlName* find_control(const size_t* numbers, size_t depth) {
+  for (uint32_t i = 0; i < names_max; i++) {
+    if (is_named(&control_names[i], numbers, depth)) return &control_names[i];
+  }
+  return NULL;
+}
+
+static int watched_nametomib(const char* name, size_t* numbers, size_t* depth) {
+  const int failed = real.mallctlnametomib(name, numbers, depth);
+  if (failed || *depth > depth_max || strlen(name) >= name_bytes_max || find_control(numbers, *depth)) return failed;
+  const uint32_t mine = __atomic_fetch_add(&control_names_used, 1, __ATOMIC_RELAXED);
+  if (mine >= names_max) return failed;
+  struct ControlName* known = &control_names[mine];
+  known->depth = (uint32_t)*depth;
+  memcpy(known->numbers, numbers, *depth * sizeof *numbers);
+  strcpy(known->text, name);
+  __atomic_store_n(&known->is_ready, 1, __ATOMIC_RELEASE);
+  return failed;
+}
+
+// The name with the numbers at hand in place of those that it was translated with.
+static void put_name(char* out, const struct ControlName* name, const size_t* numbers) {
+  const char* part = name->text;
+  const char* limit = out + name_bytes_max - 24;
+  for (size_t i = 0; i < name->depth && *part && out < limit; i++) {
+    const char* next = next_part(part);
+    const size_t length = (size_t)(next - part) - (*next != 0 || next[-1] == '.');
+    if (i) *out++ = '.';
+    if (is_number(part))
+      out = put_decimal(out, numbers[i]);
+    else if (out + length < limit)
+      out = (char*)memcpy(out, part, length) + length;
+    part = next;
+  }
+  *out = 0;
+}
+
+static int watched_bymib(const size_t* numbers, size_t depth, void* old, size_t* old_bytes, void* value, size_t bytes) {
+  const int failed = real.mallctlbymib(numbers, depth, old, old_bytes, value, bytes);
+  const struct ControlName* known = failed ? NULL : find_control(numbers, depth);
+  char name[name_bytes_max];
+  if (!known || !is_of_interest(known->text, old, value)) return failed;
+  put_name(name, known, numbers);
+  record_control(name, value, bytes);
+  return failed;
+}
+
+void give_back_watch_mallctl(void) {
+  const struct GotHook hooks[] = {
+      {"mallctl", (AnyFunction*)real.mallctl, (AnyFunction*)watched_mallctl},
+      {"mallctlbymib", (AnyFunction*)real.mallctlbymib, (AnyFunction*)watched_bymib},
+      {"mallctlnametomib", (AnyFunction*)real.mallctlnametomib, (AnyFunction*)watched_nametomib},
+  };
+  got_replace(hooks, sizeof hooks / sizeof *hooks);
+}
