@@ -82,6 +82,8 @@ void report_left_out(const std::string& file, const TraceFacts& facts) {
   };
   note(facts.failed_calls, "calls were refused when recorded and are not replayed");
   note(facts.unknown_blocks, "events free or resize blocks that the trace does not know; such frees are not replayed");
+  note(facts.give_back_left_out,
+       "calls of mallopt or mallctl might do more than give memory back, and are not replayed");
   note(facts.defects, "defects in the trace");
   if (facts.events == 0) print_message(file + ": the trace is empty: there is nothing to replay");
   if (facts.truncated) print_message(file + ": breaks off before its end; the whole part is replayed");
@@ -94,7 +96,7 @@ void check_memory(const ReplaySettings& settings, const Options& options, const 
   const bool touches = options.verify || options.touch == "page" || options.touch == "all";
   const bool only_null = std::count(names.begin(), names.end(), "null") == static_cast<std::ptrdiff_t>(names.size());
   const TracePlan& plan = settings.trace.plan();
-  const std::uint64_t touched = touches && !only_null ? plan.facts.peak_live.bytes : 0;
+  const std::uint64_t touched = touches && !only_null ? plan.facts.peak_touched_bytes : 0;
   const std::uint64_t needed = touched + plan.slots * sizeof(void*);
   const std::uint64_t available = cmt::process::available_memory_bytes();
   if (options.force || available == 0 || needed <= available) return;
@@ -119,6 +121,15 @@ void report_problems(const AllocatorResult& result, const TraceFacts& facts) {
   if (result.death) report_death(result.allocator, *result.death, facts.events);
   const std::uint64_t refused = refused_calls(result);
   if (refused != 0) print_message(result.allocator.name + ": refused " + cmt::output::counted(refused, "call"));
+  if (!result.timed.empty() && !result.allocator.null) {
+    const TimedSample& sample = result.timed.front();
+    const std::string calls = " of " + cmt::output::counted(facts.give_back_calls, "call") + " that give memory back";
+    if (sample.give_back_missing != 0)
+      print_message(result.allocator.name + ": has no counterpart for " +
+                    cmt::output::with_commas(sample.give_back_missing) + calls);
+    if (sample.give_back_failed != 0)
+      print_message(result.allocator.name + ": failed " + cmt::output::with_commas(sample.give_back_failed) + calls);
+  }
   for (const std::string& name : replaced_names(result.allocator)) {
     if (has_call(facts, name)) print_message(result.allocator.name + ": has no " + name + "; emulated");
   }

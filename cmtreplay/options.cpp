@@ -208,7 +208,9 @@ and memory that they took: a table on standard output, fastest first.
                  option so in memory runs, where times were recorded and --pace
                  is not given; --clock=system: never
   --touch=WHAT   bytes of each block to write: none, the first, one in each page
-                 with the first and the last (page, the default), or all
+                 with the first and the last (page, the default), or all; not of
+                 large blocks of a trace that tells which of their pages were
+                 touched, and when: these are written then, and no others
   --pin=LIST     run on these CPUs only: 0,2-3
   --timeout=TIME in which no call returns, after which an allocator counts as
                  hung: 2min; a number alone is seconds (default 60s)

@@ -11,6 +11,18 @@
 const char* const call_names[call_count] = {"malloc",        "free",           "calloc",   "realloc", "reallocarray",
                                             "aligned_alloc", "posix_memalign", "memalign", "valloc",  "pvalloc"};
 
+const char* const mallctl_names[mallctl_count] = {"arena.#.purge",
+                                                  "arena.#.decay",
+                                                  "arena.#.dirty_decay_ms",
+                                                  "arena.#.muzzy_decay_ms",
+                                                  "arenas.dirty_decay_ms",
+                                                  "arenas.muzzy_decay_ms",
+                                                  "background_thread",
+                                                  "max_background_threads",
+                                                  "thread.tcache.flush",
+                                                  "thread.tcache.enabled",
+                                                  "thread.idle"};
+
 uint64_t clock_nanoseconds(clockid_t clock) {
   struct timespec now;
   syscall(SYS_clock_gettime, clock, &now); /* clock_gettime is the allocator's in the worker (worker/clock_calls.h) */

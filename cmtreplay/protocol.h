@@ -79,8 +79,24 @@ enum control_word {
   control_pass_turn = 7,
   control_time = 8,      /* the next word: recorded nanoseconds since the first event, for pace and recorded clock */
   control_alignment = 9, /* of the free_sized that follows: 2 to the power of ARGUMENT */
-  control_several = 10 /* from here on there are several threads, and blocks are handed over in slots; in lane 0 only */
+  control_several = 10,  /* from here on there are several threads, and blocks are handed over in slots; lane 0 only */
+  /* Writes to the block in slot ARGUMENT; with several threads to the one taken out before, which is put there. The
+   * next words: the offset of a byte, how many bytes are written, their distance, and the block's size if its last byte
+   * is written too, else 0. */
+  control_touch = 11,
+  control_give_back = 12 /* a call that gives memory back, by enum give_back; two words of arguments follow */
 };
+
+/* Calls that give memory back, and their arguments. */
+enum give_back {
+  give_back_trim = 0,    /* malloc_trim: the pad, 0 */
+  give_back_mallopt = 1, /* the parameter, the value */
+  give_back_mallctl = 2  /* bits 0-7: index in mallctl_names; 8: a value is written; 16-47: the arena. The value */
+};
+
+/* jemalloc's names that are replayed; # stands for an arena. Others may end blocks (arena.#.reset) or write files. */
+enum { mallctl_purge = 0, mallctl_count = 11 };
+extern const char* const mallctl_names[mallctl_count];
 
 enum {
   page_bytes = 4096,
@@ -153,7 +169,10 @@ struct lane {
   /* Written by the worker. */
   uint64_t position __attribute__((aligned(128))); /* of the current operation, in bytes */
   uint32_t state, sleeping;
-  uint64_t refused;    /* calls that returned NULL here and not in the trace */
+  uint64_t refused; /* calls that returned NULL here and not in the trace */
+  struct {          /* calls that give memory back: those that did, that failed, and that have no counterpart */
+    uint64_t done, failed, missing;
+  } given_back;
   uint64_t starved_ns; /* time without words to carry out */
   uint64_t stated_ns;  /* recorded time of the next operation (worker/time_window.h) */
   struct wait_counts waits;
@@ -177,7 +196,10 @@ struct control {
   uint32_t counts_usable;  /* usable_bytes is kept */
   int32_t verification_fd; /* of a struct verification; -1: the calls are not checked */
   int32_t target, touch;
-  uint32_t replaced; /* a bit for each call that the library lacks, in the order of call_names */
+  uint32_t touches_recorded; /* control_touch writes */
+  uint32_t gives_back;       /* the trace has calls that give memory back */
+  uint64_t touched_min;      /* blocks of so many bytes and more are written by control_touch only */
+  uint32_t replaced;         /* a bit for each call that the library lacks, in the order of call_names */
   uint32_t lane_count, chunk_count;
   uint32_t several;  /* lanes may free each other's blocks, from control_several on: worker/schedule.h */
   uint32_t recycles; /* chunks are given back: the operations come through a ring */

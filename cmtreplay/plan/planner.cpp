@@ -1,7 +1,10 @@
 #include "cmtreplay/plan/planner.h"
 
+#include <algorithm>
 #include <bit>
 #include <stdexcept>
+
+#include "cmtreplay/plan/give_back.h"
 
 namespace cmt::replay {
 namespace {
@@ -57,6 +60,18 @@ Step allocation(const Event& event, std::uint32_t slot) {
   return step_of(operation_malloc, slot, event.size);
 }
 
+/// The bytes of a block of which each lies on a page that was touched.
+struct TouchedBytes {
+  std::uint64_t count = 0;
+  bool last = false;  ///< and the block's last byte
+};
+
+TouchedBytes touched_bytes(const Event& event, std::uint64_t size) {
+  if (event.size >= size || event.alignment == 0) return {};
+  const std::uint64_t pages = (size - event.size - 1) / event.alignment + 1;  // from the first one to the block's end
+  return {.count = event.count == 0 ? pages : std::min(pages, event.count), .last = event.count == 0};
+}
+
 }  // namespace
 
 std::uint32_t SlotPool::assign_new() {
@@ -73,7 +88,7 @@ void SlotPool::begin_epoch() {
 Step Planner::plan(const Event& event, std::uint32_t lane) {
   const KindTraits& kind = traits(event.kind);
   lane_ = lane;
-  if (!kind.allocates && !kind.releases) return Step();
+  if (!kind.allocates && !kind.releases) return tells_pages(event.kind) ? touch(event) : give_back_step(event);
   if (event.failed()) return Step(Outcome::failed);
   if (is_realloc(event.kind)) return reallocate(event);
   return kind.releases ? release(event) : allocate(event);
@@ -83,6 +98,28 @@ const std::vector<std::uint32_t>& Planner::begin_several(Order order) {
   several_ = true;
   if (order == Order::free) slots_.begin_window();
   return slots_.ready();
+}
+
+Step Planner::touch(const Event& event) {
+  const SlottedBlock* const found = blocks_.find(event.old_tag);
+  if (found == nullptr) return Step();
+  SlottedBlock block = *found;
+  const TouchedBytes bytes = touched_bytes(event, block.size);
+  if (bytes.count == 0) return Step();
+  Step step(Outcome::touch);
+  if (several_) {
+    append_take(step, block);
+    const std::uint32_t slot = slots_.assign();
+    slots_.release(block.slot);
+    blocks_.erase(block.tag);
+    block.slot = slot;
+    block.lane = lane_;
+    blocks_.insert(block);
+  }
+  push_word(step, operation_word(operation_control, control_touch, block.slot));
+  for (const std::uint64_t word : {event.size, bytes.count, event.alignment, bytes.last ? block.size : 0})
+    push_word(step, word);
+  return step;
 }
 
 Step Planner::release(const Event& event) {

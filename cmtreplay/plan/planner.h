@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,10 +15,13 @@ namespace cmt::replay {
 
 /// How an event is replayed.
 enum class Outcome {
-  call,     ///< as a call
-  failed,   ///< not at all: the call was refused when it was recorded
-  unknown,  ///< it frees or resizes a block that the trace does not know: a free is left out
-  other     ///< not at all: a thread's start, a mark, a sample
+  call,                ///< as a call
+  failed,              ///< not at all: the call was refused when it was recorded
+  unknown,             ///< it frees or resizes a block that the trace does not know: a free is left out
+  touch,               ///< as writes to pages of a block
+  give_back,           ///< as a call that gives memory back
+  give_back_left_out,  ///< not at all: a call that gives memory back, but might end blocks or write files
+  other                ///< not at all: a thread's start, a mark, a sample
 };
 
 /// An event as operations of the worker.
@@ -88,6 +92,9 @@ class SlotPool {
 /// - A realloc of an unknown block is a realloc of NULL; the free of one is left out. Both count as unknown.
 /// - `malloc(0)` that returned NULL is made and freed at once, since its NULL was never given back.
 /// - operator new is malloc (aligned_alloc where it aligns), every delete is free.
+/// - Pages that were touched are written by the lane that made the block or touched it last. With several lanes the
+///   block then goes on to another slot, where its end waits for it: also in another lane no block ends before it was
+///   written to.
 /// - A free or delete that states a size is sized only where that is the block's size; another one would be a bug of
 ///   the replay's.
 class Planner {
@@ -104,6 +111,12 @@ class Planner {
   /// From one thread to the lanes of another order. The worker must then empty the slots that are returned: on one lane
   /// a slot keeps the pointer of a block that was freed.
   const std::vector<std::uint32_t>& begin_several(Order order);
+
+  /// The lane on which a block is; nothing where the trace does not know the block.
+  std::optional<std::uint32_t> lane_of(Tag tag) {
+    const SlottedBlock* const block = blocks_.find(tag);
+    return block == nullptr ? std::nullopt : std::optional(block->lane);
+  }
 
   /// Fetches memory that plan() will read for a block, some events ahead.
   void prefetch(Tag tag) const { blocks_.prefetch(tag); }
@@ -123,6 +136,7 @@ class Planner {
     std::uint32_t lane = 0;
   };
 
+  Step touch(const Event& event);
   Step release(const Event& event);
   Step release_block(const Event& event, const SlottedBlock& block);
   Step allocate(const Event& event);

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "cmtreplay/plan/read_ahead.h"
+#include "cmtreplay/plan/untouched.h"
 
 namespace cmt::replay {
 namespace {
@@ -67,6 +68,8 @@ class PreparedTrace::Pass {
   void run(const Progress& progress) {
     ReadAhead reader(trace_.open_());
     plan_.format = reader.header().format;
+    plan_.facts.touched_min = reader.header().touched_min();
+    untouched_.set_touched_min(plan_.facts.touched_min);
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
       for (std::size_t i = 0; i < events.size(); ++i) {
         if (i + prefetched < events.size()) router_.prefetch(events[i + prefetched]);
@@ -93,6 +96,7 @@ class PreparedTrace::Pass {
   LaneWriter writer_;
   Router router_;
   MarkCandidates candidates_;
+  UntouchedBytes untouched_;
   Mark peak_;           ///< of live bytes
   bool rises_ = false;  ///< the last event made a new peak, which peak_ does not have yet
   std::uint64_t first_ns_ = unknown, last_ns_ = unknown;
@@ -106,6 +110,7 @@ void PreparedTrace::Pass::plan_event(const Event& event) {
     rises_ = false;
   }
   const Step step = router_.route(event);
+  untouched_.count(event);
   count(event, step);
   plan_.pointers += step.keeps_pointer ? 1 : 0;
   if (!candidates_.wants(plan_.facts.events)) return;
@@ -123,12 +128,16 @@ void PreparedTrace::Pass::count(const Event& event, const Step& step) {
   facts.unknown_blocks += step.outcome == Outcome::unknown ? 1 : 0;
   facts.other_events += step.outcome == Outcome::other ? 1 : 0;
   facts.sized_frees += step.sized ? 1 : 0;
+  facts.touch_events += step.outcome == Outcome::touch ? 1 : 0;
+  facts.give_back_calls += step.outcome == Outcome::give_back ? 1 : 0;
+  facts.give_back_left_out += step.outcome == Outcome::give_back_left_out ? 1 : 0;
   if (event.time_ns != unknown) {
     if (first_ns_ == unknown) first_ns_ = event.time_ns;
     last_ns_ = event.time_ns;
   }
   const heap::LiveTotals& live = router_.planner().live();
   facts.peak_live.blocks = std::max(facts.peak_live.blocks, live.blocks);
+  facts.peak_touched_bytes = std::max(facts.peak_touched_bytes, live.bytes - untouched_.bytes());
   if (live.bytes <= facts.peak_live.bytes) return;
   facts.peak_live.bytes = live.bytes;
   facts.peak_live_bytes_event = facts.events;
@@ -140,6 +149,7 @@ void PreparedTrace::Pass::set_to_now(Mark& mark) const {
   mark.event = plan_.facts.events;
   mark.live = router_.planner().live();
   mark.time_ns = last_ns_;
+  mark.untouched_bytes = untouched_.bytes();
   mark.positions.clear();
   for (std::uint32_t lane = 0; lane < writer_.lanes(); ++lane) mark.positions.push_back(writer_.position(lane));
 }

@@ -18,6 +18,7 @@ struct Mark {
   std::uint64_t event = 0;  ///< events before it, of all kinds
   heap::LiveTotals live;
   std::uint64_t time_ns = unknown;         ///< recorded time of the event before it
+  std::uint64_t untouched_bytes = 0;       ///< of the live ones, where the trace tells that
   std::vector<std::uint64_t> positions{};  ///< of each lane, in words
 };
 
@@ -53,6 +54,11 @@ struct TraceFacts {
   std::uint64_t unknown_blocks = 0;
   std::uint64_t other_events = 0;
   std::uint64_t sized_frees = 0;
+  std::uint64_t touch_events = 0;
+  std::uint64_t give_back_calls = 0;
+  std::uint64_t give_back_left_out = 0;
+  std::uint64_t touched_min = 0;         ///< of the trace's header
+  std::uint64_t peak_touched_bytes = 0;  ///< of live blocks, without what was not touched
   std::uint64_t defects = 0;
   bool truncated = false;
   std::array<std::uint64_t, kind_limit> by_kind{};
@@ -69,7 +75,7 @@ void describe(Visitor& field, Facts& facts) {
   field("failed_calls", facts.failed_calls, "calls that were refused when recorded, and are left out");
   field("unknown_blocks", facts.unknown_blocks,
         "events that free or resize a block that the trace does not know; the frees are left out");
-  field("other_events", facts.other_events, "threads, marks, samples");
+  field("other_events", facts.other_events, "threads, marks, samples, touched pages of unknown blocks");
   field("defects", facts.defects, "things in the trace that are missing, altered or left out");
   field("truncated", facts.truncated, "whether the trace breaks off before its end");
   field("peak_live_bytes", facts.peak_live.bytes, "the most bytes that were live at once");
@@ -78,6 +84,12 @@ void describe(Visitor& field, Facts& facts) {
   field("end_live_bytes", facts.end_live.bytes, "bytes that were never freed");
   field("end_live_blocks", facts.end_live.blocks, "their blocks");
   field("recorded_ns", output::nullable(facts.recorded_ns), "from the first event to the last");
+  field("touch_events", facts.touch_events, "runs of touched pages that are written when they were");
+  field("touched_min", facts.touched_min == 0 ? std::nullopt : std::optional(facts.touched_min),
+        "of blocks of so many bytes and more only pages that were touched are written; null: not recorded");
+  field("peak_touched_bytes", facts.peak_touched_bytes, "the most bytes of live blocks, without untouched pages");
+  field("give_back_calls", facts.give_back_calls, "calls of malloc_trim, mallopt and mallctl that are replayed");
+  field("give_back_left_out", facts.give_back_left_out, "such calls that might do something else, and are left out");
   field("sized_frees", facts.sized_frees, "calls that state the size of the block that they free");
 }
 

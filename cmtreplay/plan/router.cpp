@@ -10,8 +10,8 @@ namespace {
 constexpr std::uint64_t time_distance_ns = 100'000;
 constexpr std::uint32_t lanes_max = 1U << 16;
 
-/// Marks and samples belong to no thread.
-bool is_of_thread(Kind kind) { return kind != Kind::mark && kind != Kind::sample; }
+/// Marks and samples belong to no thread, and that of touched pages is the one that noticed them.
+bool is_of_thread(Kind kind) { return kind != Kind::mark && kind != Kind::sample && !tells_pages(kind); }
 
 }  // namespace
 
@@ -53,7 +53,7 @@ Step Router::route_several(const Event& event) {
     planner_.begin_epoch();
     join_order(0);  // so that an epoch is not over before all of its lanes are known
   }
-  const std::uint32_t lane = is_of_thread(event.kind) ? lane_of(event.thread) : 0;
+  const std::uint32_t lane = lane_for(event);
   const Step step = planner_.plan(event, lane);
   if (event.kind == Kind::thread_exit) end_thread(event.thread);
   if (step.size == 0) return step;
@@ -75,6 +75,14 @@ void Router::finish() {
     if (lanes_[lane].has_thread) append_control(lane, control_end);
   }
   writer_.finish();
+}
+
+/// Pages are touched by the lane on which their block is or, where it has no thread any more, by the first.
+std::uint32_t Router::lane_for(const Event& event) {
+  if (is_of_thread(event.kind)) return lane_of(event.thread);
+  if (!tells_pages(event.kind)) return 0;
+  const std::uint32_t lane = planner_.lane_of(event.old_tag).value_or(0);
+  return lanes_[lane].has_thread ? lane : 0;
 }
 
 std::uint32_t Router::lane_of(std::uint32_t thread) {

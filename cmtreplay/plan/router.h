@@ -59,6 +59,7 @@ class Router {
   void begin_several();
   Step route_several(const Event& event);
   void append(std::uint32_t lane, const Event& event, const Step& step);
+  std::uint32_t lane_for(const Event& event);
   std::uint32_t lane_of(std::uint32_t thread);
   std::uint32_t start_thread(std::uint32_t thread);
   void end_thread(std::uint32_t thread);

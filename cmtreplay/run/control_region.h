@@ -24,6 +24,7 @@ class ControlRegion {
   explicit ControlRegion(const ControlSizes& sizes) : sizes_(sizes) {
     control& control = get();
     control.lane_count = sizes.lanes;
+    control.touched_min = UINT64_MAX;
     control.epoch_mask = sizes.epochs - 1;
     control.recycles = sizes.ring_chunks != 0 ? 1 : 0;
     control.lanes_offset = layout_.lanes;

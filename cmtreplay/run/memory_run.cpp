@@ -216,7 +216,8 @@ const MarkSample* MemoryRun::at_peak_live() const {
 double MemoryRun::fragmentation() const {
   const MarkSample* const peak = at_peak_live();
   if (!peak || !holds_all) return std::numeric_limits<double>::quiet_NaN();
-  return static_cast<double>(peak->memory.resident_bytes) / static_cast<double>(peak_live_bytes);
+  return static_cast<double>(peak->memory.resident_bytes) /
+         static_cast<double>(peak_live_bytes - peak->mark.untouched_bytes);
 }
 
 std::uint64_t MemoryRun::mean_bytes() const {
@@ -250,6 +251,7 @@ MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,
   MemoryProbe probe(worker.pid(), settings.worker, baseline);
   MemoryRun run = probe.start();
   run.peak_live_bytes = settings.trace.plan().facts.peak_live.bytes;
+  run.peak_touched_bytes = settings.trace.plan().facts.peak_touched_bytes;
   run.peak_live_event = settings.trace.plan().facts.peak_live_bytes_event;
   Timeline timeline(worker.pid(), run.start_bytes);
   std::uint64_t event = 0;

@@ -47,6 +47,8 @@ void describe(Visitor& field, Sample& sample) {
   field("clock_ns", sample.clock_ns, "since the first operation, without the stops at marks");
   field("live_bytes", sample.mark.live.bytes, "of the trace");
   field("live_blocks", sample.mark.live.blocks, "of the trace");
+  field("untouched_bytes", sample.mark.untouched_bytes,
+        "of live_bytes, those on pages to which the program had not written, where the trace tells that");
   field("resident_bytes", sample.memory.resident_bytes, "of the allocator alone, as all that follow");
   field("anonymous_bytes", sample.memory.anonymous_bytes, "of no file");
   field("usable_bytes", sample.usable_bytes, "of all live blocks, where the library tells");
@@ -72,9 +74,10 @@ struct MemoryRun {
   std::uint64_t timeline_cpu_ns = 0;
   std::uint64_t peak_live_bytes = 0;  ///< of the trace, and the event with which they were reached
   std::uint64_t peak_live_event = 0;
-  bool reads_clock = false;         ///< the allocator read a clock during the run, other than of processor time
-  bool has_recorded_clock = false;  ///< which was the recorded one
-  std::uint32_t clock_strays = 0;   ///< times that a thread of its own slept by something else
+  std::uint64_t peak_touched_bytes = 0;  ///< its own peak; without pages that the program did not write to
+  bool reads_clock = false;              ///< the allocator read a clock during the run, other than of processor time
+  bool has_recorded_clock = false;       ///< which was the recorded one
+  std::uint32_t clock_strays = 0;        ///< times that a thread of its own slept by something else
   bool holds_all = true;  ///< the trace's live blocks, with their pages written: none was refused or left untouched
 
   std::uint64_t peak_bytes() const;
@@ -86,7 +89,8 @@ struct MemoryRun {
   std::string peak_text() const;
   /// The mark where most bytes are live, or null.
   const MarkSample* at_peak_live() const;
-  /// Resident bytes over live bytes at that mark; NaN where there is none, or where not all that is live was held.
+  /// Resident bytes over live bytes that were touched at that mark; NaN where there is none, or where not all that is
+  /// live was held.
   double fragmentation() const;
 };
 
@@ -101,13 +105,14 @@ void describe(Visitor& field, Run& run) {
   field("peak_resident_bytes_at_marks", run.peak_at_marks_bytes, "the most at any mark");
   field("peak_resident_bytes_by_high_water", run.peak_by_high_water_bytes, "the kernel's, where it can be reset");
   field("peak_resident_over_peak_live",
-        run.holds_all ? static_cast<double>(run.peak_bytes()) / static_cast<double>(run.peak_live_bytes)
+        run.holds_all ? static_cast<double>(run.peak_bytes()) / static_cast<double>(run.peak_touched_bytes)
                       : std::numeric_limits<double>::quiet_NaN(),
-        "both at their own peak, which may be different events");
+        "both at their own peak, which may be different events; live bytes without untouched ones");
   field("resident_bytes_at_peak_live", peak ? Bytes(peak->memory.resident_bytes) : Bytes(),
         "where most bytes are live");
   field("fragmentation", run.fragmentation(),
-        "resident over live bytes where most bytes are live; null also where calls were refused or pages not written");
+        "resident over live bytes, without untouched ones, where most bytes are live; null also where calls were "
+        "refused or pages not written");
   field("slop_bytes_at_peak_live", peak ? peak->slop_bytes() : Bytes(), "at the mark with most live bytes");
   field("mean_resident_bytes", run.mean_bytes(), "over the recorded time; over events where there is none");
   field("end_resident_bytes", run.end_bytes(), "after the last operation");

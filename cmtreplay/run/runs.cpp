@@ -21,6 +21,9 @@ TimedSample sample_of(const ControlRegion& results) {
   for (const lane& lane : results.lanes()) {
     sample.refused_calls += lane.refused;
     sample.starved_ns += lane.starved_ns;
+    sample.given_back += lane.given_back.done;
+    sample.give_back_failed += lane.given_back.failed;
+    sample.give_back_missing += lane.given_back.missing;
     sample.waits.block_waits += lane.waits.block_waits;
     sample.waits.block_wait_ns += lane.waits.block_wait_ns;
     sample.waits.window_waits += lane.waits.window_waits;

@@ -22,6 +22,7 @@ struct TimedSample {
   std::uint64_t major_faults = 0;
   std::uint64_t refused_calls = 0;
   std::uint64_t starved_ns = 0;
+  std::uint64_t given_back = 0, give_back_failed = 0, give_back_missing = 0;
   wait_counts waits = {};
   process::CounterValues counters = {};
 };
@@ -37,6 +38,9 @@ void describe(Visitor& field, Sample& sample) {
   field("major_faults", sample.major_faults, "page faults that read from a disk");
   field("refused_calls", sample.refused_calls, "calls that returned NULL here and not when recorded");
   field("starved_ns", sample.starved_ns, "time of all threads without operations: decoding was slower");
+  field("given_back", sample.given_back, "calls that give memory back, or their counterparts");
+  field("give_back_failed", sample.give_back_failed, "such calls that returned an error here");
+  field("give_back_missing", sample.give_back_missing, "such calls for which this allocator has no counterpart");
   field("block_waits", sample.waits.block_waits, "calls that had to wait for a block of another thread");
   field("block_wait_ns", sample.waits.block_wait_ns, "time of these calls' waits");
   field("window_waits", sample.waits.window_waits, "waits of threads that were too far ahead");

@@ -115,6 +115,10 @@ void WorkerProcess::fill_control(const Allocator& allocator, const RunOptions& o
   control.counts_usable = options.counts_usable ? 1 : 0;
   control.verification_fd = options.verification_fd;
   control.touch = allocator.null || options.verification_fd >= 0 ? touch_none : touch_of(settings_.options.touch);
+  control.touches_recorded = allocator.null || options.verification_fd >= 0 ? 0 : 1;
+  if (const TraceFacts& facts = settings_.trace.plan().facts; facts.touched_min != 0)
+    control.touched_min = facts.touched_min;
+  control.gives_back = settings_.trace.plan().facts.give_back_calls != 0 ? 1 : 0;
   control.replaced = allocator.replaced;
   control.several = order_ == Order::one_thread ? 0 : 1;
   control.spins = more_threads_than_cpus(settings_) ? 0 : spins;

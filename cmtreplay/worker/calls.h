@@ -38,6 +38,23 @@ usable_size_call* target_usable_size(void);
 typedef void sized_free_call(void*, size_t size, size_t alignment);
 sized_free_call* target_sized_free(void);
 
+/* The library's calls that give memory back (give_back.c). */
+struct give_back_calls {
+  int (*malloc_trim)(size_t pad); /* or what comes near: gives back what is free. NULL: it has nothing of the kind */
+  int (*mallopt)(int parameter, int value);
+  int (*mallctl)(const char* name, void* old, size_t* old_bytes, void* value, size_t value_bytes);
+};
+struct give_back_calls target_give_back_calls(void);
+
+enum give_back_result { give_back_done, give_back_failed, give_back_missing };
+
+/* `words`: the arguments of a control_give_back. */
+enum give_back_result call_give_back(const struct give_back_calls* calls, enum give_back call, const uint64_t* words);
+
+/* A function of the library under its prefix, or NULL; and whether a function is of the library that has its malloc. */
+void* target_function(const char* name);
+int is_of_target(const void* function);
+
 /* Prints where malloc and the other calls come from, and which objects are loaded. Returns an exit status. */
 int probe(void);
 

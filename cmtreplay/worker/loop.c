@@ -5,44 +5,8 @@
  *
  * An operation costs 2 to 5 ns (bench/replay_overhead). `position` is stored for every one, some 0.3 ns, so that the
  * parent can name the event at which an allocator crashed. */
-#include <string.h>
-
 #include "cmtreplay/worker/runner.h"
-
-/* Touching: the least that a program would do to a block. Without it resident memory would mean nothing. calloc's
- * blocks are written to as well: a compiler fills its tables, and when they were only read its heap came out 13 % too
- * small (bench/fidelity). */
-
-static inline char* next_page(char* at) { return (char*)(((uintptr_t)at | (page_bytes - 1)) + 1); }
-
-/* One write into every page from a byte on, that byte and the last one among them. */
-static inline void write_pages(char* block, size_t from, size_t size) {
-  if (!block || from >= size) return;
-  volatile char* const last = block + size - 1;
-  block[from] = 1;
-  for (char* page = next_page(block + from); page < last; page = next_page(page)) *(volatile char*)page = 1;
-  *last = 1;
-}
-
-/* As control->touch says. Of a block that was resized, from the first new byte on. */
-__attribute__((noinline)) static void touch_block(enum touch touch, char* block, size_t from, size_t size) {
-  if (!block || from >= size) return;
-  runner_begin_touching(current_runner, size - from);
-  switch (touch) {
-    case touch_none:
-      break;
-    case touch_first:
-      if (from == 0) *(volatile char*)block = 1;
-      break;
-    case touch_pages:
-      write_pages(block, from, size);
-      break;
-    case touch_all:
-      memset(block + from, 1, size - from);
-      break;
-  }
-  runner_end_touching(current_runner, size - from);
-}
+#include "cmtreplay/worker/touch.h"
 
 /* Carrying out operations. */
 
@@ -143,8 +107,8 @@ static inline void put_block(const struct variant variant, struct runner* runner
 
 static inline void touch(const struct variant variant, const struct runner* runner, char* block, uint64_t from,
                          uint64_t size) {
-  if (variant.tests || (variant.touches && size > touch_slow_bytes))
-    touch_block((enum touch)runner->replay->control->touch, block, from, size);
+  if (variant.tests || (variant.touches && size > runner->touched_at_once_max))
+    touch_block(runner->replay->control, block, from, size);
   else if (variant.touches)
     write_pages(block, from, size);
 }

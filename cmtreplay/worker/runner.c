@@ -9,6 +9,7 @@
 
 #include "cmtreplay/worker/recorded_clock.h"
 #include "cmtreplay/worker/time_window.h"
+#include "cmtreplay/worker/touch.h"
 
 enum { sleep_ns_max = 1000 * 1000 * 1000, join_sleep_ns_max = 100 * 1000 * 1000 };
 
@@ -99,7 +100,9 @@ void runner_refill(struct runner* runner) {
 
 void runner_open(struct runner* runner, struct replay* replay, uint32_t lane) {
   struct lane* const its = &replay->lanes[lane];
+  const uint64_t recorded_min = replay->control->touched_min;
   *runner = (struct runner){.replay = replay, .lane = its, .several = lane != 0};
+  runner->touched_at_once_max = recorded_min <= touch_slow_bytes ? recorded_min - 1 : touch_slow_bytes;
   if (replay->latencies) runner->latencies = &replay->latencies[lane];
   if (its->cursor.opened) enter_chunk(runner, its->cursor.chunk, its->cursor.sequence, its->cursor.words);
   set_state(runner, lane_running);
@@ -182,6 +185,30 @@ static void start_thread(struct runner* starter, uint32_t number) {
   lane->thread.started = 1;
 }
 
+/* Between threads the block goes on to another slot: whoever ends it waits there. */
+static void touch_slot(struct runner* runner, uint32_t number) {
+  void** const slot = &runner->replay->slots[number];
+  if (runner->replay->control->touches_recorded) touch_recorded(runner->several ? runner->held : *slot, runner->at);
+  runner->at += 4;
+  if (runner->several) schedule_put_block(&runner->replay->schedule, slot, runner->held);
+}
+
+static void give_back(struct runner* runner, enum give_back call) {
+  struct lane* const lane = runner->lane;
+  switch (call_give_back(&runner->replay->give_back_calls, call, runner->at)) {
+    case give_back_done:
+      ++lane->given_back.done;
+      break;
+    case give_back_failed:
+      ++lane->given_back.failed;
+      break;
+    case give_back_missing:
+      ++lane->given_back.missing;
+      break;
+  }
+  runner->at += 2;
+}
+
 int runner_control(struct runner* runner, uint64_t word) {
   const enum control_word what = (enum control_word)((uint32_t)word >> 4);
   const uint32_t argument = (uint32_t)(word >> 32);
@@ -210,6 +237,12 @@ int runner_control(struct runner* runner, uint64_t word) {
       return 1;
     case control_alignment:
       runner->alignment = argument;
+      return 1;
+    case control_touch:
+      touch_slot(runner, argument);
+      return 1;
+    case control_give_back:
+      give_back(runner, (enum give_back)argument);
       return 1;
     case control_several:
       runner->several = 1;

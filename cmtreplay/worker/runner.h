@@ -23,6 +23,7 @@ struct replay {
   struct latencies* latencies; /* one for each lane, or NULL */
   struct schedule schedule;
   struct calls calls;
+  struct give_back_calls give_back_calls;
   uint64_t begin_ns;
   void (*thread_body)(struct runner*); /* run by each thread that starts */
 };
@@ -35,9 +36,10 @@ struct runner {
   uint64_t bias;               /* the position in bytes is `at` less this */
   const uint64_t* chunk_begin; /* of the current chunk */
   uint32_t chunk, alignment;
-  int several;       /* threads: blocks are handed over in slots (schedule.h) */
-  uint64_t sequence; /* number of the chunk in its lane */
-  void* held;        /* by operation_take_block, for the next operation */
+  int several;                  /* threads: blocks are handed over in slots (schedule.h) */
+  uint64_t sequence;            /* number of the chunk in its lane */
+  uint64_t touched_at_once_max; /* larger blocks are no matter of the loop (touch_block) */
+  void* held;                   /* by operation_take_block, for the next operation */
   struct latencies* latencies;
 };
 
