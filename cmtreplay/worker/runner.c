@@ -167,7 +167,11 @@ static void join(struct lane* lane) {
 static void start_thread(struct runner* starter, uint32_t number) {
   struct replay* const replay = starter->replay;
   struct lane* const lane = &replay->lanes[number];
-  if (lane->thread.started) join(lane);
+  if (lane->thread.started) {
+    __atomic_store_n(&starter->lane->waits.waiting, (uint32_t)waiting_for_lane, __ATOMIC_RELAXED);
+    join(lane);
+    __atomic_store_n(&starter->lane->waits.waiting, (uint32_t)waiting_for_nothing, __ATOMIC_RELAXED);
+  }
   lane->thread.replay = (uint64_t)(uintptr_t)replay;
   lane->stated_ns = starter->lane->stated_ns;
   __atomic_store_n(&lane->state, (uint32_t)lane_running, __ATOMIC_RELEASE);

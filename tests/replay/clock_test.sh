@@ -84,6 +84,16 @@ test "$(marked --clock=system t.trace)" = 1
 test "$(marked t.trace)" = 0
 test "$(marked --pace=real <(head -3 t.trace))" = 0
 cmtreplay --alloc=libc --runs=1 untimed.trace 2> words | grep -q '^libc  '
+# The first thread starts one that takes over the lane of one that has not ended yet: that one does not wait for it.
+cat > lanes.trace << 'END'
+malloc(2000) = 1000000<1> thread=0 time=1000000
+malloc(2000) = 2000000<2> thread=1 time=1100000
+malloc(2000) = 3000000<3> thread=1 time=900000000
+thread_exit() thread=1 time=900000000
+malloc(2000) = 4000000<4> thread=2 time=950000000
+free(1000000<1>) thread=0 time=999000000
+END
+cmtreplay --clock=recorded --alloc=libc --runs=1 --timeout=20 lanes.trace > table 2> words
 # Threads of the program: the clock is that of the one that is furthest, and none is left behind by more than 1 ms.
 /usr/bin/python3 - > threads.trace << 'END'
 for i in range(1, 400):
