@@ -1,5 +1,5 @@
 // lifetimes: how long blocks live, and who allocates. Five commands on one command line: annotate a trace, summarise
-// it, count its pairs of lifetime and size, merge summaries, or say which functions have allocated.
+// it, count its pairs of lifetime and size, merge summaries, or say who has allocated.
 
 #include <tsl/robin_map.h>
 
@@ -57,16 +57,28 @@ Instead of annotating:
                  .svg, .html, .png or .pdf; the summary is printed too with
                  --summary, --json or --csv
 
-Who allocates, in a trace with call stacks:
+Who allocates:
 
-  --by=WHAT      a table by function, caller (function and its caller), line or
-                 library: live bytes at the peak, allocated, temporary, live at
-                 the end, and with callees; and the largest stack
+  --by=WHAT      a table by function, caller (functions with the tree of their
+                 callers), line or library, in a trace with call stacks; or by
+                 thread, size or phase (from a mark to the next). Bytes live at
+                 the peak, allocated, temporary, live at the end, and with
+                 callees; and the largest stack
   --sort=FIGURE  by peak (the default), bytes or blocks (allocated), live (at
-                 the end) or temporary; --inclusive: with callees
+                 the end), temporary, short-lived, other-thread (ended by
+                 another thread), reallocated, or growth (bytes live at the end
+                 less those at the begin, of a slice)
   --inclusive    sort by what functions have with those that they call
   --top=N        the first N only; 0: all. The default is 20, with --json and
                  --csv 0
+  --min=SHARE    leave out what is below a share of the total: 2.5% (the default
+                 is 0; 1% for callers)
+  --slice=FROM:TO
+                 what happened from FROM to TO, in events, in time (1.5s:2s) or
+                 between marks (@load:@done)
+  --focus=REGEX  only stacks with a function, file or library that matches
+  --ignore=REGEX no stacks with one that matches
+  --hide=REGEX   take functions that match out of the stacks
   --skip=REGEX   charge the callers of functions whose names match (xmalloc)
   --folded[=FIGURE]
                  stacks as lines "main;f;g 123", for flame graph tools
@@ -145,13 +157,15 @@ void merge(const Options& options, const std::vector<std::string>& paths) {
 /// Whether call stacks are asked for. Throws UsageError where options do not go together.
 bool refuse_stack_options(const CommandLine& line) {
   for (const char* const what : {"by", "folded"})
-    line.refuse_together(what, {"merge", "summary", "counts", "clock", "leaks", "totals", "plot"});
-  line.refuse_together("folded", {"by", "sort", "inclusive", "top", "skip", "json", "csv"});
+    line.refuse_together(what, {"merge", "summary", "counts", "leaks", "totals", "plot"});
+  line.refuse_together("folded", {"by", "sort", "inclusive", "top", "min", "skip", "clock", "json", "csv"});
   if (line.has("by") || line.has("folded")) return true;
-  for (const char* const option : {"sort", "inclusive", "top", "skip"}) {
+  for (const char* const option : {"sort", "inclusive", "top", "min", "skip"}) {
     if (line.has(option)) throw command::UsageError(std::string("--") + option + " needs --by");
   }
-  if (line.has("debug-dir")) throw command::UsageError("--debug-dir needs --by or --folded");
+  for (const char* const option : {"slice", "focus", "ignore", "hide", "debug-dir"}) {
+    if (line.has(option)) throw command::UsageError(std::string("--") + option + " needs --by or --folded");
+  }
   return false;
 }
 
@@ -184,6 +198,11 @@ std::vector<command::Option> options() {
                                   {"sort", Takes::value},
                                   {"inclusive"},
                                   {"top", Takes::value},
+                                  {"min", Takes::value},
+                                  {"slice", Takes::value},
+                                  {"focus", Takes::value},
+                                  {"ignore", Takes::value},
+                                  {"hide", Takes::value},
                                   {"skip", Takes::value},
                                   {"folded", Takes::value_or_nothing},
                                   {"debug-dir", Takes::values}});

@@ -20,7 +20,7 @@ std::string age_text(const std::optional<std::uint64_t>& age, heap::Clock::Unit 
 
 /// The unit of ages that age_text() does not name itself: " events", " bytes".
 std::string unit_text(const Summary& summary) {
-  return summary.clock == heap::Clock::Unit::time ? "" : " " + std::string(summary.unit_name());
+  return summary.clock == heap::Clock::Unit::time ? "" : " " + std::string(unit_name(summary.clock));
 }
 
 std::string amount_text(const Amount& amount) {
@@ -115,7 +115,7 @@ std::string to_text(const Summary& summary) {
 }
 
 std::string to_csv(const Summary& summary) {
-  const std::string unit(summary.unit_name());
+  const std::string unit(unit_name(summary.clock));
   std::string text = output::csv_titles(CsvRow{summary.sizes.front(), unit});
   for (const SizeSummary& size : summary.sizes) {
     if (size.in_use()) text += output::csv_row(CsvRow{size, unit});

@@ -45,7 +45,7 @@ Summary::Summary(heap::Clock::Unit unit) : clock(unit), sizes(SizeClasses::count
   for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i].size_bytes_min = SizeClasses::low(i);
 }
 
-std::string_view Summary::unit_name() const {
+std::string_view unit_name(heap::Clock::Unit clock) {
   return clock == heap::Clock::Unit::time ? "ns" : heap::Clock::name(clock);
 }
 

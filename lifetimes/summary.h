@@ -121,6 +121,9 @@ void describe(Visitor& field, S& size) {
 /// A lifetime up to this is short, in the clock's unit. For bytes it is the bound of Barrett and Zorn (1993).
 std::uint64_t short_lived_max(heap::Clock::Unit clock);
 
+/// "events", "ns" or "bytes".
+std::string_view unit_name(heap::Clock::Unit clock);
+
 struct Summary {
   explicit Summary(heap::Clock::Unit unit = heap::Clock::Unit::events);
 
@@ -132,9 +135,6 @@ struct Summary {
   std::array<std::uint64_t, AgeClasses::count> chains{};  ///< blocks by the reallocations behind them; 0 is not counted
   std::uint64_t chain_max = 0;
   std::vector<SizeSummary> sizes;  ///< by size class
-
-  /// "events", "ns" or "bytes".
-  std::string_view unit_name() const;
 
   /// The sum over all sizes.
   SizeSummary total() const;
@@ -153,7 +153,7 @@ template <class Visitor, output::DescribedAs<Summary> S>
 void describe(Visitor& field, S& summary) {
   const auto kind_name = [](std::size_t i) { return name(static_cast<Kind>(i)); };
   field("schema", schema, "the name and version of this form");
-  field("clock_unit", summary.unit_name(), "the unit of lifetimes: events, ns or bytes (allocated meanwhile)");
+  field("clock_unit", unit_name(summary.clock), "the unit of lifetimes: events, ns or bytes (allocated meanwhile)");
   field("short_lived_max", short_lived_max(summary.clock), "a lifetime up to this is short, in clock_unit");
   field("inputs", summary.inputs, "the traces");
   field("peak_live_bytes_max", summary.peak_bytes_max(), "the greatest of the inputs' peaks: all together had no less");

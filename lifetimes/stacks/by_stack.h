@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,10 +9,11 @@
 
 namespace cmt::lifetimes {
 
-/// What is asked of the call stacks of a trace.
+/// What is asked of the allocations of a trace.
 struct StackOptions {
   ContributorOptions contributors;
   bool folded = false;  ///< folded stacks, rather than contributors
+  std::optional<annotate::SliceRange> slice{};
   std::vector<std::string> debug_directories{};
 };
 

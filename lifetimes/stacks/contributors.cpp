@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "lifetimes/stacks/callers.h"
 #include "lifetimes/stacks/stack_tree.h"
 
 namespace cmt::lifetimes {
@@ -12,13 +13,22 @@ namespace {
 
 using GroupId = std::uint32_t;
 
-constexpr std::array<std::pair<By, std::string_view>, 4> by_names{
-    {{By::function, "function"}, {By::caller, "caller"}, {By::line, "line"}, {By::library, "library"}}};
-constexpr std::array<std::pair<Metric, std::string_view>, 5> metric_names{{{Metric::bytes, "bytes"},
+constexpr std::array<std::pair<By, std::string_view>, 7> by_names{{{By::function, "function"},
+                                                                   {By::caller, "caller"},
+                                                                   {By::line, "line"},
+                                                                   {By::library, "library"},
+                                                                   {By::thread, "thread"},
+                                                                   {By::size, "size"},
+                                                                   {By::phase, "phase"}}};
+constexpr std::array<std::pair<Metric, std::string_view>, 9> metric_names{{{Metric::bytes, "bytes"},
                                                                            {Metric::blocks, "blocks"},
                                                                            {Metric::peak, "peak"},
                                                                            {Metric::live, "live"},
-                                                                           {Metric::temporary, "temporary"}}};
+                                                                           {Metric::temporary, "temporary"},
+                                                                           {Metric::short_lived, "short-lived"},
+                                                                           {Metric::other_thread, "other-thread"},
+                                                                           {Metric::reallocated, "reallocated"},
+                                                                           {Metric::growth, "growth"}}};
 
 template <class Names, class Value>
 std::string_view name_in(const Names& names, Value value) {
@@ -38,7 +48,7 @@ Key key_of(By by) { return by == By::line ? Key::line : by == By::library ? Key:
 /// A stack and its figure by the metric that is sorted by.
 struct Largest {
   StackId stack = 0;
-  std::uint64_t figure = 0;
+  std::int64_t figure = 0;
 
   void take_larger(const Largest& other) {
     if (other.figure > figure || stack == 0) *this = other;
@@ -48,6 +58,7 @@ struct Largest {
 struct Group {
   Use self;
   Use inclusive;
+  Lifetimes lifetimes;
   Largest own;      ///< of the stacks that are charged to it
   Largest through;  ///< of all stacks that it is in
   std::uint32_t on_path = 0;
@@ -56,16 +67,20 @@ struct Group {
 /// Goes through the tree of stacks, from the root to each leaf, and keeps which groups the path is in.
 class GroupWalk {
  public:
-  GroupWalk(const StackTable& stacks, const StackUses& uses, const ContributorOptions& options)
-      : stacks_(stacks), uses_(uses), options_(options), labels_(stacks, key_of(options.by), options.skipped) {}
+  GroupWalk(const StackTable& stacks, const Uses& uses, Labels& labels, Metric metric)
+      : stacks_(stacks), uses_(uses), labels_(labels), metric_(metric) {}
 
   std::vector<Contributor> contributors() {
     walk();
     std::vector<Contributor> found;
     for (GroupId id = 0; id < groups_.size(); ++id) {
-      const Group& group = groups_[id];
-      found.push_back(
-          {group_name(id), group.self, group.inclusive, (group.own.stack != 0 ? group.own : group.through).stack, {}});
+      Group& group = groups_[id];
+      found.push_back({.name = std::string(labels_.text(labels_of_groups_[id])),
+                       .self = group.self,
+                       .inclusive = group.inclusive,
+                       .lifetimes = std::move(group.lifetimes),
+                       .largest = (group.own.stack != 0 ? group.own : group.through).stack,
+                       .stack = {}});
     }
     return found;
   }
@@ -75,11 +90,9 @@ class GroupWalk {
   struct Step {
     StackId next_child = 0;
     std::size_t groups_before = 0;
-    LabelId label_before = 0;
     Use use{};
     Largest largest{};
   };
-  static constexpr LabelId no_label = 0xffffffff;
 
   void walk() {
     const StackTree tree(stacks_, uses_);
@@ -97,25 +110,25 @@ class GroupWalk {
   }
 
   void enter(std::vector<Step>& path, const StackTree& tree, StackId node) {
-    path.push_back({tree.first_child(node), path_groups_.size(), label_});
+    path.push_back({tree.first_child(node), path_groups_.size()});
     if (node != 0) {
       const std::span<const Label> labels = labels_.of_frame(stacks_.node(node).frame);
       for (auto label = labels.rbegin(); label != labels.rend(); ++label) {
         if (label->is_allocation) continue;
-        path_groups_.push_back(group_of(label->text, label_));
-        label_ = label->text;
+        path_groups_.push_back(group_of(label->text));
         ++groups_[path_groups_.back()].on_path;
       }
     }
-    const Use* const use = use_of(node);
-    if (use == nullptr) return;
-    const Largest stack{node, use->metric(options_.metric)};
-    path.back().use = *use;
+    const Uses::Entry* const entry = entry_of(node);
+    if (entry == nullptr) return;
+    const Largest stack{node, entry->use.metric(metric_)};
+    path.back().use = entry->use;
     path.back().largest = stack;
-    Group& group = groups_[path_groups_.empty() ? unknown_group() : path_groups_.back()];
-    group.self += *use;
+    Group& group = groups_[path_groups_.empty() ? group_of(labels_.intern("[unknown]")) : path_groups_.back()];
+    group.self += entry->use;
+    add_lifetimes(group.lifetimes, entry->lifetimes);
     group.own.take_larger(stack);
-    if (path_groups_.empty()) group.inclusive += *use;
+    if (path_groups_.empty()) group.inclusive += entry->use;
   }
 
   void leave(std::vector<Step>& path) {
@@ -128,45 +141,34 @@ class GroupWalk {
       group.inclusive += step.use;
       group.through.take_larger(step.largest);
     }
-    label_ = step.label_before;
     if (path.empty()) return;
     path.back().use += step.use;
     path.back().largest.take_larger(step.largest);
   }
 
-  const Use* use_of(StackId node) const {
-    const auto found = std::lower_bound(uses_.stacks.begin(), uses_.stacks.end(), node,
-                                        [](const StackUses::Entry& entry, StackId id) { return entry.stack < id; });
-    return found != uses_.stacks.end() && found->stack == node ? &found->use : nullptr;
+  const Uses::Entry* entry_of(StackId node) const {
+    const auto found = std::lower_bound(uses_.entries.begin(), uses_.entries.end(), node,
+                                        [](const Uses::Entry& entry, StackId id) { return entry.key < id; });
+    return found != uses_.entries.end() && found->key == node ? &*found : nullptr;
   }
 
-  GroupId group_of(LabelId inner, LabelId outer) {
-    const std::uint64_t key = std::uint64_t{inner} << 32 | (options_.by == By::caller ? outer : no_label);
-    const auto [found, is_new] = ids_.try_emplace(key, static_cast<GroupId>(groups_.size()));
+  GroupId group_of(LabelId label) {
+    const auto [found, is_new] = ids_.try_emplace(label, static_cast<GroupId>(groups_.size()));
     if (is_new) {
       groups_.emplace_back();
-      keys_.push_back(key);
+      labels_of_groups_.push_back(label);
     }
     return found->second;
   }
-  GroupId unknown_group() { return group_of(labels_.intern("[unknown]"), no_label); }
-
-  std::string group_name(GroupId id) const {
-    const auto inner = static_cast<LabelId>(keys_[id] >> 32), outer = static_cast<LabelId>(keys_[id]);
-    std::string text(labels_.text(inner));
-    if (outer != no_label) text += " <- " + std::string(labels_.text(outer));
-    return text;
-  }
 
   const StackTable& stacks_;
-  const StackUses& uses_;
-  const ContributorOptions& options_;
-  Labels labels_;
-  std::unordered_map<std::uint64_t, GroupId> ids_;
-  std::vector<std::uint64_t> keys_;  // by group: its label, and that of its caller
+  const Uses& uses_;
+  Labels& labels_;
+  Metric metric_;
+  std::unordered_map<LabelId, GroupId> ids_;
+  std::vector<LabelId> labels_of_groups_;
   std::vector<Group> groups_;
   std::vector<GroupId> path_groups_;  // of the path, outermost first
-  LabelId label_ = no_label;          // the innermost of the path
 };
 
 /// Both ends of stacks, as lines. Time of each: by the lines that are kept, however deep it is.
@@ -217,6 +219,23 @@ class StackEnds {
   std::vector<StackId> ends_;          // by node: the one of its path with which the outer lines are whole
 };
 
+/// The largest first, without those below --min and beyond --top.
+void sort_and_cut(Contributors& report, const ContributorOptions& options) {
+  const auto figure = [&](const Contributor& each) {
+    return (options.inclusive ? each.inclusive : each.self).metric(options.metric);
+  };
+  std::vector<Contributor>& all = report.contributors;
+  std::sort(all.begin(), all.end(), [&](const Contributor& a, const Contributor& b) {
+    return figure(a) != figure(b) ? figure(a) > figure(b) : a.name < b.name;
+  });
+  const double least = options.min * static_cast<double>(report.total.metric(options.metric));
+  const std::size_t before = all.size();
+  if (options.min > 0)
+    std::erase_if(all, [&](const Contributor& each) { return static_cast<double>(figure(each)) < least; });
+  if (options.top != 0 && all.size() > options.top) all.resize(options.top);
+  report.left_out = before - all.size();
+}
+
 }  // namespace
 
 std::string_view name(By by) { return name_in(by_names, by); }
@@ -224,30 +243,31 @@ std::string_view name(Metric metric) { return name_in(metric_names, metric); }
 std::optional<By> parse_by(std::string_view text) { return value_in(by_names, text); }
 std::optional<Metric> parse_metric(std::string_view text) { return value_in(metric_names, text); }
 
-Contributors find_contributors(const StackTable& stacks, const StackUses& uses, const ContributorOptions& options) {
+Contributors find_contributors(const StackTable& stacks, const Uses& uses, const ContributorOptions& options) {
   Contributors report;
   report.by = options.by;
   report.metric = options.metric;
   report.inclusive = options.inclusive;
   report.events = uses.events;
+  report.short_lived_max = uses.short_lived_max;
   report.peak_event = uses.peak_event;
   report.peak_time_ns = uses.peak_time_ns;
-  for (const StackUses::Entry& entry : uses.stacks) {
-    report.total += entry.use;
-    if (entry.stack == 0) report.of_unknown_stacks = entry.use;
-    report.stacks += entry.stack != 0;
+  for (const Uses::Entry& entry : uses.entries) report.total += entry.use;
+  if (!is_of_stacks(options.by)) {
+    for (const Uses::Entry& entry : uses.entries)
+      report.contributors.push_back(
+          {.name = entry.name, .self = entry.use, .inclusive = entry.use, .lifetimes = entry.lifetimes, .stack = {}});
+    sort_and_cut(report, options);
+    return report;
   }
-  report.contributors = GroupWalk(stacks, uses, options).contributors();
-  const auto figure = [&](const Contributor& each) {
-    return (options.inclusive ? each.inclusive : each.self).metric(options.metric);
-  };
-  std::sort(report.contributors.begin(), report.contributors.end(), [&](const Contributor& a, const Contributor& b) {
-    return figure(a) != figure(b) ? figure(a) > figure(b) : a.name < b.name;
-  });
-  if (options.top != 0 && report.contributors.size() > options.top) {
-    report.left_out = report.contributors.size() - options.top;
-    report.contributors.resize(options.top);
+  for (const Uses::Entry& entry : uses.entries) {
+    if (entry.key == 0) report.of_unknown_stacks = entry.use;
+    report.stacks += entry.key != 0;
   }
+  Labels labels(stacks, key_of(options.by), options.skipped, options.hidden);
+  report.contributors = GroupWalk(stacks, uses, labels, options.metric).contributors();
+  sort_and_cut(report, options);
+  if (options.by == By::caller) add_callers(report.contributors, stacks, uses, labels, options);
   const StackEnds ends(stacks);
   for (Contributor& each : report.contributors) each.stack = ends.lines(each.largest, each.stack_left_out);
   return report;

@@ -1,4 +1,5 @@
-/// Who allocates: the allocations of a trace by the function, the line, the library, or the function with its caller.
+/// Who allocates: the allocations of a trace by the function, with its callers or without, the line or the library; or
+/// by the thread, the size or the phase.
 ///
 /// A stack is charged to its innermost function that is no allocation function (labels.h): that is its contributor. A
 /// function also has all that the functions that it calls allocate; recursive ones are counted once in each stack.
@@ -12,7 +13,7 @@
 #include <vector>
 
 #include "lifetimes/stacks/labels.h"
-#include "lifetimes/stacks/stack_use.h"
+#include "lifetimes/stacks/use.h"
 #include "toolkit/output/fields.h"
 
 namespace cmt::lifetimes {
@@ -33,10 +34,29 @@ void describe(Visitor& field, S& line) {
   field("line", line.line, "in that file");
 }
 
+/// A function in a tree of callers, and what those of its allocations have that come from there.
+struct Caller {
+  std::string name;
+  Use use;
+  std::vector<Caller> callers{};  ///< the largest first; those below --min are left out
+};
+
+/// How many levels a tree of callers has: a recursive function would else have as many as it is deep.
+inline constexpr std::size_t caller_levels_max = 40;
+
+template <class Visitor, output::DescribedAs<Caller> C>
+void describe(Visitor& field, C& caller) {
+  field("name", caller.name, "of the function that calls");
+  field("use", caller.use, "of allocations that come from there");
+  field("callers", caller.callers, "who calls it there, as here; 40 levels at most");
+}
+
 struct Contributor {
   std::string name;
   Use self;
   Use inclusive;
+  Lifetimes lifetimes{};  ///< of its own blocks that have ended
+  std::vector<Caller> callers{};
   StackId largest = 0;  ///< of its own stacks, or if it has none of those through it, that with most by the metric
   std::vector<StackLine> stack;
   std::uint64_t stack_left_out = 0;
@@ -47,23 +67,29 @@ inline constexpr std::size_t inner_lines_max = 40, outer_lines_max = 10;
 
 template <class Visitor, output::DescribedAs<Contributor> C>
 void describe(Visitor& field, C& contributor) {
-  field("name", contributor.name, "of the function, the line, the library, or of function and caller");
+  field("name", contributor.name, "of the function, line or library; \"thread 3 (name)\"; sizes; or a mark's label");
   field("self", contributor.self, "of stacks of which it is the innermost that is no allocation function");
-  field("inclusive", contributor.inclusive, "of stacks that it is anywhere in");
+  field("inclusive", contributor.inclusive, "of stacks that it is anywhere in; without stacks the same as self");
+  const auto quantile = [&](double share) { return lifetime_quantile(contributor.lifetimes, share); };
+  field("lifetime_p50", quantile(0.5), "in clock_unit, of its own: half of the ended blocks lived no longer");
+  field("lifetime_p90", quantile(0.9), "90 % of them lived no longer");
+  field("lifetime_p99", quantile(0.99), "99 % of them lived no longer");
+  field("callers", contributor.callers, "by caller: who calls it, the largest first");
   field("stack", contributor.stack,
         "the largest of its stacks by sorted_by, the innermost function first; of more than 50, the inner 40 and the "
         "outer 10");
   field("stack_left_out", contributor.stack_left_out, "functions between these");
 }
 
-/// What a report is about.
-enum class By { function, caller, line, library };
-
 struct ContributorOptions {
   By by = By::function;
   Metric metric = Metric::peak;
   bool inclusive = false;  ///< sorts by what functions have with those that they call
   std::string skipped{};   ///< functions that count as allocation functions, an extended regular expression
+  std::string focus{};     ///< only stacks with a function that matches; empty: all
+  std::string ignored{};   ///< no stacks with a function that matches
+  std::string hidden{};    ///< functions that are taken out of stacks
+  double min = 0;          ///< contributors and callers below this share of the total are left out
   std::size_t top = 0;     ///< how many contributors; 0: all
 };
 
@@ -72,6 +98,9 @@ struct Contributors {
   By by = By::function;
   Metric metric = Metric::peak;
   bool inclusive = false;
+  std::string slice;  ///< as it was given; empty: the whole trace
+  heap::Clock::Unit clock = heap::Clock::Unit::events;
+  std::uint64_t short_lived_max = 0;
   std::uint64_t events = 0;
   std::uint64_t defects = 0;
   bool truncated = false;
@@ -95,11 +124,15 @@ template <class Visitor, output::DescribedAs<Contributors> C>
 void describe(Visitor& field, C& report) {
   field("schema", contributors_schema, "the name and version of this form");
   field("name", report.name, "the file's name without its folder");
-  field("by", name(report.by), "function, caller, line or library");
+  field("by", name(report.by), "function, caller, line, library, thread, size or phase");
   field("sorted_by", name(report.metric),
-        "bytes (allocated), blocks (allocated), peak, live (at the end) or temporary");
+        "bytes (allocated), blocks (allocated), peak, live (at the end), temporary, short-lived, other-thread, "
+        "reallocated or growth");
   field("sorted_inclusive", report.inclusive, "whether by inclusive, or by self");
-  field("events", report.events, "events read");
+  field("slice", report.slice, "the part of the trace; empty: all of it");
+  field("clock_unit", unit_name(report.clock), "what lifetimes are counted in: events, ns or bytes");
+  field("short_lived_max", report.short_lived_max, "a lifetime up to this is short, in clock_unit");
+  field("events", report.events, "events read, of the slice");
   field("defects", report.defects, "defects found in the trace");
   field("truncated", report.truncated, "whether the trace breaks off");
   field("stacks", report.stacks, "different stacks that have allocated");
@@ -108,12 +141,12 @@ void describe(Visitor& field, C& report) {
   field("total", report.total, "of all stacks");
   field("unknown_stacks", report.of_unknown_stacks, "of allocations whose stack is not known");
   field("contributors", report.contributors, "the largest first");
-  field("contributors_left_out", report.left_out, "how many more there are, beyond --top");
+  field("contributors_left_out", report.left_out, "how many more there are, beyond --top and below --min");
 }
 
-/// The allocations of `uses` by contributor. `stacks` has the frames' names. The report's name, defects and truncation
-/// are the caller's. Memory and time: by the nodes of the stacks, however deep those are.
-Contributors find_contributors(const StackTable& stacks, const StackUses& uses, const ContributorOptions& options);
+/// The allocations of `uses` by contributor. `stacks` has the frames' names. The report's name, slice, clock, defects
+/// and truncation are the caller's. Memory and time: by the nodes of the stacks, however deep those are.
+Contributors find_contributors(const StackTable& stacks, const Uses& uses, const ContributorOptions& options);
 
 std::string to_text(const Contributors& report);
 std::string to_csv(const Contributors& report);

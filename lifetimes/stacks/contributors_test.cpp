@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "lifetimes/stacks/folded.h"
+#include "lifetimes/stacks/selection.h"
 
 namespace cmt::lifetimes {
 namespace {
@@ -12,7 +13,8 @@ namespace {
 /// A table of stacks, and the allocations of a trace with them.
 class Sample {
  public:
-  Sample() : complaints_(false, [](const std::string&) {}), counter_(complaints_) {
+  explicit Sample(const UseOptions& options = {})
+      : complaints_(false, [](const std::string&) {}), counter_(options, complaints_) {
     app_ = stacks_.add_module(module("/opt/app"));
     library_ = stacks_.add_module(module("/lib/libx.so.1"));
   }
@@ -55,8 +57,11 @@ class Sample {
     counter_.count_event({.kind = Kind::free, .thread = thread, .old_tag = tag});
   }
 
+  void add(const Event& event) { counter_.count_event(event); }
+  void mark(std::string_view label) { add({.kind = Kind::mark, .label = label}); }
+
   const StackTable& stacks() const { return stacks_; }
-  StackUses finish() { return counter_.finish(); }
+  Uses finish() { return counter_.finish(); }
 
  private:
   static Module module(const std::string& path) {
@@ -69,7 +74,7 @@ class Sample {
   StackTable stacks_;
   ModuleId app_, library_;
   command::Complaints complaints_;
-  StackUseCounter counter_;
+  UseCounter counter_;
   Tag last_tag_ = 0;
 };
 
@@ -81,15 +86,24 @@ std::string line_of(const Contributor& each) {
          "/" + number(each.inclusive.allocated.bytes);
 }
 
-std::string lines_of(const Contributors& report) {
+std::string lines_of(const std::vector<Caller>& callers, std::size_t level) {
   std::string text;
-  for (const Contributor& each : report.contributors) text += line_of(each) + "\n";
+  for (const Caller& each : callers) {
+    text += std::string(2 * level, ' ') + each.name + " " + std::to_string(each.use.peak.bytes) + "/" +
+            std::to_string(each.use.allocated.bytes) + "\n" + lines_of(each.callers, level + 1);
+  }
   return text;
 }
 
-std::string folded(const Sample& sample, const StackUses& uses, Metric metric) {
+std::string lines_of(const Contributors& report) {
   std::string text;
-  write_folded(sample.stacks(), uses, metric, [&](const std::string& piece) { text += piece; });
+  for (const Contributor& each : report.contributors) text += line_of(each) + "\n" + lines_of(each.callers, 1);
+  return text;
+}
+
+std::string folded(const Sample& sample, const Uses& uses, Metric metric, const std::string& hidden = {}) {
+  std::string text;
+  write_folded(sample.stacks(), uses, metric, hidden, [&](const std::string& piece) { text += piece; });
   return text;
 }
 
@@ -103,7 +117,7 @@ TEST_CASE("an allocation is charged to the innermost function that is no allocat
   sample.allocate(100, of_parse);
   sample.free(sample.allocate(50, sample.stack({main, parse, in_list})));
   sample.allocate(8, sample.stack({main, push}));
-  const StackUses uses = sample.finish();
+  const Uses uses = sample.finish();
   CHECK(uses.peak_event == 2);
   const Contributors report = find_contributors(sample.stacks(), uses, {});
   CHECK(lines_of(report) ==
@@ -142,10 +156,13 @@ TEST_CASE("stacks are put together by function and caller, by line and by librar
   sample.allocate(10, sample.stack({main, a, grow}));
   sample.allocate(20, sample.stack({main, b, grow}));
   sample.allocate(5, sample.stack({bare}));
-  const StackUses uses = sample.finish();
-  CHECK(lines_of(find_contributors(sample.stacks(), uses, {.by = By::caller, .top = 3})) ==
-        "x:grow <- b 20/20/0/20 20/20\n"
-        "x:grow <- a 10/10/0/10 10/10\n"
+  const Uses uses = sample.finish();
+  CHECK(lines_of(find_contributors(sample.stacks(), uses, {.by = By::caller, .top = 2})) ==
+        "x:grow 30/30/0/30 30/30\n"
+        "  b 20/20\n"
+        "    main 20/20\n"
+        "  a 10/10\n"
+        "    main 10/10\n"
         "app+0x50 5/5/0/5 5/5\n");
   CHECK(lines_of(find_contributors(sample.stacks(), uses, {.by = By::library})) ==
         "libx.so.1 30/30/0/30 30/30\n"
@@ -173,7 +190,7 @@ TEST_CASE("stacks that are cut or not known are said to be so") {
   sample.allocate(10, 0);
   sample.allocate(20, sample.stack({0, f}));
   sample.allocate(30, sample.stack({sample.frame({"malloc"})}));
-  const StackUses uses = sample.finish();
+  const Uses uses = sample.finish();
   const Contributors report = find_contributors(sample.stacks(), uses, {});
   CHECK(lines_of(report) == "[unknown] 40/40/0/40 40/40\nf 20/20/0/20 20/20\n[cut] 0/0/0/0 20/20\n");
   CHECK(report.of_unknown_stacks.allocated.bytes == 10);
@@ -187,7 +204,7 @@ TEST_CASE("folded stacks have a line for each stack of functions, with names mad
   sample.free(sample.allocate(7, sample.stack({main, odd})));
   sample.allocate(1, sample.stack({main}));
   sample.allocate(2, sample.stack({again}));
-  const StackUses uses = sample.finish();
+  const Uses uses = sample.finish();
   CHECK(folded(sample, uses, Metric::bytes) == "main 3\nmain;rust<[u8: 4]>;inner? 7\n");
   CHECK(folded(sample, uses, Metric::temporary) == "main;rust<[u8: 4]>;inner? 1\n");
   CHECK(folded(sample, uses, Metric::live) == "main 3\n");
@@ -254,13 +271,142 @@ TEST_CASE("functions of the same name in different libraries are different ones"
   const FrameId main = sample.frame({"main"}), here = sample.frame({"init"}), there = sample.frame({"x:init", "init"});
   sample.allocate(10, sample.stack({main, here}));
   sample.allocate(20, sample.stack({main, there, sample.frame({"x:grow", "init"})}));
-  const StackUses uses = sample.finish();
+  const Uses uses = sample.finish();
   CHECK(lines_of(find_contributors(sample.stacks(), uses, {})) ==
         "x:grow 20/20/0/20 20/20\n"
         "init [app] 10/10/0/10 10/10\n"
         "init [libx.so.1] 0/0/0/0 20/20\n"
         "main 0/0/0/0 30/30\n"
         "x:init 0/0/0/0 20/20\n");
+}
+
+TEST_CASE("stacks are chosen by focus and ignore, and functions hidden") {
+  Sample sample;
+  const FrameId main = sample.frame({"main"}), load = sample.frame({"load"}), save = sample.frame({"save"});
+  const FrameId grow = sample.frame({"x:grow"}), wrap = sample.frame({"wrap"});
+  sample.allocate(10, sample.stack({main, load, wrap, grow}));
+  sample.allocate(20, sample.stack({main, save, grow}));
+  sample.allocate(40, sample.stack({main, wrap}));
+  sample.allocate(80, 0);
+  const Uses uses = sample.finish();
+  const auto chosen = [&](const std::string& focus, const std::string& ignored) {
+    return lines_of(find_contributors(sample.stacks(), select_stacks(uses, sample.stacks(), focus, ignored), {}));
+  };
+  CHECK(chosen("^load$", "") ==
+        "x:grow 10/10/0/10 10/10\n"
+        "load 0/0/0/0 10/10\n"
+        "main 0/0/0/0 10/10\n"
+        "wrap 0/0/0/0 10/10\n");
+  CHECK(chosen("libx", "load").starts_with("x:grow 20/20/0/20 20/20\nmain 0/0/0/0 20/20\n"));
+  CHECK(chosen("", "main") == "[unknown] 80/80/0/80 80/80\n");
+  CHECK(chosen("nobody", "").empty());
+  CHECK(lines_of(find_contributors(sample.stacks(), uses, {.hidden = "wrap|grow", .top = 4})) ==
+        "[unknown] 80/80/0/80 80/80\n"
+        "main 40/40/0/40 70/70\n"
+        "save 20/20/0/20 20/20\n"
+        "load 10/10/0/10 10/10\n");
+  CHECK(folded(sample, uses, Metric::bytes, "^(main|wrap)$") == "[unknown] 80\nload;x:grow 10\nsave;x:grow 20\n");
+  const Contributors large = find_contributors(sample.stacks(), uses, {.min = 0.25});
+  CHECK(lines_of(large) == "[unknown] 80/80/0/80 80/80\nwrap 40/40/0/40 50/50\n");
+  CHECK(large.left_out == 4);
+}
+
+TEST_CASE("a tree of callers leaves out what is small, and ends where stacks do not") {
+  Sample sample;
+  const FrameId main = sample.frame({"main"}), a = sample.frame({"a"}), f = sample.frame({"f"});
+  sample.allocate(1, sample.stack({main, f}));
+  sample.allocate(99, sample.stack({main, a, f}));
+  CHECK(lines_of(find_contributors(sample.stacks(), sample.finish(), {.by = By::caller, .min = 0.02, .top = 1})) ==
+        "f 100/100/0/100 100/100\n"
+        "  a 99/99\n"
+        "    main 99/99\n");
+
+  Sample deep;
+  const FrameId walk = deep.frame({"walk"});
+  StackId at = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    at = const_cast<StackTable&>(deep.stacks()).add_node({at, walk});
+    if (i % 10 == 0) deep.allocate(1, at);
+  }
+  const Contributors report = find_contributors(deep.stacks(), deep.finish(), {.by = By::caller});
+  std::size_t levels = 0;
+  for (const std::vector<Caller>* callers = &report.contributors.at(0).callers; !callers->empty(); ++levels)
+    callers = &callers->front().callers;
+  CHECK(levels == caller_levels_max);
+}
+
+TEST_CASE("allocations are put together by thread, size and phase") {
+  const auto lines_by = [](By by) {
+    Sample sample(UseOptions{.by = by});
+    sample.add({.kind = Kind::thread_name, .thread = 7, .label = "worker"});
+    const Tag first = sample.allocate(64, 0);
+    sample.mark("load");
+    sample.allocate(70, 0, 7);
+    sample.free(first, 7);
+    sample.mark("run");
+    sample.allocate(1000, 0, 7);
+    sample.mark("load");
+    sample.allocate(1, 0);
+    const Contributors report =
+        find_contributors(sample.stacks(), sample.finish(), {.by = by, .metric = Metric::bytes});
+    CHECK(to_text(report).find("with callees") == std::string::npos);
+    return lines_of(report);
+  };
+  CHECK(lines_by(By::thread) ==
+        "thread 7 (worker) 1070/1070/0/1070 1070/1070\n"
+        "thread 0 1/65/0/1 1/65\n");
+  CHECK(lines_by(By::size) ==
+        "896 - 1,023 bytes 1000/1000/0/1000 1000/1000\n"
+        "64 - 79 bytes 70/134/0/70 70/134\n"
+        "1 byte 1/1/0/1 1/1\n");
+  CHECK(lines_by(By::phase) ==
+        "run 1000/1000/0/1000 1000/1000\n"
+        "load 71/71/0/71 71/71\n"
+        "[before the first mark] 0/64/0/0 0/64\n");
+}
+
+TEST_CASE("lifetimes, ends by other threads and reallocs are counted where the block was made") {
+  Sample sample;
+  const StackId f = sample.stack({sample.frame({"f"})}), g = sample.stack({sample.frame({"g"})});
+  const Tag moved = sample.allocate(10, f);
+  sample.free(sample.reallocate(moved, 20, g), 3);
+  std::vector<Tag> blocks;
+  for (int i = 0; i < 100; ++i) blocks.push_back(sample.allocate(1, f));
+  for (const Tag block : blocks) sample.free(block);
+  const Uses uses = sample.finish();
+  const Contributors report = find_contributors(sample.stacks(), uses, {.metric = Metric::short_lived});
+  const Contributor& of_f = report.contributors.at(0);
+  CHECK(of_f.name == "f");
+  CHECK(of_f.self.short_lived == 101);  // up to 1,000 events
+  CHECK(of_f.self.reallocated == 0);
+  CHECK(lifetime_quantile(of_f.lifetimes, 0.001) == 1);
+  CHECK(lifetime_quantile(of_f.lifetimes, 0.5) == AgeClasses::high(AgeClasses::index(100)));
+  const Contributor& of_g = report.contributors.at(1);
+  CHECK(of_g.self.reallocated == 1);
+  CHECK(of_g.self.other_thread == 1);
+  CHECK(!lifetime_quantile({}, 0.5));
+}
+
+TEST_CASE("of a slice, flows are those within it, and what is live was made before, too") {
+  Sample sample(UseOptions{.slice = annotate::SliceRange::parse("@from:@to")});
+  const StackId f = sample.stack({sample.frame({"f"})}), g = sample.stack({sample.frame({"g"})});
+  const Tag old = sample.allocate(100, f);
+  sample.allocate(1000, g);
+  sample.mark("from");
+  sample.allocate(10, f);
+  sample.free(sample.allocate(5, g));
+  sample.free(old);
+  sample.mark("to");
+  sample.allocate(7777, g);
+  const Contributors report = find_contributors(sample.stacks(), sample.finish(), {.metric = Metric::growth});
+  CHECK(report.events == 5);
+  CHECK(report.peak_event == 5);
+  CHECK(lines_of(report) ==
+        "g 1005/5/1/1000 1005/5\n"
+        "f 110/10/0/10 110/10\n");
+  CHECK(report.contributors[1].self.growth == -90);
+  CHECK(report.total.growth == -90);
+  CHECK(to_text(report).find("  -90 B  ") != std::string::npos);
 }
 
 TEST_CASE("allocation functions are told by their names") {
@@ -288,13 +434,19 @@ TEST_CASE("reports are text, JSON and CSV") {
   sample.allocate(2, 0);
   Contributors report = find_contributors(sample.stacks(), sample.finish(), {});
   report.name = "app.cmt";
-  CHECK(to_csv(report) ==
-        "name,allocated_blocks,allocated_bytes,peak_blocks,peak_bytes,leaked_blocks,leaked_bytes,temporary_blocks,"
-        "inclusive_allocated_blocks,inclusive_allocated_bytes,inclusive_peak_blocks,inclusive_peak_bytes,"
-        "inclusive_leaked_blocks,inclusive_leaked_bytes,inclusive_temporary_blocks,stack\n"
-        "[unknown],1,2,1,2,1,2,0,1,2,1,2,1,2,0,\n"
-        "\"f(int, char)\",1,1,1,1,1,1,0,1,1,1,1,1,1,0,\"main;f(int, char)\"\n"
-        "main,0,0,0,0,0,0,0,1,1,1,1,1,1,0,\"main;f(int, char)\"\n");
+  const auto titles = [](const std::string& prefix) {
+    std::string text;
+    for (const char* const title :
+         {"allocated_blocks", "allocated_bytes", "peak_blocks", "peak_bytes", "leaked_blocks", "leaked_bytes",
+          "temporary_blocks", "short_lived_blocks", "other_thread_blocks", "reallocated_blocks", "growth_bytes"})
+      text += "," + prefix + title;
+    return text;
+  };
+  CHECK(to_csv(report) == "name" + titles("") + titles("inclusive_") +
+                              ",lifetime_p50,lifetime_p90,lifetime_p99,stack\n"
+                              "[unknown],1,2,1,2,1,2,0,0,0,0,2,1,2,1,2,1,2,0,0,0,0,2,,,,\n"
+                              "\"f(int, char)\",1,1,1,1,1,1,0,0,0,0,1,1,1,1,1,1,1,0,0,0,0,1,,,,\"main;f(int, char)\"\n"
+                              "main,0,0,0,0,0,0,0,0,0,0,0,1,1,1,1,1,1,0,0,0,0,1,,,,\"main;f(int, char)\"\n");
   CHECK(
       to_text(report).starts_with("app.cmt: 2 events; 2 blocks, 3 B, of 1 stack\n"
                                   "  peak live: 2 blocks, 3 B, at event 2\n"

@@ -15,7 +15,7 @@ class FunctionTree {
   struct Node {
     std::uint32_t parent = 0;
     LabelId label = 0;
-    std::uint64_t figure = 0;
+    std::int64_t figure = 0;
   };
 
   /// The child of a node for a function.
@@ -33,7 +33,7 @@ class FunctionTree {
   std::unordered_map<std::uint64_t, std::uint32_t> ids_;
 };
 
-FunctionTree function_tree(const StackTable& stacks, const StackUses& uses, Metric metric, Labels& labels) {
+FunctionTree function_tree(const StackTable& stacks, const Uses& uses, Metric metric, Labels& labels) {
   FunctionTree functions;
   const StackTree tree(stacks, uses);
   std::vector<std::uint32_t> node_of(stacks.node_count());
@@ -44,9 +44,8 @@ FunctionTree function_tree(const StackTable& stacks, const StackUses& uses, Metr
     for (auto label = found.rbegin(); label != found.rend(); ++label) node = functions.child_of(node, label->text);
     node_of[id] = node;
   }
-  for (const StackUses::Entry& entry : uses.stacks) {
-    const std::uint32_t node =
-        entry.stack == 0 ? functions.child_of(0, labels.intern("[unknown]")) : node_of[entry.stack];
+  for (const Uses::Entry& entry : uses.entries) {
+    const std::uint32_t node = entry.key == 0 ? functions.child_of(0, labels.intern("[unknown]")) : node_of[entry.key];
     functions.node(node).figure += entry.use.metric(metric);
   }
   return functions;
@@ -64,9 +63,9 @@ std::vector<std::uint32_t> ranks_of(const Labels& labels) {
 
 }  // namespace
 
-void write_folded(const StackTable& stacks, const StackUses& uses, Metric metric,
+void write_folded(const StackTable& stacks, const Uses& uses, Metric metric, const std::string& hidden,
                   const std::function<void(const std::string&)>& write) {
-  Labels labels(stacks, Key::function, "");
+  Labels labels(stacks, Key::function, "", hidden);
   const FunctionTree functions = function_tree(stacks, uses, metric, labels);
   const std::vector<std::uint32_t> ranks = ranks_of(labels);
   const auto& nodes = functions.nodes();
@@ -99,7 +98,7 @@ void write_folded(const StackTable& stacks, const StackUses& uses, Metric metric
     const std::uint32_t child = children[step.next++];
     const std::size_t size_before = line.size();
     line += (line.empty() ? "" : ";") + part_text(labels.text(nodes[child].label));
-    if (nodes[child].figure != 0) text += line + " " + std::to_string(nodes[child].figure) + "\n";
+    if (nodes[child].figure > 0) text += line + " " + std::to_string(nodes[child].figure) + "\n";
     if (text.size() > 65536) write(std::exchange(text, {}));
     path.push_back({child, first_child[child], size_before});
   }

@@ -4,17 +4,18 @@
 #include <string>
 
 #include "lifetimes/stacks/labels.h"
-#include "lifetimes/stacks/stack_use.h"
+#include "lifetimes/stacks/use.h"
 
 namespace cmt::lifetimes {
 
 /// Calls `write` with pieces of folded stacks, the input of flame graph tools: a line for each stack, the outermost
-/// function first, with a figure. Stacks of the same functions are one line. Stacks whose figure is 0 are left out.
+/// function first, with a figure. Stacks of the same functions are one line. Those whose figure is 0, or less
+/// (they have shrunk), are left out, and functions that match `hidden`, an extended regular expression.
 ///
 ///     main;parse;list::push(int) 4096
 ///
 /// A semicolon in a name becomes a colon. The lines are in the order of the names.
-void write_folded(const StackTable& stacks, const StackUses& uses, Metric metric,
+void write_folded(const StackTable& stacks, const Uses& uses, Metric metric, const std::string& hidden,
                   const std::function<void(const std::string&)>& write);
 
 }  // namespace cmt::lifetimes

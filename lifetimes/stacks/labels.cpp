@@ -126,44 +126,45 @@ std::string part_text(std::string_view function) {
   return text.empty() ? "?" : text;
 }
 
-/// An extended regular expression (regcomp(3)), and what is known of functions by it.
-struct Labels::Pattern {
-  explicit Pattern(const std::string& text) {
+struct NamePattern::Compiled {
+  explicit Compiled(const std::string& text) {
     const int error = regcomp(&regex, text.c_str(), REG_EXTENDED | REG_NOSUB);
     if (error == 0) return;
     std::array<char, 256> reason{};
     regerror(error, &regex, reason.data(), reason.size());
     throw std::invalid_argument(reason.data());
   }
-  ~Pattern() { regfree(&regex); }
-  Pattern(const Pattern&) = delete;
-  Pattern& operator=(const Pattern&) = delete;
-
-  bool matches(std::string_view function) {
-    const auto [at, is_new] = known.try_emplace(function, false);
-    if (is_new) at->second = regexec(&regex, std::string(function).c_str(), 0, nullptr, 0) == 0;
-    return at->second;
-  }
+  ~Compiled() { regfree(&regex); }
+  Compiled(const Compiled&) = delete;
+  Compiled& operator=(const Compiled&) = delete;
 
   regex_t regex{};
-  std::unordered_map<std::string_view, bool> known;  // by function
+  std::unordered_map<std::string_view, bool> known;  // by name
 };
 
-Labels::Labels(const StackTable& stacks, Key key, const std::string& skipped)
-    : stacks_(stacks), key_(key), by_frame_(stacks.frame_count()) {
-  if (!skipped.empty()) skipped_ = std::make_unique<Pattern>(skipped);
+NamePattern::NamePattern(const std::string& text) {
+  if (!text.empty()) compiled_ = std::make_unique<Compiled>(text);
 }
 
-Labels::~Labels() = default;
+NamePattern::~NamePattern() = default;
+
+bool NamePattern::matches(std::string_view name) {
+  if (compiled_ == nullptr || name.empty()) return false;
+  const auto [at, is_new] = compiled_->known.try_emplace(name, false);
+  if (is_new) at->second = regexec(&compiled_->regex, std::string(name).c_str(), 0, nullptr, 0) == 0;
+  return at->second;
+}
+
+Labels::Labels(const StackTable& stacks, Key key, const std::string& skipped, const std::string& hidden)
+    : stacks_(stacks), key_(key), skipped_(skipped), hidden_(hidden), by_frame_(stacks.frame_count()) {}
 
 bool Labels::is_skipped(std::string_view function) {
-  if (is_allocation_function(function)) return true;
-  return skipped_ != nullptr && !function.empty() && skipped_->matches(function);
+  return is_allocation_function(function) || skipped_.matches(function);
 }
 
 std::span<const Label> Labels::of_frame(FrameId frame) {
-  std::vector<Label>& labels = by_frame_[frame];
-  if (!labels.empty()) return labels;
+  if (by_frame_[frame]) return *by_frame_[frame];
+  std::vector<Label>& labels = by_frame_[frame].emplace();
   const auto add_label = [&](const FrameName* name) {
     const bool has_line = name != nullptr && !name->file.empty() && name->line != 0;
     std::string text;
@@ -179,8 +180,11 @@ std::span<const Label> Labels::of_frame(FrameId frame) {
     const std::string library = is_function ? stacks_.module(stacks_.frame(frame).module).path : "";
     labels.push_back({intern(text, library), name != nullptr && is_skipped(name->function)});
   };
-  for (const FrameName& name : stacks_.names(frame)) add_label(&name);
-  if (labels.empty()) add_label(nullptr);
+  const std::span<const FrameName> names = stacks_.names(frame);
+  for (const FrameName& name : names) {
+    if (!hidden_.matches(name.function)) add_label(&name);
+  }
+  if (names.empty()) add_label(nullptr);
   return labels;
 }
 

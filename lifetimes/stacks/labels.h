@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,15 +35,32 @@ struct Label {
 /// By what the functions of stacks are put together.
 enum class Key { function, line, library };
 
+/// An extended regular expression (regcomp(3)) that names of functions are compared with. Empty: matches none.
+class NamePattern {
+ public:
+  /// Throws std::invalid_argument for a bad expression.
+  explicit NamePattern(const std::string& text);
+  ~NamePattern();
+  NamePattern(const NamePattern&) = delete;
+  NamePattern& operator=(const NamePattern&) = delete;
+
+  bool is_empty() const { return compiled_ == nullptr; }
+  /// A name that is empty matches nothing. What is known of a name is kept: it has to live as long.
+  bool matches(std::string_view name);
+
+ private:
+  struct Compiled;
+  std::unique_ptr<Compiled> compiled_;  // null: empty
+};
+
 /// The labels of frames. A frame has several where functions are inlined. Each text has one number.
 class Labels {
  public:
-  /// Functions that match `skipped`, an extended regular expression, count as allocation functions; empty: none do.
-  /// Borrows `stacks`. Throws std::invalid_argument for a bad expression.
-  Labels(const StackTable& stacks, Key key, const std::string& skipped);
-  ~Labels();
+  /// Functions that match `skipped` count as allocation functions; those that match `hidden` have no label. Borrows
+  /// `stacks`. Throws std::invalid_argument for a bad expression.
+  Labels(const StackTable& stacks, Key key, const std::string& skipped, const std::string& hidden = {});
 
-  /// The labels of a frame, the innermost function first.
+  /// The labels of a frame, the innermost function first; none where all are hidden.
   std::span<const Label> of_frame(FrameId frame);
 
   std::string_view text(LabelId id) const { return texts_[id]; }
@@ -53,18 +71,16 @@ class Labels {
   LabelId intern(const std::string& text, const std::string& library = {});
 
  private:
-  struct Pattern;
-
   bool is_skipped(std::string_view function);
 
   const StackTable& stacks_;
   Key key_;
-  std::unique_ptr<Pattern> skipped_;  // null: none
+  NamePattern skipped_, hidden_;
   std::deque<std::string> texts_;
   std::unordered_map<std::string, LabelId> ids_;        // by text, a zero byte, and library
   std::unordered_map<std::string, LabelId> first_ids_;  // of a function's name, by the name
   std::vector<std::string> libraries_;                  // by label, until it stands behind the name
-  std::vector<std::vector<Label>> by_frame_;
+  std::vector<std::optional<std::vector<Label>>> by_frame_;
 };
 
 /// A function of a frame as text: its name, else where it is: "libx.so.1+0x1234", "7f2a3c001010"; "[cut]" of frame 0.

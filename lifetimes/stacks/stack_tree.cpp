@@ -2,13 +2,13 @@
 
 namespace cmt::lifetimes {
 
-StackTree::StackTree(const StackTable& stacks, const StackUses& uses)
+StackTree::StackTree(const StackTable& stacks, const Uses& uses)
     : stacks_(stacks),
       is_used_(stacks.node_count()),
       first_child_(stacks.node_count()),
       next_sibling_(stacks.node_count()) {
-  for (const StackUses::Entry& entry : uses.stacks) {
-    for (StackId at = entry.stack; at != 0 && !is_used_[at]; at = stacks.node(at).parent) is_used_[at] = true;
+  for (const Uses::Entry& entry : uses.entries) {
+    for (StackId at = entry.key; at != 0 && !is_used_[at]; at = stacks.node(at).parent) is_used_[at] = true;
   }
   for (StackId node = stacks.node_count(); --node > 0;) {
     if (!is_used_[node]) continue;

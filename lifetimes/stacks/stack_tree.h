@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "cmt/stacks.h"
-#include "lifetimes/stacks/stack_use.h"
+#include "lifetimes/stacks/use.h"
 
 namespace cmt::lifetimes {
 
@@ -11,7 +11,7 @@ namespace cmt::lifetimes {
 class StackTree {
  public:
   /// Borrows `stacks`.
-  StackTree(const StackTable& stacks, const StackUses& uses);
+  StackTree(const StackTable& stacks, const Uses& uses);
 
   bool has(StackId node) const { return node == 0 || is_used_[node]; }
   StackId first_child(StackId node) const { return first_child_[node]; }

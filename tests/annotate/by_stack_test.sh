@@ -63,11 +63,54 @@ END
 
 # rows OPTION...: name, bytes at the peak and with callees, of each contributor.
 rows() { lifetimes --json "$@" app.trace 2>messages | jq -r '.contributors[] | "\(.name) \(.self.peak_bytes)/\(.inclusive.peak_bytes)"'; }
-rows --by=caller --top=3 | same "by caller" /dev/fd/3 3<<'END'
-parse(int) <- parse(int) 1000/1000
-list::push(int) <- fill 300/300
-plugin.so+0x40 <- main 16/16
+lifetimes --by=caller --top=2 app.trace 2>messages | sed -n '5,/all/p' | sed 's/ *$//' | same "by caller" /dev/fd/3 3<<'END'
+ at peak  blocks  allocated  blocks  temporary  at end  blocks  with callees  caller
+  1000 B       1   1.12 KiB       3          0    50 B       1        1000 B  parse(int)
+  1000 B       1   1.03 KiB       2          0    50 B       1                  <- parse(int)
+  1000 B       1   1.03 KiB       2          0    50 B       1                  <- parse(int)
+  1000 B       1   1.03 KiB       2          0    50 B       1                  <- main
+   300 B       1      340 B       2          1   300 B       1         300 B  list::push(int)
+   300 B       1      340 B       2          1   300 B       1                  <- fill
+   300 B       1      340 B       2          1   300 B       1                  <- main
+1.29 KiB       4   1.48 KiB       7          1   373 B       4      1.29 KiB  all, with 4 more
 END
+lifetimes --by=caller --min=0 --sort=bytes --csv app.trace 2>messages | cut -d, -f1-3 | grep parse | same "callers as CSV" /dev/fd/3 3<<'END'
+parse(int),3,1150
+parse(int) <- parse(int),2,1050
+parse(int) <- parse(int) <- parse(int),2,1050
+parse(int) <- parse(int) <- parse(int) <- main,2,1050
+parse(int) <- main,1,100
+END
+rows --by=thread | same "by thread" /dev/fd/3 3<<'END'
+thread 0 1307/1307
+thread 1 16/16
+END
+rows --by=size --sort=bytes --top=2 | same "by size" /dev/fd/3 3<<'END'
+896 - 1,023 bytes 1000/1000
+256 - 319 bytes 300/300
+END
+rows --by=function --slice=4: --sort=growth | same "of a slice" /dev/fd/3 3<<'END'
+list::push(int) 300/300
+plugin.so+0x40 16/16
+[unknown] 7/7
+fill 0/300
+main 0/1316
+parse(int) 1000/1000
+END
+rows --by=function --focus='app.cpp:20|list\.h' | same "focused" /dev/fd/3 3<<'END'
+list::push(int) 300/300
+fill 0/300
+main 0/300
+END
+rows --by=function --ignore=parse --hide='^(fill|list)' | same "ignored and hidden" /dev/fd/3 3<<'END'
+main 300/316
+plugin.so+0x40 16/16
+[unknown] 7/7
+END
+sed '/^#module\|^#frame\|^#name\|^#node/d; s/ stack=.*//' app.trace >plain.trace
+lifetimes --by=thread plain.trace >out 2>messages || complain "--by=thread without stacks: $(cat messages)"
+lifetimes --by=phase --json plain.trace | jq -r '.contributors[].name' | grep -qx '\[before the first mark\]' || complain "--by=phase"
+! lifetimes --by=line plain.trace >out 2>messages || complain "--by=line without stacks"
 rows --by=line --inclusive | same "by line" /dev/fd/3 3<<'END'
 app.cpp:30 0/1316
 app.cpp:10 1000/1000
@@ -90,7 +133,7 @@ END
 for sort in bytes:parse blocks:parse live:list temporary:list peak:parse; do
   rows --by=function --sort=${sort%:*} --top=1 | grep -q "^${sort#*:}" || complain "--sort=$sort"
 done
-lifetimes --by=library --csv app.trace 2>messages | cut -d, -f1-5,16 | same "CSV" /dev/fd/3 3<<'END'
+lifetimes --by=library --csv app.trace 2>messages | cut -d, -f1-5,27 | same "CSV" /dev/fd/3 3<<'END'
 name,allocated_blocks,allocated_bytes,peak_blocks,peak_bytes,stack
 app,5,1490,2,1300,main;parse(int);parse(int);parse(int)
 plugin.so,1,16,1,16,main;plugin.so+0x40
@@ -121,9 +164,15 @@ lifetimes --by=function --json odd.trace 2>messages | jq -e '.truncated or .defe
 lifetimes --folded odd.trace 2>messages | wc -l | grep -qx 1 || complain "folded: not one line"
 
 refuses() { local want=$1 got; shift; got=$(lifetimes "$@" app.trace 2>&1 >/dev/null) && complain "$*: not refused"; [ "$(head -n 1 <<<"$got")" = "lifetimes: $want" ] || complain "$*: $got"; }
-refuses "--by: expected function, caller, line or library, not 'x'" --by=x
-refuses "--sort: expected bytes, blocks, peak, live or temporary, not 'x'" --by=line --sort=x
-refuses "--folded: expected bytes, blocks, peak, live or temporary, not 'x'" --folded=x
+refuses "--by: expected function, caller, line, library, thread, size or phase, not 'x'" --by=x
+figures="bytes, blocks, peak, live, temporary, short-lived, other-thread, reallocated or growth"
+refuses "--sort: expected $figures, not 'x'" --by=line --sort=x
+refuses "--folded: expected $figures, not 'x'" --folded=x
+refuses "--min: expected a share, as 2.5%, not '101'" --by=line --min=101
+refuses "--slice: expected FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done, not 'x'" --by=line --slice=x
+refuses "--focus is about call stacks: not with --by=size" --by=size --focus=x
+refuses "--slice needs --by or --folded" --slice=1:2
+refuses "the trace has no mark \"x\"" --by=line --slice=@x:
 refuses "--skip: Unmatched ( or \\(" --by=line --skip='('
 refuses "--top needs --by" --top=3
 refuses "--debug-dir needs --by or --folded" --debug-dir=x

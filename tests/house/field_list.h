@@ -69,10 +69,18 @@ class FieldLister {
       add_fields<T>(key + ".");
     }
   }
+  /// The last two parts of a key that repeats itself: "callers[].callers" of "a[].callers[].callers".
+  static std::string repeated(const std::string& key) {
+    const std::string last = key.substr(key.rfind('.') + 1);
+    return last + "[]." + last;
+  }
   template <class List>
   void add_elements(const std::string& key) {
     using Element = typename IsA<List, std::vector>::Argument;
-    if constexpr (Described<Element>) add_fields<Element>(key + "[].");
+    const bool is_within_itself = key.ends_with(repeated(key));  // a tree: its fields are listed once
+    if constexpr (Described<Element>) {
+      if (!is_within_itself) add_fields<Element>(key + "[].");
+    }
   }
   template <class T>
   void add_fields(const std::string& prefix) {

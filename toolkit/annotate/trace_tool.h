@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "cmt/reader.h"
@@ -58,12 +59,18 @@ class Trace {
   /// counted in time and the trace has none.
   explicit Trace(const Options& options, bool addresses = true, bool stacks = false);
 
-  /// Calls `visit` with every event and its index in the batch.
+  /// Calls `visit` with every event and its index in the batch. Where it returns false, the rest is not read.
   template <class Visit>
   void for_each(Visit visit) {
     for (auto events = reader_.read(); !events.empty(); events = reader_.read()) {
       is_empty_ = false;
-      for (std::size_t i = 0; i < events.size(); ++i) visit(events[current_ = i], i);
+      for (std::size_t i = 0; i < events.size(); ++i) {
+        if constexpr (std::is_same_v<decltype(visit(events[i], i)), bool>) {
+          if (!visit(events[current_ = i], i)) return;
+        } else {
+          visit(events[current_ = i], i);
+        }
+      }
     }
     if (truncated()) say(options_.path + ": breaks off before its end");
     if (is_empty_ && !truncated()) say(options_.path + ": the trace is empty");

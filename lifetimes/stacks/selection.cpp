@@ -1,0 +1,45 @@
+#include "lifetimes/stacks/selection.h"
+
+#include "lifetimes/stacks/labels.h"
+
+namespace cmt::lifetimes {
+namespace {
+
+/// Which frames and nodes match an expression.
+class Matches {
+ public:
+  Matches(const StackTable& stacks, const std::string& expression) : stacks_(stacks), nodes_(stacks.node_count()) {
+    NamePattern pattern(expression);
+    if (pattern.is_empty()) return;
+    std::vector<bool> frames(stacks.frame_count());
+    for (FrameId frame = 1; frame < stacks.frame_count(); ++frame) frames[frame] = matches(pattern, frame);
+    for (StackId node = 1; node < stacks.node_count(); ++node)  // a parent has a lower number
+      nodes_[node] = nodes_[stacks.node(node).parent] || frames[stacks.node(node).frame];
+  }
+
+  bool has(StackId stack) const { return nodes_[stack]; }
+
+ private:
+  bool matches(NamePattern& pattern, FrameId frame) const {
+    for (const FrameName& name : stacks_.names(frame)) {
+      if (pattern.matches(name.function) || pattern.matches(name.file)) return true;
+    }
+    const ModuleId module = stacks_.frame(frame).module;
+    return module != 0 && pattern.matches(stacks_.module(module).path);
+  }
+
+  const StackTable& stacks_;
+  std::vector<bool> nodes_;
+};
+
+}  // namespace
+
+Uses select_stacks(Uses uses, const StackTable& stacks, const std::string& focus, const std::string& ignored) {
+  const Matches focused(stacks, focus), left_out(stacks, ignored);
+  std::erase_if(uses.entries, [&](const Uses::Entry& entry) {
+    return (!focus.empty() && !focused.has(entry.key)) || left_out.has(entry.key);
+  });
+  return uses;
+}
+
+}  // namespace cmt::lifetimes

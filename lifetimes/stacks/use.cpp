@@ -1,0 +1,193 @@
+#include "lifetimes/stacks/use.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "toolkit/output/numbers.h"
+
+namespace cmt::lifetimes {
+
+Use& Use::operator+=(const Use& more) {
+  allocated += more.allocated;
+  peak += more.peak;
+  leaked += more.leaked;
+  temporary += more.temporary;
+  short_lived += more.short_lived;
+  other_thread += more.other_thread;
+  reallocated += more.reallocated;
+  growth += more.growth;
+  return *this;
+}
+
+std::int64_t Use::metric(Metric metric) const {
+  const auto number = [](std::uint64_t figure) { return static_cast<std::int64_t>(figure); };
+  switch (metric) {
+    case Metric::bytes:
+      return number(allocated.bytes);
+    case Metric::blocks:
+      return number(allocated.blocks);
+    case Metric::peak:
+      return number(peak.bytes);
+    case Metric::live:
+      return number(leaked.bytes);
+    case Metric::temporary:
+      return number(temporary);
+    case Metric::short_lived:
+      return number(short_lived);
+    case Metric::other_thread:
+      return number(other_thread);
+    case Metric::reallocated:
+      return number(reallocated);
+    case Metric::growth:
+      return growth;
+  }
+  return 0;
+}
+
+KeyId AllocationKeys::key_of_other(const Event& event) {
+  if (by_ == By::phase) {
+    if (event.kind != Kind::mark) return phase_;
+    const auto [found, is_new] = phases_.try_emplace(std::string(event.label), static_cast<KeyId>(names_.size()));
+    if (is_new) names_.emplace_back(event.label);
+    return phase_ = found->second;
+  }
+  const auto [found, is_new] = threads_.try_emplace(event.thread, static_cast<KeyId>(names_.size()));
+  if (is_new) names_.push_back("thread " + std::to_string(event.thread));
+  if (event.kind == Kind::thread_name)
+    names_[found->second] = "thread " + std::to_string(event.thread) + " (" + std::string(event.label) + ")";
+  return found->second;
+}
+
+std::string AllocationKeys::name(KeyId key) const {
+  if (by_ == By::size) {
+    const std::uint64_t low = SizeClasses::low(key), high = SizeClasses::high(key);
+    return (low == high ? output::with_commas(low) : output::with_commas(low) + " - " + output::with_commas(high)) +
+           (high == 1 ? " byte" : " bytes");
+  }
+  return is_of_stacks(by_) ? std::string() : names_[key];
+}
+
+void add_lifetimes(Lifetimes& sum, const Lifetimes& more) {
+  if (more.empty()) return;
+  Lifetimes added;
+  added.reserve(sum.size() + more.size());
+  auto a = sum.begin();
+  auto b = more.begin();
+  while (a != sum.end() || b != more.end()) {
+    if (b == more.end() || (a != sum.end() && a->first < b->first)) {
+      added.push_back(*a++);
+    } else if (a == sum.end() || b->first < a->first) {
+      added.push_back(*b++);
+    } else {
+      added.emplace_back(a->first, a->second + b->second);
+      ++a, ++b;
+    }
+  }
+  sum = std::move(added);
+}
+
+std::optional<std::uint64_t> lifetime_quantile(const Lifetimes& lifetimes, double share) {
+  std::uint64_t blocks = 0;
+  for (const auto& [age, count] : lifetimes) blocks += count;
+  if (blocks == 0) return std::nullopt;
+  auto rank = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(blocks)));
+  for (const auto& [age, count] : lifetimes) {
+    if (rank <= count) return AgeClasses::high(age);
+    rank -= count;
+  }
+  return AgeClasses::high(lifetimes.back().first);
+}
+
+UseCounter::UseCounter(const UseOptions& options, command::Complaints& complaints)
+    : live_(options.clock, complaints), keys_(options.by) {
+  uses_.short_lived_max = short_lived_max(options.clock);
+  if (!options.slice) return;
+  slice_.emplace(*options.slice);
+  place_ = Place::before;
+}
+
+UseCounter::Counter& UseCounter::counter_of(KeyId key) {
+  if (key >= index_.size()) index_.resize(std::max<std::size_t>(key + std::size_t{1}, index_.size() * 2));
+  std::uint32_t& index = index_[key];
+  if (index == 0) {
+    counters_.push_back({.key = key, .allocated = {}, .live = {}});
+    index = static_cast<std::uint32_t>(counters_.size());
+  }
+  return counters_[index - 1];
+}
+
+/// What is live is so from before the slice, and its first peak.
+void UseCounter::begin_slice() {
+  for (Counter& counter : counters_) counter.bytes_at_begin = counter.live.now().bytes;
+  peak_bytes_ = live_total_.bytes;
+  ++peaks_;
+  uses_.peak_event = read_;
+}
+
+bool UseCounter::count_event(const Event& event) {
+  if (slice_) {
+    const Place before = std::exchange(place_, slice_->next(event));
+    if (before == Place::before && place_ != Place::before) begin_slice();
+    if (place_ == Place::behind) return false;
+  }
+  ++read_;
+  uses_.events += place_ == Place::inside;
+  live_.start_event(event);
+  const bool is_temporary = last_made_.frees_temporary(event);
+  const KeyId key = keys_.key_of(event);
+  const Block* const ended = event.ends_block() ? live_.end_block(event.old_tag) : nullptr;
+  if (ended != nullptr) count_end(event, *ended, is_temporary);
+  if (event.makes_block() && live_.begin_block(event, {.key = key, .thread = event.thread}))
+    count_block(event, key, event.old_tag != 0);
+  return true;
+}
+
+void UseCounter::count_end(const Event& event, const Block& block, bool is_temporary) {
+  Counter& counter = counter_of(block.key);
+  counter.live.change(peaks_).remove_block(block.size);
+  live_total_.remove_block(block.size);
+  if (place_ != Place::inside) return;
+  const std::uint64_t age = live_.clock().now() - block.born;
+  counter.counts.temporary += is_temporary;
+  counter.counts.short_lived += age <= uses_.short_lived_max;
+  counter.counts.other_thread += block.thread != event.thread;
+  const auto place = static_cast<std::uint64_t>(&counter - counters_.data());
+  ++lifetimes_[place * AgeClasses::count + AgeClasses::index(age)];
+}
+
+void UseCounter::count_block(const Event& event, KeyId key, bool is_reallocated) {
+  const std::uint64_t size = event.bytes();
+  Counter& counter = counter_of(key);
+  counter.live.change(peaks_).add_block(size);
+  live_total_.add_block(size);
+  if (place_ != Place::inside) return;
+  counter.allocated.add_block(size);
+  counter.counts.reallocated += is_reallocated;
+  if (live_total_.bytes <= peak_bytes_) return;
+  peak_bytes_ = live_total_.bytes;
+  ++peaks_;
+  uses_.peak_event = read_;
+  uses_.peak_time_ns = event.time_ns;
+}
+
+Uses UseCounter::finish() {
+  if (slice_ && !slice_->finish()) begin_slice();
+  uses_.entries.reserve(counters_.size());
+  for (const Counter& counter : counters_) {
+    Use use = counter.counts;
+    use.allocated = counter.allocated;
+    use.peak = counter.live.at_peak(peaks_);
+    use.leaked = counter.live.now();
+    use.growth = static_cast<std::int64_t>(use.leaked.bytes - counter.bytes_at_begin);
+    uses_.entries.push_back({counter.key, use, {}, keys_.name(counter.key)});
+  }
+  for (const auto& [place_and_age, count] : lifetimes_)
+    uses_.entries[place_and_age / AgeClasses::count].lifetimes.emplace_back(place_and_age % AgeClasses::count, count);
+  for (Uses::Entry& entry : uses_.entries) std::sort(entry.lifetimes.begin(), entry.lifetimes.end());
+  std::sort(uses_.entries.begin(), uses_.entries.end(),
+            [](const Uses::Entry& a, const Uses::Entry& b) { return a.key < b.key; });
+  return std::move(uses_);
+}
+
+}  // namespace cmt::lifetimes
