@@ -27,8 +27,9 @@ const char* const help_text =
     "      --to=FORM       the form to write: cmt (the default), text, legacy (the .cmt\n"
     "                      of 2019), rep (of the malloc lab), csv or parquet\n"
     "  -s, --text          the same as --to=text\n"
-    "      --slice=FROM:TO write events FROM to TO, or a span of time (1.5s:2s), and\n"
-    "                      the blocks that were live before\n"
+    "      --slice=FROM:TO write events FROM to TO, a span of time (1.5s:2s), or one\n"
+    "                      between marks (@load:@done), and the blocks that were live\n"
+    "                      before\n"
     "      --thread=N,...  write these threads only, and what other threads free of\n"
     "                      their blocks\n"
     "      --anonymise     leave out addresses, names and the time of day; the rest\n"
@@ -99,11 +100,9 @@ From from_of(const CommandLine& line) {
   return from;
 }
 
-std::optional<SliceRange> slice_of(const CommandLine& line) {
+std::optional<cmt::annotate::SliceRange> slice_of(const CommandLine& line) {
   if (!line.has("slice")) return std::nullopt;
-  const std::string text = line.value("slice", "");
-  if (auto range = SliceRange::parse(text)) return range;
-  throw UsageError("--slice is FROM:TO, in events or with a unit as in 1.5s:2s, not '" + text + "'");
+  return line.parsed("slice", "", cmt::annotate::slice_form, cmt::annotate::SliceRange::parse);
 }
 
 std::set<std::uint32_t> threads_of(const CommandLine& line) {

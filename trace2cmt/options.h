@@ -24,7 +24,7 @@ struct Options {
   const OutputForm* form = nullptr;
   int level = 3;
   bool strict = false;
-  std::optional<SliceRange> slice;
+  std::optional<cmt::annotate::SliceRange> slice;
   std::set<std::uint32_t> threads;  ///< none: all
   bool anonymise = false;
   bool symbolise = false;

@@ -78,11 +78,19 @@ says() {  # says STATUS WORDS ARGUMENT...
   [ "$status" = "$1" ] && [ "$(head -n 1 err)" = "trace2cmt: $2" ] || complain "${*:3}: $status, $(cat err)"
 }
 for wrong in 5 5: : a:b 3:2 1s:7 1.5:2 -1:2 1s:0.5s 1e3s:2e3s 1x:2x 99999999999h:; do
-  [ $wrong = 5: ] || says 2 "--slice is FROM:TO, in events or with a unit as in 1.5s:2s, not '$wrong'" --slice=$wrong many.cmt
+  [ $wrong = 5: ] || says 2 "--slice: expected FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done, not '$wrong'" --slice=$wrong many.cmt
 done
 says 1 "the trace ends before --slice=30001:" -o out.cmt --slice=30001: many.cmt
 says 1 "the trace ends before --slice=1h:" -o out.cmt --slice=1h: many.cmt
 [ ! -e out.cmt ] || complain "a failed slice leaves a file"
 printf 'malloc(8) = 10\n' >untimed.trace
 says 1 "times were not recorded (needed by --slice=1s:2s)" --slice=1s:2s untimed.trace
+
+# Between marks; a slice that is named by marks is hidden where traces are anonymised.
+printf 'malloc(8) = 10\nmark("load")\nmalloc(9) = 20\nmark("done")\nfree(10)\n' >marked.trace
+[ "$(trace2cmt -s --slice=@load:@done marked.trace | sed '/^#/d' | tr '\n' ' ')" = \
+  'malloc(8) = 10<1> mark("slice @load:@done") mark("load") malloc(9) = 20<2> ' ] || complain "a slice between marks"
+trace2cmt -s --slice=@load:@done --anonymise marked.trace >slice
+! grep -q load slice || complain "an anonymised slice names a mark"
+says 1 "the trace has no mark \"end\" behind the begin of the slice" -o out.cmt --slice=@load:@end marked.trace
 exit $failed

@@ -10,9 +10,11 @@ namespace {
 constexpr std::array<std::string_view, 3> harmless_keys{"page_size", "slice", "touched_min"};
 constexpr std::string_view slice_label = "slice ";
 
-/// The mark at the begin of a slice identifies nobody.
+/// The mark at the begin of a slice identifies nobody, unless the slice itself was one by marks.
 bool is_slice_mark(std::string_view label) {
-  return label.starts_with(slice_label) && SliceRange::parse(label.substr(slice_label.size()));
+  if (!label.starts_with(slice_label)) return false;
+  const auto range = cmt::annotate::SliceRange::parse(label.substr(slice_label.size()));
+  return range && range->unit != cmt::annotate::SliceBound::Unit::mark;
 }
 
 class AnonymisingFilter : public Filter {
@@ -20,6 +22,7 @@ class AnonymisingFilter : public Filter {
   void change_header(cmt::Header& header) override {
     header.has_addresses = false;
     std::erase_if(header.metadata, [](const auto& entry) {
+      if (entry.first == "slice" && entry.second.find('@') != std::string::npos) return true;  // names a mark
       return std::find(harmless_keys.begin(), harmless_keys.end(), entry.first) == harmless_keys.end();
     });
   }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include "cmt/event.h"
 #include "cmt/header.h"
 #include "cmt/stacks.h"
+#include "toolkit/annotate/slice.h"
 
 namespace trace2cmt {
 
@@ -41,23 +41,11 @@ class Filter {
   virtual bool done() const { return false; }
 };
 
-/// A part of a trace, "FROM:TO": the events after the first FROM, up to the TO-th; or, with a unit of time (ns, us, ms,
-/// s, min, h), the events from FROM on and before TO. Either may be left out.
-struct SliceRange {
-  bool in_time = false;  ///< nanoseconds, not events
-  std::uint64_t from = 0;
-  std::uint64_t to = cmt::unknown;  ///< unknown: to the end
-  std::string text;                 ///< as it was given
-
-  /// Nothing where `text` is no range.
-  static std::optional<SliceRange> parse(std::string_view text);
-};
-
 /// Lets a slice of a trace through. Blocks that are live at its begin are allocated first, so that the slice replays,
 /// each with the pages that were touched, as far as it is known; then comes a mark "slice FROM:TO". Each of these
 /// allocations is as it was in the trace, with its time: lifetimes in time stay true, lifetimes in events count from
 /// the begin of the slice. Memory: some 100 bytes a block that is live at the begin.
-std::unique_ptr<Filter> make_slice_filter(SliceRange range);
+std::unique_ptr<Filter> make_slice_filter(cmt::annotate::SliceRange range);
 
 /// Lets the events of some threads through, such that they replay by themselves:
 ///

@@ -1,31 +1,11 @@
-#include <charconv>
 #include <utility>
 
-#include "cmt/error.h"
 #include "libcmt/block_table.h"
 #include "libcmt/heap/touched_pages.h"
-#include "toolkit/command/command_line.h"
 #include "trace2cmt/filters/filter.h"
 
 namespace trace2cmt {
 namespace {
-
-struct SliceBound {
-  bool in_time;
-  std::uint64_t value;
-};
-
-/// "1000" or "1.5s"; nothing where it is neither.
-std::optional<SliceBound> parse_bound(std::string_view text) {
-  const char* const end = text.data() + text.size();
-  std::uint64_t events = 0;
-  if (const auto [at, error] = std::from_chars(text.data(), end, events); error == std::errc() && at == end) {
-    return SliceBound{false, events};
-  }
-  const auto nanoseconds = cmt::command::parse_duration(text, "");
-  if (!nanoseconds) return std::nullopt;
-  return SliceBound{true, static_cast<std::uint64_t>(*nanoseconds)};
-}
 
 /// The live blocks at a moment of a trace, each as it was allocated.
 class LiveAllocations {
@@ -95,77 +75,54 @@ class LiveAllocations {
 
 class SliceFilter : public Filter {
  public:
-  explicit SliceFilter(SliceRange range) : range_(std::move(range)) {}
+  explicit SliceFilter(cmt::annotate::SliceRange range) : progress_(std::move(range)) {}
 
   void change_header(cmt::Header& header) override {
-    if (range_.in_time && !header.has_times) {
-      throw cmt::FormatError("", "times were not recorded (needed by --slice=" + range_.text + ")");
-    }
+    progress_.check(header);
+    const std::string& text = progress_.range().text;
     for (auto& [key, value] : header.metadata) {
-      if (key == "slice") return void(value += " " + range_.text);
+      if (key == "slice") return void(value += " " + text);
     }
-    header.metadata.emplace_back("slice", range_.text);
+    header.metadata.emplace_back("slice", text);
   }
 
   void filter(const cmt::Event& event, const Emit& emit) override {
-    if (done_) return;
-    if (!begun_ && (range_.from == 0 || reaches(range_.from, event))) begin(emit);
-    done_ = begun_ && range_.to != cmt::unknown && reaches(range_.to, event);
-    if (done_) return;
-    ++events_;
+    if (place_ == Place::behind) return;
+    const Place before = std::exchange(place_, progress_.next(event));
+    if (before == Place::before && place_ != Place::before) begin(emit);
+    if (place_ == Place::behind) return;
+    has_events_ = true;
     if (event.time_ns != cmt::unknown) last_time_ns_ = event.time_ns;
-    begun_ ? emit(event) : before_.follow(event);
+    place_ == Place::inside ? emit(event) : before_.follow(event);
   }
 
   void finish(const Emit& emit) override {
-    if (begun_) return;
-    if (range_.in_time || events_ < range_.from) {
-      throw cmt::FormatError("", "the trace ends before --slice=" + range_.text);
-    }
-    begin(emit);
+    if (!progress_.finish()) begin(emit);
   }
 
-  bool done() const override { return done_; }
+  bool done() const override { return place_ == Place::behind; }
 
  private:
-  /// Whether an event, the next to be counted, lies at or after a bound.
-  bool reaches(std::uint64_t bound, const cmt::Event& event) const {
-    if (!range_.in_time) return events_ >= bound;
-    return event.time_ns != cmt::unknown && event.time_ns >= bound;
-  }
+  using Place = cmt::annotate::SliceProgress::Place;
 
   void begin(const Emit& emit) {
-    begun_ = true;
-    if (events_ == 0) return;
+    if (!has_events_) return;
     std::exchange(before_, {}).emit_all(emit);
-    const std::string label = "slice " + range_.text;
+    const std::string label = "slice " + progress_.range().text;
     emit({.kind = cmt::Kind::mark, .time_ns = last_time_ns_, .label = label});
   }
 
-  SliceRange range_;
-  std::uint64_t events_ = 0;
+  cmt::annotate::SliceProgress progress_;
+  Place place_ = Place::before;
+  bool has_events_ = false;
   std::uint64_t last_time_ns_ = cmt::unknown;
-  bool begun_ = false;
-  bool done_ = false;
   LiveAllocations before_;
 };
 
 }  // namespace
 
-std::optional<SliceRange> SliceRange::parse(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  const std::string_view from_text = text.substr(0, colon), to_text = text.substr(colon + 1);
-  const auto from = parse_bound(from_text);
-  const auto to = parse_bound(to_text);
-  if ((!from && !from_text.empty()) || (!to && !to_text.empty()) || (!from && !to)) return std::nullopt;
-  if (from && to && (from->in_time != to->in_time || from->value > to->value)) return std::nullopt;
-  SliceRange range{.in_time = (from ? *from : *to).in_time, .text = std::string(text)};
-  if (from) range.from = from->value;
-  if (to) range.to = to->value;
-  return range;
+std::unique_ptr<Filter> make_slice_filter(cmt::annotate::SliceRange range) {
+  return std::make_unique<SliceFilter>(std::move(range));
 }
-
-std::unique_ptr<Filter> make_slice_filter(SliceRange range) { return std::make_unique<SliceFilter>(std::move(range)); }
 
 }  // namespace trace2cmt
