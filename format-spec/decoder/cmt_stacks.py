@@ -85,6 +85,9 @@ class Stacks:
                     cursor.fail("a cut within a stack", at_frame)
                 if ("node", node, frame) in self.are_known:
                     cursor.fail("a node that is there already", at_frame)
+                # "nodes of stacks | 2^24"
+                if len(self.nodes) > 2**24:
+                    cursor.fail("more than 16777216 nodes of stacks", at_frame)
                 self.are_known.add(("node", node, frame))
                 self.nodes.append((node, frame))
                 node = len(self.nodes) - 1

@@ -37,6 +37,7 @@ inline constexpr std::uint64_t further_operands_limit = 16;
 inline constexpr std::uint64_t repair_kinds_limit = 64;
 inline constexpr std::uint64_t module_path_limit = 65536;
 inline constexpr std::uint64_t build_id_limit = 256;
+inline constexpr std::uint32_t nodes_limit = 1 << 24;  // of stacks, in a file
 inline constexpr std::uint64_t stack_time_limit = (std::uint64_t{1} << 62) - 1;
 /// An attachment below this is a number of frames that go, from here on one of nodes.
 inline constexpr std::uint64_t attachment_steps = 128;

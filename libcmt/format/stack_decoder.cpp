@@ -29,7 +29,7 @@ void StackDefinitions::take_block(std::string_view stream, std::uint64_t events)
       const FrameId frame = take_frame(cursor, node);
       if (frame == 0 && node != 0) throw WireError(at, "a cut within a stack");
       const std::uint32_t nodes = table_.node_count();
-      if (nodes == number_limit) throw WireError(at, "too many nodes");
+      if (nodes > nodes_limit_) throw WireError(at, "more than " + std::to_string(nodes_limit_) + " nodes of stacks");
       node = table_.add_node({node, frame});
       if (node != nodes) throw WireError(at, "a node that is there already");
     }

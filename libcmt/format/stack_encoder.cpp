@@ -38,6 +38,7 @@ std::uint32_t StackEncoder::define(StackId id) {
   for (path_.clear(); parent != 0 && at_grown(node_numbers_, parent) == 0; parent = table_->node(parent).parent) {
     path_.push_back(parent);
   }
+  if (path_.size() > nodes_limit_ - nodes_) return 0;
   put_attachment(parent);
   definitions_.put(path_.size());
   FrameId caller = table_->node(parent).frame;

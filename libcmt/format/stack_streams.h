@@ -26,7 +26,11 @@ enum class StackRule : std::uint8_t { allocating = cmt_allocates, releasing_too 
 class StackEncoder {
  public:
   /// The events' stacks are numbers of this table, which is borrowed. Another one has to continue the one before.
-  void use(const StackTable& table) { table_ = &table; }
+  /// Stacks that need more than `limit` nodes in all are unknown in the file.
+  void use(const StackTable& table, std::uint32_t limit = nodes_limit) {
+    table_ = &table;
+    nodes_limit_ = limit;
+  }
   bool is_used() const { return table_ != nullptr; }
 
   void add(Kind kind, StackId stack) {
@@ -82,7 +86,7 @@ class StackEncoder {
   // By two frames' numbers, of a caller and of one that it calls: which of the called ones it is, from 1.
   tsl::robin_map<std::uint64_t, std::uint32_t, NumberHash> ranks_;
   std::vector<std::uint32_t> called_counts_{0};  // by a caller's number
-  std::uint32_t stacks_ = 0, nodes_ = 0;
+  std::uint32_t stacks_ = 0, nodes_ = 0, nodes_limit_ = nodes_limit;
   StackId last_ = 0;                    // the stack that was defined last
   std::vector<StackId> path_;           // scratch
   std::vector<std::uint32_t> numbers_;  // of this block's events, with only_releases
@@ -94,7 +98,8 @@ class StackEncoder {
 /// Decodes the definitions of all blocks, in their order, into a table. Throws WireError with the offset in the stream.
 class StackDefinitions {
  public:
-  explicit StackDefinitions(StackTable& table) : table_(table) {}
+  explicit StackDefinitions(StackTable& table, std::uint32_t limit = nodes_limit)
+      : table_(table), nodes_limit_(limit) {}
 
   /// Of a block of so many events.
   void take_block(std::string_view stream, std::uint64_t events);
@@ -111,6 +116,7 @@ class StackDefinitions {
   ModuleId define_module(Cursor& cursor);
 
   StackTable& table_;
+  const std::uint32_t nodes_limit_;
   std::vector<StackId> stacks_{0};
   std::vector<std::vector<FrameId>> called_{{}};  // by the caller's frame
   std::vector<std::uint64_t> last_addresses_{0};  // by module

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "libcmt/format/sections.h"
+#include "libcmt/format/stack_streams.h"
 #include "tests/format/stack_fixture.h"
 
 using namespace cmt;
@@ -87,4 +88,27 @@ TEST_CASE("stack limits: an index that leaves out a block gives no wrong stacks"
   Reader reader(file_of(damaged), "app", options);
   CHECK_THROWS_AS(reader.seek(45), FormatError);
   CHECK(read_all(damaged, reading_stacks()).lines.size() == 50);
+}
+
+TEST_CASE("stack limits: a file has 2^24 nodes at most; stacks that need more are unknown in it") {
+  StackTable table;
+  StackId stack = 0;
+  for (std::uint64_t i = 1; i <= 4; ++i) stack = table.add_node({stack, table.add_frame({0, i})});
+  const StackId three = table.node(stack).parent;
+  format::StackEncoder encoder;
+  encoder.use(table, 3);
+  for (const StackId each : {table.node(three).parent, stack, three}) encoder.add(Kind::malloc, each);
+  const std::string numbers = encoder.finish_numbers(), definitions = encoder.finish_definitions();
+  StackTable whole, small;
+  format::StackDefinitions read(whole, 3), refused(small, 2);
+  read.take_block(definitions, 3);
+  CHECK(whole.node_count() == 4);
+  std::vector<Event> events(3, Event{.kind = Kind::malloc});
+  format::StackNumberDecoder decoder;
+  decoder.start(numbers, read, 0);
+  decoder.fill(events);
+  CHECK(events[0].stack == 2);
+  CHECK(events[1].stack == 0);
+  CHECK(events[2].stack == 3);
+  CHECK_THROWS_WITH(refused.take_block(definitions, 3), "more than 2 nodes of stacks");
 }

@@ -75,7 +75,7 @@ void EventOrder::begin_realloc(RingEvents& ring, LiveTable::Place place) {
   format::LiveBlock block = live_.block(place);
   block.address = place.address();
   in_realloc_.push_back(block);
-  ring.open_reallocs.push_back({block.address, ring.front_position(), ring.front_last_stack()});
+  ring.open_reallocs.push_back({block.address, ring.point_of_front()});
 }
 
 /// Makes sure that the memory of a new block is no longer that of a block in a realloc, which has moved or shrunk it:

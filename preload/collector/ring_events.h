@@ -121,19 +121,16 @@ class RingEvents {
   }
 
   /// From where on a recovery needs the records: the front, or the oldest realloc that has not returned.
-  ResumePoint resume_point() const {
-    const auto stamp_high = static_cast<std::uint32_t>(front_stamp_high_ >> 32);
-    if (open_reallocs.empty()) return {{front_position_, thread, stamp_high}, front_last_stack_};
-    return {{open_reallocs.front().position, thread, stamp_high}, open_reallocs.front().last_stack};
+  ResumePoint resume_point() const { return open_reallocs.empty() ? point_of_front() : open_reallocs.front().begin; }
+  /// From where on the front's records are needed.
+  ResumePoint point_of_front() const {
+    return {{front_position_, thread, static_cast<std::uint32_t>(front_stamp_high_ >> 32)}, front_last_stack_};
   }
-  /// The ring's last stack before the front's records.
-  StackId front_last_stack() const { return front_last_stack_; }
 
   // The state of the ring in EventOrder.
   struct OpenRealloc {
-    std::uint64_t address;   ///< of the block that it was given
-    std::uint64_t position;  ///< of the record that says so
-    StackId last_stack = 0;  ///< of the ring, there
+    std::uint64_t address;  ///< of the block that it was given
+    ResumePoint begin{};    ///< at the record that says so
   };
   std::uint32_t thread = 0;
   std::vector<OpenRealloc> open_reallocs;  ///< begun and not returned, the innermost last

@@ -172,6 +172,23 @@ TEST_CASE("ring events: a resumed ring goes on at its position, with its upper b
   CHECK(ring.thread == 7);
 }
 
+TEST_CASE("ring events: a realloc that has not returned is resumed with the upper bits of its own stamp") {
+  RingEvents ring;
+  ring.resume({{.position = 500, .thread = 7, .stamp_high = 3}});
+  ring.append(packed({slot_of(record_realloc_begin, 16, 0, 5),
+                      {record_stamp_high, 4},
+                      slot_of(ring_malloc, 32, 8, 1),
+                      slot_of(ring_free, 32, 0, 2)},
+                     0, 4));
+  ring.open_reallocs.push_back({16, ring.point_of_front()});
+  ring.pop();
+  ring.pop();
+  CHECK(ring.point_of_front().saved.stamp_high == 4);
+  CHECK(ring.resume_point().saved.position == 500);
+  CHECK(ring.resume_point().saved.stamp_high == 3);
+  CHECK(ring.resume_point().saved.thread == 7);
+}
+
 TEST_CASE("ring events: values of an event without an end do not become the next one's") {
   constexpr std::uint64_t piece = record_piece | std::uint64_t{2} << slot_alignment_shift | 0x6261 << 16;
   RingEvents ring;

@@ -136,6 +136,7 @@ def test_limits():
         "repair_kinds_limit": r"number of kinds of repairs \(at most (\S+)\)",
         "line_limit": r"line of more than (\S+ MiB)",
         "module_path_limit": r"path, build id \| at most (\S+) and", "build_id_limit": r"path, build id \| at most \S+ and (\S+) bytes",
+        "nodes_limit": r"nodes of stacks \| (2\^24);",
         "stack_time_limit": r"in ns as times are, below (2\^62)"}
     documents = "".join((source / "format-spec" / name).read_text() for name in ("cmt.md", "text.md"))
     for name, value in numbers.items():

@@ -89,7 +89,7 @@ make 24
 until_true '[ "$(grep -c "^sample([1-9][0-9]*)" t.trace)" -gt 5 ]'
 exec 3>&- 4<&-
 wait $! || complain "samples: exit $?"
-grep -q '^malloc(24) = [0-9a-f]*<[0-9]*> usable=24$' t.trace || complain "no usable size: $(grep -m 3 '^malloc' t.trace)"
+grep -q '^malloc(24) = [0-9a-f]*<[0-9]*> usable=24\( stack=[0-9]*\)\?$' t.trace || complain "no usable size: $(grep -m 3 '^malloc' t.trace)"
 /usr/bin/python3 "$SOURCE/tests/preload/trace.py" t.trace >/dev/null || failed=1
 
 # Of events there are as many as wanted.

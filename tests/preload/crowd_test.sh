@@ -4,9 +4,9 @@ failed=0
 complain() { echo "$*" >&2; failed=1; }
 rings_bytes() { echo $(($(stat -L -c %b "/proc/$1/fd/3") * 512)); }
 mkfifo in
-for events in 20 1600; do
+for events in 20 $((${CMTTRACE_STACKS:-0} ? 200 : 1600)); do
   rm -f t.cmt status said
-  LD_PRELOAD=$TRACER CMTTRACE_OUT=t.cmt CMTTRACE_STATUS=status "$BUILD/tests/preload/crowd" 10000 $events <in >said &
+  LD_PRELOAD=$TRACER CMTTRACE_OUT=t.cmt CMTTRACE_WAIT=1 CMTTRACE_STATUS=status "$BUILD/tests/preload/crowd" 10000 $events <in >said &
   program=$!
   exec 3>in
   until [ -s said ]; do sleep 0.05; done

@@ -7,8 +7,9 @@ complain() { echo "$what: $*" >&2; failed=1; }
 # events FILE: how many it has, and in `end` how it ends
 events() { trace2cmt --to=text "$1" >text 2>said; end=$(tail -n 1 text); grep -vc '^#' text || true; }
 count() { events "$1" >number; number=$(cat number); }
-# went_on: the program did, with one line
+# went_on: the program did, with one line, beside the one that says that a limit leaves no room for call stacks
 went_on() {
+  [ "$(wc -l <err)" = 1 ] || sed -i '/no room for the table of call stacks; the program is recorded without stacks$/d' err
   [ "$status" = 5 ] && [ "$(cat out)" = $'half\nhalf' ] || complain "the program did not go on: $status, $(cat out)"
   [ "$(wc -l <err)" = 1 ] && grep -q "^libcmttrace: " err || complain "not one line: $(cat err)"
 }
