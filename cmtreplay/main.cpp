@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -193,6 +194,8 @@ std::string report_text(const Report& report, const Options& options) {
 }
 
 int run(const Options& options) {
+  std::optional<cmt::output::PictureFile> picture;
+  if (!options.plot.empty()) picture.emplace(options.plot);
   AllocatorFinder finder(find_worker(), options.prefix);
   const std::vector<Allocator> allocators = find_all(finder, options);
   const Allocator null = finder.find("null");
@@ -218,6 +221,10 @@ int run(const Options& options) {
   const Report report{.options = options, .trace = trace, .results = run_all(settings, allocators, null, show)};
   const ReplayResults& results = report.results;
   line.clear();
+  if (picture) {
+    picture->write(to_picture(report), json_text(report));
+    if (!picture->remark().empty()) print_message(options.plot + ": " + std::string(picture->remark()));
+  }
   cmt::command::print(report_text(report, options), options.new_trace && options.output.empty() ? stderr : stdout);
 
   bool good = !results.interrupted && !results.baseline.death;

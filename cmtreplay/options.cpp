@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cmtreplay/run/allocator.h"
+#include "toolkit/picture/picture.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::replay {
@@ -22,6 +23,7 @@ const std::vector<Option> known_options{{"alloc", Option::Takes::values},
                                         {"verify"},
                                         {"json"},
                                         {"csv"},
+                                        {"plot", Option::Takes::value},
                                         {"runs", Option::Takes::value},
                                         {"budget", Option::Takes::value},
                                         {"seed", Option::Takes::value},
@@ -126,8 +128,9 @@ void read_allocators(const CommandLine& line, Options& options) {
   options.verify = line.has("verify");
   options.json = line.has("json");
   options.csv = line.has("csv");
+  options.plot = line.checked("plot", output::PictureFile::fault_of);
   line.refuse_together("json", {"csv"});
-  line.refuse_together("verify", {"csv", "runs", "budget", "new-trace", "output", "touch"});
+  line.refuse_together("verify", {"csv", "plot", "runs", "budget", "new-trace", "output", "touch"});
   if (line.has("prefix") && options.prefix.empty()) throw UsageError("--prefix needs the beginning of a name");
   if (line.has("output") && options.output.empty()) throw UsageError("-o needs a file");
   if (options.verify && std::count(options.allocators.begin(), options.allocators.end(), "null") != 0)
@@ -221,6 +224,9 @@ and memory that they took: a table on standard output, fastest first.
   --json         write JSON (schema cmt.replay/1): all samples, and memory at
                  100 marks along the trace
   --csv          write the table with plain numbers, a line for each allocator
+  --plot=FILE    draw live and resident memory along the trace for all
+                 allocators, how long calls took, and the tables, too; FILE ends
+                 in .svg, .html (to zoom into), .png or .pdf
   --verify       check every call instead: alignment, overlap, contents, zeros,
                  usable size, NULL for impossible sizes; a line for each fault
   -v, --new-trace

@@ -17,6 +17,7 @@ struct Options : ReplayOptions {
   bool verify = false;
   bool json = false;
   bool csv = false;
+  std::string plot;  ///< a picture's file; empty: none
 
   TraceOptions trace;
   bool force = false;  ///< also where memory is short

@@ -159,6 +159,7 @@ void PreparedTrace::Pass::finish() {
   plan_.facts.end_live = planner.live();
   if (first_ns_ != unknown && last_ns_ >= first_ns_) plan_.facts.recorded_ns = last_ns_ - first_ns_;
   if (rises_) set_to_now(peak_);
+  plan_.begin_ns = first_ns_;
   Mark end;
   set_to_now(end);
   plan_.marks = candidates_.choose(mark_count, std::move(end));

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cmtreplay/run/runs.h"
+#include "toolkit/picture/picture.h"
 
 namespace cmt::replay {
 
@@ -34,6 +35,9 @@ std::string details_text(const Report& report);
 /// The figures of the table for spreadsheets: a line for each allocator in the order asked for, the null allocator
 /// last.
 std::string csv_text(const Report& report);
+
+/// Live and resident memory along the trace for all allocators, how long calls took, and the text of the tables.
+output::Picture to_picture(const Report& report);
 
 /// For programs: schema cmt.replay/1.
 std::string json_text(const Report& report);

@@ -116,4 +116,18 @@ LatencySummary LatencyCounts::summary(latency_kind kind) const {
   return summary;
 }
 
+std::vector<LatencyCounts::TailPoint> LatencyCounts::tail(latency_kind kind) const {
+  const Counts& counts = counts_[kind];
+  const std::uint64_t all = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  std::vector<TailPoint> points;
+  std::uint64_t left = all;  // as long as this bucket's, or longer
+  for (std::uint32_t bucket = 0; bucket < latency_buckets; ++bucket) {
+    if (counts[bucket] == 0) continue;
+    points.push_back({static_cast<double>(all) / static_cast<double>(left), nanoseconds(latency_ticks(bucket))});
+    left -= counts[bucket];
+  }
+  if (all != 0) points.push_back({static_cast<double>(all), nanoseconds(static_cast<double>(max_ticks_[kind]))});
+  return points;
+}
+
 }  // namespace cmt::replay

@@ -85,6 +85,14 @@ class LatencyCounts {
   std::uint64_t samples() const;
   LatencySummary summary(latency_kind kind) const;
 
+  /// How many of all samples there are for each one that took at least so long (2: half of them took longer), and that
+  /// duration in nanoseconds; by rising durations.
+  struct TailPoint {
+    double one_in = 1;
+    double ns = 0;
+  };
+  std::vector<TailPoint> tail(latency_kind kind) const;
+
  private:
   using Counts = std::array<std::uint64_t, latency_buckets>;
 

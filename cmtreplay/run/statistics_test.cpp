@@ -99,6 +99,15 @@ TEST_CASE("latency: quantiles are of all lanes, less the empty pair, in nanoseco
   CHECK(malloc.p999 == doctest::Approx(50000).epsilon(0.03));
   CHECK(malloc.max == 50000);
   CHECK(counts.summary(latency_free).samples == 0);
+  const auto tail = counts.tail(latency_malloc);
+  REQUIRE(tail.size() == 4);
+  CHECK(tail[0].one_in == 1);
+  CHECK(tail[0].ns == malloc.p50);
+  CHECK(tail[1].one_in == 50);
+  CHECK(tail[1].ns == malloc.p99);
+  CHECK(tail[3].one_in == 100);
+  CHECK(tail[3].ns == malloc.max);
+  CHECK(counts.tail(latency_free).empty());
 }
 
 TEST_CASE("latency: less than the empty pair is nothing, and runs add up") {

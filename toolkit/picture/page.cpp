@@ -8,6 +8,7 @@
 //
 // Points that a screen cannot show are left out as in an SVG, but with eight times as many columns, for zooming.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -160,13 +161,24 @@ std::string head(const Picture& picture) {
          element("title", SvgText::escape(picture.title)) + element("style", page_style.text);
 }
 
+std::string table_element(std::string_view table) {
+  std::string lines;
+  while (!table.empty()) {
+    const std::string_view line = table.substr(0, table.find('\n'));
+    table.remove_prefix(std::min(line.size() + 1, table.size()));
+    lines += SvgText::escape(line) + '\n';
+  }
+  return lines.empty() ? lines : element("pre", lines);
+}
+
 /// The body of a page that zooms, drawn by the scripts.
 std::string zooming_body(const Picture& picture) {
   return element("style", svg_style.text) + element("style", uplot_style.text) + "</head>\n<body>\n" +
          element("h1", SvgText::escape(picture.title)) + element("p", SvgText::escape(picture.subtitle)) +
          "<p class=\"hint\">Drag to zoom, double-click to see all again.</p>\n<main id=\"panels\"></main>\n" +
-         data_element("picture", page_json(picture)) + "<!-- uPlot:\n" + std::string(uplot_licence) + "-->\n" +
-         element("script", uplot_script.text) + element("script", page_script.text);
+         table_element(picture.table) + data_element("picture", page_json(picture)) + "<!-- uPlot:\n" +
+         std::string(uplot_licence) + "-->\n" + element("script", uplot_script.text) +
+         element("script", page_script.text);
 }
 
 std::string still_body(const Picture& picture) {

@@ -91,6 +91,7 @@ struct Picture {
   std::string title;
   std::string subtitle;
   std::vector<Panel> panels;
+  std::string table{};  ///< lines of text in letters of one width, below the panels
 };
 
 /// A picture as SVG, of a fixed width and as high as its panels need. The same picture gives the same bytes. Colours

@@ -220,6 +220,25 @@ double draw_panel(SvgText& svg, const Picture& picture, const Panel& panel, doub
   return frame.bottom() + below_plot;
 }
 
+/// With blanks that no viewer draws as one.
+std::string with_wide_blanks(std::string_view line) {
+  std::string text;
+  for (const char c : line) text += c == ' ' ? std::string("\u00a0") : std::string(1, c);
+  return text;
+}
+
+/// Returns the bottom of it.
+double draw_table(SvgText& svg, std::string_view table, double top) {
+  double bottom = top;
+  while (!table.empty()) {
+    const std::string_view line = table.substr(0, table.find('\n'));
+    table.remove_prefix(std::min(line.size() + 1, table.size()));
+    bottom += line_height;
+    if (!line.empty()) svg.words(20, bottom, Anchor::start, "mono", with_wide_blanks(line));
+  }
+  return bottom == top ? top : bottom + line_height;
+}
+
 }  // namespace
 
 std::string to_svg(const Picture& picture) {
@@ -228,6 +247,7 @@ std::string to_svg(const Picture& picture) {
   body.words(20, 28, Anchor::start, "title", picture.title);
   body.words(20, 47, Anchor::start, "sub", picture.subtitle);
   for (const Panel& panel : picture.panels) bottom = draw_panel(body, picture, panel, bottom);
+  bottom = draw_table(body, picture.table, bottom);
   const std::string width = SvgText::number(picture_width);
   const std::string height = SvgText::number(bottom);
   std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height +

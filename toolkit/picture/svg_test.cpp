@@ -103,6 +103,20 @@ TEST_CASE("page: what is in it cannot end the element that it is in") {
   CHECK(page == to_html(picture, "{\"name\": \"</script>\"}"));
 }
 
+TEST_CASE("picture: a table stands below the panels, line by line, in svg and page") {
+  Picture picture = of_series({0, 1}, {1, 2}, Series::Form::line);
+  const std::string without = to_svg(picture);
+  picture.table = "name  time\na<b   1 ms\n";
+  const std::string svg = to_svg(picture);
+  check_sound(svg);
+  CHECK(svg.size() > without.size());
+  CHECK(svg.find(">name\u00a0\u00a0time</text>") != std::string::npos);
+  CHECK(svg.find(">a&lt;b\u00a0\u00a0\u00a01\u00a0ms</text>") != std::string::npos);
+  const std::string page = to_html(picture, "{}");
+  CHECK((page.find("<pre>name  time\na&lt;b   1 ms\n</pre>") != std::string::npos ||
+         page.find("a&lt;b\u00a0\u00a0\u00a01") != std::string::npos));
+}
+
 TEST_CASE("picture file: the form is told by the ending") {
   CHECK(PictureFile::form_of("a.svg") == PictureFile::Form::svg);
   CHECK(PictureFile::form_of("a/b.c.html") == PictureFile::Form::html);
