@@ -131,6 +131,11 @@ void report_problems(const AllocatorResult& result, const TraceFacts& facts) {
     if (sample.give_back_failed != 0)
       print_message(result.allocator.name + ": failed " + cmt::output::with_commas(sample.give_back_failed) + calls);
   }
+  if (result.memory && result.memory->reads_stamps)
+    print_message(result.allocator.name +
+                  ": reads the processor's time stamp counter, which does not tell the recorded time");
+  if (result.memory && result.memory->clock_strays != 0)
+    print_message(result.allocator.name + ": a thread of its own did not sleep by the clock, and was not waited for");
   for (const std::string& name : replaced_names(result.allocator)) {
     if (has_call(facts, name)) print_message(result.allocator.name + ": has no " + name + "; emulated");
   }

@@ -226,6 +226,7 @@ struct control {
   int32_t setup_errno;   /* why the worker could not start; 0: it could */
   int32_t thread_errno;  /* why a thread could not be started */
   uint32_t clock_read;   /* the allocator read a clock, between the first operation and the last */
+  uint32_t stamps_read;  /* it read the processor's time stamp counter (worker/other_clocks.h) */
   uint32_t clock_strays; /* times that one of its threads slept by something else than the clock, and was left behind */
 };
 

@@ -77,6 +77,7 @@ struct MemoryRun {
   std::uint64_t peak_touched_bytes = 0;  ///< its own peak; without pages that the program did not write to
   bool reads_clock = false;              ///< the allocator read a clock during the run, other than of processor time
   bool has_recorded_clock = false;       ///< which was the recorded one
+  bool reads_stamps = false;             ///< it also read the processor's time stamp counter
   std::uint32_t clock_strays = 0;        ///< times that a thread of its own slept by something else
   bool holds_all = true;  ///< the trace's live blocks, with their pages written: none was refused or left untouched
 
@@ -120,6 +121,8 @@ void describe(Visitor& field, Run& run) {
   field("reads_clock", run.reads_clock,
         "whether the allocator read a clock during the run, as those do that purge by the clock");
   field("recorded_clock", run.has_recorded_clock, "whether that was the recorded clock (--clock), else the system's");
+  field("reads_time_stamps", run.has_recorded_clock ? std::optional(run.reads_stamps) : std::nullopt,
+        "whether it read the processor's time stamp counter, which is never recorded; null: not looked at");
   field("clock_strays", run.clock_strays,
         "times that a thread of the allocator's slept by something else than the recorded clock");
   field("timeline_cpu_ns", run.timeline_cpu_ns, "CPU time of the sampling");

@@ -27,6 +27,7 @@
 
 #include "cmtreplay/worker/clock_calls.h"
 #include "cmtreplay/worker/new_threads.h"
+#include "cmtreplay/worker/other_clocks.h"
 #include "cmtreplay/worker/recorded_clock.h"
 #include "cmtreplay/worker/runner.h"
 
@@ -162,16 +163,17 @@ static void measure(struct replay* replay) {
   getrusage(RUSAGE_SELF, &before);
   const uint64_t cpu_begin = clock_nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
   replay->begin_ns = monotonic_ns();
-  const uint64_t tick_begin = latency_clock();
+  const uint64_t tick_begin = replay->latencies ? latency_clock() : 0;
   run_lane(&runner);
   finish_threads(replay);
   if (control->clock_recorded) recorded_clock_settle();
-  control->clock_ticks = latency_clock() - tick_begin;
+  if (replay->latencies) control->clock_ticks = latency_clock() - tick_begin;
   control->wall_ns = monotonic_ns() - replay->begin_ns;
   control->cpu_ns = clock_nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_begin;
   getrusage(RUSAGE_SELF, &after);
   control->clock_read = (uint32_t)clock_was_read();
   control->clock_strays = recorded_clock_strays();
+  control->stamps_read = (uint32_t)other_clock_was_read();
   control->kernel_ns = kernel_ns(&after) - kernel_ns(&before);
   control->minor_faults = (uint64_t)(after.ru_minflt - before.ru_minflt);
   control->major_faults = (uint64_t)(after.ru_majflt - before.ru_majflt);
@@ -182,18 +184,22 @@ static void measure(struct replay* replay) {
 
 static struct control* control_of_handler;
 
-static void note_fault(int number) {
+static void note_fault(int number, siginfo_t* info, void* context) {
+  (void)info;
+  if (number == SIGSEGV && is_other_clock(context)) return;
   if (current_lane) control_of_handler->faulted_lane = current_lane;
   signal(number, SIG_DFL);
 }
 
 static void catch_faults(struct control* control) {
   static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT};
-  const struct sigaction action = {.sa_handler = note_fault, .sa_flags = SA_RESETHAND | SA_NODEFER};
+  const struct sigaction action = {.sa_sigaction = note_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
   control_of_handler = control;
   for (size_t i = 0; i < sizeof signals / sizeof *signals; ++i) {
     struct sigaction before;
-    if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL) sigaction(signals[i], &action, NULL);
+    if (sigaction(signals[i], NULL, &before) != 0 || before.sa_handler != SIG_DFL) continue;
+    sigaction(signals[i], &action, NULL);
+    if (signals[i] == SIGSEGV && control->clock_recorded && !control->latencies_offset) watch_other_clocks();
   }
 }
 

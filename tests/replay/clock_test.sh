@@ -84,6 +84,15 @@ test "$(marked --clock=system t.trace)" = 1
 test "$(marked t.trace)" = 0
 test "$(marked --pace=real <(head -3 t.trace))" = 0
 cmtreplay --alloc=libc --runs=1 untimed.trace 2> words | grep -q '^libc  '
+# Where an allocator does not follow the recorded clock, that is said; a fault of its own is still told by its event.
+head -25 t.trace > few.trace
+cmtreplay --alloc="$BUILD/tests/replay/libclocked_by_pipe.so" --runs=1 few.trace 2>&1 > table |
+  grep -qx 'cmtreplay: .*pipe.so: a thread of its own did not sleep by the clock, and was not waited for'
+if [ -e "$BUILD/tests/replay/libclocked_by_stamps.so" ]; then
+  cmtreplay --alloc="$BUILD/tests/replay/libclocked_by_stamps.so" --alloc=libc --runs=1 few.trace > table 2> words
+  test "$(grep -c 'stamps.so: reads the processor.s time stamp counter, which does not tell the recorded time$' words)" = 1
+  test "$(grep -c . words)" = 1
+fi
 # The first thread starts one that takes over the lane of one that has not ended yet: that one does not wait for it.
 cat > lanes.trace << 'END'
 malloc(2000) = 1000000<1> thread=0 time=1000000

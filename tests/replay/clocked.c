@@ -1,6 +1,8 @@
 /* An allocator that purges by the clock: the pages of a freed block are given back once they have been free for 100 ms.
  * BY_CALLS: by the first call after that. BY_THREAD: by a thread that sleeps on a condition for 100 ms at a time, and
- * that every free wakes. BY_SLEEPS: four threads that sleep in four other ways, and purge nothing.
+ * that every free wakes. BY_SLEEPS: four threads that sleep in four other ways, and purge nothing. BY_STAMPS: as
+ * BY_CALLS, but each malloc also reads the processor's time stamp counter. BY_PIPE: as BY_THREAD, but the thread waits
+ * for a pipe.
  *
  * CLOCK_LOG names a file for a line for each call with a size of 1000 and more, for each free, and for each time that a
  * thread wakes, with the time in microseconds since the first of them. Blocks are never used again. */
@@ -95,6 +97,14 @@ static void* run_thread(void* unused) {
   return unused;
 }
 static void* (*const bodies[])(void*) = {run_thread};
+#elif defined BY_PIPE
+static int ends[2];
+static void* run_pipe(void* unused) {
+  usleep(1000);
+  char byte;
+  return pipe(ends) == 0 && read(ends[0], &byte, 1) == 1 ? unused : NULL;
+}
+static void* (*const bodies[])(void*) = {run_pipe};
 #elif defined BY_SLEEPS
 static void* run_nanosleep(void* unused) {
   for (const struct timespec period = {.tv_nsec = 70000000};;) {
@@ -148,6 +158,9 @@ __attribute__((constructor)) static void open_log(void) {
 void* malloc(size_t size) {
   pthread_mutex_lock(&lock);
   if (!next) next = mmap(NULL, 1L << 36, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+#if defined BY_STAMPS
+  if (size >= 1000) __builtin_ia32_rdtsc();
+#endif
   if (size >= 1000) {
     const int64_t us = now_us();
     say("malloc", us);

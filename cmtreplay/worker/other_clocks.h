@@ -1,0 +1,16 @@
+/* Finds out whether an allocator reads the processor's time stamp counter, which no function of ours can stand in for:
+ * by an instruction of its own, or by a C library that is linked into it and asks the kernel's page of clocks (vDSO).
+ *
+ * The counter is forbidden to the process's threads (PR_SET_TSC). A thread that reads it gets a SIGSEGV, is noted, and
+ * may read it from then on. System calls that an allocator makes by itself are not found, and neither are threads that
+ * were started before. */
+#pragma once
+
+/* For the calling thread and those that it starts. Does nothing where the processor or the kernel cannot do that. */
+void watch_other_clocks(void);
+
+/* For the handler of SIGSEGV: whether a reading of the counter was the reason. The thread may go on. */
+int is_other_clock(const void* context);
+
+/* Whether the counter was read. */
+int other_clock_was_read(void);
