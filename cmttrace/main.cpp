@@ -58,8 +58,9 @@ malloc and free. At the end, a line on standard error sums up the recording.
                     innermost N frames
   --stacks-of-frees
                     record those of frees too
-  --touched[=SIZE]  record which pages of blocks of SIZE (16K) and more the
-                    command writes to, and when; off: of none, as without it
+  --touched[=SIZE]  record which pages of blocks of SIZE and more the command
+                    writes to, and when; without a SIZE, or with auto, from 16K
+                    on while that takes at most a 64th of its time; off: of none
   --sample=TIME     record the resident memory at this interval: 10ms
   --paused          record nothing before cmt_resume() or the command "start"
   --control=FIFO    create a FIFO that takes commands: stop, start, flush,
@@ -125,7 +126,8 @@ const std::vector<PassedOn> passed_on{
 std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
   if (passed.value != nullptr) return passed.value;
   const std::string value = line.value(passed.option, "");
-  if (passed.option == "touched" && (value.empty() || value == "off")) return value.empty() ? "16K" : value;
+  if (passed.option == "touched" && (value.empty() || value == "auto" || value == "off"))
+    return value.empty() ? "auto" : value;
   if (passed.units == frames) {
     if (value.empty()) return "";  // as if the variable were not set
     std::uint64_t number = 0;

@@ -159,6 +159,7 @@ enum {
   block_ends = 4,              // it is about to be given back
   block_has_more = 8,          // of record_pages: there are further ones of the same moment
   block_is_seen_outside = 16,  // of record_pages, by the collector
+  block_is_last = 32,          // of record_pages: the process ends, and the kernel could not be asked
   block_flags_mask = 255,
   block_bytes_shift = 8,
 };

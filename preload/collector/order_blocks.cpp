@@ -176,8 +176,8 @@ bool EventOrder::apply_realloc_return(RingEvents& ring, const Event& event, bool
   if (event.address != 0 && event.address != old && !vacate_address(ring, event, forced)) return false;
   const auto given = old != 0 ? live_.find(old) : std::nullopt;
   const format::LiveBlock old_block = given ? live_.block(*given) : format::LiveBlock{};
-  if (event.address != 0 && event.address != old && touched_.is_large(old_block.size))
-    tell_pages(touched_.move_block(old_block, ring.thread), old_block, event.time_ns);
+  if (event.address != 0 && touched_.is_large(old_block.size))
+    tell_pages(touched_.replace_block(old_block, ring.thread), old_block, event.time_ns);
   BookedEvent& booked = begin_event(event);
   if (old != 0) {
     ring.open_reallocs.pop_back();

@@ -13,7 +13,7 @@
 #include "preload/program/settings.h"
 #include "preload/text.h"
 
-enum { destructor_rounds_max = 3, fast_clock_ns = 14 };
+enum { destructor_rounds_max = 3, fast_clock_ns = 14, touched_min_auto = 16384 };
 
 enum TracerState tracer_state;
 
@@ -40,8 +40,9 @@ static void read_stack_settings(void) {
 }
 
 static void read_touched_setting(void) {
-  const uint64_t off = 0, min = setting_bytes("CMTTRACE_TOUCHED", off);
-  touched_begin(is_under_valgrind ? off : min, false);
+  const bool is_auto = setting_is("CMTTRACE_TOUCHED", "auto");
+  const uint64_t min = is_auto ? touched_min_auto : setting_bytes("CMTTRACE_TOUCHED", 0);
+  touched_begin(is_under_valgrind ? 0 : min, is_auto);
   record_short_below(large_blocks_min, record_usable);
 }
 

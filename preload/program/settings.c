@@ -28,7 +28,7 @@ extern char** environ;
 static const struct Variable {
   const char* name;
   const struct Unit* units;
-  const char* words[3];
+  const char* words[4];
   uint64_t least;  ///< in its units
   uint64_t most;   ///< 0: any
   uint32_t paths_max;
@@ -44,7 +44,7 @@ static const struct Variable {
     {.name = "CMTTRACE_STACKS", .words = {"0", "1"}},
     {.name = "CMTTRACE_STACK_FRAMES", .units = units_of_count, .least = 1, .most = unwind_frames_max},
     {.name = "CMTTRACE_STACKS_OF_FREES", .words = {"0", "1"}},
-    {.name = "CMTTRACE_TOUCHED", .words = {"0", "off"}, .units = units_of_size, .least = 4096},
+    {.name = "CMTTRACE_TOUCHED", .words = {"0", "off", "auto"}, .units = units_of_size, .least = 4096},
     {.name = "CMTTRACE_WAIT", .words = {"0", "1"}},
     {.name = "CMTTRACE_START", .words = {"paused"}},
     {.name = "CMTTRACE_ON_FULL", .words = {"wait", "drop"}},

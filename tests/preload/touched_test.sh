@@ -12,7 +12,7 @@ trace() {
   /usr/bin/python3 "$SOURCE/tests/preload/await_closed.py" t/*
   for made in t/*; do trace2cmt --to=text "$made" >"${made%.cmt}.text" 2>said || complain 'no text'; done
 }
-check() { /usr/bin/python3 "$SOURCE/tests/preload/touched_check.py" t/*.text >said || complain pages; }
+check() { /usr/bin/python3 "$SOURCE/tests/preload/touched_check.py" "$@" t/*.text >said || complain pages; }
 program=$BUILD/tests/preload/touched
 
 # Where blocks of 128 KiB are mapped anew, and as the C library has it, so that most memory is recycled.
@@ -24,6 +24,25 @@ for how in shapes threads handed fork; do
     check
   done
 done
+
+# Some of the blocks only, and those truly.
+for how in shapes threads; do
+  trace CMTTRACE_TOUCHED=auto "$program" $how
+  check --bounded
+done
+
+# By the launcher.
+how=launcher
+rm -rf t
+mkdir t
+for option in --touched --touched=auto --touched=20K --touched=off; do
+  cmttrace $option -o t/x.text "$program" shapes 2>err || complain "$option: exit $?"
+  told=$(sed -n 's/^#cmt touched_min=//p' t/x.text)
+  case $option in *20K) wanted=20480 ;; *off) wanted= ;; *) wanted=16384 ;; esac
+  [ "$told" = "$wanted" ] || complain "$option: from $told, not $wanted"
+done
+! cmttrace --touched=much true 2>said || complain 'a size that is none'
+grep -q -- '--touched' said || complain 'no message'
 
 how=slow
 trace "$program" $how

@@ -10,10 +10,11 @@ OPTIONS = r'(?:, [1-9][0-9]*)?(?:, align=[1-9][0-9]*)?(?:, nothrow)?'
 ARGUMENTS = {
     'malloc': 'n', 'free': 'b', 'calloc': 'nn', 'realloc': 'bn', 'reallocarray': 'bnn', 'aligned_alloc': 'nn',
     'posix_memalign': 'nn', 'memalign': 'nn', 'valloc': 'n', 'pvalloc': 'n', 'free_sized': 'bn',
-    'free_aligned_sized': 'bnn', 'thread_start': '', 'thread_exit': '', 'sample': 'n',
+    'free_aligned_sized': 'bnn', 'thread_start': '', 'thread_exit': '', 'sample': 'n', 'malloc_trim': 'n',
+    'touch': 'bnnn', 'resident': 'bnnn',
     'operator new': 'no', 'operator new[]': 'no', 'operator delete': 'bo', 'operator delete[]': 'bo'}
-ENDS_ONLY = ('free', 'free_sized', 'free_aligned_sized', 'thread_start', 'thread_exit', 'sample', 'operator delete',
-             'operator delete[]')
+ENDS_ONLY = ('free', 'free_sized', 'free_aligned_sized', 'thread_start', 'thread_exit', 'sample', 'malloc_trim', 'touch',
+             'resident', 'operator delete', 'operator delete[]')
 
 
 def pattern(kind, arguments):
@@ -23,10 +24,11 @@ def pattern(kind, arguments):
     return re.compile(rf'{re.escape(kind)}\({inside}\){result}(?: thread=([1-9][0-9]*))?(?: time={NUMBER})?(?: usable=[0-9]+)?(?: stack=[1-9][0-9]*)?$')
 
 
-LABELLED = ('thread_name', 'mark')
+LABELLED = ('thread_name', 'mark', 'mallopt', 'mallctl')
+PAGES = ('touch', 'resident')
 PATTERNS = {kind: pattern(kind, arguments) for kind, arguments in ARGUMENTS.items()}
 DEFINITIONS = ('#module ', '#frame ', '#name ', '#node ', '#unloaded ')
-NAME = re.compile(r'(?:thread_name|mark)\("((?:[^"\\]|\\.)*)"\)(?: thread=([1-9][0-9]*))?(?: time=[0-9]+)?$')
+NAME = re.compile(r'(?:thread_name|mark|mallopt|mallctl)\("((?:[^"\\]|\\.)*)"\)(?: thread=([1-9][0-9]*))?(?: time=[0-9]+)?$')
 
 
 class Event:
@@ -101,6 +103,10 @@ class Trace:
         live, last, first = {}, 0, None
         for number, event in enumerate(self.events):
             where = f'{path}: event {number}'
+            if event.kind in PAGES:
+                address, tag = event.given
+                assert live.get(address, (0, 0))[0] == tag, f'{where}: a page of block {tag}, which is dead'
+                continue
             if event.ends():
                 address, tag = event.given
                 if address in live:

@@ -70,6 +70,7 @@ void TouchedBlocks::tell_new(Tag tag, Block& block, const std::vector<PageRun>& 
 void TouchedBlocks::tell_unknown(Tag tag, Block& block, std::uint32_t thread) {
   block.known.for_each_missing(block.pages(),
                                [&](const PageRun& run) { tell(tag, block, run, Kind::resident, thread); });
+  block.known.add({{0, block.pages()}});
 }
 
 TouchedBlocks::Events TouchedBlocks::add_block(const Event& allocation, std::uint64_t stamp,
@@ -105,7 +106,7 @@ TouchedBlocks::Events TouchedBlocks::begin_realloc(const format::LiveBlock& give
   return events_;
 }
 
-TouchedBlocks::Events TouchedBlocks::move_block(const format::LiveBlock& old, std::uint32_t thread) {
+TouchedBlocks::Events TouchedBlocks::replace_block(const format::LiveBlock& old, std::uint32_t thread) {
   Block* const block = find(old);
   if (block != nullptr && !block->was_asked) tell_unknown(old.tag, *block, thread);
   return events_;
@@ -138,6 +139,7 @@ TouchedBlocks::Events TouchedBlocks::add_report(const format::LiveBlock& reporte
   if (block == nullptr || block->is_in_realloc || (report.since != 0 && block->stamp >= report.since)) return events_;
   if (report.since != 0) thread = block->thread;  // another thread has looked
   tell_new(reported.tag, *block, runs_below(report, block->pages()), thread, false);
+  if (report.has(block_is_last)) tell_unknown(reported.tag, *block, thread);
   if (report.has(block_is_seen_outside) && !report.has(block_has_more)) block->has_baseline = true;
   return events_;
 }

@@ -48,8 +48,8 @@ class TouchedBlocks {
   Events end_block(const format::LiveBlock& block, std::uint32_t thread, const PagesReport& report);
   /// A realloc of a block begins: it may end. To be told at once.
   Events begin_realloc(const format::LiveBlock& block, std::uint32_t thread, const PagesReport& report);
-  /// A realloc has returned a block at another address. To be told before that.
-  Events move_block(const format::LiveBlock& old, std::uint32_t thread);
+  /// A realloc is about to return another block for it. To be told before that.
+  Events replace_block(const format::LiveBlock& old, std::uint32_t thread);
   /// A realloc was given `old` and has returned another block. To be told behind it.
   Events resize_block(const format::LiveBlock& old, const Event& realloc, std::uint64_t stamp,
                       const PagesReport& report);

@@ -71,6 +71,15 @@ TEST_CASE("where the kernel could not be asked, pages are resident, never touche
         "resident 0+1, resident 2+1, resident 4+1, resident 6-");
 }
 
+TEST_CASE("what is not known of a block that outlives the process is resident") {
+  TouchedBlocks blocks(16384);
+  const Event made = allocation(7, ten_pages);
+  blocks.add_block(made, 100, report(block_is_asked));
+  CHECK(text_of(blocks.add_report(block_of(made), 9, report(0, {{2, 1}}, 200))) == "touch 2+1");
+  CHECK(text_of(blocks.add_report(block_of(made), 9, report(block_is_last, {}, 300))) == "resident 0+2, resident 3-");
+  CHECK(blocks.add_report(block_of(made), 9, report(block_is_last, {}, 400)).empty());
+}
+
 TEST_CASE("a page that may have been read only is not told before the block's end") {
   TouchedBlocks blocks(16384);
   const Event made = allocation(7, ten_pages);
@@ -95,7 +104,7 @@ TEST_CASE("a realloc's result has the pages of its old block as resident ones") 
   const Event moved = allocation(9, ten_pages, at + (1 << 20));
   blocks.add_block(made, 100, report(block_is_asked));
   CHECK(blocks.begin_realloc(block_of(made), 9, report(block_ends)).empty());
-  CHECK(text_of(blocks.move_block(block_of(made), 9)) == "resident 0-");
+  CHECK(text_of(blocks.replace_block(block_of(made), 9)) == "resident 0-");
   CHECK(text_of(blocks.resize_block(block_of(made), moved, 300, report(block_is_asked, {{0, 10}}))) == "resident 0-");
   Event refused = moved;
   refused.tag = refused.address = 0;

@@ -120,15 +120,21 @@ static bool record_one(const struct LargeBlock* block, void* thread) {
   return true;
 }
 
+static bool record_last(const struct LargeBlock* block, void* thread) {
+  struct Thread* self = thread;
+  if (block->was_resident) return true;
+  if (self->generation != recording_generation()) return false;
+  struct BlockPages pages = {.since = record_moment(self)};
+  const bool is_known = ask_about_all(self, block, &pages);
+  if (!is_known) pages.flags = block_is_last;
+  if (!is_known || pages.runs.count) record_runs(block, &pages);
+  return true;
+}
+
 // Whether so much was allocated that others may have been filled unseen.
 static bool are_many_unasked(void) {
   const uint64_t live = __atomic_load_n(&live_bytes, __ATOMIC_RELAXED);
   return live != 0 && __atomic_load_n(&unasked_bytes, __ATOMIC_RELAXED) > live / unasked_share;
-}
-
-static void record_others(struct Thread* self) {
-  __atomic_store_n(&unasked_bytes, 0, __ATOMIC_RELAXED);
-  large_blocks_visit(record_one, self);
 }
 
 bool touched_released(struct Thread* self, const struct LargeBlock* taken, struct BlockPages* pages) {
@@ -137,7 +143,10 @@ bool touched_released(struct Thread* self, const struct LargeBlock* taken, struc
   *pages = (struct BlockPages){.flags = 0};
   const bool is_known = taken->was_resident || ask_about_all(self, taken, pages);
   pages->flags = block_ends | (is_known ? block_is_asked : 0);
-  if (are_many_unasked() && can_ask(self, 0, true)) record_others(self);
+  if (are_many_unasked() && can_ask(self, 0, true)) {
+    __atomic_store_n(&unasked_bytes, 0, __ATOMIC_RELAXED);
+    large_blocks_visit(record_one, self);
+  }
   return true;
 }
 
@@ -148,5 +157,5 @@ void touched_refused(const struct LargeBlock* given) {
 void touched_record_all(void) {
   struct Thread* self = &thread_self;
   if (!large_blocks_min || self->generation != recording_generation()) return;
-  if (can_ask(self, 0, true)) record_others(self);
+  large_blocks_visit(record_last, self);
 }

@@ -8,7 +8,7 @@
 /// would never be seen. So before a block is given back the others are asked about too, if many were allocated since
 /// the last time.
 ///
-/// Price. Where the size was not given (CMTTRACE_TOUCHED), a thread spends a 64th of its time on it at most. A block
+/// Price. With CMTTRACE_TOUCHED=auto a thread spends a 64th of its time on it at most. A block
 /// that could not be asked about is recorded so, and the trace says that its pages are not known.
 #pragma once
 
