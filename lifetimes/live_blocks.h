@@ -31,6 +31,9 @@ class LiveBlocks {
     return block;
   }
 
+  /// The live block of a tag, or null.
+  const Block* find(Tag tag) { return table_.find(tag); }
+
   /// Adds the block that an event makes; `block` has the members that are not every Block's. False where its tag is
   /// live already, which is reported.
   bool begin_block(const Event& event, Block block = {}) {

@@ -66,8 +66,9 @@ Who allocates:
                  callees; and the largest stack
   --sort=FIGURE  by peak (the default), bytes or blocks (allocated), live (at
                  the end), temporary, short-lived, other-thread (ended by
-                 another thread), reallocated, or growth (bytes live at the end
-                 less those at the begin, of a slice)
+                 another thread), reallocated, growth (bytes live at the end
+                 less those at the begin, of a slice), or untouched (bytes never
+                 touched, where touched pages were recorded)
   --inclusive    sort by what functions have with those that they call
   --top=N        the first N only; 0: all. The default is 20, with --json and
                  --csv 0
@@ -96,7 +97,7 @@ Exit status: 0 done, 1 could not, 2 wrong use.
 void summarise(const Options& options) {
   annotate::Trace trace(options, false);
   annotate::SummaryOutput output(options);
-  Summariser summariser(options.path, options.clock, trace.complaints());
+  Summariser summariser(options.path, options.clock, trace.complaints(), trace.header().touched_min());
   trace.for_each([&](const Event& event, std::size_t) { summariser.count_event(event); });
   output.write(summariser.finish(trace.truncated()));
   trace.complaints().say_count();

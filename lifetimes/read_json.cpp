@@ -45,6 +45,9 @@ class JsonReader {
   template <class T>
   void operator()(std::string_view key, T&& value, std::string_view /*doc*/) {
     constexpr bool assignable = std::is_lvalue_reference_v<T> && !std::is_const_v<std::remove_reference_t<T>>;
+    if constexpr (output::detail::is_a<T, output::Nullable>) {  // left out is null: summaries of before lack some
+      if (!object_.contains(std::string(key))) return;
+    }
     if constexpr (assignable || is_wrapper<T>) read(member(object_, std::string(key).c_str()), value);
   }
 

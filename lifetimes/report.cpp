@@ -33,6 +33,10 @@ std::string input_text(const Input& input) {
   if (input.defects != 0) text += ", " + with_commas(input.defects) + " defects";
   text += "\n  peak live: " + amount_text(input.peak.live) + ", at event " + with_commas(input.peak.event);
   if (input.peak.time_ns != unknown) text += " (" + output::time_text(static_cast<double>(input.peak.time_ns)) + ")";
+  if (input.touched_min != unknown) {
+    text += "\n  of that never touched: " + with_commas(input.peak.untouched_bytes) + " bytes, of blocks from " +
+            output::bytes_text(input.touched_min);
+  }
   return text + "\n";
 }
 
@@ -65,16 +69,29 @@ std::string totals_text(const Summary& summary) {
 }
 
 std::string sizes_text(const Summary& summary) {
-  output::Table table({"size", "allocated", "bytes", "short-lived", "temporary", "p50", "p90", "p99", "longest",
-                       "at peak", "bytes", "at end", "bytes"},
-                      {});
+  std::vector<std::string> titles{"size", "allocated", "bytes",   "short-lived", "temporary", "p50",  "p90",
+                                  "p99",  "longest",   "at peak", "bytes",       "at end",    "bytes"};
+  const bool tells_touches = summary.untouched_peak_sum() != unknown;
+  if (tells_touches) titles.emplace_back("never touched");
+  output::Table table(titles, {});
   const auto add_row = [&](const std::string& name, const SizeSummary& size, const Amount& peak) {
     const auto quantile = [&](double share) { return age_text(size.lifetime_quantile(share), summary.clock); };
     const std::string longest = size.ended == 0 ? "-" : age_text(size.lifetime_max, summary.clock);
-    table.add({name, with_commas(size.allocated.blocks), output::bytes_text(size.allocated.bytes),
-               percent_text(size.short_lived, size.ended), percent_text(size.temporary, size.ended), quantile(0.5),
-               quantile(0.9), quantile(0.99), longest, with_commas(peak.blocks), output::bytes_text(peak.bytes),
-               with_commas(size.leaked.blocks), output::bytes_text(size.leaked.bytes)});
+    std::vector<std::string> row{name,
+                                 with_commas(size.allocated.blocks),
+                                 output::bytes_text(size.allocated.bytes),
+                                 percent_text(size.short_lived, size.ended),
+                                 percent_text(size.temporary, size.ended),
+                                 quantile(0.5),
+                                 quantile(0.9),
+                                 quantile(0.99),
+                                 longest,
+                                 with_commas(peak.blocks),
+                                 output::bytes_text(peak.bytes),
+                                 with_commas(size.leaked.blocks),
+                                 output::bytes_text(size.leaked.bytes)};
+    if (tells_touches) row.push_back(size.untouched_bytes == unknown ? "-" : output::bytes_text(size.untouched_bytes));
+    table.add(row);
   };
   for (std::size_t i = 0; i < SizeClasses::count; ++i) {
     const SizeSummary& size = summary.sizes[i];
@@ -100,6 +117,7 @@ void describe(Visitor& field, R& row) {
   describe_quantiles(field, row.size, prefix);
   field(prefix + "max", longest, "the longest lifetime");
   describe_leaks(field, row.size);
+  describe_untouched(field, row.size);
 }
 
 }  // namespace

@@ -6,9 +6,18 @@
 
 namespace cmt::lifetimes {
 
-Summariser::Summariser(const std::string& name, heap::Clock::Unit clock, command::Complaints& complaints)
-    : complaints_(complaints), summary_(clock), live_(clock, complaints), short_lived_max_(short_lived_max(clock)) {
+Summariser::Summariser(const std::string& name, heap::Clock::Unit clock, command::Complaints& complaints,
+                       std::uint64_t touched_min)
+    : complaints_(complaints),
+      summary_(clock),
+      live_(clock, complaints),
+      untouched_(touched_min),
+      short_lived_max_(short_lived_max(clock)) {
   input_.name = std::filesystem::path(name).filename().string();
+  if (touched_min == 0) return;
+  input_.touched_min = touched_min;
+  for (std::size_t i = SizeClasses::index(touched_min); i < SizeClasses::count; ++i)
+    summary_.sizes[i].untouched_bytes = 0;
 }
 
 void Summariser::count_event(const Event& event) {
@@ -16,9 +25,22 @@ void Summariser::count_event(const Event& event) {
   live_.start_event(event);
   ++summary_.by_kind[static_cast<std::size_t>(event.kind)];
   if (event.failed()) ++summary_.failed;
+  if (tells_pages(event.kind)) return touch(event);
   const bool is_temporary = last_made_.frees_temporary(event);
   const std::uint32_t reallocations = event.ends_block() ? end_block(event, is_temporary) : 0;
   if (event.makes_block()) begin_block(event, reallocations);
+}
+
+void Summariser::touch(const Event& event) {
+  const Block* const block = live_.find(event.old_tag);
+  if (block != nullptr) untouched_.touch(event, block->size);
+}
+
+/// Of a block that ends, or that is live at the end. If it is not younger than the last peak, it was live at that.
+void Summariser::count_untouched(const Block& block, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  summary_.sizes[SizeClasses::index(block.size)].untouched_bytes += bytes;
+  if (block.tag <= peak_tag_) untouched_of_peak_ += bytes;
 }
 
 /// Returns how many reallocations the event's new block, if it makes one, has behind it.
@@ -39,6 +61,7 @@ std::uint32_t Summariser::end_block(const Event& event, bool is_temporary) {
   ++size.lifetimes[AgeClasses::index(age)];
   live_by_size_[size_class].change(peaks_).remove_block(block->size);
   live_total_.remove_block(block->size);
+  count_untouched(*block, untouched_.end_block(block->tag, block->size));
   if (event.makes_block()) return block->reallocations + 1;
   count_chain(block->reallocations);
   return 0;
@@ -56,6 +79,8 @@ void Summariser::begin_block(const Event& event, std::uint32_t reallocations) {
 
 void Summariser::save_peak(const Event& event) {
   ++peaks_;
+  peak_tag_ = event.tag;
+  untouched_of_peak_ = 0;
   input_.peak.live = live_total_;
   input_.peak.event = input_.events;
   input_.peak.time_ns = event.time_ns;
@@ -70,9 +95,11 @@ void Summariser::count_chain(std::uint32_t reallocations) {
 Summary Summariser::finish(bool truncated) {
   live_.for_each([&](const Block& block) {
     summary_.sizes[SizeClasses::index(block.size)].leaked.add_block(block.size);
+    count_untouched(block, untouched_.of_block(block.tag, block.size));
     count_chain(block.reallocations);
   });
   for (std::size_t i = 0; i < SizeClasses::count; ++i) input_.peak.sizes[i] = live_by_size_[i].at_peak(peaks_);
+  if (input_.touched_min != unknown) input_.peak.untouched_bytes = untouched_of_peak_;
   input_.truncated = truncated;
   input_.defects = complaints_.count();
   summary_.inputs.push_back(std::move(input_));

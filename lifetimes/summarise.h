@@ -9,6 +9,7 @@
 #include "lifetimes/last_made.h"
 #include "lifetimes/live_blocks.h"
 #include "lifetimes/summary.h"
+#include "lifetimes/untouched.h"
 
 namespace cmt::lifetimes {
 
@@ -16,7 +17,9 @@ namespace cmt::lifetimes {
 class Summariser {
  public:
   /// `name` is the input's. Borrows `complaints`.
-  Summariser(const std::string& name, heap::Clock::Unit clock, command::Complaints& complaints);
+  /// `touched_min`: as Header has it.
+  Summariser(const std::string& name, heap::Clock::Unit clock, command::Complaints& complaints,
+             std::uint64_t touched_min = 0);
 
   void count_event(const Event& event);
 
@@ -35,6 +38,8 @@ class Summariser {
   std::uint32_t end_block(const Event& event, bool is_temporary);
   void begin_block(const Event& event, std::uint32_t reallocations);
   void count_chain(std::uint32_t reallocations);
+  void touch(const Event& event);
+  void count_untouched(const Block& block, std::uint64_t bytes);
   void save_peak(const Event& event);
 
   command::Complaints& complaints_;
@@ -42,6 +47,9 @@ class Summariser {
   Input input_;
   LiveBlocks<Block> live_;
   Amount live_total_;
+  UntouchedBytes untouched_;
+  std::uint64_t untouched_of_peak_ = 0;  // of blocks that were live at the last peak, and have ended since
+  Tag peak_tag_ = 0;                     // of the block that was made at the last peak
   std::array<heap::AtPeak<Amount>, SizeClasses::count> live_by_size_{};
   std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved
   std::uint64_t short_lived_max_;

@@ -22,6 +22,7 @@ std::uint64_t short_lived_max(heap::Clock::Unit clock) {
 void SizeSummary::add(const SizeSummary& other) {
   allocated += other.allocated;
   leaked += other.leaked;
+  add_known(untouched_bytes, other.untouched_bytes);
   ended += other.ended;
   temporary += other.temporary;
   short_lived += other.short_lived;
@@ -58,6 +59,12 @@ SizeSummary Summary::total() const {
 Amount Summary::peak_sum() const {
   Amount sum;
   for (const Input& input : inputs) sum += input.peak.live;
+  return sum;
+}
+
+std::uint64_t Summary::untouched_peak_sum() const {
+  std::uint64_t sum = unknown;
+  for (const Input& input : inputs) add_known(sum, input.peak.untouched_bytes);
   return sum;
 }
 

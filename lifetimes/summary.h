@@ -38,6 +38,7 @@ struct Peak {
   std::uint64_t event = 0;
   std::uint64_t time_ns = unknown;
   std::array<Amount, SizeClasses::count> sizes{};
+  std::uint64_t untouched_bytes = unknown;
 };
 
 struct Input {
@@ -45,6 +46,7 @@ struct Input {
   std::uint64_t events = 0;
   std::uint64_t defects = 0;
   bool truncated = false;
+  std::uint64_t touched_min = unknown;  ///< where touched pages were recorded
   Peak peak;
 };
 
@@ -60,6 +62,16 @@ void describe(Visitor& field, I& input) {
   field("peak_time_ns", output::nullable(input.peak.time_ns), "the peak's time since the recording began");
   field("peak_sizes", output::by_class<SizeClasses>(input.peak.sizes),
         "blocks live at the peak: [size_bytes_min, blocks, bytes]");
+  field("touched_min_bytes", output::nullable(input.touched_min),
+        "the least size of blocks whose touched pages were recorded; null: of none");
+  field(
+      "peak_untouched_bytes", output::nullable(input.peak.untouched_bytes),
+      "bytes of these blocks that were live at the peak and never touched, by the end of their block or of the trace");
+}
+
+/// Adds a figure that may be unknown to one that may be: unknown is only what both do not know.
+inline void add_known(std::uint64_t& sum, std::uint64_t more) {
+  if (more != unknown) sum = sum == unknown ? more : sum + more;
 }
 
 /// The blocks of one class of sizes.
@@ -67,6 +79,7 @@ struct SizeSummary {
   std::uint64_t size_bytes_min = 0;
   Amount allocated;
   Amount leaked;
+  std::uint64_t untouched_bytes = unknown;  ///< never touched by the block's end or the trace's
   std::uint64_t ended = 0;
   std::uint64_t temporary = 0;
   std::uint64_t short_lived = 0;
@@ -103,6 +116,11 @@ void describe_leaks(Visitor& field, S& size) {
   field("leaked_bytes", size.leaked.bytes, "their bytes");
 }
 template <class Visitor, output::DescribedAs<SizeSummary> S>
+void describe_untouched(Visitor& field, S& size) {
+  field("untouched_bytes", output::nullable(size.untouched_bytes),
+        "bytes asked for, but never touched by the end of their block or of the trace; null where it was not recorded");
+}
+template <class Visitor, output::DescribedAs<SizeSummary> S>
 void describe_quantiles(Visitor& field, S& size, const std::string& prefix) {
   field(prefix + "p50", size.lifetime_quantile(0.5), "half of the ended blocks lived no longer");
   field(prefix + "p90", size.lifetime_quantile(0.9), "90 % of them lived no longer");
@@ -113,6 +131,7 @@ template <class Visitor, output::DescribedAs<SizeSummary> S>
 void describe(Visitor& field, S& size) {
   describe_counts(field, size);
   describe_leaks(field, size);
+  describe_untouched(field, size);
   field("lifetime_max", size.lifetime_max, "the longest lifetime");
   describe_quantiles(field, size, "lifetime_");
   field("lifetimes", output::by_class<AgeClasses>(size.lifetimes), "ended blocks: [lifetime_min, blocks]");
@@ -141,6 +160,7 @@ struct Summary {
 
   /// The sum and the greatest of the inputs' peaks.
   Amount peak_sum() const;
+  std::uint64_t untouched_peak_sum() const;  ///< unknown where no input tells
   std::uint64_t peak_bytes_max() const;
 
   /// Adds another summary by the same clock. Throws std::invalid_argument for one by another.

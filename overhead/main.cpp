@@ -77,7 +77,8 @@ int parse_page_shift(const std::string& text) {
 void summarise(const Options& options, int page_shift, std::optional<heap::Clock::Unit> axis) {
   annotate::Trace trace(options);
   annotate::SummaryOutput output(options);
-  Summariser summariser(options.path, page_shift, trace.header().has_usable, trace.complaints());
+  Summariser summariser(options.path, page_shift, trace.header().has_usable, trace.complaints(),
+                        trace.header().touched_min());
   if (output.draws()) summariser.collect_plot(axis);
   trace.for_each([&](const Event& event, std::size_t) { summariser.count_event(event); });
   output.write(summariser.finish(trace.truncated()));

@@ -30,6 +30,11 @@ std::string head_text(const Summary& summary) {
   text += "\n  peak live: " + with_commas(peak.live_bytes) + " bytes in " + with_commas(peak.live_blocks) +
           " blocks on " + with_commas(peak.pages) + " pages, at event " + with_commas(peak.event);
   text += "\n  most pages: " + with_commas(summary.pages_peak) + " of " + bytes_text(summary.page_size) + "\n";
+  if (peak.untouched_pages) {
+    text += "  never touched at the peak: " + with_commas(*peak.untouched_pages) + " of these pages, " +
+            bytes_text(*peak.untouched_pages * summary.page_size) + "; in memory then are about " +
+            bytes_text(*peak.touched_pages() * summary.page_size) + "\n";
+  }
   const std::uint64_t touched = peak.pages * summary.page_size;
   const std::uint64_t internal = peak.slop_bytes.value_or(peak.small_gap_bytes);
   const std::uint64_t unused = touched > peak.live_bytes ? touched - peak.live_bytes : 0;
@@ -40,14 +45,25 @@ std::string head_text(const Summary& summary) {
 }
 
 std::string samples_text(const Summary& summary) {
-  output::Table table({"event", "live", "pages", "held max", "use", "by old", "pinned", "of pages", "separable"}, {});
+  std::vector<std::string> titles{"event",  "live",   "pages",    "held max", "use",
+                                  "by old", "pinned", "of pages", "separable"};
+  const bool tells_touches = summary.peak.untouched_pages.has_value();
+  if (tells_touches) titles.emplace_back("untouched");
+  output::Table table(titles, {});
   for (const Sample& sample : summary.samples) {
     if (!sample.old) continue;
     const OldBlocks& old = *sample.old;
-    table.add({with_commas(sample.event), bytes_text(sample.live_bytes), with_commas(sample.pages),
-               with_commas(sample.held_pages_max), percent_text(sample.live_bytes, sample.pages * summary.page_size),
-               with_commas(old.pages), with_commas(old.pinned_pages), percent_text(old.pinned_pages, sample.pages),
-               bytes_text(old.separable_pages * summary.page_size)});
+    std::vector<std::string> row{with_commas(sample.event),
+                                 bytes_text(sample.live_bytes),
+                                 with_commas(sample.pages),
+                                 with_commas(sample.held_pages_max),
+                                 percent_text(sample.live_bytes, sample.pages * summary.page_size),
+                                 with_commas(old.pages),
+                                 with_commas(old.pinned_pages),
+                                 percent_text(old.pinned_pages, sample.pages),
+                                 bytes_text(old.separable_pages * summary.page_size)};
+    if (tells_touches) row.push_back(with_commas(sample.untouched_pages.value_or(0)));
+    table.add(row);
   }
   return table.text();
 }

@@ -12,8 +12,9 @@ namespace cmt::overhead {
 using heap::Neighbourhood;
 using heap::PlacedBlock;
 
-Summariser::Summariser(const std::string& name, int page_shift, bool has_usable, command::Complaints& complaints)
-    : complaints_(complaints), page_shift_(page_shift) {
+Summariser::Summariser(const std::string& name, int page_shift, bool has_usable, command::Complaints& complaints,
+                       std::uint64_t touched_min)
+    : complaints_(complaints), page_shift_(page_shift), untouched_(touched_min, page_shift) {
   summary_.name = std::filesystem::path(name).filename().string();
   summary_.page_size = std::uint64_t{1} << page_shift;
   if (has_usable) now_.slop_bytes = 0;
@@ -23,10 +24,12 @@ void Summariser::count_event(const Event& event) {
   ++now_.event;
   if (event.time_ns != unknown) now_.time_ns = event.time_ns;
   require_addresses(event, complaints_);
+  if (tells_pages(event.kind)) untouched_.touch(event);
   if (event.ends_block()) end_block(event);
   if (event.makes_block()) begin_block(event);
   if (event.kind == Kind::sample && event.size != 0) add_resident(event.size);  // 0: it had ended
   now_.pages = held_.live();
+  if (untouched_.is_recorded()) now_.untouched_pages = untouched_.count();
   now_.held_pages_max = held_.most();
   if (now_.live_bytes > summary_.peak.live_bytes) save_peak();
   if (plot_) plot_->curve.add(now_);
@@ -62,6 +65,7 @@ void Summariser::count_begin(const Neighbourhood& found) {
   count_gap(found.block, found.next, 1);
   held_.gain(found.block.address >> page_shift_, found.block.last() >> page_shift_, own_pages(found, page_shift_));
   summary_.pages_peak = std::max(summary_.pages_peak, held_.live());
+  untouched_.begin_block(found.block);
   if (plot_) plot_->map.begin_block(found.block);
   if (now_.slop_bytes) *now_.slop_bytes += found.block.slop;
   ++now_.live_blocks;
@@ -73,6 +77,7 @@ void Summariser::count_end(const Neighbourhood& found) {
   count_gap(found.block, found.next, -1);
   count_gap(found.prev, found.next, 1);
   held_.lose(own_pages(found, page_shift_));
+  untouched_.end_block(found.block);
   if (plot_) plot_->map.end_block(found.block);
   if (now_.slop_bytes) *now_.slop_bytes -= found.block.slop;
   --now_.live_blocks;

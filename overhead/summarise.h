@@ -11,6 +11,7 @@
 #include "overhead/held_pages.h"
 #include "overhead/plot_data.h"
 #include "overhead/summary.h"
+#include "overhead/untouched_pages.h"
 #include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/complaints.h"
 
@@ -26,7 +27,9 @@ namespace cmt::overhead {
 class Summariser {
  public:
   /// `name` is the input's. Borrows `complaints`.
-  Summariser(const std::string& name, int page_shift, bool has_usable, command::Complaints& complaints);
+  /// `touched_min`: as Header has it.
+  Summariser(const std::string& name, int page_shift, bool has_usable, command::Complaints& complaints,
+             std::uint64_t touched_min = 0);
 
   /// Also collects the curve and the address map for a picture. To be called before the first event. `axis` is that of
   /// the picture.
@@ -71,6 +74,7 @@ class Summariser {
   heap::AddressIndex live_;
   MemoryUse now_;
   HeldPages held_;
+  UntouchedPages untouched_;
   std::array<heap::AtPeak<Gaps>, SizeClasses::count> gaps_{};
   std::uint64_t unused_max_ = 0;  // bytes on pages, at the walk for the holders
   std::uint64_t peaks_ = 1;       // 0 would be a value that was never saved

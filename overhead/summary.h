@@ -15,6 +15,7 @@
 /// Pinned: a page is pinned when a single block is on it, which is old and no larger than an eighth of the page.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -59,6 +60,12 @@ struct MemoryUse {
   std::uint64_t resident_bytes = unknown;
   std::uint64_t small_gap_bytes = 0;
   std::optional<std::uint64_t> slop_bytes;
+  std::optional<std::uint64_t> untouched_pages;
+
+  /// Pages of live blocks that are in memory, as far as the trace tells.
+  std::optional<std::uint64_t> touched_pages() const {
+    return untouched_pages ? std::optional(pages - std::min(pages, *untouched_pages)) : std::nullopt;
+  }
 };
 
 template <class Visitor>
@@ -76,6 +83,10 @@ void describe(Visitor& field, const MemoryUse& use) {
         "of the process, at the last sample of its memory, where the trace has samples");
   field("small_gap_bytes", use.small_gap_bytes, "bytes in gaps of 31 bytes or less");
   field("slop_bytes", use.slop_bytes, "usable sizes less sizes, where usable sizes were recorded");
+  field("untouched_pages", use.untouched_pages,
+        "of pages: those wholly in a block, that were not touched so far, where touched pages were recorded");
+  field("touched_pages_estimate", use.touched_pages(),
+        "pages less these: what of the blocks is in memory. Of smaller blocks all pages count as touched");
 }
 
 struct Sample : MemoryUse {

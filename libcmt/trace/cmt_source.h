@@ -49,7 +49,7 @@ class CmtSource : public Source {
   void count_repairs();
   [[noreturn]] void fail(const format::WireError& error) const;
 
-  const ReadOptions& options_;
+  ReadOptions options_;
   format::Decompressor decompressor_;
   std::optional<format::Tail> tail_;  // where the input can seek, and is whole
   std::optional<std::vector<BlockStart>> blocks_;

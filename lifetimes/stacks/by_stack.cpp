@@ -35,9 +35,10 @@ StackTable named_stacks(const annotate::Trace& trace, const annotate::Options& o
 }
 
 Metric metric_option(const command::CommandLine& line, const char* option) {
-  return line.parsed(option, "peak",
-                     "bytes, blocks, peak, live, temporary, short-lived, other-thread, reallocated or growth",
-                     [](const std::string& text) { return parse_metric(text.empty() ? "peak" : text); });
+  return line.parsed(
+      option, "peak",
+      "bytes, blocks, peak, live, temporary, short-lived, other-thread, reallocated, growth or untouched",
+      [](const std::string& text) { return parse_metric(text.empty() ? "peak" : text); });
 }
 
 std::string pattern_option(const command::CommandLine& line, const char* option) {
@@ -92,7 +93,10 @@ void report_stacks(const annotate::Options& options, const StackOptions& stack_o
   const ContributorOptions& asked = stack_options.contributors;
   const bool needs_stacks = stack_options.folded || is_of_stacks(asked.by);
   annotate::Trace trace(options, false, needs_stacks);
-  Uses uses = count_uses(trace, {asked.by, options.clock, stack_options.slice});
+  const std::uint64_t touched_min = trace.header().touched_min();
+  if (asked.metric == Metric::untouched && touched_min == 0)
+    throw FormatError(options.path, "touched pages were not recorded (needed by untouched)");
+  Uses uses = count_uses(trace, {asked.by, options.clock, stack_options.slice, touched_min});
   if (needs_stacks && !trace.header().has_stacks &&
       trace.stacks().node_count() == 1)  // the header knows only of the first events
     throw FormatError(options.path, "call stacks were not recorded (cmttrace --stacks records them)");

@@ -20,15 +20,16 @@ constexpr std::array<std::pair<By, std::string_view>, 7> by_names{{{By::function
                                                                    {By::thread, "thread"},
                                                                    {By::size, "size"},
                                                                    {By::phase, "phase"}}};
-constexpr std::array<std::pair<Metric, std::string_view>, 9> metric_names{{{Metric::bytes, "bytes"},
-                                                                           {Metric::blocks, "blocks"},
-                                                                           {Metric::peak, "peak"},
-                                                                           {Metric::live, "live"},
-                                                                           {Metric::temporary, "temporary"},
-                                                                           {Metric::short_lived, "short-lived"},
-                                                                           {Metric::other_thread, "other-thread"},
-                                                                           {Metric::reallocated, "reallocated"},
-                                                                           {Metric::growth, "growth"}}};
+constexpr std::array<std::pair<Metric, std::string_view>, 10> metric_names{{{Metric::bytes, "bytes"},
+                                                                            {Metric::blocks, "blocks"},
+                                                                            {Metric::peak, "peak"},
+                                                                            {Metric::live, "live"},
+                                                                            {Metric::temporary, "temporary"},
+                                                                            {Metric::short_lived, "short-lived"},
+                                                                            {Metric::other_thread, "other-thread"},
+                                                                            {Metric::reallocated, "reallocated"},
+                                                                            {Metric::growth, "growth"},
+                                                                            {Metric::untouched, "untouched"}}};
 
 template <class Names, class Value>
 std::string_view name_in(const Names& names, Value value) {

@@ -127,7 +127,7 @@ void describe(Visitor& field, C& report) {
   field("by", name(report.by), "function, caller, line, library, thread, size or phase");
   field("sorted_by", name(report.metric),
         "bytes (allocated), blocks (allocated), peak, live (at the end), temporary, short-lived, other-thread, "
-        "reallocated or growth");
+        "reallocated, growth or untouched");
   field("sorted_inclusive", report.inclusive, "whether by inclusive, or by self");
   field("slice", report.slice, "the part of the trace; empty: all of it");
   field("clock_unit", unit_name(report.clock), "what lifetimes are counted in: events, ns or bytes");

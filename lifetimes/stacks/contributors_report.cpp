@@ -12,7 +12,8 @@ using output::bytes_text;
 using output::with_commas;
 
 bool is_in_bytes(Metric metric) {
-  return metric == Metric::bytes || metric == Metric::peak || metric == Metric::live || metric == Metric::growth;
+  return metric == Metric::bytes || metric == Metric::peak || metric == Metric::live || metric == Metric::growth ||
+         metric == Metric::untouched;
 }
 
 std::string figure_text(std::int64_t figure, Metric metric) {
@@ -31,6 +32,8 @@ std::string_view own_title(Metric metric) {
       return "reallocated";
     case Metric::growth:
       return "growth";
+    case Metric::untouched:
+      return "never touched";
     default:
       return {};
   }
@@ -57,6 +60,8 @@ std::string metric_text(Metric metric) {
       return "blocks made by a realloc of another block";
     case Metric::growth:
       return "live bytes at the end less those at the begin";
+    case Metric::untouched:
+      return "asked for, but never touched";
   }
   return {};
 }

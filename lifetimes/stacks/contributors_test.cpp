@@ -436,17 +436,18 @@ TEST_CASE("reports are text, JSON and CSV") {
   report.name = "app.cmt";
   const auto titles = [](const std::string& prefix) {
     std::string text;
-    for (const char* const title :
-         {"allocated_blocks", "allocated_bytes", "peak_blocks", "peak_bytes", "leaked_blocks", "leaked_bytes",
-          "temporary_blocks", "short_lived_blocks", "other_thread_blocks", "reallocated_blocks", "growth_bytes"})
+    for (const char* const title : {"allocated_blocks", "allocated_bytes", "peak_blocks", "peak_bytes", "leaked_blocks",
+                                    "leaked_bytes", "temporary_blocks", "short_lived_blocks", "other_thread_blocks",
+                                    "reallocated_blocks", "growth_bytes", "untouched_bytes"})
       text += "," + prefix + title;
     return text;
   };
-  CHECK(to_csv(report) == "name" + titles("") + titles("inclusive_") +
-                              ",lifetime_p50,lifetime_p90,lifetime_p99,stack\n"
-                              "[unknown],1,2,1,2,1,2,0,0,0,0,2,1,2,1,2,1,2,0,0,0,0,2,,,,\n"
-                              "\"f(int, char)\",1,1,1,1,1,1,0,0,0,0,1,1,1,1,1,1,1,0,0,0,0,1,,,,\"main;f(int, char)\"\n"
-                              "main,0,0,0,0,0,0,0,0,0,0,0,1,1,1,1,1,1,0,0,0,0,1,,,,\"main;f(int, char)\"\n");
+  CHECK(to_csv(report) ==
+        "name" + titles("") + titles("inclusive_") +
+            ",lifetime_p50,lifetime_p90,lifetime_p99,stack\n"
+            "[unknown],1,2,1,2,1,2,0,0,0,0,2,,1,2,1,2,1,2,0,0,0,0,2,,,,,\n"
+            "\"f(int, char)\",1,1,1,1,1,1,0,0,0,0,1,,1,1,1,1,1,1,0,0,0,0,1,,,,,\"main;f(int, char)\"\n"
+            "main,0,0,0,0,0,0,0,0,0,0,0,,1,1,1,1,1,1,0,0,0,0,1,,,,,\"main;f(int, char)\"\n");
   CHECK(
       to_text(report).starts_with("app.cmt: 2 events; 2 blocks, 3 B, of 1 stack\n"
                                   "  peak live: 2 blocks, 3 B, at event 2\n"

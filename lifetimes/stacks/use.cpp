@@ -17,6 +17,7 @@ Use& Use::operator+=(const Use& more) {
   other_thread += more.other_thread;
   reallocated += more.reallocated;
   growth += more.growth;
+  add_known(untouched_bytes, more.untouched_bytes);
   return *this;
 }
 
@@ -41,6 +42,8 @@ std::int64_t Use::metric(Metric metric) const {
       return number(reallocated);
     case Metric::growth:
       return growth;
+    case Metric::untouched:
+      return untouched_bytes == unknown ? 0 : number(untouched_bytes);
   }
   return 0;
 }
@@ -100,7 +103,10 @@ std::optional<std::uint64_t> lifetime_quantile(const Lifetimes& lifetimes, doubl
 }
 
 UseCounter::UseCounter(const UseOptions& options, command::Complaints& complaints)
-    : live_(options.clock, complaints), keys_(options.by) {
+    : live_(options.clock, complaints),
+      untouched_(options.touched_min),
+      untouched_at_first_(options.touched_min == 0 ? unknown : 0),
+      keys_(options.by) {
   uses_.short_lived_max = short_lived_max(options.clock);
   if (!options.slice) return;
   slice_.emplace(*options.slice);
@@ -112,6 +118,7 @@ UseCounter::Counter& UseCounter::counter_of(KeyId key) {
   std::uint32_t& index = index_[key];
   if (index == 0) {
     counters_.push_back({.key = key, .allocated = {}, .live = {}});
+    counters_.back().counts.untouched_bytes = untouched_at_first_;
     index = static_cast<std::uint32_t>(counters_.size());
   }
   return counters_[index - 1];
@@ -134,6 +141,11 @@ bool UseCounter::count_event(const Event& event) {
   ++read_;
   uses_.events += place_ == Place::inside;
   live_.start_event(event);
+  if (tells_pages(event.kind)) {
+    const Block* const block = live_.find(event.old_tag);
+    if (block != nullptr) untouched_.touch(event, block->size);
+    return true;
+  }
   const bool is_temporary = last_made_.frees_temporary(event);
   const KeyId key = keys_.key_of(event);
   const Block* const ended = event.ends_block() ? live_.end_block(event.old_tag) : nullptr;
@@ -147,7 +159,9 @@ void UseCounter::count_end(const Event& event, const Block& block, bool is_tempo
   Counter& counter = counter_of(block.key);
   counter.live.change(peaks_).remove_block(block.size);
   live_total_.remove_block(block.size);
+  const std::uint64_t untouched = untouched_.end_block(block.tag, block.size);
   if (place_ != Place::inside) return;
+  if (untouched != 0) counter.counts.untouched_bytes += untouched;
   const std::uint64_t age = live_.clock().now() - block.born;
   counter.counts.temporary += is_temporary;
   counter.counts.short_lived += age <= uses_.short_lived_max;
@@ -173,6 +187,10 @@ void UseCounter::count_block(const Event& event, KeyId key, bool is_reallocated)
 
 Uses UseCounter::finish() {
   if (slice_ && !slice_->finish()) begin_slice();
+  live_.for_each([this](const Block& block) {
+    if (const std::uint64_t bytes = untouched_.of_block(block.tag, block.size))
+      counter_of(block.key).counts.untouched_bytes += bytes;
+  });
   uses_.entries.reserve(counters_.size());
   for (const Counter& counter : counters_) {
     Use use = counter.counts;

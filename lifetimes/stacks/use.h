@@ -15,12 +15,13 @@
 #include "lifetimes/last_made.h"
 #include "lifetimes/live_blocks.h"
 #include "lifetimes/summary.h"
+#include "lifetimes/untouched.h"
 #include "toolkit/annotate/slice.h"
 
 namespace cmt::lifetimes {
 
 /// A figure by which call stacks, or other sets of allocations, are compared.
-enum class Metric { bytes, blocks, peak, live, temporary, short_lived, other_thread, reallocated, growth };
+enum class Metric { bytes, blocks, peak, live, temporary, short_lived, other_thread, reallocated, growth, untouched };
 
 /// The allocations of a stack, or of many. A realloc counts as an allocation of the new size by the stack that called
 /// it, and ends the old block. Of a slice of a trace: what was allocated and ended within it; and what was live, also
@@ -34,6 +35,7 @@ struct Use {
   std::uint64_t other_thread = 0;
   std::uint64_t reallocated = 0;
   std::int64_t growth = 0;  ///< bytes live at the end less those at the begin
+  std::uint64_t untouched_bytes = unknown;
 
   Use& operator+=(const Use& more);
   std::int64_t metric(Metric metric) const;
@@ -53,6 +55,8 @@ void describe(Visitor& field, U& use) {
   field("reallocated_blocks", use.reallocated, "of these: made by a realloc of another block");
   field("growth_bytes", use.growth,
         "bytes live at the end less those at the begin; of a slice both are within the trace");
+  field("untouched_bytes", output::nullable(use.untouched_bytes),
+        "bytes asked for, but never touched by the end of their block or of the trace; null where it was not recorded");
 }
 
 /// What allocations are put together by.
@@ -102,6 +106,7 @@ struct UseOptions {
   By by = By::function;
   heap::Clock::Unit clock = heap::Clock::Unit::events;
   std::optional<annotate::SliceRange> slice{};
+  std::uint64_t touched_min = 0;  ///< as Header has it
 };
 
 /// The stacks that have allocated, or other sets, with what they have.
@@ -156,6 +161,8 @@ class UseCounter {
 
   LiveBlocks<Block> live_;
   LastMade last_made_;
+  UntouchedBytes untouched_;
+  std::uint64_t untouched_at_first_;  // of each set; unknown where touched pages were not recorded
   AllocationKeys keys_;
   std::optional<annotate::SliceProgress> slice_;
   Place place_ = Place::inside;

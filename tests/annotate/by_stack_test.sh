@@ -165,7 +165,7 @@ lifetimes --folded odd.trace 2>messages | wc -l | grep -qx 1 || complain "folded
 
 refuses() { local want=$1 got; shift; got=$(lifetimes "$@" app.trace 2>&1 >/dev/null) && complain "$*: not refused"; [ "$(head -n 1 <<<"$got")" = "lifetimes: $want" ] || complain "$*: $got"; }
 refuses "--by: expected function, caller, line, library, thread, size or phase, not 'x'" --by=x
-figures="bytes, blocks, peak, live, temporary, short-lived, other-thread, reallocated or growth"
+figures="bytes, blocks, peak, live, temporary, short-lived, other-thread, reallocated, growth or untouched"
 refuses "--sort: expected $figures, not 'x'" --by=line --sort=x
 refuses "--folded: expected $figures, not 'x'" --folded=x
 refuses "--min: expected a share, as 2.5%, not '101'" --by=line --min=101

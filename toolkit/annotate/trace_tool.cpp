@@ -41,6 +41,7 @@ Trace::Trace(const Options& options, bool addresses, bool stacks)
       reader_(command::open_trace(
           options.path, {.strict = options.strict,
                          .addresses = addresses,
+                         .addresses_of_touched = true,
                          .stacks = stacks,
                          .on_defect = [this](const Defect& defect) { complaints_.add(defect.place, defect.what); }})) {
   complaints_.set_place([this] { return reader_.place(current_); });

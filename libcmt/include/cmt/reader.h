@@ -29,6 +29,8 @@ struct ReadOptions {
   bool strict = false;
   /// Which streams to decode. A .cmt reads faster without addresses.
   bool addresses = true;
+  /// With addresses all the same if touched pages were recorded: a block's first page is told only with its address.
+  bool addresses_of_touched = false;
   bool times = true;
   bool usable = true;
   /// Without it, Event::stack is 0, and Reader::stacks() is empty.
