@@ -155,11 +155,13 @@ class LyingFile {
     }
   }
 
-  /// Replaces one number by another that is near it or at a limit; or changes, drops, doubles or adds bytes.
+  /// Replaces one number by another that is near it, at a limit, or an operation in the table of forms; or changes,
+  /// drops, doubles or adds bytes.
   static void lie_in_numbers(std::string& bytes, std::mt19937& random) {
-    static constexpr std::array<std::uint64_t, 16> limits{
-        0,       1,       2,        127,        128,        4095,       4097,       1 << 20,
-        1 << 26, 1 << 28, 1u << 31, 0xffffffff, 1ull << 32, 1ull << 61, 1ull << 62, ~0ull};
+    static constexpr std::array<std::uint64_t, 19> limits{
+        0,        1,          2,          127,        128,        4095,  4097, 1 << 20, 1 << 26, 1 << 28,
+        1u << 31, 0xffffffff, 1ull << 32, 1ull << 61, 1ull << 62, ~0ull, 28,   29,      513};  // and the operations of
+                                                                                               // touched pages
     if (bytes.empty()) return void(bytes += static_cast<char>(random()));
     const std::size_t at = random() % bytes.size();
     if (random() % 4 == 0) return void(bytes[at] = static_cast<char>(random()));
