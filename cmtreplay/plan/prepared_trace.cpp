@@ -72,6 +72,10 @@ class PreparedTrace::Pass {
     untouched_.set_touched_min(plan_.facts.touched_min);
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
       for (std::size_t i = 0; i < events.size(); ++i) {
+        if (i + fetched < events.size()) {
+          __builtin_prefetch(&events[i + fetched]);
+          __builtin_prefetch(&events[i + fetched].stack);
+        }
         if (i + prefetched < events.size()) router_.prefetch(events[i + prefetched]);
         plan_event(events[i]);
       }
@@ -83,7 +87,8 @@ class PreparedTrace::Pass {
   }
 
  private:
-  static constexpr std::size_t prefetched = 8;  ///< events ahead
+  static constexpr std::size_t prefetched = 8;  ///< events ahead, whose block is fetched
+  static constexpr std::size_t fetched = 24;    ///< events ahead, which are fetched from the other thread's cache
 
   void plan_event(const Event& event);
   void count(const Event& event, const Step& step);
