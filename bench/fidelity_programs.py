@@ -337,6 +337,11 @@ def word_index(folder):
     return Program("word_index", [folder + "/word_index"], folder, ("threads",))
 
 
+def work_queue(folder):
+    subprocess.run(["g++", "-O2", "-std=c++20", "-pthread", HERE + "/work_queue.cpp", "-o", folder + "/work_queue"], check=True)
+    return Program("work_queue", [folder + "/work_queue", "12000"], folder, ("threads",))
+
+
 def git_pack(folder):
     return Program("git pack-objects", ["git", "--git-dir=" + git_repository(folder), "pack-objects", "--all", "--stdout", "--threads=2",
                                         "--no-reuse-delta", "-q"], folder, ("threads",))
@@ -385,6 +390,7 @@ def python_server(folder):
 # By the name on the command line: what makes it in a folder, and the program that has to be installed.
 PROGRAMS = {"cc1plus": (cc1plus, "g++"), "python3": (python3, "/usr/bin/python3"), "sqlite3": (sqlite3, "sqlite3"), "perl": (perl, "perl"),
             "lua": (lua, "lua5.4"), "jq": (jq, "jq"), "php": (php, "php"), "sort": (sort, "sort"), "xz": (xz, "xz"),
-            "word_index": (word_index, "g++"), "git": (git_pack, "git"), "ffmpeg": (ffmpeg, "ffmpeg"), "postgres": (postgres, "psql"),
+            "word_index": (word_index, "g++"), "work_queue": (work_queue, "g++"),
+            "git": (git_pack, "git"), "ffmpeg": (ffmpeg, "ffmpeg"), "postgres": (postgres, "psql"),
             "redis": (redis, "redis-server"), "memcached": (memcached, "memcached"), "php_server": (php_server, "php"),
             "python_server": (python_server, "/usr/bin/python3")}
