@@ -12,7 +12,8 @@
 
 enum {
   look_ns = 50 * 1000,
-  patience_ns = 100 * 1000 * 1000, /* after which a thread that was not met is left alone */
+  patience_ns = 100 * 1000 * 1000, /* after which a thread that was not met, and sleeps, is left alone */
+  patience_busy_s = 5,             /* the same for one that runs, or waits for a processor */
   left_alone_max = 64
 };
 
@@ -73,7 +74,9 @@ static void leave_alone(int thread) {
 static void await_new_threads(void) {
   const uint64_t begin = monotonic_ns();
   for (int thread; (thread = new_thread()) != 0;) {
-    if (monotonic_ns() - begin > patience_ns) {
+    const uint64_t waited_ns = monotonic_ns() - begin;
+    const int is_busy = recorded_clock_kernel_state(thread) == 'R';
+    if (waited_ns > (is_busy ? patience_busy_s * (uint64_t)1000000000 : patience_ns)) {
       leave_alone(thread);
       return;
     }

@@ -78,8 +78,7 @@ static struct background_thread* first_awake(void) {
   return NULL;
 }
 
-/* What the kernel says that a thread does: 'R' runs, 'S' sleeps; 0: it has ended. */
-static char kernel_state(int number) {
+char recorded_clock_kernel_state(int number) {
   char path[64] = "/proc/self/task/", digits[16], text[512];
   size_t count = 0;
   for (int rest = number; rest != 0; rest /= 10) digits[count++] = (char)('0' + rest % 10);
@@ -99,7 +98,7 @@ static char kernel_state(int number) {
 /* A thread that has ended, or that waits for something else than the clock, is not waited for. It counts as asleep
  * until its time comes or it calls again. */
 static void look_at(struct background_thread* thread, int is_patient) {
-  const char state = kernel_state(thread->number);
+  const char state = recorded_clock_kernel_state(thread->number);
   if (state == 0 || state == 'Z') {
     thread->asleep = 1;
     thread->due_ns = never_due;

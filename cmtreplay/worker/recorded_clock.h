@@ -45,6 +45,9 @@ int recorded_clock_meet(void);
 /* Whether a thread, by its number in the kernel, has been met. */
 int recorded_clock_knows(int thread);
 
+/* What the kernel says that a thread does: 'R' runs or is about to, 'S' sleeps; 0: it has ended. */
+char recorded_clock_kernel_state(int thread);
+
 /* Sleeps until the clock is at `due_ns`. */
 void recorded_clock_sleep(uint64_t due_ns);
 
