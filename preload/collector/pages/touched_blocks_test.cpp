@@ -9,10 +9,10 @@
 namespace cmt::collector {
 namespace {
 
-constexpr std::uint64_t at = 0x7f0000001010, place = at % block_page_bytes;
+constexpr std::uint64_t block_address = 0x7f0000001010, block_place = block_address % block_page_bytes;
 
 /// "touch 1+2, resident 5-": kinds, first pages, and counts, "-" for all up to the end; "h" behind huge ones.
-std::string text_of(const std::vector<Event>& events, std::uint64_t page_place = place) {
+std::string text_of(const std::vector<Event>& events, std::uint64_t page_place = block_place) {
   std::string text;
   for (const Event& event : events) {
     const std::uint64_t first = (page_place + event.size) / block_page_bytes;
@@ -23,7 +23,7 @@ std::string text_of(const std::vector<Event>& events, std::uint64_t page_place =
   return text;
 }
 
-Event allocation(Tag tag, std::uint64_t size, std::uint64_t address = at) {
+Event allocation(Tag tag, std::uint64_t size, std::uint64_t address = block_address) {
   return {.kind = Kind::malloc, .thread = 3, .size = size, .tag = tag, .address = address};
 }
 
@@ -33,7 +33,7 @@ PagesReport report(std::uint64_t flags, std::vector<PageRun> runs = {}, std::uin
   return {true, flags, since, std::move(runs)};
 }
 
-constexpr std::uint64_t ten_pages = 10 * block_page_bytes - place;
+constexpr std::uint64_t ten_pages = 10 * block_page_bytes - block_place;
 
 TEST_CASE("pages that were there are resident, and those that come are touched, once") {
   TouchedBlocks blocks(16384);
@@ -53,7 +53,7 @@ TEST_CASE("what was seen before the block was there is not its own") {
   const Event made = allocation(7, ten_pages);
   blocks.add_block(made, 100, report(block_is_asked));
   CHECK(blocks.add_report(block_of(made), 9, report(block_is_seen_outside, {{0, 4}}, 100)).empty());
-  CHECK(blocks.add_report({8, at, ten_pages}, 9, report(block_is_seen_outside, {{0, 4}}, 101)).empty());
+  CHECK(blocks.add_report({8, block_address, ten_pages}, 9, report(block_is_seen_outside, {{0, 4}}, 101)).empty());
   CHECK(text_of(blocks.add_report(block_of(made), 9, report(block_is_seen_outside, {{0, 4}}, 101))) == "touch 0+4");
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("a realloc's result has the pages of its old block as resident ones") 
         "resident 1+2, resident 9+1");
   CHECK(text_of(blocks.end_block(block_of(grown), 9, report(block_is_asked | block_ends, {{1, 3}}))) == "touch 3+1");
 
-  const Event moved = allocation(9, ten_pages, at + (1 << 20));
+  const Event moved = allocation(9, ten_pages, block_address + (1 << 20));
   blocks.add_block(made, 100, report(block_is_asked));
   CHECK(blocks.begin_realloc(block_of(made), 9, report(block_ends)).empty());
   CHECK(text_of(blocks.replace_block(block_of(made), 9)) == "resident 0-");
@@ -129,7 +129,7 @@ TEST_CASE("a restored block's pages are known, and what comes then is not said t
   TouchedBlocks blocks(16384);
   const Event made = allocation(7, ten_pages);
   blocks.restore(made);
-  Event touch{.kind = Kind::touch, .size = block_page_bytes - place, .count = 2, .alignment = block_page_bytes};
+  Event touch{.kind = Kind::touch, .size = block_page_bytes - block_place, .count = 2, .alignment = block_page_bytes};
   touch.old_tag = 7;
   blocks.restore(touch);
   CHECK(text_of(blocks.end_block(block_of(made), 9, report(block_is_asked | block_ends, {{1, 3}}))) == "resident 3+1");
