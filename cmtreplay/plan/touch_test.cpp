@@ -84,6 +84,20 @@ TEST_CASE("untouched: bytes of large blocks, until they are touched or end") {
   CHECK(untouched.bytes() == 0);
 }
 
+TEST_CASE("untouched: a tag that is given again while its block lives is the new block's") {
+  UntouchedBytes untouched;
+  untouched.set_touched_min(16384);
+  untouched.count(block_of(1, 20000));
+  untouched.count(pages_of(1, 0, 1));
+  untouched.count(block_of(1, 50000));
+  CHECK(untouched.bytes() == 50000);
+  untouched.count(pages_of(1, 0, 0));
+  CHECK(untouched.bytes() == 0);
+  untouched.count(block_of(2, 20000));
+  untouched.count(block_of(2, 100));
+  CHECK(untouched.bytes() == 0);
+}
+
 TEST_CASE("give back: calls with their arguments") {
   Planner planner;
   CHECK(step_words(planner, {.kind = Kind::malloc_trim, .size = 4096}) ==

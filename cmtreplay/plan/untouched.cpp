@@ -17,12 +17,17 @@ void UntouchedBytes::count(const Event& event) {
     bytes_ -= touched;
     return;
   }
-  if (event.ends_block()) {
-    if (const auto ended = blocks_.extract(event.old_tag)) bytes_ -= ended.mapped().untouched;
-  }
+  if (event.ends_block()) end_block(event.old_tag);
+  if (!event.makes_block()) return;
+  end_block(event.tag);  // of a trace that uses the tag of a live block again
   const std::uint64_t size = event.bytes();
-  if (!event.makes_block() || size < touched_min_) return;
-  if (blocks_.insert_or_assign(event.tag, Block{size, size}).second) bytes_ += size;
+  if (size < touched_min_) return;
+  blocks_.emplace(event.tag, Block{size, size});
+  bytes_ += size;
+}
+
+void UntouchedBytes::end_block(Tag tag) {
+  if (const auto ended = blocks_.extract(tag)) bytes_ -= ended.mapped().untouched;
 }
 
 }  // namespace cmt::replay

@@ -24,6 +24,8 @@ class UntouchedBytes {
     std::uint64_t size = 0, untouched = 0;
   };
 
+  void end_block(Tag tag);
+
   std::uint64_t touched_min_ = 0;
   std::unordered_map<Tag, Block> blocks_;  ///< the live ones of that size
   std::uint64_t bytes_ = 0;
