@@ -192,6 +192,12 @@ std::optional<std::uint64_t> usable_bytes(const WorkerProcess& worker) {
   return bytes == unknown_usable ? std::nullopt : std::optional(bytes);
 }
 
+/// NaN where no live byte was ever touched.
+double over_live(std::uint64_t resident_bytes, std::uint64_t live_bytes) {
+  if (live_bytes == 0) return std::numeric_limits<double>::quiet_NaN();
+  return static_cast<double>(resident_bytes) / static_cast<double>(live_bytes);
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> MarkSample::slop_bytes() const {
@@ -216,8 +222,11 @@ const MarkSample* MemoryRun::at_peak_live() const {
 double MemoryRun::fragmentation() const {
   const MarkSample* const peak = at_peak_live();
   if (!peak || !holds_all) return std::numeric_limits<double>::quiet_NaN();
-  return static_cast<double>(peak->memory.resident_bytes) /
-         static_cast<double>(peak_live_bytes - peak->mark.untouched_bytes);
+  return over_live(peak->memory.resident_bytes, peak_live_bytes - peak->mark.untouched_bytes);
+}
+
+double MemoryRun::peak_over_peak_live() const {
+  return holds_all ? over_live(peak_bytes(), peak_touched_bytes) : std::numeric_limits<double>::quiet_NaN();
 }
 
 std::uint64_t MemoryRun::mean_bytes() const {

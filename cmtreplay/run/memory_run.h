@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -90,9 +89,11 @@ struct MemoryRun {
   std::string peak_text() const;
   /// The mark where most bytes are live, or null.
   const MarkSample* at_peak_live() const;
-  /// Resident bytes over live bytes that were touched at that mark; NaN where there is none, or where not all that is
+  /// Resident bytes over live bytes that were touched at that mark; NaN where there are none, or where not all that is
   /// live was held.
   double fragmentation() const;
+  /// The same of the peaks of both, which may be at different events.
+  double peak_over_peak_live() const;
 };
 
 template <class Visitor, output::DescribedAs<MemoryRun> Run>
@@ -105,9 +106,7 @@ void describe(Visitor& field, Run& run) {
   field("peak_resident_bytes", run.peak_bytes(), "the larger of the two that follow");
   field("peak_resident_bytes_at_marks", run.peak_at_marks_bytes, "the most at any mark");
   field("peak_resident_bytes_by_high_water", run.peak_by_high_water_bytes, "the kernel's, where it can be reset");
-  field("peak_resident_over_peak_live",
-        run.holds_all ? static_cast<double>(run.peak_bytes()) / static_cast<double>(run.peak_touched_bytes)
-                      : std::numeric_limits<double>::quiet_NaN(),
+  field("peak_resident_over_peak_live", run.peak_over_peak_live(),
         "both at their own peak, which may be different events; live bytes without untouched ones");
   field("resident_bytes_at_peak_live", peak ? Bytes(peak->memory.resident_bytes) : Bytes(),
         "where most bytes are live");

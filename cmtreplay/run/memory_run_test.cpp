@@ -60,3 +60,15 @@ TEST_CASE("memory run: fragmentation is not known where not all live blocks were
   run.holds_all = false;
   CHECK(std::isnan(run.fragmentation()));
 }
+
+TEST_CASE("memory run: there is no ratio to live bytes of which none was touched") {
+  MemoryRun run{.peak_at_marks_bytes = 3000, .peak_live_bytes = 1000, .peak_live_event = 7, .peak_touched_bytes = 1500};
+  run.marks.emplace_back();
+  run.marks[0].mark.event = 7;
+  run.marks[0].mark.untouched_bytes = 1000;
+  run.marks[0].memory.resident_bytes = 1500;
+  CHECK(std::isnan(run.fragmentation()));
+  CHECK(run.peak_over_peak_live() == 2);
+  run.peak_touched_bytes = 0;
+  CHECK(std::isnan(run.peak_over_peak_live()));
+}
