@@ -32,8 +32,8 @@ static void read_headers(struct Module* module, const struct dl_phdr_info* objec
     if (header->p_type == PT_LOAD && to > module->end) module->end = to;
     if (header->p_type == PT_DYNAMIC) *dynamic = (const ElfW(Dyn)*)from;
     if (header->p_type != PT_GNU_RELRO) continue;
-    module->read_only_begin = from;
-    module->read_only_end = to;
+    module->read_only_begin = from / page * page;  // in whole pages, as the loader protects them
+    module->read_only_end = to / page * page;
   }
 }
 
