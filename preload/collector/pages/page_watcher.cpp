@@ -63,10 +63,11 @@ class PageWatcher {
       memory_.raise_clock(since);
       std::vector<std::pair<std::uint64_t, std::vector<PageRun>>> found;
       while (next != blocks.end() && clock_ns() < until_ns) {
-        auto& [address, block] = *next;
+        auto& [address, block] = *next++;
+        if (block.is_done) continue;
         auto runs = map_.read(address, block.bytes);
         if (!runs) {
-          next = blocks.erase(next);  // its end tells
+          blocks_.set_done(block);  // its end tells
           continue;
         }
         std::vector<PageRun> news;
@@ -75,7 +76,7 @@ class PageWatcher {
         block.was_seen = true;
         const std::uint64_t pages =
             (address % block_page_bytes + block.bytes + block_page_bytes - 1) / block_page_bytes;
-        next = block.seen.has_all_below(pages) ? blocks.erase(next) : std::next(next);
+        if (block.seen.has_all_below(pages)) blocks_.set_done(block);
       }
       const std::uint64_t stamp = clock_stamp(memory_.control());
       memory_.raise_clock(stamp + 1);
@@ -145,11 +146,31 @@ void WatchedBlocks::note(const std::vector<Slot>& records) {
   for (const Slot& record : records) {
     const std::uint64_t address = block_address(record);
     if ((record.body & block_ends) != 0) {
-      if (blocks_.erase(address) == 0) ended_.insert(address);
+      if (!note_end(address)) ended_.insert(address);
     } else if (block_bytes(record) != 0 && ended_.erase(address) + ended_before_.erase(address) == 0) {
-      blocks_[address] = {block_bytes(record), (record.body & block_is_asked) != 0};
+      note_begin(address, {block_bytes(record), (record.body & block_is_asked) != 0});
     }
   }
+}
+
+void WatchedBlocks::note_begin(std::uint64_t address, const Block& block) {
+  note_end(address);
+  blocks_[address] = block;
+  ++undone_;
+}
+
+bool WatchedBlocks::note_end(std::uint64_t address) {
+  const auto found = blocks_.find(address);
+  if (found == blocks_.end()) return false;
+  if (!found->second.is_done) --undone_;
+  blocks_.erase(found);
+  return true;
+}
+
+void WatchedBlocks::set_done(Block& block) {
+  block.is_done = true;
+  block.seen = {};
+  --undone_;
 }
 
 void run_page_watcher(RingMemory& memory, Backlog& backlog, const SessionState& state, LargeBlockHints& hints) {

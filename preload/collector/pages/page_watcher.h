@@ -47,19 +47,27 @@ class WatchedBlocks {
     std::uint64_t bytes = 0;
     bool was_asked = false;  ///< about its pages, when it was given
     bool was_seen = false;   ///< has been looked at
+    bool is_done = false;    ///< all of its pages were seen, or they cannot be read: it only waits for its end
     PageSet seen{};
   };
 
   /// Begins and ends of blocks. The end of a block that is not known yet is remembered until the next call: rings are
   /// read one after the other.
   void note(const std::vector<Slot>& records);
-  /// Whether some have pages that were not seen.
-  bool empty() const { return blocks_.empty(); }
+  /// Whether there are none but those that are done.
+  bool empty() const { return undone_ == 0; }
+  /// One of them needs no further look.
+  void set_done(Block& block);
   /// By address.
   std::unordered_map<std::uint64_t, Block>& blocks() { return blocks_; }
 
  private:
+  void note_begin(std::uint64_t address, const Block& block);
+  /// False: it is not known.
+  bool note_end(std::uint64_t address);
+
   std::unordered_map<std::uint64_t, Block> blocks_;
+  std::size_t undone_ = 0;
   std::unordered_set<std::uint64_t> ended_, ended_before_;
 };
 
