@@ -80,7 +80,8 @@
 /// the block, or at its end. If not, the kernel could not be asked.
 ///
 /// - record_pages is an event of its own: pages of a block that lives on. Of runs that do not fit one event, or with a
-///   record_since, of a moment between that stamp and its own: then it is about a block that lived all the time.
+///   record_since, of a moment between that stamp and its own: then it is about a block that lived all the time. With a
+///   size and no runs: the block lives on, because the realloc that has announced its end was refused.
 /// - The collector appends such events for what it has seen from outside, as those of a ring of its own. It has raised
 ///   `clock` to the first stamp before it looked, and beyond the second afterwards. So the memory was the block's if
 ///   its allocation has a stamp below the first one, and its end one above the second.

@@ -92,10 +92,14 @@ static int fork_child(void) {
   return status;
 }
 
-// Fills a block slowly; between its pieces are blocks of 7 bytes, to which a test compares.
-static void fill_slowly(void) {
+// Fills a block slowly; between its pieces are blocks of 7 bytes, to which a test compares. Before, if `is_refused`, a
+// realloc of the block fails, when it was seen by the collector.
+static void fill_slowly(int is_refused) {
   enum { pieces = 8, piece = 1 << 20 };
   char* block = malloc(pieces * piece + 4);  // by its size, all of it
+  volatile size_t too_much = PTRDIFF_MAX;
+  if (is_refused) usleep(400000);
+  if (is_refused && realloc(block, too_much)) abort();
   for (int i = 0; i < pieces; i++) {
     memset(block + i * piece, 1, piece);
     usleep(400000);
@@ -140,7 +144,8 @@ int main(int argc, char** argv) {
   if (strcmp(how, "threads") == 0) run(run_thread, threads_max);
   if (strcmp(how, "handed") == 0) run(make_all, 1), run(free_all, 1);
   if (strcmp(how, "fork") == 0) return fork_child();
-  if (strcmp(how, "slow") == 0) fill_slowly();
+  if (strcmp(how, "slow") == 0) fill_slowly(0);
+  if (strcmp(how, "refused") == 0) fill_slowly(1);
   if (strcmp(how, "huge") == 0) use_huge();
   if (strcmp(how, "smaps") == 0) live_on();
   return 0;

@@ -63,7 +63,7 @@ def check(path, is_bounded):
                 faults.append(f"{path}: told twice, or none: {line.strip()}")
             continue
         old = None
-        if name in ("free", "realloc") and given:
+        if given and (name == "free" or (name == "realloc" and tag)):
             old = blocks.pop(given[2], None)
             if old:
                 ended.append(old)

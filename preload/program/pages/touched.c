@@ -151,7 +151,11 @@ bool touched_released(struct Thread* self, const struct LargeBlock* taken, struc
 }
 
 void touched_refused(const struct LargeBlock* given) {
-  if (large_block_note(given)) add_bytes(&live_bytes, given->bytes);
+  if (!large_block_note(given)) return;
+  add_bytes(&live_bytes, given->bytes);
+  if (!recording_is_on()) return;
+  // No pages: the collector has taken the begin of the realloc for the block's end, and is to watch it again.
+  record_runs(given, &(struct BlockPages){.bytes = given->bytes, .since = record_moment(&thread_self)});
 }
 
 void touched_record_all(void) {
