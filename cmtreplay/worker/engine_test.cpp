@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <optional>
@@ -28,6 +29,15 @@ void counted_free(void* block) {
   std::free(block);
 }
 void* counted_realloc(void* block, std::size_t size) { return live += block ? 0 : 1, std::realloc(block, size); }
+
+/// An allocator that has one block, and refuses to resize it.
+alignas(4096) char only_block[64 * 4096];
+std::atomic<int> frees{0};
+
+void* refusing_malloc(std::size_t) { return only_block; }
+void* refusing_realloc(void*, std::size_t) { return nullptr; }
+void refusing_free(void*) { ++frees; }
+void refusing_free_sized(void*, std::size_t, std::size_t) { std::abort(); }
 
 /// Threads that hand blocks around: of each block made by one, the next makes it larger, and a third frees it. Some end
 /// on the way.
@@ -91,15 +101,23 @@ class Engine {
     schedule_open(&replay_.schedule, 100, region->epochs().data(), region->get().epoch_mask);
   }
 
+  /// As the trace tells, from this size on.
+  void touch_recorded_pages(std::uint64_t min) {
+    region->get().touches_recorded = 1;
+    region->get().touched_min = min;
+  }
+
+  void refuse_resizing() {
+    replay_.calls.malloc = refusing_malloc;
+    replay_.calls.realloc = refusing_realloc;
+    replay_.calls.free = refusing_free;
+    replay_.calls.free_sized = refusing_free_sized;
+  }
+
   /// Stops at every mark on the way.
   void run(const PreparedTrace& trace) {
     live = 0;
-    std::thread main_thread([this] {
-      runner runner;
-      runner_open(&runner, &replay_, 0);
-      run_lane(&runner);
-      finish_threads(&replay_);
-    });
+    std::thread main_thread([this] { run_main_thread(); });
     for (const Mark& mark : trace.plan().marks) {
       feed_->publish_until(mark);
       while (!still()) std::this_thread::yield();
@@ -109,9 +127,22 @@ class Engine {
     main_thread.join();
   }
 
+  void run_to_end() {
+    std::thread main_thread([this] { run_main_thread(); });
+    feed_->publish_rest();
+    main_thread.join();
+  }
+
   std::unique_ptr<ControlRegion> region;
 
  private:
+  void run_main_thread() {
+    runner runner;
+    runner_open(&runner, &replay_, 0);
+    run_lane(&runner);
+    finish_threads(&replay_);
+  }
+
   bool still() const {
     for (const lane& lane : std::as_const(*region).lanes()) {
       const std::uint32_t state = __atomic_load_n(&lane.state, __ATOMIC_ACQUIRE);
@@ -161,6 +192,29 @@ TEST_CASE("engine: a second thread comes late, and gets slots that blocks of the
     Engine engine(trace);
     engine.run(trace);
     CHECK(live == 0);
+  }
+}
+
+TEST_CASE("engine: a block that could not be resized is not touched behind its end, and is freed without a size") {
+  const std::string text =
+      "#cmt text=1\n#cmt touched_min=16384\n"
+      "malloc(20000) = <1> thread=0\n"
+      "touch(<1>, 4096, 1, 8192) thread=0\n"
+      "realloc(<1>, 200000) = <2> thread=1\n"
+      "touch(<2>, 4096, 2, 100000) thread=0\n"
+      "free_sized(<2>, 200000) thread=0\n";
+  for (const bool threads : {false, true}) {
+    const PreparedTrace trace = prepare(text, {.threads = threads, .prepared_bytes_max = 64 << 20});
+    REQUIRE(trace.plan().lanes == (threads ? 2 : 1));
+    std::fill(std::begin(only_block), std::end(only_block), 0);
+    frees = 0;
+    Engine engine(trace);
+    engine.touch_recorded_pages(16384);
+    engine.refuse_resizing();
+    engine.run_to_end();
+    CHECK(only_block[8192] == 1);
+    CHECK(std::count(std::begin(only_block) + 20000, std::end(only_block), 0) == sizeof only_block - 20000);
+    CHECK(frees == 1);
   }
 }
 

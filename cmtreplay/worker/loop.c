@@ -113,10 +113,12 @@ static inline void touch(const struct variant variant, const struct runner* runn
     write_pages(block, from, size);
 }
 
-/* Counts a refused call. Returns 1 for a realloc: the old block stays in place. */
+/* Counts a refused call. Returns 1 for a realloc: the old block stays in place, and has another size than the words
+ * after it say. These refused calls are noted before another lane may have the block. */
 static int refused(const struct variant variant, struct runner* runner, enum operation kind, void** slot) {
   ++runner->lane->refused;
   if (kind != operation_realloc && kind != operation_realloc_from && kind != operation_reallocarray) return 0;
+  __atomic_store_n(&runner->replay->resize_refused, 1, __ATOMIC_RELAXED);
   if (variant.several) put_block(variant, runner, slot, runner->held);
   return 1;
 }
@@ -141,7 +143,10 @@ __attribute__((always_inline)) static inline int carry_out_rare(const struct var
   if (size == SIZE_IN_NEXT_WORD) size = *runner->at++;
   void* const block = variant.several ? runner->held : *slot;
   const uint64_t begin = begin_latency(variant, runner);
-  runner->replay->calls.free_sized(block, size, (size_t)1 << runner->alignment);
+  if (may_be_smaller(runner->replay)) /* an allocator may believe a wrong size */
+    runner->replay->calls.free(block);
+  else
+    runner->replay->calls.free_sized(block, size, (size_t)1 << runner->alignment);
   end_latency(variant, runner, kind, begin);
   runner->alignment = 0;
   return 1;

@@ -10,7 +10,7 @@
 
 struct runner;
 
-/* Shared by all threads. Only the main thread writes to it, before it starts the others. */
+/* Shared by all threads. Only the main thread writes to it, before it starts the others, except to `resize_refused`. */
 struct replay {
   struct control* control;
   struct lane* lanes;
@@ -25,6 +25,7 @@ struct replay {
   struct calls calls;
   struct give_back_calls give_back_calls;
   uint64_t begin_ns;
+  uint32_t resize_refused; /* 1 once the allocator has refused a realloc: blocks may be smaller than the words say */
   void (*thread_body)(struct runner*); /* run by each thread that starts */
 };
 
@@ -42,6 +43,12 @@ struct runner {
   void* held;                   /* by operation_take_block, for the next operation */
   struct latencies* latencies;
 };
+
+/* Whether a block may be smaller than the words say. A thread that has taken a block from its slot sees that the
+ * block's own realloc was refused, on whichever thread that was. */
+static inline int may_be_smaller(const struct replay* replay) {
+  return __atomic_load_n(&replay->resize_refused, __ATOMIC_RELAXED) != 0;
+}
 
 /* Around work on a block that is the replay's own. Where the block is large it takes long, and is no hang of the
  * allocator. */
