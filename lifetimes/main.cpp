@@ -51,8 +51,9 @@ Instead of annotating:
   --counts       print how often each pair of lifetime and size occurs, in lines
                  of count, lifetime and size
   --merge        add up summaries that --summary --json wrote
-  --json         print the summary as JSON
-  --csv          print the summary's size classes as comma-separated values
+  --json         print the summary, or the table of --by, as JSON
+  --csv          print the summary's size classes, or the table of --by, as
+                 comma-separated values
   --plot=FILE    draw how many blocks of which size lived how long; FILE ends in
                  .svg, .html, .png or .pdf; the summary is printed too with
                  --summary, --json or --csv
@@ -67,13 +68,13 @@ Who allocates:
   --sort=FIGURE  by peak (the default), bytes or blocks (allocated), live (at
                  the end), temporary, short-lived, other-thread (ended by
                  another thread), reallocated, growth (bytes live at the end
-                 less those at the begin, of a slice), or untouched (bytes never
+                 less those at the start, of a slice), or untouched (bytes never
                  touched, where touched pages were recorded)
   --inclusive    sort by what functions have with those that they call
   --top=N        the first N only; 0: all. The default is 20, with --json and
                  --csv 0
   --min=SHARE    leave out what is below a share of the total: 2.5% (the default
-                 is 0; 1% for callers)
+                 is 0; 1% with --by=caller)
   --slice=FROM:TO
                  what happened from FROM to TO, in events, in time (1.5s:2s) or
                  between marks (@load:@done)

@@ -29,18 +29,19 @@ std::string head_text(const Summary& summary) {
   }
   text += "\n  peak live: " + with_commas(peak.live_bytes) + " bytes in " + with_commas(peak.live_blocks) +
           " blocks on " + with_commas(peak.pages) + " pages, at event " + with_commas(peak.event);
-  text += "\n  most pages: " + with_commas(summary.pages_peak) + " of " + bytes_text(summary.page_size) + "\n";
   if (peak.untouched_pages) {
-    text += "  never touched at the peak: " + with_commas(*peak.untouched_pages) + " of these pages, " +
-            bytes_text(*peak.untouched_pages * summary.page_size) + "; in memory then are about " +
-            bytes_text(*peak.touched_pages() * summary.page_size) + "\n";
+    text += "\n  of these pages never touched: " + with_commas(*peak.untouched_pages) + ", " +
+            bytes_text(*peak.untouched_pages * summary.page_size) + "; about " +
+            bytes_text(*peak.touched_pages() * summary.page_size) + " were in memory";
   }
-  const std::uint64_t touched = peak.pages * summary.page_size;
+  text += "\n  most pages: " + with_commas(summary.pages_peak) + " of " + bytes_text(summary.page_size) + "\n";
+  const std::uint64_t used_bytes = peak.pages * summary.page_size;
   const std::uint64_t internal = peak.slop_bytes.value_or(peak.small_gap_bytes);
-  const std::uint64_t unused = touched > peak.live_bytes ? touched - peak.live_bytes : 0;
-  text += "  unused on the pages at the peak: " + percent_text(unused, touched) + "; internal, " +
-          (peak.slop_bytes ? "by usable size: " : "as gaps of 31 bytes or less: ") + percent_text(internal, touched) +
-          "; external: " + percent_text(unused > internal ? unused - internal : 0, touched) + "\n";
+  const std::uint64_t unused = used_bytes > peak.live_bytes ? used_bytes - peak.live_bytes : 0;
+  text += "  unused on the pages at the peak: " + percent_text(unused, used_bytes) + "; internal, " +
+          (peak.slop_bytes ? "by usable size: " : "as gaps of 31 bytes or less: ") +
+          percent_text(internal, used_bytes) +
+          "; external: " + percent_text(unused > internal ? unused - internal : 0, used_bytes) + "\n";
   return text;
 }
 

@@ -31,15 +31,19 @@ inline RunBytes bytes_of(const Event& run, std::uint64_t address, std::uint64_t 
 }
 
 /// Which bytes of live blocks events told to be touched, or in memory before. Memory: some 150 bytes for each block
-/// with such events, and 80 for each run that does not follow another of the same kind.
+/// with such events, and 80 for each run that does not follow another.
 class TouchedPages {
  public:
+  /// `keeps_kinds`: runs of different kinds or sizes of pages stay apart. Else all that follow one another are one,
+  /// which bounds the time of a trace that tells every second page of a large block and then all of it, again and
+  /// again.
+  explicit TouchedPages(bool keeps_kinds = false) : keeps_kinds_(keeps_kinds) {}
+
   /// A run, or several that follow one another.
   struct Run {
     std::uint64_t end = 0;
     Kind kind = Kind::touch;
     std::uint64_t page_size = 0;
-    bool is_like(const Run& other) const { return kind == other.kind && page_size == other.page_size; }
   };
   /// By their begin. They do not overlap.
   using Runs = std::map<std::uint64_t, Run>;
@@ -101,18 +105,23 @@ class TouchedPages {
   }
 
  private:
-  static void insert(Runs& runs, Runs::iterator next, std::uint64_t begin, Run run) {
-    if (next != runs.end() && next->first == run.end && next->second.is_like(run)) {
+  bool is_like(const Run& a, const Run& b) const {
+    return !keeps_kinds_ || (a.kind == b.kind && a.page_size == b.page_size);
+  }
+
+  void insert(Runs& runs, Runs::iterator next, std::uint64_t begin, Run run) {
+    if (next != runs.end() && next->first == run.end && is_like(next->second, run)) {
       run.end = next->second.end;
       next = runs.erase(next);
     }
     if (next != runs.begin()) {
       const auto before = std::prev(next);
-      if (before->second.end == begin && before->second.is_like(run)) return void(before->second.end = run.end);
+      if (before->second.end == begin && is_like(before->second, run)) return void(before->second.end = run.end);
     }
     runs.emplace_hint(next, begin, run);
   }
 
+  bool keeps_kinds_;
   std::unordered_map<Tag, Runs> blocks_;
 };
 

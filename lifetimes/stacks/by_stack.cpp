@@ -14,11 +14,11 @@ namespace cmt::lifetimes {
 namespace {
 
 /// Counts what each stack, or other set, has allocated, from the whole trace or the slice.
-Uses count_uses(annotate::Trace& trace, const UseOptions& options) {
-  if (options.slice) annotate::SliceProgress(*options.slice).check(trace.header());
+Uses count_uses(annotate::Trace& trace, const UseOptions& options, const std::string& path) {
+  if (options.slice) annotate::SliceProgress(*options.slice).check(trace.header(), path);
   UseCounter counter(options, trace.complaints());
   trace.for_each([&](const Event& event, std::size_t) { return counter.count_event(event); });
-  return counter.finish();
+  return counter.finish(path);
 }
 
 /// The stacks of the trace with the names of the frames that have allocated. Borrows the trace's texts.
@@ -96,7 +96,7 @@ void report_stacks(const annotate::Options& options, const StackOptions& stack_o
   const std::uint64_t touched_min = trace.header().touched_min();
   if (asked.metric == Metric::untouched && touched_min == 0)
     throw FormatError(options.path, "touched pages were not recorded (needed by untouched)");
-  Uses uses = count_uses(trace, {asked.by, options.clock, stack_options.slice, touched_min});
+  Uses uses = count_uses(trace, {asked.by, options.clock, stack_options.slice, touched_min}, options.path);
   if (needs_stacks && !trace.header().has_stacks &&
       trace.stacks().node_count() == 1)  // the header knows only of the first events
     throw FormatError(options.path, "call stacks were not recorded (cmttrace --stacks records them)");

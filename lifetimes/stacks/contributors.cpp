@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <unordered_map>
 #include <utility>
 
@@ -77,6 +78,7 @@ class GroupWalk {
     for (GroupId id = 0; id < groups_.size(); ++id) {
       Group& group = groups_[id];
       found.push_back({.name = std::string(labels_.text(labels_of_groups_[id])),
+                       .label = labels_of_groups_[id],
                        .self = group.self,
                        .inclusive = group.inclusive,
                        .lifetimes = std::move(group.lifetimes),
@@ -221,7 +223,7 @@ class StackEnds {
 };
 
 /// The largest first, without those below --min and beyond --top.
-void sort_and_cut(Contributors& report, const ContributorOptions& options) {
+void sort_and_cut(Contributors& report, const Uses& uses, const ContributorOptions& options) {
   const auto figure = [&](const Contributor& each) {
     return (options.inclusive ? each.inclusive : each.self).metric(options.metric);
   };
@@ -229,10 +231,9 @@ void sort_and_cut(Contributors& report, const ContributorOptions& options) {
   std::sort(all.begin(), all.end(), [&](const Contributor& a, const Contributor& b) {
     return figure(a) != figure(b) ? figure(a) > figure(b) : a.name < b.name;
   });
-  const double least = options.min * static_cast<double>(report.total.metric(options.metric));
+  const double least = least_figure(uses, options);
   const std::size_t before = all.size();
-  if (options.min > 0)
-    std::erase_if(all, [&](const Contributor& each) { return static_cast<double>(figure(each)) < least; });
+  std::erase_if(all, [&](const Contributor& each) { return !is_at_least(figure(each), least); });
   if (options.top != 0 && all.size() > options.top) all.resize(options.top);
   report.left_out = before - all.size();
 }
@@ -243,6 +244,12 @@ std::string_view name(By by) { return name_in(by_names, by); }
 std::string_view name(Metric metric) { return name_in(metric_names, metric); }
 std::optional<By> parse_by(std::string_view text) { return value_in(by_names, text); }
 std::optional<Metric> parse_metric(std::string_view text) { return value_in(metric_names, text); }
+
+double least_figure(const Uses& uses, const ContributorOptions& options) {
+  double sum = 0;
+  for (const Uses::Entry& entry : uses.entries) sum += std::abs(static_cast<double>(entry.use.metric(options.metric)));
+  return options.min * sum;
+}
 
 Contributors find_contributors(const StackTable& stacks, const Uses& uses, const ContributorOptions& options) {
   Contributors report;
@@ -258,7 +265,7 @@ Contributors find_contributors(const StackTable& stacks, const Uses& uses, const
     for (const Uses::Entry& entry : uses.entries)
       report.contributors.push_back(
           {.name = entry.name, .self = entry.use, .inclusive = entry.use, .lifetimes = entry.lifetimes, .stack = {}});
-    sort_and_cut(report, options);
+    sort_and_cut(report, uses, options);
     return report;
   }
   for (const Uses::Entry& entry : uses.entries) {
@@ -267,7 +274,7 @@ Contributors find_contributors(const StackTable& stacks, const Uses& uses, const
   }
   Labels labels(stacks, key_of(options.by), options.skipped, options.hidden);
   report.contributors = GroupWalk(stacks, uses, labels, options.metric).contributors();
-  sort_and_cut(report, options);
+  sort_and_cut(report, uses, options);
   if (options.by == By::caller) add_callers(report.contributors, stacks, uses, labels, options);
   const StackEnds ends(stacks);
   for (Contributor& each : report.contributors) each.stack = ends.lines(each.largest, each.stack_left_out);

@@ -53,6 +53,7 @@ void describe(Visitor& field, C& caller) {
 
 struct Contributor {
   std::string name;
+  LabelId label = 0;  ///< of a function, a line or a library: what it is known by where names are the same
   Use self;
   Use inclusive;
   Lifetimes lifetimes{};  ///< of its own blocks that have ended
@@ -136,12 +137,20 @@ void describe(Visitor& field, C& report) {
   field("defects", report.defects, "defects found in the trace");
   field("truncated", report.truncated, "whether the trace breaks off");
   field("stacks", report.stacks, "different stacks that have allocated");
-  field("peak_event", report.peak_event, "the event with the most live bytes, counted from 1");
+  field("peak_event", report.peak_event,
+        "the event with the most live bytes, counted from 1 from the start of the trace, of a slice too");
   field("peak_time_ns", output::nullable(report.peak_time_ns), "its time since the recording began");
   field("total", report.total, "of all stacks");
   field("unknown_stacks", report.of_unknown_stacks, "of allocations whose stack is not known");
   field("contributors", report.contributors, "the largest first");
   field("contributors_left_out", report.left_out, "how many more there are, beyond --top and below --min");
+}
+
+/// The least figure that --min lets through: that share of the sum of all figures, whether those grow or shrink. 0:
+/// all.
+double least_figure(const Uses& uses, const ContributorOptions& options);
+inline bool is_at_least(std::int64_t figure, double least) {
+  return static_cast<double>(figure < 0 ? -figure : figure) >= least;
 }
 
 /// The allocations of `uses` by contributor. `stacks` has the frames' names. The report's name, slice, clock, defects

@@ -27,7 +27,7 @@ std::string_view own_title(Metric metric) {
     case Metric::short_lived:
       return "short-lived";
     case Metric::other_thread:
-      return "by others";
+      return "other thread";
     case Metric::reallocated:
       return "reallocated";
     case Metric::growth:
@@ -53,13 +53,13 @@ std::string metric_text(Metric metric) {
     case Metric::temporary:
       return "temporary blocks";
     case Metric::short_lived:
-      return "short-lived blocks (of a lifetime up to short_lived_max in the JSON)";
+      return "short-lived blocks";
     case Metric::other_thread:
       return "blocks that another thread has ended";
     case Metric::reallocated:
       return "blocks made by a realloc of another block";
     case Metric::growth:
-      return "live bytes at the end less those at the begin";
+      return "live bytes at the end less those at the start";
     case Metric::untouched:
       return "asked for, but never touched";
   }

@@ -305,7 +305,7 @@ TEST_CASE("stacks are chosen by focus and ignore, and functions hidden") {
         "main 40/40/0/40 70/70\n"
         "save 20/20/0/20 20/20\n"
         "load 10/10/0/10 10/10\n");
-  CHECK(folded(sample, uses, Metric::bytes, "^(main|wrap)$") == "[unknown] 80\nload;x:grow 10\nsave;x:grow 20\n");
+  CHECK(folded(sample, uses, Metric::bytes, "^(main|wrap)$") == "[unknown] 120\nload;x:grow 10\nsave;x:grow 20\n");
   const Contributors large = find_contributors(sample.stacks(), uses, {.min = 0.25});
   CHECK(lines_of(large) == "[unknown] 80/80/0/80 80/80\nwrap 40/40/0/40 50/50\n");
   CHECK(large.left_out == 4);

@@ -45,7 +45,8 @@ FunctionTree function_tree(const StackTable& stacks, const Uses& uses, Metric me
     node_of[id] = node;
   }
   for (const Uses::Entry& entry : uses.entries) {
-    const std::uint32_t node = entry.key == 0 ? functions.child_of(0, labels.intern("[unknown]")) : node_of[entry.key];
+    const std::uint32_t found = node_of[entry.key];  // the root: not known, or all its functions are hidden
+    const std::uint32_t node = found == 0 ? functions.child_of(0, labels.intern("[unknown]")) : found;
     functions.node(node).figure += entry.use.metric(metric);
   }
   return functions;

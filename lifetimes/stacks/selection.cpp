@@ -1,5 +1,8 @@
 #include "lifetimes/stacks/selection.h"
 
+#include <string>
+#include <vector>
+
 #include "lifetimes/stacks/labels.h"
 
 namespace cmt::lifetimes {
@@ -11,6 +14,7 @@ class Matches {
   Matches(const StackTable& stacks, const std::string& expression) : stacks_(stacks), nodes_(stacks.node_count()) {
     NamePattern pattern(expression);
     if (pattern.is_empty()) return;
+    for (FrameId frame = 0; frame < stacks.frame_count(); ++frame) libraries_.push_back(library_text(stacks, frame));
     std::vector<bool> frames(stacks.frame_count());
     for (FrameId frame = 1; frame < stacks.frame_count(); ++frame) frames[frame] = matches(pattern, frame);
     for (StackId node = 1; node < stacks.node_count(); ++node)  // a parent has a lower number
@@ -24,12 +28,12 @@ class Matches {
     for (const FrameName& name : stacks_.names(frame)) {
       if (pattern.matches(name.function) || pattern.matches(name.file)) return true;
     }
-    const ModuleId module = stacks_.frame(frame).module;
-    return module != 0 && pattern.matches(stacks_.module(module).path);
+    return stacks_.frame(frame).module != 0 && pattern.matches(libraries_[frame]);
   }
 
   const StackTable& stacks_;
   std::vector<bool> nodes_;
+  std::vector<std::string> libraries_;  // by frame
 };
 
 }  // namespace

@@ -130,6 +130,7 @@ void UseCounter::begin_slice() {
   peak_bytes_ = live_total_.bytes;
   ++peaks_;
   uses_.peak_event = read_;
+  uses_.peak_time_ns = last_time_ns_;
 }
 
 bool UseCounter::count_event(const Event& event) {
@@ -139,6 +140,7 @@ bool UseCounter::count_event(const Event& event) {
     if (place_ == Place::behind) return false;
   }
   ++read_;
+  last_time_ns_ = event.time_ns;
   uses_.events += place_ == Place::inside;
   live_.start_event(event);
   if (tells_pages(event.kind)) {
@@ -185,8 +187,8 @@ void UseCounter::count_block(const Event& event, KeyId key, bool is_reallocated)
   uses_.peak_time_ns = event.time_ns;
 }
 
-Uses UseCounter::finish() {
-  if (slice_ && !slice_->finish()) begin_slice();
+Uses UseCounter::finish(const std::string& path) {
+  if (slice_ && !slice_->finish(path)) begin_slice();
   live_.for_each([this](const Block& block) {
     if (const std::uint64_t bytes = untouched_.of_block(block.tag, block.size))
       counter_of(block.key).counts.untouched_bytes += bytes;

@@ -28,13 +28,13 @@ enum class Metric { bytes, blocks, peak, live, temporary, short_lived, other_thr
 /// where it was allocated before.
 struct Use {
   Amount allocated;
-  Amount peak;    ///< live when the whole trace's live bytes were at their peak
+  Amount peak;    ///< live when the live bytes of the whole trace, or of the slice, were at their peak
   Amount leaked;  ///< live at the end
   std::uint64_t temporary = 0;
   std::uint64_t short_lived = 0;
   std::uint64_t other_thread = 0;
   std::uint64_t reallocated = 0;
-  std::int64_t growth = 0;  ///< bytes live at the end less those at the begin
+  std::int64_t growth = 0;  ///< bytes live at the end less those at the start
   std::uint64_t untouched_bytes = unknown;
 
   Use& operator+=(const Use& more);
@@ -45,16 +45,15 @@ template <class Visitor, output::DescribedAs<Use> U>
 void describe(Visitor& field, U& use) {
   field("allocated_blocks", use.allocated.blocks, "blocks made");
   field("allocated_bytes", use.allocated.bytes, "bytes asked for by them");
-  field("peak_blocks", use.peak.blocks, "of these: live at the trace's peak of live bytes");
+  field("peak_blocks", use.peak.blocks, "blocks live at the peak of live bytes, of a slice at its peak");
   field("peak_bytes", use.peak.bytes, "their bytes");
-  field("leaked_blocks", use.leaked.blocks, "of these: still live at the end");
+  field("leaked_blocks", use.leaked.blocks, "blocks still live at the end");
   field("leaked_bytes", use.leaked.bytes, "their bytes");
-  field("temporary_blocks", use.temporary, "of these: freed by the next event of the thread that made them");
-  field("short_lived_blocks", use.short_lived, "of these: with a lifetime up to short_lived_max");
-  field("other_thread_blocks", use.other_thread, "of these: ended by another thread than the one that made them");
-  field("reallocated_blocks", use.reallocated, "of these: made by a realloc of another block");
-  field("growth_bytes", use.growth,
-        "bytes live at the end less those at the begin; of a slice both are within the trace");
+  field("temporary_blocks", use.temporary, "blocks freed by the next event of the thread that made them");
+  field("short_lived_blocks", use.short_lived, "blocks that ended with a lifetime up to short_lived_max");
+  field("other_thread_blocks", use.other_thread, "blocks ended by another thread than the one that made them");
+  field("reallocated_blocks", use.reallocated, "blocks made by a realloc of another block");
+  field("growth_bytes", use.growth, "bytes live at the end less those at the start, of the trace or of the slice");
   field("untouched_bytes", output::nullable(use.untouched_bytes),
         "bytes asked for, but never touched by the end of their block or of the trace; null where it was not recorded");
 }
@@ -124,7 +123,7 @@ struct Uses {
   std::uint64_t short_lived_max = 0;
 };
 
-/// Counts allocations by stack, or by other sets, event by event. Memory: some 60 bytes a live block, 100 bytes a
+/// Counts allocations by stack, or by other sets, event by event. Memory: some 60 bytes a live block, 350 bytes a
 /// stack that allocates, 16 bytes for each class of lifetimes that it has, and 4 bytes a node of the tree of stacks.
 class UseCounter {
  public:
@@ -134,8 +133,8 @@ class UseCounter {
   /// Whether there is more to count: false behind the slice.
   bool count_event(const Event& event);
 
-  /// To be called once. Throws FormatError where the trace has no such slice.
-  Uses finish();
+  /// To be called once. Throws FormatError, with the trace's path, where it has no such slice.
+  Uses finish(const std::string& path = {});
 
  private:
   struct Block {
@@ -173,6 +172,7 @@ class UseCounter {
   std::uint64_t peak_bytes_ = 0;
   std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved
   std::uint64_t read_ = 0;   // events, those before the slice too
+  std::uint64_t last_time_ns_ = unknown;
   Uses uses_;
 };
 

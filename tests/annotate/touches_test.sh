@@ -63,7 +63,7 @@ grep -qx '  of that never touched: 114,704 bytes, of blocks from 16.0 KiB' out &
 lifetimes --by=function --sort=untouched pages.cmt >out
 grep -q '  never touched  with callees  function$' out && grep -qx 'sorted by asked for, but never touched' out || complain "--by: $(cat out)"
 overhead --summary pages.cmt >out
-grep -qx '  never touched at the peak: 41 of these pages, 164 KiB; in memory then are about 32.0 KiB' out || complain "overhead: $(cat out)"
+grep -qx '  of these pages never touched: 41, 164 KiB; about 32.0 KiB were in memory' out || complain "overhead: $(cat out)"
 overhead --page-size=2M --json pages.cmt | grep -q '"untouched_pages": 0' || complain "a page of 2 MiB is touched as soon as anything on it"
 
 # A named block does not end: its lines have no annotation, and nothing is complained of.

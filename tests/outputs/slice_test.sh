@@ -92,5 +92,5 @@ printf 'malloc(8) = 10\nmark("load")\nmalloc(9) = 20\nmark("done")\nfree(10)\n' 
   'malloc(8) = 10<1> mark("slice @load:@done") mark("load") malloc(9) = 20<2> ' ] || complain "a slice between marks"
 trace2cmt -s --slice=@load:@done --anonymise marked.trace >slice
 ! grep -q load slice || complain "an anonymised slice names a mark"
-says 1 "the trace has no mark \"end\" behind the begin of the slice" -o out.cmt --slice=@load:@end marked.trace
+says 1 "the trace has no mark \"end\" after the start of the slice" -o out.cmt --slice=@load:@end marked.trace
 exit $failed

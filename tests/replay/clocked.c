@@ -151,7 +151,7 @@ __attribute__((constructor)) static void open_log(void) {
   if (path) log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   now_us();
   pthread_t thread;
-  for (size_t i = 0; bodies[i] && i < sizeof bodies / sizeof *bodies; ++i)
+  for (size_t i = 0; i < sizeof bodies / sizeof *bodies && bodies[i]; ++i)
     pthread_create(&thread, NULL, bodies[i], NULL);
 }
 

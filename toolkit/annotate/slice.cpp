@@ -37,9 +37,9 @@ std::optional<SliceRange> SliceRange::parse(std::string_view text) {
   return range;
 }
 
-void SliceProgress::check(const Header& header) const {
+void SliceProgress::check(const Header& header, const std::string& path) const {
   if (range_.unit == SliceBound::Unit::time && !header.has_times)
-    throw FormatError("", "times were not recorded (needed by --slice=" + range_.text + ")");
+    throw FormatError(path, "times were not recorded (needed by --slice=" + range_.text + ")");
 }
 
 bool SliceProgress::reaches(const SliceBound& bound, const Event& event) const {
@@ -66,19 +66,19 @@ SliceProgress::Place SliceProgress::next(const Event& event) {
   return place_;
 }
 
-bool SliceProgress::finish() {
+bool SliceProgress::finish(const std::string& path) {
   const bool has_begun = place_ != Place::before;
   if (range_.unit == SliceBound::Unit::mark) {
-    const auto refuse = [](const SliceBound& bound, const char* where) {
-      throw FormatError("", "the trace has no mark \"" + bound.label + "\"" + where);
+    const auto refuse = [&path](const SliceBound& bound, const char* where) {
+      throw FormatError(path, "the trace has no mark \"" + bound.label + "\"" + where);
     };
     if (!has_begun) refuse(*range_.from, "");
-    if (range_.to && place_ == Place::inside) refuse(*range_.to, range_.from ? " behind the begin of the slice" : "");
+    if (range_.to && place_ == Place::inside) refuse(*range_.to, range_.from ? " after the start of the slice" : "");
     return has_begun;
   }
   const bool is_empty_at_end =
       range_.unit == SliceBound::Unit::events && (!range_.from || events_ >= range_.from->value);
-  if (!has_begun && !is_empty_at_end) throw FormatError("", "the trace ends before --slice=" + range_.text);
+  if (!has_begun && !is_empty_at_end) throw FormatError(path, "the trace ends before --slice=" + range_.text);
   return has_begun;
 }
 

@@ -44,15 +44,15 @@ class SliceProgress {
 
   explicit SliceProgress(SliceRange range) : range_(std::move(range)) {}
 
-  /// Throws FormatError where the range is of time and the trace has none.
-  void check(const Header& header) const;
+  /// Throws FormatError, with the trace's path, where the range is of time and the trace has none.
+  void check(const Header& header, const std::string& path = {}) const;
 
   /// To be called for each event, in order.
   Place next(const Event& event);
 
-  /// After the last event: whether the slice has begun. Throws FormatError where the trace has no such part: it has no
-  /// mark of that name, or ends before FROM.
-  bool finish();
+  /// After the last event: whether the slice has begun. Throws FormatError, with the trace's path, where the trace has
+  /// no such part: it has no mark of that name, or ends before FROM.
+  bool finish(const std::string& path = {});
 
   const SliceRange& range() const { return range_; }
 

@@ -69,7 +69,7 @@ class LiveAllocations {
   }
 
   cmt::BlockTable<cmt::Event> blocks_;
-  cmt::heap::TouchedPages pages_;
+  cmt::heap::TouchedPages pages_{true};
   cmt::Tag newest_ = 0;
 };
 

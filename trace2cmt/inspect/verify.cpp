@@ -103,7 +103,9 @@ void EventChecks::check_old_block(const cmt::Event& event, const cmt::format::Li
           ", which was made at another address: " + block_text(old.tag, old.address));
   }
   if (event.ends_block() && old.address != 0) by_address_.erase(old.address);
-  if (event.ends_block()) pages_.end_block(event.old_tag);
+  if (!event.ends_block()) return;
+  pages_.end_block(event.old_tag);
+  touched_.erase(event.old_tag);
 }
 
 void EventChecks::check_run(const cmt::Event& event, const cmt::format::LiveBlock& block) {
@@ -114,12 +116,10 @@ void EventChecks::check_run(const cmt::Event& event, const cmt::format::LiveBloc
   const std::uint64_t end = is_rough ? std::min(bytes.end, (event.count - 1) * event.alignment + 1) : bytes.end;
   if (pages_.has_any(block.tag, bytes.begin, end)) {
     tell_("it tells pages that were told before, of " + block_text(block.tag, block.address));
-  } else if (const auto* const runs = pages_.find(block.tag); runs != nullptr && event.kind == cmt::Kind::resident) {
-    const bool late = std::ranges::any_of(*runs, [](const auto& run) { return run.second.kind == cmt::Kind::touch; });
-    if (late)
-      tell_("it tells pages that were in memory before, behind touched ones, of " +
-            block_text(block.tag, block.address));
+  } else if (event.kind == cmt::Kind::resident && touched_.contains(block.tag)) {
+    tell_("it tells pages that were in memory before, behind touched ones, of " + block_text(block.tag, block.address));
   }
+  if (event.kind == cmt::Kind::touch) touched_.insert(block.tag);
   pages_.add(event, bytes, block.size);
 }
 

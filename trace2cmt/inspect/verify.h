@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "cmt/event.h"
@@ -63,6 +64,7 @@ class EventChecks {
   cmt::Ledger ledger_;
   cmt::heap::AddressIndex by_address_;
   cmt::heap::TouchedPages pages_;
+  std::unordered_set<cmt::Tag> touched_;  // blocks with an event of the kind touch
   std::uint64_t last_time_ns_ = 0;
 };
 
