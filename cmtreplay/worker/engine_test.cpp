@@ -69,7 +69,8 @@ PreparedTrace prepare(const std::string& text, const TraceOptions& options) {
   return PreparedTrace(open, options, [](std::uint64_t, std::uint64_t) {});
 }
 
-/// A worker without a process.
+/// A worker without a process. The trace has to end its threads: others stay, and would use the worker's memory after
+/// its end.
 class Engine {
  public:
   explicit Engine(const PreparedTrace& trace, bool plans_again = false) : slots_(trace.plan().slots) {
@@ -186,6 +187,7 @@ TEST_CASE("engine: a second thread comes late, and gets slots that blocks of the
     text += "realloc(" + tag_text(tag) + ", 9000) = " + tag_text(tag + 5000) + "\n";
   text += relay(3, 4000, 10000);
   for (int tag = 5001; tag <= 10000; tag += 2) text += "free(" + tag_text(tag) + ") thread=1\n";
+  text += "thread_exit() thread=1\n";
   for (const bool strict : {false, true}) {
     const PreparedTrace trace = prepare(text, {.strict = strict, .prepared_bytes_max = 64 << 20});
     CHECK(trace.plan().slots < 5000 + 500 + (strict ? 0 : 3 * epoch_operations));
@@ -202,7 +204,8 @@ TEST_CASE("engine: a block that could not be resized is not touched behind its e
       "touch(<1>, 4096, 1, 8192) thread=0\n"
       "realloc(<1>, 200000) = <2> thread=1\n"
       "touch(<2>, 4096, 2, 100000) thread=0\n"
-      "free_sized(<2>, 200000) thread=0\n";
+      "free_sized(<2>, 200000) thread=0\n"
+      "thread_exit() thread=1\n";
   for (const bool threads : {false, true}) {
     const PreparedTrace trace = prepare(text, {.threads = threads, .prepared_bytes_max = 64 << 20});
     REQUIRE(trace.plan().lanes == (threads ? 2 : 1));
