@@ -38,7 +38,7 @@ bool Router::is_of_second_thread(const Event& event) {
 /// Slots that are free have to be empty from now on.
 void Router::begin_several() {
   order_ = wanted_order_;
-  operations_before_epochs_ = counts_.operations;
+  epoch_steps_ = 0;
   lane_by_thread_[*first_thread_] = 0;
   append_control(0, control_several);
   for (const std::uint32_t slot : planner_.begin_several(order_))
@@ -47,7 +47,7 @@ void Router::begin_several() {
 }
 
 Step Router::route_several(const Event& event) {
-  if (order_ == Order::free && (counts_.operations - operations_before_epochs_) / epoch_operations > epoch_) {
+  if (order_ == Order::free && epoch_steps_ / epoch_operations > epoch_) {
     end_epoch();
     ++epoch_;
     planner_.begin_epoch();
@@ -66,6 +66,7 @@ void Router::append(std::uint32_t lane, const Event& event, const Step& step) {
   if (timed_) append_time(lane, event);
   writer_.append(lane, step.words());
   counts_.operations += step.operations;
+  epoch_steps_ += step.outcome == Outcome::touch ? 1 : step.operations;
   counts_.true_dependencies += step.foreign ? 1 : 0;
 }
 

@@ -77,7 +77,7 @@ class Router {
   Planner planner_;
   RouteCounts counts_;
   std::optional<std::uint32_t> first_thread_;
-  std::uint64_t operations_before_epochs_ = 0;
+  std::uint64_t epoch_steps_ = 0;  ///< operations and touches of all epochs: each may release a slot
   std::vector<Lane> lanes_;
   std::deque<std::uint32_t> idle_lanes_;  ///< without a thread, the one idle longest first
   std::unordered_map<std::uint32_t, std::uint32_t> lane_by_thread_;

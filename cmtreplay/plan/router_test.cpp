@@ -116,6 +116,17 @@ TEST_CASE("router: an epoch ends in all lanes that took part in it") {
   CHECK(routed.epochs == std::map<std::uint32_t, int>{{0, 2}, {1, 2}});
 }
 
+TEST_CASE("router: touches move epochs on, so that the slots that they leave are used again") {
+  Routed routed(Order::free);
+  routed.router.route(made_by(1, 0));
+  routed.router.route(made_by(2, 1));
+  const Event touched{.kind = Kind::touch, .count = 1, .alignment = 4096, .old_tag = 1};
+  for (std::uint32_t i = 0; i < 10 * epoch_operations; ++i) routed.router.route(touched);
+  routed.router.finish();
+  CHECK(routed.epochs.size() == 11);
+  CHECK(routed.router.planner().slots() <= slot_first + 2 + 3 * epoch_operations);
+}
+
 TEST_CASE("router: in strict order turns pass from lane to lane, and from a thread that ends to the first") {
   Routed routed(Order::strict);
   for (const Event& event :
