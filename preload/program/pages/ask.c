@@ -108,10 +108,13 @@ static uint64_t look_at_pages(uintptr_t begin, uint64_t from, uint64_t end, bool
   return end;
 }
 
+bool ask_scans(uint64_t pages) {
+  return pages > pages_by_move_max && !is_scan_refused && &__libc_single_threaded && __libc_single_threaded;
+}
+
 uint64_t ask_pages(uintptr_t address, uint64_t from, uint64_t end, bool written, struct PageRuns* runs) {
   const uintptr_t begin = address & ~(uintptr_t)4095;
-  const bool may_scan = written && end - from > pages_by_move_max && !is_scan_refused && &__libc_single_threaded &&
-                        __libc_single_threaded && runs->count < page_runs_max;
+  const bool may_scan = written && ask_scans(end - from) && runs->count < page_runs_max;
   const uint64_t known = may_scan ? scan_pages(begin, from, end, runs) : 0;
   return known ? known : look_at_pages(begin, from, end, written, runs);
 }

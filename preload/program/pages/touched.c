@@ -8,8 +8,10 @@ enum {
   stamps_per_us = 200,    // a guess: at 3.2 GHz
   credit_at_first = 100,  // us
   credit_max = 50000,
-  cost_of_call = 1,     // us
-  cost_of_pages = 250,  // so many pages take 1 us; where each is asked about, a twentieth of them
+  cost_of_call = 1,       // us
+  cost_of_scan = 4,       // us
+  pages_of_us = 250,      // so many pages take 1 us
+  pages_of_us_moved = 12  // the same, by move_pages
 };
 
 enum { unasked_share = 8 };
@@ -23,6 +25,11 @@ void touched_begin(uint64_t min, bool is_bounded) {
   is_time_bounded = is_bounded;
 }
 
+static uint64_t us_to_ask(uint64_t pages, bool written) {
+  if (!written) return cost_of_call + pages / pages_of_us;
+  return ask_scans(pages) ? cost_of_scan + pages / pages_of_us : cost_of_call + pages / pages_of_us_moved;
+}
+
 static bool can_ask(struct Thread* self, uint64_t pages, bool written) {
   if (sandbox_entered) return false;
   if (!is_time_bounded) return true;
@@ -31,8 +38,7 @@ static bool can_ask(struct Thread* self, uint64_t pages, bool written) {
   if (self->asked_at && now > self->asked_at) self->ask_credit += (now - self->asked_at) / share;
   if (self->ask_credit > most) self->ask_credit = most;
   self->asked_at = now;
-  const uint64_t us = cost_of_call + pages * (written ? 20 : 1) / cost_of_pages;
-  return self->ask_credit >= us * stamps_per_us;
+  return self->ask_credit >= us_to_ask(pages, written) * stamps_per_us;
 }
 
 static void note_cost(struct Thread* self) {
