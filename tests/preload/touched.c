@@ -1,5 +1,6 @@
 // touched HOW: allocates blocks, and touches the pages that a block's size says (touched_check.py has the same rule).
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,6 +131,23 @@ static void use_huge(void) {
   free(block);
 }
 
+static atomic_int goes;
+static void* end_process(void* unused) {
+  while (!goes) continue;
+  _exit(0);
+  return unused;
+}
+
+// A thread without a block ends the process, just when another one has filled some.
+static void end_by_other(void) {
+  pthread_t thread;
+  unsigned seed = 9;
+  pthread_create(&thread, NULL, end_process, NULL);
+  for (int i = 0; i < 9; i++) make(&seed);
+  goes = 1;
+  pthread_join(thread, NULL);
+}
+
 // Half of a block that lives on.
 static void live_on(void) {
   const size_t size = (64 << 20) - 3;
@@ -147,6 +165,7 @@ int main(int argc, char** argv) {
   if (strcmp(how, "slow") == 0) fill_slowly(0);
   if (strcmp(how, "refused") == 0) fill_slowly(1);
   if (strcmp(how, "huge") == 0) use_huge();
+  if (strcmp(how, "end") == 0) end_by_other();
   if (strcmp(how, "smaps") == 0) live_on();
   return 0;
 }

@@ -16,7 +16,7 @@ check() { /usr/bin/python3 "$SOURCE/tests/preload/touched_check.py" "$@" t/*.tex
 program=$BUILD/tests/preload/touched
 
 # Where blocks of 128 KiB are mapped anew, and as the C library has it, so that most memory is recycled.
-for how in shapes threads handed fork; do
+for how in shapes threads handed fork end; do
   trace MALLOC_MMAP_THRESHOLD_=131072 "$program" $how
   check
   for stacks in 0 1; do

@@ -164,8 +164,11 @@ void touched_refused(const struct LargeBlock* given) {
   record_runs(given, &(struct BlockPages){.bytes = given->bytes, .since = record_moment(&thread_self)});
 }
 
+// A thread that has recorded nothing yet takes a ring, unless its handler has interrupted a call of ours: that might
+// allocate. A forked child without events has no trace.
 void touched_record_all(void) {
   struct Thread* self = &thread_self;
-  if (!large_blocks_min || self->generation != recording_generation()) return;
-  large_blocks_visit(record_last, self);
+  const uint32_t generation = recording_generation();
+  if (!large_blocks_min || generation == 0 || (self->generation != generation && self->guard)) return;
+  if (recording_is_on()) large_blocks_visit(record_last, self);
 }
