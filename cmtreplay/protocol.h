@@ -227,7 +227,7 @@ struct control {
   int32_t thread_errno;  /* why a thread could not be started */
   uint32_t clock_read;   /* the allocator read a clock, between the first operation and the last */
   uint32_t stamps_read;  /* it read the processor's time stamp counter (worker/other_clocks.h) */
-  uint32_t clock_strays; /* times that one of its threads slept by something else than the clock, and was left behind */
+  uint32_t clock_strays; /* times that one of its threads did not sleep by the clock, and was left behind */
 };
 
 static inline struct lane* control_lanes(struct control* control) {

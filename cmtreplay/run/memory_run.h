@@ -123,7 +123,7 @@ void describe(Visitor& field, Run& run) {
   field("reads_time_stamps", run.has_recorded_clock ? std::optional(run.reads_stamps) : std::nullopt,
         "whether it read the processor's time stamp counter, which is never recorded; null: not looked at");
   field("clock_strays", run.clock_strays,
-        "times that a thread of the allocator's slept by something else than the recorded clock");
+        "times that a thread of the allocator's slept by something else than the recorded clock, or not at all");
   field("timeline_cpu_ns", run.timeline_cpu_ns, "CPU time of the sampling");
   field("timeline", run.timeline, "resident memory a hundred times a second");
   field("marks", run.marks, "memory at some 100 marks along the trace");

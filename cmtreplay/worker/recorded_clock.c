@@ -14,10 +14,13 @@ enum {
   patience_ns = 1000 * 1000 * 1000, /* after which one that is asleep elsewhere is not waited for any more */
   sleep_ns_max = 1000 * 1000 * 1000
 };
+static const uint64_t patience_busy_ns = (uint64_t)5 * 1000 * 1000 * 1000; /* the same for one that runs */
 
 /* A thread of the allocator's. */
 struct background_thread {
-  int number;
+  int number;        /* 0: the entry is free */
+  uint32_t is_busy;  /* it was given up while it ran, and has not slept since */
+  uint64_t met;      /* as how many-th */
   uint32_t asleep;   /* a futex */
   uint32_t by_clock; /* it was woken because its time had come */
   uint64_t due_ns;
@@ -32,7 +35,8 @@ static uint64_t now_ns;
 static uint32_t lock; /* guards all below; 0: free, 1: held, 2: held, and another thread waits */
 static uint32_t advancing;
 static uint32_t changes; /* a futex, which counts changes of the clock, of `advancing` and of threads */
-static uint32_t known;   /* in `threads`; they stay there once they are met */
+static uint32_t known;   /* entries of `threads` that are or were used */
+static uint64_t met;
 static uint32_t strays;
 static struct background_thread threads[background_threads_max];
 
@@ -95,14 +99,24 @@ char recorded_clock_kernel_state(int number) {
   return name_end && name_end[1] ? name_end[2] : 0;
 }
 
+static int has_ended(int number) { return syscall(SYS_tgkill, getpid(), number, 0) != 0 && errno == ESRCH; }
+
+static void free_entry(struct background_thread* thread) {
+  *thread = (struct background_thread){.asleep = 1, .due_ns = never_due};
+}
+
 /* A thread that has ended, or that waits for something else than the clock, is not waited for. It counts as asleep
- * until its time comes or it calls again. */
-static void look_at(struct background_thread* thread, int is_patient) {
+ * until its time comes or it calls again. One that runs on and on, perhaps until a clock that stands still comes to
+ * some time, counts as asleep until it sleeps. */
+static void look_at(struct background_thread* thread, uint64_t waited_ns) {
   const char state = recorded_clock_kernel_state(thread->number);
-  if (state == 0 || state == 'Z') {
+  const int is_busy = state != 'S';
+  if (state == 'Z' || has_ended(thread->number)) {
+    free_entry(thread);
+  } else if (state == 0) {
     thread->asleep = 1;
-    thread->due_ns = never_due;
-  } else if (state == 'S' && !is_patient) {
+  } else if (waited_ns >= (is_busy ? patience_busy_ns : (uint64_t)patience_ns)) {
+    thread->is_busy = is_busy ? 1 : 0;
     thread->asleep = 1;
     __atomic_add_fetch(&strays, 1, __ATOMIC_RELAXED);
   }
@@ -110,11 +124,11 @@ static void look_at(struct background_thread* thread, int is_patient) {
 
 /* The lock is held. */
 static void await_sleep_of(struct background_thread* thread) {
-  const uint64_t begin = monotonic_ns();
-  while (!thread->asleep) {
+  const uint64_t begin = monotonic_ns(), its = thread->met;
+  while (!thread->asleep && thread->met == its) {
     await_change();
     const uint64_t waited_ns = monotonic_ns() - begin;
-    if (!thread->asleep && waited_ns >= check_ns) look_at(thread, waited_ns < patience_ns);
+    if (!thread->asleep && thread->met == its && waited_ns >= check_ns) look_at(thread, waited_ns);
   }
 }
 
@@ -136,7 +150,9 @@ static void await_new_threads(void) {
 static struct background_thread* first_due(void) {
   struct background_thread* first = NULL;
   for (uint32_t i = 0; i < known; ++i) {
-    if (!first || threads[i].due_ns < first->due_ns) first = &threads[i];
+    struct background_thread* const thread = &threads[i];
+    const int is_earlier = !first || thread->due_ns < first->due_ns;
+    if (is_earlier || (thread->due_ns == first->due_ns && thread->met < first->met)) first = thread;
   }
   return first;
 }
@@ -196,14 +212,25 @@ int recorded_clock_knows(int thread) {
   return knows;
 }
 
+/* Returns NULL where all are those of threads that live. */
+static struct background_thread* new_entry(void) {
+  for (uint32_t i = 0; i < known; ++i) {
+    if (threads[i].number == 0) return &threads[i];
+  }
+  if (known < background_threads_max) return &threads[known++];
+  for (uint32_t i = 0; i < known; ++i) {
+    if (has_ended(threads[i].number)) return &threads[i];
+  }
+  return NULL;
+}
+
 int recorded_clock_meet(void) {
   if (self && !__atomic_load_n(&self->asleep, __ATOMIC_ACQUIRE)) return 1;
   acquire();
   if (self) {
-    __atomic_store_n(&self->asleep, 0, __ATOMIC_RELEASE); /* it was given up */
-  } else if (known < background_threads_max) {
-    self = &threads[known++];
-    *self = (struct background_thread){.number = (int)syscall(SYS_gettid), .due_ns = never_due};
+    if (!self->is_busy) __atomic_store_n(&self->asleep, 0, __ATOMIC_RELEASE); /* it was given up */
+  } else if ((self = new_entry())) {
+    *self = (struct background_thread){.number = (int)syscall(SYS_gettid), .met = ++met, .due_ns = never_due};
   }
   release();
   return self != NULL;
@@ -215,6 +242,7 @@ static void fall_asleep(uint64_t due_ns, pthread_cond_t* condition, pthread_mute
   self->condition = condition;
   self->mutex = mutex;
   self->by_clock = 0;
+  self->is_busy = 0;
   __atomic_store_n(&self->asleep, 1, __ATOMIC_RELEASE);
   tell_change();
   release();

@@ -39,7 +39,7 @@ void recorded_clock_advance(uint64_t ns);
 void recorded_clock_settle(void);
 
 /* For the allocator's threads, which have to be met before they call another of these functions. More than
- * background_threads_max are not followed: returns 0 for them. */
+ * background_threads_max that live at once are not followed: returns 0 for them. */
 int recorded_clock_meet(void);
 
 /* Whether a thread, by its number in the kernel, has been met. */
@@ -59,7 +59,8 @@ int recorded_clock_wait(pthread_cond_t* condition, pthread_mutex_t* mutex, uint6
  * POSIX permits: so it is known who runs. */
 int recorded_clock_signal(pthread_cond_t* condition, int all);
 
-/* Times that the wait for a thread was given up, because it sleeps in a way that cannot be seen here. */
+/* Times that the wait for a thread was given up, because it sleeps in a way that cannot be seen here,
+ * or does not sleep at all. */
 uint32_t recorded_clock_strays(void);
 
 /* What the clock needs of its process: the C library's functions behind those that the worker replaces for the

@@ -157,6 +157,15 @@ TEST_CASE("recorded clock: a thread that waits for something else does not stop 
   close(ends[0]);
 }
 
+TEST_CASE("recorded clock: threads that have ended leave room for others") {
+  const ClockInTest clock;
+  int met = 0;
+  for (int i = 0; i < 3 * background_threads_max; ++i) std::thread([&] { met += recorded_clock_meet(); }).join();
+  CHECK(met == 3 * background_threads_max);
+  clock.advance(1 * ms);
+  CHECK(clock.now() == 1 * ms);
+}
+
 TEST_CASE("time window: no lane is more than the window ahead of another") {
   std::vector<lane> lanes(3);
   for (lane& each : lanes) each.state = lane_running;
