@@ -214,6 +214,9 @@ static void give_back(struct runner* runner, enum give_back call) {
       ++lane->given_back.missing;
       break;
   }
+  /* A setting may have started a thread (background_thread=1), whose time begins now. */
+  const int sets = call == give_back_mallctl && (runner->at[0] >> 8 & 1);
+  if (sets && runner->replay->control->clock_recorded) recorded_clock_settle();
   runner->at += 2;
 }
 
