@@ -36,7 +36,10 @@ cmtwatch record -o r.db --pause --count=1 "$pid" 2>err || complain "record --pau
 [ "$(sqlite3 r.db "select value from about where key = 'pauses'")" = 3 ] || complain "pauses of two recordings are not added up"
 [ "$(sqlite3 r.db "select count(*) from about where key like 'paused_ns%' and value > 0")" = 2 ] || complain "about: $(sqlite3 r.db 'select * from about')"
 
-cmtwatch run --pause -r --interval=1ms --max-cost=100 -- sh -c 'for i in 1 2 3 4 5 6 7 8 9; do /bin/true | cat; done; exit 9' 2>err || status=$?
+for commands in 9 90 900 9000; do  # a slow build needs more of them until it has taken a sample
+  status=0; cmtwatch run --pause -r --interval=1ms --max-cost=100 -- sh -c "for i in \$(seq $commands); do /bin/true | cat; done; exit 9" 2>err || status=$?
+  [ "$status" = 9 ] && grep -q 'ended before the first sample' err || break
+done
 [ "$status" = 9 ] && grep -q '; paused ' err || complain "run --pause: $status $(cat err)"
 status=0; cmtwatch run --pause --interval=1ms --max-cost=100 -- sh -c 'i=0; while [ $i -lt 2000 ]; do i=$((i + 1)); done; kill -TERM $$' 2>err || status=$?
 [ "$status" = 143 ] || complain "a command that a signal ends: $status $(cat err)"
