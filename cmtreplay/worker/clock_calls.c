@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -29,6 +30,14 @@ static struct {
   int (*clock_nanosleep)(clockid_t, int, const struct timespec*, struct timespec*);
   int (*timed_wait)(pthread_cond_t*, pthread_mutex_t*, const struct timespec*);
   int (*clock_wait)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const struct timespec*);
+  int (*mutex_timed)(pthread_mutex_t*, const struct timespec*);
+  int (*mutex_clock)(pthread_mutex_t*, clockid_t, const struct timespec*);
+  int (*read_timed)(pthread_rwlock_t*, const struct timespec*);
+  int (*read_clock)(pthread_rwlock_t*, clockid_t, const struct timespec*);
+  int (*write_timed)(pthread_rwlock_t*, const struct timespec*);
+  int (*write_clock)(pthread_rwlock_t*, clockid_t, const struct timespec*);
+  int (*semaphore_timed)(sem_t*, const struct timespec*);
+  int (*semaphore_clock)(sem_t*, clockid_t, const struct timespec*);
   int (*poll)(struct pollfd*, nfds_t, int);
 } library;
 
@@ -45,6 +54,14 @@ static void find_library_calls(void) {
   *(void**)&library.clock_nanosleep = find("clock_nanosleep");
   *(void**)&library.timed_wait = find("pthread_cond_timedwait");
   *(void**)&library.clock_wait = find("pthread_cond_clockwait");
+  *(void**)&library.mutex_timed = find("pthread_mutex_timedlock");
+  *(void**)&library.mutex_clock = find("pthread_mutex_clocklock");
+  *(void**)&library.read_timed = find("pthread_rwlock_timedrdlock");
+  *(void**)&library.read_clock = find("pthread_rwlock_clockrdlock");
+  *(void**)&library.write_timed = find("pthread_rwlock_timedwrlock");
+  *(void**)&library.write_clock = find("pthread_rwlock_clockwrlock");
+  *(void**)&library.semaphore_timed = find("sem_timedwait");
+  *(void**)&library.semaphore_clock = find("sem_clockwait");
   *(void**)&library.poll = find("poll");
   *(void**)&clock_host.wait = find("pthread_cond_wait");
   *(void**)&clock_host.signal = find("pthread_cond_signal");
@@ -241,4 +258,56 @@ int pthread_cond_signal(pthread_cond_t* condition) {
 int pthread_cond_broadcast(pthread_cond_t* condition) {
   need_library_calls();
   return is_recorded ? recorded_clock_signal(condition, 1) : clock_host.broadcast(condition);
+}
+
+/* Locks and semaphores. Who leaves them is not known here, so all threads wait by the system's clock, as long as it is
+ * until the limit by the recorded one. */
+
+static struct timespec system_limit(clockid_t clock, const struct timespec* limit) {
+  const uint64_t begin = begin_of(clock);
+  need_library_calls();
+  if (!is_recorded || !begin || limit->tv_nsec < 0 || limit->tv_nsec >= (long)second_ns) return *limit;
+  return system_due(clock, limit, begin);
+}
+
+int pthread_mutex_timedlock(pthread_mutex_t* restrict mutex, const struct timespec* restrict limit) {
+  const struct timespec due = system_limit(CLOCK_REALTIME, limit);
+  return library.mutex_timed(mutex, &due);
+}
+
+int pthread_mutex_clocklock(pthread_mutex_t* restrict mutex, clockid_t clock, const struct timespec* restrict limit) {
+  const struct timespec due = system_limit(clock, limit);
+  return library.mutex_clock(mutex, clock, &due);
+}
+
+int pthread_rwlock_timedrdlock(pthread_rwlock_t* restrict rwlock, const struct timespec* restrict limit) {
+  const struct timespec due = system_limit(CLOCK_REALTIME, limit);
+  return library.read_timed(rwlock, &due);
+}
+
+int pthread_rwlock_clockrdlock(pthread_rwlock_t* restrict rwlock, clockid_t clock,
+                               const struct timespec* restrict limit) {
+  const struct timespec due = system_limit(clock, limit);
+  return library.read_clock(rwlock, clock, &due);
+}
+
+int pthread_rwlock_timedwrlock(pthread_rwlock_t* restrict rwlock, const struct timespec* restrict limit) {
+  const struct timespec due = system_limit(CLOCK_REALTIME, limit);
+  return library.write_timed(rwlock, &due);
+}
+
+int pthread_rwlock_clockwrlock(pthread_rwlock_t* restrict rwlock, clockid_t clock,
+                               const struct timespec* restrict limit) {
+  const struct timespec due = system_limit(clock, limit);
+  return library.write_clock(rwlock, clock, &due);
+}
+
+int sem_timedwait(sem_t* restrict semaphore, const struct timespec* restrict limit) {
+  const struct timespec due = system_limit(CLOCK_REALTIME, limit);
+  return library.semaphore_timed(semaphore, &due);
+}
+
+int sem_clockwait(sem_t* restrict semaphore, clockid_t clock, const struct timespec* restrict limit) {
+  const struct timespec due = system_limit(clock, limit);
+  return library.semaphore_clock(semaphore, clock, &due);
 }

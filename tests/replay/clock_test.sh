@@ -88,6 +88,11 @@ cmtreplay --alloc=libc --runs=1 untimed.trace 2> words | grep -q '^libc  '
 head -25 t.trace > few.trace
 cmtreplay --alloc="$BUILD/tests/replay/libclocked_by_pipe.so" --runs=1 few.trace 2>&1 > table |
   grep -qx 'cmtreplay: .*pipe.so: a thread of its own did not sleep by the clock, and was not waited for'
+# Limits of waits for locks are the recorded clock's, the wait itself is the system's.
+cmtreplay --clock=recorded --alloc="$BUILD/tests/replay/libclocked_by_locks.so,CLOCK_LOG=$PWD/log" --runs=1 few.trace > table 2> words
+test "$(grep -c '^waited' log)" -ge 360
+test "$(grep -c '^early' log)" = 0
+rm log
 if [ -e "$BUILD/tests/replay/libclocked_by_stamps.so" ]; then
   cmtreplay --alloc="$BUILD/tests/replay/libclocked_by_stamps.so" --alloc=libc --runs=1 few.trace > table 2> words
   test "$(grep -c 'stamps.so: reads the processor.s time stamp counter, which does not tell the recorded time$' words)" = 1

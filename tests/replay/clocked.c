@@ -2,19 +2,22 @@
  * BY_CALLS: by the first call after that. BY_THREAD: by a thread that sleeps on a condition for 100 ms at a time, and
  * that every free wakes. BY_SLEEPS: four threads that sleep in four other ways, and purge nothing. BY_STAMPS: as
  * BY_CALLS, but each malloc also reads the processor's time stamp counter. BY_PIPE: as BY_THREAD, but the thread waits
- * for a pipe.
+ * for a pipe. BY_LOCKS: as BY_CALLS, but each malloc also waits for locks that nobody leaves, 1 ms each.
  *
  * CLOCK_LOG names a file for a line for each call with a size of 1000 and more, for each free, and for each time that a
  * thread wakes, with the time in microseconds since the first of them. Blocks are never used again. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -155,9 +158,47 @@ __attribute__((constructor)) static void open_log(void) {
     pthread_create(&thread, NULL, bodies[i], NULL);
 }
 
+#if defined BY_LOCKS
+static struct timespec limit_ms(clockid_t clock) {
+  struct timespec limit;
+  clock_gettime(clock, &limit);
+  limit.tv_nsec += 1000000;
+  return limit.tv_nsec < 1000000000 ? limit : (struct timespec){limit.tv_sec + 1, limit.tv_nsec - 1000000000};
+}
+
+static int64_t system_ns(void) {
+  struct timespec now;
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void wait_for_locks(void) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+  static sem_t semaphore;
+  static int is_held;
+  if (!is_held) is_held = pthread_mutex_lock(&mutex) == 0 && pthread_rwlock_rdlock(&rwlock) == 0;
+  for (int way = 0; way < 6; ++way) {
+    const clockid_t clock = way % 2 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+    const struct timespec limit = limit_ms(clock);
+    const int64_t begin = system_ns();
+    const int error = way == 0   ? pthread_mutex_timedlock(&mutex, &limit)
+                      : way == 1 ? pthread_mutex_clocklock(&mutex, clock, &limit)
+                      : way == 2 ? pthread_rwlock_timedwrlock(&rwlock, &limit)
+                      : way == 3 ? pthread_rwlock_clockwrlock(&rwlock, clock, &limit)
+                      : way == 4 ? (sem_timedwait(&semaphore, &limit) ? errno : 0)
+                                 : (sem_clockwait(&semaphore, clock, &limit) ? errno : 0);
+    say(error == ETIMEDOUT && system_ns() - begin >= 900000 ? "waited" : "early", way);
+  }
+}
+#endif
+
 void* malloc(size_t size) {
   pthread_mutex_lock(&lock);
   if (!next) next = mmap(NULL, 1L << 36, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+#if defined BY_LOCKS
+  if (size >= 1000) wait_for_locks();
+#endif
 #if defined BY_STAMPS
   if (size >= 1000) __builtin_ia32_rdtsc();
 #endif
