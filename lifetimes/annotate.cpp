@@ -5,7 +5,7 @@
 
 #include "cmt/event.h"
 #include "libcmt/heap/live_totals.h"
-#include "lifetimes/live_blocks.h"
+#include "toolkit/allocations/live_blocks.h"
 
 namespace cmt::lifetimes {
 namespace {
@@ -67,7 +67,7 @@ class Annotator {
 
   bool shows_totals_;
   annotate::AnnotatedText& out_;
-  LiveBlocks<Block> live_;
+  allocations::LiveBlocks<Block> live_;
   heap::LiveTotals totals_;
 };
 

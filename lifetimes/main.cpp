@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "lifetimes/annotate.h"
-#include "lifetimes/live_blocks.h"
-#include "lifetimes/stacks/by_stack.h"
+#include "lifetimes/by_stack.h"
 #include "lifetimes/summarise.h"
 #include "lifetimes/summary.h"
+#include "toolkit/allocations/live_blocks.h"
 #include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
@@ -129,7 +129,7 @@ void count_pairs(const Options& options) {
     std::uint64_t born = 0;
   };
   annotate::Trace trace(options, false);
-  LiveBlocks<Block> live(options.clock, trace.complaints());
+  allocations::LiveBlocks<Block> live(options.clock, trace.complaints());
   PairCounts counts;
   trace.for_each([&](const Event& event, std::size_t) {
     live.start_event(event);

@@ -6,10 +6,10 @@
 
 #include "cmt/event.h"
 #include "libcmt/heap/live_totals.h"
-#include "lifetimes/last_made.h"
-#include "lifetimes/live_blocks.h"
 #include "lifetimes/summary.h"
-#include "lifetimes/untouched.h"
+#include "toolkit/allocations/last_made.h"
+#include "toolkit/allocations/live_blocks.h"
+#include "toolkit/allocations/untouched.h"
 
 namespace cmt::lifetimes {
 
@@ -45,15 +45,15 @@ class Summariser {
   command::Complaints& complaints_;
   Summary summary_;
   Input input_;
-  LiveBlocks<Block> live_;
+  allocations::LiveBlocks<Block> live_;
   Amount live_total_;
-  UntouchedBytes untouched_;
+  allocations::UntouchedBytes untouched_;
   std::uint64_t untouched_of_peak_ = 0;  // of blocks that were live at the last peak, and have ended since
   Tag peak_tag_ = 0;                     // of the block that was made at the last peak
   std::array<heap::AtPeak<Amount>, SizeClasses::count> live_by_size_{};
   std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved
   std::uint64_t short_lived_max_;
-  LastMade last_made_;
+  allocations::LastMade last_made_;
 };
 
 }  // namespace cmt::lifetimes

@@ -14,15 +14,10 @@ void add_all(Numbers& sums, const Numbers& others) {
 
 }  // namespace
 
-std::uint64_t short_lived_max(heap::Clock::Unit clock) {
-  constexpr std::uint64_t events = 256, ns = 1'000'000, bytes = 32'768;
-  return clock == heap::Clock::Unit::events ? events : clock == heap::Clock::Unit::time ? ns : bytes;
-}
-
 void SizeSummary::add(const SizeSummary& other) {
   allocated += other.allocated;
   leaked += other.leaked;
-  add_known(untouched_bytes, other.untouched_bytes);
+  allocations::add_known(untouched_bytes, other.untouched_bytes);
   ended += other.ended;
   temporary += other.temporary;
   short_lived += other.short_lived;
@@ -44,10 +39,6 @@ std::optional<std::uint64_t> SizeSummary::lifetime_quantile(double share) const 
 
 Summary::Summary(heap::Clock::Unit unit) : clock(unit), sizes(SizeClasses::count) {
   for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i].size_bytes_min = SizeClasses::low(i);
-}
-
-std::string_view unit_name(heap::Clock::Unit clock) {
-  return clock == heap::Clock::Unit::time ? "ns" : heap::Clock::name(clock);
 }
 
 SizeSummary Summary::total() const {

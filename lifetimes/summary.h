@@ -12,25 +12,17 @@
 #include <vector>
 
 #include "cmt/event.h"
-#include "libcmt/heap/clock.h"
-#include "libcmt/heap/live_totals.h"
-#include "libcmt/heap/log_linear.h"
+#include "toolkit/allocations/amount.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/picture/picture.h"
 
 namespace cmt::lifetimes {
 
-using heap::AgeClasses;
-using heap::SizeClasses;
-
-/// Blocks and the bytes that were asked for.
-struct Amount : heap::LiveTotals {};
-
-template <class Visitor, output::DescribedAs<Amount> A>
-void describe(Visitor& field, A& amount) {
-  field("blocks", amount.blocks, "blocks");
-  field("bytes", amount.bytes, "bytes asked for");
-}
+using allocations::AgeClasses;
+using allocations::Amount;
+using allocations::short_lived_max;
+using allocations::SizeClasses;
+using allocations::unit_name;
 
 /// The most live bytes, the first event with as many, and their sizes.
 struct Peak {
@@ -67,11 +59,6 @@ void describe(Visitor& field, I& input) {
   field(
       "peak_untouched_bytes", output::nullable(input.peak.untouched_bytes),
       "bytes of these blocks that were live at the peak and never touched, by the end of their block or of the trace");
-}
-
-/// Adds a figure that may be unknown to one that may be: unknown is only what both do not know.
-inline void add_known(std::uint64_t& sum, std::uint64_t more) {
-  if (more != unknown) sum = sum == unknown ? more : sum + more;
 }
 
 /// The blocks of one class of sizes.
@@ -136,12 +123,6 @@ void describe(Visitor& field, S& size) {
   describe_quantiles(field, size, "lifetime_");
   field("lifetimes", output::by_class<AgeClasses>(size.lifetimes), "ended blocks: [lifetime_min, blocks]");
 }
-
-/// A lifetime up to this is short, in the clock's unit. For bytes it is the bound of Barrett and Zorn (1993).
-std::uint64_t short_lived_max(heap::Clock::Unit clock);
-
-/// "events", "ns" or "bytes".
-std::string_view unit_name(heap::Clock::Unit clock);
 
 struct Summary {
   explicit Summary(heap::Clock::Unit unit = heap::Clock::Unit::events);

@@ -11,10 +11,10 @@
 #include "cmtreplay/run/memory_run.h"
 #include "cmtreplay/run/runs.h"
 #include "cmtreplay/run/statistics.h"
-#include "lifetimes/stacks/contributors.h"
 #include "lifetimes/summary.h"
 #include "overhead/summary.h"
 #include "tests/house/field_list.h"
+#include "toolkit/allocations/contributors.h"
 #include "trace2cmt/inspect/info.h"
 
 namespace {
@@ -98,7 +98,7 @@ void print_info_report() {
 int main() {
   std::fputs(head, stdout);
   print_report<cmt::lifetimes::Summary>("cmt.lifetimes/1", "lifetimes --json");
-  print_report<cmt::lifetimes::Contributors>("cmt.contributors/1", "lifetimes --by=... --json");
+  print_report<cmt::allocations::Contributors>("cmt.contributors/1", "lifetimes --by=... --json");
   print_report<cmt::overhead::Summary>("cmt.overhead/1", "overhead --json");
   print_replay_report();
   print_verification();

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "lifetimes/stacks/contributors.h"
+#include "toolkit/allocations/contributors.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 
 /// Adds the tree of callers to each of the contributors, which are of functions: who called the function with what
 /// share of its own allocations, who called that, and so on. Callers below `options.min` of the total, by
@@ -11,4 +11,4 @@ namespace cmt::lifetimes {
 void add_callers(std::vector<Contributor>& contributors, const StackTable& stacks, const Uses& uses, Labels& labels,
                  const ContributorOptions& options);
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

@@ -1,4 +1,4 @@
-#include "lifetimes/stacks/contributors.h"
+#include "toolkit/allocations/contributors.h"
 
 #include <algorithm>
 #include <array>
@@ -6,10 +6,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "lifetimes/stacks/callers.h"
-#include "lifetimes/stacks/stack_tree.h"
+#include "toolkit/allocations/callers.h"
+#include "toolkit/allocations/stack_tree.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 namespace {
 
 using GroupId = std::uint32_t;
@@ -281,4 +281,4 @@ Contributors find_contributors(const StackTable& stacks, const Uses& uses, const
   return report;
 }
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

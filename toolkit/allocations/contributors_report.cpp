@@ -1,11 +1,11 @@
 // Contributors as text and as CSV.
 
 #include "libcmt/text/utf8.h"
-#include "lifetimes/stacks/contributors.h"
+#include "toolkit/allocations/contributors.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 namespace {
 
 using output::bytes_text;
@@ -207,4 +207,4 @@ std::string to_csv(const Contributors& report) {
   return text;
 }
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "lifetimes/stacks/contributors.h"
+#include "toolkit/allocations/contributors.h"
 #include "toolkit/annotate/trace_tool.h"
 
 namespace cmt::lifetimes {
 
 /// What is asked of the allocations of a trace.
 struct StackOptions {
-  ContributorOptions contributors;
+  allocations::ContributorOptions contributors;
   bool folded = false;  ///< folded stacks, rather than contributors
   std::optional<annotate::SliceRange> slice{};
   std::vector<std::string> debug_directories{};

@@ -1,11 +1,11 @@
-#include "lifetimes/stacks/callers.h"
+#include "toolkit/allocations/callers.h"
 
 #include <algorithm>
 #include <unordered_map>
 
-#include "lifetimes/stacks/stack_tree.h"
+#include "toolkit/allocations/stack_tree.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 namespace {
 
 constexpr LabelId no_label = 0xffffffff;
@@ -110,4 +110,4 @@ void add_callers(std::vector<Contributor>& contributors, const StackTable& stack
   for (Contributor& each : contributors) each.callers = tree.callers_of(parts_of[each.label], 0);
 }
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

@@ -5,7 +5,7 @@
 #include "cmt/event.h"
 #include "libcmt/heap/touched_pages.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 
 /// Which bytes of live blocks were asked for, but not touched so far. Pages that were in memory when the block was
 /// given count as touched, since nobody knows. Memory: that of TouchedPages.
@@ -41,4 +41,4 @@ class UntouchedBytes {
   heap::TouchedPages pages_;
 };
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

@@ -1,12 +1,12 @@
-#include "lifetimes/stacks/folded.h"
+#include "toolkit/allocations/folded.h"
 
 #include <algorithm>
 #include <numeric>
 #include <unordered_map>
 
-#include "lifetimes/stacks/stack_tree.h"
+#include "toolkit/allocations/stack_tree.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 namespace {
 
 /// A tree of functions: stacks that differ only in addresses are one.
@@ -106,4 +106,4 @@ void write_folded(const StackTable& stacks, const Uses& uses, Metric metric, con
   if (!text.empty()) write(text);
 }
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

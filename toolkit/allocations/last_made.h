@@ -7,7 +7,7 @@
 #include "cmt/event.h"
 #include "libcmt/number_hash.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 
 /// Tells temporary blocks: those that the next event of the thread that made them frees.
 class LastMade {
@@ -25,4 +25,4 @@ class LastMade {
   Tag of_first_thread_ = 0;                                   // the same of thread 0, which needs no search
 };
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

@@ -1,11 +1,11 @@
-#include "lifetimes/stacks/selection.h"
+#include "toolkit/allocations/selection.h"
 
 #include <string>
 #include <vector>
 
-#include "lifetimes/stacks/labels.h"
+#include "toolkit/allocations/labels.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 namespace {
 
 /// Which frames and nodes match an expression.
@@ -46,4 +46,4 @@ Uses select_stacks(Uses uses, const StackTable& stacks, const std::string& focus
   return uses;
 }
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

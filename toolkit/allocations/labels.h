@@ -12,7 +12,7 @@
 
 #include "cmt/stacks.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 
 /// Whether a function only hands memory on, so that its caller is the one that allocates: malloc and its kin, operator
 /// new, what the C++ library's containers get memory by (functions of std:: and __gnu_cxx:: with names such as
@@ -93,4 +93,4 @@ std::string part_text(std::string_view function);
 /// The file's name of a frame's module: "libx.so.1"; "[no module]".
 std::string library_text(const StackTable& stacks, FrameId frame);
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

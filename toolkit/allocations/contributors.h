@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "lifetimes/stacks/labels.h"
-#include "lifetimes/stacks/use.h"
+#include "toolkit/allocations/labels.h"
+#include "toolkit/allocations/use.h"
 #include "toolkit/output/fields.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 
 /// A function of a stack.
 struct StackLine {
@@ -160,4 +160,4 @@ Contributors find_contributors(const StackTable& stacks, const Uses& uses, const
 std::string to_text(const Contributors& report);
 std::string to_csv(const Contributors& report);
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

@@ -3,10 +3,10 @@
 #include <functional>
 #include <string>
 
-#include "lifetimes/stacks/labels.h"
-#include "lifetimes/stacks/use.h"
+#include "toolkit/allocations/labels.h"
+#include "toolkit/allocations/use.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 
 /// Calls `write` with pieces of folded stacks, the input of flame graph tools: a line for each stack, the outermost
 /// function first, with a figure. Stacks of the same functions are one line. Those whose figure is 0, or less
@@ -18,4 +18,4 @@ namespace cmt::lifetimes {
 void write_folded(const StackTable& stacks, const Uses& uses, Metric metric, const std::string& hidden,
                   const std::function<void(const std::string&)>& write);
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

@@ -1,13 +1,13 @@
-#include "lifetimes/stacks/contributors.h"
+#include "toolkit/allocations/contributors.h"
 
 #include <doctest/doctest.h>
 
 #include <initializer_list>
 
-#include "lifetimes/stacks/folded.h"
-#include "lifetimes/stacks/selection.h"
+#include "toolkit/allocations/folded.h"
+#include "toolkit/allocations/selection.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 namespace {
 
 /// A table of stacks, and the allocations of a trace with them.
@@ -456,4 +456,4 @@ TEST_CASE("reports are text, JSON and CSV") {
 }
 
 }  // namespace
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

@@ -8,7 +8,7 @@
 #include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/complaints.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 
 /// The live blocks of a trace by tag, and the clock that counts their ages. `Block` has the members tag, size and born.
 /// For each event: start_event(), then end_block() if it ends one, then begin_block() if it makes one.
@@ -71,4 +71,4 @@ class LiveBlocks {
   annotate::FirstTag first_tag_;
 };
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

@@ -12,13 +12,13 @@
 #include "cmt/event.h"
 #include "libcmt/heap/live_totals.h"
 #include "libcmt/number_hash.h"
-#include "lifetimes/last_made.h"
-#include "lifetimes/live_blocks.h"
-#include "lifetimes/summary.h"
-#include "lifetimes/untouched.h"
+#include "toolkit/allocations/amount.h"
+#include "toolkit/allocations/last_made.h"
+#include "toolkit/allocations/live_blocks.h"
+#include "toolkit/allocations/untouched.h"
 #include "toolkit/annotate/slice.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 
 /// A figure by which call stacks, or other sets of allocations, are compared.
 enum class Metric { bytes, blocks, peak, live, temporary, short_lived, other_thread, reallocated, growth, untouched };
@@ -176,4 +176,4 @@ class UseCounter {
   Uses uses_;
 };
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

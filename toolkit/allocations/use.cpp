@@ -1,4 +1,4 @@
-#include "lifetimes/stacks/use.h"
+#include "toolkit/allocations/use.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "toolkit/output/numbers.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 
 Use& Use::operator+=(const Use& more) {
   allocated += more.allocated;
@@ -210,4 +210,4 @@ Uses UseCounter::finish(const std::string& path) {
   return std::move(uses_);
 }
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

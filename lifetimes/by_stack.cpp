@@ -1,16 +1,19 @@
-#include "lifetimes/stacks/by_stack.h"
+#include "lifetimes/by_stack.h"
 
 #include <charconv>
 #include <filesystem>
 #include <stdexcept>
 
-#include "lifetimes/stacks/folded.h"
-#include "lifetimes/stacks/selection.h"
-#include "lifetimes/stacks/stack_tree.h"
+#include "toolkit/allocations/folded.h"
+#include "toolkit/allocations/selection.h"
+#include "toolkit/allocations/stack_tree.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/symbols/name_frames.h"
 
 namespace cmt::lifetimes {
+
+using namespace allocations;
+
 namespace {
 
 /// Counts what each stack, or other set, has allocated, from the whole trace or the slice.
@@ -97,8 +100,8 @@ void report_stacks(const annotate::Options& options, const StackOptions& stack_o
   if (asked.metric == Metric::untouched && touched_min == 0)
     throw FormatError(options.path, "touched pages were not recorded (needed by untouched)");
   Uses uses = count_uses(trace, {asked.by, options.clock, stack_options.slice, touched_min}, options.path);
-  if (needs_stacks && !trace.header().has_stacks &&
-      trace.stacks().node_count() == 1)  // the header knows only of the first events
+  // The header of a text or an unfinished trace knows only of the first events.
+  if (needs_stacks && !trace.header().has_stacks && trace.stacks().node_count() == 1)
     throw FormatError(options.path, "call stacks were not recorded (cmttrace --stacks records them)");
   const StackTable stacks = needs_stacks ? named_stacks(trace, options, stack_options, uses) : StackTable();
   if (needs_stacks) uses = select_stacks(std::move(uses), stacks, asked.focus, asked.ignored);

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "cmt/stacks.h"
-#include "lifetimes/stacks/use.h"
+#include "toolkit/allocations/use.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 
 /// The part of a table's tree that the stacks which have allocated are in. Node 0 is the root of all.
 class StackTree {
@@ -27,4 +27,4 @@ class StackTree {
   std::vector<StackId> next_sibling_;  // by rising number; 0: none
 };
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

@@ -1,6 +1,6 @@
-#include "lifetimes/stacks/stack_tree.h"
+#include "toolkit/allocations/stack_tree.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 
 StackTree::StackTree(const StackTable& stacks, const Uses& uses)
     : stacks_(stacks),
@@ -30,4 +30,4 @@ std::vector<FrameId> StackTree::frames() const {
   return frames;
 }
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations

@@ -1,4 +1,4 @@
-#include "lifetimes/stacks/labels.h"
+#include "toolkit/allocations/labels.h"
 
 #include <regex.h>
 
@@ -9,7 +9,7 @@
 
 #include "toolkit/output/numbers.h"
 
-namespace cmt::lifetimes {
+namespace cmt::allocations {
 namespace {
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -204,4 +204,4 @@ LabelId Labels::intern(const std::string& text, const std::string& library) {
   return id;
 }
 
-}  // namespace cmt::lifetimes
+}  // namespace cmt::allocations
