@@ -133,7 +133,7 @@ END
 for sort in bytes:parse blocks:parse live:list temporary:list peak:parse; do
   rows --by=function --sort=${sort%:*} --top=1 | grep -q "^${sort#*:}" || complain "--sort=$sort"
 done
-lifetimes --by=library --csv app.trace 2>messages | cut -d, -f1-5,27 | same "CSV" /dev/fd/3 3<<'END'
+lifetimes --by=library --csv app.trace 2>messages | cut -d, -f1-5,29 | same "CSV" /dev/fd/3 3<<'END'
 name,allocated_blocks,allocated_bytes,peak_blocks,peak_bytes,stack
 app,5,1490,2,1300,main;parse(int);parse(int);parse(int)
 plugin.so,1,16,1,16,main;plugin.so+0x40
