@@ -2,17 +2,20 @@
 
 namespace cmt::allocations {
 
-StackTree::StackTree(const StackTable& stacks, const Uses& uses)
+StackTree::StackTree(const StackTable& stacks)
     : stacks_(stacks),
       is_used_(stacks.node_count()),
       first_child_(stacks.node_count()),
-      next_sibling_(stacks.node_count()) {
-  for (const Uses::Entry& entry : uses.entries) {
-    for (StackId at = entry.key; at != 0 && !is_used_[at]; at = stacks.node(at).parent) is_used_[at] = true;
-  }
-  for (StackId node = stacks.node_count(); --node > 0;) {
+      next_sibling_(stacks.node_count()) {}
+
+void StackTree::add_stack(StackId stack) {
+  for (StackId at = stack; at != 0 && !is_used_[at]; at = stacks_.node(at).parent) is_used_[at] = true;
+}
+
+void StackTree::link_nodes() {
+  for (StackId node = stacks_.node_count(); --node > 0;) {
     if (!is_used_[node]) continue;
-    StackId& first = first_child_[stacks.node(node).parent];
+    StackId& first = first_child_[stacks_.node(node).parent];
     next_sibling_[node] = first;
     first = node;
   }

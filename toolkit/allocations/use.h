@@ -27,6 +27,9 @@ enum class Metric { bytes, blocks, peak, live, temporary, short_lived, other_thr
 /// it, and ends the old block. Of a slice of a trace: what was allocated and ended within it; and what was live, also
 /// where it was allocated before.
 struct Use {
+  using Metric = allocations::Metric;
+  static constexpr Metric metric_default = Metric::peak;
+
   Amount allocated;
   Amount peak;    ///< live when the live bytes of the whole trace, or of the slice, were at their peak
   Amount leaked;  ///< live at the end
