@@ -14,6 +14,7 @@
 #include "lifetimes/by_stack.h"
 #include "lifetimes/summarise.h"
 #include "lifetimes/summary.h"
+#include "toolkit/allocations/groups/options.h"
 #include "toolkit/allocations/live_blocks.h"
 #include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/command_line.h"
@@ -162,12 +163,8 @@ bool refuse_stack_options(const CommandLine& line) {
     line.refuse_together(what, {"merge", "summary", "counts", "leaks", "totals", "plot"});
   line.refuse_together("folded", {"by", "sort", "inclusive", "top", "min", "skip", "clock", "json", "csv"});
   if (line.has("by") || line.has("folded")) return true;
-  for (const char* const option : {"sort", "inclusive", "top", "min", "skip"}) {
-    if (line.has(option)) throw command::UsageError(std::string("--") + option + " needs --by");
-  }
-  for (const char* const option : {"slice", "focus", "ignore", "hide", "debug-dir"}) {
-    if (line.has(option)) throw command::UsageError(std::string("--") + option + " needs --by or --folded");
-  }
+  allocations::refuse_without(line, {"sort", "inclusive", "top", "min", "skip"}, "--by");
+  allocations::refuse_without(line, {"slice", "focus", "ignore", "hide", "debug-dir"}, "--by or --folded");
   return false;
 }
 
@@ -194,20 +191,8 @@ int run(const CommandLine& line) {
 
 std::vector<command::Option> options() {
   using Takes = command::Option::Takes;
-  return annotate::known_options({{"counts"},
-                                  {"merge"},
-                                  {"by", Takes::value},
-                                  {"sort", Takes::value},
-                                  {"inclusive"},
-                                  {"top", Takes::value},
-                                  {"min", Takes::value},
-                                  {"slice", Takes::value},
-                                  {"focus", Takes::value},
-                                  {"ignore", Takes::value},
-                                  {"hide", Takes::value},
-                                  {"skip", Takes::value},
-                                  {"folded", Takes::value_or_nothing},
-                                  {"debug-dir", Takes::values}});
+  return annotate::known_options(allocations::group_options(
+      {{"counts"}, {"merge"}, {"slice", Takes::value}, {"folded", Takes::value_or_nothing}}));
 }
 
 }  // namespace

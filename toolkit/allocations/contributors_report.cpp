@@ -2,6 +2,7 @@
 
 #include "libcmt/text/utf8.h"
 #include "toolkit/allocations/contributors.h"
+#include "toolkit/allocations/groups/rows.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 
@@ -86,15 +87,6 @@ std::string head_text(const Contributors& report) {
   return text;
 }
 
-/// The rows of a tree of callers. Those of a function that has several stand further in.
-template <class AddRow>
-void add_callers_rows(const std::vector<Caller>& callers, std::size_t level, const AddRow& add_row) {
-  for (const Caller& each : callers) {
-    add_row(std::string(2 * level, ' ') + "<- " + text::to_line(each.name), each.use, nullptr);
-    add_callers_rows(each.callers, level + (each.callers.size() > 1 ? 1 : 0), add_row);
-  }
-}
-
 std::string table_text(const Contributors& report) {
   std::vector<std::string> titles{"at peak", "blocks", "allocated", "blocks", "temporary", "at end", "blocks"};
   const std::string_view own = own_title(report.metric);
@@ -117,29 +109,11 @@ std::string table_text(const Contributors& report) {
   };
   for (const Contributor& each : report.contributors) {
     add_row(text::to_line(each.name), each.self, &each.inclusive);
-    add_callers_rows(each.callers, 1, add_row);
+    add_callers_rows(each.callers, 1, [&](const std::string& row, const Use& use) { add_row(row, use, nullptr); });
   }
   add_row("all" + (report.left_out == 0 ? "" : ", with " + with_commas(report.left_out) + " more"), report.total,
           &report.total);
   return table.text();
-}
-
-std::string line_text(const StackLine& line) {
-  std::string text = line.function;
-  if (line.file) text += " at " + *line.file + (line.line ? ":" + std::to_string(*line.line) : "");
-  return text::to_line(text + " in " + line.library);
-}
-
-std::string stack_text(const Contributors& report) {
-  if (report.contributors.empty() || report.contributors.front().stack.empty()) return {};
-  const Contributor& first = report.contributors.front();
-  std::string text = "\nthe largest stack of " + text::to_line(first.name) + ":\n";
-  for (std::size_t i = 0; i < first.stack.size(); ++i) {
-    if (i == inner_lines_max && first.stack_left_out != 0)
-      text += "  ... " + with_commas(first.stack_left_out) + " more ...\n";
-    text += "  " + line_text(first.stack[i]) + "\n";
-  }
-  return text;
 }
 
 /// A row of CSV.
@@ -149,17 +123,6 @@ struct ContributorRow {
   const Use& inclusive;
   const Lifetimes& lifetimes;
   std::string stack;
-};
-
-/// Prefixes the keys of the fields that it passes on.
-template <class Visitor>
-struct Prefixed {
-  Visitor& field;
-  std::string prefix;
-  template <class T>
-  void operator()(std::string_view key, const T& value, std::string_view doc) {
-    field(prefix + std::string(key), value, doc);
-  }
 };
 
 template <class Visitor, output::DescribedAs<ContributorRow> R>
@@ -174,35 +137,26 @@ void describe(Visitor& field, R& row) {
   field("stack", row.stack, "");
 }
 
-/// Rows of callers, named with the path to them: "f <- g <- main".
-void add_caller_rows(std::string& text, const std::string& path, const std::vector<Caller>& callers) {
-  for (const Caller& each : callers) {
-    const std::string each_path = path + " <- " + text::to_line(each.name);
-    text += output::csv_row(ContributorRow{each_path, each.use, each.use, {}, {}});
-    add_caller_rows(text, each_path, each.callers);
-  }
-}
-
 }  // namespace
 
 std::string to_text(const Contributors& report) {
   std::string text = head_text(report) + "\n" + table_text(report);
   text += "\nsorted by " + metric_text(report.metric) + (report.inclusive ? ", with callees" : "") + "\n";
-  return text + stack_text(report);
+  if (report.contributors.empty()) return text;
+  const Contributor& first = report.contributors.front();
+  return text + largest_stack_text(first.name, first.stack, first.stack_left_out);
 }
 
 std::string to_csv(const Contributors& report) {
   const Use none;
   std::string text = output::csv_titles(ContributorRow{{}, none, none, {}, {}});
   for (const Contributor& each : report.contributors) {
-    std::string stack;
-    for (std::size_t i = each.stack.size(); i-- != 0;) {
-      stack += (stack.empty() ? "" : ";") + part_text(each.stack[i].function);
-      if (i == inner_lines_max && each.stack_left_out != 0) stack += ";...";
-    }
+    const std::string stack = stack_cell(each.stack, each.stack_left_out);
     const std::string row_name = text::to_line(each.name);
     text += output::csv_row(ContributorRow{row_name, each.self, each.inclusive, each.lifetimes, stack});
-    add_caller_rows(text, row_name, each.callers);
+    add_caller_paths(row_name, each.callers, [&](const std::string& path, const Use& use) {
+      text += output::csv_row(ContributorRow{path, use, use, {}, {}});
+    });
   }
   return text;
 }

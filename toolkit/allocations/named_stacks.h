@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cmt/header.h"
+#include "cmt/stacks.h"
+
+namespace cmt::allocations {
+
+/// Where names are looked for, and who says what is not found.
+struct NamedStacksOptions {
+  std::string tool;                              ///< begins each message on standard error
+  std::vector<std::string> debug_directories{};  ///< searched before the system's
+};
+
+/// The stacks of a trace with the names of those frames (StackTree::frames()). The copy borrows the texts of `stacks`.
+StackTable named_stacks(const StackTable& stacks, const std::vector<FrameId>& frames, const Header& header,
+                        const NamedStacksOptions& options);
+
+/// Throws FormatError where a trace that was read has no stacks. (The header of a text or an unfinished trace knows
+/// only of the first events.)
+void require_stacks(const StackTable& stacks, const Header& header, const std::string& path);
+
+}  // namespace cmt::allocations
