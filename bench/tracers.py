@@ -18,7 +18,7 @@ LOAD_MAX, STEAL_MAX, OTHERS_MAX, APART_MAX = 0.5, 0.02, 0.1, 200
 
 # Of our tracer: the name in the tables, and what it is told beside the file of the trace.
 OURS = {".cmt": {}, ".cmt time=100us": {"CMTTRACE_TIME": "100us"}, ".cmt times": {"CMTTRACE_TIME": "1"},
-        ".cmt stacks": {"CMTTRACE_STACKS": "1"}, "text": {},
+        ".cmt stacks": {"CMTTRACE_STACKS": "1"}, ".cmt touched": {"CMTTRACE_TOUCHED": "auto"}, "text": {},
         "whole": {"CMTTRACE_WAIT": "1"}}
 FLOORS = {"bare ring": "floor.so", "bare ring clock": "floor_clock.so"}
 NAMES = ["untraced", "forward", *FLOORS, *OURS, "heaptrack", "lttng"]
@@ -213,7 +213,7 @@ class Tracers:
         at_end = collectors.processor_time() if collectors else None
         if done.returncode != 0:
             sys.exit(f"{tracer}: {command[0]}: exit {done.returncode}")
-        output, events, helper, whole = done.stdout.decode(), None, 0, 0
+        output, events, helper, whole = done.stdout.decode(errors="replace"), None, 0, 0
         if tracer == "heaptrack":
             helper = children_processor_time() - children - program_cpu(output)
         if tracer == "lttng":
