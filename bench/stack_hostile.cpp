@@ -5,7 +5,6 @@
 // pointers, alloca, aligned, and with rbp as a common register), and at some allocations throws, jumps by longjmp, goes
 // on in a coroutine, sorts by a callback, loads a module of iconv or raises a signal, whose handler allocates on a
 // stack of its own.
-#include <alloca.h>
 #include <iconv.h>
 #include <pthread.h>
 #include <ucontext.h>
@@ -19,7 +18,11 @@
 #include <string>
 #include <vector>
 
-#define KEEP_FRAME __asm__ volatile("" ::: "memory")  // no tail call
+namespace {
+void allocate();
+}
+#define VISIT_STACK allocate
+#include "tests/preload/frame_shapes.h"
 
 namespace {
 
@@ -48,34 +51,6 @@ __attribute__((noinline)) void allocate() {
 
 void on_signal(int) { allocate(); }
 
-int call_shape(int depth);
-#define SITES(depth)                                \
-  const uint64_t which = random_number() % 4;       \
-  int sum = 0;                                      \
-  if (which == 0) sum += call_shape(depth - 1);     \
-  if (which == 1) sum += call_shape(depth - 1) * 2; \
-  if (which >= 2) allocate();                       \
-  if (which == 3) sum -= call_shape(depth - 1);     \
-  KEEP_FRAME;                                       \
-  return sum
-
-__attribute__((noinline, optimize("omit-frame-pointer"))) int shape_plain(int depth) { SITES(depth); }
-__attribute__((noinline, optimize("no-omit-frame-pointer"))) int shape_pointer(int depth) { SITES(depth); }
-__attribute__((noinline)) int shape_alloca(int depth) {
-  volatile char* block = static_cast<volatile char*>(alloca(16 + random_number() % 3 * 16));
-  block[0] = 1;
-  SITES(depth);
-}
-__attribute__((noinline)) int shape_aligned(int depth) {
-  alignas(64) volatile char block[64];
-  block[0] = 1;
-  SITES(depth) + block[0];
-}
-__attribute__((noinline, optimize("omit-frame-pointer"))) int shape_uses_rbp(int depth) {
-  register uint64_t value __asm__("rbp") = random_number();
-  __asm__ volatile("" : "+r"(value));
-  SITES(depth) + static_cast<int>(value & 1);
-}
 __attribute__((noinline, optimize("O2"))) int shape_tail(int depth) { return shape_plain(depth); }
 
 __attribute__((noinline)) int shape_throws(int depth) {
@@ -139,7 +114,6 @@ __attribute__((noinline)) int shape_converts(int depth) {
   return depth;
 }
 
-using Shape = int (*)(int depth);
 const Shape shapes[] = {shape_plain,  shape_pointer, shape_alloca, shape_aligned, shape_uses_rbp, shape_tail,
                         shape_throws, shape_plain,   shape_sorts,  shape_raises,  shape_pointer,  shape_switches,
                         shape_plain,  shape_jumps,   shape_plain,  shape_converts};

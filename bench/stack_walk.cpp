@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 
+#include "bench/tree_walk.h"
 #include "preload/program/unwind/unwind.h"
 
 namespace {
@@ -55,49 +55,9 @@ __attribute__((noinline)) void capture() {
   __asm__ volatile("" ::: "memory");
 }
 
-// Of this thread.
-double processor_ns() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
-
-uint64_t random_state;
-uint64_t random_number() {
-  random_state ^= random_state << 13;
-  random_state ^= random_state >> 7;
-  return random_state ^= random_state << 17;
-}
-
-// Some functions of different frames, that call each other in turn.
-using Visit = uint64_t (*)(uint64_t seed, int depth);
-uint64_t visit_small(uint64_t seed, int depth);
-uint64_t visit_large(uint64_t seed, int depth);
-uint64_t visit_twice(uint64_t seed, int depth);
-Visit volatile visits[] = {visit_small, visit_large, visit_twice, visit_small};
-int leaf_depth;
-
 __attribute__((noinline)) uint64_t allocate(uint64_t seed) {
   capture();
   return seed + 1;
-}
-
-__attribute__((noinline)) uint64_t go_on(uint64_t seed, int depth) {
-  const uint64_t now = random_number();
-  if (depth >= leaf_depth) return allocate(seed) + (now & 1 ? allocate(seed + 1) : 0);
-  return visits[now & 3](seed, depth + 1) + 1;
-}
-
-__attribute__((noinline)) uint64_t visit_small(uint64_t seed, int depth) { return go_on(seed * 3, depth) ^ seed; }
-__attribute__((noinline)) uint64_t visit_large(uint64_t seed, int depth) {
-  volatile uint64_t local[40];
-  local[seed % 40] = seed;
-  const uint64_t first = go_on(seed + 7, depth);
-  return first + local[seed % 40];
-}
-__attribute__((noinline)) uint64_t visit_twice(uint64_t seed, int depth) {
-  const uint64_t first = go_on(seed + 1, depth), second = go_on(seed + 2, depth);
-  return first + second + allocate(seed);
 }
 
 }  // namespace
@@ -123,7 +83,7 @@ int main(int count, char** arguments) {
   for (int round = 0; round < rounds; ++round) {
     for (auto& each : ways) {
       way = each.way;
-      random_state = 88172645463325252ull;
+      restart_walks();
       captures = frames_seen = 0;
       uint64_t sum = 0;
       const double begin = processor_ns();
