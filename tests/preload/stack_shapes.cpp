@@ -1,6 +1,5 @@
 // The unwinder (preload/program/unwind/unwind.h) with frames of all shapes: each capture is compared with a walk by
 // rules alone and with libgcc's (tests/preload/stacks.h).
-#include <alloca.h>
 #include <pthread.h>
 
 #include <csetjmp>
@@ -9,7 +8,8 @@
 
 #include "tests/preload/stacks.h"
 
-#define KEEP_FRAME __asm__ volatile("" ::: "memory")  // no tail call
+#define VISIT_STACK stacks::check
+#include "tests/preload/frame_shapes.h"
 
 using stacks::check;
 using stacks::recurse;
@@ -121,36 +121,10 @@ uint64_t random_number() {
   return seed ^= seed << 17;
 }
 
-using Shape = int (*)(int depth);
-int call_shape(int depth);
-
-#define SITES(depth)                                       \
-  const int which = static_cast<int>(random_number() % 4); \
-  int sum = 0;                                             \
-  if (which == 0) sum += call_shape(depth - 1);            \
-  if (which == 1) sum += call_shape(depth - 1) * 2;        \
-  if (which >= 2) check();                                 \
-  if (which == 3) sum -= call_shape(depth - 1);            \
-  KEEP_FRAME;                                              \
-  return sum
-
-__attribute__((noinline, optimize("omit-frame-pointer"))) int shape_plain(int depth) { SITES(depth); }
-__attribute__((noinline, optimize("no-omit-frame-pointer"))) int shape_pointer(int depth) { SITES(depth); }
 __attribute__((noinline, optimize("no-omit-frame-pointer"))) int shape_pointer_large(int depth) {
   volatile char block[72];
   block[depth & 31] = 1;
   sink = block[depth & 31];
-  SITES(depth);
-}
-__attribute__((noinline)) int shape_alloca(int depth) {
-  volatile char* block = static_cast<volatile char*>(alloca(16 + random_number() % 3 * 16));
-  block[0] = 1;
-  SITES(depth);
-}
-__attribute__((noinline)) int shape_aligned(int depth) {
-  alignas(64) volatile char block[64];
-  block[0] = 1;
-  sink = block[0];
   SITES(depth);
 }
 // Frames of different sizes, whose sums are often equal: then old return addresses, which are right no more, lie where
@@ -165,13 +139,6 @@ __attribute__((noinline)) int shape_varying(int depth) {
   const int sum = random_number() % 2 ? shape_varying(depth - 1) + 1 : shape_varying(depth - 1) * 2;
   KEEP_FRAME;
   return sum;
-}
-
-// Keeps a value of its own in rbp.
-__attribute__((noinline, optimize("omit-frame-pointer"))) int shape_uses_rbp(int depth) {
-  register uint64_t value __asm__("rbp") = random_number();
-  __asm__ volatile("" : "+r"(value));
-  SITES(depth) + static_cast<int>(value & 1);
 }
 
 const Shape shapes_of[] = {shape_plain,  shape_pointer, shape_pointer_large,
