@@ -270,44 +270,22 @@ static struct timespec system_limit(clockid_t clock, const struct timespec* limi
   return system_due(clock, limit, begin);
 }
 
-int pthread_mutex_timedlock(pthread_mutex_t* restrict mutex, const struct timespec* restrict limit) {
-  const struct timespec due = system_limit(CLOCK_REALTIME, limit);
-  return library.mutex_timed(mutex, &due);
-}
+#define WAIT_UNTIL(name, object, call)                                           \
+  int name(object* restrict waited_for, const struct timespec* restrict limit) { \
+    const struct timespec due = system_limit(CLOCK_REALTIME, limit);             \
+    return library.call(waited_for, &due);                                       \
+  }
+#define WAIT_UNTIL_BY(name, object, call)                                                         \
+  int name(object* restrict waited_for, clockid_t clock, const struct timespec* restrict limit) { \
+    const struct timespec due = system_limit(clock, limit);                                       \
+    return library.call(waited_for, clock, &due);                                                 \
+  }
 
-int pthread_mutex_clocklock(pthread_mutex_t* restrict mutex, clockid_t clock, const struct timespec* restrict limit) {
-  const struct timespec due = system_limit(clock, limit);
-  return library.mutex_clock(mutex, clock, &due);
-}
-
-int pthread_rwlock_timedrdlock(pthread_rwlock_t* restrict rwlock, const struct timespec* restrict limit) {
-  const struct timespec due = system_limit(CLOCK_REALTIME, limit);
-  return library.read_timed(rwlock, &due);
-}
-
-int pthread_rwlock_clockrdlock(pthread_rwlock_t* restrict rwlock, clockid_t clock,
-                               const struct timespec* restrict limit) {
-  const struct timespec due = system_limit(clock, limit);
-  return library.read_clock(rwlock, clock, &due);
-}
-
-int pthread_rwlock_timedwrlock(pthread_rwlock_t* restrict rwlock, const struct timespec* restrict limit) {
-  const struct timespec due = system_limit(CLOCK_REALTIME, limit);
-  return library.write_timed(rwlock, &due);
-}
-
-int pthread_rwlock_clockwrlock(pthread_rwlock_t* restrict rwlock, clockid_t clock,
-                               const struct timespec* restrict limit) {
-  const struct timespec due = system_limit(clock, limit);
-  return library.write_clock(rwlock, clock, &due);
-}
-
-int sem_timedwait(sem_t* restrict semaphore, const struct timespec* restrict limit) {
-  const struct timespec due = system_limit(CLOCK_REALTIME, limit);
-  return library.semaphore_timed(semaphore, &due);
-}
-
-int sem_clockwait(sem_t* restrict semaphore, clockid_t clock, const struct timespec* restrict limit) {
-  const struct timespec due = system_limit(clock, limit);
-  return library.semaphore_clock(semaphore, clock, &due);
-}
+WAIT_UNTIL(pthread_mutex_timedlock, pthread_mutex_t, mutex_timed)
+WAIT_UNTIL_BY(pthread_mutex_clocklock, pthread_mutex_t, mutex_clock)
+WAIT_UNTIL(pthread_rwlock_timedrdlock, pthread_rwlock_t, read_timed)
+WAIT_UNTIL_BY(pthread_rwlock_clockrdlock, pthread_rwlock_t, read_clock)
+WAIT_UNTIL(pthread_rwlock_timedwrlock, pthread_rwlock_t, write_timed)
+WAIT_UNTIL_BY(pthread_rwlock_clockwrlock, pthread_rwlock_t, write_clock)
+WAIT_UNTIL(sem_timedwait, sem_t, semaphore_timed)
+WAIT_UNTIL_BY(sem_clockwait, sem_t, semaphore_clock)
