@@ -104,7 +104,7 @@ struct PassedOn {
   std::set<std::string> units = {};  ///< that the option's number may have; none: it takes any text
 };
 
-const std::set<std::string> duration{"s"}, step{"step"}, frames{"frames"},
+const std::set<std::string> duration{"s"}, step{"step"}, frames{"frames"}, touched{"touched"},
     byte_count{"", "K", "M", "G", "KiB", "MiB", "GiB"};
 
 const std::vector<PassedOn> passed_on{
@@ -116,18 +116,32 @@ const std::vector<PassedOn> passed_on{
     {"control", "CMTTRACE_CONTROL", nullptr},
     {"rings", "CMTTRACE_RINGS", nullptr},
     {"sample", "CMTTRACE_SAMPLE", nullptr, duration},
-    {"touched", "CMTTRACE_TOUCHED", nullptr, byte_count},
+    {"touched", "CMTTRACE_TOUCHED", nullptr, touched},
     {"max-bytes", "CMTTRACE_MAX_BYTES", nullptr, byte_count},
     {"max-events", "CMTTRACE_MAX_EVENTS", nullptr, {""}},
     {"max-time", "CMTTRACE_MAX_TIME", nullptr, duration},
 };
 
+/// A size as the tracer's variables have it: "64K". 0: it is none.
+std::uint64_t bytes_of(const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string unit(end, text.data() + text.size());
+  if (error != std::errc() || !byte_count.contains(unit)) return 0;
+  const int shift = unit.empty() ? 0 : unit[0] == 'K' ? 10 : unit[0] == 'M' ? 20 : 30;
+  return number > UINT64_MAX >> shift ? 0 : number << shift;
+}
+
 /// The tracer checks its variables too, but then the command runs already.
 std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
   if (passed.value != nullptr) return passed.value;
   const std::string value = line.value(passed.option, "");
-  if (passed.option == "touched" && (value.empty() || value == "auto" || value == "off"))
-    return value.empty() ? "auto" : value;
+  if (passed.units == touched) {
+    if (value.empty() || value == "auto" || value == "off") return value.empty() ? "auto" : value;
+    if (bytes_of(value) < block_page_bytes)
+      throw UsageError("--touched: expected a size from 4K on, auto or off, not '" + value + "'");
+    return value;
+  }
   if (passed.units == frames) {
     if (value.empty()) return "";  // as if the variable were not set
     std::uint64_t number = 0;
@@ -157,7 +171,7 @@ std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
 }
 
 bool takes_nothing_too(const PassedOn& passed) {
-  return passed.units == step || passed.units == frames || passed.option == "touched";
+  return passed.units == step || passed.units == frames || passed.units == touched;
 }
 
 std::vector<command::Option> known_options() {

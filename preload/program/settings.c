@@ -44,7 +44,7 @@ static const struct Variable {
     {.name = "CMTTRACE_STACKS", .words = {"0", "1"}},
     {.name = "CMTTRACE_STACK_FRAMES", .units = units_of_count, .least = 1, .most = unwind_frames_max},
     {.name = "CMTTRACE_STACKS_OF_FREES", .words = {"0", "1"}},
-    {.name = "CMTTRACE_TOUCHED", .words = {"0", "off", "auto"}, .units = units_of_size, .least = 4096},
+    {.name = "CMTTRACE_TOUCHED", .words = {"0", "off", "auto"}, .units = units_of_size, .least = block_page_bytes},
     {.name = "CMTTRACE_WAIT", .words = {"0", "1"}},
     {.name = "CMTTRACE_START", .words = {"paused"}},
     {.name = "CMTTRACE_ON_FULL", .words = {"wait", "drop"}},

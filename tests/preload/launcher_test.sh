@@ -253,6 +253,10 @@ for bad in 0 4097 all; do
   status_of cmttrace --stacks=$bad true
   [ "$status" = 125 ] && grep -q "^cmttrace: --stacks: expected a number of frames from 1 to 4096, not '$bad'" err || complain "--stacks=$bad: $status $(cat err)"
 done
+for bad in 2K 4095 x 4X K; do
+  status_of cmttrace --touched=$bad true
+  [ "$status" = 125 ] && grep -q "^cmttrace: --touched: expected a size from 4K on, auto or off, not '$bad'" err || complain "--touched=$bad: $status $(cat err)"
+done
 for bad in --max-bytes=1X --max-events=all; do
   status_of cmttrace $bad true
   [ "$status" = 125 ] && grep -q -- "^cmttrace: ${bad%=*} cannot be '${bad#*=}'" err || complain "$bad: $status $(cat err)"
