@@ -7,7 +7,7 @@ complain() { echo "$tool: $*" >&2; failed=1; }
 run() { status=0; "$tool" "$@" </dev/null >out 2>err || status=$?; }
 
 version=$(sed -n 's/^Version: //p' "$BUILD/cmt.pc")
-for tool in trace2cmt cmtreplay lifetimes overhead; do
+for tool in trace2cmt cmtreplay lifetimes overhead cmtreport; do
   for option in -h --help; do
     run $option
     [ "$status" = 0 ] && [ -s out ] && [ ! -s err ] || complain "$option: not on standard output with exit 0"

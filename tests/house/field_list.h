@@ -29,6 +29,7 @@ constexpr std::string_view type_name() {
   if constexpr (Described<T> || is_a<T, ByName>) return "object";
   if constexpr (is_a<T, Tuples> || is_a<T, ByClass>) return "tuples";
   if constexpr (is_a<T, InUse>) return "objects";
+  if constexpr (is_a<T, std::optional>) return type_name<typename IsA<T, std::optional>::Argument>();
   if constexpr (is_a<T, std::vector>) {
     constexpr std::string_view element = type_name<typename IsA<T, std::vector>::Argument>();
     return element == "object" ? "objects" : element == "number" ? "numbers" : element == "text" ? "texts" : "arrays";

@@ -41,6 +41,7 @@ for file in "$hostile.trace" "$hostile.cmt" raw.trace; do
     $tool --plot="$tool.svg" "$file" || complain "$tool --plot: $?"
     quiet 0 cat $tool.svg
   done
+  for form in text json; do quiet 0 cmtreport --$form "$file"; done
   quiet 0 cmtreplay --runs=1 --alloc=null "$file"
   quiet 0 cmtreplay --runs=1 --alloc=null --json "$file"
 done
@@ -51,11 +52,11 @@ trace2cmt raw.trace | trace2cmt --text | grep -qxF "mark(\"$escaped\")" || compl
 
 # Messages: of a file, of a line, and of wrong use.
 printf 'malloc(8) = %s\n' "$hostile" >wrong.trace
-for tool in trace2cmt lifetimes overhead cmtreplay; do
+for tool in trace2cmt lifetimes overhead cmtreport cmtreplay; do
   quiet 1 $tool "no $hostile"
   quiet 2 $tool "--$hostile"
 done
-for tool in lifetimes overhead; do quiet 1 $tool --strict wrong.trace; done
+for tool in lifetimes overhead cmtreport; do quiet 1 $tool --strict wrong.trace; done
 quiet 1 trace2cmt --strict wrong.trace
 quiet 1 cmtreplay --alloc="./$hostile.so" "$hostile.cmt"
 quiet 1 cmtwatch show --at=0s "no $hostile"

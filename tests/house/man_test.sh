@@ -9,7 +9,7 @@ help() {
   [ "$1" != cmtwatch ] || for command in $("$1" --help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p'); do "$1" "$command" --help; done
 }
 
-for tool in trace2cmt cmtreplay lifetimes overhead cmtwatch cmttrace; do
+for tool in trace2cmt cmtreplay lifetimes overhead cmtreport cmtwatch cmttrace; do
   page=$SOURCE/man/$tool.1
   help "$tool" | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u >in_help
   grep -oE -- 'Fl -[a-z][a-z0-9-]+' "$page" | sed 's/Fl -/--/' | sort -u >in_page

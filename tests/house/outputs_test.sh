@@ -22,11 +22,12 @@ closed() {
     status=0 || status=$?
   [ $status = 141 ] && [ ! -s err ] || complain "a closed pipe, $*: $status $(cat err)"
 }
-for tool in trace2cmt lifetimes overhead cmtreplay cmtwatch cmttrace 'cmtwatch record'; do closed $tool --help; done
+for tool in trace2cmt lifetimes overhead cmtreport cmtreplay cmtwatch cmttrace 'cmtwatch record'; do closed $tool --help; done
 for form in text cmt csv; do closed trace2cmt --to=$form app.trace; done
 for option in --info --verify; do closed trace2cmt $option app.trace; done
 for option in '' --summary --json --csv --counts; do closed lifetimes $option app.trace; done
 for option in '' --summary --json; do closed overhead $option app.trace; done
+for option in --text --json; do closed cmtreport $option app.trace; done
 for option in '' --json --csv; do closed cmtreplay --alloc=null --runs=1 $option app.trace; done
 closed cmtwatch peak app.db
 closed cmtwatch show --at=0s app.db
@@ -36,7 +37,7 @@ closed cmtwatch get --json --interval=10ms --duration=30ms $$
 cmtwatch run --csv --interval=1ms -o >(head -n 1 >first) -- perl -e 'select undef, undef, undef, 0.1; exit 4' 2>err && status=0 || status=$?
 [ $status = 4 ] && [ ! -s err ] || complain "run: $status $(cat err)"
 # Any other failure is told.
-for command in 'trace2cmt app.trace' 'lifetimes app.trace' 'cmtwatch peak app.db'; do
+for command in 'trace2cmt app.trace' 'lifetimes app.trace' 'cmtreport --json app.trace' 'cmtwatch peak app.db'; do
   $command >/dev/full 2>err && status=0 || status=$?
   [ $status = 1 ] && grep -q 'No space left on device' err || complain "$command >/dev/full: $status $(cat err)"
 done

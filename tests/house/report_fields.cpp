@@ -11,6 +11,7 @@
 #include "cmtreplay/run/memory_run.h"
 #include "cmtreplay/run/runs.h"
 #include "cmtreplay/run/statistics.h"
+#include "cmtreport/report/report.h"
 #include "lifetimes/summary.h"
 #include "overhead/summary.h"
 #include "tests/house/field_list.h"
@@ -100,6 +101,7 @@ int main() {
   print_report<cmt::lifetimes::Summary>("cmt.lifetimes/1", "lifetimes --json");
   print_report<cmt::allocations::Contributors>("cmt.contributors/1", "lifetimes --by=... --json");
   print_report<cmt::overhead::Summary>("cmt.overhead/1", "overhead --json");
+  print_report<cmt::report::Report>("cmt.report/1", "cmtreport --json");
   print_replay_report();
   print_verification();
   print_info_report();

@@ -20,7 +20,7 @@ done
 ! grep -rlI -e "$PWD/first" -e "$BUILD" "$prefix" || fail "a file names the place where it was built"
 
 version=$(sed -n 's/^Version: //p' "$prefix/lib/pkgconfig/cmt.pc")
-for tool in trace2cmt cmtreplay lifetimes overhead cmttrace; do
+for tool in trace2cmt cmtreplay lifetimes overhead cmtreport cmttrace; do
   [ "$("$prefix/bin/$tool" --version)" = "$tool $version" ] || fail "$tool --version does not say $tool $version"
 done
 

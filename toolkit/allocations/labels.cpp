@@ -178,7 +178,8 @@ std::span<const Label> Labels::of_frame(FrameId frame) {
       text = function_text(stacks_, frame, name);
     const bool is_function = key_ == Key::function && frame != 0;
     const std::string library = is_function ? stacks_.module(stacks_.frame(frame).module).path : "";
-    labels.push_back({intern(text, library), name != nullptr && is_skipped(name->function)});
+    const auto index = static_cast<std::uint32_t>(name == nullptr ? 0 : name - stacks_.names(frame).data());
+    labels.push_back({intern(text, library), name != nullptr && is_skipped(name->function), index});
   };
   const std::span<const FrameName> names = stacks_.names(frame);
   for (const FrameName& name : names) {
@@ -194,12 +195,12 @@ LabelId Labels::intern(const std::string& text, const std::string& library) {
   if (!is_new) return found->second;
   texts_.push_back(text);
   libraries_.push_back(library);
+  own_lengths_.push_back(text.size());
   const LabelId first = first_ids_.try_emplace(text, id).first->second;
   if (first == id) return id;
   for (const LabelId each : {first, id}) {
-    if (libraries_[each].empty()) continue;
+    if (libraries_[each].empty() || texts_[each].size() != own_lengths_[each]) continue;
     texts_[each] += " [" + std::string(base_name(libraries_[each])) + "]";
-    libraries_[each].clear();
   }
   return id;
 }

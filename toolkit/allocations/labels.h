@@ -30,6 +30,7 @@ using LabelId = std::uint32_t;
 struct Label {
   LabelId text = 0;
   bool is_allocation = false;
+  std::uint32_t name = 0;  ///< index of its function in the names of the frame, where that has any
 };
 
 /// By what the functions of stacks are put together.
@@ -64,6 +65,9 @@ class Labels {
   std::span<const Label> of_frame(FrameId frame);
 
   std::string_view text(LabelId id) const { return texts_[id]; }
+  /// The text without a library behind it, and the path of that library; empty: none.
+  std::string_view own_text(LabelId id) const { return std::string_view(texts_[id]).substr(0, own_lengths_[id]); }
+  std::string_view library(LabelId id) const { return libraries_[id]; }
   std::size_t count() const { return texts_.size(); }
 
   /// A number for a text of its own. Functions of the same name are others in another library, and have its name
@@ -79,7 +83,8 @@ class Labels {
   std::deque<std::string> texts_;
   std::unordered_map<std::string, LabelId> ids_;        // by text, a zero byte, and library
   std::unordered_map<std::string, LabelId> first_ids_;  // of a function's name, by the name
-  std::vector<std::string> libraries_;                  // by label, until it stands behind the name
+  std::vector<std::string> libraries_;                  // by label
+  std::vector<std::size_t> own_lengths_;                // of texts; where one is longer, its library stands behind it
   std::vector<std::optional<std::vector<Label>>> by_frame_;
 };
 

@@ -84,6 +84,8 @@ class Trace {
   const Header& header() const { return reader_.header(); }
   const StackTable& stacks() const { return reader_.stacks(); }
   bool truncated() const { return reader_.truncated(); }
+  /// What a whole .cmt states of itself. Complete at the end.
+  const std::optional<Totals>& totals() const { return reader_.totals(); }
 
  private:
   void say(const std::string& message) const { command::complain(options_.tool, message); }

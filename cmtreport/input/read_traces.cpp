@@ -1,0 +1,172 @@
+#include "cmtreport/input/read_traces.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+
+#include "toolkit/allocations/named_stacks.h"
+#include "toolkit/allocations/selection.h"
+#include "toolkit/allocations/stack_tree.h"
+#include "toolkit/allocations/use.h"
+#include "toolkit/annotate/trace_tool.h"
+#include "toolkit/command/open_trace.h"
+
+namespace cmt::report {
+namespace {
+
+std::optional<std::uint64_t> number_of(const Header& header, std::string_view key) {
+  const auto text = header.find(key);
+  std::uint64_t number = 0;
+  if (!text) return std::nullopt;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  return error == std::errc() && end == text->data() + text->size() ? std::optional(number) : std::nullopt;
+}
+
+std::string text_of(const Header& header, std::string_view key) { return std::string(header.find(key).value_or("")); }
+
+/// The axis of all traces, and where each begins on it.
+struct Axis {
+  AxisUnit unit = AxisUnit::share;
+  std::vector<std::uint64_t> starts{};
+};
+
+Axis common_axis(const std::vector<std::string>& paths) {
+  std::vector<std::uint64_t> starts;
+  for (const std::string& path : paths) {
+    const Reader reader = command::open_trace(path, {.addresses = false});
+    const auto start = number_of(reader.header(), "start_monotonic_ns");
+    if (!reader.header().has_times || !start) return {AxisUnit::share, std::vector<std::uint64_t>(paths.size())};
+    starts.push_back(*start);
+  }
+  const std::uint64_t first = *std::min_element(starts.begin(), starts.end());
+  for (std::uint64_t& start : starts) start -= first;
+  return {AxisUnit::time, starts};
+}
+
+/// The stacks that have allocated, as the tools' shared code about stacks takes them, by rising number.
+struct UsedStacks {
+  struct Entry {
+    KeyId key;
+  };
+  std::vector<Entry> entries;
+};
+
+UsedStacks used_stacks(const TraceModel& model) {
+  std::vector<bool> is_used;
+  for (const Interval& interval : model.intervals().intervals()) {
+    interval.changes.for_each([&](KeyId key, const Measures&) {
+      if (key >= is_used.size()) is_used.resize(key + std::size_t{1});
+      is_used[key] = true;
+    });
+  }
+  UsedStacks uses;
+  for (KeyId key = 0; key < is_used.size(); ++key) {
+    if (is_used[key]) uses.entries.push_back({key});
+  }
+  return uses;
+}
+
+/// What each stack has allocated: bytes, and 1 for each block.
+std::vector<std::uint64_t> weights_of(const TraceModel& model, std::size_t keys) {
+  std::vector<std::uint64_t> weights(keys);
+  for (const Interval& interval : model.intervals().intervals()) {
+    interval.changes.for_each([&](KeyId key, const Measures& measures) {
+      weights[key] += measures[Measure::allocated_bytes] + measures[Measure::allocated_blocks];
+    });
+  }
+  return weights;
+}
+
+void add_named_stacks(TraceFigures& figures, CallTree& tree, const annotate::Trace& trace,
+                      const ReadSettings& settings) {
+  UsedStacks uses = used_stacks(*figures.model);
+  figures.process.stacks = uses.entries.size();
+  const StackTable stacks =
+      allocations::named_stacks(trace.stacks(), allocations::StackTree(trace.stacks(), uses).frames(), trace.header(),
+                                {.tool = settings.tool, .debug_directories = settings.debug_directories});
+  const std::string& focus = settings.functions.focus;
+  if (!focus.empty()) uses = allocations::select_stacks(std::move(uses), stacks, focus, "");
+  const std::vector<std::uint64_t> all = weights_of(*figures.model, stacks.node_count());
+  std::vector<std::uint64_t> weights(all.size());
+  for (const auto& entry : uses.entries) weights[entry.key] = std::max<std::uint64_t>(all[entry.key], 1);
+  figures.node_of_key = tree.add_stacks(stacks, weights, settings.functions);
+  if (focus.empty()) return;
+  for (KeyId key = 0; key < weights.size(); ++key) {
+    if (weights[key] == 0) figures.node_of_key[key] = CallTree::left_out;
+  }
+}
+
+void add_sizes(TraceFigures& figures, CallTree& tree) {
+  const allocations::AllocationKeys names(allocations::By::size);
+  figures.node_of_key.resize(SizeClasses::count);
+  for (KeyId size = 0; size < SizeClasses::count; ++size) {
+    if (figures.model->sizes()[size].allocated.blocks == 0) continue;
+    figures.node_of_key[size] = tree.add_named(names.name(size));
+    ++figures.process.stacks;
+  }
+}
+
+Process process_of(const std::string& path, annotate::Trace& trace, const TraceModel& model) {
+  const Header& header = trace.header();
+  Process process{.name = std::filesystem::path(path).filename().string(),
+                  .program = text_of(header, "program"),
+                  .command = text_of(header, "command"),
+                  .pid = number_of(header, "pid"),
+                  .start = text_of(header, "start"),
+                  .events = model.intervals().events(),
+                  .peak_time_ns = unknown,
+                  .largest_resident = model.largest_resident()};
+  for (const Interval& interval : model.intervals().intervals()) {
+    process.allocated_blocks = interval.allocated.blocks;
+    process.allocated_bytes = interval.allocated.bytes;
+    process.end_live_bytes = interval.live.bytes;
+    process.end_live_blocks = interval.live.blocks;
+    if (interval.peak.bytes <= process.peak_live_bytes) continue;
+    process.peak_live_bytes = interval.peak.bytes;
+    process.peak_live_blocks = interval.peak.blocks;
+    process.peak_event = interval.peak_event;
+    process.peak_time_ns = interval.peak_time_ns;
+  }
+  if (header.touched_min() != 0) process.touched_min = header.touched_min();
+  process.has_stacks = model.is_by_stack();
+  process.truncated = trace.truncated();
+  process.lost = {.is_known = trace.totals().has_value(),
+                  .repairs = trace.totals() ? trace.totals()->repairs.total() : 0,
+                  .defects = trace.complaints().count(),
+                  .unknown_ends = model.unknown_ends(),
+                  .marks = model.marks_left_out()};
+  return process;
+}
+
+}  // namespace
+
+Recording read_traces(const std::vector<std::string>& paths, const ReadSettings& settings) {
+  const Axis common = paths.size() > 1 ? common_axis(paths) : Axis{AxisUnit::time, {0}};
+  AxisUnit unit = common.unit;
+  CallTree tree;
+  std::vector<TraceFigures> traces;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    annotate::Options options{.tool = settings.tool, .path = paths[i], .strict = settings.strict};
+    annotate::Trace trace(options, false, true);
+    if (paths.size() == 1 && !trace.header().has_times) unit = AxisUnit::events;
+    TraceFigures figures{.process = {}, .model = {}, .node_of_key = {}, .start = common.starts[i]};
+    figures.model = std::make_unique<TraceModel>(ModelOptions{.by_time = unit == AxisUnit::time,
+                                                              .start = figures.start,
+                                                              .by_stack = trace.header().has_stacks,
+                                                              .touched_min = trace.header().touched_min()},
+                                                 trace.complaints());
+    trace.for_each([&](const Event& event, std::size_t) { figures.model->count_event(event); });
+    figures.model->finish();
+    figures.process = process_of(paths[i], trace, *figures.model);
+    if (figures.model->is_by_stack())
+      add_named_stacks(figures, tree, trace, settings);
+    else
+      add_sizes(figures, tree);
+    trace.complaints().say_count();
+    traces.push_back(std::move(figures));
+  }
+  return Recording(unit, std::move(tree), std::move(traces));
+}
+
+}  // namespace cmt::report

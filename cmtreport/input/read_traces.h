@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cmtreport/report/recording.h"
+
+namespace cmt::report {
+
+struct ReadSettings {
+  std::string tool;
+  bool strict = false;
+  FunctionOptions functions{};
+  std::vector<std::string> debug_directories{};
+};
+
+/// Reads each trace once, one after the other, and puts all on one axis: time, where every trace has times and, of
+/// several, says when it began on the machine's monotonic clock; else events, or of several shares of each trace's
+/// events. Throws FormatError and std::system_error.
+Recording read_traces(const std::vector<std::string>& paths, const ReadSettings& settings);
+
+}  // namespace cmt::report

@@ -1,0 +1,132 @@
+#include "cmtreport/model/trace_model.h"
+
+#include <algorithm>
+
+namespace cmt::report {
+namespace {
+
+constexpr std::uint64_t first_events = 64, first_ns = 1024;  // of an interval
+
+}  // namespace
+
+TraceModel::TraceModel(const ModelOptions& options, command::Complaints& complaints)
+    : options_(options),
+      live_(std::in_place, heap::Clock::Unit::events, complaints),
+      untouched_(options.touched_min),
+      intervals_(options.by_time ? first_ns : first_events),
+      sizes_(SizeClasses::count),
+      position_(options.start) {}
+
+void TraceModel::count_event(const Event& event) {
+  if (event.time_ns != unknown) last_time_ns_ = event.time_ns;
+  if (!options_.by_time)
+    ++position_;
+  else if (event.time_ns != unknown)
+    position_ = std::max(position_, options_.start + event.time_ns);
+  intervals_.start_event(position_, last_time_ns_);
+  live_->start_event(event);
+  ++counts_of(event.thread).events;
+  if (tells_pages(event.kind)) {
+    const Block* const block = live_->find(event.old_tag);
+    if (block != nullptr) untouched_.touch(event, block->size);
+    return;
+  }
+  const bool is_temporary = last_made_.frees_temporary(event);
+  if (event.ends_block()) {
+    const Block* const block = live_->end_block(event.old_tag);
+    if (block != nullptr)
+      end_block(event, *block, is_temporary);
+    else
+      ++unknown_ends_;
+  }
+  if (event.makes_block())
+    begin_block(event);
+  else if (!event.ends_block())
+    note_other(event);
+}
+
+void TraceModel::end_block(const Event& event, const Block& block, bool is_temporary) {
+  Measures& measures = intervals_.end_block(block.key, block.size);
+  const std::uint64_t age = live_->clock().now() - block.born;
+  if (is_temporary) {
+    ++measures[Measure::temporary_blocks];
+    measures[Measure::temporary_bytes] += block.size;
+  }
+  measures[Measure::short_lived_blocks] += age <= short_lived_max;
+  measures[Measure::other_thread_blocks] += block.thread != event.thread;
+  measures[Measure::untouched_bytes] += untouched_.end_block(block.tag, block.size);
+  ++sizes_[SizeClasses::index(block.size)].lifetimes[LifetimeClasses::index(age)];
+}
+
+void TraceModel::begin_block(const Event& event) {
+  const std::uint64_t size = event.bytes();
+  const auto size_class = static_cast<KeyId>(SizeClasses::index(size));
+  const KeyId key = options_.by_stack ? event.stack : size_class;
+  if (!live_->begin_block(event, {.key = key, .thread = event.thread})) return;
+  intervals_.begin_block(key, size, event.old_tag != 0);
+  sizes_[size_class].allocated.add_block(size);
+  counts_of(event.thread).allocated.add_block(size);
+}
+
+void TraceModel::note_other(const Event& event) {
+  if (event.failed()) ++failed_;
+  if (event.kind == Kind::thread_name) counts_of(event.thread).name = event.label;
+  if (event.kind == Kind::sample && event.size != 0) {  // 0: it had ended
+    intervals_.note_resident(event.size);
+    largest_resident_ = largest_resident_ == unknown ? event.size : std::max(largest_resident_, event.size);
+  }
+  if (event.kind != Kind::mark) return;
+  if (marks_.size() == marks_max) {
+    ++marks_left_out_;
+    return;
+  }
+  marks_.push_back({std::string(event.label), position_, intervals_.events(), event.time_ns});
+}
+
+ThreadCounts& TraceModel::counts_of(std::uint32_t thread) {
+  if (thread != last_thread_ || last_index_ == ~std::uint32_t{0}) {
+    const auto [found, is_new] = thread_index_.try_emplace(thread, static_cast<std::uint32_t>(threads_.size()));
+    if (is_new) threads_.emplace_back(thread, ThreadCounts{});
+    last_thread_ = thread;
+    last_index_ = found->second;
+  }
+  return threads_[last_index_].second;
+}
+
+void TraceModel::finish() {
+  live_->for_each([this](const Block& block) {
+    sizes_[SizeClasses::index(block.size)].leaked.add_block(block.size);
+    if (const std::uint64_t bytes = untouched_.of_block(block.tag, block.size))
+      intervals_.measures_of(block.key)[Measure::untouched_bytes] += bytes;
+  });
+  intervals_.finish();
+  collect_leaked();
+  live_.reset();
+}
+
+void TraceModel::collect_leaked() {
+  const std::vector<Interval>& intervals = intervals_.intervals();
+  tsl::robin_map<std::uint64_t, Amount, NumberHash> by_key_and_interval;
+  live_->for_each([&](const Block& block) {
+    const auto interval =
+        std::lower_bound(intervals.begin(), intervals.end(), block.born,
+                         [](const Interval& each, std::uint64_t event) { return each.last_event < event; });
+    const auto index = static_cast<std::uint64_t>(interval - intervals.begin());
+    by_key_and_interval[std::uint64_t{block.key} << 32 | index].add_block(block.size);
+  });
+  leaked_.reserve(by_key_and_interval.size());
+  for (const auto& [place, amount] : by_key_and_interval)
+    leaked_.push_back({static_cast<KeyId>(place >> 32), static_cast<std::uint32_t>(place), amount});
+  std::sort(leaked_.begin(), leaked_.end(), [](const LeakedBlocks& a, const LeakedBlocks& b) {
+    return a.interval != b.interval ? a.interval < b.interval : a.key < b.key;
+  });
+  leaked_width_ = intervals_.width();
+}
+
+std::vector<std::pair<std::uint32_t, ThreadCounts>> TraceModel::threads() const {
+  auto sorted = threads_;
+  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return sorted;
+}
+
+}  // namespace cmt::report

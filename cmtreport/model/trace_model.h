@@ -1,0 +1,138 @@
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cmt/event.h"
+#include "cmt/header.h"
+#include "cmtreport/model/intervals.h"
+#include "libcmt/heap/log_linear.h"
+#include "libcmt/number_hash.h"
+#include "toolkit/allocations/amount.h"
+#include "toolkit/allocations/last_made.h"
+#include "toolkit/allocations/live_blocks.h"
+#include "toolkit/allocations/untouched.h"
+
+namespace cmt::report {
+
+using allocations::Amount;
+using heap::SizeClasses;
+
+/// Lifetimes: two classes a doubling.
+using LifetimeClasses = heap::LogLinear<1>;
+
+/// A mark of the program.
+struct TraceMark {
+  std::string label;
+  std::uint64_t position = 0;  ///< on the axis
+  std::uint64_t event = 0;
+  std::uint64_t time_ns = unknown;
+};
+
+struct ThreadCounts {
+  std::string name;
+  std::uint64_t events = 0;
+  Amount allocated;
+};
+
+/// Blocks of one class of sizes.
+struct SizeCounts {
+  Amount allocated;
+  Amount leaked;
+  std::array<std::uint64_t, LifetimeClasses::count> lifetimes{};  ///< blocks that have ended, by lifetime
+};
+
+/// Blocks of one key that were made in one interval and are live at the end.
+struct LeakedBlocks {
+  KeyId key = 0;
+  std::uint32_t interval = 0;
+  Amount amount;
+};
+
+inline constexpr std::size_t marks_max = 1000;
+
+struct ModelOptions {
+  bool by_time = false;           ///< the axis: time, or events
+  std::uint64_t start = 0;        ///< where the trace's time begins on the axis
+  bool by_stack = false;          ///< keys are stacks; else size classes
+  std::uint64_t touched_min = 0;  ///< as Header has it
+};
+
+/// What a report needs of one trace, counted event by event in one pass.
+///
+/// Memory: some 60 bytes a live block, that of IntervalCollector, 600 KiB for sizes and lifetimes, and some 100 bytes a
+/// thread. It does not grow with the events.
+class TraceModel {
+ public:
+  /// Borrows `complaints`.
+  TraceModel(const ModelOptions& options, command::Complaints& complaints);
+
+  void count_event(const Event& event);
+
+  /// To be called once, after the last event.
+  void finish();
+
+  IntervalCollector& intervals() { return intervals_; }
+  const IntervalCollector& intervals() const { return intervals_; }
+  bool is_by_stack() const { return options_.by_stack; }
+
+  /// What is live at the end, by interval; of the intervals that there were at the end, with this width.
+  const std::vector<LeakedBlocks>& leaked() const { return leaked_; }
+  std::uint64_t leaked_width() const { return leaked_width_; }
+
+  const std::vector<TraceMark>& marks() const { return marks_; }
+  std::uint64_t marks_left_out() const { return marks_left_out_; }
+  /// By number, those with an event.
+  std::vector<std::pair<std::uint32_t, ThreadCounts>> threads() const;
+  const std::vector<SizeCounts>& sizes() const { return sizes_; }
+  std::uint64_t unknown_ends() const { return unknown_ends_; }
+  std::uint64_t failed() const { return failed_; }
+  std::uint64_t last_time_ns() const { return last_time_ns_; }
+  std::uint64_t largest_resident() const { return largest_resident_; }
+
+  /// Up to so many events a lifetime is short.
+  static constexpr std::uint64_t short_lived_max = allocations::short_lived_max(heap::Clock::Unit::events);
+
+ private:
+  struct Block {
+    Tag tag = 0;
+    std::uint64_t size = 0;
+    std::uint64_t born = 0;  // its event
+    KeyId key = 0;
+    std::uint32_t thread = 0;
+  };
+
+  void collect_leaked();
+  void end_block(const Event& event, const Block& block, bool is_temporary);
+  void begin_block(const Event& event);
+  void note_other(const Event& event);
+  ThreadCounts& counts_of(std::uint32_t thread);
+
+  ModelOptions options_;
+  std::optional<allocations::LiveBlocks<Block>> live_;  // until the end
+  allocations::LastMade last_made_;
+  allocations::UntouchedBytes untouched_;
+  IntervalCollector intervals_;
+  tsl::robin_map<std::uint32_t, std::uint32_t, NumberHash> thread_index_;  // by number: its place in threads_
+  std::vector<std::pair<std::uint32_t, ThreadCounts>> threads_;
+  std::uint32_t last_thread_ = 0;  // the last event's, and its place
+  std::uint32_t last_index_ = ~std::uint32_t{0};
+  std::vector<TraceMark> marks_;
+  std::uint64_t marks_left_out_ = 0;
+  std::vector<SizeCounts> sizes_;
+  std::vector<LeakedBlocks> leaked_;
+  std::uint64_t leaked_width_ = 1;
+  std::uint64_t position_ = 0;
+  std::uint64_t last_time_ns_ = unknown;
+  std::uint64_t unknown_ends_ = 0;
+  std::uint64_t failed_ = 0;
+  std::uint64_t largest_resident_ = unknown;
+};
+
+}  // namespace cmt::report

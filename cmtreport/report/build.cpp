@@ -1,0 +1,255 @@
+#include "cmtreport/report/build.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "cmtreport/report/findings.h"
+#include "toolkit/output/numbers.h"
+
+namespace cmt::report {
+namespace {
+
+struct Change {
+  NodeNumber node;
+  std::uint32_t moment;
+  std::uint64_t value;
+};
+using Changes = std::array<std::vector<Change>, measure_count>;
+
+/// The changes of the folded nodes, or nothing where there are more than `most`.
+std::optional<Changes> changes_of(const Recording& recording, const FoldedTree& folded, std::size_t most) {
+  Changes changes;
+  std::size_t count = 0;
+  std::vector<Measures> sums(folded.nodes.parent.size());
+  std::vector<bool> is_touched(sums.size());
+  std::vector<NodeNumber> touched;
+  std::size_t now = 0;
+  const auto end_moment = [&] {
+    for (const NodeNumber node : touched) {
+      for (std::size_t i = 0; i < measure_count; ++i) {
+        if (sums[node].at(i) == 0) continue;
+        ++count;
+        if (count <= most) changes[i].push_back({node, static_cast<std::uint32_t>(now), sums[node].at(i)});
+      }
+      sums[node] = {};
+      is_touched[node] = false;
+    }
+    touched.clear();
+  };
+  recording.for_each_change([&](NodeNumber whole, std::size_t moment, const Measures& measures) {
+    if (moment != now) end_moment();
+    now = moment;
+    const NodeNumber node = folded.node_of[whole];
+    if (!is_touched[node]) {
+      is_touched[node] = true;
+      touched.push_back(node);
+    }
+    sums[node] += measures;
+  });
+  end_moment();
+  if (count > most) return std::nullopt;
+  for (auto& of_measure : changes) {
+    std::stable_sort(of_measure.begin(), of_measure.end(),
+                     [](const Change& a, const Change& b) { return a.node < b.node; });
+  }
+  return changes;
+}
+
+/// Folds more and more, until the report is small enough.
+std::pair<FoldedTree, Changes> fold_until_small(const Recording& recording, const std::vector<NodeTotals>& totals) {
+  for (double share = least_share;; share *= 2) {
+    FoldedTree folded = fold_tree(recording.tree(), totals, share);
+    const bool is_last = share > 0.5;
+    if (auto changes = changes_of(recording, folded, is_last ? ~std::size_t{0} : changes_max))
+      return {std::move(folded), std::move(*changes)};
+  }
+}
+
+AllDeltas deltas_of(const Changes& changes) {
+  AllDeltas deltas;
+  for (std::size_t i = 0; i < measure_count; ++i) {
+    for (const Change& each : changes[i]) {
+      deltas.by_measure[i].node.push_back(each.node);
+      deltas.by_measure[i].moment.push_back(each.moment);
+      deltas.by_measure[i].value.push_back(static_cast<std::int64_t>(each.value));
+    }
+  }
+  return deltas;
+}
+
+PeakNodes peak_nodes(const PeakPlace& peak, const FoldedTree& folded, const std::vector<NodeTotals>& totals) {
+  std::vector<heap::LiveTotals> live(folded.nodes.parent.size());
+  for (std::size_t node = 0; node < totals.size(); ++node) {
+    live[folded.node_of[node]].bytes += totals[node].peak_bytes;
+    live[folded.node_of[node]].blocks += totals[node].peak_blocks;
+  }
+  PeakNodes nodes{.moment = peak.moment, .live_bytes = peak.live_bytes, .node = {}, .bytes = {}, .blocks = {}};
+  for (NodeNumber node = 0; node < live.size(); ++node) {
+    if (live[node] == heap::LiveTotals{}) continue;
+    nodes.node.push_back(node);
+    nodes.bytes.push_back(live[node].bytes);
+    nodes.blocks.push_back(live[node].blocks);
+  }
+  return nodes;
+}
+
+std::vector<Mark> marks_of(const Recording& recording) {
+  std::vector<Mark> marks;
+  for (std::size_t i = 0; i < recording.traces().size(); ++i) {
+    const TraceFigures& trace = recording.traces()[i];
+    for (const TraceMark& mark : trace.model->marks()) {
+      marks.push_back({.label = mark.label,
+                       .process = static_cast<std::uint32_t>(i),
+                       .moment = recording.place_of(trace, mark.position),
+                       .event = mark.event,
+                       .time_ns = mark.time_ns});
+    }
+  }
+  std::stable_sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.moment < b.moment; });
+  return marks;
+}
+
+/// The threads that have allocated most, and the sum of the others.
+std::vector<Thread> threads_of(const Recording& recording) {
+  std::vector<Thread> threads;
+  for (std::size_t i = 0; i < recording.traces().size(); ++i) {
+    for (const auto& [number, counts] : recording.traces()[i].model->threads()) {
+      threads.push_back({.process = static_cast<std::uint32_t>(i),
+                         .thread = number,
+                         .name = counts.name,
+                         .events = counts.events,
+                         .allocated_blocks = counts.allocated.blocks,
+                         .allocated_bytes = counts.allocated.bytes});
+    }
+  }
+  std::stable_sort(threads.begin(), threads.end(),
+                   [](const Thread& a, const Thread& b) { return a.allocated_bytes > b.allocated_bytes; });
+  if (threads.size() <= threads_max) return threads;
+  Thread others;
+  others.name = output::with_commas(threads.size() - threads_max) + " other threads";
+  for (auto each = threads.begin() + threads_max; each != threads.end(); ++each) {
+    others.events += each->events;
+    others.allocated_blocks += each->allocated_blocks;
+    others.allocated_bytes += each->allocated_bytes;
+  }
+  threads.resize(threads_max);
+  threads.push_back(std::move(others));
+  return threads;
+}
+
+std::uint64_t edge_after(std::uint64_t high) { return high == unknown ? high : high + 1; }
+
+Sizes sizes_of(const Recording& recording) {
+  std::vector<SizeCounts> sums(SizeClasses::count);
+  std::size_t first_size = sums.size(), last_size = 0, first_age = LifetimeClasses::count, last_age = 0;
+  for (const TraceFigures& trace : recording.traces()) {
+    for (std::size_t size = 0; size < sums.size(); ++size) {
+      const SizeCounts& more = trace.model->sizes()[size];
+      if (more.allocated.blocks == 0) continue;
+      sums[size].allocated += more.allocated;
+      sums[size].leaked += more.leaked;
+      first_size = std::min(first_size, size);
+      last_size = std::max(last_size, size);
+      for (std::size_t age = 0; age < LifetimeClasses::count; ++age) {
+        if (more.lifetimes[age] == 0) continue;
+        sums[size].lifetimes[age] += more.lifetimes[age];
+        first_age = std::min(first_age, age);
+        last_age = std::max(last_age, age);
+      }
+    }
+  }
+  Sizes sizes;
+  for (std::size_t age = first_age; age <= last_age; ++age) sizes.lifetime_edges.push_back(LifetimeClasses::low(age));
+  if (first_age <= last_age) sizes.lifetime_edges.push_back(edge_after(LifetimeClasses::high(last_age)));
+  for (std::size_t size = first_size; size <= last_size; ++size) {
+    sizes.size_edges.push_back(SizeClasses::low(size));
+    sizes.allocated_blocks.push_back(sums[size].allocated.blocks);
+    sizes.allocated_bytes.push_back(sums[size].allocated.bytes);
+    sizes.alive_at_end.push_back(sums[size].leaked.blocks);
+    sizes.alive_at_end_bytes.push_back(sums[size].leaked.bytes);
+    for (std::size_t age = first_age; age <= last_age && age < LifetimeClasses::count; ++age) {
+      if (sums[size].lifetimes[age] != 0)
+        sizes.cells.push_back({size - first_size, age - first_age, sums[size].lifetimes[age]});
+    }
+  }
+  if (first_size <= last_size) sizes.size_edges.push_back(edge_after(SizeClasses::high(last_size)));
+  return sizes;
+}
+
+/// The sum of all processes. What is of one process only is that of the first, or not known.
+Process total_of(const Recording& recording) {
+  Process total = recording.traces().front().process;
+  for (std::size_t i = 1; i < recording.traces().size(); ++i) {
+    const Process& more = recording.traces()[i].process;
+    total.pid.reset();
+    if (!more.start.empty() && (total.start.empty() || more.start < total.start)) total.start = more.start;
+    total.events += more.events;
+    total.allocated_blocks += more.allocated_blocks;
+    total.allocated_bytes += more.allocated_bytes;
+    total.end_live_bytes += more.end_live_bytes;
+    total.end_live_blocks += more.end_live_blocks;
+    total.has_stacks |= more.has_stacks;
+    total.truncated |= more.truncated;
+    total.lost.is_known &= more.lost.is_known;
+    total.lost.repairs += more.lost.repairs;
+    total.lost.defects += more.lost.defects;
+    total.lost.unknown_ends += more.lost.unknown_ends;
+    total.lost.unknown_stack_blocks += more.lost.unknown_stack_blocks;
+    total.lost.marks += more.lost.marks;
+  }
+  return total;
+}
+
+}  // namespace
+
+PeakPlace peak_of(const Recording& recording, const Moments& moments) {
+  const bool is_single = recording.traces().size() == 1;
+  const std::vector<std::uint64_t>& figures = is_single ? moments.peak_bytes : moments.live_bytes;
+  const auto highest = std::max_element(figures.begin(), figures.end());
+  return {static_cast<std::size_t>(highest - figures.begin()), is_single, *highest};
+}
+
+std::vector<NodeTotals> totals_of(const Recording& recording, const PeakPlace& peak) {
+  std::vector<NodeTotals> totals(recording.tree().nodes().size());
+  recording.for_each_change([&](NodeNumber node, std::size_t moment, const Measures& measures) {
+    NodeTotals& of_node = totals[node];
+    of_node.sum += measures;
+    const bool is_before = peak.is_within ? moment < peak.moment : moment <= peak.moment;
+    if (is_before) {
+      of_node.peak_bytes += measures[Measure::live_bytes];
+      of_node.peak_blocks += measures[Measure::live_blocks];
+    } else if (moment == peak.moment) {
+      of_node.peak_bytes += measures[Measure::interval_peak_bytes];
+      of_node.peak_blocks += measures[Measure::interval_peak_blocks];
+    }
+  });
+  return totals;
+}
+
+Report build_report(const Recording& recording) {
+  Report report;
+  report.total = total_of(recording);
+  report.name =
+      recording.traces().size() == 1 ? report.total.name : output::counted(recording.traces().size(), "process");
+  report.axis = recording.unit() == AxisUnit::time ? "time" : recording.unit() == AxisUnit::events ? "events" : "share";
+  if (recording.unit() == AxisUnit::time) report.duration_ns = recording.end_position();
+  report.short_lived_max = TraceModel::short_lived_max;
+  for (const TraceFigures& trace : recording.traces()) report.processes.push_back(trace.process);
+  report.threads = threads_of(recording);
+  report.moments = moments_of(recording);
+  report.marks = marks_of(recording);
+  report.sizes = sizes_of(recording);
+  const PeakPlace peak = peak_of(recording, report.moments);
+  const std::vector<NodeTotals> totals = totals_of(recording, peak);
+  auto [folded, changes] = fold_until_small(recording, totals);
+  report.peak = peak_nodes(peak, folded, totals);
+  report.deltas = deltas_of(changes);
+  report.findings = find_findings(recording, report, totals, folded.node_of);
+  report.nodes = std::move(folded.nodes);
+  report.frames = std::move(folded.frames);
+  report.folded = folded.folded;
+  return report;
+}
+
+}  // namespace cmt::report

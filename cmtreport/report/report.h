@@ -1,0 +1,385 @@
+/// The report of one or several traces, as plain numbers: what --json prints, and what the page and the text show.
+///
+/// Moments divide the axis, time where it was recorded, else events, evenly; moment 0 is the start. `nodes` is a tree
+/// of calls, from which all that is small has been folded together. `deltas` say what the own allocations of a node did
+/// between a moment and the one before; so sums over moments and nodes answer any question about a span and a part of
+/// the program:
+///
+///     live at moment j             the sum of live_bytes up to j
+///     growth from i to j           the sum of live_bytes from i + 1 to j
+///     allocated in it              the sum of allocated_bytes from i + 1 to j
+///     live at its moment of most   live at k - 1, and interval_peak_bytes of k, where moments.peak_bytes is highest
+///     never freed of it            the sum of leaked_bytes from i + 1 to j
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmt/event.h"
+#include "cmtreport/model/measures.h"
+#include "toolkit/output/fields.h"
+
+namespace cmt::report {
+
+using FrameNumber = std::uint32_t;
+using NodeNumber = std::uint32_t;
+
+/// What could not be recorded or read.
+struct Lost {
+  bool is_known = true;  ///< whether the trace tells what the recorder lost
+  std::uint64_t repairs = 0;
+  std::uint64_t defects = 0;
+  std::uint64_t unknown_ends = 0;
+  std::uint64_t unknown_stack_blocks = 0;
+  std::uint64_t marks = 0;
+};
+
+template <class Visitor, output::DescribedAs<Lost> L>
+void describe(Visitor& field, L& lost) {
+  field("is_known", lost.is_known, "whether the trace states what was lost: a .cmt that is whole does");
+  field("repairs", lost.repairs, "lines or events that were dropped or altered on the way, events that were lost too");
+  field("defects", lost.defects, "defects found in the trace now");
+  field("unknown_ends", lost.unknown_ends, "ends of blocks that were made before the trace began");
+  field("unknown_stack_blocks", lost.unknown_stack_blocks, "blocks made whose call stack is not known");
+  field("marks", lost.marks, "marks beyond the first 1,000 of a process, which are left out here");
+}
+
+/// One trace of a report.
+struct Process {
+  std::string name;
+  std::string program;
+  std::string command;
+  std::optional<std::uint64_t> pid;
+  std::string start;
+  std::uint64_t events = 0;
+  std::uint64_t allocated_blocks = 0;
+  std::uint64_t allocated_bytes = 0;
+  std::uint64_t peak_live_bytes = 0;
+  std::uint64_t peak_live_blocks = 0;
+  std::uint64_t peak_event = 0;
+  std::uint64_t peak_time_ns = unknown;
+  std::uint64_t end_live_bytes = 0;
+  std::uint64_t end_live_blocks = 0;
+  std::uint64_t largest_resident = unknown;
+  std::uint64_t touched_min = unknown;
+  std::uint64_t stacks = 0;
+  bool has_stacks = false;
+  bool truncated = false;
+  Lost lost{};
+};
+
+template <class Visitor, output::DescribedAs<Process> P>
+void describe(Visitor& field, P& process) {
+  field("name", process.name, "the file's name without its folder");
+  field("program", process.program, "name of the program; empty: not known, as the next two");
+  field("command", process.command, "its command line");
+  field("pid", process.pid, "its process id");
+  field("start", process.start, "wall clock at its start");
+  field("events", process.events, "events read");
+  field("allocated_blocks", process.allocated_blocks, "blocks made");
+  field("allocated_bytes", process.allocated_bytes, "bytes asked for by them");
+  field("peak_live_bytes", process.peak_live_bytes, "the most live bytes");
+  field("peak_live_blocks", process.peak_live_blocks, "live blocks at that moment");
+  field("peak_event", process.peak_event, "the first event with so many live bytes, counted from 1");
+  field("peak_time_ns", output::nullable(process.peak_time_ns), "its time since the recording of the process began");
+  field("end_live_bytes", process.end_live_bytes, "live bytes at the end");
+  field("end_live_blocks", process.end_live_blocks, "live blocks at the end");
+  field("largest_resident_bytes", output::nullable(process.largest_resident),
+        "the largest sample of resident memory, where there are samples");
+  field("touched_min_bytes", output::nullable(process.touched_min),
+        "the least size of blocks whose touched pages were recorded; null: of none");
+  field("stacks", process.stacks, "different stacks that have allocated; without stacks: classes of sizes");
+  field("has_stacks", process.has_stacks, "whether call stacks were recorded");
+  field("truncated", process.truncated, "whether the trace breaks off");
+  field("lost", process.lost, "what could not be recorded or read");
+}
+
+struct Thread {
+  std::uint32_t process = 0;
+  std::optional<std::uint32_t> thread;
+  std::string name;
+  std::uint64_t events = 0;
+  std::uint64_t allocated_blocks = 0;
+  std::uint64_t allocated_bytes = 0;
+};
+
+inline constexpr std::size_t threads_max = 200;
+
+template <class Visitor, output::DescribedAs<Thread> T>
+void describe(Visitor& field, T& thread) {
+  field("process", thread.process, "index in processes");
+  field("thread", thread.thread, "its number, from 0; null: all others of the report, added up");
+  field("name", thread.name, "its name; empty: none was recorded");
+  field("events", thread.events, "its events");
+  field("allocated_blocks", thread.allocated_blocks, "blocks made by it");
+  field("allocated_bytes", thread.allocated_bytes, "bytes asked for by them");
+}
+
+/// Figures at each moment.
+struct Moments {
+  std::vector<std::uint64_t> position;
+  std::vector<std::uint64_t> event;
+  std::optional<std::vector<std::uint64_t>> time_ns;
+  std::vector<std::uint64_t> live_bytes;
+  std::vector<std::uint64_t> live_blocks;
+  std::vector<std::uint64_t> peak_bytes;
+  std::vector<std::uint64_t> peak_event;
+  std::vector<std::uint64_t> allocated_bytes;
+  std::vector<std::uint64_t> allocated_blocks;
+  std::optional<std::vector<std::optional<std::uint64_t>>> resident_bytes;
+};
+
+template <class Visitor, output::DescribedAs<Moments> M>
+void describe(Visitor& field, M& moments) {
+  field("position", moments.position, "on the axis: nanoseconds, events, or 1/512 of a process's events");
+  field("event", moments.event, "the last event up to there, counted from 1; of several processes in all");
+  field("time_ns", moments.time_ns, "since the recording began, of several processes the first; null: no times");
+  field("live_bytes", moments.live_bytes, "live bytes");
+  field("live_blocks", moments.live_blocks, "live blocks");
+  field("peak_bytes", moments.peak_bytes,
+        "the most live bytes from the moment before up to this one; of several processes the sum of theirs, which is "
+        "no less than all had together");
+  field("peak_event", moments.peak_event, "the first event with so many; of several processes 0");
+  field("allocated_bytes", moments.allocated_bytes, "bytes asked for so far");
+  field("allocated_blocks", moments.allocated_blocks, "blocks made so far");
+  field("resident_bytes", moments.resident_bytes,
+        "of the process, at the last sample up to there (null before the first); null: no samples");
+}
+
+struct Mark {
+  std::string label;
+  std::uint32_t process = 0;
+  double moment = 0;
+  std::uint64_t event = 0;
+  std::uint64_t time_ns = unknown;
+};
+
+template <class Visitor, output::DescribedAs<Mark> M>
+void describe(Visitor& field, M& mark) {
+  field("label", mark.label, "as the program gave it");
+  field("process", mark.process, "index in processes");
+  field("moment", mark.moment, "where it lies between moments: 1.5 is halfway from moment 1 to moment 2");
+  field("event", mark.event, "of the process, counted from 1");
+  field("time_ns", output::nullable(mark.time_ns), "since the recording of the process began");
+}
+
+/// Functions, by number.
+struct Frames {
+  std::vector<std::string> function;
+  std::vector<std::uint32_t> library;
+  std::vector<std::string> libraries;
+  std::vector<std::string> file;
+  std::vector<std::uint32_t> line;
+};
+
+template <class Visitor, output::DescribedAs<Frames> F>
+void describe(Visitor& field, F& frames) {
+  field("function", frames.function,
+        "its name, or else its library with an offset; \"[all]\" of the root, \"[other, 12 functions]\" of what was "
+        "folded, \"[unknown]\" where the stack is not known");
+  field("library", frames.library, "index in libraries");
+  field("libraries", frames.libraries, "files' names without their folder; empty: none");
+  field("file", frames.file, "of the source, of its call that has allocated most; empty: not known");
+  field("line", frames.line, "in that file; 0: not known");
+}
+
+/// The tree of calls, by number. Parents come before their children.
+struct Nodes {
+  std::vector<NodeNumber> parent;
+  std::vector<FrameNumber> frame;
+};
+
+template <class Visitor, output::DescribedAs<Nodes> N>
+void describe(Visitor& field, N& nodes) {
+  field("parent", nodes.parent, "the node that calls; of node 0, the root, itself");
+  field("frame", nodes.frame, "index in frames");
+}
+
+/// What was folded, since it is small.
+struct Folded {
+  double share = 0;
+  std::uint64_t nodes = 0;
+};
+
+template <class Visitor, output::DescribedAs<Folded> F>
+void describe(Visitor& field, F& folded) {
+  field("share", folded.share, "nodes below this share of the total of every measure are folded into their caller's");
+  field("nodes", folded.nodes, "how many that are");
+}
+
+/// Changes of one measure, by node and moment.
+struct Deltas {
+  std::vector<NodeNumber> node;
+  std::vector<std::uint32_t> moment;
+  std::vector<std::int64_t> value;
+};
+
+template <class Visitor, output::DescribedAs<Deltas> D>
+void describe(Visitor& field, D& deltas) {
+  field("node", deltas.node, "rising");
+  field("moment", deltas.moment, "of each node rising");
+  field("value", deltas.value, "from the moment before up to this one");
+}
+
+struct AllDeltas {
+  std::array<Deltas, measure_count> by_measure{};
+};
+
+template <class Visitor, output::DescribedAs<AllDeltas> A>
+void describe(Visitor& field, A& deltas) {
+  for (std::size_t i = 0; i < measure_count; ++i)
+    field(measure_texts[i].name, deltas.by_measure[i], measure_texts[i].doc);
+}
+
+/// What was live at the peak.
+struct PeakNodes {
+  std::uint64_t moment = 0;
+  std::uint64_t live_bytes = 0;
+  std::vector<NodeNumber> node;
+  std::vector<std::uint64_t> bytes;
+  std::vector<std::uint64_t> blocks;
+};
+
+template <class Visitor, output::DescribedAs<PeakNodes> P>
+void describe(Visitor& field, P& peak) {
+  field("moment", peak.moment, "the first moment at or behind the peak");
+  field("live_bytes", peak.live_bytes,
+        "the most live bytes; of several processes the most that they had together at a moment of the axis");
+  field("node", peak.node, "nodes with own allocations that were live then");
+  field("bytes", peak.bytes, "their live bytes");
+  field("blocks", peak.blocks, "their live blocks");
+}
+
+/// How many blocks of which size lived how long.
+struct Sizes {
+  struct Cell {
+    std::uint64_t size = 0;
+    std::uint64_t lifetime = 0;
+    std::uint64_t blocks = 0;
+  };
+  std::vector<std::uint64_t> size_edges;
+  std::vector<std::uint64_t> lifetime_edges;
+  std::vector<Cell> cells;
+  std::vector<std::uint64_t> allocated_blocks;
+  std::vector<std::uint64_t> allocated_bytes;
+  std::vector<std::uint64_t> alive_at_end;
+  std::vector<std::uint64_t> alive_at_end_bytes;
+};
+
+template <class Visitor, output::DescribedAs<Sizes::Cell> C>
+void describe(Visitor& field, C& cell) {
+  field("size", cell.size, "index of the class of sizes");
+  field("lifetime", cell.lifetime, "index of the class of lifetimes");
+  field("blocks", cell.blocks, "blocks that have ended");
+}
+template <class Visitor, output::DescribedAs<Sizes> S>
+void describe(Visitor& field, S& sizes) {
+  field("size_edges", sizes.size_edges, "the least size of each class, and the end of the last");
+  field("lifetime_edges", sizes.lifetime_edges, "the least lifetime of each class, in events, and the end of the last");
+  field("cells", output::as_tuples(sizes.cells), "blocks that have ended: [class of size, class of lifetime, blocks]");
+  field("allocated_blocks", sizes.allocated_blocks, "blocks made, by class of sizes");
+  field("allocated_bytes", sizes.allocated_bytes, "bytes asked for by them");
+  field("alive_at_end", sizes.alive_at_end, "blocks still live at the end");
+  field("alive_at_end_bytes", sizes.alive_at_end_bytes, "their bytes");
+}
+
+/// A number of a finding.
+struct Figure {
+  std::string name;
+  std::uint64_t value = 0;
+};
+
+/// Something that stands out, in words with numbers.
+struct Finding {
+  std::string kind;
+  std::string text;
+  std::string function;
+  std::vector<Figure> figures;
+  std::string part;
+  std::optional<std::vector<std::uint32_t>> span;
+  std::optional<NodeNumber> node;
+  double weight = 0;
+};
+
+/// The figures of a finding, as an object whose keys vary.
+struct Figures {
+  const std::vector<Figure>& list;
+};
+
+template <class Visitor, output::DescribedAs<Finding> F>
+void describe(Visitor& field, F& finding) {
+  field("kind", finding.kind, "peak, leak, live_at_end, growth, temporary, untouched, other_thread, reallocated, ...");
+  field("text", finding.text, "the finding in words");
+  field("function", finding.function, "that it is about; empty: none");
+  std::vector<std::uint64_t> values;
+  for (const Figure& figure : finding.figures) values.push_back(figure.value);
+  const auto name = [&](std::size_t i) -> std::string_view { return finding.figures[i].name; };
+  field("numbers", output::by_name(values, name), "its numbers by name; those that are 0 are left out");
+  field("part", finding.part, "the part of the page that shows it: memory, code, sizes");
+  field("span", finding.span, "two moments that it lies between; null: the whole recording");
+  field("node", finding.node, "the node with most of it; null: none, or it was folded");
+  field("weight", finding.weight, "what can be won, as a share: findings are sorted by it");
+}
+
+struct Report {
+  std::string name;
+  std::string axis;
+  bool is_common_axis = true;
+  std::uint64_t duration_ns = unknown;
+  std::uint64_t short_lived_max = 0;
+  Process total;
+  std::vector<Process> processes;
+  std::vector<Thread> threads;
+  std::uint64_t threads_left_out = 0;
+  std::vector<Finding> findings;
+  Moments moments;
+  std::vector<Mark> marks;
+  Frames frames;
+  Nodes nodes;
+  Folded folded;
+  AllDeltas deltas;
+  PeakNodes peak;
+  Sizes sizes;
+};
+
+inline constexpr std::string_view schema = "cmt.report/1";
+
+template <class Visitor, output::DescribedAs<Report> R>
+void describe(Visitor& field, R& report) {
+  field("schema", schema, "the name and version of this form");
+  field("name", report.name, "the file's name without its folder; of several processes \"3 processes\"");
+  field("program", report.total.program, "name of the program, of several processes that of the first");
+  field("command", report.total.command, "its command line");
+  field("pid", report.total.pid, "its process id; null: not known, or several processes");
+  field("start", report.total.start, "wall clock at the start of the first process");
+  field("duration_ns", output::nullable(report.duration_ns), "to the last event, where times were recorded");
+  field("events", report.total.events, "events read");
+  field("truncated", report.total.truncated, "whether a trace breaks off");
+  field("has_stacks", report.total.has_stacks, "whether call stacks were recorded; else nodes are classes of sizes");
+  field("lost", report.total.lost, "what could not be recorded or read, in all");
+  field("allocated_blocks", report.total.allocated_blocks, "blocks made");
+  field("allocated_bytes", report.total.allocated_bytes, "bytes asked for by them");
+  field("end_live_blocks", report.total.end_live_blocks, "blocks still live at the end");
+  field("end_live_bytes", report.total.end_live_bytes, "their bytes");
+  field("short_lived_max", report.short_lived_max, "a lifetime up to so many events is short");
+  field("processes", report.processes, "one for each trace");
+  field("threads", report.threads, "the 200 that have allocated most bytes, and all others added up");
+  field("axis", report.axis, "of the moments: time, events, or share (of the events of each process)");
+  field("findings", report.findings, "what stands out, the most to be won first; empty: nothing does");
+  field("moments", report.moments, "figures at each moment; moment 0 is the start");
+  field("marks", report.marks, "the program's marks");
+  field("frames", report.frames, "functions, by number");
+  field("nodes", report.nodes, "the tree of calls, without functions that only hand memory on (malloc, operator new)");
+  field("folded", report.folded, "what was folded, since it is small");
+  field("deltas", report.deltas,
+        "what each node's own allocations, without those of its callees, did between moments; those that are 0 are "
+        "left out");
+  field("peak", report.peak, "what was live at the peak");
+  field("sizes", report.sizes, "how many blocks of which size lived how many events");
+}
+
+}  // namespace cmt::report

@@ -1,0 +1,58 @@
+#include "cmtreport/report/text.h"
+
+#include "libcmt/text/utf8.h"
+#include "toolkit/output/numbers.h"
+
+namespace cmt::report {
+namespace {
+
+using output::bytes_text;
+using output::with_commas;
+
+constexpr std::size_t width = 80, findings_shown = 10;
+
+std::string head_text(const Report& report) {
+  std::string text = text::to_line(report.name) + ": " + with_commas(report.total.events) + " events";
+  if (report.duration_ns != unknown) text += ", " + output::time_text(static_cast<double>(report.duration_ns));
+  if (report.total.truncated) text += ", breaks off";
+  text += "\n  allocated " + output::counted(report.total.allocated_blocks, "block") + ", " +
+          bytes_text(report.total.allocated_bytes) + "; peak " + bytes_text(report.peak.live_bytes) + "; at the end " +
+          output::counted(report.total.end_live_blocks, "block") + ", " + bytes_text(report.total.end_live_bytes) +
+          "\n";
+  return text;
+}
+
+/// A text in lines of the screen's width, those after the first further in.
+std::string wrapped(const std::string& text, std::size_t indent) {
+  std::string lines;
+  std::size_t column = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::size_t word = text::utf8_width(text.substr(at, end - at));
+    if (column != 0 && column + 1 + word > width) {
+      lines += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column != 0) {
+      lines += ' ';
+      ++column;
+    }
+    lines += text.substr(at, end - at);
+    column += word;
+    at = end + 1;
+  }
+  return lines + "\n";
+}
+
+}  // namespace
+
+std::string to_text(const Report& report) {
+  std::string text = head_text(report) + "\n";
+  if (report.findings.empty()) text += "nothing stands out\n";
+  for (std::size_t i = 0; i < report.findings.size() && i < findings_shown; ++i)
+    text += wrapped(output::padded(std::to_string(i + 1), 2) + ". " + report.findings[i].text, 4);
+  if (report.findings.size() > findings_shown)
+    text += "    " + with_commas(report.findings.size() - findings_shown) + " more in --json\n";
+  return text;
+}
+
+}  // namespace cmt::report
