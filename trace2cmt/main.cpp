@@ -10,13 +10,13 @@
 
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/complaints.h"
+#include "toolkit/files/output_file.h"
 #include "toolkit/output/numbers.h"
 #include "trace2cmt/filters/filter.h"
 #include "trace2cmt/input/inputs.h"
 #include "trace2cmt/inspect/info.h"
 #include "trace2cmt/inspect/verify.h"
 #include "trace2cmt/options.h"
-#include "trace2cmt/sinks/output_file.h"
 #include "trace2cmt/sinks/sink.h"
 #include "trace2cmt/stacks/symbolise.h"
 
@@ -105,7 +105,7 @@ void convert(const Options& options) {
   From from = options.from;
   from.left_out = &left_out;
   Inputs inputs(options.inputs, from, read_options);
-  OutputFile output(options.output);
+  cmt::files::OutputFile output(options.output);
 
   std::unique_ptr<Sink> sink;
   cmt::Repairs refused;

@@ -4,7 +4,7 @@
 // leaves nothing behind. Where the file system knows no such files it is NAME.part until it is whole; that may be left
 // behind, and nobody takes it for the whole.
 
-#include "trace2cmt/sinks/output_file.h"
+#include "toolkit/files/output_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,10 +15,10 @@
 
 #include "toolkit/command/output_path.h"
 
-namespace trace2cmt {
+namespace cmt::files {
 namespace {
 
-[[noreturn]] void fail(const std::string& name) { throw std::system_error(errno, std::generic_category(), name); }
+[[noreturn]] void fail_with(const std::string& name) { throw std::system_error(errno, std::generic_category(), name); }
 
 /// A file without a name in the folder of `path`, or -1.
 int open_nameless(const std::string& path) {
@@ -35,7 +35,7 @@ bool name_it(int fd, const std::string& name) {
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path) : path_(path == "-" ? path : cmt::command::follow_links(path)) {
+OutputFile::OutputFile(const std::string& path) : path_(path == "-" ? path : command::follow_links(path)) {
   if (path_ == "-") return;
   struct stat status;
   const bool is_special = stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
@@ -47,7 +47,7 @@ OutputFile::OutputFile(const std::string& path) : path_(path == "-" ? path : cmt
   }
   const std::string& opened = is_special ? path_ : part_;
   fd_ = open(opened.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd_ < 0) fail(opened);
+  if (fd_ < 0) fail_with(opened);
 }
 
 OutputFile::~OutputFile() {
@@ -55,12 +55,12 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::commit() {
-  if (is_nameless_ && !name_it(fd_, part_)) fail(part_);
+  if (is_nameless_ && !name_it(fd_, part_)) fail_with(part_);
   is_nameless_ = false;
-  if (path_ != "-" && close(fd_) != 0) fail(path_);
+  if (path_ != "-" && close(fd_) != 0) fail_with(path_);
   if (part_.empty()) return;
-  if (rename(part_.c_str(), path_.c_str()) != 0) fail(path_);
+  if (rename(part_.c_str(), path_.c_str()) != 0) fail_with(path_);
   part_.clear();
 }
 
-}  // namespace trace2cmt
+}  // namespace cmt::files

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace trace2cmt {
+namespace cmt::files {
 
 /// The output, which gets its name only when it is whole: a regular file is written beside it first. Throws
 /// std::system_error.
@@ -28,4 +28,4 @@ class OutputFile {
   int fd_ = STDOUT_FILENO;
 };
 
-}  // namespace trace2cmt
+}  // namespace cmt::files

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "libcmt/trace/files.h"
+
+namespace cmt::files {
+
+enum class Compression { none, gzip, zstd };
+
+/// By the ending of a file's name: .gz or .zst.
+Compression compression_of(std::string_view path);
+
+/// Writes a file or a pipe, compressed or not. The same bytes always give the same file. Borrows the descriptor. Throws
+/// std::system_error.
+class CompressedOutput {
+ public:
+  CompressedOutput(int fd, Compression compression);
+  ~CompressedOutput();
+
+  void write(std::string_view bytes);
+
+  /// Writes what is still to be written. To be called once, as the last.
+  void finish();
+
+ private:
+  class Encoder;
+  class GzipEncoder;
+  class ZstdEncoder;
+
+  Output output_;
+  std::unique_ptr<Encoder> encoder_;  // null: not compressed
+};
+
+}  // namespace cmt::files
