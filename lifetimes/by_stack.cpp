@@ -1,13 +1,19 @@
 #include "lifetimes/by_stack.h"
 
-#include <filesystem>
+#include <unistd.h>
 
+#include <filesystem>
+#include <stdexcept>
+
+#include "lifetimes/pprof.h"
 #include "toolkit/allocations/folded.h"
 #include "toolkit/allocations/groups/options.h"
 #include "toolkit/allocations/named_stacks.h"
 #include "toolkit/allocations/selection.h"
 #include "toolkit/allocations/stack_tree.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/files/compressed_output.h"
+#include "toolkit/files/output_file.h"
 
 namespace cmt::lifetimes {
 
@@ -35,6 +41,7 @@ Metric metric_option(const command::CommandLine& line, const char* option) {
 StackOptions parse_stack_options(const command::CommandLine& line) {
   StackOptions options;
   options.folded = line.has("folded");
+  options.pprof = line.checked("pprof", [](const std::string& path) { return path.empty() ? "expected a file" : ""; });
   options.debug_directories = line.values("debug-dir");
   options.contributors = parse_group_options<Use>(line);
   options.contributors.metric = metric_option(line, options.folded ? "folded" : "sort");
@@ -42,9 +49,70 @@ StackOptions parse_stack_options(const command::CommandLine& line) {
   return options;
 }
 
+namespace {
+
+std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+/// What a profile says of itself.
+std::vector<std::string> facts(annotate::Trace& trace, const annotate::Options& options, const StackOptions& asked,
+                               const Uses& uses) {
+  std::vector<std::string> facts{"cmt lifetimes " CMT_VERSION ", of " + file_name(options.path)};
+  if (const auto command = trace.header().find("command")) facts.push_back("command: " + std::string(*command));
+  facts.push_back(output::counted(uses.events, "event"));
+  if (asked.slice) facts.push_back("slice: " + asked.slice->text);
+  if (const std::string& focus = asked.contributors.focus; !focus.empty()) facts.push_back("focus: " + focus);
+  if (const std::string& ignored = asked.contributors.ignored; !ignored.empty()) facts.push_back("ignore: " + ignored);
+  if (trace.truncated()) facts.emplace_back("the trace breaks off");
+  if (const std::uint64_t defects = trace.complaints().count(); defects != 0)
+    facts.push_back(output::counted(defects, "defect"));
+  return facts;
+}
+
+Contributors contributors_of(annotate::Trace& trace, const annotate::Options& options, const StackOptions& asked,
+                             const StackTable& stacks, const Uses& uses) {
+  Contributors report = find_contributors(stacks, uses, asked.contributors);
+  report.name = file_name(options.path);
+  if (asked.slice) report.slice = asked.slice->text;
+  report.clock = options.clock;
+  report.defects = trace.complaints().count();
+  report.truncated = trace.truncated();
+  return report;
+}
+
+void print_contributors(const Contributors& report, annotate::Options::Form form) {
+  using Form = annotate::Options::Form;
+  command::print(form == Form::json ? output::json_text(report) : form == Form::csv ? to_csv(report) : to_text(report));
+}
+
+/// The file of a form for another tool. It gets its name when it is whole.
+class ExportFile {
+ public:
+  /// An empty path: none is written.
+  explicit ExportFile(const std::string& path, files::Compression compression) {
+    if (path.empty()) return;
+    if (path == "-" && compression != files::Compression::none && isatty(STDOUT_FILENO) != 0)
+      throw std::runtime_error("will not write a compressed file to a terminal; redirect it, or give it a name");
+    bytes_.emplace(file_.emplace(path).fd(), compression);
+  }
+
+  void write(std::string_view bytes) { bytes_->write(bytes); }
+
+  void commit() {
+    bytes_->finish();
+    file_->commit();
+  }
+
+ private:
+  std::optional<files::OutputFile> file_;
+  std::optional<files::CompressedOutput> bytes_;
+};
+
+}  // namespace
+
 void report_stacks(const annotate::Options& options, const StackOptions& stack_options) {
   const ContributorOptions& asked = stack_options.contributors;
-  const bool needs_stacks = stack_options.folded || is_of_stacks(asked.by);
+  ExportFile pprof(stack_options.pprof, files::Compression::gzip);
+  const bool needs_stacks = stack_options.is_export() || is_of_stacks(asked.by);
   annotate::Trace trace(options, false, needs_stacks);
   const std::uint64_t touched_min = trace.header().touched_min();
   if (asked.metric == Metric::untouched && touched_min == 0)
@@ -57,17 +125,12 @@ void report_stacks(const annotate::Options& options, const StackOptions& stack_o
   if (needs_stacks) uses = select_stacks(std::move(uses), stacks, asked.focus, asked.ignored);
   if (stack_options.folded) {
     write_folded(stacks, uses, asked.metric, asked.hidden, [](const std::string& text) { command::print(text); });
+  } else if (!stack_options.pprof.empty()) {
+    write_pprof(stacks, uses, asked.hidden, trace.header(), facts(trace, options, stack_options, uses),
+                [&](std::string_view bytes) { pprof.write(bytes); });
+    pprof.commit();
   } else {
-    Contributors report = find_contributors(stacks, uses, asked);
-    report.name = std::filesystem::path(options.path).filename().string();
-    if (stack_options.slice) report.slice = stack_options.slice->text;
-    report.clock = options.clock;
-    report.defects = trace.complaints().count();
-    report.truncated = trace.truncated();
-    using Form = annotate::Options::Form;
-    command::print(options.form == Form::json  ? output::json_text(report)
-                   : options.form == Form::csv ? to_csv(report)
-                                               : to_text(report));
+    print_contributors(contributors_of(trace, options, stack_options, stacks, uses), options.form);
   }
   trace.complaints().say_count();
 }

@@ -13,15 +13,18 @@ namespace cmt::lifetimes {
 struct StackOptions {
   allocations::ContributorOptions contributors;
   bool folded = false;  ///< folded stacks, rather than contributors
+  std::string pprof{};  ///< the file of a profile, rather than contributors; empty: none
   std::optional<annotate::SliceRange> slice{};
   std::vector<std::string> debug_directories{};
+
+  bool is_export() const { return folded || !pprof.empty(); }
 };
 
-/// The options of --by and --folded. Throws UsageError.
+/// The options of --by and of the forms for other tools. Throws UsageError.
 StackOptions parse_stack_options(const command::CommandLine& line);
 
-/// Prints the contributors or the folded stacks of the trace that the options name. Throws FormatError where it has no
-/// stacks.
+/// Prints the contributors or the folded stacks of the trace that the options name, or writes the file of another tool.
+/// Throws FormatError where it has no stacks.
 void report_stacks(const annotate::Options& options, const StackOptions& stack_options);
 
 }  // namespace cmt::lifetimes

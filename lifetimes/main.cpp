@@ -85,6 +85,8 @@ Who allocates:
   --skip=REGEX   charge the callers of functions whose names match (xmalloc)
   --folded[=FIGURE]
                  stacks as lines "main;f;g 123", for flame graph tools
+  --pprof=FILE.pb.gz
+                 write a profile for pprof
   --debug-dir=DIR
                  look there for separate debug files, too
 
@@ -159,12 +161,14 @@ void merge(const Options& options, const std::vector<std::string>& paths) {
 
 /// Whether call stacks are asked for. Throws UsageError where options do not go together.
 bool refuse_stack_options(const CommandLine& line) {
-  for (const char* const what : {"by", "folded"})
+  for (const char* const what : {"by", "folded", "pprof"})
     line.refuse_together(what, {"merge", "summary", "counts", "leaks", "totals", "plot"});
-  line.refuse_together("folded", {"by", "sort", "inclusive", "top", "min", "skip", "clock", "json", "csv"});
-  if (line.has("by") || line.has("folded")) return true;
+  for (const char* const what : {"folded", "pprof"})
+    line.refuse_together(what, {"by", "sort", "inclusive", "top", "min", "skip", "clock", "json", "csv"});
+  line.refuse_together("folded", {"pprof"});
+  if (line.has("by") || line.has("folded") || line.has("pprof")) return true;
   allocations::refuse_without(line, {"sort", "inclusive", "top", "min", "skip"}, "--by");
-  allocations::refuse_without(line, {"slice", "focus", "ignore", "hide", "debug-dir"}, "--by or --folded");
+  allocations::refuse_without(line, {"slice", "focus", "ignore", "hide", "debug-dir"}, "--by, --folded or --pprof");
   return false;
 }
 
@@ -192,7 +196,7 @@ int run(const CommandLine& line) {
 std::vector<command::Option> options() {
   using Takes = command::Option::Takes;
   return annotate::known_options(allocations::group_options(
-      {{"counts"}, {"merge"}, {"slice", Takes::value}, {"folded", Takes::value_or_nothing}}));
+      {{"counts"}, {"merge"}, {"slice", Takes::value}, {"folded", Takes::value_or_nothing}, {"pprof", Takes::value}}));
 }
 
 }  // namespace

@@ -136,7 +136,10 @@ void UseCounter::begin_slice() {
 bool UseCounter::count_event(const Event& event) {
   if (slice_) {
     const Place before = std::exchange(place_, slice_->next(event));
-    if (before == Place::before && place_ != Place::before) begin_slice();
+    if (before == Place::before && place_ != Place::before) {
+      begin_slice();
+      uses_.begin_time_ns = event.time_ns;
+    }
     if (place_ == Place::behind) return false;
   }
   ++read_;
@@ -189,6 +192,7 @@ void UseCounter::count_block(const Event& event, KeyId key, bool is_reallocated)
 
 Uses UseCounter::finish(const std::string& path) {
   if (slice_ && !slice_->finish(path)) begin_slice();
+  uses_.end_time_ns = last_time_ns_;
   live_.for_each([this](const Block& block) {
     if (const std::uint64_t bytes = untouched_.of_block(block.tag, block.size))
       counter_of(block.key).counts.untouched_bytes += bytes;

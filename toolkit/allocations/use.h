@@ -119,8 +119,10 @@ struct Uses {
     Lifetimes lifetimes{};
     std::string name{};  ///< where keys are no stacks
   };
-  std::vector<Entry> entries;  ///< by rising key; of stacks, 0 is that of allocations whose stack is not known
-  std::uint64_t events = 0;    ///< of the slice
+  std::vector<Entry> entries;           ///< by rising key; of stacks, 0 is that of allocations whose stack is not known
+  std::uint64_t events = 0;             ///< of the slice
+  std::uint64_t begin_time_ns = 0;      ///< of the slice's first event; of a whole trace 0
+  std::uint64_t end_time_ns = unknown;  ///< of the last event
   std::uint64_t peak_event = 0;
   std::uint64_t peak_time_ns = unknown;
   std::uint64_t short_lived_max = 0;

@@ -1,0 +1,365 @@
+// A profile of pprof is one message of protocol buffers. It holds tables, whose entries name each other by number:
+//
+//     sample {locations 3 1, values 2 80 ...}     the innermost location first
+//     location {id 3, mapping 1, address 4011c5, line {function 7, 12}, line {function 2, 30}}     inlined ones first
+//     function {id 7, name "parse", file "app.cpp"}
+//     mapping {id 1, 400000 to 403000, "/usr/bin/app", build id "3f2a"}
+//     string_table "", "parse", "app.cpp" ...     all texts are numbers of this table
+//
+// The entries of a table are fields of the outermost message, and may come in any order. So they are written one by
+// one, and the texts last.
+
+#include "lifetimes/pprof.h"
+
+#include <algorithm>
+#include <array>
+#include <protozero/buffer_string.hpp>
+#include <protozero/pbf_builder.hpp>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "libcmt/text/utf8.h"
+#include "toolkit/allocations/labels.h"
+#include "toolkit/allocations/stack_tree.h"
+#include "toolkit/symbols/name_frames.h"
+
+namespace cmt::lifetimes {
+
+using namespace allocations;
+
+namespace {
+
+using Number = protozero::pbf_tag_type;
+
+// The numbers of fields, by message.
+enum class ProfileField : Number {
+  sample_type = 1,
+  sample = 2,
+  mapping = 3,
+  location = 4,
+  function = 5,
+  string_table = 6,
+  drop_frames = 7,
+  time_nanos = 9,
+  duration_nanos = 10,
+  period_type = 11,
+  period = 12,
+  comment = 13,
+  default_sample_type = 14
+};
+enum class ValueTypeField : Number { type = 1, unit = 2 };
+enum class SampleField : Number { location_id = 1, value = 2 };
+enum class MappingField : Number {
+  id = 1,
+  memory_start = 2,
+  memory_limit = 3,
+  filename = 5,
+  build_id = 6,
+  has_functions = 7,
+  has_filenames = 8,
+  has_line_numbers = 9,
+  has_inline_frames = 10
+};
+enum class LocationField : Number { id = 1, mapping_id = 2, address = 3, line = 4 };
+enum class LineField : Number { function_id = 1, line = 2 };
+enum class FunctionField : Number { id = 1, name = 2, system_name = 3, filename = 4 };
+
+/// A function's name up to its arguments.
+std::string name_without_arguments(std::string_view function) {
+  static constexpr std::string_view anonymous = "(anonymous namespace)", call = "operator";
+  for (std::size_t at = function.find('('); at != function.npos; at = function.find('(', at + 1)) {
+    if (!function.substr(at).starts_with(anonymous) && !function.substr(0, at).ends_with(call))
+      return std::string(function.substr(0, at));
+  }
+  return std::string(function);
+}
+
+/// A function's name without anything in round or angle brackets.
+std::string name_without_brackets(std::string_view function) {
+  std::string name;
+  int depth = 0;
+  for (const char c : function) {
+    if (c == '(' || c == '<') ++depth;
+    if (depth == 0) name += c;
+    if ((c == ')' || c == '>') && depth > 0) --depth;
+  }
+  return name;
+}
+
+std::string quoted_pattern(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    if (std::string_view("\\.+*?()|[]{}^$").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+std::string hex_digits(std::string_view bytes) {
+  std::string digits;
+  for (const char byte : bytes) {
+    digits += "0123456789abcdef"[static_cast<unsigned char>(byte) >> 4];
+    digits += "0123456789abcdef"[static_cast<unsigned char>(byte) & 15];
+  }
+  return digits;
+}
+
+class PprofWriter {
+ public:
+  PprofWriter(const StackTable& stacks, const std::string& hidden, const std::function<void(std::string_view)>& write)
+      : stacks_(stacks), hidden_(hidden), write_(write), has_location_(stacks.frame_count() + std::size_t{1}) {
+    text_number("");
+  }
+
+  void put_sample_types();
+  void put_samples(const Uses& uses);
+  void put_locations();
+  /// Of what the locations refer to; the program's own module is the first, as viewers expect it.
+  void put_mappings(std::string_view program);
+  void put_facts(const Header& header, const Uses& uses, const std::vector<std::string>& comments);
+  void put_texts();
+
+ private:
+  /// What is known of a module's frames.
+  struct Symbols {
+    bool is_used = false, functions = false, files = false, lines = false, inlined = false;
+  };
+  using FunctionId = std::uint64_t;
+
+  // Locations are numbered from 1 as frames are from 0; behind them is that of stacks which are not known.
+  std::uint64_t location_of(FrameId frame) { return has_location_[frame] = true, frame + std::uint64_t{1}; }
+  std::uint64_t unknown_location() { return location_of(stacks_.frame_count()); }
+
+  bool is_hidden(FrameId frame);
+  void put_location(FrameId frame);
+  void put_location(std::uint64_t id, const std::string& function);
+  void put_line(protozero::pbf_builder<LocationField>& location, FunctionId function, std::uint32_t line);
+  FunctionId function_of(std::string_view name, std::string_view file);
+  void put_mapping(ModuleId id);
+  void put_value_type(ProfileField field, std::string_view type, std::string_view unit);
+  void note_function(std::string_view function);
+  std::string dropped_names() const;
+
+  /// The number of a text, as which only what is UTF-8 and no terminal obeys is kept.
+  std::int64_t text_number(std::string_view text) {
+    const auto [found, is_new] =
+        text_numbers_.try_emplace(text::to_line(text), static_cast<std::int64_t>(texts_.size()));
+    if (is_new) texts_.push_back(&found->first);
+    return found->second;
+  }
+  void write_if_full() {
+    constexpr std::size_t enough = std::size_t{64} * 1024;
+    if (buffer_.size() >= enough) write_out();
+  }
+  void write_out() {
+    write_(buffer_);
+    buffer_.clear();
+  }
+
+  const StackTable& stacks_;
+  NamePattern hidden_;
+  const std::function<void(std::string_view)>& write_;
+  std::string buffer_;
+  protozero::pbf_builder<ProfileField> profile_{buffer_};
+  std::vector<bool> has_location_;  // by its number less 1
+  std::vector<Symbols> symbols_ = std::vector<Symbols>(stacks_.module_count());
+  std::unordered_map<std::string, std::int64_t> text_numbers_;
+  std::vector<const std::string*> texts_;
+  std::unordered_map<std::uint64_t, FunctionId> functions_;  // by the numbers of name and file
+  std::set<std::string> allocating_, others_;                // functions, as pprof compares them with drop_frames
+  std::unordered_set<std::string_view> noted_;               // functions that are in one of these
+};
+
+void PprofWriter::put_value_type(ProfileField field, std::string_view type, std::string_view unit) {
+  protozero::pbf_builder<ValueTypeField> value(profile_, field);
+  value.add_int64(ValueTypeField::type, text_number(type));
+  value.add_int64(ValueTypeField::unit, text_number(unit));
+}
+
+void PprofWriter::put_sample_types() {
+  for (const char* const what : {"alloc", "inuse", "peak"}) {
+    put_value_type(ProfileField::sample_type, std::string(what) + "_objects", "count");
+    put_value_type(ProfileField::sample_type, std::string(what) + "_space", "bytes");
+  }
+  put_value_type(ProfileField::sample_type, "temporary_objects", "count");
+  put_value_type(ProfileField::period_type, "space", "bytes");
+  profile_.add_int64(ProfileField::period, 1);  // each allocation was counted
+  profile_.add_int64(ProfileField::default_sample_type, text_number("peak_space"));
+}
+
+/// Whether all functions of a frame are hidden.
+bool PprofWriter::is_hidden(FrameId frame) {
+  const std::span<const FrameName> names = stacks_.names(frame);
+  return !names.empty() && std::all_of(names.begin(), names.end(),
+                                       [this](const FrameName& each) { return hidden_.matches(each.function); });
+}
+
+void PprofWriter::put_samples(const Uses& uses) {
+  std::vector<bool> hidden(stacks_.frame_count());
+  for (const FrameId frame : StackTree(stacks_, uses).frames()) hidden[frame] = is_hidden(frame);
+  std::vector<std::uint64_t> locations;
+  for (const Uses::Entry& entry : uses.entries) {
+    const Use& use = entry.use;
+    const std::array<std::uint64_t, 7> values{use.allocated.blocks, use.allocated.bytes, use.leaked.blocks,
+                                              use.leaked.bytes,     use.peak.blocks,     use.peak.bytes,
+                                              use.temporary};
+    if (std::all_of(values.begin(), values.end(), [](std::uint64_t value) { return value == 0; })) continue;
+    locations.clear();
+    for (StackId at = entry.key; at != 0; at = stacks_.node(at).parent) {
+      const FrameId frame = stacks_.node(at).frame;
+      if (!hidden[frame]) locations.push_back(location_of(frame));
+    }
+    if (locations.empty()) locations.push_back(unknown_location());
+    {
+      protozero::pbf_builder<SampleField> sample(profile_, ProfileField::sample);
+      sample.add_packed_uint64(SampleField::location_id, locations.begin(), locations.end());
+      sample.add_packed_int64(SampleField::value, values.begin(), values.end());
+    }
+    write_if_full();
+  }
+}
+
+void PprofWriter::put_locations() {
+  for (FrameId frame = 1; frame < stacks_.frame_count(); ++frame) {
+    if (has_location_[frame]) put_location(frame);
+    write_if_full();
+  }
+  if (has_location_[0]) put_location(1, "[cut]");
+  if (has_location_.back()) put_location(has_location_.size(), "[unknown]");
+}
+
+/// One without a place in the code.
+void PprofWriter::put_location(std::uint64_t id, const std::string& function) {
+  const FunctionId called = function_of(function, "");
+  protozero::pbf_builder<LocationField> location(profile_, ProfileField::location);
+  location.add_uint64(LocationField::id, id);
+  put_line(location, called, 0);
+}
+
+void PprofWriter::put_location(FrameId frame) {
+  struct Line {
+    FunctionId function;
+    std::uint32_t line;
+  };
+  const Frame& place = stacks_.frame(frame);
+  const std::span<const FrameName> names = stacks_.names(frame);
+  Symbols& symbols = symbols_[place.module];
+  symbols.is_used = true;
+  symbols.inlined |= names.size() > 1;
+  std::vector<Line> lines;
+  for (const FrameName& each : names) {
+    symbols.functions |= !each.function.empty();
+    symbols.files |= !each.file.empty();
+    symbols.lines |= each.line != 0;
+    const bool is_known = !each.function.empty() || !each.file.empty();
+    if (!is_known || hidden_.matches(each.function)) continue;
+    note_function(each.function);
+    lines.push_back({function_of(function_text(stacks_, frame, &each), each.file), each.line});
+  }
+  protozero::pbf_builder<LocationField> location(profile_, ProfileField::location);
+  location.add_uint64(LocationField::id, location_of(frame));
+  if (place.module != 0) location.add_uint64(LocationField::mapping_id, place.module);
+  location.add_uint64(LocationField::address, place.instruction());
+  for (const Line& line : lines) put_line(location, line.function, line.line);
+}
+
+void PprofWriter::put_line(protozero::pbf_builder<LocationField>& location, FunctionId function, std::uint32_t line) {
+  protozero::pbf_builder<LineField> written(location, LocationField::line);
+  written.add_uint64(LineField::function_id, function);
+  if (line != 0) written.add_int64(LineField::line, line);
+}
+
+PprofWriter::FunctionId PprofWriter::function_of(std::string_view name, std::string_view file) {
+  const std::int64_t name_number = text_number(name), file_number = text_number(file);
+  const std::uint64_t key = static_cast<std::uint64_t>(name_number) << 32 | static_cast<std::uint64_t>(file_number);
+  const auto [found, is_new] = functions_.try_emplace(key, functions_.size() + 1);
+  if (is_new) {
+    protozero::pbf_builder<FunctionField> function(profile_, ProfileField::function);
+    function.add_uint64(FunctionField::id, found->second);
+    function.add_int64(FunctionField::name, name_number);
+    function.add_int64(FunctionField::system_name, name_number);
+    function.add_int64(FunctionField::filename, file_number);
+  }
+  return found->second;
+}
+
+void PprofWriter::put_mappings(std::string_view program) {
+  const auto is_program = [&](ModuleId id) { return !program.empty() && stacks_.module(id).path == program; };
+  for (const bool wanted : {true, false}) {
+    for (ModuleId id = 1; id < stacks_.module_count(); ++id) {
+      if (is_program(id) == wanted && (wanted || symbols_[id].is_used)) put_mapping(id);
+    }
+  }
+}
+
+void PprofWriter::put_mapping(ModuleId id) {
+  const Module& module = stacks_.module(id);
+  const Symbols& symbols = symbols_[id];
+  protozero::pbf_builder<MappingField> mapping(profile_, ProfileField::mapping);
+  mapping.add_uint64(MappingField::id, id);
+  mapping.add_uint64(MappingField::memory_start, module.begin);
+  mapping.add_uint64(MappingField::memory_limit, module.end);
+  mapping.add_int64(MappingField::filename, text_number(module.path));
+  mapping.add_int64(MappingField::build_id, text_number(hex_digits(module.build_id)));
+  mapping.add_bool(MappingField::has_functions, symbols.functions);
+  mapping.add_bool(MappingField::has_filenames, symbols.files);
+  mapping.add_bool(MappingField::has_line_numbers, symbols.lines);
+  mapping.add_bool(MappingField::has_inline_frames, symbols.inlined);
+}
+
+/// pprof compares names that it has shortened, as its option for names asks, or not.
+void PprofWriter::note_function(std::string_view function) {
+  if (!noted_.insert(function).second) return;
+  std::set<std::string>& names = is_allocation_function(function) ? allocating_ : others_;
+  names.insert(name_without_arguments(function));
+  names.insert(name_without_brackets(function));
+}
+
+/// An expression for the functions that only hand memory on: the viewer charges their callers. A name that, as
+/// it is shortened, stands for other functions too, is not in it.
+std::string PprofWriter::dropped_names() const {
+  std::string pattern;
+  for (const std::string& name : allocating_) {
+    if (!others_.contains(name)) pattern += (pattern.empty() ? "" : "|") + quoted_pattern(name);
+  }
+  return pattern;
+}
+
+void PprofWriter::put_facts(const Header& header, const Uses& uses, const std::vector<std::string>& comments) {
+  if (const std::string dropped = dropped_names(); !dropped.empty())
+    profile_.add_int64(ProfileField::drop_frames, text_number(dropped));
+  const bool has_times = uses.end_time_ns != unknown && uses.begin_time_ns <= uses.end_time_ns;
+  if (const auto start = symbols::start_of(header); start) {
+    constexpr std::int64_t second_ns = 1'000'000'000;
+    profile_.add_int64(ProfileField::time_nanos,
+                       *start * second_ns + (has_times ? static_cast<std::int64_t>(uses.begin_time_ns) : 0));
+  }
+  if (has_times)
+    profile_.add_int64(ProfileField::duration_nanos, static_cast<std::int64_t>(uses.end_time_ns - uses.begin_time_ns));
+  for (const std::string& comment : comments) profile_.add_int64(ProfileField::comment, text_number(comment));
+}
+
+void PprofWriter::put_texts() {
+  for (const std::string* const text : texts_) {
+    profile_.add_string(ProfileField::string_table, *text);
+    write_if_full();
+  }
+  write_out();
+}
+
+}  // namespace
+
+void write_pprof(const StackTable& stacks, const Uses& uses, const std::string& hidden, const Header& header,
+                 const std::vector<std::string>& comments, const std::function<void(std::string_view)>& write) {
+  PprofWriter profile(stacks, hidden, write);
+  profile.put_sample_types();
+  profile.put_samples(uses);
+  profile.put_locations();
+  profile.put_mappings(header.find("program").value_or(""));
+  profile.put_facts(header, uses, comments);
+  profile.put_texts();
+}
+
+}  // namespace cmt::lifetimes

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmt/header.h"
+#include "cmt/stacks.h"
+#include "toolkit/allocations/use.h"
+
+namespace cmt::lifetimes {
+
+/// Calls `write` with pieces of a profile in the form of profile.proto, which pprof reads, not compressed yet. It has a
+/// sample for each stack, with these values:
+///
+///     alloc_objects, alloc_space        allocated
+///     inuse_objects, inuse_space        live at the end
+///     peak_objects, peak_space          live at the peak of live bytes; shown where the viewer is not told otherwise
+///     temporary_objects                 freed by the next event of the thread that made them
+///
+/// The sums over all samples are the totals of `uses`. Functions that match `hidden`, an extended regular expression,
+/// are left out. `header` is the trace's; `comments` are shown by the viewer. Memory: the functions' names, and 8 bytes
+/// a frame.
+void write_pprof(const StackTable& stacks, const allocations::Uses& uses, const std::string& hidden,
+                 const Header& header, const std::vector<std::string>& comments,
+                 const std::function<void(std::string_view)>& write);
+
+}  // namespace cmt::lifetimes
