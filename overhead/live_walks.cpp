@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "toolkit/allocations/pages/page_walk.h"
+
 namespace cmt::overhead {
 
 using heap::PlacedBlock;
@@ -47,60 +49,62 @@ PinnedPages find_pins(const heap::AddressIndex& live, int page_shift, std::uint6
 
 namespace {
 
-/// The holdings of the groups that a block is in.
-using Groups = std::array<Holding*, 3>;
+/// Visits the pages and shares them among the groups of their blocks.
+class HoldingCounter {
+ public:
+  /// The holdings of the groups that a block is in.
+  using Mark = std::array<Holding*, 3>;
 
-/// Shares a page among the blocks that are on it.
-void add_page(const std::vector<Groups>& blocks, std::uint64_t page_size, std::uint64_t used_bytes) {
-  const std::uint64_t unused = page_size - std::min(used_bytes, page_size);
-  for (const Groups& groups : blocks) {
+  HoldingCounter(Holders& holders, int page_shift, std::uint64_t allocated_bytes)
+      : holders_(holders), page_size_(std::uint64_t{1} << page_shift), allocated_bytes_(allocated_bytes) {}
+
+  Mark begin_block(const PlacedBlock& block) {
+    const Mark groups{&holders_.by_size[SizeClasses::index(block.size)],
+                      &holders_.by_age[Doublings::index(allocated_bytes_ - block.born)],
+                      &holders_.by_kind[static_cast<std::size_t>(block.kind)]};
     for (Holding* const holding : groups) {
-      holding->page_bytes += page_size / blocks.size();
-      holding->unused_bytes += unused / blocks.size();
+      ++holding->blocks;
+      holding->live_bytes += block.size;
+    }
+    return groups;
+  }
+
+  void inner_pages(const Mark& groups, std::uint64_t bytes) {
+    for (Holding* const holding : groups) {
+      holding->page_bytes += bytes;
+      holding->sole_bytes += bytes;
     }
   }
-  for (std::size_t way = 0; !blocks.empty() && way < Groups().size(); ++way) {
-    Holding* const first = blocks.front()[way];
-    const auto is_same = [&](const Groups& other) { return other[way] == first; };
-    if (std::all_of(blocks.begin(), blocks.end(), is_same)) first->sole_bytes += page_size;
+
+  void page(const std::vector<allocations::OnPage<Mark>>& blocks) {
+    std::uint64_t used = 0;
+    for (const auto& each : blocks) used += each.bytes;
+    const std::uint64_t unused = page_size_ - std::min(used, page_size_);
+    for (std::size_t rank = 0; rank < blocks.size(); ++rank) {
+      for (Holding* const holding : blocks[rank].mark) {
+        holding->page_bytes += allocations::share_of(page_size_, blocks.size(), rank);
+        holding->unused_bytes += allocations::share_of(unused, blocks.size(), rank);
+      }
+    }
+    for (std::size_t way = 0; way < Mark().size(); ++way) {
+      Holding* const first = blocks.front().mark[way];
+      const auto is_same = [&](const auto& other) { return other.mark[way] == first; };
+      if (std::all_of(blocks.begin(), blocks.end(), is_same)) first->sole_bytes += page_size_;
+    }
   }
-}
+
+ private:
+  Holders& holders_;
+  std::uint64_t page_size_;
+  std::uint64_t allocated_bytes_;
+};
 
 }  // namespace
 
 Holders find_holders(const heap::AddressIndex& live, int page_shift, std::uint64_t allocated_bytes) {
-  const std::uint64_t page_size = std::uint64_t{1} << page_shift;
   Holders holders;
-  std::uint64_t page = ~std::uint64_t{0};
-  std::uint64_t used_bytes = 0;  // of `page`
-  std::vector<Groups> on_page;
-  const auto begin_page = [&](std::uint64_t next, std::uint64_t used_before) {
-    add_page(on_page, page_size, used_bytes);
-    on_page.clear();
-    page = next;
-    used_bytes = used_before;
-  };
-  live.for_each([&](const PlacedBlock& block) {
-    const std::uint64_t first = block.address >> page_shift, last = block.last() >> page_shift;
-    const Groups groups{&holders.by_size[SizeClasses::index(block.size)],
-                        &holders.by_age[Doublings::index(allocated_bytes - block.born)],
-                        &holders.by_kind[static_cast<std::size_t>(block.kind)]};
-    if (first != page) begin_page(first, 0);
-    on_page.push_back(groups);
-    const std::uint64_t to_border = page_size - block.address % page_size;
-    used_bytes += std::min(block.size, to_border);
-    const std::uint64_t between = last > first ? (last - first - 1) * page_size : 0;
-    for (Holding* const holding : groups) {
-      ++holding->blocks;
-      holding->live_bytes += block.size;
-      holding->page_bytes += between;
-      holding->sole_bytes += between;
-    }
-    if (last == first) return;
-    begin_page(last, block.size - to_border - between);
-    on_page.push_back(groups);
-  });
-  begin_page(0, 0);
+  HoldingCounter counter(holders, page_shift, allocated_bytes);
+  allocations::walk_pages(live, page_shift, counter);
   return holders;
 }
 

@@ -1,4 +1,4 @@
-// overhead: where blocks lie. Annotates a trace, or summarises it.
+// overhead: where blocks lie. Annotates a trace, summarises it, or says who holds the pages.
 
 #include <bit>
 #include <charconv>
@@ -6,8 +6,10 @@
 #include <string_view>
 
 #include "overhead/annotate.h"
+#include "overhead/by_holder.h"
 #include "overhead/summarise.h"
 #include "overhead/summary.h"
+#include "toolkit/allocations/groups/options.h"
 #include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/command_line.h"
 
@@ -45,11 +47,37 @@ Instead of annotating:
 
   --summary      print live bytes, pages, gaps and pinned pages over time, and
                  which blocks hold the pages
-  --json         print the summary as JSON
-  --csv          print the summary's samples as comma-separated values
+  --json         print the summary, or the table of --by, as JSON
+  --csv          print the summary's samples, or the table of --by, as
+                 comma-separated values
   --plot=FILE    draw live bytes and pages over time, and which addresses were
                  live when; FILE ends in .svg, .html, .png or .pdf; the summary
                  is printed too with --summary, --json or --csv
+
+Who holds the pages:
+
+  --by=WHAT      a table by function, caller (functions with the tree of their
+                 callers), line or library, in a trace with call stacks; or by
+                 thread, size or phase (from a mark to the next). Unused bytes
+                 on the pages of their blocks, pages, and what separating long-
+                 from short-lived blocks would give back; and the largest stack
+  --at=MOMENT    when: unused (the default, the sample with the most unused
+                 bytes on pages), peak (of live bytes), after so many events, at
+                 a time (1.5s), or at a mark (@load)
+  --sort=FIGURE  by unused (the default), pages (the share of them), sole (pages
+                 that would be free without), live (bytes), blocks, old-pages,
+                 pinned or separable
+  --inclusive    sort by what functions have with those that they call
+  --top=N        the first N only; 0: all. The default is 20, with --json and
+                 --csv 0
+  --min=SHARE    leave out what is below a share of the total: 2.5% (the default
+                 is 0; 1% with --by=caller)
+  --focus=REGEX  only stacks with a function, file or library that matches
+  --ignore=REGEX no stacks with one that matches
+  --hide=REGEX   take functions that match out of the stacks
+  --skip=REGEX   charge the callers of functions whose names match (xmalloc)
+  --debug-dir=DIR
+                 look there for separate debug files, too
 
   --strict       stop at the first defect of the trace; else defects are
                  reported and counted
@@ -85,13 +113,27 @@ void summarise(const Options& options, int page_shift, std::optional<heap::Clock
   trace.complaints().say_count();
 }
 
+/// Whether the holders of pages are asked for. Throws UsageError where options do not go together.
+bool asks_for_holders(const CommandLine& line) {
+  line.refuse_together("by", {"summary", "plot", "clock", "huge-pages", "leaks", "totals"});
+  if (line.has("by")) return true;
+  allocations::refuse_without(
+      line, {"at", "sort", "inclusive", "top", "min", "focus", "ignore", "hide", "skip", "debug-dir"}, "--by");
+  return false;
+}
+
 int run(const CommandLine& line) {
+  const bool is_by_holder = asks_for_holders(line);
   Options options = annotate::parse_options(tool, line, {"huge-pages", "leaks", "totals"});
   if (!line.has("plot")) {
     for (const char* const form : {"json", "csv", "summary"}) line.refuse_together(form, {"clock"});
   }
   options.path = line.file();
   const int page_shift = parse_page_shift(line.value("page-size", "4K"));
+  if (is_by_holder) {
+    report_holders(options, parse_holder_options(line, options.path), page_shift);
+    return 0;
+  }
   if (options.summarises) {
     summarise(options, page_shift, line.has("clock") ? std::optional(options.clock) : std::nullopt);
     return 0;
@@ -106,7 +148,9 @@ int run(const CommandLine& line) {
 int main(int argc, char** argv) {
   using namespace cmt::overhead;
   const auto value = cmt::command::Option::Takes::value;
-  return cmt::command::run(
-      argc, argv,
-      {tool, CMT_VERSION, help_text, cmt::annotate::known_options({{"huge-pages"}, {"page-size", value}}), run});
+  return cmt::command::run(argc, argv,
+                           {tool, CMT_VERSION, help_text,
+                            cmt::annotate::known_options(
+                                cmt::allocations::group_options({{"huge-pages"}, {"page-size", value}, {"at", value}})),
+                            run});
 }

@@ -127,8 +127,7 @@ void Summariser::take_sample(bool walks) {
 }
 
 OldBlocks Summariser::find_old() {
-  const std::uint64_t renewed = std::min(now_.live_bytes, now_.allocated_bytes);
-  const PinnedPages found = find_pins(live_, page_shift_, now_.allocated_bytes - renewed);
+  const PinnedPages found = find_pins(live_, page_shift_, now_.old_before());
   if (found.pins.size() > summary_.pins.pinned_pages) keep_pins(found.pins);
   keep_holders();
   return found.old;
@@ -145,6 +144,7 @@ void Summariser::keep_holders() {
   summary_.holders.event = now_.event;
   summary_.holders.pages = now_.pages;
   summary_.holders.live_bytes = now_.live_bytes;
+  if (walk_at_holders_) walk_at_holders_(live_, now_);
 }
 
 void Summariser::keep_pins(const std::vector<PlacedBlock>& pins) {

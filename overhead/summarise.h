@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "cmt/event.h"
 #include "libcmt/heap/address_index.h"
@@ -37,6 +39,15 @@ class Summariser {
     plot_.emplace(page_shift_);
     summary_.axis = axis;
   }
+
+  /// Called with the live blocks and the memory in use.
+  using Walk = std::function<void(const heap::AddressIndex& live, const MemoryUse& now)>;
+
+  /// Has `walk` called at each sample at which the holders are found: the last time at the one that the summary tells.
+  void call_at_holders(Walk walk) { walk_at_holders_ = std::move(walk); }
+
+  const heap::AddressIndex& live() const { return live_; }
+  const MemoryUse& now() const { return now_; }
 
   /// Throws FormatError for a block without an address.
   void count_event(const Event& event);
@@ -82,6 +93,7 @@ class Summariser {
   std::uint64_t next_sample_ = first_interval;
   annotate::FirstTag first_tag_;
   std::optional<Plot> plot_;
+  Walk walk_at_holders_;  // empty: none
 };
 
 }  // namespace cmt::overhead

@@ -26,6 +26,7 @@
 #include "libcmt/heap/address_index.h"
 #include "libcmt/heap/clock.h"
 #include "libcmt/heap/log_linear.h"
+#include "toolkit/allocations/pages/page_use.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/picture/picture.h"
@@ -36,8 +37,7 @@ using heap::SizeClasses;
 
 inline constexpr std::uint64_t area_gap_min = 64 * 1024 * 1024;
 
-/// A gap up to this is the allocator's rounding and headers: no block would fit.
-inline constexpr std::uint64_t small_gap_max = 31;
+using allocations::small_gap_max;
 
 /// The old blocks, which are found by a walk over all live blocks.
 struct OldBlocks {
@@ -62,6 +62,8 @@ struct MemoryUse {
   std::optional<std::uint64_t> slop_bytes;
   std::optional<std::uint64_t> untouched_pages;
 
+  /// Blocks are old that were made before so many bytes had been allocated.
+  std::uint64_t old_before() const { return allocated_bytes - std::min(live_bytes, allocated_bytes); }
   /// Pages of live blocks that are in memory, as far as the trace tells.
   std::optional<std::uint64_t> touched_pages() const {
     return untouched_pages ? std::optional(pages - std::min(pages, *untouched_pages)) : std::nullopt;
@@ -186,8 +188,8 @@ void describe(Visitor& field, const Holding& holding) {
         "pages that no block of another group is on: free if the group were not there");
 }
 
-/// The live blocks that hold the pages at one moment, grouped in three ways. A further way, as by call stack, is
-/// another member here and in live_walks.cpp.
+/// The live blocks that hold the pages at one moment, grouped in three ways. A further way is another member here and
+/// in live_walks.cpp; by call stack they are toolkit/allocations/pages/page_holders.h.
 struct Holders {
   std::uint64_t event = 0;
   std::uint64_t pages = 0;

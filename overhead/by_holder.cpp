@@ -1,0 +1,198 @@
+#include "overhead/by_holder.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "cmt/reader.h"
+#include "libcmt/block_table.h"
+#include "libcmt/heap/live_totals.h"
+#include "overhead/summarise.h"
+#include "toolkit/allocations/groups/options.h"
+#include "toolkit/allocations/named_stacks.h"
+#include "toolkit/allocations/selection.h"
+#include "toolkit/allocations/stack_tree.h"
+#include "toolkit/command/command_line.h"
+#include "toolkit/command/open_trace.h"
+
+namespace cmt::overhead {
+
+using namespace allocations;
+
+namespace {
+
+/// The set, a stack or another one, of each live block. Memory: some 25 bytes a live block.
+class BlockKeys {
+ public:
+  explicit BlockKeys(By by) : keys_(by) {}
+
+  void count_event(const Event& event) {
+    const KeyId key = keys_.key_of(event);
+    if (event.ends_block() && event.old_address != 0) blocks_.erase(event.old_address);
+    if (!event.makes_block() || event.address == 0) return;
+    if (Block* const there = blocks_.find(event.address))
+      there->key = key;  // it was not told that this one ended
+    else
+      blocks_.insert({event.address, key});
+  }
+
+  KeyId of_block(const heap::PlacedBlock& block) {
+    const Block* const found = blocks_.find(block.address);
+    return found == nullptr ? 0 : found->key;
+  }
+
+  std::string name(KeyId key) const { return keys_.name(key); }
+
+ private:
+  struct Block {
+    std::uint64_t address = 0;
+    KeyId key = 0;
+  };
+
+  AllocationKeys keys_;
+  ScatteredBlocks<Block, &Block::address> blocks_;
+};
+
+/// What the blocks held at the moment that was asked for.
+struct HeldAtMoment {
+  PageUses uses;
+  std::uint64_t event = 0;
+  std::uint64_t time_ns = unknown;
+};
+
+/// Finds the moment in one pass over a trace.
+class MomentFinder {
+ public:
+  MomentFinder(annotate::Trace& trace, const annotate::Options& options, const HolderOptions& asked, int page_shift)
+      : trace_(trace),
+        path_(options.path),
+        page_shift_(page_shift),
+        keys_(asked.groups.by),
+        summariser_(options.path, page_shift, trace.header().has_usable, trace.complaints()) {}
+
+  /// At the sample that the summary tells the holders of.
+  HeldAtMoment at_most_unused() {
+    summariser_.call_at_holders([this](const heap::AddressIndex&, const MemoryUse&) { walk(); });
+    trace_.for_each([this](const Event& event, std::size_t) { count_event(event); });
+    summariser_.finish(trace_.truncated());
+    return finish();
+  }
+
+  /// After the events of a part of the trace from its begin.
+  HeldAtMoment at_end_of(const annotate::SliceRange& part) {
+    using annotate::SliceBound;
+    if (part.unit == SliceBound::Unit::time && !trace_.header().has_times)
+      throw FormatError(path_, "times were not recorded (needed by --at=" + part.text + ")");
+    annotate::SliceProgress progress(part);
+    bool is_reached = false;
+    trace_.for_each([&](const Event& event, std::size_t) {
+      is_reached = progress.next(event) == annotate::SliceProgress::Place::behind;
+      if (!is_reached) count_event(event);
+      return !is_reached;
+    });
+    if (!is_reached && part.unit == SliceBound::Unit::mark)
+      throw FormatError(path_, "the trace has no mark \"" + part.to->label + "\"");
+    const bool is_its_end = part.unit == SliceBound::Unit::events && summariser_.now().event == part.to->value;
+    if (!is_reached && !is_its_end) throw FormatError(path_, "the trace ends before --at=" + part.text);
+    walk();
+    return finish();
+  }
+
+ private:
+  void count_event(const Event& event) {
+    keys_.count_event(event);
+    summariser_.count_event(event);
+  }
+
+  void walk() {
+    const MemoryUse& now = summariser_.now();
+    held_.event = now.event;
+    held_.time_ns = now.time_ns;
+    held_.uses = find_page_uses(summariser_.live(), page_shift_, now.old_before(),
+                                [this](const heap::PlacedBlock& block) { return keys_.of_block(block); });
+  }
+
+  HeldAtMoment finish() {
+    for (PageUses::Entry& entry : held_.uses.entries) entry.name = keys_.name(entry.key);
+    return std::move(held_);
+  }
+
+  annotate::Trace& trace_;
+  const std::string& path_;
+  int page_shift_;
+  BlockKeys keys_;
+  Summariser summariser_;
+  HeldAtMoment held_;
+};
+
+/// The events up to the one with the most live bytes. Reads the trace, without its addresses.
+annotate::SliceRange find_peak(const std::string& path) {
+  Reader reader = command::open_trace(path, {.addresses = false, .times = false, .usable = false});
+  heap::LiveAccount account;
+  std::uint64_t events = 0, peak_event = 0;
+  for (auto batch = reader.read(); !batch.empty(); batch = reader.read()) {
+    for (const Event& event : batch) {
+      const std::uint64_t before = account.bytes_peak();
+      account.count(event);
+      ++events;
+      if (account.bytes_peak() > before) peak_event = events;
+    }
+  }
+  return {.unit = annotate::SliceBound::Unit::events, .from = {}, .to = {{.value = peak_event}}, .text = "peak"};
+}
+
+}  // namespace
+
+std::optional<HolderMoment> HolderMoment::parse(const std::string& text) {
+  HolderMoment moment{.text = text, .is_peak = text == "peak"};
+  if (moment.is_peak || text == "unused") return moment;
+  moment.until = annotate::SliceRange::parse(":" + text);
+  if (!moment.until) return std::nullopt;
+  moment.until->text = text;
+  return moment;
+}
+
+HolderOptions parse_holder_options(const command::CommandLine& line, const std::string& path) {
+  HolderOptions options;
+  options.groups = parse_group_options<PageUse>(line);
+  options.groups.metric = line.parsed("sort", "unused", page_metrics, parse_page_metric);
+  if (options.groups.metric == PageMetric::sole && options.groups.by == By::caller)
+    throw command::UsageError("--sort=sole does not go with --by=caller: it is not told of callers");
+  options.moment = line.parsed("at", "unused", "unused, peak, a number of events, a time as 1.5s, or a mark as @load",
+                               HolderMoment::parse);
+  if (options.moment.is_peak &&
+      (path == "-" || (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))))
+    throw command::UsageError("--at=peak reads the trace twice: it needs a file");
+  options.debug_directories = line.values("debug-dir");
+  return options;
+}
+
+void report_holders(const annotate::Options& options, const HolderOptions& holder_options, int page_shift) {
+  const GroupOptions<PageUse>& asked = holder_options.groups;
+  const bool needs_stacks = is_of_stacks(asked.by);
+  std::optional<annotate::SliceRange> until = holder_options.moment.until;
+  if (holder_options.moment.is_peak) until = find_peak(options.path);
+  annotate::Trace trace(options, true, needs_stacks);
+  MomentFinder finder(trace, options, holder_options, page_shift);
+  HeldAtMoment held = until ? finder.at_end_of(*until) : finder.at_most_unused();
+  StackTable stacks;
+  if (needs_stacks) {
+    require_stacks(trace.stacks(), trace.header(), options.path);
+    stacks = named_stacks(trace.stacks(), StackTree(trace.stacks(), held.uses).frames(), trace.header(),
+                          {options.tool, holder_options.debug_directories});
+    held.uses = select_stacks(std::move(held.uses), stacks, asked.focus, asked.ignored);
+  }
+  PageHolders report = find_page_holders(stacks, held.uses, asked);
+  report.name = std::filesystem::path(options.path).filename().string();
+  report.at = holder_options.moment.text;
+  report.event = held.event;
+  report.time_ns = held.time_ns;
+  report.defects = trace.complaints().count();
+  report.truncated = trace.truncated();
+  using Form = annotate::Options::Form;
+  command::print(options.form == Form::json  ? output::json_text(report)
+                 : options.form == Form::csv ? to_csv(report)
+                                             : to_text(report));
+  trace.complaints().say_count();
+}
+
+}  // namespace cmt::overhead
