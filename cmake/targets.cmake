@@ -111,6 +111,7 @@ function(cmt_unit_tests name library)
 endfunction()
 
 # cmt_tool_of_folder(NAME [THREADS] [LIBRARIES LIBRARY...]): the tool whose files are all of this folder, with its unit tests.
+# A folder in it with a CMakeLists.txt of its own is apart.
 function(cmt_tool_of_folder name)
   cmake_parse_arguments(tool "THREADS" "" "LIBRARIES" ${ARGN})
   set(threads "")
@@ -118,6 +119,11 @@ function(cmt_tool_of_folder name)
     set(threads THREADS)
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
+  file(GLOB apart */CMakeLists.txt)
+  foreach(list_file ${apart})
+    cmake_path(GET list_file PARENT_PATH folder)
+    list(FILTER sources EXCLUDE REGEX "^${folder}/")
+  endforeach()
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "(/main|_test)\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
@@ -126,6 +132,19 @@ function(cmt_tool_of_folder name)
   if(tests)
     cmt_unit_tests(${name}_unit_test ${name}_parts ${threads} ${tests})
   endif()
+endfunction()
+
+# cmt_page_part(NAME FILE): sets NAME to the file's text and NAME_digest to its SHA-256, for the content policy of pages that
+# hold it; both are of an empty text where the file is not installed.
+function(cmt_page_part name path)
+  set(text "")
+  if(EXISTS ${path})
+    file(READ ${path} text)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+  endif()
+  string(SHA256 digest "${text}")
+  set(${name} "${text}" PARENT_SCOPE)
+  set(${name}_digest ${digest} PARENT_SCOPE)
 endfunction()
 
 # cmt_script_test(NAME SCRIPT [SANITIZERS address|thread...] [COST SECONDS]): a shell script that exits 0 where all is well,

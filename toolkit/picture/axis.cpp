@@ -244,8 +244,9 @@ AddressRows address_rows(std::vector<std::uint64_t> bins, std::uint64_t bin_byte
 
 std::string_view unit_name(Unit unit) { return rules_of(unit).name; }
 
-void write_tick_rules(JsonWriter& json) {
-  json.begin_object("tick_rules");
+std::string tick_rules_json() {
+  JsonWriter json;
+  json.begin_object();
   for (const TickRules& rules : tick_rules) {
     json.begin_object(rules.name);
     json.field("base", rules.base);
@@ -264,6 +265,7 @@ void write_tick_rules(JsonWriter& json) {
     json.end_object();
   }
   json.end_object();
+  return json.take();
 }
 
 }  // namespace cmt::output

@@ -26,12 +26,12 @@ std::string label_text(Unit unit, double number);
 /// The next round number, to end a linear axis with.
 double round_up(Unit unit, double high);
 
-/// "count", "bytes", "ns" or "share", as page.js calls a unit.
+/// "count", "bytes", "ns" or "share", as numbers.js calls a unit.
 std::string_view unit_name(Unit unit);
 
-/// Writes the rules of ticks as one field of a JSON object: each unit's magnitudes and round steps. page.js makes its
-/// ticks by them while it zooms.
-void write_tick_rules(JsonWriter& json);
+/// The rules of ticks as JSON, by unit: base, least_step, factors[], magnitudes[]: [size, name]. numbers.js makes ticks
+/// by them while a page zooms.
+std::string tick_rules_json();
 
 /// From where to where an axis goes; never empty, always finite.
 struct Range {

@@ -1,9 +1,9 @@
-// A picture as an HTML page. Its script, page.js, draws the panels with uPlot from this JSON:
+// A picture as an HTML page. Its scripts draw the panels with uPlot from this JSON:
 //
-//   tick_rules  by unit: base, least_step, factors[], magnitudes[]: [size, name] (axis.cpp)
 //   panels[]    title; x and y: title, unit, log, range, ticks[]: [at, label], breaks[]
 //               series[]: name, form, x[], y[]
-//               heat (or null): title, unit, log, colours: range, x_edges[], y_edges[], apart_title, apart[],
+//               heat (or null): title, unit, log, colours: range, x_edges[], y_edges[], marginals, apart_title,
+//               apart[],
 //                 cells[]: [row, first column, cells…], runs of cells that are not 0
 //
 // Points that a screen cannot show are left out as in an SVG, but with eight times as many columns, for zooming.
@@ -15,6 +15,7 @@
 #include "page_parts.h"  // made by CMake: the parts
 #include "toolkit/output/fields.h"
 #include "toolkit/picture/axis.h"
+#include "toolkit/picture/html_page.h"
 #include "toolkit/picture/svg_parts.h"
 
 namespace cmt::output {
@@ -80,6 +81,7 @@ void write_heat(JsonWriter& json, const HeatMap& whole) {
   write_field(json, "colours", std::vector{colours.low, colours.high});
   write_field(json, "x_edges", heat.x_edges);
   write_field(json, "y_edges", heat.y_edges);
+  json.field("marginals", heat.marginals);
   json.field("apart_title", heat.apart_title);
   write_field(json, "apart", heat.apart);
   json.begin_array("cells");
@@ -88,11 +90,10 @@ void write_heat(JsonWriter& json, const HeatMap& whole) {
   json.end_object();
 }
 
-/// The picture as JSON, for page.js, which draws it.
+/// The picture as JSON, for panels.js, which draws it.
 std::string page_json(const Picture& picture) {
   JsonWriter json;
   json.begin_object();
-  write_tick_rules(json);
   json.begin_array("panels");
   for (const Panel& panel : picture.panels) {
     const Range range = x_range(picture, panel);
@@ -112,53 +113,10 @@ std::string page_json(const Picture& picture) {
   return json.take();
 }
 
-/// The bytes of a digest in base64 (RFC 4648), the form that a content policy needs.
-std::string base64(std::string_view hex) {
-  constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const auto bits_at = [hex](std::size_t bit) -> unsigned {
-    if (bit / 4 >= hex.size()) return 0;
-    const char digit = hex[bit / 4];
-    const auto value = static_cast<unsigned>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
-    return value >> (3 - bit % 4) & 1;
-  };
-  std::string text;
-  for (std::size_t bit = 0; bit < hex.size() * 4; bit += 6) {
-    unsigned value = 0;
-    for (std::size_t i = 0; i < 6; ++i) value = value << 1 | bits_at(bit + i);
-    text += alphabet[value];
-  }
-  while (text.size() % 4 != 0) text += '=';
-  return text;
-}
-
-std::string policy_source(const PagePart& part) { return " 'sha256-" + base64(part.digest) + "'"; }
-
-std::string element(std::string_view name, std::string_view text) {
-  const std::string tag(name);
-  return '<' + tag + '>' + std::string(text) + "</" + tag + ">\n";
-}
-
-/// JSON inside HTML, without any "<", which could end the element.
-std::string data_element(std::string_view id, std::string_view json) {
-  std::string text = "<script type=\"application/json\" id=\"" + std::string(id) + "\">";
-  for (const char c : json) {
-    if (c == '<')
-      text += "\\u003c";
-    else
-      text += c;
-  }
-  return text + "</script>\n";
-}
-
 std::string head(const Picture& picture) {
-  std::string policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src";
-  for (const PagePart& style : {page_style, svg_style, uplot_style}) policy += policy_source(style);
-  policy += "; script-src" +
-            (page_zooms() ? policy_source(uplot_script) + policy_source(page_script) : std::string(" 'none'"));
-  return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-         "<meta http-equiv=\"Content-Security-Policy\" content=\"" +
-         policy + "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
-         element("title", SvgText::escape(picture.title)) + element("style", page_style.text);
+  std::vector<PagePart> scripts;
+  if (page_zooms()) scripts = {uplot_script, numbers_script, panels_script, page_script};
+  return page_head(picture.title, {page_style, svg_style, uplot_style}, scripts) + element("style", page_style.text);
 }
 
 std::string table_element(std::string_view table) {
@@ -176,9 +134,10 @@ std::string zooming_body(const Picture& picture) {
   return element("style", svg_style.text) + element("style", uplot_style.text) + "</head>\n<body>\n" +
          element("h1", SvgText::escape(picture.title)) + element("p", SvgText::escape(picture.subtitle)) +
          "<p class=\"hint\">Drag to zoom, double-click to see all again.</p>\n<main id=\"panels\"></main>\n" +
-         table_element(picture.table) + data_element("picture", page_json(picture)) + "<!-- uPlot:\n" +
-         std::string(uplot_licence) + "-->\n" + element("script", uplot_script.text) +
-         element("script", page_script.text);
+         table_element(picture.table) + data_element("tick_rules", tick_rules_json()) +
+         data_element("picture", page_json(picture)) + licence_comment("uPlot", uplot_licence) +
+         element("script", uplot_script.text) + element("script", numbers_script.text) +
+         element("script", panels_script.text) + element("script", page_script.text);
 }
 
 std::string still_body(const Picture& picture) {

@@ -1,0 +1,98 @@
+#include "toolkit/picture/html_page.h"
+
+#include <zlib.h>
+
+#include <cstdint>
+#include <stdexcept>
+
+#include "toolkit/picture/svg_parts.h"
+
+namespace cmt::output {
+namespace {
+
+std::string bytes_of_hex(std::string_view hex) {
+  const auto value = [](char digit) { return digit <= '9' ? digit - '0' : digit - 'a' + 10; };
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    bytes += static_cast<char>(value(hex[i]) * 16 + value(hex[i + 1]));
+  }
+  return bytes;
+}
+
+/// The sources of one directive of a content policy.
+std::string policy_sources(const std::vector<PagePart>& parts) {
+  std::string sources;
+  for (const PagePart& part : parts) sources += " 'sha256-" + base64(bytes_of_hex(part.digest)) + "'";
+  return sources.empty() ? " 'none'" : sources;
+}
+
+std::string gzip(std::string_view bytes) {
+  z_stream stream{};
+  constexpr int gzip_window = 15 + 16;
+  if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::runtime_error("cannot compress the page's data");
+  std::string packed(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  const int result = deflate(&stream, Z_FINISH);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  if (result != Z_STREAM_END) throw std::runtime_error("cannot compress the page's data");
+  return packed;
+}
+
+}  // namespace
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t j = i; j < i + 3; ++j)
+      group = group << 8 | (j < bytes.size() ? static_cast<unsigned char>(bytes[j]) : 0U);
+    for (std::size_t digit = 0; digit < 4; ++digit)
+      text += i + digit > bytes.size() ? '=' : alphabet[group >> (18 - 6 * digit) & 63];
+  }
+  return text;
+}
+
+std::string page_head(std::string_view title, const std::vector<PagePart>& styles,
+                      const std::vector<PagePart>& scripts) {
+  return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; form-action "
+         "'none'; "
+         "style-src" +
+         policy_sources(styles) + "; script-src" + policy_sources(scripts) +
+         "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
+         element("title", SvgText::escape(title));
+}
+
+std::string element(std::string_view name, std::string_view text) {
+  const std::string tag(name);
+  return '<' + tag + '>' + std::string(text) + "</" + tag + ">\n";
+}
+
+/// JSON inside HTML, without any "<", which could end the element.
+std::string data_element(std::string_view id, std::string_view json) {
+  std::string text = "<script type=\"application/json\" id=\"" + std::string(id) + "\">";
+  for (const char c : json) {
+    if (c == '<')
+      text += "\\u003c";
+    else
+      text += c;
+  }
+  return text + "</script>\n";
+}
+
+std::string packed_data_element(std::string_view id, std::string_view json) {
+  return "<script type=\"application/gzip\" id=\"" + std::string(id) + "\">" + base64(gzip(json)) + "</script>\n";
+}
+
+std::string licence_comment(std::string_view library, std::string_view licence) {
+  return "<!-- " + std::string(library) + ":\n" + std::string(licence) + "-->\n";
+}
+
+}  // namespace cmt::output

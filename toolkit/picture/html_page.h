@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The elements of an HTML page that opens without a network. Its content policy lets the browser run and style only
+/// the parts that the page was made of, so that no name from a trace can become a script.
+namespace cmt::output {
+
+/// A text that stands in an element of its own, and its SHA-256 in hexadecimal digits.
+struct PagePart {
+  std::string_view text;
+  std::string_view digest;
+};
+
+/// From the document type to the title: the content policy has the digests of these styles and scripts. The caller goes
+/// on with the styles, ends the head and writes the body.
+std::string page_head(std::string_view title, const std::vector<PagePart>& styles,
+                      const std::vector<PagePart>& scripts);
+
+/// `<name>text</name>`. The text is taken as it is.
+std::string element(std::string_view name, std::string_view text);
+
+/// JSON for a page's scripts.
+std::string data_element(std::string_view id, std::string_view json);
+
+/// The same, of the type application/gzip: compressed and in base64, which takes a fifth of the room.
+std::string packed_data_element(std::string_view id, std::string_view json);
+
+/// A library's name and licence, as a comment.
+std::string licence_comment(std::string_view library, std::string_view licence);
+
+/// In base64 (RFC 4648).
+std::string base64(std::string_view bytes);
+
+}  // namespace cmt::output

@@ -1,0 +1,292 @@
+// Draws panels with uPlot: axes with series or a map between them (page.cpp describes their JSON). The colours are those
+// of the SVG's style sheet, as the browser computes them, so that light and dark need no second list.
+"use strict";
+(() => {
+  const {label, toScale, fromScale, ticksOf} = cmt.numbers;
+  const levels = 12;
+  const margin = {size: 54, gap: 5};  // of the bars beside a map, and the row above it, as svg_heat.cpp has them
+  const apart = {size: 12, gap: 6};
+
+  let probe = null;
+  let looks = new Map();
+  /// A property of a class of the style sheet.
+  const look = (name, property) => {
+    if (probe == null) {
+      const svg = document.body.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "svg"));
+      svg.setAttribute("class", "looks");
+      svg.setAttribute("aria-hidden", "true");
+      probe = svg.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "path"));
+    }
+    const key = name + " " + property;
+    if (!looks.has(key)) {
+      probe.setAttribute("class", name);
+      looks.set(key, getComputedStyle(probe)[property]);
+    }
+    return looks.get(key);
+  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { looks = new Map(); });
+
+  const font = "11px system-ui, sans-serif";
+  const uplotAxis = (axis, side) => {
+    const distance = side === 2 ? 80 : 34;
+    const now = (u, low, high) => ticksOf(axis, low, high, (side === 2 ? u.bbox.width : u.bbox.height) / devicePixelRatio, distance);
+    const ink = getComputedStyle(document.body).color;
+    const words = axis.ticks.length > 0 ? Math.max(...axis.ticks.map(([, text]) => text.length)) * 7 + 16 : 68;
+    return {
+      side, font, labelFont: "12px system-ui, sans-serif", label: axis.title || undefined, labelSize: axis.title ? 20 : 0,
+      size: side === 2 ? 34 : Math.max(words, axis.room ?? 0), stroke: ink, grid: {stroke: look("grid", "stroke"), width: 1},
+      ticks: {stroke: look("axis", "stroke"), width: 1},
+      splits: (u, index, low, high) => now(u, low, high).map(([at]) => at),
+      values: (u, splits) => {
+        const scale = u.scales[side === 2 ? "x" : "y"];
+        const labels = new Map(now(u, scale.min, scale.max));
+        return splits.map((at) => labels.get(at) ?? "");
+      },
+    };
+  };
+
+  const common = (panel, {width, height, sync}) => ({
+    width, height,
+    axes: [uplotAxis(panel.x, 2), uplotAxis(panel.y, 3)],
+    cursor: {drag: {x: true, y: !sync, uni: 20}, points: {show: panel.heat == null}, ...(sync ? {sync: {key: sync}} : {})},
+  });
+
+  /// Lines and bands. uPlot wants one x for all, and bands as their tops; it draws in order, and lines lie above.
+  const seriesPlot = (panel, settings) => {
+    const all = panel.series.map((one, i) => ({...one, look: one.look ?? i % 8}))
+      .sort((a, b) => (b.form === "band") - (a.form === "band"));
+    const tables = all.map((one) => [one.x, one.y]);
+    const raw = tables.length > 0 ? uPlot.join(tables, tables.map((table) => table.map(() => 2))) : [[]];
+    const data = [raw[0]];
+    let below = null;
+    all.forEach((one, i) => {
+      const y = raw[i + 1];
+      if (one.form !== "band") return data.push(y);
+      const under = below;
+      below = y.map((value, j) => (value == null ? null : value + (under?.[j] ?? 0)));
+      data.push(below);
+    });
+    const bands = [];
+    const series = all.map((one, i) => {
+      const band = one.form === "band";
+      const previous = all.slice(0, i).findLastIndex((other) => other.form === "band");
+      const fill = look("f" + one.look, "fill");
+      if (band && previous >= 0) bands.push({series: [i + 1, previous + 1]});
+      return {
+        label: one.name, stroke: band ? fill : look("l" + one.look, "stroke"), width: band ? 1 : 1.6, spanGaps: true,
+        fill: band ? fill : undefined, points: {show: all[0].x.length < 2},
+        paths: one.form === "step" ? uPlot.paths.stepped({align: 1}) : undefined,
+        value: (u, value, index, at) => label(panel.y.unit, at == null ? null : raw[i + 1][at]),
+      };
+    });
+    const extent = panel.x.range;
+    return {
+      options: {
+        ...common(panel, settings), bands,
+        scales: {
+          x: {time: false, range: (u, low, high) => (low == null || low === high ? extent : [low, high])},
+          y: {range: (u, low, high) => [0, high > 0 ? high * 1.05 : panel.y.range[1]]},
+        },
+        series: [{label: panel.x.title, value: (u, value) => label(panel.x.unit, value)}, ...series],
+      },
+      data,
+    };
+  };
+
+  const heatColours = () => Array.from({length: levels}, (_, level) => look("h" + level, "fill"));
+  const level = (heat, cell) => {
+    const [low, high] = heat.colours.map((end) => toScale(end, heat.log));
+    return Math.min(levels - 1, Math.max(0, Math.floor(((toScale(cell, heat.log) - low) / (high - low)) * levels)));
+  };
+
+  /// "blocks  1 ▇▇▇▇▇▇▇▇▇▇▇▇ 380 k"
+  const colourBar = (heat) => {
+    const bar = document.createElement("p");
+    bar.className = "colours";
+    const [low, high] = heat.colours.map((end) => label(heat.unit, end));
+    bar.append(heat.title + (heat.log ? ", logarithmic: " : ": "), low + " ");
+    for (const colour of heatColours()) bar.appendChild(document.createElement("span")).style.background = colour;
+    bar.append(" " + high);
+    return bar;
+  };
+
+  /// The sums of a map's columns, with the row apart, and of its rows.
+  const marginsOf = (heat) => {
+    const columns = new Float64Array(heat.x_edges.length - 1), rows = new Float64Array(heat.y_edges.length - 1);
+    for (const [row, first, ...cells] of heat.cells) {
+      cells.forEach((cell, i) => {
+        columns[first + i] += cell;
+        rows[row] += cell;
+      });
+    }
+    heat.apart.forEach((cell, column) => { columns[column] += cell; });
+    return {columns, rows};
+  };
+
+  const words = (ctx, text, x, y, align) => {
+    ctx.fillStyle = getComputedStyle(document.body).color;
+    ctx.font = font.replace("11px", 11 * devicePixelRatio + "px");
+    ctx.textAlign = align;
+    ctx.textBaseline = "middle";
+    ctx.fillText(text, x, y);
+  };
+
+  /// The row above the map that is not one of its rows.
+  const drawApart = (u, heat, colours, xs) => {
+    const scale = devicePixelRatio, {ctx, bbox} = u;
+    const bottom = bbox.top - apart.gap * scale, top = bottom - apart.size * scale;
+    heat.apart.forEach((cell, column) => {
+      if (!(cell > 0)) return;
+      ctx.fillStyle = colours[level(heat, cell)];
+      ctx.fillRect(xs[column], top, Math.max(1, xs[column + 1] - xs[column]), bottom - top);
+    });
+  };
+
+  const clipped = (ctx, x, y, width, height, draw) => {
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(x, y, width, height);
+    ctx.clip();
+    draw();
+    ctx.restore();
+  };
+
+  /// Bars of the sums above and beside the map, each with its greatest sum as a number.
+  const drawMargins = (u, heat, sums, xs, ys) => {
+    const scale = devicePixelRatio, {ctx, bbox} = u;
+    const size = margin.size * scale, right = bbox.left + bbox.width + margin.gap * scale;
+    const bottom = bbox.top - (margin.gap + (heat.apart.length > 0 ? apart.gap + apart.size : 0)) * scale;
+    const [mostOfColumn, mostOfRow] = [Math.max(...sums.columns), Math.max(...sums.rows)];
+    ctx.fillStyle = look("bar", "fill");
+    clipped(ctx, bbox.left, bottom - size, bbox.width, size, () => sums.columns.forEach((sum, i) => {
+      const height = mostOfColumn > 0 ? (size * sum) / mostOfColumn : 0;
+      ctx.fillRect(xs[i], bottom - height, Math.max(1, xs[i + 1] - xs[i] - scale), height);
+    }));
+    clipped(ctx, right, bbox.top, size, bbox.height, () => sums.rows.forEach((sum, i) => {
+      const width = mostOfRow > 0 ? (size * sum) / mostOfRow : 0;
+      ctx.fillRect(right, ys[i + 1], width, Math.max(1, ys[i] - ys[i + 1] - scale));
+    }));
+    words(ctx, label(heat.unit, mostOfColumn), bbox.left - 8 * scale, bottom - size + 5 * scale, "right");
+    words(ctx, label(heat.unit, mostOfRow), right + size, bbox.top + bbox.height + 12 * scale, "right");
+  };
+
+  /// Draws the visible cells.
+  const drawMap = (u, panel, sums) => {
+    const {heat} = panel;
+    const colours = heatColours();
+    const [xs, ys] = [[heat.x_edges, "x"], [heat.y_edges, "y"]]
+      .map(([edges, key]) => edges.map((edge) => Math.round(u.valToPos(toScale(edge, panel[key].log), key, true))));
+    const {ctx, bbox} = u;
+    clipped(ctx, bbox.left, bbox.top, bbox.width, bbox.height, () => {
+      for (const [row, first, ...cells] of heat.cells) {
+        cells.forEach((cell, i) => {
+          const x = xs[first + i], y = ys[row + 1];
+          ctx.fillStyle = colours[level(heat, cell)];
+          ctx.fillRect(x, y, Math.max(1, xs[first + i + 1] - x), Math.max(1, ys[row] - y));
+        });
+      }
+      ctx.strokeStyle = look("break", "stroke");
+      ctx.setLineDash([2, 3]);
+      for (const at of panel.y.breaks) {
+        const y = Math.round(u.valToPos(at, "y", true)) + 0.5;
+        ctx.beginPath();
+        ctx.moveTo(bbox.left, y);
+        ctx.lineTo(bbox.left + bbox.width, y);
+        ctx.stroke();
+      }
+    });
+    ctx.save();
+    if (heat.apart.length > 0) {
+      clipped(ctx, bbox.left, 0, bbox.width, bbox.top, () => drawApart(u, heat, colours, xs));
+      words(ctx, heat.apart_title, bbox.left - 8 * devicePixelRatio, bbox.top - (apart.gap + apart.size / 2) * devicePixelRatio, "right");
+    }
+    if (heat.marginals) drawMargins(u, heat, sums, xs, ys);
+    ctx.restore();
+  };
+
+  const findEdge = (edges, at) => edges.findIndex((edge, i) => at >= edge && at < edges[i + 1]);
+
+  /// The text for the cell under the pointer.
+  const readCell = (u, panel, table) => {
+    const {left, top} = u.cursor;
+    if (left == null || left < 0 || top < 0) return "";
+    const {heat} = panel;
+    const x = fromScale(u.posToVal(left, "x"), panel.x.log), y = fromScale(u.posToVal(top, "y"), panel.y.log);
+    const column = findEdge(heat.x_edges, x), row = findEdge(heat.y_edges, y);
+    const place = panel.y.ticks.length > 0
+      ? (panel.y.ticks.filter(([at]) => at <= y).sort((a, b) => b[0] - a[0])[0]?.[1] ?? "") + " on"
+      : label(panel.y.unit, heat.y_edges[row]) + " to " + label(panel.y.unit, heat.y_edges[row + 1]);
+    const cell = table.get(row + "," + column) ?? 0;
+    const above = heat.apart.length > 0 && column >= 0 ? `; ${heat.apart_title}: ${label(heat.unit, heat.apart[column])}` : "";
+    return `${panel.x.title} ${label(panel.x.unit, heat.x_edges[column])} to ${label(panel.x.unit, heat.x_edges[column + 1])}, ` +
+      `${panel.y.title} ${place}: ${label(heat.unit, cell)} ${heat.title}${above}`;
+  };
+
+  const heatPlot = (panel, settings) => {
+    const {heat} = panel;
+    const table = new Map();
+    for (const [row, first, ...cells] of heat.cells) cells.forEach((cell, i) => table.set(row + "," + (first + i), cell));
+    const sums = heat.marginals ? marginsOf(heat) : null;
+    const ends = (key) => panel[key].range.map((end) => toScale(end, panel[key].log));
+    const scale = (key) => ({time: false, range: (u, low, high) => (low == null || low === high ? ends(key) : [low, high])});
+    const above = (sums ? margin.size + margin.gap : 0) + (heat.apart.length > 0 ? apart.size + apart.gap : 0);
+    const y = heat.apart.length > 0 ? {...panel.y, room: 80} : panel.y;
+    return {
+      options: {
+        ...common({...panel, y}, settings), legend: {show: false}, scales: {x: scale("x"), y: scale("y")},
+        padding: [Math.max(8, above), sums ? margin.size + margin.gap + 4 : 8, 0, 0],
+        series: [{}, {stroke: "transparent", points: {show: false}}],
+        hooks: {
+          draw: [(u) => drawMap(u, panel, sums)],
+          setCursor: [(u) => { settings.readout.textContent = readCell(u, panel, table); }],
+        },
+      },
+      data: [ends("x"), ends("y")],
+    };
+  };
+
+  /// Arrow keys move the cursor, whose numbers the legend or the readout shows; + and − zoom, Escape shows all again.
+  const obeyKeys = (u, place) => {
+    const {min, max} = u.scales.x;
+    const whole = [min, max];
+    place.tabIndex = 0;
+    place.addEventListener("keydown", (event) => {
+      const width = u.over.clientWidth, height = u.over.clientHeight;
+      const {left, top} = {left: Math.max(0, u.cursor.left ?? 0), top: Math.max(0, u.cursor.top ?? 0)};
+      const step = event.shiftKey ? 40 : 8;
+      const moves = {ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, -step], ArrowDown: [0, step]};
+      const factors = {"+": 0.5, "=": 0.5, "-": 2};
+      if (moves[event.key]) {
+        const [x, y] = moves[event.key];
+        u.setCursor({left: Math.min(width - 1, Math.max(0, left + x)), top: Math.min(height - 1, Math.max(0, top + y))});
+      } else if (factors[event.key]) {
+        const at = u.posToVal(left, "x"), half = ((u.scales.x.max - u.scales.x.min) * factors[event.key]) / 2;
+        u.setScale("x", {min: Math.max(whole[0], at - half), max: Math.min(whole[1], at + half)});
+      } else if (event.key === "Escape") {
+        u.setScale("x", {min: whole[0], max: whole[1]});
+      } else {
+        return;
+      }
+      event.preventDefault();
+    });
+  };
+
+  /// Draws a panel into an element: its colours and its readout, where it is a map, and the plot, of settings.width and
+  /// settings.height pixels. settings.options change uPlot's.
+  const drawPanel = (panel, place, settings) => {
+    const readout = document.createElement("p");
+    readout.className = "readout";
+    if (panel.heat) place.appendChild(colourBar(panel.heat));
+    const frame = place.appendChild(document.createElement("div"));
+    frame.className = "plot";
+    frame.setAttribute("role", "group");
+    frame.setAttribute("aria-label", panel.title + ": arrow keys move the cursor, + and - zoom, Escape shows all");
+    if (panel.heat) place.appendChild(readout);
+    const {options, data} = panel.heat ? heatPlot(panel, {...settings, readout}) : seriesPlot(panel, settings);
+    const plot = new uPlot({...options, ...settings.options?.(options)}, data, frame);
+    obeyKeys(plot, frame);
+    return plot;
+  };
+
+  cmt.panels = {drawPanel, look};
+})();
