@@ -1,0 +1,302 @@
+// Which code allocated: the flame graph of the chosen span and measure, and the same numbers in tables.
+"use strict";
+(() => {
+  const {el, choice} = cmt.elements;
+  const {label} = cmt.numbers;
+  const rowsAtFirst = 40;
+
+  /// "+1.20 MiB" of a signed measure, else "1.20 MiB".
+  const number = (measure, value) => (measure.signed && value > 0 ? "+" : "") + label(measure.unit, value);
+  const share = (value, whole) => (whole > 0 ? ((100 * value) / whole).toFixed(1) + " %" : "–");
+
+  class Code {
+    constructor(place, model, state, axis) {
+      Object.assign(this, {place, model, state, axis});
+      this.build();
+      this.flame = new cmt.Flame(this.graph, model, {
+        name: (node) => this.name(node), words: (node) => this.words(node), enter: (node) => this.enter(node),
+      });
+      state.listen((values, before) => this.update(values, before));
+    }
+
+    build() {
+      const {state, model} = this;
+      const {values} = state;
+      const groups = [...new Set(model.measures.map(({group}) => group))];
+      this.measureBox = el("select", {"aria-label": "measure", id: "measure", onchange: (event) => state.set({measure: event.target.value})},
+        groups.map((group) => el("optgroup", {label: group}, model.measures.filter((one) => one.group === group).map(({key, words}) => el("option", {value: key}, words)))));
+      this.findBox = el("input", {
+        type: "search", placeholder: "find a function: regular expression", "aria-label": "find functions by a regular expression", id: "find",
+        spellcheck: "false", oninput: (event) => state.set({find: event.target.value}),
+      });
+      this.onlyBox = el("input", {type: "checkbox", id: "only", onchange: (event) => state.set({only: event.target.checked, focus: []})});
+      this.found = el("span", {class: "found", "aria-live": "polite"});
+      this.treeChoice = choice("tree", [["top-down", "Top-down"], ["bottom-up", "Bottom-up"]], values.tree, (tree) => state.set({tree, focus: []}));
+      this.shapeChoice = choice("shape", [["icicle", "Icicle"], ["flame", "Flame"]], values.shape, (shape) => state.set({shape}));
+      this.back = el("button", {type: "button", class: "back", onclick: () => state.set({focus: []})}, "Show all");
+      this.summary = el("p", {class: "summary"});
+      this.graph = el("div", {class: "graph"});
+      this.tableChoice = choice("table", [["functions", "Functions"], ["top-down", "Top-down"], ["bottom-up", "Bottom-up"], ["callers", "Callers and callees"]], values.table, (table) => state.set({table}));
+      this.tablePlace = el("div", {class: "rows", tabindex: "-1"});
+      this.place.append(
+        el("div", {class: "controls"}, this.measureBox, this.treeChoice, this.shapeChoice, this.findBox,
+          el("label", {}, this.onlyBox, " only below these"), this.found, this.back),
+        this.summary,
+        el("div", {class: "split"}, this.graph, el("div", {class: "tables"}, el("div", {class: "controls"}, this.tableChoice), this.tablePlace)));
+    }
+
+    name({id}) { return id < 0 ? (this.state.values.tree === "bottom-up" ? "all allocations" : this.model.report.program ?? "all") : this.model.functions[id].name; }
+
+    placeOf(id) {
+      const {library, file, line} = this.model.functions[id];
+      return [library, file && (line ? `${file}:${line}` : file)].filter(Boolean).join(", ");
+    }
+
+    words(node) {
+      const {measure, gross} = this.view;
+      const weight = measure.signed ? `, ${share(node.weight, gross)} of all that came or went` : `, ${share(node.weight, gross)}`;
+      return [this.name(node), node.id < 0 ? "" : this.placeOf(node.id), `${number(measure, node.total)} ${measure.words}${weight}`,
+        node.self !== 0 && node.self !== node.total ? `${number(measure, node.self)} by itself` : ""].filter(Boolean);
+    }
+
+    enter(node) { this.state.set({focus: node.path, ...(node.id < 0 ? {} : {chosen: node.id})}); }
+    choose(id) { this.state.set({chosen: id, table: "callers"}); }
+
+    update(values, before) {
+      const changed = (...keys) => !before || keys.some((key) => before[key] !== values[key]);
+      const {model} = this;
+      const measure = model.measure(values.measure);
+      if (changed("find")) {
+        this.matches = values.find ? model.matching(values.find) : null;
+        this.findBox.setAttribute("aria-invalid", String(Boolean(values.find) && !this.matches));
+      }
+      if (changed("span", "measure", "only") || (values.only && changed("find"))) {
+        this.view = model.view(measure, values.span, values.only && this.matches ? model.below(this.matches) : null);
+        this.roots = {};
+      }
+      this.showControls(values, measure);
+      if (changed("span", "measure", "only", "find", "tree", "shape", "focus")) this.showFlame(values);
+      if (changed("span", "measure", "only", "find", "table", "chosen")) this.showTableSoon();
+    }
+
+    root(tree) { return (this.roots[tree] ??= cmt.tree.rootOf(tree, this.model, this.view)); }
+
+    showControls(values, measure) {
+      this.measureBox.value = measure.key;
+      if (this.findBox.value !== values.find) this.findBox.value = values.find;
+      this.onlyBox.checked = values.only;
+      this.back.hidden = values.focus.length === 0;
+      for (const [group, value] of [[this.treeChoice, values.tree], [this.shapeChoice, values.shape], [this.tableChoice, values.table]])
+        for (const button of group.children) button.setAttribute("aria-pressed", String(button.dataset.value === value));
+      this.showFound(values);
+      const [i, j] = values.span;
+      const where = this.model.isWhole(values.span) ? "in the whole trace" : `from ${this.axis.words(i)} to ${this.axis.words(j)}`;
+      const peak = measure.key.startsWith("peak_") && !this.model.hasExactPeak(measure, values.span) ? `, at the moment of most live bytes among its ${j - i + 1}` : "";
+      this.summary.replaceChildren(el("b", {}, number(measure, this.view.sum)), ` ${measure.words}, ${where}${peak}`,
+        measure.signed ? `; ${label(measure.unit, (this.view.gross + this.view.sum) / 2)} in stacks that grew (red), ${label(measure.unit, (this.view.gross - this.view.sum) / 2)} in stacks that shrank (blue)` : "");
+    }
+
+    showFound({find}) {
+      if (!find || !this.matches) {
+        this.found.textContent = find ? "not a regular expression" : "";
+        return;
+      }
+      const keep = this.model.below(this.matches);
+      let sum = 0;
+      const {self, measure, gross} = this.view;
+      for (let node = 0; node < keep.length; ++node) if (keep[node]) sum += Math.abs(self[node]);
+      const count = this.matches.reduce((a, b) => a + b, 0);
+      this.found.textContent = `${label("count", count)} function${count === 1 ? "" : "s"}, ${share(sum, gross)}${measure.signed ? " of what came or went" : ""}`;
+    }
+
+    showFlame(values) {
+      const root = this.root(values.tree);
+      const focus = root.at(values.focus);
+      this.flame.show({root, focus, signed: this.view.measure.signed, shape: values.shape, found: this.matches});
+      this.tablePlace.style.maxHeight = Math.max(300, Math.min(560, this.flame.drawn.height) - 30) + "px";
+    }
+
+    /// After the graph has been painted: laying out a table takes longer than the graph.
+    showTableSoon() {
+      if (this.pending) return;
+      this.pending = true;
+      requestAnimationFrame(() => setTimeout(() => {
+        this.pending = false;
+        this.showTable(this.state.values);
+        performance.mark("table");
+      }));
+    }
+
+    showTable(values) {
+      const kinds = {functions: () => this.functionsTable(), callers: () => this.callersTable(values.chosen)};
+      this.tablePlace.replaceChildren((kinds[values.table] ?? (() => this.treeTable(values.table)))());
+    }
+
+    functionButton(id, text) {
+      const found = this.matches?.[id];
+      return el("button", {type: "button", class: "name" + (found ? " found" : ""), title: this.placeOf(id), onclick: () => this.choose(id)}, text ?? this.model.functions[id].name);
+    }
+
+    bar(weight, whole) {
+      const meter = el("span", {class: "bar"});
+      meter.style.setProperty("--share", whole > 0 ? Math.min(1, weight / whole) : 0);
+      return meter;
+    }
+
+    figures(one) {
+      const {measure, gross} = this.view;
+      return [
+        el("td", {class: "number"}, number(measure, one.total), this.bar(one.weight, gross)),
+        el("td", {class: "number share"}, share(one.weight, gross)),
+        el("td", {class: "number"}, one.self === 0 ? "–" : number(measure, one.self)),
+      ];
+    }
+
+    /// A table whose first rows are shown, and a button for more.
+    growing(headings, rows, makeRow) {
+      const body = el("tbody");
+      const more = el("button", {type: "button", class: "more", onclick: () => add(1000)});
+      let shown = 0;
+      const add = (count) => {
+        for (const row of rows.slice(shown, shown + count)) body.append(makeRow(row));
+        shown = Math.min(rows.length, shown + count);
+        more.hidden = shown === rows.length;
+        more.textContent = `Show ${label("count", Math.min(1000, rows.length - shown))} of ${label("count", rows.length - shown)} more`;
+      };
+      add(rowsAtFirst);
+      return el("div", {}, el("table", {class: "wide"}, el("thead", {}, el("tr", {}, headings)), body), more);
+    }
+
+    functionsTable() {
+      const order = this.order ?? "total";
+      const heading = (key, text) => el("th", {class: "number", scope: "col", "aria-sort": order === key ? "descending" : "none"},
+        el("button", {type: "button", class: "name", onclick: () => { this.order = key; this.showTable(this.state.values); }}, text + (order === key ? " ▾" : "")));
+      const size = (one) => (order === "self" ? Math.abs(one.self) : one.weight);
+      const rows = this.model.byFunction(this.view).sort((a, b) => size(b) - size(a));
+      return this.growing([el("th", {scope: "col"}, "function"), heading("total", "inclusive"), el("th", {class: "number", scope: "col"}, "share"), heading("self", "self")],
+        rows, (one) => el("tr", {}, el("td", {class: "function"}, this.functionButton(one.id)), this.figures(one)));
+    }
+
+    treeTable(tree) {
+      const body = el("tbody");
+      const headings = ["function", "inclusive", "share", "self"].map((text, i) => el("th", {scope: "col", class: i > 0 ? "number" : null}, text));
+      body.append(...this.treeRows(this.root(tree), 0));
+      this.openHeaviest(body.firstChild);
+      return el("table", {class: "wide", role: "treegrid", "aria-label": tree, onkeydown: (event) => this.treeKey(event, body)}, el("thead", {}, el("tr", {}, headings)), body);
+    }
+
+    /// Opens rows that nearly all goes through.
+    openHeaviest(row) {
+      for (let level = 1; row?.open && level < 30; ++level) {
+        if (row.node.weight < 0.6 * this.view.gross) break;
+        row.open();
+        row = Number(row.nextSibling?.getAttribute("aria-level")) > level ? row.nextSibling : null;
+      }
+    }
+
+    /// The children's rows from the one of index `from` on, and where there are more, a row that shows them.
+    treeRows(node, from) {
+      const children = node.children();
+      const rows = children.slice(from, from + rowsAtFirst).map((child) => this.treeRow(child));
+      const left = children.length - from - rows.length;
+      if (left > 0) {
+        const more = el("tr", {"aria-level": node.level + 1}, el("td", {colspan: 4}, el("button", {
+          type: "button", class: "more", onclick: () => more.replaceWith(...this.treeRows(node, from + rowsAtFirst)),
+        }, `${label("count", left)} more`)));
+        rows.push(more);
+      }
+      return rows;
+    }
+
+    treeRow(node) {
+      const leaf = node.isLeaf;
+      const twist = el("button", {type: "button", class: "twist", tabindex: "-1", "aria-hidden": "true"}, leaf ? "·" : "▸");
+      const name = el("td", {class: "function"}, twist, this.functionButton(node.id));
+      name.style.paddingLeft = Math.min(node.level - 1, 24) * 10 + "px";
+      const row = el("tr", {"aria-level": node.level, "aria-expanded": leaf ? null : "false", tabindex: "0"}, name, this.figures(node));
+      row.node = node;
+      row.open = () => {
+        if (leaf || row.getAttribute("aria-expanded") === "true") return;
+        row.setAttribute("aria-expanded", "true");
+        twist.textContent = "▾";
+        row.after(...this.treeRows(node, 0));
+      };
+      row.close = () => {
+        if (leaf) return;
+        row.setAttribute("aria-expanded", "false");
+        twist.textContent = "▸";
+        while (row.nextSibling && Number(row.nextSibling.getAttribute("aria-level")) > node.level) row.nextSibling.remove();
+      };
+      twist.onclick = () => (row.getAttribute("aria-expanded") === "true" ? row.close() : row.open());
+      return row;
+    }
+
+    treeKey(event, body) {
+      const row = event.target.closest("tr");
+      if (!row || row.parentElement !== body) return;
+      const moves = {
+        ArrowRight: () => row.open?.(), ArrowLeft: () => row.close?.(),
+        ArrowDown: () => row.nextSibling?.focus(), ArrowUp: () => row.previousSibling?.focus(),
+      };
+      if (!moves[event.key]) return;
+      moves[event.key]();
+      event.preventDefault();
+    }
+
+    /// What a function's callers asked for through it, and what it called.
+    callersTable(id) {
+      if (id == null || !this.model.functions[id]) return el("p", {class: "hint"}, "Choose a function in the graph or in the table of functions.");
+      const {callers, callees, itself} = this.around(id);
+      const rows = (title, list) => [
+        el("tr", {class: "part"}, el("th", {colspan: 4, scope: "rowgroup"}, title)),
+        ...list.sort((a, b) => b.weight - a.weight).slice(0, 200).map((one) => el("tr", {}, el("td", {class: "function"}, one.id < 0 ? "(nobody above)" : this.functionButton(one.id)), this.figures(one))),
+      ];
+      const headings = ["function", "through it", "share", "self"].map((text, i) => el("th", {scope: "col", class: i > 0 ? "number" : null}, text));
+      return el("div", {}, el("table", {class: "wide"}, el("thead", {}, el("tr", {}, headings)),
+        el("tbody", {}, rows(callers.length === 1 ? "its caller" : `its ${callers.length} callers`, callers)),
+        el("tbody", {class: "itself"}, rows("the function", [itself])),
+        el("tbody", {}, rows(callees.length === 1 ? "calls one function that allocates" : `calls ${callees.length} functions that allocate`, callees))),
+      el("p", {class: "hint"}, this.placeOf(id)));
+    }
+
+    around(id) {
+      const {model, view} = this;
+      const callers = new Map(), callees = new Map(), itself = {id, self: 0, total: 0, weight: 0};
+      const add = (map, key, node, ownPart) => {
+        if (!map.has(key)) map.set(key, {id: key, self: 0, total: 0, weight: 0});
+        const sum = map.get(key);
+        sum.total += view.total[node];
+        sum.weight += view.weight[node];
+        if (ownPart) sum.self += view.self[node];
+      };
+      model.outermost ??= model.findOutermost();
+      for (let node = 1; node < model.count; ++node) {
+        if (view.weight[node] === 0) continue;
+        const above = model.parent[node];
+        if (model.functionOf[node] === id) {
+          itself.self += view.self[node];
+          if (model.outermost[node]) {
+            itself.total += view.total[node];
+            itself.weight += view.weight[node];
+            add(callers, model.functionOf[above], node, false);
+          }
+        }
+        if (model.functionOf[above] === id && model.functionOf[node] !== id && !this.repeats(node, id)) add(callees, model.functionOf[node], node, true);
+      }
+      return {callers: [...callers.values()], callees: [...callees.values()], itself};
+    }
+
+    /// Whether the same call, of this node's function by `id`, is also further up its stack.
+    repeats(node, id) {
+      const {model} = this;
+      for (let up = model.parent[node]; up > 0; up = model.parent[up])
+        if (model.functionOf[up] === model.functionOf[node] && model.functionOf[model.parent[up]] === id) return true;
+      return false;
+    }
+
+    resize() { this.flame.resize(); }
+    redraw() { this.flame.redraw(); }
+  }
+
+  cmt.code = {Code, number, share};
+})();

@@ -1,0 +1,144 @@
+// Memory over time, in which a span is chosen: by dragging, by two sliders, or by typing nothing at all: a finding's link
+// chooses its own.
+"use strict";
+(() => {
+  const {el, plain} = cmt.elements;
+  const {label} = cmt.numbers;
+
+  /// The axis of time: positions of moments, and words for them.
+  class TimeAxis {
+    constructor({axis, moments}) {
+      this.timed = axis !== "events" && moments.time_ns != null;
+      this.at = this.timed ? moments.time_ns : moments.event;
+      this.panel = {title: this.timed ? "time" : "events", unit: this.timed ? "ns" : "count", log: false, ticks: [], breaks: [], range: [this.at[0], this.at.at(-1)]};
+    }
+
+    words(moment) {
+      const at = this.at[moment];
+      return this.timed ? (at / 1e9).toFixed(3) + " s" : "event " + label("count", at);
+    }
+
+    /// The position of a fraction of a moment.
+    between(moment) {
+      const below = Math.min(this.at.length - 1, Math.floor(moment)), above = Math.min(this.at.length - 1, below + 1);
+      return this.at[below] + (this.at[above] - this.at[below]) * (moment - below);
+    }
+
+    /// Of a sample of another part of the report.
+    of(sample) { return this.timed ? sample.time_ns : sample.event; }
+  }
+
+  const seriesOf = ({moments, page_size_bytes: pageBytes}, axis) => {
+    const series = [{name: "live bytes", form: "band", x: axis.at, y: moments.live_bytes, look: 0}];
+    if (moments.pages) series.push({name: "pages of live blocks", form: "line", x: axis.at, y: moments.pages.map((pages) => (pages == null ? null : pages * (pageBytes ?? 4096))), look: 1});
+    if (moments.resident_bytes?.some((bytes) => bytes != null)) series.push({name: "resident", form: "line", x: axis.at, y: moments.resident_bytes, look: 3});
+    return series;
+  };
+
+  /// Lines and names of marks; a name that would lie upon another is left out.
+  const drawMarks = (u, marks) => {
+    const {ctx, bbox} = u, scale = devicePixelRatio;
+    ctx.save();
+    ctx.font = `${11 * scale}px system-ui, sans-serif`;
+    ctx.textAlign = "left";
+    ctx.textBaseline = "alphabetic";
+    ctx.strokeStyle = cmt.panels.look("axis", "stroke");
+    ctx.fillStyle = getComputedStyle(document.body).color;
+    ctx.setLineDash([3 * scale, 3 * scale]);
+    let free = -Infinity;
+    for (const {at, text} of marks) {
+      const x = Math.round(u.valToPos(at, "x", true)) + 0.5;
+      if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      const width = ctx.measureText(text).width + 8 * scale;
+      if (x < free || x + width > bbox.left + bbox.width) continue;
+      ctx.fillText(text, x + 4 * scale, bbox.top + 12 * scale);
+      free = x + width;
+    }
+    ctx.restore();
+  };
+
+  class Memory {
+    constructor(place, model, state) {
+      Object.assign(this, {place, model, state});
+      this.axis = new TimeAxis(model.report);
+      this.marks = (model.report.marks ?? []).map(({moment, label: text}) => ({at: this.axis.between(moment), text: plain(text)}));
+      this.plotPlace = place.appendChild(el("div"));
+      this.sliders = ["from", "to"].map((end, side) => el("input", {
+        type: "range", min: 0, max: model.last, step: 1, class: "end", "aria-label": `the span's ${side === 0 ? "start" : "end"}`,
+        oninput: (event) => this.slide(side, Number(event.target.value)),
+      }));
+      this.sliderRow = place.appendChild(el("div", {class: "ends"}, this.sliders));
+      this.draw();
+      state.listen(({span}, before) => { if (before?.span !== span) this.show(span); });
+    }
+
+    /// Moves one end of the span; the other gives way.
+    slide(side, moment) {
+      const [i, j] = this.state.values.span;
+      const span = side === 0 ? [Math.min(moment, this.model.last - 1), Math.max(j, moment + 1)] : [Math.min(i, moment - 1), Math.max(moment, 1)];
+      this.state.set({span: [Math.max(0, span[0]), Math.min(this.model.last, span[1])]});
+    }
+
+    draw() {
+      this.plotPlace.textContent = "";
+      const series = seriesOf(this.model.report, this.axis);
+      const most = Math.max(1, ...series.flatMap(({y}) => [y.reduce((a, b) => Math.max(a, b ?? 0), 0)]));
+      const panel = {title: "Memory over time", x: this.axis.panel, y: {title: "", unit: "bytes", log: false, ticks: [], breaks: [], range: [0, most]}, series, heat: null};
+      const hooks = {
+        draw: [(u) => drawMarks(u, this.marks), () => this.placeSliders()],
+        setSelect: [(u) => this.dragged(u)],
+        setScale: [() => this.showSelection()],
+      };
+      this.plot = cmt.panels.drawPanel(panel, this.plotPlace, {
+        width: Math.max(320, this.place.clientWidth), height: 240,
+        options: ({cursor}) => ({hooks, cursor: {...cursor, drag: {x: true, y: false, setScale: false, dist: 4}, bind: {dblclick: () => () => this.state.set({span: this.state.whole})}}}),
+      });
+      this.showSelection();
+    }
+
+    /// Below the plot's own width, which uPlot settles when it draws.
+    placeSliders() {
+      if (!this.plot) return;
+      const over = this.plot.over.getBoundingClientRect(), row = this.sliderRow.getBoundingClientRect();
+      this.sliderRow.style.paddingLeft = Math.max(0, over.left - row.left) + "px";
+      this.sliderRow.style.paddingRight = Math.max(0, row.right - over.right) + "px";
+    }
+
+    /// The moments next to the ends of what was dragged over.
+    dragged(u) {
+      const {left, width} = u.select;
+      if (this.showing || width < 2) return;
+      const [low, high] = [left, left + width].map((at) => u.posToIdx(at));
+      const i = Math.min(low, this.model.last - 1);
+      this.state.set({span: [i, Math.max(i + 1, high)]});
+    }
+
+    showSelection() {
+      if (!this.plot) return;
+      const [i, j] = this.state.values.span, u = this.plot;
+      const [left, right] = [i, j].map((moment) => u.valToPos(this.axis.at[moment], "x"));
+      this.showing = true;
+      u.setSelect(this.model.isWhole([i, j]) ? {left: 0, top: 0, width: 0, height: 0} : {left, top: 0, width: right - left, height: u.over.clientHeight}, false);
+      this.showing = false;
+    }
+
+    show(span) {
+      span.forEach((moment, side) => {
+        this.sliders[side].value = moment;
+        this.sliders[side].setAttribute("aria-valuetext", this.axis.words(moment));
+      });
+      this.showSelection();
+    }
+
+    resize() {
+      this.plot.setSize({width: Math.max(320, this.place.clientWidth), height: 240});
+      this.showSelection();
+    }
+  }
+
+  cmt.memory = {Memory, TimeAxis};
+})();

@@ -1,0 +1,183 @@
+// The report's numbers: what each function allocated in a span of the trace, by any measure. Draws nothing.
+//
+// The report has a call tree and, for each measure, sparse changes of each node's own allocations by moment. A span is a
+// pair of moments i < j: what came in it are the changes of the moments i + 1 to j, what was live at j all changes of live
+// bytes up to j.
+"use strict";
+(() => {
+  const {plain} = cmt.elements;
+
+  /// The JSON in an element that page_head's packed_data_element wrote.
+  const read = async (id) => {
+    const text = atob(document.getElementById(id).textContent);
+    const packed = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; ++i) packed[i] = text.charCodeAt(i);
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  };
+
+  const came = (key) => ({needs: key, from: (i) => i, to: (i, j) => j});
+  const liveAt = (key) => ({needs: key, from: () => -1, to: (i, j) => j});
+  const liveAtPeak = (key) => ({needs: key, from: () => -1, to: (i, j, peak) => peak});
+  /// [key, group, words, unit, how it is summed, signed]
+  const measures = [
+    ["allocated_bytes", "Allocated in the span", "allocated bytes", "bytes", came("allocated_bytes")],
+    ["allocated_blocks", "Allocated in the span", "allocations", "count", came("allocated_blocks")],
+    ["peak_bytes", "Live", "live at the span's peak, bytes", "bytes", liveAtPeak("live_bytes")],
+    ["peak_blocks", "Live", "live at the span's peak, blocks", "count", liveAtPeak("live_blocks")],
+    ["live_bytes", "Live", "live at its end, bytes", "bytes", liveAt("live_bytes")],
+    ["live_blocks", "Live", "live at its end, blocks", "count", liveAt("live_blocks")],
+    ["growth_bytes", "Live", "growth in the span, bytes", "bytes", came("live_bytes"), true],
+    ["growth_blocks", "Live", "growth in the span, blocks", "count", came("live_blocks"), true],
+    ["leaked_bytes", "Live", "allocated in it and never freed, bytes", "bytes", came("leaked_bytes")],
+    ["leaked_blocks", "Live", "allocated in it and never freed, blocks", "count", came("leaked_blocks")],
+    ["temporary_blocks", "Allocated and freed", "temporary, blocks", "count", came("temporary_blocks")],
+    ["temporary_bytes", "Allocated and freed", "temporary, bytes", "bytes", came("temporary_bytes")],
+    ["short_lived_blocks", "Allocated and freed", "short-lived, blocks", "count", came("short_lived_blocks")],
+    ["other_thread_blocks", "Allocated and freed", "freed by another thread, blocks", "count", came("other_thread_blocks")],
+    ["reallocated_blocks", "Allocated and freed", "reallocated, blocks", "count", came("reallocated_blocks")],
+    ["untouched_bytes", "Allocated and freed", "never touched, bytes", "bytes", came("untouched_bytes")],
+  ].map(([key, group, words, unit, rule, signed]) => ({key, group, words, unit, signed: Boolean(signed), ...rule}));
+
+  /// Changes in the order of their moments: those of moment k begin at starts[k].
+  const byMoment = ({node, moment, value}, moments) => {
+    const starts = new Int32Array(moments + 1);
+    for (const k of moment) ++starts[k + 1];
+    for (let k = 0; k < moments; ++k) starts[k + 1] += starts[k];
+    const place = starts.slice();
+    const nodes = new Int32Array(node.length), values = new Float64Array(node.length);
+    for (let i = 0; i < node.length; ++i) {
+      const at = place[moment[i]]++;
+      nodes[at] = node[i];
+      values[at] = value[i];
+    }
+    return {starts, nodes, values};
+  };
+
+  /// The functions by number; frames of one function in different lines are one.
+  const functionsOf = (report) => {
+    const {frames} = report;
+    const library = (frame) => (frames.library?.[frame] >= 0 ? plain(frames.libraries[frames.library[frame]]) : "");
+    const known = new Map(), list = [];
+    const ofFrame = Int32Array.from(frames.function, (name, frame) => {
+      const key = name + "\0" + library(frame);
+      if (!known.has(key)) {
+        known.set(key, list.length);
+        const file = frames.file?.[frame];
+        list.push({name: plain(name), library: library(frame), file: file >= 0 ? plain(report.frames.files[file]) : null, line: frames.line?.[frame] || null});
+      }
+      return known.get(key);
+    });
+    return {list, ofFrame};
+  };
+
+  class Model {
+    constructor(report) {
+      this.report = report;
+      const {nodes, moments} = report;
+      this.last = moments.event.length - 1;
+      this.count = nodes.parent.length;
+      this.parent = Int32Array.from(nodes.parent);
+      const {list, ofFrame} = functionsOf(report);
+      this.functions = list;
+      this.functionOf = Int32Array.from(nodes.frame, (frame) => ofFrame[frame] ?? -1);
+      this.functionOf[0] = -1;
+      this.childStarts = new Int32Array(this.count + 1);
+      for (let node = 1; node < this.count; ++node) ++this.childStarts[this.parent[node] + 1];
+      for (let node = 0; node < this.count; ++node) this.childStarts[node + 1] += this.childStarts[node];
+      const place = this.childStarts.slice();
+      this.children = new Int32Array(Math.max(0, this.count - 1));
+      for (let node = 1; node < this.count; ++node) this.children[place[this.parent[node]]++] = node;
+      this.deltas = {};
+      for (const [key, columns] of Object.entries(report.deltas ?? {})) {
+        if (columns) this.deltas[key] = byMoment(columns, this.last + 1);
+      }
+      this.measures = measures.filter(({needs}) => this.deltas[needs]);
+    }
+
+    measure(key) { return this.measures.find((one) => one.key === key) ?? this.measures[0]; }
+    isWhole([i, j]) { return i === 0 && j === this.last; }
+
+    /// The moment of most live bytes in a span.
+    peakOf([i, j]) {
+      let best = i;
+      for (let k = i; k <= j; ++k) if (this.report.moments.live_bytes[k] > this.report.moments.live_bytes[best]) best = k;
+      return best;
+    }
+
+    /// Whether the exact peak is known: that of the whole trace, which may lie between two moments.
+    hasExactPeak(measure, span) { return measure.key.startsWith("peak_") && this.isWhole(span) && this.report.peak?.node; }
+
+    /// Each node's own part.
+    own(measure, span) {
+      const sums = new Float64Array(this.count);
+      if (this.hasExactPeak(measure, span)) {
+        const {node, [measure.unit === "bytes" ? "bytes" : "blocks"]: value} = this.report.peak;
+        for (let i = 0; i < node.length; ++i) sums[node[i]] += value[i];
+        return sums;
+      }
+      const {starts, nodes, values} = this.deltas[measure.needs];
+      const [from, to] = [measure.from(...span), measure.to(...span, this.peakOf(span))];
+      for (let i = starts[from + 1]; i < starts[to + 1]; ++i) sums[nodes[i]] += values[i];
+      return sums;
+    }
+
+    /// The nodes' own and inclusive parts in a span; `keep` (or null) says whose own parts count. A node's weight is its
+    /// width: of a measure with negative numbers what was added and what went away.
+    view(measure, span, keep) {
+      const self = this.own(measure, span);
+      if (keep) for (let node = 0; node < this.count; ++node) if (!keep[node]) self[node] = 0;
+      const total = self.slice(), weight = measure.signed ? self.map(Math.abs) : total;
+      for (let node = this.count - 1; node > 0; --node) {
+        total[this.parent[node]] += total[node];
+        if (measure.signed) weight[this.parent[node]] += weight[node];
+      }
+      return {measure, span, self, total, weight, sum: total[0], gross: weight[0]};
+    }
+
+    /// By node, whether it or a function above it matches.
+    below(matches) {
+      const keep = new Uint8Array(this.count);
+      for (let node = 1; node < this.count; ++node) keep[node] = matches[this.functionOf[node]] || keep[this.parent[node]];
+      return keep;
+    }
+
+    /// By function, whether a regular expression matches its name or library; null where the expression is not one.
+    matching(text) {
+      let pattern;
+      try {
+        pattern = new RegExp(text, "i");
+      } catch {
+        return null;
+      }
+      return Uint8Array.from(this.functions, ({name, library}) => pattern.test(name) || pattern.test(library));
+    }
+
+    /// Self and inclusive parts by function; of a function that calls itself, the outermost counts.
+    byFunction({self, total, weight}) {
+      this.outermost ??= this.findOutermost();
+      const sums = this.functions.map((_, id) => ({id, self: 0, total: 0, weight: 0}));
+      for (let node = 1; node < this.count; ++node) {
+        const sum = sums[this.functionOf[node]];
+        sum.self += self[node];
+        if (!this.outermost[node]) continue;
+        sum.total += total[node];
+        sum.weight += weight[node];
+      }
+      return sums.filter((sum) => sum.weight !== 0);
+    }
+
+    /// By node, whether no function above it is the same.
+    findOutermost() {
+      const outermost = new Uint8Array(this.count);
+      for (let node = 1; node < this.count; ++node) {
+        let above = this.parent[node];
+        while (above > 0 && this.functionOf[above] !== this.functionOf[node]) above = this.parent[above];
+        outermost[node] = above <= 0;
+      }
+      return outermost;
+    }
+  }
+
+  cmt.model = {read, Model};
+})();

@@ -1,0 +1,228 @@
+// The parts of the page around memory and code: what was recorded and found, sizes and lifetimes, addresses, pages, the
+// replay and the watch. A part that the report has nothing for is left out.
+"use strict";
+(() => {
+  const {el, table, plain} = cmt.elements;
+  const {label} = cmt.numbers;
+  const bytes = (number) => label("bytes", number);
+  const count = (number) => label("count", number);
+  const time = (number) => label("ns", number);
+  const sum = (numbers) => (numbers ?? []).reduce((a, b) => a + b, 0);
+  const noTicks = {log: false, ticks: [], breaks: []};
+  const greatest = (lists) => lists.reduce((most, list) => list.reduce((a, b) => Math.max(a, b ?? 0), most), 1);
+
+  const bytesAxis = (series) => ({title: "", unit: "bytes", ...noTicks, range: [0, greatest(series.map(({y}) => y))]});
+  const spanOf = (lists) => [Math.min(...lists.map((x) => x[0] ?? 0)), Math.max(1, ...lists.map((x) => x.at(-1) ?? 1))];
+
+  /// What was recorded: [facts], and a warning of what was lost or is in doubt.
+  const facts = (report) => {
+    const {moments, threads = [], processes = []} = report;
+    const known = [
+      processes.length > 1 ? `${count(processes.length)} processes` : null,
+      `${count(report.events)} events`,
+      threads.length > 0 ? `${count(threads.length)} thread${threads.length === 1 ? "" : "s"}` : null,
+      report.duration_ns != null ? time(report.duration_ns) : null,
+      `${bytes(moments.allocated_bytes.at(-1))} allocated`,
+      report.peak?.live_bytes != null ? `at most ${bytes(report.peak.live_bytes)} live` : `at most ${bytes(Math.max(...moments.live_bytes))} live at the moments shown`,
+      `${bytes(moments.live_bytes.at(-1))} at the end`,
+    ];
+    return known.filter(Boolean);
+  };
+
+  const losses = (report) => {
+    const lost = Object.entries(report.lost ?? {}).filter(([, number]) => number > 0).map(([what, number]) => `${count(number)} ${plain(what).replaceAll("_", " ")}`);
+    const words = [];
+    if (lost.length > 0) words.push("Lost: " + lost.join(", ") + ".");
+    if (report.truncated) words.push("The trace breaks off before its end.");
+    if (report.defects > 0) words.push(`${count(report.defects)} defects in the trace.`);
+    return words;
+  };
+
+  const header = (report) => {
+    const words = losses(report);
+    const command = Array.isArray(report.command) ? report.command.join(" ") : report.command;
+    return el("header", {},
+      el("h1", {}, plain(report.program ?? report.name ?? "trace")),
+      command ? el("p", {class: "command", title: plain(command)}, plain(command)) : null,
+      el("p", {class: "facts"}, facts(report).map((fact) => el("span", {}, fact)),
+        words.length > 0 ? el("strong", {class: "lost"}, words.join(" ")) : el("span", {class: "whole"}, "nothing was lost")));
+  };
+
+  /// Each finding leads to its part, span, measure and function.
+  const findings = (report, model, state, reveal) => {
+    const list = report.findings ?? [];
+    if (list.length === 0) return el("p", {class: "hint"}, "Nothing stands out.");
+    return el("ol", {class: "findings"}, list.map((finding) => el("li", {"data-kind": finding.kind}, el("a", {
+      href: "#" + finding.part,
+      onclick: (event) => {
+        event.preventDefault();
+        const changes = {};
+        if (finding.span) changes.span = finding.span;
+        if (model.measures.some(({key}) => key === finding.measure)) changes.measure = finding.measure;
+        if (finding.node != null) {
+          const path = cmt.tree.TopDown.path(model, finding.node);
+          Object.assign(changes, {tree: "top-down", focus: path, find: "", only: false, chosen: model.functionOf[finding.node]});
+        }
+        state.set(changes);
+        reveal(finding.part);
+      },
+    }, el("span", {class: "kind"}, plain(finding.kind ?? "").replaceAll("_", " ")), plain(finding.text)))));
+  };
+
+  const threadTable = ({threads = []}) => {
+    if (threads.length < 2) return null;
+    const rows = [...threads].sort((a, b) => b.allocated_bytes - a.allocated_bytes).slice(0, 40)
+      .map(({thread, name, events, allocated_bytes: allocated}) => [`${thread}${name ? " " + plain(name) : ""}`, count(events), bytes(allocated)]);
+    return table(`${count(threads.length)} threads`, ["thread", "#events", "#allocated"], rows);
+  };
+
+  const processTable = ({processes = []}) => {
+    if (processes.length < 2) return null;
+    const rows = [...processes].sort((a, b) => (b.peak_live_bytes ?? 0) - (a.peak_live_bytes ?? 0)).slice(0, 100)
+      .map((one) => [plain(one.name ?? ""), one.pid == null ? "–" : String(one.pid), count(one.events), bytes(one.peak_live_bytes), bytes(one.allocated_bytes)]);
+    return table(`${count(processes.length)} processes`, ["process", "#id", "#events", "#peak", "#allocated"], rows);
+  };
+
+  const sizesPanel = ({sizes}) => {
+    if (!sizes || sizes.size_edges.length < 2) return null;
+    const unit = {ns: "ns", bytes: "bytes"}[sizes.clock_unit] ?? "count";
+    const title = {ns: "lifetime", bytes: "lifetime in bytes allocated meanwhile"}[sizes.clock_unit] ?? "lifetime in events";
+    const cells = sizes.cells.filter(([, , blocks]) => blocks > 0);
+    const most = Math.max(2, cells.reduce((a, [, , blocks]) => Math.max(a, blocks), 0), ...(sizes.alive_at_end ?? []));
+    const y = sizes.lifetime_edges.length > 1 ? sizes.lifetime_edges : [0, 1];
+    return {
+      title: "Sizes and lifetimes",
+      x: {...noTicks, title: "bytes asked for", unit: "bytes", log: true, range: [sizes.size_edges[0], sizes.size_edges.at(-1)]},
+      y: {...noTicks, title, unit, log: true, range: [y[0], y.at(-1)]}, series: [],
+      heat: {
+        title: "blocks", unit: "count", log: true, colours: [1, most], x_edges: sizes.size_edges, y_edges: y, cells,
+        marginals: true, apart_title: "alive at end", apart: sizes.alive_at_end ?? [],
+      },
+    };
+  };
+
+  /// The rows of a map of addresses: one for each bin that was ever used; a long gap is a break (see axis.cpp).
+  const addressRows = (bins, binBytes) => {
+    const keptGap = Math.floor(bins.length / 16) + 1, breakRoom = Math.floor(bins.length / 40) + 1;
+    const rows = new Map(), edges = [], ticks = [], between = [], breaks = [];
+    let position = 0;
+    bins.forEach((bin, i) => {
+      const gap = i === 0 ? 0 : bin - bins[i - 1] - 1;
+      if (gap > keptGap) breaks.push(position + breakRoom / 2);
+      position += gap > keptGap ? breakRoom : gap;
+      const tick = [position, "0x" + (BigInt(bin) * BigInt(binBytes)).toString(16)];
+      if (i === 0 || gap > keptGap) ticks.push(tick);
+      else if (i % (Math.floor(bins.length / 8) + 1) === 0) between.push(tick);
+      if (edges.length === 0 || edges.at(-1) < position) edges.push(position);
+      rows.set(bin, edges.length - 1);
+      edges.push(position + 1);
+      position += 1;
+    });
+    return {rows, edges, breaks, ticks: [...ticks, ...between]};
+  };
+
+  const addressPanel = ({addresses}, axis) => {
+    if (!addresses || addresses.moments.length === 0) return null;
+    const bins = [...new Set(addresses.moments.flatMap((moment) => moment.bins.map(([bin]) => bin)))].sort((a, b) => a - b);
+    const {rows, edges, breaks, ticks} = addressRows(bins, addresses.bin_bytes);
+    const xs = [0], cells = [];
+    for (const moment of addresses.moments) {
+      const at = axis.of(moment);
+      if (!(at > xs.at(-1))) continue;
+      xs.push(at);
+      for (const [bin, live] of moment.bins) cells.push([rows.get(bin), xs.length - 2, Math.min(1, Math.max(1e-6, live / addresses.bin_bytes))]);
+    }
+    if (xs.length < 2 || edges.length < 2) return null;
+    return {
+      title: `Address space over time, a row for every ${bytes(addresses.bin_bytes)} that were ever used`,
+      x: {...axis.panel, range: [0, xs.at(-1)]}, series: [],
+      y: {...noTicks, title: "address", unit: "count", ticks, breaks, range: [edges[0], edges.at(-1)]},
+      heat: {title: "bytes live", unit: "share", log: false, colours: [0, 1], x_edges: xs, y_edges: edges, cells, marginals: false, apart_title: "", apart: []},
+    };
+  };
+
+  const pagesPanel = ({pages}, axis) => {
+    if (!pages || (pages.samples ?? []).length === 0) return null;
+    const page = pages.page_size_bytes ?? 4096;
+    const x = pages.samples.map((sample) => axis.of(sample));
+    const of = (make) => pages.samples.map((sample) => { const value = make(sample); return Number.isFinite(value) ? value : null; });
+    const series = [
+      {name: "live bytes", form: "band", look: 0, x, y: of((s) => s.live_bytes)},
+      {name: "unused on their pages", form: "band", look: 1, x, y: of((s) => Math.max(0, s.pages * page - s.live_bytes))},
+      {name: "pages without a live block, at most", form: "band", look: 2, x, y: of((s) => s.held_pages_max * page)},
+      {name: "on pages of one small old block", form: "line", look: 3, x, y: of((s) => (s.pinned_pages == null ? null : s.pinned_pages * page))},
+      {name: "resident", form: "line", look: 7, x, y: of((s) => s.resident_bytes ?? null)},
+    ].filter(({y}) => y.some((value) => value != null));
+    return {title: "Pages over time", x: axis.panel, y: bytesAxis([{y: x.map((_, i) => sum(series.filter(({form}) => form === "band").map(({y}) => y[i] ?? 0)))}, ...series]), series, heat: null};
+  };
+
+  const holderTables = ({pages}) => {
+    const {holders} = pages ?? {};
+    if (!holders) return [];
+    const names = {by_function: "function", by_size: "size", by_age: "age", by_kind: "call"};
+    const titles = {by_function: "Who holds the pages, by function", by_size: "by size of the block", by_age: "by bytes allocated since", by_kind: "by call"};
+    return Object.keys(names).filter((key) => (holders[key] ?? []).length > 0).map((key) => {
+      const first = (value) => (key === "by_size" || key === "by_age" ? bytes(value) + " +" : plain(value));
+      const rows = [...holders[key]].sort((a, b) => b[4] - a[4]).slice(0, 16)
+        .map(([name, blocks, live, onPages, unused, sole]) => [first(name), count(blocks), bytes(live), bytes(onPages), bytes(unused), bytes(sole)]);
+      return table(titles[key], [names[key], "#blocks", "#live", "#pages", "#unused", "#held alone"], rows);
+    });
+  };
+
+  const replayTable = ({replay}) => {
+    if (!replay?.allocators) return null;
+    const first = replay.allocators.find(({name}) => name === "libc") ?? replay.allocators[0];
+    const row = (one, name) => {
+      if (one.death) return [name, plain(one.death.text ?? "ended early"), "", "", "", "", "", ""];
+      const ratio = one.wall_ns && first.wall_ns?.median > 0 ? (one.wall_ns.median / first.wall_ns.median).toFixed(2) : "–";
+      return [name, one.wall_ns ? time(one.wall_ns.median) : "–", ratio, one.ns_per_call == null ? "–" : one.ns_per_call.toFixed(1), bytes(one.peak_resident_bytes),
+        bytes(one.mean_resident_bytes), bytes(one.end_resident_bytes), one.fragmentation ? one.fragmentation.toFixed(2) : "–"];
+    };
+    const rows = [...replay.allocators].sort((a, b) => (a.wall_ns?.median ?? 0) - (b.wall_ns?.median ?? 0)).map((one) => row(one, plain(one.name)));
+    if (replay.baseline) rows.push(row(replay.baseline, "(null)"));
+    return table(`Replayed on ${count(replay.allocators.length)} allocators; ratio: time over that of ${plain(first.name)}; (null) is the cost of the replay itself`,
+      ["allocator", "#time", "#ratio", "#ns/call", "#resident peak", "#mean", "#at end", "#fragmentation"], rows);
+  };
+
+  const replayPanel = ({replay}) => {
+    const allocators = (replay?.allocators ?? []).filter(({marks}) => (marks ?? []).length > 0);
+    if (allocators.length === 0) return null;
+    const timed = allocators.every(({marks}) => marks.every((mark) => mark.time_ns != null));
+    const at = (mark) => (timed ? mark.time_ns : mark.event);
+    const series = [
+      {name: "live bytes", form: "band", look: 2, x: allocators[0].marks.map(at), y: allocators[0].marks.map((mark) => mark.live_bytes)},
+      ...allocators.map(({name, marks}, i) => ({name: plain(name), form: "line", look: [0, 1, 3, 4, 5, 6, 7][i % 7], x: marks.map(at), y: marks.map((mark) => mark.resident_bytes)})),
+    ];
+    return {
+      title: "Resident memory by allocator", x: {...noTicks, title: timed ? "recorded time" : "events", unit: timed ? "ns" : "count", range: spanOf(series.map(({x}) => x))},
+      y: bytesAxis(series), series, heat: null,
+    };
+  };
+
+  const watchPanel = ({watch}) => {
+    if (!watch) return null;
+    let series = [];
+    if (watch.samples) {
+      const read = watch.samples.filter(({processes}) => processes > 0);
+      const x = read.map((sample) => sample.begin_ns);
+      series = [{name: watch.metric ?? "resident", form: "line", look: 3, x, y: read.map((sample) => sample.bytes)}];
+      if (read.some((sample) => sample.live_bytes != null)) series.unshift({name: "live bytes", form: "band", look: 0, x, y: read.map((sample) => sample.live_bytes)});
+    } else if (watch.time_ns) {
+      series = (watch.kinds ?? []).filter((kind) => kind.bytes.some((value) => value > 0))
+        .map((kind, i) => ({name: plain(kind.name), form: "band", look: i % 8, x: watch.time_ns, y: kind.bytes}));
+      series.push({name: `in all (${watch.metric})`, form: "line", look: 3, x: watch.time_ns, y: watch.bytes});
+    }
+    if (series.every(({x}) => x.length === 0)) return null;
+    const summed = {y: series[0].x.map((_, i) => sum(series.filter(({form}) => form === "band").map(({y}) => y[i] ?? 0)))};
+    return {title: "Seen from outside", x: {...noTicks, title: "time", unit: "ns", range: spanOf(series.map(({x}) => x))}, y: bytesAxis([summed, ...series]), series, heat: null};
+  };
+
+  const watchTable = ({watch}) => {
+    const mappings = (watch?.mappings ?? []).filter((one) => one.bytes?.length > 0);
+    if (mappings.length === 0) return null;
+    const rows = mappings.map((one) => [plain(one.name), bytes(greatest([one.bytes])), bytes(one.bytes.at(-1))]).slice(0, 20);
+    return table("Mappings", ["mapping", "#most", "#at the end"], rows);
+  };
+
+  cmt.parts = {header, findings, threadTable, processTable, sizesPanel, addressPanel, pagesPanel, holderTables, replayTable, replayPanel, watchPanel, watchTable};
+})();

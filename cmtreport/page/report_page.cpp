@@ -1,0 +1,44 @@
+#include "cmtreport/page/report_page.h"
+
+#include <algorithm>
+
+#include "report_parts.h"  // made by CMake
+#include "toolkit/picture/axis.h"
+
+namespace cmt::report {
+namespace {
+
+constexpr std::string_view lacking =
+    "<p class=\"lacking\">This page's interactive parts are missing: cmtreport was built without uPlot and "
+    "flame-chart-js, which <code>script/bootstrap</code> installs. <code>cmtreport --text</code> and "
+    "<code>--json</code> have the same figures.</p>\n";
+
+constexpr std::string_view frame =
+    "</head>\n<body>\n<noscript><p class=\"lacking\">This page needs JavaScript.</p></noscript>\n"
+    "<main id=\"page\" aria-busy=\"true\"><p class=\"loading\">Reading the report\xe2\x80\xa6</p></main>\n";
+
+}  // namespace
+
+bool page_is_interactive() {
+  return std::none_of(std::begin(scripts), std::end(scripts), [](const PagePart& part) { return part.text.empty(); });
+}
+
+std::string to_page(std::string_view title, std::string_view json) {
+  const std::vector<PagePart> styles{svg_style, uplot_style, report_style};
+  const bool draws = page_is_interactive();
+  std::vector<PagePart> running;
+  if (draws) running.assign(std::begin(scripts), std::end(scripts));
+
+  std::string page = output::page_head(title, styles, running);
+  for (const PagePart& style : styles) page += output::element("style", style.text);
+  page += draws ? std::string(frame) : "</head>\n<body>\n" + std::string(lacking);
+  page += output::data_element("tick_rules", output::tick_rules_json());
+  page += output::packed_data_element("report", json);
+  if (draws)
+    page += output::licence_comment("uPlot", uplot_licence) +
+            output::licence_comment("flame-chart-js", flame_chart_licence);
+  for (const PagePart& script : running) page += output::element("script", script.text);
+  return page + "</body>\n</html>\n";
+}
+
+}  // namespace cmt::report

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+/// A report as one HTML page that opens without a network.
+namespace cmt::report {
+
+/// `title` is the page's; `json` is the report, of the schema cmt.report/1, which the page's scripts draw.
+std::string to_page(std::string_view title, std::string_view json);
+
+/// Whether pages draw: whether this was built with uPlot and flame-chart-js. Else a page only says how to get them.
+bool page_is_interactive();
+
+}  // namespace cmt::report

@@ -1,0 +1,119 @@
+"""made_up_report.py NODES [REPLAY WATCH OVERHEAD]: prints a report of the schema cmt.report/1 with that many nodes, for
+tests of the page and bench/report_page. Its numbers follow from a fixed seed; some names are hostile. REPLAY, WATCH and
+OVERHEAD are reports of cmtreplay, cmtwatch and overhead to be part of it."""
+import json
+import random
+import sys
+
+HOSTILE = [
+    "</script><script>window.ran = true</script>",
+    "<img src=x onerror='window.ran = true'>",
+    "operator<< <char>(std::ostream&, char const*)",
+    "bidi\u202egnp.exe",
+    "control\u0007\u001b[31m",
+]
+
+
+def tree(count, choose):
+    names = HOSTILE + [f"space{i % 23}::Class{i % 211}::method{i}(int, char const*)" for i in range(max(8, min(count // 8, 4000)))]
+    frames = {"function": names, "libraries": ["cc1plus", "libc.so.6", "libstdc++.so.6", "<b>lib</b>.so"],
+              "library": [choose.choice([0, 0, 0, 1, 2, 3]) for _ in names], "files": ["reader.cpp", "<i>parser</i>.cpp"],
+              "file": [choose.choice([0, 1, -1]) for _ in names], "line": [choose.randrange(1, 900) for _ in names]}
+    parent, frame, depth = [-1], [0], [0]
+    while len(parent) < count:
+        above = int(len(parent) * choose.random() ** 0.6)
+        if depth[above] > 45:
+            continue
+        parent.append(above)
+        depth.append(depth[above] + 1)
+        frame.append(choose.randrange(len(names)))
+    return frames, {"parent": parent, "frame": frame}
+
+
+def deltas_of(count, moments, choose):
+    measures = {}
+
+    def add(measure, node, moment, value):
+        columns = measures.setdefault(measure, {"node": [], "moment": [], "value": []})
+        columns["node"].append(node)
+        columns["moment"].append(moment)
+        columns["value"].append(value)
+
+    allocated, blocks, live, live_blocks = [0] * moments, [0] * moments, [0] * moments, [0] * moments
+    held = {}
+    for node in range(1, count):
+        for moment in sorted(choose.sample(range(1, moments), min(moments - 1, choose.choice([1, 1, 2, 8])))):
+            number = choose.randrange(1, 200)
+            size = number * choose.choice([16, 24, 64, 400])
+            add("allocated_bytes", node, moment, size)
+            add("allocated_blocks", node, moment, number)
+            allocated[moment] += size
+            blocks[moment] += number
+            if choose.random() < 0.4:
+                add("temporary_blocks", node, moment, number // 2 + 1)
+            if choose.random() < 0.1:
+                add("other_thread_blocks", node, moment, number // 3 + 1)
+            before = held.get(node, 0)
+            change = size if choose.random() < 0.6 else -choose.randrange(0, before + 1)
+            if change:
+                add("live_bytes", node, moment, change)
+                add("live_blocks", node, moment, change // 16 or 1)
+                held[node] = before + change
+                live[moment] += change
+                live_blocks[moment] += change // 16 or 1
+            if change > 0 and choose.random() < 0.1:
+                add("leaked_bytes", node, moment, change)
+                add("leaked_blocks", node, moment, number)
+
+    def sums(changes):
+        total, result = 0, []
+        for change in changes:
+            total += change
+            result.append(total)
+        return result
+
+    return measures, {"allocated_bytes": sums(allocated), "allocated_blocks": sums(blocks), "live_bytes": sums(live), "live_blocks": sums(live_blocks)}
+
+
+def report(count, others):
+    choose = random.Random(1)
+    moments = min(512, max(8, count // 4))
+    frames, nodes = tree(count, choose)
+    measures, sums = deltas_of(count, moments, choose)
+    events = [moment * 9007 for moment in range(moments)]
+    times = [moment * 2_700_000 for moment in range(moments)]
+    peak = max(range(moments), key=lambda moment: sums["live_bytes"][moment])
+    at_peak = {}
+    for node, moment, value in zip(*measures["live_bytes"].values()):
+        if moment <= peak:
+            at_peak[node] = at_peak.get(node, 0) + value
+    sizes = [8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384]
+    ages = [0, 1, 2, 4, 8, 16, 64, 256, 1024, 65536, 1048576]
+    bins = [choose.randrange(40) if choose.random() < 0.8 else 9000 + choose.randrange(9) for _ in range(30)]
+    made = {
+        "schema": "cmt.report/1", "name": "made-up.cmt", "program": HOSTILE[1], "command": "g++ -O2 " + HOSTILE[0], "pid": 4711, "start": None,
+        "duration_ns": times[-1], "events": events[-1], "truncated": False, "defects": 0, "lost": {"events": 0}, "processes": [], "axis": "time",
+        "page_size_bytes": 4096,
+        "threads": [{"thread": i, "name": name, "events": 1000 * i + 5, "allocated_bytes": 4096 << i} for i, name in enumerate(["main", "worker", HOSTILE[1]])],
+        "findings": [
+            {"kind": "leak", "text": f"12.3 MiB that {HOSTILE[0]} allocated are never freed", "part": "code", "span": [1, moments - 2], "node": min(3, count - 1), "measure": "leaked_bytes"},
+            {"kind": "temporary", "text": "41 % of all blocks are freed by the next event", "part": "code", "span": None, "node": None, "measure": "temporary_blocks"},
+            {"kind": "pins", "text": "87 % of what pins pages was allocated during load", "part": "sizes", "span": None, "node": None},
+        ],
+        "moments": {"event": events, "time_ns": times, **sums, "resident_bytes": [live * 5 // 4 + 300000 for live in sums["live_bytes"]], "pages": [live // 3500 for live in sums["live_bytes"]]},
+        "marks": [{"label": "load " + HOSTILE[1], "moment": moments / 5, "event": 1, "time_ns": 1}, {"label": "serve", "moment": moments / 2, "event": 2, "time_ns": 2}],
+        "frames": frames, "nodes": nodes, "deltas": measures, "folded": {"share": 0.0001, "nodes": 12},
+        "peak": {"event": events[peak], "time_ns": times[peak], "live_bytes": sum(at_peak.values()), "node": list(at_peak), "bytes": list(at_peak.values()), "blocks": [value // 16 for value in at_peak.values()]},
+        "sizes": {"clock_unit": "events", "size_edges": sizes, "lifetime_edges": ages, "alive_at_end": [choose.randrange(500) for _ in sizes[1:]],
+                  "cells": [[row, column, int(choose.random() ** 4 * 90000)] for row in range(len(ages) - 1) for column in range(len(sizes) - 1)]},
+        "addresses": {"bin_bytes": 65536, "moments": [{"event": event, "time_ns": time, "bins": sorted([bin, choose.randrange(1, 65536)] for bin in set(choose.sample(bins, 12)))}
+                                                      for event, time in list(zip(events, times))[1::max(1, moments // 120)]]},
+        "pages": None, "replay": None, "watch": None,
+    }
+    for key, path in zip(["replay", "watch", "pages"], others):
+        with open(path, encoding="utf-8") as file:
+            made[key] = json.load(file)
+    return made
+
+
+print(json.dumps(report(int(sys.argv[1]), sys.argv[2:])))
