@@ -45,7 +45,7 @@
         el("div", {class: "split"}, this.graph, el("div", {class: "tables"}, el("div", {class: "controls"}, this.tableChoice), this.tablePlace)));
     }
 
-    name({id}) { return id < 0 ? (this.state.values.tree === "bottom-up" ? "all allocations" : this.model.report.program ?? "all") : this.model.functions[id].name; }
+    name({id}) { return id < 0 ? (this.state.values.tree === "bottom-up" ? "all allocations" : cmt.elements.plain(this.model.report.program || "all")) : this.model.functions[id].name; }
 
     placeOf(id) {
       const {library, file, line} = this.model.functions[id];
@@ -91,8 +91,7 @@
       this.showFound(values);
       const [i, j] = values.span;
       const where = this.model.isWhole(values.span) ? "in the whole trace" : `from ${this.axis.words(i)} to ${this.axis.words(j)}`;
-      const peak = measure.key.startsWith("peak_") && !this.model.hasExactPeak(measure, values.span) ? `, at the moment of most live bytes among its ${j - i + 1}` : "";
-      this.summary.replaceChildren(el("b", {}, number(measure, this.view.sum)), ` ${measure.words}, ${where}${peak}`,
+      this.summary.replaceChildren(el("b", {}, number(measure, this.view.sum)), ` ${measure.words}, ${where}`,
         measure.signed ? `; ${label(measure.unit, (this.view.gross + this.view.sum) / 2)} in stacks that grew (red), ${label(measure.unit, (this.view.gross - this.view.sum) / 2)} in stacks that shrank (blue)` : "");
     }
 

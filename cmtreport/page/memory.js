@@ -1,21 +1,22 @@
-// Memory over time, in which a span is chosen: by dragging, by two sliders, or by typing nothing at all: a finding's link
-// chooses its own.
+// Memory over time, in which a span is chosen: by dragging, by two sliders, or by a finding's link.
 "use strict";
 (() => {
   const {el, plain} = cmt.elements;
   const {label} = cmt.numbers;
 
-  /// The axis of time: positions of moments, and words for them.
+  /// The axis: positions of moments, and words for them. Processes without a clock in common share none but their events.
   class TimeAxis {
     constructor({axis, moments}) {
-      this.timed = axis !== "events" && moments.time_ns != null;
-      this.at = this.timed ? moments.time_ns : moments.event;
-      this.panel = {title: this.timed ? "time" : "events", unit: this.timed ? "ns" : "count", log: false, ticks: [], breaks: [], range: [this.at[0], this.at.at(-1)]};
+      this.timed = axis === "time";
+      this.at = moments.position;
+      if (axis === "share") this.at = this.at.map((position) => position / Math.max(1, moments.position.at(-1)));
+      const [title, unit] = {time: ["time", "ns"], events: ["events", "count"], share: ["of each process's events", "share"]}[axis];
+      this.panel = {title, unit, log: false, ticks: [], breaks: [], range: [this.at[0], this.at.at(-1)]};
     }
 
     words(moment) {
       const at = this.at[moment];
-      return this.timed ? (at / 1e9).toFixed(3) + " s" : "event " + label("count", at);
+      return this.timed ? (at / 1e9).toFixed(3) + " s" : this.panel.unit === "share" ? label("share", at) : "event " + label("count", at);
     }
 
     /// The position of a fraction of a moment.
@@ -30,6 +31,7 @@
 
   const seriesOf = ({moments, page_size_bytes: pageBytes}, axis) => {
     const series = [{name: "live bytes", form: "band", x: axis.at, y: moments.live_bytes, look: 0}];
+    series.push({name: "most live since the moment before", form: "line", x: axis.at, y: moments.peak_bytes, look: 6});
     if (moments.pages) series.push({name: "pages of live blocks", form: "line", x: axis.at, y: moments.pages.map((pages) => (pages == null ? null : pages * (pageBytes ?? 4096))), look: 1});
     if (moments.resident_bytes?.some((bytes) => bytes != null)) series.push({name: "resident", form: "line", x: axis.at, y: moments.resident_bytes, look: 3});
     return series;

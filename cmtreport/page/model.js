@@ -2,7 +2,7 @@
 //
 // The report has a call tree and, for each measure, sparse changes of each node's own allocations by moment. A span is a
 // pair of moments i < j: what came in it are the changes of the moments i + 1 to j, what was live at j all changes of live
-// bytes up to j.
+// bytes up to j. The peak of a span is exact: for each interval the report has what was live at its own peak, too.
 "use strict";
 (() => {
   const {plain} = cmt.elements;
@@ -18,13 +18,14 @@
 
   const came = (key) => ({needs: key, from: (i) => i, to: (i, j) => j});
   const liveAt = (key) => ({needs: key, from: () => -1, to: (i, j) => j});
-  const liveAtPeak = (key) => ({needs: key, from: () => -1, to: (i, j, peak) => peak});
+  /// What was live at the interval before, and what came since up to the interval's own moment of most live bytes.
+  const liveAtPeak = (key, exact) => ({needs: key, exact});
   /// [key, group, words, unit, how it is summed, signed]
   const measures = [
     ["allocated_bytes", "Allocated in the span", "allocated bytes", "bytes", came("allocated_bytes")],
     ["allocated_blocks", "Allocated in the span", "allocations", "count", came("allocated_blocks")],
-    ["peak_bytes", "Live", "live at the span's peak, bytes", "bytes", liveAtPeak("live_bytes")],
-    ["peak_blocks", "Live", "live at the span's peak, blocks", "count", liveAtPeak("live_blocks")],
+    ["peak_bytes", "Live", "live at the span's peak, bytes", "bytes", liveAtPeak("live_bytes", "interval_peak_bytes")],
+    ["peak_blocks", "Live", "live at the span's peak, blocks", "count", liveAtPeak("live_blocks", "interval_peak_blocks")],
     ["live_bytes", "Live", "live at its end, bytes", "bytes", liveAt("live_bytes")],
     ["live_blocks", "Live", "live at its end, blocks", "count", liveAt("live_blocks")],
     ["growth_bytes", "Live", "growth in the span, bytes", "bytes", came("live_bytes"), true],
@@ -63,8 +64,7 @@
       const key = name + "\0" + library(frame);
       if (!known.has(key)) {
         known.set(key, list.length);
-        const file = frames.file?.[frame];
-        list.push({name: plain(name), library: library(frame), file: file >= 0 ? plain(report.frames.files[file]) : null, line: frames.line?.[frame] || null});
+        list.push({name: plain(name), library: library(frame), file: plain(frames.file?.[frame] ?? ""), line: frames.line?.[frame] || null});
       }
       return known.get(key);
     });
@@ -90,7 +90,7 @@
       for (let node = 1; node < this.count; ++node) this.children[place[this.parent[node]]++] = node;
       this.deltas = {};
       for (const [key, columns] of Object.entries(report.deltas ?? {})) {
-        if (columns) this.deltas[key] = byMoment(columns, this.last + 1);
+        if (columns?.node.length > 0) this.deltas[key] = byMoment(columns, this.last + 1);
       }
       this.measures = measures.filter(({needs}) => this.deltas[needs]);
     }
@@ -98,27 +98,29 @@
     measure(key) { return this.measures.find((one) => one.key === key) ?? this.measures[0]; }
     isWhole([i, j]) { return i === 0 && j === this.last; }
 
-    /// The moment of most live bytes in a span.
+    /// The moment at the end of the interval with most live bytes in a span.
     peakOf([i, j]) {
-      let best = i;
-      for (let k = i; k <= j; ++k) if (this.report.moments.live_bytes[k] > this.report.moments.live_bytes[best]) best = k;
+      const {peak_bytes: most} = this.report.moments;
+      let best = i + 1;
+      for (let k = i + 1; k <= j; ++k) if (most[k] > most[best]) best = k;
       return best;
     }
-
-    /// Whether the exact peak is known: that of the whole trace, which may lie between two moments.
-    hasExactPeak(measure, span) { return measure.key.startsWith("peak_") && this.isWhole(span) && this.report.peak?.node; }
 
     /// Each node's own part.
     own(measure, span) {
       const sums = new Float64Array(this.count);
-      if (this.hasExactPeak(measure, span)) {
-        const {node, [measure.unit === "bytes" ? "bytes" : "blocks"]: value} = this.report.peak;
-        for (let i = 0; i < node.length; ++i) sums[node[i]] += value[i];
-        return sums;
+      const add = (key, from, to) => {
+        if (!this.deltas[key]) return;
+        const {starts, nodes, values} = this.deltas[key];
+        for (let i = starts[from + 1]; i < starts[to + 1]; ++i) sums[nodes[i]] += values[i];
+      };
+      const peak = this.peakOf(span);
+      if (measure.exact) {
+        add(measure.needs, -1, peak - 1);
+        add(measure.exact, peak - 1, peak);
+      } else {
+        add(measure.needs, measure.from(...span), measure.to(...span));
       }
-      const {starts, nodes, values} = this.deltas[measure.needs];
-      const [from, to] = [measure.from(...span), measure.to(...span, this.peakOf(span))];
-      for (let i = starts[from + 1]; i < starts[to + 1]; ++i) sums[nodes[i]] += values[i];
       return sums;
     }
 

@@ -29,12 +29,15 @@
     return known.filter(Boolean);
   };
 
+  const lossNames = {
+    repairs: "events dropped or altered", defects: "defects in the trace", unknown_ends: "ends of blocks made before it began",
+    unknown_stack_blocks: "blocks without a stack", marks: "marks left out",
+  };
   const losses = (report) => {
-    const lost = Object.entries(report.lost ?? {}).filter(([, number]) => number > 0).map(([what, number]) => `${count(number)} ${plain(what).replaceAll("_", " ")}`);
-    const words = [];
-    if (lost.length > 0) words.push("Lost: " + lost.join(", ") + ".");
-    if (report.truncated) words.push("The trace breaks off before its end.");
-    if (report.defects > 0) words.push(`${count(report.defects)} defects in the trace.`);
+    const lost = report.lost ?? {};
+    const words = Object.entries(lossNames).filter(([key]) => lost[key] > 0).map(([key, name]) => `${count(lost[key])} ${name}`);
+    if (report.truncated) words.unshift("the trace breaks off");
+    if (report.has_stacks === false) words.push("recorded without call stacks");
     return words;
   };
 
@@ -45,7 +48,12 @@
       el("h1", {}, plain(report.program ?? report.name ?? "trace")),
       command ? el("p", {class: "command", title: plain(command)}, plain(command)) : null,
       el("p", {class: "facts"}, facts(report).map((fact) => el("span", {}, fact)),
-        words.length > 0 ? el("strong", {class: "lost"}, words.join(" ")) : el("span", {class: "whole"}, "nothing was lost")));
+        words.length > 0 ? el("strong", {class: "lost"}, words.join("; ")) : el("span", {class: "whole"}, report.lost?.is_known === false ? "what was lost is not known" : "nothing was lost")));
+  };
+
+  const measureOf = {
+    peak: "peak_bytes", leak: "leaked_bytes", live_at_end: "live_bytes", growth: "growth_bytes", temporary: "temporary_blocks",
+    untouched: "untouched_bytes", other_thread: "other_thread_blocks", reallocated: "reallocated_blocks", short_lived: "short_lived_blocks",
   };
 
   /// Each finding leads to its part, span, measure and function.
@@ -56,30 +64,33 @@
       href: "#" + finding.part,
       onclick: (event) => {
         event.preventDefault();
-        const changes = {};
+        const changes = {find: "", only: false};
+        const measure = finding.measure ?? measureOf[finding.kind];
+        const id = finding.function ? model.functions.findIndex(({name}) => name === plain(finding.function)) : -1;
         if (finding.span) changes.span = finding.span;
-        if (model.measures.some(({key}) => key === finding.measure)) changes.measure = finding.measure;
-        if (finding.node != null) {
-          const path = cmt.tree.TopDown.path(model, finding.node);
-          Object.assign(changes, {tree: "top-down", focus: path, find: "", only: false, chosen: model.functionOf[finding.node]});
-        }
+        if (model.measures.some(({key}) => key === measure)) changes.measure = measure;
+        // The function with all that call it; or else the one place in the tree.
+        if (id >= 0) Object.assign(changes, {tree: "bottom-up", focus: [id], chosen: id, table: "callers"});
+        else if (finding.node > 0) Object.assign(changes, {tree: "top-down", focus: cmt.tree.TopDown.path(model, finding.node), chosen: model.functionOf[finding.node]});
         state.set(changes);
         reveal(finding.part);
       },
     }, el("span", {class: "kind"}, plain(finding.kind ?? "").replaceAll("_", " ")), plain(finding.text)))));
   };
 
-  const threadTable = ({threads = []}) => {
+  const threadTable = ({threads = [], processes = []}) => {
     if (threads.length < 2) return null;
     const rows = [...threads].sort((a, b) => b.allocated_bytes - a.allocated_bytes).slice(0, 40)
-      .map(({thread, name, events, allocated_bytes: allocated}) => [`${thread}${name ? " " + plain(name) : ""}`, count(events), bytes(allocated)]);
+      .map(({process, thread, name, events, allocated_bytes: allocated}) => [
+        (processes.length > 1 && processes[process] ? plain(processes[process].program || processes[process].name) + " " : "") +
+          (thread == null ? "all others" : `${thread}${name ? " " + plain(name) : ""}`), count(events), bytes(allocated)]);
     return table(`${count(threads.length)} threads`, ["thread", "#events", "#allocated"], rows);
   };
 
   const processTable = ({processes = []}) => {
     if (processes.length < 2) return null;
     const rows = [...processes].sort((a, b) => (b.peak_live_bytes ?? 0) - (a.peak_live_bytes ?? 0)).slice(0, 100)
-      .map((one) => [plain(one.name ?? ""), one.pid == null ? "–" : String(one.pid), count(one.events), bytes(one.peak_live_bytes), bytes(one.allocated_bytes)]);
+      .map((one) => [plain(one.program || one.name || ""), one.pid == null ? "–" : String(one.pid), count(one.events), bytes(one.peak_live_bytes), bytes(one.allocated_bytes)]);
     return table(`${count(processes.length)} processes`, ["process", "#id", "#events", "#peak", "#allocated"], rows);
   };
 
@@ -87,7 +98,7 @@
     if (!sizes || sizes.size_edges.length < 2) return null;
     const unit = {ns: "ns", bytes: "bytes"}[sizes.clock_unit] ?? "count";
     const title = {ns: "lifetime", bytes: "lifetime in bytes allocated meanwhile"}[sizes.clock_unit] ?? "lifetime in events";
-    const cells = sizes.cells.filter(([, , blocks]) => blocks > 0);
+    const cells = sizes.cells.filter(([, , blocks]) => blocks > 0).map(([size, lifetime, blocks]) => [lifetime, size, blocks]);
     const most = Math.max(2, cells.reduce((a, [, , blocks]) => Math.max(a, blocks), 0), ...(sizes.alive_at_end ?? []));
     const y = sizes.lifetime_edges.length > 1 ? sizes.lifetime_edges : [0, 1];
     return {

@@ -17,9 +17,8 @@ HOSTILE = [
 def tree(count, choose):
     names = HOSTILE + [f"space{i % 23}::Class{i % 211}::method{i}(int, char const*)" for i in range(max(8, min(count // 8, 4000)))]
     frames = {"function": names, "libraries": ["cc1plus", "libc.so.6", "libstdc++.so.6", "<b>lib</b>.so"],
-              "library": [choose.choice([0, 0, 0, 1, 2, 3]) for _ in names], "files": ["reader.cpp", "<i>parser</i>.cpp"],
-              "file": [choose.choice([0, 1, -1]) for _ in names], "line": [choose.randrange(1, 900) for _ in names]}
-    parent, frame, depth = [-1], [0], [0]
+              "library": [choose.choice([0, 0, 0, 1, 2, 3]) for _ in names], "file": [choose.choice(["reader.cpp", "<i>parser</i>.cpp", ""]) for _ in names], "line": [choose.randrange(1, 900) for _ in names]}
+    parent, frame, depth = [0], [0], [0]
     while len(parent) < count:
         above = int(len(parent) * choose.random() ** 0.6)
         if depth[above] > 45:
@@ -65,6 +64,14 @@ def deltas_of(count, moments, choose):
                 add("leaked_bytes", node, moment, change)
                 add("leaked_blocks", node, moment, number)
 
+    # Between two moments as much more is live as the first change of each node.
+    peaks = [0] * moments
+    for node, moment, value in zip(*measures["live_bytes"].values()):
+        if value > 0:
+            add("interval_peak_bytes", node, moment, value)
+            add("interval_peak_blocks", node, moment, 1)
+            peaks[moment] += value
+
     def sums(changes):
         total, result = 0, []
         for change in changes:
@@ -72,7 +79,8 @@ def deltas_of(count, moments, choose):
             result.append(total)
         return result
 
-    return measures, {"allocated_bytes": sums(allocated), "allocated_blocks": sums(blocks), "live_bytes": sums(live), "live_blocks": sums(live_blocks)}
+    before = [0] + sums(live)
+    return measures, {"peak_bytes": [before[moment] + peaks[moment] for moment in range(moments)], "allocated_bytes": sums(allocated), "allocated_blocks": sums(blocks), "live_bytes": sums(live), "live_blocks": sums(live_blocks)}
 
 
 def report(count, others):
@@ -82,30 +90,30 @@ def report(count, others):
     measures, sums = deltas_of(count, moments, choose)
     events = [moment * 9007 for moment in range(moments)]
     times = [moment * 2_700_000 for moment in range(moments)]
-    peak = max(range(moments), key=lambda moment: sums["live_bytes"][moment])
+    peak = max(range(moments), key=lambda moment: sums["peak_bytes"][moment])
     at_peak = {}
-    for node, moment, value in zip(*measures["live_bytes"].values()):
-        if moment <= peak:
-            at_peak[node] = at_peak.get(node, 0) + value
+    for measure, moments_of_it in [("live_bytes", range(1, peak)), ("interval_peak_bytes", [peak])]:
+        for node, moment, value in zip(*measures[measure].values()):
+            if moment in moments_of_it:
+                at_peak[node] = at_peak.get(node, 0) + value
     sizes = [8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384]
     ages = [0, 1, 2, 4, 8, 16, 64, 256, 1024, 65536, 1048576]
     bins = [choose.randrange(40) if choose.random() < 0.8 else 9000 + choose.randrange(9) for _ in range(30)]
     made = {
         "schema": "cmt.report/1", "name": "made-up.cmt", "program": HOSTILE[1], "command": "g++ -O2 " + HOSTILE[0], "pid": 4711, "start": None,
-        "duration_ns": times[-1], "events": events[-1], "truncated": False, "defects": 0, "lost": {"events": 0}, "processes": [], "axis": "time",
-        "page_size_bytes": 4096,
+        "duration_ns": times[-1], "events": events[-1], "truncated": False, "defects": 0, "lost": {"is_known": True, "repairs": 0, "defects": 0, "unknown_ends": 0, "unknown_stack_blocks": 0, "marks": 0}, "has_stacks": True, "processes": [], "axis": "time",
         "threads": [{"thread": i, "name": name, "events": 1000 * i + 5, "allocated_bytes": 4096 << i} for i, name in enumerate(["main", "worker", HOSTILE[1]])],
         "findings": [
-            {"kind": "leak", "text": f"12.3 MiB that {HOSTILE[0]} allocated are never freed", "part": "code", "span": [1, moments - 2], "node": min(3, count - 1), "measure": "leaked_bytes"},
-            {"kind": "temporary", "text": "41 % of all blocks are freed by the next event", "part": "code", "span": None, "node": None, "measure": "temporary_blocks"},
+            {"kind": "leak", "text": f"12.3 MiB that {HOSTILE[0]} allocated are never freed", "part": "code", "span": [1, moments - 2], "node": min(3, count - 1), "function": ""},
+            {"kind": "temporary", "text": "41 % of all blocks are freed by the next event", "part": "code", "span": None, "node": 1, "function": frames["function"][nodes["frame"][1]]},
             {"kind": "pins", "text": "87 % of what pins pages was allocated during load", "part": "sizes", "span": None, "node": None},
         ],
-        "moments": {"event": events, "time_ns": times, **sums, "resident_bytes": [live * 5 // 4 + 300000 for live in sums["live_bytes"]], "pages": [live // 3500 for live in sums["live_bytes"]]},
+        "moments": {"event": events, "time_ns": times, "position": times, **sums, "resident_bytes": [live * 5 // 4 + 300000 for live in sums["live_bytes"]]},
         "marks": [{"label": "load " + HOSTILE[1], "moment": moments / 5, "event": 1, "time_ns": 1}, {"label": "serve", "moment": moments / 2, "event": 2, "time_ns": 2}],
         "frames": frames, "nodes": nodes, "deltas": measures, "folded": {"share": 0.0001, "nodes": 12},
         "peak": {"event": events[peak], "time_ns": times[peak], "live_bytes": sum(at_peak.values()), "node": list(at_peak), "bytes": list(at_peak.values()), "blocks": [value // 16 for value in at_peak.values()]},
-        "sizes": {"clock_unit": "events", "size_edges": sizes, "lifetime_edges": ages, "alive_at_end": [choose.randrange(500) for _ in sizes[1:]],
-                  "cells": [[row, column, int(choose.random() ** 4 * 90000)] for row in range(len(ages) - 1) for column in range(len(sizes) - 1)]},
+        "sizes": {"size_edges": sizes, "lifetime_edges": ages, "alive_at_end": [choose.randrange(500) for _ in sizes[1:]],
+                  "cells": [[size, age, int(choose.random() ** 4 * 90000)] for size in range(len(sizes) - 1) for age in range(len(ages) - 1)]},
         "addresses": {"bin_bytes": 65536, "moments": [{"event": event, "time_ns": time, "bins": sorted([bin, choose.randrange(1, 65536)] for bin in set(choose.sample(bins, 12)))}
                                                       for event, time in list(zip(events, times))[1::max(1, moments // 120)]]},
         "pages": None, "replay": None, "watch": None,
