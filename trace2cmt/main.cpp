@@ -117,7 +117,7 @@ void convert(const Options& options) {
   cmt::Header header = inputs.header();
   const bool begins_with_stacks = header.has_stacks;
   filters.change_header(header);
-  sink = options.form->make_sink({output.fd(), std::move(header), options.level, say});
+  sink = options.form->make_sink({output.fd(), std::move(header), options.level, say, options.output});
   const cmt::StackTable& stacks = filters.change_stacks(inputs.stacks());
   sink->use_stacks(stacks);
   inputs.read([&](const cmt::Event& event) { return filters.filter(event), !filters.done(); });

@@ -14,9 +14,9 @@ using cmt::command::UsageError;
 const char* const help_text =
     "Usage: trace2cmt [OPTION]... [FILE]...\n"
     "Convert a trace of memory allocations. In: text, .cmt, legacy .cmt or the log\n"
-    "of another tool, compressed or not. Out: text, .cmt, legacy .cmt, .rep, CSV or\n"
-    "Parquet. Several FILEs become one trace, one after the other. Without FILE, or\n"
-    "where FILE is -, read standard input.\n"
+    "of another tool, compressed or not. Out: text, .cmt, legacy .cmt, .rep, CSV,\n"
+    "Parquet or heaptrack's. Several FILEs become one trace, one after the other.\n"
+    "Without FILE, or where FILE is -, read standard input.\n"
     "\n"
     "      --from=FORMAT   the format of FILE: text, cmt, legacy, android, dtrace,\n"
     "                      heaptrack, kdump, logalloc, ltrace, mtrace, rep or valgrind\n"
@@ -25,7 +25,8 @@ const char* const help_text =
     "                      each gets a file of its own: -o app.cmt becomes app.N.cmt\n"
     "  -o, --output=OUT    write to OUT instead of standard output\n"
     "      --to=FORM       the form to write: cmt (the default), text, legacy (the .cmt\n"
-    "                      of 2019), rep (of the malloc lab), csv or parquet\n"
+    "                      of 2019), rep (of the malloc lab), csv, parquet or\n"
+    "                      heaptrack (for heaptrack_print and heaptrack_gui)\n"
     "  -s, --text          the same as --to=text\n"
     "      --slice=FROM:TO write events FROM to TO, a span of time (1.5s:2s), or one\n"
     "                      between marks (@load:@done), and the blocks that were live\n"
@@ -157,7 +158,7 @@ Options options_of(const CommandLine& line) {
   options.symbolise = line.has("symbolise");
   options.debug_directories = line.values("debug-dir");
   if (options.symbolise && !options.form->has_stacks)
-    throw UsageError("--symbolise goes with --to=cmt or text: " + std::string(options.form->name) +
+    throw UsageError("--symbolise goes with --to=cmt, text or heaptrack: " + std::string(options.form->name) +
                      " has no call stacks");
   if (line.has("debug-dir") && !options.symbolise) throw UsageError("--debug-dir needs --symbolise");
   return options;

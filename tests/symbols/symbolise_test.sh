@@ -62,7 +62,7 @@ printf 'malloc(8) = 10<1>\n' >without.trace
 refuses "trace2cmt: without.trace: call stacks were not recorded (needed by --symbolise)" trace2cmt --symbolise -s without.trace
 refuses "lifetimes: without.trace: call stacks were not recorded (cmttrace --stacks records them)" lifetimes --by=function without.trace
 refuses "lifetimes: without.trace: call stacks were not recorded (cmttrace --stacks records them)" lifetimes --folded without.trace
-refuses "trace2cmt: --symbolise goes with --to=cmt or text: csv has no call stacks" trace2cmt --symbolise --to=csv bare.trace
+refuses "trace2cmt: --symbolise goes with --to=cmt, text or heaptrack: csv has no call stacks" trace2cmt --symbolise --to=csv bare.trace
 refuses "trace2cmt: --anonymise does not go with --symbolise" trace2cmt --symbolise --anonymise -s bare.trace
 refuses "trace2cmt: --debug-dir needs --symbolise" trace2cmt --debug-dir=x -s bare.trace
 exit $failed

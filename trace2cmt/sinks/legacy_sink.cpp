@@ -42,7 +42,7 @@ class LegacySink : public LedgerSink {
 
   BufferedOutput output_;
   Say say_;
-  PlainCalls calls_{number_limit};
+  PlainCalls calls_{{.most = number_limit}};
   std::vector<Shift> shifts_;
   cmt::Tag newest_ = 0;  // of the trace
 };

@@ -59,8 +59,8 @@ void PlainCalls::count_details(const cmt::Event& event) {
 
 std::uint64_t PlainCalls::size_of(const cmt::Event& event) {
   const std::uint64_t bytes = event.bytes();
-  if (bytes == 0) return count(Loss::size_zero), 1;
-  if (bytes > size_limit_) return count(Loss::size_large), size_limit_;
+  if (bytes < sizes_.least) return count(Loss::size_zero), sizes_.least;
+  if (bytes > sizes_.most) return count(Loss::size_large), sizes_.most;
   return bytes;
 }
 

@@ -9,12 +9,12 @@
 
 namespace trace2cmt {
 
-/// A call of malloc, realloc or free: all that the forms legacy and rep can express.
+/// A call of malloc, realloc or free: all that the forms legacy, rep and heaptrack can express.
 struct PlainCall {
   enum class Kind { none, malloc, realloc, free };
 
   Kind kind = Kind::none;
-  std::uint64_t size = 0;  ///< 1 or more, for malloc and realloc
+  std::uint64_t size = 0;  ///< in the range, for malloc and realloc
   cmt::Tag tag = 0;
   cmt::Tag old_tag = 0;
 };
@@ -38,10 +38,16 @@ enum class Loss : std::uint8_t {
 };
 inline constexpr std::size_t loss_count = 13;
 
+/// The sizes that a form can express.
+struct SizeRange {
+  std::uint64_t least = 1;
+  std::uint64_t most = cmt::unknown;
+};
+
 /// Turns events into the nearest plain calls, and counts the losses.
 class PlainCalls {
  public:
-  explicit PlainCalls(std::uint64_t size_limit) : size_limit_(size_limit) {}
+  explicit PlainCalls(SizeRange sizes) : sizes_(sizes) {}
 
   /// `old_known`: the trace has the allocation of the block that the event was given.
   PlainCall nearest(const cmt::Event& event, bool old_known);
@@ -56,7 +62,7 @@ class PlainCalls {
   std::uint64_t size_of(const cmt::Event& event);
   void count_details(const cmt::Event& event);
 
-  std::uint64_t size_limit_;
+  SizeRange sizes_;
   std::array<std::uint64_t, loss_count> losses_{};
 };
 

@@ -53,7 +53,7 @@ class RepSink : public LedgerSink {
 
   int fd_;
   Say say_;
-  PlainCalls calls_{int_max};
+  PlainCalls calls_{{.most = int_max}};
   cmt::BlockTable<NamedBlock> blocks_;  // that live
   std::uint64_t id_count_ = 0;
   std::uint64_t operation_count_ = 0;

@@ -9,7 +9,7 @@
 namespace trace2cmt {
 
 // The forms of this folder's other files.
-extern const OutputForm legacy_form, rep_form, csv_form, parquet_form;
+extern const OutputForm legacy_form, rep_form, csv_form, parquet_form, heaptrack_form;
 
 namespace {
 
@@ -41,7 +41,8 @@ std::span<const OutputForm> output_forms() {
                                 legacy_form,
                                 rep_form,
                                 csv_form,
-                                parquet_form};
+                                parquet_form,
+                                heaptrack_form};
   return forms;
 }
 

@@ -59,6 +59,7 @@ struct SinkSettings {
   cmt::Header header;  ///< of the trace
   int level;           ///< of compression with zstd
   Say say;
+  std::string path{};  ///< of the output; empty or "-": it has no name
 };
 
 /// One form of output.
