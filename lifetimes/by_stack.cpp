@@ -1,19 +1,12 @@
 #include "lifetimes/by_stack.h"
 
-#include <unistd.h>
-
 #include <filesystem>
-#include <stdexcept>
 
-#include "lifetimes/pprof.h"
-#include "toolkit/allocations/folded.h"
 #include "toolkit/allocations/groups/options.h"
 #include "toolkit/allocations/named_stacks.h"
 #include "toolkit/allocations/selection.h"
 #include "toolkit/allocations/stack_tree.h"
 #include "toolkit/command/command_line.h"
-#include "toolkit/files/compressed_output.h"
-#include "toolkit/files/output_file.h"
 
 namespace cmt::lifetimes {
 
@@ -29,22 +22,14 @@ Uses count_uses(annotate::Trace& trace, const UseOptions& options, const std::st
   return counter.finish(path);
 }
 
-Metric metric_option(const command::CommandLine& line, const char* option) {
-  return line.parsed(
-      option, "peak",
-      "bytes, blocks, peak, live, temporary, short-lived, other-thread, reallocated, growth or untouched",
-      [](const std::string& text) { return parse_metric(text.empty() ? "peak" : text); });
-}
-
 }  // namespace
 
 StackOptions parse_stack_options(const command::CommandLine& line) {
   StackOptions options;
-  options.folded = line.has("folded");
-  options.pprof = line.checked("pprof", [](const std::string& path) { return path.empty() ? "expected a file" : ""; });
+  options.exported = parse_export_options(line);
   options.debug_directories = line.values("debug-dir");
   options.contributors = parse_group_options<Use>(line);
-  options.contributors.metric = metric_option(line, options.folded ? "folded" : "sort");
+  options.contributors.metric = line.has("folded") ? options.exported.metric : parse_metric_option(line, "sort");
   if (line.has("slice")) options.slice = line.parsed("slice", "", annotate::slice_form, annotate::SliceRange::parse);
   return options;
 }
@@ -54,8 +39,8 @@ namespace {
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
 /// What a profile says of itself.
-std::vector<std::string> facts(annotate::Trace& trace, const annotate::Options& options, const StackOptions& asked,
-                               const Uses& uses) {
+std::vector<std::string> comments(annotate::Trace& trace, const annotate::Options& options, const StackOptions& asked,
+                                  const Uses& uses) {
   std::vector<std::string> facts{"cmt lifetimes " CMT_VERSION ", of " + file_name(options.path)};
   if (const auto command = trace.header().find("command")) facts.push_back("command: " + std::string(*command));
   facts.push_back(output::counted(uses.events, "event"));
@@ -84,35 +69,13 @@ void print_contributors(const Contributors& report, annotate::Options::Form form
   command::print(form == Form::json ? output::json_text(report) : form == Form::csv ? to_csv(report) : to_text(report));
 }
 
-/// The file of a form for another tool. It gets its name when it is whole.
-class ExportFile {
- public:
-  /// An empty path: none is written.
-  explicit ExportFile(const std::string& path, files::Compression compression) {
-    if (path.empty()) return;
-    if (path == "-" && compression != files::Compression::none && isatty(STDOUT_FILENO) != 0)
-      throw std::runtime_error("will not write a compressed file to a terminal; redirect it, or give it a name");
-    bytes_.emplace(file_.emplace(path).fd(), compression);
-  }
-
-  void write(std::string_view bytes) { bytes_->write(bytes); }
-
-  void commit() {
-    bytes_->finish();
-    file_->commit();
-  }
-
- private:
-  std::optional<files::OutputFile> file_;
-  std::optional<files::CompressedOutput> bytes_;
-};
-
 }  // namespace
 
 void report_stacks(const annotate::Options& options, const StackOptions& stack_options) {
   const ContributorOptions& asked = stack_options.contributors;
-  ExportFile pprof(stack_options.pprof, files::Compression::gzip);
-  const bool needs_stacks = stack_options.is_export() || is_of_stacks(asked.by);
+  Export exported(stack_options.exported);
+  const bool is_export = stack_options.exported.form != ExportForm::none;
+  const bool needs_stacks = is_export || is_of_stacks(asked.by);
   annotate::Trace trace(options, false, needs_stacks);
   const std::uint64_t touched_min = trace.header().touched_min();
   if (asked.metric == Metric::untouched && touched_min == 0)
@@ -123,12 +86,9 @@ void report_stacks(const annotate::Options& options, const StackOptions& stack_o
                                                         trace.header(), {options.tool, stack_options.debug_directories})
                                          : StackTable();
   if (needs_stacks) uses = select_stacks(std::move(uses), stacks, asked.focus, asked.ignored);
-  if (stack_options.folded) {
-    write_folded(stacks, uses, asked.metric, asked.hidden, [](const std::string& text) { command::print(text); });
-  } else if (!stack_options.pprof.empty()) {
-    write_pprof(stacks, uses, asked.hidden, trace.header(), facts(trace, options, stack_options, uses),
-                [&](std::string_view bytes) { pprof.write(bytes); });
-    pprof.commit();
+  if (is_export) {
+    exported.write(stacks, uses, asked.hidden,
+                   {trace.header(), file_name(options.path), comments(trace, options, stack_options, uses)});
   } else {
     print_contributors(contributors_of(trace, options, stack_options, stacks, uses), options.form);
   }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "lifetimes/exports.h"
 #include "toolkit/allocations/contributors.h"
 #include "toolkit/annotate/trace_tool.h"
 
@@ -12,12 +13,9 @@ namespace cmt::lifetimes {
 /// What is asked of the allocations of a trace.
 struct StackOptions {
   allocations::ContributorOptions contributors;
-  bool folded = false;  ///< folded stacks, rather than contributors
-  std::string pprof{};  ///< the file of a profile, rather than contributors; empty: none
+  ExportOptions exported{};  ///< for another tool, rather than contributors
   std::optional<annotate::SliceRange> slice{};
   std::vector<std::string> debug_directories{};
-
-  bool is_export() const { return folded || !pprof.empty(); }
 };
 
 /// The options of --by and of the forms for other tools. Throws UsageError.

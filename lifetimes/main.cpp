@@ -87,6 +87,8 @@ Who allocates:
                  stacks as lines "main;f;g 123", for flame graph tools
   --pprof=FILE.pb.gz
                  write a profile for pprof
+  --speedscope=FILE
+                 write the stacks as JSON for speedscope
   --debug-dir=DIR
                  look there for separate debug files, too
 
@@ -161,14 +163,16 @@ void merge(const Options& options, const std::vector<std::string>& paths) {
 
 /// Whether call stacks are asked for. Throws UsageError where options do not go together.
 bool refuse_stack_options(const CommandLine& line) {
-  for (const char* const what : {"by", "folded", "pprof"})
+  for (const char* const what : {"by", "folded", "pprof", "speedscope"})
     line.refuse_together(what, {"merge", "summary", "counts", "leaks", "totals", "plot"});
-  for (const char* const what : {"folded", "pprof"})
+  for (const char* const what : {"folded", "pprof", "speedscope"})
     line.refuse_together(what, {"by", "sort", "inclusive", "top", "min", "skip", "clock", "json", "csv"});
-  line.refuse_together("folded", {"pprof"});
-  if (line.has("by") || line.has("folded") || line.has("pprof")) return true;
+  line.refuse_together("folded", {"pprof", "speedscope"});
+  line.refuse_together("pprof", {"speedscope"});
+  if (line.has("by") || line.has("folded") || line.has("pprof") || line.has("speedscope")) return true;
   allocations::refuse_without(line, {"sort", "inclusive", "top", "min", "skip"}, "--by");
-  allocations::refuse_without(line, {"slice", "focus", "ignore", "hide", "debug-dir"}, "--by, --folded or --pprof");
+  allocations::refuse_without(line, {"slice", "focus", "ignore", "hide", "debug-dir"},
+                              "--by, --folded, --pprof or --speedscope");
   return false;
 }
 
@@ -195,8 +199,12 @@ int run(const CommandLine& line) {
 
 std::vector<command::Option> options() {
   using Takes = command::Option::Takes;
-  return annotate::known_options(allocations::group_options(
-      {{"counts"}, {"merge"}, {"slice", Takes::value}, {"folded", Takes::value_or_nothing}, {"pprof", Takes::value}}));
+  return annotate::known_options(allocations::group_options({{"counts"},
+                                                             {"merge"},
+                                                             {"slice", Takes::value},
+                                                             {"folded", Takes::value_or_nothing},
+                                                             {"pprof", Takes::value},
+                                                             {"speedscope", Takes::value}}));
 }
 
 }  // namespace

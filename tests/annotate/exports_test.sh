@@ -1,9 +1,10 @@
-# lifetimes --pprof: read back with a decoder of the tests' own, the totals are those of --by.
+# lifetimes --pprof and --speedscope: read back by the tests' own readers, the totals are those of --by.
 
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 same() { diff "$2" - >difference || complain "$1:
 $(cat difference)"; }
+speedscope() { python3 "$SOURCE/tests/annotate/check_speedscope.py" "$@"; }
 pprof() { python3 "$SOURCE/tests/annotate/read_pprof.py" "$@"; }
 
 # main calls parse, which calls itself, and list::push, which is inlined in fill; a plugin has a function without a name;
@@ -96,6 +97,70 @@ sample: 2 340 1 300 1 300 1 at 4 2
 sample: 1 16 1 16 1 16 0 at 5 2
 END
 
+lifetimes --speedscope=app.json app.trace 2>messages || complain "--speedscope: $(cat messages)"
+speedscope app.json | same "for speedscope" /dev/fd/3 3<<'END'
+name: app.trace frames: 9
+frame: main in app.cpp
+frame: parse(int) in app.cpp
+frame: std::__new_allocator<int>::allocate(unsigned long, void const*) in new_allocator.h
+frame: list::push(int) in list.h
+frame: fill in app.cpp
+frame: plugin.so+0x40 in plugin.so
+frame: [cut] in -
+frame: b� [2J; in  x.cpp
+frame: [unknown] in -
+live at the peak, bytes: 1323
+  [unknown] 7
+  main;fill;list::push(int);std::__new_allocator<int>::allocate(unsigned long, void const*) 300
+  main;parse(int);parse(int);parse(int) 1000
+  main;plugin.so+0x40 16
+allocated, bytes: 1514
+  [cut];b� [2J; 1
+  [unknown] 7
+  main;fill;list::push(int);std::__new_allocator<int>::allocate(unsigned long, void const*) 340
+  main;parse(int) 100
+  main;parse(int);parse(int);parse(int) 1050
+  main;plugin.so+0x40 16
+live at the end, bytes: 374
+  [cut];b� [2J; 1
+  [unknown] 7
+  main;fill;list::push(int);std::__new_allocator<int>::allocate(unsigned long, void const*) 300
+  main;parse(int);parse(int);parse(int) 50
+  main;plugin.so+0x40 16
+blocks allocated, none: 8
+  [cut];b� [2J; 1
+  [unknown] 1
+  main;fill;list::push(int);std::__new_allocator<int>::allocate(unsigned long, void const*) 2
+  main;parse(int) 1
+  main;parse(int);parse(int);parse(int) 2
+  main;plugin.so+0x40 1
+temporary blocks, none: 1
+  main;fill;list::push(int);std::__new_allocator<int>::allocate(unsigned long, void const*) 1
+END
+for options in "" --slice=3:8 --focus=parse --ignore='fill|plugin'; do
+  lifetimes --by=function --json $options app.trace 2>messages |
+    jq -r '.total | .peak_bytes, .allocated_bytes, .leaked_bytes, .allocated_blocks, .temporary_blocks' >want
+  lifetimes --speedscope=- $options app.trace 2>messages >out.json || complain "$options: $(cat messages)"
+  speedscope out.json | sed -n 's/.*, \(bytes\|none\): //p' | cmp -s want || complain "$options: $(speedscope out.json)"
+done
+lifetimes --speedscope=hidden.json.gz --hide='^(fill|parse.*|list.*)$' app.trace 2>messages
+speedscope hidden.json.gz | grep -e frame: -e ^allocated -A3 | same "hidden functions" /dev/fd/3 3<<'END'
+frame: main in app.cpp
+frame: std::__new_allocator<int>::allocate(unsigned long, void const*) in new_allocator.h
+frame: plugin.so+0x40 in plugin.so
+frame: [cut] in -
+frame: b� [2J; in  x.cpp
+frame: [unknown] in -
+live at the peak, bytes: 1323
+  [unknown] 7
+  main 1000
+--
+allocated, bytes: 1514
+  [cut];b� [2J; 1
+  [unknown] 7
+  main 1150
+END
+
 # A file that is there stays as it is until the new one is whole, and where that fails; the same trace gives the same bytes.
 echo old >kept.pb.gz
 ! lifetimes --pprof=kept.pb.gz missing.trace 2>messages || complain "a trace that is missing"
@@ -107,12 +172,15 @@ cmp kept.pb.gz app.pb.gz || complain "other bytes"
 head -n -1 app.trace >broken.trace
 printf 'malloc(' >>broken.trace
 lifetimes --pprof=broken.pb.gz broken.trace 2>messages || complain "a trace that breaks off: $(cat messages)"
-pprof broken.pb.gz | grep -qx -e "comment: the trace breaks off" -e "comment: [12] defects*" || complain "broken: $(pprof broken.pb.gz)"
+pprof broken.pb.gz >broken
+grep -qx "comment: the trace breaks off" broken || complain "broken: $(cat broken)"
 
 refuses() { local want=$1 got; shift; got=$(lifetimes "$@" app.trace 2>&1 >/dev/null) && complain "$*: not refused"; [ "$(head -n 1 <<<"$got")" = "lifetimes: $want" ] || complain "$*: $got"; }
 refuses "--by does not go with --pprof" --by=line --pprof=x
 refuses "--pprof does not go with --folded" --folded --pprof=x
 refuses "--summary does not go with --pprof" --summary --pprof=x
 refuses "--pprof: expected a file" --pprof ""
+refuses "--speedscope does not go with --pprof" --pprof=x --speedscope=y
+refuses "--speedscope: expected a file" --speedscope ""
 refuses "no/x.part: No such file or directory" --pprof=no/x
 exit $failed

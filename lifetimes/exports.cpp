@@ -1,0 +1,67 @@
+#include "lifetimes/exports.h"
+
+#include <unistd.h>
+
+#include <stdexcept>
+
+#include "lifetimes/pprof.h"
+#include "lifetimes/speedscope.h"
+#include "toolkit/allocations/folded.h"
+#include "toolkit/command/command_line.h"
+
+namespace cmt::lifetimes {
+
+using namespace allocations;
+
+Metric parse_metric_option(const command::CommandLine& line, const char* option) {
+  return line.parsed(
+      option, "peak",
+      "bytes, blocks, peak, live, temporary, short-lived, other-thread, reallocated, growth or untouched",
+      [](const std::string& text) { return parse_metric(text.empty() ? "peak" : text); });
+}
+
+ExportOptions parse_export_options(const command::CommandLine& line) {
+  ExportOptions options;
+  const auto is_missing = [](const std::string& path) { return path.empty() ? "expected a file" : ""; };
+  if (line.has("folded")) {
+    options.form = ExportForm::folded;
+    options.metric = parse_metric_option(line, "folded");
+  } else if (line.has("pprof")) {
+    options.form = ExportForm::pprof;
+    options.path = line.checked("pprof", is_missing);
+  } else if (line.has("speedscope")) {
+    options.form = ExportForm::speedscope;
+    options.path = line.checked("speedscope", is_missing);
+  }
+  return options;
+}
+
+Export::Export(const ExportOptions& options) : options_(options) {
+  if (options.path.empty()) return;
+  using files::Compression;
+  const Compression compression =
+      options.form == ExportForm::pprof ? Compression::gzip : files::compression_of(options.path);
+  if (options.path == "-" && compression != Compression::none && isatty(STDOUT_FILENO) != 0)
+    throw std::runtime_error("will not write a compressed file to a terminal; redirect it, or give it a name");
+  bytes_.emplace(file_.emplace(options.path).fd(), compression);
+}
+
+void Export::write(const StackTable& stacks, const Uses& uses, const std::string& hidden, const ExportFacts& facts) {
+  const auto put = [this](std::string_view bytes) { bytes_->write(bytes); };
+  switch (options_.form) {
+    case ExportForm::none:
+      return;
+    case ExportForm::folded:
+      return write_folded(stacks, uses, options_.metric, hidden, [](const std::string& text) { command::print(text); });
+    case ExportForm::pprof:
+      write_pprof(stacks, uses, hidden, facts.header, facts.comments, put);
+      break;
+    case ExportForm::speedscope:
+      write_speedscope(stacks, uses, hidden, facts.name, put);
+      break;
+  }
+  bytes_->finish();
+  file_->commit();
+}
+
+}  // namespace cmt::lifetimes

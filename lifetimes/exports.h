@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "toolkit/allocations/contributors.h"
+#include "toolkit/annotate/trace_tool.h"
+#include "toolkit/files/compressed_output.h"
+#include "toolkit/files/output_file.h"
+
+namespace cmt::lifetimes {
+
+/// A form in which other tools read the stacks of a trace.
+enum class ExportForm { none, folded, pprof, speedscope };
+
+struct ExportOptions {
+  ExportForm form = ExportForm::none;
+  allocations::Metric metric = allocations::Metric::peak;  ///< of folded stacks
+  std::string path{};                                      ///< of the others
+};
+
+/// The value of --sort or --folded. Throws UsageError.
+allocations::Metric parse_metric_option(const command::CommandLine& line, const char* option);
+
+/// Of --folded, --pprof and --speedscope, one of which may be given. Throws UsageError.
+ExportOptions parse_export_options(const command::CommandLine& line);
+
+/// What is written about a trace beside its stacks.
+struct ExportFacts {
+  const Header& header;
+  std::string name;                   ///< of the trace
+  std::vector<std::string> comments;  ///< for a human
+};
+
+/// Writes the stacks of a trace in a form. A file gets its name when it is whole.
+class Export {
+ public:
+  /// Opens the file, so that an error shows before the work begins. Throws std::system_error.
+  explicit Export(const ExportOptions& options);
+
+  void write(const StackTable& stacks, const allocations::Uses& uses, const std::string& hidden,
+             const ExportFacts& facts);
+
+ private:
+  ExportOptions options_;
+  std::optional<files::OutputFile> file_;
+  std::optional<files::CompressedOutput> bytes_;
+};
+
+}  // namespace cmt::lifetimes
