@@ -19,7 +19,7 @@
     constructor(model) {
       this.libraries = new Map();
       this.functions = model.functions;
-      this.jitter = model.functions.map(({name}) => (hash(name) % 7) - 3);
+      this.turns = model.functions.map(({name}) => hash(name) % 49);
       for (const {library} of model.functions) this.libraries.set(library, (this.libraries.get(library) ?? 0) + 1);
       [...this.libraries].sort((a, b) => b[1] - a[1]).forEach(([library], i) => this.libraries.set(library, hues[i]));
       this.readScheme();
@@ -31,21 +31,23 @@
       this.ground = this.dark ? "#0d1117" : "#ffffff";
     }
 
-    shade(hue, saturation, jitter) {
-      return this.dark ? `hsl(${hue},${saturation * 0.75}%,${27 + jitter}%)` : `hsl(${hue},${saturation}%,${77 + jitter}%)`;
+    /// `turn` from 0 to 48 varies the colour, so that neighbours differ.
+    shade(hue, saturation, turn) {
+      const [around, light] = [(turn % 7) - 3, Math.floor(turn / 7) - 3];
+      return this.dark ? `hsl(${hue + 5 * around},${saturation * 0.75}%,${27 + light}%)` : `hsl(${hue + 5 * around},${saturation}%,${77 + 1.3 * light}%)`;
     }
 
     /// `found`: whether the search matches it, or null without a search.
     of(node, signed, found) {
       if (found) return this.dark ? "#8f6a00" : "#ffd43b";
       if (node.id < 0) return this.dark ? "#30363d" : "#d8dee4";
-      const jitter = this.jitter[node.id];
+      const turn = this.turns[node.id];
       if (signed) {
         const share = Math.min(1, Math.abs(node.total) / (node.weight || 1));
-        return this.shade(node.total < 0 ? 212 : 8, found === false ? 12 : 20 + 65 * share, jitter);
+        return this.shade(node.total < 0 ? 212 : 8, found === false ? 12 : 20 + 65 * share, turn);
       }
       const hue = this.libraries.get(this.functions[node.id].library);
-      return this.shade(hue ?? 210, hue == null || found === false ? 9 : 58, jitter);
+      return this.shade(hue ?? 210, hue == null || found === false ? 9 : 58, turn);
     }
   }
 

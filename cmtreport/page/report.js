@@ -50,6 +50,9 @@
     add("pages", true, beside(plotted(parts.pagesPanel(report, axis), 300), parts.holderTables(report)));
     add("replay", true, beside(plotted(parts.replayPanel(report), 300), [parts.replayTable(report)]));
     add("watch", true, beside(plotted(parts.watchPanel(report), 260), [parts.watchTable(report)]));
+    // One narrow part alone would leave half of its row empty.
+    const narrow = sections.filter(({classList}) => !classList.contains("wide"));
+    if (narrow.length === 1) narrow[0].classList.add("wide");
     return sections;
   };
 

@@ -1,0 +1,257 @@
+// page_test.mjs NAME...: opens NAME.html, the page of the report NAME.json, in a browser: it draws, obeys mouse and
+// keyboard, shows the JSON's own sums, loads nothing, and runs and draws no name as markup.
+import fs from "node:fs";
+import path from "node:path";
+import {createRequire} from "node:module";
+
+const require = createRequire(path.join(process.env.NODE_PATH, "page_test.mjs"));
+const {default: puppeteer} = await import(require.resolve("puppeteer-core"));
+
+const patience = 300_000;  // of a machine that has much else to do
+let failed = false;
+const check = (truth, words) => {
+  if (truth) return;
+  console.error(words);
+  failed = true;
+};
+
+/// Three digits and a unit of 1,024, or thousands apart, as the page shows a number.
+const shown = (number, unit) => {
+  if (unit !== "bytes") return number.toLocaleString("en-US");
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let i = 0, scaled = number;
+  while (Math.abs(scaled) >= 1024 && i < 4) [i, scaled] = [i + 1, scaled / 1024];
+  const most = Math.abs(scaled);
+  return `${scaled.toFixed(Number.isInteger(scaled) ? 0 : most < 9.995 ? 2 : most < 99.95 ? 1 : 0)} ${units[i]}`.replace("-", "−");
+};
+
+/// What came of a measure in the span, by the JSON alone.
+const came = ({deltas}, key, [i, j], keep = () => true) => {
+  const {node, moment, value} = deltas[key];
+  let sum = 0;
+  for (let at = 0; at < node.length; ++at) if (moment[at] > i && moment[at] <= j && keep(node[at])) sum += value[at];
+  return sum;
+};
+const liveAt = (json, j) => came(json, "live_bytes", [-1, j]);
+
+const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => requestAnimationFrame(() => setTimeout(done, 30)), 30))));
+const spanOf = (page) => page.evaluate(() => cmt.shown.state.values.span);
+const summary = (page) => page.$eval("#code .summary", (element) => element.textContent);
+
+const checkSummary = async (page, name, json, key, unit, expected, sign = "") => {
+  await page.select("#measure", key);
+  await settled(page);
+  const text = await summary(page);
+  check(text.startsWith(sign + shown(expected, unit) + " "), `${name}: ${key} is shown as "${text}", not ${sign}${shown(expected, unit)}`);
+};
+
+/// The sums of the chosen span, by several measures.
+const checkSums = async (page, name, json) => {
+  const span = await spanOf(page);
+  await checkSummary(page, name, json, "allocated_bytes", "bytes", came(json, "allocated_bytes", span));
+  await checkSummary(page, name, json, "allocated_blocks", "count", came(json, "allocated_blocks", span));
+  await checkSummary(page, name, json, "live_bytes", "bytes", liveAt(json, span[1]));
+  const growth = came(json, "live_bytes", span);
+  await checkSummary(page, name, json, "growth_bytes", "bytes", growth, growth > 0 ? "+" : "");
+  check((await summary(page)).includes("shrank (blue)"), `${name}: does not say what shrank`);
+  const {peak_bytes: peaks} = json.moments;
+  let peak = span[0] + 1;
+  for (let k = peak; k <= span[1]; ++k) if (peaks[k] > peaks[peak]) peak = k;
+  await checkSummary(page, name, json, "peak_bytes", "bytes", peaks[peak]);
+  await page.select("#measure", "allocated_bytes");
+  await settled(page);
+};
+
+/// The inclusive sum that the table of functions shows for a function, by the JSON alone.
+const checkFunction = async (page, name, json) => {
+  const span = await spanOf(page);
+  await page.evaluate(() => cmt.shown.state.set({table: "functions"}));
+  await settled(page);
+  const row = await page.$eval("#code .rows tbody tr:nth-child(2)", (tr) => ({
+    text: tr.querySelector(".function button").textContent, total: tr.children[1].textContent,
+    id: cmt.shown.model.functions.findIndex((one) => one.name === tr.querySelector(".function button").textContent),
+  }));
+  const ids = await page.evaluate(() => [...cmt.shown.model.functionOf]);
+  const below = new Uint8Array(ids.length);
+  for (let node = 1; node < ids.length; ++node) below[node] = ids[node] === row.id || below[json.nodes.parent[node]];
+  const expected = came(json, "allocated_bytes", span, (node) => below[node]);
+  check(row.total === shown(expected, "bytes"), `${name}: ${row.text} has ${row.total}, not ${shown(expected, "bytes")}`);
+};
+
+const checkMouse = async (page, name, json) => {
+  const over = await page.$("#memory .u-over");
+  const box = await over.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.3, box.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.6, box.y + 60, {steps: 5});
+  await page.mouse.up();
+  await settled(page);
+  const [i, j] = await spanOf(page);
+  const at = json.moments.position, share = (moment) => at[moment] / at.at(-1);
+  const moment = 1.5 / (at.length - 1);
+  check(Math.abs(share(i) - 0.3) < moment + 0.02 && Math.abs(share(j) - 0.6) < moment + 0.02, `${name}: dragging from 0.3 to 0.6 chose ${share(i)} to ${share(j)}`);
+  check((await page.evaluate(() => location.hash)).includes(`span=${i}-${j}`), `${name}: the fragment lacks the span`);
+  await checkSums(page, name, json);
+  await checkFunction(page, name, json);
+};
+
+const checkKeyboard = async (page, name, json) => {
+  await page.evaluate(() => cmt.shown.state.set({span: cmt.shown.state.whole}));
+  await page.focus("#memory input.end");
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  await settled(page);
+  const [i] = await spanOf(page);
+  check(i === 2, `${name}: two presses of the arrow key moved the span's start to ${i}`);
+  await checkSummary(page, name, json, "allocated_bytes", "bytes", came(json, "allocated_bytes", await spanOf(page)));
+
+  await page.focus("#code canvas");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await settled(page);
+  const focus = await page.evaluate(() => cmt.shown.state.values.focus);
+  check(focus.length === 1, `${name}: Enter on the frame below the root focuses ${focus}`);
+  check((await page.$eval("#code .spoken", (element) => element.textContent)).length > 5, `${name}: the frame is not read aloud`);
+  await page.keyboard.press("Escape");
+  await settled(page);
+  check((await page.evaluate(() => cmt.shown.state.values.focus.length)) === 0, `${name}: Escape does not go back`);
+};
+
+/// Tab alone reaches each control.
+const checkTab = async (page, name) => {
+  await page.evaluate(() => document.querySelector("header").setAttribute("tabindex", "-1"));
+  await page.focus("header");
+  const wanted = ["findings link", "nav link", "INPUT end", "SELECT measure", "INPUT find", "INPUT only", "CANVAS", "BUTTON name", "plot"];
+  const reached = new Set();
+  for (let i = 0; i < 260 && !wanted.every((control) => reached.has(control)); ++i) {
+    await page.keyboard.press("Tab");
+    reached.add(await page.evaluate(() => {
+      const {activeElement: at} = document;
+      if (at.tagName === "A") return at.closest("nav") ? "nav link" : "findings link";
+      if (at.classList.contains("plot")) return "plot";
+      if (at.tagName === "CANVAS") return "CANVAS";
+      if (at.tagName === "BUTTON") return at.className === "name" ? "BUTTON name" : "other";
+      return `${at.tagName} ${at.id || at.className}`;
+    }));
+  }
+  for (const control of wanted) check(reached.has(control), `${name}: Tab does not reach ${control}`);
+};
+
+const checkSearch = async (page, name, json) => {
+  const pattern = name === "made-up" ? "method1\\d$|method1\\d\\(" : "^parse";
+  await page.type("#find", pattern);
+  await settled(page);
+  const {functions, found, sum} = await page.evaluate(() => ({
+    functions: cmt.shown.model.functions.map(({name, library}) => [name, library]), found: document.querySelector("#code .found").textContent,
+    sum: cmt.shown.code.view.sum,
+  }));
+  const expression = new RegExp(pattern, "i");
+  const count = functions.filter((texts) => texts.some((text) => expression.test(text))).length;
+  check(found.startsWith(`${count} function`), `${name}: ${count} functions match, but the page says "${found}"`);
+  await page.click("#only");
+  await settled(page);
+  const only = await page.evaluate(() => cmt.shown.code.view.sum);
+  check(only < sum && only > 0, `${name}: only below these are ${only} of ${sum}`);
+  const share = Number(found.match(/([\d.]+) %/)[1]) / 100;
+  check(Math.abs(only / sum - share) < 0.001, `${name}: ${only} of ${sum} is not ${found}`);
+  await page.click("#only");
+  await page.$eval("#find", (input) => { input.value = "["; input.dispatchEvent(new Event("input")); });
+  await settled(page);
+  check((await page.$eval("#code .found", (element) => element.textContent)) === "not a regular expression", `${name}: takes "[" for a regular expression`);
+  await page.evaluate(() => cmt.shown.state.set({find: ""}));
+};
+
+/// A click on a frame focuses it, and a link to that shows the same.
+const checkGraph = async (page, name) => {
+  for (const [tree, shape] of [["bottom-up", "flame"], ["top-down", "flame"], ["bottom-up", "icicle"], ["top-down", "icicle"]]) {
+    await page.click(`#code [data-value="${tree}"]`);
+    await page.click(`#code [data-value="${shape}"]`);
+    await settled(page);
+    const canvas = await page.$("#code canvas");
+    await canvas.evaluate((element) => element.scrollIntoView({block: "center"}));
+    const colours = await canvas.evaluate((element) => new Set(new Uint32Array(element.getContext("2d").getImageData(0, 0, element.width, element.height).data.buffer)).size);
+    check(colours > 3, `${name}: the ${shape}, ${tree}, has ${colours} colours`);
+  }
+  const box = await (await page.$("#code canvas")).boundingBox();
+  await page.mouse.move(box.x + 30, box.y + 28);
+  await settled(page);
+  check(await page.$eval(".tip", (tip) => getComputedStyle(tip).display === "block" && tip.textContent.length > 5), `${name}: no tooltip`);
+  await page.mouse.click(box.x + 30, box.y + 28);
+  await settled(page);
+  const hash = await page.evaluate(() => location.hash);
+  check(/focus=\d+/.test(hash), `${name}: a click on a frame does not focus it: ${hash}`);
+  await page.goto("about:blank");
+  await page.goto("file://" + path.resolve(`${name}.html`) + hash);
+  await page.waitForSelector("#page[data-ready]");
+  await settled(page);
+  check((await page.evaluate(() => location.hash)) === hash, `${name}: the link does not show the same`);
+  check(await page.$eval("#code .back", (button) => !button.hidden), `${name}: the link has no focus`);
+};
+
+const checkFindings = async (page, name, json) => {
+  for (let i = 0; i < json.findings.length; ++i) {
+    await page.evaluate((at) => document.querySelectorAll(".findings a")[at].click(), i);
+    await settled(page);
+    const {span, function: about} = json.findings[i];
+    const now = await page.evaluate(() => ({span: cmt.shown.state.values.span, focus: cmt.shown.state.values.focus.length}));
+    if (span) check(String(now.span) === String(span), `${name}: finding ${i} shows the span ${now.span}`);
+    if (about) check(now.focus === 1, `${name}: finding ${i} does not show its function`);
+  }
+};
+
+/// Names are text: no element comes of them, and no script can be added.
+const checkHostile = async (page, name) => {
+  check((await page.$$("img, b b, main i, main script")).length === 0, `${name}: a name became an element`);
+  const text = await page.evaluate(() => document.body.innerText);
+  check(!/[\u0000-\u0008\u000e-\u001f\u202a-\u202e\u2066-\u2069]/.test(text), `${name}: control characters are shown`);
+  page.removeAllListeners("console");
+  await page.evaluate(() => {
+    const script = document.createElement("script");
+    script.textContent = "window.ran = true";
+    document.body.appendChild(script);
+  });
+  check(!(await page.evaluate(() => window.ran)), `${name}: a foreign script ran`);
+};
+
+const browser = await puppeteer.launch({executablePath: process.env.BROWSER, headless: true, timeout: patience, protocolTimeout: patience, args: ["--no-sandbox", "--disable-gpu"]});
+for (const name of process.argv.slice(2)) {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(patience);
+  await page.setViewport({width: 1400, height: 900});
+  const json = JSON.parse(fs.readFileSync(`${name}.json`, "utf8"));
+  const requests = [];
+  // Chromium advises against the test's own reading of pixels.
+  page.on("console", (message) => check(message.text().startsWith("Canvas2D: Multiple readback"), `${name}: console: ${message.text()}`));
+  page.on("pageerror", (error) => check(false, `${name}: ${error.message}`));
+  page.on("request", (request) => { if (request.url() !== "about:blank") requests.push(request.url()); });
+  await page.goto("file://" + path.resolve(`${name}.html`));
+  await page.waitForSelector("#page[data-ready]");
+  await settled(page);
+  await checkSums(page, name, json);
+  if (json.moments.event.length > 3) {
+    await checkMouse(page, name, json);
+    await checkKeyboard(page, name, json);
+  }
+  if (name === "made-up") {
+    await checkTab(page, name);
+    await checkSearch(page, name, json);
+    await checkGraph(page, name);
+    for (const table of ["top-down", "bottom-up", "callers", "functions"]) {
+      await page.evaluate((one) => cmt.shown.state.set({table: one, chosen: 6}), table);
+      await settled(page);
+      check((await page.$$("#code .rows tr")).length > 2, `${name}: the table ${table} is empty`);
+    }
+    const parts = await page.$$eval("section", (sections) => sections.map(({id}) => id).join());
+    check(parts === "memory,code,sizes,addresses,pages,replay,watch", `${name}: has the parts ${parts}`);
+  }
+  await checkFindings(page, name, json);
+  await page.emulateMediaFeatures([{name: "prefers-color-scheme", value: "dark"}]);
+  await page.setViewport({width: 1024, height: 768});
+  await settled(page);
+  check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: wider than a window of 1,024 pixels`);
+  check(requests.every((url) => url.startsWith("file:///") && url.includes(`${name}.html`)), `${name}: it loads ${requests}`);
+  await checkHostile(page, name);
+  await page.close();
+}
+await browser.close();
+process.exit(failed ? 1 : 0);

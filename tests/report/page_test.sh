@@ -1,0 +1,23 @@
+# The page of a report in a browser: of a made-up report with hostile names, and of one of cmtreport's. page_test.mjs has
+# the checks.
+
+skip() { echo "skipped: $*"; exit 77; }
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "chromium is not installed"
+command -v node >/dev/null || skip "node is not installed"
+[ -d "$SOURCE/node_modules/puppeteer-core" ] || skip "puppeteer-core is not installed (script/bootstrap)"
+tools=$BUILD/tests/report
+
+awk 'BEGIN {
+  for (tag = 1; tag <= 6000; tag++) {
+    printf "malloc(%d) = %x<%d> time=%d\n", 8 + tag * 37 % 500, 65536 + 512 * tag, tag, tag * 1000
+    if (tag % 7 != 0 && tag > 50) printf "free(%x<%d>) time=%d\n", 65536 + 512 * (tag - tag % 50), tag - tag % 50, tag * 1000 + 500
+  }
+}' | awk '/^free/ { split($0, part, ")"); if (part[1] in seen) next; seen[part[1]] } { print }' >'<img src=x>.trace'
+overhead --plot=o.html --json '<img src=x>.trace' >overhead.json
+cmtreplay --alloc=libc --runs=1 --json '<img src=x>.trace' >replay.json
+cmtwatch run --json -o watch.json -- true
+python3 "$SOURCE/tests/report/made_up_report.py" 400 replay.json watch.json overhead.json >made-up.json
+cmtreport --json '<img src=x>.trace' >recorded.json
+for name in made-up recorded; do "$tools/page_of_report" <"$name.json" >"$name.html"; done
+! grep -q 'interactive parts are missing' made-up.html || skip "built without uPlot and flame-chart-js (script/bootstrap)"
+NODE_PATH=$SOURCE/node_modules BROWSER=$browser exec node "$SOURCE/tests/report/page_test.mjs" made-up recorded
