@@ -54,7 +54,7 @@
 
     words(node) {
       const {measure, gross} = this.view;
-      const weight = measure.signed ? `, ${share(node.weight, gross)} of all that came or went` : `, ${share(node.weight, gross)}`;
+      const weight = `, ${share(Math.abs(node.total), gross)}${measure.signed ? " of what came or went" : ""}`;
       return [this.name(node), node.id < 0 ? "" : this.placeOf(node.id), `${number(measure, node.total)} ${measure.words}${weight}`,
         node.self !== 0 && node.self !== node.total ? `${number(measure, node.self)} by itself` : ""].filter(Boolean);
     }
@@ -115,11 +115,11 @@
       this.tablePlace.style.maxHeight = Math.max(300, Math.min(560, this.flame.drawn.height) - 30) + "px";
     }
 
-    /// After the graph has been painted: laying out a table takes longer than the graph.
+    /// In the frame after the one that paints the graph: laying out a table takes longer than the graph.
     showTableSoon() {
       if (this.pending) return;
       this.pending = true;
-      requestAnimationFrame(() => setTimeout(() => {
+      requestAnimationFrame(() => requestAnimationFrame(() => {
         this.pending = false;
         this.showTable(this.state.values);
         performance.mark("table");
@@ -145,8 +145,8 @@
     figures(one) {
       const {measure, gross} = this.view;
       return [
-        el("td", {class: "number"}, number(measure, one.total), this.bar(one.weight, gross)),
-        el("td", {class: "number share"}, share(one.weight, gross)),
+        el("td", {class: "number"}, number(measure, one.total), this.bar(Math.abs(one.total), gross)),
+        el("td", {class: "number share"}, share(Math.abs(one.total), gross)),
         el("td", {class: "number"}, one.self === 0 ? "–" : number(measure, one.self)),
       ];
     }
@@ -170,7 +170,7 @@
       const order = this.order ?? "total";
       const heading = (key, text) => el("th", {class: "number", scope: "col", "aria-sort": order === key ? "descending" : "none"},
         el("button", {type: "button", class: "name", onclick: () => { this.order = key; this.showTable(this.state.values); }}, text + (order === key ? " ▾" : "")));
-      const size = (one) => (order === "self" ? Math.abs(one.self) : one.weight);
+      const size = (one) => Math.abs(order === "self" ? one.self : one.total);
       const rows = this.model.byFunction(this.view).sort((a, b) => size(b) - size(a));
       return this.growing([el("th", {scope: "col"}, "function"), heading("total", "inclusive"), el("th", {class: "number", scope: "col"}, "share"), heading("self", "self")],
         rows, (one) => el("tr", {}, el("td", {class: "function"}, this.functionButton(one.id)), this.figures(one)));

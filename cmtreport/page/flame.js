@@ -44,7 +44,7 @@
       const turn = this.turns[node.id];
       if (signed) {
         const share = Math.min(1, Math.abs(node.total) / (node.weight || 1));
-        return this.shade(node.total < 0 ? 212 : 8, found === false ? 12 : 20 + 65 * share, turn);
+        return this.shade(node.total < 0 ? 212 : 6, found === false ? 12 : 20 + 65 * share, turn - (turn % 7) + 3);
       }
       const hue = this.libraries.get(this.functions[node.id].library);
       return this.shade(hue ?? 210, hue == null || found === false ? 9 : 58, turn);

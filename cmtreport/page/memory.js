@@ -91,9 +91,8 @@
       const most = Math.max(1, ...series.flatMap(({y}) => [y.reduce((a, b) => Math.max(a, b ?? 0), 0)]));
       const panel = {title: "Memory over time", x: this.axis.panel, y: {title: "", unit: "bytes", log: false, ticks: [], breaks: [], range: [0, most]}, series, heat: null};
       const hooks = {
-        draw: [(u) => drawMarks(u, this.marks), () => this.placeSliders()],
+        draw: [(u) => drawMarks(u, this.marks), () => this.placeSliders(), () => this.showSelection()],
         setSelect: [(u) => this.dragged(u)],
-        setScale: [() => this.showSelection()],
       };
       this.plot = cmt.panels.drawPanel(panel, this.plotPlace, {
         width: Math.max(320, this.place.clientWidth), height: 240,

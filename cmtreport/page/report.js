@@ -19,7 +19,7 @@
   /// A panel to be drawn where it will stand.
   const plotted = (panel, height) => {
     if (!panel) return null;
-    const place = el("div", {class: "panel"});
+    const place = el("div", {class: "chart"});
     plots.push({place, panel, height});
     return place;
   };
@@ -75,7 +75,7 @@
     const model = new cmt.model.Model(report);
     const state = new cmt.State(model.last, model.measures.map(({key}) => key));
     const axis = new cmt.memory.TimeAxis(report);
-    const memoryPlace = el("div", {class: "panel"}), codePlace = el("div");
+    const memoryPlace = el("div", {class: "chart"}), codePlace = el("div");
     const lists = [cmt.parts.processTable(report), cmt.parts.threadTable(report)].filter(Boolean);
     const memorySection = section("memory", el("p", {class: "hint"}, "Drag over the curve, or move the two sliders, to choose a span; double-click for the whole trace."),
       el("div", {class: lists.length > 0 ? "beside lists" : "alone"}, memoryPlace, lists.length > 0 ? el("div", {class: "tables"}, lists) : null));

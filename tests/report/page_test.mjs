@@ -34,7 +34,11 @@ const came = ({deltas}, key, [i, j], keep = () => true) => {
 };
 const liveAt = (json, j) => came(json, "live_bytes", [-1, j]);
 
-const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => requestAnimationFrame(() => setTimeout(done, 30)), 30))));
+const settled = (page) => page.evaluate(() => new Promise((done) => {
+  let frames = 5;
+  const next = () => (frames-- > 0 ? requestAnimationFrame(next) : setTimeout(done, 20));
+  next();
+}));
 const spanOf = (page) => page.evaluate(() => cmt.shown.state.values.span);
 const summary = (page) => page.$eval("#code .summary", (element) => element.textContent);
 

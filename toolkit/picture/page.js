@@ -3,13 +3,13 @@
 (() => {
   const picture = JSON.parse(document.getElementById("picture").textContent);
   const main = document.getElementById("panels");
-  const legendRoom = 56;  // below a plot: its legend or readout, and what is between panels
+  const legendRoom = 44;  // below a plot: its legend or readout, and what is between panels
 
   const width = () => Math.max(320, main.clientWidth);
   /// Of one plot, where the window is shared by all.
   const height = () => {
     const taken = main.getBoundingClientRect().top + scrollY;
-    const titles = picture.panels.reduce((sum, panel) => sum + (panel.title ? 44 : 0) + (panel.heat ? 28 : 0) + legendRoom, 0);
+    const titles = picture.panels.reduce((sum, panel) => sum + (panel.title ? 34 : 0) + (panel.heat ? 28 : 0) + legendRoom, 0);
     const shares = Math.max(1, picture.panels.length);
     return Math.min(900, Math.max(280, Math.floor((innerHeight - taken - titles) / shares)));
   };
@@ -18,7 +18,9 @@
     main.textContent = "";
     const {x} = picture.panels[0] ?? {};
     const shared = picture.panels.length > 1 && picture.panels.every((panel) => panel.x.title === x.title && panel.x.unit === x.unit);
-    const settings = {width: width(), height: height(), sync: shared ? "panels" : null};
+    const settings = {
+      width: width(), height: height(), sync: shared ? "panels" : null, room: Math.max(0, ...picture.panels.map(cmt.panels.roomOfPanel)),
+    };
     window.plots = picture.panels.map((panel) => {
       main.appendChild(document.createElement("h2")).textContent = panel.title;
       return cmt.panels.drawPanel(panel, main.appendChild(document.createElement("div")), settings);

@@ -27,14 +27,19 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { looks = new Map(); });
 
   const font = "11px system-ui, sans-serif";
+  const rightEdge = 16;
+  /// The pixels that the labels of a vertical axis need.
+  const roomOf = (axis) => (axis.ticks.length > 0 ? Math.max(...axis.ticks.map(([, text]) => text.length)) * 7 + 26 : 68);
+  /// Those of a panel, with the title of its axis and of a row apart.
+  const roomOfPanel = ({y, heat}) => Math.max(roomOf(y), heat?.apart.length > 0 ? 80 : 0) + (y.title ? 20 : 0);
+
   const uplotAxis = (axis, side) => {
     const distance = side === 2 ? 80 : 34;
     const now = (u, low, high) => ticksOf(axis, low, high, (side === 2 ? u.bbox.width : u.bbox.height) / devicePixelRatio, distance);
     const ink = getComputedStyle(document.body).color;
-    const words = axis.ticks.length > 0 ? Math.max(...axis.ticks.map(([, text]) => text.length)) * 7 + 16 : 68;
     return {
       side, font, labelFont: "12px system-ui, sans-serif", label: axis.title || undefined, labelSize: axis.title ? 20 : 0,
-      size: side === 2 ? 34 : Math.max(words, axis.room ?? 0), stroke: ink, grid: {stroke: look("grid", "stroke"), width: 1},
+      size: side === 2 ? 34 : (axis.room ?? roomOf(axis)), stroke: ink, grid: {stroke: look("grid", "stroke"), width: 1},
       ticks: {stroke: look("axis", "stroke"), width: 1},
       splits: (u, index, low, high) => now(u, low, high).map(([at]) => at),
       values: (u, splits) => {
@@ -45,9 +50,9 @@
     };
   };
 
-  const common = (panel, {width, height, sync}) => ({
+  const common = (panel, {width, height, sync, room}) => ({
     width, height,
-    axes: [uplotAxis(panel.x, 2), uplotAxis(panel.y, 3)],
+    axes: [uplotAxis(panel.x, 2), uplotAxis({...panel.y, room: (room ?? roomOfPanel(panel)) - (panel.y.title ? 20 : 0)}, 3)],
     cursor: {drag: {x: true, y: !sync, uni: 20}, points: {show: panel.heat == null}, ...(sync ? {sync: {key: sync}} : {})},
   });
 
@@ -79,12 +84,13 @@
         value: (u, value, index, at) => label(panel.y.unit, at == null ? null : raw[i + 1][at]),
       };
     });
-    const extent = panel.x.range;
+    const extent = panel.x.range, ends = [data[0][0], data[0].at(-1)];
+    const isAll = (low, high) => low == null || low === high || (low === ends[0] && high === ends[1]);
     return {
       options: {
-        ...common(panel, settings), bands,
+        ...common(panel, settings), bands, padding: [8, rightEdge, 0, 0],
         scales: {
-          x: {time: false, range: (u, low, high) => (low == null || low === high ? extent : [low, high])},
+          x: {time: false, range: (u, low, high) => (isAll(low, high) ? extent : [low, high])},
           y: {range: (u, low, high) => [0, high > 0 ? high * 1.05 : panel.y.range[1]]},
         },
         series: [{label: panel.x.title, value: (u, value) => label(panel.x.unit, value)}, ...series],
@@ -230,11 +236,10 @@
     const ends = (key) => panel[key].range.map((end) => toScale(end, panel[key].log));
     const scale = (key) => ({time: false, range: (u, low, high) => (low == null || low === high ? ends(key) : [low, high])});
     const above = (sums ? margin.size + margin.gap : 0) + (heat.apart.length > 0 ? apart.size + apart.gap : 0);
-    const y = heat.apart.length > 0 ? {...panel.y, room: 80} : panel.y;
     return {
       options: {
-        ...common({...panel, y}, settings), legend: {show: false}, scales: {x: scale("x"), y: scale("y")},
-        padding: [Math.max(8, above), sums ? margin.size + margin.gap + 4 : 8, 0, 0],
+        ...common(panel, settings), legend: {show: false}, scales: {x: scale("x"), y: scale("y")},
+        padding: [Math.max(8, above), rightEdge + (sums ? margin.size + margin.gap : 0), 0, 0],
         series: [{}, {stroke: "transparent", points: {show: false}}],
         hooks: {
           draw: [(u) => drawMap(u, panel, sums)],
@@ -272,7 +277,8 @@
   };
 
   /// Draws a panel into an element: its colours and its readout, where it is a map, and the plot, of settings.width and
-  /// settings.height pixels. settings.options change uPlot's.
+  /// settings.height pixels. settings.room is that of the vertical axis, settings.sync a name that panels with one cursor
+  /// share. settings.options change uPlot's.
   const drawPanel = (panel, place, settings) => {
     const readout = document.createElement("p");
     readout.className = "readout";
@@ -288,5 +294,5 @@
     return plot;
   };
 
-  cmt.panels = {drawPanel, look};
+  cmt.panels = {drawPanel, roomOfPanel, look};
 })();
