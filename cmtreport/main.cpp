@@ -1,7 +1,7 @@
 // cmtreport: one page, text or JSON about one or several traces: where the memory went, and who asked for it.
 
 #include "cmtreport/input/read_traces.h"
-#include "cmtreport/report/build.h"
+#include "cmtreport/build/build.h"
 #include "cmtreport/report/text.h"
 #include "toolkit/allocations/groups/options.h"
 #include "toolkit/command/command_line.h"

@@ -67,6 +67,17 @@ UsedStacks used_stacks(const TraceModel& model) {
   return uses;
 }
 
+/// Blocks whose stack is not known.
+std::uint64_t blocks_of_unknown_stacks(const TraceModel& model) {
+  std::uint64_t blocks = 0;
+  for (const Interval& interval : model.intervals().intervals()) {
+    interval.changes.for_each([&](KeyId key, const Measures& measures) {
+      if (key == 0) blocks += measures[Measure::allocated_blocks];
+    });
+  }
+  return blocks;
+}
+
 /// What each stack has allocated: bytes, and 1 for each block.
 std::vector<std::uint64_t> weights_of(const TraceModel& model, std::size_t keys) {
   std::vector<std::uint64_t> weights(keys);
@@ -82,6 +93,7 @@ void add_named_stacks(TraceFigures& figures, CallTree& tree, const annotate::Tra
                       const ReadSettings& settings) {
   UsedStacks uses = used_stacks(*figures.model);
   figures.process.stacks = uses.entries.size();
+  figures.process.lost.unknown_stack_blocks = blocks_of_unknown_stacks(*figures.model);
   const StackTable stacks =
       allocations::named_stacks(trace.stacks(), allocations::StackTree(trace.stacks(), uses).frames(), trace.header(),
                                 {.tool = settings.tool, .debug_directories = settings.debug_directories});

@@ -1,10 +1,10 @@
-#include "cmtreport/report/build.h"
+#include "cmtreport/build/build.h"
 
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
-#include "cmtreport/report/findings.h"
+#include "cmtreport/findings/findings.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::report {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cmtreport/report/build.h"
+#include "cmtreport/build/build.h"
 
 namespace cmt::report {
 namespace {

@@ -8,8 +8,11 @@
 
 namespace cmt::report {
 
-/// What stands out, the most to be won first. `report` has its figures but for the tree; `totals` and `node_of`, the
-/// node in the folded tree, are by node of the whole tree.
+/// What stands out, in words with numbers, the most to be won first. Every number is a sum over the trace, none is an
+/// estimate; bench/report_findings counts them again by other means.
+///
+/// `report` has its figures but for the tree and the findings; `totals` and `node_of`, the node in the folded tree, are
+/// by node of the whole tree.
 std::vector<Finding> find_findings(const Recording& recording, const Report& report,
                                    const std::vector<NodeTotals>& totals, const std::vector<NodeNumber>& node_of);
 

@@ -1,0 +1,191 @@
+// A program with one planted fault among many functions that allocate at random, for `bench/report_planted`.
+//
+// report_planted KIND SEED: 60 functions of different names, each with a habit of its own (sizes, how many blocks it
+// keeps and how long, temporary blocks), called along random chains. One of them, chosen by the seed, has the fault
+// too:
+//
+//   leak       a part of its blocks is never freed
+//   cache      it keeps what it makes until the end of the program
+//   temporary  it makes blocks and frees them at once
+//   pins       after a large part of the memory has been freed it still holds one small block in most pages
+//   none       nothing
+//
+// Prints the name of the planted function.
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace {
+
+constexpr int function_count = 60;
+
+enum class Habit { temporary, queue, set, growing, startup };
+
+struct Function {
+  Habit habit = Habit::temporary;
+  std::size_t size = 0;
+  std::size_t kept = 0;  // blocks that a queue or a set has at most
+  std::deque<void*> blocks;
+  char* growing = nullptr;
+  std::size_t growing_size = 0;
+};
+
+std::mt19937 choice;
+std::array<Function, function_count> functions;
+int planted = -1;
+const char* kind = "none";
+double fault_rate = 0;
+std::size_t fault_size = 0;
+std::deque<void*> cached;
+std::vector<void*> phase;
+
+unsigned below(unsigned end) { return end == 0 ? 0 : choice() % end; }
+
+/// So that no call is optimised away or becomes a jump.
+volatile unsigned sink = 0;
+
+template <int number>
+[[gnu::noinline]] void function() {
+  Function& self = functions[number];
+  switch (self.habit) {
+    case Habit::temporary:
+      for (unsigned i = below(3); i-- > 0;) {
+        void* volatile const block = std::malloc(self.size + below(32));
+        std::free(block);
+      }
+      break;
+    case Habit::queue:
+      self.blocks.push_back(std::malloc(self.size));
+      if (self.blocks.size() > self.kept) {
+        std::free(self.blocks.front());
+        self.blocks.pop_front();
+      }
+      break;
+    case Habit::set:
+      if (self.blocks.size() < self.kept || below(2) == 0) self.blocks.push_back(std::malloc(self.size + below(64)));
+      while (self.blocks.size() > self.kept) {
+        std::swap(self.blocks[below(static_cast<unsigned>(self.blocks.size()))], self.blocks.back());
+        std::free(self.blocks.back());
+        self.blocks.pop_back();
+      }
+      break;
+    case Habit::growing:
+      self.growing_size = self.growing_size > self.size * self.kept ? self.size : self.growing_size * 3 / 2 + self.size;
+      self.growing = static_cast<char*>(std::realloc(self.growing, self.growing_size));
+      break;
+    case Habit::startup:
+      break;
+  }
+  if (number == planted && below(1000) < static_cast<unsigned>(fault_rate * 1000)) {
+    if (std::strcmp(kind, "leak") == 0) {
+      void* volatile const lost = std::malloc(fault_size);
+      (void)lost;
+    } else if (std::strcmp(kind, "cache") == 0) {
+      cached.push_back(std::malloc(fault_size));
+    } else if (std::strcmp(kind, "temporary") == 0) {
+      for (int i = 0; i < 3; ++i) {
+        void* volatile const block = std::malloc(fault_size);
+        std::free(block);
+      }
+    }
+  }
+  sink = sink + number;
+}
+
+/// Blocks of which one in each page stays: those of the planted function, among many of another one.
+template <int number>
+[[gnu::noinline]] void fill_page() {
+  if (number == planted) cached.push_back(std::malloc(fault_size));
+  sink = sink + number;
+}
+
+using Call = void (*)();
+
+template <int... number>
+constexpr std::array<Call, sizeof...(number)> all_functions(std::integer_sequence<int, number...>) {
+  return {&function<number>...};
+}
+template <int... number>
+constexpr std::array<Call, sizeof...(number)> all_pages(std::integer_sequence<int, number...>) {
+  return {&fill_page<number>...};
+}
+constexpr auto calls = all_functions(std::make_integer_sequence<int, function_count>());
+constexpr auto page_calls = all_pages(std::make_integer_sequence<int, function_count>());
+
+[[gnu::noinline]] void load_phase(std::size_t blocks, std::size_t size) {
+  for (std::size_t i = 0; i < blocks; ++i) {
+    phase.push_back(std::malloc(size));
+    if (std::strcmp(kind, "pins") == 0 && i % (4096 / size) == 0) page_calls[static_cast<std::size_t>(planted)]();
+  }
+}
+
+/// Calls a function through a random chain of others.
+template <int depth>
+[[gnu::noinline]] void dispatch(unsigned path, Call call) {
+  if constexpr (depth == 0) {
+    call();
+  } else {
+    if (path % 2 == 0)
+      dispatch<depth - 1>(path / 2, call);
+    else
+      call();
+  }
+  sink = sink + depth;
+}
+
+[[gnu::noinline]] void start_up(Function& self) {
+  for (std::size_t i = 0; i < self.kept; ++i) self.blocks.push_back(std::malloc(self.size));
+}
+
+void choose_habits() {
+  for (Function& each : functions) {
+    each.habit = static_cast<Habit>(below(5));
+    each.size = 16 + below(below(4) == 0 ? 2000 : 200);
+    each.kept = 1 + below(200);
+  }
+  planted = static_cast<int>(below(function_count));
+  fault_rate = 0.2 + 0.01 * below(80);
+  fault_size = 24 + below(400);
+  if (std::strcmp(kind, "temporary") == 0) fault_rate = 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  kind = argv[1];
+  choice.seed(static_cast<unsigned>(std::atoi(argv[2])));
+  choose_habits();
+  const unsigned steps = 100'000 + below(300'000);
+  std::vector<unsigned> weights;  // how often each function is called
+  for (int i = 0; i < function_count; ++i)
+    weights.insert(weights.end(), 1 + below(i == planted ? 4 : 8) + (i == planted ? 4 : 0), static_cast<unsigned>(i));
+  if (std::strcmp(kind, "temporary") == 0)
+    weights.insert(weights.end(), weights.size() / 4, static_cast<unsigned>(planted));
+  for (Function& each : functions) {
+    if (each.habit == Habit::startup) start_up(each);
+  }
+  const unsigned phase_at = below(steps / 2);
+  const unsigned phase_blocks = std::strcmp(kind, "pins") == 0 ? 20'000 + below(20'000) : below(3'000);
+  for (unsigned step = 0; step < steps; ++step) {
+    if (step == phase_at) load_phase(phase_blocks, 64 + below(3) * 64);
+    if (step == phase_at + steps / 10) {
+      for (void* const block : phase) std::free(block);
+      phase.clear();
+    }
+    dispatch<6>(choice(), calls[weights[below(static_cast<unsigned>(weights.size()))]]);
+  }
+  for (void* const block : cached) std::free(block);
+  for (Function& each : functions) {
+    for (void* const block : each.blocks) std::free(block);
+    std::free(each.growing);
+  }
+  std::printf("%s<%d>\n", std::strcmp(kind, "pins") == 0 ? "fill_page" : "function", planted);
+  return 0;
+}

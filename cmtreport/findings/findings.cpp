@@ -1,0 +1,319 @@
+#include "cmtreport/findings/findings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cmtreport/findings/functions.h"
+#include "cmtreport/findings/trends.h"
+#include "libcmt/text/utf8.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
+
+namespace cmt::report {
+namespace {
+
+using output::bytes_text;
+using output::counted;
+using output::percent_text;
+using output::with_commas;
+
+/// The least share of the whole (bytes of the peak, or calls) that is worth a finding, by kind.
+constexpr double least_peak = 0.1, least_leak = 0.02, least_live = 0.05, least_growth = 0.03, least_temporary = 0.03,
+                 least_reallocated = 0.05, least_other_thread = 0.1, least_untouched = 0.05;
+
+/// What a share of the whole counts in the order of findings. What is used at the peak may be needed; what leaks or
+/// grows without end is not.
+constexpr double peak_weight = 0.1, live_weight = 0.08, growth_weight = 0.8, temporary_weight = 0.5,
+                 reallocated_weight = 0.3, other_thread_weight = 0.1, untouched_weight = 0.2, burst_weight = 0.3,
+                 allocator_weight = 0.3;
+
+/// Longer names are shortened in texts.
+constexpr std::size_t name_columns = 48;
+
+/// Nothing below these stands out, whatever its share.
+constexpr std::uint64_t least_bytes = 4096, least_blocks = 100;
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// A C++ function's name up to its arguments: "(anonymous namespace)::parse<int>" of "(anonymous
+/// namespace)::parse<int>(char const*)".
+std::string_view without_arguments(std::string_view function) {
+  constexpr std::string_view anonymous = "(anonymous namespace)", operator_call = "operator()";
+  for (std::size_t at = function.find('('); at != function.npos && at != 0; at = function.find('(', at + 1)) {
+    if (function.substr(at).starts_with(anonymous) || function.substr(0, at + 2).ends_with(operator_call)) continue;
+    return function.substr(0, at);
+  }
+  return function;
+}
+
+class Finder {
+ public:
+  Finder(const Recording& recording, const Report& report, const std::vector<NodeTotals>& totals,
+         const std::vector<NodeNumber>& node_of)
+      : recording_(recording),
+        tree_(recording.tree()),
+        report_(report),
+        totals_(totals),
+        node_of_(node_of),
+        peak_bytes_(report.peak.live_bytes),
+        calls_(report.total.allocated_blocks),
+        functions_(totals_by_function(tree_, totals)) {}
+
+  std::vector<Finding> find() {
+    for (const FunctionTotals& function : functions_) {
+      find_peak(function);
+      find_temporary(function);
+      find_reallocated(function);
+      find_other_thread(function);
+      find_untouched(function);
+    }
+    find_trends();
+    find_burst();
+    find_allocator();
+    find_lost();
+    std::stable_sort(findings_.begin(), findings_.end(),
+                     [](const Finding& a, const Finding& b) { return a.weight > b.weight; });
+    return std::move(findings_);
+  }
+
+ private:
+  std::string name_of(FrameNumber function) const {
+    const std::string_view full = tree_.functions()[function].name;
+    const std::string name = output::shortened(text::to_line(without_arguments(full)), name_columns);
+    return report_.total.has_stacks ? name : "blocks of " + name;
+  }
+
+  Finding& add(const char* kind, const char* part, double weight) {
+    findings_.push_back({.kind = kind,
+                         .text = {},
+                         .function = {},
+                         .figures = {},
+                         .part = part,
+                         .span = {},
+                         .node = {},
+                         .weight = weight});
+    return findings_.back();
+  }
+
+  /// A finding about a function. `figure(totals)` is what it is about; the text names the caller with most of it.
+  template <class GetFigure>
+  Finding& add_of_function(const char* kind, FrameNumber function, double weight, GetFigure figure) {
+    Finding& finding = add(kind, "code", weight);
+    finding.function = tree_.functions()[function].name;
+    const LargestCaller largest = largest_caller(tree_, totals_, function, figure);
+    finding.node = node_of_[largest.node];
+    caller_.clear();
+    if (largest.caller != 0) caller_ = name_of(largest.caller);
+    caller_amount_ = largest.amount;
+    return finding;
+  }
+
+  /// " (62.3 % of it for parse)".
+  std::string caller_text(std::uint64_t whole) const {
+    return caller_.empty() ? "" : " (" + percent_text(caller_amount_, whole) + " of it for " + caller_ + ")";
+  }
+  void add_caller(Finding& finding) const {
+    if (!caller_.empty()) finding.figures.push_back({"largest_caller", caller_amount_});
+  }
+
+  void find_peak(const FunctionTotals& function) {
+    const std::uint64_t bytes = function.totals.peak_bytes;
+    if (share(bytes, peak_bytes_) < least_peak || bytes < least_bytes) return;
+    Finding& finding = add_of_function("peak", function.function, share(bytes, peak_bytes_) * peak_weight,
+                                       [](const NodeTotals& node) { return node.peak_bytes; });
+    finding.text = percent_text(bytes, peak_bytes_) + " of the peak (" + bytes_text(bytes) + " of " +
+                   bytes_text(peak_bytes_) + ") was allocated by " + name_of(function.function) + caller_text(bytes);
+    finding.figures = {{"bytes", bytes}, {"blocks", function.totals.peak_blocks}, {"peak_bytes", peak_bytes_}};
+    add_caller(finding);
+  }
+
+  /// Findings about a share of all calls that allocate.
+  void find_calls(const FunctionTotals& function, Measure measure, const char* kind, double least, double weight,
+                  const std::string& what) {
+    const std::uint64_t blocks = function.totals.sum[measure];
+    if (share(blocks, calls_) < least || blocks < least_blocks) return;
+    Finding& finding = add_of_function(kind, function.function, share(blocks, calls_) * weight,
+                                       [measure](const NodeTotals& node) { return node.sum[measure]; });
+    finding.text = percent_text(blocks, calls_) + " of all allocations (" + with_commas(blocks) + " of " +
+                   with_commas(calls_) + ") are " + what + " " + name_of(function.function) + caller_text(blocks);
+    finding.figures = {{"blocks", blocks}, {"allocated_blocks", calls_}};
+    add_caller(finding);
+  }
+
+  void find_temporary(const FunctionTotals& function) {
+    find_calls(function, Measure::temporary_blocks, "temporary", least_temporary, temporary_weight,
+               "temporary blocks, which the thread's next event frees, of");
+  }
+  void find_reallocated(const FunctionTotals& function) {
+    find_calls(function, Measure::reallocated_blocks, "reallocated", least_reallocated, reallocated_weight,
+               "blocks that grow or shrink step by step (realloc of another block) of");
+  }
+  void find_other_thread(const FunctionTotals& function) {
+    find_calls(function, Measure::other_thread_blocks, "other_thread", least_other_thread, other_thread_weight,
+               "freed by another thread than the one that made them, of");
+  }
+
+  void find_untouched(const FunctionTotals& function) {
+    const std::uint64_t bytes = function.totals.sum[Measure::untouched_bytes], all = report_.total.allocated_bytes;
+    if (share(bytes, all) < least_untouched || bytes < least_bytes) return;
+    Finding& finding = add_of_function("untouched", function.function, share(bytes, all) * untouched_weight,
+                                       [](const NodeTotals& node) { return node.sum[Measure::untouched_bytes]; });
+    finding.text = bytes_text(bytes) + " asked for by " + name_of(function.function) +
+                   " were never touched: " + percent_text(bytes, function.totals.sum[Measure::allocated_bytes]) +
+                   " of what it asked for" + caller_text(bytes);
+    finding.figures = {{"bytes", bytes},
+                       {"function_allocated_bytes", function.totals.sum[Measure::allocated_bytes]},
+                       {"allocated_bytes", all}};
+    add_caller(finding);
+  }
+
+  /// What leaks, is still live or grows: of the functions with much at the peak or at the end.
+  void find_trends() {
+    std::vector<FrameNumber> candidates;
+    for (const FunctionTotals& each : functions_) {
+      const std::uint64_t most = std::max(each.totals.peak_bytes, each.totals.sum[Measure::leaked_bytes]);
+      if (share(most, peak_bytes_) >= least_leak && most >= least_bytes) candidates.push_back(each.function);
+    }
+    const std::size_t end = end_of_allocation(report_.moments);
+    for (const FunctionSeries& series : series_of(recording_, candidates)) {
+      const StillLive live = still_live_of(series, end);
+      if (live.is_steady && share(live.bytes, peak_bytes_) >= least_leak && live.bytes >= least_bytes)
+        add_leak(series, live);
+      else
+        find_growth(series, live, end);
+    }
+  }
+
+  void add_leak(const FunctionSeries& series, const StillLive& live) {
+    Finding& finding = add_of_function("leak", series.function, share(live.bytes, peak_bytes_),
+                                       [](const NodeTotals& node) { return node.sum[Measure::leaked_bytes]; });
+    const std::uint64_t event = report_.moments.event[live.moment];
+    const std::uint64_t all = functions_[series.function].totals.sum[Measure::leaked_bytes];
+    finding.text = name_of(series.function) + " leaks steadily: " + bytes_text(live.bytes) + " in " +
+                   counted(live.blocks, "block") + ", allocated before event " + with_commas(event + 1) +
+                   ", are still live at the end" + caller_text(all);
+    finding.figures = {{"bytes", live.bytes},
+                       {"blocks", live.blocks},
+                       {"last_event", event},
+                       {"all_bytes", all},
+                       {"peak_bytes", peak_bytes_}};
+    add_caller(finding);
+    finding.span = {0, static_cast<std::uint32_t>(live.moment)};
+  }
+
+  void find_growth(const FunctionSeries& series, const StillLive& live, std::size_t end) {
+    const auto growth = growth_of(series, end);
+    if (growth && growth->last_mean > growth->first_mean &&
+        share(growth->last_mean - growth->first_mean, peak_bytes_) >= least_growth) {
+      add_growth(series, *growth);
+      return;
+    }
+    if (share(live.bytes, peak_bytes_) < least_live || live.bytes < least_bytes) return;
+    Finding& finding = add_of_function("live_at_end", series.function, share(live.bytes, peak_bytes_) * live_weight,
+                                       [](const NodeTotals& node) { return node.sum[Measure::leaked_bytes]; });
+    const std::uint64_t event = report_.moments.event[live.moment];
+    const std::uint64_t all = functions_[series.function].totals.sum[Measure::leaked_bytes];
+    finding.text = bytes_text(live.bytes) + " in " + counted(live.blocks, "block") + " of " + name_of(series.function) +
+                   ", allocated before event " + with_commas(event + 1) + ", are still live at the end" +
+                   caller_text(all);
+    finding.figures = {{"bytes", live.bytes}, {"blocks", live.blocks}, {"last_event", event}, {"all_bytes", all}};
+    add_caller(finding);
+    finding.span = {0, static_cast<std::uint32_t>(live.moment)};
+  }
+
+  void add_growth(const FunctionSeries& series, const Growth& growth) {
+    const std::uint64_t grown = growth.last_mean - growth.first_mean;
+    Finding& finding = add_of_function("growth", series.function, share(grown, peak_bytes_) * growth_weight,
+                                       [](const NodeTotals& node) { return node.peak_bytes; });
+    finding.text = name_of(series.function) + " grows all the time: on average " + bytes_text(growth.first_mean) +
+                   " are live in the first third of the recording, " + bytes_text(growth.last_mean) + " in the last" +
+                   caller_text(functions_[series.function].totals.peak_bytes);
+    finding.figures = {{"first_mean_bytes", growth.first_mean},
+                       {"last_mean_bytes", growth.last_mean},
+                       {"first_third_moment", growth.first_third},
+                       {"last_third_moment", growth.last_third},
+                       {"end_moment", end_of_allocation(report_.moments)}};
+    finding.span = {static_cast<std::uint32_t>(growth.first_third), static_cast<std::uint32_t>(growth.last_third)};
+  }
+
+  void find_burst() {
+    const auto burst = burst_of(report_.moments.peak_bytes);
+    if (!burst || peak_bytes_ < least_bytes) return;
+    const auto& peaks = report_.moments.peak_bytes;
+    std::uint64_t outside = 0;
+    for (std::size_t moment = 0; moment < peaks.size(); ++moment) {
+      if (moment <= burst->begin || moment > burst->end) outside = std::max(outside, peaks[moment]);
+    }
+    Finding& finding =
+        add("burst", "memory", share(peak_bytes_ - std::min(outside, peak_bytes_), peak_bytes_) * burst_weight);
+    const std::uint64_t first = report_.moments.event[burst->begin], last = report_.moments.event[burst->end];
+    finding.text = "the peak of " + bytes_text(peak_bytes_) + " is a short burst between the events " +
+                   with_commas(first + 1) + " and " + with_commas(last) + ": at all other times at most " +
+                   bytes_text(outside) + " are live";
+    finding.figures = {
+        {"peak_bytes", peak_bytes_}, {"outside_bytes", outside}, {"first_event", first + 1}, {"last_event", last}};
+    finding.span = {static_cast<std::uint32_t>(burst->begin), static_cast<std::uint32_t>(burst->end)};
+  }
+
+  /// At the moment of most resident memory.
+  void find_allocator() {
+    if (!report_.moments.resident_bytes || recording_.traces().size() != 1) return;
+    const auto& resident = *report_.moments.resident_bytes;
+    const auto most = std::max_element(resident.begin(), resident.end());
+    const auto moment = static_cast<std::size_t>(most - resident.begin());
+    const std::uint64_t bytes = most->value_or(0), live = report_.moments.live_bytes[moment];
+    if (bytes < live || bytes - live < bytes / 4 || bytes - live < (8u << 20)) return;
+    Finding& finding = add("allocator", "memory", share(bytes - live, bytes) * allocator_weight);
+    finding.text = "at event " + with_commas(report_.moments.event[moment]) +
+                   ", where the resident memory is largest (" + bytes_text(bytes) + "), " + bytes_text(live) +
+                   " are live: the rest is free memory of the allocator, or not its own (code, stacks, mappings)";
+    finding.figures = {{"resident_bytes", bytes}, {"live_bytes", live}, {"event", report_.moments.event[moment]}};
+    finding.span = {static_cast<std::uint32_t>(moment == 0 ? 0 : moment - 1),
+                    static_cast<std::uint32_t>(std::max<std::size_t>(moment, 1))};
+  }
+
+  /// What makes the other findings doubtful.
+  void find_lost() {
+    const Lost& lost = report_.total.lost;
+    const std::uint64_t doubtful = lost.repairs + lost.defects + lost.unknown_ends;
+    if (doubtful != 0) {
+      Finding& finding = add("lost", "memory", share(doubtful, report_.total.events));
+      finding.text = "the recording is not whole: " + counted(lost.repairs, "event") +
+                     " lost or altered while recording, " + counted(lost.defects, "defect") + " found now, " +
+                     counted(lost.unknown_ends, "block") + " freed that were made before it began";
+      finding.figures = {{"repairs", lost.repairs}, {"defects", lost.defects}, {"unknown_ends", lost.unknown_ends}};
+    }
+    if (report_.total.truncated) {
+      Finding& finding = add("lost", "memory", 0.02);
+      finding.text = "the recording breaks off: what was allocated or freed later is not known";
+    }
+    if (lost.unknown_stack_blocks == 0) return;
+    Finding& finding = add("lost", "code", share(lost.unknown_stack_blocks, calls_));
+    finding.text = "the stack of " + counted(lost.unknown_stack_blocks, "block") + " (" +
+                   percent_text(lost.unknown_stack_blocks, calls_) + ") is not known";
+    finding.figures = {{"unknown_stack_blocks", lost.unknown_stack_blocks}, {"allocated_blocks", calls_}};
+  }
+
+  const Recording& recording_;
+  const CallTree& tree_;
+  const Report& report_;
+  const std::vector<NodeTotals>& totals_;
+  const std::vector<NodeNumber>& node_of_;
+  std::uint64_t peak_bytes_;
+  std::uint64_t calls_;
+  std::vector<FunctionTotals> functions_;
+  std::string caller_;  // of the finding that was added last; empty: none
+  std::uint64_t caller_amount_ = 0;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::vector<Finding> find_findings(const Recording& recording, const Report& report,
+                                   const std::vector<NodeTotals>& totals, const std::vector<NodeNumber>& node_of) {
+  return Finder(recording, report, totals, node_of).find();
+}
+
+}  // namespace cmt::report

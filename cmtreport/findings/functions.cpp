@@ -1,0 +1,51 @@
+#include "cmtreport/findings/functions.h"
+
+#include <algorithm>
+
+namespace cmt::report {
+
+std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const std::vector<NodeTotals>& totals) {
+  std::vector<FunctionTotals> found(tree.functions().size());
+  for (FrameNumber function = 0; function < found.size(); ++function) found[function].function = function;
+  for (NodeNumber node = 0; node < totals.size(); ++node) {
+    NodeTotals& sum = found[tree.nodes()[node].function].totals;
+    sum.sum += totals[node].sum;
+    sum.peak_bytes += totals[node].peak_bytes;
+    sum.peak_blocks += totals[node].peak_blocks;
+  }
+  return found;
+}
+
+std::vector<FunctionSeries> series_of(const Recording& recording, const std::vector<FrameNumber>& functions) {
+  const std::size_t count = recording.last_moment() + 1;
+  std::vector<std::size_t> place_of(recording.tree().functions().size(), functions.size());
+  std::vector<FunctionSeries> series;
+  for (const FrameNumber function : functions) {
+    place_of[function] = series.size();
+    const std::vector<std::uint64_t> zeros(count);
+    series.push_back({function, zeros, zeros, zeros});
+  }
+  recording.for_each_change([&](NodeNumber node, std::size_t moment, const Measures& measures) {
+    const std::size_t place = place_of[recording.tree().nodes()[node].function];
+    if (place == series.size()) return;
+    series[place].live_bytes[moment] += measures[Measure::live_bytes];
+    series[place].leaked_bytes[moment] += measures[Measure::leaked_bytes];
+    series[place].leaked_blocks[moment] += measures[Measure::leaked_blocks];
+  });
+  for (FunctionSeries& each : series) {
+    for (std::size_t moment = 1; moment < count; ++moment) {
+      each.live_bytes[moment] += each.live_bytes[moment - 1];
+      each.leaked_bytes[moment] += each.leaked_bytes[moment - 1];
+      each.leaked_blocks[moment] += each.leaked_blocks[moment - 1];
+    }
+  }
+  return series;
+}
+
+std::size_t end_of_allocation(const Moments& moments) {
+  const std::uint64_t all = moments.allocated_bytes.back(), enough = all - all / 100;
+  const auto found = std::lower_bound(moments.allocated_bytes.begin(), moments.allocated_bytes.end(), enough);
+  return static_cast<std::size_t>(found - moments.allocated_bytes.begin());
+}
+
+}  // namespace cmt::report

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "cmtreport/findings/functions.h"
+
+namespace cmt::report {
+
+/// What a function allocated in the first nine tenths of the moments up to `end` and never freed.
+struct StillLive {
+  std::size_t moment = 0;  ///< where the nine tenths end
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+  bool is_steady = false;             ///< each tenth has added to it
+  std::uint64_t least_of_tenths = 0;  ///< what each has added at least, where it is steady
+};
+StillLive still_live_of(const FunctionSeries& series, std::size_t end);
+
+/// How live bytes rose over the moments up to `end`.
+struct Growth {
+  std::size_t first_third = 0;  ///< moments where the first third ends and the last one begins
+  std::size_t last_third = 0;
+  std::uint64_t first_mean = 0;  ///< of live bytes at the moments of that third
+  std::uint64_t last_mean = 0;
+};
+/// Nothing where live bytes do not rise steadily: by at least 9 of 11 steps between twelfths, none of which loses more
+/// than a twentieth of what was gained, and by no step with more than half of it all.
+std::optional<Growth> growth_of(const FunctionSeries& series, std::size_t end);
+
+/// A peak that lasts only for a short time.
+struct Burst {
+  std::size_t begin = 0, end = 0;  ///< moments between which live bytes are above half of the peak
+};
+/// Nothing where they are so for more than a twentieth of the moments, or several times.
+std::optional<Burst> burst_of(const std::vector<std::uint64_t>& peak_bytes);
+
+}  // namespace cmt::report
