@@ -1,11 +1,19 @@
 // cmtreport: one page, text or JSON about one or several traces: where the memory went, and who asked for it.
 
-#include "cmtreport/input/read_traces.h"
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "cmtreport/build/build.h"
+#include "cmtreport/input/read_json.h"
+#include "cmtreport/input/read_traces.h"
+#include "cmtreport/page/report_page.h"
 #include "cmtreport/report/text.h"
 #include "toolkit/allocations/groups/options.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/files/output_file.h"
 #include "toolkit/output/fields.h"
+#include "toolkit/process/proc_file.h"
 
 namespace cmt::report {
 namespace {
@@ -23,8 +31,15 @@ FILE is a trace, text or .cmt, of one process; several are added up. Without
 FILE, or where FILE is -, a trace is read from standard input. Functions need a
 trace with call stacks.
 
-  --text         print what stands out, for people (the default)
+  -o, --output=FILE
+                 write the report as a page that opens offline: memory over time,
+                 in which a span is chosen, and who allocated in it
+  --text         print what stands out, for people (the default without -o)
   --json         print the whole report as JSON
+
+  --replay=FILE  add what cmtreplay --json wrote about the same trace
+  --watch=FILE   add what cmtwatch run --json or export --json wrote about the
+                 same run
 
   --focus=REGEX  only stacks with a function, file or library that matches
   --hide=REGEX   take functions that match out of the stacks
@@ -42,6 +57,36 @@ Exit status: 0 done, 1 could not, 2 wrong use.
 
 using allocations::pattern_option;
 
+/// What other tools have said about the same run.
+struct OtherReports {
+  std::optional<Json> replay;
+  std::optional<Json> watch;
+};
+
+OtherReports read_others(const CommandLine& line) {
+  OtherReports others;
+  if (line.has("replay")) others.replay = read_replay(line.value("replay", ""));
+  if (line.has("watch")) others.watch = read_watch(line.value("watch", ""));
+  return others;
+}
+
+std::string json_of(const Report& report, const OtherReports& others) {
+  output::JsonWriter json;
+  json.begin_object();
+  output::write_fields(json, report);
+  if (others.replay) write_json(json, "replay", *others.replay);
+  if (others.watch) write_json(json, "watch", *others.watch);
+  json.end_object();
+  return json.take();
+}
+
+void write_page(files::OutputFile& file, const std::string& path, const std::string& title, const std::string& json) {
+  process::write_all(file.fd(), to_page(title, json), path);
+  file.commit();
+  if (!page_is_interactive())
+    command::complain(tool, path + ": does not draw: this was built without uPlot and flame-chart-js");
+}
+
 int run(const CommandLine& line) {
   line.refuse_together("text", {"json"});
   ReadSettings settings{.tool = tool, .strict = line.has("strict")};
@@ -54,8 +99,16 @@ int run(const CommandLine& line) {
   for (const std::string& path : paths) {
     if (path == "-" && paths.size() > 1) throw command::UsageError("of several traces none can be standard input");
   }
+  std::optional<files::OutputFile> page;
+  if (line.has("output")) page.emplace(line.value("output", ""));
+  const OtherReports others = read_others(line);
   const Report report = build_report(read_traces(paths, settings));
-  command::print(line.has("json") ? output::json_text(report) : to_text(report));
+  if (page || line.has("json")) {
+    const std::string json = json_of(report, others);
+    if (page) write_page(*page, line.value("output", ""), report.name, json);
+    if (line.has("json")) command::print(json);
+  }
+  if (line.has("text") || (!page && !line.has("json"))) command::print(to_text(report));
   return 0;
 }
 
@@ -69,7 +122,10 @@ int main(int argc, char** argv) {
                            {tool,
                             CMT_VERSION,
                             help_text,
-                            {{"text"},
+                            {{"output", Takes::value, 'o'},
+                             {"replay", Takes::value},
+                             {"watch", Takes::value},
+                             {"text"},
                              {"json"},
                              {"focus", Takes::value},
                              {"hide", Takes::value},

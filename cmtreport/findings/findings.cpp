@@ -18,14 +18,14 @@ using output::percent_text;
 using output::with_commas;
 
 /// The least share of the whole (bytes of the peak, or calls) that is worth a finding, by kind.
-constexpr double least_peak = 0.1, least_leak = 0.02, least_live = 0.05, least_growth = 0.03, least_temporary = 0.03,
+constexpr double least_peak = 0.1, least_leak = 0.01, least_live = 0.05, least_growth = 0.015, least_temporary = 0.03,
                  least_reallocated = 0.05, least_other_thread = 0.1, least_untouched = 0.05;
 
-/// What a share of the whole counts in the order of findings. What is used at the peak may be needed; what leaks or
-/// grows without end is not.
-constexpr double peak_weight = 0.1, live_weight = 0.08, growth_weight = 0.8, temporary_weight = 0.5,
-                 reallocated_weight = 0.3, other_thread_weight = 0.1, untouched_weight = 0.2, burst_weight = 0.3,
-                 allocator_weight = 0.3;
+/// What a share of the whole counts in the order of findings. What is used at the peak may be needed. What leaks or
+/// grows has no end, so it counts the more, however small it is so far.
+constexpr double peak_weight = 0.1, live_weight = 0.08, growth_base = 0.05, growth_weight = 1, leak_base = 0.1,
+                 temporary_weight = 0.5, reallocated_weight = 0.3, other_thread_weight = 0.1, untouched_weight = 0.2,
+                 burst_weight = 0.3, allocator_weight = 0.3;
 
 /// Longer names are shortened in texts.
 constexpr std::size_t name_columns = 48;
@@ -37,13 +37,23 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// A C++ function's name up to its arguments: "(anonymous namespace)::parse<int>" of "(anonymous
+/// A C++ function's name without its arguments and its result: "(anonymous namespace)::parse<int>" of "void (anonymous
 /// namespace)::parse<int>(char const*)".
 std::string_view without_arguments(std::string_view function) {
   constexpr std::string_view anonymous = "(anonymous namespace)", operator_call = "operator()";
-  for (std::size_t at = function.find('('); at != function.npos && at != 0; at = function.find('(', at + 1)) {
-    if (function.substr(at).starts_with(anonymous) || function.substr(0, at + 2).ends_with(operator_call)) continue;
-    return function.substr(0, at);
+  std::size_t begin = 0, depth = 0;
+  for (std::size_t at = 0; at < function.size(); ++at) {
+    const char c = function[at];
+    if (c == '<') ++depth;
+    if (c == '>' && depth != 0) --depth;
+    if (depth != 0 || function.substr(0, at).ends_with("operator")) continue;
+    if (function.substr(at).starts_with(anonymous)) {
+      at += anonymous.size() - 1;
+    } else if (c == '(' && !function.substr(0, at + 2).ends_with(operator_call)) {
+      return at == begin ? function : function.substr(begin, at - begin);
+    } else if (c == ' ' && !function.substr(begin, at - begin).ends_with("operator")) {
+      begin = at + 1;
+    }
   }
   return function;
 }
@@ -136,23 +146,23 @@ class Finder {
     if (share(blocks, calls_) < least || blocks < least_blocks) return;
     Finding& finding = add_of_function(kind, function.function, share(blocks, calls_) * weight,
                                        [measure](const NodeTotals& node) { return node.sum[measure]; });
-    finding.text = percent_text(blocks, calls_) + " of all allocations (" + with_commas(blocks) + " of " +
-                   with_commas(calls_) + ") are " + what + " " + name_of(function.function) + caller_text(blocks);
+    finding.text = name_of(function.function) + ": " + percent_text(blocks, calls_) + " of all allocations (" +
+                   with_commas(blocks) + " of " + with_commas(calls_) + ") are " + what + caller_text(blocks);
     finding.figures = {{"blocks", blocks}, {"allocated_blocks", calls_}};
     add_caller(finding);
   }
 
   void find_temporary(const FunctionTotals& function) {
     find_calls(function, Measure::temporary_blocks, "temporary", least_temporary, temporary_weight,
-               "temporary blocks, which the thread's next event frees, of");
+               "temporary: the thread's next event frees them");
   }
   void find_reallocated(const FunctionTotals& function) {
     find_calls(function, Measure::reallocated_blocks, "reallocated", least_reallocated, reallocated_weight,
-               "blocks that grow or shrink step by step (realloc of another block) of");
+               "reallocs of another block, which grows or shrinks step by step");
   }
   void find_other_thread(const FunctionTotals& function) {
     find_calls(function, Measure::other_thread_blocks, "other_thread", least_other_thread, other_thread_weight,
-               "freed by another thread than the one that made them, of");
+               "freed by another thread than the one that made them");
   }
 
   void find_untouched(const FunctionTotals& function) {
@@ -160,9 +170,9 @@ class Finder {
     if (share(bytes, all) < least_untouched || bytes < least_bytes) return;
     Finding& finding = add_of_function("untouched", function.function, share(bytes, all) * untouched_weight,
                                        [](const NodeTotals& node) { return node.sum[Measure::untouched_bytes]; });
-    finding.text = bytes_text(bytes) + " asked for by " + name_of(function.function) +
-                   " were never touched: " + percent_text(bytes, function.totals.sum[Measure::allocated_bytes]) +
-                   " of what it asked for" + caller_text(bytes);
+    finding.text = name_of(function.function) + ": " + bytes_text(bytes) + " asked for were never touched, " +
+                   percent_text(bytes, function.totals.sum[Measure::allocated_bytes]) + " of what it asked for" +
+                   caller_text(bytes);
     finding.figures = {{"bytes", bytes},
                        {"function_allocated_bytes", function.totals.sum[Measure::allocated_bytes]},
                        {"allocated_bytes", all}};
@@ -187,7 +197,7 @@ class Finder {
   }
 
   void add_leak(const FunctionSeries& series, const StillLive& live) {
-    Finding& finding = add_of_function("leak", series.function, share(live.bytes, peak_bytes_),
+    Finding& finding = add_of_function("leak", series.function, leak_base + share(live.bytes, peak_bytes_),
                                        [](const NodeTotals& node) { return node.sum[Measure::leaked_bytes]; });
     const std::uint64_t event = report_.moments.event[live.moment];
     const std::uint64_t all = functions_[series.function].totals.sum[Measure::leaked_bytes];
@@ -215,7 +225,7 @@ class Finder {
                                        [](const NodeTotals& node) { return node.sum[Measure::leaked_bytes]; });
     const std::uint64_t event = report_.moments.event[live.moment];
     const std::uint64_t all = functions_[series.function].totals.sum[Measure::leaked_bytes];
-    finding.text = bytes_text(live.bytes) + " in " + counted(live.blocks, "block") + " of " + name_of(series.function) +
+    finding.text = name_of(series.function) + ": " + bytes_text(live.bytes) + " in " + counted(live.blocks, "block") +
                    ", allocated before event " + with_commas(event + 1) + ", are still live at the end" +
                    caller_text(all);
     finding.figures = {{"bytes", live.bytes}, {"blocks", live.blocks}, {"last_event", event}, {"all_bytes", all}};
@@ -225,8 +235,9 @@ class Finder {
 
   void add_growth(const FunctionSeries& series, const Growth& growth) {
     const std::uint64_t grown = growth.last_mean - growth.first_mean;
-    Finding& finding = add_of_function("growth", series.function, share(grown, peak_bytes_) * growth_weight,
-                                       [](const NodeTotals& node) { return node.peak_bytes; });
+    Finding& finding =
+        add_of_function("growth", series.function, growth_base + share(grown, peak_bytes_) * growth_weight,
+                        [](const NodeTotals& node) { return node.peak_bytes; });
     finding.text = name_of(series.function) + " grows all the time: on average " + bytes_text(growth.first_mean) +
                    " are live in the first third of the recording, " + bytes_text(growth.last_mean) + " in the last" +
                    caller_text(functions_[series.function].totals.peak_bytes);

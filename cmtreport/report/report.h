@@ -369,7 +369,8 @@ void describe(Visitor& field, R& report) {
   field("processes", report.processes, "one for each trace");
   field("threads", report.threads, "the 200 that have allocated most bytes, and all others added up");
   field("axis", report.axis, "of the moments: time, events, or share (of the events of each process)");
-  field("findings", report.findings, "what stands out, the most to be won first; empty: nothing does");
+  field("findings", report.findings,
+        "what stands out: leaks and growth first, then the most to be won; empty: nothing does");
   field("moments", report.moments, "figures at each moment; moment 0 is the start");
   field("marks", report.marks, "the program's marks");
   field("frames", report.frames, "functions, by number");

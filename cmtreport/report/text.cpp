@@ -1,5 +1,7 @@
 #include "cmtreport/report/text.h"
 
+#include <algorithm>
+
 #include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
 
@@ -9,18 +11,7 @@ namespace {
 using output::bytes_text;
 using output::with_commas;
 
-constexpr std::size_t width = 80, findings_shown = 10;
-
-std::string head_text(const Report& report) {
-  std::string text = text::to_line(report.name) + ": " + with_commas(report.total.events) + " events";
-  if (report.duration_ns != unknown) text += ", " + output::time_text(static_cast<double>(report.duration_ns));
-  if (report.total.truncated) text += ", breaks off";
-  text += "\n  allocated " + output::counted(report.total.allocated_blocks, "block") + ", " +
-          bytes_text(report.total.allocated_bytes) + "; peak " + bytes_text(report.peak.live_bytes) + "; at the end " +
-          output::counted(report.total.end_live_blocks, "block") + ", " + bytes_text(report.total.end_live_bytes) +
-          "\n";
-  return text;
-}
+constexpr std::size_t width = 80, height = 22, findings_shown = 10;
 
 /// A text in lines of the screen's width, those after the first further in.
 std::string wrapped(const std::string& text, std::size_t indent) {
@@ -43,15 +34,34 @@ std::string wrapped(const std::string& text, std::size_t indent) {
   return lines + "\n";
 }
 
+std::string head_text(const Report& report) {
+  std::string first = text::to_line(report.name) + ": " + with_commas(report.total.events) + " events";
+  if (report.duration_ns != unknown) first += ", " + output::time_text(static_cast<double>(report.duration_ns));
+  if (report.total.truncated) first += ", breaks off";
+  const std::string second = "allocated " + output::counted(report.total.allocated_blocks, "block") + ", " +
+                             bytes_text(report.total.allocated_bytes) + "; peak " + bytes_text(report.peak.live_bytes) +
+                             "; at the end " + output::counted(report.total.end_live_blocks, "block") + ", " +
+                             bytes_text(report.total.end_live_bytes);
+  return wrapped(first, 2) + wrapped("  " + second, 2);
+}
+
 }  // namespace
 
 std::string to_text(const Report& report) {
   std::string text = head_text(report) + "\n";
   if (report.findings.empty()) text += "nothing stands out\n";
-  for (std::size_t i = 0; i < report.findings.size() && i < findings_shown; ++i)
-    text += wrapped(output::padded(std::to_string(i + 1), 2) + ". " + report.findings[i].text, 4);
-  if (report.findings.size() > findings_shown)
-    text += "    " + with_commas(report.findings.size() - findings_shown) + " more in --json\n";
+  const auto lines = [](const std::string& of) {
+    return static_cast<std::size_t>(std::count(of.begin(), of.end(), '\n'));
+  };
+  std::size_t shown = 0;
+  for (; shown < report.findings.size() && shown < findings_shown; ++shown) {
+    const std::string number = std::to_string(shown + 1);
+    const std::string finding = wrapped(output::padded(number, 2) + ". " + report.findings[shown].text, 4);
+    if (lines(text) + lines(finding) > height) break;
+    text += finding;
+  }
+  if (shown != report.findings.size())
+    text += "    " + with_commas(report.findings.size() - shown) + " more in --json\n";
   return text;
 }
 

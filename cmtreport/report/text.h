@@ -6,7 +6,7 @@
 
 namespace cmt::report {
 
-/// For people: what was recorded, and the ten findings that matter, in a screen of 80 by 24.
+/// For people: what was recorded, and the findings that matter, up to ten, in a screen of 80 by 24.
 std::string to_text(const Report& report);
 
 }  // namespace cmt::report

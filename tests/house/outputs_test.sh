@@ -59,6 +59,7 @@ linked cmt trace2cmt -o link.cmt app.trace
 linked trace trace2cmt -o link.trace app.trace
 linked cmt cmttrace -o link.cmt -- perl -e 1
 linked svg lifetimes --plot=link.svg app.trace
+linked html cmtreport -o link.html app.trace
 linked html overhead --plot=link.html app.trace
 linked svg cmtwatch run --plot=link.svg --interval=10ms -- sleep 0.05
 linked csv cmtwatch run --csv --interval=10ms -o link.csv -- sleep 0.03

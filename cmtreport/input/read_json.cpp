@@ -1,0 +1,125 @@
+#include "cmtreport/input/read_json.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <stdexcept>
+
+#include "cmt/error.h"
+#include "toolkit/command/open_trace.h"
+
+namespace cmt::report {
+namespace {
+
+constexpr int depth_max = 64;  // of a report; the code below is recursive
+constexpr std::string_view sqlite_magic = "SQLite format 3";
+
+/// The object that a file has as JSON, of one of these schemas.
+Json read_object(const std::string& path, std::initializer_list<std::string_view> schemas, const std::string& what) {
+  const auto input = command::open_decompressed(path);
+  const std::string_view text = input->peek(std::numeric_limits<std::size_t>::max());
+  if (text.starts_with(sqlite_magic))
+    throw FormatError(path, "a recording of cmtwatch (cmtwatch export --json writes it as JSON, which is read here)");
+  const auto limit_depth = [&](int depth, Json::parse_event_t, const Json&) {
+    if (depth > depth_max) throw FormatError(path, "not " + what + ": too deep");
+    return true;
+  };
+  Json json;
+  try {
+    json = Json::parse(text, limit_depth);
+  } catch (const Json::parse_error& error) {
+    throw FormatError(input->place(error.byte == 0 ? 0 : error.byte - 1), "no JSON");
+  }
+  const auto schema = json.is_object() ? json.find("schema") : json.end();
+  const bool is_known = json.is_object() && schema != json.end() && schema->is_string() &&
+                        std::find(schemas.begin(), schemas.end(), schema->get<std::string>()) != schemas.end();
+  if (!is_known) throw FormatError(path, "not " + what);
+  return json;
+}
+
+std::size_t column_of(const Json& recording, const char* rows, const char* name) {
+  const Json& names = recording.at("columns").at(rows);
+  const auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end()) throw std::out_of_range(std::string("no column ") + name);
+  return static_cast<std::size_t>(at - names.begin());
+}
+
+/// The proportional memory of all processes, or where that is not known the resident one, at each moment.
+Json series_of_recording(const Json& recording) {
+  const std::size_t tick_of = column_of(recording, "samples", "tick_id"),
+                    proportional = column_of(recording, "samples", "proportional_bytes"),
+                    resident = column_of(recording, "samples", "resident_bytes"),
+                    id = column_of(recording, "ticks", "id"), begin = column_of(recording, "ticks", "begin_ns");
+  std::map<std::int64_t, std::uint64_t> sums;
+  bool has_proportional = false, has_resident = false;
+  for (const Json& process : recording.at("processes")) {
+    for (const Json& sample : process.at("samples")) {
+      const bool is_proportional = !sample.at(proportional).is_null();
+      const Json& bytes = sample.at(is_proportional ? proportional : resident);
+      if (bytes.is_null()) continue;
+      (is_proportional ? has_proportional : has_resident) = true;
+      sums[sample.at(tick_of).get<std::int64_t>()] += bytes.get<std::uint64_t>();
+    }
+  }
+  Json times = Json::array(), figures = Json::array();
+  for (const Json& tick : recording.at("ticks")) {
+    const auto sum = sums.find(tick.at(id).get<std::int64_t>());
+    times.push_back(tick.at(begin));
+    figures.push_back(sum == sums.end() ? Json() : Json(sum->second));
+  }
+  return {{"schema", "cmt.kinds/1"},
+          {"metric", has_proportional && has_resident ? "pss or rss"
+                     : has_proportional               ? "pss"
+                                                      : "rss"},
+          {"time_ns", times},
+          {"bytes", figures},
+          {"kinds", Json::array()}};
+}
+
+}  // namespace
+
+Json read_replay(const std::string& path) {
+  return read_object(path, {"cmt.replay/1"}, "a report of cmtreplay --json");
+}
+
+Json read_watch(const std::string& path) {
+  Json json = read_object(path, {"cmt.watch/1", "cmt.kinds/1", "cmt.recording/1"}, "a report of cmtwatch");
+  if (json.at("schema") != "cmt.recording/1") return json;
+  try {
+    return series_of_recording(json);
+  } catch (const Json::exception& error) {
+    throw FormatError(path, std::string("not an exported recording: ") + error.what());
+  } catch (const std::out_of_range& error) {
+    throw FormatError(path, std::string("not an exported recording: ") + error.what());
+  }
+}
+
+void write_json(output::JsonWriter& json, std::string_view key, const Json& value) {
+  switch (value.type()) {
+    case Json::value_t::object:
+      json.begin_object(key);
+      for (const auto& [name, member] : value.items()) {
+        if (!name.empty()) write_json(json, name, member);  // no report has such a key
+      }
+      return json.end_object();
+    case Json::value_t::array:
+      json.begin_array(key);
+      for (const Json& element : value) write_json(json, {}, element);
+      return json.end_array();
+    case Json::value_t::string:
+      return json.field(key, value.get<std::string>());
+    case Json::value_t::boolean:
+      return json.field(key, value.get<bool>());
+    case Json::value_t::number_integer:
+      return json.field(key, value.get<std::int64_t>());
+    case Json::value_t::number_unsigned:
+      return json.field(key, value.get<std::uint64_t>());
+    case Json::value_t::number_float:
+      return json.field(key, value.get<double>());
+    default:
+      return json.field(key, std::nullopt);
+  }
+}
+
+}  // namespace cmt::report
