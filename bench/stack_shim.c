@@ -4,6 +4,7 @@
 //   off      counts allocations
 //   capture  captures
 //   check    captures, and compares with a walk by rules alone, in the same call
+//   agree    captures, and compares each hundredth with libunwind's
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bench/stack_agree.h"
 #include "preload/program/unwind/unwind.h"
 
 void* __libc_malloc(size_t size);
@@ -20,9 +22,10 @@ void* __libc_calloc(size_t count, size_t size);
 void* __libc_realloc(void* block, size_t size);
 void __libc_free(void* block);
 
-static enum { not_begun, off, capturing, checking } mode;
+static enum { not_begun, off, capturing, checking, agreeing } mode;
 static struct StackShare* share;
 static uint64_t uncounted, differences;
+static struct StackAgreement agreement;
 
 struct PerThread {
   struct UnwindThread unwinder;
@@ -55,6 +58,15 @@ static __attribute__((noinline)) void compare(const struct UnwindStack* stack, c
   __atomic_add_fetch(&differences, !same, __ATOMIC_RELAXED);
 }
 
+static __attribute__((noinline)) void agree(const struct UnwindStack* stack) {
+  static __thread uint64_t addresses[unwind_frames_max] __attribute__((tls_model("initial-exec")));
+  for (int i = stack->kept; i < stack->frames; i++) mine->known[i] = unwind_frame(&mine->unwinder, stack, i);
+  if (mine->allocations % 100 != 0) return;
+  for (int i = 0; i < stack->frames; i++)
+    addresses[i] = share->table.rule[mine->known[stack->frames - 1 - i]].key & ~UNWIND_EXACT;
+  stack_agree(addresses, stack->frames, &agreement);
+}
+
 static inline void note(const void* frame) {
   struct UnwindStack stack;
   if (__builtin_expect(mode <= off, 0)) {
@@ -68,6 +80,7 @@ static inline void note(const void* frame) {
   mine->fresh += (uint64_t)(stack.frames - stack.kept);
   mine->cut += stack.is_cut;
   if (mode == checking && !stack.is_apart) compare(&stack, frame);
+  if (mode == agreeing && !stack.is_apart) agree(&stack);
   unwind_release(&mine->unwinder, frame);
 }
 
@@ -96,13 +109,20 @@ __attribute__((constructor)) static void begin(void) {
   if (!wanted) return;
   share = map(sizeof *share);
   const char* fault = unwind_begin_process(share, 0);
-  if (fault) fprintf(stderr, "stack_shim: %s\n", fault);
-  if (!fault) mode = strcmp(wanted, "off") == 0 ? off : strcmp(wanted, "check") == 0 ? checking : capturing;
+  if (strcmp(wanted, "agree") == 0 && !stack_agree_begin()) fault = "libunwind is not installed";
+  if (fault)
+    fprintf(stderr, "stack_shim: %s\n", fault);
+  else
+    mode = strcmp(wanted, "off") == 0     ? off
+           : strcmp(wanted, "check") == 0 ? checking
+           : strcmp(wanted, "agree") == 0 ? agreeing
+                                          : capturing;
 }
 
 __attribute__((destructor)) static void end(void) {
   const char* path = getenv("STACK_SHIM_OUT");
   if (!path || mode == not_begun) return;
+  const bool was_agreeing = mode == agreeing;
   mode = not_begun;
   uint64_t allocations = uncounted, frames = 0, fresh = 0, cut = 0, compared = 0, stepped = 0;
   for (const struct PerThread* each = __atomic_load_n(&all, __ATOMIC_ACQUIRE); each; each = each->next) {
@@ -115,8 +135,12 @@ __attribute__((destructor)) static void end(void) {
   }
   if (allocations < 1000) return;  // a shell around the program
   char line[256];
-  const int length = snprintf(line, sizeof line, "%lu %lu %lu %lu %lu %lu %lu %lu\n", allocations, frames, fresh, cut,
-                              differences, stepped, (uint64_t)share->table.used, compared);
+  int length = snprintf(line, sizeof line, "%lu %lu %lu %lu %lu %lu %lu %lu\n", allocations, frames, fresh, cut,
+                        differences, stepped, (uint64_t)share->table.used, compared);
+  if (was_agreeing)
+    length = snprintf(line, sizeof line, "%lu %lu %lu %lu %lu %lu %lu\n", agreement.sampled, agreement.same,
+                      agreement.ours_longer, agreement.ours_shorter, agreement.libgcc_has_ours,
+                      agreement.libgcc_has_theirs, agreement.libgcc_has_neither);
   const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0 || write(file, line, (size_t)length) != length)
     fprintf(stderr, "stack_shim: %s: %s\n", path, strerror(errno));
