@@ -1,6 +1,7 @@
 #include "preload/collector/pages/page_watcher.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -174,6 +175,8 @@ void WatchedBlocks::set_done(Block& block) {
 }
 
 void run_page_watcher(RingMemory& memory, Backlog& backlog, const SessionState& state, LargeBlockHints& hints) {
+  const sched_param none{};
+  ::sched_setscheduler(0, SCHED_BATCH, &none);  // waking up, it does not take the processor of a thread of the program
   PageWatcher(memory, backlog, state, hints).run();
   hints.close();
 }

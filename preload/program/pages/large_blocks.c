@@ -10,10 +10,10 @@ enum {
 };
 
 struct Leaf {
+  uint64_t used[leaf_words / 64];  // a bit for each word that has a block, or has had one until now
   uint64_t words[leaf_words];
   struct Leaf* next;
   uintptr_t begin;
-  uint32_t blocks;
 };
 
 struct Group {
@@ -88,9 +88,7 @@ static struct Leaf* leaf_of(uintptr_t address, bool create) {
   return leaf;
 }
 
-static uint64_t* word_in(struct Leaf* leaf, uintptr_t address) {
-  return &leaf->words[address >> large_page_bits & (leaf_words - 1)];
-}
+static uintptr_t index_in_leaf(uintptr_t address) { return address >> large_page_bits & (leaf_words - 1); }
 
 static struct LargeBlock block_of(uint64_t word, uintptr_t page) {
   return (struct LargeBlock){
@@ -109,28 +107,35 @@ bool large_block_note(const struct LargeBlock* block) {
     __atomic_fetch_or(&large_blocks_filter[bit / 64], mask, __ATOMIC_RELAXED);
   const uint64_t flags = word_used | (block->was_resident ? word_was_resident : 0);
   const uint64_t word = flags | block->bytes << large_page_bits | (block->address & place_mask);
-  const uint64_t before = __atomic_exchange_n(word_in(leaf, block->address), word, __ATOMIC_ACQ_REL);
-  if (!(before & word_used)) __atomic_fetch_add(&leaf->blocks, 1, __ATOMIC_RELAXED);
+  const uintptr_t i = index_in_leaf(block->address);
+  __atomic_store_n(&leaf->words[i], word, __ATOMIC_RELEASE);
+  __atomic_fetch_or(&leaf->used[i / 64], (uint64_t)1 << i % 64, __ATOMIC_RELEASE);
   return true;
 }
 
 struct LargeBlock large_block_take(const void* address) {
   struct Leaf* leaf = leaf_of((uintptr_t)address, false);
-  uint64_t* word = leaf ? word_in(leaf, (uintptr_t)address) : NULL;
-  const uint64_t seen = word ? __atomic_load_n(word, __ATOMIC_ACQUIRE) : 0;
+  const uintptr_t i = index_in_leaf((uintptr_t)address);
+  const uint64_t seen = leaf ? __atomic_load_n(&leaf->words[i], __ATOMIC_ACQUIRE) : 0;
   if (!(seen & word_used) || (seen & place_mask) != ((uintptr_t)address & place_mask)) return (struct LargeBlock){0};
-  __atomic_store_n(word, 0, __ATOMIC_RELEASE);
-  __atomic_fetch_sub(&leaf->blocks, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&leaf->words[i], 0, __ATOMIC_RELEASE);
+  __atomic_fetch_and(&leaf->used[i / 64], ~((uint64_t)1 << i % 64), __ATOMIC_RELEASE);
   return block_of(seen, (uintptr_t)address >> large_page_bits);
+}
+
+static bool visit_word(struct Leaf* leaf, uintptr_t i, bool (*visit)(const struct LargeBlock*, void*), void* argument) {
+  const uint64_t word = __atomic_load_n(&leaf->words[i], __ATOMIC_ACQUIRE);
+  if (!(word & word_used)) return true;
+  const struct LargeBlock block = block_of(word, (leaf->begin >> large_page_bits) + i);
+  return visit(&block, argument);
 }
 
 void large_blocks_visit(bool (*visit)(const struct LargeBlock*, void*), void* argument) {
   for (struct Leaf* leaf = __atomic_load_n(&leaves, __ATOMIC_ACQUIRE); leaf; leaf = leaf->next) {
-    for (uintptr_t i = 0; i < leaf_words && __atomic_load_n(&leaf->blocks, __ATOMIC_RELAXED) != 0; i++) {
-      const uint64_t word = __atomic_load_n(&leaf->words[i], __ATOMIC_ACQUIRE);
-      if (!(word & word_used)) continue;
-      const struct LargeBlock block = block_of(word, (leaf->begin >> large_page_bits) + i);
-      if (!visit(&block, argument)) return;
+    for (uintptr_t i = 0; i < leaf_words; i += 64) {
+      for (uint64_t used = __atomic_load_n(&leaf->used[i / 64], __ATOMIC_ACQUIRE); used; used &= used - 1) {
+        if (!visit_word(leaf, i + (uintptr_t)__builtin_ctzll(used), visit, argument)) return;
+      }
     }
   }
 }

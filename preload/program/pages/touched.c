@@ -18,7 +18,7 @@ enum { unasked_share = 8 };
 
 static bool is_time_bounded;
 static uint64_t live_bytes,
-    unasked_bytes;  // of large blocks: of all, and of those allocated since all were asked about
+    unasked_bytes;  // of large blocks that have pages to ask about: of all, and of those since all were asked about
 
 void touched_begin(uint64_t min, bool is_bounded) {
   large_blocks_min = min;
@@ -48,10 +48,18 @@ static void note_cost(struct Thread* self) {
   self->asked_at = now;
 }
 
+// All but the runs, which are large.
+static void clear(struct BlockPages* pages, uint32_t flags, uint64_t bytes, uint64_t since) {
+  pages->flags = flags;
+  pages->bytes = bytes;
+  pages->since = since;
+  pages->runs.count = 0;
+}
+
 static void add_bytes(uint64_t* sum, uint64_t bytes) { __atomic_fetch_add(sum, bytes, __ATOMIC_RELAXED); }
 
 static void note_block(const struct LargeBlock* block) {
-  if (!large_block_note(block)) return;
+  if (!large_block_note(block) || block->was_resident) return;
   add_bytes(&live_bytes, block->bytes);
   add_bytes(&unasked_bytes, block->bytes);
 }
@@ -86,7 +94,7 @@ bool touched_allocated(struct Thread* self, const void* address, uint64_t bytes,
   const uint64_t end = page_count(&block), before = is_kept ? page_count(given) : 1;
   // Where it stays, the page of its end is new too: the allocator may have written behind it.
   const uint64_t from = (before < end ? before : end) - 1;
-  *pages = (struct BlockPages){.flags = is_kept ? block_is_kept : 0, .bytes = bytes};
+  clear(pages, is_kept ? block_is_kept : 0, bytes, 0);
   const bool is_known = ask_about_given(self, &block, from, &pages->runs);
   if (is_known) pages->flags |= block_is_asked;
   block.was_resident = is_known && are_resident(&pages->runs, from, end) && (!is_kept || given->was_resident);
@@ -121,7 +129,8 @@ static bool record_one(const struct LargeBlock* block, void* thread) {
   struct Thread* self = thread;
   if (block->was_resident) return true;
   if (self->generation != recording_generation()) return false;
-  struct BlockPages pages = {.since = record_moment(self)};
+  struct BlockPages pages;
+  clear(&pages, 0, 0, record_moment(self));
   if (ask_about_all(self, block, &pages) && pages.runs.count) record_runs(block, &pages);
   return true;
 }
@@ -130,7 +139,8 @@ static bool record_last(const struct LargeBlock* block, void* thread) {
   struct Thread* self = thread;
   if (block->was_resident) return true;
   if (self->generation != recording_generation()) return false;
-  struct BlockPages pages = {.since = record_moment(self)};
+  struct BlockPages pages;
+  clear(&pages, 0, 0, record_moment(self));
   const bool is_known = ask_about_all(self, block, &pages);
   if (!is_known) pages.flags = block_is_last;
   if (!is_known || pages.runs.count) record_runs(block, &pages);
@@ -145,20 +155,21 @@ static bool are_many_unasked(void) {
 
 bool touched_released(struct Thread* self, const struct LargeBlock* taken, struct BlockPages* pages) {
   if (!taken->address) return false;
-  add_bytes(&live_bytes, -taken->bytes);
-  *pages = (struct BlockPages){.flags = 0};
+  if (!taken->was_resident) add_bytes(&live_bytes, -taken->bytes);
+  clear(pages, 0, 0, 0);
   const bool is_known = taken->was_resident || ask_about_all(self, taken, pages);
   pages->flags = block_ends | (is_known ? block_is_asked : 0);
   if (are_many_unasked() && can_ask(self, 0, true)) {
     __atomic_store_n(&unasked_bytes, 0, __ATOMIC_RELAXED);
     large_blocks_visit(record_one, self);
+    note_cost(self);
   }
   return true;
 }
 
 void touched_refused(const struct LargeBlock* given) {
   if (!large_block_note(given)) return;
-  add_bytes(&live_bytes, given->bytes);
+  if (!given->was_resident) add_bytes(&live_bytes, given->bytes);
   if (!recording_is_on()) return;
   // No pages: the collector has taken the begin of the realloc for the block's end, and is to watch it again.
   record_runs(given, &(struct BlockPages){.bytes = given->bytes, .since = record_moment(&thread_self)});
