@@ -58,9 +58,10 @@ malloc and free. At the end, a line on standard error sums up the recording.
                     innermost N frames
   --stacks-of-frees
                     record those of frees too
-  --touched[=SIZE]  record which pages of blocks of SIZE and more the command
-                    writes to, and when; without a SIZE, or with auto, from 16K
-                    on while that takes at most a 64th of its time; off: of none
+  --touched=SIZE|auto|off
+                    record which pages of blocks of SIZE and more the command
+                    writes to, and when. Default: auto, from 64K on while that
+                    takes at most a 64th of its time; off: of none
   --sample=TIME     record the resident memory at this interval: 10ms
   --paused          record nothing before cmt_resume() or the command "start"
   --control=FIFO    create a FIFO that takes commands: stop, start, flush,

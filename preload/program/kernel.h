@@ -56,6 +56,9 @@ static inline void restore_signals(const uint64_t* before) {
   sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, before, 0, 8);
 }
 
+/// Whether a filter of system calls stands already (seccomp(2)), or that cannot be told. 30 us.
+bool has_system_call_filter(void);
+
 extern bool sandbox_entered HIDDEN;
 /// Before the program enters its sandbox at stamp `now`: from here on the collector's stamps are the slow clock.
 void sandbox_begin(struct Control* control, uint64_t now);

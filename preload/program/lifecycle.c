@@ -13,7 +13,7 @@
 #include "preload/program/settings.h"
 #include "preload/text.h"
 
-enum { destructor_rounds_max = 3, fast_clock_ns = 14, touched_min_auto = 16384 };
+enum { destructor_rounds_max = 3, fast_clock_ns = 14, touched_min_auto = 65536 };
 
 enum TracerState tracer_state;
 
@@ -39,8 +39,11 @@ static void read_stack_settings(void) {
   stacks.frames_max = (uint32_t)setting_number("CMTTRACE_STACK_FRAMES", unwind_frames_max);
 }
 
+// A filter of system calls that stands already may end the program for those that ask about pages: so they are made
+// only where somebody wants them to be.
 static void read_touched_setting(void) {
-  const bool is_auto = setting_is("CMTTRACE_TOUCHED", "auto");
+  const bool is_asked_for = setting_is_given("CMTTRACE_TOUCHED");
+  const bool is_auto = setting_is("CMTTRACE_TOUCHED", "auto") || (!is_asked_for && !has_system_call_filter());
   const uint64_t min = is_auto ? touched_min_auto : setting_bytes("CMTTRACE_TOUCHED", 0);
   touched_begin(is_under_valgrind ? 0 : min, is_auto);
   record_short_below(large_blocks_min, record_usable);

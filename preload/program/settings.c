@@ -62,6 +62,11 @@ bool setting_is(const char* name, const char* value) {
   return found && strcmp(found, value) == 0;
 }
 
+bool setting_is_given(const char* name) {
+  const char* found = getenv(name);
+  return found && *found;
+}
+
 static uint64_t setting_in(const struct Unit* units, const char* name, uint64_t otherwise) {
   uint64_t number;
   const char* found = getenv(name);

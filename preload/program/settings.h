@@ -20,6 +20,8 @@ const char* settings_fault(void);
 
 /// Whether the variable has this value.
 bool setting_is(const char* name, const char* value);
+/// Whether it has a value that is not empty.
+bool setting_is_given(const char* name);
 /// The variable's number, or `otherwise`.
 uint64_t setting_number(const char* name, uint64_t otherwise);
 uint64_t setting_bytes(const char* name, uint64_t otherwise);

@@ -1,6 +1,6 @@
 // interrupted EVENT THEN STEP: makes an event (malloc or calloc), which a signal handler interrupts after STEP
 // instructions of the tracer. The handler leaves by longjmp (`jump`; and `run`, which then makes more events than a
-// ring has slots), or never. Then come two events, of 70,002 and 70,003 bytes, and it prints "+"; or "." if the event
+// ring has slots), or never. Then come two events, of 50,002 and 50,003 bytes, and it prints "+"; or "." if the event
 // had fewer instructions.
 #include <dlfcn.h>
 #include <link.h>
@@ -36,8 +36,8 @@ static int find_code(struct dl_phdr_info* object, size_t size, void* unused) {
 static void* volatile blocks[3];
 
 static void later_events(void) {
-  blocks[0] = malloc(70002);
-  blocks[1] = malloc(70003);
+  blocks[0] = malloc(50002);
+  blocks[1] = malloc(50003);
 }
 
 static void say(const char* text) {
@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
   free(counts ? calloc(3, 7) : malloc(7));  // symbols are bound
   if (sigsetjmp(behind, 1) == 0) {
     set_trap(trap_flag);
-    blocks[2] = counts ? calloc(3, 70001) : malloc(70001);
+    blocks[2] = counts ? calloc(3, 50001) : malloc(50001);
     set_trap(0);
     say(".\n");
     return 0;

@@ -37,6 +37,7 @@ void collector_reap() {}
 void collector_report_refusal() {}
 void collector_forget() {}
 bool setting_is(const char*, const char*) { return false; }
+bool setting_is_given(const char*) { return false; }
 std::uint64_t setting_number(const char*, std::uint64_t otherwise) { return otherwise; }
 std::uint64_t setting_bytes(const char*, std::uint64_t otherwise) { return otherwise; }
 bool path_is_given(std::uint32_t) { return false; }

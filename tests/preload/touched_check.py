@@ -7,7 +7,7 @@ time for asking was bounded.
 import re
 import sys
 
-PAGE, LEAST, MAPPED, HEADER = 4096, 16384, 128 << 10, 16
+PAGE, MAPPED, HEADER = 4096, 128 << 10, 16
 CALL = re.compile(r"^([a-z_ ]+)\((.*?)\)(?: = ([0-9a-f]+)<(\d+)>)?(?: .*)?$")
 GIVEN = re.compile(r"^([0-9a-f]+)<(\d+)>(?:, )?(.*)$")
 
@@ -48,8 +48,10 @@ class Block:
 
 
 def check(path, is_bounded):
-    blocks, ended, faults, sums = {}, [], [], [0, 0, 0]
+    blocks, ended, faults, sums, least = {}, [], [], [0, 0, 0], None
     for line in open(path, encoding="utf-8"):
+        if line.startswith("#cmt touched_min="):
+            least = int(line.split("=")[1])
         if line.startswith("#") or not (call := CALL.match(line)):
             continue
         name, arguments, address, tag = call.groups()
@@ -70,7 +72,7 @@ def check(path, is_bounded):
         if tag:
             numbers = [int(number) for number in (given[3] if given else arguments).split(", ")]
             size = numbers[0] * (numbers[1] if name == "calloc" else 1)
-            if size >= LEAST:
+            if size >= least:
                 blocks[tag] = Block(int(address, 16), size, old)
     for block in ended + list(blocks.values()):
         wrong, missing = block.touched - block.written, block.written - block.touched - block.resident

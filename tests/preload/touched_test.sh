@@ -35,12 +35,22 @@ done
 how=launcher
 rm -rf t
 mkdir t
-for option in --touched --touched=auto --touched=20K --touched=off; do
+for option in '' --touched --touched=auto --touched=20K --touched=off; do
   cmttrace $option -o t/x.text "$program" shapes 2>err || complain "$option: exit $?"
   told=$(sed -n 's/^#cmt touched_min=//p' t/x.text)
-  case $option in *20K) wanted=20480 ;; *off) wanted= ;; *) wanted=16384 ;; esac
+  case $option in *20K) wanted=20480 ;; *off) wanted= ;; *) wanted=65536 ;; esac
   [ "$told" = "$wanted" ] || complain "$option: from $told, not $wanted"
 done
+# Not where a filter of system calls stands already, unless it is asked for.
+filtered() { /usr/bin/python3 "$SOURCE/tests/preload/with_filter.py" "$@"; }
+if filtered true; then
+  for wanted in '' 65536; do
+    cmttrace ${wanted:+--touched=auto} -o t/x.text /usr/bin/python3 "$SOURCE/tests/preload/with_filter.py" "$program" shapes 2>err ||
+      complain "a filter: exit $?"
+    told=$(sed -n 's/^#cmt touched_min=//p' t/x.text)
+    [ "$told" = "$wanted" ] || complain "a filter: from $told, not $wanted"
+  done
+fi
 ! cmttrace --touched=much true 2>said || complain 'a size that is none'
 grep -q -- '--touched' said || complain 'no message'
 
@@ -70,9 +80,9 @@ if grep -q ' 4096 kB' out; then
     complain 'no huge pages'
 fi
 
-# Nothing is recorded without the variable, nor of smaller blocks.
+# Nothing of smaller blocks, nor where it is off.
 how=off
-for size in '' 0 off 1G; do
+for size in 0 off 1G; do
   trace CMTTRACE_TOUCHED=$size "$program" shapes
   ! grep -qE '^(touch|resident)' t/*.text || complain "CMTTRACE_TOUCHED=$size"
 done
