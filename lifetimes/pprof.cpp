@@ -66,6 +66,8 @@ enum class LocationField : Number { id = 1, mapping_id = 2, address = 3, line = 
 enum class LineField : Number { function_id = 1, line = 2 };
 enum class FunctionField : Number { id = 1, name = 2, system_name = 3, filename = 4 };
 
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
 /// A function's name up to its arguments.
 std::string name_without_arguments(std::string_view function) {
   static constexpr std::string_view anonymous = "(anonymous namespace)", call = "operator";
@@ -286,7 +288,9 @@ PprofWriter::FunctionId PprofWriter::function_of(std::string_view name, std::str
 }
 
 void PprofWriter::put_mappings(std::string_view program) {
-  const auto is_program = [&](ModuleId id) { return !program.empty() && stacks_.module(id).path == program; };
+  const auto is_program = [&](ModuleId id) {
+    return !program.empty() && base_name(stacks_.module(id).path) == base_name(program);
+  };
   for (const bool wanted : {true, false}) {
     for (ModuleId id = 1; id < stacks_.module_count(); ++id) {
       if (is_program(id) == wanted && (wanted || symbols_[id].is_used)) put_mapping(id);

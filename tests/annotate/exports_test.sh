@@ -11,7 +11,7 @@ pprof() { python3 "$SOURCE/tests/annotate/read_pprof.py" "$@"; }
 # one stack is cut; one name is one that no terminal should obey, and no UTF-8.
 cat >app.trace <<'END'
 #cmt text=1
-#cmt program=/opt/app
+#cmt program=app
 #cmt command="app --fast"
 #cmt start=2026-01-02T03:04:05Z
 #module 1 begin=20000 end=30000 bias=20000 build_id=01ef path=/opt/plugin.so

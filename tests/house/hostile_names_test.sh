@@ -46,6 +46,23 @@ for file in "$hostile.trace" "$hostile.cmt" raw.trace; do
   quiet 0 cmtreplay --runs=1 --alloc=null --json "$file"
 done
 
+# In call stacks: of modules, functions and files, in the forms for other viewers too.
+cat >stacks.trace <<END
+#cmt text=1
+#cmt program="$escaped"
+#cmt command="$escaped"
+#module 1 begin=1000 end=9000 bias=1000 path="$escaped"
+#frame 1 module=1 address=1010
+#name 1 function="$escaped" file="$escaped" line=30
+#node 1 parent=0 frame=1
+malloc(8) = 1000<1> stack=1
+#cmt end=complete
+END
+for option in --by=function --by=caller --by=line --by=library --folded --speedscope=-; do quiet 0 lifetimes $option stacks.trace; done
+lifetimes --pprof=stacks.pb.gz stacks.trace 2>/dev/null || complain "lifetimes --pprof: $?"
+quiet 0 python3 "$SOURCE/tests/annotate/read_pprof.py" stacks.pb.gz
+quiet 0 trace2cmt --to=heaptrack stacks.trace
+
 # The text form loses nothing of a label.
 trace2cmt --text "$hostile.cmt" | cmp - "$hostile.trace" || complain "the text form is another one"
 trace2cmt raw.trace | trace2cmt --text | grep -qxF "mark(\"$escaped\")" || complain "the label is another one"
