@@ -18,7 +18,7 @@ LOAD_MAX, STEAL_MAX, OTHERS_MAX, APART_MAX = 0.5, 0.02, 0.1, 200
 
 # Of our tracer: the name in the tables, and what it is told beside the file of the trace.
 OURS = {".cmt": {}, ".cmt time=100us": {"CMTTRACE_TIME": "100us"}, ".cmt times": {"CMTTRACE_TIME": "1"},
-        ".cmt stacks": {"CMTTRACE_STACKS": "1"}, ".cmt touched": {"CMTTRACE_TOUCHED": "auto"}, "text": {},
+        ".cmt stacks": {"CMTTRACE_STACKS": "1"}, ".cmt touched=off": {"CMTTRACE_TOUCHED": "off"}, "text": {},
         "whole": {"CMTTRACE_WAIT": "1"}}
 FLOORS = {"bare ring": "floor.so", "bare ring clock": "floor_clock.so"}
 NAMES = ["untraced", "forward", *FLOORS, *OURS, "heaptrack", "lttng"]
