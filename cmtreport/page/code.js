@@ -131,9 +131,11 @@
       this.tablePlace.replaceChildren((kinds[values.table] ?? (() => this.treeTable(values.table)))());
     }
 
-    functionButton(id, text) {
-      const found = this.matches?.[id];
-      return el("button", {type: "button", class: "name" + (found ? " found" : ""), title: this.placeOf(id), onclick: () => this.choose(id)}, text ?? this.model.functions[id].name);
+    /// A long name loses its middle where it has no room, as in the graph: templates differ at their ends.
+    functionButton(id) {
+      const {name} = this.model.functions[id];
+      const text = name.length > 44 ? [el("span", {class: "cut"}, name.slice(0, -18)), el("span", {class: "tail"}, name.slice(-18))] : name;
+      return el("button", {type: "button", class: "name" + (this.matches?.[id] ? " found" : ""), title: `${name}\n${this.placeOf(id)}`, onclick: () => this.choose(id)}, text);
     }
 
     bar(weight, whole) {

@@ -29,10 +29,9 @@
     of(sample) { return this.timed ? sample.time_ns : sample.event; }
   }
 
-  const seriesOf = ({moments, page_size_bytes: pageBytes}, axis) => {
+  const seriesOf = ({moments, processes = []}, axis) => {
     const series = [{name: "live bytes", form: "band", x: axis.at, y: moments.live_bytes, look: 0}];
-    series.push({name: "most live since the moment before", form: "line", x: axis.at, y: moments.peak_bytes, look: 6});
-    if (moments.pages) series.push({name: "pages of live blocks", form: "line", x: axis.at, y: moments.pages.map((pages) => (pages == null ? null : pages * (pageBytes ?? 4096))), look: 1});
+    if (processes.length < 2) series.push({name: "most live since the moment before", form: "line", x: axis.at, y: moments.peak_bytes, look: 6});
     if (moments.resident_bytes?.some((bytes) => bytes != null)) series.push({name: "resident", form: "line", x: axis.at, y: moments.resident_bytes, look: 3});
     return series;
   };

@@ -2,7 +2,7 @@
 //
 // The report has a call tree and, for each measure, sparse changes of each node's own allocations by moment. A span is a
 // pair of moments i < j: what came in it are the changes of the moments i + 1 to j, what was live at j all changes of live
-// bytes up to j. The peak of a span is exact: for each interval the report has what was live at its own peak, too.
+// bytes up to j. The peak of a span is exact for one process: for each interval the report has what was live at its peak, too.
 "use strict";
 (() => {
   const {plain} = cmt.elements;
@@ -98,11 +98,15 @@
     measure(key) { return this.measures.find((one) => one.key === key) ?? this.measures[0]; }
     isWhole([i, j]) { return i === 0 && j === this.last; }
 
-    /// The moment at the end of the interval with most live bytes in a span.
+    /// Of several processes only what they had together at a moment is known, not at their peaks between two.
+    get hasExactPeaks() { return (this.report.processes ?? []).length < 2 && Boolean(this.deltas.interval_peak_bytes); }
+
+    /// The moment of most live bytes in a span, or the end of the interval that has them.
     peakOf([i, j]) {
-      const {peak_bytes: most} = this.report.moments;
-      let best = i + 1;
-      for (let k = i + 1; k <= j; ++k) if (most[k] > most[best]) best = k;
+      const {peak_bytes: most, live_bytes: live} = this.report.moments;
+      const [numbers, first] = this.hasExactPeaks ? [most, i + 1] : [live, i];
+      let best = first;
+      for (let k = first; k <= j; ++k) if (numbers[k] > numbers[best]) best = k;
       return best;
     }
 
@@ -115,9 +119,11 @@
         for (let i = starts[from + 1]; i < starts[to + 1]; ++i) sums[nodes[i]] += values[i];
       };
       const peak = this.peakOf(span);
-      if (measure.exact) {
+      if (measure.exact && this.hasExactPeaks) {
         add(measure.needs, -1, peak - 1);
         add(measure.exact, peak - 1, peak);
+      } else if (measure.exact) {
+        add(measure.needs, -1, peak);
       } else {
         add(measure.needs, measure.from(...span), measure.to(...span));
       }

@@ -30,12 +30,12 @@
   };
 
   const lossNames = {
-    repairs: "events dropped or altered", defects: "defects in the trace", unknown_ends: "ends of blocks made before it began",
-    unknown_stack_blocks: "blocks without a stack", marks: "marks left out",
+    repairs: "events lost or altered", defects: "defects in the trace", unknown_ends: "ends of blocks whose making was not seen",
+    unknown_stack_blocks: "blocks of unknown stacks", marks: "marks left out",
   };
   const losses = (report) => {
     const lost = report.lost ?? {};
-    const words = Object.entries(lossNames).filter(([key]) => lost[key] > 0).map(([key, name]) => `${count(lost[key])} ${name}`);
+    const words = Object.entries(lossNames).filter(([key]) => lost[key] > 0).map(([key, name]) => `${name}: ${count(lost[key])}`);
     if (report.truncated) words.unshift("the trace breaks off");
     if (report.has_stacks === false) words.push("recorded without call stacks");
     return words;
@@ -43,7 +43,7 @@
 
   const header = (report) => {
     const words = losses(report);
-    const command = Array.isArray(report.command) ? report.command.join(" ") : report.command;
+    const command = (report.command ?? "").replace(/\s+/g, " ");
     return el("header", {},
       el("h1", {}, plain(report.program ?? report.name ?? "trace")),
       command ? el("p", {class: "command", title: plain(command)}, plain(command)) : null,
@@ -75,7 +75,7 @@
         state.set(changes);
         reveal(finding.part);
       },
-    }, el("span", {class: "kind"}, plain(finding.kind ?? "").replaceAll("_", " ")), plain(finding.text)))));
+    }, el("span", {class: "kind"}, plain(finding.kind ?? "").replaceAll("_", " ")), el("span", {class: "text", title: plain(finding.text)}, plain(finding.text))))));
   };
 
   const threadTable = ({threads = [], processes = []}) => {
