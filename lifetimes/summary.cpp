@@ -55,7 +55,7 @@ Amount Summary::peak_sum() const {
 
 std::uint64_t Summary::untouched_peak_sum() const {
   std::uint64_t sum = unknown;
-  for (const Input& input : inputs) add_known(sum, input.peak.untouched_bytes);
+  for (const Input& input : inputs) allocations::add_known(sum, input.peak.untouched_bytes);
   return sum;
 }
 
