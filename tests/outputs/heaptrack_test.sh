@@ -69,7 +69,7 @@ a 64 0
 - 3
 END
 same "what it cannot say" messages <<'END'
-trace2cmt: heaptrack cannot say 1 threads' starts, ends and names, marks and samples: left out
+trace2cmt: heaptrack cannot say 1 threads' starts, ends and names, and marks: left out
 trace2cmt: heaptrack cannot say 1 calls of other kinds: written as the nearest of malloc, realloc and free
 trace2cmt: heaptrack cannot say 1 alignments: dropped
 trace2cmt: heaptrack cannot say 2 events of other threads than the first: written as if there were one

@@ -20,7 +20,8 @@ trace2cmt: legacy cannot say 3 calls that were refused: left out
 trace2cmt: legacy cannot say 1 calls that were given NULL to free, or returned NULL for 0 bytes: left out
 trace2cmt: legacy cannot say 1 frees of blocks that the trace does not know: left out
 trace2cmt: legacy cannot say 1 reallocs of blocks that the trace does not know: written as malloc
-trace2cmt: legacy cannot say 5 threads' starts, ends and names, marks and samples: left out
+trace2cmt: legacy cannot say 4 threads' starts, ends and names, and marks: left out
+trace2cmt: legacy cannot say 1 samples: left out
 trace2cmt: legacy cannot say 6 calls of other kinds: written as the nearest of malloc, realloc and free
 trace2cmt: legacy cannot say 3 alignments: dropped
 trace2cmt: legacy cannot say 1 sizes of 0: written as 1

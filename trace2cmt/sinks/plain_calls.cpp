@@ -11,7 +11,8 @@ constexpr std::array<std::string_view, loss_count> loss_words{
     "calls that were given NULL to free, or returned NULL for 0 bytes: left out",
     "frees of blocks that the trace does not know: left out",
     "reallocs of blocks that the trace does not know: written as malloc",
-    "threads' starts, ends and names, marks and samples: left out",
+    "threads' starts, ends and names, and marks: left out",
+    "samples: left out",
     "touched pages, and calls that give memory back: left out",
     "calls of other kinds: written as the nearest of malloc, realloc and free",
     "alignments: dropped",
@@ -36,6 +37,7 @@ PlainCall::Kind PlainCalls::kind_of(const cmt::Event& event, bool old_known) {
   const cmt::KindTraits& kind = cmt::traits(event.kind);
   if (cmt::tells_pages(event.kind) || cmt::gives_memory_back(event.kind))
     return count(Loss::memory), PlainCall::Kind::none;
+  if (event.kind == cmt::Kind::sample) return count(Loss::sample), PlainCall::Kind::none;
   if (!kind.allocates && !kind.releases) return count(Loss::no_call), PlainCall::Kind::none;
   if (event.failed()) return count(Loss::refused), PlainCall::Kind::none;
   if (event.tag == 0 && event.old_tag == 0) return count(Loss::null_block), PlainCall::Kind::none;

@@ -27,6 +27,7 @@ enum class Loss : std::uint8_t {
   unknown_freed,
   unknown_resized,
   no_call,
+  sample,
   memory,
   other_kind,
   alignment,
@@ -36,7 +37,7 @@ enum class Loss : std::uint8_t {
   too_old,
   alive_at_end,
 };
-inline constexpr std::size_t loss_count = 13;
+inline constexpr std::size_t loss_count = 14;
 
 /// The sizes that a form can express.
 struct SizeRange {
