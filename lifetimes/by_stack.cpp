@@ -12,17 +12,12 @@ namespace cmt::lifetimes {
 
 using namespace allocations;
 
-namespace {
-
-/// Counts what each stack, or other set, has allocated, from the whole trace or the slice.
 Uses count_uses(annotate::Trace& trace, const UseOptions& options, const std::string& path) {
   if (options.slice) annotate::SliceProgress(*options.slice).check(trace.header(), path);
   UseCounter counter(options, trace.complaints());
   trace.for_each([&](const Event& event, std::size_t) { return counter.count_event(event); });
   return counter.finish(path);
 }
-
-}  // namespace
 
 StackOptions parse_stack_options(const command::CommandLine& line) {
   StackOptions options;

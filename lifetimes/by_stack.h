@@ -21,6 +21,9 @@ struct StackOptions {
 /// The options of --by and of the forms for other tools. Throws UsageError.
 StackOptions parse_stack_options(const command::CommandLine& line);
 
+/// Counts what each stack, or other set, has allocated, from the whole trace or the slice.
+allocations::Uses count_uses(annotate::Trace& trace, const allocations::UseOptions& options, const std::string& path);
+
 /// Prints the contributors or the folded stacks of the trace that the options name, or writes the file of another tool.
 /// Throws FormatError where it has no stacks.
 void report_stacks(const annotate::Options& options, const StackOptions& stack_options);

@@ -12,6 +12,7 @@
 
 #include "lifetimes/annotate.h"
 #include "lifetimes/by_stack.h"
+#include "lifetimes/diff.h"
 #include "lifetimes/summarise.h"
 #include "lifetimes/summary.h"
 #include "toolkit/allocations/groups/options.h"
@@ -31,6 +32,7 @@ constexpr const char* tool = "lifetimes";
 const char help_text[] =
     R"(Usage: lifetimes [OPTION]... [FILE]
        lifetimes --merge [OPTION]... JSON...
+       lifetimes --diff=TRACE [OPTION]... [FILE]
 
 Annotates a trace, text or .cmt, with the lifetimes of its blocks. Each line
 that ends a block gets the block's size and its age in lines:
@@ -83,6 +85,8 @@ Who allocates:
   --ignore=REGEX no stacks with one that matches
   --hide=REGEX   take functions that match out of the stacks
   --skip=REGEX   charge the callers of functions whose names match (xmalloc)
+  --diff=TRACE   what changed from TRACE to FILE, by function or by what --by
+                 says, the largest change first; builds may differ
   --folded[=FIGURE]
                  stacks as lines "main;f;g 123", for flame graph tools
   --pprof=FILE.pb.gz
@@ -163,17 +167,26 @@ void merge(const Options& options, const std::vector<std::string>& paths) {
 
 /// Whether call stacks are asked for. Throws UsageError where options do not go together.
 bool refuse_stack_options(const CommandLine& line) {
-  for (const char* const what : {"by", "folded", "pprof", "speedscope"})
+  for (const char* const what : {"by", "folded", "pprof", "speedscope", "diff"})
     line.refuse_together(what, {"merge", "summary", "counts", "leaks", "totals", "plot"});
   for (const char* const what : {"folded", "pprof", "speedscope"})
-    line.refuse_together(what, {"by", "sort", "inclusive", "top", "min", "skip", "clock", "json", "csv"});
+    line.refuse_together(what, {"by", "sort", "inclusive", "top", "min", "skip", "clock", "json", "csv", "diff"});
   line.refuse_together("folded", {"pprof", "speedscope"});
   line.refuse_together("pprof", {"speedscope"});
-  if (line.has("by") || line.has("folded") || line.has("pprof") || line.has("speedscope")) return true;
-  allocations::refuse_without(line, {"sort", "inclusive", "top", "min", "skip"}, "--by");
+  for (const char* const what : {"by", "diff", "folded", "pprof", "speedscope"}) {
+    if (line.has(what)) return true;
+  }
+  allocations::refuse_without(line, {"sort", "inclusive", "top", "min", "skip"}, "--by or --diff");
   allocations::refuse_without(line, {"slice", "focus", "ignore", "hide", "debug-dir"},
-                              "--by, --folded, --pprof or --speedscope");
+                              "--by, --diff, --folded, --pprof or --speedscope");
   return false;
+}
+
+/// The first trace of a difference; the second is the operand. Throws UsageError.
+std::string diff_option(const CommandLine& line) {
+  std::string path = line.value("diff", "");
+  if (path == "-" && line.file() == "-") throw command::UsageError("--diff needs two traces");
+  return path;
 }
 
 int run(const CommandLine& line) {
@@ -186,7 +199,9 @@ int run(const CommandLine& line) {
     return 0;
   }
   options.path = line.file();
-  if (asks_for_stacks)
+  if (line.has("diff"))
+    report_difference(diff_option(line), options, parse_stack_options(line));
+  else if (asks_for_stacks)
     report_stacks(options, parse_stack_options(line));
   else if (line.has("counts"))
     count_pairs(options);
@@ -204,7 +219,8 @@ std::vector<command::Option> options() {
                                                              {"slice", Takes::value},
                                                              {"folded", Takes::value_or_nothing},
                                                              {"pprof", Takes::value},
-                                                             {"speedscope", Takes::value}}));
+                                                             {"speedscope", Takes::value},
+                                                             {"diff", Takes::value}}));
 }
 
 }  // namespace

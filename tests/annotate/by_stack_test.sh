@@ -171,11 +171,11 @@ refuses "--folded: expected $figures, not 'x'" --folded=x
 refuses "--min: expected a share, as 2.5%, not '101'" --by=line --min=101
 refuses "--slice: expected FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done, not 'x'" --by=line --slice=x
 refuses "--focus is about call stacks: not with --by=size" --by=size --focus=x
-refuses "--slice needs --by, --folded, --pprof or --speedscope" --slice=1:2
+refuses "--slice needs --by, --diff, --folded, --pprof or --speedscope" --slice=1:2
 refuses "app.trace: the trace has no mark \"x\"" --by=line --slice=@x:
 refuses "--skip: Unmatched ( or \\(" --by=line --skip='('
-refuses "--top needs --by" --top=3
-refuses "--debug-dir needs --by, --folded, --pprof or --speedscope" --debug-dir=x
+refuses "--top needs --by or --diff" --top=3
+refuses "--debug-dir needs --by, --diff, --folded, --pprof or --speedscope" --debug-dir=x
 refuses "--top does not go with --folded" --folded --top=3
 refuses "--summary does not go with --by" --by=line --summary
 refuses "--json does not go with --folded" --folded --json

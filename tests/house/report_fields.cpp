@@ -16,6 +16,7 @@
 #include "overhead/summary.h"
 #include "tests/house/field_list.h"
 #include "toolkit/allocations/contributors.h"
+#include "toolkit/allocations/diff/difference.h"
 #include "toolkit/allocations/pages/page_holders.h"
 #include "trace2cmt/inspect/info.h"
 
@@ -101,6 +102,7 @@ int main() {
   std::fputs(head, stdout);
   print_report<cmt::lifetimes::Summary>("cmt.lifetimes/1", "lifetimes --json");
   print_report<cmt::allocations::Contributors>("cmt.contributors/1", "lifetimes --by=... --json");
+  print_report<cmt::allocations::Difference>("cmt.difference/1", "lifetimes --diff=... --json");
   print_report<cmt::overhead::Summary>("cmt.overhead/1", "overhead --json");
   print_report<cmt::allocations::PageHolders>("cmt.page_holders/1", "overhead --by=... --json");
   print_report<cmt::report::Report>("cmt.report/1", "cmtreport --json");

@@ -91,6 +91,11 @@ void describe(Visitor& field, C& report) {
 /// and truncation are the caller's. Memory and time: by the nodes of the stacks, however deep those are.
 Contributors find_contributors(const StackTable& stacks, const Uses& uses, const ContributorOptions& options);
 
+/// A figure with its unit: "-1.5 MiB", "1,234".
+std::string figure_text(std::int64_t figure, Metric metric);
+/// What the metric counts, behind a number: "live at the peak".
+std::string metric_text(Metric metric);
+
 std::string to_text(const Contributors& report);
 std::string to_csv(const Contributors& report);
 

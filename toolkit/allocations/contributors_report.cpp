@@ -17,11 +17,6 @@ bool is_in_bytes(Metric metric) {
          metric == Metric::untouched;
 }
 
-std::string figure_text(std::int64_t figure, Metric metric) {
-  const auto size = static_cast<std::uint64_t>(figure < 0 ? -figure : figure);
-  return (figure < 0 ? "-" : "") + (is_in_bytes(metric) ? bytes_text(size) : with_commas(size));
-}
-
 /// The title of a metric's column, where it is none of those that every table has.
 std::string_view own_title(Metric metric) {
   switch (metric) {
@@ -38,33 +33,6 @@ std::string_view own_title(Metric metric) {
     default:
       return {};
   }
-}
-
-/// What the metric counts, behind a number: "live at the peak".
-std::string metric_text(Metric metric) {
-  switch (metric) {
-    case Metric::bytes:
-      return "allocated";
-    case Metric::blocks:
-      return "blocks allocated";
-    case Metric::peak:
-      return "live at the peak";
-    case Metric::live:
-      return "live at the end";
-    case Metric::temporary:
-      return "temporary blocks";
-    case Metric::short_lived:
-      return "short-lived blocks";
-    case Metric::other_thread:
-      return "blocks that another thread has ended";
-    case Metric::reallocated:
-      return "blocks made by a realloc of another block";
-    case Metric::growth:
-      return "live bytes at the end less those at the start";
-    case Metric::untouched:
-      return "asked for, but never touched";
-  }
-  return {};
 }
 
 std::string head_text(const Contributors& report) {
@@ -138,6 +106,37 @@ void describe(Visitor& field, R& row) {
 }
 
 }  // namespace
+
+std::string figure_text(std::int64_t figure, Metric metric) {
+  const auto size = static_cast<std::uint64_t>(figure < 0 ? -figure : figure);
+  return (figure < 0 ? "-" : "") + (is_in_bytes(metric) ? bytes_text(size) : with_commas(size));
+}
+
+std::string metric_text(Metric metric) {
+  switch (metric) {
+    case Metric::bytes:
+      return "allocated";
+    case Metric::blocks:
+      return "blocks allocated";
+    case Metric::peak:
+      return "live at the peak";
+    case Metric::live:
+      return "live at the end";
+    case Metric::temporary:
+      return "temporary blocks";
+    case Metric::short_lived:
+      return "short-lived blocks";
+    case Metric::other_thread:
+      return "blocks that another thread has ended";
+    case Metric::reallocated:
+      return "blocks made by a realloc of another block";
+    case Metric::growth:
+      return "live bytes at the end less those at the start";
+    case Metric::untouched:
+      return "asked for, but never touched";
+  }
+  return {};
+}
 
 std::string to_text(const Contributors& report) {
   std::string text = head_text(report) + "\n" + table_text(report);

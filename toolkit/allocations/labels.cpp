@@ -14,7 +14,8 @@ namespace {
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-/// Where the brackets that begin at `at` end.
+}  // namespace
+
 std::size_t end_of_brackets(std::string_view text, std::size_t at) {
   int depth = 0;
   for (; at < text.size(); ++at) {
@@ -25,8 +26,6 @@ std::size_t end_of_brackets(std::string_view text, std::size_t at) {
   }
   return at;
 }
-
-}  // namespace
 
 std::string plain_name(std::string_view function) {
   std::string name;

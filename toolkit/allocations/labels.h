@@ -23,6 +23,9 @@ bool is_allocation_function(std::string_view function);
 /// "std::_Vector_base::_M_allocate".
 std::string plain_name(std::string_view function);
 
+/// Behind the bracket that closes the one at `at`, or the end.
+std::size_t end_of_brackets(std::string_view text, std::size_t at);
+
 /// A text that many frames have, by its number.
 using LabelId = std::uint32_t;
 

@@ -1,5 +1,6 @@
 #include "toolkit/allocations/named_stacks.h"
 
+#include "cmt/error.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/symbols/name_frames.h"
 

@@ -42,6 +42,7 @@ struct Use {
 
   Use& operator+=(const Use& more);
   std::int64_t metric(Metric metric) const;
+  bool operator==(const Use&) const = default;
 };
 
 template <class Visitor, output::DescribedAs<Use> U>

@@ -1,0 +1,132 @@
+# lifetimes --diff: the forms, what traces of different builds are matched by, and wrong use.
+
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+same() { diff "$2" - >difference || complain "$1:
+$(cat difference)"; }
+
+# before: main calls parse, which has push inlined. after: parse calls push; libx has another version and grows.
+cat >before.trace <<'END'
+#cmt text=1
+#module 1 begin=1000 end=9000 bias=1000 path=/opt/app-1
+#module 2 begin=20000 end=30000 bias=20000 path=/opt/libx.so.1.0
+#frame 1 module=1 address=1010
+#name 1 function=main file=app.cpp line=30
+#frame 2 module=1 address=1020
+#name 2 function=push file=list.h line=5
+#name 2 function=parse file=app.cpp line=10
+#frame 3 module=2 address=20040
+#name 3 function=old<b>
+#node 1 parent=0 frame=1
+#node 2 parent=1 frame=2
+#node 3 parent=1 frame=3
+malloc(1000) = a000<1> stack=2
+malloc(100) = b000<2> stack=2
+free(b000<2>)
+malloc(300) = c000<3> stack=3
+#cmt end=complete
+END
+cat >after.trace <<'END'
+#cmt text=1
+#module 1 begin=2000 end=9000 bias=2000 path=/opt/app-2
+#module 2 begin=40000 end=50000 bias=40000 path=/opt/libx.so.1.1
+#frame 1 module=1 address=2010
+#name 1 function=main file=app.cpp line=31
+#frame 2 module=1 address=2020
+#name 2 function=parse.constprop.0 file=app.cpp line=11
+#frame 3 module=1 address=2030
+#name 3 function=malloc
+#name 3 function=push file=list.h line=6
+#frame 4 module=2 address=40040
+#name 4 function=grow
+#node 1 parent=0 frame=1
+#node 2 parent=1 frame=2
+#node 3 parent=2 frame=3
+#node 4 parent=1 frame=4
+malloc(1000) = a000<1> stack=3
+malloc(100) = b000<2> stack=3
+free(b000<2>)
+malloc(50) = b000<3> stack=3
+malloc(700) = c000<4> stack=4
+#cmt end=complete
+END
+lifetimes --diff=before.trace after.trace 2>messages | same "text" /dev/fd/3 3<<'END'
+before: before.trace: 4 events; 3 blocks, 1.37 KiB; peak 1.27 KiB; at end 1.27 KiB; 1 temporary
+after:  after.trace: 5 events; 4 blocks, 1.81 KiB; peak 1.71 KiB; at end 1.71 KiB; 1 temporary
+
+change    share    before     after  at peak  allocated  blocks  at end  temporary        function
++700 B  +66.7 %       0 B     700 B   +700 B     +700 B      +1  +700 B          0  new   grow
+-300 B  -28.6 %     300 B       0 B   -300 B     -300 B      -1  -300 B          0  gone  old<b>
+ +50 B   +4.8 %    1000 B  1.03 KiB    +50 B      +50 B      +1   +50 B          0        push
++450 B           1.27 KiB  1.71 KiB   +450 B     +450 B      +1  +450 B          0        all
+
+sorted by the change of live at the peak; share: of all changes, without their signs, 1.03 KiB
+
++700 B in the stack
+  grow in libx.so.1.1
+  main in app-2
+
+-300 B in the stack
+  old<b> in libx.so.1.1
+  main in app-2
+
++50 B in the stack
+  push in app-2
+  parse in app-2
+  main in app-2
+END
+[ ! -s messages ] || complain "$(cat messages)"
+lifetimes --diff=before.trace before.trace | tail -n 1 | same "a trace and itself" /dev/fd/3 3<<'END'
+no difference
+END
+
+# rows OPTION...: name, change, share in thousandths.
+rows() { lifetimes --json "$@" 2>messages | jq -r '.contributors[] | "\(.name) \(.change) \(.share * 1000 | round) \(.status)"'; }
+rows --diff=after.trace before.trace | same "the other way" /dev/fd/3 3<<'END'
+grow -700 -667 gone
+old<b> 300 286 new
+push -50 -48 changed
+END
+rows --diff=before.trace --by=library --sort=blocks after.trace | same "by library" /dev/fd/3 3<<'END'
+app-2 1 1000 changed
+libx.so.1.1 0 0 changed
+END
+rows --diff=before.trace --by=size --sort=live --top=2 after.trace | same "by size" /dev/fd/3 3<<'END'
+640 - 767 bytes 700 667 new
+256 - 319 bytes -300 -286 gone
+END
+rows --diff=before.trace --inclusive --focus=libx --min=1% after.trace | same "with callees" /dev/fd/3 3<<'END'
+grow 700 700 new
+main 400 400 changed
+old<b> -300 -300 gone
+END
+lifetimes --diff=before.trace --by=caller --csv after.trace 2>messages | cut -d, -f1-6 | same "CSV" /dev/fd/3 3<<'END'
+name,status,change,share,before_allocated_blocks,before_allocated_bytes
+grow,new,700,0.6666666666666666,0,0
+grow <- main,,700,,0,0
+old<b>,gone,-300,-0.2857142857142857,1,300
+old<b> <- main,,-300,,1,300
+push,changed,50,0.047619047619047616,2,1100
+push <- parse,,50,,2,1100
+push <- parse <- main,,50,,2,1100
+END
+lifetimes --diff=before.trace --slice=3: --json after.trace | jq -c '[.slice, .before.events, .after.events, .change]' | same "of a slice" /dev/fd/3 3<<'END'
+["3:",1,2,450]
+END
+
+refused() {  # refused STATUS WORDS OPTION...
+  local status=0 expected=$1 words=$2; shift 2
+  lifetimes "$@" >out 2>err </dev/null || status=$?
+  [ "$status" = "$expected" ] && grep -qF -- "$words" err || complain "$*: exit $status, $(cat err)"
+}
+sed '/^#module\|^#frame\|^#name\|^#node/d; s/ stack=.*//' after.trace >plain.trace
+lifetimes --diff=plain.trace --by=thread after.trace >out 2>err || complain "--by=thread: $(cat err)"
+refused 1 'plain.trace: call stacks were not recorded' --diff=plain.trace after.trace
+refused 1 'plain.trace: call stacks were not recorded' --diff=after.trace plain.trace
+refused 1 'gone.trace: No such file' --diff=gone.trace after.trace
+refused 2 '--diff needs two traces' --diff=-
+refused 2 "argument for option '--diff'" --diff= after.trace
+refused 2 '--summary does not go with --diff' --diff=after.trace --summary after.trace
+refused 2 '--diff does not go with --folded' --diff=after.trace --folded after.trace
+refused 1 'touched pages were not recorded' --diff=before.trace --sort=untouched after.trace
+exit $failed
