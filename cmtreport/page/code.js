@@ -128,7 +128,9 @@
 
     showTable(values) {
       const kinds = {functions: () => this.functionsTable(), callers: () => this.callersTable(values.chosen)};
-      this.tablePlace.replaceChildren((kinds[values.table] ?? (() => this.treeTable(values.table)))());
+      const folded = this.model.folded(this.view), least = this.model.report.folded?.share ?? 0;
+      this.tablePlace.replaceChildren((kinds[values.table] ?? (() => this.treeTable(values.table)))(), folded === 0 ? "" : el("p", {class: "hint folded"},
+        `${share(folded, this.view.gross)} of it is in calls that have less than ${+(100 * least).toFixed(4)} % each: "[other, N functions]" below their caller. Sums by function are without these.`));
     }
 
     /// A long name loses its middle where it has no room, as in the graph: templates differ at their ends.

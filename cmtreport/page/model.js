@@ -95,6 +95,15 @@
       this.measures = measures.filter(({needs}) => this.deltas[needs]);
     }
 
+    /// What of a view, by weight, lies in frames that stand for many calls, each too small for the report; see
+    /// cmtreport/report/fold.h. Sums by function lack it.
+    folded({self}) {
+      this.isFolded ??= this.functions.map(({name}) => /^\[other, \d/.test(name));
+      let sum = 0;
+      for (let node = 1; node < this.count; ++node) if (this.isFolded[this.functionOf[node]]) sum += Math.abs(self[node]);
+      return sum;
+    }
+
     measure(key) { return this.measures.find((one) => one.key === key) ?? this.measures[0]; }
     isWhole([i, j]) { return i === 0 && j === this.last; }
 
