@@ -24,6 +24,6 @@ foreach(section 1 5)
   install(DIRECTORY man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} FILES_MATCHING PATTERN "*.${section}")
 endforeach()
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY doc/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/doc FILES_MATCHING PATTERN "*.md" PATTERN "*.cpp" PATTERN "*.svg")
+install(DIRECTORY doc/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/doc FILES_MATCHING PATTERN "*.md" PATTERN "*.cpp" PATTERN "*.svg" PATTERN "*.png")
 install(FILES man/overhead.svg man/inside.svg DESTINATION ${CMAKE_INSTALL_DOCDIR}/man)  # README.md shows them
 install(DIRECTORY format-spec/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/format-spec FILES_MATCHING PATTERN "*.md")
