@@ -60,8 +60,9 @@ malloc and free. At the end, a line on standard error sums up the recording.
                     record those of frees too
   --touched=SIZE|auto|off
                     record which pages of blocks of SIZE and more the command
-                    writes to, and when. Default: auto, from 64K on while that
-                    takes at most a 64th of its time; off: of none
+                    writes to, and when. auto: from 64K on while that takes at
+                    most a 64th of its time; off: of none. Default: auto, but
+                    off in a container or where else system calls are filtered
   --sample=TIME     record the resident memory at this interval: 10ms
   --paused          record nothing before cmt_resume() or the command "start"
   --control=FIFO    create a FIFO that takes commands: stop, start, flush,
