@@ -37,6 +37,9 @@ trace with call stacks.
   --text         print what stands out, for people (the default without -o)
   --json         print the whole report as JSON
 
+  --overhead=FILE
+                 add what overhead --json wrote about the same trace: who holds
+                 the pages, and where it drew a plot, too, the address space
   --replay=FILE  add what cmtreplay --json wrote about the same trace
   --watch=FILE   add what cmtwatch run --json or export --json wrote about the
                  same run
@@ -59,12 +62,14 @@ using allocations::pattern_option;
 
 /// What other tools have said about the same run.
 struct OtherReports {
+  std::optional<Json> pages;
   std::optional<Json> replay;
   std::optional<Json> watch;
 };
 
 OtherReports read_others(const CommandLine& line) {
   OtherReports others;
+  if (line.has("overhead")) others.pages = read_overhead(line.value("overhead", ""));
   if (line.has("replay")) others.replay = read_replay(line.value("replay", ""));
   if (line.has("watch")) others.watch = read_watch(line.value("watch", ""));
   return others;
@@ -74,6 +79,7 @@ std::string json_of(const Report& report, const OtherReports& others) {
   output::JsonWriter json;
   json.begin_object();
   output::write_fields(json, report);
+  if (others.pages) write_json(json, "pages", *others.pages);
   if (others.replay) write_json(json, "replay", *others.replay);
   if (others.watch) write_json(json, "watch", *others.watch);
   json.end_object();
@@ -99,6 +105,7 @@ int run(const CommandLine& line) {
   for (const std::string& path : paths) {
     if (path == "-" && paths.size() > 1) throw command::UsageError("of several traces none can be standard input");
   }
+  if (line.has("overhead") && paths.size() > 1) throw command::UsageError("--overhead is about one trace");
   std::optional<files::OutputFile> page;
   if (line.has("output")) page.emplace(line.value("output", ""));
   const OtherReports others = read_others(line);
@@ -123,6 +130,7 @@ int main(int argc, char** argv) {
                             CMT_VERSION,
                             help_text,
                             {{"output", Takes::value, 'o'},
+                             {"overhead", Takes::value},
                              {"replay", Takes::value},
                              {"watch", Takes::value},
                              {"text"},

@@ -83,6 +83,10 @@ Json read_replay(const std::string& path) {
   return read_object(path, {"cmt.replay/1"}, "a report of cmtreplay --json");
 }
 
+Json read_overhead(const std::string& path) {
+  return read_object(path, {"cmt.overhead/1"}, "a report of overhead --json");
+}
+
 Json read_watch(const std::string& path) {
   Json json = read_object(path, {"cmt.watch/1", "cmt.kinds/1", "cmt.recording/1"}, "a report of cmtwatch");
   if (json.at("schema") != "cmt.recording/1") return json;

@@ -132,7 +132,8 @@
     return {rows, edges, breaks, ticks: [...ticks, ...between]};
   };
 
-  const addressPanel = ({addresses}, axis) => {
+  const addressPanel = ({pages}, axis) => {
+    const addresses = pages?.address_map;
     if (!addresses || addresses.moments.length === 0) return null;
     const bins = [...new Set(addresses.moments.flatMap((moment) => moment.bins.map(([bin]) => bin)))].sort((a, b) => a - b);
     const {rows, edges, breaks, ticks} = addressRows(bins, addresses.bin_bytes);

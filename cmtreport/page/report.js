@@ -38,18 +38,24 @@
   const optionalParts = (report, axis) => {
     const {parts} = cmt;
     const sections = [];
-    const add = (id, wide, ...children) => {
-      const there = children.flat(2).filter(Boolean);
-      if (there.length === 0) return;
-      const made = section(id, ...there);
+    // A part made of another tool's report may be of a form that this page does not know: the others stay.
+    const add = (id, wide, make) => {
+      let children;
+      try {
+        children = [make()].flat(2).filter(Boolean);
+      } catch (error) {
+        children = [el("p", {class: "lacking"}, `This part cannot be shown: ${error.message}`)];
+      }
+      if (children.length === 0) return;
+      const made = section(id, ...children);
       if (wide) made.classList.add("wide");
       sections.push(made);
     };
-    add("sizes", false, plotted(parts.sizesPanel(report), 400));
-    add("addresses", false, plotted(parts.addressPanel(report, axis), 400));
-    add("pages", true, beside(plotted(parts.pagesPanel(report, axis), 300), parts.holderTables(report)));
-    add("replay", true, beside(plotted(parts.replayPanel(report), 300), [parts.replayTable(report)]));
-    add("watch", true, beside(plotted(parts.watchPanel(report), 260), [parts.watchTable(report)]));
+    add("sizes", false, () => plotted(parts.sizesPanel(report), 400));
+    add("addresses", false, () => plotted(parts.addressPanel(report, axis), 400));
+    add("pages", true, () => beside(plotted(parts.pagesPanel(report, axis), 300), parts.holderTables(report)));
+    add("replay", true, () => beside(plotted(parts.replayPanel(report), 300), [parts.replayTable(report)]));
+    add("watch", true, () => beside(plotted(parts.watchPanel(report), 260), [parts.watchTable(report)]));
     // One narrow part alone would leave half of its row empty.
     const narrow = sections.filter(({classList}) => !classList.contains("wide"));
     if (narrow.length === 1) narrow[0].classList.add("wide");

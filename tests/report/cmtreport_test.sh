@@ -68,6 +68,8 @@ refused() {
 refused 2 'of several traces none can be standard input' leaky.cmt -
 refused 2 '--focus' --focus='(' leaky.cmt
 refused 1 'not a report of cmtreplay --json' --replay=watch.json leaky.cmt
+refused 1 'not a report of overhead --json' --overhead=watch.json leaky.cmt
+refused 2 '--overhead is about one trace' --overhead=watch.json leaky.cmt leaky.cmt
 refused 1 'not a report of cmtwatch' --watch=replay.json leaky.cmt
 refused 1 'no JSON' --watch=leaky.trace leaky.cmt
 refused 1 'No such file' --replay=missing.json leaky.cmt

@@ -114,13 +114,16 @@ def report(count, others):
         "peak": {"event": events[peak], "time_ns": times[peak], "live_bytes": sum(at_peak.values()), "node": list(at_peak), "bytes": list(at_peak.values()), "blocks": [value // 16 for value in at_peak.values()]},
         "sizes": {"size_edges": sizes, "lifetime_edges": ages, "alive_at_end": [choose.randrange(500) for _ in sizes[1:]],
                   "cells": [[size, age, int(choose.random() ** 4 * 90000)] for size in range(len(sizes) - 1) for age in range(len(ages) - 1)]},
-        "addresses": {"bin_bytes": 65536, "moments": [{"event": event, "time_ns": time, "bins": sorted([bin, choose.randrange(1, 65536)] for bin in set(choose.sample(bins, 12)))}
-                                                      for event, time in list(zip(events, times))[1::max(1, moments // 120)]]},
         "pages": None, "replay": None, "watch": None,
     }
     for key, path in zip(["replay", "watch", "pages"], others):
         with open(path, encoding="utf-8") as file:
             made[key] = json.load(file)
+    # Of times as this report has them.
+    if made["pages"]:
+        made["pages"]["address_map"] = {"bin_bytes": 65536, "moments": [
+            {"event": event, "time_ns": time, "bins": sorted([bin, choose.randrange(1, 65536)] for bin in set(choose.sample(bins, 12)))}
+            for event, time in list(zip(events, times))[1::max(1, moments // 120)]]}
     return made
 
 

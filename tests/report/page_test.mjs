@@ -248,9 +248,10 @@ for (const name of process.argv.slice(2)) {
       await settled(page);
       check((await page.$$("#code .rows tr")).length > 2, `${name}: the table ${table} is empty`);
     }
-    const parts = await page.$$eval("section", (sections) => sections.map(({id}) => id).join());
-    check(parts === "memory,code,sizes,addresses,pages,replay,watch", `${name}: has the parts ${parts}`);
   }
+  const parts = await page.$$eval("section", (sections) => sections.map(({id}) => id).join());
+  check(parts === "memory,code,sizes,addresses,pages,replay,watch", `${name}: has the parts ${parts}`);
+  check((await page.$$(".lacking")).length === 0, `${name}: a part cannot be shown`);
   await checkFindings(page, name, json);
   await page.emulateMediaFeatures([{name: "prefers-color-scheme", value: "dark"}]);
   await page.setViewport({width: 1024, height: 768});

@@ -18,7 +18,8 @@ cmtreplay --alloc=libc --runs=1 --json '<img src=x>.trace' >replay.json
 cmtwatch run --json -o watch.json -- true
 python3 "$SOURCE/tests/report/made_up_report.py" 400 replay.json watch.json overhead.json >made-up.json
 "$tools/page_of_report" <made-up.json >made-up.html
-cmtreport --replay=replay.json --watch=watch.json --json '<img src=x>.trace' >recorded.json
-cmtreport --replay=replay.json --watch=watch.json -o recorded.html '<img src=x>.trace'
+others="--overhead=overhead.json --replay=replay.json --watch=watch.json"
+cmtreport $others --json '<img src=x>.trace' >recorded.json
+cmtreport $others -o recorded.html '<img src=x>.trace'
 ! grep -q 'interactive parts are missing' made-up.html || skip "built without uPlot and flame-chart-js (script/bootstrap)"
 NODE_PATH=$SOURCE/node_modules BROWSER=$browser exec node "$SOURCE/tests/report/page_test.mjs" made-up recorded
