@@ -16,7 +16,8 @@ FIRST
   last event   at 44 ns
   threads
   allocated    4.00 GiB in 9 blocks
-  peak live    4.00 GiB at event 20; 7 blocks
+  peak live    4.00 GiB at event 20
+  most live    7 blocks at once
   live at end  4.00 GiB in 5 blocks
   refused
   repairs

@@ -135,8 +135,8 @@ std::string facts_text(const Info& info) {
   if (info.last_time_ns) add("last event", "at " + time_text(static_cast<double>(*info.last_time_ns)));
   add("threads", with_commas(totals.threads));
   add("allocated", bytes_text(totals.allocated_bytes) + " in " + with_commas(totals.allocations) + " blocks");
-  add("peak live", bytes_text(totals.peak_live_bytes) + " at event " + with_commas(totals.peak_live_bytes_event) +
-                       "; " + with_commas(totals.peak_live_blocks) + " blocks");
+  add("peak live", bytes_text(totals.peak_live_bytes) + " at event " + with_commas(totals.peak_live_bytes_event));
+  add("most live", with_commas(totals.peak_live_blocks) + " blocks at once");
   add("live at end", bytes_text(totals.end_live_bytes) + " in " + with_commas(totals.end_live_blocks) + " blocks");
   if (info.stacks.nodes != 0) add("call stacks", stacks_text(info.stacks));
   if (info.touches) add("touched", touches_text(*info.touches));
