@@ -16,7 +16,7 @@ FIRST
   last event   at 44 ns
   threads
   allocated    4.00 GiB in 9 blocks
-  peak live    4.00 GiB at event 20
+  peak live    4.00 GiB at event
   most live    7 blocks at once
   live at end  4.00 GiB in 5 blocks
   refused
