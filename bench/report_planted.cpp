@@ -7,7 +7,6 @@
 //   leak       a part of its blocks is never freed
 //   cache      it keeps what it makes until the end of the program
 //   temporary  it makes blocks and frees them at once
-//   pins       after a large part of the memory has been freed it still holds one small block in most pages
 //   none       nothing
 //
 // Prints the name of the planted function.
@@ -98,31 +97,16 @@ template <int number>
   sink = sink + number;
 }
 
-/// Blocks of which one in each page stays: those of the planted function, among many of another one.
-template <int number>
-[[gnu::noinline]] void fill_page() {
-  if (number == planted) cached.push_back(std::malloc(fault_size));
-  sink = sink + number;
-}
-
 using Call = void (*)();
 
 template <int... number>
 constexpr std::array<Call, sizeof...(number)> all_functions(std::integer_sequence<int, number...>) {
   return {&function<number>...};
 }
-template <int... number>
-constexpr std::array<Call, sizeof...(number)> all_pages(std::integer_sequence<int, number...>) {
-  return {&fill_page<number>...};
-}
 constexpr auto calls = all_functions(std::make_integer_sequence<int, function_count>());
-constexpr auto page_calls = all_pages(std::make_integer_sequence<int, function_count>());
 
 [[gnu::noinline]] void load_phase(std::size_t blocks, std::size_t size) {
-  for (std::size_t i = 0; i < blocks; ++i) {
-    phase.push_back(std::malloc(size));
-    if (std::strcmp(kind, "pins") == 0 && i % (4096 / size) == 0) page_calls[static_cast<std::size_t>(planted)]();
-  }
+  for (std::size_t i = 0; i < blocks; ++i) phase.push_back(std::malloc(size));
 }
 
 /// Calls a function through a random chain of others.
@@ -172,7 +156,7 @@ int main(int argc, char** argv) {
     if (each.habit == Habit::startup) start_up(each);
   }
   const unsigned phase_at = below(steps / 2);
-  const unsigned phase_blocks = std::strcmp(kind, "pins") == 0 ? 20'000 + below(20'000) : below(3'000);
+  const unsigned phase_blocks = below(3'000);
   for (unsigned step = 0; step < steps; ++step) {
     if (step == phase_at) load_phase(phase_blocks, 64 + below(3) * 64);
     if (step == phase_at + steps / 10) {
@@ -186,6 +170,6 @@ int main(int argc, char** argv) {
     for (void* const block : each.blocks) std::free(block);
     std::free(each.growing);
   }
-  std::printf("%s<%d>\n", std::strcmp(kind, "pins") == 0 ? "fill_page" : "function", planted);
+  std::printf("%s<%d>\n", "function", planted);
   return 0;
 }
