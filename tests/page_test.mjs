@@ -1,19 +1,8 @@
 // page_test.mjs NAME...: opens NAME.html in a browser and compares it with NAME.json.
 import fs from "node:fs";
 import path from "node:path";
-import {createRequire} from "node:module";
 import {isDeepStrictEqual} from "node:util";
-
-const require = createRequire(path.join(process.env.NODE_PATH, "page_test.mjs"));
-const {default: puppeteer} = await import(require.resolve("puppeteer-core"));
-
-const patience = 300_000;  // of a machine that has much else to do
-let failed = false;
-const check = (truth, words) => {
-  if (truth) return;
-  console.error(words);
-  failed = true;
-};
+import {check, checkPolicy, finish, openPage} from "./browser.mjs";
 
 /// How many different colours a canvas has: an empty one has one.
 const ink = (page) => page.evaluate(() => [...document.querySelectorAll("canvas")].map((canvas) => {
@@ -45,8 +34,26 @@ const checkZoom = async (page, name) => {
     await page.waitForFunction((index, width) => {
       const {min, max} = window.plots[index].scales.x;
       return Math.abs(max - min - width) < width / 100;
-    }, {timeout: patience}, i, before[i][1] - before[i][0]).catch(() => check(false, `${name}: panel ${i} does not zoom out`));
+    }, {}, i, before[i][1] - before[i][0]).catch(() => check(false, `${name}: panel ${i} does not zoom out`));
   }
+};
+
+/// Plots fill the window, those below each other begin at one place, and "+" and Escape zoom by keyboard.
+const checkLayout = async (page, name) => {
+  const [width, ...lefts] = await page.evaluate(() => [window.plots[0].width / innerWidth, ...window.plots.map((plot) => plot.bbox.left)]);
+  check(width > 0.93 && width <= 1, `${name}: a plot takes ${width} of the window's width`);
+  check(lefts.every((left) => left === lefts[0]), `${name}: plots begin at ${lefts}`);
+  const [before] = await ranges(page);
+  await page.focus(".plot");
+  for (const key of ["ArrowRight", "+"]) await page.keyboard.press(key);
+  const widths = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
+    const {min, max} = window.plots[0].scales.x;
+    done(max - min);
+  }))));
+  const whole = before[1] - before[0];
+  check((await widths()) < whole * 0.6, `${name}: "+" does not zoom`);
+  await page.keyboard.press("Escape");
+  check(Math.abs((await widths()) - whole) < whole / 1000, `${name}: Escape does not show all: ${await widths()} of ${whole}`);
 };
 
 /// A series of a panel by how its name begins.
@@ -114,15 +121,8 @@ const titleOf = (json) => {
   return (json.name ?? json.inputs[0].name).replace(/^-$/, "standard input");
 };
 
-const browser = await puppeteer.launch({executablePath: process.env.BROWSER, headless: true, timeout: patience, protocolTimeout: patience, args: ["--no-sandbox", "--disable-gpu"]});
 for (const name of process.argv.slice(2)) {
-  const page = await browser.newPage();
-  page.setDefaultTimeout(patience);
-  await page.setViewport({width: 1000, height: 900});
-  const requests = [];
-  page.on("console", (message) => check(false, `${name}: console: ${message.text()}`));
-  page.on("pageerror", (error) => check(false, `${name}: ${error.message}`));
-  page.on("request", (request) => requests.push(request.url()));
+  const {page, requests} = await openPage(name, {width: 1000, height: 900});
   await page.goto("file://" + path.resolve(`${name}.html`));
 
   const numbers = await page.$eval("#numbers", (element) => JSON.parse(element.textContent));
@@ -138,21 +138,13 @@ for (const name of process.argv.slice(2)) {
   if (name !== "empty") {
     check(colours.every((count) => count > 2), `${name}: a canvas is empty: ${colours}`);
     await checkZoom(page, name);
+    await checkLayout(page, name);
     check((await page.evaluate(() => document.body.innerText)).length > 50, `${name}: no words`);
   }
-  // Nothing but what the page holds may run: a script that is put in later does not.
-  page.removeAllListeners("console");
-  await page.evaluate(() => {
-    window.ran = false;
-    const script = document.createElement("script");
-    script.textContent = "window.ran = true";
-    document.body.appendChild(script);
-  });
-  check(!(await page.evaluate(() => window.ran)), `${name}: the content policy lets foreign scripts run`);
+  await checkPolicy(page, name);
   check(requests.length === 1, `${name}: it loads ${requests.slice(1)}`);
   const title = await page.title();  // a long command's is cut
   check(title === titleOf(json) || (title.endsWith("...") && titleOf(json).startsWith(title.slice(0, -3))), `${name}: titled ${title}`);
   await page.close();
 }
-await browser.close();
-process.exit(failed ? 1 : 0);
+await finish();

@@ -2,18 +2,7 @@
 // keyboard, shows the JSON's own sums, loads nothing, and runs and draws no name as markup.
 import fs from "node:fs";
 import path from "node:path";
-import {createRequire} from "node:module";
-
-const require = createRequire(path.join(process.env.NODE_PATH, "page_test.mjs"));
-const {default: puppeteer} = await import(require.resolve("puppeteer-core"));
-
-const patience = 300_000;  // of a machine that has much else to do
-let failed = false;
-const check = (truth, words) => {
-  if (truth) return;
-  console.error(words);
-  failed = true;
-};
+import {check, checkPolicy, finish, openPage} from "../browser.mjs";
 
 /// Three digits and a unit of 1,024, or thousands apart, as the page shows a number.
 const shown = (number, unit) => {
@@ -211,26 +200,12 @@ const checkHostile = async (page, name) => {
   check((await page.$$("img, b b, main i, main script")).length === 0, `${name}: a name became an element`);
   const text = await page.evaluate(() => document.body.innerText);
   check(!/[\u0000-\u0008\u000e-\u001f\u202a-\u202e\u2066-\u2069]/.test(text), `${name}: control characters are shown`);
-  page.removeAllListeners("console");
-  await page.evaluate(() => {
-    const script = document.createElement("script");
-    script.textContent = "window.ran = true";
-    document.body.appendChild(script);
-  });
-  check(!(await page.evaluate(() => window.ran)), `${name}: a foreign script ran`);
+  await checkPolicy(page, name);
 };
 
-const browser = await puppeteer.launch({executablePath: process.env.BROWSER, headless: true, timeout: patience, protocolTimeout: patience, args: ["--no-sandbox", "--disable-gpu"]});
 for (const name of process.argv.slice(2)) {
-  const page = await browser.newPage();
-  page.setDefaultTimeout(patience);
-  await page.setViewport({width: 1400, height: 900});
+  const {page, requests} = await openPage(name, {width: 1400, height: 900});
   const json = JSON.parse(fs.readFileSync(`${name}.json`, "utf8"));
-  const requests = [];
-  // Chromium advises against the test's own reading of pixels.
-  page.on("console", (message) => check(message.text().startsWith("Canvas2D: Multiple readback"), `${name}: console: ${message.text()}`));
-  page.on("pageerror", (error) => check(false, `${name}: ${error.message}`));
-  page.on("request", (request) => { if (request.url() !== "about:blank") requests.push(request.url()); });
   await page.goto("file://" + path.resolve(`${name}.html`));
   await page.waitForSelector("#page[data-ready]");
   await settled(page);
@@ -261,5 +236,4 @@ for (const name of process.argv.slice(2)) {
   await checkHostile(page, name);
   await page.close();
 }
-await browser.close();
-process.exit(failed ? 1 : 0);
+await finish();

@@ -251,9 +251,8 @@
   };
 
   /// Arrow keys move the cursor, whose numbers the legend or the readout shows; + and − zoom, Escape shows all again.
-  const obeyKeys = (u, place) => {
-    const {min, max} = u.scales.x;
-    const whole = [min, max];
+  const obeyKeys = (u, place, {x}) => {
+    const whole = x.range.map((end) => toScale(end, x.log));
     place.tabIndex = 0;
     place.addEventListener("keydown", (event) => {
       const width = u.over.clientWidth, height = u.over.clientHeight;
@@ -290,7 +289,7 @@
     if (panel.heat) place.appendChild(readout);
     const {options, data} = panel.heat ? heatPlot(panel, {...settings, readout}) : seriesPlot(panel, settings);
     const plot = new uPlot({...options, ...settings.options?.(options)}, data, frame);
-    obeyKeys(plot, frame);
+    obeyKeys(plot, frame, panel);
     return plot;
   };
 
