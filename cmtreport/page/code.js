@@ -40,7 +40,7 @@
       this.tablePlace = el("div", {class: "rows", tabindex: "-1"});
       this.place.append(
         el("div", {class: "controls"}, this.measureBox, this.treeChoice, this.shapeChoice, this.findBox,
-          el("label", {}, this.onlyBox, " only below these"), this.found, this.back),
+          el("label", {}, this.onlyBox, " only stacks through matches"), this.found, this.back),
         this.summary,
         el("div", {class: "split"}, this.graph, el("div", {class: "tables"}, el("div", {class: "controls"}, this.tableChoice), this.tablePlace)));
     }
@@ -54,7 +54,8 @@
 
     words(node) {
       const {measure, gross} = this.view;
-      const weight = `, ${share(Math.abs(node.total), gross)}${measure.signed ? " of what came or went" : ""}`;
+      const above = node.parent?.parent ? `, ${share(Math.abs(node.total), node.parent.weight)} of ${this.name(node.parent)}` : "";
+      const weight = `, ${share(Math.abs(node.total), gross)}${measure.signed ? " of what came or went" : " of all"}${above}`;
       return [this.name(node), node.id < 0 ? "" : this.placeOf(node.id), `${number(measure, node.total)} ${measure.words}${weight}`,
         node.self !== 0 && node.self !== node.total ? `${number(measure, node.self)} by itself` : ""].filter(Boolean);
     }
@@ -91,7 +92,8 @@
       this.showFound(values);
       const [i, j] = values.span;
       const where = this.model.isWhole(values.span) ? "in the whole trace" : `from ${this.axis.words(i)} to ${this.axis.words(j)}`;
-      this.summary.replaceChildren(el("b", {}, number(measure, this.view.sum)), ` ${measure.words}, ${where}`,
+      const through = values.only && this.matches ? ` of ${number(measure, this.model.view(measure, values.span, null).sum)}` : "";
+      this.summary.replaceChildren(el("b", {}, number(measure, this.view.sum)), `${through} ${measure.words}, ${where}${through ? ", in stacks through matches" : ""}`,
         measure.signed ? `; ${label(measure.unit, (this.view.gross + this.view.sum) / 2)} in stacks that grew (red), ${label(measure.unit, (this.view.gross - this.view.sum) / 2)} in stacks that shrank (blue)` : "");
     }
 
@@ -105,7 +107,7 @@
       const {self, measure, gross} = this.view;
       for (let node = 0; node < keep.length; ++node) if (keep[node]) sum += Math.abs(self[node]);
       const count = this.matches.reduce((a, b) => a + b, 0);
-      this.found.textContent = `${label("count", count)} function${count === 1 ? "" : "s"}, ${share(sum, gross)}${measure.signed ? " of what came or went" : ""}`;
+      this.found.textContent = count === 0 ? "nothing matches" : `${label("count", count)} function${count === 1 ? "" : "s"}, ${share(sum, gross)}${measure.signed ? " of what came or went" : ""}`;
     }
 
     showFlame(values) {
@@ -129,7 +131,7 @@
     showTable(values) {
       const kinds = {functions: () => this.functionsTable(), callers: () => this.callersTable(values.chosen)};
       const folded = this.model.folded(this.view), least = this.model.report.folded?.share ?? 0;
-      this.tablePlace.replaceChildren((kinds[values.table] ?? (() => this.treeTable(values.table)))(), folded === 0 ? "" : el("p", {class: "hint folded"},
+      this.tablePlace.replaceChildren((kinds[values.table] ?? (() => this.treeTable(values.table)))(), folded < 0.01 * this.view.gross ? "" : el("p", {class: "hint folded"},
         `${share(folded, this.view.gross)} of it is in calls that have less than ${+(100 * least).toFixed(4)} % each: "[other, N functions]" below their caller. Sums by function are without these.`));
     }
 

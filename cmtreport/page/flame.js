@@ -6,6 +6,7 @@
   const rowHeight = 18;
   const levelHeight = rowHeight + 1;
   const narrowest = 0.4;  // pixels of a frame that is drawn
+  const narrowestLabel = 46;  // room for some four letters
   const hues = [206, 36, 152, 322, 262, 18, 100, 184];
 
   const hash = (text) => {
@@ -105,7 +106,7 @@
       const height = this.rows * levelHeight + 2;
       if (this.drawn?.width !== width || this.drawn.height !== height) this.makeChart(width, height);
       else this.plugin.setData([this.laid.top]);
-      if (this.up || this.scrolled) this.scroll.scrollTop = this.up ? height : 0;  // reading or setting it costs a layout
+      if (this.up || this.scrolled) requestAnimationFrame(() => { this.scroll.scrollTop = this.up ? height : 0; });  // costs a layout
       this.scrolled = false;
       this.moveTo(this.laid.focus, false);
     }
@@ -140,6 +141,7 @@
           timeGrid: {color: "rgba(0,0,0,0)"},
         },
       }});
+      for (const engine of this.chart.renderEngine.children) engine.minTextWidth = narrowestLabel;
     }
 
     resize() {

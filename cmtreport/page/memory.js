@@ -31,7 +31,7 @@
 
   const seriesOf = ({moments, processes = []}, axis) => {
     const series = [{name: "live bytes", form: "band", x: axis.at, y: moments.live_bytes, look: 0}];
-    if (processes.length < 2) series.push({name: "most live since the moment before", form: "line", x: axis.at, y: moments.peak_bytes, look: 6});
+    if (processes.length < 2) series.push({name: "peak in the interval", form: "line", x: axis.at, y: moments.peak_bytes, look: 6});
     if (moments.resident_bytes?.some((bytes) => bytes != null)) series.push({name: "resident", form: "line", x: axis.at, y: moments.resident_bytes, look: 3});
     return series;
   };
@@ -67,6 +67,9 @@
       Object.assign(this, {place, model, state});
       this.axis = new TimeAxis(model.report);
       this.marks = (model.report.marks ?? []).map(({moment, label: text}) => ({at: this.axis.between(moment), text: plain(text)}));
+      const {peak} = model.report;
+      if (peak?.moment > 0) this.marks.push({at: this.axis.at[peak.moment], text: "peak"});
+      this.marks.sort((a, b) => a.at - b.at);
       this.plotPlace = place.appendChild(el("div"));
       this.sliders = ["from", "to"].map((end, side) => el("input", {
         type: "range", min: 0, max: model.last, step: 1, class: "end", "aria-label": `the span's ${side === 0 ? "start" : "end"}`,
@@ -121,6 +124,7 @@
       if (!this.plot) return;
       const [i, j] = this.state.values.span, u = this.plot;
       const [left, right] = [i, j].map((moment) => u.valToPos(this.axis.at[moment], "x"));
+      u.root.classList.toggle("has-span", !this.model.isWhole([i, j]));
       this.showing = true;
       u.setSelect(this.model.isWhole([i, j]) ? {left: 0, top: 0, width: 0, height: 0} : {left, top: 0, width: right - left, height: u.over.clientHeight}, false);
       this.showing = false;

@@ -24,7 +24,7 @@
       report.duration_ns != null ? time(report.duration_ns) : null,
       `${bytes(moments.allocated_bytes.at(-1))} allocated`,
       report.peak?.live_bytes != null ? `at most ${bytes(report.peak.live_bytes)} live` : `at most ${bytes(Math.max(...moments.live_bytes))} live at the moments shown`,
-      `${bytes(moments.live_bytes.at(-1))} at the end`,
+      processes.length > 1 ? `${bytes(report.end_live_bytes)} live when each process ended` : `${bytes(moments.live_bytes.at(-1))} at the end`,
     ];
     return known.filter(Boolean);
   };
@@ -52,7 +52,7 @@
   };
 
   const measureOf = {
-    peak: "peak_bytes", leak: "leaked_bytes", live_at_end: "live_bytes", growth: "growth_bytes", temporary: "temporary_blocks",
+    peak: "peak_bytes", leak: "leaked_bytes", live_at_end: "leaked_bytes", growth: "growth_bytes", temporary: "temporary_blocks",
     untouched: "untouched_bytes", other_thread: "other_thread_blocks", reallocated: "reallocated_blocks", short_lived: "short_lived_blocks",
   };
 
@@ -67,11 +67,12 @@
         const changes = {find: "", only: false};
         const measure = finding.measure ?? measureOf[finding.kind];
         const id = finding.function ? model.functions.findIndex(({name}) => name === plain(finding.function)) : -1;
-        if (finding.span) changes.span = finding.span;
+        changes.span = finding.span ?? state.whole;
         if (model.measures.some(({key}) => key === measure)) changes.measure = measure;
         // The function with all that call it; or else the one place in the tree.
         if (id >= 0) Object.assign(changes, {tree: "bottom-up", focus: [id], chosen: id, table: "callers"});
         else if (finding.node > 0) Object.assign(changes, {tree: "top-down", focus: cmt.tree.TopDown.path(model, finding.node), chosen: model.functionOf[finding.node]});
+        for (const link of document.querySelectorAll(".findings a")) link.toggleAttribute("aria-current", link === event.currentTarget);
         state.set(changes);
         reveal(finding.part);
       },
@@ -185,18 +186,20 @@
     if (!replay?.allocators) return null;
     const first = replay.allocators.find(({name}) => name === "libc") ?? replay.allocators[0];
     const row = (one, name) => {
-      if (one.death) return [name, plain(one.death.text ?? "ended early"), "", "", "", "", "", ""];
+      if (one.death) return [name, plain(one.death.text ?? "ended early"), "", "", "", "", "", "", ""];
+      const {low, high} = one.wall_ns_median_95 ?? {};
+      const interval = low == null ? "–" : `${time(low)} – ${time(high)}`;
       const ratio = one.wall_ns && first.wall_ns?.median > 0 ? (one.wall_ns.median / first.wall_ns.median).toFixed(2) : "–";
-      return [name, one.wall_ns ? time(one.wall_ns.median) : "–", ratio, one.ns_per_call == null ? "–" : one.ns_per_call.toFixed(1), bytes(one.peak_resident_bytes),
+      return [name, one.wall_ns ? time(one.wall_ns.median) : "–", interval, ratio, one.ns_per_call == null ? "–" : one.ns_per_call.toFixed(1), bytes(one.peak_resident_bytes),
         bytes(one.mean_resident_bytes), bytes(one.end_resident_bytes), one.fragmentation ? one.fragmentation.toFixed(2) : "–"];
     };
     const rows = [...replay.allocators].sort((a, b) => (a.wall_ns?.median ?? 0) - (b.wall_ns?.median ?? 0)).map((one) => row(one, plain(one.name)));
     if (replay.baseline) rows.push(row(replay.baseline, "(null)"));
-    return table(`Replayed on ${count(replay.allocators.length)} allocators; ratio: time over that of ${plain(first.name)}; (null) is the cost of the replay itself`,
-      ["allocator", "#time", "#ratio", "#ns/call", "#resident peak", "#mean", "#at end", "#fragmentation"], rows);
+    return table(`Replayed on ${count(replay.allocators.length)} allocators; ratio: time over that of ${plain(first.name)}; (null) is the cost of the replay itself${replay.mode?.threads_at_once > 1 ? `; ${count(replay.mode.threads_at_once)} threads at once: with fewer processors times mean little` : ""}`,
+      ["allocator", "#time", "#95 %", "#ratio", "#ns/call", "#resident peak", "#mean", "#at end", "#fragmentation"], rows);
   };
 
-  const replayPanel = ({replay}) => {
+  const replayPanel = ({replay}, axis) => {
     const allocators = (replay?.allocators ?? []).filter(({marks}) => (marks ?? []).length > 0);
     if (allocators.length === 0) return null;
     const timed = allocators.every(({marks}) => marks.every((mark) => mark.time_ns != null));
@@ -206,7 +209,7 @@
       ...allocators.map(({name, marks}, i) => ({name: plain(name), form: "line", look: [0, 1, 3, 4, 5, 6, 7][i % 7], x: marks.map(at), y: marks.map((mark) => mark.resident_bytes)})),
     ];
     return {
-      title: "Resident memory by allocator", x: {...noTicks, title: timed ? "recorded time" : "events", unit: timed ? "ns" : "count", range: spanOf(series.map(({x}) => x))},
+      title: "Resident memory by allocator", x: {...noTicks, title: timed ? "recorded time" : "events", unit: timed ? "ns" : "count", range: [0, Math.max(spanOf(series.map(({x}) => x))[1], timed === axis.timed ? axis.panel.range[1] : 0)]},
       y: bytesAxis(series), series, heat: null,
     };
   };
@@ -229,6 +232,10 @@
     return {title: "Seen from outside", x: {...noTicks, title: "time", unit: "ns", range: spanOf(series.map(({x}) => x))}, y: bytesAxis([summed, ...series]), series, heat: null};
   };
 
+  /// A watch without traces need not be of the recorded run.
+  const watchNote = ({watch}) => (watch && !watch.traced
+    ? el("p", {class: "hint"}, "The watch does not say that it is of the recorded run: its times are its own.") : null);
+
   const watchTable = ({watch}) => {
     const mappings = (watch?.mappings ?? []).filter((one) => one.bytes?.length > 0);
     if (mappings.length === 0) return null;
@@ -236,5 +243,5 @@
     return table("Mappings", ["mapping", "#most", "#at the end"], rows);
   };
 
-  cmt.parts = {header, findings, threadTable, processTable, sizesPanel, addressPanel, pagesPanel, holderTables, replayTable, replayPanel, watchPanel, watchTable};
+  cmt.parts = {header, findings, threadTable, processTable, sizesPanel, addressPanel, pagesPanel, holderTables, replayTable, replayPanel, watchPanel, watchNote, watchTable};
 })();

@@ -9,7 +9,9 @@
     memory: "Memory over time", code: "Which code allocates", sizes: "Sizes and lifetimes", addresses: "Address space",
     pages: "Who holds the pages", replay: "On other allocators", watch: "Seen from outside",
   };
-  const section = (id, ...children) => el("section", {id, "aria-labelledby": `${id}-title`, tabindex: "-1"}, el("h2", {id: `${id}-title`}, titles[id]), children);
+  const followsSpan = ["memory", "code"];
+  const section = (id, ...children) => el("section", {id, "aria-labelledby": `${id}-title`, tabindex: "-1"},
+    el("h2", {id: `${id}-title`}, titles[id], followsSpan.includes(id) ? null : el("small", {}, " of the whole trace")), children);
   const reveal = (part) => {
     const target = document.getElementById(part) ?? document.getElementById("code");
     target.scrollIntoView({behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
@@ -54,8 +56,8 @@
     add("sizes", false, () => plotted(parts.sizesPanel(report), 400));
     add("addresses", false, () => plotted(parts.addressPanel(report, axis), 400));
     add("pages", true, () => beside(plotted(parts.pagesPanel(report, axis), 300), parts.holderTables(report)));
-    add("replay", true, () => beside(plotted(parts.replayPanel(report), 300), [parts.replayTable(report)]));
-    add("watch", true, () => beside(plotted(parts.watchPanel(report), 260), [parts.watchTable(report)]));
+    add("replay", true, () => beside(plotted(parts.replayPanel(report, axis), 300), [parts.replayTable(report)]));
+    add("watch", true, () => [parts.watchNote(report)].concat(beside(plotted(parts.watchPanel(report), 260), [parts.watchTable(report)])));
     // One narrow part alone would leave half of its row empty.
     const narrow = sections.filter(({classList}) => !classList.contains("wide"));
     if (narrow.length === 1) narrow[0].classList.add("wide");

@@ -173,6 +173,7 @@
       ctx.fillRect(right, ys[i + 1], width, Math.max(1, ys[i] - ys[i + 1] - scale));
     }));
     words(ctx, label(heat.unit, mostOfColumn), bbox.left - 8 * scale, bottom - size + 5 * scale, "right");
+    words(ctx, heat.title, bbox.left - 8 * scale, bottom - 6 * scale, "right");
     words(ctx, label(heat.unit, mostOfRow), right + size, bbox.top + bbox.height + 12 * scale, "right");
   };
 
