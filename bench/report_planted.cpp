@@ -1,15 +1,19 @@
-// A program with one planted fault among many functions that allocate at random, for `bench/report_planted`.
+// A program with one planted fault among many functions that allocate at random, for `bench/report_planted` and
+// `bench/diff_planted`.
 //
-// report_planted KIND SEED: 60 functions of different names, each with a habit of its own (sizes, how many blocks it
-// keeps and how long, temporary blocks), called along random chains. One of them, chosen by the seed, has the fault
-// too:
+// report_planted KIND SEED [NOISE EXTRA]: 60 functions of different names, each with a habit of its own (sizes, how
+// many blocks it keeps and how long, temporary blocks), called along random chains. One of them, chosen by the seed,
+// has the fault too:
 //
 //   leak       a part of its blocks is never freed
 //   cache      it keeps what it makes until the end of the program
 //   temporary  it makes blocks and frees them at once
 //   none       nothing
 //
-// Prints the name of the planted function.
+// With NOISE the functions have the habits of SEED, but are called in another order, and the chosen one makes a further
+// block of EXTRA bytes at each call, if that is not 0, and keeps the last eight of them.
+//
+// Prints the name of the planted function, and with NOISE how often it was called.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -43,6 +47,9 @@ double fault_rate = 0;
 std::size_t fault_size = 0;
 std::deque<void*> cached;
 std::vector<void*> phase;
+std::size_t extra_size = 0;
+std::deque<void*> extra_blocks;
+unsigned planted_calls = 0;
 
 unsigned below(unsigned end) { return end == 0 ? 0 : choice() % end; }
 
@@ -94,6 +101,13 @@ template <int number>
       }
     }
   }
+  if (number == planted && ++planted_calls != 0 && extra_size != 0) {
+    extra_blocks.push_back(std::malloc(extra_size));
+    if (extra_blocks.size() > 8) {
+      std::free(extra_blocks.front());
+      extra_blocks.pop_front();
+    }
+  }
   sink = sink + number;
 }
 
@@ -142,7 +156,7 @@ void choose_habits() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc != 3 && argc != 5) return 2;
   kind = argv[1];
   choice.seed(static_cast<unsigned>(std::atoi(argv[2])));
   choose_habits();
@@ -155,8 +169,10 @@ int main(int argc, char** argv) {
   for (Function& each : functions) {
     if (each.habit == Habit::startup) start_up(each);
   }
+  if (argc == 5) extra_size = static_cast<std::size_t>(std::atol(argv[4]));
   const unsigned phase_at = below(steps / 2);
   const unsigned phase_blocks = below(3'000);
+  if (argc == 5) choice.seed(static_cast<unsigned>(std::atoi(argv[3])));
   for (unsigned step = 0; step < steps; ++step) {
     if (step == phase_at) load_phase(phase_blocks, 64 + below(3) * 64);
     if (step == phase_at + steps / 10) {
@@ -170,6 +186,7 @@ int main(int argc, char** argv) {
     for (void* const block : each.blocks) std::free(block);
     std::free(each.growing);
   }
-  std::printf("%s<%d>\n", "function", planted);
+  std::printf("function<%d>", planted);
+  argc == 5 ? std::printf(" %u\n", planted_calls) : std::printf("\n");
   return 0;
 }
