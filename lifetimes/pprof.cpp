@@ -13,11 +13,11 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
+#include <optional>
 #include <protozero/buffer_string.hpp>
 #include <protozero/pbf_builder.hpp>
-#include <set>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "libcmt/text/utf8.h"
@@ -41,7 +41,6 @@ enum class ProfileField : Number {
   location = 4,
   function = 5,
   string_table = 6,
-  drop_frames = 7,
   time_nanos = 9,
   duration_nanos = 10,
   period_type = 11,
@@ -68,37 +67,6 @@ enum class FunctionField : Number { id = 1, name = 2, system_name = 3, filename 
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-/// A function's name up to its arguments.
-std::string name_without_arguments(std::string_view function) {
-  static constexpr std::string_view anonymous = "(anonymous namespace)", call = "operator";
-  for (std::size_t at = function.find('('); at != function.npos; at = function.find('(', at + 1)) {
-    if (!function.substr(at).starts_with(anonymous) && !function.substr(0, at).ends_with(call))
-      return std::string(function.substr(0, at));
-  }
-  return std::string(function);
-}
-
-/// A function's name without anything in round or angle brackets.
-std::string name_without_brackets(std::string_view function) {
-  std::string name;
-  int depth = 0;
-  for (const char c : function) {
-    if (c == '(' || c == '<') ++depth;
-    if (depth == 0) name += c;
-    if ((c == ')' || c == '>') && depth > 0) --depth;
-  }
-  return name;
-}
-
-std::string quoted_pattern(std::string_view text) {
-  std::string pattern;
-  for (const char c : text) {
-    if (std::string_view("\\.+*?()|[]{}^$").find(c) != std::string_view::npos) pattern += '\\';
-    pattern += c;
-  }
-  return pattern;
-}
-
 std::string hex_digits(std::string_view bytes) {
   std::string digits;
   for (const char byte : bytes) {
@@ -108,10 +76,19 @@ std::string hex_digits(std::string_view bytes) {
   return digits;
 }
 
+/// A time of the trace as nanoseconds since 1970; nothing where these are more than a number of 64 bits holds.
+std::optional<std::int64_t> time_ns_of(std::time_t start, std::uint64_t since_start_ns) {
+  constexpr std::int64_t second_ns = 1'000'000'000;
+  std::int64_t start_ns = 0, time_ns = 0;
+  if (__builtin_mul_overflow(std::int64_t{start}, second_ns, &start_ns)) return std::nullopt;
+  if (__builtin_add_overflow(start_ns, since_start_ns, &time_ns)) return std::nullopt;
+  return time_ns;
+}
+
 class PprofWriter {
  public:
   PprofWriter(const StackTable& stacks, const std::string& hidden, const std::function<void(std::string_view)>& write)
-      : stacks_(stacks), hidden_(hidden), write_(write), has_location_(stacks.frame_count() + std::size_t{1}) {
+      : stacks_(stacks), hidden_(hidden), write_(write), has_location_(2 * std::size_t{stacks.frame_count()}) {
     text_number("");
   }
 
@@ -130,19 +107,22 @@ class PprofWriter {
   };
   using FunctionId = std::uint64_t;
 
-  // Locations are numbered from 1 as frames are from 0; behind them is that of stacks which are not known.
-  std::uint64_t location_of(FrameId frame) { return has_location_[frame] = true, frame + std::uint64_t{1}; }
-  std::uint64_t unknown_location() { return location_of(stacks_.frame_count()); }
+  // Locations are numbered from 1 as frames are from 0; behind them is that of stacks which are not known, and then
+  // those of frames without the allocation functions that are inlined first.
+  std::uint64_t location(std::size_t index) { return has_location_[index] = true, index + 1; }
+  std::uint64_t location_of(FrameId frame) { return location(frame); }
+  std::uint64_t unknown_location() { return location(stacks_.frame_count()); }
+  std::uint64_t caller_location_of(FrameId frame) { return location(stacks_.frame_count() + std::size_t{frame}); }
 
-  bool is_hidden(FrameId frame);
-  void put_location(FrameId frame);
+  bool is_hidden(std::span<const FrameName> names);
+  std::size_t first_caller(FrameId frame);
+  std::vector<std::uint64_t> locations_of(StackId stack, const std::vector<std::size_t>& first_callers);
+  void put_location(FrameId frame, std::uint64_t id, std::size_t first_name);
   void put_location(std::uint64_t id, const std::string& function);
   void put_line(protozero::pbf_builder<LocationField>& location, FunctionId function, std::uint32_t line);
   FunctionId function_of(std::string_view name, std::string_view file);
   void put_mapping(ModuleId id);
   void put_value_type(ProfileField field, std::string_view type, std::string_view unit);
-  void note_function(std::string_view function);
-  std::string dropped_names() const;
 
   /// The number of a text, as which only what is UTF-8 and no terminal obeys is kept.
   std::int64_t text_number(std::string_view text) {
@@ -170,8 +150,6 @@ class PprofWriter {
   std::unordered_map<std::string, std::int64_t> text_numbers_;
   std::vector<const std::string*> texts_;
   std::unordered_map<std::uint64_t, FunctionId> functions_;  // by the numbers of name and file
-  std::set<std::string> allocating_, others_;                // functions, as pprof compares them with drop_frames
-  std::unordered_set<std::string_view> noted_;               // functions that are in one of these
 };
 
 void PprofWriter::put_value_type(ProfileField field, std::string_view type, std::string_view unit) {
@@ -191,29 +169,52 @@ void PprofWriter::put_sample_types() {
   profile_.add_int64(ProfileField::default_sample_type, text_number("peak_space"));
 }
 
-/// Whether all functions of a frame are hidden.
-bool PprofWriter::is_hidden(FrameId frame) {
+bool PprofWriter::is_hidden(std::span<const FrameName> names) {
+  return std::all_of(names.begin(), names.end(),
+                     [this](const FrameName& each) { return hidden_.matches(each.function); });
+}
+
+/// The first function of a frame that is neither hidden nor only hands memory on; 0 where none before it does, or the
+/// frame has no names, and their number where there is no such function.
+std::size_t PprofWriter::first_caller(FrameId frame) {
   const std::span<const FrameName> names = stacks_.names(frame);
-  return !names.empty() && std::all_of(names.begin(), names.end(),
-                                       [this](const FrameName& each) { return hidden_.matches(each.function); });
+  bool is_after_allocation = false;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (hidden_.matches(names[i].function)) continue;
+    if (!is_allocation_function(names[i].function)) return is_after_allocation ? i : 0;
+    is_after_allocation = true;
+  }
+  return names.size();
+}
+
+/// A stack without the functions at its inner end that only hand memory on. drop_frames, a pattern for such functions,
+/// would not do: pprof also drops all that a function which matches has called. std::_Rb_tree::_M_create_node gets
+/// memory for a node, but also calls the constructor of its element, whose allocations are its own.
+std::vector<std::uint64_t> PprofWriter::locations_of(StackId stack, const std::vector<std::size_t>& first_callers) {
+  std::vector<std::uint64_t> locations;
+  for (StackId at = stack; at != 0; at = stacks_.node(at).parent) {
+    const FrameId frame = stacks_.node(at).frame;
+    const std::span<const FrameName> names = stacks_.names(frame);
+    const bool is_left_out =
+        !names.empty() && (locations.empty() ? first_callers[frame] == names.size() : is_hidden(names));
+    if (is_left_out) continue;
+    const bool is_cut = locations.empty() && first_callers[frame] != 0;
+    locations.push_back(is_cut ? caller_location_of(frame) : location_of(frame));
+  }
+  if (locations.empty()) locations.push_back(unknown_location());
+  return locations;
 }
 
 void PprofWriter::put_samples(const Uses& uses) {
-  std::vector<bool> hidden(stacks_.frame_count());
-  for (const FrameId frame : StackTree(stacks_, uses).frames()) hidden[frame] = is_hidden(frame);
-  std::vector<std::uint64_t> locations;
+  std::vector<std::size_t> first_callers(stacks_.frame_count());
+  for (const FrameId frame : StackTree(stacks_, uses).frames()) first_callers[frame] = first_caller(frame);
   for (const Uses::Entry& entry : uses.entries) {
     const Use& use = entry.use;
     const std::array<std::uint64_t, 7> values{use.allocated.blocks, use.allocated.bytes, use.leaked.blocks,
                                               use.leaked.bytes,     use.peak.blocks,     use.peak.bytes,
                                               use.temporary};
     if (std::all_of(values.begin(), values.end(), [](std::uint64_t value) { return value == 0; })) continue;
-    locations.clear();
-    for (StackId at = entry.key; at != 0; at = stacks_.node(at).parent) {
-      const FrameId frame = stacks_.node(at).frame;
-      if (!hidden[frame]) locations.push_back(location_of(frame));
-    }
-    if (locations.empty()) locations.push_back(unknown_location());
+    const std::vector<std::uint64_t> locations = locations_of(entry.key, first_callers);
     {
       protozero::pbf_builder<SampleField> sample(profile_, ProfileField::sample);
       sample.add_packed_uint64(SampleField::location_id, locations.begin(), locations.end());
@@ -224,12 +225,14 @@ void PprofWriter::put_samples(const Uses& uses) {
 }
 
 void PprofWriter::put_locations() {
-  for (FrameId frame = 1; frame < stacks_.frame_count(); ++frame) {
-    if (has_location_[frame]) put_location(frame);
+  const std::size_t frames = stacks_.frame_count();
+  for (FrameId frame = 1; frame < frames; ++frame) {
+    if (has_location_[frame]) put_location(frame, location_of(frame), 0);
+    if (has_location_[frames + frame]) put_location(frame, caller_location_of(frame), first_caller(frame));
     write_if_full();
   }
   if (has_location_[0]) put_location(1, "[cut]");
-  if (has_location_.back()) put_location(has_location_.size(), "[unknown]");
+  if (has_location_[frames]) put_location(unknown_location(), "[unknown]");
 }
 
 /// One without a place in the code.
@@ -240,13 +243,14 @@ void PprofWriter::put_location(std::uint64_t id, const std::string& function) {
   put_line(location, called, 0);
 }
 
-void PprofWriter::put_location(FrameId frame) {
+/// The functions of a frame from that of a number on.
+void PprofWriter::put_location(FrameId frame, std::uint64_t id, std::size_t first_name) {
   struct Line {
     FunctionId function;
     std::uint32_t line;
   };
   const Frame& place = stacks_.frame(frame);
-  const std::span<const FrameName> names = stacks_.names(frame);
+  const std::span<const FrameName> names = stacks_.names(frame).subspan(first_name);
   Symbols& symbols = symbols_[place.module];
   symbols.is_used = true;
   symbols.inlined |= names.size() > 1;
@@ -257,11 +261,10 @@ void PprofWriter::put_location(FrameId frame) {
     symbols.lines |= each.line != 0;
     const bool is_known = !each.function.empty() || !each.file.empty();
     if (!is_known || hidden_.matches(each.function)) continue;
-    note_function(each.function);
     lines.push_back({function_of(function_text(stacks_, frame, &each), each.file), each.line});
   }
   protozero::pbf_builder<LocationField> location(profile_, ProfileField::location);
-  location.add_uint64(LocationField::id, location_of(frame));
+  location.add_uint64(LocationField::id, id);
   if (place.module != 0) location.add_uint64(LocationField::mapping_id, place.module);
   location.add_uint64(LocationField::address, place.instruction());
   for (const Line& line : lines) put_line(location, line.function, line.line);
@@ -313,33 +316,11 @@ void PprofWriter::put_mapping(ModuleId id) {
   mapping.add_bool(MappingField::has_inline_frames, symbols.inlined);
 }
 
-/// pprof compares names that it has shortened, as its option for names asks, or not.
-void PprofWriter::note_function(std::string_view function) {
-  if (!noted_.insert(function).second) return;
-  std::set<std::string>& names = is_allocation_function(function) ? allocating_ : others_;
-  names.insert(name_without_arguments(function));
-  names.insert(name_without_brackets(function));
-}
-
-/// An expression for the functions that only hand memory on: the viewer charges their callers. A name that, as
-/// it is shortened, stands for other functions too, is not in it.
-std::string PprofWriter::dropped_names() const {
-  std::string pattern;
-  for (const std::string& name : allocating_) {
-    if (!others_.contains(name)) pattern += (pattern.empty() ? "" : "|") + quoted_pattern(name);
-  }
-  return pattern;
-}
-
 void PprofWriter::put_facts(const Header& header, const Uses& uses, const std::vector<std::string>& comments) {
-  if (const std::string dropped = dropped_names(); !dropped.empty())
-    profile_.add_int64(ProfileField::drop_frames, text_number(dropped));
   const bool has_times = uses.end_time_ns != unknown && uses.begin_time_ns <= uses.end_time_ns;
-  if (const auto start = symbols::start_of(header); start) {
-    constexpr std::int64_t second_ns = 1'000'000'000;
-    profile_.add_int64(ProfileField::time_nanos,
-                       *start * second_ns + (has_times ? static_cast<std::int64_t>(uses.begin_time_ns) : 0));
-  }
+  const auto start = symbols::start_of(header);
+  if (const auto time_ns = start ? time_ns_of(*start, has_times ? uses.begin_time_ns : 0) : std::nullopt)
+    profile_.add_int64(ProfileField::time_nanos, *time_ns);
   if (has_times)
     profile_.add_int64(ProfileField::duration_nanos, static_cast<std::int64_t>(uses.end_time_ns - uses.begin_time_ns));
   for (const std::string& comment : comments) profile_.add_int64(ProfileField::comment, text_number(comment));

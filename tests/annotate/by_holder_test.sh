@@ -1,5 +1,6 @@
 # overhead --by: who holds the pages, at several moments; with stacks, without, and wrong use.
 
+shopt -s lastpipe  # so that "... | same" sets `failed` here
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 same() { diff "$2" - >difference || complain "$1:

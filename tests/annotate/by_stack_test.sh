@@ -1,5 +1,6 @@
 # lifetimes --by and --folded on traces whose stacks have their names with them, and on damaged ones.
 
+shopt -s lastpipe  # so that "... | same" sets `failed` here
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 same() { diff "$2" - >difference || complain "$1:

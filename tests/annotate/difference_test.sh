@@ -1,5 +1,6 @@
 # lifetimes --diff: the forms, what traces of different builds are matched by, and wrong use.
 
+shopt -s lastpipe  # so that "... | same" sets `failed` here
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 same() { diff "$2" - >difference || complain "$1:

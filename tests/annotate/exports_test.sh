@@ -1,5 +1,6 @@
 # lifetimes --pprof and --speedscope: read back by the tests' own readers, the totals are those of --by.
 
+shopt -s lastpipe  # so that "... | same" sets `failed` here
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 same() { diff "$2" - >difference || complain "$1:
@@ -54,7 +55,6 @@ types: alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/byt
 default: peak_space
 period: space/bytes 1
 time: 1767323045000000000 7000000
-dropped: std::__new_allocator::allocate|std::__new_allocator<int>::allocate
 comment: cmt lifetimes, of app.trace
 comment: command: app --fast
 comment: 10 events
@@ -62,7 +62,7 @@ mapping 2: 1000-9000 /opt/app id= ++++
 mapping 1: 20000-30000 /opt/plugin.so id=01ef ----
 location 2: 2 100f main app.cpp:30
 location 3: 2 101f parse(int) app.cpp:10
-location 4: 2 102f std::__new_allocator<int>::allocate(unsigned long, void const*) new_allocator.h:137; list::push(int) list.h:5; fill app.cpp:20
+location 10: 2 102f list::push(int) list.h:5; fill app.cpp:20
 location 5: 1 2003f
 location 6: 2 104f b� [2J;  x.cpp:3
 location 1: 0 0 [cut]
@@ -70,7 +70,7 @@ location 7: 0 0 [unknown]
 sample: 1 7 1 7 1 7 0 at 7
 sample: 1 100 0 0 0 0 0 at 3 2
 sample: 2 1050 1 50 1 1000 0 at 3 3 3 2
-sample: 2 340 1 300 1 300 1 at 4 2
+sample: 2 340 1 300 1 300 1 at 10 2
 sample: 1 16 1 16 1 16 0 at 5 2
 sample: 1 1 1 1 0 0 0 at 6 1
 END
@@ -87,14 +87,56 @@ pprof hidden.pb.gz | grep -e location -e time: -e slice -e sample | same "hidden
 time: 1767323045002000000 3000000
 comment: slice: 2ms:6ms
 location 2: 2 100f main app.cpp:30
-location 4: 2 102f std::__new_allocator<int>::allocate(unsigned long, void const*) new_allocator.h:137
 location 5: 1 2003f
 location 7: 0 0 [unknown]
 sample: 1 7 1 7 1 7 0 at 7
 sample: 1 100 0 0 0 0 0 at 2
 sample: 0 0 0 0 1 1000 0 at 2
-sample: 2 340 1 300 1 300 1 at 4 2
+sample: 2 340 1 300 1 300 1 at 2
 sample: 1 16 1 16 1 16 0 at 5 2
+END
+
+# A function that gets memory for a node of a container also calls the constructor of its element: as with --by, that is
+# charged for what it allocates itself. A function that is not there at the inner end of a stack stays in it.
+cat >tree.trace <<'END'
+#cmt text=1
+#cmt start=9999-12-31T23:59:59Z
+#module 1 begin=1000 end=9000 bias=1000 path=/opt/app
+#frame 1 module=1 address=1010
+#name 1 function=insert file=app.cpp line=1
+#frame 2 module=1 address=1020
+#name 2 function=std::_Rb_tree<int>::_M_create_node<int>(int&&) file=stl_tree.h line=2
+#frame 3 module=1 address=1030
+#name 3 function=Order::Order() file=app.cpp line=3
+#frame 4 module=1 address=1040
+#name 4 function=malloc
+#node 1 parent=0 frame=1
+#node 2 parent=1 frame=2
+#node 3 parent=2 frame=3
+#node 4 parent=3 frame=4
+#node 5 parent=2 frame=4
+#node 6 parent=0 frame=4
+malloc(10) = a000<1> stack=4 time=5
+malloc(100) = b000<2> stack=5 time=6
+malloc(1000) = c000<3> stack=6 time=7
+#cmt end=complete
+END
+lifetimes --pprof=tree.pb.gz tree.trace 2>messages || complain "tree: $(cat messages)"
+pprof tree.pb.gz | grep -e ^time: -e ^location -e ^sample | same "a container's node" /dev/fd/3 3<<'END'
+time: 0 7
+location 2: 1 100f insert app.cpp:1
+location 3: 1 101f std::_Rb_tree<int>::_M_create_node<int>(int&&) stl_tree.h:2
+location 4: 1 102f Order::Order() app.cpp:3
+location 6: 0 0 [unknown]
+sample: 1 10 1 10 1 10 0 at 4 3 2
+sample: 1 100 1 100 1 100 0 at 2
+sample: 1 1000 1 1000 1 1000 0 at 6
+END
+lifetimes --by=function --json tree.trace 2>messages | jq -r '.contributors[] | "\(.self.peak_bytes) \(.name)"' | sort -n |
+  same "a container's node, by function" /dev/fd/3 3<<'END'
+10 Order::Order()
+100 insert
+1000 [unknown]
 END
 
 lifetimes --speedscope=app.json app.trace 2>messages || complain "--speedscope: $(cat messages)"

@@ -95,7 +95,6 @@ class Profile:
         print("default:", self.text(self.top, 14))
         print("period:", self.value_type(self.top[11][0]), self.one(self.top, 12))
         print("time:", self.one(self.top, 9), self.one(self.top, 10))
-        print("dropped:", self.text(self.top, 7))
         for comment in self.top.get(13, []):
             print("comment:", self.texts[comment])
         for number, mapping in self.mappings.items():

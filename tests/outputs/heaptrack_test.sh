@@ -1,6 +1,7 @@
 # trace2cmt --to=heaptrack: the log as text; what it cannot say is said; back to .cmt with the same totals and stacks; and,
 # where heaptrack_print is here, the same totals as heaptrack's own.
 
+shopt -s lastpipe  # so that "... | same" sets `failed` here
 failed=0
 complain() { echo "$*" >&2; failed=1; }
 same() { diff "$2" - >difference || complain "$1:
@@ -94,9 +95,9 @@ for log in $logs; do
 done
 
 # Without names the user is told how to get them.
-sed '/^#name/d' app.trace | trace2cmt --to=heaptrack 2>messages | grep -qx 'i 1010 1' || complain "without names"
+sed '/^#name/d' app.trace | trace2cmt --to=heaptrack 2>messages | grep -x 'i 1010 1' >/dev/null || complain "without names"
 grep -qx "trace2cmt: the call stacks have no names of functions; --symbolise looks for them" messages || complain "$(cat messages)"
-sed '/^#\(name\|node\|frame\|module\)/d; s/ stack=[0-9]*//; s/ time=[0-9]*//' app.trace | trace2cmt --to=heaptrack 2>messages | grep -qx 'a 18 0' || complain "without stacks"
+sed '/^#\(name\|node\|frame\|module\)/d; s/ stack=[0-9]*//; s/ time=[0-9]*//' app.trace | trace2cmt --to=heaptrack 2>messages | grep -x 'a 18 0' >/dev/null || complain "without stacks"
 
 # heaptrack's own reader: the log that heaptrack wrote, and ours of it, give the same report.
 command -v heaptrack_print >/dev/null || { [ $failed = 0 ] && echo "skipped: heaptrack_print is not here" && exit 77; exit 1; }
