@@ -1,7 +1,10 @@
 // cmtreport: one page, text or JSON about one or several traces: where the memory went, and who asked for it.
 
+#include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cmtreport/build/build.h"
@@ -93,6 +96,28 @@ void write_page(files::OutputFile& file, const std::string& path, const std::str
     command::complain(tool, path + ": does not draw: this was built without uPlot and flame-chart-js");
 }
 
+/// Refuses inputs that can be read only once where they are needed twice, and outputs that would be mixed.
+void refuse_wrong_files(const CommandLine& line, const std::vector<std::string>& paths) {
+  if (line.has("overhead") && paths.size() > 1) throw command::UsageError("--overhead is about one trace");
+  auto from_standard_input = std::count(paths.begin(), paths.end(), "-");
+  if (from_standard_input != 0 && paths.size() > 1)
+    throw command::UsageError("of several traces none can be standard input");
+  for (const char* option : {"overhead", "replay", "watch"}) from_standard_input += line.value(option, "") == "-";
+  if (from_standard_input > 1) throw command::UsageError("standard input can be read only once");
+  for (const std::string& path : paths) {
+    std::error_code error;  // a file that cannot be opened is told when it is
+    const auto status = std::filesystem::status(path, error);
+    if (paths.size() > 1 && !error && std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+      throw command::UsageError(path + " is not a regular file: of several traces each is opened twice");
+  }
+  if (!line.has("output")) return;
+  if (line.value("output", "").empty()) throw command::UsageError("--output needs the name of a file");
+  if (line.value("output", "") == "-") {
+    line.refuse_together("output", {"json"});
+    line.refuse_together("output", {"text"});
+  }
+}
+
 int run(const CommandLine& line) {
   line.refuse_together("text", {"json"});
   ReadSettings settings{.tool = tool, .strict = line.has("strict")};
@@ -102,10 +127,7 @@ int run(const CommandLine& line) {
   settings.debug_directories = line.values("debug-dir");
   std::vector<std::string> paths = line.files();
   if (paths.empty()) paths.emplace_back("-");
-  for (const std::string& path : paths) {
-    if (path == "-" && paths.size() > 1) throw command::UsageError("of several traces none can be standard input");
-  }
-  if (line.has("overhead") && paths.size() > 1) throw command::UsageError("--overhead is about one trace");
+  refuse_wrong_files(line, paths);
   std::optional<files::OutputFile> page;
   if (line.has("output")) page.emplace(line.value("output", ""));
   const OtherReports others = read_others(line);

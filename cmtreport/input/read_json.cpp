@@ -21,6 +21,7 @@ Json read_object(const std::string& path, std::initializer_list<std::string_view
   const std::string_view text = input->peek(std::numeric_limits<std::size_t>::max());
   if (text.starts_with(sqlite_magic))
     throw FormatError(path, "a recording of cmtwatch (cmtwatch export --json writes it as JSON, which is read here)");
+  if (text.empty()) throw FormatError(path, "the file is empty (" + what + " is expected: did that tool fail?)");
   const auto limit_depth = [&](int depth, Json::parse_event_t, const Json&) {
     if (depth > depth_max) throw FormatError(path, "not " + what + ": too deep");
     return true;
@@ -30,6 +31,8 @@ Json read_object(const std::string& path, std::initializer_list<std::string_view
     json = Json::parse(text, limit_depth);
   } catch (const Json::parse_error& error) {
     throw FormatError(input->place(error.byte == 0 ? 0 : error.byte - 1), "no JSON");
+  } catch (const Json::exception& error) {  // such as a number beyond all that a double holds
+    throw FormatError(path, std::string("not ") + what + ": " + error.what());
   }
   const auto schema = json.is_object() ? json.find("schema") : json.end();
   const bool is_known = json.is_object() && schema != json.end() && schema->is_string() &&
@@ -43,6 +46,11 @@ std::size_t column_of(const Json& recording, const char* rows, const char* name)
   const auto at = std::find(names.begin(), names.end(), name);
   if (at == names.end()) throw std::out_of_range(std::string("no column ") + name);
   return static_cast<std::size_t>(at - names.begin());
+}
+
+std::uint64_t count_of(const Json& number) {
+  if (!number.is_number_unsigned()) throw std::out_of_range("a figure that is no whole number from 0 on");
+  return number.get<std::uint64_t>();
 }
 
 /// The proportional memory of all processes, or where that is not known the resident one, at each moment.
@@ -59,13 +67,13 @@ Json series_of_recording(const Json& recording) {
       const Json& bytes = sample.at(is_proportional ? proportional : resident);
       if (bytes.is_null()) continue;
       (is_proportional ? has_proportional : has_resident) = true;
-      sums[sample.at(tick_of).get<std::int64_t>()] += bytes.get<std::uint64_t>();
+      sums[sample.at(tick_of).get<std::int64_t>()] += count_of(bytes);
     }
   }
   Json times = Json::array(), figures = Json::array();
   for (const Json& tick : recording.at("ticks")) {
     const auto sum = sums.find(tick.at(id).get<std::int64_t>());
-    times.push_back(tick.at(begin));
+    times.push_back(count_of(tick.at(begin)));
     figures.push_back(sum == sums.end() ? Json() : Json(sum->second));
   }
   return {{"schema", "cmt.kinds/1"},
