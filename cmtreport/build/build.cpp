@@ -84,7 +84,12 @@ PeakNodes peak_nodes(const PeakPlace& peak, const FoldedTree& folded, const std:
     live[folded.node_of[node]].bytes += totals[node].peak_bytes;
     live[folded.node_of[node]].blocks += totals[node].peak_blocks;
   }
-  PeakNodes nodes{.moment = peak.moment, .live_bytes = peak.live_bytes, .node = {}, .bytes = {}, .blocks = {}};
+  PeakNodes nodes{.moment = peak.moment,
+                  .process = peak.process,
+                  .live_bytes = peak.live_bytes,
+                  .node = {},
+                  .bytes = {},
+                  .blocks = {}};
   for (NodeNumber node = 0; node < live.size(); ++node) {
     if (live[node] == heap::LiveTotals{}) continue;
     nodes.node.push_back(node);
@@ -201,13 +206,45 @@ Process total_of(const Recording& recording) {
   return total;
 }
 
+/// The first interval of a process that has its peak. The process has events.
+std::size_t peak_interval_of(const TraceFigures& trace) {
+  const std::vector<Interval>& intervals = trace.model->intervals().intervals();
+  const auto has_peak = [&](const Interval& each) { return each.peak.bytes == trace.process.peak_live_bytes; };
+  return static_cast<std::size_t>(std::find_if(intervals.begin(), intervals.end(), has_peak) - intervals.begin());
+}
+
+/// Adds what was live at the peak of one process.
+void add_peak_of(const TraceFigures& trace, std::vector<NodeTotals>& totals) {
+  const std::vector<Interval>& intervals = trace.model->intervals().intervals();
+  const std::size_t at_peak = peak_interval_of(trace);
+  const auto add = [&](KeyId key, std::uint64_t bytes, std::uint64_t blocks) {
+    const NodeNumber node = trace.node_of_key[key];
+    if (node == CallTree::left_out) return;
+    totals[node].peak_bytes += bytes;
+    totals[node].peak_blocks += blocks;
+  };
+  for (std::size_t i = 0; i < at_peak; ++i) {
+    intervals[i].changes.for_each([&](KeyId key, const Measures& measures) {
+      add(key, measures[Measure::live_bytes], measures[Measure::live_blocks]);
+    });
+  }
+  intervals[at_peak].changes.for_each([&](KeyId key, const Measures& measures) {
+    add(key, measures[Measure::interval_peak_bytes], measures[Measure::interval_peak_blocks]);
+  });
+}
+
 }  // namespace
 
 PeakPlace peak_of(const Recording& recording, const Moments& moments) {
-  const bool is_single = recording.traces().size() == 1;
-  const std::vector<std::uint64_t>& figures = is_single ? moments.peak_bytes : moments.live_bytes;
-  const auto highest = std::max_element(figures.begin(), figures.end());
-  return {static_cast<std::size_t>(highest - figures.begin()), is_single, *highest};
+  const auto highest = std::max_element(moments.live_bytes.begin(), moments.live_bytes.end());
+  PeakPlace peak{static_cast<std::size_t>(highest - moments.live_bytes.begin()), std::nullopt, *highest};
+  const std::vector<TraceFigures>& traces = recording.traces();
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    const std::uint64_t bytes = traces[i].process.peak_live_bytes;
+    if (bytes < peak.live_bytes || (bytes == peak.live_bytes && (traces.size() != 1 || bytes == 0))) continue;
+    peak = {recording.moment_of(traces[i], peak_interval_of(traces[i])), static_cast<std::uint32_t>(i), bytes};
+  }
+  return peak;
 }
 
 std::vector<NodeTotals> totals_of(const Recording& recording, const PeakPlace& peak) {
@@ -215,15 +252,11 @@ std::vector<NodeTotals> totals_of(const Recording& recording, const PeakPlace& p
   recording.for_each_change([&](NodeNumber node, std::size_t moment, const Measures& measures) {
     NodeTotals& of_node = totals[node];
     of_node.sum += measures;
-    const bool is_before = peak.is_within ? moment < peak.moment : moment <= peak.moment;
-    if (is_before) {
-      of_node.peak_bytes += measures[Measure::live_bytes];
-      of_node.peak_blocks += measures[Measure::live_blocks];
-    } else if (moment == peak.moment) {
-      of_node.peak_bytes += measures[Measure::interval_peak_bytes];
-      of_node.peak_blocks += measures[Measure::interval_peak_blocks];
-    }
+    if (peak.process || moment > peak.moment) return;
+    of_node.peak_bytes += measures[Measure::live_bytes];
+    of_node.peak_blocks += measures[Measure::live_blocks];
   });
+  if (peak.process) add_peak_of(recording.traces()[*peak.process], totals);
   return totals;
 }
 

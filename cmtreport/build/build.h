@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "cmtreport/report/fold.h"
@@ -17,11 +18,12 @@ inline constexpr std::size_t changes_max = 600'000;
 /// The figures at each moment.
 Moments moments_of(const Recording& recording);
 
-/// When live bytes were at their peak: up to an interval's moment of most live bytes, or, of several processes, up to
-/// a moment of the axis.
+/// When live bytes were at their peak: at the peak of one process, or, of several, at a moment of the axis. What
+/// several had together between two moments is not known; where one had more alone than all at any moment, its peak
+/// counts.
 struct PeakPlace {
-  std::size_t moment = 0;
-  bool is_within = false;  ///< the interval before the moment, at its own peak
+  std::size_t moment = 0;                ///< the first at or behind the peak
+  std::optional<std::uint32_t> process;  ///< which had it alone; nothing: all together, at the moment
   std::uint64_t live_bytes = 0;
 };
 PeakPlace peak_of(const Recording& recording, const Moments& moments);

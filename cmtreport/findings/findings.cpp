@@ -250,6 +250,7 @@ class Finder {
   }
 
   void find_burst() {
+    if (recording_.traces().size() != 1) return;  // what several had together between two moments is not known
     const auto burst = burst_of(report_.moments.peak_bytes);
     if (!burst || peak_bytes_ < least_bytes) return;
     const auto& peaks = report_.moments.peak_bytes;

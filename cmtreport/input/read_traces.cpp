@@ -2,15 +2,20 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <ctime>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "toolkit/allocations/named_stacks.h"
 #include "toolkit/allocations/selection.h"
 #include "toolkit/allocations/stack_tree.h"
 #include "toolkit/allocations/use.h"
 #include "toolkit/annotate/trace_tool.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/command/open_trace.h"
+#include "toolkit/symbols/name_frames.h"
 
 namespace cmt::report {
 namespace {
@@ -31,17 +36,60 @@ struct Axis {
   std::vector<std::uint64_t> starts{};
 };
 
+/// When a trace began: by the machine's monotonic clock, which begins anew with each boot, and by the wall's.
+struct Start {
+  std::uint64_t monotonic_ns = 0;
+  std::optional<std::time_t> wall{};
+};
+
+std::optional<Start> start_of(const std::string& path) {
+  const Reader reader = command::open_trace(path, {.addresses = false});
+  const auto monotonic = number_of(reader.header(), "start_monotonic_ns");
+  if (!reader.header().has_times || !monotonic || *monotonic > position_max) return std::nullopt;
+  return Start{*monotonic, symbols::start_of(reader.header())};
+}
+
+/// Whether two starts can be of one boot of one machine: both clocks then tell the same time between them.
+bool are_of_one_clock(const Start& first, const Start& second) {
+  constexpr double seconds_apart = 5;  // the wall's clock is told in seconds, and is set now and then
+  if (!first.wall || !second.wall) return true;
+  const double monotonic = (static_cast<double>(second.monotonic_ns) - static_cast<double>(first.monotonic_ns)) / 1e9;
+  return std::abs(std::difftime(*second.wall, *first.wall) - monotonic) <= seconds_apart;
+}
+
 Axis common_axis(const std::vector<std::string>& paths) {
-  std::vector<std::uint64_t> starts;
+  const Axis shares{AxisUnit::share, std::vector<std::uint64_t>(paths.size())};
+  std::vector<Start> starts;
   for (const std::string& path : paths) {
-    const Reader reader = command::open_trace(path, {.addresses = false});
-    const auto start = number_of(reader.header(), "start_monotonic_ns");
-    if (!reader.header().has_times || !start) return {AxisUnit::share, std::vector<std::uint64_t>(paths.size())};
+    const auto start = start_of(path);
+    if (!start || (!starts.empty() && !are_of_one_clock(starts.front(), *start))) return shares;
     starts.push_back(*start);
   }
-  const std::uint64_t first = *std::min_element(starts.begin(), starts.end());
-  for (std::uint64_t& start : starts) start -= first;
-  return {AxisUnit::time, starts};
+  const auto first = std::min_element(starts.begin(), starts.end(),
+                                      [](const Start& a, const Start& b) { return a.monotonic_ns < b.monotonic_ns; });
+  Axis axis{AxisUnit::time, {}};
+  for (const Start& start : starts) axis.starts.push_back(start.monotonic_ns - first->monotonic_ns);
+  return axis;
+}
+
+/// Whether any two of several processes ran at the same time.
+bool overlap(const std::vector<TraceFigures>& traces) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> spans;
+  for (const TraceFigures& trace : traces) spans.emplace_back(trace.start, trace.model->intervals().end_position());
+  std::sort(spans.begin(), spans.end());
+  return std::adjacent_find(spans.begin(), spans.end(), [](const auto& before, const auto& after) {
+           return after.first < before.second;
+         }) != spans.end();
+}
+
+/// Says what the sum of several processes is not.
+void complain_of_axis(const std::string& tool, AxisUnit unit, const std::vector<TraceFigures>& traces) {
+  if (unit == AxisUnit::share)
+    command::complain(tool,
+                      "these traces have no clock in common: what they had after the same share of their events "
+                      "is added up");
+  else if (!overlap(traces))
+    command::complain(tool, "no two of these processes ran at the same time");
 }
 
 /// The stacks that have allocated, as the tools' shared code about stacks takes them, by rising number.
@@ -109,6 +157,16 @@ void add_named_stacks(TraceFigures& figures, CallTree& tree, const annotate::Tra
   }
 }
 
+/// Throws FormatError where an option about functions is given, and the trace has no stacks.
+void require_stacks_for(const FunctionOptions& functions, const Header& header, const std::string& path) {
+  if (header.has_stacks) return;
+  const std::string option = !functions.focus.empty()     ? "--focus"
+                             : !functions.hidden.empty()  ? "--hide"
+                             : !functions.skipped.empty() ? "--skip"
+                                                          : "";
+  if (!option.empty()) throw FormatError(path, "call stacks were not recorded (needed by " + option + ")");
+}
+
 void add_sizes(TraceFigures& figures, CallTree& tree) {
   const allocations::AllocationKeys names(allocations::By::size);
   figures.node_of_key.resize(SizeClasses::count);
@@ -161,6 +219,7 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
   for (std::size_t i = 0; i < paths.size(); ++i) {
     annotate::Options options{.tool = settings.tool, .path = paths[i], .strict = settings.strict};
     annotate::Trace trace(options, false, true);
+    require_stacks_for(settings.functions, trace.header(), paths[i]);
     if (paths.size() == 1 && !trace.header().has_times) unit = AxisUnit::events;
     TraceFigures figures{.process = {}, .model = {}, .node_of_key = {}, .start = common.starts[i]};
     figures.model = std::make_unique<TraceModel>(ModelOptions{.by_time = unit == AxisUnit::time,
@@ -178,6 +237,7 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
     trace.complaints().say_count();
     traces.push_back(std::move(figures));
   }
+  if (traces.size() > 1) complain_of_axis(settings.tool, unit, traces);
   return Recording(unit, std::move(tree), std::move(traces));
 }
 

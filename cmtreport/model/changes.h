@@ -27,7 +27,6 @@ class PackedChanges {
     }
   }
 
-  std::size_t bytes() const { return bytes_.capacity(); }
   bool empty() const { return bytes_.empty(); }
   void shrink() { bytes_.shrink_to_fit(); }
 

@@ -152,10 +152,4 @@ void IntervalCollector::widen_to(std::uint64_t width) {
   while (width_ < width) join_pairs();
 }
 
-std::size_t IntervalCollector::packed_bytes() const {
-  std::size_t bytes = 0;
-  for (const Interval& interval : intervals_) bytes += interval.changes.bytes();
-  return bytes;
-}
-
 }  // namespace cmt::report

@@ -21,6 +21,9 @@ namespace cmt::report {
 
 inline constexpr std::size_t intervals_max = 510;  // even: each two become one
 
+/// The end of every axis: 146 years of nanoseconds. So no end of an interval overflows.
+inline constexpr std::uint64_t position_max = std::uint64_t{1} << 62;
+
 struct Interval {
   std::uint64_t last_event = 0;  ///< the last event up to its end, counted from 1
   heap::LiveTotals live{};       ///< at its end
@@ -40,7 +43,8 @@ class IntervalCollector {
   /// `first_width`: of an interval, on the axis.
   explicit IntervalCollector(std::uint64_t first_width) : width_(first_width) {}
 
-  /// To be called for each event, first: ends the intervals that end before it. Positions never fall.
+  /// To be called for each event, first: ends the intervals that end before it. Positions never fall, and are at most
+  /// position_max.
   void start_event(std::uint64_t position, std::uint64_t time_ns) {
     position_ = position;
     if (position > end_) end_intervals();
@@ -68,7 +72,6 @@ class IntervalCollector {
   std::uint64_t width() const { return width_; }
   std::uint64_t end_position() const { return position_; }
   const std::vector<Interval>& intervals() const { return intervals_; }
-  std::size_t packed_bytes() const;
 
  private:
   struct Accumulator {

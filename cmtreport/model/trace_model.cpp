@@ -22,7 +22,7 @@ void TraceModel::count_event(const Event& event) {
   if (!options_.by_time)
     ++position_;
   else if (event.time_ns != unknown)
-    position_ = std::max(position_, options_.start + event.time_ns);
+    position_ = std::max(position_, options_.start + std::min(event.time_ns, position_max - options_.start));
   intervals_.start_event(position_, last_time_ns_);
   live_->start_event(event);
   ++counts_of(event.thread).events;
@@ -36,7 +36,7 @@ void TraceModel::count_event(const Event& event) {
     const Block* const block = live_->end_block(event.old_tag);
     if (block != nullptr)
       end_block(event, *block, is_temporary);
-    else
+    else if (!live_->is_made_here(event.old_tag))
       ++unknown_ends_;
   }
   if (event.makes_block())
@@ -69,7 +69,6 @@ void TraceModel::begin_block(const Event& event) {
 }
 
 void TraceModel::note_other(const Event& event) {
-  if (event.failed()) ++failed_;
   if (event.kind == Kind::thread_name) counts_of(event.thread).name = event.label;
   if (event.kind == Kind::sample && event.size != 0) {  // 0: it had ended
     intervals_.note_resident(event.size);

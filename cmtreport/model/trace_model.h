@@ -59,7 +59,7 @@ inline constexpr std::size_t marks_max = 1000;
 
 struct ModelOptions {
   bool by_time = false;           ///< the axis: time, or events
-  std::uint64_t start = 0;        ///< where the trace's time begins on the axis
+  std::uint64_t start = 0;        ///< where the trace's time begins on the axis; at most position_max
   bool by_stack = false;          ///< keys are stacks; else size classes
   std::uint64_t touched_min = 0;  ///< as Header has it
 };
@@ -92,8 +92,6 @@ class TraceModel {
   std::vector<std::pair<std::uint32_t, ThreadCounts>> threads() const;
   const std::vector<SizeCounts>& sizes() const { return sizes_; }
   std::uint64_t unknown_ends() const { return unknown_ends_; }
-  std::uint64_t failed() const { return failed_; }
-  std::uint64_t last_time_ns() const { return last_time_ns_; }
   std::uint64_t largest_resident() const { return largest_resident_; }
 
   /// Up to so many events a lifetime is short.
@@ -131,7 +129,6 @@ class TraceModel {
   std::uint64_t position_ = 0;
   std::uint64_t last_time_ns_ = unknown;
   std::uint64_t unknown_ends_ = 0;
-  std::uint64_t failed_ = 0;
   std::uint64_t largest_resident_ = unknown;
 };
 

@@ -123,6 +123,23 @@ TEST_CASE("trace model: a trace without events has no interval, one at time 0 ha
   check_against_plain({event}, true);
 }
 
+TEST_CASE("trace model: times beyond the end of the axis are at its end") {
+  for (const std::uint64_t start : {std::uint64_t{0}, std::uint64_t{1}, position_max}) {
+    command::Complaints complaints(true, [](const std::string&) {});
+    TraceModel model({.by_time = true, .start = start}, complaints);
+    for (Tag tag = 1; tag <= 3; ++tag) {
+      Event event;
+      event.size = 8;
+      event.tag = tag;
+      event.time_ns = tag == 1 ? 0 : unknown - 4 + tag;
+      model.count_event(event);
+    }
+    model.finish();
+    CHECK(model.intervals().end_position() == position_max);
+    CHECK(model.intervals().intervals().back().live.blocks == 3);
+  }
+}
+
 TEST_CASE("trace model: temporary, short-lived and foreign blocks are counted where they end") {
   command::Complaints complaints(true, [](const std::string&) {});
   TraceModel model({.by_stack = true}, complaints);

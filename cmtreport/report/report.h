@@ -135,7 +135,7 @@ struct Moments {
 
 template <class Visitor, output::DescribedAs<Moments> M>
 void describe(Visitor& field, M& moments) {
-  field("position", moments.position, "on the axis: nanoseconds, events, or 1/512 of a process's events");
+  field("position", moments.position, "on the axis: nanoseconds, events, or 1/256 of a process's events");
   field("event", moments.event, "the last event up to there, counted from 1; of several processes in all");
   field("time_ns", moments.time_ns, "since the recording began, of several processes the first; null: no times");
   field("live_bytes", moments.live_bytes, "live bytes");
@@ -238,6 +238,7 @@ void describe(Visitor& field, A& deltas) {
 /// What was live at the peak.
 struct PeakNodes {
   std::uint64_t moment = 0;
+  std::optional<std::uint32_t> process;
   std::uint64_t live_bytes = 0;
   std::vector<NodeNumber> node;
   std::vector<std::uint64_t> bytes;
@@ -247,8 +248,10 @@ struct PeakNodes {
 template <class Visitor, output::DescribedAs<PeakNodes> P>
 void describe(Visitor& field, P& peak) {
   field("moment", peak.moment, "the first moment at or behind the peak");
+  field("process", peak.process, "index in processes of the one that had it alone; null: all, at the moment");
   field("live_bytes", peak.live_bytes,
-        "the most live bytes; of several processes the most that they had together at a moment of the axis");
+        "the most live bytes; of several processes the most that all had together at a moment of the axis, or one "
+        "alone at its own peak: they may have had more together between two moments");
   field("node", peak.node, "nodes with own allocations that were live then");
   field("bytes", peak.bytes, "their live bytes");
   field("blocks", peak.blocks, "their live blocks");
@@ -328,13 +331,11 @@ void describe(Visitor& field, F& finding) {
 struct Report {
   std::string name;
   std::string axis;
-  bool is_common_axis = true;
   std::uint64_t duration_ns = unknown;
   std::uint64_t short_lived_max = 0;
   Process total;
   std::vector<Process> processes;
   std::vector<Thread> threads;
-  std::uint64_t threads_left_out = 0;
   std::vector<Finding> findings;
   Moments moments;
   std::vector<Mark> marks;
@@ -363,7 +364,8 @@ void describe(Visitor& field, R& report) {
   field("lost", report.total.lost, "what could not be recorded or read, in all");
   field("allocated_blocks", report.total.allocated_blocks, "blocks made");
   field("allocated_bytes", report.total.allocated_bytes, "bytes asked for by them");
-  field("end_live_blocks", report.total.end_live_blocks, "blocks still live at the end");
+  field("end_live_blocks", report.total.end_live_blocks,
+        "blocks still live at the end, of several processes when each ended");
   field("end_live_bytes", report.total.end_live_bytes, "their bytes");
   field("short_lived_max", report.short_lived_max, "a lifetime up to so many events is short");
   field("processes", report.processes, "one for each trace");

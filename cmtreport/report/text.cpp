@@ -34,13 +34,22 @@ std::string wrapped(const std::string& text, std::size_t indent) {
   return lines + "\n";
 }
 
+/// What several processes had together is known at some moments only.
+std::string peak_text(const Report& report) {
+  std::string name = "peak ";
+  if (report.processes.size() > 1)
+    name += report.axis == "share" && !report.peak.process ? "of the sum of shares " : "at least ";
+  return name + bytes_text(report.peak.live_bytes);
+}
+
 std::string head_text(const Report& report) {
   std::string first = text::to_line(report.name) + ": " + with_commas(report.total.events) + " events";
   if (report.duration_ns != unknown) first += ", " + output::time_text(static_cast<double>(report.duration_ns));
   if (report.total.truncated) first += ", breaks off";
   const std::string second = "allocated " + output::counted(report.total.allocated_blocks, "block") + ", " +
-                             bytes_text(report.total.allocated_bytes) + "; peak " + bytes_text(report.peak.live_bytes) +
-                             "; at the end " + output::counted(report.total.end_live_blocks, "block") + ", " +
+                             bytes_text(report.total.allocated_bytes) + "; " + peak_text(report) +
+                             (report.processes.size() > 1 ? "; when each ended " : "; at the end ") +
+                             output::counted(report.total.end_live_blocks, "block") + ", " +
                              bytes_text(report.total.end_live_bytes);
   return wrapped(first, 2) + wrapped("  " + second, 2);
 }

@@ -51,13 +51,51 @@ cmtreport --json early.trace late.trace >clocks || complain "two clocks: $?"
 grep -q '"axis": "time"' clocks || complain "two clocks: $(grep '"axis"' clocks)"
 expect clocks duration_ns 94000
 
+# A clock that cannot be the same one: a start beyond the axis, and starts whose clocks disagree (another boot or host).
+# start NAME MONOTONIC WALL: a trace of one event.
+start() { printf '#cmt text=1\n#cmt start=%s\n#cmt start_monotonic_ns=%s\nmalloc(8) = 1000<1> time=1000\n#cmt end=complete\n' "$3" "$2" >"$1"; }
+start now.trace 5000000000 2026-01-01T00:00:10Z
+start soon.trace 9000000000 2026-01-01T00:00:14Z
+start beyond.trace 18446744073709551615 2026-01-01T00:00:14Z
+start elsewhere.trace 9000000000 2026-03-01T00:00:14Z
+cmtreport --json now.trace soon.trace >json 2>err || complain "two starts: $?"
+grep -q '"axis": "time"' json && grep -q 'ran at the same time' err || complain "two starts: $(grep '"axis"' json; cat err)"
+for other in beyond.trace elsewhere.trace; do
+  cmtreport --json now.trace $other >json 2>err || complain "$other: $?"
+  grep -q '"axis": "share"' json && grep -q 'no clock in common' err || complain "$other: $(grep '"axis"' json; cat err)"
+done
+
+# The peak of several processes is never below that of one: each has much for a short time, at the same share.
+{
+  echo '#cmt text=1'
+  awk 'BEGIN { for (i = 1; i <= 999; ++i) printf "malloc(10) = %x<%d>\n", 4096 * i, i
+    print "malloc(9000000) = 1000000000<1000>"; print "free(1000000000<1000>)"
+    for (i = 1; i <= 999; ++i) printf "free(%x<%d>)\n", 4096 * i, i }'
+  echo '#cmt end=complete'
+} >spike.trace
+cmtreport --json spike.trace >json || complain "spike.trace: $?"
+own=$(sed -n '/"peak": {/,$p' json | sed -n 's/^ *"live_bytes": \([0-9]*\),*$/\1/p' | head -n 1)
+cmtreport --json spike.trace spike.trace >json 2>err || complain "spikes: $?"
+both=$(sed -n '/"peak": {/,$p' json | sed -n 's/^ *"live_bytes": \([0-9]*\),*$/\1/p' | head -n 1)
+[ "$own" = 9009990 ] && [ "$both" -ge "$own" ] || complain "the peak of two processes: $both, of one $own"
+! grep -q '"kind": "burst"' json || complain "a burst of several processes"
+cmtreport spike.trace spike.trace >text 2>err; grep -q 'peak at least 8.59 MiB' text || complain "peak of two: $(cat text)"
+
+# Ends of blocks from before the trace are no defects, and defects none of these.
+{ echo '#cmt text=1'; echo 'malloc(8) = 1000<5>'; echo 'free(1000<5>)'; echo 'free(1000<5>)'; echo 'free(2000<1>)'; echo '#cmt end=complete'; } >ends.trace
+cmtreport --json ends.trace >json 2>err || complain "ends.trace: $?"
+expect json unknown_ends 1
+expect json defects 1
+
 # The page has the JSON and the other tools' reports.
 printf '{"schema": "cmt.replay/1", "": 1, "allocators": [{"name": "</script><b>", "null": null, "t": true, "x": 1.5}]}' >replay.json
 printf '{"schema": "cmt.watch/1", "samples": []}' >watch.json
 cmtreport -o page.html --json --replay=replay.json --watch=watch.json leaky.cmt >json 2>err || complain "-o: $(cat err)"
 grep -q '"samples": \[\]' json && grep -q '"x": 1.5' json || complain "the other reports are not in the JSON"
 grep -q 'id="report"' page.html || complain "the page has no report"
-! grep -q '</script><b>' page.html || complain "a name ends a script"
+cp leaky.trace '<b>x&.trace'
+cmtreport -o page.html '<b>x&.trace' || complain "a hostile name: $?"
+grep -q '&lt;b' page.html && ! grep -q '<b>x' page.html || complain "the file's name is not escaped in the page"
 
 # refused STATUS MESSAGE ARGUMENT...
 refused() {
@@ -66,7 +104,15 @@ refused() {
   [ "$status" = "$expected" ] && [ ! -s out ] && grep -qF -- "$message" err || complain "$*: $status: $(cat out err)"
 }
 refused 2 'of several traces none can be standard input' leaky.cmt -
+refused 2 'not a regular file' leaky.cmt <(cat leaky.cmt)
+refused 2 'standard input can be read only once' --replay=- -
+refused 2 'standard input can be read only once' --replay=- --watch=- leaky.cmt
+refused 2 '--json' -o - --json leaky.cmt
+refused 2 'name' -o '' leaky.cmt
 refused 2 '--focus' --focus='(' leaky.cmt
+for option in --focus --hide --skip; do
+  refused 1 "early.trace: call stacks were not recorded (needed by $option)" $option=x early.trace
+done
 refused 1 'not a report of cmtreplay --json' --replay=watch.json leaky.cmt
 refused 1 'not a report of overhead --json' --overhead=watch.json leaky.cmt
 refused 2 '--overhead is about one trace' --overhead=watch.json leaky.cmt leaky.cmt
@@ -77,6 +123,17 @@ refused 1 'No such file' -o missing/page.html leaky.cmt
 refused 1 'No such file' leaky.cmt missing.cmt
 printf '{"schema": "cmt.recording/1", "columns": 5}' >broken.json
 refused 1 'not an exported recording' --watch=broken.json leaky.cmt
+for bytes in -5 5.5 '"5"'; do
+  echo '{"schema": "cmt.recording/1", "columns": {"samples": ["tick_id", "proportional_bytes", "resident_bytes"],
+    "ticks": ["id", "begin_ns"]}, "ticks": [[1, 0]], "processes": [{"samples": [[1, null, '"$bytes"']]}]}' >negative.json
+  refused 1 'negative.json: not an exported recording' --watch=negative.json leaky.cmt
+done
+sed 's/"5"/5/' negative.json >positive.json
+cmtreport --json --watch=positive.json leaky.cmt >json 2>err || complain "positive.json: $(cat err)"
+printf '{"schema": "cmt.watch/1", "x": 1e9999}' >large.json
+refused 1 'large.json: ' --watch=large.json leaky.cmt
+: >nothing.json
+refused 1 'nothing.json: the file is empty' --watch=nothing.json leaky.cmt
 perl -e 'print "[" x 100000' >deep.json
 refused 1 'too deep' --watch=deep.json leaky.cmt
 printf 'SQLite format 3\000' >watch.db

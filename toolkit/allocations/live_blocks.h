@@ -31,6 +31,9 @@ class LiveBlocks {
     return block;
   }
 
+  /// False for a block from before the trace.
+  bool is_made_here(Tag tag) const { return first_tag_.is_made_here(tag); }
+
   /// The live block of a tag, or null.
   const Block* find(Tag tag) { return table_.find(tag); }
 
