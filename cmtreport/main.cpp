@@ -14,6 +14,7 @@
 #include "cmtreport/report/text.h"
 #include "toolkit/allocations/groups/options.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/command/output_path.h"
 #include "toolkit/files/output_file.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/process/proc_file.h"
@@ -89,6 +90,14 @@ std::string json_of(const Report& report, const OtherReports& others) {
   return json.take();
 }
 
+/// All files that are read.
+std::vector<std::string> inputs_of(const CommandLine& line, std::vector<std::string> paths) {
+  for (const char* const option : {"overhead", "replay", "watch"}) {
+    if (line.has(option)) paths.push_back(line.value(option, ""));
+  }
+  return paths;
+}
+
 void write_page(files::OutputFile& file, const std::string& path, const std::string& title, const std::string& json) {
   process::write_all(file.fd(), to_page(title, json), path);
   file.commit();
@@ -129,7 +138,10 @@ int run(const CommandLine& line) {
   if (paths.empty()) paths.emplace_back("-");
   refuse_wrong_files(line, paths);
   std::optional<files::OutputFile> page;
-  if (line.has("output")) page.emplace(line.value("output", ""));
+  if (line.has("output")) {
+    command::refuse_input_as_output(line.value("output", ""), inputs_of(line, paths));
+    page.emplace(line.value("output", ""));
+  }
   const OtherReports others = read_others(line);
   const Report report = build_report(read_traces(paths, settings));
   if (page || line.has("json")) {

@@ -7,6 +7,7 @@
 #include "toolkit/allocations/selection.h"
 #include "toolkit/allocations/stack_tree.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/command/output_path.h"
 
 namespace cmt::lifetimes {
 
@@ -68,6 +69,7 @@ void print_contributors(const Contributors& report, annotate::Options::Form form
 
 void report_stacks(const annotate::Options& options, const StackOptions& stack_options) {
   const ContributorOptions& asked = stack_options.contributors;
+  command::refuse_input_as_output(stack_options.exported.path, {options.path});
   Export exported(stack_options.exported);
   const bool is_export = stack_options.exported.form != ExportForm::none;
   const bool needs_stacks = is_export || is_of_stacks(asked.by);

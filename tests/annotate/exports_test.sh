@@ -224,5 +224,5 @@ refuses "--summary does not go with --pprof" --summary --pprof=x
 refuses "--pprof: expected a file" --pprof ""
 refuses "--speedscope does not go with --pprof" --pprof=x --speedscope=y
 refuses "--speedscope: expected a file" --speedscope ""
-refuses "no/x.part: No such file or directory" --pprof=no/x
+refuses "no/x: No such file or directory" --pprof=no/x
 exit $failed

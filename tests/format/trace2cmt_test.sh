@@ -135,7 +135,7 @@ says 1 "trace2cmt: missing: No such file or directory"
 run trace2cmt .
 [ "$status" = 1 ] && [ "$(wc -l <err)" = 1 ] || complain "a folder: exit $status, $(cat err)"
 run trace2cmt -o no/such/folder t
-says 1 "trace2cmt: no/such/folder.part: No such file or directory"
+says 1 "trace2cmt: no/such/folder: No such file or directory"
 
 # -o gives a name only to what is whole, and replaces only then.
 mkdir o

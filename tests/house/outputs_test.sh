@@ -42,6 +42,30 @@ for command in 'trace2cmt app.trace' 'lifetimes app.trace' 'cmtreport --json app
   [ $status = 1 ] && grep -q 'No space left on device' err || complain "$command >/dev/full: $status $(cat err)"
 done
 
+# An output that is an input is refused, by whatever name, and the input stays as it is. trace2cmt converts in place.
+own_output() {
+  cmp -s app.trace kept.trace || complain "$*: the input was replaced"
+  "$@" >out 2>err <app.trace && status=0 || status=$?
+  [ "$status $(head -n 1 err)" = "2 $1: would replace $output, which it reads; give another file to write to" ] ||
+    complain "$*: $status $(cat err)"
+}
+cp app.trace kept.trace
+ln -s app.trace same.trace
+ln app.trace hard.trace
+for output in app.trace ./app.trace same.trace hard.trace; do
+  for file in app.trace -; do
+    own_output lifetimes --pprof=$output $file
+    own_output lifetimes --speedscope=$output $file
+    own_output cmtreport -o $output $file
+  done
+done
+output=app.trace
+own_output cmtreport --replay=app.trace -o app.trace same.trace
+cmp -s app.trace kept.trace || complain "the input was replaced"
+rm same.trace hard.trace
+trace2cmt -o kept.trace kept.trace 2>err && trace2cmt --text kept.trace | cmp - app.trace || complain "trace2cmt in place: $(cat err)"
+rm kept.trace
+
 # linked NAME COMMAND...: writes through link.NAME.
 linked() {
   for target in there missing; do

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "toolkit/command/command_line.h"
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::command {
@@ -31,6 +32,17 @@ std::string follow_links(const std::string& path) {
     followed = followed.parent_path() / target;  // an absolute target replaces the folder
   }
   return followed;
+}
+
+void refuse_input_as_output(const std::string& output, const std::vector<std::string>& inputs) {
+  struct stat written {
+  }, read{};
+  if (output == "-" || stat(output.c_str(), &written) != 0 || !S_ISREG(written.st_mode)) return;
+  for (const std::string& input : inputs) {
+    if ((input == "-" ? fstat(STDIN_FILENO, &read) : stat(input.c_str(), &read)) != 0) continue;
+    if (read.st_dev == written.st_dev && read.st_ino == written.st_ino)
+      throw UsageError("would replace " + output + ", which it reads; give another file to write to");
+  }
 }
 
 void make_room(const std::string& path) {

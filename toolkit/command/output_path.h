@@ -1,12 +1,17 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace cmt::command {
 
 /// The path of the file that is written to by this name: its symbolic links are followed, also to a file that is not
 /// there yet, as open(2) follows them. Throws std::system_error.
 std::string follow_links(const std::string& path);
+
+/// Throws UsageError where the output is the same file as an input, which it would replace. "-" as an input is standard
+/// input; as the output it is let pass. So are files that are not regular.
+void refuse_input_as_output(const std::string& output, const std::vector<std::string>& inputs);
 
 /// Makes sure that a new file can be created in the place of a regular one, or of none. Afterwards there is none.
 /// Throws std::system_error that names the path.

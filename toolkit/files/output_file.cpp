@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
+#include <utility>
 
 #include "toolkit/command/output_path.h"
 
@@ -47,17 +48,18 @@ OutputFile::OutputFile(const std::string& path) : path_(path == "-" ? path : com
   }
   const std::string& opened = is_special ? path_ : part_;
   fd_ = open(opened.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd_ < 0) fail_with(opened);
+  if (fd_ < 0) fail_with(path_);
 }
 
 OutputFile::~OutputFile() {
+  if (fd_ >= 0 && fd_ != STDOUT_FILENO) close(fd_);
   if (!part_.empty() && !is_nameless_) unlink(part_.c_str());
 }
 
 void OutputFile::commit() {
-  if (is_nameless_ && !name_it(fd_, part_)) fail_with(part_);
+  if (is_nameless_ && !name_it(fd_, part_)) fail_with(path_);
   is_nameless_ = false;
-  if (path_ != "-" && close(fd_) != 0) fail_with(path_);
+  if (path_ != "-" && close(std::exchange(fd_, -1)) != 0) fail_with(path_);
   if (part_.empty()) return;
   if (rename(part_.c_str(), path_.c_str()) != 0) fail_with(path_);
   part_.clear();
