@@ -67,10 +67,13 @@ std::uint64_t PlainCalls::size_of(const cmt::Event& event) {
 }
 
 void PlainCalls::report_losses(std::string_view form, const Say& say) const {
+  std::string text;
   for (std::size_t i = 0; i < loss_count; ++i) {
     if (losses_[i] == 0) continue;
-    say(std::string(form) + " cannot say " + cmt::output::with_commas(losses_[i]) + " " + std::string(loss_words[i]));
+    text += text.empty() ? " cannot say " : "; ";
+    text += cmt::output::with_commas(losses_[i]) + " " + std::string(loss_words[i]);
   }
+  if (!text.empty()) say(std::string(form) + text);
 }
 
 }  // namespace trace2cmt

@@ -55,7 +55,7 @@ class PlainCalls {
 
   void count(Loss loss) { ++losses_[static_cast<std::size_t>(loss)]; }
 
-  /// Says one line for each kind of loss that was counted.
+  /// Says in one line which kinds of losses were counted, if any.
   void report_losses(std::string_view form, const Say& say) const;
 
  private:
