@@ -43,7 +43,7 @@ Export::Export(const ExportOptions& options) : options_(options) {
       options.form == ExportForm::pprof ? Compression::gzip : files::compression_of(options.path);
   if (options.path == "-" && compression != Compression::none && isatty(STDOUT_FILENO) != 0)
     throw std::runtime_error("will not write a compressed file to a terminal; redirect it, or give it a name");
-  bytes_.emplace(file_.emplace(options.path).fd(), compression);
+  bytes_.emplace(file_.emplace(options.path).fd(), compression, options.path);
 }
 
 void Export::write(const StackTable& stacks, const Uses& uses, const std::string& hidden, const ExportFacts& facts) {

@@ -42,6 +42,11 @@ for command in 'trace2cmt app.trace' 'lifetimes app.trace' 'cmtreport --json app
   [ $status = 1 ] && grep -q 'No space left on device' err || complain "$command >/dev/full: $status $(cat err)"
 done
 
+for command in 'lifetimes --pprof' 'lifetimes --speedscope' 'trace2cmt --to=heaptrack --output'; do
+  grep -v '^#' app.trace | sed '1i #cmt text=1\n#frame 1 module=0 address=7f01\n#node 1 parent=0 frame=1' | $command=/dev/full 2>err && status=0 || status=$?
+  [ $status = 1 ] && grep -qx "${command%% *}: /dev/full: No space left on device" err || complain "$command=/dev/full: $status $(cat err)"
+done
+
 # An output that is an input is refused, by whatever name, and the input stays as it is. trace2cmt converts in place.
 own_output() {
   cmp -s app.trace kept.trace || complain "$*: the input was replaced"

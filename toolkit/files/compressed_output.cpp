@@ -84,7 +84,8 @@ Compression compression_of(std::string_view path) {
   return path.ends_with(".zst") ? Compression::zstd : Compression::none;
 }
 
-CompressedOutput::CompressedOutput(int fd, Compression compression) : output_(fd) {
+CompressedOutput::CompressedOutput(int fd, Compression compression, const std::string& name)
+    : name_(name.empty() || name == "-" ? "writing" : name), output_(fd, name_.c_str()) {
   if (compression == Compression::gzip) encoder_ = std::make_unique<GzipEncoder>();
   if (compression == Compression::zstd) encoder_ = std::make_unique<ZstdEncoder>();
 }

@@ -17,7 +17,8 @@ Compression compression_of(std::string_view path);
 /// std::system_error.
 class CompressedOutput {
  public:
-  CompressedOutput(int fd, Compression compression);
+  /// Messages begin with the name of the file; empty or "-": it has none.
+  CompressedOutput(int fd, Compression compression, const std::string& name = {});
   ~CompressedOutput();
 
   void write(std::string_view bytes);
@@ -30,7 +31,8 @@ class CompressedOutput {
   class GzipEncoder;
   class ZstdEncoder;
 
-  Output output_;
+  std::string name_;
+  Output output_;                     // has a pointer to the name
   std::unique_ptr<Encoder> encoder_;  // null: not compressed
 };
 

@@ -133,6 +133,7 @@ class HeaptrackSink : public LedgerSink {
   explicit HeaptrackSink(SinkSettings settings)
       : fd_(settings.fd),
         compression_(cmt::files::compression_of(settings.path)),
+        path_(std::move(settings.path)),
         header_(std::move(settings.header)),
         say_(std::move(settings.say)) {
     const std::string size(header_.find("page_size").value_or(""));
@@ -159,6 +160,7 @@ class HeaptrackSink : public LedgerSink {
 
   int fd_;
   cmt::files::Compression compression_;
+  std::string path_;
   cmt::Header header_;
   Say say_;
   std::uint64_t page_size_;
@@ -218,7 +220,7 @@ std::string HeaptrackSink::head() const {
 
 void HeaptrackSink::write_file() {
   constexpr std::size_t piece = std::size_t{64} * 1024;
-  cmt::files::CompressedOutput output(fd_, compression_);
+  cmt::files::CompressedOutput output(fd_, compression_, path_);
   const auto flush_if_full = [&](std::string& text) {
     if (text.size() < piece) return;
     output.write(text);
