@@ -15,8 +15,9 @@ struct ReadSettings {
 };
 
 /// Reads each trace once, one after the other, and puts all on one axis: time, where every trace has times and, of
-/// several, says when it began on the machine's monotonic clock; else events, or of several shares of each trace's
-/// events. Throws FormatError and std::system_error.
+/// several, says when it began on the monotonic clock of one boot of one machine (their wall clocks agree with it);
+/// else events, or of several shares of each trace's events. Of several, each is opened twice. Throws FormatError and
+/// std::system_error.
 Recording read_traces(const std::vector<std::string>& paths, const ReadSettings& settings);
 
 }  // namespace cmt::report

@@ -17,13 +17,15 @@
   /// What was recorded: [facts], and a warning of what was lost or is in doubt.
   const facts = (report) => {
     const {moments, threads = [], processes = []} = report;
+    // What several processes had together is known at the moments only.
+    const peakName = processes.length < 2 ? "peak" : report.axis === "share" && report.peak?.process == null ? "peak of the sum of shares" : "peak at least";
     const known = [
       processes.length > 1 ? `${count(processes.length)} processes` : null,
       `${count(report.events)} events`,
       threads.length > 0 ? `${count(threads.length)} thread${threads.length === 1 ? "" : "s"}` : null,
       report.duration_ns != null ? time(report.duration_ns) : null,
       `${bytes(moments.allocated_bytes.at(-1))} allocated`,
-      report.peak?.live_bytes != null ? `at most ${bytes(report.peak.live_bytes)} live` : `at most ${bytes(Math.max(...moments.live_bytes))} live at the moments shown`,
+      report.peak?.live_bytes != null ? `${peakName} ${bytes(report.peak.live_bytes)}` : `at most ${bytes(Math.max(...moments.live_bytes))} live at the moments shown`,
       processes.length > 1 ? `${bytes(report.end_live_bytes)} live when each process ended` : `${bytes(moments.live_bytes.at(-1))} at the end`,
     ];
     return known.filter(Boolean);
