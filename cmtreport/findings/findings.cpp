@@ -6,6 +6,7 @@
 #include "cmtreport/findings/functions.h"
 #include "cmtreport/findings/trends.h"
 #include "libcmt/text/utf8.h"
+#include "toolkit/allocations/short_name.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 
@@ -35,27 +36,6 @@ constexpr std::uint64_t least_bytes = 4096, least_blocks = 100;
 
 double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-/// A C++ function's name without its arguments and its result: "(anonymous namespace)::parse<int>" of "void (anonymous
-/// namespace)::parse<int>(char const*)".
-std::string_view without_arguments(std::string_view function) {
-  constexpr std::string_view anonymous = "(anonymous namespace)", operator_call = "operator()";
-  std::size_t begin = 0, depth = 0;
-  for (std::size_t at = 0; at < function.size(); ++at) {
-    const char c = function[at];
-    if (c == '<') ++depth;
-    if (c == '>' && depth != 0) --depth;
-    if (depth != 0 || function.substr(0, at).ends_with("operator")) continue;
-    if (function.substr(at).starts_with(anonymous)) {
-      at += anonymous.size() - 1;
-    } else if (c == '(' && !function.substr(0, at + 2).ends_with(operator_call)) {
-      return at == begin ? function : function.substr(begin, at - begin);
-    } else if (c == ' ' && !function.substr(begin, at - begin).ends_with("operator")) {
-      begin = at + 1;
-    }
-  }
-  return function;
 }
 
 class Finder {
@@ -91,7 +71,7 @@ class Finder {
  private:
   std::string name_of(FrameNumber function) const {
     const std::string_view full = tree_.functions()[function].name;
-    const std::string name = output::shortened(text::to_line(without_arguments(full)), name_columns);
+    const std::string name = output::shortened(text::to_line(allocations::short_name(full)), name_columns);
     return report_.total.has_stacks ? name : "blocks of " + name;
   }
 

@@ -424,8 +424,6 @@ TEST_CASE("allocation functions are told by their names") {
     CAPTURE(name);
     CHECK(!is_allocation_function(name));
   }
-  CHECK(plain_name("std::enable_if<true, int>::type a::(anonymous namespace)::f<(char)60>(int (*)(char)) const") ==
-        "a::::f");
 }
 
 TEST_CASE("reports are text, JSON and CSV") {

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "toolkit/allocations/short_name.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::allocations {
@@ -15,35 +16,6 @@ namespace {
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
-
-std::size_t end_of_brackets(std::string_view text, std::size_t at) {
-  int depth = 0;
-  for (; at < text.size(); ++at) {
-    const char c = text[at];
-    if (c == '<' || c == '(' || c == '[' || c == '{') ++depth;
-    if (c == '>' && at > 0 && text[at - 1] == '-') continue;
-    if ((c == '>' || c == ')' || c == ']' || c == '}') && --depth == 0) return at + 1;
-  }
-  return at;
-}
-
-std::string plain_name(std::string_view function) {
-  std::string name;
-  for (std::size_t at = 0; at < function.size();) {
-    const char c = function[at];
-    if (c == '(' && !function.substr(at).starts_with("(anonymous namespace)")) break;  // the arguments
-    if (c == ' ') {
-      name.clear();  // what was before is the result
-      ++at;
-    } else if (c == '<' || c == '(') {
-      at = end_of_brackets(function, at);
-    } else {
-      name += c;
-      ++at;
-    }
-  }
-  return name;
-}
 
 bool is_allocation_function(std::string_view function) {
   static constexpr std::array<std::string_view, 22> names{"malloc",
@@ -96,9 +68,10 @@ bool is_allocation_function(std::string_view function) {
   const auto begins = [function](std::string_view text) { return function.starts_with(text); };
   if (std::any_of(beginnings.begin(), beginnings.end(), begins)) return true;
   if (function.find("std::") == std::string_view::npos && !begins("__gnu_cxx::")) return false;
-  const std::string name = plain_name(function);
+  const std::string name = short_name(function);
   if (!name.starts_with("std::") && !name.starts_with("__gnu_cxx::")) return false;
-  const std::string_view last = std::string_view(name).substr(name.rfind(':') + 1);
+  std::string_view last = std::string_view(name).substr(name.rfind(':') + 1);
+  if (last.ends_with("<>")) last.remove_suffix(2);
   return std::find(parts_of_std.begin(), parts_of_std.end(), last) != parts_of_std.end();
 }
 

@@ -19,13 +19,6 @@ namespace cmt::allocations {
 /// allocate, _M_create and _M_get_node), and Rust's alloc::alloc and alloc::raw_vec.
 bool is_allocation_function(std::string_view function);
 
-/// What is left of a C++ function's name without its result, arguments and template arguments:
-/// "std::_Vector_base::_M_allocate".
-std::string plain_name(std::string_view function);
-
-/// Behind the bracket that closes the one at `at`, or the end.
-std::size_t end_of_brackets(std::string_view text, std::size_t at);
-
 /// A text that many frames have, by its number.
 using LabelId = std::uint32_t;
 

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "toolkit/allocations/short_name.h"
 #include "toolkit/allocations/stack_tree.h"
 
 namespace cmt::allocations {
