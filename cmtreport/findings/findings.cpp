@@ -28,6 +28,9 @@ constexpr double peak_weight = 0.1, live_weight = 0.08, growth_base = 0.05, grow
                  temporary_weight = 0.5, reallocated_weight = 0.3, other_thread_weight = 0.1, untouched_weight = 0.2,
                  burst_weight = 0.3, allocator_weight = 0.3;
 
+/// So many functions are near: the function and its callers, where functions that rise alike have one cause.
+constexpr std::size_t near_callers = 3;
+
 /// Longer names are shortened in texts.
 constexpr std::size_t name_columns = 48;
 
@@ -37,6 +40,16 @@ constexpr std::uint64_t least_bytes = 4096, least_blocks = 100;
 double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
+
+/// A function whose live bytes rise.
+struct Rising {
+  FunctionSeries series;
+  Growth growth;
+  std::vector<FrameNumber> path;  ///< itself and its near callers
+  std::size_t functions_alike = 0;
+  std::uint64_t grown_alike = 0;  ///< by those
+  FrameNumber common = 0;         ///< a caller of theirs and its own
+};
 
 class Finder {
  public:
@@ -49,6 +62,7 @@ class Finder {
         node_of_(node_of),
         peak_bytes_(report.peak.live_bytes),
         calls_(report.total.allocated_blocks),
+        callers_(tree_),
         functions_(totals_by_function(tree_, totals)) {}
 
   std::vector<Finding> find() {
@@ -92,7 +106,7 @@ class Finder {
   Finding& add_of_function(const char* kind, FrameNumber function, double weight, GetFigure figure) {
     Finding& finding = add(kind, "code", weight);
     finding.function = tree_.functions()[function].name;
-    const LargestCaller largest = largest_caller(tree_, totals_, function, figure);
+    const LargestCaller largest = largest_caller(tree_, callers_, totals_, function, figure);
     finding.node = node_of_[largest.node];
     caller_.clear();
     if (largest.caller != 0) caller_ = name_of(largest.caller);
@@ -100,9 +114,35 @@ class Finder {
     return finding;
   }
 
-  /// " (62.3 % of it for parse)".
+  /// " (called by parse)", " (62.3 % called by parse)".
   std::string caller_text(std::uint64_t whole) const {
-    return caller_.empty() ? "" : " (" + percent_text(caller_amount_, whole) + " of it for " + caller_ + ")";
+    if (caller_.empty()) return "";
+    const bool is_nearly_all = share(caller_amount_, whole) >= 0.995;
+    return " (" + (is_nearly_all ? "" : percent_text(caller_amount_, whole) + " ") + "called by " + caller_ + ")";
+  }
+
+  /// "1.25 s", "event 1,234", "73 % of the recording".
+  std::string place_text(std::size_t moment) const {
+    const Moments& moments = report_.moments;
+    if (moments.time_ns) return output::time_text(static_cast<double>((*moments.time_ns)[moment]));
+    if (recording_.traces().size() == 1) return "event " + with_commas(moments.event[moment]);
+    return percent_text(moment, recording_.last_moment()) + " of the recording";
+  }
+
+  /// "leaks" of a function, "leak" of the blocks of a size.
+  std::string verb(const std::string& of_function, const std::string& of_blocks) const {
+    return report_.total.has_stacks ? of_function : of_blocks;
+  }
+
+  std::string end_text() const {
+    return report_.total.truncated ? "live where the recording breaks off" : "still live at the end";
+  }
+
+  /// What is never freed and is most of what is live at the end counts by its share of that, too.
+  double weight_of_end(double usual, std::uint64_t bytes, std::uint64_t blocks) const {
+    const double of_end = share(bytes, report_.total.end_live_bytes);
+    const bool is_most = of_end >= 0.5 && blocks > 1 && !report_.total.truncated;
+    return is_most && share(bytes, peak_bytes_) >= least_live ? std::max(usual, of_end) : usual;
   }
   void add_caller(Finding& finding) const {
     if (!caller_.empty()) finding.figures.push_back({"largest_caller", caller_amount_});
@@ -169,21 +209,52 @@ class Finder {
     const std::size_t end = end_of_allocation(report_.moments);
     for (const FunctionSeries& series : series_of(recording_, candidates)) {
       const StillLive live = still_live_of(series, end);
-      if (live.is_steady && share(live.bytes, peak_bytes_) >= least_leak && live.bytes >= least_bytes)
+      if (live.is_steady && !report_.total.truncated && share(live.bytes, peak_bytes_) >= least_leak &&
+          live.bytes >= least_bytes)
         add_leak(series, live);
       else
         find_growth(series, live, end);
     }
+    add_growths(end);
+  }
+
+  /// Functions that rise alike below the same function of the program, which is not its outermost one, have one cause,
+  /// and are one finding: that of the largest.
+  void add_growths(std::size_t end) {
+    const auto grown = [](const Rising& each) { return each.growth.last_mean - each.growth.first_mean; };
+    std::stable_sort(rising_.begin(), rising_.end(),
+                     [&](const Rising& a, const Rising& b) { return grown(a) > grown(b); });
+    std::vector<Rising> causes;
+    for (Rising& each : rising_) {
+      const auto largest = largest_caller(tree_, callers_, totals_, each.series.function,
+                                          [](const NodeTotals& node) { return node.peak_bytes; });
+      each.path = callers_.path_of(largest.node, near_callers + 1);
+      if (!each.path.empty()) each.path.pop_back();
+      const auto is_same = [&](const Rising& cause) {
+        const auto found = std::find_first_of(each.path.begin(), each.path.end(), cause.path.begin(), cause.path.end());
+        return found != each.path.end() && rise_alike(each.series, cause.series, end);
+      };
+      const auto same = std::find_if(causes.begin(), causes.end(), is_same);
+      if (same == causes.end()) {
+        causes.push_back(std::move(each));
+        continue;
+      }
+      ++same->functions_alike;
+      same->common = *std::find_first_of(each.path.begin(), each.path.end(), same->path.begin(), same->path.end());
+      same->grown_alike += grown(each);
+    }
+    for (const Rising& cause : causes) add_growth(cause, end);
   }
 
   void add_leak(const FunctionSeries& series, const StillLive& live) {
-    Finding& finding = add_of_function("leak", series.function, leak_base + share(live.bytes, peak_bytes_),
-                                       [](const NodeTotals& node) { return node.sum[Measure::leaked_bytes]; });
+    Finding& finding = add_of_function(
+        "leak", series.function, weight_of_end(leak_base + share(live.bytes, peak_bytes_), live.bytes, live.blocks),
+        [](const NodeTotals& node) { return node.sum[Measure::leaked_bytes]; });
     const std::uint64_t event = report_.moments.event[live.moment];
     const std::uint64_t all = functions_[series.function].totals.sum[Measure::leaked_bytes];
-    finding.text = name_of(series.function) + " leaks steadily: " + bytes_text(live.bytes) + " in " +
-                   counted(live.blocks, "block") + ", allocated before event " + with_commas(event + 1) +
-                   ", are still live at the end" + caller_text(all);
+    finding.text = name_of(series.function) + " " + verb("leaks", "leak") + " steadily: " + bytes_text(live.bytes) +
+                   " in " + counted(live.blocks, "block") + ", allocated up to " + place_text(live.moment) + ", are " +
+                   end_text() + caller_text(all);
     finding.figures = {{"bytes", live.bytes},
                        {"blocks", live.blocks},
                        {"last_event", event},
@@ -197,35 +268,46 @@ class Finder {
     const auto growth = growth_of(series, end);
     if (growth && growth->last_mean > growth->first_mean &&
         share(growth->last_mean - growth->first_mean, peak_bytes_) >= least_growth) {
-      add_growth(series, *growth);
+      rising_.push_back({series, *growth, {}});
       return;
     }
     if (share(live.bytes, peak_bytes_) < least_live || live.bytes < least_bytes) return;
-    Finding& finding = add_of_function("live_at_end", series.function, share(live.bytes, peak_bytes_) * live_weight,
-                                       [](const NodeTotals& node) { return node.sum[Measure::leaked_bytes]; });
+    Finding& finding =
+        add_of_function("live_at_end", series.function,
+                        weight_of_end(share(live.bytes, peak_bytes_) * live_weight, live.bytes, live.blocks),
+                        [](const NodeTotals& node) { return node.sum[Measure::leaked_bytes]; });
     const std::uint64_t event = report_.moments.event[live.moment];
     const std::uint64_t all = functions_[series.function].totals.sum[Measure::leaked_bytes];
     finding.text = name_of(series.function) + ": " + bytes_text(live.bytes) + " in " + counted(live.blocks, "block") +
-                   ", allocated before event " + with_commas(event + 1) + ", are still live at the end" +
-                   caller_text(all);
+                   ", allocated up to " + place_text(live.moment) + ", " + (live.blocks == 1 ? "is " : "are ") +
+                   end_text() + caller_text(all);
     finding.figures = {{"bytes", live.bytes}, {"blocks", live.blocks}, {"last_event", event}, {"all_bytes", all}};
     add_caller(finding);
     finding.span = {0, static_cast<std::uint32_t>(live.moment)};
   }
 
-  void add_growth(const FunctionSeries& series, const Growth& growth) {
-    const std::uint64_t grown = growth.last_mean - growth.first_mean;
+  void add_growth(const Rising& rising, std::size_t end) {
+    const Growth& growth = rising.growth;
+    const std::uint64_t grown = growth.last_mean - growth.first_mean + rising.grown_alike;
     Finding& finding =
-        add_of_function("growth", series.function, growth_base + share(grown, peak_bytes_) * growth_weight,
+        add_of_function("growth", rising.series.function, growth_base + share(grown, peak_bytes_) * growth_weight,
                         [](const NodeTotals& node) { return node.peak_bytes; });
-    finding.text = name_of(series.function) + " grows all the time: on average " + bytes_text(growth.first_mean) +
-                   " are live in the first third of the recording, " + bytes_text(growth.last_mean) + " in the last" +
-                   caller_text(functions_[series.function].totals.peak_bytes);
+    finding.text =
+        name_of(rising.series.function) +
+        (growth.is_freed ? ": what is live rises until " + place_text(end) + ", and is freed before the end: "
+                         : " " + verb("grows", "grow") + " to the end: ") +
+        "on average " + bytes_text(growth.first_mean) + " in the first third, " + bytes_text(growth.last_mean) +
+        " in the last" + caller_text(functions_[rising.series.function].totals.peak_bytes);
+    if (rising.functions_alike != 0)
+      finding.text += "; " + counted(rising.functions_alike, "other function") + " below " + name_of(rising.common) +
+                      (rising.functions_alike == 1 ? " rises" : " rise") + " alike";
     finding.figures = {{"first_mean_bytes", growth.first_mean},
                        {"last_mean_bytes", growth.last_mean},
+                       {"recording_end_bytes", growth.recording_end},
+                       {"functions_alike", rising.functions_alike},
                        {"first_third_moment", growth.first_third},
                        {"last_third_moment", growth.last_third},
-                       {"end_moment", end_of_allocation(report_.moments)}};
+                       {"end_moment", end}};
     finding.span = {static_cast<std::uint32_t>(growth.first_third), static_cast<std::uint32_t>(growth.last_third)};
   }
 
@@ -241,9 +323,9 @@ class Finder {
     Finding& finding =
         add("burst", "memory", share(peak_bytes_ - std::min(outside, peak_bytes_), peak_bytes_) * burst_weight);
     const std::uint64_t first = report_.moments.event[burst->begin], last = report_.moments.event[burst->end];
-    finding.text = "the peak of " + bytes_text(peak_bytes_) + " is a short burst between the events " +
-                   with_commas(first + 1) + " and " + with_commas(last) + ": at all other times at most " +
-                   bytes_text(outside) + " are live";
+    finding.text = "the peak of " + bytes_text(peak_bytes_) + " is a short burst between " + place_text(burst->begin) +
+                   " and " + place_text(burst->end) + ": at all other times at most " + bytes_text(outside) +
+                   " are live";
     finding.figures = {
         {"peak_bytes", peak_bytes_}, {"outside_bytes", outside}, {"first_event", first + 1}, {"last_event", last}};
     finding.span = {static_cast<std::uint32_t>(burst->begin), static_cast<std::uint32_t>(burst->end)};
@@ -258,8 +340,8 @@ class Finder {
     const std::uint64_t bytes = most->value_or(0), live = report_.moments.live_bytes[moment];
     if (bytes < live || bytes - live < bytes / 4 || bytes - live < (8u << 20)) return;
     Finding& finding = add("allocator", "memory", share(bytes - live, bytes) * allocator_weight);
-    finding.text = "at event " + with_commas(report_.moments.event[moment]) +
-                   ", where the resident memory is largest (" + bytes_text(bytes) + "), " + bytes_text(live) +
+    finding.text = "at " + place_text(moment) + ", where the resident memory is largest (" + bytes_text(bytes) + "), " +
+                   bytes_text(live) +
                    " are live: the rest is free memory of the allocator, or not its own (code, stacks, mappings)";
     finding.figures = {{"resident_bytes", bytes}, {"live_bytes", live}, {"event", report_.moments.event[moment]}};
     finding.span = {static_cast<std::uint32_t>(moment == 0 ? 0 : moment - 1),
@@ -271,10 +353,17 @@ class Finder {
     const Lost& lost = report_.total.lost;
     const std::uint64_t doubtful = lost.repairs + lost.defects + lost.unknown_ends;
     if (doubtful != 0) {
+      std::string parts;
+      const auto add_part = [&parts](std::uint64_t count, const std::string& noun, const std::string& what) {
+        if (count != 0) parts += (parts.empty() ? "" : "; ") + counted(count, noun) + what;
+      };
+      add_part(lost.repairs, "event", " lost or altered while recording");
+      add_part(lost.defects, "defect", " found now");
+      add_part(lost.unknown_ends, "block",
+               " freed that " + std::string(lost.unknown_ends == 1 ? "was" : "were") +
+                   " allocated before the recording began, as by the parent before fork");
       Finding& finding = add("lost", "memory", share(doubtful, report_.total.events));
-      finding.text = "the recording is not whole: " + counted(lost.repairs, "event") +
-                     " lost or altered while recording, " + counted(lost.defects, "defect") + " found now, " +
-                     counted(lost.unknown_ends, "block") + " freed that were made before it began";
+      finding.text = (lost.repairs + lost.defects != 0 ? "the recording is not whole: " : "") + parts;
       finding.figures = {{"repairs", lost.repairs}, {"defects", lost.defects}, {"unknown_ends", lost.unknown_ends}};
     }
     if (report_.total.truncated) {
@@ -295,9 +384,11 @@ class Finder {
   const std::vector<NodeNumber>& node_of_;
   std::uint64_t peak_bytes_;
   std::uint64_t calls_;
+  Callers callers_;
   std::vector<FunctionTotals> functions_;
   std::string caller_;  // of the finding that was added last; empty: none
   std::uint64_t caller_amount_ = 0;
+  std::vector<Rising> rising_;
   std::vector<Finding> findings_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "toolkit/allocations/short_name.h"
+
 namespace cmt::report {
 
 std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const std::vector<NodeTotals>& totals) {
@@ -14,6 +16,32 @@ std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const std::
     sum.peak_blocks += totals[node].peak_blocks;
   }
   return found;
+}
+
+Callers::Callers(const CallTree& tree) : tree_(tree) {
+  for (const Function& function : tree.functions()) {
+    const std::string name = allocations::short_name(function.name);
+    is_of_library_.push_back(name.starts_with("std::") || name.starts_with("__gnu_cxx::"));
+  }
+}
+
+FrameNumber Callers::caller_of(NodeNumber node) const {
+  const auto& nodes = tree_.nodes();
+  const std::string& own = tree_.functions()[nodes[node].function].name;
+  for (NodeNumber at = nodes[node].parent; at != 0; at = nodes[at].parent) {
+    const FrameNumber function = nodes[at].function;
+    if (!is_of_library_[function] && tree_.functions()[function].name != own) return function;
+  }
+  return nodes[nodes[node].parent].function;
+}
+
+std::vector<FrameNumber> Callers::path_of(NodeNumber node, std::size_t most) const {
+  std::vector<FrameNumber> path;
+  for (; node != 0 && path.size() < most; node = tree_.nodes()[node].parent) {
+    const FrameNumber function = tree_.nodes()[node].function;
+    if (!is_of_library_[function]) path.push_back(function);
+  }
+  return path;
 }
 
 std::vector<FunctionSeries> series_of(const Recording& recording, const std::vector<FrameNumber>& functions) {

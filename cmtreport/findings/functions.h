@@ -17,6 +17,21 @@ struct FunctionTotals {
 /// By function of the tree.
 std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const std::vector<NodeTotals>& totals);
 
+/// The function that is to be told as the caller of a node's: the nearest one outwards of another name that is none of
+/// the C++ library's; where there is none, the nearest; 0: it is called by none.
+class Callers {
+ public:
+  /// Borrows `tree`.
+  explicit Callers(const CallTree& tree);
+  FrameNumber caller_of(NodeNumber node) const;
+  /// The first `most` functions outwards from the node's own that are none of the C++ library's, from it on.
+  std::vector<FrameNumber> path_of(NodeNumber node, std::size_t most) const;
+
+ private:
+  const CallTree& tree_;
+  std::vector<bool> is_of_library_;  // by function
+};
+
 /// The caller of a function that most of a figure comes from, and the node with most of it.
 struct LargestCaller {
   FrameNumber caller = 0;  ///< 0: the function is called by none
@@ -26,15 +41,15 @@ struct LargestCaller {
 
 /// `figure(totals)` of a node.
 template <class GetFigure>
-LargestCaller largest_caller(const CallTree& tree, const std::vector<NodeTotals>& totals, FrameNumber function,
-                             GetFigure figure) {
+LargestCaller largest_caller(const CallTree& tree, const Callers& callers, const std::vector<NodeTotals>& totals,
+                             FrameNumber function, GetFigure figure) {
   std::vector<std::uint64_t> by_caller(tree.functions().size());
   LargestCaller largest;
   std::uint64_t most_of_node = 0;
   for (NodeNumber node = 1; node < totals.size(); ++node) {
     if (tree.nodes()[node].function != function) continue;
     const std::uint64_t amount = figure(totals[node]);
-    const FrameNumber caller = tree.nodes()[tree.nodes()[node].parent].function;
+    const FrameNumber caller = callers.caller_of(node);
     by_caller[caller] += amount;
     if (by_caller[caller] > largest.amount) {
       largest.caller = caller;

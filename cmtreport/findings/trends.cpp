@@ -1,6 +1,7 @@
 #include "cmtreport/findings/trends.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace cmt::report {
@@ -45,13 +46,26 @@ std::optional<Growth> growth_of(const FunctionSeries& series, std::size_t end) {
     rises += step > 0 ? 1 : 0;
     if (step < -gained / 20 || step > gained / 2) return std::nullopt;
   }
-  if (rises < 9) return std::nullopt;
+  if (rises < 9 || at(12) - at(8) < gained / 6) return std::nullopt;
   Growth growth;
   growth.first_third = end / 3;
   growth.last_third = end - end / 3;
   growth.first_mean = mean_of(live, 0, growth.first_third + 1);
   growth.last_mean = mean_of(live, growth.last_third, end + 1);
+  growth.recording_end = live.back();
+  growth.is_freed = live.back() < live[end] - live[end] / 10;
   return growth;
+}
+
+bool rise_alike(const FunctionSeries& a, const FunctionSeries& b, std::size_t end) {
+  const auto share_at = [end](const FunctionSeries& series, std::size_t moment) {
+    return static_cast<double>(series.live_bytes[moment]) / static_cast<double>(series.live_bytes[end]);
+  };
+  if (a.live_bytes[end] == 0 || b.live_bytes[end] == 0) return false;
+  for (std::size_t moment = 0; moment <= end; ++moment) {
+    if (std::abs(share_at(a, moment) - share_at(b, moment)) > 0.05) return false;
+  }
+  return true;
 }
 
 std::optional<Burst> burst_of(const std::vector<std::uint64_t>& peak_bytes) {

@@ -24,10 +24,17 @@ struct Growth {
   std::size_t last_third = 0;
   std::uint64_t first_mean = 0;  ///< of live bytes at the moments of that third
   std::uint64_t last_mean = 0;
+  std::uint64_t recording_end = 0;  ///< live bytes at the last moment of all
+  bool is_freed = false;            ///< by then a tenth or more is gone
 };
 /// Nothing where live bytes do not rise steadily: by at least 9 of 11 steps between twelfths, none of which loses more
-/// than a twentieth of what was gained, and by no step with more than half of it all.
+/// than a twentieth of what was gained, by no step with more than half of it all, and in the last third by half of an
+/// even part or more.
 std::optional<Growth> growth_of(const FunctionSeries& series, std::size_t end);
+
+/// Whether live bytes of two functions rise alike: at no moment up to `end` their shares of their own live bytes at
+/// `end` differ by more than a twentieth.
+bool rise_alike(const FunctionSeries& a, const FunctionSeries& b, std::size_t end);
 
 /// A peak that lasts only for a short time.
 struct Burst {

@@ -4,6 +4,7 @@
 
 #include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
 
 namespace cmt::report {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 using output::bytes_text;
 using output::with_commas;
 
-constexpr std::size_t width = 80, height = 22, findings_shown = 10;
+constexpr std::size_t width = 80, name_width = 60, findings_shown = 10;
 
 /// A text in lines of the screen's width, those after the first further in.
 std::string wrapped(const std::string& text, std::size_t indent) {
@@ -43,7 +44,8 @@ std::string peak_text(const Report& report) {
 }
 
 std::string head_text(const Report& report) {
-  std::string first = text::to_line(report.name) + ": " + with_commas(report.total.events) + " events";
+  std::string first =
+      output::shortened(text::to_line(report.name), name_width) + ": " + output::counted(report.total.events, "event");
   if (report.duration_ns != unknown) first += ", " + output::time_text(static_cast<double>(report.duration_ns));
   if (report.total.truncated) first += ", breaks off";
   const std::string second = "allocated " + output::counted(report.total.allocated_blocks, "block") + ", " +
@@ -59,15 +61,10 @@ std::string head_text(const Report& report) {
 std::string to_text(const Report& report) {
   std::string text = head_text(report) + "\n";
   if (report.findings.empty()) text += "nothing stands out\n";
-  const auto lines = [](const std::string& of) {
-    return static_cast<std::size_t>(std::count(of.begin(), of.end(), '\n'));
-  };
   std::size_t shown = 0;
   for (; shown < report.findings.size() && shown < findings_shown; ++shown) {
     const std::string number = std::to_string(shown + 1);
-    const std::string finding = wrapped(output::padded(number, 2) + ". " + report.findings[shown].text, 4);
-    if (lines(text) + lines(finding) > height) break;
-    text += finding;
+    text += wrapped(output::padded(number, 2) + ". " + report.findings[shown].text, 4);
   }
   if (shown != report.findings.size())
     text += "    " + with_commas(report.findings.size() - shown) + " more in --json\n";
