@@ -56,6 +56,27 @@ std::string head_text(const Report& report) {
   return wrapped(first, 2) + wrapped("  " + second, 2);
 }
 
+/// Whether a function's name says that it may only hand memory on, as xmalloc does.
+bool is_like_malloc(const std::string& function) {
+  std::string name;
+  for (const char c : function) {
+    if (c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')) return false;
+    name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return name.ends_with("malloc") || name.ends_with("calloc") || name.ends_with("realloc");
+}
+
+/// How the callers of such a function are charged.
+std::string hint_text(const Report& report, std::size_t shown) {
+  for (std::size_t i = 0; i < shown; ++i) {
+    const std::string& function = report.findings[i].function;
+    if (is_like_malloc(function) && function.size() <= name_width)
+      return wrapped("    If " + function + " only hands memory on, --skip='^" + function + "$' charges its callers.",
+                     4);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string to_text(const Report& report) {
@@ -68,7 +89,7 @@ std::string to_text(const Report& report) {
   }
   if (shown != report.findings.size())
     text += "    " + with_commas(report.findings.size() - shown) + " more in --json\n";
-  return text;
+  return text + hint_text(report, shown);
 }
 
 }  // namespace cmt::report

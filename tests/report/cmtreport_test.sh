@@ -145,6 +145,8 @@ grep -q 'breaks off' text && ! grep -q leaks text || complain "a trace that brea
 cmtreport child.trace 2>/dev/null | tr -s ' \n' ' ' >text
 grep -q ' 1 block freed that was allocated before the recording began' text && ! grep -q ' 0 ' text ||
   complain "a block of the parent: $(cat text)"
+sed 's/function=drop/function=xmalloc/' leaky.trace >wrapper.trace
+cmtreport wrapper.trace >text && grep -qF -- "--skip='^xmalloc\$'" text || complain "a wrapper of malloc: $(cat text)"
 : >empty.trace
 cmtreport empty.trace >text 2>err || complain "an empty trace: $(cat err)"
 grep -q 'nothing stands out' text || complain "an empty trace: $(cat text)"
