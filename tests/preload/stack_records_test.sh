@@ -2,8 +2,8 @@
 
 programs=$BUILD/tests/preload
 failed=0
-# The collector reads nothing: the program reads its own rings.
-export CMTTRACE_WAIT=0 CMTTRACE_COLLECTOR=$SOURCE/tests/preload/idle_collector.py CMTTRACE_STACKS=1
+# The collector reads nothing: the program reads its own rings, in which pages of large blocks have no room.
+export CMTTRACE_WAIT=0 CMTTRACE_COLLECTOR=$SOURCE/tests/preload/idle_collector.py CMTTRACE_STACKS=1 CMTTRACE_TOUCHED=off
 scene() {  # scene NAME [VARIABLE=VALUE]...
   local name=$1
   shift
@@ -16,7 +16,7 @@ for name in trees threads failing; do scene $name CMTTRACE_STACKS_OF_FREES=1 CMT
 for frames in 1 2 3 7 20; do scene limited CMTTRACE_STACK_FRAMES=$frames; done
 
 # In traces.
-unset CMTTRACE_COLLECTOR
+unset CMTTRACE_COLLECTOR CMTTRACE_TOUCHED
 recorded() {  # recorded NAME LEAST [VARIABLE=VALUE]...
   local name=$1 least=$2
   shift 2
