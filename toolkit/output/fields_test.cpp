@@ -110,8 +110,8 @@ TEST_CASE("fields: a described struct is written as JSON, what is not known as n
 TEST_CASE("fields: CSV has a title for each field and an empty cell where a value is not known") {
   CHECK(cmt::output::csv_titles<Row>() == "name,time_ns,usable_bytes,ratio,whole,twice_bytes\n");
   CHECK(cmt::output::csv_row(Row{"a,\"b\"", 5, 8, 0.25, false}) == "\"a,\"\"b\"\"\",5,8,0.25,false,16\n");
-  const Row unknown{.name = "c", .usable_bytes = {}, .ratio = std::numeric_limits<double>::quiet_NaN()};
-  CHECK(cmt::output::csv_row(unknown) == "c,,,,true,0\n");
+  const Row unknown_row{.name = "c", .usable_bytes = {}, .ratio = std::numeric_limits<double>::quiet_NaN()};
+  CHECK(cmt::output::csv_row(unknown_row) == "c,,,,true,0\n");
 }
 
 TEST_CASE("fields: the list names every field with those that it is within") {
