@@ -23,11 +23,9 @@ StillLive still_live_of(const FunctionSeries& series, std::size_t end) {
   found.bytes = series.leaked_bytes[found.moment];
   found.blocks = series.leaked_blocks[found.moment];
   if (end < moments_least || found.blocks < 20) return found;
-  found.least_of_tenths = ~std::uint64_t{0};
   std::size_t low_tenths = 0;
   for (std::size_t tenth = 0; tenth < 9; ++tenth) {
     const std::uint64_t added = series.leaked_bytes[end * (tenth + 1) / 10] - series.leaked_bytes[end * tenth / 10];
-    found.least_of_tenths = std::min(found.least_of_tenths, added);
     low_tenths += added < found.bytes / 36 ? 1 : 0;  // less than a quarter of its even part
   }
   found.is_steady = low_tenths <= 1;

@@ -13,8 +13,7 @@ struct StillLive {
   std::size_t moment = 0;  ///< where the nine tenths end
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
-  bool is_steady = false;             ///< each tenth has added to it
-  std::uint64_t least_of_tenths = 0;  ///< what each has added at least, where it is steady
+  bool is_steady = false;  ///< all of the nine tenths but at most one have added at least a quarter of their even part
 };
 StillLive still_live_of(const FunctionSeries& series, std::size_t end);
 
