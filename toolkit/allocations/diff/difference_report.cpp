@@ -76,8 +76,10 @@ std::string lifetimes_text(const Difference& report) {
   // Classes are put together by powers of ten: 0, 1, 10, 100, ...
   std::uint64_t low = 0;
   LifetimeChange sum;
+  bool differs = false;
   const auto add_row = [&] {
     if (sum.before == sum.after) return;
+    differs = true;
     const auto change = static_cast<std::int64_t>(sum.after - sum.before);
     table.add({with_commas(low) + " or more", with_commas(sum.before), with_commas(sum.after),
                change_text(change, Metric::blocks)});
@@ -94,7 +96,7 @@ std::string lifetimes_text(const Difference& report) {
     sum.after += each.after;
   }
   add_row();
-  return "\nended blocks by lifetime, classes that differ\n\n" + table.text();
+  return differs ? "\nended blocks by lifetime, classes that differ\n\n" + table.text() : "";
 }
 
 std::string stacks_text(const Difference& report) {
