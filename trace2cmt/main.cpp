@@ -88,6 +88,7 @@ std::vector<std::unique_ptr<Filter>> make_filters(const Options& options) {
   if (options.slice) filters.push_back(make_slice_filter(*options.slice));
   if (!options.threads.empty()) filters.push_back(make_thread_filter(options.threads));
   if (options.anonymise) filters.push_back(make_anonymising_filter());
+  if (options.time_step_ns != 0) filters.push_back(make_rounding_filter(options.time_step_ns));
   return filters;
 }
 

@@ -35,6 +35,9 @@ const char* const help_text =
     "                      their blocks\n"
     "      --anonymise     leave out addresses, names and the time of day; the rest\n"
     "                      replays the same\n"
+    "      --time-resolution=STEP\n"
+    "                      round times down to multiples of STEP, as in 100us: they\n"
+    "                      take most of a file's bytes otherwise\n"
     "      --symbolise     write the names of functions, files and lines into the file,\n"
     "                      so that its call stacks can be read on another machine\n"
     "      --debug-dir=DIR look there for separate debug files, too\n"
@@ -58,6 +61,7 @@ const std::vector<Option> known_options{{"from", Option::Takes::value},
                                         {"slice", Option::Takes::value},
                                         {"thread", Option::Takes::value},
                                         {"anonymise"},
+                                        {"time-resolution", Option::Takes::value},
                                         {"symbolise"},
                                         {"debug-dir", Option::Takes::values},
                                         {"info"},
@@ -125,12 +129,20 @@ std::set<std::uint32_t> threads_of(const CommandLine& line) {
   return threads;
 }
 
+std::uint64_t time_step_of(const CommandLine& line) {
+  if (!line.has("time-resolution")) return 0;
+  return line.parsed("time-resolution", "", "a step such as 100us", [](const std::string& text) {
+    const auto ns = cmt::command::parse_duration(text, "");
+    return ns && *ns > 0 ? std::optional(static_cast<std::uint64_t>(*ns)) : std::nullopt;
+  });
+}
+
 Options::Task task_of(const CommandLine& line) {
   if (line.has("json") && !line.has("info")) throw UsageError("--json goes with --info");
   if (!line.has("info") && !line.has("verify")) return Options::Task::convert;
   const std::string task = line.has("info") ? "info" : "verify";
-  line.refuse_together(
-      task, {"output", "to", "text", "slice", "thread", "anonymise", "symbolise", "debug-dir", "level", "strict"});
+  line.refuse_together(task, {"output", "to", "text", "slice", "thread", "anonymise", "time-resolution", "symbolise",
+                              "debug-dir", "level", "strict"});
   line.refuse_together("info", {"verify"});
   line.file();
   return task == "info" ? Options::Task::info : Options::Task::verify;
@@ -154,6 +166,7 @@ Options options_of(const CommandLine& line) {
   options.slice = slice_of(line);
   options.threads = threads_of(line);
   options.anonymise = line.has("anonymise");
+  options.time_step_ns = time_step_of(line);
   line.refuse_together("symbolise", {"anonymise"});
   options.symbolise = line.has("symbolise");
   options.debug_directories = line.values("debug-dir");

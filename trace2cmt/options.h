@@ -27,6 +27,7 @@ struct Options {
   std::optional<cmt::annotate::SliceRange> slice;
   std::set<std::uint32_t> threads;  ///< none: all
   bool anonymise = false;
+  std::uint64_t time_step_ns = 0;  ///< times are rounded to it; 0: they are not
   bool symbolise = false;
   std::vector<std::string> debug_directories{};
 };

@@ -121,6 +121,16 @@ trace2cmt --anonymise -o hidden.cmt many.cmt
 sed 's/[0-9a-f]*</</; s/ time=.*//' many.trace | cmp - <(trace2cmt -s hidden.cmt | sed 's/ time=.*//') || complain "calls of an anonymous trace"
 trace2cmt -s --slice=5:8 many.cmt | trace2cmt -s --anonymise | grep -q 'mark("slice 5:8")' || complain "the mark of a slice goes"
 
+# Times rounded down to a step, after those of an anonymous trace begin with 0.
+trace2cmt -s --anonymise --time-resolution=150ns secret.trace >out
+printf '%s\n' 0 0 150 300 | diff -u - <(sed -n 's,.* time=\([0-9]*\).*,\1,p' out) || complain "rounded times"
+trace2cmt -s --time-resolution=1ns many.cmt | cmp - <(trace2cmt -s many.cmt) || complain "a step of 1 ns changes something"
+for wrong in 0 100 x -1us ''; do
+  status=0
+  trace2cmt --time-resolution=$wrong many.cmt >out 2>err || status=$?
+  [ $status = 2 ] && grep -q "^trace2cmt:.*time-resolution" err || complain "--time-resolution=$wrong: $(cat err)"
+done
+
 # All of them replay: the same of an anonymous trace as of the whole.
 replay() {
   cmtreplay --alloc=libc --runs=1 --threads=1 --json "$1" 2>err | python3 -c '

@@ -62,6 +62,10 @@ std::unique_ptr<Filter> make_slice_filter(cmt::annotate::SliceRange range);
 /// A block belongs to the thread that allocated it; after a realloc, to the thread that resized it.
 std::unique_ptr<Filter> make_thread_filter(std::set<std::uint32_t> threads);
 
+/// Rounds times down to multiples of a step, of at least 1 ns. Equal times cost next to nothing in a .cmt, where those
+/// of full resolution are most of the file.
+std::unique_ptr<Filter> make_rounding_filter(std::uint64_t step_ns);
+
 /// Removes from a trace what tells whose it is, and keeps what a replay needs.
 ///
 /// Removed: addresses, since address space randomisation makes them identify a run, and a library's version by its
