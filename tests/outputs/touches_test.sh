@@ -167,6 +167,19 @@ touch(<3>, 4096, 0, 36848) time=10
 mallctl("arena.0.purge") thread=1 time=11
 touch(<3>, 4096, 1, 0) time=13
 END_OF_ANONYMOUS
+# Without addresses a first page may hold as little as a byte of the block: the second may begin there.
+cat >neighbours.trace <<'END_OF_NEIGHBOURS'
+#cmt text=1
+#cmt page_size=4096
+malloc(40000) = 7f0000000010<1>
+resident(7f0000000010<1>, 4096, 1, 0)
+touch(7f0000000010<1>, 4096, 2, 4080)
+free(7f0000000010<1>)
+END_OF_NEIGHBOURS
+trace2cmt -s --anonymise neighbours.trace >hidden.trace
+trace2cmt --verify hidden.trace >out || complain "pages beside each other, anonymous: $(cat out)"
+sed 's/4096, 2, 4080/4096, 2, 0/' hidden.trace >twice.trace
+trace2cmt --verify twice.trace >out && complain "a page told twice, anonymous: $(cat out)"
 
 # Two traces: the size from which both tell; nothing where one does not tell.
 sed 's/touched_min=16384/touched_min=32768/' pages.trace >coarse.trace

@@ -109,12 +109,12 @@ void EventChecks::check_old_block(const cmt::Event& event, const cmt::format::Li
 }
 
 void EventChecks::check_run(const cmt::Event& event, const cmt::format::LiveBlock& block) {
-  const cmt::heap::RunBytes bytes = cmt::heap::bytes_of(event, block.address, block.size);
+  cmt::heap::RunBytes bytes = cmt::heap::bytes_of(event, block.address, block.size);
   if (bytes.is_wrong) tell_("it tells pages that are not in " + block_text(block.tag, block.address));
   // Of the last page of a run from the begin of a block without an address, only a byte is certain.
   const bool is_rough = block.address == 0 && bytes.begin == 0 && event.count != 0;
-  const std::uint64_t end = is_rough ? std::min(bytes.end, (event.count - 1) * event.alignment + 1) : bytes.end;
-  if (pages_.has_any(block.tag, bytes.begin, end)) {
+  if (is_rough) bytes.end = std::min(bytes.end, (event.count - 1) * event.alignment + 1);
+  if (pages_.has_any(block.tag, bytes.begin, bytes.end)) {
     tell_("it tells pages that were told before, of " + block_text(block.tag, block.address));
   } else if (event.kind == cmt::Kind::resident && touched_.contains(block.tag)) {
     tell_("it tells pages that were in memory before, behind touched ones, of " + block_text(block.tag, block.address));
