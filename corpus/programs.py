@@ -1,6 +1,7 @@
-"""The programs of bench/fidelity: each a command, its input, and for servers the load.
+"""Programs that script/corpus records and bench/fidelity measures: each a command, its input, and for servers the load.
 
-Every program does the same work each time: input is generated from seeds, and servers answer a fixed list of requests."""
+Every program does the same work each time: input is generated from seeds, and servers answer a fixed list of requests. Each is
+made in a folder, by a function that takes `scale`: the work is so many times as long."""
 import contextlib
 import dataclasses
 import glob
@@ -13,7 +14,6 @@ import subprocess
 import threading
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 CC_SOURCE = """#include <algorithm>
 #include <functional>
 #include <iostream>
@@ -32,7 +32,7 @@ int main() {
 """
 PYTHON_JSON = """import json
 records = [{"id": i, "name": f"name {i}", "tags": ["a", str(i % 7)], "position": [i / 3, -i]} for i in range(30000)]
-for round in range(3):
+for round in range(ROUNDS):
     text = json.dumps(records)
     records = json.loads(text)
 """
@@ -52,26 +52,28 @@ delete $words{$_} for grep { $_ % 2 } keys %words;
 my %lengths; $lengths{length $_}++ for @long; print scalar(keys %lengths), "\\n";
 """
 LUA = """local t, seed = {}, 7
-for round = 1, 6 do
+for round = 1, ROUNDS do
   for i = 1, 60000 do
     seed = (seed * 1103515245 + 12345) % 2147483648
     t[seed % 50000] = {name = "name " .. seed, tags = {seed % 7, tostring(i)}, back = t[(seed + 1) % 50000] and i}
   end
-  if round == 3 then for k in pairs(t) do if k % 3 ~= 0 then t[k] = nil end end end
+  if round % 6 == 3 then for k in pairs(t) do if k % 3 ~= 0 then t[k] = nil end end end
 end
 local words = {}
 for k, v in pairs(t) do words[#words + 1] = v.name .. table.concat(v.tags, ",") end
 table.sort(words); print(#words, #table.concat(words, ";"))
 """
 PHP = """<?php
-$table = []; $seed = 7;
+for ($round = 0; $round < ROUNDS; ++$round) {
+$table = []; $seed = 7 + $round;
 for ($i = 0; $i < 200000; ++$i) {
   $seed = ($seed * 1103515245 + 12345) % 2147483648;
   $table[$seed % 30000][] = ["id" => $i, "text" => str_repeat("x", $seed % 200)];
   if ($i % 50000 == 49999) foreach ($table as $key => $rows) if ($key % 3 == 0) unset($table[$key]);
 }
 $text = json_encode($table); $again = json_decode($text, true); unset($table);
-ksort($again); echo count($again), " ", strlen($text), "\\n";
+ksort($again); echo count($again), " ", strlen($text), "\\n"; unset($again, $text);
+}
 """
 PHP_PAGE = """<?php
 $n = (int)($_GET["n"] ?? 1); $rows = [];
@@ -109,6 +111,50 @@ update t set b = b || c where a % 3 = 0;
 select string_agg(b, ',' order by c) is null from t;
 select sum(length(x.b)) from t x join (select c as d from t where a % 5 = 1) y on x.c = y.d;
 select jsonb_object_agg(c, jsonb_build_object('a', a, 'b', b)) is null from t where a < 30000;
+"""
+
+
+BASH = """words=(); declare -A counts
+for ((round = 0; round < ROUNDS; ++round)); do
+  for ((i = 0; i < 6000; ++i)); do
+    word=w$((i * 7919 % 1009)); words+=("$word-$i"); counts[$word]=$((counts[$word] + 1)); [[ ${words[-1]} == *7-* ]] && words=("${words[@]:i % 50}")
+  done
+  text="${words[*]}"; words=(${text//w1/x}); words=("${words[@]:0:300}")
+done
+echo "${#counts[@]} ${#words[@]}"
+"""
+CMAKE = """cmake_minimum_required(VERSION 3.25)
+project(many NONE)
+set(names)
+foreach(i RANGE ROUNDS)
+  string(REPEAT "word${i};" 20 words)
+  list(TRANSFORM words PREPEND "p_" OUTPUT_VARIABLE prefixed)
+  list(REMOVE_DUPLICATES prefixed)
+  string(REGEX REPLACE "[0-3]" "x" text "${prefixed}")
+  set(value_${i} "${text}" CACHE INTERNAL "")
+  add_custom_target(target_${i} COMMAND ${CMAKE_COMMAND} -E echo "${text}" DEPENDS ${names})
+  list(APPEND names target_${i})
+  list(LENGTH names n)
+  if(n GREATER 8)
+    list(POP_FRONT names)
+  endif()
+endforeach()
+"""
+NODE = """const { Worker, isMainThread, workerData } = require('worker_threads');
+const work = (seed, rounds) => {
+  let kept = new Map(), sum = 0;
+  for (let i = 0; i < rounds * 40; ++i) {
+    seed = (seed * 48271) % 2147483647;
+    const buffer = Buffer.alloc(9000 + seed % 60000, i & 255);
+    kept.set(seed % 300, buffer);
+    const text = JSON.stringify({ i, hash: require('crypto').createHash('sha256').update(buffer).digest('hex'), list: [...Array(50).keys()] });
+    sum += require('zlib').gunzipSync(require('zlib').gzipSync(text)).length;
+    if (i % 1000 == 999) kept = new Map([...kept].slice(100));
+  }
+  return sum;
+};
+if (isMainThread) { for (const seed of [3, 5]) new Worker(__filename, { workerData: seed }); console.log(work(7, ROUNDS)); }
+else work(workerData, ROUNDS);
 """
 
 
@@ -193,14 +239,14 @@ def in_parallel(count, body):
         raise failed[0]
 
 
-def redis_load(address):
+def redis_load(address, requests):
     def command(*words):
         return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
 
     def client(process, number):
         chosen = random.Random(number)
         with connect(process, address) as connection, connection.makefile("rwb") as file:
-            for _ in range(1500):
+            for _ in range(requests):
                 key = b"%d" % chosen.randrange(4000)
                 for words in ((b"SET", b"s" + key, b"v" * chosen.randrange(1500)), (b"LPUSH", b"l" + key, b"w" * chosen.randrange(200)),
                               (b"HSET", b"h" + key[:2], key, b"x" * chosen.randrange(300)),
@@ -218,11 +264,11 @@ def redis_load(address):
     return load
 
 
-def memcached_load(address):
+def memcached_load(address, requests):
     def client(process, number):
         chosen = random.Random(number)
         with connect(process, address) as connection, connection.makefile("rwb") as file:
-            for _ in range(6000):
+            for _ in range(requests):
                 key, size = chosen.randrange(30000), chosen.randrange(3000)
                 file.write(b"set k%d 0 0 %d\r\n%s\r\n" % (key, size, b"v" * size))
                 file.flush()
@@ -290,69 +336,89 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def cc1plus(folder):
+def cc1plus(folder, _):
     subprocess.run(["g++", "-E", "-std=c++17", write(folder, "a.cpp", CC_SOURCE), "-o", folder + "/a.ii"], check=True)
     program = subprocess.run(["g++", "-print-prog-name=cc1plus"], check=True, capture_output=True, text=True).stdout.strip()
     return Program("cc1plus", [program, "-quiet", "-O2", "-std=c++17", "-fpreprocessed", folder + "/a.ii", "-o", "/dev/null"], folder)
 
 
-def python3(folder):
-    return Program("python3", ["/usr/bin/python3", write(folder, "a.py", PYTHON_JSON)], folder)
+def python3(folder, scale):
+    return Program("python3", ["/usr/bin/python3", write(folder, "a.py", PYTHON_JSON.replace("ROUNDS", str(3 * scale)))], folder)
 
 
-def sqlite3(folder):
-    return Program("sqlite3", ["sqlite3", ":memory:", ".read " + write(folder, "a.sql", SQL)], folder)
+def clang(folder, _):
+    return Program("clang++", ["clang++-14", "-std=c++17", "-O2", "-c", write(folder, "a.cpp", CC_SOURCE), "-o", folder + "/a.o"], folder)
 
 
-def perl(folder):
+def bash(folder, scale):
+    return Program("bash", ["bash", write(folder, "a.sh", BASH.replace("ROUNDS", str(scale)))], folder)
+
+
+def cmake(folder, scale):
+    os.mkdir(folder + "/source")
+    write(folder, "source/CMakeLists.txt", CMAKE.replace("ROUNDS", str(400 * scale)))
+    return Program("cmake", ["cmake", "-G", "Unix Makefiles", "-S", folder + "/source", "-B", folder + "/build"], folder)
+
+
+def build(folder, scale):
+    names = [f"part{number}" for number in range(3 * scale)]
+    for number, name in enumerate(names):
+        text = "".join(f"int {name}_{i}(const char *a, int n) {{ int sum = {i}; for (int k = 0; k < n; ++k) sum += a[k] * {i + number}; "
+                       f"return sum > {i * 7} ? snprintf(0, 0, \"%s %d\", a, sum) : sum; }}\n" for i in range(120))
+        write(folder, name + ".c", "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + text)
+    write(folder, "main.c", "int main(void) { return 0; }\n")
+    objects = " ".join(name + ".o" for name in (*names, "main"))
+    write(folder, "Makefile", f"CFLAGS = -O2 -g\nall: {objects}\n\t$(CC) -o all {objects}\n")
+    return Program("make, cc", ["make", "-s"], folder, ("processes",))
+
+
+def node(folder, scale):
+    return Program("node", ["node", write(folder, "a.js", NODE.replace("ROUNDS", str(scale)))], folder, ("threads",))
+
+
+def sqlite3(folder, scale):
+    return Program("sqlite3", ["sqlite3", ":memory:", ".read " + write(folder, "a.sql", "drop table t;\n".join([SQL] * scale))], folder)
+
+
+def perl(folder, _):
     return Program("perl", ["perl", write(folder, "a.pl", PERL)], folder)
 
 
-def lua(folder):
-    return Program("lua", ["lua5.4", write(folder, "a.lua", LUA)], folder)
+def lua(folder, scale):
+    return Program("lua", ["lua5.4", write(folder, "a.lua", LUA.replace("ROUNDS", str(6 * scale)))], folder)
 
 
-def jq(folder):
+def jq(folder, scale):
     chosen = random.Random(7)
     rows = ",".join('{"id":%d,"name":"%d","tags":["a","%d"]}' % (i, chosen.randrange(10**9), i % 7) for i in range(60000))
     return Program("jq", ["jq", "-c", "group_by(.tags[1]) | map({n: length, s: (map(.name) | sort | .[0:5])})",
-                          write(folder, "a.json", f"[{rows}]")], folder)
+                          *[write(folder, "a.json", f"[{rows}]")] * scale], folder)
 
 
-def php(folder):
-    return Program("php", ["php", "-n", "-d", "memory_limit=-1", write(folder, "a.php", PHP)], folder, settings={"USE_ZEND_ALLOC": "0"})
+def php(folder, scale):
+    return Program("php", ["php", "-n", "-d", "memory_limit=-1", write(folder, "a.php", PHP.replace("ROUNDS", str(scale)))], folder, settings={"USE_ZEND_ALLOC": "0"})
 
 
-def sort(folder):
+def sort(folder, _):
     return Program("sort", ["sort", "-S64M", "--parallel=2", write(folder, "a.txt", words_text(220000)), "-o", "/dev/null"], folder,
                    ("threads",), settings={"LC_ALL": "C"})
 
 
-def xz(folder):
+def xz(folder, _):
     return Program("xz", ["xz", "-2", "-T2", "--block-size=4MiB", "-k", "-c", write(folder, "a.txt", words_text(150000))], folder, ("threads",))
 
 
-def word_index(folder):
-    subprocess.run(["g++", "-O2", "-std=c++20", "-pthread", HERE + "/word_index.cpp", "-o", folder + "/word_index"], check=True)
-    return Program("word_index", [folder + "/word_index"], folder, ("threads",))
-
-
-def work_queue(folder):
-    subprocess.run(["g++", "-O2", "-std=c++20", "-pthread", HERE + "/work_queue.cpp", "-o", folder + "/work_queue"], check=True)
-    return Program("work_queue", [folder + "/work_queue", "12000"], folder, ("threads",))
-
-
-def git_pack(folder):
+def git_pack(folder, _):
     return Program("git pack-objects", ["git", "--git-dir=" + git_repository(folder), "pack-objects", "--all", "--stdout", "--threads=2",
                                         "--no-reuse-delta", "-q"], folder, ("threads",))
 
 
-def ffmpeg(folder):
-    return Program("ffmpeg, x264", ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=480x270:rate=25", "-t", "5", "-c:v", "libx264",
+def ffmpeg(folder, scale):
+    return Program("ffmpeg, x264", ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=480x270:rate=25", "-t", str(5 * scale), "-c:v", "libx264",
                                     "-preset", "fast", "-threads", "2", "-f", "null", "-"], folder, ("threads",))
 
 
-def postgres(folder):
+def postgres(folder, scale):
     binaries = sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1]
     data = folder + "/data"
     program = Program("postgres --single", [binaries + "/initdb", "-A", "trust", "-U", "postgres", "--no-sync", "-D", data], folder, user="postgres")
@@ -360,37 +426,37 @@ def postgres(folder):
         shutil.chown(folder, "postgres")
     program.run(dict(os.environ))
     program.command = [binaries + "/postgres", "--single", "-j", "-F", "-O", "-c", "work_mem=32MB", "-c", "temp_buffers=16MB", "-D", data, "postgres"]
-    program.input = write(folder, "a.sql", POSTGRES_SQL.replace("\n", "\n\n") + "drop table t;\n\n")
+    program.input = write(folder, "a.sql", (POSTGRES_SQL.replace("\n", "\n\n") + "drop table t;\n\n") * scale)
     return program
 
 
-def redis(folder):
+def redis(folder, scale):
     return Program("redis", ["redis-server", "--port", "0", "--unixsocket", folder + "/s", "--save", "", "--dir", folder], folder,
-                   ("threads", "server"), redis_load(folder + "/s"))
+                   ("threads", "server"), redis_load(folder + "/s", 1500 * scale))
 
 
-def memcached(folder):
+def memcached(folder, scale):
     return Program("memcached", ["memcached", "-s", folder + "/s", "-t", "2", "-m", "64", *(["-u", "root"] if os.getuid() == 0 else [])], folder,
-                   ("threads", "server"), memcached_load(folder + "/s"))
+                   ("threads", "server"), memcached_load(folder + "/s", 6000 * scale))
 
 
-def php_server(folder):
+def php_server(folder, scale):
     port = free_port()
     write(folder, "page.php", PHP_PAGE)
     return Program("php -S", ["php", "-n", "-q", "-S", f"127.0.0.1:{port}", folder + "/page.php"], folder, ("server",),
-                   http_load(port, 300, b"/?n=", 2), settings={"USE_ZEND_ALLOC": "0"})
+                   http_load(port, 300 * scale, b"/?n=", 2), settings={"USE_ZEND_ALLOC": "0"})
 
 
-def python_server(folder):
+def python_server(folder, scale):
     port = free_port()
     return Program("python3, HTTP", ["/usr/bin/python3", write(folder, "server.py", PYTHON_SERVER), str(port)], folder, ("threads", "server"),
-                   http_load(port, 500, b"/?n=", 15))
+                   http_load(port, 500 * scale, b"/?n=", 15))
 
 
-# By the name on the command line: what makes it in a folder, and the program that has to be installed.
-PROGRAMS = {"cc1plus": (cc1plus, "g++"), "python3": (python3, "/usr/bin/python3"), "sqlite3": (sqlite3, "sqlite3"), "perl": (perl, "perl"),
+# By name: what makes it in a folder, and the command that has to be installed.
+PROGRAMS = {"cc1plus": (cc1plus, "g++"), "clang": (clang, "clang++-14"), "bash": (bash, "bash"), "cmake": (cmake, "cmake"),
+            "build": (build, "make"), "node": (node, "node"), "python3": (python3, "/usr/bin/python3"), "sqlite3": (sqlite3, "sqlite3"), "perl": (perl, "perl"),
             "lua": (lua, "lua5.4"), "jq": (jq, "jq"), "php": (php, "php"), "sort": (sort, "sort"), "xz": (xz, "xz"),
-            "word_index": (word_index, "g++"), "work_queue": (work_queue, "g++"),
             "git": (git_pack, "git"), "ffmpeg": (ffmpeg, "ffmpeg"), "postgres": (postgres, "psql"),
             "redis": (redis, "redis-server"), "memcached": (memcached, "memcached"), "php_server": (php_server, "php"),
             "python_server": (python_server, "/usr/bin/python3")}
