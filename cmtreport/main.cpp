@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cmtreport/build/build.h"
+#include "cmtreport/diff/build_diff.h"
 #include "cmtreport/input/read_json.h"
 #include "cmtreport/input/read_traces.h"
 #include "cmtreport/page/report_page.h"
@@ -28,6 +29,7 @@ constexpr const char* tool = "cmtreport";
 
 const char help_text[] =
     R"(Usage: cmtreport [OPTION]... [FILE]...
+       cmtreport --diff=BEFORE [OPTION]... AFTER
 
 Says where the memory of a program went and which functions asked for it: what
 stands out, in words with numbers, memory over time, and the tree of calls. Each
@@ -40,6 +42,9 @@ trace with call stacks.
                  in which a span is chosen, and who allocated in it
   --text         print what stands out, for people (the default without -o)
   --json         print the whole report as JSON
+
+  --diff=BEFORE  what changed from the trace BEFORE to the trace AFTER: one of each;
+                 functions are matched by name, so that builds may differ
 
   --overhead=FILE
                  add what overhead --json wrote about the same trace: who holds
@@ -98,11 +103,43 @@ std::vector<std::string> inputs_of(const CommandLine& line, std::vector<std::str
   return paths;
 }
 
-void write_page(files::OutputFile& file, const std::string& path, const std::string& title, const std::string& json) {
-  process::write_all(file.fd(), to_page(title, json), path);
-  file.commit();
-  if (!page_is_interactive())
-    command::complain(tool, path + ": does not draw: this was built without uPlot and flame-chart-js");
+/// What is asked for: a page, JSON, text.
+class Outputs {
+ public:
+  /// Opens the page's file.
+  Outputs(const CommandLine& line, const std::vector<std::string>& inputs)
+      : path_(line.value("output", "")), has_json_(line.has("json")), has_text_(line.has("text")) {
+    if (!line.has("output")) return;
+    command::refuse_input_as_output(path_, inputs);
+    page_.emplace(path_);
+  }
+
+  bool needs_json() const { return page_ || has_json_; }
+  bool needs_text() const { return has_text_ || !needs_json(); }
+
+  void write_json(const std::string& title, const std::string& json, PageOf page_of) {
+    if (page_) {
+      process::write_all(page_->fd(), to_page(title, json, page_of), path_);
+      page_->commit();
+      if (!page_is_interactive())
+        command::complain(tool, path_ + ": does not draw: this was built without uPlot and flame-chart-js");
+    }
+    if (has_json_) command::print(json);
+  }
+
+ private:
+  std::string path_;
+  bool has_json_, has_text_;
+  std::optional<files::OutputFile> page_;
+};
+
+void refuse_mixed_outputs(const CommandLine& line) {
+  if (!line.has("output")) return;
+  if (line.value("output", "").empty()) throw command::UsageError("--output needs the name of a file");
+  if (line.value("output", "") == "-") {
+    line.refuse_together("output", {"json"});
+    line.refuse_together("output", {"text"});
+  }
 }
 
 /// Refuses inputs that can be read only once where they are needed twice, and outputs that would be mixed.
@@ -119,12 +156,23 @@ void refuse_wrong_files(const CommandLine& line, const std::vector<std::string>&
     if (paths.size() > 1 && !error && std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
       throw command::UsageError(path + " is not a regular file: of several traces each is opened twice");
   }
-  if (!line.has("output")) return;
-  if (line.value("output", "").empty()) throw command::UsageError("--output needs the name of a file");
-  if (line.value("output", "") == "-") {
-    line.refuse_together("output", {"json"});
-    line.refuse_together("output", {"text"});
-  }
+  refuse_mixed_outputs(line);
+}
+
+/// cmtreport --diff.
+int compare(const CommandLine& line, const std::vector<std::string>& paths, const ReadSettings& settings) {
+  for (const char* const option : {"overhead", "replay", "watch"}) line.refuse_together("diff", {option});
+  const std::string before = line.value("diff", "");
+  if (paths.size() != 1)
+    throw command::UsageError("--diff compares two traces: --diff=BEFORE and one AFTER, not " +
+                              std::to_string(paths.size()));
+  if (before == "-" && paths.front() == "-") throw command::UsageError("--diff needs two traces");
+  refuse_mixed_outputs(line);
+  Outputs outputs(line, {before, paths.front()});
+  const DiffReport report = compare_traces(before, paths.front(), settings);
+  if (outputs.needs_json()) outputs.write_json(report.name, output::json_text(report), PageOf::difference);
+  if (outputs.needs_text()) command::print(to_text(report));
+  return 0;
 }
 
 int run(const CommandLine& line) {
@@ -136,20 +184,13 @@ int run(const CommandLine& line) {
   settings.debug_directories = line.values("debug-dir");
   std::vector<std::string> paths = line.files();
   if (paths.empty()) paths.emplace_back("-");
+  if (line.has("diff")) return compare(line, paths, settings);
   refuse_wrong_files(line, paths);
-  std::optional<files::OutputFile> page;
-  if (line.has("output")) {
-    command::refuse_input_as_output(line.value("output", ""), inputs_of(line, paths));
-    page.emplace(line.value("output", ""));
-  }
+  Outputs outputs(line, inputs_of(line, paths));
   const OtherReports others = read_others(line);
   const Report report = build_report(read_traces(paths, settings));
-  if (page || line.has("json")) {
-    const std::string json = json_of(report, others);
-    if (page) write_page(*page, line.value("output", ""), report.name, json);
-    if (line.has("json")) command::print(json);
-  }
-  if (line.has("text") || (!page && !line.has("json"))) command::print(to_text(report));
+  if (outputs.needs_json()) outputs.write_json(report.name, json_of(report, others), PageOf::trace);
+  if (outputs.needs_text()) command::print(to_text(report));
   return 0;
 }
 
@@ -164,6 +205,7 @@ int main(int argc, char** argv) {
                             CMT_VERSION,
                             help_text,
                             {{"output", Takes::value, 'o'},
+                             {"diff", Takes::value},
                              {"overhead", Takes::value},
                              {"replay", Takes::value},
                              {"watch", Takes::value},

@@ -157,16 +157,6 @@ void add_named_stacks(TraceFigures& figures, CallTree& tree, const annotate::Tra
   }
 }
 
-/// Throws FormatError where an option about functions is given, and the trace has no stacks.
-void require_stacks_for(const FunctionOptions& functions, const Header& header, const std::string& path) {
-  if (header.has_stacks) return;
-  const std::string option = !functions.focus.empty()     ? "--focus"
-                             : !functions.hidden.empty()  ? "--hide"
-                             : !functions.skipped.empty() ? "--skip"
-                                                          : "";
-  if (!option.empty()) throw FormatError(path, "call stacks were not recorded (needed by " + option + ")");
-}
-
 void add_sizes(TraceFigures& figures, CallTree& tree) {
   const allocations::AllocationKeys names(allocations::By::size);
   figures.node_of_key.resize(SizeClasses::count);
@@ -210,6 +200,15 @@ Process process_of(const std::string& path, annotate::Trace& trace, const TraceM
 }
 
 }  // namespace
+
+void require_stacks_for(const FunctionOptions& functions, const Header& header, const std::string& path) {
+  if (header.has_stacks) return;
+  const std::string option = !functions.focus.empty()     ? "--focus"
+                             : !functions.hidden.empty()  ? "--hide"
+                             : !functions.skipped.empty() ? "--skip"
+                                                          : "";
+  if (!option.empty()) throw FormatError(path, "call stacks were not recorded (needed by " + option + ")");
+}
 
 Recording read_traces(const std::vector<std::string>& paths, const ReadSettings& settings) {
   const Axis common = paths.size() > 1 ? common_axis(paths) : Axis{AxisUnit::time, {0}};

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cmt/header.h"
 #include "cmtreport/report/recording.h"
 
 namespace cmt::report {
@@ -19,5 +20,8 @@ struct ReadSettings {
 /// else events, or of several shares of each trace's events. Of several, each is opened twice. Throws FormatError and
 /// std::system_error.
 Recording read_traces(const std::vector<std::string>& paths, const ReadSettings& settings);
+
+/// Throws FormatError where an option about functions is given, and the trace has no stacks.
+void require_stacks_for(const FunctionOptions& functions, const Header& header, const std::string& path);
 
 }  // namespace cmt::report

@@ -11,13 +11,17 @@
 
   class Code {
     constructor(place, model, state, axis) {
-      Object.assign(this, {place, model, state, axis});
+      Object.assign(this, {place, model, state, axis, order: this.firstOrder});
       this.build();
       this.flame = new cmt.Flame(this.graph, model, {
         name: (node) => this.name(node), words: (node) => this.words(node), enter: (node) => this.enter(node),
       });
       state.listen((values, before) => this.update(values, before));
     }
+
+    get firstOrder() { return "total"; }
+    /// Choices beside that of the measure.
+    ownChoices() { return []; }
 
     build() {
       const {state, model} = this;
@@ -39,7 +43,7 @@
       this.tableChoice = choice("table", [["functions", "Functions"], ["top-down", "Top-down"], ["bottom-up", "Bottom-up"], ["callers", "Callers and callees"]], values.table, (table) => state.set({table}));
       this.tablePlace = el("div", {class: "rows", tabindex: "-1"});
       this.place.append(
-        el("div", {class: "controls"}, this.measureBox, this.treeChoice, this.shapeChoice, this.findBox,
+        el("div", {class: "controls"}, this.measureBox, this.ownChoices(), this.treeChoice, this.shapeChoice, this.findBox,
           el("label", {}, this.onlyBox, " only stacks through matches"), this.found, this.back),
         this.summary,
         el("div", {class: "split"}, this.graph, el("div", {class: "tables"}, el("div", {class: "controls"}, this.tableChoice), this.tablePlace)));
@@ -71,13 +75,13 @@
         this.matches = values.find ? model.matching(values.find) : null;
         this.findBox.setAttribute("aria-invalid", String(Boolean(values.find) && !this.matches));
       }
-      if (changed("span", "measure", "only") || (values.only && changed("find"))) {
+      if (changed("span", "measure", "only", "width") || (values.only && changed("find"))) {
         this.view = model.view(measure, values.span, values.only && this.matches ? model.below(this.matches) : null);
         this.roots = {};
       }
       this.showControls(values, measure);
-      if (changed("span", "measure", "only", "find", "tree", "shape", "focus")) this.showFlame(values);
-      if (changed("span", "measure", "only", "find", "table", "chosen")) this.showTableSoon();
+      if (changed("span", "measure", "only", "width", "find", "tree", "shape", "focus")) this.showFlame(values);
+      if (changed("span", "measure", "only", "width", "find", "table", "chosen")) this.showTableSoon();
     }
 
     root(tree) { return (this.roots[tree] ??= cmt.tree.rootOf(tree, this.model, this.view)); }
@@ -90,11 +94,15 @@
       for (const [group, value] of [[this.treeChoice, values.tree], [this.shapeChoice, values.shape], [this.tableChoice, values.table]])
         for (const button of group.children) button.setAttribute("aria-pressed", String(button.dataset.value === value));
       this.showFound(values);
+      this.summary.replaceChildren(...this.summaryOf(values, measure));
+    }
+
+    summaryOf(values, measure) {
       const [i, j] = values.span;
       const where = this.model.isWhole(values.span) ? "in the whole trace" : `from ${this.axis.words(i)} to ${this.axis.words(j)}`;
       const through = values.only && this.matches ? ` of ${number(measure, this.model.view(measure, values.span, null).sum)}` : "";
-      this.summary.replaceChildren(el("b", {}, number(measure, this.view.sum)), `${through} ${measure.words}, ${where}${through ? ", in stacks through matches" : ""}`,
-        measure.signed ? `; ${label(measure.unit, (this.view.gross + this.view.sum) / 2)} in stacks that grew (red), ${label(measure.unit, (this.view.gross - this.view.sum) / 2)} in stacks that shrank (blue)` : "");
+      return [el("b", {}, number(measure, this.view.sum)), `${through} ${measure.words}, ${where}${through ? ", in stacks through matches" : ""}`,
+        measure.signed ? `; ${label(measure.unit, (this.view.gross + this.view.sum) / 2)} in stacks that grew (red), ${label(measure.unit, (this.view.gross - this.view.sum) / 2)} in stacks that shrank (blue)` : ""];
     }
 
     showFound({find}) {
@@ -104,8 +112,8 @@
       }
       const keep = this.model.below(this.matches);
       let sum = 0;
-      const {self, measure, gross} = this.view;
-      for (let node = 0; node < keep.length; ++node) if (keep[node]) sum += Math.abs(self[node]);
+      const {width, measure, gross} = this.view;
+      for (let node = 0; node < keep.length; ++node) if (keep[node]) sum += width[node];
       const count = this.matches.reduce((a, b) => a + b, 0);
       this.found.textContent = count === 0 ? "nothing matches" : `${label("count", count)} function${count === 1 ? "" : "s"}, ${share(sum, gross)}${measure.signed ? " of what came or went" : ""}`;
     }
@@ -172,22 +180,27 @@
       return el("div", {}, el("table", {class: "wide"}, el("thead", {}, el("tr", {}, headings)), body), more);
     }
 
+    /// A heading that sorts the table of functions.
+    sorting(key, text) {
+      const isChosen = this.order === key;
+      return el("th", {class: "number", scope: "col", "aria-sort": isChosen ? "descending" : "none"},
+        el("button", {type: "button", class: "name", onclick: () => { this.order = key; this.showTable(this.state.values); }}, text + (isChosen ? " ▾" : "")));
+    }
+
+    functionHeadings() { return [el("th", {scope: "col"}, "function"), this.sorting("total", "inclusive"), el("th", {class: "number", scope: "col"}, "share"), this.sorting("self", "self")]; }
+    headings(through) { return ["function", through ?? "inclusive", "share", "self"].map((text, i) => el("th", {scope: "col", class: i > 0 ? "number" : null}, text)); }
+
     functionsTable() {
-      const order = this.order ?? "total";
-      const heading = (key, text) => el("th", {class: "number", scope: "col", "aria-sort": order === key ? "descending" : "none"},
-        el("button", {type: "button", class: "name", onclick: () => { this.order = key; this.showTable(this.state.values); }}, text + (order === key ? " ▾" : "")));
-      const size = (one) => Math.abs(order === "self" ? one.self : one.total);
+      const size = (one) => Math.abs(this.order === "self" ? one.self : one.total);
       const rows = this.model.byFunction(this.view).sort((a, b) => size(b) - size(a));
-      return this.growing([el("th", {scope: "col"}, "function"), heading("total", "inclusive"), el("th", {class: "number", scope: "col"}, "share"), heading("self", "self")],
-        rows, (one) => el("tr", {}, el("td", {class: "function"}, this.functionButton(one.id)), this.figures(one)));
+      return this.growing(this.functionHeadings(), rows, (one) => el("tr", {}, el("td", {class: "function"}, this.functionButton(one.id)), this.figures(one, this.order === "self")));
     }
 
     treeTable(tree) {
       const body = el("tbody");
-      const headings = ["function", "inclusive", "share", "self"].map((text, i) => el("th", {scope: "col", class: i > 0 ? "number" : null}, text));
       body.append(...this.treeRows(this.root(tree), 0));
       this.openHeaviest(body.firstChild);
-      return el("table", {class: "wide", role: "treegrid", "aria-label": tree, onkeydown: (event) => this.treeKey(event, body)}, el("thead", {}, el("tr", {}, headings)), body);
+      return el("table", {class: "wide", role: "treegrid", "aria-label": tree, onkeydown: (event) => this.treeKey(event, body)}, el("thead", {}, el("tr", {}, this.headings())), body);
     }
 
     /// Opens rows that nearly all goes through.
@@ -205,7 +218,7 @@
       const rows = children.slice(from, from + rowsAtFirst).map((child) => this.treeRow(child));
       const left = children.length - from - rows.length;
       if (left > 0) {
-        const more = el("tr", {"aria-level": node.level + 1}, el("td", {colspan: 4}, el("button", {
+        const more = el("tr", {"aria-level": node.level + 1}, el("td", {colspan: this.headings().length}, el("button", {
           type: "button", class: "more", onclick: () => more.replaceWith(...this.treeRows(node, from + rowsAtFirst)),
         }, `${label("count", left)} more`)));
         rows.push(more);
@@ -253,10 +266,10 @@
       if (id == null || !this.model.functions[id]) return el("p", {class: "hint"}, "Choose a function in the graph or in the table of functions.");
       const {callers, callees, itself} = this.around(id);
       const rows = (title, list) => [
-        el("tr", {class: "part"}, el("th", {colspan: 4, scope: "rowgroup"}, title)),
+        el("tr", {class: "part"}, el("th", {colspan: this.headings().length, scope: "rowgroup"}, title)),
         ...list.sort((a, b) => b.weight - a.weight).slice(0, 200).map((one) => el("tr", {}, el("td", {class: "function"}, one.id < 0 ? "(nobody above)" : this.functionButton(one.id)), this.figures(one))),
       ];
-      const headings = ["function", "through it", "share", "self"].map((text, i) => el("th", {scope: "col", class: i > 0 ? "number" : null}, text));
+      const headings = this.headings("through it");
       return el("div", {}, el("table", {class: "wide"}, el("thead", {}, el("tr", {}, headings)),
         el("tbody", {}, rows(callers.length === 1 ? "its caller" : `its ${callers.length} callers`, callers)),
         el("tbody", {class: "itself"}, rows("the function", [itself])),
@@ -266,23 +279,30 @@
 
     around(id) {
       const {model, view} = this;
-      const callers = new Map(), callees = new Map(), itself = {id, self: 0, total: 0, weight: 0};
-      const add = (map, key, node, ownPart) => {
-        if (!map.has(key)) map.set(key, {id: key, self: 0, total: 0, weight: 0});
-        const sum = map.get(key);
+      const callers = new Map(), callees = new Map(), itself = cmt.model.noSums(id, view.sides);
+      const addSelf = (sum, node) => {
+        sum.self += view.self[node];
+        for (const side of view.sides) sum[side.key].self += side.self[node];
+      };
+      const addTotal = (sum, node) => {
         sum.total += view.total[node];
         sum.weight += view.weight[node];
-        if (ownPart) sum.self += view.self[node];
+        for (const side of view.sides) sum[side.key].total += side.total[node];
+      };
+      const add = (map, key, node, ownPart) => {
+        if (!map.has(key)) map.set(key, cmt.model.noSums(key, view.sides));
+        const sum = map.get(key);
+        addTotal(sum, node);
+        if (ownPart) addSelf(sum, node);
       };
       model.outermost ??= model.findOutermost();
       for (let node = 1; node < model.count; ++node) {
         if (view.weight[node] === 0) continue;
         const above = model.parent[node];
         if (model.functionOf[node] === id) {
-          itself.self += view.self[node];
+          addSelf(itself, node);
           if (model.outermost[node]) {
-            itself.total += view.total[node];
-            itself.weight += view.weight[node];
+            addTotal(itself, node);
             add(callers, model.functionOf[above], node, false);
           }
         }

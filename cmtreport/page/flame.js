@@ -44,6 +44,7 @@
       if (node.id < 0) return this.dark ? "#30363d" : "#d8dee4";
       const turn = this.turns[node.id];
       if (signed) {
+        if (node.total === 0) return this.shade(210, 9, turn);
         const share = Math.min(1, Math.abs(node.total) / (node.weight || 1));
         return this.shade(node.total < 0 ? 212 : 6, found === false ? 12 : 20 + 65 * share, turn - (turn % 7) + 3);
       }

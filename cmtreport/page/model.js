@@ -71,11 +71,17 @@
     return {list, ofFrame};
   };
 
-  class Model {
+  /// Sums of a function, or of what it calls, at their begin. `sides` are the traces that are compared, [] of one alone:
+  /// [{key, self, total}], of which {self, total} are by node; each has sums of its own.
+  const noSums = (id, sides) => ({id, self: 0, total: 0, weight: 0, ...Object.fromEntries(sides.map(({key}) => [key, {self: 0, total: 0}]))});
+
+  /// The tree of calls and its functions. Classes derived from it have their figures: measures, and view(measure, span,
+  /// keep), by node: self and total, which is with callees; width and weight, which are these as a frame is wide. sum and
+  /// gross are the total and the weight of all; sides as below.
+  class Tree {
     constructor(report) {
       this.report = report;
-      const {nodes, moments} = report;
-      this.last = moments.event.length - 1;
+      const {nodes} = report;
       this.count = nodes.parent.length;
       this.parent = Int32Array.from(nodes.parent);
       const {list, ofFrame} = functionsOf(report);
@@ -88,6 +94,76 @@
       const place = this.childStarts.slice();
       this.children = new Int32Array(Math.max(0, this.count - 1));
       for (let node = 1; node < this.count; ++node) this.children[place[this.parent[node]]++] = node;
+    }
+
+    /// What of a view, by weight, lies in frames that stand for many calls, each too small for the report; see
+    /// cmtreport/report/fold.h. Sums by function lack it.
+    folded({width}) {
+      this.isFolded ??= this.functions.map(({name}) => /^\[other, \d/.test(name));
+      let sum = 0;
+      for (let node = 1; node < this.count; ++node) if (this.isFolded[this.functionOf[node]]) sum += width[node];
+      return sum;
+    }
+
+    measure(key) { return this.measures.find((one) => one.key === key) ?? this.measures[0]; }
+
+    /// By node, the sums of own parts with those of all callees. A parent has a lower number.
+    withCallees(own) {
+      const sums = own.slice();
+      for (let node = this.count - 1; node > 0; --node) sums[this.parent[node]] += sums[node];
+      return sums;
+    }
+
+    /// By node, whether it or a function above it matches.
+    below(matches) {
+      const keep = new Uint8Array(this.count);
+      for (let node = 1; node < this.count; ++node) keep[node] = matches[this.functionOf[node]] || keep[this.parent[node]];
+      return keep;
+    }
+
+    /// By function, whether a regular expression matches its name or library; null where the expression is not one.
+    matching(text) {
+      let pattern;
+      try {
+        pattern = new RegExp(text, "i");
+      } catch {
+        return null;
+      }
+      return Uint8Array.from(this.functions, ({name, library}) => pattern.test(name) || pattern.test(library));
+    }
+
+    /// Self and inclusive parts by function; of a function that calls itself, the outermost counts.
+    byFunction({self, total, weight, sides}) {
+      this.outermost ??= this.findOutermost();
+      const sums = this.functions.map((_, id) => noSums(id, sides));
+      for (let node = 1; node < this.count; ++node) {
+        const sum = sums[this.functionOf[node]];
+        sum.self += self[node];
+        for (const side of sides) sum[side.key].self += side.self[node];
+        if (!this.outermost[node]) continue;
+        sum.total += total[node];
+        sum.weight += weight[node];
+        for (const side of sides) sum[side.key].total += side.total[node];
+      }
+      return sums.filter((sum) => sum.weight !== 0);
+    }
+
+    /// By node, whether no function above it is the same.
+    findOutermost() {
+      const outermost = new Uint8Array(this.count);
+      for (let node = 1; node < this.count; ++node) {
+        let above = this.parent[node];
+        while (above > 0 && this.functionOf[above] !== this.functionOf[node]) above = this.parent[above];
+        outermost[node] = above <= 0;
+      }
+      return outermost;
+    }
+  }
+
+  class Model extends Tree {
+    constructor(report) {
+      super(report);
+      this.last = report.moments.event.length - 1;
       this.deltas = {};
       for (const [key, columns] of Object.entries(report.deltas ?? {})) {
         if (columns?.node.length > 0) this.deltas[key] = byMoment(columns, this.last + 1);
@@ -95,16 +171,6 @@
       this.measures = measures.filter(({needs}) => this.deltas[needs]);
     }
 
-    /// What of a view, by weight, lies in frames that stand for many calls, each too small for the report; see
-    /// cmtreport/report/fold.h. Sums by function lack it.
-    folded({self}) {
-      this.isFolded ??= this.functions.map(({name}) => /^\[other, \d/.test(name));
-      let sum = 0;
-      for (let node = 1; node < this.count; ++node) if (this.isFolded[this.functionOf[node]]) sum += Math.abs(self[node]);
-      return sum;
-    }
-
-    measure(key) { return this.measures.find((one) => one.key === key) ?? this.measures[0]; }
     isWhole([i, j]) { return i === 0 && j === this.last; }
 
     /// Of several processes only what they had together at a moment is known, not at their peaks between two.
@@ -144,57 +210,11 @@
     view(measure, span, keep) {
       const self = this.own(measure, span);
       if (keep) for (let node = 0; node < this.count; ++node) if (!keep[node]) self[node] = 0;
-      const total = self.slice(), weight = measure.signed ? self.map(Math.abs) : total;
-      for (let node = this.count - 1; node > 0; --node) {
-        total[this.parent[node]] += total[node];
-        if (measure.signed) weight[this.parent[node]] += weight[node];
-      }
-      return {measure, span, self, total, weight, sum: total[0], gross: weight[0]};
-    }
-
-    /// By node, whether it or a function above it matches.
-    below(matches) {
-      const keep = new Uint8Array(this.count);
-      for (let node = 1; node < this.count; ++node) keep[node] = matches[this.functionOf[node]] || keep[this.parent[node]];
-      return keep;
-    }
-
-    /// By function, whether a regular expression matches its name or library; null where the expression is not one.
-    matching(text) {
-      let pattern;
-      try {
-        pattern = new RegExp(text, "i");
-      } catch {
-        return null;
-      }
-      return Uint8Array.from(this.functions, ({name, library}) => pattern.test(name) || pattern.test(library));
-    }
-
-    /// Self and inclusive parts by function; of a function that calls itself, the outermost counts.
-    byFunction({self, total, weight}) {
-      this.outermost ??= this.findOutermost();
-      const sums = this.functions.map((_, id) => ({id, self: 0, total: 0, weight: 0}));
-      for (let node = 1; node < this.count; ++node) {
-        const sum = sums[this.functionOf[node]];
-        sum.self += self[node];
-        if (!this.outermost[node]) continue;
-        sum.total += total[node];
-        sum.weight += weight[node];
-      }
-      return sums.filter((sum) => sum.weight !== 0);
-    }
-
-    /// By node, whether no function above it is the same.
-    findOutermost() {
-      const outermost = new Uint8Array(this.count);
-      for (let node = 1; node < this.count; ++node) {
-        let above = this.parent[node];
-        while (above > 0 && this.functionOf[above] !== this.functionOf[node]) above = this.parent[above];
-        outermost[node] = above <= 0;
-      }
-      return outermost;
+      const total = this.withCallees(self), width = self.map(Math.abs);
+      const weight = measure.signed ? this.withCallees(width) : total;
+      return {measure, span, self, total, width, weight, sum: total[0], gross: weight[0], sides: []};
     }
   }
 
-  cmt.model = {read, Model};
+  cmt.model = {read, noSums, Tree, Model};
 })();

@@ -1,6 +1,7 @@
 #include "cmtreport/page/report_page.h"
 
 #include <algorithm>
+#include <span>
 
 #include "report_parts.h"  // made by CMake
 #include "toolkit/picture/axis.h"
@@ -23,11 +24,16 @@ bool page_is_interactive() {
   return std::none_of(std::begin(scripts), std::end(scripts), [](const PagePart& part) { return part.text.empty(); });
 }
 
-std::string to_page(std::string_view title, std::string_view json) {
+std::string to_page(std::string_view title, std::string_view json, PageOf page_of) {
   const std::vector<PagePart> styles{svg_style, uplot_style, report_style};
   const bool draws = page_is_interactive();
   std::vector<PagePart> running;
-  if (draws) running.assign(std::begin(scripts), std::end(scripts));
+  if (draws) {
+    running.assign(std::begin(scripts), std::end(scripts));
+    const std::span<const PagePart> own =
+        page_of == PageOf::trace ? std::span<const PagePart>(trace_scripts) : std::span<const PagePart>(diff_scripts);
+    running.insert(running.end(), own.begin(), own.end());
+  }
 
   std::string page = output::page_head(title, styles, running);
   for (const PagePart& style : styles) page += output::element("style", style.text);

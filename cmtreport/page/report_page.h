@@ -6,8 +6,11 @@
 /// A report as one HTML page that opens without a network.
 namespace cmt::report {
 
-/// `title` is the page's; `json` is the report, of the schema cmt.report/1, which the page's scripts draw.
-std::string to_page(std::string_view title, std::string_view json);
+/// What a page shows: a report of traces (cmt.report/1), or what changed between two (cmt.diff_report/1).
+enum class PageOf { trace, difference };
+
+/// `title` is the page's; `json` is the report, which the page's scripts draw.
+std::string to_page(std::string_view title, std::string_view json, PageOf page_of = PageOf::trace);
 
 /// Whether pages draw: whether this was built with uPlot and flame-chart-js. Else a page only says how to get them.
 bool page_is_interactive();

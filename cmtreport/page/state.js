@@ -1,6 +1,8 @@
 // What is shown, kept in the URL's fragment, so that a link shows the same:
 //
 //   #span=12-400&measure=growth_bytes&tree=bottom-up&shape=flame&focus=3.17&find=parse&only=1&function=5
+//
+// width is of the page of a difference: frames as wide as what has changed, or as what there is.
 "use strict";
 (() => {
   class State {
@@ -33,11 +35,12 @@
         chosen: numbers("function")[0] ?? null,
         find: given.get("find") ?? "",
         only: given.get("only") === "1",
+        width: given.get("width") === "size" ? "size" : "change",
       };
     }
 
     text() {
-      const {span, measure, tree, shape, table, focus, chosen, find, only} = this.values;
+      const {span, measure, tree, shape, table, focus, chosen, find, only, width} = this.values;
       const parts = new URLSearchParams();
       if (span[0] !== 0 || span[1] !== this.last) parts.set("span", span.join("-"));
       if (measure !== this.measures[0]) parts.set("measure", measure);
@@ -48,6 +51,7 @@
       if (chosen != null) parts.set("function", chosen);
       if (find) parts.set("find", find);
       if (only) parts.set("only", "1");
+      if (width !== "change") parts.set("width", width);
       const text = parts.toString();
       return text ? "#" + text : "";
     }

@@ -36,6 +36,7 @@
     constructor(model, view, node = 0, parent = null) {
       super(node, model.functionOf[node], parent);
       Object.assign(this, {model, view, self: view.self[node], total: view.total[node], weight: view.weight[node]});
+      for (const side of view.sides) this[side.key] = {self: side.self[node], total: side.total[node]};
     }
 
     makeChildren(least) {
@@ -64,14 +65,16 @@
     constructor(model, view, id = -1, parent = null, places = null) {
       super(id, id, parent);
       Object.assign(this, {model, view, places: places ?? []});
+      for (const {key} of view.sides) this[key] = {self: 0, total: 0};
     }
 
     get isLeaf() { return this.places.every((here, i) => i % 2 === 0 || this.model.parent[here] <= 0); }
 
     static root(model, view) {
       const root = new BottomUp(model, view);
-      for (let node = 0; node < model.count; ++node) if (view.self[node] !== 0) root.places.push(node, node);
+      for (let node = 0; node < model.count; ++node) if (view.width[node] !== 0) root.places.push(node, node);
       Object.assign(root, {total: view.sum, weight: view.gross});
+      for (const side of view.sides) root[side.key].total = side.total[0];
       return root;
     }
 
@@ -86,8 +89,12 @@
         if (!child) children.set(id, (child = new BottomUp(model, view, id, this)));
         child.places.push(allocating, here);
         child.total += view.self[allocating];
-        child.weight += Math.abs(view.self[allocating]);
+        child.weight += view.width[allocating];
         if (!this.parent) child.self += view.self[allocating];
+        for (const side of view.sides) {
+          child[side.key].total += side.self[allocating];
+          if (!this.parent) child[side.key].self += side.self[allocating];
+        }
       }
       return [...children.values()].filter(({weight}) => weight >= least);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cmtreport/report/screen.h"
 #include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
@@ -12,28 +13,7 @@ namespace {
 using output::bytes_text;
 using output::with_commas;
 
-constexpr std::size_t width = 80, name_width = 60, findings_shown = 10;
-
-/// A text in lines of the screen's width, those after the first further in.
-std::string wrapped(const std::string& text, std::size_t indent) {
-  std::string lines;
-  std::size_t column = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::size_t word = text::utf8_width(text.substr(at, end - at));
-    if (column != 0 && column + 1 + word > width) {
-      lines += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (column != 0) {
-      lines += ' ';
-      ++column;
-    }
-    lines += text.substr(at, end - at);
-    column += word;
-    at = end + 1;
-  }
-  return lines + "\n";
-}
+constexpr std::size_t name_width = 60, hint_lines = 2;
 
 /// What several processes had together is known at some moments only.
 std::string peak_text(const Report& report) {
@@ -82,14 +62,10 @@ std::string hint_text(const Report& report, std::size_t shown) {
 std::string to_text(const Report& report) {
   std::string text = head_text(report) + "\n";
   if (report.findings.empty()) text += "nothing stands out\n";
-  std::size_t shown = 0;
-  for (; shown < report.findings.size() && shown < findings_shown; ++shown) {
-    const std::string number = std::to_string(shown + 1);
-    text += wrapped(output::padded(number, 2) + ". " + report.findings[shown].text, 4);
-  }
-  if (shown != report.findings.size())
-    text += "    " + with_commas(report.findings.size() - shown) + " more in --json\n";
-  return text + hint_text(report, shown);
+  std::vector<std::string> findings;
+  for (const Finding& finding : report.findings) findings.push_back(finding.text);
+  const auto shown = numbered(findings, screen_lines - line_count(text) - hint_lines);
+  return text + shown.text + hint_text(report, shown.count);
 }
 
 }  // namespace cmt::report

@@ -11,6 +11,7 @@
 #include "cmtreplay/run/memory_run.h"
 #include "cmtreplay/run/runs.h"
 #include "cmtreplay/run/statistics.h"
+#include "cmtreport/diff/diff_report.h"
 #include "cmtreport/report/report.h"
 #include "lifetimes/summary.h"
 #include "overhead/summary.h"
@@ -57,6 +58,16 @@ template <class Report>
 void print_report(const char* schema, const char* command) {
   print_heading(schema, command, "");
   print_fields(cmt::output::list_fields<Report>());
+}
+
+/// The report of a difference, without the fields of the differences in it.
+void print_diff_report() {
+  print_heading("cmt.diff_report/1", "cmtreport --diff=... --json", "");
+  std::vector<FieldDoc> fields = cmt::output::list_fields<cmt::report::DiffReport>();
+  std::erase_if(fields, [](const FieldDoc& field) {
+    return field.key.starts_with("by_function.") || field.key.starts_with("by_size.");
+  });
+  print_fields(fields);
 }
 
 /// The described parts of the replay's report.
@@ -106,6 +117,7 @@ int main() {
   print_report<cmt::overhead::Summary>("cmt.overhead/1", "overhead --json");
   print_report<cmt::allocations::PageHolders>("cmt.page_holders/1", "overhead --by=... --json");
   print_report<cmt::report::Report>("cmt.report/1", "cmtreport --json");
+  print_diff_report();
   print_replay_report();
   print_verification();
   print_info_report();

@@ -1,0 +1,162 @@
+#include "cmtreport/diff/build_diff.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cmtreport/build/build.h"
+#include "cmtreport/report/call_tree.h"
+#include "cmtreport/report/fold.h"
+#include "toolkit/allocations/diff/compared_trace.h"
+
+namespace cmt::report {
+namespace {
+
+using allocations::By;
+using allocations::ComparedTrace;
+using allocations::Difference;
+using allocations::DiffUse;
+using allocations::DiffUses;
+using allocations::Metric;
+
+/// So many nodes are some megabytes of a page.
+constexpr std::size_t nodes_max = 60'000;
+
+/// The figures whose changes findings tell of.
+constexpr std::array<Metric, 5> told{Metric::peak, Metric::bytes, Metric::live, Metric::temporary, Metric::blocks};
+
+std::uint64_t magnitude(std::int64_t number) { return static_cast<std::uint64_t>(number < 0 ? -number : number); }
+
+/// What nodes are judged by: what has changed by the figures that findings tell of; and, so that what is large stays in
+/// sight, what they have in both traces together.
+NodeTotals judged_by(const DiffUse& use) {
+  NodeTotals totals;
+  const auto both = [&use](Metric metric) {
+    return static_cast<std::uint64_t>(use.before.metric(metric) + use.after.metric(metric));
+  };
+  totals.sum[Measure::allocated_bytes] = magnitude(use.change(Metric::bytes));
+  totals.sum[Measure::allocated_blocks] = magnitude(use.change(Metric::blocks));
+  totals.sum[Measure::temporary_blocks] = magnitude(use.change(Metric::temporary));
+  totals.sum[Measure::leaked_bytes] = magnitude(use.change(Metric::live));
+  totals.sum[Measure::reallocated_blocks] = magnitude(use.change(Metric::reallocated));
+  totals.sum[Measure::short_lived_blocks] = both(Metric::bytes);
+  totals.sum[Measure::untouched_bytes] = both(Metric::peak);
+  totals.peak_bytes = magnitude(use.change(Metric::peak));
+  return totals;
+}
+
+/// The tree of both traces, with what each node's own allocations have.
+struct ComparedTree {
+  CallTree tree;
+  std::vector<DiffUse> uses;  ///< by node
+};
+
+ComparedTree tree_of_stacks(const allocations::MergedStacks& merged) {
+  ComparedTree compared;
+  std::vector<std::uint64_t> weights(merged.stacks.node_count());
+  for (const DiffUses::Entry& entry : merged.uses.entries)
+    weights[entry.key] = 1 + magnitude(entry.use.change(Metric::bytes));
+  const std::vector<NodeNumber> node_of = compared.tree.add_stacks(merged.stacks, weights, {});
+  compared.uses.resize(compared.tree.nodes().size());
+  for (const DiffUses::Entry& entry : merged.uses.entries) compared.uses[node_of[entry.key]] += entry.use;
+  return compared;
+}
+
+ComparedTree tree_of_sizes(const DiffUses& sizes) {
+  ComparedTree compared;
+  for (const DiffUses::Entry& entry : sizes.entries) {
+    const NodeNumber node = compared.tree.add_named(entry.name);
+    compared.uses.resize(compared.tree.nodes().size());
+    compared.uses[node] += entry.use;
+  }
+  compared.uses.resize(compared.tree.nodes().size());
+  return compared;
+}
+
+void set_tree(DiffReport& report, const ComparedTree& compared) {
+  std::vector<NodeTotals> totals;
+  for (const DiffUse& use : compared.uses) totals.push_back(judged_by(use));
+  double share = least_share;
+  FoldedTree folded = fold_tree(compared.tree, totals, share);
+  for (; folded.nodes.parent.size() > nodes_max && share <= 0.5; share *= 2)
+    folded = fold_tree(compared.tree, totals, 2 * share);
+  std::vector<DiffUse> uses(folded.nodes.parent.size());
+  for (std::size_t node = 0; node < compared.uses.size(); ++node) uses[folded.node_of[node]] += compared.uses[node];
+  for (std::size_t i = 0; i < diff_measures.size(); ++i) {
+    ComparedFigures& figures = report.figures.by_measure[i];
+    for (NodeNumber node = 0; node < uses.size(); ++node) {
+      const std::int64_t before = uses[node].before.metric(diff_measures[i].metric);
+      const std::int64_t after = uses[node].after.metric(diff_measures[i].metric);
+      if (before == 0 && after == 0) continue;
+      figures.node.push_back(node);
+      figures.before.push_back(before);
+      figures.after.push_back(after);
+    }
+  }
+  report.nodes = std::move(folded.nodes);
+  report.frames = std::move(folded.frames);
+  report.folded = folded.folded;
+}
+
+std::string header_text(const ComparedTrace& trace, std::string_view key) {
+  return std::string(trace.header().find(key).value_or(""));
+}
+
+DiffSideFacts facts_of(ComparedTrace& trace) {
+  const allocations::DiffTrace facts = trace.facts();
+  return {.name = facts.name,
+          .program = header_text(trace, "program"),
+          .command = header_text(trace, "command"),
+          .start = header_text(trace, "start"),
+          .events = facts.events,
+          .defects = facts.defects,
+          .truncated = facts.truncated};
+}
+
+}  // namespace
+
+DiffReport compare_traces(const std::string& before_path, const std::string& after_path, const ReadSettings& settings) {
+  allocations::GroupOptions<DiffUse> groups{.metric = Metric::bytes,
+                                            .skipped = settings.functions.skipped,
+                                            .focus = settings.functions.focus,
+                                            .hidden = settings.functions.hidden};
+  const allocations::CompareOptions options{.trace = {.tool = settings.tool, .strict = settings.strict},
+                                            .groups = groups,
+                                            .debug_directories = settings.debug_directories};
+  ComparedTrace before(options, before_path), after(options, after_path);
+  require_stacks_for(settings.functions, before.header(), before_path);
+  require_stacks_for(settings.functions, after.header(), after_path);
+  DiffReport report;
+  report.has_stacks = before.header().has_stacks && after.header().has_stacks;
+  count_both(before, after, report.has_stacks ? std::vector{By::size, By::function} : std::vector{By::size});
+  report.before = facts_of(before);
+  report.after = facts_of(after);
+  report.name = report.before.name + " to " + report.after.name;
+
+  const auto with_facts = [&](Difference difference) {
+    difference.before = before.facts();
+    difference.after = after.facts();
+    return difference;
+  };
+  const DiffUses sizes = merge_sets(before.uses(By::size), after.uses(By::size));
+  std::optional<allocations::MergedStacks> merged;
+  if (report.has_stacks) merged = merge_stacks(before.side(), after.side(), groups);
+  const auto difference_by = [&](By by, Metric metric) {
+    groups.by = by;
+    groups.metric = metric;
+    groups.top = by == By::function ? diff_contributors_max : 0;
+    return with_facts(by == By::size ? find_difference({}, sizes, groups)
+                                     : find_difference(merged->stacks, merged->uses, groups));
+  };
+  report.by_size = difference_by(By::size, Metric::bytes);
+  if (merged) report.by_function = difference_by(By::function, Metric::bytes);
+  report.total = (report.by_function ? *report.by_function : report.by_size).total;
+  set_tree(report, merged ? tree_of_stacks(*merged) : tree_of_sizes(sizes));
+  std::vector<Difference> differences;
+  for (const Metric metric : told) differences.push_back(difference_by(merged ? By::function : By::size, metric));
+  report.findings = find_changes(report, differences);
+  before.say_defects();
+  after.say_defects();
+  return report;
+}
+
+}  // namespace cmt::report

@@ -1,0 +1,53 @@
+// The numbers of a difference: what each node's own allocations have in the first trace and in the second. Draws nothing.
+"use strict";
+(() => {
+  /// [key, group, words, unit]
+  const measures = [
+    ["allocated_bytes", "Allocated", "allocated bytes", "bytes"],
+    ["allocated_blocks", "Allocated", "allocations", "count"],
+    ["peak_bytes", "Live", "live at the peak, bytes", "bytes"],
+    ["leaked_bytes", "Live", "live at the end, bytes", "bytes"],
+    ["temporary_blocks", "Allocated and freed", "temporary, blocks", "count"],
+    ["short_lived_blocks", "Allocated and freed", "short-lived, blocks", "count"],
+    ["other_thread_blocks", "Allocated and freed", "freed by another thread, blocks", "count"],
+    ["reallocated_blocks", "Allocated and freed", "reallocated, blocks", "count"],
+  ].map(([key, group, words, unit]) => ({key, group, words, unit, signed: true}));
+
+  class DiffModel extends cmt.model.Tree {
+    constructor(report) {
+      super(report);
+      this.last = 1;
+      this.figures = {};
+      for (const {key} of measures) {
+        const {node, before, after} = report.figures[key];
+        if (node.length === 0) continue;
+        const sides = this.figures[key] = {before: new Float64Array(this.count), after: new Float64Array(this.count)};
+        node.forEach((at, i) => { [sides.before[at], sides.after[at]] = [before[i], after[i]]; });
+      }
+      this.measures = measures.filter(({key}) => this.figures[key]);
+      this.width = "change";
+    }
+
+    isWhole() { return true; }
+
+    /// self and total are the changes. A frame is as wide as what has changed below it, each stack's change without its
+    /// sign, or as what its stacks have in the trace that has more.
+    view(measure, span, keep) {
+      const sides = ["before", "after"].map((key) => {
+        const self = this.figures[measure.key][key].slice();
+        if (keep) for (let node = 0; node < this.count; ++node) if (!keep[node]) self[node] = 0;
+        return {key, self, total: this.withCallees(self)};
+      });
+      const [before, after] = sides;
+      const self = after.self.map((value, node) => value - before.self[node]);
+      const total = after.total.map((value, node) => value - before.total[node]);
+      const changes = self.map(Math.abs);
+      const width = this.width === "change" ? changes : after.self.map((value, node) => Math.max(value, before.self[node]));
+      const weight = this.withCallees(width);
+      const changed = this.width === "change" ? weight[0] : changes.reduce((a, b) => a + b, 0);
+      return {measure, span, self, total, width, weight, sum: total[0], gross: weight[0], changed, sides};
+    }
+  }
+
+  cmt.diff = {DiffModel};
+})();

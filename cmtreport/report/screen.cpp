@@ -1,0 +1,64 @@
+#include "cmtreport/report/screen.h"
+
+#include <algorithm>
+
+#include "libcmt/text/utf8.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
+
+namespace cmt::report {
+
+std::string wrapped(const std::string& text, std::size_t indent, const std::string& before) {
+  std::string lines = before;
+  std::size_t column = text::utf8_width(before);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::size_t word = text::utf8_width(text.substr(at, end - at));
+    const std::size_t blank = at == 0 ? 0 : 1;
+    if (column != 0 && column + blank + word > screen_columns) {
+      lines += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else {
+      lines.append(blank, ' ');
+      column += blank;
+    }
+    lines += text.substr(at, end - at);
+    column += word;
+    at = end + 1;
+  }
+  return lines + "\n";
+}
+
+std::size_t line_count(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+namespace {
+
+constexpr std::size_t most = 10;
+
+Numbered numbered_with(const std::vector<std::string>& texts, std::size_t lines, std::size_t columns) {
+  constexpr std::size_t indent = 4;
+  Numbered shown;
+  for (std::size_t used = 0; shown.count < std::min(most, texts.size()); ++shown.count) {
+    const std::string next = wrapped(output::shortened(texts[shown.count], columns, output::Telling::begin), indent,
+                                     output::padded(std::to_string(shown.count + 1), 2) + ". ");
+    const bool is_last = shown.count + 1 == texts.size();
+    used += line_count(next);
+    if (used + (is_last ? 0 : 1) > lines) break;
+    shown.text += next;
+  }
+  if (shown.count != texts.size())
+    shown.text += "    " + output::with_commas(texts.size() - shown.count) + " more in --json\n";
+  return shown;
+}
+
+}  // namespace
+
+Numbered numbered(const std::vector<std::string>& texts, std::size_t lines) {
+  constexpr std::size_t whole = 1000, two_lines = 2 * screen_columns - 32;  // words leave some columns of a line empty
+  const Numbered shown = numbered_with(texts, lines, whole);
+  return shown.count == std::min(most, texts.size()) ? shown : numbered_with(texts, lines, two_lines);
+}
+
+}  // namespace cmt::report
