@@ -43,4 +43,14 @@ grep -q ';main;use_inlined();keep_inlined(unsigned long) 10$' folded || complain
 # The names go into the file, and answer without the program.
 trace2cmt --symbolise -s -o named.trace app.cmt 2>messages || complain "$(cat messages)"
 lifetimes --by=function --json named.trace | jq '.name = "app.cmt"' | cmp -s - <(jq . report.json) || complain "named.trace: other functions"
+# Modules that libc loads and unloads by itself, at addresses that others had.
+status=0
+cmttrace --stacks -o converting.cmt -- "$BUILD/tests/symbols/converting" 2>messages || status=$?
+if [ $status = 77 ]; then
+  echo "iconv: skipped: its modules are not installed"
+else
+  lifetimes --by=library --json converting.cmt 2>messages |
+    jq -r '.contributors[] | select(.name | startswith("U")) | "\(.name) \(.self.allocated_blocks) \(.self.allocated_bytes)"' | sort >out
+  printf '%s\n' 'UNICODE.so 10 40' 'UTF-16.so 10 80' 'UTF-32.so 10 80' | diff -u - out || complain "iconv: $(cat messages)"
+fi
 exit $failed
