@@ -2,28 +2,24 @@
 //
 // Every allocator is found and tried, so that one that cannot be used is reported before anything runs. The trace is
 // read (plan/) and replayed (run/, in a fresh worker/ each time), and a report is written (report/).
-#include <fcntl.h>
+
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 
+#include "cmtreplay/matrix_command.h"
 #include "cmtreplay/options.h"
 #include "cmtreplay/plan/prepared_trace.h"
+#include "cmtreplay/plan/trace_source.h"
 #include "cmtreplay/report/new_trace.h"
 #include "cmtreplay/report/report.h"
 #include "cmtreplay/report/verification.h"
-#include "libcmt/trace/files.h"
 #include "toolkit/command/command_line.h"
-#include "toolkit/command/open_trace.h"
 #include "toolkit/output/numbers.h"
-#include "toolkit/process/system.h"
 #include "toolkit/terminal/terminal.h"
 
 namespace {
@@ -38,44 +34,6 @@ std::vector<Allocator> find_all(AllocatorFinder& finder, const Options& options)
   return allocators;
 }
 
-/// A trace that can be read more than once. A pipe is first copied to a temporary file.
-class TraceSource {
- public:
-  /// `path` "-" is standard input.
-  explicit TraceSource(const std::string& path) : name_(path), fd_(cmt::open_input(path)) {
-    begin_ = lseek(fd_.get(), 0, SEEK_CUR);
-    if (begin_ >= 0) return;
-    Fd file(cmt::open_temporary_file());
-    begin_ = 0;
-    cmt::Output(file.get(), "writing a temporary file").copy_from(fd_.get(), name_);
-    fd_ = std::move(file);
-  }
-
-  const std::string& name() const { return name_; }
-
-  /// A descriptor at the beginning of the trace, which the caller closes. The previous one must not be read any more.
-  int open() {
-    const int fd = lseek(fd_.get(), begin_, SEEK_SET) < 0 ? -1 : fcntl(fd_.get(), F_DUPFD_CLOEXEC, 3);
-    if (fd < 0) throw std::system_error(errno, std::generic_category(), name_);
-    return fd;
-  }
-
- private:
-  std::string name_;
-  Fd fd_;
-  off_t begin_ = 0;  ///< standard input may be a file that was partly read
-};
-
-PreparedTrace prepare(TraceSource& source, const TraceOptions& options, cmt::output::LiveView& line) {
-  const auto open = [&source] {
-    return cmt::command::open_trace(source.open(), source.name(), {.addresses = false, .usable = false});
-  };
-  return PreparedTrace(open, options, [&line](std::uint64_t read, std::uint64_t total) {
-    const std::string done = total == 0 ? cmt::output::bytes_text(read) : std::to_string(100 * read / total) + " %";
-    line.show({"reading, " + done});
-  });
-}
-
 /// Reports the calls that are not replayed as they were recorded.
 void report_left_out(const std::string& file, const TraceFacts& facts) {
   const auto note = [&file](std::uint64_t count, const char* what) {
@@ -88,22 +46,6 @@ void report_left_out(const std::string& file, const TraceFacts& facts) {
   note(facts.defects, "defects in the trace");
   if (facts.events == 0) print_message(file + ": the trace is empty: there is nothing to replay");
   if (facts.truncated) print_message(file + ": breaks off before its end; the whole part is replayed");
-}
-
-/// Refuses a trace that needs more memory than there is: the kernel would swap, or end a process. Of large blocks every
-/// page is written, so at least the live bytes are needed at the peak.
-void check_memory(const ReplaySettings& settings, const Options& options, const std::string& file) {
-  const std::vector<std::string>& names = options.allocators;
-  const bool touches = options.verify || options.touch == "page" || options.touch == "all";
-  const bool only_null = std::count(names.begin(), names.end(), "null") == static_cast<std::ptrdiff_t>(names.size());
-  const TracePlan& plan = settings.trace.plan();
-  const std::uint64_t touched = touches && !only_null ? plan.facts.peak_touched_bytes : 0;
-  const std::uint64_t needed = touched + plan.slots * sizeof(void*);
-  const std::uint64_t available = cmt::process::available_memory_bytes();
-  if (options.force || available == 0 || needed <= available) return;
-  throw std::runtime_error(file + ": needs " + cmt::output::bytes_text(needed) + " of memory, and " +
-                           cmt::output::bytes_text(available) +
-                           " are available: not replayed; --touch=first needs less, --force tries it nevertheless");
 }
 
 /// Whether the trace has a call of this name.
@@ -206,7 +148,10 @@ int run(const Options& options) {
   const Allocator null = finder.find("null");
   cmt::output::LiveView line(STDERR_FILENO);
   TraceSource source(options.file);
-  const PreparedTrace trace = prepare(source, options.trace, line);
+  const PreparedTrace trace = prepare(source, options.trace, [&line](std::uint64_t read, std::uint64_t total) {
+    const std::string done = total == 0 ? cmt::output::bytes_text(read) : std::to_string(100 * read / total) + " %";
+    line.show({"reading, " + done});
+  });
   line.clear();
   report_left_out(source.name(), trace.plan().facts);
   if (!trace.chunks().kept()) print_message(trace.chunks().problem() + ": the trace is planned again in each run");
@@ -217,7 +162,8 @@ int run(const Options& options) {
 
   const cmt::command::Interrupts interrupts;
   const ReplaySettings settings{.worker = find_worker(), .trace = trace, .interrupts = interrupts, .options = options};
-  check_memory(settings, options, source.name());
+  const std::string fault = options.force ? "" : memory_fault(settings, allocators, options.verify);
+  if (!fault.empty()) throw std::runtime_error(source.name() + ": " + fault);
   if (options.verify) return verify_all(settings, allocators, options, line);
   if (more_threads_than_cpus(settings))
     print_message(source.name() + ": up to " + std::to_string(trace.plan().lanes) +
@@ -249,7 +195,8 @@ int main(int count, char** arguments) {
   return cmt::command::run(
       count, arguments, {"cmtreplay", CMT_VERSION, help_text, known_options, [](const cmt::command::CommandLine& line) {
                            try {
-                             return run(parse_options(line));
+                             const Options options = parse_options(line);
+                             return options.matrix.is_asked ? run_matrix_command(options) : run(options);
                            } catch (const Interrupted&) {
                              return print_message("interrupted"), 1;
                            }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <optional>
 
 #include "cmtreplay/run/allocator.h"
@@ -36,7 +37,12 @@ const std::vector<Option> known_options{{"alloc", Option::Takes::values},
                                         {"timeout", Option::Takes::value},
                                         {"force"},
                                         {"prepared"},
-                                        {"stream"}};
+                                        {"stream"},
+                                        {"results", Option::Takes::value},
+                                        {"suite", Option::Takes::value_or_nothing},
+                                        {"scoreboard", Option::Takes::value},
+                                        {"tasks"},
+                                        {"task", Option::Takes::value}};
 
 namespace {
 
@@ -115,6 +121,67 @@ void check_output(const Options& options) {
     throw UsageError("-o needs %a in its name where several allocators are given");
 }
 
+/// A board can be written as Markdown, too.
+std::string board_file_fault(const std::string& path) {
+  if (path.ends_with(".md") || output::PictureFile::form_of(path)) return "";
+  return "expected a name that ends in .svg, .html, .png, .pdf or .md, not " + path;
+}
+
+/// "3" or "3-7"; nothing where it is none.
+std::optional<TaskRange> task_range(const std::string& text) {
+  TaskRange range;
+  const char* const end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, range.first);
+  if (error != std::errc() || range.first == 0) return std::nullopt;
+  range.last = range.first;
+  if (stop != end && *stop == '-') {
+    const auto last = std::from_chars(stop + 1, end, range.last);
+    if (last.ec != std::errc()) return std::nullopt;
+    stop = last.ptr;
+  }
+  if (stop != end || range.last < range.first) return std::nullopt;
+  return range;
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+/// What is asked of many traces.
+void read_matrix(const CommandLine& line, MatrixChoice& matrix) {
+  for (const char* const option : {"results", "scoreboard"}) {
+    if (line.has(option) && line.value(option, "").empty())
+      throw UsageError("--" + std::string(option) + " needs a folder");
+  }
+  matrix.traces = line.files();
+  matrix.results = line.value("results", "");
+  matrix.scoreboard = line.value("scoreboard", "");
+  if (line.has("suite"))
+    matrix.suite = line.value("suite", "") == "" ? "full" : one_of(line, "suite", {"quick", "full"});
+  matrix.lists_tasks = line.has("tasks");
+  if (line.has("task")) matrix.tasks = line.parsed("task", "", "a number from 1, or two as in 1-8", task_range);
+  const std::vector<std::string>& traces = matrix.traces;
+  matrix.is_asked = traces.size() > 1 || std::any_of(traces.begin(), traces.end(), is_folder);
+  for (const char* const option : {"results", "suite", "scoreboard", "tasks", "task"}) {
+    if (!line.has(option)) continue;
+    matrix.is_asked = true;
+    line.refuse_together(option, {"new-trace", "output"});
+  }
+  if (!matrix.is_asked) return;
+  line.refuse_together("scoreboard", {"results", "tasks", "task", "verify", "runs", "budget"});
+  line.refuse_together("tasks", {"task", "json", "csv", "plot"});
+  if (matrix.scoreboard.empty() && matrix.suite.empty() && traces.empty())
+    throw UsageError("expected traces, a folder of traces, or --suite");
+  if (!matrix.suite.empty() && !traces.empty()) throw UsageError("--suite brings its own traces");
+  if ((matrix.lists_tasks || matrix.tasks.last != 0) && matrix.results.empty())
+    throw UsageError("--tasks and --task need --results=DIR");
+  if (line.has("new-trace") || line.has("output"))
+    throw UsageError("-v and -o write the new trace of one trace, and several are given");
+  if (std::count(traces.begin(), traces.end(), "-") != 0)
+    throw UsageError("standard input cannot be one of several traces");
+}
+
 /// The allocators, and what is to be written about them.
 void read_allocators(const CommandLine& line, Options& options) {
   options.allocators = line.values("alloc");
@@ -128,9 +195,10 @@ void read_allocators(const CommandLine& line, Options& options) {
   options.verify = line.has("verify");
   options.json = line.has("json");
   options.csv = line.has("csv");
-  options.plot = line.checked("plot", output::PictureFile::fault_of);
+  options.plot = line.checked("plot", options.matrix.is_asked ? &board_file_fault : &output::PictureFile::fault_of);
   line.refuse_together("json", {"csv"});
-  line.refuse_together("verify", {"csv", "plot", "runs", "budget", "new-trace", "output", "touch"});
+  if (!options.matrix.is_asked) line.refuse_together("verify", {"csv", "plot"});
+  line.refuse_together("verify", {"runs", "budget", "new-trace", "output", "touch"});
   if (line.has("prefix") && options.prefix.empty()) throw UsageError("--prefix needs the beginning of a name");
   if (line.has("output") && options.output.empty()) throw UsageError("-o needs a file");
   if (options.verify && std::count(options.allocators.begin(), options.allocators.end(), "null") != 0)
@@ -152,8 +220,10 @@ std::string output_path(const std::string& output, const std::string& allocator)
 
 Options parse_options(const CommandLine& line) {
   Options options;
+  read_matrix(line, options.matrix);
   read_allocators(line, options);
-  options.file = line.file();
+  if (!options.matrix.is_asked) options.file = line.file();
+  options.has_runs = line.has("runs") || line.has("budget");
   if (line.has("runs")) options.runs = static_cast<unsigned>(line.number("runs", 1, 1, 1000));
   options.budget_ns = std::uint64_t{1'000'000'000} * line.parsed("budget", options.new_trace ? "1s" : "10s",
                                                                  "a time of at least 1s, such as 2min", whole_seconds);
@@ -173,91 +243,5 @@ Options parse_options(const CommandLine& line) {
   options.trace.prepared_bytes_max = line.has("prepared") ? std::uint64_t{1} << 46 : without_asking;
   return options;
 }
-
-const char* const help_text = R"(Usage: cmtreplay [OPTION]... [FILE]
-
-Replays a trace (text, .cmt or legacy .cmt; standard input without FILE or for
--) on one or several allocators, each run in a fresh process, and shows the time
-and memory that they took: a table on standard output, fastest first.
-
-  --alloc=NAME   an allocator to replay on; may be given more than once, and
-                 ratios are to the first that is not null and refused no call.
-                 NAME is one of
-                   libc      the C library's (the default)
-                   null      returns addresses that are never touched: the cost
-                             of the replay itself; always shown as the last line
-                   jemalloc, tcmalloc, mimalloc, tbb, scudo
-                             as packaged, if installed
-                   a path    /opt/my.so, ./my.so, my.so in this folder
-                   a soname  libjemalloc.so.2, found through the loader
-                 settings of its environment may follow:
-                   jemalloc,MALLOC_CONF=background_thread:true
-  --prefix=P     call Pmalloc, Pfree, ... of libraries that have them, as
-                 scalable_ or je_; missing calls are emulated
-  --runs=N       timed runs of each allocator, 1 to 1000; else one to warm up,
-                 and 10 or more, until the median is known to 1 % or the budget
-                 is spent
-  --budget=TIME  for the timed runs of an allocator: 2min; a number alone is
-                 seconds (default 10s; 1s with -v or -o)
-  --seed=N       seed of the order in which allocators take turns (default 1)
-  --threads=1    replay all calls on one thread, in recorded order; else
-                 (recorded) each thread's on its own, which starts and ends as
-                 in the trace and waits only for other threads' blocks
-  --order=strict one call at a time, in recorded order, on the recorded threads
-  --pace=real    keep the recorded times; --pace=xN: N times as fast
-  --clock=recorded
-                 the allocator reads the recorded time of the current event, by
-                 which it purges as in the program, at full speed; without this
-                 option so in memory runs, where times were recorded and --pace
-                 is not given; --clock=system: never
-  --touch=WHAT   bytes of each block to write: none, the first, one in each page
-                 with the first and the last (page, the default), or all; not of
-                 large blocks of a trace that tells which of their pages were
-                 touched, and when: these are written then, and no others
-  --pin=LIST     run on these CPUs only: 0,2-3
-  --timeout=TIME in which no call returns, after which an allocator counts as
-                 hung: 2min; a number alone is seconds (default 60s)
-  --force        replay also a trace that needs more memory than is available
-  --prepared     keep the trace's operations in memory, 8 bytes for an event;
-                 --stream: in a temporary file (in TMPDIR, else /var/tmp). Else
-                 in memory if they take at most half of what is free
-  --json         write JSON (schema cmt.replay/1): all samples, and memory at
-                 100 marks along the trace
-  --csv          write the table with plain numbers, a line for each allocator
-  --plot=FILE    draw live and resident memory along the trace for all
-                 allocators, how long calls took, and the tables, too; FILE ends
-                 in .svg, .html (to zoom into), .png or .pdf
-  --verify       check every call instead: alignment, overlap, contents, zeros,
-                 usable size, NULL for impossible sizes; a line for each fault
-  -v, --new-trace
-                 write the trace as text with the addresses that this allocator
-                 returned; the table then goes to standard error
-  -o, --output=FILE
-                 write that trace to FILE; .cmt if its name ends so, else text.
-                 %a is the allocator's name, needed for several allocators
-  -h, --help     show this help
-  --version      show the version
-
-Columns: time is the median of the timed runs, and 95 % the interval in which
-the median lies with that confidence (bootstrap); CPU is their processor time,
-and kernel the part of it that the kernel took, mostly for pages that are
-touched first; ns/call is the rest of CPU for a call; faults are page faults.
-Resident memory is the allocator's own, from up to three separate runs: before
-the first call, at the peak, its mean over the recorded time (over the events
-where none was recorded), and at the end; fragmentation is resident over live
-bytes where most are live. One that "purges by the clock" read the system's,
-because no times were recorded, and may keep more memory than in the program.
-Tables below show how long single calls took, one in 64, from separate runs, and
-hardware counters where the machine has them. Calls that were refused when
-recorded are left out. An allocator that refused others had less to do: it is
-marked, and ranks behind.
-
-Below the tables is a verdict on each pair of allocators: runs of the same round
-are compared, and all verdicts together hold with 95 % (sign test, corrected for
-the number of pairs). "9 % faster" takes 9 % less time.
-
-Exit status: 0 done, 1 an allocator or the trace could not be used, or an
-allocator crashed or broke a promise; 2 wrong use.
-)";
 
 }  // namespace cmt::replay

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,22 @@
 #include "toolkit/command/command_line.h"
 
 namespace cmt::replay {
+
+/// The cells of a task, counted from 1; none where `last` is 0.
+struct TaskRange {
+  std::size_t first = 0, last = 0;
+};
+
+/// The options of many traces (matrix_command.cpp).
+struct MatrixChoice {
+  bool is_asked = false;            ///< any of the others is given, several traces, or a folder
+  std::vector<std::string> traces;  ///< files and folders
+  std::string suite;                ///< "quick", "full", or empty
+  std::string results;              ///< the folder of cells; empty: none
+  std::string scoreboard;           ///< the folder that is only shown; empty: none
+  bool lists_tasks = false;
+  TaskRange tasks = {};
+};
 
 /// The command line's options.
 struct Options : ReplayOptions {
@@ -20,7 +37,9 @@ struct Options : ReplayOptions {
   std::string plot;  ///< a picture's file; empty: none
 
   TraceOptions trace;
-  bool force = false;  ///< also where memory is short
+  MatrixChoice matrix;
+  bool has_runs = false;  ///< --runs or --budget is given
+  bool force = false;     ///< also where memory is short
 };
 
 extern const char* const help_text;

@@ -69,7 +69,10 @@ TEST_CASE("options: wrong use is said in a line") {
   CHECK_THROWS_WITH_AS(options({"--nothing"}), "unrecognised option '--nothing'", UsageError);
   CHECK_THROWS_WITH_AS(options({"--runs=0"}), "--runs is a number from 1 to 1000, not '0'", UsageError);
   CHECK_THROWS_WITH_AS(options({"--runs=x"}), "--runs is a number from 1 to 1000, not 'x'", UsageError);
-  CHECK_THROWS_WITH_AS(options({"a", "b"}), "one FILE at most, not also 'b'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"a", "-"}), "standard input cannot be one of several traces", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--suite=slow"}), "--suite is quick or full, not 'slow'", UsageError);
+  CHECK_THROWS_WITH_AS(options({"--results=d"}), "expected traces, a folder of traces, or --suite", UsageError);
+  CHECK_THROWS_AS(options({"--results=d", "--task=3-2", "a"}), UsageError);
   CHECK_THROWS_WITH_AS(
       options({"-v", "--alloc=a", "--alloc=b"}),
       "-v writes the new trace of one allocator, and 2 are given; -o with %a in its name writes one each", UsageError);
@@ -87,6 +90,15 @@ TEST_CASE("options: wrong use is said in a line") {
                        "--timeout: expected a time of at least 1s, such as 2min, not '10ms'", UsageError);
   CHECK_THROWS_AS(options({"--stream", "--prepared"}), UsageError);
   CHECK_THROWS_AS(options({"--run=3"}), UsageError);
+}
+
+TEST_CASE("options: several traces are a matrix") {
+  CHECK_FALSE(options({"a"}).matrix.is_asked);
+  CHECK(options({"a", "b"}).matrix.traces == std::vector<std::string>{"a", "b"});
+  CHECK(options({"--suite"}).matrix.suite == "full");
+  const TaskRange range = options({"--results=d", "--task=3-7", "a"}).matrix.tasks;
+  CHECK(range.first == 3);
+  CHECK(range.last == 7);
 }
 
 TEST_CASE("options: --help names every option that is parsed") {

@@ -124,6 +124,9 @@ void describe(Visitor& field, S& size) {
   field("lifetimes", output::by_class<AgeClasses>(size.lifetimes), "ended blocks: [lifetime_min, blocks]");
 }
 
+/// Puts a class that was read from JSON into its place.
+void place_in_use(std::vector<SizeSummary>& sizes, const SizeSummary& size);
+
 struct Summary {
   explicit Summary(heap::Clock::Unit unit = heap::Clock::Unit::events);
 

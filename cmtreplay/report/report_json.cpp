@@ -1,5 +1,3 @@
-#include <sys/utsname.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -7,8 +5,8 @@
 #include "cmtreplay/protocol.h"
 #include "cmtreplay/report/comparison.h"
 #include "cmtreplay/report/report.h"
+#include "cmtreplay/run/machine.h"
 #include "toolkit/output/fields.h"
-#include "toolkit/process/proc_file.h"
 
 namespace cmt::replay {
 namespace {
@@ -18,31 +16,6 @@ using output::write_field;
 using output::write_fields;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-/// The text between `begin` and `end` on the first line of a kernel's file that has `key`; nothing where there is none.
-std::optional<std::string> excerpt(const std::string& path, const std::string& key, const std::string& begin,
-                                   const std::string& end) {
-  try {
-    const std::string text = process::read_file(path);
-    const auto line = text.find(key);
-    const auto from = line == text.npos ? line : text.find(begin, line);
-    if (from == text.npos) return std::nullopt;
-    const auto first = from + begin.size();
-    return text.substr(first, text.find(end, first) - first);
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
-}
-
-void write_machine(JsonWriter& json) {
-  utsname kernel{};
-  uname(&kernel);
-  json.begin_object("machine");
-  json.field("kernel", std::string(kernel.sysname) + " " + kernel.release);
-  json.field("cpu", excerpt("/proc/cpuinfo", "model name", ": ", "\n"));
-  json.field("huge_pages", excerpt("/sys/kernel/mm/transparent_hugepage/enabled", "", "[", "]"));
-  json.end_object();
-}
 
 constexpr std::array<std::string_view, 3> order_names{"one_thread", "free", "strict"};
 
@@ -185,7 +158,7 @@ std::string json_text(const Report& report) {
   write_fields(json, report.trace.plan().facts);
   json.end_object();
   write_mode(json, report);
-  write_machine(json);
+  write_field(json, "machine", this_machine());
   json.begin_array("allocators");
   for (const AllocatorResult& result : report.results.allocators) {
     json.begin_object();

@@ -6,6 +6,9 @@
 #include <random>
 #include <span>
 
+#include "toolkit/output/numbers.h"
+#include "toolkit/process/system.h"
+
 namespace cmt::replay {
 namespace {
 
@@ -46,7 +49,7 @@ void run_timed(const ReplaySettings& settings, AllocatorResult& result, std::str
   counters_missing = counters.missing();
 }
 
-constexpr unsigned runs_min = 10, runs_max = 1000, memory_runs_max = 3, latency_runs_max = 5;
+constexpr unsigned runs_min = 10, runs_max = 1000;
 
 /// Whether a median is known to 1 %. Looked at after every tenth part of the runs so far.
 bool is_median_known(const AllocatorResult& result) {
@@ -70,7 +73,7 @@ bool is_settled(const AllocatorResult& result, const ReplaySettings& settings) {
 /// A short trace is replayed until there are enough samples for one call in a thousand, but only so often.
 void run_latencies(const ReplaySettings& settings, AllocatorResult& result) {
   constexpr std::uint64_t enough = 20'000;
-  const std::size_t rounds = std::min<std::size_t>(result.timed.size(), latency_runs_max);
+  const std::size_t rounds = std::min<std::size_t>(result.timed.size(), settings.options.latency_runs);
   for (std::size_t round = 0; round < rounds && result.latencies.samples() < enough; ++round) {
     WorkerProcess worker(settings, result.allocator, {.latencies = true});
     worker.wait_until_ready();
@@ -82,11 +85,12 @@ void run_latencies(const ReplaySettings& settings, AllocatorResult& result) {
 /// Keeps the run with the median peak.
 void run_memory_often(const ReplaySettings& settings, AllocatorResult& result,
                       const std::optional<AllocatorMemory>& baseline) {
-  const unsigned wanted = settings.options.runs == 0 ? memory_runs_max : settings.options.runs;
+  const unsigned most = settings.options.memory_runs;
+  const unsigned wanted = settings.options.runs == 0 ? most : std::min(settings.options.runs, most);
   std::vector<MemoryRun> runs;
-  for (unsigned i = 0; i < std::min(wanted, memory_runs_max); ++i) {
+  for (unsigned i = 0; i < wanted; ++i) {
     const MemoryRun& run = runs.emplace_back(run_memory(settings, result.allocator, baseline, i));
-    result.memory_runs.push_back({run.start_bytes, run.peak_bytes(), run.mean_bytes(), run.end_bytes()});
+    result.memory_runs.push_back(figures_of(run));
   }
   const auto median = runs.begin() + static_cast<std::ptrdiff_t>((runs.size() - 1) / 2);
   std::nth_element(runs.begin(), median, runs.end(),
@@ -144,10 +148,27 @@ void run_further(const ReplaySettings& settings, ReplayResults& results, const P
 
 }  // namespace
 
+MemoryFigures figures_of(const MemoryRun& run) {
+  return {run.start_bytes, run.peak_bytes(), run.mean_bytes(), run.end_bytes(), run.fragmentation()};
+}
+
 Spread spread_of(const AllocatorResult& result, std::uint64_t TimedSample::*figure) {
   std::vector<std::uint64_t> values;
   for (const TimedSample& sample : result.timed) values.push_back(sample.*figure);
   return spread_of(std::move(values));
+}
+
+std::string memory_fault(const ReplaySettings& settings, const std::vector<Allocator>& allocators, bool verifies) {
+  const bool touches = verifies || settings.options.touch == "page" || settings.options.touch == "all";
+  const auto is_null = [](const Allocator& allocator) { return allocator.null; };
+  const bool only_null = std::all_of(allocators.begin(), allocators.end(), is_null);
+  const TracePlan& plan = settings.trace.plan();
+  const std::uint64_t touched = touches && !only_null ? plan.facts.peak_touched_bytes : 0;
+  const std::uint64_t needed = touched + plan.slots * sizeof(void*);
+  const std::uint64_t available = process::available_memory_bytes();
+  if (available == 0 || needed <= available) return "";
+  return "needs " + output::bytes_text(needed) + " of memory, and " + output::bytes_text(available) +
+         " are available: not replayed; --touch=first needs less, --force tries it nevertheless";
 }
 
 ReplayResults run_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, const Allocator& null,

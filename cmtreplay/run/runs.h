@@ -54,6 +54,7 @@ struct MemoryFigures {
   std::uint64_t peak = 0;
   std::uint64_t mean = 0;
   std::uint64_t end = 0;
+  double fragmentation = LatencySummary::none;
 
   static bool has_lower_peak(const MemoryFigures& a, const MemoryFigures& b) { return a.peak < b.peak; }
 };
@@ -64,7 +65,10 @@ void describe(Visitor& field, Figures& figures) {
   field("peak_resident_bytes", figures.peak, "");
   field("mean_resident_bytes", figures.mean, "");
   field("end_resident_bytes", figures.end, "");
+  field("fragmentation", figures.fragmentation, "resident over live bytes where most are live; null: not known");
 }
+
+MemoryFigures figures_of(const MemoryRun& run);
 
 /// The figures of one allocator.
 struct AllocatorResult {
@@ -90,6 +94,11 @@ struct ReplayResults {
   bool interrupted = false;
   std::string counters_missing = {};  ///< why there are no hardware counters; empty: there are
 };
+
+/// Why these allocators should not get the trace: it needs more memory than there is, so that the kernel would swap, or
+/// end a process. Of large blocks every page is written, so at least the live bytes are needed at the peak. Empty where
+/// there is enough.
+std::string memory_fault(const ReplaySettings& settings, const std::vector<Allocator>& allocators, bool verifies);
 
 /// Called with the current step: "jemalloc, run 2 of 5".
 using Progress = std::function<void(const std::string&)>;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cmtreplay/board/board.h"
 #include "cmtreplay/plan/prepared_trace.h"
 #include "cmtreplay/report/comparison.h"
 #include "cmtreplay/report/verification.h"
@@ -120,5 +121,7 @@ int main() {
   print_diff_report();
   print_replay_report();
   print_verification();
+  print_report<cmt::replay::Cell>("cmt.cell/1", "cmtreplay --results=DIR: a file");
+  print_report<cmt::replay::Board>("cmt.board/1", "cmtreplay --json of several traces");
   print_info_report();
 }

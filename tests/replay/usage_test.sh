@@ -1,6 +1,6 @@
 # Help and version on standard output; wrong use is one line, where to look, and status 2.
 cmtreplay --help > help
-head -1 help | grep -qx 'Usage: cmtreplay \[OPTION\]... \[FILE\]'
+head -1 help | grep -qx 'Usage: cmtreplay \[OPTION\]... \[FILE\]...'
 cmtreplay -h | cmp - help
 test "$(awk 'length > 80' help | wc -l)" = 0
 cmtreplay --version | grep -qx 'cmtreplay [0-9]*\.[0-9]*\.[0-9]*'
@@ -20,7 +20,10 @@ head -1 words | grep -qx 'cmtreplay: --alloc needs a name'
 wrong --runs=0
 wrong --runs=1001
 wrong --runs
-wrong a b
+wrong a -
+wrong -v a b
+wrong --suite a
+wrong --tasks a
 wrong -v --alloc=libc --alloc=null
 wrong --verify --csv
 wrong --verify --alloc=null

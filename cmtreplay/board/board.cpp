@@ -1,0 +1,216 @@
+#include "cmtreplay/board/board.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+namespace cmt::replay {
+namespace {
+
+/// The index of a key in a list of keys, to which it is added where it is new.
+std::size_t index_in(std::vector<std::string>& keys, const std::string& key) {
+  const auto found = std::find(keys.begin(), keys.end(), key);
+  if (found != keys.end()) return static_cast<std::size_t>(found - keys.begin());
+  keys.push_back(key);
+  return keys.size() - 1;
+}
+
+bool is_same(const CellMode& a, const CellMode& b) {
+  return a.order == b.order && a.touch == b.touch && a.clock == b.clock && a.pace == b.pace &&
+         a.one_thread == b.one_thread;
+}
+
+void check_comparable(const std::vector<Cell>& cells) {
+  for (const Cell& cell : cells) {
+    const Cell& first = cells.front();
+    const std::string where = " (" + first.trace.name + " on " + first.allocator.name + ", " + cell.trace.name +
+                              " on " + cell.allocator.name + ")";
+    if (!is_same(cell.mode, first.mode))
+      throw std::runtime_error("cells were replayed with different options, and cannot be compared" + where);
+    if (cell.reference.name != first.reference.name)
+      throw std::runtime_error("cells have different references, and cannot be compared" + where);
+  }
+}
+
+template <class Number>
+double median(const std::vector<Number>& numbers) {
+  std::vector<double> copies(numbers.begin(), numbers.end());
+  return copies.empty() ? Ratio::none : median_of(copies);
+}
+
+std::optional<std::uint64_t> median_memory(const Cell& cell, std::uint64_t MemoryFigures::*figure) {
+  std::vector<double> values;
+  for (const MemoryFigures& run : cell.runs.memory) values.push_back(static_cast<double>(run.*figure));
+  if (values.empty()) return std::nullopt;
+  return static_cast<std::uint64_t>(median_of(values));
+}
+
+void summarise(BoardCell& summary, const Cell& cell) {
+  if (!cell.is_measured()) {
+    summary.state = cell.outcome + (cell.reason ? ": " + *cell.reason : "");
+    return;
+  }
+  summary.state.clear();
+  summary.time = ratio_of(time_samples(cell));
+  summary.peak = ratio_of(memory_samples(cell, &MemoryFigures::peak));
+  summary.mean = ratio_of(memory_samples(cell, &MemoryFigures::mean));
+  summary.ns_per_call = median(cell.runs.wall_ns) / static_cast<double>(cell.trace.calls);
+  summary.peak_bytes = median_memory(cell, &MemoryFigures::peak);
+  summary.mean_bytes = median_memory(cell, &MemoryFigures::mean);
+  const RatioSamples fragmentation = fragmentation_samples(cell);
+  summary.fragmentation = median(fragmentation.runs);
+  summary.p999_ns = cell.latency.p999;
+  summary.minor_faults = static_cast<std::uint64_t>(median(cell.runs.minor_faults));
+}
+
+/// Fills in the places from the cells.
+class BoardBuilder {
+ public:
+  BoardBuilder(Board& board, const std::vector<Cell>& expected) : board_(board) {
+    for (const Cell& cell : expected.empty() ? board.cells : expected) add_place(cell);
+  }
+
+  void fill() {
+    name_columns();
+    const std::size_t columns = board_.allocators.size();
+    for (const CellTrace& trace : board_.traces) {
+      for (const BoardAllocator& allocator : board_.allocators)
+        board_.summaries.push_back({.trace = trace.name, .allocator = allocator.name, .state = "missing"});
+    }
+    for (std::size_t i = 0; i < board_.cells.size(); ++i) {
+      const Cell& cell = board_.cells[i];
+      const auto row = std::find(rows_.begin(), rows_.end(), cell.row_key());
+      const auto column = std::find(columns_.begin(), columns_.end(), cell.column_key());
+      if (row == rows_.end() || column == columns_.end()) continue;
+      board_.traces[static_cast<std::size_t>(row - rows_.begin())] = cell.trace;
+      fill_place(board_.summaries[static_cast<std::size_t>(row - rows_.begin()) * columns +
+                                  static_cast<std::size_t>(column - columns_.begin())],
+                 cell, i);
+    }
+    for (const BoardCell& summary : board_.summaries) board_.missing += summary.state == "missing" ? 1 : 0;
+  }
+
+ private:
+  void add_place(const Cell& cell) {
+    if (index_in(rows_, cell.row_key()) == board_.traces.size()) board_.traces.push_back(cell.trace);
+    if (index_in(columns_, cell.column_key()) == board_.allocators.size())
+      board_.allocators.push_back({.name = cell.allocator.name, .allocator = cell.allocator});
+  }
+
+  /// Two builds of one name are told apart by the beginning of their hashes.
+  void name_columns() {
+    std::map<std::string, int> names;
+    for (const BoardAllocator& allocator : board_.allocators) ++names[allocator.name];
+    for (BoardAllocator& allocator : board_.allocators) {
+      if (names[allocator.name] > 1) allocator.name += " (" + allocator.allocator.sha256.substr(0, 8) + ")";
+    }
+  }
+
+  static void fill_place(BoardCell& summary, const Cell& cell, std::size_t index) {
+    if (cell.verification) {
+      summary.broken_promises = cell.verification->faults;
+      if (cell.outcome == outcomes::verified) {
+        if (summary.state == "missing") summary.state = "verified only";
+        return;
+      }
+    }
+    if (summary.is_measured()) return;  // the first one wins
+    summary.index = index;
+    summarise(summary, cell);
+  }
+
+  Board& board_;
+  std::vector<std::string> rows_, columns_;
+};
+
+/// An allocator that was measured on few traces would leave few for the means of all. So those are ranked that were
+/// measured on half of the traces, and the means are of the traces that all of them have.
+void rank(Board& board) {
+  const std::size_t rows = board.traces.size(), columns = board.allocators.size();
+  for (std::size_t column = 0; column < columns; ++column) {
+    BoardAllocator& allocator = board.allocators[column];
+    for (std::size_t row = 0; row < rows; ++row) {
+      const BoardCell& cell = board.at(row, column);
+      allocator.traces += cell.is_measured() ? 1 : 0;
+      if (cell.broken_promises)
+        allocator.broken_promises = allocator.broken_promises.value_or(0) + *cell.broken_promises;
+    }
+    allocator.is_ranked = allocator.traces > 0 && 2 * allocator.traces >= rows;
+  }
+  std::vector<std::size_t> counted;
+  for (std::size_t row = 0; row < rows; ++row) {
+    bool is_whole = true;
+    for (std::size_t column = 0; column < columns; ++column)
+      is_whole = is_whole && (!board.allocators[column].is_ranked || board.at(row, column).time.is_known());
+    if (is_whole) counted.push_back(row);
+  }
+  board.counted_traces = counted.size();
+  for (std::size_t column = 0; column < columns; ++column) {
+    BoardAllocator& allocator = board.allocators[column];
+    if (!allocator.is_ranked) continue;
+    std::vector<RatioSamples> times, peaks, means;
+    for (const std::size_t row : counted) {
+      const Cell& cell = board.cells[board.at(row, column).index];
+      times.push_back(time_samples(cell));
+      peaks.push_back(memory_samples(cell, &MemoryFigures::peak));
+      means.push_back(memory_samples(cell, &MemoryFigures::mean));
+    }
+    allocator.time = geometric_mean(times);
+    allocator.peak = geometric_mean(peaks);
+    allocator.mean = geometric_mean(means);
+  }
+}
+
+/// The machines, and by how much they differ: by the reference, which every session of a trace has run.
+void compare_nodes(Board& board) {
+  std::map<std::string, std::map<std::string, double>> reference_ns;  // by trace, by session
+  for (const Cell& cell : board.cells) {
+    if (!cell.is_measured()) continue;
+    const auto same = [&cell](const BoardNode& node) {
+      return node.node == cell.node && node.machine.cpu == cell.machine.cpu &&
+             node.machine.kernel == cell.machine.kernel;
+    };
+    auto node = std::find_if(board.nodes.begin(), board.nodes.end(), same);
+    if (node == board.nodes.end()) node = board.nodes.insert(node, {.node = cell.node, .machine = cell.machine});
+    ++node->cells;
+    const double time = median(cell.reference_runs.wall_ns);
+    if (time > 0) reference_ns[cell.trace.sha256][cell.session] = time;
+  }
+  for (const auto& [trace, sessions] : reference_ns) {
+    double least = INFINITY, most = 0;
+    for (const auto& [session, time] : sessions) {
+      least = std::min(least, time);
+      most = std::max(most, time);
+    }
+    board.node_spread = std::max(board.node_spread, most / least - 1);
+  }
+}
+
+}  // namespace
+
+std::uint64_t Board::measured() const {
+  return static_cast<std::uint64_t>(
+      std::count_if(summaries.begin(), summaries.end(), [](const BoardCell& cell) { return cell.is_measured(); }));
+}
+
+Board make_board(std::vector<Cell> cells, const std::vector<Cell>& expected) {
+  if (!expected.empty()) {
+    std::erase_if(cells, [&first = expected.front()](const Cell& cell) {
+      return !is_same(cell.mode, first.mode) || cell.reference.name != first.reference.name;
+    });
+  }
+  Board board{.cells = std::move(cells)};
+  check_comparable(board.cells);
+  if (!board.cells.empty())
+    board.reference = board.cells.front().reference.name;
+  else if (!expected.empty())
+    board.reference = expected.front().reference.name;
+  BoardBuilder(board, expected).fill();
+  rank(board);
+  compare_nodes(board);
+  return board;
+}
+
+}  // namespace cmt::replay

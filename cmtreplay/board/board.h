@@ -1,0 +1,137 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmtreplay/board/ratios.h"
+#include "cmtreplay/matrix/cell.h"
+#include "toolkit/picture/picture.h"
+
+namespace cmt::replay {
+
+inline constexpr std::string_view board_schema = "cmt.board/1";
+
+/// The figures of a cell that the board shows. Ratios are to the reference on the same trace.
+struct BoardCell {
+  std::string trace = {};
+  std::string allocator = {};
+  std::string state = {};  ///< outcome and reason of what was not measured; empty: it was
+  Ratio time = {}, peak = {}, mean = {};
+  double ns_per_call = Ratio::none;
+  std::optional<std::uint64_t> peak_bytes = {}, mean_bytes = {};
+  double fragmentation = Ratio::none;
+  double p999_ns = Ratio::none;
+  std::optional<std::uint64_t> minor_faults = {};
+  std::optional<std::uint64_t> broken_promises = {};
+  std::size_t index = 0;  ///< in Board::cells
+
+  bool is_measured() const { return state.empty(); }
+};
+
+template <class Visitor, output::DescribedAs<BoardCell> C>
+void describe(Visitor& field, C& cell) {
+  field("trace", cell.trace, "its name");
+  field("allocator", cell.allocator, "its name");
+  field("state", cell.state, "empty: it was measured; else missing, or how it ended");
+  field("time", cell.time, "wall time, by the rounds that both ran in");
+  field("peak", cell.peak, "peak resident bytes");
+  field("mean", cell.mean, "resident bytes over the recorded time");
+  field("ns_per_call", cell.ns_per_call, "median wall time of a call, with the replay's own");
+  field("peak_resident_bytes", cell.peak_bytes, "median of the memory runs");
+  field("mean_resident_bytes", cell.mean_bytes, "median of the memory runs");
+  field("fragmentation", cell.fragmentation, "resident over live bytes where most are live");
+  field("malloc_p999_ns", cell.p999_ns, "99.9 % of the calls of malloc took no longer");
+  field("minor_faults", cell.minor_faults, "median of the timed runs");
+  field("broken_promises", cell.broken_promises, "faults that --verify has found; null: not verified");
+}
+
+/// A column of the board.
+struct BoardAllocator {
+  std::string name = {};
+  CellAllocator allocator = {};
+  Ratio time = {}, peak = {}, mean = {};  ///< geometric means
+  std::uint64_t traces = 0;               ///< on which it was measured
+  bool is_ranked = false;
+  std::optional<std::uint64_t> broken_promises = {};
+};
+
+template <class Visitor, output::DescribedAs<BoardAllocator> A>
+void describe(Visitor& field, A& allocator) {
+  field("name", allocator.name, "as the board shows it");
+  field("allocator", allocator.allocator, "");
+  field("time", allocator.time, "geometric mean over the traces of all ranked allocators");
+  field("peak", allocator.peak, "geometric mean of peak resident bytes");
+  field("mean", allocator.mean, "geometric mean of resident bytes over the recorded time");
+  field("traces", allocator.traces, "that it was measured on");
+  field("ranked", allocator.is_ranked, "whether it was measured on half of the traces or more");
+  field("broken_promises", allocator.broken_promises,
+        "faults that --verify has found on all traces; null: not verified");
+}
+
+/// A machine that cells come from.
+struct BoardNode {
+  std::string node = {};
+  Machine machine = {};
+  std::uint64_t cells = 0;
+};
+
+template <class Visitor, output::DescribedAs<BoardNode> N>
+void describe(Visitor& field, N& node) {
+  field("node", node.node, "its name");
+  field("machine", node.machine, "");
+  field("cells", node.cells, "measured on it");
+}
+
+/// All that the board shows.
+struct Board {
+  std::string reference = {};
+  std::vector<CellTrace> traces = {};
+  std::vector<BoardAllocator> allocators = {};
+  std::vector<BoardCell> summaries = {};  ///< trace by trace
+  std::uint64_t counted_traces = 0;       ///< that the geometric means are of
+  std::uint64_t missing = 0;
+  std::vector<BoardNode> nodes = {};
+  double node_spread = 0;
+  std::vector<Cell> cells = {};
+
+  const BoardCell& at(std::size_t trace, std::size_t allocator) const {
+    return summaries[trace * allocators.size() + allocator];
+  }
+  std::uint64_t measured() const;
+};
+
+template <class Visitor, output::DescribedAs<Board> B>
+void describe(Visitor& field, B& board) {
+  field("schema", board_schema, "the name and version of this form");
+  field("reference", board.reference, "the allocator that ratios are to");
+  field("traces", board.traces, "");
+  field("allocators", board.allocators, "");
+  field("summaries", board.summaries, "each trace on each allocator");
+  field("counted_traces", board.counted_traces, "that the geometric means are of: measured on all ranked allocators");
+  field("missing_cells", board.missing, "that are not there");
+  field("nodes", board.nodes, "the machines that cells were measured on");
+  field("node_spread", board.node_spread,
+        "by how much the reference's time on one trace differs at most between sessions, as a share");
+  field("cells", board.cells, "all that was measured, of schema cmt.cell/1");
+}
+
+/// Puts cells together. `expected`: what should be there, in the order of traces and allocators; where it is empty, all
+/// traces on all allocators that occur. Throws std::runtime_error where cells cannot be compared: they were replayed in
+/// different ways, or with different references.
+Board make_board(std::vector<Cell> cells, const std::vector<Cell>& expected);
+
+/// For people: a table for each figure, with the traces as rows and the allocators as columns.
+std::string board_text(const Board& board);
+/// For a README: the geometric means as a table, and the matrix.
+std::string board_markdown(const Board& board);
+/// For spreadsheets: a line for each cell.
+std::string board_csv(const Board& board);
+/// Time against memory, the matrix as maps, and each trace's memory.
+output::Picture board_picture(const Board& board);
+/// For programs: schema cmt.board/1.
+std::string board_json(const Board& board);
+
+}  // namespace cmt::replay

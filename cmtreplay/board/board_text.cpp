@@ -1,0 +1,233 @@
+// The board as text: tables, Markdown, CSV and JSON.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "cmtreplay/board/board.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
+
+namespace cmt::replay {
+namespace {
+
+using output::bytes_text;
+using output::fixed;
+
+constexpr const char* none = "-";
+
+std::string number_text(double number, int decimals) { return std::isnan(number) ? none : fixed(number, decimals); }
+
+/// "0.83 (0.81 - 0.85)"; without the interval where it has no width.
+std::string ratio_text(const Ratio& ratio) {
+  if (!ratio.is_known()) return none;
+  const std::string low = fixed(ratio.low, 2), high = fixed(ratio.high, 2), middle = fixed(ratio.ratio, 2);
+  return low == high ? middle : middle + " (" + low + " - " + high + ")";
+}
+
+/// The first word of a state: "died", "refused", "missing".
+std::string short_state(const std::string& state) {
+  std::string text = state.substr(0, state.find(':'));
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+/// One figure of all cells.
+struct Figure {
+  const char* title;
+  std::function<std::string(const BoardCell&)> text;
+  Ratio BoardAllocator::*mean = nullptr;  ///< the geometric mean; null: has none
+};
+
+std::string bytes_or_none(const std::optional<std::uint64_t>& bytes) { return bytes ? bytes_text(*bytes) : none; }
+
+std::vector<Figure> figures() {
+  return {
+      {"time, to", [](const BoardCell& cell) { return ratio_text(cell.time); }, &BoardAllocator::time},
+      {"peak memory, to", [](const BoardCell& cell) { return ratio_text(cell.peak); }, &BoardAllocator::peak},
+      {"mean memory, to", [](const BoardCell& cell) { return ratio_text(cell.mean); }, &BoardAllocator::mean},
+      {"ns a call", [](const BoardCell& cell) { return number_text(cell.ns_per_call, 1); }},
+      {"peak", [](const BoardCell& cell) { return bytes_or_none(cell.peak_bytes); }},
+      {"mean", [](const BoardCell& cell) { return bytes_or_none(cell.mean_bytes); }},
+      {"fragmentation", [](const BoardCell& cell) { return number_text(cell.fragmentation, 2); }},
+      {"p99.9 of malloc, ns", [](const BoardCell& cell) { return number_text(cell.p999_ns, 0); }},
+      {"page faults",
+       [](const BoardCell& cell) { return cell.minor_faults ? output::with_commas(*cell.minor_faults) : none; }},
+  };
+}
+
+std::string faults_text(const std::optional<std::uint64_t>& faults) {
+  return faults ? output::with_commas(*faults) : none;
+}
+
+std::string figure_table(const Board& board, const Figure& figure) {
+  const std::string title = figure.mean ? std::string(figure.title) + " " + board.reference : figure.title;
+  std::vector<std::string> titles{title};
+  for (const BoardAllocator& allocator : board.allocators) titles.push_back(allocator.name);
+  output::Table table(titles);
+  for (std::size_t row = 0; row < board.traces.size(); ++row) {
+    std::vector<std::string> cells{board.traces[row].name};
+    for (std::size_t column = 0; column < board.allocators.size(); ++column) {
+      const BoardCell& cell = board.at(row, column);
+      cells.push_back(cell.is_measured() ? figure.text(cell) : short_state(cell.state));
+    }
+    table.add(cells);
+  }
+  if (figure.mean && board.traces.size() > 1) {
+    std::vector<std::string> cells{"geometric mean"};
+    for (const BoardAllocator& allocator : board.allocators) cells.push_back(ratio_text(allocator.*figure.mean));
+    table.add(cells);
+  }
+  return table.text();
+}
+
+bool is_verified(const Board& board) {
+  return std::any_of(board.allocators.begin(), board.allocators.end(),
+                     [](const BoardAllocator& allocator) { return allocator.broken_promises.has_value(); });
+}
+
+/// What stands below the tables, a line each.
+std::vector<std::string> notes(const Board& board) {
+  std::vector<std::string> lines;
+  if (board.counted_traces != board.traces.size() && board.measured() != 0)
+    lines.push_back("geometric means are of " + output::counted(board.counted_traces, "trace") +
+                    ", which all ranked allocators have; an allocator is ranked that has half of the traces");
+  for (const BoardCell& cell : board.summaries) {
+    if (!cell.is_measured() && cell.state != "missing" && cell.state != "verified only")
+      lines.push_back(cell.trace + ": " + cell.allocator + ": " + cell.state);
+    if (cell.broken_promises.value_or(0) != 0)
+      lines.push_back(cell.trace + ": " + cell.allocator + ": broke " +
+                      output::counted(*cell.broken_promises, "promise") + " (--verify)");
+  }
+  if (board.missing != 0)
+    lines.push_back(output::counted(board.missing, "cell") + " of " + output::with_commas(board.summaries.size()) +
+                    " missing");
+  const auto crowded =
+      std::any_of(board.cells.begin(), board.cells.end(), [](const Cell& cell) { return cell.is_crowded; });
+  if (crowded) lines.push_back("some traces have more threads at once than there are CPUs: their times mean little");
+  for (const BoardNode& node : board.nodes)
+    lines.push_back("measured on " + (board.nodes.size() > 1 ? node.node + ", " : "") +
+                    node.machine.cpu.value_or("an unknown processor") + ", " + node.machine.kernel + ": " +
+                    output::counted(node.cells, "cell"));
+  if (board.node_spread > 0)
+    lines.push_back("between sessions the time of " + board.reference + " on one trace differs by up to " +
+                    fixed(100 * board.node_spread, 1) + " %; ratios are within a session");
+  return lines;
+}
+
+/// A text as a cell of a Markdown table: what Markdown and HTML would obey is escaped.
+std::string markdown(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 127) {
+      escaped += ' ';
+      continue;
+    }
+    if (std::string_view("\\`*_{}[]<>|&#~!").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+std::string markdown_row(const std::vector<std::string>& cells) {
+  std::string text = "|";
+  for (const std::string& cell : cells) text += " " + cell + " |";
+  return text + "\n";
+}
+
+std::string markdown_rule(std::size_t columns) {
+  std::string text = "|---|";
+  for (std::size_t i = 1; i < columns; ++i) text += "---:|";
+  return text + "\n";
+}
+
+/// A row of the CSV.
+struct CsvRow {
+  BoardCell cell = {};
+  CellTrace trace = {};
+};
+
+template <class Visitor, output::DescribedAs<CsvRow> Row>
+void describe(Visitor& field, Row& row) {
+  const BoardCell& cell = row.cell;
+  field("trace", cell.trace, "");
+  field("allocator", cell.allocator, "");
+  field("state", cell.is_measured() ? std::string("measured") : cell.state, "");
+  field("events", row.trace.events, "");
+  field("threads", row.trace.threads, "");
+  field("time_ratio", cell.time.ratio, "");
+  field("time_ratio_low", cell.time.low, "");
+  field("time_ratio_high", cell.time.high, "");
+  field("peak_ratio", cell.peak.ratio, "");
+  field("mean_ratio", cell.mean.ratio, "");
+  field("ns_per_call", cell.ns_per_call, "");
+  field("peak_resident_bytes", cell.peak_bytes, "");
+  field("mean_resident_bytes", cell.mean_bytes, "");
+  field("fragmentation", cell.fragmentation, "");
+  field("malloc_p999_ns", cell.p999_ns, "");
+  field("minor_faults", cell.minor_faults, "");
+  field("broken_promises", cell.broken_promises, "");
+}
+
+}  // namespace
+
+std::string board_text(const Board& board) {
+  std::string text;
+  if (board.measured() != 0) {
+    for (const Figure& figure : figures()) text += figure_table(board, figure) + "\n";
+  }
+  if (is_verified(board)) {
+    const auto faults = [](const BoardCell& cell) { return faults_text(cell.broken_promises); };
+    Board copy = board;  // also of cells that were only verified
+    for (BoardCell& cell : copy.summaries) cell.state = cell.broken_promises ? "" : cell.state;
+    text += figure_table(copy, {"broken promises", faults}) + "\n";
+  }
+  for (const std::string& line : notes(board)) text += line + "\n";
+  return text;
+}
+
+std::string board_markdown(const Board& board) {
+  std::vector<const BoardAllocator*> order;
+  for (const BoardAllocator& allocator : board.allocators) order.push_back(&allocator);
+  std::stable_sort(order.begin(), order.end(), [](const BoardAllocator* a, const BoardAllocator* b) {
+    return a->time.is_known() && (!b->time.is_known() || a->time.ratio < b->time.ratio);
+  });
+  std::string text =
+      markdown_row({"allocator", "time", "peak memory", "mean memory", "traces", "broken promises"}) + markdown_rule(6);
+  for (const BoardAllocator* allocator : order) {
+    text += markdown_row({markdown(allocator->name), ratio_text(allocator->time), ratio_text(allocator->peak),
+                          ratio_text(allocator->mean),
+                          std::to_string(allocator->traces) + " of " + std::to_string(board.traces.size()),
+                          faults_text(allocator->broken_promises)});
+  }
+  text += "\nGeometric means over " + output::counted(board.counted_traces, "trace") + ", " +
+          markdown(board.reference) + " = 1; in brackets where they lie with 95 %. Less is better.\n";
+  for (const auto& [title, figure] :
+       {std::pair("Time", &BoardCell::time), std::pair("Peak memory", &BoardCell::peak)}) {
+    std::vector<std::string> titles{title};
+    for (const BoardAllocator& allocator : board.allocators) titles.push_back(markdown(allocator.name));
+    text += "\n" + markdown_row(titles) + markdown_rule(titles.size());
+    for (std::size_t row = 0; row < board.traces.size(); ++row) {
+      std::vector<std::string> cells{markdown(board.traces[row].name)};
+      for (std::size_t column = 0; column < board.allocators.size(); ++column) {
+        const BoardCell& cell = board.at(row, column);
+        cells.push_back(cell.is_measured() ? number_text((cell.*figure).ratio, 2) : markdown(short_state(cell.state)));
+      }
+      text += markdown_row(cells);
+    }
+  }
+  const std::vector<std::string> lines = notes(board);
+  if (!lines.empty()) text += "\n";
+  for (const std::string& line : lines) text += "- " + markdown(line) + "\n";
+  return text;
+}
+
+std::string board_csv(const Board& board) {
+  std::string text = output::csv_titles<CsvRow>();
+  for (std::size_t i = 0; i < board.summaries.size(); ++i)
+    text += output::csv_row(CsvRow{board.summaries[i], board.traces[i / board.allocators.size()]});
+  return text;
+}
+
+std::string board_json(const Board& board) { return output::json_text(board); }
+
+}  // namespace cmt::replay

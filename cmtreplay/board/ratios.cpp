@@ -1,0 +1,85 @@
+#include "cmtreplay/board/ratios.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace cmt::replay {
+namespace {
+
+constexpr std::size_t draws = 2000, tail = draws / 40;  // 2.5 %
+
+double median_of_drawn(const std::vector<double>& samples, std::mt19937& random, std::vector<double>& drawn) {
+  drawn.resize(samples.size());
+  for (double& sample : drawn) sample = samples[random() % samples.size()];
+  return median_of(drawn);
+}
+
+double median(std::vector<double> samples) { return median_of(samples); }
+
+double drawn_ratio(const RatioSamples& samples, std::mt19937& random, std::vector<double>& room) {
+  if (!samples.pairs.empty()) return median_of_drawn(samples.pairs, random, room);
+  const double above = median_of_drawn(samples.runs, random, room);
+  return above / median_of_drawn(samples.reference, random, room);
+}
+
+double plain_ratio(const RatioSamples& samples) {
+  if (!samples.pairs.empty()) return median(samples.pairs);
+  return median(samples.runs) / median(samples.reference);
+}
+
+}  // namespace
+
+RatioSamples time_samples(const Cell& cell) {
+  RatioSamples samples;
+  const std::size_t rounds = std::min(cell.runs.wall_ns.size(), cell.reference_runs.wall_ns.size());
+  for (std::size_t i = 0; i < rounds; ++i) {
+    if (cell.reference_runs.wall_ns[i] != 0 && cell.runs.wall_ns[i] != 0)
+      samples.pairs.push_back(static_cast<double>(cell.runs.wall_ns[i]) /
+                              static_cast<double>(cell.reference_runs.wall_ns[i]));
+  }
+  return samples;
+}
+
+RatioSamples memory_samples(const Cell& cell, std::uint64_t MemoryFigures::*figure) {
+  RatioSamples samples;
+  for (const MemoryFigures& run : cell.runs.memory) samples.runs.push_back(static_cast<double>(run.*figure));
+  for (const MemoryFigures& run : cell.reference_runs.memory)
+    samples.reference.push_back(static_cast<double>(run.*figure));
+  std::erase(samples.runs, 0.0);
+  std::erase(samples.reference, 0.0);
+  return samples;
+}
+
+RatioSamples fragmentation_samples(const Cell& cell) {
+  RatioSamples samples;
+  const auto add = [](std::vector<double>& list, const CellRuns& runs) {
+    for (const MemoryFigures& run : runs.memory) {
+      if (run.fragmentation > 0) list.push_back(run.fragmentation);
+    }
+  };
+  add(samples.runs, cell.runs);
+  add(samples.reference, cell.reference_runs);
+  return samples;
+}
+
+Ratio ratio_of(const RatioSamples& samples) { return geometric_mean({samples}); }
+
+Ratio geometric_mean(const std::vector<RatioSamples>& cells) {
+  const auto is_known = [](const RatioSamples& samples) { return samples.is_known(); };
+  if (cells.empty() || !std::all_of(cells.begin(), cells.end(), is_known)) return {};
+  const double count = static_cast<double>(cells.size());
+  double sum = 0;
+  for (const RatioSamples& samples : cells) sum += std::log(plain_ratio(samples));
+  std::mt19937 random(1);
+  std::vector<double> means(draws), room;
+  for (double& mean : means) {
+    double drawn = 0;
+    for (const RatioSamples& samples : cells) drawn += std::log(drawn_ratio(samples, random, room));
+    mean = std::exp(drawn / count);
+  }
+  std::sort(means.begin(), means.end());
+  return {std::exp(sum / count), means[tail], means[draws - 1 - tail]};
+}
+
+}  // namespace cmt::replay

@@ -1,0 +1,101 @@
+#include "cmtreplay/matrix/cell.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "toolkit/files/sha256.h"
+#include "toolkit/output/numbers.h"
+
+namespace cmt::replay {
+namespace {
+
+constexpr std::size_t key_digits = 8;
+
+std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+/// All of a list as one text in which no two lists are the same.
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += std::to_string(part.size()) + ":" + part;
+  return text;
+}
+
+CellRuns runs_of(const AllocatorResult& result) {
+  CellRuns runs{.memory = result.memory_runs};
+  for (const TimedSample& sample : result.timed) {
+    runs.wall_ns.push_back(sample.wall_ns);
+    runs.cpu_ns.push_back(sample.cpu_ns);
+    runs.kernel_ns.push_back(sample.kernel_ns);
+    runs.minor_faults.push_back(sample.minor_faults);
+  }
+  return runs;
+}
+
+CellSeries series_of(const MemoryRun& run) {
+  CellSeries series{.event = {0}, .live_bytes = {0}, .resident_bytes = {run.start_bytes}};
+  for (const MarkSample& sample : run.marks) {
+    series.event.push_back(sample.mark.event);
+    series.live_bytes.push_back(sample.mark.live.bytes);
+    series.resident_bytes.push_back(sample.memory.resident_bytes);
+  }
+  return series;
+}
+
+}  // namespace
+
+std::string Cell::column_key() const {
+  return joined({allocator.name, allocator.sha256, allocator.prefix, joined(allocator.settings)});
+}
+
+std::string cell_file_name(const Cell& cell) {
+  const CellMode& mode = cell.mode;
+  const std::string column = joined({cell.column_key(), mode.order, mode.touch, mode.clock, std::to_string(mode.pace),
+                                     std::to_string(mode.one_thread), cell.reference.name,
+                                     joined(cell.reference.settings), cell.verification ? "verified" : "measured"});
+  const std::string library = file_name_of(parse_allocator_name(cell.allocator.name).name);
+  return file_name_of(cell.trace.name) + "-" + cell.trace.sha256.substr(0, key_digits) + "." + library + "-" +
+         files::sha256(column).substr(0, key_digits) + (cell.verification ? ".verified" : "") + ".json";
+}
+
+CellAllocator describe_allocator(const Allocator& allocator) {
+  const AllocatorName asked = parse_allocator_name(allocator.name);
+  std::string name = last_part(asked.name);
+  for (const std::string& setting : asked.settings) name += "," + setting;
+  return {.name = name,
+          .library = last_part(allocator.library),
+          .sha256 = allocator.library.empty() ? "" : files::sha256_of_file(allocator.library),
+          .prefix = allocator.prefix,
+          .settings = allocator.settings};
+}
+
+CellMode describe_mode(const ReplayOptions& options, const TraceOptions& trace) {
+  const char* const clock = options.clock == ClockRuns::all      ? "recorded"
+                            : options.clock == ClockRuns::memory ? "memory"
+                                                                 : "none";
+  return {.order = trace.strict ? "strict" : "free",
+          .touch = options.touch,
+          .clock = clock,
+          .pace = options.pace,
+          .one_thread = !trace.threads};
+}
+
+void fill_cell(Cell& cell, const AllocatorResult& result, const AllocatorResult& reference,
+               const AllocatorResult& baseline, std::uint64_t events) {
+  cell.runs = runs_of(result);
+  cell.reference_runs = runs_of(reference);
+  if (!baseline.timed.empty()) cell.null_wall_ns = spread_of(baseline, &TimedSample::wall_ns).median;
+  const LatencySummary latency = result.latencies.summary(latency_malloc);
+  cell.latency = {latency.samples, latency.p50, latency.p99, latency.p999, latency.max};
+  if (result.memory) cell.series = series_of(*result.memory);
+  cell.refused_calls = static_cast<std::uint64_t>(spread_of(result, &TimedSample::refused_calls).max);
+  cell.outcome = outcomes::measured;
+  if (result.death) {
+    cell.outcome = result.death->hung() ? outcomes::hung : outcomes::died;
+    cell.reason = result.death->place(events) + ": " + result.death->text();
+  } else if (cell.refused_calls != 0) {
+    cell.outcome = outcomes::refused;
+    cell.reason = "refused " + output::counted(cell.refused_calls, "call");
+  }
+}
+
+}  // namespace cmt::replay

@@ -1,0 +1,208 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmtreplay/run/machine.h"
+#include "cmtreplay/run/runs.h"
+#include "toolkit/output/fields.h"
+
+/// A cell of the matrix of traces and allocators: the figures of one allocator on one trace, and those of the reference
+/// (libc, or the old build of a gate) from the same rounds. So each cell can be compared with any other, wherever both
+/// were measured: by their ratios to the reference.
+namespace cmt::replay {
+
+inline constexpr std::string_view cell_schema = "cmt.cell/1";
+
+/// The trace of a cell.
+struct CellTrace {
+  std::string name = {};
+  std::string sha256 = {};
+  std::uint64_t events = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t threads = 0;
+  std::uint64_t peak_live_bytes = 0;
+  bool truncated = false;
+};
+
+template <class Visitor, output::DescribedAs<CellTrace> T>
+void describe(Visitor& field, T& trace) {
+  field("name", trace.name, "of its file, without the ending");
+  field("sha256", trace.sha256, "of the file");
+  field("events", trace.events, "");
+  field("calls", trace.calls, "events that are replayed as calls");
+  field("threads", trace.threads, "");
+  field("peak_live_bytes", trace.peak_live_bytes, "the most bytes that were live at once");
+  field("truncated", trace.truncated, "whether the trace breaks off before its end");
+}
+
+/// The allocator of a cell.
+struct CellAllocator {
+  std::string name = {};
+  std::string library = {};
+  std::string sha256 = {};
+  std::string prefix = {};
+  std::vector<std::string> settings = {};
+};
+
+template <class Visitor, output::DescribedAs<CellAllocator> A>
+void describe(Visitor& field, A& allocator) {
+  field("name", allocator.name, "as --alloc gave it, of a path its last part, with the settings of its environment");
+  field("library", allocator.library, "the name of its malloc's file");
+  field("sha256", allocator.sha256, "of that file: the build");
+  field("prefix", allocator.prefix, "of the names of its calls");
+  field("settings", allocator.settings, "of its environment");
+}
+
+/// How a trace is replayed. Cells of a board agree in it.
+struct CellMode {
+  std::string order = {};
+  std::string touch = {};
+  std::string clock = {};
+  double pace = 0;
+  bool one_thread = false;
+};
+
+template <class Visitor, output::DescribedAs<CellMode> M>
+void describe(Visitor& field, M& mode) {
+  field("order", mode.order, "free or strict");
+  field("touch", mode.touch, "the bytes of each block that are written: page, none, first or all");
+  field("clock", mode.clock,
+        "that allocators read where times were recorded: recorded, memory (in memory runs) or none");
+  field("pace", mode.pace, "recorded time over the replay's; 0: as fast as possible");
+  field("one_thread", mode.one_thread, "whether all calls are made by one thread");
+}
+
+/// The timed runs of one allocator, a number for each round.
+struct CellRuns {
+  std::vector<std::uint64_t> wall_ns = {};
+  std::vector<std::uint64_t> cpu_ns = {};
+  std::vector<std::uint64_t> kernel_ns = {};
+  std::vector<std::uint64_t> minor_faults = {};
+  std::vector<MemoryFigures> memory = {};
+};
+
+template <class Visitor, output::DescribedAs<CellRuns> R>
+void describe(Visitor& field, R& runs) {
+  field("wall_ns", runs.wall_ns, "of each timed run, a round after the other");
+  field("cpu_ns", runs.cpu_ns, "of all threads");
+  field("kernel_ns", runs.kernel_ns, "of cpu_ns");
+  field("minor_faults", runs.minor_faults, "");
+  field("memory", runs.memory, "of each memory run");
+}
+
+/// Memory along the trace, of the run with the median peak.
+struct CellSeries {
+  std::vector<std::uint64_t> event = {};
+  std::vector<std::uint64_t> live_bytes = {};
+  std::vector<std::uint64_t> resident_bytes = {};
+};
+
+template <class Visitor, output::DescribedAs<CellSeries> S>
+void describe(Visitor& field, S& series) {
+  field("event", series.event, "the last event before each mark, counted from 1");
+  field("live_bytes", series.live_bytes, "of the trace");
+  field("resident_bytes", series.resident_bytes, "of the allocator");
+}
+
+/// How long single calls of malloc took.
+struct CellLatency {
+  std::uint64_t samples = 0;
+  double p50 = LatencySummary::none, p99 = LatencySummary::none, p999 = LatencySummary::none,
+         max = LatencySummary::none;
+};
+
+template <class Visitor, output::DescribedAs<CellLatency> L>
+void describe(Visitor& field, L& latency) {
+  field("samples", latency.samples, "calls that were timed, one in 64");
+  field("p50_ns", latency.p50, "half of the calls took no longer; null: none was timed");
+  field("p99_ns", latency.p99, "99 % of them");
+  field("p999_ns", latency.p999, "99.9 % of them");
+  field("max_ns", latency.max, "the longest");
+}
+
+/// What --verify has found.
+struct CellVerification {
+  std::uint64_t faults = 0;
+  std::vector<std::string> findings = {};  ///< the first of them, in words
+};
+
+template <class Visitor, output::DescribedAs<CellVerification> V>
+void describe(Visitor& field, V& verification) {
+  field("faults", verification.faults, "promises that the allocator broke; a crash is one");
+  field("findings", verification.findings, "the first twenty of them, in words");
+}
+
+/// How a cell ended.
+namespace outcomes {
+inline constexpr std::string_view measured = "measured", refused = "refused", died = "died", hung = "hung",
+                                  verified = "verified",  ///< was only checked
+    not_replayed = "not_replayed";                        ///< for a reason of the trace or the machine
+}  // namespace outcomes
+
+struct Cell {
+  std::string schema = std::string(cell_schema);
+  std::string version = {};  ///< of cmtreplay
+  CellTrace trace = {};
+  CellAllocator allocator = {};
+  CellAllocator reference = {};
+  CellMode mode = {};
+  Machine machine = {};
+  std::string node = {};
+  std::string session = {};
+  std::string outcome = {};  ///< one of `outcomes`
+  std::optional<std::string> reason = {};
+  std::uint64_t refused_calls = 0;
+  bool is_crowded = false;
+  CellRuns runs = {};
+  CellRuns reference_runs = {};
+  double null_wall_ns = LatencySummary::none;
+  CellLatency latency = {};
+  CellSeries series = {};
+  std::optional<CellVerification> verification = {};
+
+  bool is_measured() const { return outcome == outcomes::measured && !runs.wall_ns.empty(); }
+  /// What cells have in common that are one in the matrix.
+  std::string row_key() const { return trace.sha256; }
+  std::string column_key() const;
+};
+
+template <class Visitor, output::DescribedAs<Cell> C>
+void describe(Visitor& field, C& cell) {
+  field("schema", cell.schema, "the name and version of this form");
+  field("version", cell.version, "of cmtreplay");
+  field("trace", cell.trace, "");
+  field("allocator", cell.allocator, "");
+  field("reference", cell.reference, "the allocator whose runs stood in the same rounds");
+  field("mode", cell.mode, "how the trace was replayed");
+  field("machine", cell.machine, "");
+  field("node", cell.node, "the machine's name");
+  field("session", cell.session, "random: cells of one session ran in the same rounds");
+  field("outcome", cell.outcome, "measured, refused (calls), died, hung; verified: checked only");
+  field("reason", cell.reason, "of any other outcome than measured, in words");
+  field("refused_calls", cell.refused_calls, "the most calls that one run refused");
+  field("crowded", cell.is_crowded, "whether the trace has more threads at once than there were CPUs");
+  field("runs", cell.runs, "");
+  field("reference_runs", cell.reference_runs, "the reference's, in the same rounds");
+  field("null_wall_ns", cell.null_wall_ns, "the median of the null allocator: the cost of the replay itself");
+  field("latency", cell.latency, "of malloc and operator new");
+  field("series", cell.series, "memory along the trace");
+  field("verification", cell.verification, "null: was not verified");
+}
+
+/// The parts of a cell that are known before it is run, and its name as a file:
+/// "redis-1a2b3c4d.jemalloc-9f8e7d6c.json". The first number is from the trace's bytes, the other from the allocator's
+/// bytes and settings, and the mode.
+std::string cell_file_name(const Cell& cell);
+
+CellAllocator describe_allocator(const Allocator& allocator);
+CellMode describe_mode(const ReplayOptions& options, const TraceOptions& trace);
+
+/// Copies an allocator's results and those of the reference.
+void fill_cell(Cell& cell, const AllocatorResult& result, const AllocatorResult& reference,
+               const AllocatorResult& baseline, std::uint64_t events);
+
+}  // namespace cmt::replay

@@ -1,0 +1,67 @@
+// Cells as files. A cell is written beside its place under a name of its own, and then gets its name by link(2), which
+// fails where that name is taken: so the first one wins, on a shared file system too.
+#include "cmtreplay/matrix/cell_store.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "toolkit/process/proc_file.h"
+
+namespace cmt::replay {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail_at(const std::string& path) { throw std::system_error(errno, std::generic_category(), path); }
+
+/// A name that no other process takes: with the machine's name and the process id.
+std::string part_name(const std::string& path) {
+  char node[256] = "";
+  gethostname(node, sizeof node - 1);
+  return path + "." + file_name_of(node) + "." + std::to_string(getpid()) + ".part";
+}
+
+void write_whole(const std::string& path, const std::string& text) {
+  const process::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.get() < 0) fail_at(path);
+  process::write_all(file.get(), text, path);
+  if (fsync(file.get()) != 0 && errno != EINVAL) fail_at(path);
+}
+
+/// Returns false where there is such a file already.
+bool name_if_free(const std::string& part, const std::string& path) {
+  if (link(part.c_str(), path.c_str()) == 0) return unlink(part.c_str()), true;
+  if (errno == EEXIST) return unlink(part.c_str()), false;
+  // A file system without hard links.
+  if (renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return true;
+  const int error = errno;
+  unlink(part.c_str());
+  errno = error;
+  if (errno == EEXIST) return false;
+  fail_at(path);
+}
+
+}  // namespace
+
+CellStore::CellStore(std::string folder) : folder_(std::move(folder)) {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) throw std::system_error(error, folder_);
+}
+
+bool CellStore::has(const Cell& cell) const { return access(path_of(cell).c_str(), F_OK) == 0; }
+
+bool CellStore::store(const Cell& cell) const {
+  const std::string path = path_of(cell), part = part_name(path);
+  write_whole(part, output::json_text(cell));
+  return name_if_free(part, path);
+}
+
+}  // namespace cmt::replay

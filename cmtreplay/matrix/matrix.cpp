@@ -1,0 +1,91 @@
+#include "cmtreplay/matrix/matrix.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <span>
+#include <stdexcept>
+
+#include "cmtreplay/matrix/session.h"
+#include "cmtreplay/matrix/time_left.h"
+#include "toolkit/output/numbers.h"
+
+namespace cmt::replay {
+namespace {
+
+std::string node_name() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+/// The part of `wanted` from `begin` on that is of one trace.
+std::span<const std::size_t> same_trace(const MatrixPlan& plan, const std::vector<std::size_t>& wanted,
+                                        std::size_t begin) {
+  std::size_t end = begin;
+  while (end < wanted.size() && plan.trace_of(wanted[end]) == plan.trace_of(wanted[begin])) ++end;
+  return std::span(wanted).subspan(begin, end - begin);
+}
+
+}  // namespace
+
+void plan_cells(MatrixPlan& plan, const MatrixSettings& settings) {
+  std::vector<CellAllocator> columns;
+  for (const Allocator& allocator : plan.allocators) columns.push_back(describe_allocator(allocator));
+  const auto reference =
+      std::find_if(plan.allocators.begin(), plan.allocators.end(),
+                   [&plan](const Allocator& allocator) { return allocator.name == plan.reference.name; });
+  Cell common{.version = CMT_VERSION,
+              .reference = reference == plan.allocators.end()
+                               ? describe_allocator(plan.reference)
+                               : columns[static_cast<std::size_t>(reference - plan.allocators.begin())],
+              .mode = describe_mode(settings.options, settings.trace),
+              .machine = this_machine(),
+              .node = node_name()};
+  if (settings.verifies) common.verification.emplace();
+  for (std::size_t i = 0; i < columns.size(); ++i) {  // libraries of one name in several folders
+    const auto has_name = [&](const CellAllocator& other) { return other.name == columns[i].name; };
+    if (std::count_if(columns.begin(), columns.end(), has_name) > 1) columns[i].name = plan.allocators[i].name;
+  }
+  for (const TraceFile& trace : plan.traces) {
+    for (const CellAllocator& column : columns) {
+      Cell& cell = plan.cells.emplace_back(common);
+      cell.trace.name = trace.name;
+      cell.trace.sha256 = trace.sha256;
+      cell.allocator = column;
+    }
+  }
+}
+
+bool run_cells(const MatrixPlan& plan, const std::vector<std::size_t>& wanted, const MatrixSettings& settings) {
+  TimeLeft time_left;
+  for (std::size_t begin = 0; begin < wanted.size();) {
+    const auto cells = same_trace(plan, wanted, begin);
+    time_left.add_work(plan.traces[plan.trace_of(cells[0])].weight * (cells.size() + 2));
+    begin += cells.size();
+  }
+  for (std::size_t begin = 0; begin < wanted.size();) {
+    const auto cells = same_trace(plan, wanted, begin);
+    begin += cells.size();
+    const TraceFile& file = plan.traces[plan.trace_of(cells[0])];
+    time_left.begin(file.weight * (cells.size() + 2));
+    std::vector<Cell> results;
+    for (const std::size_t cell : cells) results.push_back(plan.cells[cell]);
+    const auto show = [&](const std::string& step, double done) {
+      settings.show(file.name + ": " + step + time_left.text(done));
+    };
+    try {
+      if (!run_session(plan, file, cells, settings, show, results)) return false;
+    } catch (const std::runtime_error& error) {  // of the trace, or of this machine
+      for (Cell& cell : results) {
+        cell.outcome = outcomes::not_replayed;
+        cell.reason = error.what();
+      }
+    }
+    time_left.end();
+    for (Cell& cell : results) settings.keep(std::move(cell));
+  }
+  return true;
+}
+
+}  // namespace cmt::replay

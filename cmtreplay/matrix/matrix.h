@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cmtreplay/matrix/cell.h"
+#include "cmtreplay/matrix/trace_files.h"
+#include "toolkit/command/interrupts.h"
+
+/// The matrix: every trace on every allocator.
+///
+/// All allocators of a trace are run in one session, in the same rounds (run/runs.h), and the reference with them, so
+/// that the runs of a round can be compared in pairs. Each allocator's part of a session is a cell. A cell that is run
+/// alone, as a task of a cluster, has the reference in its session too.
+namespace cmt::replay {
+
+/// All places of the matrix.
+struct MatrixPlan {
+  std::vector<TraceFile> traces;
+  std::vector<Allocator> allocators;
+  Allocator reference;
+  Allocator null;
+  std::vector<Cell> cells{};  ///< trace by trace; what is known of each before it is run
+
+  std::size_t trace_of(std::size_t cell) const { return cell / allocators.size(); }
+  std::size_t allocator_of(std::size_t cell) const { return cell % allocators.size(); }
+};
+
+/// How it is run.
+struct MatrixSettings {
+  std::string worker;
+  const ReplayOptions& options;
+  const TraceOptions& trace;
+  const command::Interrupts& interrupts;
+  bool verifies = false;       ///< instead of measuring
+  bool force = false;          ///< also where memory is short
+  double confirm_memory = -1;  ///< a peak or fragmentation that is greater by this share is measured again; -1: none
+  std::function<void(const std::string&)> show = [](const std::string&) {};    ///< the current step, for a terminal
+  std::function<void(const std::string&)> remark = [](const std::string&) {};  ///< a message
+  std::function<void(Cell)> keep = {};                                         ///< a cell that is done
+};
+
+/// Fills in `cells`. Throws std::system_error for a library that cannot be read.
+void plan_cells(MatrixPlan& plan, const MatrixSettings& settings);
+
+/// Runs the cells with these indexes, which rise, trace by trace. A trace that cannot be replayed gives cells that are
+/// not_replayed, with the reason. Returns false on Ctrl-C: the cells of the trace that was under way are lost.
+bool run_cells(const MatrixPlan& plan, const std::vector<std::size_t>& wanted, const MatrixSettings& settings);
+
+}  // namespace cmt::replay

@@ -1,0 +1,67 @@
+// Reads cells back from their JSON. No other file of this tool includes nlohmann/json (toolkit/output/read_fields.h).
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "cmt/error.h"
+#include "cmtreplay/matrix/cell_store.h"
+#include "libcmt/trace/files.h"
+#include "toolkit/command/open_trace.h"
+#include "toolkit/output/read_fields.h"
+
+namespace cmt::replay {
+namespace {
+
+using output::Json;
+
+Cell cell_of(const Json& json) {
+  if (output::member(json, "schema") != std::string(cell_schema))
+    throw std::invalid_argument("not of schema " + std::string(cell_schema));
+  Cell cell;
+  output::FieldReader::read_object(json, cell);
+  return cell;
+}
+
+/// Parses a file, and calls read(JSON).
+template <class Read>
+auto read_json_file(const std::string& path, const char* what, Read read) {
+  const auto input = command::open_decompressed(path);
+  const std::string_view text = input->peek(std::numeric_limits<std::size_t>::max());
+  const auto fail = [&](const std::exception& error) {
+    throw FormatError(path, std::string("not ") + what + ": " + error.what());
+  };
+  try {
+    return read(Json::parse(text));
+  } catch (const Json::parse_error& error) {
+    throw FormatError(input->place(error.byte == 0 ? 0 : error.byte - 1), "no JSON");
+  } catch (const Json::exception& error) {
+    fail(error);
+    throw;
+  } catch (const std::invalid_argument& error) {
+    fail(error);
+    throw;
+  }
+}
+
+}  // namespace
+
+Cell read_cell(const std::string& path) { return read_json_file(path, "a cell", cell_of); }
+
+std::vector<Cell> read_cells(const std::string& path) {
+  std::vector<Cell> cells;
+  if (!std::filesystem::is_directory(path)) {
+    return read_json_file(path, "a board", [&cells](const Json& json) {
+      for (const Json& each : output::member(json, "cells")) cells.push_back(cell_of(each));
+      return cells;
+    });
+  }
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) cells.push_back(read_cell(file));
+  return cells;
+}
+
+}  // namespace cmt::replay

@@ -1,0 +1,216 @@
+// The commands of many traces: plans the matrix, runs what is wanted and not there yet, and shows the board.
+#include "cmtreplay/matrix_command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cmtreplay/board/board.h"
+#include "cmtreplay/matrix/cell_store.h"
+#include "cmtreplay/matrix/matrix.h"
+#include "toolkit/files/output_file.h"
+#include "toolkit/output/numbers.h"
+#include "toolkit/process/proc_file.h"
+#include "toolkit/terminal/terminal.h"
+
+namespace cmt::replay {
+namespace {
+
+void remark(const std::string& text) { command::complain("cmtreplay", text); }
+
+constexpr const char* reference_name = "libc";
+
+/// The options that a suite brings, where they are not given.
+Options with_plan(Options options) {
+  if (options.matrix.suite.empty() || options.has_runs) return options;
+  const bool is_quick = options.matrix.suite == "quick";
+  options.runs = is_quick ? 5 : 10;
+  options.memory_runs = is_quick ? 1 : 3;
+  options.latency_runs = 1;
+  return options;
+}
+
+MatrixPlan make_plan(AllocatorFinder& finder, const Options& options, const MatrixSettings& settings) {
+  MatrixPlan plan{.traces = options.matrix.suite.empty() ? find_traces(options.matrix.traces)
+                                                         : find_suite(options.matrix.suite == "quick"),
+                  .allocators = {},
+                  .reference = finder.find(reference_name),
+                  .null = finder.find("null")};
+  std::set<std::string> names;
+  for (const std::string& name : options.allocators) {
+    if (names.insert(name).second) plan.allocators.push_back(finder.find(name));
+  }
+  plan_cells(plan, settings);
+  return plan;
+}
+
+/// A file of a board: a picture, or Markdown. Opened before the work begins, so that an error shows then.
+class BoardFile {
+ public:
+  explicit BoardFile(const std::string& path) : path_(path) {
+    if (path.ends_with(".md"))
+      markdown_.emplace(path);
+    else if (!path.empty())
+      picture_.emplace(path);
+  }
+
+  void write(const Board& board) {
+    if (markdown_) {
+      process::write_all(markdown_->fd(), board_markdown(board), path_);
+      markdown_->commit();
+    } else if (picture_) {
+      picture_->write(board_picture(board), board_json(board));
+      if (!picture_->remark().empty()) remark(path_ + ": " + std::string(picture_->remark()));
+    }
+  }
+
+ private:
+  std::string path_;
+  std::optional<files::OutputFile> markdown_;
+  std::optional<output::PictureFile> picture_;
+};
+
+int show_board(const Board& board, const Options& options, BoardFile& file) {
+  file.write(board);
+  command::print(options.json ? board_json(board) : options.csv ? board_csv(board) : board_text(board));
+  const auto is_good = [](const BoardCell& cell) {
+    return cell.broken_promises.value_or(0) == 0 && (cell.is_measured() || cell.state == "verified only");
+  };
+  return std::all_of(board.summaries.begin(), board.summaries.end(), is_good) ? 0 : 1;
+}
+
+std::string tasks_text(const MatrixPlan& plan, const CellStore& store) {
+  std::string text;
+  for (std::size_t i = 0; i < plan.cells.size(); ++i) {
+    const Cell& cell = plan.cells[i];
+    text += std::to_string(i + 1) + "\t" + (store.has(cell) ? "done" : "open") + "\t" + cell.trace.name + "\t" +
+            cell.allocator.name + "\n";
+  }
+  return text;
+}
+
+/// The cells that are to be run: those of --task, or all, without those that are there.
+std::vector<std::size_t> wanted_cells(const MatrixPlan& plan, const TaskRange& tasks, const CellStore* store) {
+  const std::size_t first = tasks.last == 0 ? 0 : tasks.first - 1;
+  const std::size_t last = tasks.last == 0 ? plan.cells.size() : tasks.last;
+  if (last > plan.cells.size())
+    throw command::UsageError("--task is a number up to " + std::to_string(plan.cells.size()) + ", not " +
+                              std::to_string(last));
+  std::vector<std::size_t> wanted;
+  for (std::size_t i = first; i < last; ++i) {
+    if (!store || !store->has(plan.cells[i])) wanted.push_back(i);
+  }
+  return wanted;
+}
+
+/// Runs cells, and keeps them in a folder or in memory.
+class CellRunner {
+ public:
+  CellRunner(const MatrixPlan& plan, const CellStore* store) : plan_(plan), store_(store) {}
+
+  void keep(Cell cell) {
+    if (cell.outcome == outcomes::not_replayed) {
+      if (problems_.insert(*cell.reason).second) remark(*cell.reason);
+    } else if (store_) {
+      if (store_->store(cell))
+        ++stored_;
+      else
+        ++there_already_;
+      return;  // read back, with all others
+    }
+    cells_.push_back(std::move(cell));
+  }
+
+  /// All cells of the plan that there are.
+  std::vector<Cell> take_cells() {
+    std::vector<Cell> cells = std::move(cells_);
+    if (store_) {
+      for (Cell& cell : read_cells(store_->folder())) cells.push_back(std::move(cell));
+    }
+    return cells;
+  }
+
+  void say_interrupted() const {
+    if (!store_) return remark("interrupted; --results=DIR would keep what is done");
+    std::size_t done = 0;
+    for (const Cell& cell : plan_.cells) done += store_->has(cell) ? 1 : 0;
+    remark("interrupted; " + std::to_string(done) + " of " + output::counted(plan_.cells.size(), "cell") + " are in " +
+           store_->folder() + "; the same command goes on with the others");
+  }
+
+  bool has_problems() const { return !problems_.empty(); }
+  std::string task_text(std::size_t wanted, std::size_t asked) const {
+    return output::counted(stored_, "cell") + " done, " + std::to_string(asked - wanted + there_already_) +
+           " there already, of " + std::to_string(asked) + "\n";
+  }
+
+ private:
+  const MatrixPlan& plan_;
+  const CellStore* store_;
+  std::vector<Cell> cells_;
+  std::set<std::string> problems_;
+  std::uint64_t stored_ = 0, there_already_ = 0;
+};
+
+int run_plan(const MatrixPlan& plan, MatrixSettings settings, const Options& options, output::LiveView& line) {
+  BoardFile file(options.plot);
+  std::optional<CellStore> store;
+  if (!options.matrix.results.empty()) store.emplace(options.matrix.results);
+  if (options.matrix.lists_tasks) return command::print(tasks_text(plan, *store)), 0;
+  const TaskRange& tasks = options.matrix.tasks;
+  const std::vector<std::size_t> wanted = wanted_cells(plan, tasks, store ? &*store : nullptr);
+  CellRunner runner(plan, store ? &*store : nullptr);
+  settings.keep = [&](Cell cell) {
+    line.clear();
+    runner.keep(std::move(cell));
+  };
+  const bool is_whole = run_cells(plan, wanted, settings);
+  line.clear();
+  if (!is_whole) runner.say_interrupted();
+  if (tasks.last != 0) {
+    command::print(runner.task_text(wanted.size(), tasks.last - tasks.first + 1));
+    return is_whole && !runner.has_problems() ? 0 : 1;
+  }
+  const Board board = make_board(runner.take_cells(), plan.cells);
+  return show_board(board, options, file) == 0 && is_whole ? 0 : 1;
+}
+
+}  // namespace
+
+int run_matrix_command(const Options& given) {
+  const Options options = with_plan(given);
+  if (!options.matrix.scoreboard.empty() && options.matrix.traces.empty() && options.matrix.suite.empty()) {
+    BoardFile file(options.plot);
+    return show_board(make_board(read_cells(options.matrix.scoreboard), {}), options, file);
+  }
+  AllocatorFinder finder(find_worker(), options.prefix);
+  const command::Interrupts interrupts;
+  output::LiveView line(STDERR_FILENO);
+  MatrixSettings settings{.worker = find_worker(),
+                          .options = options,
+                          .trace = options.trace,
+                          .interrupts = interrupts,
+                          .verifies = options.verify,
+                          .force = options.force};
+  settings.show = [&line](const std::string& text) { line.show({text}); };
+  settings.remark = [&line](const std::string& text) {
+    line.clear();
+    remark(text);
+  };
+  const MatrixPlan plan = make_plan(finder, options, settings);
+  if (!options.matrix.scoreboard.empty()) {
+    BoardFile file(options.plot);
+    return show_board(make_board(read_cells(options.matrix.scoreboard), plan.cells), options, file);
+  }
+  return run_plan(plan, settings, options, line);
+}
+
+}  // namespace cmt::replay

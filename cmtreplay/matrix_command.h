@@ -1,0 +1,10 @@
+#pragma once
+
+#include "cmtreplay/options.h"
+
+namespace cmt::replay {
+
+/// The commands of many traces: the matrix, its tasks, the scoreboard and the gate. Returns the exit status.
+int run_matrix_command(const Options& options);
+
+}  // namespace cmt::replay

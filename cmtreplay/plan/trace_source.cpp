@@ -1,0 +1,39 @@
+#include "cmtreplay/plan/trace_source.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "libcmt/trace/files.h"
+#include "toolkit/command/open_trace.h"
+
+namespace cmt::replay {
+
+using process::Fd;
+
+TraceSource::TraceSource(const std::string& path) : name_(path), fd_(open_input(path)) {
+  begin_ = lseek(fd_.get(), 0, SEEK_CUR);
+  if (begin_ >= 0) return;
+  Fd file(open_temporary_file());
+  begin_ = 0;
+  Output(file.get(), "writing a temporary file").copy_from(fd_.get(), name_);
+  fd_ = std::move(file);
+}
+
+int TraceSource::open() {
+  const int fd = lseek(fd_.get(), begin_, SEEK_SET) < 0 ? -1 : fcntl(fd_.get(), F_DUPFD_CLOEXEC, 3);
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), name_);
+  return fd;
+}
+
+PreparedTrace prepare(TraceSource& source, const TraceOptions& options, const PreparedTrace::Progress& progress) {
+  const auto open = [&source] {
+    return command::open_trace(source.open(), source.name(), {.addresses = false, .usable = false});
+  };
+  return PreparedTrace(open, options, progress);
+}
+
+}  // namespace cmt::replay

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "cmtreplay/plan/prepared_trace.h"
+#include "toolkit/process/proc_file.h"
+
+namespace cmt::replay {
+
+/// A trace that can be read more than once. A pipe is first copied to a temporary file.
+class TraceSource {
+ public:
+  /// `path` "-" is standard input.
+  explicit TraceSource(const std::string& path);
+
+  const std::string& name() const { return name_; }
+
+  /// A descriptor at the beginning of the trace, which the caller closes. The previous one must not be read any more.
+  int open();
+
+ private:
+  std::string name_;
+  process::Fd fd_;
+  off_t begin_ = 0;  ///< standard input may be a file that was partly read
+};
+
+/// Reads the trace of a source, which has to outlive the result.
+PreparedTrace prepare(TraceSource& source, const TraceOptions& options, const PreparedTrace::Progress& progress);
+
+}  // namespace cmt::replay

@@ -1,0 +1,101 @@
+# Several traces on several allocators: a cell each, kept as files, and not run again.
+/usr/bin/python3 "$SOURCE/tests/replay/make_trace.py" 2000 11 > a.trace
+/usr/bin/python3 "$SOURCE/tests/replay/make_trace.py" 1000 3 > b.trace
+bump=$BUILD/cmtreplay/libexample_bump.so
+run() { cmtreplay --runs=2 --alloc=libc --alloc="$bump" --results=res "$@"; }
+run a.trace b.trace > table
+test "$(ls res | wc -l)" = 4
+grep -q '^time, to libc  *libc  *libexample_bump.so$' table
+grep -q '^a  *1.00  *[0-9]' table
+grep -q '^geometric mean  *1.00  *[0-9]' table
+for title in 'peak memory, to libc' 'mean memory, to libc' 'ns a call' fragmentation 'p99.9 of malloc, ns' 'page faults'; do
+  grep -q "^$title " table
+done
+
+# What is there is not done again; what is missing is.
+sum() { cat res/*.json | cksum; }
+before=$(sum)
+run a.trace b.trace > again
+cmp table again
+test "$(sum)" = "$before"
+rm res/b-*.libc-*
+run --tasks a.trace b.trace > tasks
+printf '1\tdone\ta\tlibc\n2\tdone\ta\tlibexample_bump.so\n3\topen\tb\tlibc\n4\tdone\tb\tlibexample_bump.so\n' | cmp - tasks
+run a.trace b.trace > again
+test "$(ls res | wc -l)" = 4
+
+# A folder is its traces; a trace that is there twice is taken once.
+mkdir folder
+cp a.trace b.trace folder
+cp a.trace folder/copy.trace
+echo no trace > folder/notes.txt
+run folder > table
+cmp again table
+
+# All forms, of the run and of the folder of cells.
+run --json a.trace b.trace > run.json
+run --csv a.trace b.trace > run.csv
+cmtreplay --scoreboard=res --json > board.json
+cmtreplay --scoreboard=res > board
+cmp table board
+/usr/bin/python3 -c '
+import csv, json
+run, board = json.load(open("run.json")), json.load(open("board.json"))
+assert run == board
+assert run["schema"] == "cmt.board/1" and run["reference"] == "libc" and run["missing_cells"] == 0
+assert [t["name"] for t in run["traces"]] == ["a", "b"] and len(run["cells"]) == 4
+for cell in run["cells"]:
+    assert cell["schema"] == "cmt.cell/1" and cell["outcome"] == "measured"
+    assert len(cell["runs"]["wall_ns"]) == len(cell["reference_runs"]["wall_ns"]) == 2
+    assert len(cell["trace"]["sha256"]) == len(cell["allocator"]["sha256"]) == 64
+a = [c for c in run["cells"] if c["trace"]["name"] == "a"]
+assert a[0]["session"] == a[1]["session"] and a[0]["runs"] == a[1]["reference_runs"]
+rows = list(csv.DictReader(open("run.csv")))
+assert len(rows) == 4 and rows[0]["state"] == "measured" and float(rows[0]["time_ratio"]) == 1'
+
+# A crash and a trace that is none are cells with their reason, and stop nothing.
+at_size=$BUILD/tests/replay/libfaulty_at_size.so
+faulty=$BUILD/tests/replay/libbroken_overlap.so
+echo 'free(' > bad.trace
+printf 'malloc(8) = 1000<1>\nfree(1000<1>)\n' > small.trace
+printf 'malloc(66666) = 1000<1>\nfree(1000<1>)\n' > crash.trace
+printf 'malloc(88888) = 1000<1>\nfree(1000<1>)\n' > refused.trace
+status=0
+cmtreplay --runs=1 --alloc="$at_size" --results=bad bad.trace crash.trace refused.trace small.trace > table 2> words || status=$?
+test $status = 1
+grep -q '^cmtreplay: bad.trace:1: ' words
+grep -q '^bad  *not replayed$' table
+grep -q '^crash  *died$' table
+grep -q '^refused  *refused$' table
+grep -q '^small  *[0-9]' table
+grep -q '^crash: libfaulty_at_size.so: died: at event 1 of 2: signal ' table
+test "$(ls bad | wc -l)" = 3  # the trace that is none may be mended
+printf 'malloc(64) = 1000<1>\nmalloc(333) = 2000<2>\nfree(1000<1>)\nfree(2000<2>)\n' > odd.trace
+status=0
+cmtreplay --verify --alloc=libc --alloc="$faulty" --results=bad small.trace odd.trace > table 2> words || status=$?
+test $status = 1
+grep -q '^broken promises  *libc  *libbroken_overlap.so$' table
+grep -q '^odd  *0  *[1-9]' table
+grep -q 'odd: libbroken_overlap.so: broke [0-9,]* promises* (--verify)' table
+
+# Cells that cannot be compared, damaged ones, and wrong use.
+fails() { status=0; cmtreplay "$@" > out 2> words || status=$?; echo $status; }
+mkdir mixed
+cp res/a-*.libc-* mixed
+cmtreplay --runs=1 --touch=none --results=mixed a.trace > table
+test "$(fails --scoreboard=mixed)" = 1
+grep -q 'replayed with different options' words
+echo '{' > res/damaged.json
+test "$(fails --scoreboard=res)" = 1
+grep -q '^cmtreplay: res/damaged.json.*no JSON$' words
+test "$(fails --scoreboard=nowhere)" = 1
+test "$(fails --task=1 a.trace)" = 2
+test "$(fails --task=0 --results=res a.trace)" = 2
+test "$(fails --task=2 --results=other a.trace)" = 2
+test "$(fails --suite=slow)" = 2
+test "$(fails -v a.trace b.trace)" = 2
+test "$(fails --results=)" = 2
+test "$(fails a.trace -)" = 2
+mkdir none
+test "$(fails none)" = 1
+grep -q 'none: the folder has no .cmt and no .trace' words
