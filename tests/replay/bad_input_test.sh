@@ -8,7 +8,7 @@ test ! -s out
 status=0
 cmtreplay . > out 2> words || status=$?
 test $status = 1
-test "$(cat words)" = 'cmtreplay: .: Is a directory'
+test "$(cat words)" = 'cmtreplay: .: the folder has no .cmt and no .trace'
 
 printf '#cmt text=1\nmalloc(8) = 1000<1>\n' > cut.trace
 cmtreplay --alloc=null --runs=1 cut.trace > table 2> words
