@@ -38,6 +38,7 @@ std::optional<Changes> changes_of(const Recording& recording, const FoldedTree& 
     touched.clear();
   };
   recording.for_each_change([&](NodeNumber whole, std::size_t moment, const Measures& measures) {
+    if (count > most) return;
     if (moment != now) end_moment();
     now = moment;
     const NodeNumber node = folded.node_of[whole];
@@ -56,12 +57,21 @@ std::optional<Changes> changes_of(const Recording& recording, const FoldedTree& 
   return changes;
 }
 
-/// Folds more and more, until the report is small enough.
-std::pair<FoldedTree, Changes> fold_until_small(const Recording& recording, const std::vector<NodeTotals>& totals) {
-  for (double share = least_share;; share *= 2) {
-    FoldedTree folded = fold_tree(recording.tree(), totals, share);
+/// The largest tree that is small enough. What the functions in its folded nodes change is not known beforehand.
+std::pair<FoldedTree, Changes> fold_until_small(const Recording& recording, const TotalsByNode& totals) {
+  const Folding folding(recording.tree(), totals);
+  constexpr double kept_part = 0.6, more = 1.25;  // of the budget, for the nodes that are kept; of a share, for a retry
+  const auto part = [&](std::uint64_t number) {
+    return static_cast<std::uint64_t>(static_cast<double>(number) * kept_part);
+  };
+  const bool fits = totals.size() <= report_max.nodes;
+  double share = folding.least_share(fits ? FoldBudget{.nodes = report_max.nodes, .changes = report_max.changes}
+                                          : FoldBudget{part(report_max.nodes), part(report_max.changes)});
+  for (;; share *= more) {
+    FoldedTree folded = folding.fold(share);
     const bool is_last = share > 0.5;
-    if (auto changes = changes_of(recording, folded, is_last ? ~std::size_t{0} : changes_max))
+    if (folded.nodes.parent.size() > report_max.nodes && !is_last) continue;
+    if (auto changes = changes_of(recording, folded, is_last ? ~std::size_t{0} : report_max.changes))
       return {std::move(folded), std::move(*changes)};
   }
 }
@@ -78,9 +88,9 @@ AllDeltas deltas_of(const Changes& changes) {
   return deltas;
 }
 
-PeakNodes peak_nodes(const PeakPlace& peak, const FoldedTree& folded, const std::vector<NodeTotals>& totals) {
+PeakNodes peak_nodes(const PeakPlace& peak, const FoldedTree& folded, const TotalsByNode& totals) {
   std::vector<heap::LiveTotals> live(folded.nodes.parent.size());
-  for (std::size_t node = 0; node < totals.size(); ++node) {
+  for (const NodeNumber node : totals.nodes()) {
     live[folded.node_of[node]].bytes += totals[node].peak_bytes;
     live[folded.node_of[node]].blocks += totals[node].peak_blocks;
   }
@@ -214,14 +224,14 @@ std::size_t peak_interval_of(const TraceFigures& trace) {
 }
 
 /// Adds what was live at the peak of one process.
-void add_peak_of(const TraceFigures& trace, std::vector<NodeTotals>& totals) {
+void add_peak_of(const TraceFigures& trace, TotalsByNode& totals) {
   const std::vector<Interval>& intervals = trace.model->intervals().intervals();
   const std::size_t at_peak = peak_interval_of(trace);
   const auto add = [&](KeyId key, std::uint64_t bytes, std::uint64_t blocks) {
     const NodeNumber node = trace.node_of_key[key];
     if (node == CallTree::left_out) return;
-    totals[node].peak_bytes += bytes;
-    totals[node].peak_blocks += blocks;
+    totals.of(node).peak_bytes += bytes;
+    totals.of(node).peak_blocks += blocks;
   };
   for (std::size_t i = 0; i < at_peak; ++i) {
     intervals[i].changes.for_each([&](KeyId key, const Measures& measures) {
@@ -247,16 +257,17 @@ PeakPlace peak_of(const Recording& recording, const Moments& moments) {
   return peak;
 }
 
-std::vector<NodeTotals> totals_of(const Recording& recording, const PeakPlace& peak) {
-  std::vector<NodeTotals> totals(recording.tree().nodes().size());
+TotalsByNode totals_of(const Recording& recording, const PeakPlace& peak) {
+  TotalsByNode totals(recording.tree().nodes().size());
   recording.for_each_change([&](NodeNumber node, std::size_t moment, const Measures& measures) {
-    NodeTotals& of_node = totals[node];
-    of_node.sum += measures;
+    NodeTotals& of_node = totals.of(node);
+    of_node.add(moment, measures);
     if (peak.process || moment > peak.moment) return;
     of_node.peak_bytes += measures[Measure::live_bytes];
     of_node.peak_blocks += measures[Measure::live_blocks];
   });
   if (peak.process) add_peak_of(recording.traces()[*peak.process], totals);
+  totals.sort();
   return totals;
 }
 
@@ -274,7 +285,7 @@ Report build_report(const Recording& recording) {
   report.marks = marks_of(recording);
   report.sizes = sizes_of(recording);
   const PeakPlace peak = peak_of(recording, report.moments);
-  const std::vector<NodeTotals> totals = totals_of(recording, peak);
+  const TotalsByNode totals = totals_of(recording, peak);
   auto [folded, changes] = fold_until_small(recording, totals);
   report.peak = peak_nodes(peak, folded, totals);
   report.deltas = deltas_of(changes);

@@ -9,11 +9,8 @@
 
 namespace cmt::report {
 
-/// Nodes below this share of the total of every measure are folded; where the report would be too large, more.
-inline constexpr double least_share = 0.0005;
-
-/// How many changes of measures a report has at most: some 3 MB of a page.
-inline constexpr std::size_t changes_max = 600'000;
+/// How many nodes and changes of measures a report has at most: a page of some 2 MB, which chooses a span in 100 ms.
+inline constexpr FoldBudget report_max{.nodes = 28'000, .changes = 800'000};
 
 /// The figures at each moment.
 Moments moments_of(const Recording& recording);
@@ -29,7 +26,7 @@ struct PeakPlace {
 PeakPlace peak_of(const Recording& recording, const Moments& moments);
 
 /// What each node's own allocations have in all, by node of the whole tree.
-std::vector<NodeTotals> totals_of(const Recording& recording, const PeakPlace& peak);
+TotalsByNode totals_of(const Recording& recording, const PeakPlace& peak);
 
 /// All of the report.
 Report build_report(const Recording& recording);

@@ -56,6 +56,7 @@ ComparedTree tree_of_stacks(const allocations::MergedStacks& merged) {
   for (const DiffUses::Entry& entry : merged.uses.entries)
     weights[entry.key] = 1 + magnitude(entry.use.change(Metric::bytes));
   const std::vector<NodeNumber> node_of = compared.tree.add_stacks(merged.stacks, weights, {});
+  compared.tree.finish();
   compared.uses.resize(compared.tree.nodes().size());
   for (const DiffUses::Entry& entry : merged.uses.entries) compared.uses[node_of[entry.key]] += entry.use;
   return compared;
@@ -65,20 +66,25 @@ ComparedTree tree_of_sizes(const DiffUses& sizes) {
   ComparedTree compared;
   for (const DiffUses::Entry& entry : sizes.entries) {
     const NodeNumber node = compared.tree.add_named(entry.name);
-    compared.uses.resize(compared.tree.nodes().size());
+    if (node >= compared.uses.size()) compared.uses.resize(node + std::size_t{1});
     compared.uses[node] += entry.use;
   }
+  compared.tree.finish();
   compared.uses.resize(compared.tree.nodes().size());
   return compared;
 }
 
 void set_tree(DiffReport& report, const ComparedTree& compared) {
-  std::vector<NodeTotals> totals;
-  for (const DiffUse& use : compared.uses) totals.push_back(judged_by(use));
-  double share = least_share;
-  FoldedTree folded = fold_tree(compared.tree, totals, share);
-  for (; folded.nodes.parent.size() > nodes_max && share <= 0.5; share *= 2)
-    folded = fold_tree(compared.tree, totals, 2 * share);
+  TotalsByNode totals(compared.tree.nodes().size());
+  for (NodeNumber node = 0; node < compared.uses.size(); ++node) {
+    const DiffUse& use = compared.uses[node];
+    if (use.before.metric(Metric::blocks) != 0 || use.after.metric(Metric::blocks) != 0)
+      totals.of(node) = judged_by(use);
+  }
+  const Folding folding(compared.tree, totals);
+  double share = folding.least_share({.nodes = nodes_max / 2, .changes = ~std::uint64_t{0}});
+  FoldedTree folded = folding.fold(share);
+  for (; folded.nodes.parent.size() > nodes_max && share <= 0.5; share *= 2) folded = folding.fold(2 * share);
   std::vector<DiffUse> uses(folded.nodes.parent.size());
   for (std::size_t node = 0; node < compared.uses.size(); ++node) uses[folded.node_of[node]] += compared.uses[node];
   for (std::size_t i = 0; i < diff_measures.size(); ++i) {

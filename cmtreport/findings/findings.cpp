@@ -53,7 +53,7 @@ struct Rising {
 
 class Finder {
  public:
-  Finder(const Recording& recording, const Report& report, const std::vector<NodeTotals>& totals,
+  Finder(const Recording& recording, const Report& report, const TotalsByNode& totals,
          const std::vector<NodeNumber>& node_of)
       : recording_(recording),
         tree_(recording.tree()),
@@ -380,7 +380,7 @@ class Finder {
   const Recording& recording_;
   const CallTree& tree_;
   const Report& report_;
-  const std::vector<NodeTotals>& totals_;
+  const TotalsByNode& totals_;
   const std::vector<NodeNumber>& node_of_;
   std::uint64_t peak_bytes_;
   std::uint64_t calls_;
@@ -394,8 +394,8 @@ class Finder {
 
 }  // namespace
 
-std::vector<Finding> find_findings(const Recording& recording, const Report& report,
-                                   const std::vector<NodeTotals>& totals, const std::vector<NodeNumber>& node_of) {
+std::vector<Finding> find_findings(const Recording& recording, const Report& report, const TotalsByNode& totals,
+                                   const std::vector<NodeNumber>& node_of) {
   return Finder(recording, report, totals, node_of).find();
 }
 

@@ -13,7 +13,7 @@ namespace cmt::report {
 ///
 /// `report` has its figures but for the tree and the findings; `totals` and `node_of`, the node in the folded tree, are
 /// by node of the whole tree.
-std::vector<Finding> find_findings(const Recording& recording, const Report& report,
-                                   const std::vector<NodeTotals>& totals, const std::vector<NodeNumber>& node_of);
+std::vector<Finding> find_findings(const Recording& recording, const Report& report, const TotalsByNode& totals,
+                                   const std::vector<NodeNumber>& node_of);
 
 }  // namespace cmt::report

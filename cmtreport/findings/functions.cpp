@@ -6,10 +6,10 @@
 
 namespace cmt::report {
 
-std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const std::vector<NodeTotals>& totals) {
+std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const TotalsByNode& totals) {
   std::vector<FunctionTotals> found(tree.functions().size());
   for (FrameNumber function = 0; function < found.size(); ++function) found[function].function = function;
-  for (NodeNumber node = 0; node < totals.size(); ++node) {
+  for (const NodeNumber node : totals.nodes()) {
     NodeTotals& sum = found[tree.nodes()[node].function].totals;
     sum.sum += totals[node].sum;
     sum.peak_bytes += totals[node].peak_bytes;

@@ -15,7 +15,7 @@ struct FunctionTotals {
 };
 
 /// By function of the tree.
-std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const std::vector<NodeTotals>& totals);
+std::vector<FunctionTotals> totals_by_function(const CallTree& tree, const TotalsByNode& totals);
 
 /// The function that is to be told as the caller of a node's: the nearest one outwards of another name that is none of
 /// the C++ library's; where there is none, the nearest; 0: it is called by none.
@@ -41,12 +41,12 @@ struct LargestCaller {
 
 /// `figure(totals)` of a node.
 template <class GetFigure>
-LargestCaller largest_caller(const CallTree& tree, const Callers& callers, const std::vector<NodeTotals>& totals,
+LargestCaller largest_caller(const CallTree& tree, const Callers& callers, const TotalsByNode& totals,
                              FrameNumber function, GetFigure figure) {
   std::vector<std::uint64_t> by_caller(tree.functions().size());
   LargestCaller largest;
   std::uint64_t most_of_node = 0;
-  for (NodeNumber node = 1; node < totals.size(); ++node) {
+  for (const NodeNumber node : totals.nodes()) {
     if (tree.nodes()[node].function != function) continue;
     const std::uint64_t amount = figure(totals[node]);
     const FrameNumber caller = callers.caller_of(node);

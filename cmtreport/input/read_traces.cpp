@@ -98,68 +98,49 @@ struct UsedStacks {
     KeyId key;
   };
   std::vector<Entry> entries;
+  std::vector<std::uint64_t> weights;  ///< by stack, what they have allocated: bytes, 1 for each block; at least 1
+  std::uint64_t unknown_blocks = 0;    ///< whose stack is not known
 };
 
-UsedStacks used_stacks(const TraceModel& model) {
-  std::vector<bool> is_used;
+UsedStacks used_stacks(const TraceModel& model, std::size_t stacks) {
+  UsedStacks uses;
+  std::vector<bool> is_used(stacks);
+  uses.weights.resize(stacks);
   for (const Interval& interval : model.intervals().intervals()) {
-    interval.changes.for_each([&](KeyId key, const Measures&) {
-      if (key >= is_used.size()) is_used.resize(key + std::size_t{1});
+    interval.changes.for_each([&](KeyId key, const Measures& measures) {
       is_used[key] = true;
+      uses.weights[key] += measures[Measure::allocated_bytes] + measures[Measure::allocated_blocks];
+      if (key == 0) uses.unknown_blocks += measures[Measure::allocated_blocks];
     });
   }
-  UsedStacks uses;
-  for (KeyId key = 0; key < is_used.size(); ++key) {
-    if (is_used[key]) uses.entries.push_back({key});
+  for (KeyId key = 0; key < stacks; ++key) {
+    if (!is_used[key]) continue;
+    uses.entries.push_back({key});
+    uses.weights[key] = std::max<std::uint64_t>(uses.weights[key], 1);
   }
   return uses;
 }
 
-/// Blocks whose stack is not known.
-std::uint64_t blocks_of_unknown_stacks(const TraceModel& model) {
-  std::uint64_t blocks = 0;
-  for (const Interval& interval : model.intervals().intervals()) {
-    interval.changes.for_each([&](KeyId key, const Measures& measures) {
-      if (key == 0) blocks += measures[Measure::allocated_blocks];
-    });
-  }
-  return blocks;
-}
-
-/// What each stack has allocated: bytes, and 1 for each block.
-std::vector<std::uint64_t> weights_of(const TraceModel& model, std::size_t keys) {
-  std::vector<std::uint64_t> weights(keys);
-  for (const Interval& interval : model.intervals().intervals()) {
-    interval.changes.for_each([&](KeyId key, const Measures& measures) {
-      weights[key] += measures[Measure::allocated_bytes] + measures[Measure::allocated_blocks];
-    });
-  }
-  return weights;
-}
-
 void add_named_stacks(TraceFigures& figures, CallTree& tree, const annotate::Trace& trace,
                       const ReadSettings& settings) {
-  UsedStacks uses = used_stacks(*figures.model);
+  UsedStacks uses = used_stacks(*figures.model, trace.stacks().node_count());
   figures.process.stacks = uses.entries.size();
-  figures.process.lost.unknown_stack_blocks = blocks_of_unknown_stacks(*figures.model);
+  figures.process.lost.unknown_stack_blocks = uses.unknown_blocks;
   const StackTable stacks =
       allocations::named_stacks(trace.stacks(), allocations::StackTree(trace.stacks(), uses).frames(), trace.header(),
                                 {.tool = settings.tool, .debug_directories = settings.debug_directories});
-  const std::string& focus = settings.functions.focus;
-  if (!focus.empty()) uses = allocations::select_stacks(std::move(uses), stacks, focus, "");
-  const std::vector<std::uint64_t> all = weights_of(*figures.model, stacks.node_count());
-  std::vector<std::uint64_t> weights(all.size());
-  for (const auto& entry : uses.entries) weights[entry.key] = std::max<std::uint64_t>(all[entry.key], 1);
-  figures.node_of_key = tree.add_stacks(stacks, weights, settings.functions);
-  if (focus.empty()) return;
-  for (KeyId key = 0; key < weights.size(); ++key) {
-    if (weights[key] == 0) figures.node_of_key[key] = CallTree::left_out;
+  if (const std::string& focus = settings.functions.focus; !focus.empty()) {
+    const std::vector<std::uint64_t> all = std::exchange(uses.weights, {});
+    uses = allocations::select_stacks(std::move(uses), stacks, focus, "");
+    uses.weights.resize(all.size());
+    for (const auto& entry : uses.entries) uses.weights[entry.key] = all[entry.key];
   }
+  figures.node_of_key = tree.add_stacks(stacks, uses.weights, settings.functions);
 }
 
 void add_sizes(TraceFigures& figures, CallTree& tree) {
   const allocations::AllocationKeys names(allocations::By::size);
-  figures.node_of_key.resize(SizeClasses::count);
+  figures.node_of_key.resize(SizeClasses::count, CallTree::left_out);
   for (KeyId size = 0; size < SizeClasses::count; ++size) {
     if (figures.model->sizes()[size].allocated.blocks == 0) continue;
     figures.node_of_key[size] = tree.add_named(names.name(size));
@@ -237,6 +218,7 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
     traces.push_back(std::move(figures));
   }
   if (traces.size() > 1) complain_of_axis(settings.tool, unit, traces);
+  tree.finish();
   return Recording(unit, std::move(tree), std::move(traces));
 }
 

@@ -28,7 +28,8 @@ struct FunctionOptions {
 };
 
 /// The calls of all processes: a tree of functions. Functions of the same name and library are one, whatever their
-/// addresses. Functions that only hand memory on are left out. Node 0 is the root. Memory: some 100 bytes a node.
+/// addresses. Functions that only hand memory on are left out. Node 0 is the root. Memory: 16 to 24 bytes a node, and 8
+/// once all stacks are added.
 class CallTree {
  public:
   struct Node {
@@ -38,14 +39,18 @@ class CallTree {
 
   CallTree();
 
-  /// Adds the stacks of a process. `weights`: what each stack has allocated. Returns the node of each stack; `left_out`
-  /// of those without a function that matches the focus.
+  /// Adds those stacks of a process that have a weight: what they have allocated. Returns the node of each stack,
+  /// `left_out` of those without a weight.
   std::vector<NodeNumber> add_stacks(const StackTable& stacks, const std::vector<std::uint64_t>& weights,
                                      const FunctionOptions& options);
 
   /// A child of the root, for what is no stack.
   NodeNumber add_named(const std::string& name);
 
+  /// To be called when all are added.
+  void finish();
+
+  /// After finish().
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Function>& functions() const { return functions_; }
 
@@ -53,12 +58,13 @@ class CallTree {
 
  private:
   FrameNumber function_of(std::string name, std::string library);
-  NodeNumber child_of(NodeNumber parent, FrameNumber function);
+  NodeNumber child_of(NodeNumber parent, FrameNumber function) { return calls_.add_node({parent, function}); }
+  class FrameFunctions;
 
+  StackTable calls_;  // whose frames are functions, until finish()
   std::vector<Node> nodes_;
   std::vector<Function> functions_;
   std::unordered_map<std::string, FrameNumber> function_ids_;  // by name, a zero byte, and library
-  std::unordered_map<std::uint64_t, NodeNumber> node_ids_;     // by parent and function
 };
 
 }  // namespace cmt::report

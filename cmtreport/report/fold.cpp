@@ -1,45 +1,29 @@
 #include "cmtreport/report/fold.h"
 
-#include <array>
+#include <tsl/robin_map.h>
+
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
-#include <unordered_set>
+
+#include "libcmt/number_hash.h"
 
 namespace cmt::report {
 namespace {
 
-/// The figures that a node is judged by: none of them is ever below 0.
-constexpr std::array<Measure, 8> judged{
-    Measure::allocated_bytes,     Measure::allocated_blocks,   Measure::temporary_blocks, Measure::short_lived_blocks,
-    Measure::other_thread_blocks, Measure::reallocated_blocks, Measure::untouched_bytes,  Measure::leaked_bytes};
+/// Of what is folded below a node, a function is told apart that has this part of the share that a node needs.
+constexpr double function_part = 0.125;
 
-using Judged = std::array<std::uint64_t, judged.size() + 1>;
-
-Judged judged_of(const NodeTotals& totals) {
-  Judged figures{};
-  for (std::size_t i = 0; i < judged.size(); ++i) figures[i] = totals.sum[judged[i]];
-  figures.back() = totals.peak_bytes;
-  return figures;
+std::uint64_t figure_of(const NodeTotals& totals, std::size_t i) {
+  return i == judged_measures.size() ? totals.peak_bytes : totals.sum[judged_measures[i]];
 }
 
-/// Which nodes, with all that they call, have enough of something.
-std::vector<bool> find_large(const CallTree& tree, const std::vector<NodeTotals>& totals, double share) {
-  const std::size_t count = tree.nodes().size();
-  std::vector<Judged> with_callees(count);
-  for (std::size_t node = 0; node < count; ++node) with_callees[node] = judged_of(totals[node]);
-  for (std::size_t node = count; --node > 0;) {  // a parent has a lower number
-    Judged& parent = with_callees[tree.nodes()[node].parent];
-    for (std::size_t i = 0; i < parent.size(); ++i) parent[i] += with_callees[node][i];
-  }
-  std::vector<bool> is_large(count);
-  for (std::size_t node = 0; node < count; ++node) {
-    for (std::size_t i = 0; i < with_callees[0].size() && !is_large[node]; ++i) {
-      const double least = share * static_cast<double>(with_callees[0][i]);
-      is_large[node] = with_callees[node][i] != 0 && static_cast<double>(with_callees[node][i]) >= least;
-    }
-  }
-  is_large[0] = true;
-  return is_large;
+void add_figures(FoldFigures& sums, const NodeTotals& totals) {
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += figure_of(totals, i);
+}
+
+float share_of(std::uint64_t figure, std::uint64_t all) {
+  return all == 0 ? 0 : static_cast<float>(static_cast<double>(figure) / static_cast<double>(all));
 }
 
 /// Gives numbers to the functions of a report's nodes.
@@ -71,43 +55,140 @@ class FrameNumbers {
   std::unordered_map<std::string, std::uint32_t> libraries_;
 };
 
+/// What is folded below a node that is kept, and was allocated by one function.
+struct FoldedFunction {
+  NodeNumber below = 0;
+  FrameNumber function = 0;
+  FoldFigures figures{};
+  std::vector<NodeNumber> nodes{};
+};
+
+/// Folds once.
+class Folder {
+ public:
+  Folder(const CallTree& tree, const TotalsByNode& totals, const FoldFigures& all, double share)
+      : tree_(tree),
+        totals_(totals),
+        all_(all),
+        folded_{.nodes = {},
+                .frames = {},
+                .folded = {.share = share, .function_share = share * function_part},
+                .node_of = std::vector<NodeNumber>(tree.nodes().size())},
+        frames_(tree, folded_.frames) {}
+
+  FoldedTree fold(const std::vector<float>& shares) {
+    const auto least = static_cast<float>(folded_.folded.share);
+    for (NodeNumber node = 0; node < shares.size(); ++node) {
+      const CallTree::Node& call = tree_.nodes()[node];
+      const NodeNumber parent = folded_.node_of[call.parent];
+      const bool is_kept = node == 0 || (shares[node] != 0 && shares[node] >= least);
+      folded_.node_of[node] = is_kept ? append(parent, frames_.of_function(call.function)) : parent;  // for now
+      if (is_kept) continue;
+      ++folded_.folded.nodes;
+      if (totals_.has(node)) add_folded(parent, node);
+    }
+    append_others();
+    return std::move(folded_);
+  }
+
+ private:
+  NodeNumber append(NodeNumber parent, FrameNumber frame) {
+    folded_.nodes.parent.push_back(parent);
+    folded_.nodes.frame.push_back(frame);
+    return static_cast<NodeNumber>(folded_.nodes.parent.size() - 1);
+  }
+
+  void add_folded(NodeNumber below, NodeNumber node) {
+    const FrameNumber function = tree_.nodes()[node].function;
+    const auto [place, is_new] = places_.try_emplace(std::uint64_t{below} << 32 | function, functions_.size());
+    if (is_new) functions_.push_back({below, function});
+    FoldedFunction& found = functions_[place->second];
+    add_figures(found.figures, totals_[node]);
+    found.nodes.push_back(node);
+  }
+
+  bool is_told_apart(const FoldedFunction& function) const {
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (function.figures[i] != 0 && share_of(function.figures[i], all_[i]) >= folded_.folded.function_share)
+        return true;
+    }
+    return false;
+  }
+
+  /// A node "[other, N functions]" below each that something was folded into, and below it those functions that matter.
+  void append_others() {
+    std::stable_sort(functions_.begin(), functions_.end(),
+                     [](const FoldedFunction& a, const FoldedFunction& b) { return a.below < b.below; });
+    for (auto first = functions_.begin(); first != functions_.end();) {
+      const auto last =
+          std::find_if(first, functions_.end(), [&](const FoldedFunction& each) { return each.below != first->below; });
+      const auto count = last - first;
+      const std::string name = "[other, " + std::to_string(count) + (count == 1 ? " function]" : " functions]");
+      const NodeNumber other = append(first->below, frames_.append({.name = name, .library = {}, .file = {}}));
+      for (; first != last; ++first) {
+        const NodeNumber node = is_told_apart(*first) ? append(other, frames_.of_function(first->function)) : other;
+        for (const NodeNumber each : first->nodes) folded_.node_of[each] = node;
+      }
+    }
+  }
+
+  const CallTree& tree_;
+  const TotalsByNode& totals_;
+  const FoldFigures& all_;
+  FoldedTree folded_;
+  FrameNumbers frames_;
+  tsl::robin_map<std::uint64_t, std::size_t, NumberHash> places_;  // in functions_, by node and function
+  std::vector<FoldedFunction> functions_;
+};
+
 }  // namespace
 
-FoldedTree fold_tree(const CallTree& tree, const std::vector<NodeTotals>& totals, double share) {
-  const std::vector<bool> is_large = find_large(tree, totals, share);
-  const std::size_t count = tree.nodes().size();
-  FoldedTree folded{.nodes = {}, .frames = {}, .folded = {.share = share}, .node_of = std::vector<NodeNumber>(count)};
-  FrameNumbers frames(tree, folded.frames);
-  std::unordered_map<NodeNumber, std::unordered_set<FrameNumber>> functions_below;  // by node of the folded tree
-  const auto append = [&](NodeNumber parent, FrameNumber frame) {
-    folded.nodes.parent.push_back(parent);
-    folded.nodes.frame.push_back(frame);
-    return static_cast<NodeNumber>(folded.nodes.parent.size() - 1);
-  };
-  for (std::size_t node = 0; node < count; ++node) {
-    const CallTree::Node& call = tree.nodes()[node];
-    const NodeNumber parent = folded.node_of[call.parent];
-    if (is_large[node]) {
-      folded.node_of[node] = append(parent, frames.of_function(call.function));
-      continue;
-    }
-    folded.node_of[node] = parent;  // for now
-    ++folded.folded.nodes;
-    functions_below[parent].insert(call.function);
+void NodeTotals::add(std::size_t moment, const Measures& more) {
+  if (moment != moment_) changed_ = 0;
+  moment_ = static_cast<std::uint32_t>(moment);
+  sum += more;
+  for (std::size_t i = 0; i < measure_count; ++i) {
+    if (more.at(i) == 0 || (changed_ >> i & 1) != 0) continue;
+    changed_ |= 1U << i;
+    ++changes;
   }
-  std::unordered_map<NodeNumber, NodeNumber> other_of;
-  const auto kept = static_cast<NodeNumber>(folded.nodes.parent.size());
-  for (NodeNumber node = 0; node < kept; ++node) {
-    const auto found = functions_below.find(node);
-    if (found == functions_below.end()) continue;
-    const std::size_t functions = found->second.size();
-    const std::string name = "[other, " + std::to_string(functions) + (functions == 1 ? " function]" : " functions]");
-    other_of[node] = append(node, frames.append({.name = name, .library = {}, .file = {}}));
-  }
-  for (std::size_t node = 0; node < count; ++node) {
-    if (!is_large[node]) folded.node_of[node] = other_of.at(folded.node_of[node]);
-  }
-  return folded;
 }
+
+Folding::Folding(const CallTree& tree, const TotalsByNode& totals)
+    : tree_(tree), totals_(totals), shares_(tree.nodes().size()) {
+  std::vector<std::uint64_t> with_callees(tree.nodes().size());
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    std::fill(with_callees.begin(), with_callees.end(), 0);
+    for (const NodeNumber node : totals.nodes()) with_callees[node] = figure_of(totals[node], i);
+    for (std::size_t node = with_callees.size(); --node > 0;)  // a parent has a lower number
+      with_callees[tree.nodes()[node].parent] += with_callees[node];
+    all_[i] = with_callees[0];
+    if (all_[i] == 0) continue;
+    for (std::size_t node = 0; node < with_callees.size(); ++node)
+      shares_[node] = std::max(shares_[node], share_of(with_callees[node], all_[i]));
+  }
+}
+
+double Folding::least_share(const FoldBudget& budget) const {
+  constexpr int steps_a_doubling = 8, steps = 24 * steps_a_doubling;
+  std::array<FoldBudget, steps> by_step{};  // nodes with a share of at least 2^-(step / steps_a_doubling)
+  for (NodeNumber node = 0; node < shares_.size(); ++node) {
+    const double step = shares_[node] == 0 ? steps : std::ceil(-std::log2(shares_[node]) * steps_a_doubling);
+    if (step >= steps) continue;
+    FoldBudget& found = by_step[static_cast<std::size_t>(std::max(step, 0.0))];
+    ++found.nodes;
+    found.changes += totals_[node].changes;
+  }
+  FoldBudget sum;
+  int step = 0;
+  for (; step < steps; ++step) {
+    sum.nodes += by_step[static_cast<std::size_t>(step)].nodes;
+    sum.changes += by_step[static_cast<std::size_t>(step)].changes;
+    if (sum.nodes > budget.nodes || sum.changes > budget.changes) break;
+  }
+  return step == steps ? 0 : std::exp2(-static_cast<double>(std::max(step - 1, 0)) / steps_a_doubling);
+}
+
+FoldedTree Folding::fold(double share) const { return Folder(tree_, totals_, all_, share).fold(shares_); }
 
 }  // namespace cmt::report

@@ -202,12 +202,15 @@ void describe(Visitor& field, N& nodes) {
 /// What was folded, since it is small.
 struct Folded {
   double share = 0;
+  double function_share = 0;
   std::uint64_t nodes = 0;
 };
 
 template <class Visitor, output::DescribedAs<Folded> F>
 void describe(Visitor& field, F& folded) {
   field("share", folded.share, "nodes below this share of the total of every measure are folded into their caller's");
+  field("function_share", folded.function_share,
+        "a function is told apart among what is folded into one node from this share on");
   field("nodes", folded.nodes, "how many that are");
 }
 

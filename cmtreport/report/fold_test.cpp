@@ -1,0 +1,101 @@
+#include "cmtreport/report/fold.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace cmt::report {
+namespace {
+
+/// main calls large, which allocates, and 40 functions that each call make; every fourth allocates itself, too.
+struct SmallCalls {
+  SmallCalls() {
+    StackTable stacks;
+    const FrameId main = frame(stacks, "main"), make = frame(stacks, "make");
+    const StackId root = stacks.add_node({0, main});
+    std::vector<std::uint64_t> bytes(2);
+    const auto add = [&](StackId parent, FrameId function, std::uint64_t size) {
+      const StackId id = stacks.add_node({parent, function});
+      bytes.resize(id + std::size_t{1});
+      bytes[id] = size;
+      return id;
+    };
+    add(root, frame(stacks, "large"), 10'000);
+    for (int i = 0; i < 40; ++i) {
+      const StackId caller = add(root, frame(stacks, "caller" + std::to_string(i)), i % 4 == 0 ? 1 : 0);
+      add(caller, make, 10);
+    }
+    node_of_stack = tree.add_stacks(stacks, bytes, {});
+    tree.finish();
+    totals.emplace(tree.nodes().size());
+    for (StackId id = 0; id < bytes.size(); ++id) {
+      if (bytes[id] == 0) continue;
+      Measures measures;
+      measures[Measure::allocated_bytes] = bytes[id];
+      totals->of(node_of_stack[id]).add(1, measures);
+    }
+    totals->sort();
+  }
+
+  static FrameId frame(StackTable& stacks, const std::string& function) {
+    const FrameId id = stacks.add_frame({0, 4096U * stacks.frame_count(), false});
+    const FrameName name{function, {}, 0};
+    stacks.set_names(id, {&name, 1});
+    return id;
+  }
+
+  /// The bytes of each node of a folded tree, by the names from below the root on.
+  std::map<std::string, std::uint64_t> bytes_by_path(const FoldedTree& folded) const {
+    std::vector<std::string> paths{""};
+    for (NodeNumber node = 1; node < folded.nodes.parent.size(); ++node)
+      paths.push_back(paths[folded.nodes.parent[node]] + "/" + folded.frames.function[folded.nodes.frame[node]]);
+    std::map<std::string, std::uint64_t> bytes;
+    for (const NodeNumber node : totals->nodes())
+      bytes[paths[folded.node_of[node]]] += (*totals)[node].sum[Measure::allocated_bytes];
+    return bytes;
+  }
+
+  CallTree tree;
+  std::vector<NodeNumber> node_of_stack;
+  std::optional<TotalsByNode> totals;
+};
+
+}  // namespace
+
+TEST_CASE("folding: functions among what is folded are told apart, unless they are small even for that") {
+  const SmallCalls calls;
+  const FoldedTree folded = Folding(calls.tree, *calls.totals).fold(0.01);
+  const std::map<std::string, std::uint64_t> expected{
+      {"/main/large", 10'000}, {"/main/[other, 11 functions]", 10}, {"/main/[other, 11 functions]/make", 400}};
+  CHECK(calls.bytes_by_path(folded) == expected);
+  CHECK(folded.folded.nodes == 81);  // and [unknown], which has nothing
+  for (NodeNumber node = 1; node < folded.nodes.parent.size(); ++node) CHECK(folded.nodes.parent[node] < node);
+}
+
+TEST_CASE("folding: a budget that the tree fits folds nothing, and a smaller one gives the share that fits it") {
+  const SmallCalls calls;
+  const Folding folding(calls.tree, *calls.totals);
+  const FoldedTree whole = folding.fold(folding.least_share({.nodes = 1000, .changes = 1000}));
+  CHECK(whole.folded.nodes == 1);  // [unknown]
+  CHECK(calls.bytes_by_path(whole).size() == 51);
+  const double share = folding.least_share({.nodes = 10, .changes = 1000});
+  CHECK(calls.bytes_by_path(folding.fold(share)).contains("/main/large"));
+  CHECK(folding.fold(share).folded.nodes == 81);
+  CHECK(folding.least_share({.nodes = 1000, .changes = 1}) == doctest::Approx(share));
+}
+
+TEST_CASE("totals of a node: a measure that changes several times up to a moment is one change") {
+  NodeTotals totals;
+  Measures measures;
+  measures[Measure::allocated_bytes] = 8;
+  totals.add(1, measures);
+  measures[Measure::allocated_blocks] = 1;
+  totals.add(1, measures);
+  totals.add(3, measures);
+  CHECK(totals.changes == 4);
+  CHECK(totals.sum[Measure::allocated_bytes] == 24);
+}
+
+}  // namespace cmt::report
