@@ -450,7 +450,7 @@ def php_server(folder, scale):
 def python_server(folder, scale):
     port = free_port()
     return Program("python3, HTTP", ["/usr/bin/python3", write(folder, "server.py", PYTHON_SERVER), str(port)], folder, ("threads", "server"),
-                   http_load(port, 500 * scale, b"/?n=", 15))
+                   http_load(port, round(500 * scale), b"/?n=", 15))
 
 
 # By name: what makes it in a folder, and the command that has to be installed.
