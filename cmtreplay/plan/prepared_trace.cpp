@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <map>
 
-#include "cmtreplay/plan/read_ahead.h"
 #include "cmtreplay/plan/untouched.h"
+#include "toolkit/annotate/read_ahead.h"
 
 namespace cmt::replay {
 namespace {
@@ -66,10 +66,11 @@ class PreparedTrace::Pass {
         }) {}
 
   void run(const Progress& progress) {
-    ReadAhead reader(trace_.open_());
-    plan_.format = reader.header().format;
-    plan_.facts.touched_min = reader.header().touched_min();
+    Reader trace = trace_.open_();
+    plan_.format = trace.header().format;
+    plan_.facts.touched_min = trace.header().touched_min();
     untouched_.set_touched_min(plan_.facts.touched_min);
+    annotate::ReadAhead reader(trace);
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
       for (std::size_t i = 0; i < events.size(); ++i) {
         if (i + fetched < events.size()) {
@@ -81,8 +82,8 @@ class PreparedTrace::Pass {
       }
       progress(reader.bytes_read(), reader.bytes_total());
     }
-    plan_.facts.defects = reader.reader().defects();
-    plan_.facts.truncated = reader.reader().truncated();
+    plan_.facts.defects = trace.defects();
+    plan_.facts.truncated = trace.truncated();
     finish();
   }
 

@@ -207,7 +207,9 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
                                                               .by_stack = trace.header().has_stacks,
                                                               .touched_min = trace.header().touched_min()},
                                                  trace.complaints());
-    trace.for_each([&](const Event& event, std::size_t) { figures.model->count_event(event); });
+    TraceModel& model = *figures.model;
+    trace.for_each_ahead([&](const Event& event, bool is_near) { model.fetch(event, is_near); },
+                         [&](const Event& event) { model.count_event(event); });
     figures.model->finish();
     figures.process = process_of(paths[i], trace, *figures.model);
     if (figures.model->is_by_stack())

@@ -75,6 +75,18 @@ class TraceModel {
 
   void count_event(const Event& event);
 
+  /// Fetches memory that an event which follows soon will need: first, and when it is near.
+  void fetch(const Event& event, bool is_near) {
+    const bool makes_key = event.tag != 0 && options_.by_stack;
+    if (is_near) {
+      if (event.old_tag != 0) live_->prefetch_block(event.old_tag);
+      if (makes_key) intervals_.prefetch(event.stack);
+    } else {
+      if (event.old_tag != 0) live_->prefetch(event.old_tag);
+      if (makes_key) intervals_.prefetch_place(event.stack);
+    }
+  }
+
   /// To be called once, after the last event.
   void finish();
 

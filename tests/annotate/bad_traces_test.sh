@@ -45,7 +45,7 @@ printf '// C\nint main;\n' >main.c
 for tool in lifetimes overhead; do
   : | "$tool" >out 2>err
   [ ! -s out ]
-  [ "$(cat err)" = "$tool: -: the trace is empty" ]
+  [ "$(cat err)" = "$tool: standard input: the trace is empty" ]
   status=0
   "$tool" --summary main.c >out 2>err || status=$?
   [ "$status" = 1 ] && [ ! -s out ]

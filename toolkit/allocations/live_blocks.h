@@ -54,6 +54,10 @@ class LiveBlocks {
     return replaced;
   }
 
+  /// Fetches the memory of a tag into the cache: first what says where its block is, later the block.
+  void prefetch(Tag tag) const { table_.prefetch(tag); }
+  void prefetch_block(Tag tag) { table_.prefetch_block(tag); }
+
   template <class Visit>
   void for_each(Visit visit) const {
     table_.for_each(visit);

@@ -44,9 +44,22 @@ Trace::Trace(const Options& options, bool addresses, bool stacks)
                          .addresses_of_touched = true,
                          .stacks = stacks,
                          .on_defect = [this](const Defect& defect) { complaints_.add(defect.place, defect.what); }})) {
-  complaints_.set_place([this] { return reader_.place(current_); });
+  complaints_.set_place([this] { return place(); });
   if (options.clock == heap::Clock::Unit::time && !header().has_times)
     throw FormatError(options.path, "times were not recorded (needed by --clock=time)");
+}
+
+/// While a thread reads ahead, its reader is not to be asked.
+std::string Trace::place() const {
+  if (!first_ahead_) return reader_.place(current_);
+  return name() + ": event " + std::to_string(*first_ahead_ + current_ + 1);
+}
+
+std::string Trace::name() const { return options_.path == "-" ? "standard input" : options_.path; }
+
+void Trace::say_what_is_missing() const {
+  if (truncated()) say(name() + ": breaks off before its end");
+  if (is_empty_ && !truncated()) say(name() + ": the trace is empty");
 }
 
 std::string_view Trace::line(const Event& event, std::size_t i) {

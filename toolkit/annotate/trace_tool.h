@@ -21,6 +21,7 @@
 #include "libcmt/heap/address_index.h"
 #include "libcmt/heap/clock.h"
 #include "libcmt/trace/files.h"
+#include "toolkit/annotate/read_ahead.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/complaints.h"
 #include "toolkit/output/fields.h"
@@ -72,8 +73,31 @@ class Trace {
         }
       }
     }
-    if (truncated()) say(options_.path + ": breaks off before its end");
-    if (is_empty_ && !truncated()) say(options_.path + ": the trace is empty");
+    say_what_is_missing();
+  }
+
+  /// The same of all events, which another thread decodes where the trace is a .cmt. `fetch(event, is_near)` is called
+  /// some events before `visit`, and once more nearer to it, so that memory can be fetched into the cache.
+  template <class Fetch, class Visit>
+  void for_each_ahead(Fetch fetch, Visit visit) {
+    if (header().format != Format::cmt) return for_each([&](const Event& event, std::size_t) { visit(event); });
+    constexpr std::size_t farthest = 48, far = 20, near = 8;  // events
+    ReadAhead ahead(reader_);                                 // a .cmt has no defects that are told while it is read
+    for (auto events = ahead.read(); !events.empty(); events = ahead.read()) {
+      is_empty_ = false;
+      first_ahead_ = ahead.first_event();
+      for (std::size_t i = 0; i < events.size(); ++i) {
+        if (i + farthest < events.size()) {
+          __builtin_prefetch(&events[i + farthest]);  // from the other thread's cache
+          __builtin_prefetch(&events[i + farthest].stack);
+        }
+        if (i + far < events.size()) fetch(events[i + far], false);
+        if (i + near < events.size()) fetch(events[i + near], true);
+        visit(events[current_ = i]);
+      }
+    }
+    first_ahead_.reset();
+    say_what_is_missing();
   }
 
   /// The line of an event: as it is in the input, or else, also where it holds characters that a terminal would obey,
@@ -89,10 +113,14 @@ class Trace {
 
  private:
   void say(const std::string& message) const { command::complain(options_.tool, message); }
+  void say_what_is_missing() const;
+  std::string place() const;
+  std::string name() const;
 
   const Options& options_;
-  bool is_empty_ = true;     // as far as it was read
-  std::size_t current_ = 0;  // the event that is visited, in its batch
+  bool is_empty_ = true;                      // as far as it was read
+  std::size_t current_ = 0;                   // the event that is visited, in its batch
+  std::optional<std::uint64_t> first_ahead_;  // the number of the first of a batch that was read ahead
   std::string own_line_;
   command::Complaints complaints_;
   Reader reader_;

@@ -1,10 +1,10 @@
-#include "cmtreplay/plan/read_ahead.h"
+#include "toolkit/annotate/read_ahead.h"
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
-namespace cmt::replay {
+namespace cmt::annotate {
 namespace {
 
 /// Both threads wait by the clock: one that is woken by the other is mostly put on the other's processor, and then they
@@ -13,7 +13,7 @@ void wait_a_moment() { std::this_thread::sleep_for(std::chrono::microseconds(50)
 
 }  // namespace
 
-ReadAhead::ReadAhead(Reader reader) : reader_(std::move(reader)), thread_([this] { read_all(); }) {}
+ReadAhead::ReadAhead(Reader& reader) : reader_(reader), thread_([this] { read_all(); }) {}
 
 ReadAhead::~ReadAhead() {
   stops_ = true;
@@ -53,10 +53,15 @@ void ReadAhead::read_all() {
 /// Returns false, and leaves the batch empty, at the end of the trace.
 bool ReadAhead::fill(Batch& batch) {
   while (batch.events.size() < batch_events) {
-    if (left_.empty()) left_ = reader_.read();
+    if (left_.empty()) {
+      left_ = reader_.read();
+      next_event_ = reader_.first_event();
+    }
     if (left_.empty()) break;
+    if (batch.events.empty()) batch.first_event = next_event_;
     const auto events = left_.first(std::min(left_.size(), batch_events - batch.events.size()));
     left_ = left_.subspan(events.size());
+    next_event_ += events.size();
     batch.events.insert(batch.events.end(), events.begin(), events.end());
     for (Event& event : std::span(batch.events).last(events.size())) {
       if (!event.label.empty()) event.label = batch.labels.emplace_back(event.label);
@@ -72,4 +77,4 @@ void ReadAhead::wait_for_room() {
   while (!stops_ && filled_ - released_ >= batch_count - 1) wait_a_moment();
 }
 
-}  // namespace cmt::replay
+}  // namespace cmt::annotate

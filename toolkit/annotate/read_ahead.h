@@ -11,28 +11,28 @@
 
 #include "cmt/reader.h"
 
-namespace cmt::replay {
+namespace cmt::annotate {
 
-/// Reads a trace in a thread of its own, some 8,000 events ahead of the one thread that asks for them.
+/// Reads a trace in a thread of its own, some 8,000 events ahead of the one thread that asks for them. What the reader
+/// calls (ReadOptions::on_defect) is called by that thread.
 class ReadAhead {
  public:
-  explicit ReadAhead(Reader reader);
+  /// Borrows `reader`. Until the last event is read, or this has ended, nobody else may use it, but for its header().
+  explicit ReadAhead(Reader& reader);
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
-
-  const Header& header() const { return reader_.header(); }
 
   /// The next events, in recorded order; empty at the end. Valid until the next call. Throws what reading has thrown,
   /// once the events before are read.
   std::span<const Event> read();
 
+  /// The number of the first event of the last read() in the trace, counted from 0.
+  std::uint64_t first_event() const { return batch_of(taken_).first_event; }
+
   /// How far the trace was read when the last batch was made.
   std::uint64_t bytes_read() const { return batch_of(taken_).bytes_read; }
   std::uint64_t bytes_total() const { return batch_of(taken_).bytes_total; }
-
-  /// After the end.
-  const Reader& reader() const { return reader_; }
 
  private:
   static constexpr std::size_t batch_count = 8;
@@ -41,6 +41,7 @@ class ReadAhead {
   struct Batch {
     std::vector<Event> events;
     std::deque<std::string> labels;  ///< of these events
+    std::uint64_t first_event = 0;
     std::uint64_t bytes_read = 0, bytes_total = 0;
   };
 
@@ -49,8 +50,9 @@ class ReadAhead {
   void wait_for_room();
   const Batch& batch_of(std::uint64_t number) const { return batches_[number % batch_count]; }
 
-  Reader reader_;
-  std::span<const Event> left_;  ///< of the reader's last events, those that no batch has
+  Reader& reader_;
+  std::span<const Event> left_;   ///< of the reader's last events, those that no batch has
+  std::uint64_t next_event_ = 0;  ///< the number of the first of them
   std::array<Batch, batch_count> batches_;
   std::exception_ptr error_;
   std::uint64_t taken_ = 0;                  ///< the number of the batch that is in use, from 1 on
@@ -60,4 +62,4 @@ class ReadAhead {
   std::thread thread_;
 };
 
-}  // namespace cmt::replay
+}  // namespace cmt::annotate
