@@ -1,12 +1,123 @@
-// The board as a picture: time against memory, and the matrix as maps.
+// The board as a picture: time against memory, the matrix as maps of what each allocator has beyond the best, and on a
+// page the memory along each trace.
+#include <algorithm>
+#include <cmath>
+
 #include "cmtreplay/board/board.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/output/table.h"
 
 namespace cmt::replay {
+namespace {
+
+using output::Axis;
+using output::HeatMap;
+using output::Panel;
+using output::Series;
+using output::Unit;
+
+/// As wide as a column of a map of so many can be labelled.
+std::string short_name(const std::string& name, std::size_t columns = 4) {
+  constexpr std::size_t letters_max = 112;
+  return output::shortened(name, std::max<std::size_t>(8, letters_max / std::max<std::size_t>(1, columns)));
+}
+
+/// One point an allocator: its geometric means.
+Panel time_against(const Board& board, Ratio BoardAllocator::*memory, const std::string& what) {
+  Panel panel{.title = "Time against " + what + ", geometric means: left and low is good",
+              .x = {"time, " + board.reference + " = 100 %", Unit::share},
+              .y = {what + ", " + board.reference + " = 100 %", Unit::share}};
+  for (const BoardAllocator& allocator : board.allocators) {
+    Series point{.name = short_name(allocator.name), .x = {}, .y = {}, .form = Series::Form::point};
+    const Ratio &x = allocator.time, &y = allocator.*memory;
+    if (x.is_known() && y.is_known()) {
+      point.add(x.ratio, y.ratio);
+      point.within.push_back({x.low, x.high, y.low, y.high});
+    }
+    panel.series.push_back(std::move(point));
+  }
+  return panel;
+}
+
+/// What each cell has beyond the least of its trace; the least has the lightest colour, and what is not known none.
+Panel beyond_best(const Board& board, Ratio BoardCell::*figure, const std::string& title) {
+  constexpr double least_drawn = 1e-4;
+  const std::size_t rows = board.traces.size(), columns = board.allocators.size();
+  Panel panel{
+      .title = title, .x = {"allocator"}, .y = {""}, .heat = HeatMap{.title = "above the best", .unit = Unit::share}};
+  HeatMap& heat = *panel.heat;
+  for (std::size_t i = 0; i <= columns; ++i) heat.x_edges.push_back(static_cast<double>(i));
+  for (std::size_t i = 0; i <= rows; ++i) heat.y_edges.push_back(static_cast<double>(i));
+  for (std::size_t column = 0; column < columns; ++column) {
+    heat.column_names.push_back(short_name(board.allocators[column].name, columns));
+    panel.x.ticks.push_back({static_cast<double>(column) + 0.5, heat.column_names.back()});
+  }
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::size_t row = rows - 1 - i;  // the first trace at the top
+    heat.row_names.push_back(short_name(board.traces[row].name));
+    heat.row_details.push_back(row);
+    panel.y.ticks.push_back({static_cast<double>(i) + 0.5, heat.row_names.back()});
+    double least = INFINITY;
+    for (std::size_t column = 0; column < columns; ++column) {
+      const Ratio& ratio = board.at(row, column).*figure;
+      if (ratio.is_known()) least = std::min(least, ratio.ratio);
+    }
+    for (std::size_t column = 0; column < columns; ++column) {
+      const Ratio& ratio = board.at(row, column).*figure;
+      heat.cells.push_back(ratio.is_known() ? std::max(ratio.ratio / least - 1, least_drawn) : 0);
+    }
+  }
+  return panel;
+}
+
+/// Memory along one trace.
+Panel memory_along(const Board& board, std::size_t row) {
+  Panel panel{.title = board.traces[row].name + ": memory along the trace",
+              .x = {"events", Unit::count},
+              .y = {"bytes", Unit::bytes}};
+  const CellSeries* live = nullptr;
+  for (std::size_t column = 0; column < board.allocators.size(); ++column) {
+    Series series{.name = short_name(board.allocators[column].name), .x = {}, .y = {}};
+    const BoardCell& cell = board.at(row, column);
+    if (cell.is_measured()) {
+      const CellSeries& seen = board.cells[cell.index].series;
+      const std::size_t count = std::min(seen.event.size(), seen.resident_bytes.size());
+      for (std::size_t i = 0; i < count; ++i) series.add(seen.event[i], seen.resident_bytes[i]);
+      if (count != 0) live = &seen;
+    }
+    panel.series.push_back(std::move(series));
+  }
+  Series all{.name = "live", .x = {}, .y = {}};
+  for (std::size_t i = 0; live && i < std::min(live->event.size(), live->live_bytes.size()); ++i)
+    all.add(live->event[i], live->live_bytes[i]);
+  panel.series.push_back(std::move(all));
+  return panel;
+}
+
+std::string machines_text(const Board& board) {
+  std::string text;
+  for (const BoardNode& node : board.nodes) {
+    const std::string cpu = node.machine.cpu.value_or("an unknown processor");
+    if (text.find(cpu) == text.npos) text += (text.empty() ? " on " : ", ") + cpu;
+  }
+  return text;
+}
+
+}  // namespace
 
 output::Picture board_picture(const Board& board) {
   output::Picture picture;
-  picture.title = "Allocators on " + output::counted(board.traces.size(), "trace");
+  picture.title =
+      output::counted(board.allocators.size(), "allocator") + " on " + output::counted(board.traces.size(), "trace");
+  std::uint64_t events = 0;
+  for (const CellTrace& trace : board.traces) events += trace.events;
+  picture.subtitle = output::with_commas(events) + " events; measured" + machines_text(board) + "; ratios to " +
+                     board.reference + ", with the intervals in which they lie with 95 %";
+  picture.panels = {time_against(board, &BoardAllocator::peak, "peak memory"),
+                    time_against(board, &BoardAllocator::mean, "mean memory"),
+                    beyond_best(board, &BoardCell::time, "Time of each trace above the fastest allocator's"),
+                    beyond_best(board, &BoardCell::peak, "Peak memory of each trace above the least")};
+  for (std::size_t row = 0; row < board.traces.size(); ++row) picture.details.push_back(memory_along(board, row));
   picture.table = board_text(board);
   return picture;
 }

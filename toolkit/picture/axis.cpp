@@ -123,9 +123,24 @@ struct Extent {
   }
 };
 
+bool has_points(const Panel& panel) {
+  return std::any_of(panel.series.begin(), panel.series.end(),
+                     [](const Series& series) { return series.form == Series::Form::point; });
+}
+
+/// Points do not lie on the edge of their panel.
+Range padded(const Range& range) {
+  const double room = (range.high - range.low) * 0.12;
+  return {range.low - room, range.high + room};
+}
+
 void add_x(Extent& extent, const Panel& panel) {
   for (const Series& series : panel.series) {
     for (const double x : series.x) extent.add(x);
+    for (const Series::Within& within : series.within) {
+      extent.add(within.x_low);
+      extent.add(within.x_high);
+    }
   }
   if (!panel.heat) return;
   for (const double edge : panel.heat->x_edges) extent.add(edge);
@@ -182,6 +197,10 @@ Range x_range(const Picture& picture, const Panel& panel) {
     return other.x.title == axis.title && other.x.unit == axis.unit && other.x.log == axis.log;
   });
   Extent extent;
+  if (has_points(panel)) {
+    add_x(extent, panel);
+    return padded(extent.range());
+  }
   if (!shared) {
     add_x(extent, panel);
   } else {
@@ -191,8 +210,18 @@ Range x_range(const Picture& picture, const Panel& panel) {
 }
 
 Range y_range(const Panel& panel) {
-  if (!panel.heat) return {0, round_up(panel.y.unit, greatest_height(panel))};
   Extent extent;
+  if (has_points(panel)) {
+    for (const Series& series : panel.series) {
+      for (const double y : series.y) extent.add(y);
+      for (const Series::Within& within : series.within) {
+        extent.add(within.y_low);
+        extent.add(within.y_high);
+      }
+    }
+    return padded(extent.range());
+  }
+  if (!panel.heat) return {0, round_up(panel.y.unit, greatest_height(panel))};
   for (const double edge : panel.heat->y_edges) extent.add(edge);
   return extent.range();
 }

@@ -85,7 +85,7 @@ std::vector<Series> downsample(const std::vector<Series>& series, double low, do
   auto band = bands.begin();
   std::vector<Series> seen;
   for (const Series& each : series)
-    seen.push_back(is_band(each) ? std::move(*band++) : downsample(each, low, high, columns));
+    seen.push_back(is_band(each) ? std::move(*band++) : is_points(each) ? each : downsample(each, low, high, columns));
   return seen;
 }
 

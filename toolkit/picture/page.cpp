@@ -2,9 +2,12 @@
 //
 //   panels[]    title; x and y: title, unit, log, range, ticks[]: [at, label], breaks[]
 //               series[]: name, form, x[], y[]
+//                 of the form "point" also within[]: [x low, x high, y low, y high]
 //               heat (or null): title, unit, log, colours: range, x_edges[], y_edges[], marginals, apart_title,
 //               apart[],
-//                 cells[]: [row, first column, cells…], runs of cells that are not 0
+//                 cells[]: [row, first column, cells…], runs of cells that are not 0,
+//                 row_names[], column_names[], row_details[]: in details[], of a click on the row
+//   details[]   panels that are shown one at a time
 //
 // Points that a screen cannot show are left out as in an SVG, but with eight times as many columns, for zooming.
 
@@ -26,12 +29,20 @@ void describe(Visitor& field, T& tick) {
   field("label", tick.label, "");
 }
 
+template <class Visitor, DescribedAs<Series::Within> W>
+void describe(Visitor& field, W& within) {
+  field("x_low", within.x_low, "");
+  field("x_high", within.x_high, "");
+  field("y_low", within.y_low, "");
+  field("y_high", within.y_high, "");
+}
+
 namespace {
 
 constexpr std::size_t columns_max = 6400;
 constexpr std::size_t heat_edges_max = 1024;
 
-constexpr std::array<std::string_view, 3> form_names{"line", "step", "band"};  ///< by Series::Form
+constexpr std::array<std::string_view, 4> form_names{"line", "step", "point", "band"};  ///< by Series::Form
 
 void write_axis(JsonWriter& json, std::string_view key, const Axis& axis, const Range& range) {
   json.begin_object(key);
@@ -52,6 +63,7 @@ void write_series(JsonWriter& json, const Panel& panel, const Range& range) {
     json.field("form", form_names[static_cast<std::size_t>(seen.form)]);
     write_field(json, "x", seen.x);
     write_field(json, "y", seen.y);
+    if (is_points(seen)) write_field(json, "within", as_tuples(seen.within));
     json.end_object();
   }
   json.end_array();
@@ -84,9 +96,27 @@ void write_heat(JsonWriter& json, const HeatMap& whole) {
   json.field("marginals", heat.marginals);
   json.field("apart_title", heat.apart_title);
   write_field(json, "apart", heat.apart);
+  write_field(json, "row_names", heat.row_names);
+  write_field(json, "column_names", heat.column_names);
+  json.begin_array("row_details");
+  for (const std::size_t panel : heat.row_details) json.value(static_cast<std::uint64_t>(panel));
+  json.end_array();
   json.begin_array("cells");
   for (std::size_t row = 0; row < heat.rows(); ++row) write_row(json, heat, row);
   json.end_array();
+  json.end_object();
+}
+
+void write_panel(JsonWriter& json, const Panel& panel, const Range& range) {
+  json.begin_object();
+  json.field("title", panel.title);
+  write_axis(json, "x", panel.x, range);
+  write_axis(json, "y", panel.y, y_range(panel));
+  write_series(json, panel, range);
+  if (panel.heat)
+    write_heat(json, *panel.heat);
+  else
+    json.field("heat", std::nullopt);
   json.end_object();
 }
 
@@ -95,19 +125,10 @@ std::string page_json(const Picture& picture) {
   JsonWriter json;
   json.begin_object();
   json.begin_array("panels");
-  for (const Panel& panel : picture.panels) {
-    const Range range = x_range(picture, panel);
-    json.begin_object();
-    json.field("title", panel.title);
-    write_axis(json, "x", panel.x, range);
-    write_axis(json, "y", panel.y, y_range(panel));
-    write_series(json, panel, range);
-    if (panel.heat)
-      write_heat(json, *panel.heat);
-    else
-      json.field("heat", std::nullopt);
-    json.end_object();
-  }
+  for (const Panel& panel : picture.panels) write_panel(json, panel, x_range(picture, panel));
+  json.end_array();
+  json.begin_array("details");
+  for (const Panel& panel : picture.details) write_panel(json, panel, x_range({.title = {}, .subtitle = {}, .panels = {panel}}, panel));
   json.end_array();
   json.end_object();
   return json.take();

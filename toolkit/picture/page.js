@@ -14,6 +14,7 @@
     return Math.min(900, Math.max(280, Math.floor((innerHeight - taken - titles) / shares)));
   };
 
+  let shown = null;  // the panel of details
   const drawAll = () => {
     main.textContent = "";
     const {x} = picture.panels[0] ?? {};
@@ -21,10 +22,33 @@
     const settings = {
       width: width(), height: height(), sync: shared ? "panels" : null, room: Math.max(0, ...picture.panels.map(cmt.panels.roomOfPanel)),
     };
+    const place = document.createElement("section");
+    const drawDetails = () => {
+      place.textContent = "";
+      if (shown == null) return;
+      const panel = picture.details[shown];
+      place.appendChild(document.createElement("h2")).textContent = panel.title;
+      cmt.panels.drawPanel(panel, place.appendChild(document.createElement("div")), {...settings, sync: null});
+    };
+    settings.onDetails = (index) => {
+      shown = index;
+      drawDetails();
+      place.scrollIntoView({block: "nearest"});
+    };
     window.plots = picture.panels.map((panel) => {
       main.appendChild(document.createElement("h2")).textContent = panel.title;
       return cmt.panels.drawPanel(panel, main.appendChild(document.createElement("div")), settings);
     });
+    main.appendChild(place);
+    if (picture.details.length === 0) return;
+    // The same by keyboard: a list of all.
+    const choice = document.createElement("select");
+    choice.setAttribute("aria-label", "show details of");
+    picture.details.forEach(({title}, index) => choice.add(new Option(title, index)));
+    choice.selectedIndex = shown ?? -1;
+    choice.addEventListener("change", () => settings.onDetails(choice.selectedIndex));
+    main.insertBefore(choice, place);
+    drawDetails();
   };
 
   drawAll();

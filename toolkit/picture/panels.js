@@ -56,6 +56,36 @@
     cursor: {drag: {x: true, y: !sync, uni: 20}, points: {show: panel.heat == null}, ...(sync ? {sync: {key: sync}} : {})},
   });
 
+  /// The crosses and names of points.
+  const drawPoints = (u, panel, all) => {
+    const {ctx, bbox} = u, scale = devicePixelRatio;
+    ctx.save();
+    all.forEach((one) => {
+      if (one.form !== "point") return;
+      ctx.strokeStyle = look("l" + one.look, "stroke");
+      ctx.lineWidth = 1.6 * scale;
+      one.x.forEach((at, i) => {
+        const x = u.valToPos(at, "x", true), y = u.valToPos(one.y[i], "y", true);
+        const within = one.within[i];
+        if (within) {
+          const [left, right] = [within[0], within[1]].map((end) => u.valToPos(end, "x", true));
+          const [low, high] = [within[2], within[3]].map((end) => u.valToPos(end, "y", true));
+          clipped(ctx, bbox.left, bbox.top, bbox.width, bbox.height, () => {
+            ctx.beginPath();
+            ctx.moveTo(left, y);
+            ctx.lineTo(right, y);
+            ctx.moveTo(x, low);
+            ctx.lineTo(x, high);
+            ctx.stroke();
+          });
+        }
+        const turned = x > bbox.left + bbox.width * 0.8;
+        words(ctx, one.name, x + (turned ? -8 : 8) * scale, y - 10 * scale, turned ? "right" : "left");
+      });
+    });
+    ctx.restore();
+  };
+
   /// Lines and bands. uPlot wants one x for all, and bands as their tops; it draws in order, and lines lie above.
   const seriesPlot = (panel, settings) => {
     const all = panel.series.map((one, i) => ({...one, look: one.look ?? i % 8}))
@@ -79,11 +109,13 @@
       if (band && previous >= 0) bands.push({series: [i + 1, previous + 1]});
       return {
         label: one.name, stroke: band ? fill : look("l" + one.look, "stroke"), width: band ? 1 : 1.6, spanGaps: true,
-        fill: band ? fill : undefined, points: {show: all[0].x.length < 2},
+        fill: band ? fill : undefined,
+        points: {show: all[0].x.length < 2, ...(one.form === "point" ? {size: 9, fill} : {})},
         paths: one.form === "step" ? uPlot.paths.stepped({align: 1}) : undefined,
         value: (u, value, index, at) => label(panel.y.unit, at == null ? null : raw[i + 1][at]),
       };
     });
+    const hasPoints = all.some((one) => one.form === "point");
     const extent = panel.x.range, ends = [data[0][0], data[0].at(-1)];
     const isAll = (low, high) => low == null || low === high || (low === ends[0] && high === ends[1]);
     return {
@@ -91,8 +123,9 @@
         ...common(panel, settings), bands, padding: [8, rightEdge, 0, 0],
         scales: {
           x: {time: false, range: (u, low, high) => (isAll(low, high) ? extent : [low, high])},
-          y: {range: (u, low, high) => [0, high > 0 ? high * 1.05 : panel.y.range[1]]},
+          y: {range: (u, low, high) => (hasPoints ? panel.y.range : [0, high > 0 ? high * 1.05 : panel.y.range[1]])},
         },
+        ...(hasPoints ? {hooks: {draw: [(u) => drawPoints(u, panel, all)]}} : {}),
         series: [{label: panel.x.title, value: (u, value) => label(panel.x.unit, value)}, ...series],
       },
       data,
@@ -224,9 +257,24 @@
       ? (panel.y.ticks.filter(([at]) => at <= y).sort((a, b) => b[0] - a[0])[0]?.[1] ?? "") + " on"
       : label(panel.y.unit, heat.y_edges[row]) + " to " + label(panel.y.unit, heat.y_edges[row + 1]);
     const cell = table.get(row + "," + column) ?? 0;
+    if (heat.row_names?.length > 0) {
+      if (row < 0 || column < 0) return "";
+      const known = table.has(row + "," + column) ? `${label(heat.unit, cell)} ${heat.title}` : "not known";
+      return `${heat.row_names[row]}, ${heat.column_names[column]}: ${known}`;
+    }
     const above = heat.apart.length > 0 && column >= 0 ? `; ${heat.apart_title}: ${label(heat.unit, heat.apart[column])}` : "";
     return `${panel.x.title} ${label(panel.x.unit, heat.x_edges[column])} to ${label(panel.x.unit, heat.x_edges[column + 1])}, ` +
       `${panel.y.title} ${place}: ${label(heat.unit, cell)} ${heat.title}${above}`;
+  };
+
+  /// A click on a row shows its panel of details.
+  const openDetails = (u, {y, heat}, {onDetails}) => {
+    if (!(heat.row_details?.length > 0) || onDetails == null) return;
+    u.over.style.cursor = "pointer";
+    u.over.addEventListener("click", () => {
+      const row = findEdge(heat.y_edges, fromScale(u.posToVal(u.cursor.top, "y"), y.log));
+      if (row >= 0) onDetails(heat.row_details[row]);
+    });
   };
 
   const heatPlot = (panel, settings) => {
@@ -243,6 +291,7 @@
         padding: [Math.max(8, above), rightEdge + (sums ? margin.size + margin.gap : 0), 0, 0],
         series: [{}, {stroke: "transparent", points: {show: false}}],
         hooks: {
+          ready: [(u) => openDetails(u, panel, settings)],
           draw: [(u) => drawMap(u, panel, sums)],
           setCursor: [(u) => { settings.readout.textContent = readCell(u, panel, table); }],
         },

@@ -43,14 +43,21 @@ struct Axis {
 struct Series {
   enum class Form {
     line,
-    step,  ///< keeps its height up to the next point
-    band   ///< the bands of a panel lie on each other in their order; all have the same x
+    step,   ///< keeps its height up to the next point
+    point,  ///< a mark for each point, with the series' name beside it
+    band    ///< the bands of a panel lie on each other in their order; all have the same x
   };
 
   std::string name;
   std::vector<double> x;
   std::vector<double> y;
   Form form = Form::line;
+
+  /// Where a point of the form `point` lies for certain: drawn as a cross.
+  struct Within {
+    double x_low = 0, x_high = 0, y_low = 0, y_high = 0;
+  };
+  std::vector<Within> within{};  ///< of each point; empty: not known
 
   /// Adds a point of numbers of any type.
   template <class X, class Y>
@@ -72,6 +79,10 @@ struct HeatMap {
   std::string apart_title{};      ///< the title of a row above the map, apart from its rows
   std::vector<double> apart{};    ///< its cells; empty: none
 
+  std::vector<std::string> row_names{};     ///< in the place of numbers: of each row
+  std::vector<std::string> column_names{};  ///< and of each column
+  std::vector<std::size_t> row_details{};   ///< of each row the panel of Picture::details that a click opens
+
   std::size_t columns() const { return x_edges.empty() ? 0 : x_edges.size() - 1; }
   std::size_t rows() const { return y_edges.empty() ? 0 : y_edges.size() - 1; }
   double at(std::size_t column, std::size_t row) const { return cells[row * columns() + column]; }
@@ -91,7 +102,8 @@ struct Picture {
   std::string title;
   std::string subtitle;
   std::vector<Panel> panels;
-  std::string table{};  ///< lines of text in letters of one width, below the panels
+  std::vector<Panel> details{};  ///< shown by a page alone, one at a time, when they are asked for
+  std::string table{};           ///< lines of text in letters of one width, below the panels
 };
 
 /// A picture as SVG, of a fixed width and as high as its panels need. The same picture gives the same bytes. Colours

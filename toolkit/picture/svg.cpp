@@ -131,7 +131,7 @@ void draw_axes(SvgText& svg, const Panel& panel, const Frame& frame) {
 
 /// The names of the series in lines of at most `width`; returns the height.
 double draw_legend(SvgText& svg, const Panel& panel, double left, double top, double width) {
-  if (panel.heat || panel.series.empty()) return 0;
+  if (panel.heat || panel.series.empty() || is_points(panel.series.front())) return 0;
   double x = left;
   double y = top;
   std::size_t index = 0;
@@ -150,6 +150,22 @@ double draw_legend(SvgText& svg, const Panel& panel, double left, double top, do
   return y - top + 20;
 }
 
+/// A mark for each point, a cross over where it may lie, and the name.
+void draw_points(SvgText& svg, const Series& series, const std::string& colour, const Frame& frame) {
+  for (std::size_t i = 0; i < series.x.size(); ++i) {
+    if (!std::isfinite(series.x[i]) || !std::isfinite(series.y[i])) continue;
+    const double x = frame.pixel_x(series.x[i]), y = frame.pixel_y(series.y[i]);
+    if (i < series.within.size()) {
+      const Series::Within& within = series.within[i];
+      svg.line(frame.pixel_x(within.x_low), y, frame.pixel_x(within.x_high), y, "l" + colour);
+      svg.line(x, frame.pixel_y(within.y_low), x, frame.pixel_y(within.y_high), "l" + colour);
+    }
+    svg.rect(x - 4, y - 4, 8, 8, "k" + colour);
+    const bool is_right = x + 8 + text_width(series.name) > frame.right();
+    svg.words(is_right ? x - 8 : x + 8, y - 7, is_right ? Anchor::end : Anchor::start, "label", series.name);
+  }
+}
+
 void draw_series(SvgText& svg, const Panel& panel, const Frame& frame) {
   const std::vector<Series> all =
       downsample(panel.series, frame.x.low, frame.x.high, static_cast<std::size_t>(frame.width));
@@ -157,6 +173,10 @@ void draw_series(SvgText& svg, const Panel& panel, const Frame& frame) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Series& seen = all[i];
     if (is_band(seen)) continue;
+    if (is_points(seen)) {
+      draw_points(svg, seen, series_colour(i), frame);
+      continue;
+    }
     if (seen.x.size() == 1) {
       svg.rect(frame.pixel_x(seen.x[0]) - 2, frame.pixel_y(seen.y[0]) - 2, 4, 4, "k" + series_colour(i));
     } else {

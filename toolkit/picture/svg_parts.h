@@ -45,6 +45,8 @@ class SvgText {
 
 inline bool is_band(const Series& series) { return series.form == Series::Form::band; }
 
+inline bool is_points(const Series& series) { return series.form == Series::Form::point; }
+
 inline constexpr double letter_width = 6.6;  ///< of the labels' font, at most in the mean
 
 inline double text_width(std::string_view text) { return static_cast<double>(text.size()) * letter_width; }
