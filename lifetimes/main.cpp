@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <boost/functional/hash.hpp>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "lifetimes/annotate.h"
+#include "lifetimes/baseline.h"
 #include "lifetimes/by_stack.h"
 #include "lifetimes/diff.h"
 #include "lifetimes/summarise.h"
@@ -33,6 +35,7 @@ const char help_text[] =
     R"(Usage: lifetimes [OPTION]... [FILE]
        lifetimes --merge [OPTION]... JSON...
        lifetimes --diff=TRACE [OPTION]... [FILE]
+       lifetimes --summary --json TRACE...
 
 Annotates a trace, text or .cmt, with the lifetimes of its blocks. Each line
 that ends a block gets the block's size and its age in lines:
@@ -53,6 +56,7 @@ Instead of annotating:
                  and leaks
   --counts       print how often each pair of lifetime and size occurs, in lines
                  of count, lifetime and size
+                 of several traces, with --json alone: a list
   --merge        add up summaries that --summary --json wrote
   --json         print the summary, or the table of --by, as JSON
   --csv          print the summary's size classes, or the table of --by, as
@@ -87,6 +91,11 @@ Who allocates:
   --skip=REGEX   charge the callers of functions whose names match (xmalloc)
   --diff=TRACE   what changed from TRACE to FILE, by function or by what --by
                  says, the largest change first; builds may differ
+  --baseline=OLD compare with OLD, a trace or a summary in JSON: exit 3 where FILE
+                 is worse, with a line for each figure; where both are traces
+                 with call stacks, also by function
+  --fail-if=LIST by how much figures may be worse: allocations+1%,peak+2%,leaks+0%
+                 (the default), of allocations, bytes, peak and leaks
   --folded[=FIGURE]
                  stacks as lines "main;f;g 123", for flame graph tools
   --pprof=FILE.pb.gz
@@ -101,16 +110,33 @@ Who allocates:
   -h, --help     show this help
   --version      show the version
 
-Exit status: 0 done, 1 could not, 2 wrong use.
+Exit status: 0 done, 1 could not, 2 wrong use, 3 worse than the baseline.
 )";
 
 void summarise(const Options& options) {
-  annotate::Trace trace(options, false);
   annotate::SummaryOutput output(options);
-  Summariser summariser(options.path, options.clock, trace.complaints(), trace.header().touched_min());
-  trace.for_each([&](const Event& event, std::size_t) { summariser.count_event(event); });
-  output.write(summariser.finish(trace.truncated()));
-  trace.complaints().say_count();
+  output.write(summary_of(options));
+}
+
+/// The summaries of several traces as a JSON array, which --merge adds up.
+void summarise_all(Options options, const std::vector<std::string>& paths) {
+  output::JsonWriter json;
+  json.begin_array();
+  for (const std::string& path : paths) {
+    options.path = path;
+    output::JsonFields(json).element(summary_of(options));
+  }
+  json.end_array();
+  command::print(json.take());
+}
+
+/// Whether several traces are to be summarised. Throws UsageError where that is not all that is asked.
+bool summarises_several(const CommandLine& line) {
+  if (line.files().size() < 2 || !line.has("summary")) return false;
+  if (!line.has("json"))
+    throw command::UsageError("--summary of several traces needs --json; --merge adds up what that writes");
+  line.refuse_together("summary", {"plot"});
+  return true;
 }
 
 /// Lifetime and size.
@@ -154,15 +180,20 @@ void count_pairs(const Options& options) {
 
 void merge(const Options& options, const std::vector<std::string>& paths) {
   annotate::SummaryOutput output(options);
-  Summary sum = read_json(paths.front());
-  for (std::size_t i = 1; i < paths.size(); ++i) {
-    const Summary other = read_json(paths[i]);
-    if (other.clock != sum.clock) {
-      throw FormatError(paths[i], "its lifetimes are by another clock than those of " + paths.front());
+  std::optional<Summary> sum;
+  for (const std::string& path : paths) {
+    for (Summary& other : read_json(path)) {
+      if (!sum) {
+        sum = std::move(other);
+        continue;
+      }
+      if (other.clock != sum->clock) {
+        throw FormatError(path, "its lifetimes are by another clock than those of " + paths.front());
+      }
+      sum->merge(other);
     }
-    sum.merge(other);
   }
-  output.write(sum);
+  output.write(*sum);
 }
 
 /// Whether call stacks are asked for. Throws UsageError where options do not go together.
@@ -190,6 +221,7 @@ std::string diff_option(const CommandLine& line) {
 }
 
 int run(const CommandLine& line) {
+  refuse_baseline_options(line);
   line.refuse_together("merge", {"summary", "counts", "clock", "strict", "leaks", "totals"});
   line.refuse_together("counts", {"summary", "json", "csv", "plot", "leaks", "totals"});
   const bool asks_for_stacks = refuse_stack_options(line);
@@ -198,7 +230,9 @@ int run(const CommandLine& line) {
     merge(options, line.files().empty() ? std::vector<std::string>{"-"} : line.files());
     return 0;
   }
+  if (summarises_several(line)) return summarise_all(options, line.files()), 0;
   options.path = line.file();
+  if (line.has("baseline")) return judge_by_baseline(options, line);
   if (line.has("diff"))
     report_difference(diff_option(line), options, parse_stack_options(line));
   else if (asks_for_stacks)
@@ -220,7 +254,9 @@ std::vector<command::Option> options() {
                                                              {"folded", Takes::value_or_nothing},
                                                              {"pprof", Takes::value},
                                                              {"speedscope", Takes::value},
-                                                             {"diff", Takes::value}}));
+                                                             {"diff", Takes::value},
+                                                             {"baseline", Takes::value},
+                                                             {"fail-if", Takes::value}}));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <stdexcept>
+#include <vector>
 
 #include "cmt/error.h"
 #include "libcmt/trace/files.h"
@@ -35,11 +36,16 @@ Summary read_summary(const Json& json) {
 
 }  // namespace
 
-Summary read_json(const std::string& path) {
+std::vector<Summary> read_json(const std::string& path) {
   const auto input = command::open_decompressed(path);
   const std::string_view text = input->peek(std::numeric_limits<std::size_t>::max());
   try {
-    return read_summary(Json::parse(text));
+    const Json json = Json::parse(text);
+    std::vector<Summary> summaries;
+    if (!json.is_array()) return {read_summary(json)};
+    for (const Json& each : json) summaries.push_back(read_summary(each));
+    if (summaries.empty()) throw std::invalid_argument("an empty list");
+    return summaries;
   } catch (const Json::parse_error& error) {
     throw FormatError(input->place(error.byte == 0 ? 0 : error.byte - 1), "no JSON");
   } catch (const Json::exception& error) {

@@ -10,6 +10,7 @@
 #include "toolkit/allocations/last_made.h"
 #include "toolkit/allocations/live_blocks.h"
 #include "toolkit/allocations/untouched.h"
+#include "toolkit/annotate/trace_tool.h"
 
 namespace cmt::lifetimes {
 
@@ -55,5 +56,8 @@ class Summariser {
   std::uint64_t short_lived_max_;
   allocations::LastMade last_made_;
 };
+
+/// The summary of the trace that the options name.
+Summary summary_of(const annotate::Options& options);
 
 }  // namespace cmt::lifetimes

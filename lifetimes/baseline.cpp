@@ -1,0 +1,141 @@
+// A gate for programs: allocations, peak and leaks of a trace, by those of an earlier one. They do not depend on the
+// machine, and hardly on its load.
+#include "lifetimes/baseline.h"
+
+#include <string>
+#include <vector>
+
+#include "cmt/error.h"
+#include "lifetimes/by_stack.h"
+#include "lifetimes/diff.h"
+#include "lifetimes/summarise.h"
+#include "lifetimes/summary.h"
+#include "toolkit/command/limits.h"
+#include "toolkit/command/open_trace.h"
+#include "toolkit/output/fields.h"
+#include "toolkit/output/numbers.h"
+
+namespace cmt::lifetimes {
+namespace {
+
+using command::Limit;
+
+constexpr int status_worse = 3;
+
+const std::vector<std::string>& figure_names() {
+  static const std::vector<std::string> names{"allocations", "bytes", "peak", "leaks"};
+  return names;
+}
+
+/// One figure, before and after.
+struct ProgramFigure {
+  std::string figure = {};
+  std::uint64_t before = 0, after = 0;
+  double allowed = 0;
+
+  bool is_worse() const { return static_cast<double>(after) > static_cast<double>(before) * (1 + allowed); }
+};
+
+template <class Visitor, output::DescribedAs<ProgramFigure> F>
+void describe(Visitor& field, F& figure) {
+  field("figure", figure.figure, "allocations (blocks), bytes, peak or leaks (bytes)");
+  field("before", figure.before, "of the baseline");
+  field("after", figure.after, "of the trace");
+  field("allowed", figure.allowed, "the share of --fail-if");
+  field("worse", figure.is_worse(), "whether it is greater by more than that");
+}
+
+struct ProgramGate {
+  std::vector<ProgramFigure> figures = {};
+};
+
+template <class Visitor, output::DescribedAs<ProgramGate> G>
+void describe(Visitor& field, G& gate) {
+  field("schema", std::string_view("cmt.program_gate/1"), "the name and version of this form");
+  field("figures", gate.figures, "");
+}
+
+std::uint64_t figure_of(const Summary& summary, const std::string& figure) {
+  const SizeSummary total = summary.total();
+  if (figure == "allocations") return total.allocated.blocks;
+  if (figure == "bytes") return total.allocated.bytes;
+  return figure == "peak" ? summary.peak_bytes_max() : total.leaked.bytes;
+}
+
+std::string amount_text(const std::string& figure, std::uint64_t amount) {
+  return figure == "allocations" ? output::with_commas(amount) : output::bytes_text(amount);
+}
+
+std::string change_text(const ProgramFigure& figure) {
+  if (figure.before == 0) return figure.after == 0 ? "+0.0 %" : "from none";
+  const double change = static_cast<double>(figure.after) / static_cast<double>(figure.before) - 1;
+  return (change < 0 ? "" : "+") + output::fixed(100 * change, 1) + " %";
+}
+
+std::string line_of(const ProgramFigure& figure) {
+  return std::string(figure.is_worse() ? "worse: " : "ok: ") + figure.figure + " " +
+         amount_text(figure.figure, figure.before) + " -> " + amount_text(figure.figure, figure.after) + " (" +
+         change_text(figure) + ", allowed +" + output::fixed(100 * figure.allowed, 1) + " %)\n";
+}
+
+/// Whether a file is JSON, rather than a trace: no trace begins with a bracket.
+bool is_json(const std::string& path) {
+  const std::string_view begin = command::open_decompressed(path)->peek(1).substr(0, 1);
+  return begin == "{" || begin == "[";
+}
+
+bool has_stacks(annotate::Options options, const std::string& path) {
+  options.path = path;
+  return annotate::Trace(options, false, true).header().has_stacks;
+}
+
+}  // namespace
+
+void refuse_baseline_options(const command::CommandLine& line) {
+  if (!line.has("baseline")) {
+    if (line.has("fail-if")) throw command::UsageError("--fail-if needs --baseline");
+    return;
+  }
+  line.refuse_together("baseline", {"merge", "summary", "counts", "leaks", "totals", "plot", "csv", "by", "diff",
+                                    "folded", "pprof", "speedscope", "slice", "clock"});
+  if (line.value("baseline", "").empty() || line.value("baseline", "") == "-")
+    throw command::UsageError("--baseline needs a file");
+}
+
+int judge_by_baseline(const annotate::Options& options, const command::CommandLine& line) {
+  const auto limits = line.parsed("fail-if", "allocations+1%,peak+2%,leaks+0%",
+                                  "a list such as allocations+1%,peak+2%, of allocations, bytes, peak and leaks",
+                                  [](const std::string& text) { return command::parse_limits(text, figure_names()); });
+  const std::string path = line.value("baseline", "");
+  const bool has_trace = !is_json(path);
+  annotate::Options before_options = options;
+  before_options.path = path;
+  std::vector<Summary> before;
+  if (has_trace)
+    before.push_back(summary_of(before_options));
+  else
+    before = read_json(path);
+  if (before.size() != 1) throw FormatError(path, "a list of summaries is no baseline of one trace");
+  const Summary after = summary_of(options);
+  ProgramGate gate;
+  bool is_worse = false;
+  for (const Limit& limit : limits) {
+    gate.figures.push_back({.figure = limit.figure,
+                            .before = figure_of(before.front(), limit.figure),
+                            .after = figure_of(after, limit.figure),
+                            .allowed = limit.share});
+    is_worse = is_worse || gate.figures.back().is_worse();
+  }
+  if (options.form == annotate::Options::Form::json)
+    return command::print(output::json_text(gate)), is_worse ? status_worse : 0;
+  std::string text;
+  for (const ProgramFigure& figure : gate.figures) text += line_of(figure);
+  command::print(text);
+  if (is_worse && has_trace && options.path != "-" && has_stacks(options, path) && has_stacks(options, options.path)) {
+    command::print("\n");
+    report_difference(path, options, parse_stack_options(line));
+  }
+  return is_worse ? status_worse : 0;
+}
+
+}  // namespace cmt::lifetimes

@@ -1,0 +1,44 @@
+# lifetimes --baseline: a gate for programs; and summaries of several traces as a list, which --merge adds up.
+printf 'malloc(100) = 1000<1>\nmalloc(50) = 2000<2>\nfree(1000<1>)\nfree(2000<2>)\n' > old.trace
+printf 'malloc(100) = 1000<1>\nmalloc(60) = 2000<2>\nmalloc(8) = 3000<3>\nfree(1000<1>)\nfree(2000<2>)\n' > new.trace
+gate() { status=0; lifetimes "$@" > lines 2> words || status=$?; echo $status; }
+
+test "$(gate --baseline=old.trace old.trace)" = 0
+printf 'ok: allocations 2 -> 2 (+0.0 %%, allowed +1.0 %%)\nok: peak 150 B -> 150 B (+0.0 %%, allowed +2.0 %%)\nok: leaks 0 B -> 0 B (+0.0 %%, allowed +0.0 %%)\n' | cmp - lines
+test "$(gate --baseline=old.trace new.trace)" = 3
+grep -qx 'worse: allocations 2 -> 3 (+50.0 %, allowed +1.0 %)' lines
+grep -qx 'worse: peak 150 B -> 168 B (+12.0 %, allowed +2.0 %)' lines
+grep -qx 'worse: leaks 0 B -> 8 B (from none, allowed +0.0 %)' lines
+test "$(gate --baseline=new.trace old.trace)" = 0
+test "$(gate --baseline=old.trace --fail-if=peak+12%,bytes+20% new.trace)" = 0
+test "$(gate --baseline=old.trace --fail-if=peak+11.9% new.trace)" = 3
+
+# The baseline may be a summary.
+lifetimes --summary --json old.trace > old.json
+test "$(gate --baseline=old.json new.trace)" = 3
+test "$(gate --baseline=old.json --json new.trace)" = 3
+/usr/bin/python3 -c '
+import json
+gate = json.load(open("lines"))
+assert gate["schema"] == "cmt.program_gate/1"
+assert [(f["figure"], f["before"], f["after"], f["worse"]) for f in gate["figures"]] == [
+    ("allocations", 2, 3, True), ("peak", 150, 168, True), ("leaks", 0, 8, True)]'
+
+# Several traces: a list of summaries, which --merge takes as it does the single ones.
+lifetimes --summary --json new.trace > new.json
+lifetimes --summary --json old.trace new.trace > both.json
+lifetimes --merge old.json new.json > by_two
+lifetimes --merge both.json | cmp - by_two
+lifetimes --merge both.json old.json --json | grep -c '"name": "' | grep -qx 3
+test "$(gate --baseline=both.json new.trace)" = 1
+grep -q 'both.json: a list of summaries is no baseline of one trace' words
+test "$(gate --summary old.trace new.trace)" = 2
+grep -q -- '--summary of several traces needs --json' words
+echo '[]' > empty.json
+test "$(gate --merge empty.json)" = 1
+grep -q 'empty.json: not a summary: an empty list' words
+
+test "$(gate --fail-if=peak+1% new.trace)" = 2
+test "$(gate --baseline=old.trace --fail-if=time+1% new.trace)" = 2
+test "$(gate --baseline=old.trace --summary new.trace)" = 2
+test "$(gate --baseline=no.trace new.trace)" = 1
