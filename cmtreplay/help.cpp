@@ -79,6 +79,13 @@ takes .md. A crash or a trace that cannot be replayed is a cell with its reason.
   --scoreboard=DIR
                  show the cells of DIR, without running any; with traces also
                  which are missing
+  --against=OLD  run OLD, another build, instead of libc: exit 3 where an --alloc is
+                 worse with certainty, a line for each figure
+  --baseline=OLD.json
+                 the same by what --json wrote earlier (or a folder of cells):
+                 memory, and time as its ratio to libc on the same processor
+  --fail-if=LIST by how much figures may be worse: time+3%,peak+2%,fragmentation+1%
+                 (the default), of time, peak, mean and fragmentation
   --tasks        list the cells with their numbers, for a cluster's scheduler
   --task=N, --task=N-M
                  run these cells only, into the folder of --results
@@ -105,7 +112,8 @@ are compared, and all verdicts together hold with 95 % (sign test, corrected for
 the number of pairs). "9 % faster" takes 9 % less time.
 
 Exit status: 0 done, 1 an allocator or the trace could not be used, or an
-allocator crashed or broke a promise; 2 wrong use.
+allocator crashed or broke a promise; 2 wrong use; 3 the gate found something
+worse.
 )";
 
 }  // namespace cmt::replay

@@ -28,8 +28,18 @@ void remark(const std::string& text) { command::complain("cmtreplay", text); }
 
 constexpr const char* reference_name = "libc";
 
-/// The options that a suite brings, where they are not given.
+bool is_gate(const Options& options) { return !options.matrix.limits.empty(); }
+
+/// The options that a gate or a suite brings, where they are not given.
 Options with_plan(Options options) {
+  if (is_gate(options)) {
+    options.latency_runs = 0;
+    options.stops_when_known = false;  // as many pairs as the budget gives
+    options.rounds_max = 60;
+    if (!options.has_runs) options.budget_ns = 5'000'000'000;
+    if (!options.matrix.baseline.empty()) options.memory_runs = 5;
+    return options;
+  }
   if (options.matrix.suite.empty() || options.has_runs) return options;
   const bool is_quick = options.matrix.suite == "quick";
   options.runs = is_quick ? 5 : 10;
@@ -42,7 +52,7 @@ MatrixPlan make_plan(AllocatorFinder& finder, const Options& options, const Matr
   MatrixPlan plan{.traces = options.matrix.suite.empty() ? find_traces(options.matrix.traces)
                                                          : find_suite(options.matrix.suite == "quick"),
                   .allocators = {},
-                  .reference = finder.find(reference_name),
+                  .reference = finder.find(options.matrix.against.empty() ? reference_name : options.matrix.against),
                   .null = finder.find("null")};
   std::set<std::string> names;
   for (const std::string& name : options.allocators) {
@@ -85,6 +95,35 @@ int show_board(const Board& board, const Options& options, BoardFile& file) {
     return cell.broken_promises.value_or(0) == 0 && (cell.is_measured() || cell.state == "verified only");
   };
   return std::all_of(board.summaries.begin(), board.summaries.end(), is_good) ? 0 : 1;
+}
+
+constexpr int status_worse = 3;
+
+/// The share by which memory may grow before it is measured once more; -1: it is not judged.
+double memory_share(const std::vector<command::Limit>& limits) {
+  double least = -1;
+  for (const command::Limit& limit : limits) {
+    if (limit.figure != "time" && (least < 0 || limit.share < least)) least = limit.share;
+  }
+  return least;
+}
+
+/// Judges the cells by the old build, or by the baseline's.
+int show_gate(Board board, const std::vector<Cell>& cells, const Options& options, BoardFile& file) {
+  const MatrixChoice& choice = options.matrix;
+  if (choice.baseline.empty()) {
+    board.gate = judge_against(cells, choice.limits);
+  } else {
+    std::vector<std::string> remarks;
+    board.gate = judge_baseline(cells, read_cells(choice.baseline), choice.limits, remarks);
+    for (const std::string& text : remarks) remark(text);
+  }
+  file.write(board);
+  command::print(options.json ? board_json(board) : options.csv ? board_csv(board) : gate_text(board.gate));
+  const auto is_worse = [](const Judgement& judgement) { return judgement.is_worse; };
+  if (std::any_of(board.gate.begin(), board.gate.end(), is_worse)) return status_worse;
+  const auto is_missing = [](const Cell& cell) { return cell.outcome == outcomes::not_replayed; };
+  return board.gate.empty() || std::any_of(cells.begin(), cells.end(), is_missing) ? 1 : 0;
 }
 
 std::string tasks_text(const MatrixPlan& plan, const CellStore& store) {
@@ -180,6 +219,7 @@ int run_plan(const MatrixPlan& plan, MatrixSettings settings, const Options& opt
     return is_whole && !runner.has_problems() ? 0 : 1;
   }
   const Board board = make_board(runner.take_cells(), plan.cells);
+  if (is_gate(options) && is_whole) return show_gate(board, board.placed_cells(), options, file);
   return show_board(board, options, file) == 0 && is_whole ? 0 : 1;
 }
 
@@ -200,6 +240,7 @@ int run_matrix_command(const Options& given) {
                           .interrupts = interrupts,
                           .verifies = options.verify,
                           .force = options.force};
+  if (!options.matrix.against.empty()) settings.confirm_memory = memory_share(options.matrix.limits);
   settings.show = [&line](const std::string& text) { line.show({text}); };
   settings.remark = [&line](const std::string& text) {
     line.clear();

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "cmtreplay/board/gate.h"
 #include "cmtreplay/run/allocator.h"
 #include "toolkit/picture/picture.h"
 #include "toolkit/process/system.h"
@@ -41,6 +42,9 @@ const std::vector<Option> known_options{{"alloc", Option::Takes::values},
                                         {"results", Option::Takes::value},
                                         {"suite", Option::Takes::value_or_nothing},
                                         {"scoreboard", Option::Takes::value},
+                                        {"against", Option::Takes::value},
+                                        {"baseline", Option::Takes::value},
+                                        {"fail-if", Option::Takes::value},
                                         {"tasks"},
                                         {"task", Option::Takes::value}};
 
@@ -148,6 +152,25 @@ bool is_folder(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
+/// The gate: what the allocators are compared with, and by how much they may be worse.
+void read_gate(const CommandLine& line, MatrixChoice& matrix) {
+  matrix.against = line.value("against", "");
+  matrix.baseline = line.value("baseline", "");
+  const bool is_gate = line.has("against") || line.has("baseline");
+  if (!is_gate && line.has("fail-if")) throw UsageError("--fail-if needs --against or --baseline");
+  if (!is_gate) return;
+  if (matrix.against.empty() && matrix.baseline.empty()) throw UsageError("--against and --baseline need a name");
+  line.refuse_together("against", {"baseline", "scoreboard", "verify", "tasks", "task"});
+  line.refuse_together("baseline", {"scoreboard", "verify", "tasks", "task"});
+  if (!line.has("alloc")) throw UsageError("--alloc names the build that is judged");
+  const std::vector<std::string> allocators = line.values("alloc");
+  if (std::count(allocators.begin(), allocators.end(), matrix.against) != 0)
+    throw UsageError("--against and --alloc name the same file");
+  matrix.limits = line.parsed("fail-if", "time+3%,peak+2%,fragmentation+1%",
+                              "a list such as time+3%,peak+2%, of time, peak, mean and fragmentation",
+                              [](const std::string& text) { return command::parse_limits(text, gate_figures); });
+}
+
 /// What is asked of many traces.
 void read_matrix(const CommandLine& line, MatrixChoice& matrix) {
   for (const char* const option : {"results", "scoreboard"}) {
@@ -163,11 +186,12 @@ void read_matrix(const CommandLine& line, MatrixChoice& matrix) {
   if (line.has("task")) matrix.tasks = line.parsed("task", "", "a number from 1, or two as in 1-8", task_range);
   const std::vector<std::string>& traces = matrix.traces;
   matrix.is_asked = traces.size() > 1 || std::any_of(traces.begin(), traces.end(), is_folder);
-  for (const char* const option : {"results", "suite", "scoreboard", "tasks", "task"}) {
+  for (const char* const option : {"results", "suite", "scoreboard", "tasks", "task", "against", "baseline"}) {
     if (!line.has(option)) continue;
     matrix.is_asked = true;
     line.refuse_together(option, {"new-trace", "output"});
   }
+  read_gate(line, matrix);
   if (!matrix.is_asked) return;
   line.refuse_together("scoreboard", {"results", "tasks", "task", "verify", "runs", "budget"});
   line.refuse_together("tasks", {"task", "json", "csv", "plot"});

@@ -6,6 +6,7 @@
 
 #include "cmtreplay/run/worker_process.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/command/limits.h"
 
 namespace cmt::replay {
 
@@ -21,6 +22,9 @@ struct MatrixChoice {
   std::string suite;                ///< "quick", "full", or empty
   std::string results;              ///< the folder of cells; empty: none
   std::string scoreboard;           ///< the folder that is only shown; empty: none
+  std::string against;              ///< the old build of a gate; empty: none
+  std::string baseline;             ///< an earlier board of a gate; empty: none
+  std::vector<command::Limit> limits;
   bool lists_tasks = false;
   TaskRange tasks = {};
 };

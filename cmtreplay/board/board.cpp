@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 namespace cmt::replay {
@@ -69,7 +70,7 @@ void summarise(BoardCell& summary, const Cell& cell) {
 class BoardBuilder {
  public:
   BoardBuilder(Board& board, const std::vector<Cell>& expected) : board_(board) {
-    for (const Cell& cell : expected.empty() ? board.cells : expected) add_place(cell);
+    for (const Cell& cell : expected.empty() ? in_order(board.cells) : expected) add_place(cell);
   }
 
   void fill() {
@@ -93,6 +94,17 @@ class BoardBuilder {
   }
 
  private:
+  /// By trace, and the reference before the other allocators by their names.
+  static std::vector<Cell> in_order(std::vector<Cell> cells) {
+    const auto order = [](const Cell& cell) {
+      return std::tuple(cell.allocator.name != cell.reference.name, cell.allocator.name);
+    };
+    std::stable_sort(cells.begin(), cells.end(), [&](const Cell& a, const Cell& b) { return order(a) < order(b); });
+    std::stable_sort(cells.begin(), cells.end(),
+                     [](const Cell& a, const Cell& b) { return a.trace.name < b.trace.name; });
+    return cells;
+  }
+
   void add_place(const Cell& cell) {
     if (index_in(rows_, cell.row_key()) == board_.traces.size()) board_.traces.push_back(cell.trace);
     if (index_in(columns_, cell.column_key()) == board_.allocators.size())
@@ -193,6 +205,14 @@ void compare_nodes(Board& board) {
 std::uint64_t Board::measured() const {
   return static_cast<std::uint64_t>(
       std::count_if(summaries.begin(), summaries.end(), [](const BoardCell& cell) { return cell.is_measured(); }));
+}
+
+std::vector<Cell> Board::placed_cells() const {
+  std::vector<Cell> placed;
+  for (const BoardCell& cell : summaries) {
+    if (cell.state != "missing" && cell.state != "verified only") placed.push_back(cells[cell.index]);
+  }
+  return placed;
 }
 
 Board make_board(std::vector<Cell> cells, const std::vector<Cell>& expected) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cmtreplay/board/gate.h"
 #include "cmtreplay/board/ratios.h"
 #include "cmtreplay/matrix/cell.h"
 #include "toolkit/picture/picture.h"
@@ -95,12 +96,15 @@ struct Board {
   std::uint64_t missing = 0;
   std::vector<BoardNode> nodes = {};
   double node_spread = 0;
+  std::vector<Judgement> gate = {};
   std::vector<Cell> cells = {};
 
   const BoardCell& at(std::size_t trace, std::size_t allocator) const {
     return summaries[trace * allocators.size() + allocator];
   }
   std::uint64_t measured() const;
+  /// The cells of its traces and allocators, in their order, without those that are missing.
+  std::vector<Cell> placed_cells() const;
 };
 
 template <class Visitor, output::DescribedAs<Board> B>
@@ -115,6 +119,7 @@ void describe(Visitor& field, B& board) {
   field("nodes", board.nodes, "the machines that cells were measured on");
   field("node_spread", board.node_spread,
         "by how much the reference's time on one trace differs at most between sessions, as a share");
+  field("gate", board.gate, "what --against or --baseline has judged");
   field("cells", board.cells, "all that was measured, of schema cmt.cell/1");
 }
 

@@ -49,9 +49,11 @@ std::string Cell::column_key() const {
 
 std::string cell_file_name(const Cell& cell) {
   const CellMode& mode = cell.mode;
-  const std::string column = joined({cell.column_key(), mode.order, mode.touch, mode.clock, std::to_string(mode.pace),
-                                     std::to_string(mode.one_thread), cell.reference.name,
-                                     joined(cell.reference.settings), cell.verification ? "verified" : "measured"});
+  const std::string column =
+      joined({cell.column_key(), mode.order, mode.touch, mode.clock, std::to_string(mode.pace),
+              std::to_string(mode.one_thread), cell.reference.name, joined(cell.reference.settings),
+              cell.reference.name == "libc" ? "" : cell.reference.sha256,  // nodes may differ in libc
+              cell.verification ? "verified" : "measured"});
   const std::string library = file_name_of(parse_allocator_name(cell.allocator.name).name);
   return file_name_of(cell.trace.name) + "-" + cell.trace.sha256.substr(0, key_digits) + "." + library + "-" +
          files::sha256(column).substr(0, key_digits) + (cell.verification ? ".verified" : "") + ".json";

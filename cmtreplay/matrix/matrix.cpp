@@ -45,7 +45,9 @@ void plan_cells(MatrixPlan& plan, const MatrixSettings& settings) {
   if (settings.verifies) common.verification.emplace();
   for (std::size_t i = 0; i < columns.size(); ++i) {  // libraries of one name in several folders
     const auto has_name = [&](const CellAllocator& other) { return other.name == columns[i].name; };
-    if (std::count_if(columns.begin(), columns.end(), has_name) > 1) columns[i].name = plan.allocators[i].name;
+    const bool is_old_build = has_name(common.reference) && plan.allocators[i].name != plan.reference.name;
+    if (is_old_build || std::count_if(columns.begin(), columns.end(), has_name) > 1)
+      columns[i].name = plan.allocators[i].name;
   }
   for (const TraceFile& trace : plan.traces) {
     for (const CellAllocator& column : columns) {

@@ -49,7 +49,7 @@ void run_timed(const ReplaySettings& settings, AllocatorResult& result, std::str
   counters_missing = counters.missing();
 }
 
-constexpr unsigned runs_min = 10, runs_max = 1000;
+constexpr unsigned runs_min = 10;
 
 /// Whether a median is known to 1 %. Looked at after every tenth part of the runs so far.
 bool is_median_known(const AllocatorResult& result) {
@@ -66,8 +66,8 @@ bool is_settled(const AllocatorResult& result, const ReplaySettings& settings) {
   if (options.runs != 0) return result.timed.size() >= options.runs;
   if (settings.trace.plan().facts.calls == 0) return !result.timed.empty();
   if (result.timed.size() < runs_min) return false;
-  return result.allocator.null || result.spent_ns >= options.budget_ns || result.timed.size() >= runs_max ||
-         is_median_known(result);
+  return result.allocator.null || result.spent_ns >= options.budget_ns || result.timed.size() >= options.rounds_max ||
+         (options.stops_when_known && is_median_known(result));
 }
 
 /// A short trace is replayed until there are enough samples for one call in a thousand, but only so often.

@@ -20,10 +20,12 @@ struct ReplayOptions {
   std::string file = "-";
   unsigned runs = 0;  ///< of each allocator, timed; 0: until the median is known well, or budget_ns are spent
   std::uint64_t budget_ns = 10'000'000'000;
-  unsigned memory_runs = 3;   ///< of each allocator, at most; no more than timed ones where their number is given
-  unsigned latency_runs = 5;  ///< of each, at most: until there are enough samples
-  unsigned seed = 1;          ///< of the order in which allocators take turns
-  double pace = 0;            ///< recorded time over the replay's; 0: as fast as possible
+  unsigned rounds_max = 1000;    ///< where their number is not given
+  bool stops_when_known = true;  ///< ends the timed runs of an allocator when its median is known well
+  unsigned memory_runs = 3;      ///< of each allocator, at most; no more than timed ones where their number is given
+  unsigned latency_runs = 5;     ///< of each, at most: until there are enough samples
+  unsigned seed = 1;             ///< of the order in which allocators take turns
+  double pace = 0;               ///< recorded time over the replay's; 0: as fast as possible
   ClockRuns clock = ClockRuns::memory;  ///< in which allocators read the recorded clock, if the trace has times
   std::string touch = "page";
   unsigned timeout_seconds = 60;  ///< without any call that returns

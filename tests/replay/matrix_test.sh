@@ -53,6 +53,16 @@ assert a[0]["session"] == a[1]["session"] and a[0]["runs"] == a[1]["reference_ru
 rows = list(csv.DictReader(open("run.csv")))
 assert len(rows) == 4 and rows[0]["state"] == "measured" and float(rows[0]["time_ratio"]) == 1'
 
+# Pictures, pages and Markdown.
+for form in svg html md; do cmtreplay --scoreboard=res --plot=board.$form > /dev/null 2> words; done
+test "$(tail -c 7 board.svg)" = "</svg>"
+grep -q '>Time against peak memory, geometric means: left and low is good</text>' board.svg
+grep -q '>libexample_bump.so</text>' board.svg
+grep -q 'cmt.board/1' board.html
+grep -q '^| libc | 1.00 | 1.00 | 1.00 | 2 of 2 | - |$' board.md
+test "$(cmtreplay --scoreboard=res --plot=board.gif 2>&1 | head -1)" = \
+  'cmtreplay: --plot: expected a name that ends in .svg, .html, .png, .pdf or .md, not board.gif'
+
 # A crash and a trace that is none are cells with their reason, and stop nothing.
 at_size=$BUILD/tests/replay/libfaulty_at_size.so
 faulty=$BUILD/tests/replay/libbroken_overlap.so

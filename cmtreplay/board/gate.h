@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cmtreplay/board/ratios.h"
+#include "cmtreplay/matrix/cell.h"
+#include "toolkit/command/limits.h"
+
+/// The gate: whether a build of an allocator is worse than another, with certainty.
+namespace cmt::replay {
+
+inline const std::vector<std::string> gate_figures{"time", "peak", "mean", "fragmentation"};
+
+/// One figure that was judged, of a trace or of all.
+struct Judgement {
+  std::string trace = {};  ///< "all traces": of all together
+  std::string allocator = {};
+  std::string figure = {};
+  Ratio change = {};  ///< to the old one's
+  double p = 1;
+  double allowed = 0;
+  bool is_worse = false;
+  std::string text = {};
+};
+
+template <class Visitor, output::DescribedAs<Judgement> J>
+void describe(Visitor& field, J& judgement) {
+  field("trace", judgement.trace, "its name, or: all traces");
+  field("allocator", judgement.allocator, "");
+  field("figure", judgement.figure, "time, peak, mean, fragmentation, or run: whether it ends at all");
+  field("change", judgement.change, "the new figure over the old one");
+  field("p", judgement.p, "the probability of such samples if nothing had changed");
+  field("allowed", judgement.allowed, "the share of --fail-if");
+  field("worse", judgement.is_worse, "whether it is worse with certainty, and perhaps by more than is allowed");
+  field("text", judgement.text, "in words");
+}
+
+/// The probability of one alarm or more, of all figures of a gate together, if nothing has changed.
+inline constexpr double gate_error = 0.005;
+
+/// Judges the cells of a new build by their references, the old build, which ran in the same rounds. A figure is worse
+/// where that it is not is improbable (gate_error, corrected by Holm for the number of figures), and the interval of
+/// the change reaches the share that is allowed. A crash of the new build is worse, too.
+std::vector<Judgement> judge_against(const std::vector<Cell>& cells, const std::vector<command::Limit>& limits);
+
+/// Judges cells by those of an earlier board: memory by the ranges of the runs; time by the ratio to libc, where the
+/// processors are of one model and libc is the same. `remarks`: what could not be judged.
+std::vector<Judgement> judge_baseline(const std::vector<Cell>& cells, const std::vector<Cell>& baseline,
+                                      const std::vector<command::Limit>& limits, std::vector<std::string>& remarks);
+
+/// A line for each figure that is worse, and one that counts them.
+std::string gate_text(const std::vector<Judgement>& judgements);
+
+}  // namespace cmt::replay

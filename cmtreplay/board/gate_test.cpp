@@ -1,0 +1,111 @@
+#include "cmtreplay/board/gate.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <random>
+
+#include "cmtreplay/board/rank_tests.h"
+
+using namespace cmt::replay;
+
+namespace {
+
+/// Runs with noise of some percent, of which the new build's are slower by a factor.
+Cell noisy(std::mt19937& random, double factor, std::size_t rounds) {
+  Cell cell{.outcome = "measured"};
+  cell.trace = {.name = "t", .sha256 = "t"};
+  cell.allocator.name = "new";
+  cell.reference = {.name = "libc", .sha256 = "l"};
+  std::normal_distribution<double> noise(1, 0.02);
+  for (std::size_t i = 0; i < rounds; ++i) {
+    cell.reference_runs.wall_ns.push_back(static_cast<std::uint64_t>(1e7 * noise(random)));
+    cell.runs.wall_ns.push_back(static_cast<std::uint64_t>(1e7 * factor * noise(random)));
+  }
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    cell.reference_runs.memory.push_back({.peak = 1'000'000 + i});
+    cell.runs.memory.push_back({.peak = static_cast<std::uint64_t>(1e6 * factor) + i});
+  }
+  return cell;
+}
+
+std::size_t alarms(double factor, int repetitions) {
+  std::mt19937 random(7);
+  std::size_t count = 0;
+  for (int i = 0; i < repetitions; ++i) {
+    const std::vector<Cell> cells{noisy(random, factor, 40), noisy(random, factor, 40)};
+    for (const Judgement& judgement : judge_against(cells, {{"time", 0.03}})) {
+      if (!judgement.is_worse) continue;
+      ++count;
+      break;
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("signed ranks: exact probabilities") {
+  CHECK(signed_rank({1, 2, 3}).p == doctest::Approx(1.0 / 8));
+  CHECK(signed_rank({-1, -2, -3}).p == doctest::Approx(1));
+  CHECK(signed_rank({-1, 2, 3}).p == doctest::Approx(2.0 / 8));
+  CHECK(signed_rank({}).p == 1);
+  CHECK(signed_rank({0.01, 0.02, 0.03, 0.04}).middle == doctest::Approx(0.025));
+}
+
+TEST_CASE("rank sums: exact where all lie above all") {
+  CHECK(rank_sum_p({4, 5, 6}, {1, 2, 3}) == doctest::Approx(1.0 / 20));
+  CHECK(rank_sum_p({1, 2, 3}, {4, 5, 6}) > 0.9);
+}
+
+TEST_CASE("Holm's correction rejects the least first, and stops at the first that is too large") {
+  CHECK(rejected({0.01, 0.04, 0.03}, 0.05) == std::vector<bool>{true, false, false});
+  CHECK(rejected({0.01, 0.02, 0.03}, 0.05) == std::vector<bool>{true, true, true});
+}
+
+TEST_CASE("the gate finds what is slower by the share that is allowed, and hardly ever what is not") {
+  CHECK(alarms(1.03, 40) >= 38);
+  CHECK(alarms(1, 200) <= 2);
+  CHECK(alarms(0.9, 20) == 0);
+}
+
+TEST_CASE("the gate: memory is worse where all runs lie above all, by the share at least") {
+  std::mt19937 random(1);
+  const auto worse = [&](double factor) {
+    return judge_against({noisy(random, factor, 20)}, {{"peak", 0.02}}).front().is_worse;
+  };
+  CHECK(worse(1.03));
+  CHECK_FALSE(worse(1.01));
+  CHECK_FALSE(worse(1));
+}
+
+TEST_CASE("the gate: a crash of the new build is worse") {
+  Cell cell{.outcome = "died", .reason = "at event 3 of 9: signal 11"};
+  cell.trace.name = "t";
+  cell.allocator.name = "new";
+  cell.reference_runs.wall_ns = {5};
+  const auto judgements = judge_against({cell}, {{"time", 0.03}});
+  REQUIRE(judgements.size() == 1);
+  CHECK(judgements[0].is_worse);
+  CHECK(gate_text(judgements) == "worse: t: new: died at event 3 of 9: signal 11\n1 figure judged: 1 worse\n");
+}
+
+TEST_CASE("a baseline judges memory, and time on the same processor alone") {
+  std::mt19937 random(3);
+  Cell old = noisy(random, 1, 40), now = noisy(random, 1.2, 40);
+  old.machine.cpu = now.machine.cpu = "one";
+  std::vector<std::string> remarks;
+  auto judgements = judge_baseline({now}, {old}, {{"time", 0.03}, {"peak", 0.02}}, remarks);
+  REQUIRE(judgements.size() == 2);
+  CHECK(judgements[0].is_worse);
+  CHECK(judgements[1].is_worse);
+  now.machine.cpu = "other";
+  remarks.clear();
+  judgements = judge_baseline({now}, {old}, {{"time", 0.03}, {"peak", 0.02}}, remarks);
+  REQUIRE(judgements.size() == 1);
+  CHECK(judgements[0].figure == "peak");
+  CHECK(remarks == std::vector<std::string>{"time is not judged: the baseline was measured on one, and now on other"});
+  remarks.clear();
+  CHECK(judge_baseline({now}, {}, {{"time", 0.03}}, remarks).empty());
+  CHECK(remarks.front() == "t: new: the baseline does not have it: not judged");
+}

@@ -1,0 +1,49 @@
+# The gate: exit 3 where a build is worse, by memory here, which does not depend on the machine's mood.
+/usr/bin/python3 "$SOURCE/tests/replay/make_trace.py" 2000 11 > a.trace
+/usr/bin/python3 "$SOURCE/tests/replay/make_trace.py" 1000 3 > b.trace
+bump=$BUILD/cmtreplay/libexample_bump.so
+cp "$bump" old.so
+cp "$bump" new.so
+gate() { status=0; cmtreplay --runs=3 "$@" > lines 2> words || status=$?; echo $status; }
+
+# Equal builds; three rounds are too few to be certain of a time.
+test "$(gate --against=./old.so --alloc=./new.so a.trace b.trace)" = 0
+grep -qx '[0-9]* figures judged: none is worse with certainty' lines
+
+# A bump allocator never reuses memory, and libc does.
+test "$(gate --against=libc --alloc=./new.so --fail-if=peak+2%,fragmentation+1% a.trace)" = 3
+grep -q '^worse: a: new.so: peak +[0-9.]* % (+[0-9.]* % to +[0-9.]* %), allowed +2.0 %$' lines
+grep -q '^2 figures judged: [12] worse$' lines
+test "$(gate --against=./new.so --alloc=libc --fail-if=peak+2% a.trace)" = 0
+test "$(gate --against=libc --alloc=./new.so --fail-if=peak+2% --json a.trace)" = 3
+/usr/bin/python3 -c '
+import json
+gate = json.load(open("lines"))["gate"]
+assert [j["figure"] for j in gate] == ["peak"] and gate[0]["worse"] is True and gate[0]["change"]["ratio"] > 1.02'
+
+# A crash of the new build alone.
+printf 'malloc(66666) = 1000<1>\nfree(1000<1>)\n' > crash.trace
+test "$(gate --against=libc --alloc="$BUILD/tests/replay/libfaulty_at_size.so" crash.trace)" = 3
+grep -q '^worse: crash: libfaulty_at_size.so: died at event 1 of 2: signal' lines
+
+# An earlier board as the baseline: memory, and time only as its ratio to libc.
+cmtreplay --runs=3 --json --alloc=libc --alloc=./new.so a.trace > old.json
+test "$(gate --baseline=old.json --alloc=./new.so --fail-if=peak+2% a.trace)" = 0
+sed -E 's/"(peak|start|mean|end)_resident_bytes": [0-9]+/"\1_resident_bytes": 4096/' old.json > small.json
+test "$(gate --baseline=small.json --alloc=./new.so --fail-if=peak+2% a.trace)" = 3
+grep -q '^worse: a: new.so: peak +' lines
+sed 's/"cpu": .*/"cpu": "another",/' old.json > other.json
+test "$(gate --baseline=other.json --alloc=./new.so --fail-if=time+3% a.trace)" = 1
+grep -q 'time is not judged: the baseline was measured on another' words
+test "$(gate --baseline=old.json --alloc=./new.so b.trace)" = 1
+grep -q 'b: new.so: the baseline does not have it: not judged' words
+
+# Wrong use.
+test "$(gate --fail-if=peak+2% a.trace)" = 2
+test "$(gate --against=./old.so a.trace)" = 2
+grep -q -- '--alloc names the build that is judged' words
+test "$(gate --against=./old.so --alloc=./old.so a.trace)" = 2
+test "$(gate --against=./old.so --alloc=./new.so --fail-if=speed+2% a.trace)" = 2
+test "$(gate --against=./old.so --alloc=./new.so --fail-if=peak-2% a.trace)" = 2
+test "$(gate --against=./no.so --alloc=./new.so a.trace)" = 1
+test "$(gate --baseline=nothing.json --alloc=./new.so a.trace)" = 1

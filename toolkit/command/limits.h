@@ -1,0 +1,19 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cmt::command {
+
+/// How much worse a figure may be: "peak+2%" is the figure peak and the share 0.02.
+struct Limit {
+  std::string figure;
+  double share = 0;
+};
+
+/// "time+3%,peak+2%": each figure, of those named, once. Nothing where the text is no such list.
+std::optional<std::vector<Limit>> parse_limits(std::string_view text, const std::vector<std::string>& figures);
+
+}  // namespace cmt::command
