@@ -79,13 +79,13 @@ takes .md. A crash or a trace that cannot be replayed is a cell with its reason.
   --scoreboard=DIR
                  show the cells of DIR, without running any; with traces also
                  which are missing
-  --against=OLD  run OLD, another build, instead of libc: exit 3 where an --alloc is
-                 worse with certainty, a line for each figure
+  --against=OLD  run OLD, another build, instead of libc: exit 3 if an --alloc
+                 is worse with certainty, a line for each figure
   --baseline=OLD.json
                  the same by what --json wrote earlier (or a folder of cells):
                  memory, and time as its ratio to libc on the same processor
-  --fail-if=LIST by how much figures may be worse: time+3%,peak+2%,fragmentation+1%
-                 (the default), of time, peak, mean and fragmentation
+  --fail-if=LIST by how much figures may be worse, of time, peak, mean and
+                 fragmentation: time+3%,peak+2%,fragmentation+1% by default
   --tasks        list the cells with their numbers, for a cluster's scheduler
   --task=N, --task=N-M
                  run these cells only, into the folder of --results

@@ -27,34 +27,6 @@ const std::vector<std::string>& figure_names() {
   return names;
 }
 
-/// One figure, before and after.
-struct ProgramFigure {
-  std::string figure = {};
-  std::uint64_t before = 0, after = 0;
-  double allowed = 0;
-
-  bool is_worse() const { return static_cast<double>(after) > static_cast<double>(before) * (1 + allowed); }
-};
-
-template <class Visitor, output::DescribedAs<ProgramFigure> F>
-void describe(Visitor& field, F& figure) {
-  field("figure", figure.figure, "allocations (blocks), bytes, peak or leaks (bytes)");
-  field("before", figure.before, "of the baseline");
-  field("after", figure.after, "of the trace");
-  field("allowed", figure.allowed, "the share of --fail-if");
-  field("worse", figure.is_worse(), "whether it is greater by more than that");
-}
-
-struct ProgramGate {
-  std::vector<ProgramFigure> figures = {};
-};
-
-template <class Visitor, output::DescribedAs<ProgramGate> G>
-void describe(Visitor& field, G& gate) {
-  field("schema", std::string_view("cmt.program_gate/1"), "the name and version of this form");
-  field("figures", gate.figures, "");
-}
-
 std::uint64_t figure_of(const Summary& summary, const std::string& figure) {
   const SizeSummary total = summary.total();
   if (figure == "allocations") return total.allocated.blocks;
@@ -80,8 +52,9 @@ std::string line_of(const ProgramFigure& figure) {
 
 /// Whether a file is JSON, rather than a trace: no trace begins with a bracket.
 bool is_json(const std::string& path) {
-  const std::string_view begin = command::open_decompressed(path)->peek(1).substr(0, 1);
-  return begin == "{" || begin == "[";
+  const auto input = command::open_decompressed(path);
+  const std::string_view begin = input->peek(1);
+  return begin.starts_with('{') || begin.starts_with('[');
 }
 
 bool has_stacks(annotate::Options options, const std::string& path) {

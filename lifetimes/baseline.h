@@ -1,9 +1,44 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/output/fields.h"
 
 namespace cmt::lifetimes {
+
+/// One figure, before and after.
+struct ProgramFigure {
+  std::string figure = {};
+  std::uint64_t before = 0, after = 0;
+  double allowed = 0;
+
+  bool is_worse() const { return static_cast<double>(after) > static_cast<double>(before) * (1 + allowed); }
+};
+
+template <class Visitor, output::DescribedAs<ProgramFigure> F>
+void describe(Visitor& field, F& figure) {
+  field("figure", figure.figure, "allocations (blocks), bytes, peak or leaks (bytes)");
+  field("before", figure.before, "of the baseline");
+  field("after", figure.after, "of the trace");
+  field("allowed", figure.allowed, "the share of --fail-if");
+  field("worse", figure.is_worse(), "whether it is greater by more than that");
+}
+
+/// What --baseline has judged.
+struct ProgramGate {
+  std::vector<ProgramFigure> figures = {};
+};
+
+template <class Visitor, output::DescribedAs<ProgramGate> G>
+void describe(Visitor& field, G& gate) {
+  field("schema", std::string_view("cmt.program_gate/1"), "the name and version of this form");
+  field("figures", gate.figures, "");
+}
 
 /// Throws UsageError where the options of --baseline do not go with the others.
 void refuse_baseline_options(const command::CommandLine& line);

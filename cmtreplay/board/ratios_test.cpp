@@ -57,9 +57,9 @@ TEST_CASE("an allocator that crashes on most traces is not ranked, and takes no 
   }
   const Board board = make_board(cells, {});
   CHECK(board.counted_traces == 3);
-  CHECK(board.allocators[1].time.ratio == doctest::Approx(2));
-  CHECK_FALSE(board.allocators[2].is_ranked);
-  CHECK(board.at(1, 2).state == "died: at event 1 of 2: signal 11");
+  CHECK(board.allocators[2].time.ratio == doctest::Approx(2));
+  CHECK_FALSE(board.allocators[1].is_ranked);
+  CHECK(board.at(1, 1).state == "died: at event 1 of 2: signal 11");
 }
 
 TEST_CASE("cells that are expected and not there are missing") {

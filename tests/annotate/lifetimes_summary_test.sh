@@ -86,7 +86,8 @@ refused 2 '--leaks does not go with --summary' --summary --leaks a.trace
 refused 2 '--summary does not go with --counts' --counts --summary a.trace
 refused 2 '--csv does not go with --json' --csv --json a.trace
 refused 2 '--clock does not go with --merge' --merge --clock=bytes a.json
-refused 2 "one FILE at most, not also 'b.trace'" --summary a.trace b.trace
+refused 2 '--summary of several traces needs --json; --merge adds up what that writes' --summary a.trace b.trace
+refused 2 "one FILE at most, not also 'b.trace'" --counts a.trace b.trace
 status=0; lifetimes --summary a.trace >/dev/full 2>err || status=$?
 [ "$status" = 1 ] && [ "$(cat err)" = "lifetimes: writing: No space left on device" ] || complain "a full disk: $(cat err)"
 

@@ -14,6 +14,7 @@
 #include "cmtreplay/run/statistics.h"
 #include "cmtreport/diff/diff_report.h"
 #include "cmtreport/report/report.h"
+#include "lifetimes/baseline.h"
 #include "lifetimes/summary.h"
 #include "overhead/summary.h"
 #include "tests/house/field_list.h"
@@ -115,6 +116,7 @@ int main() {
   print_report<cmt::lifetimes::Summary>("cmt.lifetimes/1", "lifetimes --json");
   print_report<cmt::allocations::Contributors>("cmt.contributors/1", "lifetimes --by=... --json");
   print_report<cmt::allocations::Difference>("cmt.difference/1", "lifetimes --diff=... --json");
+  print_report<cmt::lifetimes::ProgramGate>("cmt.program_gate/1", "lifetimes --baseline=OLD --json");
   print_report<cmt::overhead::Summary>("cmt.overhead/1", "overhead --json");
   print_report<cmt::allocations::PageHolders>("cmt.page_holders/1", "overhead --by=... --json");
   print_report<cmt::report::Report>("cmt.report/1", "cmtreport --json");
