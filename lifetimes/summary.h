@@ -180,7 +180,8 @@ std::string to_csv(const Summary& summary);
 /// A map of how many blocks of which size lived how long.
 output::Picture to_picture(const Summary& summary);
 
-/// The summaries of a JSON file, one or a list. `path` is a file, "-" standard input. Throws FormatError and std::system_error.
+/// The summaries of a JSON file, one or a list. `path` is a file, "-" standard input. Throws FormatError and
+/// std::system_error.
 std::vector<Summary> read_json(const std::string& path);
 
 }  // namespace cmt::lifetimes

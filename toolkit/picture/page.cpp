@@ -128,7 +128,8 @@ std::string page_json(const Picture& picture) {
   for (const Panel& panel : picture.panels) write_panel(json, panel, x_range(picture, panel));
   json.end_array();
   json.begin_array("details");
-  for (const Panel& panel : picture.details) write_panel(json, panel, x_range({.title = {}, .subtitle = {}, .panels = {panel}}, panel));
+  for (const Panel& panel : picture.details)
+    write_panel(json, panel, x_range({.title = {}, .subtitle = {}, .panels = {panel}}, panel));
   json.end_array();
   json.end_object();
   return json.take();
