@@ -63,7 +63,8 @@ void summarise(BoardCell& summary, const Cell& cell) {
   const RatioSamples fragmentation = fragmentation_samples(cell);
   summary.fragmentation = median(fragmentation.runs);
   summary.p999_ns = cell.latency.p999;
-  summary.minor_faults = static_cast<std::uint64_t>(median(cell.runs.minor_faults));
+  if (!cell.runs.minor_faults.empty())
+    summary.minor_faults = static_cast<std::uint64_t>(median(cell.runs.minor_faults));
 }
 
 /// Fills in the places from the cells.

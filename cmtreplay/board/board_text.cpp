@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "cmtreplay/board/board.h"
+#include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 
@@ -85,6 +86,18 @@ bool is_verified(const Board& board) {
                      [](const BoardAllocator& allocator) { return allocator.broken_promises.has_value(); });
 }
 
+/// The cells that are missing, by name where they are few.
+void add_missing(const Board& board, std::vector<std::string>& lines) {
+  constexpr std::uint64_t named_max = 10;
+  if (board.missing == 0) return;
+  for (const BoardCell& cell : board.summaries) {
+    if (cell.state == "missing" && board.missing <= named_max)
+      lines.push_back("missing: " + cell.trace + " on " + cell.allocator);
+  }
+  lines.push_back(output::counted(board.missing, "cell") + " of " + output::with_commas(board.summaries.size()) +
+                  " missing" + (board.missing <= named_max ? "" : "; --csv names them"));
+}
+
 /// What stands below the tables, a line each.
 std::vector<std::string> notes(const Board& board) {
   std::vector<std::string> lines;
@@ -98,9 +111,7 @@ std::vector<std::string> notes(const Board& board) {
       lines.push_back(cell.trace + ": " + cell.allocator + ": broke " +
                       output::counted(*cell.broken_promises, "promise") + " (--verify)");
   }
-  if (board.missing != 0)
-    lines.push_back(output::counted(board.missing, "cell") + " of " + output::with_commas(board.summaries.size()) +
-                    " missing");
+  add_missing(board, lines);
   const auto crowded =
       std::any_of(board.cells.begin(), board.cells.end(), [](const Cell& cell) { return cell.is_crowded; });
   if (crowded) lines.push_back("some traces have more threads at once than there are CPUs: their times mean little");
@@ -115,13 +126,9 @@ std::vector<std::string> notes(const Board& board) {
 }
 
 /// A text as a cell of a Markdown table: what Markdown and HTML would obey is escaped.
-std::string markdown(const std::string& text) {
+std::string markdown(const std::string& words) {
   std::string escaped;
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) {
-      escaped += ' ';
-      continue;
-    }
+  for (const char c : text::to_line(words)) {
     if (std::string_view("\\`*_{}[]<>|&#~!").find(c) != std::string_view::npos) escaped += '\\';
     escaped += c;
   }

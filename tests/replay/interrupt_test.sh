@@ -18,3 +18,17 @@ report = json.load(open("report.json"))
 assert report["mode"]["interrupted"] is True
 assert report["trace"]["events"] == 1'
 for pid in $worker; do test ! -e /proc/$pid; done
+
+# Of a matrix what is done stays, and a message says how to go on.
+rm hanging
+printf 'malloc(8) = 1000<1>\nfree(1000<1>)\n' > small.trace
+cmtreplay --alloc=$faulty --runs=1 --results=cells small.trace t.trace > table 2> words &
+replay=$!
+until_true 'test -e hanging || ! kill -0 $replay'
+test -e hanging
+kill -TERM $replay
+status=0
+wait $replay || status=$?
+test $status = 1
+grep -qx 'cmtreplay: interrupted; 1 of 2 cells are in cells; the same command goes on with the others' words
+test "$(ls cells | wc -l)" = 1

@@ -21,6 +21,11 @@ test "$(sum)" = "$before"
 rm res/b-*.libc-*
 run --tasks a.trace b.trace > tasks
 printf '1\tdone\ta\tlibc\n2\tdone\ta\tlibexample_bump.so\n3\topen\tb\tlibc\n4\tdone\tb\tlibexample_bump.so\n' | cmp - tasks
+status=0
+cmtreplay --scoreboard=res > board || status=$?
+test $status = 1
+grep -qx 'missing: b on libc' board
+grep -qx '1 cell of 4 missing' board
 run a.trace b.trace > again
 test "$(ls res | wc -l)" = 4
 
@@ -62,6 +67,19 @@ grep -q 'cmt.board/1' board.html
 grep -q '^| libc | 1.00 | 1.00 | 1.00 | 2 of 2 | - |$' board.md
 test "$(cmtreplay --scoreboard=res --plot=board.gif 2>&1 | head -1)" = \
   'cmtreplay: --plot: expected a name that ends in .svg, .html, .png, .pdf or .md, not board.gif'
+
+# The suite: the traces of a MANIFEST, which have to be the ones that it names.
+{ printf 'file\tprogram\tevents\tquick\tsha256\n'
+  printf 'a.trace\tmade up\t2000\tno\t%s\n' "$(sha256sum < folder/a.trace | cut -d' ' -f1)"
+  printf 'b.trace\tmade up\t1000\tyes\t%s\n' "$(sha256sum < folder/b.trace | cut -d' ' -f1)"; } > folder/MANIFEST
+CMT_CORPUS=folder cmtreplay --suite=quick --csv > suite.csv
+test "$(cut -d, -f1-3 suite.csv)" = "$(printf 'trace,allocator,state\nb,libc,measured')"
+CMT_CORPUS=folder cmtreplay --suite --tasks --results=cells | cut -f3 | paste -sd, | grep -qx a,b
+sed -i 's/[0-9a-f]*$/00/' folder/MANIFEST
+status=0
+CMT_CORPUS=folder cmtreplay --suite > out 2> words || status=$?
+test $status = 1
+grep -q 'is not the trace of the MANIFEST: its SHA-256 is [0-9a-f]*$' words
 
 # A crash and a trace that is none are cells with their reason, and stop nothing.
 at_size=$BUILD/tests/replay/libfaulty_at_size.so

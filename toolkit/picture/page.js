@@ -22,10 +22,11 @@
     const settings = {
       width: width(), height: height(), sync: shared ? "panels" : null, room: Math.max(0, ...picture.panels.map(cmt.panels.roomOfPanel)),
     };
-    const place = document.createElement("section");
+    const place = document.createElement("section"), choice = document.createElement("select");
     const drawDetails = () => {
       place.textContent = "";
       if (shown == null) return;
+      choice.selectedIndex = shown + 1;
       const panel = picture.details[shown];
       place.appendChild(document.createElement("h2")).textContent = panel.title;
       cmt.panels.drawPanel(panel, place.appendChild(document.createElement("div")), {...settings, sync: null});
@@ -42,11 +43,10 @@
     main.appendChild(place);
     if (picture.details.length === 0) return;
     // The same by keyboard: a list of all.
-    const choice = document.createElement("select");
     choice.setAttribute("aria-label", "show details of");
-    picture.details.forEach(({title}, index) => choice.add(new Option(title, index)));
-    choice.selectedIndex = shown ?? -1;
-    choice.addEventListener("change", () => settings.onDetails(choice.selectedIndex));
+    choice.add(new Option("show details of …"));
+    picture.details.forEach(({title}) => choice.add(new Option(title)));
+    choice.addEventListener("change", () => { if (choice.selectedIndex > 0) settings.onDetails(choice.selectedIndex - 1); });
     main.insertBefore(choice, place);
     drawDetails();
   };
