@@ -75,7 +75,7 @@ test "$(cmtreplay --scoreboard=res --plot=board.gif 2>&1 | head -1)" = \
 CMT_CORPUS=folder cmtreplay --suite=quick --csv > suite.csv
 test "$(cut -d, -f1-3 suite.csv)" = "$(printf 'trace,allocator,state\nb,libc,measured')"
 CMT_CORPUS=folder cmtreplay --suite --tasks --results=cells | cut -f3 | paste -sd, | grep -qx a,b
-sed -i 's/[0-9a-f]*$/00/' folder/MANIFEST
+sed -i '2,$s/[0-9a-f]*$/00/' folder/MANIFEST
 status=0
 CMT_CORPUS=folder cmtreplay --suite > out 2> words || status=$?
 test $status = 1
