@@ -188,7 +188,7 @@ class RecordingSession {
 
   std::size_t record_paused() {
     std::size_t recorded = 0;
-    pauses_.add(while_paused([&](Pause& pause) {
+    pauses_.add(while_paused(interrupted_calls_, [&](Pause& pause) {
       pause.stop_all([this] { return processes_.refresh_pids(); }, must_pause_);
       recorded = record_all();
     }));
@@ -248,6 +248,7 @@ class RecordingSession {
   std::set<int> partly_;
   std::set<int> must_pause_;
   PauseCost pauses_;
+  InterruptedCalls interrupted_calls_;
   std::string counters_missing_told_;
   RecordView view_;
 };

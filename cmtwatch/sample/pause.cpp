@@ -160,6 +160,7 @@ bool Pause::seize(const Thread& thread) {
 bool Pause::has_settled(const Thread& thread) {
   const ThreadState state = seized_state(thread.tid);
   if (state == ThreadState::lost) known_.erase(thread.tid);
+  if (state == ThreadState::stopped) calls_.begin_anew(thread.pid, thread.tid);
   return state != ThreadState::runs;
 }
 
@@ -206,9 +207,9 @@ void Pause::give_up_hopeless(std::int64_t waited_ns) {
   awaited_.clear();
 }
 
-std::int64_t while_paused(const std::function<void(Pause&)>& measure) {
+std::int64_t while_paused(InterruptedCalls& calls, const std::function<void(Pause&)>& measure) {
   const command::HeldSignals held(all_signals());  // none stops or ends us meanwhile
-  Pause pause;
+  Pause pause(calls);
   pid_t tracer = 0;
   std::packaged_task<void()> work([&] {
     tracer = gettid();

@@ -123,7 +123,7 @@ void ProcessSet::find_below(int pid, std::set<int>& visited) {
 Sample ProcessSampler::read(bool details) {
   if (!pauses_) return read_all(set_.refresh(), details);
   Sample sample;
-  const std::int64_t paused_ns = while_paused([&](Pause& pause) {
+  const std::int64_t paused_ns = while_paused(interrupted_calls_, [&](Pause& pause) {
     pause.stop_all([this] { return set_.refresh_pids(); }, {pid_});
     sample = read_all(set_.members(), details);
     sample.not_paused = pause.not_paused();

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cmtwatch/sample/interrupted_calls.h"
 #include "libcmt/heap/live_totals.h"
 #include "toolkit/process/proc_file.h"
 
@@ -217,6 +218,7 @@ class ProcessSampler {
   Metric metric_;
   std::string root_;
   bool pauses_;
+  InterruptedCalls interrupted_calls_;
   std::string collector_name_;
   std::map<int, Watched> watched_;
 };

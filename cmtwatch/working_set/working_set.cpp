@@ -63,7 +63,7 @@ class IntervalMeter {
       action();
       return 0;
     }
-    return while_paused([&](Pause& pause) {
+    return while_paused(interrupted_calls_, [&](Pause& pause) {
       const int pid = options_.target.pid;
       pause.stop_all([pid] { return std::vector<int>{pid}; }, {pid});
       action();
@@ -75,6 +75,7 @@ class IntervalMeter {
   std::int64_t begin_ns_ = process::now_ns();
   std::int64_t marked_ns_ = 0;
   std::int64_t marking_ns_ = 0;
+  InterruptedCalls interrupted_calls_;
 };
 
 /// Readable when the process has ended; none where it is another machine's.

@@ -1,0 +1,191 @@
+#include "cmtwatch/sample/interrupted_calls.h"
+
+#include <doctest/doctest.h>
+#include <linux/aio_abi.h>
+#include <sys/epoll.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <functional>
+#include <thread>
+
+#include "cmtwatch/sample/pausing.h"
+
+using namespace cmt::watch;
+using namespace cmt;
+using namespace pausing;
+
+namespace {
+
+/// The ends of a pipe, or of a pair of sockets, that a child has from its test.
+struct Ends {
+  int ours = -1, theirs = -1;
+
+  explicit Ends(bool sockets = false) {
+    int both[2];
+    REQUIRE((sockets ? socketpair(AF_UNIX, SOCK_STREAM, 0, both) : pipe(both)) == 0);
+    ours = both[1];
+    theirs = both[0];
+  }
+  ~Ends() {
+    close(ours);
+    close(theirs);
+  }
+  Ends(const Ends&) = delete;
+  Ends& operator=(const Ends&) = delete;
+};
+
+/// A child whose first thread is in `call`, which returns -1 where it has failed: its errno is the child's exit status,
+/// else 0.
+auto in_call(std::function<long()> call) {
+  return [call = std::move(call)] {
+    std::thread(count).detach();
+    _exit(call() == -1 ? errno : 0);
+  };
+}
+
+/// Or its end, where it did not stay in its call.
+void await_sleep(const Child& child) {
+  for (char state = 'R'; state != 'S' && state != 'Z'; state = child.state()) sched_yield();
+}
+
+/// Pauses a child that is in `call`, several times, then lets `finish` end the call; returns the child's exit status.
+int status_after_pauses(std::function<long()> call, const std::function<void(int pid)>& finish) {
+  Child child(in_call(std::move(call)));
+  InterruptedCalls calls;
+  for (int round = 0; round < 5; ++round) {
+    await_sleep(child);
+    if (child.state() == 'Z') break;
+    paused(
+        child.pid(), [](Pause&) {}, std::move(calls));
+  }
+  await_sleep(child);
+  finish(child.pid());
+  const int status = child.wait();
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int epoll_of(int descriptor) {
+  const int set = epoll_create1(0);
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  epoll_ctl(set, EPOLL_CTL_ADD, descriptor, &event);
+  return set;
+}
+
+void write_byte(int descriptor) { REQUIRE(write(descriptor, "x", 1) == 1); }
+
+void give_timeout(int socket, int option, int seconds) {
+  const timeval time{.tv_sec = seconds, .tv_usec = 0};
+  setsockopt(socket, SOL_SOCKET, option, &time, sizeof time);
+}
+
+}  // namespace
+
+// What signal(7) lists as ended by stop signals without a handler, and what else ends with EINTR.
+TEST_CASE("interrupted calls: those without a timeout go on, whatever the number of pauses") {
+  if (!may_trace()) return;
+  epoll_event event{};
+  sigset_t none;
+  sigemptyset(&none);
+  const std::function<long(int)> calls[] = {
+      [&](int end) { return epoll_wait(epoll_of(end), &event, 1, -1); },
+      [&](int end) { return epoll_pwait(epoll_of(end), &event, 1, -1, &none); },
+#ifdef SYS_epoll_pwait2
+      [&](int end) { return syscall(SYS_epoll_pwait2, epoll_of(end), &event, 1, nullptr, nullptr, 0); },
+#endif
+      [&](int end) { return read(end, &event, 1); },
+  };
+  for (const auto& call : calls) {
+    const Ends pipe;
+    CHECK(status_after_pauses([&] { return call(pipe.theirs); }, [&](int) { write_byte(pipe.ours); }) == 0);
+  }
+}
+
+TEST_CASE("interrupted calls: semop and semtimedop go on") {
+  if (!may_trace()) return;
+  const int set = semget(IPC_PRIVATE, 1, 0600);
+  REQUIRE(set >= 0);
+  sembuf down{.sem_num = 0, .sem_op = -1, .sem_flg = 0}, up{.sem_num = 0, .sem_op = 1, .sem_flg = 0};
+  const auto raise = [&](int) { REQUIRE(semop(set, &up, 1) == 0); };
+  CHECK(status_after_pauses([&] { return semop(set, &down, 1); }, raise) == 0);
+  CHECK(status_after_pauses([&] { return semtimedop(set, &down, 1, nullptr); }, raise) == 0);
+  semctl(set, 0, IPC_RMID);
+}
+
+TEST_CASE("interrupted calls: sigwaitinfo goes on until its signal comes") {
+  if (!may_trace()) return;
+  const auto call = [] {
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &one, nullptr);
+    return static_cast<long>(sigwaitinfo(&one, nullptr));
+  };
+  // The thread that counts does not block it: so it is sent to the one that waits.
+  CHECK(status_after_pauses(call, [](int pid) { syscall(SYS_tgkill, pid, pid, SIGUSR1); }) == 0);
+}
+
+TEST_CASE("interrupted calls: io_getevents goes on until its thread is killed") {
+  if (!may_trace()) return;
+  const auto call = [] {
+    aio_context_t context = 0;
+    if (syscall(SYS_io_setup, 1, &context) != 0) return 0L;
+    io_event event{};
+    return syscall(SYS_io_getevents, context, 1, 1, &event, nullptr);
+  };
+  const auto end = [](int pid) { kill(pid, SIGKILL); };
+  CHECK(status_after_pauses(call, end) == -1);
+}
+
+TEST_CASE("interrupted calls: sockets with a timeout, and without, go on") {
+  if (!may_trace()) return;
+  for (const int seconds : {0, 1000}) {
+    const Ends sockets(true);
+    give_timeout(sockets.theirs, SO_RCVTIMEO, seconds);
+    Child child(in_call([&] {
+      char byte;
+      return recv(sockets.theirs, &byte, 1, 0);
+    }));
+    await_sleep(child);
+    paused(child.pid(), [](Pause&) {});
+    child.await_turn();
+    await_sleep(child);
+    write_byte(sockets.ours);
+    CHECK(child.wait() == 0);
+  }
+}
+
+TEST_CASE("interrupted calls: one with a timeout begins anew once, so that it ends where pauses are frequent") {
+  if (!may_trace()) return;
+  const Ends pipe;
+  epoll_event event{};
+  Child child(in_call([&] { return epoll_wait(epoll_of(pipe.theirs), &event, 1, 1'000'000); }));
+  InterruptedCalls calls;
+  for (int round = 0; round < 2; ++round) {
+    await_sleep(child);
+    paused(
+        child.pid(), [](Pause&) {}, std::move(calls));
+  }
+  const int status = child.wait();
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == EINTR));
+}
+
+TEST_CASE("interrupted calls: a signal with a handler that comes in the pause ends them") {
+  if (!may_trace()) return;
+  const Ends pipe;
+  epoll_event event{};
+  Child child(in_call([&] {
+    signal(SIGUSR1, [](int) { ++shared->signals; });
+    return epoll_wait(epoll_of(pipe.theirs), &event, 1, -1);
+  }));
+  await_sleep(child);
+  paused(child.pid(), [&](Pause&) { syscall(SYS_tgkill, child.pid(), child.pid(), SIGUSR1); });
+  const int status = child.wait();
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == EINTR));
+}
