@@ -5,6 +5,7 @@
 
 #include "libcmt/heap/clock.h"
 #include "libcmt/heap/live_totals.h"
+#include "toolkit/allocations/overhead/placed_blocks.h"
 
 namespace cmt::overhead {
 
@@ -13,12 +14,6 @@ using heap::gap;
 using heap::Neighbourhood;
 using heap::own_pages;
 using heap::PlacedBlock;
-
-void require_addresses(const Event& event, const command::Complaints& complaints) {
-  if ((event.ends_block() && event.old_address == 0) || (event.makes_block() && event.address == 0)) {
-    throw FormatError(complaints.place(), "a block without an address: its neighbours cannot be known");
-  }
-}
 
 namespace {
 

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "cmt/reader.h"
-#include "libcmt/block_table.h"
 #include "libcmt/heap/live_totals.h"
-#include "overhead/summarise.h"
 #include "toolkit/allocations/groups/options.h"
 #include "toolkit/allocations/named_stacks.h"
+#include "toolkit/allocations/overhead/block_keys.h"
+#include "toolkit/allocations/overhead/summarise.h"
 #include "toolkit/allocations/selection.h"
 #include "toolkit/allocations/stack_tree.h"
 #include "toolkit/command/command_line.h"
@@ -19,38 +19,6 @@ namespace cmt::overhead {
 using namespace allocations;
 
 namespace {
-
-/// The set, a stack or another one, of each live block. Memory: some 25 bytes a live block.
-class BlockKeys {
- public:
-  explicit BlockKeys(By by) : keys_(by) {}
-
-  void count_event(const Event& event) {
-    const KeyId key = keys_.key_of(event);
-    if (event.ends_block() && event.old_address != 0) blocks_.erase(event.old_address);
-    if (!event.makes_block() || event.address == 0) return;
-    if (Block* const there = blocks_.find(event.address))
-      there->key = key;  // it was not told that this one ended
-    else
-      blocks_.insert({event.address, key});
-  }
-
-  KeyId of_block(const heap::PlacedBlock& block) {
-    const Block* const found = blocks_.find(block.address);
-    return found == nullptr ? 0 : found->key;
-  }
-
-  std::string name(KeyId key) const { return keys_.name(key); }
-
- private:
-  struct Block {
-    std::uint64_t address = 0;
-    KeyId key = 0;
-  };
-
-  AllocationKeys keys_;
-  ScatteredBlocks<Block, &Block::address> blocks_;
-};
 
 /// What the blocks held at the moment that was asked for.
 struct HeldAtMoment {

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "overhead/live_walks.h"
-#include "overhead/summarise.h"
+#include "toolkit/allocations/overhead/live_walks.h"
+#include "toolkit/allocations/overhead/summarise.h"
 
 namespace {
 

@@ -7,9 +7,9 @@
 
 #include "overhead/annotate.h"
 #include "overhead/by_holder.h"
-#include "overhead/summarise.h"
-#include "overhead/summary.h"
+#include "overhead/forms.h"
 #include "toolkit/allocations/groups/options.h"
+#include "toolkit/allocations/overhead/summarise.h"
 #include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/command_line.h"
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "overhead/plot_data.h"
-#include "overhead/summary.h"
+#include "overhead/forms.h"
+#include "toolkit/allocations/overhead/plot_data.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/picture/axis.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "overhead/summary.h"
+#include "overhead/forms.h"
 #include "toolkit/annotate/trace_tool.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"

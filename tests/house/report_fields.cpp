@@ -16,7 +16,7 @@
 #include "cmtreport/report/report.h"
 #include "lifetimes/baseline.h"
 #include "lifetimes/summary.h"
-#include "overhead/summary.h"
+#include "toolkit/allocations/overhead/summary.h"
 #include "tests/house/field_list.h"
 #include "toolkit/allocations/contributors.h"
 #include "toolkit/allocations/diff/difference.h"

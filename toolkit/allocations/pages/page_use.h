@@ -2,9 +2,9 @@
 ///
 /// A page is shared evenly among the blocks that are on it: that is their share of its bytes and of its unused bytes.
 ///
-/// Old, pinned: as overhead's summary has it (overhead/summary.h). A block is old when more bytes were allocated since
-/// it was made than are live; a page is pinned when a single block is on it, which is old and no larger than an eighth
-/// of the page.
+/// Old, pinned: as overhead's summary has it (toolkit/allocations/overhead/summary.h). A block is old when more bytes
+/// were allocated since it was made than are live; a page is pinned when a single block is on it, which is old and no
+/// larger than an eighth of the page.
 ///
 /// Separable: if the old blocks lay packed together, apart from all others, the pages that they are on could be given
 /// back. Of each such page that frees what is not taken by its old blocks and by the gaps of 31 bytes or less behind

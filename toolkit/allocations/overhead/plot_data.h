@@ -7,7 +7,7 @@
 
 #include "libcmt/heap/address_index.h"
 #include "libcmt/number_hash.h"
-#include "overhead/summary.h"
+#include "toolkit/allocations/overhead/summary.h"
 
 namespace cmt::overhead {
 

@@ -1,4 +1,4 @@
-#include "overhead/held_pages.h"
+#include "toolkit/allocations/overhead/held_pages.h"
 
 #include <doctest/doctest.h>
 

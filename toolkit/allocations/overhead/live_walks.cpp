@@ -1,4 +1,4 @@
-#include "overhead/live_walks.h"
+#include "toolkit/allocations/overhead/live_walks.h"
 
 #include <algorithm>
 #include <array>

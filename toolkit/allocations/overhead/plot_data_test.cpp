@@ -1,4 +1,4 @@
-#include "overhead/plot_data.h"
+#include "toolkit/allocations/overhead/plot_data.h"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "overhead/summarise.h"
+#include "toolkit/allocations/overhead/summarise.h"
 
 #include <algorithm>
 #include <filesystem>
 
 #include "libcmt/heap/address_index.h"
-#include "overhead/annotate.h"
-#include "overhead/live_walks.h"
+#include "toolkit/allocations/overhead/live_walks.h"
+#include "toolkit/allocations/overhead/placed_blocks.h"
 
 namespace cmt::overhead {
 

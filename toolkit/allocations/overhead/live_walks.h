@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "libcmt/heap/address_index.h"
-#include "overhead/summary.h"
+#include "toolkit/allocations/overhead/summary.h"
 
 namespace cmt::overhead {
 

@@ -1,4 +1,4 @@
-#include "overhead/summarise.h"
+#include "toolkit/allocations/overhead/summarise.h"
 
 #include <doctest/doctest.h>
 

@@ -29,7 +29,6 @@
 #include "toolkit/allocations/pages/page_use.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
-#include "toolkit/picture/picture.h"
 
 namespace cmt::overhead {
 
@@ -294,14 +293,5 @@ void describe(Visitor& field, const Summary& summary) {
         "with --plot: of at most 512 intervals the moments of least and of most live bytes");
   field("address_map", output::omit_if_empty(summary.address_map), "with --plot: which addresses were live when");
 }
-
-/// For people: the samples, the gaps at the peak, the blocks that pin pages, and those that hold them.
-std::string to_text(const Summary& summary);
-
-/// For spreadsheets: the samples under a line of titles.
-std::string to_csv(const Summary& summary);
-
-/// Memory over time, and a map of the addresses that were live. The summary must have its curve and its address map.
-output::Picture to_picture(const Summary& summary);
 
 }  // namespace cmt::overhead

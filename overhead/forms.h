@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "toolkit/allocations/overhead/summary.h"
+#include "toolkit/picture/picture.h"
+
+namespace cmt::overhead {
+
+/// For people: the samples, the gaps at the peak, the blocks that pin pages, and those that hold them.
+std::string to_text(const Summary& summary);
+
+/// For spreadsheets: the samples under a line of titles.
+std::string to_csv(const Summary& summary);
+
+/// Memory over time, and a map of the addresses that were live. The summary must have its curve and its address map.
+output::Picture to_picture(const Summary& summary);
+
+}  // namespace cmt::overhead
