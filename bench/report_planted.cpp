@@ -8,6 +8,7 @@
 //   leak       a part of its blocks is never freed
 //   cache      it keeps what it makes until the end of the program
 //   temporary  it makes blocks and frees them at once
+//   pins       while a phase loads much, it makes a small block for each page of that, and keeps these until the end
 //   none       nothing
 //
 // With NOISE the functions have the habits of SEED, but are called in another order, and the chosen one makes a further
@@ -46,6 +47,8 @@ const char* kind = "none";
 double fault_rate = 0;
 std::size_t fault_size = 0;
 std::deque<void*> cached;
+std::deque<void*> pins;
+bool is_loading = false;
 std::vector<void*> phase;
 std::size_t extra_size = 0;
 std::deque<void*> extra_blocks;
@@ -88,6 +91,10 @@ template <int number>
     case Habit::startup:
       break;
   }
+  if (number == planted && is_loading) {
+    pins.push_back(std::malloc(fault_size));
+    return;
+  }
   if (number == planted && below(1000) < static_cast<unsigned>(fault_rate * 1000)) {
     if (std::strcmp(kind, "leak") == 0) {
       void* volatile const lost = std::malloc(fault_size);
@@ -119,8 +126,17 @@ constexpr std::array<Call, sizeof...(number)> all_functions(std::integer_sequenc
 }
 constexpr auto calls = all_functions(std::make_integer_sequence<int, function_count>());
 
+template <int depth>
+void dispatch(unsigned path, Call call);
+
 [[gnu::noinline]] void load_phase(std::size_t blocks, std::size_t size) {
-  for (std::size_t i = 0; i < blocks; ++i) phase.push_back(std::malloc(size));
+  const bool has_pins = std::strcmp(kind, "pins") == 0;
+  is_loading = has_pins;
+  for (std::size_t i = 0; i < blocks; ++i) {
+    phase.push_back(std::malloc(size));
+    if (has_pins && i % (4096 / size) == 0) dispatch<6>(choice(), calls[static_cast<std::size_t>(planted)]);
+  }
+  is_loading = false;
 }
 
 /// Calls a function through a random chain of others.
@@ -151,6 +167,7 @@ void choose_habits() {
   fault_rate = 0.2 + 0.01 * below(80);
   fault_size = 24 + below(400);
   if (std::strcmp(kind, "temporary") == 0) fault_rate = 1;
+  if (std::strcmp(kind, "pins") == 0) fault_size = 16 + below(64);
 }
 
 }  // namespace
@@ -171,7 +188,7 @@ int main(int argc, char** argv) {
   }
   if (argc == 5) extra_size = static_cast<std::size_t>(std::atol(argv[4]));
   const unsigned phase_at = below(steps / 2);
-  const unsigned phase_blocks = below(3'000);
+  const unsigned phase_blocks = std::strcmp(kind, "pins") == 0 ? 5'000 + below(20'000) : below(3'000);
   if (argc == 5) choice.seed(static_cast<unsigned>(std::atoi(argv[3])));
   for (unsigned step = 0; step < steps; ++step) {
     if (step == phase_at) load_phase(phase_blocks, 64 + below(3) * 64);
@@ -182,6 +199,7 @@ int main(int argc, char** argv) {
     dispatch<6>(choice(), calls[weights[below(static_cast<unsigned>(weights.size()))]]);
   }
   for (void* const block : cached) std::free(block);
+  for (void* const block : pins) std::free(block);
   for (Function& each : functions) {
     for (void* const block : each.blocks) std::free(block);
     std::free(each.growing);

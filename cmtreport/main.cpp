@@ -9,9 +9,11 @@
 
 #include "cmtreport/build/build.h"
 #include "cmtreport/diff/build_diff.h"
+#include "cmtreport/input/pages_json.h"
 #include "cmtreport/input/read_json.h"
 #include "cmtreport/input/read_traces.h"
 #include "cmtreport/page/report_page.h"
+#include "cmtreport/pages/page_pass.h"
 #include "cmtreport/report/text.h"
 #include "toolkit/allocations/groups/options.h"
 #include "toolkit/command/command_line.h"
@@ -47,11 +49,14 @@ trace with call stacks.
                  functions are matched by name, so that builds may differ
 
   --overhead=FILE
-                 add what overhead --json wrote about the same trace: who holds
-                 the pages, and where it drew a plot, too, the address space
+                 add what overhead --json wrote about the same trace; where it
+                 drew a plot, the address space, too
   --replay=FILE  add what cmtreplay --json wrote about the same trace
   --watch=FILE   add what cmtwatch run --json or export --json wrote about the
                  same run
+
+  --no-pages     do not look for the functions that hold the pages: else one trace
+                 that is a file is read a second time, at the same time
 
   --focus=REGEX  only stacks with a function, file or library that matches
   --hide=REGEX   take functions that match out of the stacks
@@ -142,6 +147,11 @@ void refuse_mixed_outputs(const CommandLine& line) {
   }
 }
 
+bool is_regular_file(const std::string& path) {
+  std::error_code error;  // a file that cannot be opened is told when it is
+  return std::filesystem::is_regular_file(path, error);
+}
+
 /// Refuses inputs that can be read only once where they are needed twice, and outputs that would be mixed.
 void refuse_wrong_files(const CommandLine& line, const std::vector<std::string>& paths) {
   if (line.has("overhead") && paths.size() > 1) throw command::UsageError("--overhead is about one trace");
@@ -151,9 +161,8 @@ void refuse_wrong_files(const CommandLine& line, const std::vector<std::string>&
   for (const char* option : {"overhead", "replay", "watch"}) from_standard_input += line.value(option, "") == "-";
   if (from_standard_input > 1) throw command::UsageError("standard input can be read only once");
   for (const std::string& path : paths) {
-    std::error_code error;  // a file that cannot be opened is told when it is
-    const auto status = std::filesystem::status(path, error);
-    if (paths.size() > 1 && !error && std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    std::error_code error;
+    if (paths.size() > 1 && std::filesystem::exists(path, error) && !is_regular_file(path))
       throw command::UsageError(path + " is not a regular file: of several traces each is opened twice");
   }
   refuse_mixed_outputs(line);
@@ -161,7 +170,7 @@ void refuse_wrong_files(const CommandLine& line, const std::vector<std::string>&
 
 /// cmtreport --diff.
 int compare(const CommandLine& line, const std::vector<std::string>& paths, const ReadSettings& settings) {
-  for (const char* const option : {"overhead", "replay", "watch"}) line.refuse_together("diff", {option});
+  for (const char* const option : {"overhead", "replay", "watch", "no-pages"}) line.refuse_together("diff", {option});
   const std::string before = line.value("diff", "");
   if (paths.size() != 1)
     throw command::UsageError("--diff compares two traces: --diff=BEFORE and one AFTER, not " +
@@ -173,6 +182,16 @@ int compare(const CommandLine& line, const std::vector<std::string>& paths, cons
   if (outputs.needs_json()) outputs.write_json(report.name, output::json_text(report), PageOf::difference);
   if (outputs.needs_text()) command::print(to_text(report));
   return 0;
+}
+
+/// What was read; or nothing, where only the addresses are damaged.
+std::optional<PagePass> pages_of(PageReading& reading) {
+  try {
+    return reading.finish();
+  } catch (const FormatError& error) {
+    command::complain(tool, std::string(error.what()) + " (who holds the pages is not known)");
+    return std::nullopt;
+  }
 }
 
 int run(const CommandLine& line) {
@@ -187,8 +206,16 @@ int run(const CommandLine& line) {
   if (line.has("diff")) return compare(line, paths, settings);
   refuse_wrong_files(line, paths);
   Outputs outputs(line, inputs_of(line, paths));
-  const OtherReports others = read_others(line);
-  const Report report = build_report(read_traces(paths, settings));
+  OtherReports others = read_others(line);
+  std::optional<PageReading> page_reading;
+  if (!line.has("no-pages") && paths.size() == 1 && is_regular_file(paths.front())) page_reading.emplace(paths.front());
+  const Recording recording = read_traces(paths, settings);
+  const std::optional<PagePass> pass = page_reading ? pages_of(*page_reading) : std::nullopt;
+  HeldPages pages;
+  if (pass) pages.pass = &*pass;
+  if (pass && recording.traces().front().process.has_stacks) pages.holders = find_holders(*pass, recording);
+  const Report report = build_report(recording, pages);
+  if (pages.pass != nullptr && outputs.needs_json()) others.pages = pages_json(pages, recording, others.pages);
   if (outputs.needs_json()) outputs.write_json(report.name, json_of(report, others), PageOf::trace);
   if (outputs.needs_text()) command::print(to_text(report));
   return 0;
@@ -215,6 +242,7 @@ int main(int argc, char** argv) {
                              {"hide", Takes::value},
                              {"skip", Takes::value},
                              {"debug-dir", Takes::values},
+                             {"no-pages"},
                              {"strict"}},
                             run});
 }

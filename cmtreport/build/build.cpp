@@ -271,7 +271,7 @@ TotalsByNode totals_of(const Recording& recording, const PeakPlace& peak) {
   return totals;
 }
 
-Report build_report(const Recording& recording) {
+Report build_report(const Recording& recording, const HeldPages& pages) {
   Report report;
   report.total = total_of(recording);
   report.name =
@@ -289,7 +289,7 @@ Report build_report(const Recording& recording) {
   auto [folded, changes] = fold_until_small(recording, totals);
   report.peak = peak_nodes(peak, folded, totals);
   report.deltas = deltas_of(changes);
-  report.findings = find_findings(recording, report, totals, folded.node_of);
+  report.findings = find_findings(recording, report, totals, folded.node_of, pages);
   report.nodes = std::move(folded.nodes);
   report.frames = std::move(folded.frames);
   report.folded = folded.folded;

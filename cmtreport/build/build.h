@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "cmtreport/pages/page_pass.h"
 #include "cmtreport/report/fold.h"
 #include "cmtreport/report/recording.h"
 #include "cmtreport/report/report.h"
@@ -28,7 +29,7 @@ PeakPlace peak_of(const Recording& recording, const Moments& moments);
 /// What each node's own allocations have in all, by node of the whole tree.
 TotalsByNode totals_of(const Recording& recording, const PeakPlace& peak);
 
-/// All of the report.
-Report build_report(const Recording& recording);
+/// All of the report. `pages`: who holds these, where it is known.
+Report build_report(const Recording& recording, const HeldPages& pages);
 
 }  // namespace cmt::report

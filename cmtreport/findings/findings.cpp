@@ -26,7 +26,11 @@ constexpr double least_peak = 0.1, least_leak = 0.01, least_live = 0.05, least_g
 /// grows has no end, so it counts the more, however small it is so far.
 constexpr double peak_weight = 0.1, live_weight = 0.08, growth_base = 0.05, growth_weight = 1, leak_base = 0.1,
                  temporary_weight = 0.5, reallocated_weight = 0.3, other_thread_weight = 0.1, untouched_weight = 0.2,
-                 burst_weight = 0.3, allocator_weight = 0.3;
+                 burst_weight = 0.3, allocator_weight = 0.3, pins_weight = 0.6;
+
+/// Of pages: the least part of them that is unused, and of that the part of one function, for a finding.
+constexpr double least_pinned = 0.3, least_of_pinned = 0.2;
+constexpr std::uint64_t least_pinned_bytes = 128 << 10;
 
 /// So many functions are near: the function and its callers, where functions that rise alike have one cause.
 constexpr std::size_t near_callers = 3;
@@ -54,12 +58,13 @@ struct Rising {
 class Finder {
  public:
   Finder(const Recording& recording, const Report& report, const TotalsByNode& totals,
-         const std::vector<NodeNumber>& node_of)
+         const std::vector<NodeNumber>& node_of, const HeldPages& pages)
       : recording_(recording),
         tree_(recording.tree()),
         report_(report),
         totals_(totals),
         node_of_(node_of),
+        pages_(pages),
         peak_bytes_(report.peak.live_bytes),
         calls_(report.total.allocated_blocks),
         callers_(tree_),
@@ -75,6 +80,7 @@ class Finder {
     }
     find_trends();
     find_burst();
+    find_pins();
     find_allocator();
     find_lost();
     std::stable_sort(findings_.begin(), findings_.end(),
@@ -101,12 +107,15 @@ class Finder {
     return findings_.back();
   }
 
-  /// A finding about a function. `figure(totals)` is what it is about; the text names the caller with most of it.
+  /// A finding about a function. `figure(totals)`, of `other_totals` or the recording's, is what it is about; the text
+  /// names the caller with most of it.
   template <class GetFigure>
-  Finding& add_of_function(const char* kind, FrameNumber function, double weight, GetFigure figure) {
+  Finding& add_of_function(const char* kind, FrameNumber function, double weight, GetFigure figure,
+                           const TotalsByNode* other_totals = nullptr) {
     Finding& finding = add(kind, "code", weight);
     finding.function = tree_.functions()[function].name;
-    const LargestCaller largest = largest_caller(tree_, callers_, totals_, function, figure);
+    const LargestCaller largest =
+        largest_caller(tree_, callers_, other_totals == nullptr ? totals_ : *other_totals, function, figure);
     finding.node = node_of_[largest.node];
     caller_.clear();
     if (largest.caller != 0) caller_ = name_of(largest.caller);
@@ -331,6 +340,53 @@ class Finder {
     finding.span = {static_cast<std::uint32_t>(burst->begin), static_cast<std::uint32_t>(burst->end)};
   }
 
+  /// Who holds pages that are mostly empty, at the sample with the most unused bytes on pages. Gaps of 31 bytes or less
+  /// are the allocator's headers and rounding.
+  void find_pins() {
+    if (pages_.pass == nullptr || pages_.holders.empty()) return;
+    const overhead::Summary& summary = pages_.pass->summary;
+    const overhead::Holders& at = summary.holders;
+    const auto sample = std::find_if(summary.samples.begin(), summary.samples.end(),
+                                     [&at](const overhead::Sample& each) { return each.event >= at.event; });
+    if (sample == summary.samples.end()) return;
+    const std::uint64_t page_bytes = at.pages * summary.page_size;
+    const std::uint64_t unused = page_bytes - std::min(page_bytes, at.live_bytes);
+    const std::uint64_t large = unused - std::min(unused, sample->small_gap_bytes);
+    if (large < least_pinned_bytes || share(large, page_bytes) < least_pinned) return;
+    const std::string place = sample->time_ns == unknown ? "event " + with_commas(at.event)
+                                                         : output::time_text(static_cast<double>(sample->time_ns));
+    for (const PageHolder& holder : pages_.holders) {
+      const std::uint64_t bytes = holder.use.unused_bytes;
+      if (share(bytes, unused) < least_of_pinned) return;  // they come sorted
+      add_pins(holder, unused, place,
+               share(bytes, summary.pages_peak * summary.page_size) * share(large, unused) * pins_weight);
+    }
+  }
+
+  void add_pins(const PageHolder& holder, std::uint64_t unused, const std::string& place, double weight) {
+    const std::uint64_t bytes = holder.use.unused_bytes;
+    TotalsByNode unused_by_node(totals_.size());
+    for (const auto& [node, of_node] : holder.unused_by_node) unused_by_node.of(node).peak_bytes = of_node;
+    unused_by_node.sort();
+    Finding& finding = add_of_function(
+        "pins", holder.function, weight, [](const NodeTotals& node) { return node.peak_bytes; }, &unused_by_node);
+    finding.part = "pages";
+    const std::string& phase = pages_.pass->phases[holder.phase];
+    std::string during;
+    if (!phase.empty()) {
+      const bool is_nearly_all = share(holder.unused_of_phase, bytes) >= 0.995;
+      during = (is_nearly_all ? "" : ", " + percent_text(holder.unused_of_phase, bytes) + " of it") + " during " +
+               output::shortened(text::to_line(phase), name_columns);
+    }
+    finding.text = percent_text(bytes, unused) + " of what pins pages (" + bytes_text(bytes) + " unused at " + place +
+                   ") was allocated by " + name_of(holder.function) + caller_text(bytes) + during + ": " +
+                   counted(holder.use.blocks, "block") + ", " + bytes_text(holder.use.live_bytes);
+    finding.figures = {
+        {"unused_bytes", bytes},       {"all_unused_bytes", unused},     {"event", pages_.pass->summary.holders.event},
+        {"blocks", holder.use.blocks}, {"bytes", holder.use.live_bytes}, {"sole_bytes", holder.use.sole_bytes}};
+    add_caller(finding);
+  }
+
   /// At the moment of most resident memory.
   void find_allocator() {
     if (!report_.moments.resident_bytes || recording_.traces().size() != 1) return;
@@ -382,6 +438,7 @@ class Finder {
   const Report& report_;
   const TotalsByNode& totals_;
   const std::vector<NodeNumber>& node_of_;
+  const HeldPages& pages_;
   std::uint64_t peak_bytes_;
   std::uint64_t calls_;
   Callers callers_;
@@ -395,8 +452,8 @@ class Finder {
 }  // namespace
 
 std::vector<Finding> find_findings(const Recording& recording, const Report& report, const TotalsByNode& totals,
-                                   const std::vector<NodeNumber>& node_of) {
-  return Finder(recording, report, totals, node_of).find();
+                                   const std::vector<NodeNumber>& node_of, const HeldPages& pages) {
+  return Finder(recording, report, totals, node_of, pages).find();
 }
 
 }  // namespace cmt::report

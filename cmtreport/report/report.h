@@ -318,14 +318,15 @@ struct Figures {
 
 template <class Visitor, output::DescribedAs<Finding> F>
 void describe(Visitor& field, F& finding) {
-  field("kind", finding.kind, "peak, leak, live_at_end, growth, temporary, untouched, other_thread, reallocated, ...");
+  field("kind", finding.kind,
+        "peak, leak, live_at_end, growth, temporary, untouched, other_thread, reallocated, pins, ...");
   field("text", finding.text, "the finding in words");
   field("function", finding.function, "that it is about; empty: none");
   std::vector<std::uint64_t> values;
   for (const Figure& figure : finding.figures) values.push_back(figure.value);
   const auto name = [&](std::size_t i) -> std::string_view { return finding.figures[i].name; };
   field("numbers", output::by_name(values, name), "its numbers by name; those that are 0 are left out");
-  field("part", finding.part, "the part of the page that shows it: memory, code, sizes");
+  field("part", finding.part, "the part of the page that shows it: memory, code, pages");
   field("span", finding.span, "two moments that it lies between; null: the whole recording");
   field("node", finding.node, "the node with most of it; null: none, or it was folded");
   field("weight", finding.weight, "what can be won, as a share: findings are sorted by it");

@@ -16,10 +16,10 @@
 #include "cmtreport/report/report.h"
 #include "lifetimes/baseline.h"
 #include "lifetimes/summary.h"
-#include "toolkit/allocations/overhead/summary.h"
 #include "tests/house/field_list.h"
 #include "toolkit/allocations/contributors.h"
 #include "toolkit/allocations/diff/difference.h"
+#include "toolkit/allocations/overhead/summary.h"
 #include "toolkit/allocations/pages/page_holders.h"
 #include "trace2cmt/inspect/info.h"
 
@@ -120,6 +120,13 @@ int main() {
   print_report<cmt::overhead::Summary>("cmt.overhead/1", "overhead --json");
   print_report<cmt::allocations::PageHolders>("cmt.page_holders/1", "overhead --by=... --json");
   print_report<cmt::report::Report>("cmt.report/1", "cmtreport --json");
+  print_fields({{"pages", "object", "where blocks have addresses, or with --overhead: a cmt.overhead/1", false, true},
+                {"pages.holders.by_function", "tuples",
+                 "the 100 functions with most unused bytes: [name, blocks, live_bytes, page_bytes, unused_bytes, "
+                 "sole_bytes]",
+                 false, true},
+                {"replay", "object", "with --replay: a cmt.replay/1", false, true},
+                {"watch", "object", "with --watch: as cmtwatch wrote it", false, true}});
   print_diff_report();
   print_replay_report();
   print_verification();

@@ -48,6 +48,27 @@ grep -q '^cmtreport: damaged.cmt: offset 0x' err || complain "damaged.cmt: $(cat
 printf '' | cmtreport >text 2>err || complain "an empty trace: $?"
 [ "$(cat err)" = "cmtreport: standard input: the trace is empty" ] || complain "an empty trace: $(cat err)"
 
+# One small block is kept of each page that a phase has filled.
+{
+  sed -n '1,/^#node 2/p' leaky.trace
+  echo 'mark("load")'
+  awk 'BEGIN { for (i = 0; i < 6400; ++i) printf "malloc(64) = %x<%d> stack=%d\n", 65536 + 64 * i, i + 1, i % 64 == 5 ? 1 : 2
+    print "mark(\"serve\")"
+    for (i = 0; i < 6400; ++i) if (i % 64 != 5) printf "free(%x<%d>)\n", 65536 + 64 * i, i + 1
+    for (i = 6401; i < 8000; ++i) printf "malloc(64) = %x<%d> stack=2\nfree(%x<%d>)\n", 65536 + 64 * i, i, 65536 + 64 * i, i }'
+  echo '#cmt end=complete'
+} >pins.trace
+cmtreport pins.trace >text 2>err || complain "pins.trace: $(cat err)"
+tr -s ' \n' ' ' <text >line
+grep -q ' 1. [19][0-9.]* % of what pins pages (394 KiB unused at event 1[0-9,]*) was allocated by keep<> during load: 100 blocks, 6.25 KiB' line || complain "who pins the pages: $(cat text)"
+cmtreport --json pins.trace >json || complain "pins.trace: $?"
+tr -d ' \n' <json | grep -q '"by_function":\[\["intkeep<a,b>(char(\*)(int))",100,6400,409600,403200,409600\]' || complain "no holders by function"
+cmtreport --no-pages --json pins.trace >json || complain "--no-pages: $?"
+! grep -q '"pages"\|pins pages' json || complain "--no-pages tells of pages"
+overhead --json pins.trace >overhead.json
+cmtreport --overhead=overhead.json --json pins.trace >json && grep -q '"by_age"' json && grep -q '"by_function"' json || complain "both kinds of holders"
+cmtreport --json <pins.trace >json && ! grep -q '"pages"' json || complain "a trace from standard input is read once"
+
 # Focus, and functions that are taken out.
 cmtreport --focus=drop leaky.cmt >text && ! grep -q leaks text || complain "--focus=drop: $(cat text)"
 cmtreport --json --hide=keep leaky.cmt >hidden && ! grep -q '"int keep' hidden || complain "--hide=keep"

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cmt/stacks.h"
+#include "cmtreport/report/recording.h"
+#include "toolkit/allocations/overhead/summary.h"
+#include "toolkit/allocations/pages/page_use.h"
+
+namespace cmt::report {
+
+/// What the blocks of one trace hold, by a pass of its own over it.
+struct PagePass {
+  /// Blocks of one call stack that were made in one phase, which lasts from a mark to the next one.
+  struct Key {
+    StackId stack = 0;
+    std::uint32_t phase = 0;
+  };
+
+  overhead::Summary summary;
+  allocations::PageUses uses;  ///< at the sample of summary.holders, by number of a key
+  std::vector<Key> keys;
+  std::vector<std::string> phases;  ///< their marks; the first is that before the first mark, "": empty
+};
+
+/// Reads a trace in a thread of its own. Says nothing of defects. Time and memory are those of overhead --by=function.
+class PageReading {
+ public:
+  explicit PageReading(const std::string& path);
+
+  /// Waits for it. Nothing where blocks have no addresses. To be called once. Throws FormatError and std::system_error.
+  std::optional<PagePass> finish();
+
+ private:
+  std::optional<PagePass> pass_;
+  std::exception_ptr error_;
+  std::jthread thread_;  // the last member: it stops before the others end
+};
+
+/// The function whose blocks hold most of the unused bytes on pages.
+struct PageHolder {
+  FrameNumber function = 0;
+  allocations::PageUse use;
+  NodeNumber largest = 0;   ///< the node of the tree with most of them
+  std::uint32_t phase = 0;  ///< in which most of them were made
+  std::uint64_t unused_of_phase = 0;
+  std::vector<std::pair<NodeNumber, std::uint64_t>> unused_by_node{};
+};
+
+/// The pass, and who holds the pages.
+struct HeldPages {
+  const PagePass* pass = nullptr;  ///< nullptr: not known
+  std::vector<PageHolder> holders{};
+};
+
+/// Who holds the pages, by function: all that hold some, the most unused bytes first. The functions are those of the
+/// recording, which is of this trace alone.
+std::vector<PageHolder> find_holders(const PagePass& pass, const Recording& recording);
+
+}  // namespace cmt::report
