@@ -34,6 +34,19 @@ void finish(Judgement& judgement, bool is_certain) {
                    " %";
 }
 
+/// The ratios of the rounds. Of one thread they are of processor time, which others on the machine hardly change; of
+/// several threads of wall time, since waiting for each other is a part of it.
+std::vector<double> time_pairs(const Cell& cell) {
+  const std::vector<std::uint64_t>&runs = cell.runs.cpu_ns, &reference = cell.reference_runs.cpu_ns;
+  if (cell.trace.threads != 1 || runs.size() != cell.runs.wall_ns.size()) return time_samples(cell).pairs;
+  std::vector<double> pairs;
+  for (std::size_t i = 0; i < std::min(runs.size(), reference.size()); ++i) {
+    if (runs[i] != 0 && reference[i] != 0)
+      pairs.push_back(static_cast<double>(runs[i]) / static_cast<double>(reference[i]));
+  }
+  return pairs;
+}
+
 /// From the logarithms of the ratios of pairs of runs.
 void judge_pairs(Judgement& judgement, const std::vector<double>& logarithms) {
   const SignedRank test = signed_rank(logarithms);
@@ -81,7 +94,7 @@ void judge_times(std::vector<Judgement>& judgements, const std::vector<Cell>& ce
     std::vector<double> all;
     std::size_t traces = 0;
     for (const Cell& cell : cells) {
-      const std::vector<double> pairs = time_samples(cell).pairs;
+      const std::vector<double> pairs = time_pairs(cell);
       if (cell.allocator.name != allocator || !cell.is_measured() || pairs.empty()) continue;
       const std::vector<double> logarithms = logarithms_of(pairs);
       judge_pairs(judgements.emplace_back(judgement_of(cell, "time", allowed)), logarithms);
@@ -133,7 +146,7 @@ void judge_old_memory(std::vector<Judgement>& judgements, const Cell& cell, cons
 /// By the ratios to libc of both days. Their drift from day to day is in no interval, so all of it has to be beyond the
 /// share that is allowed.
 void judge_old_time(std::vector<Judgement>& judgements, const Cell& cell, const Cell& old, double allowed) {
-  RatioSamples samples{.runs = time_samples(cell).pairs, .reference = time_samples(old).pairs};
+  RatioSamples samples{.runs = time_pairs(cell), .reference = time_pairs(old)};
   if (!samples.is_known()) return;
   Judgement& judgement = judgements.emplace_back(judgement_of(cell, "time", allowed));
   judgement.change = ratio_of(samples);

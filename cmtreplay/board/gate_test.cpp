@@ -69,6 +69,18 @@ TEST_CASE("the gate finds what is slower by the share that is allowed, and hardl
   CHECK(alarms(0.9, 20) == 0);
 }
 
+TEST_CASE("the gate: of one thread the processor's time is judged, whatever the wall's") {
+  std::mt19937 random(5);
+  Cell cell = noisy(random, 1.03, 40);
+  cell.runs.cpu_ns = cell.runs.wall_ns;
+  cell.reference_runs.cpu_ns = cell.reference_runs.wall_ns;
+  for (std::size_t i = 0; i < 40; ++i) (i % 2 == 0 ? cell.runs : cell.reference_runs).wall_ns[i] *= 50;
+  const auto is_worse = [&] { return judge_against({cell}, {{"time", 0.03}}).front().is_worse; };
+  CHECK_FALSE(is_worse());
+  cell.trace.threads = 1;
+  CHECK(is_worse());
+}
+
 TEST_CASE("the gate: memory is worse where all runs lie above all, by the share at least") {
   std::mt19937 random(1);
   const auto worse = [&](double factor) {
