@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <map>
 #include <stdexcept>
+#include <string_view>
+#include <system_error>
 
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/complaints.h"
@@ -92,7 +94,7 @@ std::vector<std::unique_ptr<Filter>> make_filters(const Options& options) {
   return filters;
 }
 
-void convert(const Options& options) {
+void convert_events(const Options& options) {
   if (options.output == "-" && !options.form->binary_name.empty() && isatty(STDOUT_FILENO)) {
     throw std::runtime_error("will not write " + std::string(options.form->binary_name) +
                              " to a terminal; redirect it, or use -o or -s");
@@ -132,6 +134,16 @@ void convert(const Options& options) {
   output.commit();
   say_left_out(left_out);
   say_defects(inputs, sink->totals(), repairs);
+}
+
+/// Converts. A failed write names the output where it has a name: writers know its descriptor only, and say "writing".
+void convert(const Options& options) {
+  try {
+    convert_events(options);
+  } catch (const std::system_error& error) {
+    if (options.output == "-" || !std::string_view(error.what()).starts_with("writing: ")) throw;
+    throw std::system_error(error.code(), options.output);
+  }
 }
 
 /// Converts a log of several processes to a file for each, if the output has a name and the log can be read again.

@@ -124,9 +124,9 @@ says 1 "trace2cmt: version.trace:1: text version 2; this reader knows version 1"
 for to in cmt text legacy rep csv parquet; do
   status=0; trace2cmt --to=$to t >/dev/full 2>err || status=$?
   says 1 "trace2cmt: writing: No space left on device"
+  run trace2cmt --to=$to -o /dev/full t
+  says 1 "trace2cmt: /dev/full: No space left on device"
 done
-run trace2cmt -o /dev/full t
-says 1 "trace2cmt: writing: No space left on device"
 for i in $(seq 20000); do echo "malloc($i) = <$i>"; done >big.trace
 { sleep 0.2; status=0; trace2cmt -s big.trace 2>err || status=$?; echo $status >closed.status; } | true
 [ "$(cat closed.status)" = 141 ] && [ ! -s err ] || complain "a closed pipe: exit $(cat closed.status)"
