@@ -35,19 +35,6 @@ expect json allocated_bytes 300000
 expect json end_live_bytes 200000
 grep -q '"kind": "leak"' json || complain "no leak in the JSON"
 
-# A .cmt is read by a thread of its own: what is wrong with it is told as elsewhere.
-size=$(wc -c <leaky.cmt)
-head -c "$((size - 20))" leaky.cmt >cut.cmt
-cmtreport --json cut.cmt >json 2>err || complain "cut.cmt: $?"
-[ "$(cat err)" = "cmtreport: cut.cmt: breaks off before its end" ] || complain "cut.cmt: $(cat err)"
-expect json events 6000
-cmtreport --json <cut.cmt >json 2>err && [ "$(cat err)" = "cmtreport: standard input: breaks off before its end" ] || complain "cut: $(cat err)"
-{ head -c "$((size / 2))" leaky.cmt; printf '\377\377\377\377'; tail -c +"$((size / 2 + 5))" leaky.cmt; } >damaged.cmt
-cmtreport damaged.cmt >text 2>err && complain "damaged.cmt: exit 0"
-grep -q '^cmtreport: damaged.cmt: offset 0x' err || complain "damaged.cmt: $(cat err)"
-printf '' | cmtreport >text 2>err || complain "an empty trace: $?"
-[ "$(cat err)" = "cmtreport: standard input: the trace is empty" ] || complain "an empty trace: $(cat err)"
-
 # One small block is kept of each page that a phase has filled.
 {
   sed -n '1,/^#node 2/p' leaky.trace
