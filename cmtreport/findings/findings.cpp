@@ -26,10 +26,10 @@ constexpr double least_peak = 0.1, least_leak = 0.01, least_live = 0.05, least_g
 /// grows has no end, so it counts the more, however small it is so far.
 constexpr double peak_weight = 0.1, live_weight = 0.08, growth_base = 0.05, growth_weight = 1, leak_base = 0.1,
                  temporary_weight = 0.5, reallocated_weight = 0.3, other_thread_weight = 0.1, untouched_weight = 0.2,
-                 burst_weight = 0.3, allocator_weight = 0.3, pins_weight = 0.6;
+                 burst_weight = 0.3, allocator_weight = 0.3, pins_weight = 1;
 
 /// Of pages: the least part of them that is unused, and of that the part of one function, for a finding.
-constexpr double least_pinned = 0.3, least_of_pinned = 0.2;
+constexpr double least_pinned = 0.1, least_of_pinned = 0.2;
 constexpr std::uint64_t least_pinned_bytes = 128 << 10;
 
 /// So many functions are near: the function and its callers, where functions that rise alike have one cause.
