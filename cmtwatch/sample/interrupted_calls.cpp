@@ -14,8 +14,12 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
+#include <optional>
+#include <string>
+#include <system_error>
 
 #include "toolkit/process/proc_file.h"
+#include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::watch {
@@ -23,8 +27,11 @@ namespace {
 
 constexpr std::int64_t restart_unless_handled = 514;  // ERESTARTNOHAND, include/linux/errno.h
 constexpr std::int64_t ns_per_second = 1'000'000'000;
+constexpr std::int64_t seconds_max = 9'000'000'000;
 constexpr std::size_t threads_max = 10000;
 constexpr std::uint64_t has_extended_argument = 8;  // IORING_ENTER_EXT_ARG
+constexpr std::uint64_t has_deadline = 32;          // IORING_ENTER_ABS_TIMER
+constexpr std::uint64_t switches_of_stop = 2;       // into the stop, and into the call again
 
 /// How long a call may wait.
 struct Wait {
@@ -33,6 +40,22 @@ struct Wait {
 };
 
 constexpr Wait for_ever{.is_known = true};
+
+/// Longer than 285 years is for ever.
+Wait lasting(std::int64_t seconds, std::int64_t ns) {
+  if (seconds < 0 || seconds > seconds_max) return for_ever;
+  return {true, seconds * ns_per_second + ns % ns_per_second};
+}
+
+/// How often a thread gave up its processor; 0 where it is gone.
+std::uint64_t switches_of(int pid, int tid) {
+  try {
+    const std::string path = process::path_of(pid, "task/" + std::to_string(tid) + "/status");
+    return process::parse_status(process::read_file(path)).switches;
+  } catch (const std::system_error&) {
+    return 0;
+  }
+}
 
 template <class T>
 bool read_memory(int pid, std::uint64_t address, T& value) {
@@ -45,12 +68,12 @@ Wait wait_by_timespec(int pid, std::uint64_t address) {
   if (address == 0) return for_ever;
   timespec time{};
   if (!read_memory(pid, address, time)) return {};
-  return {true, time.tv_sec * ns_per_second + time.tv_nsec};
+  return lasting(time.tv_sec, time.tv_nsec);
 }
 
 /// By the argument of io_uring_enter, a struct io_uring_getevents_arg.
 Wait wait_of_ring(int pid, const user_regs_struct& registers) {
-  if ((registers.r10 & has_extended_argument) == 0) return for_ever;
+  if ((registers.r10 & has_extended_argument) == 0 || (registers.r10 & has_deadline) != 0) return for_ever;
   struct {
     std::uint64_t mask;
     std::uint32_t mask_size, least_wait_us;
@@ -68,7 +91,7 @@ Wait wait_of_socket(int pid, std::uint64_t descriptor, int option) {
   socklen_t size = sizeof time;
   if (socket.get() < 0 || getsockopt(socket.get(), SOL_SOCKET, option, &time, &size) != 0) return {};
   if (time.tv_sec == 0 && time.tv_usec == 0) return for_ever;
-  return {true, time.tv_sec * ns_per_second + time.tv_usec * 1000};
+  return lasting(time.tv_sec, time.tv_usec * 1000);
 }
 
 /// Of calls that may be begun anew when they have ended with EINTR: these have done nothing then.
@@ -113,14 +136,14 @@ Wait wait_of(int pid, const user_regs_struct& registers) {
 
 }  // namespace
 
-bool InterruptedCalls::may_wait(int tid, std::optional<std::int64_t> timeout_ns) {
-  if (!timeout_ns) return true;
-  const std::int64_t now = process::now_ns();
-  const auto found = began_anew_ns_.find(tid);
-  if (found != began_anew_ns_.end() && now - found->second < *timeout_ns) return false;
-  if (began_anew_ns_.size() >= threads_max) began_anew_ns_.clear();
-  began_anew_ns_[tid] = now;
-  return true;
+bool InterruptedCalls::may_wait(int tid, const Call& call, std::int64_t timeout_ns) {
+  if (timed_calls_.size() >= threads_max) timed_calls_.clear();
+  Call& last = timed_calls_[tid];
+  const bool is_same = last.registers == call.registers && call.switches <= last.switches + switches_of_stop;
+  const std::int64_t first_ns = is_same ? last.interrupted_ns : call.interrupted_ns;
+  last = call;
+  last.interrupted_ns = first_ns;
+  return call.interrupted_ns - first_ns < timeout_ns || !is_same;
 }
 
 void InterruptedCalls::begin_anew(int pid, int tid) {
@@ -132,7 +155,14 @@ void InterruptedCalls::begin_anew(int pid, int tid) {
   const bool is_in_call = static_cast<std::int64_t>(registers.orig_rax) >= 0;
   if (!is_in_call || static_cast<std::int64_t>(registers.rax) != -EINTR) return;
   const Wait wait = wait_of(pid, registers);
-  if (!wait.is_known || !may_wait(tid, wait.timeout_ns)) return;
+  if (!wait.is_known) return;
+  if (wait.timeout_ns) {
+    const Call call{{registers.orig_rax, registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8,
+                     registers.r9, registers.rip, registers.rsp},
+                    switches_of(pid, tid),
+                    process::now_ns()};
+    if (!may_wait(tid, call, *wait.timeout_ns)) return;
+  }
   registers.rax = static_cast<unsigned long long>(-restart_unless_handled);
   ptrace(PTRACE_SETREGSET, tid, general, &all);
 }

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
-#include <optional>
 
 namespace cmt::watch {
 
@@ -15,8 +15,9 @@ namespace cmt::watch {
 /// one is, the program gets EINTR, as without us. It is one change of the registers: if we are killed before or after
 /// it, nothing is half done.
 ///
-/// A call with a timeout waits for all of it again. Where a thread is paused anew before the timeout of the call that
-/// began anew could pass, it is left with EINTR: else it would never end. So such a call takes twice its time at most.
+/// A call with a timeout waits for all of it again. So that it ends where pauses are frequent, it begins anew only
+/// until its timeout has passed since the first time, and gets EINTR then. It is known for the same call by its
+/// registers, and by its thread's switches: one between two calls makes it wake up once more than our stop does.
 ///
 /// On x86-64 only. Elsewhere the kernel decides before it stops.
 class InterruptedCalls {
@@ -25,10 +26,17 @@ class InterruptedCalls {
   void begin_anew(int pid, int tid);
 
  private:
-  /// Whether the thread may wait so long again; nothing: there is no timeout.
-  bool may_wait(int tid, std::optional<std::int64_t> timeout_ns);
+  /// What tells a call from others of its thread.
+  struct Call {
+    std::array<std::uint64_t, 9> registers{};  ///< number, arguments, instruction, stack
+    std::uint64_t switches = 0;                ///< of the thread, that it wanted
+    std::int64_t interrupted_ns = 0;           ///< for the first time
+  };
 
-  std::map<int, std::int64_t> began_anew_ns_;  // by thread: when its last call with a timeout did
+  /// Whether a call may wait so long again.
+  bool may_wait(int tid, const Call& call, std::int64_t timeout_ns);
+
+  std::map<int, Call> timed_calls_;  // by thread, the last that began anew
 };
 
 }  // namespace cmt::watch

@@ -161,19 +161,40 @@ TEST_CASE("interrupted calls: sockets with a timeout, and without, go on") {
   }
 }
 
-TEST_CASE("interrupted calls: one with a timeout begins anew once, so that it ends where pauses are frequent") {
+TEST_CASE("interrupted calls: those of an event loop, each with a timeout, are calls of their own") {
   if (!may_trace()) return;
   const Ends pipe;
-  epoll_event event{};
-  Child child(in_call([&] { return epoll_wait(epoll_of(pipe.theirs), &event, 1, 1'000'000); }));
+  Child child([&] {
+    std::thread(count).detach();
+    const int set = epoll_of(pipe.theirs);
+    epoll_event event{};
+    for (char byte = 0; byte != 'x';) {
+      if (epoll_wait(set, &event, 1, 1'000'000) != 1) _exit(1);
+      if (read(pipe.theirs, &byte, 1) != 1) _exit(2);
+    }
+  });
   InterruptedCalls calls;
-  for (int round = 0; round < 2; ++round) {
+  for (int round = 0; round < 20 && child.state() != 'Z'; ++round) {
     await_sleep(child);
     paused(
         child.pid(), [](Pause&) {}, std::move(calls));
+    REQUIRE(write(pipe.ours, "-", 1) == 1);
   }
+  write_byte(pipe.ours);
+  CHECK(child.wait() == 0);
+}
+
+TEST_CASE("interrupted calls: one with a timeout ends, however often it is paused") {
+  if (!may_trace()) return;
+  const Ends pipe;
+  epoll_event event{};
+  Child child(in_call([&] { return epoll_wait(epoll_of(pipe.theirs), &event, 1, 300); }));
+  InterruptedCalls calls;
+  while (child.state() != 'Z')
+    paused(
+        child.pid(), [](Pause&) {}, std::move(calls));
   const int status = child.wait();
-  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == EINTR));
+  CHECK((WIFEXITED(status) && (WEXITSTATUS(status) == EINTR || WEXITSTATUS(status) == 0)));
 }
 
 TEST_CASE("interrupted calls: a signal with a handler that comes in the pause ends them") {

@@ -127,7 +127,8 @@ Status parse_status(std::string_view text) {
           .resident_file_bytes = bytes("RssFile"),
           .swapped_bytes = bytes("VmSwap"),
           .tracer = static_cast<int>(figure(text, "TracerPid")),
-          .blocked_signals = find_figure(text, "SigBlk", 16).value_or(0)};
+          .blocked_signals = find_figure(text, "SigBlk", 16).value_or(0),
+          .switches = figure(text, "voluntary_ctxt_switches")};
 }
 
 Status read_status(int pid, const std::string& root) { return parse_status(read_file(path_of(pid, "status", root))); }
