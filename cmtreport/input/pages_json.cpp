@@ -11,13 +11,13 @@ Json pages_json(const HeldPages& held, const Recording& recording, const std::op
   constexpr std::size_t most = 100;
   Json pages = written ? *written : Json::parse(output::json_text(held.pass->summary));
   if (held.pass == nullptr) return pages;
-  Json told = Json::array();
+  Json holders = Json::array();
   for (std::size_t i = 0; i < std::min(held.holders.size(), most); ++i) {
     const allocations::PageUse& use = held.holders[i].use;
-    told.push_back({recording.tree().functions()[held.holders[i].function].name, use.blocks, use.live_bytes,
-                    use.page_bytes, use.unused_bytes, use.sole_bytes});
+    holders.push_back({recording.tree().functions()[held.holders[i].function].name, use.blocks, use.live_bytes,
+                       use.page_bytes, use.unused_bytes, use.sole_bytes});
   }
-  pages["holders"]["by_function"] = std::move(told);
+  pages["holders"]["by_function"] = std::move(holders);
   return pages;
 }
 
