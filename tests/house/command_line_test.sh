@@ -1,6 +1,7 @@
 # The command line of every tool: --help, --version, and the message for wrong use.
 
 failed=0
+export CMT_CORPUS=$PWD/none  # else cmtreplay --suite would replay it for minutes
 complain() { echo "$tool: $*" >&2; failed=1; }
 
 # run ARGUMENT...: leaves `status`, and the files out and err.
