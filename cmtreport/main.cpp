@@ -55,8 +55,8 @@ trace with call stacks.
   --watch=FILE   add what cmtwatch run --json or export --json wrote about the
                  same run
 
-  --no-pages     do not look for the functions that hold the pages: else one trace
-                 that is a file is read a second time, at the same time
+  --pages        say which functions hold the pages of one trace that is a file: it
+                 is read a second time, which can take far longer than the rest
 
   --focus=REGEX  only stacks with a function, file or library that matches
   --hide=REGEX   take functions that match out of the stacks
@@ -152,25 +152,33 @@ bool is_regular_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, error);
 }
 
+/// Not a pipe; what is not there is told when it is opened.
+bool may_be_read_twice(const std::string& path) {
+  std::error_code error;
+  return !std::filesystem::exists(path, error) || is_regular_file(path);
+}
+
 /// Refuses inputs that can be read only once where they are needed twice, and outputs that would be mixed.
 void refuse_wrong_files(const CommandLine& line, const std::vector<std::string>& paths) {
   if (line.has("overhead") && paths.size() > 1) throw command::UsageError("--overhead is about one trace");
+  if (line.has("pages") && (paths.size() > 1 || paths.front() == "-" || !may_be_read_twice(paths.front())))
+    throw command::UsageError("--pages needs one trace that is a regular file: it is read twice");
   auto from_standard_input = std::count(paths.begin(), paths.end(), "-");
   if (from_standard_input != 0 && paths.size() > 1)
     throw command::UsageError("of several traces none can be standard input");
   for (const char* option : {"overhead", "replay", "watch"}) from_standard_input += line.value(option, "") == "-";
   if (from_standard_input > 1) throw command::UsageError("standard input can be read only once");
   for (const std::string& path : paths) {
-    std::error_code error;
-    if (paths.size() > 1 && std::filesystem::exists(path, error) && !is_regular_file(path))
+    if (paths.size() > 1 && !may_be_read_twice(path))
       throw command::UsageError(path + " is not a regular file: of several traces each is opened twice");
   }
   refuse_mixed_outputs(line);
 }
 
 /// cmtreport --diff.
-int compare(const CommandLine& line, const std::vector<std::string>& paths, const ReadSettings& settings) {
-  for (const char* const option : {"overhead", "replay", "watch", "no-pages"}) line.refuse_together("diff", {option});
+int compare(const CommandLine& line, const ReadSettings& settings) {
+  const std::vector<std::string>& paths = line.files();
+  for (const char* const option : {"overhead", "replay", "watch", "pages"}) line.refuse_together("diff", {option});
   const std::string before = line.value("diff", "");
   if (paths.size() != 1)
     throw command::UsageError("--diff compares two traces: --diff=BEFORE and one AFTER, not " +
@@ -201,14 +209,14 @@ int run(const CommandLine& line) {
                         .hidden = pattern_option(line, "hide"),
                         .focus = pattern_option(line, "focus")};
   settings.debug_directories = line.values("debug-dir");
+  if (line.has("diff")) return compare(line, settings);
   std::vector<std::string> paths = line.files();
   if (paths.empty()) paths.emplace_back("-");
-  if (line.has("diff")) return compare(line, paths, settings);
   refuse_wrong_files(line, paths);
   Outputs outputs(line, inputs_of(line, paths));
   OtherReports others = read_others(line);
   std::optional<PageReading> page_reading;
-  if (!line.has("no-pages") && paths.size() == 1 && is_regular_file(paths.front())) page_reading.emplace(paths.front());
+  if (line.has("pages")) page_reading.emplace(paths.front());
   const Recording recording = read_traces(paths, settings);
   const std::optional<PagePass> pass = page_reading ? pages_of(*page_reading) : std::nullopt;
   HeldPages pages;
@@ -242,7 +250,7 @@ int main(int argc, char** argv) {
                              {"hide", Takes::value},
                              {"skip", Takes::value},
                              {"debug-dir", Takes::values},
-                             {"no-pages"},
+                             {"pages"},
                              {"strict"}},
                             run});
 }

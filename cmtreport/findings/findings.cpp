@@ -28,8 +28,9 @@ constexpr double peak_weight = 0.1, live_weight = 0.08, growth_base = 0.05, grow
                  temporary_weight = 0.5, reallocated_weight = 0.3, other_thread_weight = 0.1, untouched_weight = 0.2,
                  burst_weight = 0.3, allocator_weight = 0.3, pins_weight = 1;
 
-/// Of pages: the least part of them that is unused, and of that the part of one function, for a finding.
-constexpr double least_pinned = 0.1, least_of_pinned = 0.2;
+/// The least part of all pages that old blocks pin, of that the part of one function, and the part of the pages that
+/// its old blocks are on, for a finding.
+constexpr double least_pinned = 0.1, least_of_pinned = 0.2, least_of_old_pages = 0.5;
 constexpr std::uint64_t least_pinned_bytes = 128 << 10;
 
 /// So many functions are near: the function and its callers, where functions that rise alike have one cause.
@@ -340,50 +341,64 @@ class Finder {
     finding.span = {static_cast<std::uint32_t>(burst->begin), static_cast<std::uint32_t>(burst->end)};
   }
 
-  /// Who holds pages that are mostly empty, at the sample with the most unused bytes on pages. Gaps of 31 bytes or less
-  /// are the allocator's headers and rounding.
+  /// Whose old blocks keep pages from being given back, at the sample with the most unused bytes on pages.
   void find_pins() {
-    if (pages_.pass == nullptr || pages_.holders.empty()) return;
+    if (pages_.pass == nullptr) return;
     const overhead::Summary& summary = pages_.pass->summary;
     const overhead::Holders& at = summary.holders;
     const auto sample = std::find_if(summary.samples.begin(), summary.samples.end(),
                                      [&at](const overhead::Sample& each) { return each.event >= at.event; });
     if (sample == summary.samples.end()) return;
-    const std::uint64_t page_bytes = at.pages * summary.page_size;
-    const std::uint64_t unused = page_bytes - std::min(page_bytes, at.live_bytes);
-    const std::uint64_t large = unused - std::min(unused, sample->small_gap_bytes);
-    if (large < least_pinned_bytes || share(large, page_bytes) < least_pinned) return;
+    std::uint64_t all = 0;
+    for (const PageHolder& holder : pages_.holders) all += pinned_bytes(holder);
+    if (all < least_pinned_bytes || share(all, at.pages * summary.page_size) < least_pinned) return;
     const std::string place = sample->time_ns == unknown ? "event " + with_commas(at.event)
                                                          : output::time_text(static_cast<double>(sample->time_ns));
     for (const PageHolder& holder : pages_.holders) {
-      const std::uint64_t bytes = holder.use.unused_bytes;
-      if (share(bytes, unused) < least_of_pinned) return;  // they come sorted
-      add_pins(holder, unused, place,
-               share(bytes, summary.pages_peak * summary.page_size) * share(large, unused) * pins_weight);
+      const std::uint64_t bytes = pinned_bytes(holder);
+      if (share(bytes, all) >= least_of_pinned)
+        add_pins(holder, all, place, share(bytes, summary.pages_peak * summary.page_size) * pins_weight);
     }
   }
 
-  void add_pins(const PageHolder& holder, std::uint64_t unused, const std::string& place, double weight) {
-    const std::uint64_t bytes = holder.use.unused_bytes;
-    TotalsByNode unused_by_node(totals_.size());
-    for (const auto& [node, of_node] : holder.unused_by_node) unused_by_node.of(node).peak_bytes = of_node;
-    unused_by_node.sort();
+  /// What would be given back if these old blocks lay packed, apart from others. Nothing of those that leave less than
+  /// half of their pages: blocks as large as theirs find no room beside them, whether others were there or not.
+  static std::uint64_t pinned_bytes(const PageHolder& holder) {
+    const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(holder.use.separable_bytes, 0));
+    return share(bytes, holder.use.old_page_bytes) < least_of_old_pages ? 0 : bytes;
+  }
+
+  void add_pins(const PageHolder& holder, std::uint64_t all, const std::string& place, double weight) {
+    const std::uint64_t bytes = pinned_bytes(holder);
+    TotalsByNode separable_by_node(totals_.size());
+    for (const auto& [node, of_node] : holder.separable_by_node) {
+      if (of_node > 0) separable_by_node.of(node).peak_bytes = static_cast<std::uint64_t>(of_node);
+    }
+    separable_by_node.sort();
     Finding& finding = add_of_function(
-        "pins", holder.function, weight, [](const NodeTotals& node) { return node.peak_bytes; }, &unused_by_node);
+        "pins", holder.function, weight, [](const NodeTotals& node) { return node.peak_bytes; }, &separable_by_node);
     finding.part = "pages";
     const std::string& phase = pages_.pass->phases[holder.phase];
+    const auto of_phase = static_cast<std::uint64_t>(holder.separable_of_phase);
     std::string during;
     if (!phase.empty()) {
-      const bool is_nearly_all = share(holder.unused_of_phase, bytes) >= 0.995;
-      during = (is_nearly_all ? "" : ", " + percent_text(holder.unused_of_phase, bytes) + " of it") + " during " +
+      const bool is_nearly_all = share(of_phase, bytes) >= 0.995;
+      during = (is_nearly_all ? "" : ", " + percent_text(of_phase, bytes) + " of it") + " during " +
                output::shortened(text::to_line(phase), name_columns);
     }
-    finding.text = percent_text(bytes, unused) + " of what pins pages (" + bytes_text(bytes) + " unused at " + place +
-                   ") was allocated by " + name_of(holder.function) + caller_text(bytes) + during + ": " +
-                   counted(holder.use.blocks, "block") + ", " + bytes_text(holder.use.live_bytes);
-    finding.figures = {
-        {"unused_bytes", bytes},       {"all_unused_bytes", unused},     {"event", pages_.pass->summary.holders.event},
-        {"blocks", holder.use.blocks}, {"bytes", holder.use.live_bytes}, {"sole_bytes", holder.use.sole_bytes}};
+    const bool is_known = finding.function != "[unknown]";
+    finding.text =
+        percent_text(bytes, all) + " of what old blocks pin on their pages (" + bytes_text(bytes) + " at " + place +
+        ") " + (is_known ? "was allocated by " + name_of(holder.function) : "is of blocks whose stack is not known") +
+        caller_text(bytes) + during + ": " + counted(holder.use.old_blocks, "old block") + ", " +
+        bytes_text(holder.use.old_bytes);
+    finding.figures = {{"separable_bytes", bytes},
+                       {"all_separable_bytes", all},
+                       {"event", pages_.pass->summary.holders.event},
+                       {"old_blocks", holder.use.old_blocks},
+                       {"old_bytes", holder.use.old_bytes},
+                       {"old_page_bytes", holder.use.old_page_bytes},
+                       {"pinned_pages", holder.use.pinned_pages}};
     add_caller(finding);
   }
 

@@ -22,6 +22,9 @@ using allocations::PageUses;
 
 constexpr int page_shift = 12;
 
+/// As many as the report has marks.
+constexpr std::size_t phases_max = 1000;
+
 /// The key of each live block. Memory: some 25 bytes a live block.
 class KeysOfBlocks {
  public:
@@ -53,8 +56,12 @@ class KeysOfBlocks {
     KeyId key = 0;
   };
 
-  /// Marks of one label are one phase.
+  /// Marks of one label are one phase. Beyond phases_max they count with what was made before the first mark.
   void begin_phase(std::string label) {
+    if (phases_.size() > phases_max && !phase_ids_.contains(label)) {
+      phase_ = 0;
+      return;
+    }
     const auto next = static_cast<std::uint32_t>(phases_.size());
     const auto [found, is_new] = phase_ids_.try_emplace(std::move(label), next);
     if (is_new) phases_.push_back(found->first);
@@ -121,15 +128,15 @@ std::vector<PageHolder> find_holders(const PagePass& pass, const Recording& reco
     return stack < trace.node_of_key.size() ? trace.node_of_key[stack] : CallTree::left_out;
   };
   std::map<FrameNumber, PageHolder> holders;
-  std::map<std::pair<FrameNumber, std::uint32_t>, std::uint64_t> by_phase;
-  std::map<FrameNumber, std::map<NodeNumber, std::uint64_t>> by_node;
+  std::map<std::pair<FrameNumber, std::uint32_t>, std::int64_t> by_phase;
+  std::map<FrameNumber, std::map<NodeNumber, std::int64_t>> by_node;
   for (const PageUses::Entry& entry : pass.uses.entries) {
     const NodeNumber node = node_of(entry.key);
     if (node == CallTree::left_out) continue;
     const FrameNumber function = nodes[node].function;
     holders[function].use += entry.use;
-    by_phase[{function, pass.keys[entry.key].phase}] += entry.use.unused_bytes;
-    by_node[function][node] += entry.use.unused_bytes;
+    by_phase[{function, pass.keys[entry.key].phase}] += entry.use.separable_bytes;
+    by_node[function][node] += entry.use.separable_bytes;
   }
   // Pages that several keys of one function share, and no other's.
   const std::vector<KeyId>& shared = pass.uses.shared_pages;
@@ -144,21 +151,16 @@ std::vector<PageHolder> find_holders(const PagePass& pass, const Recording& reco
                     });
     if (is_one) holders[nodes[first].function].use.sole_bytes += pass.uses.page_size;
   }
-  for (const auto& [function_and_phase, unused] : by_phase) {
+  for (const auto& [function_and_phase, separable] : by_phase) {
     PageHolder& holder = holders[function_and_phase.first];
-    if (unused <= holder.unused_of_phase) continue;
-    holder.unused_of_phase = unused;
+    if (separable <= holder.separable_of_phase) continue;
+    holder.separable_of_phase = separable;
     holder.phase = function_and_phase.second;
   }
   std::vector<PageHolder> sorted;
   for (auto& [function, holder] : holders) {
     holder.function = function;
-    std::uint64_t most = 0;
-    for (const auto& [node, unused] : by_node[function]) {
-      holder.unused_by_node.emplace_back(node, unused);
-      if (unused > most || holder.largest == 0) holder.largest = node;
-      most = std::max(most, unused);
-    }
+    holder.separable_by_node.assign(by_node[function].begin(), by_node[function].end());
     sorted.push_back(std::move(holder));
   }
   std::stable_sort(sorted.begin(), sorted.end(),

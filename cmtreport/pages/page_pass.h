@@ -26,7 +26,8 @@ struct PagePass {
   overhead::Summary summary;
   allocations::PageUses uses;  ///< at the sample of summary.holders, by number of a key
   std::vector<Key> keys;
-  std::vector<std::string> phases;  ///< their marks; the first is that before the first mark, "": empty
+  std::vector<std::string>
+      phases;  ///< their marks; the first, "", is that before the first mark, and those beyond 1,000
 };
 
 /// Reads a trace in a thread of its own. Says nothing of defects. Time and memory are those of overhead --by=function.
@@ -43,14 +44,13 @@ class PageReading {
   std::jthread thread_;  // the last member: it stops before the others end
 };
 
-/// The function whose blocks hold most of the unused bytes on pages.
+/// A function whose blocks hold pages. Separable is as toolkit/allocations/pages/page_use.h has it.
 struct PageHolder {
   FrameNumber function = 0;
   allocations::PageUse use;
-  NodeNumber largest = 0;   ///< the node of the tree with most of them
-  std::uint32_t phase = 0;  ///< in which most of them were made
-  std::uint64_t unused_of_phase = 0;
-  std::vector<std::pair<NodeNumber, std::uint64_t>> unused_by_node{};
+  std::uint32_t phase = 0;  ///< in which those were made that have the most separable bytes
+  std::int64_t separable_of_phase = 0;
+  std::vector<std::pair<NodeNumber, std::int64_t>> separable_by_node{};
 };
 
 /// The pass, and who holds the pages.

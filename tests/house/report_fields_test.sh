@@ -8,7 +8,7 @@ report_fields=$BUILD/tests/house/report_fields
 golden=$SOURCE/tests/annotate/golden
 "$report_fields" | awk '/^## / { inside = $0 == "## cmt.report/1" } inside' |
   sed -n 's/^| `\([^`]*\)`.*/\1/; s/.*\.//; /^[a-z]/p' | sort -u >listed
-cmtreport --no-pages --json "$golden/kinds.trace" 2>messages | sed '/"numbers": {/,/}/d' |
+cmtreport --json "$golden/kinds.trace" 2>messages | sed '/"numbers": {/,/}/d' |
   sed -n 's/^ *"\([a-z0-9_]*\)":.*/\1/p' | sort -u | comm -23 - listed >missing
 [ ! -s missing ] || { echo "cmtreport: keys that are not in doc/reports.md: $(cat missing)" >&2; exit 1; }
 for tool in lifetimes overhead; do

@@ -45,16 +45,22 @@ grep -q '"kind": "leak"' json || complain "no leak in the JSON"
     for (i = 6401; i < 8000; ++i) printf "malloc(64) = %x<%d> stack=2\nfree(%x<%d>)\n", 65536 + 64 * i, i, 65536 + 64 * i, i }'
   echo '#cmt end=complete'
 } >pins.trace
-cmtreport pins.trace >text 2>err || complain "pins.trace: $(cat err)"
+cmtreport --pages pins.trace >text 2>err || complain "pins.trace: $(cat err)"
 tr -s ' \n' ' ' <text >line
-grep -q ' 1. [19][0-9.]* % of what pins pages (394 KiB unused at event 1[0-9,]*) was allocated by keep<> during load: 100 blocks, 6.25 KiB' line || complain "who pins the pages: $(cat text)"
-cmtreport --json pins.trace >json || complain "pins.trace: $?"
+grep -q ' 1. 100.0 % of what old blocks pin on their pages (39[0-4] KiB at event 1[0-9,]*) was allocated by keep<> during load: 100 old blocks, 6.[0-9]* KiB' line || complain "who pins the pages: $(cat text)"
+cmtreport --pages --json pins.trace >json || complain "pins.trace: $?"
 tr -d ' \n' <json | grep -q '"by_function":\[\["intkeep<a,b>(char(\*)(int))",100,6400,409600,403200,409600\]' || complain "no holders by function"
-cmtreport --no-pages --json pins.trace >json || complain "--no-pages: $?"
-! grep -q '"pages"\|pins pages' json || complain "--no-pages tells of pages"
+{ echo '#cmt text=1'; awk 'BEGIN { for (i = 1; i <= 3000; ++i) printf "malloc(3500) = %x<%d>\n", 4096 * i, i
+  for (i = 3001; i <= 9000; ++i) printf "malloc(3500) = %x<%d>\nfree(%x<%d>)\n", 4096 * i, i, 4096 * i, i }'
+  echo '#cmt end=complete'; } >aligned.trace
+cmtreport --pages aligned.trace >text 2>err && ! grep -q ' pin' text || complain "pins of blocks that fill their pages: $(cat text err)"
+sed 's/stack=1$/stack=0/' pins.trace >unknown.trace
+cmtreport --pages unknown.trace >text 2>err || complain "unknown.trace: $(cat err)"
+tr -s ' \n' ' ' <text | grep -q 'is of blocks whose stack is not known' || complain "pins of unknown stacks: $(cat text)"
+cmtreport --json pins.trace >json || complain "without --pages: $?"
+! grep -q '"pages"\|old blocks pin' json || complain "pages without --pages"
 overhead --json pins.trace >overhead.json
-cmtreport --overhead=overhead.json --json pins.trace >json && grep -q '"by_age"' json && grep -q '"by_function"' json || complain "both kinds of holders"
-cmtreport --json <pins.trace >json && ! grep -q '"pages"' json || complain "a trace from standard input is read once"
+cmtreport --pages --overhead=overhead.json --json pins.trace >json && grep -q '"by_age"' json && grep -q '"by_function"' json || complain "both kinds of holders"
 
 # Focus, and functions that are taken out.
 cmtreport --focus=drop leaky.cmt >text && ! grep -q leaks text || complain "--focus=drop: $(cat text)"
@@ -126,6 +132,12 @@ refused() {
 }
 refused 2 'of several traces none can be standard input' leaky.cmt -
 refused 2 'not a regular file' leaky.cmt <(cat leaky.cmt)
+cp leaky.cmt ./-
+refused 2 '--pages needs one trace that is a regular file' --pages
+refused 2 '--pages needs one trace that is a regular file' --pages -
+refused 2 '--pages needs one trace that is a regular file' --pages leaky.cmt leaky.cmt
+refused 2 '--pages needs one trace that is a regular file' --pages <(cat leaky.cmt)
+cmtreport - <pins.trace >text 2>err && grep -q 'peak 400 KiB' text || complain "standard input beside a file of the name -: $(cat text err)"
 refused 2 'standard input can be read only once' --replay=- -
 refused 2 'standard input can be read only once' --replay=- --watch=- leaky.cmt
 refused 2 '--json' -o - --json leaky.cmt

@@ -65,9 +65,10 @@ refused() {
 }
 refused 2 '--diff compares two traces: --diff=BEFORE and one AFTER, not 2' --diff=before.trace after.cmt after.cmt
 refused 2 '--diff needs two traces' --diff=- -
-refused 2 '--diff needs two traces' --diff=-
+refused 2 'one AFTER, not 0' --diff=-
+refused 2 'one AFTER, not 0' --diff=before.trace
 refused 2 '--diff' --diff= after.cmt
-for option in overhead=x replay=x watch=x no-pages; do refused 2 "--${option%=x}" --diff=before.trace --$option after.cmt; done
+for option in overhead=x replay=x watch=x pages; do refused 2 "--${option%=x}" --diff=before.trace --$option after.cmt; done
 refused 2 '--json' --diff=before.trace -o - --json after.cmt
 refused 1 "plain.trace: call stacks were not recorded (needed by --focus)" --diff=plain.trace --focus=x after.cmt
 refused 1 'missing.cmt: No such file' --diff=missing.cmt after.cmt
