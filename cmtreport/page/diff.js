@@ -26,6 +26,9 @@
       el("p", {class: "facts"}, el("span", {}, `${label("count", events)} events`), start ? el("span", {}, plain(start)) : null, lost.length > 0 ? el("strong", {class: "lost"}, lost.join("; ")) : null));
   };
 
+  const programsOf = ({before, after, name}) => (before.program && after.program
+    ? before.program === after.program ? before.program : `${before.program} to ${after.program}` : name);
+
   const kinds = {more: "more", less: "less", new: "new", gone: "gone", lost: "not whole"};
   const findings = (report, model, state) => {
     if (report.findings.length === 0) return el("p", {class: "hint"}, "Nothing stands out.");
@@ -65,30 +68,24 @@
         el("td", {class: "number " + (after > before ? "rise" : after < before ? "fall" : "")}, before === after ? "–" : signed(unit, after - before)), el("td", {class: "meter"}, bars(before, after, most))))));
   };
 
+  const exact = (number) => BigInt(number).toLocaleString("en");
+  /// Of "960 - 1,023 bytes", which comes sorted by its change.
   const leastOf = (name) => Number(name.replaceAll(",", "").match(/\d+/)?.[0] ?? 0);
-  /// By powers of two: 0, 1, 2 to 3, 4 to 7 bytes.
   const sizes = ({by_size: {contributors}}) => {
-    const rows = new Map();
-    for (const {name, self: {before, after}} of contributors) {
-      const least = leastOf(name), low = least === 0 ? 0 : 2 ** Math.floor(Math.log2(least));
-      const words = low < 2 ? `${low} B` : low < 1024 ? `${low} to ${2 * low - 1} B` : `${label("bytes", low)} or more`;
-      const row = rows.get(low) ?? rows.set(low, [words, 0, 0]).get(low);
-      row[1] += before.allocated_bytes;
-      row[2] += after.allocated_bytes;
-    }
-    return [el("p", {class: "hint"}, "Bytes asked for, by the size of the block, of classes of sizes that have changed."), comparison("size", "bytes", [...rows.entries()].sort(([a], [b]) => a - b).map(([, row]) => row))];
+    const rows = contributors.map(({name, self: {before, after}}) => [name.replace(" - ", " to "), before.allocated_bytes, after.allocated_bytes, leastOf(name)])
+      .filter(([, before, after]) => before !== after).sort((a, b) => a[3] - b[3]);
+    return [el("p", {class: "hint"}, "Bytes asked for, by the size of the block: the classes that differ."), comparison("size", "bytes", rows)];
   };
 
-  /// By powers of ten: 0, 1 or more, 10 or more.
+  /// Classes are those of heap::AgeClasses: eight of equal width a doubling.
+  const lifetimeClass = (least) => {
+    let width = 1;
+    while (least >= 16 * width) width *= 2;
+    return width === 1 ? exact(least) : `${exact(least)} to ${exact(least + width - 1)}`;
+  };
   const lifetimes = ({by_size: {lifetimes: classes, clock_unit: clock}}) => {
-    const rows = new Map();
-    for (const [least, before, after] of classes) {
-      const low = least === 0 ? 0 : 10 ** Math.floor(Math.log10(least) + 1e-9);
-      const row = rows.get(low) ?? rows.set(low, [`${label("count", low)} or more`, 0, 0]).get(low);
-      row[1] += before;
-      row[2] += after;
-    }
-    return [el("p", {class: "hint"}, `Blocks that have ended, by their lifetime in ${plain(clock)}, where classes of lifetimes differ.`), comparison("lifetime", "count", [...rows.entries()].sort(([a], [b]) => a - b).map(([, row]) => row))];
+    const rows = classes.filter(([, before, after]) => before !== after).map(([least, before, after]) => [lifetimeClass(least), before, after]);
+    return [el("p", {class: "hint"}, `Blocks that have ended, by their lifetime in ${plain(clock)}: the classes that differ.`), comparison("lifetime", "count", rows)];
   };
 
   const build = (report) => {
@@ -96,7 +93,7 @@
     const state = new cmt.State(model.last, model.measures.map(({key}) => key));
     const codePlace = el("div");
     page.replaceChildren(
-      el("div", {class: "head"}, el("header", {id: "traces", tabindex: "-1"}, el("h1", {}, plain(report.before.program || report.name)), side("Before", report.before), side("After", report.after), totals(report)),
+      el("div", {class: "head"}, el("header", {id: "traces", tabindex: "-1"}, el("h1", {}, plain(programsOf(report))), side("Before", report.before), side("After", report.after), totals(report)),
         el("div", {class: "found-list tall"}, findings(report, model, state))),
       el("nav", {"aria-label": "parts of the report"}, ["code", "sizes", "lifetimes"].map((id) => el("a", {href: "#" + id, onclick: (event) => { event.preventDefault(); reveal(id); }}, titles[id]))),
       el("div", {class: "parts diff"}, section("code", codePlace), section("sizes", ...sizes(report)), section("lifetimes", ...lifetimes(report))));

@@ -104,9 +104,28 @@ await page.mouse.click(box.x + 30, box.y + 28);
 await settled(page);
 check(/focus=\d+/.test(await page.evaluate(() => location.hash)), "a click on a frame does not focus it");
 
-const rows = await page.$$eval("#sizes tbody tr", (list) => list.map((row) => [...row.children].slice(0, 4).map((cell) => cell.textContent)));
-check(JSON.stringify(rows).includes("64 to 127 B") && rows.length >= 4, `the sizes are ${JSON.stringify(rows)}`);
-check((await page.$$("#lifetimes .pairs, #lifetimes .hint")).length > 0, "no lifetimes");
+// The classes of sizes and lifetimes that differ, with the JSON's own numbers.
+const label = (unit, number) => page.evaluate((unit, number) => cmt.numbers.label(unit, number), unit, number);
+const shownRows = (id) => page.$$eval(`#${id} tbody tr`, (list) => list.map((row) => [...row.children].slice(0, 4).map((cell) => cell.textContent)));
+const expected = async (classes, unit) => {
+  const rows = [];
+  for (const [words, before, after] of classes) {
+    if (before === after) continue;
+    const sign = after > before ? "+" : "";
+    rows.push([words, before === 0 ? "–" : await label(unit, before), after === 0 ? "–" : await label(unit, after), sign + (await label(unit, after - before))]);
+  }
+  return JSON.stringify(rows);
+};
+const least = ([name]) => Number(name.replaceAll(",", "").match(/\d+/)[0]);
+const sizes = json.by_size.contributors.map(({name, self: {before, after}}) => [name.replace(" - ", " to "), before.allocated_bytes, after.allocated_bytes]).sort((a, b) => least(a) - least(b));
+const sizeRows = await shownRows("sizes");
+check(sizeRows.length >= 4 && JSON.stringify(sizeRows) === (await expected(sizes, "bytes")), `the sizes are ${JSON.stringify(sizeRows)}, not ${await expected(sizes, "bytes")}`);
+const ages = json.by_size.lifetimes.map(([low, before, after]) => {
+  const width = low < 16 ? 1 : 2 ** (Math.floor(Math.log2(low)) - 3);
+  return [width === 1 ? String(low) : `${low.toLocaleString("en")} to ${(low + width - 1).toLocaleString("en")}`, before, after];
+});
+const ageRows = await shownRows("lifetimes");
+check(ageRows.length > 0 && JSON.stringify(ageRows) === (await expected(ages, "count")), `the lifetimes are ${JSON.stringify(ageRows)}, not ${await expected(ages, "count")}`);
 
 await page.emulateMediaFeatures([{name: "prefers-color-scheme", value: "dark"}]);
 await page.setViewport({width: 1024, height: 768});
