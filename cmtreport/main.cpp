@@ -89,6 +89,15 @@ OtherReports read_others(const CommandLine& line) {
   return others;
 }
 
+/// A name of "-" is standard input, which may be the same trace.
+void refuse_other_trace(const std::string& path, const Json& overhead, const Report& report) {
+  const auto name = overhead.value("name", Json()), events = overhead.value("events", Json());
+  const bool is_named_alike = report.name == "-" || name == "-" || name == report.name;
+  if (is_named_alike && events == report.total.events) return;
+  throw FormatError(path, "is about another trace: " + name.dump() + " of " + events.dump() + " events, not " +
+                              report.name + " of " + std::to_string(report.total.events));
+}
+
 std::string json_of(const Report& report, const OtherReports& others) {
   output::JsonWriter json;
   json.begin_object();
@@ -223,6 +232,7 @@ int run(const CommandLine& line) {
   if (pass) pages.pass = &*pass;
   if (pass && recording.traces().front().process.has_stacks) pages.holders = find_holders(*pass, recording);
   const Report report = build_report(recording, pages);
+  if (others.pages) refuse_other_trace(line.value("overhead", ""), *others.pages, report);
   if (pages.pass != nullptr && outputs.needs_json()) others.pages = pages_json(pages, recording, others.pages);
   if (outputs.needs_json()) outputs.write_json(report.name, json_of(report, others), PageOf::trace);
   if (outputs.needs_text()) command::print(to_text(report));

@@ -148,6 +148,7 @@ for option in --focus --hide --skip; do
 done
 refused 1 'not a report of cmtreplay --json' --replay=watch.json leaky.cmt
 refused 1 'not a report of overhead --json' --overhead=watch.json leaky.cmt
+refused 1 'another trace: "pins.trace" of 15900 events, not leaky.cmt of 6000' --overhead=overhead.json leaky.cmt
 refused 2 '--overhead is about one trace' --overhead=watch.json leaky.cmt leaky.cmt
 refused 1 'not a report of cmtwatch' --watch=replay.json leaky.cmt
 refused 1 'no JSON' --watch=leaky.trace leaky.cmt
