@@ -67,8 +67,8 @@ and memory that they took: a table on standard output, fastest first.
 Many traces: with several FILEs, or folders of .cmt and .trace files, or one of
 these options, every trace is run on every allocator, and with libc, to which
 ratios are. Tables have traces as rows and allocators as columns, and geometric
-means; --json writes schema cmt.board/1, --csv a line for each cell; --plot also
-takes .md. A crash or a trace that cannot be replayed is a cell with its reason.
+means; --json writes schema cmt.board/1, --csv a line for each cell, or
+figure of a gate; --plot also takes .md. A crash or a trace that cannot be replayed is a cell with its reason.
 
   --results=DIR  keep each cell (a trace on an allocator) as a file in DIR, and
                  do not run again what is there: after Ctrl-C the same command
@@ -85,7 +85,8 @@ takes .md. A crash or a trace that cannot be replayed is a cell with its reason.
                  the same by what --json wrote earlier (or a folder of cells):
                  memory, and time as its ratio to libc on the same processor
   --fail-if=LIST by how much figures may be worse, of time, peak, mean and
-                 fragmentation: time+3%,peak+2%,fragmentation+1% by default
+                 fragmentation: time+3%,peak+2%,fragmentation+1% by default;
+                 exit 1 if one could not be judged; not with --results
   --tasks        list the cells with their numbers, for a cluster's scheduler
   --task=N, --task=N-M
                  run these cells only, into the folder of --results

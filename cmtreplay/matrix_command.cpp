@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -16,6 +16,7 @@
 #include "cmtreplay/board/board.h"
 #include "cmtreplay/matrix/cell_store.h"
 #include "cmtreplay/matrix/matrix.h"
+#include "libcmt/text/utf8.h"
 #include "toolkit/files/output_file.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/proc_file.h"
@@ -48,6 +49,17 @@ Options with_plan(Options options) {
   return options;
 }
 
+/// A build that is judged by itself is never worse.
+void check_builds_differ(const MatrixPlan& plan) {
+  const Allocator& old = plan.reference;
+  for (const Allocator& allocator : plan.allocators) {
+    std::error_code ignored;
+    if (allocator.settings == old.settings && allocator.prefix == old.prefix &&
+        std::filesystem::equivalent(allocator.library, old.library, ignored))
+      throw command::UsageError("--against and --alloc name the same file");
+  }
+}
+
 MatrixPlan make_plan(AllocatorFinder& finder, const Options& options, const MatrixSettings& settings) {
   MatrixPlan plan{.traces = options.matrix.suite.empty() ? find_traces(options.matrix.traces)
                                                          : find_suite(options.matrix.suite == "quick"),
@@ -58,6 +70,7 @@ MatrixPlan make_plan(AllocatorFinder& finder, const Options& options, const Matr
   for (const std::string& name : options.allocators) {
     if (names.insert(name).second) plan.allocators.push_back(finder.find(name));
   }
+  if (!options.matrix.against.empty()) check_builds_differ(plan);
   plan_cells(plan, settings);
   return plan;
 }
@@ -119,19 +132,19 @@ int show_gate(Board board, const std::vector<Cell>& cells, const Options& option
     for (const std::string& text : remarks) remark(text);
   }
   file.write(board);
-  command::print(options.json ? board_json(board) : options.csv ? board_csv(board) : gate_text(board.gate));
+  command::print(options.json ? board_json(board) : options.csv ? gate_csv(board.gate) : gate_text(board.gate));
   const auto is_worse = [](const Judgement& judgement) { return judgement.is_worse; };
   if (std::any_of(board.gate.begin(), board.gate.end(), is_worse)) return status_worse;
-  const auto is_missing = [](const Cell& cell) { return cell.outcome == outcomes::not_replayed; };
-  return board.gate.empty() || std::any_of(cells.begin(), cells.end(), is_missing) ? 1 : 0;
+  const auto is_judged = [](const Judgement& judgement) { return judgement.is_judged; };
+  return board.missing != 0 || !std::all_of(board.gate.begin(), board.gate.end(), is_judged) ? 1 : 0;
 }
 
 std::string tasks_text(const MatrixPlan& plan, const CellStore& store) {
   std::string text;
   for (std::size_t i = 0; i < plan.cells.size(); ++i) {
     const Cell& cell = plan.cells[i];
-    text += std::to_string(i + 1) + "\t" + (store.has(cell) ? "done" : "open") + "\t" + cell.trace.name + "\t" +
-            cell.allocator.name + "\n";
+    text += std::to_string(i + 1) + "\t" + (store.has(cell) ? "done" : "open") + "\t" + text::to_line(cell.trace.name) +
+            "\t" + text::to_line(cell.allocator.name) + "\n";
   }
   return text;
 }
@@ -226,10 +239,12 @@ int run_plan(const MatrixPlan& plan, MatrixSettings settings, const Options& opt
 }  // namespace
 
 int run_matrix_command(const Options& given) {
-  const Options options = with_plan(given);
+  Options options = with_plan(given);
   if (!options.matrix.scoreboard.empty() && options.matrix.traces.empty() && options.matrix.suite.empty()) {
     BoardFile file(options.plot);
-    return show_board(make_board(read_cells(options.matrix.scoreboard), {}), options, file);
+    const std::vector<Cell> cells = read_cells(options.matrix.scoreboard);
+    if (cells.empty()) throw std::runtime_error(options.matrix.scoreboard + ": has no cells");
+    return show_board(make_board(cells, {}), options, file);
   }
   AllocatorFinder finder(find_worker(), options.prefix);
   const command::Interrupts interrupts;
@@ -247,6 +262,10 @@ int run_matrix_command(const Options& given) {
     remark(text);
   };
   const MatrixPlan plan = make_plan(finder, options, settings);
+  if (!options.matrix.against.empty()) {
+    const std::size_t figures = figure_count(plan.traces.size(), plan.allocators.size(), options.matrix.limits);
+    options.rounds_min = std::max(options.rounds_min, rounds_needed(figures));
+  }
   if (!options.matrix.scoreboard.empty()) {
     BoardFile file(options.plot);
     return show_board(make_board(read_cells(options.matrix.scoreboard), plan.cells), options, file);

@@ -160,8 +160,8 @@ void read_gate(const CommandLine& line, MatrixChoice& matrix) {
   if (!is_gate && line.has("fail-if")) throw UsageError("--fail-if needs --against or --baseline");
   if (!is_gate) return;
   if (matrix.against.empty() && matrix.baseline.empty()) throw UsageError("--against and --baseline need a name");
-  line.refuse_together("against", {"baseline", "scoreboard", "verify", "tasks", "task"});
-  line.refuse_together("baseline", {"scoreboard", "verify", "tasks", "task"});
+  line.refuse_together("against", {"baseline", "results", "scoreboard", "verify", "tasks", "task"});
+  line.refuse_together("baseline", {"results", "scoreboard", "verify", "tasks", "task"});
   if (!line.has("alloc")) throw UsageError("--alloc names the build that is judged");
   const std::vector<std::string> allocators = line.values("alloc");
   if (std::count(allocators.begin(), allocators.end(), matrix.against) != 0)

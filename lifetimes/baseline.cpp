@@ -62,6 +62,13 @@ bool has_stacks(annotate::Options options, const std::string& path) {
   return annotate::Trace(options, false, true).header().has_stacks;
 }
 
+/// The figures of a trace that breaks off are those of its beginning.
+void check_whole(const Summary& summary, const std::string& path) {
+  for (const Input& input : summary.inputs) {
+    if (input.truncated) throw FormatError(path == "-" ? "standard input" : path, "breaks off: not judged");
+  }
+}
+
 }  // namespace
 
 void refuse_baseline_options(const command::CommandLine& line) {
@@ -89,7 +96,11 @@ int judge_by_baseline(const annotate::Options& options, const command::CommandLi
   else
     before = read_json(path);
   if (before.size() != 1) throw FormatError(path, "a list of summaries is no baseline of one trace");
+  if (before.front().inputs.size() != 1)
+    throw FormatError(path, "a summary of several traces is no baseline of one trace");
+  check_whole(before.front(), path);
   const Summary after = summary_of(options);
+  check_whole(after, options.path);
   ProgramGate gate;
   bool is_worse = false;
   for (const Limit& limit : limits) {

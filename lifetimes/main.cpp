@@ -53,10 +53,9 @@ Instead of annotating:
 
   --summary      print lifetimes by size, short-lived and temporary blocks,
                  blocks freed by another thread, reallocation chains, the peak
-                 and leaks
+                 and leaks; of several traces, with --json alone: a list
   --counts       print how often each pair of lifetime and size occurs, in lines
                  of count, lifetime and size
-                 of several traces, with --json alone: a list
   --merge        add up summaries that --summary --json wrote
   --json         print the summary, or the table of --by, as JSON
   --csv          print the summary's size classes, or the table of --by, as

@@ -18,19 +18,14 @@ std::size_t index_in(std::vector<std::string>& keys, const std::string& key) {
   return keys.size() - 1;
 }
 
-bool is_same(const CellMode& a, const CellMode& b) {
-  return a.order == b.order && a.touch == b.touch && a.clock == b.clock && a.pace == b.pace &&
-         a.one_thread == b.one_thread;
-}
-
 void check_comparable(const std::vector<Cell>& cells) {
   for (const Cell& cell : cells) {
     const Cell& first = cells.front();
     const std::string where = " (" + first.trace.name + " on " + first.allocator.name + ", " + cell.trace.name +
                               " on " + cell.allocator.name + ")";
-    if (!is_same(cell.mode, first.mode))
+    if (cell.mode != first.mode)
       throw std::runtime_error("cells were replayed with different options, and cannot be compared" + where);
-    if (cell.reference.name != first.reference.name)
+    if (!cell.has_same_reference(first))
       throw std::runtime_error("cells have different references, and cannot be compared" + where);
   }
 }
@@ -122,7 +117,7 @@ class BoardBuilder {
   }
 
   static void fill_place(BoardCell& summary, const Cell& cell, std::size_t index) {
-    if (cell.verification) {
+    if (cell.verification && cell.outcome != outcomes::not_replayed) {
       summary.broken_promises = cell.verification->faults;
       if (cell.outcome == outcomes::verified) {
         if (summary.state == "missing") summary.state = "verified only";
@@ -219,7 +214,7 @@ std::vector<Cell> Board::placed_cells() const {
 Board make_board(std::vector<Cell> cells, const std::vector<Cell>& expected) {
   if (!expected.empty()) {
     std::erase_if(cells, [&first = expected.front()](const Cell& cell) {
-      return !is_same(cell.mode, first.mode) || cell.reference.name != first.reference.name;
+      return cell.mode != first.mode || !cell.has_same_reference(first);
     });
   }
   Board board{.cells = std::move(cells)};

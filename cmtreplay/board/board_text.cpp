@@ -63,10 +63,10 @@ std::string faults_text(const std::optional<std::uint64_t>& faults) {
 std::string figure_table(const Board& board, const Figure& figure) {
   const std::string title = figure.mean ? std::string(figure.title) + " " + board.reference : figure.title;
   std::vector<std::string> titles{title};
-  for (const BoardAllocator& allocator : board.allocators) titles.push_back(allocator.name);
+  for (const BoardAllocator& allocator : board.allocators) titles.push_back(text::to_line(allocator.name));
   output::Table table(titles);
   for (std::size_t row = 0; row < board.traces.size(); ++row) {
-    std::vector<std::string> cells{board.traces[row].name};
+    std::vector<std::string> cells{text::to_line(board.traces[row].name)};
     for (std::size_t column = 0; column < board.allocators.size(); ++column) {
       const BoardCell& cell = board.at(row, column);
       cells.push_back(cell.is_measured() ? figure.text(cell) : short_state(cell.state));
@@ -188,7 +188,7 @@ std::string board_text(const Board& board) {
     for (BoardCell& cell : copy.summaries) cell.state = cell.broken_promises ? "" : cell.state;
     text += figure_table(copy, {"broken promises", faults}) + "\n";
   }
-  for (const std::string& line : notes(board)) text += line + "\n";
+  for (const std::string& line : notes(board)) text += text::to_line(line) + "\n";
   return text;
 }
 
@@ -222,7 +222,8 @@ std::string board_markdown(const Board& board) {
       text += markdown_row(cells);
     }
   }
-  const std::vector<std::string> lines = notes(board);
+  std::vector<std::string> lines = gate_lines(board.gate);
+  for (const std::string& line : notes(board)) lines.push_back(line);
   if (!lines.empty()) text += "\n";
   for (const std::string& line : lines) text += "- " + markdown(line) + "\n";
   return text;

@@ -5,12 +5,33 @@
 #include <functional>
 
 #include "cmtreplay/board/rank_tests.h"
+#include "libcmt/text/utf8.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::replay {
 namespace {
 
 using command::Limit;
+
+/// A row of the CSV.
+struct GateRow {
+  Judgement judgement = {};
+};
+
+template <class Visitor, output::DescribedAs<GateRow> Row>
+void describe(Visitor& field, Row& row) {
+  const Judgement& judgement = row.judgement;
+  field("trace", judgement.trace, "");
+  field("allocator", judgement.allocator, "");
+  field("figure", judgement.figure, "");
+  field("judgement", std::string(!judgement.is_judged ? "not judged" : judgement.is_worse ? "worse" : "not worse"), "");
+  field("change_ratio", judgement.change.ratio, "");
+  field("change_low", judgement.change.low, "");
+  field("change_high", judgement.change.high, "");
+  field("p", judgement.p, "");
+  field("allowed", judgement.allowed, "");
+  field("text", judgement.text, "");
+}
 
 /// The name of the judgement of all traces together.
 constexpr const char* all_traces = "all traces";
@@ -24,14 +45,25 @@ Judgement judgement_of(const Cell& cell, const std::string& figure, double allow
   return {.trace = cell.trace.name, .allocator = cell.allocator.name, .figure = figure, .allowed = allowed};
 }
 
-/// Whether it is worse can only be said when all p are known: the caller does that.
+/// Begins the text of a judgement.
+std::string place_of(const Judgement& judgement) {
+  return text::to_line(judgement.trace + ": " + judgement.allocator + ": ");
+}
+
+Judgement not_judged(Judgement judgement, const std::string& reason) {
+  judgement.is_judged = false;
+  judgement.text =
+      place_of(judgement) + (judgement.figure == "run" ? "" : judgement.figure + ": ") + text::to_line(reason);
+  return judgement;
+}
+
+/// `is_worse` by the shares; `is_certain` can only be said when all p are known: the caller does that.
 void finish(Judgement& judgement, bool is_certain) {
   const double reached = judgement.figure == "time" ? judgement.change.high : judgement.change.ratio;
   judgement.is_worse = is_certain && judgement.change.ratio > 1 && reached >= 1 + judgement.allowed;
-  judgement.text = judgement.trace + ": " + judgement.allocator + ": " + judgement.figure + " " +
-                   percent_text(judgement.change.ratio) + " (" + percent_text(judgement.change.low) + " to " +
-                   percent_text(judgement.change.high) + "), allowed +" + output::fixed(100 * judgement.allowed, 1) +
-                   " %";
+  judgement.text = place_of(judgement) + judgement.figure + " " + percent_text(judgement.change.ratio) + " (" +
+                   percent_text(judgement.change.low) + " to " + percent_text(judgement.change.high) + "), allowed +" +
+                   output::fixed(100 * judgement.allowed, 1) + " %";
 }
 
 /// The ratios of the rounds. Of one thread they are of processor time, which others on the machine hardly change; of
@@ -51,6 +83,8 @@ std::vector<double> time_pairs(const Cell& cell) {
 void judge_pairs(Judgement& judgement, const std::vector<double>& logarithms) {
   const SignedRank test = signed_rank(logarithms);
   judgement.p = test.p;
+  judgement.runs = logarithms.size();
+  judgement.least_p = std::exp2(-static_cast<double>(judgement.runs));
   judgement.change = {std::exp(test.middle), std::exp(test.low), std::exp(test.high)};
 }
 
@@ -73,14 +107,25 @@ Ratio range_ratio(const RatioSamples& samples) {
   return {median_of(runs) / median_of(reference), *least / *old_most, *most / *old_least};
 }
 
-/// A build that no longer ends where the old one did.
-void judge_ends(std::vector<Judgement>& judgements, const Cell& cell) {
-  if (cell.outcome == outcomes::measured || cell.outcome == outcomes::not_replayed) return;
-  if (cell.reference_runs.wall_ns.empty()) return;  // the old one ended as badly
-  Judgement& judgement = judgements.emplace_back(judgement_of(cell, "run", 0));
+/// By the ranks of all runs among those of the old build.
+void judge_ranges(Judgement& judgement, const RatioSamples& samples) {
+  judgement.change = range_ratio(samples);
+  judgement.p = rank_sum_p(samples.runs, samples.reference);
+  judgement.runs = samples.runs.size();
+  judgement.least_p = least_rank_sum_p(samples.runs.size(), samples.reference.size());
+}
+
+/// A build that does not end as the old one did, which ended well, or whose trace was not replayed.
+void judge_end(std::vector<Judgement>& judgements, const Cell& cell) {
+  const Judgement run = judgement_of(cell, "run", 0);
+  if (cell.outcome == outcomes::not_replayed || cell.outcome == outcomes::measured) {
+    judgements.push_back(not_judged(run, cell.reason.value_or("has no timed run")));
+    return;
+  }
+  Judgement& judgement = judgements.emplace_back(run);
   judgement.p = 0;
-  judgement.is_worse = true;
-  judgement.text = cell.trace.name + ": " + cell.allocator.name + ": " + cell.outcome + " " + cell.reason.value_or("");
+  judgement.is_worse = judgement.is_certain = true;
+  judgement.text = place_of(judgement) + text::to_line(cell.outcome + " " + cell.reason.value_or(""));
 }
 
 /// Judges times of each trace, and of all: a little on each trace may be certain on all together.
@@ -95,9 +140,14 @@ void judge_times(std::vector<Judgement>& judgements, const std::vector<Cell>& ce
     std::size_t traces = 0;
     for (const Cell& cell : cells) {
       const std::vector<double> pairs = time_pairs(cell);
-      if (cell.allocator.name != allocator || !cell.is_measured() || pairs.empty()) continue;
+      if (cell.allocator.name != allocator) continue;
       const std::vector<double> logarithms = logarithms_of(pairs);
-      judge_pairs(judgements.emplace_back(judgement_of(cell, "time", allowed)), logarithms);
+      Judgement& judgement = judgements.emplace_back(judgement_of(cell, "time", allowed));
+      if (pairs.empty()) {
+        judgement = not_judged(judgement, "there is no round in which both ran");
+        continue;
+      }
+      judge_pairs(judgement, logarithms);
       all.insert(all.end(), logarithms.begin(), logarithms.end());
       ++traces;
     }
@@ -108,20 +158,33 @@ void judge_times(std::vector<Judgement>& judgements, const std::vector<Cell>& ce
   }
 }
 
-/// The cell of a board for the same trace and allocator, of whatever build; null where there is none.
-const Cell* counterpart(const Cell& cell, const std::vector<Cell>& baseline) {
-  const auto found = std::find_if(baseline.begin(), baseline.end(), [&cell](const Cell& old) {
-    return old.trace.sha256 == cell.trace.sha256 && old.allocator.name == cell.allocator.name && old.is_measured();
-  });
-  return found == baseline.end() ? nullptr : &*found;
+/// Why a cell cannot be judged by an old one; empty where it can.
+std::string baseline_fault(const Cell& cell, const Cell& old) {
+  if (!old.is_measured()) return "the baseline's " + old.outcome + " " + old.reason.value_or("");
+  if (old.mode != cell.mode) return "the baseline was replayed with other options (as --touch, --clock or --order)";
+  if (old.reference.name != cell.reference.name)
+    return "the baseline's reference is " + old.reference.name + ", and not " + cell.reference.name;
+  return "";
+}
+
+/// The cell of a board for the same trace and allocator, of whatever build; null, and why, where there is none.
+const Cell* counterpart(const Cell& cell, const std::vector<Cell>& baseline, std::string& fault) {
+  fault = "the baseline does not have it";
+  for (const Cell& old : baseline) {
+    if (old.trace.sha256 != cell.trace.sha256 || old.allocator.name != cell.allocator.name) continue;
+    fault = baseline_fault(cell, old);
+    if (fault.empty()) return &old;
+  }
+  return nullptr;
 }
 
 /// Why times of two boards cannot be compared; empty where they can.
 std::string time_fault(const Cell& cell, const Cell& old) {
   if (cell.machine.cpu != old.machine.cpu)
-    return "measured on " + old.machine.cpu.value_or("an unknown processor") + ", and now on " +
+    return "the baseline was measured on " + old.machine.cpu.value_or("an unknown processor") + ", and now on " +
            cell.machine.cpu.value_or("an unknown one");
-  if (cell.reference.sha256 != old.reference.sha256) return "measured with another build of " + old.reference.name;
+  if (cell.reference.sha256 != old.reference.sha256)
+    return "the baseline was measured with another build of " + old.reference.name;
   return "";
 }
 
@@ -136,87 +199,164 @@ bool are_apart(const RatioSamples& samples) {
 void judge_old_memory(std::vector<Judgement>& judgements, const Cell& cell, const Cell& old, const Limit& limit) {
   RatioSamples samples = memory_of(cell, limit.figure);
   samples.reference = memory_of(old, limit.figure).runs;
-  if (!samples.is_known()) return;
   Judgement& judgement = judgements.emplace_back(judgement_of(cell, limit.figure, limit.share));
-  judgement.change = range_ratio(samples);
-  judgement.p = rank_sum_p(samples.runs, samples.reference);
+  if (!samples.is_known()) {
+    judgement = not_judged(judgement, "not measured");
+    return;
+  }
+  judge_ranges(judgement, samples);
   finish(judgement, are_apart(samples));
+  judgement.is_certain = judgement.p <= gate_error;
+  if (judgement.is_worse && !judgement.is_certain)
+    judgement.text += ", not certain of " + output::counted(samples.runs.size(), "run") + " and " +
+                      std::to_string(samples.reference.size()) + " of the baseline";
 }
 
 /// By the ratios to libc of both days. Their drift from day to day is in no interval, so all of it has to be beyond the
 /// share that is allowed.
 void judge_old_time(std::vector<Judgement>& judgements, const Cell& cell, const Cell& old, double allowed) {
   RatioSamples samples{.runs = time_pairs(cell), .reference = time_pairs(old)};
-  if (!samples.is_known()) return;
   Judgement& judgement = judgements.emplace_back(judgement_of(cell, "time", allowed));
+  const std::string fault = time_fault(cell, old);
+  if (!fault.empty() || !samples.is_known()) {
+    judgement = not_judged(judgement, fault.empty() ? "not measured" : fault);
+    return;
+  }
+  judge_ranges(judgement, samples);
   judgement.change = ratio_of(samples);
-  judgement.p = rank_sum_p(samples.runs, samples.reference);
-  finish(judgement, judgement.p <= gate_error && judgement.change.low >= 1 + allowed);
+  judgement.is_certain = judgement.p <= gate_error;
+  finish(judgement, judgement.is_certain && judgement.change.low >= 1 + allowed);
+  if (judgement.least_p > gate_error)
+    judgement =
+        not_judged(judgement, output::counted(samples.runs.size(), "round") + " and " +
+                                  std::to_string(samples.reference.size()) + " of the baseline, needs 5 of each");
+}
+
+/// Says which figures are worse with certainty. One that can have too few runs for that is not judged.
+void finish_all(std::vector<Judgement>& judgements) {
+  std::vector<Judgement*> figures;
+  std::vector<double> p;
+  for (Judgement& judgement : judgements) {
+    if (!judgement.is_judged) continue;
+    figures.push_back(&judgement);
+    p.push_back(judgement.p);
+  }
+  const std::vector<bool> certain = rejected(p, gate_error);
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    Judgement& judgement = *figures[i];
+    finish(judgement, certain[i]);
+    judgement.is_certain = certain[i];
+    if (certain[i] || judgement.least_p <= gate_error / static_cast<double>(p.size())) continue;
+    const bool is_time = judgement.figure == "time";
+    const bool looks_worse = judgement.change.low > 1 && judgement.change.ratio >= 1 + judgement.allowed;
+    if (is_time)
+      judgement = not_judged(
+          judgement, output::counted(judgement.runs, "round") + ", needs " + std::to_string(rounds_needed(p.size())));
+    else if (looks_worse)
+      judgement = not_judged(judgement, output::counted(judgement.runs, "memory run") + " are too few for " +
+                                            output::counted(p.size(), "figure"));
+  }
 }
 
 }  // namespace
 
+std::size_t figure_count(std::size_t traces, std::size_t allocators, const std::vector<Limit>& limits) {
+  const bool has_time =
+      std::any_of(limits.begin(), limits.end(), [](const Limit& limit) { return limit.figure == "time"; });
+  return traces * allocators * limits.size() + (has_time && traces > 1 ? allocators : 0);
+}
+
+unsigned rounds_needed(std::size_t figures) {
+  return static_cast<unsigned>(std::ceil(std::log2(static_cast<double>(figures) / gate_error)));
+}
+
 std::vector<Judgement> judge_against(const std::vector<Cell>& cells, const std::vector<Limit>& limits) {
-  std::vector<Judgement> judgements;
+  std::vector<Judgement> judgements, ends;
+  std::vector<Cell> measured;
+  for (const Cell& cell : cells) {
+    if (cell.reference_fault)
+      ends.push_back(not_judged(judgement_of(cell, "run", 0), "the old build " + *cell.reference_fault));
+    else if (cell.is_measured())
+      measured.push_back(cell);
+    else
+      judge_end(ends, cell);
+  }
   for (const Limit& limit : limits) {
-    if (limit.figure == "time") judge_times(judgements, cells, limit.share);
-    for (const Cell& cell : cells) {
-      if (limit.figure == "time" || !cell.is_measured()) continue;
+    if (limit.figure == "time") {
+      judge_times(judgements, measured, limit.share);
+      continue;
+    }
+    for (const Cell& cell : measured) {
       const RatioSamples samples = memory_of(cell, limit.figure);
-      if (!samples.is_known()) continue;
       Judgement& judgement = judgements.emplace_back(judgement_of(cell, limit.figure, limit.share));
-      judgement.change = range_ratio(samples);
-      judgement.p = rank_sum_p(samples.runs, samples.reference);
+      if (samples.is_known())
+        judge_ranges(judgement, samples);
+      else
+        judgement = not_judged(judgement, "not measured");
     }
   }
-  std::vector<double> p;
-  for (const Judgement& judgement : judgements) p.push_back(judgement.p);
-  const std::vector<bool> certain = rejected(p, gate_error);
-  for (std::size_t i = 0; i < judgements.size(); ++i) finish(judgements[i], certain[i]);
-  for (const Cell& cell : cells) judge_ends(judgements, cell);
+  finish_all(judgements);
+  judgements.insert(judgements.end(), ends.begin(), ends.end());
   return judgements;
 }
 
 std::vector<Judgement> judge_baseline(const std::vector<Cell>& cells, const std::vector<Cell>& baseline,
                                       const std::vector<Limit>& limits, std::vector<std::string>& remarks) {
   std::vector<Judgement> judgements;
-  const auto remark = [&remarks](const std::string& text) {
-    if (std::find(remarks.begin(), remarks.end(), text) == remarks.end()) remarks.push_back(text);
-  };
+  bool has_time = false;
   for (const Cell& cell : cells) {
-    const Cell* const old = counterpart(cell, baseline);
-    const std::string where = cell.trace.name + ": " + cell.allocator.name + ": ";
+    std::string fault;
+    const Cell* const old = counterpart(cell, baseline, fault);
     if (!old) {
-      remark(where + "the baseline does not have it: not judged");
+      judgements.push_back(not_judged(judgement_of(cell, "run", 0), fault));
       continue;
     }
-    judge_ends(judgements, cell);
-    if (!cell.is_measured()) continue;
+    if (!cell.is_measured()) {
+      judge_end(judgements, cell);
+      continue;
+    }
     for (const Limit& limit : limits) {
       if (limit.figure != "time") {
         judge_old_memory(judgements, cell, *old, limit);
-      } else if (const std::string fault = time_fault(cell, *old); fault.empty()) {
-        remark("time is judged by its ratio to " + cell.reference.name +
-               ", since the baseline is of another day; --against=OLD.so is sharper");
-        judge_old_time(judgements, cell, *old, limit.share);
-      } else {
-        remark("time is not judged: the baseline was " + fault);
+        continue;
       }
+      judge_old_time(judgements, cell, *old, limit.share);
+      has_time = has_time || judgements.back().is_judged;
     }
   }
+  if (has_time)
+    remarks.push_back("time is judged by its ratio to " + cells.front().reference.name +
+                      ", since the baseline is of another day; --against=OLD.so is sharper");
   return judgements;
+}
+
+std::vector<std::string> gate_lines(const std::vector<Judgement>& judgements) {
+  std::vector<std::string> lines;
+  for (const Judgement& judgement : judgements) {
+    if (judgement.is_worse) lines.push_back("worse: " + judgement.text);
+    if (!judgement.is_judged) lines.push_back("not judged: " + judgement.text);
+  }
+  return lines;
 }
 
 std::string gate_text(const std::vector<Judgement>& judgements) {
   std::string text;
-  std::uint64_t worse = 0;
-  for (const Judgement& judgement : judgements) {
-    if (!judgement.is_worse) continue;
-    text += "worse: " + judgement.text + "\n";
-    ++worse;
-  }
-  text += output::counted(judgements.size(), "figure") + " judged: ";
-  return text + (worse == 0 ? "none is worse with certainty\n" : output::with_commas(worse) + " worse\n");
+  for (const std::string& line : gate_lines(judgements)) text += line + "\n";
+  const auto count = [&judgements](bool Judgement::*is) {
+    return static_cast<std::uint64_t>(
+        std::count_if(judgements.begin(), judgements.end(), [is](const Judgement& each) { return each.*is; }));
+  };
+  const std::uint64_t judged = count(&Judgement::is_judged), worse = count(&Judgement::is_worse);
+  text += output::counted(judged, "figure") + " judged: ";
+  text += worse == 0 ? "none is worse with certainty" : output::with_commas(worse) + " worse";
+  if (judged != judgements.size()) text += "; " + std::to_string(judgements.size() - judged) + " could not be judged";
+  return text + "\n";
+}
+
+std::string gate_csv(const std::vector<Judgement>& judgements) {
+  std::string text = output::csv_titles<GateRow>();
+  for (const Judgement& judgement : judgements) text += output::csv_row(GateRow{judgement});
+  return text;
 }
 
 }  // namespace cmt::replay

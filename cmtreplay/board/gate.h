@@ -21,7 +21,11 @@ struct Judgement {
   double p = 1;
   double allowed = 0;
   bool is_worse = false;
+  bool is_certain = false;
+  bool is_judged = true;
   std::string text = {};
+  std::size_t runs = 0;  ///< of the new build: rounds, or memory runs
+  double least_p = 0;    ///< no ranks of so many runs have a smaller one
 };
 
 template <class Visitor, output::DescribedAs<Judgement> J>
@@ -32,24 +36,40 @@ void describe(Visitor& field, J& judgement) {
   field("change", judgement.change, "the new figure over the old one");
   field("p", judgement.p, "the probability of such samples if nothing had changed");
   field("allowed", judgement.allowed, "the share of --fail-if");
-  field("worse", judgement.is_worse, "whether it is worse with certainty, and perhaps by more than is allowed");
+  field("worse", judgement.is_worse,
+        "whether it is worse, and perhaps by more than is allowed; with --against with certainty");
+  field("certain", judgement.is_certain,
+        "whether p is at most 0.005, with --against corrected for the number of figures");
+  field("judged", judgement.is_judged, "false: could not be judged, text says why");
   field("text", judgement.text, "in words");
 }
 
 /// The probability of one alarm or more, of all figures of a gate together, if nothing has changed.
 inline constexpr double gate_error = 0.005;
 
+/// The figures that a gate judges.
+std::size_t figure_count(std::size_t traces, std::size_t allocators, const std::vector<command::Limit>& limits);
+
+/// The least number of rounds of which the ranks may be certain among so many figures: n rounds have no smaller p than
+/// 2^-n.
+unsigned rounds_needed(std::size_t figures);
+
 /// Judges the cells of a new build by their references, the old build, which ran in the same rounds. A figure is worse
 /// where that it is not is improbable (gate_error, corrected by Holm for the number of figures), and the interval of
-/// the change reaches the share that is allowed. A crash of the new build is worse, too.
+/// the change reaches the share that is allowed. A crash of the new build is worse, too. What cannot be judged has a
+/// judgement that says why.
 std::vector<Judgement> judge_against(const std::vector<Cell>& cells, const std::vector<command::Limit>& limits);
 
 /// Judges cells by those of an earlier board: memory by the ranges of the runs; time by the ratio to libc, where the
-/// processors are of one model and libc is the same. `remarks`: what could not be judged.
+/// processors are of one model and libc is the same. `remarks`: how it judges.
 std::vector<Judgement> judge_baseline(const std::vector<Cell>& cells, const std::vector<Cell>& baseline,
                                       const std::vector<command::Limit>& limits, std::vector<std::string>& remarks);
 
-/// A line for each figure that is worse, and one that counts them.
+/// A line for each figure that is worse, or could not be judged.
+std::vector<std::string> gate_lines(const std::vector<Judgement>& judgements);
+/// These lines, and one that counts.
 std::string gate_text(const std::vector<Judgement>& judgements);
+/// A line for each judgement.
+std::string gate_csv(const std::vector<Judgement>& judgements);
 
 }  // namespace cmt::replay

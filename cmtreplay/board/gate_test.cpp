@@ -114,10 +114,57 @@ TEST_CASE("a baseline judges memory, and time on the same processor alone") {
   now.machine.cpu = "other";
   remarks.clear();
   judgements = judge_baseline({now}, {old}, {{"time", 0.03}, {"peak", 0.02}}, remarks);
+  REQUIRE(judgements.size() == 2);
+  CHECK_FALSE(judgements[0].is_judged);
+  CHECK(judgements[0].text == "t: new: time: the baseline was measured on one, and now on other");
+  CHECK(judgements[1].is_judged);
+  CHECK(remarks.empty());
+  const auto reason = [&](const std::vector<Cell>& baseline) {
+    return gate_text(judge_baseline({now}, baseline, {{"time", 0.03}}, remarks));
+  };
+  const std::string end = "\n0 figures judged: none is worse with certainty; 1 could not be judged\n";
+  CHECK(reason({}) == "not judged: t: new: the baseline does not have it" + end);
+  old.reference.name = "./other.so";
+  CHECK(reason({old}) == "not judged: t: new: the baseline's reference is ./other.so, and not libc" + end);
+  old.mode.touch = "none";
+  CHECK(reason({old}) ==
+        "not judged: t: new: the baseline was replayed with other options (as --touch, --clock or --order)" + end);
+  old.outcome = "died";
+  old.reason = "early";
+  CHECK(reason({old}) == "not judged: t: new: the baseline's died early" + end);
+}
+
+TEST_CASE("a baseline of one memory run is not certain") {
+  std::mt19937 random(3);
+  Cell old = noisy(random, 1, 2), now = noisy(random, 1.2, 2);
+  old.runs.memory.resize(1);
+  now.runs.memory.resize(1);
+  std::vector<std::string> remarks;
+  const auto judgements = judge_baseline({now}, {old}, {{"peak", 0.02}}, remarks);
   REQUIRE(judgements.size() == 1);
-  CHECK(judgements[0].figure == "peak");
-  CHECK(remarks == std::vector<std::string>{"time is not judged: the baseline was measured on one, and now on other"});
-  remarks.clear();
-  CHECK(judge_baseline({now}, {}, {{"time", 0.03}}, remarks).empty());
-  CHECK(remarks.front() == "t: new: the baseline does not have it: not judged");
+  CHECK(judgements[0].is_worse);
+  CHECK_FALSE(judgements[0].is_certain);
+  CHECK(judgements[0].text.ends_with(", not certain of 1 run and 1 of the baseline"));
+}
+
+TEST_CASE("the gate: a time of too few rounds is not judged") {
+  std::mt19937 random(3);
+  const auto judge = [&](std::size_t rounds) { return judge_against({noisy(random, 1.2, rounds)}, {{"time", 0.03}}); };
+  CHECK(rounds_needed(1) == 8);
+  CHECK(rounds_needed(figure_count(8, 1, {{"time", 0.03}, {"peak", 0.02}, {"fragmentation", 0.01}})) == 13);
+  CHECK(gate_text(judge(7)) ==
+        "not judged: t: new: time: 7 rounds, needs 8\n"
+        "0 figures judged: none is worse with certainty; 1 could not be judged\n");
+  CHECK(judge(8).front().is_worse);
+}
+
+TEST_CASE("the gate: what the old build has not done is not judged") {
+  Cell cell{.outcome = "measured"};
+  cell.trace.name = "a\tb";
+  cell.allocator.name = "new";
+  cell.runs.wall_ns = {5};
+  cell.reference_fault = "died early";
+  const auto judgements = judge_against({cell}, {{"time", 0.03}});
+  CHECK(gate_lines(judgements) == std::vector<std::string>{"not judged: a b: new: the old build died early"});
+  CHECK(gate_csv(judgements).find(",not judged,") != std::string::npos);
 }

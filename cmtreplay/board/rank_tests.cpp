@@ -89,8 +89,13 @@ double rank_sum_p(const std::vector<double>& samples, const std::vector<double>&
   for (const double sample : samples) {
     for (const double other : others) above += sample > other ? 1 : sample == other ? 0.5 : 0;
   }
-  if (above == n * m) return std::exp(std::lgamma(n + 1) + std::lgamma(m + 1) - std::lgamma(n + m + 1));
+  if (above == n * m) return least_rank_sum_p(samples.size(), others.size());
   return normal_tail((above - n * m / 2 - 0.5) / std::sqrt(n * m * (n + m + 1) / 12));
+}
+
+double least_rank_sum_p(std::size_t samples, std::size_t others) {
+  const double n = static_cast<double>(samples), m = static_cast<double>(others);
+  return std::exp(std::lgamma(n + 1) + std::lgamma(m + 1) - std::lgamma(n + m + 1));
 }
 
 std::vector<bool> rejected(const std::vector<double>& p, double error) {

@@ -19,6 +19,9 @@ SignedRank signed_rank(const std::vector<double>& differences);
 /// else by the normal distribution.
 double rank_sum_p(const std::vector<double>& samples, const std::vector<double>& others);
 
+/// The probability that all of so many samples lie above all others: rank_sum_p has no smaller one.
+double least_rank_sum_p(std::size_t samples, std::size_t others);
+
 /// Which of the hypotheses with these probabilities can be rejected, so that with `error` at most one is by chance
 /// (Holm, 1979).
 std::vector<bool> rejected(const std::vector<double>& p, double error);

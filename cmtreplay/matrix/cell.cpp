@@ -90,6 +90,10 @@ void fill_cell(Cell& cell, const AllocatorResult& result, const AllocatorResult&
   cell.latency = {latency.samples, latency.p50, latency.p99, latency.p999, latency.max};
   if (result.memory) cell.series = series_of(*result.memory);
   cell.refused_calls = static_cast<std::uint64_t>(spread_of(result, &TimedSample::refused_calls).max);
+  if (reference.death)
+    cell.reference_fault = "died " + reference.death->place(events) + ": " + reference.death->text();
+  else if (const double refused = spread_of(reference, &TimedSample::refused_calls).max; refused > 0)
+    cell.reference_fault = "refused " + output::counted(static_cast<std::uint64_t>(refused), "call");
   cell.outcome = outcomes::measured;
   if (result.death) {
     cell.outcome = result.death->hung() ? outcomes::hung : outcomes::died;

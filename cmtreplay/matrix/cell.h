@@ -64,6 +64,8 @@ struct CellMode {
   std::string clock = {};
   double pace = 0;
   bool one_thread = false;
+
+  bool operator==(const CellMode&) const = default;
 };
 
 template <class Visitor, output::DescribedAs<CellMode> M>
@@ -159,12 +161,18 @@ struct Cell {
   bool is_crowded = false;
   CellRuns runs = {};
   CellRuns reference_runs = {};
+  std::optional<std::string> reference_fault = {};
   double null_wall_ns = LatencySummary::none;
   CellLatency latency = {};
   CellSeries series = {};
   std::optional<CellVerification> verification = {};
 
   bool is_measured() const { return outcome == outcomes::measured && !runs.wall_ns.empty(); }
+  /// Whether both have ratios to the same allocator. Machines may differ in libc.
+  bool has_same_reference(const Cell& other) const {
+    return reference.name == other.reference.name &&
+           (reference.name == "libc" || reference.sha256 == other.reference.sha256);
+  }
   /// What cells have in common that are one in the matrix.
   std::string row_key() const { return trace.sha256; }
   std::string column_key() const;
@@ -187,6 +195,8 @@ void describe(Visitor& field, C& cell) {
   field("crowded", cell.is_crowded, "whether the trace has more threads at once than there were CPUs");
   field("runs", cell.runs, "");
   field("reference_runs", cell.reference_runs, "the reference's, in the same rounds");
+  field("reference_fault", output::omit_if_empty(cell.reference_fault),
+        "how the reference ended, where it crashed, hung or refused calls");
   field("null_wall_ns", cell.null_wall_ns, "the median of the null allocator: the cost of the replay itself");
   field("latency", cell.latency, "of malloc and operator new");
   field("series", cell.series, "memory along the trace");

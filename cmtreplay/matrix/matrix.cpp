@@ -82,6 +82,7 @@ bool run_cells(const MatrixPlan& plan, const std::vector<std::size_t>& wanted, c
       for (Cell& cell : results) {
         cell.outcome = outcomes::not_replayed;
         cell.reason = error.what();
+        cell.verification.reset();
       }
     }
     time_left.end();

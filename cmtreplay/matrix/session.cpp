@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
+#include <optional>
 #include <random>
 #include <stdexcept>
 
@@ -83,6 +85,16 @@ void confirm_memory(const ReplaySettings& settings, ReplayResults& results, doub
   }
 }
 
+/// Whether something else has killed the worker: the kernel where memory is short, or a person. That says nothing of
+/// the allocator.
+bool is_killed(const std::optional<Death>& death) { return death && death->ending.signal == SIGKILL && !death->hung(); }
+
+void refuse_killed(Cell& cell, const std::string& allocator) {
+  cell.outcome = outcomes::not_replayed;
+  cell.reason = cell.trace.name + ": " + allocator + ": the worker was killed, perhaps as memory was short: not stored";
+  cell.verification.reset();
+}
+
 /// Steps of a session, for the share that is done: timed runs, latencies and memory of all its allocators.
 class Steps {
  public:
@@ -110,9 +122,11 @@ void verify(const ReplaySettings& settings, const Allocator& allocator, Cell& ce
   if (allocator.null) {
     cell.outcome = outcomes::not_replayed;
     cell.reason = "null hands out no memory";
+    cell.verification.reset();
     return;
   }
   const Verification verified = run_verification(settings, allocator);
+  if (is_killed(verified.death)) return refuse_killed(cell, allocator.name);
   cell.verification = CellVerification{.faults = verified.faults + (verified.death ? 1 : 0)};
   cell.refused_calls = verified.refused_calls;
   for (const Finding& finding : verified.findings) {
@@ -130,7 +144,10 @@ void measure(const MatrixPlan& plan, std::span<const std::size_t> cells, const R
     const AllocatorResult& result = result_of(results, plan.allocators[plan.allocator_of(cells[i])]);
     fill_cell(filled[i], result, results.allocators.front(), results.baseline, events);
     filled[i].is_crowded = more_threads_than_cpus(replay);
-    if (result.death)
+    const AllocatorResult& reference = results.allocators.front();
+    if (is_killed(result.death) || is_killed(reference.death))
+      refuse_killed(filled[i], is_killed(result.death) ? result.allocator.name : reference.allocator.name);
+    else if (result.death)
       settings.remark(filled[i].trace.name + ": " + result.allocator.name + ": died " + *filled[i].reason);
   }
 }

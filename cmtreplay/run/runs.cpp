@@ -49,10 +49,8 @@ void run_timed(const ReplaySettings& settings, AllocatorResult& result, std::str
   counters_missing = counters.missing();
 }
 
-constexpr unsigned runs_min = 10;
-
 /// Whether a median is known to 1 %. Looked at after every tenth part of the runs so far.
-bool is_median_known(const AllocatorResult& result) {
+bool is_median_known(const AllocatorResult& result, unsigned runs_min) {
   const std::size_t runs = result.timed.size();
   if (runs % (runs / runs_min) != 0) return false;
   const Interval interval = bootstrap_median(spread_of(result, &TimedSample::wall_ns).samples);
@@ -65,9 +63,9 @@ bool is_settled(const AllocatorResult& result, const ReplaySettings& settings) {
   if (result.death) return true;
   if (options.runs != 0) return result.timed.size() >= options.runs;
   if (settings.trace.plan().facts.calls == 0) return !result.timed.empty();
-  if (result.timed.size() < runs_min) return false;
+  if (result.timed.size() < options.rounds_min) return false;
   return result.allocator.null || result.spent_ns >= options.budget_ns || result.timed.size() >= options.rounds_max ||
-         (options.stops_when_known && is_median_known(result));
+         (options.stops_when_known && is_median_known(result, options.rounds_min));
 }
 
 /// A short trace is replayed until there are enough samples for one call in a thousand, but only so often.

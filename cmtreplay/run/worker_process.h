@@ -20,7 +20,8 @@ struct ReplayOptions {
   std::string file = "-";
   unsigned runs = 0;  ///< of each allocator, timed; 0: until the median is known well, or budget_ns are spent
   std::uint64_t budget_ns = 10'000'000'000;
-  unsigned rounds_max = 1000;    ///< where their number is not given
+  unsigned rounds_min = 10;  ///< where their number is not given
+  unsigned rounds_max = 1000;
   bool stops_when_known = true;  ///< ends the timed runs of an allocator when its median is known well
   unsigned memory_runs = 3;      ///< of each allocator, at most; no more than timed ones where their number is given
   unsigned latency_runs = 5;     ///< of each, at most: until there are enough samples

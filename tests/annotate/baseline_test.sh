@@ -32,6 +32,18 @@ lifetimes --merge both.json | cmp - by_two
 lifetimes --merge both.json old.json --json | grep -c '"name": "' | grep -qx 3
 test "$(gate --baseline=both.json new.trace)" = 1
 grep -q 'both.json: a list of summaries is no baseline of one trace' words
+lifetimes --merge --json old.json new.json > merged.json
+test "$(gate --baseline=merged.json new.trace)" = 1
+grep -q 'merged.json: a summary of several traces is no baseline of one trace' words
+sed 's/"truncated": false/"truncated": true/' old.json > broken.json
+test "$(gate --baseline=broken.json old.trace)" = 1
+grep -q 'broken.json: breaks off: not judged' words
+trace2cmt -o whole.cmt old.trace
+head -c -8 whole.cmt > broken.cmt
+test "$(gate --baseline=old.trace broken.cmt)" = 1
+grep -q 'broken.cmt: breaks off: not judged' words
+test "$(gate --baseline=broken.cmt old.trace)" = 1
+grep -q 'broken.cmt: breaks off: not judged' words
 test "$(gate --summary old.trace new.trace)" = 2
 grep -q -- '--summary of several traces needs --json' words
 echo '[]' > empty.json

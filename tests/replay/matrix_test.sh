@@ -106,6 +106,25 @@ grep -q '^broken promises  *libc  *libbroken_overlap.so$' table
 grep -q '^odd  *0  *[1-9]' table
 grep -q 'odd: libbroken_overlap.so: broke [0-9,]* promises* (--verify)' table
 
+cmtreplay --verify --json --results=verified bad.trace > bad.json 2> words || status=$?
+/usr/bin/python3 -c '
+import json
+board = json.load(open("bad.json"))
+assert board["summaries"][0]["broken_promises"] is None and board["allocators"][0]["broken_promises"] is None'
+
+# Whoever kills a worker says nothing of its allocator.
+printf 'malloc(99999) = 1000<1>\nfree(1000<1>)\n' > killed.trace
+status=0
+cmtreplay --runs=1 --alloc="$at_size" --results=killed killed.trace > table 2> words || status=$?
+test $status = 1
+grep -q '^cmtreplay: killed: .*the worker was killed, perhaps as memory was short: not stored$' words
+test "$(ls killed | wc -l)" = 0
+
+# A name with a tab and an end of line.
+odd=$(printf 'x\ty\nz.trace')
+cp small.trace "$odd"
+cmtreplay --tasks --results=odd "$odd" | cut -f3 | grep -qx 'x y z'
+
 # Cells that cannot be compared, damaged ones, and wrong use.
 fails() { status=0; cmtreplay "$@" > out 2> words || status=$?; echo $status; }
 mkdir mixed
@@ -117,6 +136,9 @@ echo '{' > res/damaged.json
 test "$(fails --scoreboard=res)" = 1
 grep -q '^cmtreplay: res/damaged.json.*no JSON$' words
 test "$(fails --scoreboard=nowhere)" = 1
+mkdir empty
+test "$(fails --scoreboard=empty)" = 1
+grep -qx 'cmtreplay: empty: has no cells' words
 test "$(fails --task=1 a.trace)" = 2
 test "$(fails --task=0 --results=res a.trace)" = 2
 test "$(fails --task=2 --results=other a.trace)" = 2
