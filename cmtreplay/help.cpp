@@ -67,8 +67,9 @@ and memory that they took: a table on standard output, fastest first.
 Many traces: with several FILEs, or folders of .cmt and .trace files, or one of
 these options, every trace is run on every allocator, and with libc, to which
 ratios are. Tables have traces as rows and allocators as columns, and geometric
-means; --json writes schema cmt.board/1, --csv a line for each cell, or
-figure of a gate; --plot also takes .md. A crash or a trace that cannot be replayed is a cell with its reason.
+means; --json writes schema cmt.board/1, --csv a line for each cell, or figure
+of a gate; --plot also takes .md. A crash or a trace that cannot be replayed is
+a cell with its reason.
 
   --results=DIR  keep each cell (a trace on an allocator) as a file in DIR, and
                  do not run again what is there: after Ctrl-C the same command
