@@ -46,7 +46,7 @@ static char text[1 << 20];
 static int log_fd = -1;
 static timer_t timer; /* of the process's CPU time, by a signal that programs leave alone */
 static int busy;
-static long began_us, sampling_us; /* elapsed time at the begin, and in samples */
+static long began_us, sampling_us; /* elapsed time at the start, and in samples */
 static unsigned long calls;        /* of all threads */
 
 static long wall_microseconds(void) {

@@ -3,17 +3,10 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
-#include <cmath>
-#include <cstdio>
 #include <filesystem>
-#include <map>
-#include <memory>
 #include <optional>
-#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -21,24 +14,26 @@
 #include <utility>
 #include <vector>
 
-#include "preload/protocol.h"
+#include "cmttrace/attach_command.h"
+#include "cmttrace/kept.h"
+#include "cmttrace/options.h"
+#include "cmttrace/summary.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/launch.h"
 #include "toolkit/command/output_path.h"
 #include "toolkit/command/trace_status.h"
 #include "toolkit/command/tracer.h"
-#include "toolkit/output/numbers.h"
-#include "toolkit/terminal/terminal.h"
 
 namespace cmt::trace_launcher {
 namespace {
 
 using command::CommandLine;
-using command::UsageError;
 using Clock = std::chrono::steady_clock;
 
 const char help_text[] =
     R"(Usage: cmttrace [OPTION]... [--] COMMAND [ARGUMENT]...
+       cmttrace --attach=PID [OPTION]...
+       cmttrace --detach=PID
        cmttrace --recover=RINGS [-o OUT]
 
 Runs a command with libcmttrace.so loaded into it, which records its calls of
@@ -65,8 +60,13 @@ malloc and free. At the end, a line on standard error sums up the recording.
                     off in a container or where else system calls are filtered
   --sample=TIME     record the resident memory at this interval: 10ms
   --paused          record nothing before cmt_resume() or the command "start"
-  --control=FIFO    create a FIFO that takes commands: stop, start, flush,
+  --control=FIFO    create a FIFO that takes commands: stop, start, flush, keep,
                     mark LABEL
+  --keep=TIME|SIZE|TIME,SIZE
+                    keep the last events only: of at least TIME (10min), in at
+                    most SIZE (1G). They are written to OUT at the end, and to
+                    app.kept.1.cmt, app.kept.2.cmt, ... on SIGUSR1 to cmttrace,
+                    and on the command "keep" of --control
   --max-bytes=SIZE  end the trace, not the command, at this size: 100M
   --max-events=N    after this many events
   --max-time=TIME   after this time: 10s, 1.5min
@@ -75,260 +75,35 @@ malloc and free. At the end, a line on standard error sums up the recording.
   --recover=RINGS   write the trace of a command that ended together with its
                     collector, as in a power failure, from the FILE of --rings;
                     no command is run
+  --attach=PID      record a process that runs, until Ctrl-C, and let go of it;
+                    its children only with --follow=yes
+  --duration=TIME   for this time: 10s, 1.5min
+  --force           also if its filter of system calls cannot be read
+  --detach=PID      end the recording of a process that was attached to
   -h, --help        show this help
   --version         show the version
+
+Examples:
+  cmttrace -o app.cmt -- app
+  cmttrace --stacks -o app.cmt -- app
+  cmttrace --follow=no --time=100us -o app.cmt -- app
 
 Exit status: the command's; 125 cmttrace or the recording failed, 126 the
 command cannot be started, 127 it was not found. A signal that ends the command
 ends cmttrace too.
 )";
 
-constexpr std::uint64_t stack_frames_max = 4096;  // unwind_frames_max of libcmttrace.so
-
-struct Options {
-  std::string output = "%n.%p.cmt";  ///< as CMTTRACE_OUT
-  bool follow = true;                ///< record children, and the programs that they execute
-  std::vector<std::pair<std::string, std::string>> environment;  ///< the tracer's variables
-  std::vector<std::string> command;
-  std::string recover;  ///< the file of rings to write a trace from, instead of running a command; empty: none
-};
-
-bool parse_follow(const std::string& text) {
-  if (text != "yes" && text != "no") throw UsageError("--follow is yes or no, not '" + text + "'");
-  return text == "yes";
-}
-
-/// An option that is passed on in a variable of the tracer (libcmttrace(1)).
-struct PassedOn {
-  std::string option;
-  const char* variable;
-  const char* value;                 ///< nullptr: the option's
-  std::set<std::string> units = {};  ///< that the option's number may have; none: it takes any text
-};
-
-const std::set<std::string> duration{"s"}, step{"step"}, frames{"frames"}, touched{"touched"},
-    byte_count{"", "K", "M", "G", "KiB", "MiB", "GiB"};
-
-const std::vector<PassedOn> passed_on{
-    {"time", "CMTTRACE_TIME", nullptr, step},
-    {"usable", "CMTTRACE_USABLE", "1"},
-    {"stacks", "CMTTRACE_STACK_FRAMES", nullptr, frames},
-    {"stacks-of-frees", "CMTTRACE_STACKS_OF_FREES", "1"},
-    {"paused", "CMTTRACE_START", "paused"},
-    {"control", "CMTTRACE_CONTROL", nullptr},
-    {"rings", "CMTTRACE_RINGS", nullptr},
-    {"sample", "CMTTRACE_SAMPLE", nullptr, duration},
-    {"touched", "CMTTRACE_TOUCHED", nullptr, touched},
-    {"max-bytes", "CMTTRACE_MAX_BYTES", nullptr, byte_count},
-    {"max-events", "CMTTRACE_MAX_EVENTS", nullptr, {""}},
-    {"max-time", "CMTTRACE_MAX_TIME", nullptr, duration},
-};
-
-/// A size as the tracer's variables have it: "64K". 0: it is none.
-std::uint64_t bytes_of(const std::string& text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string unit(end, text.data() + text.size());
-  if (error != std::errc() || !byte_count.contains(unit)) return 0;
-  const int shift = unit.empty() ? 0 : unit[0] == 'K' ? 10 : unit[0] == 'M' ? 20 : 30;
-  return number > UINT64_MAX >> shift ? 0 : number << shift;
-}
-
-/// The tracer checks its variables too, but then the command runs already.
-std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
-  if (passed.value != nullptr) return passed.value;
-  const std::string value = line.value(passed.option, "");
-  if (passed.units == touched) {
-    if (value.empty() || value == "auto" || value == "off") return value.empty() ? "auto" : value;
-    if (bytes_of(value) < block_page_bytes)
-      throw UsageError("--touched: expected a size from 4K on, auto or off, not '" + value + "'");
-    return value;
-  }
-  if (passed.units == frames) {
-    if (value.empty()) return "";  // as if the variable were not set
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc() || end != value.data() + value.size() || number == 0 || number > stack_frames_max)
-      throw UsageError("--stacks: expected a number of frames from 1 to " + std::to_string(stack_frames_max) +
-                       ", not '" + value + "'");
-    return value;
-  }
-  if (passed.units == step) {
-    if (value.empty()) return "1";
-    const auto ns = line.parsed(passed.option, "", "a step such as 100us", [](const std::string& text) {
-      const auto parsed = command::parse_duration(text, "");
-      return parsed && *parsed >= time_step_ns_min ? parsed : std::nullopt;
-    });
-    return std::to_string(ns) + "ns";
-  }
-  if (passed.units == duration) {
-    const char* const alone = passed.option == "sample" ? "" : "s";
-    const auto parse = [alone](const std::string& text) { return command::parse_duration(text, alone); };
-    return std::to_string(line.parsed(passed.option, "", "a time such as 10ms, 1.5s or 2h", parse)) + "ns";
-  }
-  const std::size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
-  const bool fits = passed.units.empty() || (digits != 0 && passed.units.contains(value.substr(digits)));
-  if (value.empty() || !fits) throw UsageError("--" + passed.option + " cannot be '" + value + "'");
-  return value;
-}
-
-bool takes_nothing_too(const PassedOn& passed) {
-  return passed.units == step || passed.units == frames || passed.units == touched;
-}
-
-std::vector<command::Option> known_options() {
-  using Takes = command::Option::Takes;
-  std::vector<command::Option> options{
-      {"follow", Takes::value}, {"output", Takes::value, 'o'}, {"recover", Takes::value}};
-  for (const PassedOn& passed : passed_on)
-    options.push_back({passed.option, passed.value != nullptr     ? Takes::nothing
-                                      : takes_nothing_too(passed) ? Takes::value_or_nothing
-                                                                  : Takes::value});
-  return options;
-}
-
-/// Throws UsageError.
-Options parse_options(const CommandLine& line) {
-  Options options;
-  options.output = line.value("output", options.output);
-  if (options.output.empty()) throw UsageError("--output: a name is missing");
-  if (std::count(options.output.begin(), options.output.end(), ',') >= outputs_max)
-    throw UsageError("--output: " + std::to_string(outputs_max) + " paths at most");
-  options.follow = parse_follow(line.value("follow", "yes"));
-  for (const PassedOn& passed : passed_on) {
-    if (line.has(passed.option)) options.environment.emplace_back(passed.variable, value_for_tracer(passed, line));
-  }
-  if (line.has("stacks") || line.has("stacks-of-frees")) options.environment.emplace_back("CMTTRACE_STACKS", "1");
-  options.command = line.files();
-  if (line.has("recover")) {
-    if (!options.command.empty()) throw UsageError("--recover runs no command");
-    options.recover = line.value("recover", "");
-    options.output = line.value("output", "");
-    return options;
-  }
-  if (options.command.empty()) throw UsageError("a command to record is missing");
-  return options;
-}
-
 void say(const std::string& text) { command::complain("cmttrace", text); }
 
 command::Launch launch_of(const Options& options, const std::string& output, const command::TraceStatusFile& traces) {
   command::Launch launch{.words = options.command, .output = {}, .error = {}, .environment = options.environment};
+  if (command::is_broken_by_tracer(options.command[0])) return launch;
   for (auto& variable : command::tracing_environment(output, options.follow))
     launch.environment.push_back(std::move(variable));
   launch.environment.emplace_back("CMTTRACE_STATUS", traces.setting());
   launch.environment.emplace_back("CMTTRACE_OUT_OF", std::to_string(getpid()));
   return launch;
 }
-
-using output::counted;
-
-/// "app.cmt", "2 traces, app.cmt and app.7.cmt", "79 traces, the largest app.cmt, app.7.cmt and app.9.cmt".
-std::string name_files(const std::vector<command::RecordedFile>& files) {
-  constexpr std::size_t named_max = 3;
-  const std::size_t named = std::min(files.size(), named_max);
-  std::string text = files.size() == 1 ? "" : counted(files.size(), "trace") + ", ";
-  if (files.size() > named) text += "the largest ";
-  for (std::size_t i = 0; i < named; ++i) text += (i == 0 ? "" : i + 1 < named ? ", " : " and ") + files[i].path;
-  return text;
-}
-
-/// What is missing in the traces, and why.
-std::vector<std::string> list_losses(const command::RecordedTraces& recorded) {
-  std::vector<std::string> losses;
-  if (recorded.repairs != 0) losses.push_back(counted(recorded.repairs, "event") + " lost or in doubt");
-  std::uint64_t unseen = 0, bypasses = 0, stacks_unknown = 0, stacks_cut = 0;
-  std::string bypass;
-  std::map<std::string, std::pair<std::size_t, std::uint64_t>> stopped;  // by reason: traces, and the last one's end
-  for (const command::BegunTrace& trace : recorded.traces) {
-    unseen += trace.unseen;
-    stacks_unknown += trace.stacks_unknown;
-    stacks_cut += trace.stacks_cut;
-    bypasses += trace.bypasses;
-    if (bypass.empty()) bypass = trace.bypass;
-    if (!trace.stopped.empty()) stopped[trace.stopped] = {stopped[trace.stopped].first + 1, trace.recorded_ns};
-  }
-  if (unseen != 0) losses.push_back(counted(unseen, "block") + " freed whose allocation was not seen");
-  if (bypasses != 0) {
-    losses.push_back("calls by " + bypass + (bypasses > 1 ? " and " + counted(bypasses - 1, "other module") : "") +
-                     " not seen (RTLD_DEEPBIND or dlmopen)");
-  }
-  if (stacks_unknown != 0) losses.push_back("the call stacks of " + counted(stacks_unknown, "event") + " not known");
-  if (stacks_cut != 0)
-    losses.push_back("the call stacks of " + counted(stacks_cut, "event") + " cut, as there are too many");
-  for (const auto& [reason, end] : stopped) {
-    const std::string by = reason == "fault" ? "an error that libcmttrace reported" : "--" + reason;
-    losses.push_back(end.first == 1
-                         ? "stopped by " + by + " in the first " + output::time_text(static_cast<double>(end.second))
-                         : counted(end.first, "trace") + " stopped by " + by);
-  }
-  return losses;
-}
-
-std::string summary(const command::RecordedTraces& recorded, double seconds) {
-  if (recorded.files.empty() && !recorded.encoding.empty()) return "the command has ended";
-  if (recorded.files.empty()) return "nothing was recorded";
-  std::string text = counted(recorded.events, "event") + " of " + counted(recorded.threads, "thread") + " in ";
-  text += name_files(recorded.files);
-  text += ": " + output::with_commas(recorded.bytes) + " bytes";
-  if (recorded.events != 0) {
-    text += ", " + output::fixed(static_cast<double>(recorded.bytes) / static_cast<double>(recorded.events), 3) +
-            " an event";
-  }
-  text += "; " + output::time_text(seconds * 1e9) + "; ";
-  std::uint64_t time_step_ns = 0;
-  for (const command::BegunTrace& trace : recorded.traces) time_step_ns = std::max(time_step_ns, trace.time_step_ns);
-  if (time_step_ns != 0) text += "times to within " + output::time_text(static_cast<double>(time_step_ns)) + "; ";
-  std::vector<std::string> losses = list_losses(recorded);
-  if (recorded.broken != 0) {
-    losses.push_back(counted(recorded.broken, "trace") + " could not be written to the end" +
-                     (recorded.error != 0 ? ": " + std::generic_category().message(recorded.error) : ""));
-  }
-  if (recorded.refused != 0) losses.push_back(counted(recorded.refused, "process") + " not recorded");
-  if (losses.empty()) losses.push_back("nothing was lost");
-  for (std::size_t i = 0; i < losses.size(); ++i) text += (i == 0 ? "" : "; ") + losses[i];
-  const unsigned explained = recorded.broken + recorded.faulty;
-  if (recorded.unfinished > explained) text += "; " + counted(recorded.unfinished - explained, "trace") + " not ended";
-  return text;
-}
-
-bool has_failed(const command::RecordedTraces& recorded) {
-  return (recorded.files.empty() && recorded.encoding.empty()) || recorded.unreadable != 0 || recorded.broken != 0 ||
-         recorded.faulty != 0 || recorded.refused != 0;
-}
-
-/// Tells on the terminal how long the collectors of a command that has ended will go on.
-class EncodingProgress {
- public:
-  void show(const std::vector<command::BegunTrace>& traces) {
-    std::uint64_t encoded = 0, waiting = 0;
-    for (const command::BegunTrace& trace : traces) {
-      if (trace.ended) continue;
-      encoded += trace.encoded;
-      waiting += trace.waiting;
-    }
-    if (waiting == 0) return view_->clear();
-    const auto now = Clock::now();
-    if (waiting > first_waiting_) {  // the first time, or of one more process
-      first_waiting_ = waiting;
-      first_ = now;
-    }
-    std::string line = "cmttrace: encoding: " + output::with_commas(encoded) + " of " +
-                       output::with_commas(encoded + waiting) + " events";
-    const double per_second =
-        static_cast<double>(first_waiting_ - waiting) / std::chrono::duration<double>(now - first_).count();
-    if (first_waiting_ != waiting)
-      line += ", " + output::fixed(std::ceil(static_cast<double>(waiting) / per_second), 0) + " s left";
-    view_->show({line});
-  }
-  bool due() const { return view_->due(); }
-  void clear() { view_->clear(); }
-
- private:
-  const std::unique_ptr<output::TerminalView> view_ = output::make_terminal_view(STDERR_FILENO, output::Beside::nobody);
-  std::uint64_t first_waiting_ = 0;
-  Clock::time_point first_;
-};
 
 /// Whether a path in CMTTRACE_OUT stands for one file.
 bool is_fixed(const std::string& path) { return path.find("%n") == path.npos && path.find("%p") == path.npos; }
@@ -394,6 +169,8 @@ std::string prepare_outputs(const Options& options) {
 int run(const CommandLine& line) {
   const Options options = parse_options(line);
   if (!options.recover.empty()) recover(options);
+  if (options.attach != 0) return run_attach(options);
+  if (options.detach != 0) return run_detach(options);
   std::optional<command::TraceStatusFile> traces(std::in_place);
   // The old trace stays where there is no command.
   const std::string file = command::find_in_path(options.command[0]);
@@ -402,9 +179,11 @@ int run(const CommandLine& line) {
   const command::Launch launch = launch_of(options, is_there ? prepare_outputs(options) : options.output, *traces);
   if (const std::string why = command::why_not_recordable(options.command[0]); !why.empty()) say(why);
   try {
+    std::optional<KeptFiles> kept;
+    if (options.keeps) kept.emplace(*traces);
     const auto begin = Clock::now();
     command::RunningCommand launched(launch);
-    const command::Ended ended = launched.wait();
+    const command::Ended ended = kept ? kept->wait(launched) : launched.wait();
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     EncodingProgress progress;
     const auto recorded = command::wait_for_traces(*traces, say, [&](int milliseconds) {

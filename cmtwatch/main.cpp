@@ -1,6 +1,7 @@
 // cmtwatch: a process's memory from outside. The first word names the subcommand.
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 #include <regex>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "cmtwatch/commands/subcommands.h"
+#include "toolkit/command/completion.h"
 
 namespace cmt::watch {
 namespace {
@@ -29,6 +31,11 @@ Watches the memory of processes from outside, through /proc.
   }
   return help + R"(
 'cmtwatch COMMAND --help' tells more.
+
+Examples:
+  cmtwatch run -r -- make -j8
+  cmtwatch get -w 4711
+  cmtwatch record -o app.db 4711
 
   -h, --help     show this help
   --version      show the version
@@ -68,28 +75,57 @@ std::vector<Option> options_in(const std::string& help) {
   return options;
 }
 
+/// A subcommand as a tool of its own, which borrows the texts.
+struct SubcommandTool {
+  std::string name, help;
+  Tool tool;
+
+  SubcommandTool(const Subcommand& subcommand, bool launches)
+      : name(std::string("cmtwatch ") + subcommand.name),
+        help(subcommand.help + R"(  -h, --help         show this help
+  --version          show the version
+
+Exit status: )" +
+             subcommand.exit_status + "\n"),
+        tool{name.c_str(),
+             CMT_VERSION,
+             help.c_str(),
+             options_in(subcommand.help),
+             launches ? subcommand.launch : subcommand.run,
+             launches ? CommandLine::Operands::command : CommandLine::Operands::files} {}
+  SubcommandTool(const SubcommandTool&) = delete;
+  SubcommandTool& operator=(const SubcommandTool&) = delete;
+};
+
+/// The completion of all subcommands in a shell.
+std::string completion_script(const std::string& shell) {
+  const std::string help = help_text();
+  std::deque<SubcommandTool> subcommands;
+  std::vector<Tool> tools;
+  for (const auto make : all_subcommands) {
+    const Subcommand subcommand = make();
+    tools.push_back(subcommands.emplace_back(subcommand, !subcommand.run).tool);
+  }
+  return command::completion_script(shell, {"cmtwatch", CMT_VERSION, help.c_str(), {}, {}}, tools);
+}
+
+int run_alone(const CommandLine& line) {
+  if (!line.has("completion")) return refuse(line);
+  command::print(completion_script(line.value("completion", "")));
+  return 0;
+}
+
 int run(int count, char** words) {
   const auto subcommand = find_subcommand(count > 1 ? words[1] : "");
   if (!subcommand) {
     const std::string help = help_text();
-    return command::run(count, words, {"cmtwatch", CMT_VERSION, help.c_str(), {}, refuse});
+    return command::run(count, words,
+                        {"cmtwatch", CMT_VERSION, help.c_str(), {{"completion", Option::Takes::value}}, run_alone});
   }
   const bool launches = subcommand->launch && (!subcommand->run || std::any_of(words, words + count, [](auto* word) {
                           return std::string_view(word) == "--";
                         }));
-  const std::string name = std::string("cmtwatch ") + subcommand->name;
-  const std::string help = subcommand->help + R"(  -h, --help         show this help
-  --version          show the version
-
-Exit status: )" + subcommand->exit_status +
-                           "\n";
-  const Tool tool{name.c_str(),
-                  CMT_VERSION,
-                  help.c_str(),
-                  options_in(subcommand->help),
-                  launches ? subcommand->launch : subcommand->run,
-                  launches ? CommandLine::Operands::command : CommandLine::Operands::files};
-  return command::run(count - 1, words + 1, tool);
+  return command::run(count - 1, words + 1, SubcommandTool(*subcommand, launches).tool);
 }
 
 }  // namespace

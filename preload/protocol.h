@@ -325,7 +325,7 @@ struct Control {
   uint64_t bytes;             ///< of the mapping
   uint32_t rings_limit;       ///< entries of the table of rings
   uint32_t rings_large;       ///< the first so many have ring_slots_large slots
-  uint32_t forked;            ///< a forked child: blocks may be older than the trace
+  uint32_t forked;            ///< blocks may be older than the trace: 1: a forked child; 2: a program attached to
   uint32_t outputs;           ///< files of the trace: the collector's descriptors from collector_output on
   uint64_t stacks_at;         ///< offset of struct StackShare in the mapping; 0: no stacks are recorded
   uint32_t stack_frames_max;  ///< the most frames of a stack
@@ -372,10 +372,18 @@ struct Control {
   char rings_path[output_path_bytes];    ///< the file that holds this memory; empty: memory without a name
   char control_path[output_path_bytes];  ///< a FIFO that takes commands; empty: none
   char status_path[output_path_bytes];   ///< a file to which a line is appended at the end; empty: none
+  /// The program's id where the collector and the trace's reader are, if that is another pid namespace than the
+  /// program's (attach); 0: it is `process`.
+  uint64_t process_outside;
 };
 
+/// The id by which the collector knows the program.
+static inline uint32_t process_of(const struct Control* control) {
+  return control->process_outside != 0 ? (uint32_t)control->process_outside : control->process;
+}
+
 /// Of the layout: other bytes mean another one.
-#define ring_magic "cmtring8"
+#define ring_magic "cmtring9"
 
 /// The collector's descriptors.
 enum { collector_memory = 3, collector_process = 4, collector_output = 5 };

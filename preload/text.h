@@ -41,6 +41,11 @@ static const struct Unit units_of_period[] = {{"s", 1000000000}, {"ns", 1}, {"us
 static const struct Unit units_of_size[] = {{"", 1},          {"K", 1 << 10},   {"M", 1 << 20},   {"G", 1 << 30},
                                             {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"", 0}};
 static const struct Unit units_of_count[] = {{"", 1}, {"", 0}};
+/// Of what is to be kept: none goes without a unit, which tells a time from a size.
+static const struct Unit units_of_kept_time[] = {
+    {"s", 1000000000}, {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"min", 60000000000u}, {"h", 3600000000000u}, {"", 0}};
+static const struct Unit units_of_kept_size[] = {{"K", 1 << 10},   {"M", 1 << 20},   {"G", 1 << 30}, {"KiB", 1 << 10},
+                                                 {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"", 0}};
 
 /// Reads a whole number with one of the units, such as "10ms", "64M" or "1000". False if the text is not one, or the
 /// value exceeds 64 bits.
@@ -56,4 +61,33 @@ static inline bool read_quantity(const char* text, const struct Unit* units, uin
     if (strcmp(units->name, at) == 0) return !__builtin_mul_overflow(number, units->factor, value);
   }
   return false;
+}
+
+enum { keep_ns_min = 1000000000, keep_bytes_min = 64 << 10 };
+
+/// What CMTTRACE_KEEP asks for.
+struct Keep {
+  uint64_t ns, bytes;  ///< 0: not given
+};
+
+/// Reads a time, a size, or both with a comma between them: "10min", "100M", "10min,1G". False if the text is none of
+/// these, or too little.
+static inline bool read_keep(const char* text, struct Keep* keep) {
+  char part[32];
+  keep->ns = keep->bytes = 0;
+  for (;;) {
+    const size_t length = strcspn(text, ",");
+    if (length >= sizeof part) return false;
+    memcpy(part, text, length);
+    part[length] = 0;
+    uint64_t ns, bytes;
+    if (keep->ns == 0 && read_quantity(part, units_of_kept_time, &ns) && ns >= keep_ns_min)
+      keep->ns = ns;
+    else if (keep->bytes == 0 && read_quantity(part, units_of_kept_size, &bytes) && bytes >= keep_bytes_min)
+      keep->bytes = bytes;
+    else
+      return false;
+    if (text[length] == 0) return true;
+    text += length + 1;
+  }
 }

@@ -248,7 +248,7 @@ class RecordingSession {
   std::set<int> partly_;
   std::set<int> must_pause_;
   PauseCost pauses_;
-  InterruptedCalls interrupted_calls_;
+  process::InterruptedCalls interrupted_calls_;
   std::string counters_missing_told_;
   RecordView view_;
 };

@@ -83,12 +83,14 @@ class WatchedCommand {
     if (const std::string why = command::why_not_recordable(options.command[0]); !why.empty()) say_run(why);
   }
 
+  bool is_recorded() const { return tracer_ && !command::is_broken_by_tracer(options_.command[0]); }
+
   /// How it ended.
   command::Ended watch_to_end() {
     command::Launch launch{.words = options_.command,
                            .output = options_.command_output,
                            .error = options_.command_error,
-                           .environment = tracer_ ? tracer_->environment() : Environment(),
+                           .environment = is_recorded() ? tracer_->environment() : Environment(),
                            .before_stop = [this] { report_.columns().clear(); }};
     if (may_be_traced(options_))
       launch.at_end = [this] {

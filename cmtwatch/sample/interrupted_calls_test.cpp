@@ -1,4 +1,4 @@
-#include "cmtwatch/sample/interrupted_calls.h"
+#include "toolkit/process/interrupted_calls.h"
 
 #include <doctest/doctest.h>
 #include <linux/aio_abi.h>
@@ -58,7 +58,7 @@ void await_sleep(const Child& child) {
 /// Pauses a child that is in `call`, several times, then lets `finish` end the call; returns the child's exit status.
 int status_after_pauses(std::function<long()> call, const std::function<void(int pid)>& finish) {
   Child child(in_call(std::move(call)));
-  InterruptedCalls calls;
+  process::InterruptedCalls calls;
   for (int round = 0; round < 5; ++round) {
     await_sleep(child);
     if (child.state() == 'Z') break;
@@ -173,7 +173,7 @@ TEST_CASE("interrupted calls: those of an event loop, each with a timeout, are c
       if (read(pipe.theirs, &byte, 1) != 1) _exit(2);
     }
   });
-  InterruptedCalls calls;
+  process::InterruptedCalls calls;
   for (int round = 0; round < 20 && child.state() != 'Z'; ++round) {
     await_sleep(child);
     paused(
@@ -189,7 +189,7 @@ TEST_CASE("interrupted calls: one with a timeout ends, however often it is pause
   const Ends pipe;
   epoll_event event{};
   Child child(in_call([&] { return epoll_wait(epoll_of(pipe.theirs), &event, 1, 300); }));
-  InterruptedCalls calls;
+  process::InterruptedCalls calls;
   while (child.state() != 'Z')
     paused(
         child.pid(), [](Pause&) {}, std::move(calls));

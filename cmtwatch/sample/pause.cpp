@@ -207,7 +207,7 @@ void Pause::give_up_hopeless(std::int64_t waited_ns) {
   awaited_.clear();
 }
 
-std::int64_t while_paused(InterruptedCalls& calls, const std::function<void(Pause&)>& measure) {
+std::int64_t while_paused(process::InterruptedCalls& calls, const std::function<void(Pause&)>& measure) {
   const command::HeldSignals held(all_signals());  // none stops or ends us meanwhile
   Pause pause(calls);
   pid_t tracer = 0;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cmtwatch/sample/interrupted_calls.h"
 #include "toolkit/output/fields.h"
+#include "toolkit/process/interrupted_calls.h"
 
 namespace cmt::watch {
 
@@ -25,7 +25,7 @@ void check_pausable(int pid, const std::string& root);
 class Pause {
  public:
   /// Borrows `calls`, those that earlier pauses of the same processes have interrupted.
-  explicit Pause(InterruptedCalls& calls) : calls_(calls) {}
+  explicit Pause(process::InterruptedCalls& calls) : calls_(calls) {}
 
   /// Stops the processes that `pids` returns. It is called again until no new thread turns up, because a process that
   /// still ran may have started more. This process is left out, and so are those that end meanwhile. Throws
@@ -54,7 +54,7 @@ class Pause {
   void await_stops();
   void give_up_hopeless(std::int64_t waited_ns);
 
-  InterruptedCalls& calls_;
+  process::InterruptedCalls& calls_;
   std::set<int> known_;  ///< threads that need not be seized
   std::set<int> not_paused_;
   std::vector<Thread> awaited_;
@@ -67,7 +67,7 @@ class Pause {
 /// killed. Returns for how many nanoseconds the first thread was stopped. `measure` is called on a thread of its own
 /// and must not wait for a process that it stopped, so it may not write to a terminal or a pipe. System calls that the
 /// pause interrupts begin anew; `calls` is the same for all pauses of a process.
-std::int64_t while_paused(InterruptedCalls& calls, const std::function<void(Pause&)>& measure);
+std::int64_t while_paused(process::InterruptedCalls& calls, const std::function<void(Pause&)>& measure);
 
 /// For how long processes were stopped, over all pauses.
 struct PauseCost {

@@ -203,7 +203,7 @@ TEST_CASE("pause: who is traced already is named, with who does it") {
   const std::string tracer = std::to_string(getpid()) + " (" + process::read_stat(getpid()).name + ")";
   CHECK_THROWS_WITH_AS(paused(child.pid(), [](Pause&) {}),
                        (who + " cannot be paused: " + tracer + " traces it already").c_str(), PauseRefused);
-  InterruptedCalls calls;
+  process::InterruptedCalls calls;
   while_paused(calls, [&](Pause& pause) {
     pause.stop_all([&] { return std::vector<int>{child.pid()}; }, {});
     CHECK(pause.not_paused() == 1);
@@ -211,7 +211,7 @@ TEST_CASE("pause: who is traced already is named, with who does it") {
 }
 
 TEST_CASE("pause: who has ended, and ourselves, are left out") {
-  InterruptedCalls calls;
+  process::InterruptedCalls calls;
   CHECK(while_paused(calls, [](Pause& pause) {
           pause.stop_all([] { return std::vector<int>{0x7ffffffe, getpid()}; }, {0x7ffffffe});
           CHECK(pause.not_paused() == 0);

@@ -97,7 +97,7 @@ inline void count() {
 
 /// Calls `measure` while the process is paused.
 template <class Measure>
-void paused(int pid, Measure measure, watch::InterruptedCalls&& calls = {}) {
+void paused(int pid, Measure measure, process::InterruptedCalls&& calls = {}) {
   watch::while_paused(calls, [&](watch::Pause& pause) {
     pause.stop_all([pid] { return std::vector<int>{pid}; }, {pid});
     measure(pause);

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "cmtwatch/sample/interrupted_calls.h"
 #include "libcmt/heap/live_totals.h"
+#include "toolkit/process/interrupted_calls.h"
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::watch {
@@ -218,7 +218,7 @@ class ProcessSampler {
   Metric metric_;
   std::string root_;
   bool pauses_;
-  InterruptedCalls interrupted_calls_;
+  process::InterruptedCalls interrupted_calls_;
   std::string collector_name_;
   std::map<int, Watched> watched_;
 };

@@ -25,8 +25,8 @@ struct TimedReading {
   ProcessReading* process = nullptr;
 };
 
-/// For each trace the readings of its process from its begin on, until the process executed another program, which has
-/// a trace of its own. The first trace has those before its begin too: then no block is live.
+/// For each trace the readings of its process from its start on, until the process executed another program, which has
+/// a trace of its own. The first trace has those before its start too: then no block is live.
 std::vector<std::vector<TimedReading>> readings_by_trace(std::vector<Sample>& samples,
                                                          const std::vector<ProcessTrace>& traces) {
   std::vector<std::vector<TimedReading>> readings(traces.size());

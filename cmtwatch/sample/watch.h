@@ -39,7 +39,7 @@ void describe(Visitor& field, Trace& trace) {
 
 /// The traces of a watched command.
 struct CommandTraces {
-  std::vector<ProcessTrace> traces{};    ///< by their begin
+  std::vector<ProcessTrace> traces{};    ///< by their start
   std::uint64_t repairs = 0;             ///< events that were lost or are in doubt
   std::optional<std::int64_t> cpu_ns{};  ///< processor time of the collectors; none: not known
 };
@@ -48,7 +48,7 @@ template <class Visitor, output::DescribedAs<CommandTraces> Traces>
 void describe(Visitor& field, Traces& traces) {
   field("cost_cpu_ns", traces.cpu_ns, "processor time of the collectors");
   field("events_lost_or_in_doubt", traces.repairs, "over all traces");
-  field("traces", traces.traces, "a trace for each process, by their begin");
+  field("traces", traces.traces, "a trace for each process, by their start");
 }
 
 /// The resident set of a command's process by the kernel's own account.
@@ -81,7 +81,7 @@ WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_
 
 /// Traces a watched command with libcmttrace.so and adds the live bytes to its samples, on the time axis that both have
 /// (doc/architecture.md, "One time axis"). Two errors remain: the time of an event is accurate to some microseconds,
-/// and a sample is of some moment between its begin and its end.
+/// and a sample is of some moment between its start and its end.
 class CommandTracer {
  public:
   using Complain = std::function<void(const std::string&)>;

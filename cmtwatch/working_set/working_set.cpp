@@ -75,7 +75,7 @@ class IntervalMeter {
   std::int64_t begin_ns_ = process::now_ns();
   std::int64_t marked_ns_ = 0;
   std::int64_t marking_ns_ = 0;
-  InterruptedCalls interrupted_calls_;
+  process::InterruptedCalls interrupted_calls_;
 };
 
 /// Readable when the process has ended; none where it is another machine's.

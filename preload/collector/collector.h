@@ -24,6 +24,8 @@ bool is_wait_for_any(const std::string& line);
 /// Whether a process does nothing but wait for its children, clones too, and has no other than `child`.
 bool waits_for_only(int process, int child);
 
+struct Settings;
+
 struct Recovered {
   std::uint64_t events = 0;
   std::uint64_t from_rings = 0;
@@ -67,7 +69,9 @@ void run_clock(RingMemory& memory, SessionState& state, std::uint64_t step_ns);
 /// are no longer in /proc/PID/maps. That file can be long, so it is read every 2 s, and at every tick where the program
 /// has announced an exec.
 /// Returns when the process has ended or the session is finished. `outputs`: descriptors of the trace's files.
+/// Where only the last events are kept, SIGUSR1 asks for a file of them as the command "keep" does; each of the
+/// collector's threads blocks it.
 void run_watcher(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd,
-                 const std::vector<int>& outputs, std::uint64_t sample_ns);
+                 const std::vector<int>& outputs, const Settings& settings);
 
 }  // namespace cmt::collector

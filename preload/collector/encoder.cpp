@@ -14,6 +14,7 @@
 #include <span>
 #include <string_view>
 
+#include "preload/collector/keep/kept_file.h"
 #include "preload/text.h"
 
 namespace cmt::collector {
@@ -68,7 +69,11 @@ Settings::Settings()
       bytes_max(quantity("CMTTRACE_MAX_BYTES", units_of_size, no_limit)),
       events_max(quantity("CMTTRACE_MAX_EVENTS", units_of_count, no_limit)),
       time_ns_max(quantity("CMTTRACE_MAX_TIME", units_of_time, no_limit)),
-      spill_bytes_max(quantity("CMTTRACE_SPILL", units_of_size, no_limit)) {}
+      spill_bytes_max(quantity("CMTTRACE_SPILL", units_of_size, no_limit)) {
+  Keep wanted{};
+  if (!read_keep(variable("CMTTRACE_KEEP"), &wanted)) return;
+  keep = {.ns = wanted.ns, .bytes = wanted.bytes};
+}
 
 Encoder::Encoder(RingMemory& memory, Backlog& backlog, SessionState& state, const std::vector<int>& outputs,
                  const Settings& settings)
@@ -84,7 +89,8 @@ Encoder::Encoder(RingMemory& memory, Backlog& backlog, SessionState& state, cons
       order_(
           tags_reserved(memory.control()), [this](EventBatch& batch) { return write_events(batch); },
           stacks_ ? &*stacks_ : nullptr, memory.control().touched_min),
-      outputs_(memory.control(), paths_of(memory.control()), outputs, settings.has_times, order_.live_blocks()),
+      outputs_(memory.control(), paths_of(memory.control()), outputs, settings.has_times, order_.live_blocks(),
+               settings.keep),
       flushed_ns_(clock_ns()) {
   progress_.cut_ns = memory.control().start_ns;
   if (stacks_) outputs_.use_stacks(stacks_->table());
@@ -136,12 +142,13 @@ void Encoder::fail(const OutputError& error) {
   give_verdict(verdict_failed, what + error.path + ": " + std::strerror(error_));
 }
 
-void append_status(const Control& control, const std::string& fields) {
+void append_status(const Control& control, const std::string& fields, const std::string& path) {
   if (control.status_path[0] == 0) return;
   const int fd = ::open(control.status_path, O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd < 0) return;
-  const std::string line = "pid=" + std::to_string(control.process) + " start_ns=" + std::to_string(control.start_ns) +
-                           " " + fields + " path=" + control.paths[0] + "\n";
+  const std::string line = "pid=" + std::to_string(process_of(&control)) +
+                           " start_ns=" + std::to_string(control.start_ns) + " " + fields +
+                           " path=" + (path.empty() ? control.paths[0] : path) + "\n";
   static_cast<void>(::write(fd, line.data(), line.size()) < 0);
   ::close(fd);
 }
@@ -151,18 +158,19 @@ void Encoder::report(std::uint64_t drain_cpu_ns) const {
   const Totals& totals = outputs_.totals();
   const Repairs& repairs = order_.repairs();
   const std::uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID), at_end_ns = state_.cpu_ns_at_end;
-  append_status(control, "events=" + std::to_string(totals.events) + " threads=" + std::to_string(totals.threads) +
-                             " bytes=" + std::to_string(outputs_.bytes()) +
-                             " time_ns=" + std::to_string(clock_ns() - control.start_ns) +
-                             " lost=" + std::to_string(lost_events()) + " repairs=" + std::to_string(repairs.total()) +
-                             " inversions=" + std::to_string(order_.inversions()) +
-                             " unseen=" + std::to_string(control.forked != 0 ? 0 : order_.unseen_blocks()) +
-                             stop_fields() + stack_fields() + " doubts=" + std::to_string(repairs[Repair::order_race]) +
-                             " holders_bytes=" + std::to_string(control.holders_bytes) +
-                             " time_step_ns=" + std::to_string(state_.time_step_ns) + " wait_status=" +
-                             std::to_string(state_.wait_status) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
-                             " cpu_ns_at_end=" + std::to_string(at_end_ns != 0 ? at_end_ns : cpu_ns) +
-                             " cpu_ns=" + std::to_string(cpu_ns) + " failed=" + std::to_string(error_));
+  append_status(
+      control,
+      "events=" + std::to_string(totals.events) + " threads=" + std::to_string(totals.threads) +
+          " bytes=" + std::to_string(outputs_.bytes()) + " time_ns=" + std::to_string(clock_ns() - control.start_ns) +
+          " lost=" + std::to_string(lost_events()) + " repairs=" + std::to_string(repairs.total()) +
+          " inversions=" + std::to_string(order_.inversions()) +
+          " unseen=" + std::to_string(control.forked == 1 ? 0 : order_.unseen_blocks()) + stop_fields() +
+          stack_fields() + finished_fields() + " doubts=" + std::to_string(repairs[Repair::order_race]) +
+          " holders_bytes=" + std::to_string(control.holders_bytes) +
+          " time_step_ns=" + std::to_string(state_.time_step_ns) +
+          " wait_status=" + std::to_string(state_.wait_status) + " drain_cpu_ns=" + std::to_string(drain_cpu_ns) +
+          " cpu_ns_at_end=" + std::to_string(at_end_ns != 0 ? at_end_ns : cpu_ns) +
+          " cpu_ns=" + std::to_string(cpu_ns) + " failed=" + std::to_string(error_));
 }
 
 /// What is to be known of a trace that does not go on to the program's end.
@@ -185,6 +193,16 @@ std::string Encoder::stack_fields() const {
   if (!stacks_) return "";
   return " stacks_unknown=" + std::to_string(stacks_->unknown_events()) +
          " stacks_cut=" + std::to_string(stacks_->cut_events());
+}
+
+/// How much of the recording a file has.
+std::string Encoder::kept_fields(const KeptSpan& span) const {
+  return " kept_events=" + std::to_string(span.events) + " kept_ns=" + std::to_string(span.to_ns - span.from_ns) +
+         " dropped_events=" + std::to_string(span.dropped_events) + " kept_bytes=" + std::to_string(span.bytes);
+}
+
+std::string Encoder::finished_fields() const {
+  return outputs_.kept() != nullptr ? kept_fields(outputs_.kept()->finished()) : "";
 }
 
 /// The sink of order_. Events beyond a limit are dropped.
@@ -244,15 +262,12 @@ void Encoder::merge_until(const WorkItem& cut) {
   last_cut_ns_ = cut.clock_ns - memory_.control().start_ns;
   if (stacks_) stacks_->note_unloaded();
   order_.merge_until(cut.stamp);
-  const bool is_due = progress_.is_flush_asked || cut.clock_ns - flushed_ns_ >= flush_ns || must_save_rings();
-  if (is_due && events_ != events_saved_) {
-    flush();
-    events_saved_ = events_;
-    if (memory_.is_recoverable() && outputs_.totals().allocations != 0) save_rings();
-  }
-  if (is_due) {
-    flushed_ns_ = cut.clock_ns;
+  if (outputs_.kept() != nullptr) {
+    outputs_.note_clock(last_cut_ns_, repairs());
+    if (progress_.is_flush_asked) write_kept();
     progress_.is_flush_asked = false;
+  } else {
+    write_if_due(cut);
   }
   if (stopped_by_ == nullptr && last_cut_ns_ >= settings_.time_ns_max) {
     stopped_by_ = "max-time";
@@ -264,6 +279,37 @@ void Encoder::merge_until(const WorkItem& cut) {
   if (stopped_by_ == nullptr) return;
   finish(false);
   give_verdict(verdict_enough, "");
+}
+
+/// Writes the events so far to the files, once a second or where that is asked for.
+void Encoder::write_if_due(const WorkItem& cut) {
+  const bool is_due = progress_.is_flush_asked || cut.clock_ns - flushed_ns_ >= flush_ns || must_save_rings();
+  if (!is_due) return;
+  if (events_ != events_saved_) {
+    flush();
+    events_saved_ = events_;
+    if (memory_.is_recoverable() && outputs_.totals().allocations != 0) save_rings();
+  }
+  flushed_ns_ = cut.clock_ns;
+  progress_.is_flush_asked = false;
+}
+
+/// Writes what is kept to a file of its own, and tells so in the status file. The recording goes on, also where that
+/// fails.
+void Encoder::write_kept() {
+  const std::string trace = memory_.control().paths[0];
+  try {
+    const WrittenKept written = write_beside(trace, *outputs_.kept(), repairs());
+    append_status(memory_.control(), "snapshot=1" + kept_fields(written.span), written.path);
+  } catch (const std::system_error& error) {
+    append_status(memory_.control(), "snapshot=1 failed=" + std::to_string(error.code().value()), trace);
+  }
+}
+
+Repairs Encoder::repairs() const {
+  Repairs repairs = order_.repairs();
+  repairs.other += lost_events();
+  return repairs;
 }
 
 /// Whether a ring whose slots are given back only when they are saved is half full of such.
@@ -325,9 +371,7 @@ void Encoder::finish(bool truncated) {
     const std::string label = "killed by signal " + std::to_string(WTERMSIG(wait_status));
     order_.append_event({.kind = Kind::mark, .time_ns = last_cut_stamp_, .label = label});
   }
-  Repairs repairs = order_.repairs();
-  repairs.other += lost_events();
-  outputs_.finish(repairs, truncated || memory_.control().stopped != 0);
+  outputs_.finish(repairs(), truncated || memory_.control().stopped != 0);
 }
 
 // With the first process of a container the kernel ends all others, and so the collectors of programs that have ended

@@ -25,6 +25,7 @@ struct Settings {
   std::uint64_t sample_ns;  ///< 0: no samples
   std::uint64_t bytes_max, events_max, time_ns_max;
   std::uint64_t spill_bytes_max;  ///< no_limit: as the disk has room
+  KeepLimits keep;                ///< not set: all is kept
 };
 
 /// The encoder: puts the events in order, and writes the files.
@@ -63,11 +64,16 @@ class Encoder {
  private:
   std::string stop_fields() const;
   std::string stack_fields() const;
+  std::string kept_fields(const KeptSpan& span) const;
+  std::string finished_fields() const;
   std::size_t write_events(EventBatch& batch);
   std::size_t block_events() const;
   std::size_t allowed_events(const EventBatch& batch);
   void flush();
   void merge_until(const WorkItem& cut);
+  void write_if_due(const WorkItem& cut);
+  void write_kept();
+  Repairs repairs() const;
   bool must_save_rings() const;
   void save_rings();
   void write_checkpoint(std::uint32_t request);
@@ -93,7 +99,7 @@ class Encoder {
   int error_ = 0;                                       // the errno that ended the trace, or 0
 };
 
-/// A line of the status file: "pid=7 start_ns=9", the fields, and the trace's path. Errors are ignored.
-void append_status(const Control& control, const std::string& fields);
+/// A line of the status file: "pid=7 start_ns=9", the fields, and a path; empty: the trace's. Errors are ignored.
+void append_status(const Control& control, const std::string& fields, const std::string& path = {});
 
 }  // namespace cmt::collector

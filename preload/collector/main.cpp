@@ -49,6 +49,9 @@ void set_up_malloc() {
 int attach() {
   // Signals that end the program may reach the collector too, which still has to write what was recorded.
   for (const int signal : {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT, SIGTERM}) std::signal(signal, SIG_IGN);
+  sigset_t asks{};  // of the watch thread, where only the last events are kept (collector.h)
+  sigaddset(&asks, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &asks, nullptr);
   lift_limits();
   shrink_thread_stacks();
   set_up_malloc();

@@ -27,7 +27,11 @@
 namespace cmt::collector {
 
 /// How many tags to keep for blocks from before the start. A forked child may have inherited many.
-inline std::uint64_t tags_reserved(const Control& control) { return control.forked != 0 ? 1'000'000 : 1000; }
+/// Of a program that was attached to, nearly all may be.
+inline std::uint64_t tags_reserved(const Control& control) {
+  if (control.forked == 2) return 100'000'000;
+  return control.forked != 0 ? 1'000'000 : 1000;
+}
 
 /// Threads: used by one, the encoder.
 class EventOrder {

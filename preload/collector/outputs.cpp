@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <limits>
 
 #include "libcmt/text/format.h"
@@ -22,7 +23,7 @@ Header header_of(const Control& control, bool has_times) {
   header.has_stacks = control.stacks_at != 0;
   header.metadata = {{"program", control.program},
                      {"command", control.command},
-                     {"pid", std::to_string(control.process)},
+                     {"pid", std::to_string(process_of(&control))},
                      {"start", text::start_text(control.start_wall)},
                      {"start_monotonic_ns", std::to_string(control.start_ns)},
                      {"recorder", "libcmttrace " CMT_VERSION},
@@ -34,25 +35,22 @@ Header header_of(const Control& control, bool has_times) {
 }  // namespace
 
 Outputs::Outputs(const Control& control, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
-                 bool has_times, const BlockKeeper& live_blocks)
+                 bool has_times, const BlockKeeper& live_blocks, KeepLimits keep)
     : has_times_(has_times), times_(control.start_stamp, control.start_ns) {
   const Header header = header_of(control, has_times);
   for (std::size_t i = 0; i < descriptors.size(); ++i) {
     const WriteOptions options{.format = paths[i].ends_with(".cmt") ? Format::cmt : Format::text, .level = level};
     auto output = std::make_unique<Output>(descriptors[i]);
-    auto sink = make_sink(*output, header, options, live_blocks);
-    files_.push_back({descriptors[i], paths[i], std::move(output), std::move(sink)});
-  }
-}
-
-template <class Action>
-void Outputs::for_each_file(Action action) {
-  for (File& file : files_) {
-    try {
-      action(file);
-    } catch (const std::system_error& error) {
-      throw OutputError(file.path, error.code().value());
+    std::unique_ptr<Sink> sink;
+    if (keep.is_set()) {  // of one path, as the program has seen to
+      const std::string folder = std::filesystem::path(paths[i]).parent_path();
+      auto keeping = std::make_unique<KeepSink>(*output, header, live_blocks, folder, keep);
+      kept_ = keeping.get();
+      sink = std::move(keeping);
+    } else {
+      sink = make_sink(*output, header, options, live_blocks);
     }
+    files_.push_back({descriptors[i], paths[i], std::move(output), std::move(sink)});
   }
 }
 

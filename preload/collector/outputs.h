@@ -8,6 +8,7 @@
 
 #include "cmt/header.h"
 #include "libcmt/trace/ledger.h"
+#include "preload/collector/keep/keep_sink.h"
 #include "preload/protocol.h"
 
 namespace cmt::collector {
@@ -62,7 +63,7 @@ class Outputs {
  public:
   /// Writes to `descriptors`, which are those of the paths and remain the caller's. Borrows the live blocks.
   Outputs(const Control& control, const std::vector<std::string>& paths, const std::vector<int>& descriptors,
-          bool has_times, const BlockKeeper& live_blocks);
+          bool has_times, const BlockKeeper& live_blocks, KeepLimits keep = {});
 
   /// To be called before the first event of a recording that has call stacks. Borrows the table, which may grow.
   void use_stacks(const StackTable& stacks) {
@@ -93,6 +94,16 @@ class Outputs {
 
   /// Whether the files are whole: no event has come since the checkpoint.
   bool is_whole() const { return !resume_at_.empty(); }
+
+  /// Where only the last events are kept: to be called now and then, with the time since the start, and the repairs so
+  /// far.
+  void note_clock(std::uint64_t ns, const Repairs& repairs) {
+    for_each_file([&](File&) { kept_->note_clock(ns, repairs); });
+  }
+  /// What is kept; null: everything.
+  KeepSink* kept() { return kept_; }
+  const KeepSink* kept() const { return kept_; }
+
   /// Of all files together.
   std::uint64_t bytes() const;
   std::vector<std::uint64_t> lengths() const;
@@ -108,11 +119,20 @@ class Outputs {
 
   void undo_checkpoint();
   template <class Action>
-  void for_each_file(Action action);
+  void for_each_file(Action action) {
+    for (File& file : files_) {
+      try {
+        action(file);
+      } catch (const std::system_error& error) {
+        throw OutputError(file.path, error.code().value());
+      }
+    }
+  }
 
   const bool has_times_;
   StampTimes times_;
   std::vector<File> files_;
+  KeepSink* kept_ = nullptr;             // of the one file, where only the last events are kept
   std::vector<std::int64_t> resume_at_;  // offsets of the files behind which the copy wrote; empty: no checkpoint
   Tally tally_;
 };

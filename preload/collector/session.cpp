@@ -17,6 +17,7 @@
 #include "preload/collector/encoder.h"
 #include "preload/collector/idle_worker.h"
 #include "preload/collector/pages/page_watcher.h"
+#include "preload/text.h"
 
 namespace cmt::collector {
 namespace {
@@ -27,12 +28,24 @@ constexpr std::uint64_t second_ns = 1'000'000'000;
 /// How far the trace may be behind the program while no processor is idle. libcmttrace(1) states it.
 constexpr std::uint64_t behind_ns_max = 20 * second_ns;
 
-/// The bound of the backlog's file: as was asked for, or a quarter of what the disk has free.
-std::uint64_t spill_bytes_max(const Settings& settings, const std::string& folder) {
-  if (settings.spill_bytes_max != Settings::no_limit) return settings.spill_bytes_max;
+/// The bound of a file of which no size was asked for: a quarter of what the disk has free.
+std::uint64_t file_bytes_max(const std::string& folder) {
   struct statvfs disk {};
   const bool is_known = ::statvfs(folder.c_str(), &disk) == 0;
   return is_known ? std::min<std::uint64_t>(spill_max, disk.f_bavail * disk.f_frsize / 4) : spill_max;
+}
+
+/// The bound of the backlog's file.
+std::uint64_t spill_bytes_max(const Settings& settings, const std::string& folder) {
+  return settings.spill_bytes_max != Settings::no_limit ? settings.spill_bytes_max : file_bytes_max(folder);
+}
+
+/// The environment's settings. Where only a time was asked to be kept, the disk bounds the bytes.
+Settings settings_for(const std::string& folder) {
+  Settings settings;
+  if (settings.keep.ns != 0 && settings.keep.bytes == 0)
+    settings.keep.bytes = std::max<std::uint64_t>(file_bytes_max(folder), keep_bytes_min);
+  return settings;
 }
 
 /// Takes work from the backlog, and has it encoded: where a processor is idle, or at once, by the calling thread, where
@@ -191,8 +204,8 @@ class EncodeLoop {
 
 void run_session(RingMemory& memory, const std::vector<int>& outputs, int process_fd) {
   Control& control = memory.control();
-  const Settings settings;
   const std::string folder = (std::filesystem::path(".") / control.paths[0]).parent_path();
+  const Settings settings = settings_for(folder);
   control.times = settings.has_times;
   SessionState state{.finished_fd = ::eventfd(0, EFD_CLOEXEC)};
   Backlog backlog(folder, backlog_memory_max, spill_bytes_max(settings, folder));
@@ -200,11 +213,12 @@ void run_session(RingMemory& memory, const std::vector<int>& outputs, int proces
   std::uint64_t drain_cpu_ns = 0;
   std::optional<LargeBlockHints> hints;
   if (control.touched_min != 0) hints.emplace();
+  if (settings.keep.is_set()) append_status(control, "collector=" + std::to_string(::getpid()));
   std::vector<std::thread> threads;
   try {
     threads.emplace_back(
         [&] { drain_cpu_ns = run_drainer(memory, backlog, state, outputs, hints ? &*hints : nullptr); });
-    threads.emplace_back([&] { run_watcher(memory, backlog, state, process_fd, outputs, settings.sample_ns); });
+    threads.emplace_back([&] { run_watcher(memory, backlog, state, process_fd, outputs, settings); });
     if (hints) threads.emplace_back([&] { run_page_watcher(memory, backlog, state, *hints); });
     if (settings.time_step_ns != 0) threads.emplace_back([&] { run_clock(memory, state, settings.time_step_ns); });
     EncodeLoop(memory, backlog, state, encoder).run();

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,11 +16,13 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "cmt/event.h"
 #include "libcmt/trace/files.h"
 #include "preload/collector/collector.h"
+#include "preload/collector/encoder.h"
 #include "preload/text.h"
 
 namespace cmt::collector {
@@ -42,18 +45,23 @@ std::string proc_folder(std::uint32_t process) { return "/proc/" + std::to_strin
 class WatchThread {
  public:
   WatchThread(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd,
-              const std::vector<int>& outputs, std::uint64_t sample_ns)
+              const std::vector<int>& outputs, const Settings& settings)
       : memory_(memory),
         backlog_(backlog),
         state_(state),
         process_fd_(process_fd),
         outputs_(outputs),
-        sample_ns_(sample_ns) {
+        sample_ns_(settings.sample_ns),
+        keeps_(settings.keep.is_set()) {
     const char* path = memory.control().control_path;
     if (path[0] != 0) commands_fd_ = ::open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    sigset_t asks{};
+    sigaddset(&asks, SIGUSR1);
+    if (keeps_) signals_fd_ = ::signalfd(-1, &asks, SFD_NONBLOCK | SFD_CLOEXEC);
   }
   ~WatchThread() {
     if (commands_fd_ >= 0) ::close(commands_fd_);
+    if (signals_fd_ >= 0) ::close(signals_fd_);
   }
   WatchThread(const WatchThread&) = delete;
   WatchThread& operator=(const WatchThread&) = delete;
@@ -63,17 +71,22 @@ class WatchThread {
     const std::uint64_t period_ns = sample_ns_ != 0 ? std::min(sample_ns_, tick_ns) : tick_ns;
     std::uint64_t sampled_ns = clock_ns(), slow_tick_at_ns = clock_ns();
     while (!state_.is_finished && state_.process_end == ProcessEnd::none) {
-      pollfd fds[] = {{process_fd_, POLLIN, 0}, {commands_fd_, POLLIN, 0}, {state_.finished_fd, POLLIN, 0}};
-      ::poll(fds, 3, static_cast<int>(std::max<std::uint64_t>(period_ns / 1'000'000, 1)));
+      pollfd fds[] = {{process_fd_, POLLIN, 0},
+                      {commands_fd_, POLLIN, 0},
+                      {state_.finished_fd, POLLIN, 0},
+                      {signals_fd_, POLLIN, 0}};
+      ::poll(fds, std::size(fds), static_cast<int>(std::max<std::uint64_t>(period_ns / 1'000'000, 1)));
       if ((fds[1].revents & POLLIN) != 0) read_commands();
+      if ((fds[3].revents & POLLIN) != 0) read_signal();
       state_.has_reader = has_reader();
       const std::uint64_t now = clock_ns();
       if (sample_ns_ != 0 && now - sampled_ns >= sample_ns_) {
         sampled_ns = now;
         put_sample();
       }
-      const bool is_gone = process_fd_ >= 0 ? (fds[0].revents & POLLIN) != 0
-                                            : ::kill(static_cast<pid_t>(control.process), 0) != 0 && errno == ESRCH;
+      const bool is_gone = process_fd_ >= 0
+                               ? (fds[0].revents & POLLIN) != 0
+                               : ::kill(static_cast<pid_t>(process_of(&control)), 0) != 0 && errno == ESRCH;
       const bool is_slow_tick = now - slow_tick_at_ns > slow_tick_ns;
       if (is_gone) {
         state_.cpu_ns_at_end = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -96,7 +109,7 @@ class WatchThread {
   /// the program's end, and the program for the keeper. The keeper is ended then, and the collector goes on as a child
   /// of init. In the first process of a container that would gain nothing: it inherits the collector instead.
   void end_keepers_parent_wait() {
-    const auto process = static_cast<int>(memory_.control().process);
+    const auto process = static_cast<int>(process_of(&memory_.control()));
     const int keeper = ::getppid();
     const bool is_waiting = process != 1 && waits_for_only(process, keeper);
     if (is_waiting && was_wait_found_) ::kill(keeper, SIGKILL);
@@ -119,7 +132,7 @@ class WatchThread {
     struct stat status {};
     if (::fstat(memory_.descriptor(), &status) != 0) return false;
     const std::string inode = " " + std::to_string(status.st_ino) + " ";
-    std::ifstream maps(proc_folder(memory_.control().process) + "/maps");
+    std::ifstream maps(proc_folder(process_of(&memory_.control())) + "/maps");
     bool is_readable = false;
     for (std::string line; std::getline(maps, line); is_readable = true) {
       if (line.find(inode) != std::string::npos) return false;
@@ -133,7 +146,7 @@ class WatchThread {
     PidfdInfo info{};
     info.mask = pidfd_info_exit;
     if (::ioctl(process_fd_, pidfd_get_info, &info) == 0 && (info.mask & pidfd_info_exit) != 0) return info.exit_code;
-    std::ifstream stat(proc_folder(memory_.control().process) + "/stat");
+    std::ifstream stat(proc_folder(process_of(&memory_.control())) + "/stat");
     std::string line;
     std::getline(stat, line);
     if (line.find(") Z ") == std::string::npos) return -1;
@@ -153,7 +166,7 @@ class WatchThread {
   }
 
   void put_sample() {
-    std::ifstream statm(proc_folder(memory_.control().process) + "/statm");
+    std::ifstream statm(proc_folder(process_of(&memory_.control())) + "/statm");
     std::uint64_t size = 0, resident = 0;
     if (!(statm >> size >> resident) || resident == 0) return;  // of a process that has ended all is 0
     const std::uint64_t bytes = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -198,11 +211,17 @@ class WatchThread {
     command_text_.erase(0, whole);
   }
 
+  void read_signal() {
+    signalfd_siginfo info;
+    if (::read(signals_fd_, &info, sizeof info) > 0) backlog_.put({.type = WorkItem::Type::flush});
+    memory_.ring_bell();
+  }
+
   // An unknown command becomes a mark: there is no other way to answer that its writer would see.
   void obey(std::string_view command) {
     if (command == "stop" || command == "start") {
       set_paused(command == "stop");
-    } else if (command == "flush") {
+    } else if (command == "flush" || (command == "keep" && keeps_)) {
       backlog_.put({.type = WorkItem::Type::flush});
     } else if (command.starts_with("mark ")) {
       put_event(Kind::mark, 0, std::string(command.substr(5)));
@@ -226,6 +245,8 @@ class WatchThread {
   const int process_fd_;
   const std::vector<int>& outputs_;
   const std::uint64_t sample_ns_;
+  const bool keeps_;
+  int signals_fd_ = -1;
   int commands_fd_ = -1;
   std::string command_text_;     // read, without the end of its last line
   bool was_wait_found_ = false;  // end_keepers_parent_wait() found the wait at its last call
@@ -276,8 +297,8 @@ bool waits_for_only(int process, int child) {
 }
 
 void run_watcher(RingMemory& memory, Backlog& backlog, SessionState& state, int process_fd,
-                 const std::vector<int>& outputs, std::uint64_t sample_ns) {
-  WatchThread(memory, backlog, state, process_fd, outputs, sample_ns).run();
+                 const std::vector<int>& outputs, const Settings& settings) {
+  WatchThread(memory, backlog, state, process_fd, outputs, settings).run();
 }
 
 }  // namespace cmt::collector

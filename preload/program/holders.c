@@ -25,6 +25,21 @@ void holders_begin_process(uint64_t* bytes) {
   __atomic_store_n(&pool.is_busy, 0, __ATOMIC_RELEASE);
 }
 
+static void forget_region(struct HeldRegion* region) {
+  enum { dont_need = 4 };
+  if (region->pieces) sys(SYS_madvise, region->pieces, holder_region_pieces, dont_need);
+  for (size_t i = 0; i < holder_region_pages; i++) {
+    if (region->pages[i] != 0) __atomic_store_n(&region->pages[i], 0, __ATOMIC_RELEASE);
+  }
+}
+
+void holders_forget(void) {
+  for (size_t g = 0; g < holder_groups; g++) {
+    for (size_t r = 0; held_groups[g] && r < holder_group_regions; r++) forget_region(&held_groups[g][r]);
+  }
+  pool.is_exhausted = false;
+}
+
 // Once there is no memory, it is not asked for at each event.
 static void* map_memory(size_t bytes) {
   if (pool.is_exhausted) return NULL;

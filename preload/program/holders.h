@@ -83,6 +83,9 @@ static inline uint8_t held_page(const struct HeldRegion* region, uintptr_t addre
 /// In a process that begins. `bytes` counts the memory that pieces take.
 void holders_begin_process(uint64_t* bytes);
 
+/// Nobody is known to have touched any memory. No thread may record meanwhile.
+void holders_forget(void);
+
 /// Memory that an event touches.
 enum Holding {
   holding_kept,     // it was the ring's, and is

@@ -267,7 +267,7 @@ INTERPOSED_VOID(free, (void* block), (block)) {
     if (recording_is_on()) record(kind_free, block, 0, stack_frame);
     real.free(block);
     guard_leave(&guard);
-  } else if (block) {  // NULL: dlerror's, which we have called
+  } else {
     real.free(block);
   }
 }
@@ -282,6 +282,7 @@ INTERPOSED_VOID(free_aligned_sized, (void* block, size_t alignment, size_t size)
   FREE(real.free_aligned_sized, kind_free_aligned_sized, size, alignment, block, alignment, size);
 }
 
+// Not among the functions of hooks.c: no module that was loaded before the tracer has blocks of the arena.
 EXPORT size_t malloc_usable_size(void* block) {
   if (!tracer_is_ready() || arena_owns(block)) return block ? arena_size(block) : 0;
   return real.malloc_usable_size ? real.malloc_usable_size(block) : 0;

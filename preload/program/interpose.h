@@ -15,6 +15,16 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/// Gives a function that is defined in this file a name that no other module can take: ours_malloc is the tracer's own
+/// malloc, wherever the loader leads calls of `malloc` (hooks/hooks.c).
+#define OURS(name) \
+  extern __typeof__(name) ours_##name __attribute__((alias(#name), visibility("hidden"))) ATTRIBUTES_OF(name)
+#if __has_attribute(copy)
+#define ATTRIBUTES_OF(name) __attribute__((copy(name)))
+#else
+#define ATTRIBUTES_OF(name)
+#endif
+
 /// Defines an interposed function, whose body follows. In the body, `stack_frame` is the function's frame address if
 /// stacks are recorded, else NULL. The function exists twice, so that this costs nothing where none are: the one that
 /// has a frame is jumped to, and so returns to the program.
@@ -26,6 +36,7 @@
     returned name##_traced(__builtin_frame_address(0), UNPACKED arguments);                                      \
   }                                                                                                              \
   EXPORT type name parameters;                                                                                   \
+  OURS(name);                                                                                                    \
   EXPORT type name parameters {                                                                                  \
     if (__builtin_expect(tracer_state != tracer_ready, 0))                                                       \
       returned name##_framed arguments;                                                                          \
@@ -62,14 +73,21 @@ static inline const void** guard_inside_of(const void* caller) { return &guard_i
 /// was left by longjmp.
 bool guard_is_interrupted(const struct Guard* guard, const void* frame, const void* caller);
 
+/// While guard_of_load is in the thread's place for a guard. For the call whose guard is `mine`.
+void guard_look_at_load(struct Guard* mine);
+
 /// Before the real function is called: whether the call is the program's, and so an event.
 static inline bool guard_enter(struct Guard* mine, uint32_t kind) {
   struct Thread* self = &thread_self;
   mine->interrupted = NULL;
-  if (__builtin_expect(self->guard != NULL, 0) && guard_holds(self->guard, mine, __builtin_return_address(0))) {
+  if (__builtin_expect(self->guard != NULL, 0)) {
     const void* caller = __builtin_return_address(0);
-    if (*guard_inside_of(caller) == caller || !guard_is_interrupted(self->guard, mine, caller)) return false;
-    mine->interrupted = self->guard;
+    if (guard_holds(self->guard, mine, caller)) {
+      if (*guard_inside_of(caller) == caller || !guard_is_interrupted(self->guard, mine, caller)) return false;
+      mine->interrupted = self->guard;
+    } else if (self->guard == &guard_of_load) {
+      guard_look_at_load(mine);
+    }
   }
   mine->token = ++self->guards ^ (uintptr_t)mine;
   mine->kind = kind;

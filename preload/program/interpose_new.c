@@ -3,31 +3,19 @@
 // operator new calls malloc, which is interposed as well: the guard makes one event of them. A failure inside is
 // recorded by malloc (interpose.c). Exceptions that do not come from a failed malloc (a bad alignment; another
 // allocator's operator new) leave a guard behind whose frame is gone: interpose.h, guard_holds.
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 
+#include "preload/program/hooks/find.h"
 #include "preload/program/interpose.h"
-
-static void* in_library(const char* library, const char* name) {
-  void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-  return handle ? dlsym(handle, name) : NULL;  // never closed: it must stay loaded
-}
 
 // The function behind ours, if the program is linked with a C++ library; else that of the library that a plugin has
 // brought along, which no other library can see, or of the plugin itself.
 static void* find(const char* name, const void* caller) {
-  struct Guard guard;
-  bool outermost = guard_enter(&guard, kind_malloc);
-  int saved = errno;
-  Dl_info info;
-  void* found = dlsym(RTLD_NEXT, name);
-  if (!found) found = in_library("libstdc++.so.6", name);
-  if (!found) found = in_library("libc++abi.so.1", name);
-  if (!found && dladdr(caller, &info) && info.dli_fname) found = in_library(info.dli_fname, name);
-  errno = saved;
-  if (outermost) guard_leave(&guard);
-  return found;
+  void* found = find_one(name, real_order);
+  if (!found) found = find_in_library("libstdc++.so.6", name);
+  if (!found) found = find_in_library("libc++abi.so.1", name);
+  return found ? found : find_in_module_of(caller, name);
 }
 
 static uint32_t flag_of(const void* function) {

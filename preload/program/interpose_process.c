@@ -10,7 +10,6 @@
 // Sandboxes (kernel.h). The interposed prctl and syscall, which libseccomp calls too, see a program enter one. Not seen
 // is one that enters by an instruction of its own, or is within one after an exec: there a signal for a forbidden
 // system call of the tracer would end it.
-#include <dlfcn.h>
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -20,7 +19,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "preload/program/give_back/give_back.h"
+#include "preload/program/attach/attach.h"
+#include "preload/program/hooks/find.h"
+#include "preload/program/hooks/hooks.h"
 #include "preload/program/interpose.h"
 #include "preload/program/pages/touched.h"
 #include "preload/program/settings.h"
@@ -48,40 +49,29 @@ static void leave(void) {
   tracing_leave();
 }
 
-// The functions that real.c did not find are no errors of the program, and dlerror's free is no event of it. Not called
-// there: dlerror takes gettext's lock, which the caller of the first malloc may hold (bindtextdomain).
-static void forget_errors(void) {
-  struct Guard guard;
-  bool outermost = guard_enter(&guard, guard_own_use);
-  dlerror();
-  dlerror();  // frees the text of the first
-  if (outermost) guard_leave(&guard);
-}
-
 // An allocator in the program itself, or named before us in LD_PRELOAD, hides us. Only a call shows it: the address of
 // malloc may be that of a jump in the program.
 static void report_hiding_malloc(void) {
-  Dl_info theirs;
   struct Guard guard;
   bool outermost = guard_enter(&guard, guard_own_use);
   void* block = malloc(1);
   free(block);
   if (outermost) guard_leave(&guard);
-  if (arena_owns(block) || !dladdr(dlsym(RTLD_DEFAULT, "malloc"), &theirs)) return;
-  write_message("not recorded, because it comes before the tracer: the malloc of ", theirs.dli_fname, 0);
+  const char* theirs = arena_owns(block) ? NULL : find_module(find_one("malloc", find_everywhere));
+  if (theirs && *theirs == 0) theirs = program_invocation_name;
+  if (theirs) write_message("not recorded, because it comes before the tracer: the malloc of ", theirs, 0);
 }
 
 __attribute__((constructor)) static void begin(void) {
   int saved = errno;
-  if (!tracer_is_ready()) return;
-  forget_errors();
+  if (attach_has_begun() || !tracer_is_ready()) return;
   settings_read();
   const char* fault =
       is_under_valgrind ? "valgrind runs the program, and cannot start the collector" : settings_fault();
   if (fault) tracing_stop(fault, "; the program goes on untraced", 0);
   start_collecting();
   if (recording_is_on()) report_hiding_malloc();
-  if (!tracing.is_stopped) give_back_watch_mallctl();
+  if (!tracing.is_stopped) hooks_replace(hooks_of_mallctl);
   at_quick_exit(leave);  // the first to be registered is the last to be called
   errno = saved;
 }
@@ -95,14 +85,17 @@ EXPORT void _exit(int status) {
   real._exit(status);
 }
 
-EXPORT void _Exit(int status) { _exit(status); }
+OURS(_exit);
+EXPORT void _Exit(int status) { ours__exit(status); }
+OURS(_Exit);
 
 #define END(name, parameters, ...) \
   EXPORT void name parameters {    \
     real_find_required();          \
     leave();                       \
     real.name(__VA_ARGS__);        \
-  }
+  }                                \
+  OURS(name);
 
 END(quick_exit, (int status), status)
 END(abort, (void))
@@ -117,15 +110,29 @@ END(__assert_fail, (const char* assertion, const char* file, unsigned line, cons
     int result = real.name(__VA_ARGS__); \
     tracing_exec_failed(held);           \
     return result;                       \
-  }
+  }                                      \
+  OURS(name);
 
 EXEC(execv, (const char* path, char* const* arguments), path, arguments)
 EXEC(execvp, (const char* file, char* const* arguments), file, arguments)
 EXEC(execve, (const char* path, char* const* arguments, char* const* environment), path, arguments, environment)
 EXEC(execvpe, (const char* file, char* const* arguments, char* const* environment), file, arguments, environment)
 EXEC(fexecve, (int file, char* const* arguments, char* const* environment), file, arguments, environment)
-EXEC(execveat, (int folder, const char* path, char* const* arguments, char* const* environment, int flags), folder,
-     path, arguments, environment, flags)
+
+// Not in glibc before 2.34.
+EXPORT int execveat(int folder, const char* path, char* const* arguments, char* const* environment, int flags) {
+  real_find_required();
+  if (!real.execveat) {
+    errno = ENOSYS;
+    return -1;
+  }
+  record_pages_before_end();
+  const bool held = tracing_before_exec();
+  const int result = real.execveat(folder, path, arguments, environment, flags);
+  tracing_exec_failed(held);
+  return result;
+}
+OURS(execveat);
 
 // execl's arguments, as an array on the stack (the caller may be a child of vfork), and a list of those behind them.
 #define LISTED(first, arguments, rest)                                               \
@@ -145,28 +152,33 @@ EXEC(execveat, (int folder, const char* path, char* const* arguments, char* cons
 EXPORT int execl(const char* path, const char* first, ...) {
   LISTED(first, arguments, rest);
   va_end(rest);
-  return execv(path, arguments);
+  return ours_execv(path, arguments);
 }
+OURS(execl);
 
 EXPORT int execlp(const char* file, const char* first, ...) {
   LISTED(first, arguments, rest);
   va_end(rest);
-  return execvp(file, arguments);
+  return ours_execvp(file, arguments);
 }
+OURS(execlp);
 
 EXPORT int execle(const char* path, const char* first, ...) {
   LISTED(first, arguments, rest);
   char** environment = va_arg(rest, char**);
   va_end(rest);
-  return execve(path, arguments, environment);
+  return ours_execve(path, arguments, environment);
 }
+OURS(execle);
 
 EXPORT int pthread_setname_np(pthread_t thread, const char* name) {
   real_find_required();
+  if (!real.pthread_setname_np) return ENOSYS;
   int failed = real.pthread_setname_np(thread, name);
   if (!failed && pthread_equal(thread, pthread_self())) record_label(kind_thread_name, name);
   return failed;
 }
+OURS(pthread_setname_np);
 
 static bool clock_was_slow;
 
@@ -211,10 +223,11 @@ EXPORT int prctl(int option, ...) {
   if (option == PR_SET_NAME && !failed) name_thread((const char*)a);
   return failed;
 }
+OURS(prctl);
 
 __attribute__((used)) static long watched_syscall(long number, long a, long b, long c, long d, long e, long f) {
   real_find_required();
-  if (number == SYS_prctl) return prctl((int)a, b, c, d, e);
+  if (number == SYS_prctl) return ours_prctl((int)a, b, c, d, e);
   bool enters = number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER);
   bool first = enters && enter_sandbox(a != SECCOMP_SET_MODE_STRICT);
   long result = real_syscall(number, a, b, c, d, e, f);
@@ -237,52 +250,7 @@ EXPORT __attribute__((naked)) long syscall(__attribute__((unused)) long number, 
       "jmp *%rax\n"
       "1:\tjmp watched_syscall");
 }
-
-// Calls of malloc by a module that is loaded so come to libc without us.
-static void note_bypass(const char* module) {
-  static bool has_first;
-  struct Control* control = tracing.control;
-  if (!control || !module || (strchr(module, '/') && sys(SYS_access, module, F_OK) != 0)) return;
-  if (!__atomic_exchange_n(&has_first, true, __ATOMIC_RELAXED))
-    memcpy(control->bypass, module, strnlen(module, sizeof control->bypass - 1));
-  __atomic_fetch_add(&control->bypasses, 1, __ATOMIC_RELEASE);
-}
-
-__attribute__((used)) static void note_dlopen(const char* module, int flags) {
-  real_find_required();
-  if (flags & RTLD_DEEPBIND) note_bypass(module);
-}
-
-__attribute__((used)) static void note_dlmopen(Lmid_t space, const char* module) {
-  real_find_required();
-  if (space != LM_ID_BASE) note_bypass(module);
-}
-
-// dlopen looks for the module as its caller's library says, which it knows by the return address: so it is jumped to.
-#define WATCHED_JUMP(name) \
-  __asm__(                 \
-      "push %rdi\n\t"      \
-      "push %rsi\n\t"      \
-      "push %rdx\n\t"      \
-      "call note_" #name   \
-      "\n\t"               \
-      "pop %rdx\n\t"       \
-      "pop %rsi\n\t"       \
-      "pop %rdi\n\t"       \
-      "mov real_" #name    \
-      "(%rip), %rax\n\t"   \
-      "jmp *%rax")
-
-EXPORT __attribute__((naked)) void* dlopen(__attribute__((unused)) const char* module,
-                                           __attribute__((unused)) int flags) {
-  WATCHED_JUMP(dlopen);
-}
-
-EXPORT __attribute__((naked)) void* dlmopen(__attribute__((unused)) Lmid_t space,
-                                            __attribute__((unused)) const char* module,
-                                            __attribute__((unused)) int flags) {
-  WATCHED_JUMP(dlmopen);
-}
+OURS(syscall);
 
 void cmttrace_mark(const char* label) {
   if (tracer_is_ready() && label) record_label(kind_mark, label);

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "preload/program/hooks/find.h"
 #include "preload/text.h"
 
 enum { pauses_max = 1 << 21 };  // of the processor: a tenth of a second
@@ -106,17 +107,44 @@ static struct stat status_of_standard_error(void) {
 
 void remember_standard_error(void) { standard_error = status_of_standard_error(); }
 
-void write_message(const char* what, const char* detail, long error) {
-  if (sandbox_entered) return;
+static struct {
+  char* message;
+  size_t bytes;
+} kept;
+
+void keep_messages(char* message, size_t bytes) {
+  kept.message = message;
+  kept.bytes = bytes;
+}
+
+// strerror may allocate. Before glibc 2.32 there is nothing else.
+static char* put_cause(char* out, long error) {
+  const char* (*describe)(int);
+  *(void**)&describe = find_one("strerrordesc_np", find_everywhere);
+  const char* cause = describe ? describe((int)error) : NULL;
+  out = stpcpy(out, ": ");
+  return cause ? stpcpy(out, cause) : put_decimal(stpcpy(out, "error "), (uint64_t)error);
+}
+
+static bool is_standard_error_ours(void) {
   const struct stat now = status_of_standard_error();
-  if (standard_error.st_dev != now.st_dev || standard_error.st_ino != now.st_ino) return;
+  return standard_error.st_dev == now.st_dev && standard_error.st_ino == now.st_ino;
+}
+
+void write_message(const char* what, const char* detail, long error) {
+  static const char prefix[] = "libcmttrace: ";
+  if (sandbox_entered || !(kept.message ? kept.message[0] == 0 : is_standard_error_ours())) return;
   static char line[2 * output_path_bytes];  // not on the stack: a thread's may be small
   const bool is_about_file = detail[0] != ';';
-  const char* cause = error ? strerrordesc_np((int)error) : NULL;
-  char* end = stpcpy(stpcpy(line, "libcmttrace: "), what);
+  char* end = stpcpy(stpcpy(line, prefix), what);
   if (is_about_file) end = stpcpy(end, detail);
-  if (cause) end = stpcpy(stpcpy(end, ": "), cause);
+  if (error) end = put_cause(end, error);
   if (!is_about_file) end = stpcpy(end, detail);
+  if (kept.message) {
+    const char* text = line + sizeof prefix - 1;
+    memcpy(kept.message, text, strnlen(text, kept.bytes - 1));
+    return;
+  }
   *end++ = '\n';
   sys(SYS_write, 2, line, end - line);
 }

@@ -88,6 +88,8 @@ bool wait_timed_out(const uint32_t* word, uint32_t seen);
 
 /// Remembers which file standard error is, or that it is closed.
 void remember_standard_error(void);
+/// From here on messages go to `message`, which has room for `bytes`, and none to standard error. The first one stays.
+void keep_messages(char* message, size_t bytes);
 /// Writes one line to standard error, if that is still the same file: the program may use its number for another one
 /// now. `detail`: what goes on, "; the program …", or a file. `error`: an errno, or 0.
 void write_message(const char* what, const char* detail, long error);

@@ -7,13 +7,14 @@
 
 #include "preload/program/collector_start.h"
 #include "preload/program/holders.h"
+#include "preload/program/hooks/find.h"
 #include "preload/program/pages/touched.h"
 #include "preload/program/real.h"
 #include "preload/program/rings.h"
 #include "preload/program/settings.h"
 #include "preload/text.h"
 
-enum { destructor_rounds_max = 3, fast_clock_ns = 14, touched_min_auto = 65536 };
+enum { destructor_rounds_max = 3, fast_clock_ns = 14, touched_min_auto = 65536, get_name = 16 /* of prctl */ };
 
 enum TracerState tracer_state;
 
@@ -25,6 +26,12 @@ static struct {
   bool has_key;
   pthread_key_t key;
 } state;
+
+/// Of the library of threads. NULL: an older program has none, and so one thread, whose end is the process's.
+static struct {
+  int (*create)(pthread_key_t*, void (*)(void*));
+  int (*set)(pthread_key_t, const void*);
+} keys;
 
 static struct {
   bool are_wanted, of_frees;
@@ -76,6 +83,7 @@ static const char* map_stacks(struct Control* control, struct GivenOut given_out
 static void begin_stacks(struct Control* control, struct GivenOut given_out) {
   stacks_end_process();  // the parent's
   const char* fault = stacks.are_wanted ? map_stacks(control, given_out) : NULL;
+  if (!stacks.are_wanted) control->stacks_at = 0;
   if (!fault) return;
   stacks_end_process();
   control->stacks_at = 0;
@@ -89,8 +97,28 @@ static void report_missing_stacks(void) {
   stacks.fault = NULL;
 }
 
+// The rings of a process that begins, with what their reader is to know of it.
+static long make_rings(bool is_forked, struct GivenOut given_out) {
+  const bool has_share = stacks.are_wanted || tracing.is_attached;  // attached: the next recording may have stacks
+  const long failed = rings_map(&tracing.control, has_share ? sizeof(struct StackShare) : 0);
+  if (failed) return failed;
+  struct Control* control = tracing.control;
+  control->process = process_id();
+  control->forked = tracing.is_attached ? 2 : is_forked;
+  control->clock_is_ns = clock_is_slow;
+  control->start_ns = clock_ns(CLOCK_MONOTONIC);
+  control->start_stamp = clock_stamp(false);
+  control->start_wall = clock_ns(CLOCK_REALTIME) / 1000000000u;
+  control->clock = control->start_stamp;
+  control->touched_min = large_blocks_min;
+  record_begin_process(control);
+  begin_stacks(control, given_out);
+  return 0;
+}
+
 static void begin_process(void) {
   bool is_forked = tracing.generation != 0;
+  tracing.is_attached = false;  // what is attached to is the parent
   if (tracing.control) state.is_paused = tracing.control->paused;
   const struct GivenOut given_out = given_to_interrupted_capture();
   rings_forget(tracing.control);
@@ -104,30 +132,27 @@ static void begin_process(void) {
     set_recording_generation(not_recording);
     return;
   }
-  long failed = rings_map(&tracing.control, stacks.are_wanted ? sizeof(struct StackShare) : 0);
+  const long failed = make_rings(is_forked, given_out);
   if (failed) {
     tracing_stop(path_is_given(path_rings) ? "cannot create CMTTRACE_RINGS" : "cannot make the rings",
                  "; the program goes on untraced", -failed);
     return;
   }
-  struct Control* control = tracing.control;
-  control->process = process_id();
-  control->forked = is_forked;
-  control->clock_is_ns = clock_is_slow;
-  control->start_ns = clock_ns(CLOCK_MONOTONIC);
-  control->start_stamp = clock_stamp(false);
-  control->start_wall = clock_ns(CLOCK_REALTIME) / 1000000000u;
-  control->clock = control->start_stamp;
-  control->touched_min = large_blocks_min;
-  record_begin_process(control);
-  begin_stacks(control, given_out);
   set_recording_generation(tracing.generation);
   if (state.may_open_files) tracing_start_collector();
 }
 
+// Of a thread that had its name before the recording.
+static void record_own_name(void) {
+  char name[16] = {0};
+  if (sandbox_entered || sys(SYS_prctl, get_name, name) != 0 || name[0] == 0) return;
+  make_utf8(name, strlen(name));
+  record_long(&(struct Call){.kind = kind_thread_name, .label = name});
+}
+
 static void claim_ring(void) {
   struct Thread* self = &thread_self;
-  self->guard = NULL;
+  if (self->guard != &guard_of_load) self->guard = NULL;
   self->stamp_floor = 0;
   self->ring = rings_claim(tracing.control);
   if (!self->ring) {
@@ -147,13 +172,14 @@ static void claim_ring(void) {
   if (number) record_second_thread();
   record_long(&(struct Call){.kind = (enum Kind)record_owner, .size = number});
   if (number) record_long(&(struct Call){.kind = kind_thread_start});
+  if (tracing.is_attached) record_own_name();
 }
 
 // May allocate from the program's heap, which is an event: so not while an event is recorded.
 static void notice_thread_end(void) {
   int saved = errno;
   thread_self.has_destructor = 1;
-  pthread_setspecific(state.key, &thread_self);
+  keys.set(state.key, &thread_self);
   errno = saved;
 }
 
@@ -213,15 +239,23 @@ bool tracer_start(void) {
   int saved = errno;
   tracer_state = tracer_starts;
   remember_standard_error();
-  real_find_all();
+  const struct RealFault fault = real_find_all();
+  if (fault.what) real_die(fault);
   start_recording();
   tracer_state = stacks_kinds ? tracer_ready_with_stacks : tracer_ready;
   errno = saved;
   return true;
 }
 
-void start_collecting(void) {
-  state.may_open_files = true;
+static void notice_threads_and_forks(void) {
+  const struct Wanted names[] = {{"pthread_key_create", (void**)&keys.create},
+                                 {"pthread_setspecific", (void**)&keys.set}};
+  find_all(names, sizeof names / sizeof *names, find_everywhere);
+  state.has_key = keys.create && keys.set && keys.create(&state.key, thread_ends) == 0;
+  pthread_atfork(NULL, NULL, generation_page_after_fork);
+}
+
+static void read_recording_settings(void) {
   tracing.drops = setting_is("CMTTRACE_ON_FULL", "drop");
   tracing.waits = setting_is("CMTTRACE_WAIT", "1");
   if (setting_is("CMTTRACE_TIME", "1")) record_times();
@@ -229,9 +263,13 @@ void start_collecting(void) {
     record_fast_clock(setting_is("CMTTRACE_STAMPS", "all"));
   if (setting_is("CMTTRACE_USABLE", "1")) record_short_below(large_blocks_min, real.malloc_usable_size);
   if (is_allocator_code(*(const void**)&real.malloc_usable_size)) holders_usable_size = real.malloc_usable_size;
-  state.has_key = pthread_key_create(&state.key, thread_ends) == 0;
-  pthread_atfork(NULL, NULL, generation_page_after_fork);
-  const char* parent = getenv("CMTTRACE_CHILD_OF");
+}
+
+void start_collecting(void) {
+  state.may_open_files = true;
+  read_recording_settings();
+  notice_threads_and_forks();
+  const char* parent = setting_value("CMTTRACE_CHILD_OF");
   if (parent && *parent == 0) parent = NULL;
   state.ignores_children = parent != NULL;
   if (parent && strtol(parent, NULL, 10) != sys(SYS_getppid, 0)) tracing_stop(NULL, "", 0);
@@ -263,4 +301,86 @@ void pause_recording(bool paused) {
     set_recording_generation(0);
   }
   if (!paused && recording_is_on()) record_label(kind_mark, "cmt_resume");
+}
+
+// In the first recording of the process.
+static const char* start_attached(void) {
+  static char line[128];
+  tracer_state = tracer_starts;
+  real_order = find_everywhere;
+  const struct RealFault fault = real_find_all();
+  tracer_state = tracer_not_started;
+  if (fault.what) {
+    stpcpy(stpcpy(line, fault.what), fault.detail);
+    return line;
+  }
+  if (is_under_valgrind) return "valgrind runs the program";
+  generation_page_start();
+  clock_is_slow = !clock_has_steady_tsc();
+  notice_threads_and_forks();
+  return NULL;
+}
+
+// A forked child has its parent's rings until its first event.
+static void forget_last_recording(void) {
+  collector_forget();
+  if (tracing.control && recording_generation() == 0) rings_forget(tracing.control);
+  tracing.control = NULL;
+  stacks.share = NULL;
+  stacks.fault = NULL;
+  large_blocks_forget();
+  record_forget();
+}
+
+const char* attached_begin(void) {
+  const char* fault = state.is_started ? NULL : start_attached();
+  if (fault) return fault;
+  generation_page[1] = (uint32_t)sys(SYS_getpid, 0);
+  forget_last_recording();
+  set_recording_generation(not_recording);
+  tracing.is_stopped = tracing.is_attached = tracing.is_collector_started = true;
+  tracing.is_finishing = false;
+  tracing.generation++;
+  state.is_started = state.may_open_files = true;
+  state.is_paused = false;
+  state.ignores_children = !setting_is("CMTTRACE_FOLLOW", "1");
+  thread_session++;
+  record_fast_clock(clock_cost_ns() < fast_clock_ns);
+  read_stack_settings();
+  read_touched_setting();
+  read_recording_settings();
+  rings_keep_place();
+  if (make_rings(false, (struct GivenOut){0}) != 0) return "there is no memory for the rings";
+  tracer_state = stacks_kinds ? tracer_ready_with_stacks : tracer_ready;
+  report_missing_stacks();
+  return NULL;
+}
+
+void attached_resume(void) {
+  tracing.is_stopped = false;
+  set_recording_generation(tracing.generation);
+  if (setting_is("CMTTRACE_START", "paused")) pause_recording(true);
+}
+
+void attached_end(void) {
+  struct Control* control = tracing.control;
+  const bool is_parents = recording_generation() == 0;  // this is a forked child
+  set_recording_generation(not_recording);
+  tracing.is_stopped = true;
+  tracer_state = tracer_ready;
+  if (!control || !tracing.is_attached || is_parents) return;
+  __atomic_store_n(&control->request_kind, request_finish, __ATOMIC_RELAXED);
+  __atomic_add_fetch(&control->request, 1, __ATOMIC_SEQ_CST);
+  ring_bell(asleep_briefly);
+}
+
+void attached_release(void) {
+  if (tracing.control) rings_detach(tracing.control);
+  holders_forget();
+  large_blocks_forget();
+  stacks_release();
+}
+
+bool attached_is_on(void) {
+  return tracing.is_attached && tracing.control && !tracing.is_stopped && recording_generation() != 0;
 }

@@ -27,6 +27,20 @@ static inline bool tracer_is_ready(void) { return __builtin_expect(tracer_state 
 /// tracer_start() without the real functions.
 void start_recording(void);
 
+/// What an attached tracer does in place of tracer_start() and start_collecting(), while no module leads to it yet and
+/// signals are blocked. Returns NULL, or why the program cannot be recorded. The rings are there then, with their
+/// descriptor, and nothing is recorded until attached_resume().
+const char* attached_begin(void);
+/// The rings are the collector's. From here on all threads' events are recorded.
+void attached_resume(void);
+/// No event is recorded any more; the collector is asked to finish.
+void attached_end(void);
+/// When no thread is in the tracer: gives back the memory that the recording has taken. Addresses stay reserved, since
+/// a thread may have been interrupted in the tracer, and for the next attach.
+void attached_release(void);
+/// Whether this process, and not its parent, has a recording that attached_end() has not ended.
+bool attached_is_on(void);
+
 /// From the tracer's constructor on: files can be opened, ends of threads be noticed, and the collector be started.
 void start_collecting(void);
 

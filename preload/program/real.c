@@ -1,6 +1,5 @@
 #include "preload/program/real.h"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <sys/auxv.h>
 
@@ -8,44 +7,64 @@
 
 struct Real real;
 Syscall* real_syscall;
-void *real_dlopen, *real_dlmopen;
-
-static void* find(const char* name) { return dlsym(RTLD_NEXT, name); }
-
-static void die(const char* why, const char* detail) {
-  write_message(why, detail, 0);
-  sys(SYS_exit_group, 1);
-}
-
-static void* find_required(const char* name) {
-  void* found = find(name);
-  if (!found) die("no function behind ours: ", name);
-  return found;
-}
-
-// A sanitizer's allocator has to come first in the search order: it calls dlsym, and by that us, before it can be
-// called itself. The user would see its message only, or a crash at its start.
-static bool is_sanitized(void) {
-  return dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") || dlsym(RTLD_DEFAULT, "__msan_init");
-}
+void *real_dlopen, *real_dlmopen, *real_dlsym;
 
 bool is_under_valgrind;
 
-void real_find_required(void) {
-  if (real._exit) return;
-  *(void**)&real_syscall = find_required("syscall");
-  real_dlopen = find_required("dlopen");
-  real_dlmopen = find_required("dlmopen");
-#define REAL_REQUIRED(name) *(void**)&real.name = find_required(#name);
-  REAL_FUNCTIONS(REAL_REQUIRED)
+enum FindWhere real_order = find_behind_us;
+
+void real_die(struct RealFault fault) {
+  write_message(fault.what, fault.detail, 0);
+  sys(SYS_exit_group, 1);
 }
 
-void real_find_all(void) {
-  is_under_valgrind = dlsym(RTLD_DEFAULT, "_vgnU_freeres") != NULL;
-  if (is_sanitized()) die("the program is built with a sanitizer, and cannot be traced", "");
-  real_find_required();
-#define REAL_OPTIONAL(name) *(void**)&real.name = find(#name);
-  REAL_OPTIONAL_FUNCTIONS(REAL_OPTIONAL)
+static const struct RealFault fault_of_sanitizer = {"the program is built with a sanitizer, and cannot be traced", ""};
+
+void __asan_init(void) __attribute__((weak));
+void __tsan_init(void) __attribute__((weak));
+void __msan_init(void) __attribute__((weak));
+
+// A sanitizer's allocator has to come first in the search order: it looks functions up, and by that calls us, before it
+// can be called itself. The user would see its message only, or a crash at its start. It also has a dl_iterate_phdr of
+// its own, which cannot be called then: so the loader has to tell, by weak symbols.
+static bool is_sanitized(void) { return __asan_init || __tsan_init || __msan_init; }
+
+static const struct Wanted required[] = {
+#define REAL_WANTED(name) {#name, (void**)&real.name},
+    REAL_FUNCTIONS(REAL_WANTED){"syscall", (void**)&real_syscall},
+};
+static const struct Wanted optional[] = {
+    REAL_OPTIONAL_FUNCTIONS(REAL_WANTED){"dlopen", &real_dlopen},
+    {"dlmopen", &real_dlmopen},
+    {"dlsym", &real_dlsym},
+#undef REAL_WANTED
+};
+enum { required_count = sizeof required / sizeof *required, optional_count = sizeof optional / sizeof *optional };
+
+static struct RealFault find_required(void) {
+  if (!real._exit) find_all(required, required_count, real_order);
+  for (int i = 0; i < required_count; i++) {
+    if (!*required[i].found) return (struct RealFault){"no function behind ours: ", required[i].name};
+  }
+  return (struct RealFault){NULL, NULL};
+}
+
+void real_find_missing(void) { find_all(optional, optional_count, real_order); }
+
+void real_find_required(void) {
+  if (real._exit) return;
+  if (is_sanitized()) real_die(fault_of_sanitizer);
+  real_find_missing();  // dlopen is among them, which older programs need not have
+  const struct RealFault fault = find_required();
+  if (fault.what) real_die(fault);
+}
+
+struct RealFault real_find_all(void) {
+  if (is_sanitized()) return fault_of_sanitizer;
+  if (real_order == find_behind_us) find_begin();
+  is_under_valgrind = find_one("_vgnU_freeres", find_everywhere) != NULL;
+  real_find_missing();
+  return find_required();
 }
 
 static struct Range { uintptr_t begin, end; } allocator, executable;

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "preload/program/hooks/find.h"
 #include "preload/program/kernel.h"
 
 // Not declared by every libc, or not with NDEBUG.
@@ -26,12 +27,13 @@ void __assert_fail(const char* assertion, const char* file, unsigned line, const
 #define REAL_FUNCTIONS(X) \
   X(malloc) X(calloc) X(realloc) X(free) \
   X(quick_exit) X(abort) X(__assert_fail) X(_exit) \
-  X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(execveat) \
-  X(pthread_setname_np) X(prctl)
-/// NULL where there is none.
+  X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) \
+  X(prctl)
+/// NULL where there is none: the library is older, or one of C alone, or is not loaded.
 #define REAL_OPTIONAL_FUNCTIONS(X) \
   X(reallocarray) X(aligned_alloc) X(memalign) X(posix_memalign) X(valloc) X(pvalloc) X(malloc_usable_size) \
   X(free_sized) X(free_aligned_sized) \
+  X(execveat) X(pthread_setname_np) \
   X(malloc_trim) X(mallopt) X(mallctl) X(mallctlbymib) X(mallctlnametomib)
 // clang-format on
 
@@ -44,15 +46,28 @@ struct Real {
 extern struct Real real HIDDEN;
 extern void* real_dlopen HIDDEN;
 extern void* real_dlmopen HIDDEN;
+extern void* real_dlsym HIDDEN;
 typedef long Syscall(long, long, long, long, long, long, long);
 extern Syscall* real_syscall HIDDEN;
 
-/// Finds them all: after a fork in a program with threads, dlsym may wait for ever. Ends the process with a line where
-/// one is missing that every libc has, or where the program is built with a sanitizer.
-void real_find_all(void);
-/// Finds those that every libc has. Allocates nothing, as a dlsym that fails does: an allocator before us calls
-/// syscall while it starts.
+/// Why the program cannot be recorded: what is so, and a name that belongs to it. `what` is NULL: it can be.
+struct RealFault {
+  const char* what;
+  const char* detail;
+};
+
+/// Finds them all: after a fork in a program with threads, the loader may make us wait for ever. A fault: one is
+/// missing that every libc has, or the program is built with a sanitizer.
+struct RealFault real_find_all(void);
+/// Finds those that every libc has: an allocator before us calls syscall while it starts. Ends the process with a line
+/// where one is missing.
 void real_find_required(void);
+/// Looks once more for those of REAL_OPTIONAL_FUNCTIONS that were not there.
+void real_find_missing(void);
+/// Ends the process with a line.
+void real_die(struct RealFault fault);
+/// Where the real functions are. find_everywhere: the tracer is attached, and not in the program's search order.
+extern enum FindWhere real_order;
 
 /// Whether valgrind runs the program: it ends one that calls clone as the collector's start does.
 extern bool is_under_valgrind HIDDEN;
@@ -63,8 +78,8 @@ bool is_allocator_code(const void* code);
 /// Whether code belongs to the program itself, and to no library.
 bool is_program_code(const void* code);
 
-/// Serves the calls of malloc that dlsym itself may make while it looks for the real functions: 64 KiB, never given
-/// back. The blocks are no events, and are recognised wherever they come back.
+/// Serves the calls of malloc that are made while the real functions are looked for: 64 KiB, never given back. The
+/// blocks are no events, and are recognised wherever they come back.
 enum { arena_bytes = 64 * 1024 };
 extern char arena_memory[arena_bytes] HIDDEN;
 

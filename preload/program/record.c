@@ -10,6 +10,8 @@
 #include "preload/program/unwind/quick.h"
 
 __thread struct Thread thread_self = {.generation = no_generation};
+struct Guard guard_of_load;
+uint16_t thread_session;
 enum Stamping stamping;
 size_t (*record_usable)(void*);
 uint64_t record_short_bytes = (uint64_t)1 << 32;
@@ -17,10 +19,15 @@ uint64_t record_short_bytes = (uint64_t)1 << 32;
 static bool has_times, is_clock_fast;
 static bool has_second_thread;  // or had one when it was forked
 
-void record_begin_process(struct Control* control) { holders_begin_process(&control->holders_bytes); }
-
 // Known to all threads before the caller's first stamp.
 static void set_stamping(enum Stamping next) { __atomic_store_n(&stamping, next, __ATOMIC_SEQ_CST); }
+
+void record_forget(void) {
+  has_times = has_second_thread = false;
+  set_stamping(stamping_alone);
+}
+
+void record_begin_process(struct Control* control) { holders_begin_process(&control->holders_bytes); }
 
 void record_second_thread(void) {
   __atomic_store_n(&has_second_thread, true, __ATOMIC_RELAXED);

@@ -70,6 +70,10 @@ struct Guard {
   const void* stack_frame;  ///< of operator new, where stacks are recorded
 };
 
+/// In the place of a guard where no guarded function runs, but a module was loaded whose words are to be looked at when
+/// the loader has returned (hooks/loads.h): so that each of the thread's next calls is seen, at no cost for others.
+extern struct Guard guard_of_load HIDDEN;
+
 /// A thread of the program. Zero at its birth, but for the generation, which must not be that of a forked child.
 struct Thread {
   struct Guard* guard;  ///< of the outermost interposed function
@@ -84,15 +88,21 @@ struct Thread {
   struct Guard retry;        ///< of that operator new
   uint8_t has_destructor;    ///< whether its end will be noticed
   uint8_t destructor_rounds;
+  uint16_t session;               ///< thread_session when it claimed its ring
   uint32_t ringless;              ///< the generation in which there was no ring for it
   uint32_t unwinder_ring;         ///< the number of the ring that `unwinder` belongs to
   struct UnwindThread* unwinder;  ///< NULL: no stacks, or no memory for them
   struct RingStack last_stack;
   uint64_t asked_at, ask_credit;  ///< of pages/touched.c: a stamp, and stamps
+  uintptr_t load_place;           ///< of hooks/loads.c: where the return address of the dlopen stands,
+  const void* load_caller;        ///< and what it is
+  bool load_is_deep;              ///< the dlopen has RTLD_DEEPBIND
 };
 enum { no_generation = 0x7fffffff };
 
 extern __thread struct Thread thread_self HIDDEN;
+/// Counts the recordings that an attached tracer has made in this process and those before it.
+extern uint16_t thread_session HIDDEN;
 
 /// Which events have true stamps (preload/protocol.h).
 enum Stamping {
@@ -110,6 +120,8 @@ void record_short_below(uint64_t large_bytes, size_t (*usable)(void*));
 
 /// In a process that begins.
 void record_begin_process(struct Control* control);
+/// Before another recording of the same process: it is as if there had been none.
+void record_forget(void);
 /// A second thread records from here on. To be called before it hands any block on.
 void record_second_thread(void);
 /// Times are recorded: each event has a true stamp.

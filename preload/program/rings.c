@@ -12,6 +12,15 @@ enum { populate_write = 23 };  // MADV_POPULATE_WRITE, since Linux 5.14
 
 static int descriptor = -1;
 
+/// Addresses that rings had, and that nothing else gets.
+static struct {
+  bool is_wanted;
+  void* begin;
+  uint64_t bytes;
+} kept;
+
+void rings_keep_place(void) { kept.is_wanted = true; }
+
 int rings_descriptor(void) { return descriptor; }
 
 void rings_close_descriptor(void) {
@@ -68,6 +77,18 @@ static long make_file(char path[output_path_bytes], uint64_t bytes) {
 
 static uint64_t in_pages(uint64_t bytes) { return (bytes + 4095) & ~(uint64_t)4095; }
 
+// A mapping that does not fit the place takes another one, and the old place is given up.
+static long map_file(int fd, uint64_t bytes) {
+  const bool has_place = kept.is_wanted && bytes <= kept.bytes;
+  const int flags = MAP_SHARED | MAP_NORESERVE | (has_place ? MAP_FIXED : 0);
+  const long begin = sys(SYS_mmap, has_place ? kept.begin : NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+  if (has_place || !kept.is_wanted || (begin < 0 && begin > -4096)) return begin;
+  if (kept.begin) sys(SYS_munmap, kept.begin, kept.bytes);
+  kept.begin = (void*)begin;
+  kept.bytes = bytes;
+  return begin;
+}
+
 long rings_map(struct Control** control, uint64_t stacks_bytes) {
   const uint64_t room = room_for_rings();
   if (stacks_bytes > room / 2) stacks_bytes = 0;
@@ -78,7 +99,7 @@ long rings_map(struct Control** control, uint64_t stacks_bytes) {
   static char path[output_path_bytes];
   long fd = make_file(path, bytes);
   if (fd < 0) return fd;
-  long begin = sys(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  const long begin = map_file((int)fd, bytes);
   if (begin < 0 && begin > -4096) {
     sys(SYS_close, fd);
     return begin;
@@ -104,6 +125,21 @@ void rings_forget(const struct Control* control) {
   if (!control) return;
   sys(SYS_mmap, control, control->bytes, PROT_READ | PROT_WRITE,
       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+// One call of mremap exchanges the mappings. What has been handed out of the rings is the same in the copy, so that no
+// address follows from it that is outside.
+long rings_detach(const struct Control* control) {
+  const uint64_t bytes = control->bytes, rings = control->rings_used;
+  const uint64_t used = rings_control_bytes((uint32_t)(rings < control->rings_limit ? rings : control->rings_limit));
+  const long copy = sys(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (copy < 0 && copy > -4096) return copy;
+  sys(SYS_madvise, copy, bytes, MADV_DONTDUMP);
+  memcpy((void*)copy, control, used);
+  const long moved = sys(SYS_mremap, copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, control);
+  if (moved == (long)control) return 0;
+  sys(SYS_munmap, copy, bytes);
+  return moved;
 }
 
 // Kernels that do not know the advice back a page when it is written to.

@@ -22,6 +22,12 @@ void rings_close_descriptor(void);
 /// may have interrupted a thread that writes to them.
 void rings_forget(const struct Control* control);
 
+/// From here on the rings are mapped to where the last ones were, if they fit.
+void rings_keep_place(void);
+/// Puts memory that nobody shares in the place of the rings: the recording is over, but a thread that was interrupted
+/// in it may still write there. 0 or -errno.
+long rings_detach(const struct Control* control);
+
 /// Removes the file of rings that no collector has ever read.
 void rings_discard(const struct Control* control);
 

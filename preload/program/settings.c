@@ -1,12 +1,12 @@
 #include "preload/program/settings.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "preload/program/hooks/find.h"
 #include "preload/program/kernel.h"
 #include "preload/program/unwind/unwind.h"
 #include "preload/text.h"
@@ -21,6 +21,7 @@ static bool status_exists;
 static uint64_t launcher;  // CMTTRACE_OUT_OF; 0: not given
 static char collector[output_path_bytes];
 static char** environment;
+static const char* attached;  // settings in place of the environment's variables: "NAME=VALUE\0…\0\0"
 
 extern char** environ;
 
@@ -32,6 +33,8 @@ static const struct Variable {
   uint64_t least;  ///< in its units
   uint64_t most;   ///< 0: any
   uint32_t paths_max;
+  bool is_of_attached;  ///< it says nothing to a tracer that is preloaded
+  bool is_keep;         ///< what read_keep() reads
 } variables[] = {
     {.name = "CMTTRACE_OUT", .paths_max = outputs_max},
     {.name = "CMTTRACE_RINGS", .paths_max = 1},
@@ -51,25 +54,45 @@ static const struct Variable {
     {.name = "CMTTRACE_SAMPLE", .units = units_of_time},
     {.name = "CMTTRACE_MAX_TIME", .units = units_of_time},
     {.name = "CMTTRACE_MAX_BYTES", .units = units_of_size},
+    {.name = "CMTTRACE_KEEP", .is_keep = true},
     {.name = "CMTTRACE_SPILL", .units = units_of_size},
     {.name = "CMTTRACE_MAX_EVENTS", .units = units_of_count},
     {.name = "CMTTRACE_CHILD_OF", .units = units_of_count},
+    {.name = "CMTTRACE_FOLLOW", .words = {"0", "1"}, .is_of_attached = true},
     {.name = "CMTTRACE_OUT_OF", .units = units_of_count},
 };
 
+static const char* next_attached(const char* entry) { return entry + strlen(entry) + 1; }
+
+void settings_attach(const char* settings) {
+  attached = settings;
+  trace_paths = 0;
+  collector[0] = templates[path_rings][0] = templates[path_control][0] = templates[path_status][0] = 0;
+  environment = NULL;  // 4 KiB of an earlier attach are lost, if it has recorded children
+}
+
+const char* setting_value(const char* name) {
+  if (!attached) return getenv(name);
+  const size_t length = strlen(name);
+  for (const char* entry = attached; *entry; entry = next_attached(entry)) {
+    if (strncmp(entry, name, length) == 0 && entry[length] == '=') return entry + length + 1;
+  }
+  return NULL;
+}
+
 bool setting_is(const char* name, const char* value) {
-  const char* found = getenv(name);
+  const char* found = setting_value(name);
   return found && strcmp(found, value) == 0;
 }
 
 bool setting_is_given(const char* name) {
-  const char* found = getenv(name);
+  const char* found = setting_value(name);
   return found && *found;
 }
 
 static uint64_t setting_in(const struct Unit* units, const char* name, uint64_t otherwise) {
   uint64_t number;
-  const char* found = getenv(name);
+  const char* found = setting_value(name);
   return found && read_quantity(found, units, &number) ? number : otherwise;
 }
 
@@ -89,12 +112,14 @@ static bool are_paths(const char* value, uint32_t count_max) {
 
 static bool is_understood(const struct Variable* variable, const char* value) {
   uint64_t number;
+  struct Keep keep;
   if (*value == 0) return true;  // as if it were not set
   const char* const* word = variable->words;
   while (*word && strcmp(*word, value) != 0) word++;
   if (*word) return true;
   if (variable->units && read_quantity(value, variable->units, &number))
     return number >= variable->least && (variable->most == 0 || number <= variable->most);
+  if (variable->is_keep) return read_keep(value, &keep);
   return variable->paths_max && are_paths(value, variable->paths_max);
 }
 
@@ -115,6 +140,7 @@ static const char* fault_of(const char* entry) {
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
     const struct Variable* variable = &variables[i];
     if (strlen(variable->name) != length || memcmp(variable->name, entry, length) != 0) continue;
+    if (variable->is_of_attached && !attached) break;
     return is_understood(variable, value) ? NULL : line_about(entry, length, value);
   }
   static char line[128];
@@ -123,13 +149,29 @@ static const char* fault_of(const char* entry) {
   return line;
 }
 
+static bool is_setting(const char* variable) { return strncmp(variable, "CMTTRACE_", 9) == 0; }
+
+// What is kept is encoded as .cmt, in one file, of which nothing is written before it is asked for.
+static const char* fault_of_keep(void) {
+  const char* out = getenv("CMTTRACE_OUT");
+  const size_t length = out ? strlen(out) : 0;
+  if (length < 4 || strcmp(out + length - 4, ".cmt") != 0 || strchr(out, ','))
+    return "CMTTRACE_KEEP needs CMTTRACE_OUT to be one path that ends in .cmt";
+  if (setting_is_given("CMTTRACE_RINGS")) return "CMTTRACE_KEEP cannot go with CMTTRACE_RINGS";
+  if (setting_is_given("CMTTRACE_MAX_BYTES")) return "CMTTRACE_KEEP cannot go with CMTTRACE_MAX_BYTES";
+  return NULL;
+}
+
 const char* settings_fault(void) {
-  static const char prefix[] = "CMTTRACE_";
   const char* fault = NULL;
-  for (char** entry = environ; entry && *entry && !fault; entry++) {
-    if (strncmp(*entry, prefix, sizeof prefix - 1) == 0) fault = fault_of(*entry);
+  if (attached) {
+    for (const char* entry = attached; *entry && !fault; entry = next_attached(entry)) fault = fault_of(entry);
+    return fault;
   }
-  return fault;
+  for (char** entry = environ; entry && *entry && !fault; entry++) {
+    if (is_setting(*entry)) fault = fault_of(*entry);
+  }
+  return fault || !setting_is_given("CMTTRACE_KEEP") ? fault : fault_of_keep();
 }
 
 static bool is_collector(const char* beside, size_t length, const char* rest) {
@@ -142,37 +184,65 @@ static bool is_collector(const char* beside, size_t length, const char* rest) {
 }
 
 static void find_collector(void) {
-  const char* given = getenv("CMTTRACE_COLLECTOR");
-  Dl_info self;
+  const char* given = setting_value("CMTTRACE_COLLECTOR");
+  const char* own = find_module(templates);
   if (given) {
     is_collector(given, strlen(given), "");
     return;
   }
-  if (!dladdr(templates, &self) || !self.dli_fname) return;
-  const char* slash = strrchr(self.dli_fname, '/');
-  size_t length = slash ? (size_t)(slash - self.dli_fname) + 1 : 0;
-  if (is_collector(self.dli_fname, length, "cmttrace-collector")) return;
-  if (is_collector(self.dli_fname, length, "../libexec/cmt/cmttrace-collector")) return;
-  is_collector(self.dli_fname, length, "../../libexec/cmt/cmttrace-collector");
+  if (!own) return;
+  const char* slash = strrchr(own, '/');
+  size_t length = slash ? (size_t)(slash - own) + 1 : 0;
+  if (is_collector(own, length, "cmttrace-collector")) return;
+  if (is_collector(own, length, "../libexec/cmt/cmttrace-collector")) return;
+  is_collector(own, length, "../../libexec/cmt/cmttrace-collector");
 }
 
 static bool is_for_loader(const char* variable) {
   return strncmp(variable, "LD_", 3) == 0 && strncmp(variable, "LD_LIBRARY_PATH=", 16) != 0;
 }
 
+// Calls take(variable, argument) for each of the collector's variables.
+static void visit_variables(void (*take)(const char*, void*), void* argument) {
+  size_t count = 0;
+  for (char** v = environ; v && *v && count < variables_max; v++, count++) {
+    if (!is_for_loader(*v) && !(attached && is_setting(*v))) take(*v, argument);
+  }
+  if (!attached) return;
+  for (const char* entry = attached; *entry; entry = next_attached(entry)) take(entry, argument);
+}
+
+struct Copy {
+  size_t count, bytes;
+  char** next;
+  char* text;
+};
+
+static void count_variable(const char* variable, void* argument) {
+  struct Copy* copy = argument;
+  copy->count++;
+  copy->bytes += strlen(variable) + 1;
+}
+
+static void take_variable(const char* variable, void* argument) {
+  struct Copy* copy = argument;
+  const size_t bytes = strlen(variable) + 1;
+  if (copy->count == 0 || bytes > copy->bytes) return;  // others were added meanwhile
+  *copy->next++ = memcpy(copy->text, variable, bytes);
+  copy->text += bytes;
+  copy->bytes -= bytes;
+  copy->count--;
+}
+
 // The strings are copied too: servers write their state over them (setproctitle), and may fork after that.
 static void copy_environment(void) {
-  size_t count = 0, bytes = 0;
-  for (char** v = environ; v && *v && count < variables_max; v++, count++) bytes += strlen(*v) + 1;
-  environment = sys_map((count + 1) * sizeof(char*) + bytes);
+  struct Copy copy = {0};
+  visit_variables(count_variable, &copy);
+  environment = sys_map((copy.count + 1) * sizeof(char*) + copy.bytes);
   if (!environment) return;
-  char* text = (char*)(environment + count + 1);
-  char** copy = environment;
-  for (char** v = environ; v && *v && count > 0; v++, count--) {
-    if (is_for_loader(*v)) continue;
-    *copy++ = strcpy(text, *v);
-    text += strlen(text) + 1;
-  }
+  copy.next = environment;
+  copy.text = (char*)(environment + copy.count + 1);
+  visit_variables(take_variable, &copy);
 }
 
 static void read_for_collector(void) {
@@ -206,12 +276,12 @@ static void copy_trace_paths(const char* list) {
 }
 
 static void copy_variable(uint32_t which, const char* name) {
-  const char* value = getenv(name);
+  const char* value = setting_value(name);
   if (value) copy(templates[which], output_path_bytes, value, strlen(value));
 }
 
 static void read_paths(void) {
-  const char* list = getenv("CMTTRACE_OUT");
+  const char* list = setting_value("CMTTRACE_OUT");
   copy_trace_paths(list ? list : "");
   if (!trace_paths) copy_trace_paths("%n.%p.trace");
   copy_variable(path_rings, "CMTTRACE_RINGS");
@@ -219,7 +289,7 @@ static void read_paths(void) {
   copy_variable(path_status, "CMTTRACE_STATUS");
   status_exists = templates[path_status][0] == '-';
   if (status_exists) memmove(templates[path_status], templates[path_status] + 1, output_path_bytes - 1);
-  const char* parent = getenv("CMTTRACE_OUT_OF");
+  const char* parent = setting_value("CMTTRACE_OUT_OF");
   if (!parent || !read_quantity(parent, units_of_count, &launcher)) launcher = 0;
   // A child that changes its folder still writes to where its parent began.
   if (sys(SYS_getcwd, folder, sizeof folder - 1) <= 0 || folder[0] != '/') folder[0] = 0;

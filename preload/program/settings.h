@@ -18,6 +18,12 @@ void settings_read(void);
 /// misspelt would be worse than not recording.
 const char* settings_fault(void);
 
+/// From here on the settings are these in place of the environment's: "CMTTRACE_TIME=1\0CMTTRACE_STACKS=1\0\0".
+/// Borrowed. Paths are not read again until they are asked for.
+void settings_attach(const char* settings);
+
+/// The variable's value, or NULL.
+const char* setting_value(const char* name);
 /// Whether the variable has this value.
 bool setting_is(const char* name, const char* value);
 /// Whether it has a value that is not empty.

@@ -48,6 +48,8 @@ static struct UnwindThread* new_memory(void) {
 void stacks_claim(struct Thread* self, uint32_t ring) {
   struct UnwindThread** memory = &memory_of_ring[ring];
   self->last_stack = (struct RingStack){0};
+  if (self->session != thread_session) self->unwinder = NULL;  // another thread may have it now
+  self->session = thread_session;
   if (stacks_kinds == 0) return;
   if (self->unwinder) {
     memory_of_ring[self->unwinder_ring] = *memory;
@@ -59,6 +61,13 @@ void stacks_claim(struct Thread* self, uint32_t ring) {
   }
   self->unwinder = *memory;
   self->unwinder_ring = ring;
+}
+
+void stacks_release(void) {
+  enum { dont_need = 4 };
+  for (uint32_t ring = 0; ring < rings_max; ring++) {
+    if (memory_of_ring[ring]) sys(SYS_madvise, memory_of_ring[ring], sizeof(struct UnwindThread), dont_need);
+  }
 }
 
 static inline void tell_difference(const struct RingStack* last, struct EventStack* stack) {

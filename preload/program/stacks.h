@@ -60,6 +60,9 @@ void stacks_end_process(void);
 /// Gives the thread the memory that belongs to ring number `ring`, its own.
 void stacks_claim(struct Thread* self, uint32_t ring);
 
+/// Gives back what the threads' memory holds, when nobody captures any more.
+void stacks_release(void);
+
 /// Before a sandbox is entered: maps memory for threads that begin in it.
 void stacks_reserve(void);
 

@@ -8,7 +8,7 @@
 #include "preload/program/kernel.h"
 #include "preload/program/rings.h"
 
-enum { wipe_on_fork = 18, wait_rounds_max = 600, lock_rounds_max = 10 };
+enum { wipe_on_fork = 18, wait_rounds_max = 600, attached_rounds_max = 20, lock_rounds_max = 10 };
 
 struct Tracing tracing;
 _Alignas(4096) uint32_t generation_page[1024];
@@ -77,7 +77,7 @@ bool tracing_has_verdict(void) {
 }
 
 static bool is_collector_lost(void) {
-  if (tracing_has_verdict()) return true;
+  if (tracing.is_stopped || tracing_has_verdict()) return true;
   if (!collector_is_gone()) return false;
   if (!tracing_has_verdict()) tracing_stop("the collector has ended; the program goes on untraced", "", 0);
   return true;
@@ -110,22 +110,38 @@ static bool is_behind_unpublished(const struct Ring* ring, uint64_t position, ui
          __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) == tail;
 }
 
+/// Tenths of a second that a thread has waited: since its ring had more room, and since the collector was seen at work.
+struct Patience {
+  int rounds, silent_rounds;
+  uint64_t passed_ns;
+};
+
+// Nobody says when the collector of an attached process has ended.
+static bool is_exhausted(struct Patience* patience) {
+  const uint64_t passed_ns = __atomic_load_n(&tracing.control->clock_ns, __ATOMIC_RELAXED);
+  if (passed_ns != patience->passed_ns) patience->silent_rounds = 0;
+  patience->passed_ns = passed_ns;
+  return patience->rounds >= wait_rounds_max || (tracing.is_attached && patience->silent_rounds >= attached_rounds_max);
+}
+
 static bool wait_until_below_limit(struct Ring* ring, uint64_t position, uint64_t count, uint64_t* limit) {
   *limit = __atomic_load_n(&ring->limit, __ATOMIC_ACQUIRE);
-  for (int rounds = 0; position + count > *limit;) {
+  for (struct Patience patience = {0}; position + count > *limit;) {
     if (!tracing_start_collector() || is_collector_lost()) return false;
     if (tracing.drops && drop_event(ring, position, count)) return false;
     if (is_behind_unpublished(ring, position, *limit)) {
       tracing_stop("an event was interrupted and did not go on; the program goes on untraced", "", 0);
       return false;
     }
-    if (rounds == wait_rounds_max) {
+    if (is_exhausted(&patience)) {
       tracing_stop("the collector does not go on; the program goes on untraced", "", 0);
       return false;
     }
-    rounds += wait_for_limit(ring, *limit);
+    const int timed_out = wait_for_limit(ring, *limit);
+    patience.rounds += timed_out;
+    patience.silent_rounds += timed_out;
     uint64_t now = __atomic_load_n(&ring->limit, __ATOMIC_ACQUIRE);
-    if (now != *limit) rounds = 0;
+    if (now != *limit) patience.rounds = patience.silent_rounds = 0;
     *limit = now;
   }
   return true;
@@ -146,8 +162,8 @@ bool wait_for_room(struct Ring* ring, uint64_t position, uint64_t count) {
 
 // A vfork child's end is not its parent's, and a forked child that has recorded nothing has no collector.
 static bool can_request(void) {
-  return !tracing.is_stopped && !tracing.is_finishing && tracing.is_collector_started && tracing.control &&
-         recording_generation() != 0 && !is_vfork_child();
+  return !tracing.is_attached && !tracing.is_stopped && !tracing.is_finishing && tracing.is_collector_started &&
+         tracing.control && recording_generation() != 0 && !is_vfork_child();
 }
 
 // Asks the collector, if the process waits for its trace, and waits until it is done. With the first process of a
@@ -194,8 +210,12 @@ void tracing_finish(void) {
   if (!tracing_has_verdict()) tracing_stop(NULL, "", 0);
 }
 
+// With an attached process's collector nobody waits for the trace.
 bool tracing_before_exec(void) {
-  if (!can_request()) return false;
+  const bool is_recorded =
+      tracing.is_attached && !tracing.is_stopped && tracing.control && recording_generation() != 0 && !is_vfork_child();
+  if (is_recorded) __atomic_store_n(&tracing.control->exec_pending, 1, __ATOMIC_RELEASE);
+  if (is_recorded || !can_request()) return is_recorded;
   tracing_leave();
   __atomic_store_n(&tracing.control->exec_pending, 1, __ATOMIC_RELEASE);
   return true;

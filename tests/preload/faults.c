@@ -82,8 +82,8 @@ static int plugins(const char* path) {
   return 0;
 }
 
-// Frees five blocks that libc's malloc gives a library which the tracer cannot see: one of RTLD_DEEPBIND, or, not
-// freed, in a namespace of its own.
+// Frees five blocks that libc's malloc gives past the tracer: by its address, which a library of RTLD_DEEPBIND finds;
+// or, not freed, in a namespace of its own.
 static int bypasses(const char* path, bool has_namespace) {
   void* library = has_namespace ? dlmopen(LM_ID_NEWLM, path, RTLD_NOW) : dlopen(path, RTLD_NOW | RTLD_DEEPBIND);
   if (!library) return 1;
@@ -92,6 +92,19 @@ static int bypasses(const char* path, bool has_namespace) {
   for (int i = 0; i < 5; i++) {
     void* block = its_malloc(36000);
     if (!has_namespace) free(block);
+  }
+  return 0;
+}
+
+// A library that the loader binds past the tracer calls malloc as others do.
+static int is_bound_deeply(const char* path, int how) {
+  for (int i = 1; i <= 3; i++) {
+    void (*use)(int);
+    void* library = dlopen(path, how | RTLD_DEEPBIND);
+    if (!library) return 1;
+    *(void**)&use = dlsym(library, "use_plugin");
+    use(10 * i);
+    dlclose(library);
   }
   return 0;
 }
@@ -263,6 +276,8 @@ int main(int argc, char** argv) {
   if (strcmp(what, "exits") == 0) return exits();
   if (strcmp(what, "plugins") == 0) return plugins(argument);
   if (strcmp(what, "deepbind") == 0) return bypasses(argument, false);
+  if (strcmp(what, "deepbound_lazy") == 0) return is_bound_deeply(argument, RTLD_LAZY);
+  if (strcmp(what, "deepbound_now") == 0) return is_bound_deeply(argument, RTLD_NOW);
   if (strcmp(what, "namespace") == 0) return bypasses(argument, true);
   if (strcmp(what, "corrupts") == 0) return corrupts();
   if (strcmp(what, "crashes") == 0) return crashes();

@@ -123,7 +123,8 @@ lost 'nothing was lost' --max-bytes=10G -- perl -e "$many"
 rm -f lost.*
 lost '3 traces stopped by --max-events' --max-events=10 -- sh -c 'perl -e 1; perl -e 1'
 faults=$BUILD/tests/preload/faults plugin=$BUILD/tests/preload/libplugin.so
-lost "5 blocks freed whose allocation was not seen; calls by $plugin not seen \(RTLD_DEEPBIND or dlmopen\)" -- "$faults" deepbind "$plugin"
+# By an address of dlsym; and one by the library's constructor, before its words could be changed.
+lost '6 blocks freed whose allocation was not seen' -- "$faults" deepbind "$plugin"
 lost "calls by $plugin not seen \(RTLD_DEEPBIND or dlmopen\)" -- "$faults" namespace "$plugin"
 lost 'nothing was lost' -- "$faults" plugins "$plugin"
 # A process that could not be recorded is counted: it has said why.
@@ -208,6 +209,17 @@ if echo 'int main(void) { return 5; }' >static.c && cc -static static.c -o stati
   status_of cmttrace ./static.out
   [ "$status" = 5 ] && grep -q 'linked statically' err || complain "a static program: $status $(cat err)"
 fi
+
+# An allocator in the program: cmttrace says so, and what can be done, before libcmttrace does.
+printf '#include <stdlib.h>\n__attribute__((noinline)) void* je_malloc(size_t n) { return malloc(n); }\nint main(void) { free(je_malloc(5)); return 5; }\n' >inside.c
+if cc -O0 inside.c -o inside.out 2>/dev/null; then
+  status_of cmttrace ./inside.out
+  [ "$status" = 5 ] && grep -qx 'cmttrace: ./inside.out has an allocator inside (je_malloc): only what it asks of the C library is recorded; build it without' err ||
+    complain "an allocator inside: $status $(cat err)"
+fi
+status_of cmttrace "$BUILD/tests/preload/own_malloc"
+grep -qx "cmttrace: $BUILD/tests/preload/own_malloc has a malloc of its own, which hides the tracer: nothing can be recorded; link its allocator as a shared library" err ||
+  complain "a malloc of its own: $(cat err)"
 
 if [ "$(id -u)" = 0 ]; then
   cp "$(command -v perl)" mine

@@ -36,6 +36,7 @@ bool collector_is_gone() { return false; }
 void collector_reap() {}
 void collector_report_refusal() {}
 void collector_forget() {}
+const char* setting_value(const char*) { return nullptr; }
 bool setting_is(const char*, const char*) { return false; }
 bool setting_is_given(const char*) { return false; }
 std::uint64_t setting_number(const char*, std::uint64_t otherwise) { return otherwise; }

@@ -5,7 +5,7 @@
 skip() { echo "skipped: $*"; exit 77; }
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "chromium is not installed"
 command -v node >/dev/null || skip "node is not installed"
-[ -d "$SOURCE/node_modules/puppeteer-core" ] || skip "puppeteer-core is not installed (script/bootstrap)"
+[ -d "$SOURCE/node_modules/puppeteer-core" ] || skip "puppeteer-core is not installed (script/bootstrap --test)"
 
 grow=(perl -e 'for my $step (1..40) { push @kept, ("x" x 1000) x 2000; select undef, undef, undef, 0.002 }')
 cmtwatch run --interval=1ms --max-cost=100 --plot=run.html --json -o run.json -- "${grow[@]}" 2>err

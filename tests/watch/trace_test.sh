@@ -78,7 +78,7 @@ status_of cmtwatch run --trace=k.cmt -- perl -e '@kept = map { "x" x 1000 } 1..1
 # What cannot be traced is said in a line, and watched all the same.
 if echo 'int main(void) { return 5; }' >static.c && cc -static static.c -o static.out 2>/dev/null; then
   status_of cmtwatch run --trace -- ./static.out
-  [ "$status" = 5 ] && grep -qx 'cmtwatch run: ./static.out is linked statically: nothing can be recorded' err &&
+  [ "$status" = 5 ] && grep -qx 'cmtwatch run: ./static.out is linked statically: nothing can be recorded; link it without -static' err &&
     grep -qx 'nothing was traced' err && grep -q '^peak ' err || complain "a static program: $status $(cat err)"
 fi
 [ "$(ls | grep -c '^static.out.*cmt')" = 0 ] || complain "a trace of nothing"

@@ -27,7 +27,7 @@ class PageWatcher {
         backlog_(backlog),
         state_(state),
         hints_(hints),
-        map_(static_cast<pid_t>(memory.control().process)) {}
+        map_(static_cast<pid_t>(process_of(&memory.control()))) {}
 
   void run() {
     std::uint64_t looked_ns = clock_ns(), cost_ns = 0;

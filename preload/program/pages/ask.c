@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <sys/ioctl.h>
 
+#include "preload/program/hooks/find.h"
 #include "preload/program/kernel.h"
 
 enum { pages_at_once = 256, states_at_once = 32, pages_by_move_max = 8 };
@@ -19,8 +20,10 @@ struct ScanRegion {
 static const unsigned long pagemap_scan = _IOWR('f', 16, struct ScanArguments);
 enum { category_present = 1 << 3, category_swapped = 1 << 4, category_zeros = 1 << 5 };
 
-/// Of libc: true while the process has one thread. Absent before glibc 2.32.
-extern char __libc_single_threaded __attribute__((weak));
+/// __libc_single_threaded of libc: true while the process has one thread. Absent before glibc 2.32.
+static const char* is_single_threaded;
+
+void ask_begin(void) { is_single_threaded = find_one("__libc_single_threaded", find_everywhere); }
 
 static bool is_scan_refused;  // by this kernel, or there is no /proc
 
@@ -109,7 +112,7 @@ static uint64_t look_at_pages(uintptr_t begin, uint64_t from, uint64_t end, bool
 }
 
 bool ask_scans(uint64_t pages) {
-  return pages > pages_by_move_max && !is_scan_refused && &__libc_single_threaded && __libc_single_threaded;
+  return pages > pages_by_move_max && !is_scan_refused && is_single_threaded && *is_single_threaded;
 }
 
 uint64_t ask_pages(uintptr_t address, uint64_t from, uint64_t end, bool written, struct PageRuns* runs) {

@@ -29,6 +29,9 @@ static inline uint64_t pages_of_block(uintptr_t address, uint64_t bytes) {
   return (address % 4096 + bytes + 4095) / 4096;
 }
 
+/// Before the first question.
+void ask_begin(void);
+
 /// Whether so many pages are asked about by PAGEMAP_SCAN, where those that were only read are to be told apart.
 bool ask_scans(uint64_t pages);
 

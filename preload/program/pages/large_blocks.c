@@ -123,6 +123,18 @@ struct LargeBlock large_block_take(const void* address) {
   return block_of(seen, (uintptr_t)address >> large_page_bits);
 }
 
+void large_blocks_forget(void) {
+  for (struct Leaf* leaf = __atomic_load_n(&leaves, __ATOMIC_ACQUIRE); leaf; leaf = leaf->next) {
+    for (uintptr_t i = 0; i < leaf_words; i += 64) {
+      const uint64_t used = __atomic_exchange_n(&leaf->used[i / 64], 0, __ATOMIC_ACQ_REL);
+      for (uint64_t left = used; left; left &= left - 1)
+        __atomic_store_n(&leaf->words[i + (uintptr_t)__builtin_ctzll(left)], 0, __ATOMIC_RELEASE);
+    }
+  }
+  for (size_t i = 0; i < sizeof large_blocks_filter / sizeof *large_blocks_filter; i++)
+    if (large_blocks_filter[i]) __atomic_store_n(&large_blocks_filter[i], 0, __ATOMIC_RELAXED);
+}
+
 static bool visit_word(struct Leaf* leaf, uintptr_t i, bool (*visit)(const struct LargeBlock*, void*), void* argument) {
   const uint64_t word = __atomic_load_n(&leaf->words[i], __ATOMIC_ACQUIRE);
   if (!(word & word_used)) return true;

@@ -43,6 +43,8 @@ static inline bool large_block_may_be(const void* block) {
   return (__atomic_load_n(&large_blocks_filter[bit / 64], __ATOMIC_RELAXED) >> bit % 64 & 1) != 0;
 }
 
+/// Forgets all blocks.
+void large_blocks_forget(void);
 /// Notes a block that was allocated. False: there is no memory for it.
 bool large_block_note(const struct LargeBlock* block);
 /// The block at an address, which the caller is about to give back; it is noted no more.

@@ -22,7 +22,9 @@ static uint64_t live_bytes,
 
 void touched_begin(uint64_t min, bool is_bounded) {
   large_blocks_min = min;
+  live_bytes = unasked_bytes = 0;
   is_time_bounded = is_bounded;
+  if (min) ask_begin();
 }
 
 static uint64_t us_to_ask(uint64_t pages, bool written) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "preload/program/hooks/find.h"
 #include "preload/program/kernel.h"
 #include "preload/program/unwind/memory.h"
 
@@ -21,7 +22,7 @@ static struct {
 
 bool modules_find_loader(void) {
   struct dl_find_object loader;
-  if (!modules.find_object) *(void**)&modules.find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+  if (!modules.find_object) *(void**)&modules.find_object = find_one("_dl_find_object", find_everywhere);
   if (!modules.find_object) return false;
   if (modules.find_object((void*)getauxval(AT_BASE), &loader) == 0) {
     unwind_loader_begin = (uintptr_t)loader.dlfo_map_start;

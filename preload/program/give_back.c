@@ -1,10 +1,13 @@
-#include "preload/program/give_back/give_back.h"
-
+// Calls that give memory back to the kernel, or say when an allocator does: malloc_trim, mallopt, and jemalloc's
+// mallctl. The functions are called as without the tracer; those that succeed are events with what was asked for.
 #include <string.h>
 
-#include "preload/program/give_back/got.h"
 #include "preload/program/interpose.h"
 #include "preload/text.h"
+
+HIDDEN __typeof__(mallctl) ours_mallctl;
+HIDDEN __typeof__(mallctlbymib) ours_mallctlbymib;
+HIDDEN __typeof__(mallctlnametomib) ours_mallctlnametomib;
 
 enum { settings_known = 8, depth_max = 8, name_bytes_max = 96, names_max = 64 };
 
@@ -18,6 +21,8 @@ EXPORT int malloc_trim(size_t pad) {
   if (recording_is_on()) record_long(&(struct Call){.kind = kind_malloc_trim, .size = pad});
   return real.malloc_trim(pad);
 }
+
+OURS(malloc_trim);
 
 // Names of glibc's parameters; of others the number stands.
 static char* put_parameter(char* out, int parameter) {
@@ -39,6 +44,8 @@ EXPORT int mallopt(int parameter, int value) {
   return is_done;
 }
 
+OURS(mallopt);
+
 // A name, and the value that was written: a bool, an unsigned int, or a size_t or ssize_t.
 static void record_control(const char* name, const void* value, size_t bytes) {
   char label[name_bytes_max + 32];
@@ -59,7 +66,9 @@ static bool is_of_interest(const char* name, const void* old, const void* value)
   return (value || !old) && strcmp(name, "epoch") != 0;
 }
 
-static int watched_mallctl(const char* name, void* old, size_t* old_bytes, void* value, size_t bytes) {
+// This one and its kin are not exported: a program that asks by a weak symbol whether there is a mallctl would believe
+// that it runs on jemalloc.
+int ours_mallctl(const char* name, void* old, size_t* old_bytes, void* value, size_t bytes) {
   const int failed = real.mallctl(name, old, old_bytes, value, bytes);
   if (!failed && is_of_interest(name, old, value)) record_control(name, value, bytes);
   return failed;
@@ -96,7 +105,7 @@ static const struct ControlName* find_control(const size_t* numbers, size_t dept
   return NULL;
 }
 
-static int watched_nametomib(const char* name, size_t* numbers, size_t* depth) {
+int ours_mallctlnametomib(const char* name, size_t* numbers, size_t* depth) {
   const int failed = real.mallctlnametomib(name, numbers, depth);
   if (failed || *depth > depth_max || strlen(name) >= name_bytes_max || find_control(numbers, *depth)) return failed;
   const uint32_t mine = __atomic_fetch_add(&control_names_used, 1, __ATOMIC_RELAXED);
@@ -126,7 +135,7 @@ static void put_name(char* out, const struct ControlName* name, const size_t* nu
   *out = 0;
 }
 
-static int watched_bymib(const size_t* numbers, size_t depth, void* old, size_t* old_bytes, void* value, size_t bytes) {
+int ours_mallctlbymib(const size_t* numbers, size_t depth, void* old, size_t* old_bytes, void* value, size_t bytes) {
   const int failed = real.mallctlbymib(numbers, depth, old, old_bytes, value, bytes);
   const struct ControlName* known = failed ? NULL : find_control(numbers, depth);
   char name[name_bytes_max];
@@ -134,13 +143,4 @@ static int watched_bymib(const size_t* numbers, size_t depth, void* old, size_t*
   put_name(name, known, numbers);
   record_control(name, value, bytes);
   return failed;
-}
-
-void give_back_watch_mallctl(void) {
-  const struct GotHook hooks[] = {
-      {"mallctl", (AnyFunction*)real.mallctl, (AnyFunction*)watched_mallctl},
-      {"mallctlbymib", (AnyFunction*)real.mallctlbymib, (AnyFunction*)watched_bymib},
-      {"mallctlnametomib", (AnyFunction*)real.mallctlnametomib, (AnyFunction*)watched_nametomib},
-  };
-  got_replace(hooks, sizeof hooks / sizeof *hooks);
 }

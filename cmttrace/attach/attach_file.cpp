@@ -1,0 +1,53 @@
+#include "cmttrace/attach/attach_file.h"
+
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstddef>
+#include <cstring>
+#include <system_error>
+
+namespace cmt::attach {
+
+static_assert(sizeof(AttachHead) == offsetof(Attach, settings), "one layout");
+
+std::optional<FoundAttach> find_attach(const Target& target) {
+  for (const process::Mapping& mapping : target.maps()) {
+    if (!mapping.shared() || mapping.name != "/memfd:cmttrace (deleted)") continue;
+    const auto head = target.memory().read<AttachHead>(mapping.begin);
+    if (head && std::memcmp(head->magic, attach_magic, sizeof head->magic) == 0) return {{mapping.begin, *head}};
+  }
+  return std::nullopt;
+}
+
+AttachFile::AttachFile(int fd, const std::string& library, const std::string& build_id, const std::string& settings) {
+  const std::size_t begin = (library.size() + 4095) / 4096 * 4096;
+  process::write_all(fd, library, "memfd");
+  if (ftruncate(fd, static_cast<off_t>(begin + attach_bytes)) != 0)
+    throw std::system_error(errno, std::generic_category(), "memfd");
+  void* const at = mmap(nullptr, attach_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(begin));
+  if (at == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "memfd");
+  shared_ = static_cast<Attach*>(at);
+  std::memcpy(shared_->magic, attach_magic, sizeof shared_->magic);
+  std::memcpy(shared_->build_id, build_id.data(), std::min(build_id.size(), sizeof shared_->build_id));
+  if (settings.size() >= sizeof shared_->settings) throw std::system_error(E2BIG, std::generic_category(), "settings");
+  std::memcpy(shared_->settings, settings.data(), settings.size());
+}
+
+AttachFile::~AttachFile() { munmap(shared_, attach_bytes); }
+
+std::string AttachFile::message() const {
+  return {shared_->message, strnlen(shared_->message, sizeof shared_->message)};
+}
+
+void AttachFile::tell_that_rings_are_taken() {
+  __atomic_store_n(&shared_->rings_taken, 1, __ATOMIC_RELEASE);
+  syscall(SYS_futex, &shared_->rings_taken, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace cmt::attach

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cmttrace/attach/target.h"
+#include "preload/attach.h"
+
+namespace cmt::attach {
+
+/// The part of struct Attach before the settings: what changes.
+struct AttachHead {
+  char magic[8];
+  char build_id[40];
+  std::uint32_t rings_taken;
+  std::uint32_t state;
+  std::int32_t rings_fd;
+  std::uint32_t words;
+  std::uint64_t release_is_safe;
+  char message[attach_message_bytes];
+};
+
+/// The struct Attach that a process has mapped: where it is, and what it says.
+struct FoundAttach {
+  std::uint64_t address = 0;
+  AttachHead head{};
+};
+
+/// Nothing where no attach is under way in the process.
+std::optional<FoundAttach> find_attach(const Target& target);
+
+/// A file in memory of the target with the library and a struct Attach, mapped here.
+class AttachFile {
+ public:
+  /// Writes both to a file of the target. `library` may be empty: a stub is there. Throws std::system_error.
+  AttachFile(int fd, const std::string& library, const std::string& build_id, const std::string& settings);
+  ~AttachFile();
+  AttachFile(const AttachFile&) = delete;
+  AttachFile& operator=(const AttachFile&) = delete;
+
+  std::uint32_t state() const { return __atomic_load_n(&shared_->state, __ATOMIC_ACQUIRE); }
+  /// In the target, in attach_has_rings.
+  int rings_descriptor() const { return shared_->rings_fd; }
+  std::uint32_t words() const { return shared_->words; }
+  std::string message() const;
+  void tell_that_rings_are_taken();
+
+ private:
+  Attach* shared_ = nullptr;
+};
+
+}  // namespace cmt::attach

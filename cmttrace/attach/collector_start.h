@@ -1,0 +1,17 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cmt::attach {
+
+/// Starts cmttrace-collector for rings that are not our own: preload/program/collector_start.c does it for a program
+/// that was started with the library. `outputs`: the files of the trace. It is a process group of its own, so that
+/// Ctrl-C ends us alone. Throws std::system_error.
+pid_t start_collector(const std::string& program, int rings, int process, const std::vector<int>& outputs,
+                      const std::vector<std::pair<std::string, std::string>>& settings);
+
+}  // namespace cmt::attach

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <sys/user.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cmttrace/attach/remote_memory.h"
+#include "cmttrace/attach/stack_walk.h"
+#include "cmttrace/attach/stopped_thread.h"
+
+namespace cmt::attach {
+
+/// A function that a thread is to call. It must not return otherwise than by `ret`.
+struct Call {
+  std::uint64_t function = 0;
+  /// Up to six.
+  std::vector<std::uint64_t> arguments{};
+  /// Bytes that an argument points to,
+  std::string bytes{};
+  /// which is this one; -1: none.
+  int bytes_argument = -1;
+};
+
+/// The call does not come back. The thread has been let go, and finishes it alone.
+struct CallStuck : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Makes a stopped thread call functions, and go on afterwards as if nothing had been. One change of its registers
+/// begins a call, and whatever becomes of us the call ends by itself and restores everything: injected_call.cpp.
+class Injector {
+ public:
+  /// `return_trampoline`: the address of libc's `mov $15, %rax; syscall`, to which signal handlers return.
+  Injector(const RemoteMemory& memory, StoppedThread& thread, std::uint64_t return_trampoline);
+
+  /// Whether all is known that a call must restore. The thread has not been changed yet.
+  bool is_possible() const { return is_possible_; }
+
+  /// Whether the stop has interrupted a system call, which call() and finish() bring back as it was.
+  bool was_waiting() const { return was_waiting_; }
+
+  /// Begins a call. The thread may be let go at once, and makes it then by itself. Throws ThreadGone and CallStuck.
+  void begin(const Call& wanted);
+  /// By which is_in_call() finds it.
+  std::uint64_t frame() const { return frame_at_; }
+
+  /// Waits until the function has returned. `at_stop` is called at each system call that it makes. Throws ThreadGone
+  /// and CallStuck.
+  void await_return(const std::function<void(const SystemCall&)>& at_stop);
+
+  /// Gives the thread back its registers, of which the kernel then decides what becomes of a system call that the stop
+  /// has interrupted: it begins anew, or ends with EINTR for a signal that has come meanwhile.
+  void finish();
+
+ private:
+  std::uint64_t put_frame(const Call& wanted, std::uint64_t& bytes_at) const;
+
+  const RemoteMemory& memory_;
+  StoppedThread& thread_;
+  const std::uint64_t return_trampoline_;
+  user_regs_struct original_{};  ///< for the kernel: with the result of an interrupted call
+  user_regs_struct resumed_{};   ///< for rt_sigreturn: with the interrupted call to be made once more
+  std::vector<char> extended_state_;
+  std::uint64_t signal_mask_ = 0;
+  std::uint64_t frame_at_ = 0;
+  bool is_possible_ = false, is_changed_ = false, was_waiting_ = false;
+};
+
+/// Whether a call that was begun is still on the stack of its thread, which is stopped.
+bool is_in_call(const WalkedStack& stack, std::uint64_t frame, std::uint64_t return_trampoline);
+
+/// Below a thread's stack pointer: its red zone, the frame, and what the called function may need.
+constexpr std::uint64_t injection_stack_bytes = 128 << 10;
+
+}  // namespace cmt::attach

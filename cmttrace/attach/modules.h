@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmttrace/attach/remote_memory.h"
+#include "toolkit/process/smaps.h"
+
+namespace cmt::attach {
+
+struct Symbol {
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+};
+
+/// An ELF file that is loaded in a process. All is read from the process's memory: its files may be in another mount
+/// namespace, or be gone, as after an upgrade of libc.
+struct Module {
+  std::string name;                  ///< as in /proc/PID/maps: a path, "[vdso]"
+  std::uint64_t begin = 0, end = 0;  ///< of its segments
+  std::uint64_t bias = 0;            ///< what is added to the file's addresses
+  std::uint64_t dynamic = 0;         ///< address of its PT_DYNAMIC; 0: none
+  std::uint64_t unwind_table = 0;    ///< address of its .eh_frame_hdr; 0: none
+
+  bool contains(std::uint64_t address) const { return begin <= address && address < end; }
+  /// "libc.so.6".
+  std::string_view file_name() const;
+};
+
+/// Looks a function up that the module exports: the default version of it, or any. Nothing where it has none, or no
+/// DT_GNU_HASH, by which it is found.
+std::optional<Symbol> find_function(const RemoteMemory& memory, const Module& module, std::string_view name);
+
+/// The build id in hexadecimal digits; empty where it has none.
+std::string build_id_of(const RemoteMemory& memory, const Module& module);
+/// The same of a file that has been read.
+std::string build_id_of(std::string_view file);
+
+/// The mappings of a process, as in /proc/PID/maps. Throws std::system_error.
+std::vector<process::Mapping> read_maps(int pid);
+
+/// The ELF files that are loaded there, by address.
+std::vector<Module> find_modules(const RemoteMemory& memory, const std::vector<process::Mapping>& maps);
+
+}  // namespace cmt::attach

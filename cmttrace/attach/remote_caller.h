@@ -1,0 +1,57 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "cmttrace/attach/injected_call.h"
+#include "cmttrace/attach/safe_thread.h"
+#include "cmttrace/attach/target.h"
+
+namespace cmt::attach {
+
+/// What an attach has cost the program's threads, at most.
+struct Pauses {
+  std::chrono::nanoseconds stopped{};  ///< a thread was stopped
+  std::chrono::nanoseconds kept{};     ///< a thread did our work instead of its own, times in which it was stopped too
+};
+
+/// Makes threads of a process call functions, each on a thread that is chosen for it.
+class RemoteCaller {
+ public:
+  /// `ignores_filter`: where a filter of system calls cannot be read, it is taken for a harmless one.
+  RemoteCaller(Target& target, bool ignores_filter)
+      : target_(target), ignores_filter_(ignores_filter), threads_(target) {}
+
+  struct Watch {
+    std::function<bool()> is_done{};    ///< whether what the function is called for has been done
+    std::function<void()> see = [] {};  ///< called often, while it has not
+    bool is_traced = false;             ///< the thread is stopped at each system call, so that failures are seen
+  };
+
+  /// Returns when it is done, or the function has returned without that. Throws AttachRefused, ThreadGone, CallStuck.
+  void call(const Call& wanted, const Watch& watch);
+
+  /// Of the last call with `is_traced`: the first system call that has failed, of those by which a library is loaded.
+  const std::string& failed() const { return failed_; }
+  Pauses pauses() const;
+  SafeThreads& threads() { return threads_; }
+
+ private:
+  class Patience;
+  void see_failures(Injector& injector, const Watch& watch);
+  void see_through(StoppedThread& thread, Injector& injector, const Watch& watch);
+  void await_return(int tid, std::uint64_t frame, const Watch& watch);
+
+  Target& target_;
+  const bool ignores_filter_;
+  SafeThreads threads_;
+  Pauses pauses_;
+  std::string failed_;
+};
+
+/// Throws AttachRefused: "process 4711 (name) cannot be attached to: ...".
+[[noreturn]] void refuse(const Target& target, const std::string& why);
+
+}  // namespace cmt::attach

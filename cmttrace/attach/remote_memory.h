@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+
+#include "toolkit/process/proc_file.h"
+
+namespace cmt::attach {
+
+/// The memory of another process, through /proc/PID/mem. It stays that of the program that ran when this was made: when
+/// the process calls exec, nothing can be read any more.
+class RemoteMemory {
+ public:
+  /// Throws std::system_error.
+  explicit RemoteMemory(int pid);
+
+  /// False where not all of it can be read.
+  bool read(std::uint64_t address, void* to, std::size_t bytes) const;
+
+  template <class T>
+  std::optional<T> read(std::uint64_t address) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    T value;
+    return read(address, &value, sizeof value) ? std::optional<T>(value) : std::nullopt;
+  }
+
+  /// The same through copies of pages, each of which is read once: for code and tables, which do not change.
+  bool read_kept(std::uint64_t address, void* to, std::size_t bytes) const;
+
+  template <class T>
+  std::optional<T> read_kept(std::uint64_t address) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    T value;
+    return read_kept(address, &value, sizeof value) ? std::optional<T>(value) : std::nullopt;
+  }
+
+  /// A text that ends with a 0 byte, of at most 256 bytes. Through copies of pages, too.
+  std::string read_text(std::uint64_t address) const;
+
+  /// False where not all of it can be written.
+  bool write(std::uint64_t address, const void* from, std::size_t bytes) const;
+
+ private:
+  static constexpr std::size_t page_bytes = 4096;
+  using Page = std::array<char, page_bytes>;
+
+  process::Fd fd_;
+  mutable std::unordered_map<std::uint64_t, Page> pages_;
+};
+
+}  // namespace cmt::attach

@@ -1,0 +1,268 @@
+// Which thread may be made to call dlopen?
+//
+// One that holds no lock which dlopen needs, and has enough stack. What a thread does is told by its call stack: of the
+// zones that are listed in zones.h, none may be on it. Threads are stopped one at a time, for some 100 us, while all
+// others run: a thread that were stopped inside malloc would hold an arena's lock, and dlopen would wait for it for
+// ever.
+//
+// Frames that no table describes (code that was compiled at run time) hide those outside of them. That part of the
+// stack is searched for words that are return addresses in a zone. Old values may look like one; then the thread is not
+// chosen, which is the error that does no harm.
+//
+// The stack has to be the thread's own: a coroutine's may be a small block of the heap, and below it is other data. The
+// first thread's is called [stack]; libc puts the control block of each other thread, to which fs points, at the upper
+// end of its stack.
+
+#include "cmttrace/attach/safe_thread.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <list>
+#include <set>
+#include <system_error>
+
+#include "toolkit/process/stat.h"
+
+namespace cmt::attach {
+namespace {
+
+constexpr std::uint64_t searched_bytes_max = 1 << 20;
+/// The first thread's stack grows by itself; the frame is written before that.
+constexpr std::uint64_t first_stack_bytes = 24 << 10;
+constexpr std::uint64_t thread_stack_bytes_max = std::uint64_t{1} << 30;
+
+Obstacle obstacle_of(Zone zone) {
+  switch (zone) {
+    case Zone::loader:
+      return Obstacle::loader;
+    case Zone::allocator:
+      return Obstacle::allocator;
+    case Zone::tracer:
+      return Obstacle::tracer;
+    case Zone::locked_call:
+      return Obstacle::locked_call;
+    default:
+      return Obstacle::none;
+  }
+}
+
+const char* text_of(Obstacle obstacle) {
+  switch (obstacle) {
+    case Obstacle::loader:
+      return "in the dynamic loader";
+    case Obstacle::allocator:
+      return "in malloc";
+    case Obstacle::tracer:
+      return "in libcmttrace";
+    case Obstacle::locked_call:
+      return "in fork, pthread_create, exit or the like";
+    case Obstacle::signal_handler:
+      return "in a signal handler";
+    case Obstacle::unknown_stack:
+      return "on a stack of another kind than libc's";
+    case Obstacle::little_stack:
+      return "without room on its stack";
+    case Obstacle::sequence:
+      return "in a restartable sequence";
+    default:
+      return "in a state that cannot be restored";
+  }
+}
+
+const process::Mapping* mapping_at(const std::vector<process::Mapping>& maps, std::uint64_t address) {
+  const auto found = std::find_if(maps.begin(), maps.end(),
+                                  [address](const auto& m) { return m.begin <= address && address < m.end; });
+  return found == maps.end() ? nullptr : &*found;
+}
+
+/// Whether an address may be one to which a call returns: the instruction before it is a call.
+bool follows_call(const RemoteMemory& memory, std::uint64_t address) {
+  unsigned char code[7];
+  if (!memory.read_kept(address - sizeof code, code, sizeof code)) return false;
+  if (code[2] == 0xe8) return true;
+  for (std::size_t bytes = 2; bytes <= sizeof code; ++bytes) {
+    const unsigned char* const at = code + sizeof code - bytes;
+    if (at[0] == 0xff && (at[1] >> 3 & 7) == 2) return true;
+  }
+  return false;
+}
+
+/// Calls `see` with each word of a part of the stack that may be a return address, until it returns true. True too
+/// where the part is too long, or cannot be read.
+template <class See>
+bool search_words(const Target& target, std::uint64_t from, See see) {
+  const process::Mapping* const stack = mapping_at(target.maps(), from);
+  if (stack == nullptr || stack->end - from > searched_bytes_max) return true;
+  std::vector<std::uint64_t> words((stack->end - from) / sizeof(std::uint64_t));
+  if (!target.memory().read(from & ~std::uint64_t{7}, words.data(), words.size() * sizeof(std::uint64_t))) return true;
+  return std::any_of(words.begin(), words.end(), see);
+}
+
+Obstacle obstacle_on_stack(const Target& target, const user_regs_struct& registers) {
+  const process::Mapping* const stack = mapping_at(target.maps(), registers.rsp);
+  if (stack == nullptr) return Obstacle::unknown_stack;
+  const std::uint64_t left = registers.rsp - stack->begin;
+  if (stack->name == "[stack]") return left < first_stack_bytes ? Obstacle::little_stack : Obstacle::none;
+  const std::uint64_t above = registers.fs_base - registers.rsp;
+  if (registers.fs_base < registers.rsp || registers.fs_base >= stack->end || above > thread_stack_bytes_max)
+    return Obstacle::unknown_stack;
+  return left < injection_stack_bytes ? Obstacle::little_stack : Obstacle::none;
+}
+
+Obstacle obstacle_in_frames(const Target& target, const WalkedStack& stack) {
+  for (const Frame& frame : stack.frames) {
+    if (frame.is_signal) return Obstacle::signal_handler;
+    const Zone zone = target.zones().at(frame.pc);
+    if (zone != Zone::none) return obstacle_of(zone);
+  }
+  if (stack.unknown_from == 0) return Obstacle::none;
+  Obstacle obstacle = Obstacle::none;
+  const bool is_found = search_words(target, stack.unknown_from, [&](std::uint64_t word) {
+    const Zone zone = target.zones().at(word);
+    if (word == target.functions().return_trampoline) obstacle = Obstacle::signal_handler;
+    if (zone != Zone::none && follows_call(target.memory(), word)) obstacle = obstacle_of(zone);
+    return obstacle != Obstacle::none;
+  });
+  return is_found && obstacle == Obstacle::none ? Obstacle::unknown_stack : obstacle;
+}
+
+}  // namespace
+
+Obstacle find_obstacle(const Target& target, const StoppedThread& thread) {
+  const user_regs_struct registers = thread.registers();
+  const Obstacle on_stack = obstacle_on_stack(target, registers);
+  if (on_stack != Obstacle::none) return on_stack;
+  if (thread.is_in_restartable_sequence(registers.rip)) return Obstacle::sequence;
+  return obstacle_in_frames(target, walk_stack(target.memory(), target.modules(), frame_registers(registers)));
+}
+
+bool is_in_tracer(const Target& target, const StoppedThread& thread) {
+  const WalkedStack stack = walk_stack(target.memory(), target.modules(), frame_registers(thread.registers()));
+  const auto is_inside = [&](std::uint64_t address) { return target.zones().at(address) == Zone::tracer; };
+  if (std::any_of(stack.frames.begin(), stack.frames.end(), [&](const Frame& f) { return is_inside(f.pc); }))
+    return true;
+  return stack.unknown_from != 0 && search_words(target, stack.unknown_from, [&](std::uint64_t word) {
+           return is_inside(word) && follows_call(target.memory(), word);
+         });
+}
+
+std::optional<StoppedThread> SafeThreads::stop(int tid) {
+  StoppedThread::release_late(target_.pid(), late_);
+  if (std::find(late_.begin(), late_.end(), tid) != late_.end()) return std::nullopt;
+  try {
+    return StoppedThread::stop(target_.pid(), tid, calls_, late_);
+  } catch (const std::system_error& error) {
+    throw AttachRefused("process " + target_.called() +
+                        " cannot be attached to: " + why_not_traceable(target_.pid(), error.code().value()));
+  }
+}
+
+void SafeThreads::release(StoppedThread thread) { longest_stop_ = std::max(longest_stop_, thread.release()); }
+
+/// Those that wait in the kernel and those that run in turn: the former stop at once, but may all wait for malloc's
+/// locks. One that cannot be interrupted is left out.
+std::vector<int> SafeThreads::threads_by_state() const {
+  std::vector<int> waiting, others;
+  for (const int tid : process::read_threads(target_.pid())) {
+    try {
+      const std::string path = process::path_of(target_.pid(), "task/" + std::to_string(tid) + "/stat");
+      const char state = process::parse_stat(process::read_file(path)).state;
+      if (state == 'S') waiting.push_back(tid);
+      if (state == 'R') others.push_back(tid);
+    } catch (const std::exception&) {  // it has ended
+    }
+  }
+  std::vector<int> all;
+  for (std::size_t i = 0; i < std::max(waiting.size(), others.size()); ++i) {
+    if (i < waiting.size()) all.push_back(waiting[i]);
+    if (i < others.size()) all.push_back(others[i]);
+  }
+  return all;
+}
+
+StoppedThread SafeThreads::choose(Clock::time_point deadline) {
+  do {
+    if (target_.has_ended()) throw ThreadGone("process " + target_.called() + " has ended");
+    met_.clear();
+    target_.read_maps_again();
+    for (const int tid : threads_by_state()) {
+      auto thread = stop(tid);
+      if (!thread) continue;
+      try {
+        Obstacle obstacle = find_obstacle(target_, *thread);
+        if (obstacle == Obstacle::none &&
+            !Injector(target_.memory(), *thread, target_.functions().return_trampoline).is_possible())
+          obstacle = Obstacle::state;
+        if (obstacle == Obstacle::none) return std::move(*thread);
+        ++met_[obstacle];
+        release(std::move(*thread));
+      } catch (const ThreadGone&) {
+      }
+      if (Clock::now() > deadline) break;
+    }
+    usleep(500);
+  } while (Clock::now() < deadline);
+  refuse();
+}
+
+void SafeThreads::refuse() const {
+  std::string text;
+  for (const auto& [obstacle, count] : met_)
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + text_of(obstacle);
+  throw AttachRefused("process " + target_.called() + ": no thread can load a library now" +
+                      (text.empty() ? "" : ": " + text) + "; try again");
+}
+
+bool SafeThreads::is_in_call(int tid, std::uint64_t frame) {
+  const std::vector<int> threads = process::read_threads(target_.pid());
+  if (std::find(threads.begin(), threads.end(), tid) == threads.end()) return false;
+  auto thread = stop(tid);
+  if (!thread) return true;
+  const WalkedStack stack = walk_stack(target_.memory(), target_.modules(), frame_registers(thread->registers()));
+  const bool is_inside = attach::is_in_call(stack, frame, target_.functions().return_trampoline);
+  release(std::move(*thread));
+  return is_inside;
+}
+
+/// Each thread stops when it has a processor, and goes on as soon as its stack has been seen. One that does not stop
+/// stays asked to, until the tracer ends.
+void SafeThreads::drop_outside(std::vector<int>& threads, Clock::time_point deadline) {
+  StoppedThread::release_late(target_.pid(), late_);
+  std::set<int> inside;
+  std::list<StoppedThread> asked;
+  for (const int tid : threads) {
+    if (std::find(late_.begin(), late_.end(), tid) != late_.end())
+      inside.insert(tid);
+    else if (auto thread = StoppedThread::begin_stop(target_.pid(), tid))
+      asked.push_back(std::move(*thread));
+  }
+  while (!asked.empty() && Clock::now() < deadline) {
+    std::erase_if(asked, [&](StoppedThread& thread) {
+      try {
+        if (!thread.has_stopped(calls_)) return false;
+        if (is_in_tracer(target_, thread)) inside.insert(thread.tid());
+        longest_stop_ = std::max(longest_stop_, thread.release());
+      } catch (const ThreadGone&) {
+      }
+      return true;
+    });
+    usleep(20);
+  }
+  for (const StoppedThread& thread : asked) {
+    late_.push_back(thread.tid());
+    inside.insert(thread.tid());
+  }
+  threads.assign(inside.begin(), inside.end());
+}
+
+bool SafeThreads::await_none_in_tracer(Clock::time_point deadline) {
+  for (std::vector<int> threads = process::read_threads(target_.pid()); !threads.empty(); usleep(500)) {
+    if (Clock::now() > deadline) return false;
+    target_.read_maps_again();
+    drop_outside(threads, deadline);
+  }
+  return true;
+}
+
+}  // namespace cmt::attach

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmttrace/attach/injected_call.h"
+#include "cmttrace/attach/stack_walk.h"
+#include "cmttrace/attach/stopped_thread.h"
+#include "cmttrace/attach/target.h"
+
+namespace cmt::attach {
+
+/// Why a thread cannot be made to call a function just now.
+enum class Obstacle {
+  none,
+  loader,          ///< it is in the dynamic loader,
+  allocator,       ///< in malloc,
+  tracer,          ///< in libcmttrace,
+  locked_call,     ///< in fork, pthread_create, exit or the like,
+  signal_handler,  ///< in a signal handler,
+  unknown_stack,   ///< on a stack that is not the one that libc gave it,
+  little_stack,    ///< or has little of that left,
+  sequence,        ///< in a restartable sequence (rseq(2)),
+  state,           ///< in a state that could not be restored, as a system call that was interrupted before
+};
+
+/// Judges a thread that is stopped.
+Obstacle find_obstacle(const Target& target, const StoppedThread& thread);
+
+/// Whether a thread's stack has a frame in libcmttrace, or may have: frames that are not known are searched for
+/// anything that looks like one.
+bool is_in_tracer(const Target& target, const StoppedThread& thread);
+
+/// Finds threads that can be made to call functions.
+class SafeThreads {
+ public:
+  using Clock = StoppedThread::Clock;
+
+  explicit SafeThreads(Target& target) : target_(target) {}
+
+  /// Stops one thread after the other until one has no obstacle, and returns it stopped; others go on at once. Throws
+  /// AttachRefused where there is none until `deadline`, or none may be traced.
+  StoppedThread choose(Clock::time_point deadline);
+
+  /// Waits until no thread is in libcmttrace. Each is stopped for itself, and at once let go. False where some still
+  /// are.
+  bool await_none_in_tracer(Clock::time_point deadline);
+
+  /// Whether a call that a thread was made to begin is still on its stack; true too where that cannot be seen now.
+  bool is_in_call(int tid, std::uint64_t frame);
+
+  /// The longest time for which a thread was stopped that was not chosen.
+  std::chrono::nanoseconds longest_stop() const { return longest_stop_; }
+
+ private:
+  std::optional<StoppedThread> stop(int tid);
+  void release(StoppedThread thread);
+  void drop_outside(std::vector<int>& threads, Clock::time_point deadline);
+  std::vector<int> threads_by_state() const;
+  [[noreturn]] void refuse() const;
+
+  Target& target_;
+  process::InterruptedCalls calls_;
+  std::vector<int> late_;
+  std::map<Obstacle, unsigned> met_;
+  std::chrono::nanoseconds longest_stop_{0};
+};
+
+}  // namespace cmt::attach

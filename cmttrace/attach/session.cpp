@@ -1,0 +1,263 @@
+// One attach, step by step (doc/architecture.md, "Attach"). Everything that takes long is done before a thread is
+// stopped, or after it goes on: reading the library, making the trace's files, starting the collector.
+
+#include "cmttrace/attach/session.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <system_error>
+
+#include "cmttrace/attach/attach_file.h"
+#include "cmttrace/attach/collector_start.h"
+#include "cmttrace/attach/remote_caller.h"
+
+namespace cmt::attach {
+namespace {
+
+constexpr std::chrono::seconds leave_within(20);
+
+/// The settings that the library has, as struct Attach holds them. The others are the collector's.
+std::string settings_for_library(const AttachPlan& plan, const std::string& trace) {
+  static const std::set<std::string> for_library{
+      "CMTTRACE_TIME",    "CMTTRACE_STAMPS",       "CMTTRACE_USABLE",
+      "CMTTRACE_STACKS",  "CMTTRACE_STACK_FRAMES", "CMTTRACE_STACKS_OF_FREES",
+      "CMTTRACE_TOUCHED", "CMTTRACE_START",        "CMTTRACE_ON_FULL"};
+  std::string text;
+  const auto add = [&](const std::string& name, const std::string& value) { text += name + "=" + value + '\0'; };
+  for (const auto& [name, value] : plan.settings) {
+    if (for_library.contains(name) || plan.follows_children) add(name, value);
+  }
+  if (plan.follows_children) {
+    add("CMTTRACE_FOLLOW", "1");
+    add("CMTTRACE_OUT", trace);
+    add("CMTTRACE_COLLECTOR", plan.collector);
+  }
+  return text;
+}
+
+/// The rings of a process that has been attached to, mapped here.
+class TakenRings {
+ public:
+  explicit TakenRings(process::Fd fd) : fd_(std::move(fd)) {
+    void* const at = mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+    if (at == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "rings");
+    control_ = static_cast<Control*>(at);
+  }
+  ~TakenRings() {
+    if (control_ != nullptr) munmap(control_, sizeof(Control));
+  }
+  TakenRings(const TakenRings&) = delete;
+  TakenRings& operator=(const TakenRings&) = delete;
+
+  int fd() const { return fd_.get(); }
+  Control& control() { return *control_; }
+
+ private:
+  process::Fd fd_;
+  Control* control_ = nullptr;
+};
+
+/// What the library has not written, because it knows nothing of our files.
+void describe(Control& control, const Target& target, const TraceFiles& files, const AttachPlan& plan) {
+  files.describe(control);
+  copy_text(control.program, program_of(target.pid()));
+  copy_text(control.command, command_of(target.pid()));
+  copy_text(control.status_path, plan.status_path);
+  control.process_outside = static_cast<std::uint64_t>(target.pid());
+  if (plan.status_path.empty()) return;
+  std::ofstream(plan.status_path, std::ios::app) << "pid=" + std::to_string(target.pid()) +
+                                                        " start_ns=" + std::to_string(control.start_ns) +
+                                                        " begun=1 path=" + files.first_path() + "\n";
+}
+
+/// The address of a function that libcmttrace exports to us.
+std::uint64_t function_of_stub(const Target& target, const Module& stub, const char* name) {
+  const auto found = find_function(target.memory(), stub, name);
+  if (!found) refuse(target, std::string("the library of an earlier attach lacks ") + name);
+  return found->address;
+}
+
+/// Descriptors of the process that are files in memory of ours.
+std::set<int> memory_files(const Target& target) {
+  std::set<int> files;
+  const std::string folder = process::path_of(target.pid(), "fd");
+  for (const int fd : process::numbers_in(folder)) {
+    std::error_code error;
+    const auto link = std::filesystem::read_symlink(folder + "/" + std::to_string(fd), error);
+    if (!error && link == "/memfd:cmttrace (deleted)") files.insert(fd);
+  }
+  return files;
+}
+
+class AttachRun {
+ public:
+  AttachRun(Target& target, TraceFiles& files, const AttachPlan& plan)
+      : target_(target), files_(files), plan_(plan), caller_(target, plan.ignores_filter) {}
+
+  Attached run() {
+    check();
+    close_what_is_left();
+    const int fd = make_file();
+    try {
+      load_from(fd);
+    } catch (const CallStuck&) {
+      throw;
+    } catch (const std::exception&) {
+      if (memory_files(target_).contains(fd)) close_descriptor(fd);
+      throw;
+    }
+    return start();
+  }
+
+ private:
+  void check() {
+    check_attachable(target_);
+    library_ = process::read_file(plan_.library);
+    build_id_ = build_id_of(library_);
+    const auto found = find_attach(target_);
+    if (found && (found->head.state == attach_recording || found->head.state == attach_has_rings))
+      throw AttachRefused("process " + target_.called() +
+                          " is recorded already; 'cmttrace --detach=" + std::to_string(target_.pid()) + "' ends that");
+    if (found && found->head.state == attach_detached) detach(target_);
+    const Module* const stub = target_.stub();
+    if (stub == nullptr) return;
+    if (build_id_of(target_.memory(), *stub) != build_id_)
+      refuse(target_, "another version's libcmttrace.so has been loaded by an earlier attach, and stays until it ends");
+    attach_function_ = function_of_stub(target_, *stub, "cmttrace_attach");
+  }
+
+  /// By an attach that was killed between two calls.
+  void close_what_is_left() {
+    for (const int fd : memory_files(target_)) close_descriptor(fd);
+  }
+
+  void close_descriptor(int fd) {
+    caller_.call({target_.functions().system_call, {SYS_close, static_cast<std::uint64_t>(fd)}},
+                 {.is_done = [&] { return !memory_files(target_).contains(fd); }});
+  }
+
+  /// Returns the descriptor of a file in memory, which the process has made.
+  int make_file() {
+    std::set<int> made;
+    caller_.call({target_.functions().system_call, {SYS_memfd_create, 0, MFD_CLOEXEC}, std::string("cmttrace\0", 9), 1},
+                 {.is_done = [&] { return !(made = memory_files(target_)).empty(); }});
+    made = memory_files(target_);
+    if (made.empty()) refuse(target_, "it cannot make a file in memory (memfd_create)");
+    return *made.begin();
+  }
+
+  void load_from(int fd) {
+    {
+      const process::Fd copy = target_.take_descriptor(fd);
+      file_.emplace(copy.get(), attach_function_ != 0 ? std::string() : library_, build_id_,
+                    settings_for_library(plan_, files_.first_path()));
+    }
+    const TargetFunctions& functions = target_.functions();
+    const Call load{
+        functions.dlopen, {0, RTLD_NOW | functions.dlopen_flags}, "/proc/self/fd/" + std::to_string(fd) + '\0', 0};
+    const Call again{attach_function_, {static_cast<std::uint64_t>(fd)}};
+    const Call& wanted = attach_function_ != 0 ? again : load;
+    const auto is_done = [this] { return file_->state() == attach_recording || file_->state() == attach_failed; };
+    const auto see = [this] { take_rings(); };
+    caller_.call(wanted, {is_done, see});
+    if (file_->state() == attach_begins) caller_.call(wanted, {is_done, see, true});  // to see why
+    if (file_->state() != attach_recording) refuse(target_, why_not_recording());
+  }
+
+  /// The library waits for this for a second, and gives up then.
+  void take_rings() {
+    if (rings_ || !taking_failed_.empty() || file_->state() != attach_has_rings) return;
+    try {
+      rings_.emplace(target_.take_descriptor(file_->rings_descriptor()));
+      file_->tell_that_rings_are_taken();
+    } catch (const std::system_error& error) {
+      taking_failed_ = error.what();
+    }
+  }
+
+  std::string why_not_recording() const {
+    if (!taking_failed_.empty()) return taking_failed_;
+    if (!file_->message().empty()) return file_->message();
+    const std::string why = caller_.failed().empty() ? "" : " (" + caller_.failed() + ")";
+    return "its dynamic loader has refused libcmttrace.so" + why;
+  }
+
+  Attached start() {
+    Attached attached{.pauses = caller_.pauses(), .words = file_->words(), .message = file_->message()};
+    try {
+      describe(rings_->control(), target_, files_, plan_);
+      std::vector<int> outputs;
+      for (const process::Fd& fd : files_.descriptors()) outputs.push_back(fd.get());
+      attached.collector =
+          start_collector(plan_.collector, rings_->fd(), target_.descriptor(), outputs, plan_.settings);
+    } catch (const std::exception&) {
+      detach(target_);
+      throw;
+    }
+    files_.keep();
+    return attached;
+  }
+
+  Target& target_;
+  TraceFiles& files_;
+  const AttachPlan& plan_;
+  RemoteCaller caller_;
+  std::string library_, build_id_;
+  std::uint64_t attach_function_ = 0;  ///< in a library that is loaded already; 0: it is not
+  std::optional<AttachFile> file_;
+  std::optional<TakenRings> rings_;
+  std::string taking_failed_;
+};
+
+/// What the struct Attach says by now; nothing: it is not mapped any more.
+std::optional<AttachHead> head_at(const Target& target, std::uint64_t address) {
+  const auto head = target.memory().read<AttachHead>(address);
+  const bool is_there = head && std::memcmp(head->magic, attach_magic, sizeof head->magic) == 0;
+  return is_there ? head : std::nullopt;
+}
+
+}  // namespace
+
+Attached attach(Target& target, TraceFiles& files, const AttachPlan& plan) {
+  return AttachRun(target, files, plan).run();
+}
+
+Detached detach(Target& target) {
+  target.read_again();
+  const auto found = find_attach(target);
+  const Module* const stub = target.stub();
+  if (!found || stub == nullptr) throw AttachRefused("process " + target.called() + " is not recorded by an attach");
+  RemoteCaller caller(target, true);
+  const auto head = [&] { return head_at(target, found->address); };
+  const auto call = [&](const char* name, const std::function<bool()>& is_done) {
+    caller.call({function_of_stub(target, *stub, name)}, {.is_done = is_done});
+  };
+  const auto is_recording = [&] { return head() && head()->state == attach_recording; };
+  constexpr int tries_max = 20;  // a thread of the program may be changing words
+  for (int i = 0; i < tries_max && is_recording(); ++i) call("cmttrace_detach", [&] { return !is_recording(); });
+  if (is_recording()) throw AttachRefused("process " + target.called() + " cannot be detached from now; try again");
+  Detached detached;
+  detached.is_released = caller.threads().await_none_in_tracer(SafeThreads::Clock::now() + leave_within);
+  if (detached.is_released) call("cmttrace_release", [&] { return !head() || head()->state == attach_released; });
+  detached.pauses = caller.pauses();
+  return detached;
+}
+
+bool is_attached(Target& target) {
+  target.read_maps_again();
+  const auto found = find_attach(target);
+  return found && (found->head.state == attach_recording || found->head.state == attach_has_rings);
+}
+
+}  // namespace cmt::attach

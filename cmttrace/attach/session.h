@@ -1,0 +1,53 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cmttrace/attach/remote_caller.h"
+#include "cmttrace/attach/stopped_thread.h"
+#include "cmttrace/attach/target.h"
+#include "cmttrace/attach/trace_files.h"
+
+namespace cmt::attach {
+
+/// How a process is to be recorded.
+struct AttachPlan {
+  std::string library;    ///< the path of libcmttrace.so,
+  std::string collector;  ///< and of cmttrace-collector
+  /// Variables of libcmttrace(1), for the library and the collector.
+  std::vector<std::pair<std::string, std::string>> settings;
+  std::string status_path;  ///< a file that gets a line at the recording's begin and end
+  bool follows_children = false;
+  bool ignores_filter = false;  ///< attach although a filter of system calls cannot be read
+};
+
+/// A recording that has begun.
+struct Attached {
+  pid_t collector = -1;  ///< a child of this process, which writes the trace
+  Pauses pauses;
+  std::uint32_t words = 0;  ///< addresses of the allocator that were replaced
+  std::string message;      ///< what could not be reached; empty: nothing
+};
+
+/// Loads libcmttrace.so into a process, and starts a collector beside it. To be called within as_tracer(). Throws
+/// AttachRefused, ThreadGone and std::system_error; the process goes on then as if nothing had been.
+Attached attach(Target& target, TraceFiles& files, const AttachPlan& plan);
+
+/// What became of a detach.
+struct Detached {
+  Pauses pauses;
+  bool is_released = false;  ///< the memory that threads share with the collector was given back
+};
+
+/// Ends the recording of a process that was attached to, by this process or another one. To be called within
+/// as_tracer(). Throws as attach().
+Detached detach(Target& target);
+
+/// Whether an attach records the process, or was about to.
+bool is_attached(Target& target);
+
+}  // namespace cmt::attach

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <sys/user.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cmttrace/attach/unwind_rules.h"
+#include "toolkit/process/interrupted_calls.h"
+
+namespace cmt::attach {
+
+/// The process or the thread has ended, or calls exec.
+struct ThreadGone : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A system call that a thread is about to make, or has made.
+struct SystemCall {
+  std::int64_t number = -1;  ///< -1 at its end
+  bool is_end = false;
+  std::int64_t result = 0;  ///< at its end; a negative errno: it has failed
+  std::uint64_t stack_pointer = 0;
+};
+
+/// A thread of another process that was stopped by PTRACE_SEIZE and PTRACE_INTERRUPT, and goes on when this object is
+/// destroyed, or when the thread that has made it ends, for whatever reason. No signal is seen or lost: stops are
+/// looked at and never reaped (cmtwatch/sample/pause.cpp has the reason).
+///
+/// All is to be called by one thread.
+class StoppedThread {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Nothing where the thread is gone, does not stop within some milliseconds, or was stopped by a signal. Throws
+  /// std::system_error where it may not be traced. One that does not stop in time is added to `late`.
+  static std::optional<StoppedThread> stop(int pid, int tid, process::InterruptedCalls& calls, std::vector<int>& late);
+  /// The same without waiting: to be followed by has_stopped() until that is true. Nothing where the thread is gone.
+  static std::optional<StoppedThread> begin_stop(int pid, int tid);
+  /// Whether it has stopped by now. Throws ThreadGone.
+  bool has_stopped(process::InterruptedCalls& calls);
+
+  /// Lets those go on that have stopped by now, and takes them off the list.
+  static void release_late(int pid, std::vector<int>& late);
+
+  StoppedThread(StoppedThread&& other) noexcept;
+  StoppedThread& operator=(StoppedThread&&) = delete;
+  ~StoppedThread();
+
+  int tid() const { return tid_; }
+  /// When it was seen to run for the last time.
+  Clock::time_point since() const { return since_; }
+
+  /// Throw ThreadGone.
+  user_regs_struct registers() const;
+  void set_registers(const user_regs_struct& registers);
+  /// In the XSAVE format, as PTRACE_GETREGSET has it.
+  std::vector<char> extended_state() const;
+  std::uint64_t signal_mask() const;
+  void set_signal_mask(std::uint64_t mask);
+  /// Where the kernel may move the thread's next instruction (rseq(2)); false where that is not known.
+  bool is_in_restartable_sequence(std::uint64_t pc) const;
+
+  /// Lets the thread go on to its next system call, the begin or the end of one. Signals reach it. Nothing where that
+  /// takes longer than until `deadline`: it still runs then. Throws ThreadGone.
+  std::optional<SystemCall> run_to_system_call(Clock::time_point deadline);
+
+  /// Lets the thread go on until `is_enough`, which is called often, returns true, and stops it again. False where it
+  /// does not stop. Signals reach it. Throws ThreadGone.
+  bool run_until(const std::function<bool()>& is_enough);
+
+  /// Lets the thread finish the system call at whose begin it stands, and stops it before its next instruction.
+  /// False where that takes longer.
+  bool finish_system_call(Clock::time_point deadline);
+
+  /// Lets the thread go on, and gives it up. Returns for how long it was stopped.
+  std::chrono::nanoseconds release();
+
+ private:
+  StoppedThread(int pid, int tid) : pid_(pid), tid_(tid), since_(Clock::now()) {}
+  bool await_own_stop(Clock::time_point deadline);
+  int await_stop(Clock::time_point deadline);
+  void go_on(int request, int status);
+  void detach();
+
+  int pid_, tid_;
+  Clock::time_point since_;
+  bool is_seized_ = true, has_stopped_ = false, runs_ = false;
+};
+
+/// Does work on a thread of its own. When that has ended, nothing is stopped or traced any more that it has stopped,
+/// not even what did not stop in time.
+void as_tracer(const std::function<void()>& work);
+
+FrameRegisters frame_registers(const user_regs_struct& registers);
+
+}  // namespace cmt::attach

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <linux/filter.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cmt::attach {
+
+/// A system call as filters see it.
+struct FilteredCall {
+  const char* name;
+  int number;
+  std::array<std::uint64_t, 6> arguments{};
+};
+
+/// What a filter of system calls (seccomp(2), a classic BPF program) answers: SECCOMP_RET_ALLOW and its like. Nothing
+/// where the program is not one that the kernel accepts.
+std::optional<std::uint32_t> run_filter(std::span<const sock_filter> program, const FilteredCall& call,
+                                        std::uint64_t instruction_pointer);
+
+/// The system calls that a thread makes which loads libcmttrace.so, and those of a recorded thread.
+std::span<const FilteredCall> calls_of_attach();
+
+/// The filters of a thread that is stopped by ptrace, the last one first.
+struct SystemFilters {
+  std::vector<std::vector<sock_filter>> programs;
+  int error = 0;  ///< an errno: why they cannot be read; 0: they have been
+};
+
+SystemFilters read_filters(int tid);
+
+/// The calls among calls_of_attach() that the filters would answer with a signal, and those that they would refuse.
+struct FilterVerdict {
+  std::string killed_by;  ///< the first call's name; empty: none
+  std::string refused;    ///< of those without which nothing can be done
+};
+
+FilterVerdict judge_filters(const SystemFilters& filters);
+
+}  // namespace cmt::attach

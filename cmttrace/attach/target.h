@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cmttrace/attach/modules.h"
+#include "cmttrace/attach/remote_memory.h"
+#include "cmttrace/attach/zones.h"
+#include "toolkit/process/proc_file.h"
+
+namespace cmt::attach {
+
+/// A process cannot be attached to, or be detached from; the message has the reason, and what can be done.
+struct AttachRefused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Functions in the process that are called there. 0: there is none.
+struct TargetFunctions {
+  std::uint64_t dlopen = 0;
+  std::uint64_t dlopen_flags = 0;       ///< beside RTLD_NOW: those of __libc_dlopen_mode
+  std::uint64_t system_call = 0;        ///< libc's syscall(2)
+  std::uint64_t return_trampoline = 0;  ///< __restore_rt
+};
+
+/// A process that runs, with what an attach needs to know of it. All is read from its memory and from /proc.
+class Target {
+ public:
+  /// Throws AttachRefused where it is no process that an attach can reach: it is not there, or may not be traced, or
+  /// has no dynamic loader of glibc.
+  explicit Target(int pid);
+
+  int pid() const { return pid_; }
+  /// "4711 (redis-server)".
+  const std::string& called() const { return called_; }
+  /// A file descriptor of the process (pidfd_open(2)).
+  int descriptor() const { return descriptor_.get(); }
+  bool has_ended() const;
+
+  const RemoteMemory& memory() const { return memory_; }
+  const std::vector<process::Mapping>& maps() const { return maps_; }
+  const std::vector<Module>& modules() const { return modules_; }
+  const Zones& zones() const { return *zones_; }
+  const TargetFunctions& functions() const { return functions_; }
+  /// The library that an earlier attach has left there; null: none.
+  const Module* stub() const;
+
+  /// Reads the mappings anew, for threads that have begun. Throws std::system_error.
+  void read_maps_again() { maps_ = read_maps(pid_); }
+  /// Reads all anew: it may have loaded libraries.
+  void read_again();
+
+  /// A copy of a descriptor of the process. Throws std::system_error.
+  process::Fd take_descriptor(int fd) const;
+
+ private:
+  void check_program() const;
+  void find_functions();
+
+  int pid_;
+  std::string called_;
+  process::Fd descriptor_;
+  RemoteMemory memory_;
+  std::vector<process::Mapping> maps_;
+  std::vector<Module> modules_;
+  EntryPoints entries_;
+  std::unique_ptr<const Zones> zones_;
+  TargetFunctions functions_;
+};
+
+/// "4711 (redis-server)"; without the name where that cannot be read.
+std::string called(int pid);
+
+/// "No such process".
+std::string error_text(int error);
+
+/// Why ptrace(2) is refused: another process traces it, it is another user's, Yama forbids it. `error`: an errno.
+std::string why_not_traceable(int pid, int error);
+
+/// Refuses processes that only an attach, and not a detach, has to: they are stopped, or recorded by a preload, or have
+/// no /proc. Throws AttachRefused.
+void check_attachable(const Target& target);
+
+}  // namespace cmt::attach

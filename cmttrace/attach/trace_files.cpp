@@ -1,0 +1,134 @@
+#include "cmttrace/attach/trace_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "toolkit/command/output_path.h"
+#include "toolkit/process/stat.h"
+
+namespace cmt::attach {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int numbers_max = 100'000;
+
+bool is_fixed(const std::string& path) { return path.find("%n") == path.npos && path.find("%p") == path.npos; }
+
+std::string fill_template(const std::string& path, const std::string& program, int pid) {
+  std::string filled;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const char next = path[i] == '%' && i + 1 < path.size() ? path[i + 1] : '\0';
+    if (next == 'p')
+      filled += std::to_string(pid), ++i;
+    else if (next == 'n')
+      filled += program, ++i;
+    else if (next == '%')
+      filled += '%', ++i;
+    else
+      filled += path[i];
+  }
+  return filled;
+}
+
+/// "app.cmt", "app.2.cmt".
+std::string with_number(const std::string& path, int number) {
+  if (number == 1) return path;
+  const fs::path name(path);
+  return (name.parent_path() / (name.stem().string() + "." + std::to_string(number) + name.extension().string()))
+      .string();
+}
+
+/// Against readers: the collector inherits it.
+void lock_trace(int fd) {
+  struct flock both {};
+  both.l_type = F_WRLCK;
+  both.l_whence = SEEK_SET;
+  both.l_start = lock_at_work;
+  both.l_len = lock_is_awaited + 1 - lock_at_work;
+  fcntl(fd, F_OFD_SETLK, &both);
+}
+
+}  // namespace
+
+TraceFiles::TraceFiles(const std::string& templates, const std::string& fifo, const std::string& program, int pid) {
+  try {
+    if (!fifo.empty()) create_fifo(fs::absolute(fill_template(fifo, program, pid)));
+    std::istringstream list(templates);
+    for (std::string path; std::getline(list, path, ',');) {
+      if (!path.empty()) create(path, program, pid);
+    }
+  } catch (...) {
+    this->~TraceFiles();
+    throw;
+  }
+}
+
+TraceFiles::~TraceFiles() {
+  if (std::exchange(is_kept_, true)) return;
+  for (const std::string& path : paths_) unlink(path.c_str());
+  if (has_made_fifo_) unlink(fifo_.c_str());
+}
+
+void TraceFiles::create_fifo(const std::string& path) {
+  const bool is_made = mkfifo(path.c_str(), 0600) == 0;
+  if (!is_made && (errno != EEXIST || !fs::is_fifo(path)))
+    throw std::system_error(errno, std::generic_category(), path);
+  has_made_fifo_ = is_made;
+  fifo_ = path;
+}
+
+void TraceFiles::create(const std::string& path_template, const std::string& program, int pid) {
+  std::string path = fs::absolute(fill_template(path_template, program, pid));
+  if (path.size() >= output_path_bytes) throw std::system_error(ENAMETOOLONG, std::generic_category(), path);
+  if (is_fixed(path_template)) {
+    path = command::follow_links(path);
+    command::make_room(path);
+  }
+  for (int number = 1; number <= numbers_max; ++number) {
+    const std::string name = with_number(path, number);
+    process::Fd fd(open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (fd.get() < 0 && errno == EEXIST && !is_fixed(path_template)) continue;
+    if (fd.get() < 0) throw std::system_error(errno, std::generic_category(), name);
+    lock_trace(fd.get());
+    paths_.push_back(name);
+    descriptors_.push_back(std::move(fd));
+    return;
+  }
+  throw std::system_error(EEXIST, std::generic_category(), path);
+}
+
+void TraceFiles::describe(Control& control) const {
+  control.outputs = static_cast<std::uint32_t>(paths_.size());
+  for (std::size_t i = 0; i < paths_.size(); ++i) copy_text(control.paths[i], paths_[i]);
+  copy_text(control.control_path, fifo_);
+  control.made_control = has_made_fifo_;
+}
+
+std::string program_of(int pid) {
+  std::error_code error;
+  std::string file = fs::read_symlink(process::path_of(pid, "exe"), error).filename().string();
+  constexpr std::string_view gone = " (deleted)";
+  if (file.ends_with(gone)) file.resize(file.size() - gone.size());
+  if (!error && !file.empty()) return file;
+  std::string name = process::read_stat(pid).name;
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name;
+}
+
+std::string command_of(int pid) {
+  std::string words = process::read_file(process::path_of(pid, "cmdline"));
+  while (!words.empty() && words.back() == '\0') words.pop_back();
+  std::replace(words.begin(), words.end(), '\0', ' ');
+  return words;
+}
+
+}  // namespace cmt::attach

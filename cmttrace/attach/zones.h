@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "cmttrace/attach/modules.h"
+
+namespace cmt::attach {
+
+/// What a thread does that may not be made to call dlopen: it holds locks that dlopen takes, or has left half done what
+/// dlopen goes on with.
+enum class Zone { none, loader, allocator, tracer, locked_call };
+
+/// What the kernel tells each program at its start (getauxval(3)).
+struct EntryPoints {
+  std::uint64_t program = 0;  ///< its first instruction
+  std::uint64_t loader = 0;   ///< where the dynamic loader is; 0: there is none
+};
+
+/// The addresses of code that must not be on the stack of a thread that we make call a function.
+///
+/// - The dynamic loader: a thread in it holds the loader's lock, which is recursive, and changes lists that dlopen
+///   walks.
+/// - The allocator, which dlopen calls. In libc it is the part around malloc's exported functions: from 32 KiB before
+///   the lowest, where malloc.c's static functions are, to the end of the highest. Another library that exports malloc
+///   is one as a whole. A program with a malloc of its own has other functions too: then 256 KiB on both sides.
+/// - libcmttrace itself.
+/// - Functions of libc that hold a lock which dlopen takes, or that leave the process in a state of its own: fork,
+///   pthread_create, exit...
+class Zones {
+ public:
+  Zones(const RemoteMemory& memory, const std::vector<Module>& modules, const EntryPoints& entries);
+
+  Zone at(std::uint64_t address) const;
+
+  /// A program that defines malloc itself, whose own calls no relocation leads to.
+  bool has_malloc_in_program() const { return has_malloc_in_program_; }
+
+ private:
+  struct Range {
+    std::uint64_t begin, end;
+    Zone zone;
+  };
+
+  void add_allocator(const RemoteMemory& memory, const Module& module, bool is_program);
+  void add_locked_calls(const RemoteMemory& memory, const Module& module);
+
+  std::vector<Range> ranges_;
+  bool has_malloc_in_program_ = false;
+};
+
+/// Libraries of glibc; each has another name in versions before 2.34.
+bool is_libc(const Module& module);
+
+/// libcmttrace.so, as a file or as the memory that an attach has put it in.
+bool is_tracer(const Module& module);
+bool is_attached_tracer(const Module& module);
+
+}  // namespace cmt::attach

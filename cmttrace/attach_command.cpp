@@ -1,0 +1,219 @@
+#include "cmttrace/attach_command.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include "cmttrace/attach/injected_call.h"
+#include "cmttrace/attach/session.h"
+#include "cmttrace/kept.h"
+#include "cmttrace/summary.h"
+#include "toolkit/command/command_line.h"
+#include "toolkit/command/interrupts.h"
+#include "toolkit/command/trace_status.h"
+#include "toolkit/command/tracer.h"
+#include "toolkit/output/numbers.h"
+
+namespace cmt::trace_launcher {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void say(const std::string& text) { command::complain("cmttrace", text); }
+
+std::string time_text(std::chrono::nanoseconds time) { return output::time_text(static_cast<double>(time.count())); }
+
+/// The collector, which is our child: it is waited for, but not ended with us.
+class Collector {
+ public:
+  explicit Collector(pid_t pid) : pid_(pid), fd_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {}
+  int fd() const { return fd_.get(); }
+  bool has_ended() {
+    if (!has_ended_) has_ended_ = waitpid(pid_, nullptr, WNOHANG) == pid_;
+    return has_ended_;
+  }
+
+ private:
+  pid_t pid_;
+  process::Fd fd_;
+  bool has_ended_ = false;
+};
+
+enum class End { signal, time, program, collector };
+
+/// What cmttrace waits for while a process is recorded that it has not started.
+class Recording {
+ public:
+  Recording(const attach::Target& target, Collector& collector, command::Interrupts& interrupts,
+            const command::TraceStatusFile& traces, const Options& options)
+      : target_(target), collector_(collector), interrupts_(interrupts), duration_(options.duration) {
+    if (!options.keeps) return;
+    kept_.emplace(traces);
+    requests_.emplace(command::signal_set({SIGUSR1}));
+  }
+
+  /// Waits for what ends it.
+  End await_end() {
+    for (;;) {
+      if (duration_ && Clock::now() >= begin_ + *duration_) return End::time;
+      pollfd ends[] = {{interrupts_.fd(), POLLIN, 0},
+                       {target_.descriptor(), POLLIN, 0},
+                       {collector_.fd(), POLLIN, 0},
+                       {requests_ ? requests_->fd() : -1, POLLIN, 0}};
+      poll(ends, std::size(ends), timeout_ms());
+      if (kept_) kept_->look(ends[3].revents != 0 && requests_->take_info());
+      if (ends[0].revents != 0 && interrupts_.take() != 0) return End::signal;
+      if (ends[1].revents != 0) return End::program;
+      if (ends[2].revents != 0) return End::collector;
+    }
+  }
+
+ private:
+  int timeout_ms() const {
+    constexpr std::int64_t look_ms = 200, rarely_ms = 1'000'000;
+    const std::int64_t most = kept_ ? look_ms : rarely_ms;
+    if (!duration_) return kept_ ? static_cast<int>(most) : -1;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(begin_ + *duration_ - Clock::now());
+    return static_cast<int>(std::clamp<std::int64_t>(left.count() + 1, 0, most));
+  }
+
+  const attach::Target& target_;
+  Collector& collector_;
+  command::Interrupts& interrupts_;
+  const std::optional<std::chrono::nanoseconds> duration_;
+  const Clock::time_point begin_ = Clock::now();
+  std::optional<KeptFiles> kept_;
+  std::optional<command::HeldSignals> requests_;
+};
+
+/// False where a signal has come first.
+bool await_trace(Collector& collector, command::Interrupts& interrupts, const command::TraceStatusFile& traces) {
+  constexpr int step_ms = 10;
+  EncodingProgress progress;
+  while (!collector.has_ended()) {
+    if (progress.due()) progress.show(traces.begun());
+    pollfd ends[] = {{interrupts.fd(), POLLIN, 0}, {collector.fd(), POLLIN, 0}};
+    if (poll(ends, std::size(ends), step_ms) > 0 && interrupts.take() != 0) return false;
+  }
+  progress.clear();
+  return true;
+}
+
+/// Throws as attach::detach().
+attach::Pauses end_recording(attach::Target& target) {
+  attach::Detached detached;
+  attach::as_tracer([&] { detached = attach::detach(target); });
+  if (!detached.is_released)
+    say("process " + target.called() + " keeps the memory of the recording: a thread is inside of libcmttrace.so");
+  return detached.pauses;
+}
+
+/// After the program has ended there is nobody to detach from; it may do so at any time.
+void end_recording_if_it_runs(attach::Target& target) {
+  try {
+    end_recording(target);
+  } catch (const std::runtime_error&) {
+    if (!target.has_ended() && attach::is_attached(target)) throw;
+  }
+}
+
+attach::AttachPlan plan_of(const Options& options, const command::TraceStatusFile& traces) {
+  attach::AttachPlan plan;
+  plan.library = command::tracer_path();
+  plan.collector = command::collector_path();
+  plan.settings = options.environment;
+  plan.status_path = traces.setting();
+  if (plan.status_path.starts_with('-')) plan.status_path.erase(0, 1);
+  plan.follows_children = options.follow;
+  plan.ignores_filter = options.force;
+  return plan;
+}
+
+std::string setting(const Options& options, const std::string& name) {
+  for (const auto& [variable, value] : options.environment) {
+    if (variable == name) return value;
+  }
+  return {};
+}
+
+void say_what_is_not_seen(const attach::Target& target, const attach::Attached& attached) {
+  if (target.zones().has_malloc_in_program())
+    say("the program has a malloc of its own: only calls through relocations are recorded, as those of its libraries");
+  if (!attached.message.empty()) say(attached.message);
+}
+
+int record(const Options& options) {
+  command::Interrupts interrupts;  // a signal that comes during the attach ends it after that
+  const command::TraceStatusFile traces;
+  attach::Target target(options.attach);
+  attach::Attached attached;
+  {
+    attach::TraceFiles files(options.output, setting(options, "CMTTRACE_CONTROL"), attach::program_of(target.pid()),
+                             target.pid());
+    const attach::AttachPlan plan = plan_of(options, traces);
+    attach::as_tracer([&] { attached = attach::attach(target, files, plan); });
+  }
+  const auto begin = Clock::now();
+  say("records process " + target.called() + ", of which a thread was stopped for " +
+      time_text(attached.pauses.stopped) + " and did our work for " + time_text(attached.pauses.kept) +
+      "; Ctrl-C ends the recording, and not the process");
+  say_what_is_not_seen(target, attached);
+  Collector collector(attached.collector);
+  Recording recording(target, collector, interrupts, traces, options);
+  const End end = recording.await_end();
+  if (end == End::signal || end == End::time) end_recording_if_it_runs(target);
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  if (end == End::collector && attach::is_attached(target)) end_recording_if_it_runs(target);
+  if (!await_trace(collector, interrupts, traces)) {
+    say("the trace is not complete yet: the collector goes on writing it, and cmt's tools wait for that");
+    return 0;
+  }
+  const auto recorded = command::wait_for_traces(traces, say, [](int) { return true; });
+  if (target.has_ended()) say("process " + target.called() + " has ended");
+  say(summary(recorded, seconds));
+  return has_failed(recorded) ? command::status_failed : 0;
+}
+
+/// Calls what may throw that the process cannot be attached to. Returns its exit status.
+template <class Work>
+int refusing(Work work) {
+  try {
+    return work();
+  } catch (const attach::AttachRefused& refused) {
+    say(refused.what());
+  } catch (const attach::ThreadGone& gone) {
+    say(gone.what());
+  } catch (const attach::CallStuck& stuck) {
+    say(stuck.what());
+  }
+  return command::status_failed;
+}
+
+}  // namespace
+
+int run_attach(const Options& options) {
+  return refusing([&] { return record(options); });
+}
+
+int run_detach(const Options& options) {
+  return refusing([&] {
+    attach::Target target(options.detach);
+    const attach::Pauses pauses = end_recording(target);
+    say("process " + target.called() + " is no longer recorded; a thread of it was stopped for " +
+        time_text(pauses.stopped) + " and did our work for " + time_text(pauses.kept));
+    return 0;
+  });
+}
+
+}  // namespace cmt::trace_launcher

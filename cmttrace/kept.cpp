@@ -1,0 +1,105 @@
+#include "cmttrace/kept.h"
+
+#include <poll.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <fstream>
+#include <system_error>
+
+#include "preload/text.h"
+#include "toolkit/output/numbers.h"
+
+namespace cmt::trace_launcher {
+namespace {
+
+using command::CommandLine;
+using command::UsageError;
+
+constexpr int look_ms = 500;
+
+/// A size or a time, as the tracer's variable has it.
+std::string bound_for_tracer(const std::string& text) {
+  Keep keep{};
+  const auto ns = command::parse_duration(text, "");
+  const std::string bound = ns ? std::to_string(static_cast<std::uint64_t>(*ns)) + "ns" : text;
+  return read_keep(bound.c_str(), &keep) ? bound : "";
+}
+
+/// Of a process of another program, or of none, the number may have become another's.
+bool is_collector(int process) {
+  std::string name;
+  std::getline(std::ifstream("/proc/" + std::to_string(process) + "/comm"), name);
+  return name.starts_with("cmttrace-collec");
+}
+
+std::string told_of(const command::KeptFile& file) {
+  if (file.error != 0)
+    return file.path + ": what is kept cannot be written: " + std::generic_category().message(file.error);
+  return "kept: " + output::counted(file.events, "event") + " of the last " +
+         output::time_text(static_cast<double>(file.ns)) + " in " + file.path + ": " + output::with_commas(file.bytes) +
+         " bytes";
+}
+
+}  // namespace
+
+std::string keep_for_tracer(const CommandLine& line) {
+  const std::string text = line.value("keep", "");
+  const std::size_t comma = text.find(',');
+  std::string value = bound_for_tracer(text.substr(0, comma));
+  if (!value.empty() && comma != text.npos) {
+    const std::string second = bound_for_tracer(text.substr(comma + 1));
+    value = second.empty() ? "" : value + "," + second;
+  }
+  Keep keep{};
+  if (!read_keep(value.c_str(), &keep))
+    throw UsageError("--keep: expected a time from 1s on, a size from 64K on, or both as in 10min,1G, not '" + text +
+                     "'");
+  for (const char* const other : {"rings", "max-bytes"}) {
+    if (line.has(other)) throw UsageError("--keep and --" + std::string(other) + " do not go together");
+  }
+  const std::string output = line.value("output", "app.cmt");
+  if (!output.ends_with(".cmt") || output.find(',') != output.npos)
+    throw UsageError("--keep needs one output, in the compact form: -o NAME.cmt");
+  return value;
+}
+
+KeptFiles::KeptFiles(const command::TraceStatusFile& traces) : traces_(traces) {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  sigaction(SIGUSR1, &action, nullptr);
+}
+
+command::Ended KeptFiles::wait(command::RunningCommand& launched) {
+  command::HeldSignals requests(command::signal_set({SIGUSR1}));
+  for (;;) {
+    const command::LaunchEvent event = launched.handle();
+    if (event.ended) {
+      tell_new();
+      return *event.ended;
+    }
+    if (event.at_end) continue;
+    pollfd ready[] = {{launched.fd(), POLLIN, 0}, {requests.fd(), POLLIN, 0}};
+    look(poll(ready, 2, look_ms) > 0 && (ready[1].revents & POLLIN) != 0 && requests.take_info());
+  }
+}
+
+void KeptFiles::look(bool is_asked) {
+  if (is_asked) ask_collectors();
+  tell_new();
+}
+
+void KeptFiles::ask_collectors() const {
+  for (const command::BegunTrace& trace : traces_.begun()) {
+    if (!trace.ended && trace.collector != 0 && is_collector(trace.collector)) kill(trace.collector, SIGUSR1);
+  }
+}
+
+void KeptFiles::tell_new() {
+  for (const command::BegunTrace& trace : traces_.begun()) {
+    std::size_t& told = told_[{trace.process, trace.start_ns}];
+    for (; told < trace.kept_files.size(); ++told) command::complain("cmttrace", told_of(trace.kept_files[told]));
+  }
+}
+
+}  // namespace cmt::trace_launcher

@@ -1,0 +1,180 @@
+#include "cmttrace/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <system_error>
+
+#include "cmttrace/kept.h"
+#include "preload/protocol.h"
+
+namespace cmt::trace_launcher {
+namespace {
+
+using command::CommandLine;
+using command::UsageError;
+
+constexpr std::uint64_t stack_frames_max = 4096;  // unwind_frames_max of libcmttrace.so
+
+bool parse_follow(const std::string& text) {
+  if (text != "yes" && text != "no") throw UsageError("--follow is yes or no, not '" + text + "'");
+  return text == "yes";
+}
+
+/// An option that is passed on in a variable of the tracer (libcmttrace(1)).
+struct PassedOn {
+  std::string option;
+  const char* variable;
+  const char* value;                 ///< nullptr: the option's
+  std::set<std::string> units = {};  ///< that the option's number may have; none: it takes any text
+};
+
+const std::set<std::string> duration{"s"}, step{"step"}, frames{"frames"}, touched{"touched"}, kept{"kept"},
+    byte_count{"", "K", "M", "G", "KiB", "MiB", "GiB"};
+
+const std::vector<PassedOn> passed_on{
+    {"time", "CMTTRACE_TIME", nullptr, step},
+    {"usable", "CMTTRACE_USABLE", "1"},
+    {"stacks", "CMTTRACE_STACK_FRAMES", nullptr, frames},
+    {"stacks-of-frees", "CMTTRACE_STACKS_OF_FREES", "1"},
+    {"paused", "CMTTRACE_START", "paused"},
+    {"control", "CMTTRACE_CONTROL", nullptr},
+    {"rings", "CMTTRACE_RINGS", nullptr},
+    {"sample", "CMTTRACE_SAMPLE", nullptr, duration},
+    {"touched", "CMTTRACE_TOUCHED", nullptr, touched},
+    {"keep", "CMTTRACE_KEEP", nullptr, kept},
+    {"max-bytes", "CMTTRACE_MAX_BYTES", nullptr, byte_count},
+    {"max-events", "CMTTRACE_MAX_EVENTS", nullptr, {""}},
+    {"max-time", "CMTTRACE_MAX_TIME", nullptr, duration},
+};
+
+/// A size as the tracer's variables have it: "64K". 0: it is none.
+std::uint64_t bytes_of(const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string unit(end, text.data() + text.size());
+  if (error != std::errc() || !byte_count.contains(unit)) return 0;
+  const int shift = unit.empty() ? 0 : unit[0] == 'K' ? 10 : unit[0] == 'M' ? 20 : 30;
+  return number > UINT64_MAX >> shift ? 0 : number << shift;
+}
+
+/// The tracer checks its variables too, but then the command runs already.
+std::string value_for_tracer(const PassedOn& passed, const CommandLine& line) {
+  if (passed.value != nullptr) return passed.value;
+  if (passed.units == kept) return keep_for_tracer(line);
+  const std::string value = line.value(passed.option, "");
+  if (passed.units == touched) {
+    if (value.empty() || value == "auto" || value == "off") return value.empty() ? "auto" : value;
+    if (bytes_of(value) < block_page_bytes)
+      throw UsageError("--touched: expected a size from 4K on, auto or off, not '" + value + "'");
+    return value;
+  }
+  if (passed.units == frames) {
+    if (value.empty()) return "";  // as if the variable were not set
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc() || end != value.data() + value.size() || number == 0 || number > stack_frames_max)
+      throw UsageError("--stacks: expected a number of frames from 1 to " + std::to_string(stack_frames_max) +
+                       ", not '" + value + "'");
+    return value;
+  }
+  if (passed.units == step) {
+    if (value.empty()) return "1";
+    const auto ns = line.parsed(passed.option, "", "a step such as 100us", [](const std::string& text) {
+      const auto parsed = command::parse_duration(text, "");
+      return parsed && *parsed >= time_step_ns_min ? parsed : std::nullopt;
+    });
+    return std::to_string(ns) + "ns";
+  }
+  if (passed.units == duration) {
+    const char* const alone = passed.option == "sample" ? "" : "s";
+    const auto parse = [alone](const std::string& text) { return command::parse_duration(text, alone); };
+    return std::to_string(line.parsed(passed.option, "", "a time such as 10ms, 1.5s or 2h", parse)) + "ns";
+  }
+  const std::size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
+  const bool fits = passed.units.empty() || (digits != 0 && passed.units.contains(value.substr(digits)));
+  if (value.empty() || !fits) throw UsageError("--" + passed.option + " cannot be '" + value + "'");
+  return value;
+}
+
+bool takes_nothing_too(const PassedOn& passed) {
+  return passed.units == step || passed.units == frames || passed.units == touched;
+}
+
+constexpr std::uint64_t pid_max = 1 << 22;
+
+/// For a process that runs already: what is to be known at its start cannot be said.
+void parse_attach(const CommandLine& line, Options& options) {
+  if (!options.command.empty()) throw UsageError("--attach records a process that runs, and no command");
+  line.refuse_together("attach", {"detach", "recover", "rings"});
+  options.attach = static_cast<int>(line.number("attach", 0, 1, pid_max));
+  options.follow = parse_follow(line.value("follow", "no"));
+  options.force = line.has("force");
+  if (!line.has("duration")) return;
+  const auto parse = [](const std::string& text) { return command::parse_duration(text, "s"); };
+  options.duration = std::chrono::nanoseconds(line.parsed("duration", "", "a time such as 10s or 1.5min", parse));
+}
+
+void parse_detach(const CommandLine& line, Options& options) {
+  if (!options.command.empty()) throw UsageError("--detach runs no command");
+  for (const command::Option& other : known_options()) {
+    if (other.name != "detach") line.refuse_together("detach", {other.name.c_str()});
+  }
+  options.detach = static_cast<int>(line.number("detach", 0, 1, pid_max));
+}
+
+}  // namespace
+
+std::vector<command::Option> known_options() {
+  using Takes = command::Option::Takes;
+  std::vector<command::Option> options{{"follow", Takes::value},
+                                       {"output", Takes::value, 'o'},
+                                       {"recover", Takes::value},
+                                       {"attach", Takes::value},
+                                       {"detach", Takes::value},
+                                       {"duration", Takes::value},
+                                       {"force"}};
+  for (const PassedOn& passed : passed_on)
+    options.push_back({passed.option, passed.value != nullptr     ? Takes::nothing
+                                      : takes_nothing_too(passed) ? Takes::value_or_nothing
+                                                                  : Takes::value});
+  return options;
+}
+
+Options parse_options(const CommandLine& line) {
+  Options options;
+  options.output = line.value("output", options.output);
+  if (options.output.empty()) throw UsageError("--output: a name is missing");
+  if (std::count(options.output.begin(), options.output.end(), ',') >= outputs_max)
+    throw UsageError("--output: " + std::to_string(outputs_max) + " paths at most");
+  options.follow = parse_follow(line.value("follow", "yes"));
+  for (const PassedOn& passed : passed_on) {
+    if (line.has(passed.option)) options.environment.emplace_back(passed.variable, value_for_tracer(passed, line));
+  }
+  if (line.has("stacks") || line.has("stacks-of-frees")) options.environment.emplace_back("CMTTRACE_STACKS", "1");
+  options.keeps = line.has("keep");
+  options.command = line.files();
+  if (line.has("detach")) {
+    parse_detach(line, options);
+    return options;
+  }
+  if (line.has("attach")) {
+    parse_attach(line, options);
+    return options;
+  }
+  for (const char* const other : {"duration", "force"}) {
+    if (line.has(other)) throw UsageError(std::string("--") + other + " goes with --attach");
+  }
+  if (line.has("recover")) {
+    if (!options.command.empty()) throw UsageError("--recover runs no command");
+    options.recover = line.value("recover", "");
+    options.output = line.value("output", "");
+    return options;
+  }
+  if (options.command.empty()) throw UsageError("a command to record is missing");
+  return options;
+}
+
+}  // namespace cmt::trace_launcher

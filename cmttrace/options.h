@@ -1,0 +1,32 @@
+/// The command line of cmttrace: most of its options are passed on to the tracer in variables (libcmttrace(1)).
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "toolkit/command/command_line.h"
+
+namespace cmt::trace_launcher {
+
+struct Options {
+  std::string output = "%n.%p.cmt";  ///< as CMTTRACE_OUT
+  bool follow = true;                ///< record children, and the programs that they execute
+  bool keeps = false;                ///< the last events only
+  std::vector<std::pair<std::string, std::string>> environment;  ///< the tracer's variables
+  std::vector<std::string> command;
+  int attach = 0;                                    ///< the process to record, instead of a command; 0: none
+  int detach = 0;                                    ///< the process to record no longer; 0: none
+  std::optional<std::chrono::nanoseconds> duration;  ///< for so long an attach records; nothing: until it is ended
+  bool force = false;                                ///< attach also where a filter of system calls cannot be read
+  std::string recover;  ///< the file of rings to write a trace from, instead of running a command; empty: none
+};
+
+std::vector<command::Option> known_options();
+
+/// Throws UsageError.
+Options parse_options(const command::CommandLine& line);
+
+}  // namespace cmt::trace_launcher

@@ -1,0 +1,36 @@
+/// What cmttrace says at the end of a recording, and while the collectors are not done.
+#pragma once
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "toolkit/command/trace_status.h"
+#include "toolkit/terminal/terminal.h"
+
+namespace cmt::trace_launcher {
+
+/// The line at the end. `seconds`: for how long the recording went on.
+std::string summary(const command::RecordedTraces& recorded, double seconds);
+
+/// Whether something could not be recorded, which the exit status says.
+bool has_failed(const command::RecordedTraces& recorded);
+
+/// Tells on the terminal how long the collectors of a command that has ended will go on.
+class EncodingProgress {
+ public:
+  void show(const std::vector<command::BegunTrace>& traces);
+  bool due() const { return view_->due(); }
+  void clear() { view_->clear(); }
+
+ private:
+  const std::unique_ptr<output::TerminalView> view_ = output::make_terminal_view(STDERR_FILENO, output::Beside::nobody);
+  std::uint64_t first_waiting_ = 0;
+  std::chrono::steady_clock::time_point first_;
+};
+
+}  // namespace cmt::trace_launcher

@@ -1,0 +1,56 @@
+#include "preload/collector/keep/chunk_file.h"
+
+#include <doctest/doctest.h>
+
+#include "preload/collector/keep/stack_column.h"
+
+using namespace cmt;
+using namespace cmt::collector;
+
+TEST_CASE("chunk file: chains hold what was appended, and chunks are used again") {
+  ChunkFile file("/tmp");
+  ChunkFile::Chain first, second;
+  std::string long_text;
+  for (int i = 0; long_text.size() < 3 * ChunkFile::chunk_bytes; ++i) long_text += std::to_string(i);
+  REQUIRE(file.append(first, "begin"));
+  REQUIRE(file.append(second, "other"));
+  REQUIRE(file.append(first, long_text));
+  CHECK(file.read(first, 0, 5) == "begin");
+  CHECK(file.read(first, 5, long_text.size()) == long_text);
+  CHECK(file.read(second, 1, 3) == "the");
+  const std::uint64_t most = file.bytes_in_use();
+  CHECK(most == 5 * ChunkFile::chunk_bytes);
+  file.release(first);
+  CHECK(file.bytes_in_use() == ChunkFile::chunk_bytes);
+  ChunkFile::Chain third;
+  REQUIRE(file.append(third, long_text));
+  CHECK(file.bytes_in_use() <= most);
+  CHECK(file.read(third, 0, long_text.size()) == long_text);
+  CHECK(file.read(second, 0, 5) == "other");
+}
+
+TEST_CASE("chunk file: a folder that is gone is replaced by that of temporary files") {
+  ChunkFile file("/nonexistent");
+  ChunkFile::Chain chain;
+  REQUIRE(file.append(chain, "text"));
+  CHECK(file.read(chain, 0, 4) == "text");
+}
+
+TEST_CASE("stack column: what was put comes back, and without stacks there is none") {
+  const std::vector<EventStack> stacks{
+      {Kind::malloc, 7}, {Kind::free, 0}, {Kind::mark, 0}, {Kind::realloc, 8388607}, {Kind::calloc, 0}};
+  const auto same = [](const std::vector<EventStack>& a, const std::vector<EventStack>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](auto& x, auto& y) { return x.kind == y.kind && x.stack == y.stack; });
+  };
+  const StackColumn column = take_stack_column(put_stack_column(stacks));
+  CHECK(!column.has_releases);
+  CHECK(same(column.values, {{Kind::malloc, 7}, {Kind::malloc, 8388607}, {Kind::malloc, 0}}));
+  std::vector<EventStack> with_frees = stacks;
+  with_frees[1].stack = 3;
+  const StackColumn both = take_stack_column(put_stack_column(with_frees));
+  CHECK(both.has_releases);
+  CHECK(same(both.values, {{Kind::malloc, 7}, {Kind::free, 3}, {Kind::malloc, 8388607}, {Kind::malloc, 0}}));
+  CHECK(put_stack_column(std::vector<EventStack>{{Kind::malloc, 0}, {Kind::free, 0}}).empty());
+  CHECK(take_stack_column("").values.empty());
+}

@@ -1,0 +1,252 @@
+#include "preload/collector/keep/kept_blocks.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "libcmt/format/coding.h"
+#include "libcmt/format/sections.h"
+#include "libcmt/trace/block_decoder.h"
+
+namespace cmt::collector {
+namespace {
+
+constexpr std::uint64_t groups_wanted = 8, blocks_wanted = 4;
+constexpr std::uint64_t block_events_least = 256, block_events_most = 256 * 1024;
+/// Blocks that are folded in for each one that becomes full: so dropping a group is done before the next one is full.
+constexpr int drops_at_once = 2;
+
+/// Of the events that make what was live. So many live blocks that none of their blocks of the stream is a keyframe.
+struct NoKeyframes : BlockKeeper {
+  std::size_t live_blocks() const override { return std::size_t{1} << 56; }
+  std::vector<format::LiveBlock> list_live_blocks() const override { return {}; }
+};
+
+Repairs repairs_since(const Repairs& before, Repairs now) {
+  for (std::size_t i = 0; i < now.by_kind.size(); ++i) now.by_kind[i] -= before.by_kind[i];
+  now.other -= before.other;
+  return now;
+}
+
+/// What has no checksum of its own is checked by its frame's. A disk that gives back other bytes than it got.
+[[noreturn]] void fail_damaged() { throw std::system_error(EIO, std::generic_category(), "what is kept"); }
+
+}  // namespace
+
+void KeptBlocks::begin_group(const Repairs& repairs) {
+  const Totals before = groups_.back().tally.totals();
+  Group& group = groups_.emplace_back();
+  group.begin_ns = now_ns_;
+  group.repairs_before = repairs;
+  group.tally.begin_behind(before);
+}
+
+void KeptBlocks::put(FullBlock& full, std::span<const EventStack> stacks) {
+  Group& group = groups_.back();
+  Block block{.header = std::move(full.header), .offset = group.chain.bytes, .bytes = full.body.size()};
+  std::string bytes = std::move(full.body);
+  if (const std::string column = put_stack_column(stacks); !column.empty()) {
+    const std::string_view frame = compressor_.compress(column);
+    block.raw_stacks_bytes = column.size();
+    block.stacks_bytes = frame.size();
+    bytes += frame;
+  }
+  while (!chunks_.append(group.chain, bytes)) {  // the disk is full
+    if (groups_.size() == 1 || groups_[1].blocks.empty())
+      throw std::system_error(ENOSPC, std::generic_category(), "what is kept");
+    drop_oldest();
+  }
+  for (const format::StreamStart& stream : block.header.streams) {
+    if (stream.id == static_cast<std::uint64_t>(format::StreamId::live)) group.table_bytes = stream.size;
+  }
+  events_ += block.header.events;
+  block_bytes_ += bytes.size();
+  kept_bytes_ += bytes.size();
+  group.blocks.push_back(std::move(block));
+  drop_some();
+}
+
+bool KeptBlocks::is_group_full() const {
+  const Group& group = groups_.back();
+  const bool is_old = limits_.ns != 0 && group_ns() >= limits_.ns / groups_wanted;
+  return is_old || group.chain.bytes - group.table_bytes >= limits_.bytes / groups_wanted;
+}
+
+std::size_t KeptBlocks::block_events_max() const {
+  constexpr std::uint64_t bytes_per_event_unknown = 4;
+  const std::uint64_t bytes = limits_.bytes / (groups_wanted * blocks_wanted);
+  const double per_event =
+      events_ == 0 ? bytes_per_event_unknown : static_cast<double>(block_bytes_ + 1) / static_cast<double>(events_);
+  return static_cast<std::size_t>(std::clamp(static_cast<double>(bytes) / per_event,
+                                             static_cast<double>(block_events_least),
+                                             static_cast<double>(block_events_most)));
+}
+
+/// Whether the oldest group may go: the next one has begun, and has enough without it or there is too much. Groups are
+/// large where their keyframes are, and then the bytes may be up to twice as many.
+bool KeptBlocks::is_drop_due() const {
+  if (groups_.size() < 2 || groups_[1].blocks.empty()) return false;
+  const bool is_old = limits_.ns != 0 && now_ns_ - groups_[1].begin_ns >= limits_.ns;
+  const bool leaves_half = kept_bytes_ - groups_.front().chain.bytes >= limits_.bytes / 2;
+  return is_old || (leaves_half && kept_bytes_ > limits_.bytes) || kept_bytes_ / 2 > limits_.bytes;
+}
+
+void KeptBlocks::drop_some() {
+  for (int i = 0; i < drops_at_once; ++i) {
+    if (!is_dropping_ && !is_drop_due()) return;
+    drop_block();
+  }
+}
+
+/// Drops the oldest group, the newest one but for its keyframe too.
+void KeptBlocks::drop_oldest() {
+  const std::size_t groups = groups_.size();
+  while (groups_.size() == groups) drop_block();
+}
+
+void KeptBlocks::begin_drop() {
+  is_dropping_ = true;
+  dropping_ = 0;
+  const Group& next = groups_[1];
+  const std::string section = section_of(next, next.blocks.front());
+  const ReadOptions nothing{.addresses = false, .times = false, .usable = false};
+  const BlockBytes keyframe(section, format::take_section_start(section), nothing, true, decompressor_);
+  live_.begin_fold(list_live(keyframe.stream(format::StreamId::live)));
+}
+
+/// Folds the next block of the oldest group into what is live at the begin, and drops the group behind the last one.
+void KeptBlocks::drop_block() try {
+  if (!is_dropping_) begin_drop();
+  Group& group = groups_.front();
+  if (dropping_ != group.blocks.size()) {
+    const Block& block = group.blocks[dropping_++];
+    const std::string section = section_of(group, block);
+    const ReadOptions wanted{.addresses = false};
+    StackTable none;
+    BlockDecoder decoder(wanted, none);
+    decoder.start(BlockBytes(section, format::take_section_start(section), wanted, false, decompressor_), true);
+    const StackColumn column = stacks_of(group, block);
+    std::span<const EventStack> stacks = column.values;
+    for (auto events = decoder.next(); !events.empty(); events = decoder.next())
+      live_.add(events, stacks, column.has_releases);
+  }
+  if (dropping_ != group.blocks.size()) return;
+  live_.finish_fold();
+  kept_bytes_ -= group.chain.bytes;
+  chunks_.release(group.chain);
+  groups_.pop_front();
+  is_dropping_ = false;
+} catch (const format::WireError&) {
+  fail_damaged();
+}
+
+/// A block as a file has it.
+std::string KeptBlocks::section_of(const Group& group, const Block& block) const {
+  return format::put_section(format::SectionType::block, block.header.put(), static_cast<std::uint32_t>(block.bytes)) +
+         chunks_.read(group.chain, block.offset, block.bytes);
+}
+
+StackColumn KeptBlocks::stacks_of(const Group& group, const Block& block) {
+  if (block.stacks_bytes == 0) return {};
+  std::string column;
+  decompressor_.decompress(chunks_.read(group.chain, block.offset + block.bytes, block.stacks_bytes),
+                           block.raw_stacks_bytes, column);
+  return take_stack_column(column);
+}
+
+KeptSpan KeptBlocks::span() const {
+  KeptSpan span{.from_ns = groups_.front().begin_ns, .to_ns = now_ns_};
+  for (const Group& group : groups_) {
+    for (const Block& block : group.blocks) span.events += block.header.events;
+  }
+  span.dropped_events = events_ - span.events;
+  return span;
+}
+
+/// Puts events that make what was live at the begin, and a mark. Behind them the recorded events follow as if all had
+/// been there.
+void KeptBlocks::put_live(CmtSink& sink, Tally& tally) {
+  const format::BlockHeader& first = groups_.front().blocks.front().header;
+  bool is_begun = false;
+  const auto begin_at = [&](Tag tag) {
+    if (!std::exchange(is_begun, true)) sink.start_at({.next_tag = tag, .named_tag = first.core.named_tag});
+  };
+  live_.for_each_event([&](const Event& event) {
+    begin_at(event.tag);
+    tally.count(event, {});
+    sink.add_event({event, {}});
+  });
+  begin_at(first.core.next_tag);
+  sink.skip_tags_to(first.core.next_tag);
+  const std::string label = "slice " + std::to_string(first.first_event) + ":";
+  const Event mark{.kind = Kind::mark,
+                   .thread = first.core.thread,
+                   .time_ns = first.time_ns != 0 ? first.time_ns : unknown,
+                   .label = label};
+  tally.count(mark, {});
+  sink.add_event({mark, {}});
+}
+
+/// Encodes the core stream of a block again, which is to stand behind another state. Returns the state at its end.
+format::CoreState KeptBlocks::put_behind(const format::CoreState& state, const std::string& section, FullBlock& block) {
+  const ReadOptions nothing{.addresses = false, .times = false, .usable = false};
+  StackTable none;
+  BlockDecoder decoder(nothing, none);
+  decoder.start(BlockBytes(section, format::take_section_start(section), nothing, false, decompressor_), true);
+  format::CoreEncoder encoder(state);
+  for (auto events = decoder.next(); !events.empty(); events = decoder.next()) {
+    for (const Event& event : events) encoder.add(event);
+  }
+  const std::string core = encoder.finish();
+  const std::string_view frame = compressor_.compress(core);
+  format::StreamStart& first = block.header.streams.front();  // the core stream, as CmtSink writes it
+  block.body.replace(0, first.size, frame);
+  first.raw_size = core.size();
+  first.size = frame.size();
+  block.header.core = state;
+  return encoder.state();
+}
+
+KeptSpan KeptBlocks::write(Output& output, Header header, const StackTable* stacks, const Repairs& repairs,
+                           bool truncated) try {
+  while (is_dropping_) drop_block();
+  KeptSpan span = this->span();
+  if (span.dropped_events != 0) {
+    header.metadata.emplace_back("slice", std::to_string(span.dropped_events) + ":");
+    header.metadata.emplace_back("kept", std::to_string(span.from_ns) + "ns:" + std::to_string(span.to_ns) + "ns");
+  }
+  const NoKeyframes none;
+  CmtSink sink(output, std::move(header), {.level = 1}, none);
+  if (stacks != nullptr) sink.use_stacks(*stacks);
+  Tally tally;
+  if (span.dropped_events != 0 && span.events != 0) put_live(sink, tally);
+  span.live_events = tally.totals().events;
+  std::optional<format::CoreState> state;  // where that is not what the next block begins with
+  if (span.live_events != 0) state = sink.state();
+  for (const Group& group : groups_) {
+    for (const Block& block : group.blocks) {
+      FullBlock full;
+      full.header = block.header;
+      full.body = chunks_.read(group.chain, block.offset, block.bytes);
+      if (state && *state != block.header.core) {
+        state = put_behind(*state, section_of(group, block), full);
+      } else {
+        state.reset();
+      }
+      sink.append_block(std::move(full), stacks_of(group, block).values);
+    }
+    tally.append(group.tally);
+  }
+  Totals totals = tally.totals();
+  totals.repairs = repairs_since(groups_.front().repairs_before, repairs);
+  totals.truncated = truncated;
+  sink.finish(totals);
+  span.bytes = output.offset();
+  return span;
+} catch (const format::WireError&) {
+  fail_damaged();
+}
+
+}  // namespace cmt::collector

@@ -1,0 +1,123 @@
+// A recording that keeps only its last events: blocks of the stream, encoded and compressed as in any .cmt, in a file
+// without a name. They come in *groups*, each from a keyframe to the next, and the oldest group is dropped as a whole:
+//
+//     dropped                       kept                                           being written
+//     [group 1][group 2][group 3]   [group 4][group 5][group 6] ... [group 11]     [group 12]
+//                               ^ the begin: keyframe, and LiveAtBegin
+//
+// A group ends after an eighth of what is to be kept, so up to an eighth more is kept than was asked for in time, and
+// up to an eighth less than was allowed in bytes. A keyframe lists the live blocks, at some 4 bytes and 100 ns each: so
+// a group goes on until it has four times as many events, or has taken 16 times as long.
+//
+// A file is written from that without decoding events: allocations of what was live at the begin, a mark, and the kept
+// blocks as they are, but for the number of their first event, which their headers have, and for the streams of call
+// stacks, which are encoded anew with the stacks that the kept events need. (Where touched pages are told for what was
+// live, the core stream names their blocks. The next event that is given a block may have been told by its difference
+// from another one: so its block is encoded again.)
+//
+// Dropping a group costs decoding it without addresses. It is done a block at a time, when another block has become
+// full, because the encoder may run on a thread that gets little time (preload/collector/idle_worker.h).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cmt/header.h"
+#include "libcmt/format/zstd.h"
+#include "libcmt/trace/cmt_sink.h"
+#include "libcmt/trace/ledger.h"
+#include "preload/collector/keep/chunk_file.h"
+#include "preload/collector/keep/live_at_begin.h"
+#include "preload/collector/keep/stack_column.h"
+
+namespace cmt::collector {
+
+/// How much is kept: what either bound allows.
+struct KeepLimits {
+  std::uint64_t ns = 0;     ///< at least so long, if the bytes allow it; 0: no bound
+  std::uint64_t bytes = 0;  ///< 0: nothing is dropped, this is no such recording
+
+  bool is_set() const { return bytes != 0; }
+};
+
+/// What is kept of a recording at a moment.
+struct KeptSpan {
+  std::uint64_t dropped_events = 0;          ///< before
+  std::uint64_t events = 0;                  ///< kept
+  std::uint64_t from_ns = 0;                 ///< when the first block kept began, since the start of the recording
+  std::uint64_t to_ns = 0;                   ///< when the last one ended
+  std::uint64_t live_events = 0, bytes = 0;  ///< of a file: events that make what was live at the begin; its size
+};
+
+/// Throws std::system_error where the file cannot be written or read.
+class KeptBlocks {
+ public:
+  KeptBlocks(std::string folder, KeepLimits limits) : limits_(limits), chunks_(std::move(folder)) {
+    groups_.emplace_back();
+  }
+
+  /// The next block is a keyframe, and begins another group. `repairs`: of the recording so far.
+  void begin_group(const Repairs& repairs);
+  /// Puts a block, with the stacks of its events, into the newest group.
+  void put(FullBlock& block, std::span<const EventStack> stacks);
+  /// Counts events for the totals of the newest group.
+  void count(const EventBatch& batch) { groups_.back().tally.count(batch); }
+  /// The time since the start of the recording, at which all events so far had come.
+  void set_clock(std::uint64_t ns) { now_ns_ = ns; }
+
+  /// Whether the newest group has enough.
+  bool is_group_full() const;
+  /// For how long it goes on.
+  std::uint64_t group_ns() const { return now_ns_ - groups_.back().begin_ns; }
+  std::uint64_t group_events() const { return groups_.back().tally.totals().events; }
+  /// How many events a block should have at most, so that a group has several.
+  std::size_t block_events_max() const;
+
+  /// Writes a whole .cmt. `stacks`: the recording's table; null: it has none. `repairs`: of the recording so far.
+  KeptSpan write(Output& output, Header header, const StackTable* stacks, const Repairs& repairs, bool truncated);
+
+  KeptSpan span() const;
+
+ private:
+  struct Block {
+    format::BlockHeader header;
+    std::uint64_t offset = 0;                 // in the group's chain
+    std::size_t bytes = 0, stacks_bytes = 0;  // of the body, and of the column of stacks behind it
+    std::size_t raw_stacks_bytes = 0;         // of the column before compression
+  };
+  struct Group {
+    std::vector<Block> blocks;
+    ChunkFile::Chain chain;
+    std::uint64_t table_bytes = 0;  // of its keyframe's live blocks
+    std::uint64_t begin_ns = 0;
+    Repairs repairs_before;  // of the recording, when it began
+    Tally tally;
+  };
+
+  bool is_drop_due() const;
+  void drop_some();
+  void drop_oldest();
+  void begin_drop();
+  void drop_block();
+  std::string section_of(const Group& group, const Block& block) const;
+  StackColumn stacks_of(const Group& group, const Block& block);
+  void put_live(CmtSink& sink, Tally& tally);
+  format::CoreState put_behind(const format::CoreState& state, const std::string& section, FullBlock& block);
+
+  KeepLimits limits_;
+  ChunkFile chunks_;
+  std::deque<Group> groups_;  // the oldest first; the last one is being written
+  LiveAtBegin live_;
+  std::size_t dropping_ = 0;  // of the oldest group's blocks: so many have been folded into live_
+  bool is_dropping_ = false;
+  std::uint64_t now_ns_ = 0;
+  std::uint64_t kept_bytes_ = 0;                // of all groups
+  std::uint64_t events_ = 0, block_bytes_ = 0;  // of the whole recording
+  format::Compressor compressor_{1};
+  format::Decompressor decompressor_;
+};
+
+}  // namespace cmt::collector

@@ -1,0 +1,150 @@
+#include "preload/collector/keep/live_at_begin.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "libcmt/format/addresses.h"
+#include "libcmt/format/coding.h"
+
+namespace cmt::collector {
+namespace {
+
+using format::put_varint;
+using format::unzigzag;
+using format::zigzag;
+
+/// A value that may not be known.
+std::uint64_t optional_field(std::uint64_t value, std::uint64_t base) {
+  return value == unknown ? 0 : zigzag(value - base) + 1;
+}
+
+std::uint64_t take_optional(format::Cursor& cursor, std::uint64_t base) {
+  const std::uint64_t field = cursor.varint();
+  return field == 0 ? unknown : base + unzigzag(field - 1);
+}
+
+bool has_lower_tag(const format::LiveBlock& block, Tag tag) { return block.tag < tag; }
+
+}  // namespace
+
+void PackedAllocations::append(const Event& made) {
+  const KindTraits& kind = traits(made.kind);
+  put_varint(bytes_, made.tag - last_.tag);
+  bytes_ += static_cast<char>(made.kind);
+  put_varint(bytes_, made.thread);
+  put_varint(bytes_, made.size);
+  if (kind.counts) put_varint(bytes_, made.count);
+  if (kind.aligns || kind.may_align) put_varint(bytes_, made.alignment);
+  put_varint(bytes_, zigzag(made.address - last_.address));
+  put_varint(bytes_, optional_field(made.time_ns, last_time_ns_));
+  put_varint(bytes_, optional_field(made.usable, made.bytes()));
+  put_varint(bytes_, zigzag(std::uint64_t{made.stack} - last_.stack));
+  last_ = made;
+  if (made.time_ns != unknown) last_time_ns_ = made.time_ns;
+  ++size_;
+}
+
+void PackedAllocations::for_each(const std::function<void(const Event&)>& visit) const {
+  format::Cursor cursor(bytes_);
+  Event made;
+  for (std::uint64_t last_time_ns = 0; !cursor.at_end(); visit(made)) {
+    made.tag += cursor.varint();
+    made.kind = static_cast<Kind>(cursor.bytes(1)[0]);
+    const KindTraits& kind = traits(made.kind);
+    made.thread = static_cast<std::uint32_t>(cursor.varint());
+    made.size = cursor.varint();
+    made.count = kind.counts ? cursor.varint() : 1;
+    made.alignment = kind.aligns || kind.may_align ? cursor.varint() : 0;
+    made.address += unzigzag(cursor.varint());
+    made.time_ns = take_optional(cursor, last_time_ns);
+    made.usable = take_optional(cursor, made.bytes());
+    made.stack = static_cast<StackId>(made.stack + unzigzag(cursor.varint()));
+    if (made.time_ns != unknown) last_time_ns = made.time_ns;
+  }
+}
+
+void LiveAtBegin::begin_fold(std::vector<format::LiveBlock> survivors) {
+  survivors_ = std::move(survivors);
+  next_survivor_ = 0;
+  next_live_ = {};
+  live_.for_each([this](const Event& made) { keep(made); });
+}
+
+/// Keeps an allocation if its block has survived.
+void LiveAtBegin::keep(const Event& allocation) {
+  while (next_survivor_ != survivors_.size() && survivors_[next_survivor_].tag < allocation.tag) ++next_survivor_;
+  if (next_survivor_ == survivors_.size() || survivors_[next_survivor_].tag != allocation.tag) return;
+  Event made = allocation;
+  made.address = survivors_[next_survivor_++].address;
+  made.old_tag = made.old_address = 0;
+  if (traits(made.kind).releases) {  // a realloc's block is allocated by malloc
+    made.kind = Kind::malloc;
+    made.size = made.bytes();
+    made.count = 1;
+  }
+  next_live_.append(made);
+}
+
+void LiveAtBegin::add(std::span<const Event> events, std::span<const EventStack>& stacks, bool has_releases) {
+  for (const Event& event : events) {
+    const KindTraits& kind = traits(event.kind);
+    const bool has_value = !stacks.empty() && (kind.allocates || (kind.releases && has_releases));
+    const StackId stack = has_value ? stacks.front().stack : 0;
+    if (has_value) stacks = stacks.subspan(1);
+    if (tells_pages(event.kind)) {
+      follow_run(event);
+    } else if (event.tag != 0) {
+      Event made = event;
+      made.stack = stack;
+      keep(made);
+    }
+  }
+}
+
+void LiveAtBegin::follow_run(const Event& run) {
+  const auto block = std::lower_bound(survivors_.begin(), survivors_.end(), run.old_tag, has_lower_tag);
+  if (block == survivors_.end() || block->tag != run.old_tag) return;
+  if (pages_.find(run.old_tag) == nullptr) with_pages_.push_back(run.old_tag);
+  pages_.add(run, heap::bytes_of(run, block->address, block->size), block->size);
+}
+
+void LiveAtBegin::finish_fold() {
+  live_ = std::exchange(next_live_, {});
+  std::erase_if(with_pages_, [this](Tag tag) {
+    const auto block = std::lower_bound(survivors_.begin(), survivors_.end(), tag, has_lower_tag);
+    const bool is_live = block != survivors_.end() && block->tag == tag;
+    if (!is_live) pages_.end_block(tag);
+    return !is_live;
+  });
+  survivors_ = {};
+}
+
+void LiveAtBegin::for_each_event(const std::function<void(const Event&)>& emit) const {
+  live_.for_each([&](const Event& made) {
+    emit(made);
+    emit_runs(made, Kind::resident, emit);
+    emit_runs(made, Kind::touch, emit);
+  });
+}
+
+/// With the block's time: the time of its touches is not kept.
+void LiveAtBegin::emit_runs(const Event& made, Kind kind, const std::function<void(const Event&)>& emit) const {
+  const heap::TouchedPages::Runs* const runs = pages_.find(made.tag);
+  if (runs == nullptr) return;
+  for (const auto& [begin, run] : *runs) {
+    if (run.kind != kind) continue;
+    const std::uint64_t pages = (run.end - begin + run.page_size - 1) / run.page_size;
+    emit({.kind = kind,
+          .thread = made.thread,
+          .size = begin,
+          .count = run.end == made.bytes() ? 0 : pages,
+          .alignment = run.page_size,
+          .old_tag = made.tag,
+          .old_address = made.address,
+          .time_ns = made.time_ns});
+  }
+}
+
+std::vector<format::LiveBlock> list_live(std::string_view table) { return format::by_tag(format::take_live(table)); }
+
+}  // namespace cmt::collector

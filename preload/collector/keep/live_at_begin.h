@@ -1,0 +1,74 @@
+// What is kept begins in the middle of the recording, with blocks that were made before. Where the oldest events are
+// dropped, their allocations that are still live must stay, as they were made: kind, size, thread, time, usable size
+// and call stack. Nothing but the dropped events has that.
+//
+//     dropped events     malloc(8) = <7>   malloc(9) = <8>   free(<7>)   malloc(5) = <9>
+//     next keyframe      live: <3> <8> <9>
+//     live before        <3> <5>
+//     live at the begin  <3> as it was before, <8> and <9> as the dropped events made them
+//
+// Tags rise in all three, so that is one pass over each, and frees need no look: the keyframe knows who has survived.
+//
+// Cost: some 20 bytes of memory a live block; while events are folded in, as much again and 24 bytes a block.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cmt/event.h"
+#include "libcmt/format/live_blocks.h"
+#include "libcmt/heap/touched_pages.h"
+#include "libcmt/trace/cmt_sink.h"
+
+namespace cmt::collector {
+
+/// Allocations, by rising tag, each in some 20 bytes.
+class PackedAllocations {
+ public:
+  void append(const Event& allocation);
+  std::size_t size() const { return size_; }
+
+  /// Calls `visit(event)` for each.
+  void for_each(const std::function<void(const Event&)>& visit) const;
+
+ private:
+  std::string bytes_;
+  std::size_t size_ = 0;
+  Event last_{};
+  std::uint64_t last_time_ns_ = 0;
+};
+
+/// The blocks that are live where what is kept begins, as they were allocated, with the pages that were touched.
+class LiveAtBegin {
+ public:
+  /// The begin moves on, to where these are live, by rising tag; then add() gets all events in between, in order.
+  void begin_fold(std::vector<format::LiveBlock> survivors);
+  /// `stacks`: those of the events that allocate or release; of those that only release where `has_releases`.
+  void add(std::span<const Event> events, std::span<const EventStack>& stacks, bool has_releases);
+  void finish_fold();
+
+  std::size_t size() const { return live_.size(); }
+  /// Calls `emit(event)` for each block's allocation, and behind it for the runs of pages known of it.
+  void for_each_event(const std::function<void(const Event&)>& emit) const;
+
+ private:
+  void keep(const Event& allocation);
+  void follow_run(const Event& run);
+  void emit_runs(const Event& made, Kind kind, const std::function<void(const Event&)>& emit) const;
+
+  PackedAllocations live_;
+  heap::TouchedPages pages_{true};
+  std::vector<Tag> with_pages_;
+  // While events are folded in.
+  std::vector<format::LiveBlock> survivors_;
+  std::size_t next_survivor_ = 0;
+  PackedAllocations next_live_;
+};
+
+/// The live blocks of a keyframe's table, by rising tag. Throws format::WireError.
+std::vector<format::LiveBlock> list_live(std::string_view table);
+
+}  // namespace cmt::collector

@@ -1,0 +1,26 @@
+/// Modules that are loaded while the program runs: their words are to be looked at (hooks.h) when the loader has bound
+/// them, before the program calls them.
+///
+/// dlopen looks for a module as its caller's library says, whom it knows by its return address. So our dlopen jumps to
+/// the real one, and does not see it return. The thread's next call of an interposed function shows it. While dlopen
+/// runs, for constructors and the loader allocate too, its return address stands on the stack:
+///
+///     caller     |          |
+///     place  --> | return   |  of dlopen, as long as it runs; then of the caller's next call, or below the stack
+///                | dlopen   |
+///                | ...      |
+///                | malloc   |  this one is called by the loader: not yet
+///
+/// To find that out costs other calls nothing: a guard stands in the thread's place for one (interpose.h), which every
+/// interposed function looks at anyway.
+///
+/// What a module's constructors allocate is not seen. Where a module is loaded without dlopen, as the C library does
+/// with those of iconv, its words are changed when the next one is loaded with it.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/// What could not be reached: counts in Control, which the report of the trace has.
+struct HookReport;
+void loads_tell(const struct HookReport* report);

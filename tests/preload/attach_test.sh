@@ -1,0 +1,146 @@
+# cmttrace --attach and --detach: a program that runs is recorded for a while, and does not notice it.
+
+. "$SOURCE/tests/waiting.sh"
+unset CMTTRACE_WAIT CMTTRACE_STATUS
+failed=0
+complain() { echo "$*" >&2; failed=1; }
+programs=$BUILD/tests/preload
+status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
+started=()
+trap 'kill -KILL "${started[@]}" 2>/dev/null || true' EXIT
+
+# A program that makes as many blocks as it is told to. start NAME [COMMAND...]: its pid is $target.
+start() {
+  rm -f in said
+  mkfifo in said
+  "${@:2}" "$programs/marked" blocks <in >said 2>target_err &
+  target=$!
+  started+=("$target")
+  exec 3>in 4<said
+  make_blocks 1
+}
+make_blocks() { echo "$1" >&3; read -r answer <&4 && [ "$answer" = made ] || complain "the program says '$answer'"; }
+stop() { exec 3>&- 4<&-; wait "$target" || complain "the program's exit: $?"; }
+# attach OPTION...: in the background, until it records
+attach() {
+  cmttrace --attach="$target" "$@" >out 2>err </dev/null 3>&- 4<&- &
+  tracer=$!
+  started+=("$tracer")
+  until_true 'grep -q "records process" err || ! kill -0 $tracer'
+  grep -q 'records process' err || complain "attach $*: $(cat err)"
+}
+# ended STATUS PATTERN: of the attach that was begun last
+ended() {
+  status=0
+  wait "$tracer" || status=$?
+  [ "$status" = "$1" ] && tail -n 1 err | grep -qE "$2" || complain "exit $status, not $1: $(cat err)"
+}
+blocks_in() { trace2cmt --text "$1" | grep -c '^malloc(60006)'; }
+left() { grep -c 'memfd:cmttrace' "/proc/$target/maps" || true; }
+
+start marked
+status_of cmttrace --attach="$target" --duration=1ms -o probe.cmt
+if [ "$status" = 125 ] && grep -qE 'ptrace_scope|CAP_SYS_PTRACE' err; then
+  echo "skipped: $(cat err)"
+  exit 77
+fi
+[ "$status" = 0 ] || complain "for a millisecond: $(cat err)"
+stub=$(left) files=$(ls "/proc/$target/fd" | wc -l)
+
+# What is called between attach and detach is in the trace, and nothing else; three times, by three ways to detach.
+for how in INT TERM --detach; do
+  make_blocks 100
+  attach -o "app$how.cmt" --stacks
+  make_blocks 1000
+  if [ $how = --detach ]; then
+    cmttrace --detach "$target" 2>detached || complain "--detach: $? $(cat detached)"
+    ended 0 "^cmttrace: [0-9,]+ events of 1 thread in app--detach.cmt: "
+  else
+    kill -$how $tracer
+    ended 0 "^cmttrace: [0-9,]+ events of 1 thread in app$how.cmt: .*(nothing was lost|allocation was not seen)$"
+  fi
+  make_blocks 10
+  [ "$(blocks_in app$how.cmt)" = 1000 ] || complain "$how: $(blocks_in app$how.cmt) blocks of 1000"
+  trace2cmt --verify app$how.cmt >verified 2>&1 || complain "$how: $(cat verified)"
+done
+trace2cmt --info appINT.cmt | grep -qE "^ +pid +$target$" || complain "the trace has another process: $(trace2cmt --info appINT.cmt)"
+[ "$(left)" = "$stub" ] && [ "$(ls "/proc/$target/fd" | wc -l)" = "$files" ] || complain "left behind: $(left) mappings, $(ls -l "/proc/$target/fd")"
+
+# While it is recorded it cannot be attached to; nor when another process traces it, or it is stopped.
+attach -o one.cmt
+cp err err.first
+status_of cmttrace --attach="$target" -o two.cmt
+[ "$status" = 125 ] && grep -qx "cmttrace: process $target (marked) is recorded already; 'cmttrace --detach=$target' ends that" err ||
+  complain "twice: $status $(cat err)"
+[ ! -e two.cmt ] || complain 'a refused attach left a trace'
+cp err.first err
+kill -KILL "$tracer"
+{ wait "$tracer" || true; } 2>/dev/null
+make_blocks 700  # its recorder is gone, its collector is not
+status_of cmttrace --detach "$target"
+[ "$status" = 0 ] && grep -q "^cmttrace: process $target (marked) is no longer recorded; a thread of it was stopped for " err || complain "--detach: $status $(cat err)"
+until_true 'trace2cmt --verify one.cmt >verified'
+[ "$(blocks_in one.cmt)" = 700 ] || complain "cmttrace was killed: $(blocks_in one.cmt) blocks of 700"
+status_of cmttrace --detach "$target"
+[ "$status" = 125 ] && grep -qx "cmttrace: process $target (marked) is not recorded by an attach" err || complain "nothing to detach from: $status $(cat err)"
+kill -STOP "$target"
+until_true "grep -q '^State:.T' /proc/$target/status"
+status_of cmttrace --attach="$target"
+kill -CONT "$target"
+[ "$status" = 125 ] && grep -q 'is stopped by a signal: let it go on first (kill -CONT)$' err || complain "a stopped one: $status $(cat err)"
+
+# The program ends while it is recorded.
+attach -o last.cmt
+make_blocks 50
+stop
+ended 0 '^cmttrace: [0-9,]+ events of 1 thread in last.cmt: '
+grep -qx "cmttrace: process $target (marked) has ended" err || complain "the program's end: $(cat err)"
+[ "$(blocks_in last.cmt)" = 50 ] || complain "to the end: $(blocks_in last.cmt) blocks of 50"
+[ ! -s target_err ] || complain "on the program's standard error: $(cat target_err)"
+start marked
+attach -o killed.cmt
+make_blocks 60
+kill -KILL "$target"
+wait "$target" 2>/dev/null || true
+ended 0 'in killed.cmt: '
+[ "$(blocks_in killed.cmt)" = 60 ] || complain "killed: $(blocks_in killed.cmt) blocks of 60"
+
+# What cannot be attached to is told, in one line.
+refused() {  # PID PATTERN
+  status_of cmttrace --attach="$1" -o refused.cmt
+  [ "$status" = 125 ] && [ "$(wc -l <err)" = 1 ] && grep -qE "$2" err && [ ! -e refused.cmt ] || complain "$2: $status $(cat err)"
+}
+refused "$target" "^cmttrace: there is no process $target$"
+start marked env LD_PRELOAD="$TRACER" CMTTRACE_OUT=preloaded.trace
+refused "$target" "is recorded already: it was started with .*libcmttrace.so$"
+stop
+if echo 'int main(void) { for (;;) __builtin_ia32_pause(); }' >spin.c && cc -static spin.c -o static.out 2>/dev/null; then
+  ./static.out 3>&- 4<&- &
+  started+=("$!")
+  until_true "grep -q static.out /proc/$!/maps"
+  refused "$!" 'is linked statically: nothing can be loaded into it; link it dynamically to record it$'
+  kill -KILL "$!"
+fi
+for wrong in '--attach=0' '--attach=x' '--attach=1 ls' '--detach=1 --stacks' '--duration=1s true' '--attach=1 --rings=x' '--force true'; do
+  status_of cmttrace $wrong
+  [ "$status" = 125 ] && grep -q "^Try 'cmttrace --help'" err || complain "$wrong: $status $(cat err)"
+done
+
+# In namespaces of its own.
+if [ "$(unshare -mpnf --mount-proc echo yes 2>/dev/null)" = yes ]; then
+  mkdir -p x
+  start marked unshare -mpnf --mount-proc sh -c 'mount -t tmpfs none x && exec "$@"' sh
+  until_true "pgrep -P $target"
+  outer=$target target=$(pgrep -P "$target")
+  attach -o contained.cmt
+  make_blocks 80
+  kill -INT "$tracer"
+  ended 0 'in contained.cmt: '
+  [ "$(blocks_in contained.cmt)" = 80 ] || complain "in namespaces: $(blocks_in contained.cmt) blocks of 80"
+  trace2cmt --info contained.cmt | grep -qE "^ +pid +$target$" || complain 'in namespaces: the trace has another process'
+  target=$outer
+  stop
+else
+  echo 'not tested: this may not make namespaces'
+fi
+exit $failed

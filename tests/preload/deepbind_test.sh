@@ -1,0 +1,32 @@
+# Libraries that a program loads with RTLD_DEEPBIND, as PHP does its own, are bound past a preloaded tracer: all that they
+# call is recorded all the same, but for their constructors.
+
+failed=0
+complain() { echo "deepbind ($how $stacks): $*" >&2; failed=1; }
+has() {  # COUNT LINE
+  found=$(grep -cE "^$2( stack=[0-9]+)?\$" t.trace || true)
+  [ "$found" = "$1" ] || complain "$found lines of $2, not $1"
+}
+b='[0-9a-f]+<[0-9]+>'
+plugin=$BUILD/tests/preload/libdeepbound.so
+for stacks in 0 1; do
+  for how in lazy now; do
+    rm -f t.trace
+    CMTTRACE_STACKS=$stacks LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace "$BUILD/tests/preload/faults" deepbound_$how "$plugin" >out 2>&1 ||
+      complain "exit $?"
+    [ ! -s out ] || complain "said: $(cat out)"
+    has 60 "malloc\(43001\) = $b"
+    has 60 "realloc\($b, 43002\) = $b"
+    has 60 "calloc\(1, 43003\) = $b"
+    has 0 "malloc\(43000\) = $b"
+  done
+done
+
+# Where another allocator is preloaded, such a library has libc's: its blocks must not come to the other one.
+jemalloc=$(/sbin/ldconfig -p | sed -n '/x86-64/s/.*libjemalloc\.so\.2.* => //p' | head -1)
+for how in lazy now; do
+  [ -n "$jemalloc" ] || { echo 'not tested: libjemalloc.so.2 is not installed'; break; }
+  cmttrace -o other.cmt -- env LD_PRELOAD="$TRACER $jemalloc" "$BUILD/tests/preload/faults" deepbound_$how "$plugin" 2>err ||
+    complain "jemalloc: exit $?: $(cat err)"
+done
+exit $failed
