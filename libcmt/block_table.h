@@ -11,8 +11,16 @@
 #include <vector>
 
 #include "cmt/event.h"
+#include "libcmt/block_pool.h"
 
 namespace cmt {
+
+/// What is known of a live block.
+struct LiveBlock {
+  Tag tag = 0;
+  std::uint64_t address = 0;  ///< 0: not recorded
+  std::uint64_t size = 0;     ///< bytes asked for
+};
 
 /// A hash table of blocks whose keys lie far apart. `key` is the member that they are found by: a tag, or an address.
 /// BlockTable keeps the few blocks here that outlive their neighbours.
@@ -232,10 +240,10 @@ class BlockTable {
   };
 
   struct Packed {
-    Tag tag = 0;                      // the group's number + 1
-    std::uint64_t kept = 0;           // a bit for each tag that has an entry in `blocks`
-    std::uint64_t live = 0;           // a bit for each of these that is alive
-    std::unique_ptr<Block[]> blocks;  // in the order of the bits of `kept`
+    Tag tag = 0;              // the group's number + 1
+    std::uint64_t kept = 0;   // a bit for each tag that has an entry in `blocks`
+    std::uint64_t live = 0;   // a bit for each of these that is alive
+    Block* blocks = nullptr;  // in the order of the bits of `kept`, in the pool
 
     Block* at(std::uint64_t one) const { return &blocks[count_bits(kept & (one - 1))]; }
   };
@@ -267,10 +275,10 @@ class BlockTable {
       for (std::uint64_t left = live; left != 0; left &= left - 1) scattered_.insert(at(left & -left));
       return;
     }
-    Packed fresh{number + 1, live, live, std::make_unique<Block[]>(count)};
-    Block* out = fresh.blocks.get();
+    const Packed fresh{number + 1, live, live, pool_.take(count)};
+    Block* out = fresh.blocks;
     for (std::uint64_t left = live; left != 0; left &= left - 1) *out++ = at(left & -left);
-    packed_.insert(std::move(fresh));
+    packed_.insert(fresh);
   }
 
   const Block* find_old(Tag tag) {
@@ -292,13 +300,16 @@ class BlockTable {
     ended_ = *group->at(bit(tag));
     group->live &= ~bit(tag);
     if (count_bits(group->live) * 2 <= count_bits(group->kept)) {
-      const std::optional<Packed> old = packed_.erase(group->tag);
-      pack(old->tag - 1, old->live, [&](std::uint64_t one) -> const Block& { return *old->at(one); });
+      const Packed old = *group;
+      packed_.erase(group);
+      pack(old.tag - 1, old.live, [&](std::uint64_t one) -> const Block& { return *old.at(one); });
+      pool_.give_back(old.blocks, count_bits(old.kept));
     }
     return &ended_;
   }
 
   std::array<Young, 256> young_;
+  BlockPool<Block> pool_;
   ScatteredBlocks<Packed> packed_;
   ScatteredBlocks<Block> scattered_;
   Block ended_{};  // the block that erase() returned last, unless it was young

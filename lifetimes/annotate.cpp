@@ -1,47 +1,70 @@
 #include "lifetimes/annotate.h"
 
-#include <string_view>
 #include <vector>
 
 #include "cmt/event.h"
 #include "libcmt/heap/live_totals.h"
 #include "toolkit/allocations/live_blocks.h"
+#include "toolkit/annotate/annotate_lines.h"
 
 namespace cmt::lifetimes {
 namespace {
 
 class Annotator {
  public:
-  Annotator(annotate::AnnotatedText& out, command::Complaints& complaints, const annotate::Options& options)
-      : shows_totals_(options.totals), out_(out), live_(options.clock, complaints) {}
+  /// Of an event that ends a block, or that makes one where totals are shown.
+  struct Note {
+    std::uint64_t size = 0;
+    std::uint64_t age = unknown_block;
+    heap::LiveTotals totals{};  // after the event
+  };
 
-  void annotate(const Event& event, std::string_view line) {
+  Annotator(command::Complaints& complaints, const annotate::Options& options)
+      : shows_totals_(options.totals), unit_(options.clock), live_(options.clock, complaints) {}
+
+  void fetch(const Event& event, bool is_near) {
+    if (!event.ends_block()) return;
+    if (is_near)
+      live_.prefetch_block(event.old_tag);
+    else
+      live_.prefetch(event.old_tag);
+  }
+
+  void note(const Event& event, std::vector<Note>& notes) {
     live_.start_event(event);
     const bool ends = event.ends_block();
     const bool makes = event.makes_block();
-    if (!ends && !(makes && shows_totals_)) {
-      out_.plain_line(line);
-      if (makes) begin_block(event);
-      return;
-    }
-    out_.begin_annotated_line(line);
-    if (ends) end_block(event.old_tag);
+    Note note;
+    if (ends) end_block(event.old_tag, note);
     if (makes) begin_block(event);
-    if (shows_totals_) {
-      if (ends) out_.text(", ");
-      out_.live_totals(totals_.bytes, totals_.blocks);
-    }
-    out_.end_line();
+    if (!ends && !(makes && shows_totals_)) return;
+    note.totals = totals_;
+    notes.push_back(note);
   }
 
-  void append_leaks() {
+  void write(annotate::AnnotatedText& out, const Event& event, const Note*& note) const {
+    const bool ends = event.ends_block();
+    if (!ends && !(shows_totals_ && event.makes_block())) return;
+    out.begin_annotation();
+    if (ends) write_end(out, *note);
+    if (shows_totals_) {
+      if (ends) out.text(", ");
+      out.live_totals(note->totals.bytes, note->totals.blocks);
+    }
+    ++note;
+  }
+
+  std::vector<heap::PlacedBlock> leaks() const {
     std::vector<heap::PlacedBlock> leaks;
     leaks.reserve(live_.size());
     live_.for_each([&](const Block& block) { leaks.push_back({block.address, block.size, block.born, block.tag, 0}); });
-    annotate::append_leaks(out_, std::move(leaks), live_.clock());
+    return leaks;
   }
+  const heap::Clock& clock() const { return live_.clock(); }
 
  private:
+  static constexpr std::uint64_t unknown_block = unknown;  // no block is as old
+
   /// A heap::PlacedBlock without its slop: BlockTable is within its bounds with 32 bytes.
   struct Block {
     Tag tag = 0;
@@ -50,12 +73,12 @@ class Annotator {
     std::uint64_t address = 0;
   };
 
-  void end_block(Tag tag) {
+  void end_block(Tag tag, Note& note) {
     const Block* const block = live_.end_block(tag);
-    if (block == nullptr) return out_.text("unknown block");
+    if (block == nullptr) return;
     totals_.remove_block(block->size);
-    out_.block_age(block->size, block->born, live_.clock());
-    out_.text(" ago");
+    note.size = block->size;
+    note.age = live_.clock().now() - block->born;
   }
 
   void begin_block(const Event& event) {
@@ -65,8 +88,14 @@ class Annotator {
     }
   }
 
+  void write_end(annotate::AnnotatedText& out, const Note& note) const {
+    if (note.age == unknown_block) return out.text("unknown block");
+    out.block_age(note.size, note.age, unit_);
+    out.text(" ago");
+  }
+
   bool shows_totals_;
-  annotate::AnnotatedText& out_;
+  heap::Clock::Unit unit_;
   allocations::LiveBlocks<Block> live_;
   heap::LiveTotals totals_;
 };

@@ -16,7 +16,11 @@ using namespace allocations;
 Uses count_uses(annotate::Trace& trace, const UseOptions& options, const std::string& path) {
   if (options.slice) annotate::SliceProgress(*options.slice).check(trace.header(), path);
   UseCounter counter(options, trace.complaints());
-  trace.for_each([&](const Event& event, std::size_t) { return counter.count_event(event); });
+  if (options.slice) {
+    trace.for_each([&](const Event& event) { return counter.count_event(event); });
+  } else {
+    trace.for_each([&](const Event& event) { counter.count_event(event); });
+  }
   return counter.finish(path);
 }
 

@@ -104,10 +104,17 @@ Who allocates:
   --debug-dir=DIR
                  look there for separate debug files, too
 
+  --jobs=N       use N threads at most; the default is as many as there are
+                 processors for this process
   --strict       stop at the first defect of the trace; else defects are
                  reported and counted
   -h, --help     show this help
   --version      show the version
+
+Examples:
+  lifetimes --summary app.cmt
+  lifetimes --by=function --sort=live app.cmt
+  lifetimes --by=caller --slice=@load:@done --sort=growth app.cmt
 
 Exit status: 0 done, 1 could not, 2 wrong use, 3 worse than the baseline.
 )";
@@ -165,7 +172,7 @@ void count_pairs(const Options& options) {
   annotate::Trace trace(options, false);
   allocations::LiveBlocks<Block> live(options.clock, trace.complaints());
   PairCounts counts;
-  trace.for_each([&](const Event& event, std::size_t) {
+  trace.for_each([&](const Event& event) {
     live.start_event(event);
     if (event.ends_block()) {
       const Block* const block = live.end_block(event.old_tag);

@@ -109,7 +109,7 @@ Summary Summariser::finish(bool truncated) {
 Summary summary_of(const annotate::Options& options) {
   annotate::Trace trace(options, false);
   Summariser summariser(options.path, options.clock, trace.complaints(), trace.header().touched_min());
-  trace.for_each([&](const Event& event, std::size_t) { summariser.count_event(event); });
+  trace.for_each([&](const Event& event) { summariser.count_event(event); });
   Summary summary = summariser.finish(trace.truncated());
   trace.complaints().say_count();
   return summary;

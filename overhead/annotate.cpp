@@ -3,13 +3,16 @@
 #include <string_view>
 #include <vector>
 
+#include "libcmt/heap/address_index.h"
 #include "libcmt/heap/clock.h"
 #include "libcmt/heap/live_totals.h"
+#include "overhead/forms.h"
 #include "toolkit/allocations/overhead/placed_blocks.h"
+#include "toolkit/annotate/annotate_lines.h"
 
 namespace cmt::overhead {
 
-using annotate::block_text;
+using annotate::AnnotatedText;
 using heap::gap;
 using heap::Neighbourhood;
 using heap::own_pages;
@@ -22,59 +25,91 @@ constexpr int huge_page_shift = 21;
 
 class Annotator {
  public:
-  Annotator(annotate::AnnotatedText& out, command::Complaints& complaints, const annotate::Options& options,
-            int page_shift, bool counts_huge_pages)
+  /// Of the end or the begin of a block: a realloc has two. `size` and `age` are of a block that ends.
+  struct Note {
+    std::uint64_t size = 0;
+    std::uint64_t age = unknown_block;
+    std::uint64_t prev = 0;  // address; 0: there is none
+    std::uint64_t next = 0;
+    std::int64_t gap_before = -1;
+    std::int64_t gap_behind = -1;
+    std::uint64_t pages = 0;  // those that are the block's own
+    std::uint64_t huge_pages = 0;
+    heap::LiveTotals totals{};  // after the end or begin
+    std::uint64_t totals_pages = 0, totals_huge_pages = 0;
+  };
+
+  Annotator(command::Complaints& complaints, const annotate::Options& options, int page_shift, bool counts_huge_pages)
       : page_shift_(page_shift),
         counts_huge_pages_(counts_huge_pages),
         shows_totals_(options.totals),
-        out_(out),
         complaints_(complaints),
         clock_(options.clock) {}
 
-  void annotate(const Event& event, std::string_view line) {
+  void fetch(const Event& event, bool is_near) {
+    if (is_near)
+      live_.prefetch_blocks(event.ends_block() ? event.old_address : event.address);
+    else
+      live_.prefetch_page(event.ends_block() ? event.old_address : event.address);
+  }
+
+  void note(const Event& event, std::vector<Note>& notes) {
     clock_.advance_to(event);
     const bool ends = event.ends_block();
     const bool makes = event.makes_block();
-    if (!ends && !makes) return out_.plain_line(line);
+    if (!ends && !makes) return;
     require_addresses(event, complaints_);
-    out_.begin_annotated_line(line);
-    if (ends) annotate_end(event);
-    if (ends && makes) out_.text("; ");
-    if (makes) annotate_begin(event);
-    if (shows_totals_) append_totals();
-    if (makes && !shows_totals_) out_.text(" ");
-    out_.end_line();
+    if (ends) note_end(event, notes.emplace_back());
+    if (makes) note_begin(event, notes.emplace_back());
   }
 
-  void append_leaks() {
+  void write(annotate::AnnotatedText& out, const Event& event, const Note*& note) const {
+    const bool ends = event.ends_block();
+    const bool makes = event.makes_block();
+    if (!ends && !makes) return;
+    out.begin_annotation();
+    if (ends) write_end(out, event, *note++);
+    if (ends && makes) out.text("; ");
+    if (makes) {
+      write_neighbours(out, *note);
+      write_pages(out, {.address = event.address, .size = event.bytes()}, *note++, ", ", " more");
+    }
+    if (shows_totals_)
+      write_totals(out, note[-1]);
+    else if (makes)
+      out.text(" ");
+  }
+
+  std::vector<PlacedBlock> leaks() const {
     std::vector<PlacedBlock> leaks;
     leaks.reserve(live_.size());
     live_.for_each([&](const PlacedBlock& block) { leaks.push_back(block); });
-    annotate::append_leaks(out_, std::move(leaks), clock_);
+    return leaks;
   }
+  const heap::Clock& clock() const { return clock_; }
 
  private:
-  void annotate_end(const Event& event) {
+  static constexpr std::uint64_t unknown_block = unknown;  // no block is as old
+
+  void note_end(const Event& event, Note& note) {
     const auto found = live_.erase(event.old_address);
     if (!found) {
-      out_.text("unknown block");
       if (first_tag_.is_made_here(event.old_tag)) {
-        complaints_.add("block " + block_text({event.old_address, 0, 0, event.old_tag}) + " is ended but not live");
+        complaints_.add("block " + block_text(event.old_address, event.old_tag) + " is ended but not live");
       }
-      return;
+      return note_totals(note);
     }
     if (found->block.tag != event.old_tag) {
-      complaints_.add("block " + block_text({event.old_address, 0, 0, event.old_tag}) + " is ended where " +
+      complaints_.add("block " + block_text(event.old_address, event.old_tag) + " is ended where " +
                       block_text(found->block) + " is live");
     }
     count(*found, removed);
-    out_.block_age(found->block.size, found->block.born, clock_);
-    out_.text(" ago, ");
-    append_neighbours(*found);
-    append_pages(*found, "-", " fewer");
+    note.size = found->block.size;
+    note.age = clock_.now() - found->block.born;
+    note_place(*found, note);
   }
 
-  void annotate_begin(const Event& event) {
+  void note_begin(const Event& event, Note& note) {
     first_tag_.note(event.tag);
     clock_.count_allocated(event.bytes());
     const PlacedBlock block{event.address, event.bytes(), clock_.now(), event.tag};
@@ -84,8 +119,24 @@ class Annotator {
     });
     check_overlap(found);
     count(found, 1);
-    append_neighbours(found);
-    append_pages(found, ", ", " more");
+    note_place(found, note);
+  }
+
+  void note_place(const Neighbourhood& found, Note& note) const {
+    note.prev = found.prev.address;
+    note.next = found.next.address;
+    if (note.prev != 0) note.gap_before = gap(found.prev, found.block);
+    if (note.next != 0) note.gap_behind = gap(found.block, found.next);
+    note.pages = own_pages(found, page_shift_);
+    if (counts_huge_pages_) note.huge_pages = own_pages(found, huge_page_shift);
+    note_totals(note);
+  }
+
+  void note_totals(Note& note) const {
+    if (!shows_totals_) return;
+    note.totals = totals_;
+    note.totals_pages = pages_;
+    note.totals_huge_pages = huge_pages_;
   }
 
   /// Adds a block to the totals `times` times: 1, or -1 to remove it. Sums wrap.
@@ -95,50 +146,6 @@ class Annotator {
     totals_.blocks += times;
     pages_ += times * own_pages(found, page_shift_);
     if (counts_huge_pages_) huge_pages_ += times * own_pages(found, huge_page_shift);
-  }
-
-  void append_neighbours(const Neighbourhood& found) {
-    out_.text("prev ");
-    out_.hex(found.prev.address);
-    out_.text(", gap ");
-    out_.signed_decimal(found.prev.address == 0 ? -1 : gap(found.prev, found.block));
-    out_.text(", next ");
-    out_.hex(found.next.address);
-    out_.text(", gap ");
-    out_.signed_decimal(found.next.address == 0 ? -1 : gap(found.block, found.next));
-  }
-
-  void append_pages(const Neighbourhood& found, std::string_view between, std::string_view change) {
-    out_.text(", pages ");
-    append_page_range(found, page_shift_, between);
-    out_.text(change);
-    out_.text(" pages");
-    if (!counts_huge_pages_) return;
-    out_.text(", huge pages ");
-    append_page_range(found, huge_page_shift, between);
-    out_.text(change);
-  }
-
-  /// "[8508041, 8508041], 0": the first and the last page, and the number of those that are the block's own.
-  void append_page_range(const Neighbourhood& found, int shift, std::string_view between) {
-    out_.text("[");
-    out_.decimal(found.block.address >> shift);
-    out_.text(between);
-    out_.decimal(found.block.last() >> shift);
-    out_.text("], ");
-    out_.decimal(own_pages(found, shift));
-  }
-
-  void append_totals() {
-    out_.text(", ");
-    out_.live_totals(totals_.bytes, totals_.blocks);
-    out_.text(" on ");
-    out_.decimal(pages_);
-    out_.text(" pages");
-    if (!counts_huge_pages_) return;
-    out_.text(", ");
-    out_.decimal(huge_pages_);
-    out_.text(" huge pages");
   }
 
   void check_overlap(const Neighbourhood& found) {
@@ -153,9 +160,66 @@ class Annotator {
     }
   }
 
+  void write_end(AnnotatedText& out, const Event& event, const Note& note) const {
+    if (note.age == unknown_block) return out.text("unknown block");
+    out.block_age(note.size, note.age, clock_.unit());
+    out.text(" ago, ");
+    write_neighbours(out, note);
+    write_pages(out, {.address = event.old_address, .size = note.size}, note, "-", " fewer");
+  }
+
+  static void write_neighbours(AnnotatedText& out, const Note& note) {
+    out.text("prev ");
+    out.hex(note.prev);
+    out.text(", gap ");
+    out.signed_decimal(note.gap_before);
+    out.text(", next ");
+    out.hex(note.next);
+    out.text(", gap ");
+    out.signed_decimal(note.gap_behind);
+  }
+
+  void write_pages(AnnotatedText& out, const PlacedBlock& block, const Note& note, std::string_view between,
+                   std::string_view change) const {
+    out.text(", pages ");
+    write_page_range(out, block, page_shift_, note.pages, between);
+    out.text(change);
+    out.text(" pages");
+    if (!counts_huge_pages_) return;
+    out.text(", huge pages ");
+    write_page_range(out, block, huge_page_shift, note.huge_pages, between);
+    out.text(change);
+  }
+
+  /// "[8508041, 8508041], 0": the first and the last page, and the number of those that are the block's own.
+  static void write_page_range(AnnotatedText& out, const PlacedBlock& block, int shift, std::uint64_t own,
+                               std::string_view between) {
+    const std::uint64_t first = block.address >> shift, last = block.last() >> shift;
+    out.text("[");
+    const std::string_view first_page = out.decimal(first);
+    out.text(between);
+    if (first == last)
+      out.text(first_page);
+    else
+      out.decimal(last);
+    out.text("], ");
+    out.decimal(own);
+  }
+
+  void write_totals(AnnotatedText& out, const Note& note) const {
+    out.text(", ");
+    out.live_totals(note.totals.bytes, note.totals.blocks);
+    out.text(" on ");
+    out.decimal(note.totals_pages);
+    out.text(" pages");
+    if (!counts_huge_pages_) return;
+    out.text(", ");
+    out.decimal(note.totals_huge_pages);
+    out.text(" huge pages");
+  }
+
   int page_shift_;
   bool counts_huge_pages_, shows_totals_;
-  annotate::AnnotatedText& out_;
   command::Complaints& complaints_;
   heap::Clock clock_;
   heap::AddressIndex live_;

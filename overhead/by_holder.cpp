@@ -39,20 +39,20 @@ class MomentFinder {
 
   /// At the sample that the summary tells the holders of.
   HeldAtMoment at_most_unused() {
-    summariser_.call_at_holders([this](const heap::AddressIndex&, const MemoryUse&) { walk(); });
-    trace_.for_each([this](const Event& event, std::size_t) { count_event(event); });
+    summariser_.call_at_holders([this](const heap::AddressIndex&, const MemoryUse& now) { walk(now); });
+    trace_.for_each([this](const Event& event) { count_event(event); });
     summariser_.finish(trace_.truncated());
     return finish();
   }
 
-  /// After the events of a part of the trace from its begin.
+  /// After the events of a part of the trace from its start.
   HeldAtMoment at_end_of(const annotate::SliceRange& part) {
     using annotate::SliceBound;
     if (part.unit == SliceBound::Unit::time && !trace_.header().has_times)
       throw FormatError(path_, "times were not recorded (needed by --at=" + part.text + ")");
     annotate::SliceProgress progress(part);
     bool is_reached = false;
-    trace_.for_each([&](const Event& event, std::size_t) {
+    trace_.for_each([&](const Event& event) {
       is_reached = progress.next(event) == annotate::SliceProgress::Place::behind;
       if (!is_reached) count_event(event);
       return !is_reached;
@@ -61,7 +61,7 @@ class MomentFinder {
       throw FormatError(path_, "the trace has no mark \"" + part.to->label + "\"");
     const bool is_its_end = part.unit == SliceBound::Unit::events && summariser_.now().event == part.to->value;
     if (!is_reached && !is_its_end) throw FormatError(path_, "the trace ends before --at=" + part.text);
-    walk();
+    walk(summariser_.now());
     return finish();
   }
 
@@ -71,8 +71,7 @@ class MomentFinder {
     summariser_.count_event(event);
   }
 
-  void walk() {
-    const MemoryUse& now = summariser_.now();
+  void walk(const MemoryUse& now) {
     held_.event = now.event;
     held_.time_ns = now.time_ns;
     held_.uses = find_page_uses(summariser_.live(), page_shift_, now.old_before(),

@@ -1,11 +1,17 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
+#include "libcmt/heap/address_index.h"
 #include "toolkit/allocations/overhead/summary.h"
 #include "toolkit/picture/picture.h"
 
 namespace cmt::overhead {
+
+/// A block as traces name it: "7ffd30a51000<12>".
+std::string block_text(std::uint64_t address, Tag tag);
+inline std::string block_text(const heap::PlacedBlock& block) { return block_text(block.address, block.tag); }
 
 /// For people: the samples, the gaps at the peak, the blocks that pin pages, and those that hold them.
 std::string to_text(const Summary& summary);

@@ -2,14 +2,17 @@
 
 #include <bit>
 #include <charconv>
+#include <exception>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "overhead/annotate.h"
 #include "overhead/by_holder.h"
 #include "overhead/forms.h"
 #include "toolkit/allocations/groups/options.h"
 #include "toolkit/allocations/overhead/summarise.h"
+#include "toolkit/annotate/stages.h"
 #include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/command_line.h"
 
@@ -79,10 +82,17 @@ Who holds the pages:
   --debug-dir=DIR
                  look there for separate debug files, too
 
+  --jobs=N       use N threads at most; the default is as many as there are
+                 processors for this process
   --strict       stop at the first defect of the trace; else defects are
                  reported and counted
   -h, --help     show this help
   --version      show the version
+
+Examples:
+  overhead --summary app.cmt
+  overhead --plot=app.html app.cmt
+  overhead --by=function --at=peak app.cmt
 
 Exit status: 0 done, 1 could not, 2 wrong use.
 )";
@@ -102,13 +112,41 @@ int parse_page_shift(const std::string& text) {
   return shift;
 }
 
+/// Reading, following where blocks lie, and counting are three steps, which go on beside each other.
+void count_events(annotate::Trace& trace, Summariser& summariser, unsigned jobs) {
+  struct Place {
+    annotate::TraceBatch batch;
+    PlaceChanges changes;
+  };
+  std::vector<Place> places(annotate::Stages::places_for(jobs));
+  annotate::BatchReader& reader = trace.batches();
+  PlaceFollower& follower = summariser.places();
+  const auto follow = [&](Place& place) {
+    place.changes.clear();
+    trace.visit_batch(
+        place.batch, [&](const Event& event, bool is_near) { follower.fetch(event, is_near); },
+        [&](std::size_t i) { follower.follow(place.batch.events[i], place.changes); });
+    if (place.batch.error) std::rethrow_exception(place.batch.error);
+  };
+  const auto count = [&](const Place& place) {
+    summariser.begin_count(place.changes);
+    for (const Event& event : place.batch.events) summariser.count(event);
+  };
+  annotate::Stages stages({{true, [&](std::size_t i) { return reader.fill(places[i].batch); }},
+                           {true, [&](std::size_t i) { return follow(places[i]), true; }},
+                           {true, [&](std::size_t i) { return count(places[i]), true; }}},
+                          places.size());
+  stages.run(jobs);
+  trace.say_what_is_missing();
+}
+
 void summarise(const Options& options, int page_shift, std::optional<heap::Clock::Unit> axis) {
   annotate::Trace trace(options);
   annotate::SummaryOutput output(options);
   Summariser summariser(options.path, page_shift, trace.header().has_usable, trace.complaints(),
                         trace.header().touched_min());
   if (output.draws()) summariser.collect_plot(axis);
-  trace.for_each([&](const Event& event, std::size_t) { summariser.count_event(event); });
+  count_events(trace, summariser, options.jobs);
   output.write(summariser.finish(trace.truncated()));
   trace.complaints().say_count();
 }

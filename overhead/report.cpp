@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "overhead/forms.h"
-#include "toolkit/annotate/trace_tool.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
@@ -89,7 +88,7 @@ std::string pins_text(const Pins& pins) {
   }
   output::Table oldest({"block", "size", "allocated since"});
   for (const Pin& pin : pins.oldest) {
-    oldest.add({annotate::block_text(pin.block), with_commas(pin.block.size), bytes_text(pin.age_bytes)});
+    oldest.add({block_text(pin.block), with_commas(pin.block.size), bytes_text(pin.age_bytes)});
   }
   return "at event " + with_commas(pins.event) + " small old blocks pin " + with_commas(pins.pinned_pages) + " of " +
          with_commas(pins.pages) + " pages; by size of the block, and the oldest\n\n" + sizes.text() + "\n" +
@@ -144,6 +143,10 @@ std::string holders_text(const Summary& summary) {
 }
 
 }  // namespace
+
+std::string block_text(std::uint64_t address, Tag tag) {
+  return output::hex(address) + "<" + std::to_string(tag) + ">";
+}
 
 std::string to_text(const Summary& summary) {
   return head_text(summary) +

@@ -103,6 +103,7 @@ void convert_events(const Options& options) {
   cmt::ReadOptions read_options;
   read_options.strict = options.strict;
   read_options.stacks = options.form->has_stacks;
+  read_options.threads = options.jobs;
   read_options.on_defect = [&](const cmt::Defect& defect) { complaints.add(defect.place, defect.what); };
   std::map<std::string, std::uint64_t> left_out;
   From from = options.from;
@@ -120,10 +121,15 @@ void convert_events(const Options& options) {
   cmt::Header header = inputs.header();
   const bool begins_with_stacks = header.has_stacks;
   filters.change_header(header);
-  sink = options.form->make_sink({output.fd(), std::move(header), options.level, say, options.output});
+  sink = options.form->make_sink({output.fd(), std::move(header), options.level, options.jobs, say, options.output,
+                                  filters.empty() ? inputs.booked_source() : nullptr});
   const cmt::StackTable& stacks = filters.change_stacks(inputs.stacks());
   sink->use_stacks(stacks);
-  inputs.read([&](const cmt::Event& event) { return filters.filter(event), !filters.done(); });
+  if (sink->takes_booked()) {
+    inputs.read_batches([&](std::span<const cmt::Event> events) { sink->add_booked(events); });
+  } else {
+    inputs.read([&](const cmt::Event& event) { return filters.filter(event), !filters.done(); });
+  }
   if (options.symbolise && !begins_with_stacks && stacks.node_count() == 1)
     throw cmt::FormatError(options.inputs.front(), "call stacks were not recorded (needed by --symbolise)");
   filters.finish();
@@ -164,13 +170,13 @@ void convert_processes(Options options) {
 }
 
 /// Prints the first fault of each kind, and how many there are of it.
-int verify_and_print(const TraceFile& file) {
+int verify_and_print(const TraceFile& file, unsigned jobs) {
   struct Kind {
     std::string name, first_place;
     std::uint64_t faults = 0;
   };
   std::vector<Kind> kinds;
-  const Verdict verdict = verify(file, [&](const std::string& place, const std::string& what) {
+  const Verdict verdict = verify(file, jobs, [&](const std::string& place, const std::string& what) {
     const std::string name = kind_of_fault(what);
     auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& each) { return each.name == name; });
     if (kind == kinds.end()) {
@@ -194,12 +200,12 @@ int run(const Options& options) {
       convert_processes(options);
       return 0;
     case Options::Task::info: {
-      const Info info = info_of({options.inputs.front(), options.from});
+      const Info info = info_of({options.inputs.front(), options.from}, options.jobs);
       cmt::command::print(options.json ? to_json(info) : to_text(info));
       return 0;
     }
     case Options::Task::verify:
-      return verify_and_print({options.inputs.front(), options.from});
+      return verify_and_print({options.inputs.front(), options.from}, options.jobs);
   }
   return 1;
 }

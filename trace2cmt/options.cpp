@@ -5,6 +5,8 @@
 #include <iterator>
 #include <limits>
 
+#include "toolkit/command/jobs.h"
+
 namespace trace2cmt {
 
 using cmt::command::CommandLine;
@@ -46,10 +48,17 @@ const char* const help_text =
     "      --info          show what FILE holds, instead: header, counts, sizes\n"
     "      --json          with --info: show it as JSON\n"
     "      --level=N       level of compression with zstd, 1 to 19 (default 3)\n"
+    "      --jobs=N        work with N threads (default: the processors that may be\n"
+    "                      used); the output is the same for every N\n"
     "      --strict        stop at the first line or event that is wrong, instead of\n"
     "                      counting it\n"
     "  -h, --help          show this help\n"
     "      --version       show the version\n"
+    "\n"
+    "Examples:\n"
+    "  trace2cmt -o app.cmt heaptrack.app.4711.zst\n"
+    "  trace2cmt --info app.cmt\n"
+    "  trace2cmt --slice=1000:2000 --anonymise -o part.cmt app.cmt\n"
     "\n"
     "Exit status: 0 done, 1 could not, 2 wrong use.\n";
 
@@ -68,6 +77,7 @@ const std::vector<Option> known_options{{"from", Option::Takes::value},
                                         {"json"},
                                         {"verify"},
                                         {"level", Option::Takes::value},
+                                        cmt::command::jobs_option,
                                         {"strict"}};
 
 namespace {
@@ -161,6 +171,7 @@ Options options_of(const CommandLine& line) {
   options.from = from_of(line);
   options.output = line.value("output", "-");
   options.level = static_cast<int>(line.number("level", 3, 1, 19));
+  options.jobs = cmt::command::jobs_of(line);
   options.strict = line.has("strict");
   options.form = &form_of(line);
   options.slice = slice_of(line);

@@ -23,6 +23,7 @@ struct Options {
   std::string output = "-";
   const OutputForm* form = nullptr;
   int level = 3;
+  unsigned jobs = 1;  ///< threads
   bool strict = false;
   std::optional<cmt::annotate::SliceRange> slice;
   std::set<std::uint32_t> threads;  ///< none: all

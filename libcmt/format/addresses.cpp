@@ -63,6 +63,35 @@ void AddressEncoder::add_made(std::uint64_t address, std::uint64_t size) {
   model_.allocated(own, address, size, place);
 }
 
+void AddressEncoder::defer(const Event& event, const LiveBlock* old) {
+  using Sort = Deferred::Sort;
+  if (event.old_tag != 0 && old == nullptr && !traits(event.kind).names) deferred_.push_back({0, Sort::given});
+  if (event.tag != 0) deferred_.push_back({event.bytes(), old != nullptr ? Sort::in_place : Sort::made});
+}
+
+/// Encodes what was deferred, as it would have been at once.
+void AddressEncoder::put_deferred() {
+  has_addresses_ = true;
+  for (const Deferred& each : deferred_) {
+    if (each.sort == Deferred::Sort::made) {
+      add_made(0, each.size);
+      continue;
+    }
+    numbers_.put(std::uint64_t{0});
+    if (each.sort == Deferred::Sort::in_place)
+      model_.allocated(model_.class_of(each.size), 0, each.size, AddressModel::depth);
+  }
+  deferred_.clear();
+}
+
+/// Of events without addresses the model keeps only the size that was made last.
+void AddressEncoder::drop_deferred() {
+  const auto last = std::find_if(deferred_.rbegin(), deferred_.rend(),
+                                 [](const Deferred& each) { return each.sort != Deferred::Sort::given; });
+  if (last != deferred_.rend()) model_.allocated(model_.class_of(last->size), 0, last->size, AddressModel::depth);
+  deferred_.clear();
+}
+
 void AddressEncoder::add_difference(std::uint64_t address, const AddressModel::Class& own, std::uint8_t bias) {
   const Difference item{numbers_.size(), address, model_.last_address(), model_.last_size(), own.last(), bias};
   differences_.push_back(item);
@@ -93,6 +122,7 @@ void AddressEncoder::put(VarintWriter& out, const Difference& item, unsigned rou
 }
 
 std::string AddressEncoder::finish() {
+  drop_deferred();
   const std::string numbers = numbers_.take();
   std::string bytes;
   if (any_address_) bytes = put_all(numbers);

@@ -107,6 +107,8 @@ class AddressEncoder {
   /// Appends the addresses of an event. `old` is the live block that it was given, or null if that is not known.
   void add(const Event& event, const LiveBlock* old) {
     if (traits(event.kind).names) old = nullptr;
+    if (!note_address(event.address | event.old_address | (old != nullptr ? old->address : 0)))
+      return defer(event, old);
     if (event.old_tag != 0 && old == nullptr && !traits(event.kind).names) numbers_.put(event.old_address);
     if (event.tag != 0) add_result(event, old);
     if (old != nullptr && event.ends_block() && (event.tag == 0 || event.address != old->address)) {
@@ -117,12 +119,14 @@ class AddressEncoder {
 
   /// The same for the short form.
   void add_short(const BlockEvent& event) {
-    if (event.makes_block) {
+    if (!note_address(event.address)) {
+      if (event.makes_block) deferred_.push_back({event.block_size, Deferred::Sort::made});
+    } else if (event.makes_block) {
       add_made(event.address, event.block_size);
     } else {
       model_.freed(event.address, event.block_size);
     }
-    any_address_ = true;
+    any_address_ |= event.address != 0;
   }
 
   /// Fetches the memory that an event with a block of this size will read.
@@ -143,6 +147,27 @@ class AddressEncoder {
     std::uint8_t bias;  // 1 after a realloc, whose 0 means "in place"
   };
 
+  /// An event without an address, before the first address of all. A trace that has none has no stream of addresses, so
+  /// nothing is encoded before there is one.
+  struct Deferred {
+    enum class Sort : std::uint8_t {
+      given,
+      made,
+      in_place
+    };  // its block is not known; or what it made, in place or not
+
+    std::uint64_t size;
+    Sort sort;
+  };
+
+  /// Whether this address or one before it was recorded.
+  bool note_address(std::uint64_t address) {
+    if (!has_addresses_ && address != 0) put_deferred();
+    return has_addresses_;
+  }
+  void defer(const Event& event, const LiveBlock* old);
+  void put_deferred();
+  void drop_deferred();
   void add_result(const Event& event, const LiveBlock* old);
   void add_made(std::uint64_t address, std::uint64_t size);
   void add_difference(std::uint64_t address, const AddressModel::Class& own, std::uint8_t bias);
@@ -156,7 +181,9 @@ class AddressEncoder {
   std::array<std::uint64_t, AddressModel::roundings> hits_{};       // of each way to round
   std::array<std::uint64_t, AddressModel::roundings> last_bits_{};  // set in any of its differences
   std::uint64_t class_bits_ = 0;
-  bool any_address_ = false;
+  bool any_address_ = false;    // in this block of the stream
+  bool has_addresses_ = false;  // in all
+  std::vector<Deferred> deferred_;
 };
 
 /// Decodes them. Throws WireError.
@@ -170,10 +197,18 @@ class AddressDecoder {
 
   /// Fills in the addresses of events, and keeps the table of live blocks.
   void fill(std::span<Event> events) {
-    constexpr std::size_t far = 12, near = 6;
     for (std::size_t i = 0; i < events.size(); ++i) {
-      if (i + far < events.size()) live_.prefetch(events[i + far].old_tag);
-      if (i + near < events.size()) live_.prefetch_block(events[i + near].old_tag);
+      prefetch_for(events, i);
+      fill(events[i]);
+    }
+  }
+
+  /// The same, and tells the live block that each event was given; tag 0: none is known.
+  void fill(std::span<Event> events, std::span<LiveBlock> given) {
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      prefetch_for(events, i);
+      const LiveBlock* const found = events[i].old_tag != 0 ? live_.find(events[i].old_tag) : nullptr;
+      given[i] = found != nullptr ? *found : LiveBlock{};
       fill(events[i]);
     }
   }
@@ -185,6 +220,12 @@ class AddressDecoder {
   const LiveBlocks& live() const { return live_; }
 
  private:
+  /// Fetches what the events behind one will read.
+  void prefetch_for(std::span<const Event> events, std::size_t i) {
+    constexpr std::size_t far = 12, near = 6;
+    if (i + far < events.size()) live_.prefetch(events[i + far].old_tag);
+    if (i + near < events.size()) live_.prefetch_block(events[i + near].old_tag);
+  }
   void fill(Event& event);
   void make(Event& event, bool old_is_known);
   std::uint64_t result_address(const AddressModel::Class& own, const std::uint64_t* old_address, std::uint32_t& place);

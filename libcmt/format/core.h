@@ -77,11 +77,21 @@ class CoreEncoder {
   /// Returns how many: the loop that nearly all events of a recorder pass.
   std::size_t add_short(std::span<const BlockEvent> events);
 
+  /// The next allocation has at least this tag, which is not below the state's next_tag.
+  void skip_to(Tag tag) {
+    if (tag != state_.next_tag) put_skip(tag);
+  }
+
   std::uint32_t events() const { return events_; }
 
   /// A number of events that the block has room for, whatever they are: each needs three forms at most. 0: the block is
   /// to be ended.
-  std::size_t room() const { return labels_.size() > label_bytes_limit ? 0 : (forms_limit - forms_.size()) / 3; }
+  std::size_t room() const {
+    return labels_.size() > label_bytes_limit ? 0 : (forms_limit - spare_forms_ - forms_.size()) / 3;
+  }
+  /// Leaves room for an event more, so that the events can be encoded again behind another state, which takes another
+  /// form for the first that is given a block. To be called before the first event.
+  void leave_spare_forms() { spare_forms_ = 3; }
   bool full() const { return room() == 0; }
 
   const CoreState& state() const { return state_; }
@@ -121,12 +131,14 @@ class CoreEncoder {
   void put_given(Form form, Tag tag);
   void put(Form form, std::uint64_t first);
   void make_room();
+  void put_skip(Tag tag);
   void put_switches(const Event& event);
   void put_rest(const Event& event, bool size_follows);
   std::uint8_t number_of(Form form);
 
   CoreState state_;
   LastRun last_run_;
+  std::size_t spare_forms_ = 0;
   std::uint32_t events_ = 0;
   // Of each item the form's number in the low 7 bits, and above them the first operand if the form is not wide.
   std::unique_ptr<std::uint64_t[]> items_;

@@ -136,10 +136,12 @@ void CoreEncoder::put_switches(const Event& event) {
     put(Form{Form::thread_switch}, event.thread);
     state_.thread = event.thread;
   }
-  if (event.tag != 0 && event.tag != state_.next_tag) {
-    put(Form{Form::tag_skip}, event.tag - state_.next_tag);
-    state_.next_tag = event.tag;
-  }
+  if (event.tag != 0) skip_to(event.tag);
+}
+
+void CoreEncoder::put_skip(Tag tag) {
+  put(Form{Form::tag_skip}, tag - state_.next_tag);
+  state_.next_tag = tag;
 }
 
 /// Appends an item whose first operand is a block.

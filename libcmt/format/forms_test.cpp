@@ -50,7 +50,7 @@ TEST_CASE("forms: the cheapest code fits by Kraft's inequality, for any number o
   }
 }
 
-TEST_CASE("forms: no code is the begin of another, and a full set of codes leaves none over") {
+TEST_CASE("forms: no code is the start of another, and a full set of codes leaves none over") {
   for (const std::vector<std::uint8_t>& lengths :
        {std::vector<std::uint8_t>{1, 2, 2}, {2, 2, 1}, {7, 7, 6, 5, 4, 3, 2, 1}, std::vector<std::uint8_t>(128, 7)}) {
     const auto codes = canonical_codes(lengths);

@@ -9,13 +9,7 @@
 
 namespace cmt::format {
 
-/// What is known of a live block.
-struct LiveBlock {
-  Tag tag = 0;
-  std::uint64_t address = 0;
-  std::uint64_t size = 0;  ///< bytes asked for
-};
-
+using cmt::LiveBlock;
 using LiveBlocks = BlockTable<LiveBlock>;
 
 inline void sort_by_tag(std::vector<LiveBlock>& blocks) {

@@ -42,7 +42,7 @@ TEST_CASE("sections: totals come back, and bytes may follow") {
   CHECK(put_totals(take_totals(put_totals(totals) + "more")) == put_totals(totals));
 }
 
-TEST_CASE("sections: the tail is 32 bytes, and known by its begin") {
+TEST_CASE("sections: the tail is 32 bytes, and known by its start") {
   const std::string tail = put_tail(5, 6);
   CHECK(tail.size() == 32);
   CHECK(is_tail(tail));

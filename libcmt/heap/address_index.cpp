@@ -8,7 +8,15 @@
 
 namespace cmt::heap {
 
-void BlockPage::resize(Pointer& page, std::size_t capacity) {
+/// The next capacity. Most blocks that are alone on their page stay so; where there are two there mostly come more.
+template <class Packed>
+std::size_t BlockPage<Packed>::larger(std::size_t capacity) {
+  if (capacity < 4) return 4;
+  return capacity < 16 ? capacity * 2 : capacity + capacity / 2;
+}
+
+template <class Packed>
+void BlockPage<Packed>::resize(Pointer& page, std::size_t capacity) {
   Pointer larger(static_cast<BlockPage*>(std::malloc(bytes(capacity))));
   if (!larger) throw std::bad_alloc();
   larger->size_ = page ? page->size_ : 0;
@@ -20,11 +28,12 @@ void BlockPage::resize(Pointer& page, std::size_t capacity) {
   page = std::move(larger);
 }
 
-void BlockPage::insert(Pointer& page, std::size_t rank, std::uint64_t offset, const PackedBlock& block) {
+template <class Packed>
+void BlockPage<Packed>::insert(Pointer& page, std::size_t rank, std::uint64_t offset, const Packed& block) {
   if (!page) resize(page, 1);
-  if (page->size_ == page->capacity_) resize(page, page->capacity_ + (page->capacity_ + 1) / 2);
+  if (page->size_ == page->capacity_) resize(page, larger(page->capacity_));
   const std::size_t behind = page->size_ - rank;
-  PackedBlock* const at = page->blocks() + rank;
+  Packed* const at = page->blocks() + rank;
   std::uint16_t* const offset_at = page->offsets() + rank;
   std::memmove(at + 1, at, behind * sizeof *at);
   std::memmove(offset_at + 1, offset_at, behind * sizeof *offset_at);
@@ -33,9 +42,10 @@ void BlockPage::insert(Pointer& page, std::size_t rank, std::uint64_t offset, co
   ++page->size_;
 }
 
-void BlockPage::erase(Pointer& page, std::size_t rank) {
+template <class Packed>
+void BlockPage<Packed>::erase(Pointer& page, std::size_t rank) {
   const std::size_t behind = page->size_ - rank - 1;
-  PackedBlock* const at = page->blocks() + rank;
+  Packed* const at = page->blocks() + rank;
   std::uint16_t* const offset_at = page->offsets() + rank;
   std::memmove(at, at + 1, behind * sizeof *at);
   std::memmove(offset_at, offset_at + 1, behind * sizeof *offset_at);
@@ -46,7 +56,7 @@ void BlockPage::erase(Pointer& page, std::size_t rank) {
 
 namespace {
 
-constexpr std::size_t none = RegionPages::none;
+constexpr std::size_t none = RegionPages<PackedTag>::none;
 
 /// The last bit that is set below `end`, or none.
 template <std::size_t words>
@@ -76,17 +86,20 @@ std::size_t first_bit(const std::array<std::uint64_t, words>& bits, std::size_t 
 
 }  // namespace
 
-std::vector<RegionPages::Numbered>::iterator RegionPages::at_or_above(std::size_t number) const {
+template <class Packed>
+auto RegionPages<Packed>::at_or_above(std::size_t number) const -> typename std::vector<Numbered>::iterator {
   return std::lower_bound(few_->begin(), few_->end(), number,
                           [](const Numbered& each, std::size_t wanted) { return each.number < wanted; });
 }
 
-BlockPage::Pointer* RegionPages::find_few(std::size_t number) {
+template <class Packed>
+auto RegionPages<Packed>::find_few(std::size_t number) -> Pointer* {
   const auto found = at_or_above(number);
   return found != few_->end() && found->number == number ? &found->page : nullptr;
 }
 
-BlockPage::Pointer& RegionPages::add(std::size_t number) {
+template <class Packed>
+auto RegionPages<Packed>::add(std::size_t number) -> Pointer& {
   if (empty()) {
     one_.number = static_cast<std::uint16_t>(number);
     return one_.page;
@@ -104,7 +117,8 @@ BlockPage::Pointer& RegionPages::add(std::size_t number) {
   return few_->insert(at_or_above(number), {nullptr, static_cast<std::uint16_t>(number)})->page;
 }
 
-void RegionPages::remove(std::size_t number) {
+template <class Packed>
+void RegionPages<Packed>::remove(std::size_t number) {
   if (many_) {
     many_->used[number / 64] &= ~(std::uint64_t{1} << (number % 64));
     if (--many_->count < many_min) gather();
@@ -118,14 +132,16 @@ void RegionPages::remove(std::size_t number) {
 }
 
 /// Makes the array a table.
-void RegionPages::spread() {
+template <class Packed>
+void RegionPages<Packed>::spread() {
   const auto few = std::move(few_);
   many_ = std::make_unique<Table>();
   for (Numbered& each : *few) add(each.number) = std::move(each.page);
 }
 
 /// Makes the table an array.
-void RegionPages::gather() {
+template <class Packed>
+void RegionPages<Packed>::gather() {
   const auto many = std::move(many_);
   few_ = std::make_unique<std::vector<Numbered>>();
   for (std::size_t number = 0; number < count_max; ++number) {
@@ -133,14 +149,16 @@ void RegionPages::gather() {
   }
 }
 
-std::size_t RegionPages::last_below(std::size_t end) const {
+template <class Packed>
+std::size_t RegionPages<Packed>::last_below(std::size_t end) const {
   if (many_) return last_bit(many_->used, end);
   if (!few_) return one_.page && one_.number < end ? one_.number : none;
   const auto above = at_or_above(end);
   return above == few_->begin() ? none : std::prev(above)->number;
 }
 
-std::size_t RegionPages::first_from(std::size_t begin) const {
+template <class Packed>
+std::size_t RegionPages<Packed>::first_from(std::size_t begin) const {
   if (many_) return first_bit(many_->used, begin);
   if (!few_) return one_.page && one_.number >= begin ? one_.number : none;
   const auto found = at_or_above(begin);
@@ -150,12 +168,13 @@ std::size_t RegionPages::first_from(std::size_t begin) const {
 namespace {
 
 std::size_t page_in_region(std::uint64_t address, int page_shift) {
-  return static_cast<std::size_t>(address >> page_shift) % RegionPages::count_max;
+  return static_cast<std::size_t>(address >> page_shift) % RegionPages<PackedTag>::count_max;
 }
 
 }  // namespace
 
-AddressIndex::Region* AddressIndex::find_region(std::uint64_t number) {
+template <class Packed>
+auto AddressIndexOf<Packed>::find_region(std::uint64_t number) -> Region* {
   Region*& recent = recent_[number % recent_.size()];
   if (recent != nullptr && recent->first == number) return recent;
   const auto found = regions_.find(number);
@@ -163,42 +182,48 @@ AddressIndex::Region* AddressIndex::find_region(std::uint64_t number) {
   return recent = &*found;
 }
 
-AddressIndex::Region& AddressIndex::make_region(std::uint64_t number) {
+template <class Packed>
+auto AddressIndexOf<Packed>::make_region(std::uint64_t number) -> Region& {
   if (Region* region = find_region(number)) return *region;
   return *regions_.try_emplace(number).first;
 }
 
 /// Removes a region without pages.
-void AddressIndex::drop_if_empty(Region& region) {
+template <class Packed>
+void AddressIndexOf<Packed>::drop_if_empty(Region& region) {
   if (!region.second.empty()) return;
   recent_[region.first % recent_.size()] = nullptr;
   regions_.erase(region.first);
 }
 
-void AddressIndex::unpack_last(PlacedBlock& block, const Region& region, std::size_t page) const {
-  const BlockPage& blocks = *region.second.find(page);
+template <class Packed>
+void AddressIndexOf<Packed>::unpack_last(PlacedBlock& block, const Region& region, std::size_t page) const {
+  const Page& blocks = *region.second.find(page);
   unpack(block, region, page, blocks, blocks.size() - 1);
 }
 
-void AddressIndex::unpack_first(PlacedBlock& block, const Region& region, std::size_t page) const {
+template <class Packed>
+void AddressIndexOf<Packed>::unpack_first(PlacedBlock& block, const Region& region, std::size_t page) const {
   unpack(block, region, page, *region.second.find(page), 0);
 }
 
 /// The block before a rank on a page, which is null where it is empty.
-void AddressIndex::find_prev(PlacedBlock& block, const Region& region, std::size_t page, const BlockPage* blocks,
-                             std::size_t rank) const {
+template <class Packed>
+void AddressIndexOf<Packed>::find_prev(PlacedBlock& block, const Region& region, std::size_t page, const Page* blocks,
+                                       std::size_t rank) const {
   if (rank > 0) return unpack(block, region, page, *blocks, rank - 1);
   const std::size_t below = region.second.last_below(page);
   if (below != none) return unpack_last(block, region, below);
   const auto here = regions_.find(region.first);
   if (here == regions_.begin()) return;
   const Region& other = *std::prev(here);
-  unpack_last(block, other, other.second.last_below(RegionPages::count_max));
+  unpack_last(block, other, other.second.last_below(Pages::count_max));
 }
 
 /// The block at or behind a rank on a page, which is null where it is empty.
-void AddressIndex::find_next(PlacedBlock& block, const Region& region, std::size_t page, const BlockPage* blocks,
-                             std::size_t rank) const {
+template <class Packed>
+void AddressIndexOf<Packed>::find_next(PlacedBlock& block, const Region& region, std::size_t page, const Page* blocks,
+                                       std::size_t rank) const {
   if (blocks != nullptr && rank < blocks->size()) return unpack(block, region, page, *blocks, rank);
   const std::size_t above = region.second.first_from(page + 1);
   if (above != none) return unpack_first(block, region, above);
@@ -207,47 +232,49 @@ void AddressIndex::find_next(PlacedBlock& block, const Region& region, std::size
   unpack_first(block, *behind, behind->second.first_from(0));
 }
 
-PackedBlock AddressIndex::pack(const PlacedBlock& block) {
-  PackedBlock packed{.born = block.born, .tag = block.tag, .size = kept_aside};
-  packed.kind = static_cast<std::uint32_t>(block.kind) & 63;
-  if (block.size < kept_aside && block.slop < slop_limit) {
-    packed.size = static_cast<std::uint32_t>(block.size);
-    packed.slop = static_cast<std::uint32_t>(block.slop) & (slop_limit - 1);
-  } else {
-    large_[block.address] = {block.size, block.slop};
+template <class Packed>
+Packed AddressIndexOf<Packed>::pack(const PlacedBlock& block) {
+  Packed packed(block);
+  if (!Packed::has_room_for(block)) {
+    packed.size = kept_aside;
+    large_[block.address] = {block.size, block.slop, block.tag};
   }
   return packed;
 }
 
-void AddressIndex::load_large(PlacedBlock& block) const {
+template <class Packed>
+void AddressIndexOf<Packed>::load_large(PlacedBlock& block) const {
   const Large& large = large_.at(block.address);
   block.size = large.size;
   block.slop = large.slop;
+  block.tag = large.tag;
 }
 
-std::optional<Neighbourhood> AddressIndex::insert(const PlacedBlock& block) {
+template <class Packed>
+std::optional<Neighbourhood> AddressIndexOf<Packed>::insert(const PlacedBlock& block) {
   Region& region = make_region(block.address >> region_shift);
   const std::size_t page = page_in_region(block.address, page_shift);
   const std::uint64_t offset = block.address % page_size;
-  BlockPage::Pointer* blocks = region.second.find(page);
+  typename Page::Pointer* blocks = region.second.find(page);
   const std::size_t rank = blocks ? (*blocks)->rank(offset) : 0;
   if (blocks && (*blocks)->holds(rank, offset)) return std::nullopt;
   std::optional<Neighbourhood> found(std::in_place);
   found->block = block;
   find_prev(found->prev, region, page, blocks ? blocks->get() : nullptr, rank);
   find_next(found->next, region, page, blocks ? blocks->get() : nullptr, rank);
-  BlockPage::insert(blocks ? *blocks : region.second.add(page), rank, offset, pack(block));
+  Page::insert(blocks ? *blocks : region.second.add(page), rank, offset, pack(block));
   ++size_;
   return found;
 }
 
-std::optional<Neighbourhood> AddressIndex::erase(std::uint64_t address) {
+template <class Packed>
+std::optional<Neighbourhood> AddressIndexOf<Packed>::erase(std::uint64_t address) {
   Region* region = find_region(address >> region_shift);
   if (region == nullptr) return std::nullopt;
   const std::size_t page = page_in_region(address, page_shift);
-  BlockPage::Pointer* const at = region->second.find(page);
+  typename Page::Pointer* const at = region->second.find(page);
   if (at == nullptr) return std::nullopt;
-  BlockPage::Pointer& blocks = *at;
+  typename Page::Pointer& blocks = *at;
   const std::size_t rank = blocks->rank(address % page_size);
   if (!blocks->holds(rank, address % page_size)) return std::nullopt;
   std::optional<Neighbourhood> found(std::in_place);
@@ -259,23 +286,26 @@ std::optional<Neighbourhood> AddressIndex::erase(std::uint64_t address) {
 }
 
 /// Removes the block at a rank, and its page and region with the last block.
-void AddressIndex::remove(Region& region, std::size_t page, BlockPage::Pointer& blocks, std::size_t rank) {
+template <class Packed>
+void AddressIndexOf<Packed>::remove(Region& region, std::size_t page, typename Page::Pointer& blocks,
+                                    std::size_t rank) {
   if (blocks->block(rank).size == kept_aside) {
     large_.erase((region.first << region_shift | std::uint64_t{page} << page_shift) + blocks->offset(rank));
   }
-  BlockPage::erase(blocks, rank);
+  Page::erase(blocks, rank);
   --size_;
   if (blocks) return;
   region.second.remove(page);
   drop_if_empty(region);
 }
 
-std::uint64_t AddressIndex::insert_apart(const PlacedBlock& block) {
+template <class Packed>
+std::uint64_t AddressIndexOf<Packed>::insert_apart(const PlacedBlock& block) {
   Region& region = make_region(block.address >> region_shift);
   const std::size_t page = page_in_region(block.address, page_shift);
   const std::uint64_t offset = block.address % page_size;
-  BlockPage::Pointer* const at = region.second.find(page);
-  const BlockPage* const blocks = at ? at->get() : nullptr;
+  typename Page::Pointer* const at = region.second.find(page);
+  const Page* const blocks = at ? at->get() : nullptr;
   const std::size_t rank = blocks ? blocks->rank(offset) : 0;
   if (blocks && blocks->holds(rank, offset)) return block.address;
   PlacedBlock prev, next;
@@ -288,15 +318,16 @@ std::uint64_t AddressIndex::insert_apart(const PlacedBlock& block) {
     drop_if_empty(region);
     return is_on_prev ? prev.address : next.address;
   }
-  BlockPage::insert(at ? *at : region.second.add(page), rank, offset, pack(block));
+  Page::insert(at ? *at : region.second.add(page), rank, offset, pack(block));
   ++size_;
   return 0;
 }
 
-std::optional<PlacedBlock> AddressIndex::take(std::uint64_t address) {
+template <class Packed>
+std::optional<PlacedBlock> AddressIndexOf<Packed>::take(std::uint64_t address) {
   Region* const region = find_region(address >> region_shift);
   const std::size_t page = page_in_region(address, page_shift);
-  BlockPage::Pointer* const blocks = region ? region->second.find(page) : nullptr;
+  typename Page::Pointer* const blocks = region ? region->second.find(page) : nullptr;
   if (blocks == nullptr) return std::nullopt;
   const std::size_t rank = (*blocks)->rank(address % page_size);
   if (!(*blocks)->holds(rank, address % page_size)) return std::nullopt;
@@ -305,5 +336,8 @@ std::optional<PlacedBlock> AddressIndex::take(std::uint64_t address) {
   remove(*region, page, *blocks, rank);
   return found;
 }
+
+template class AddressIndexOf<PackedBlock>;
+template class AddressIndexOf<PackedTag>;
 
 }  // namespace cmt::heap

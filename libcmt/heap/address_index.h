@@ -67,29 +67,70 @@ struct FreePage {
 
 /// A block as its page keeps it; the page knows the address besides.
 struct PackedBlock {
+  static constexpr std::uint64_t slop_limit = std::uint64_t{1} << 26;
+
   std::uint64_t born = 0;
   Tag tag = 0;
   std::uint32_t size = 0;
   std::uint32_t slop : 26 = 0;
   std::uint32_t kind : 6 = 0;
+
+  PackedBlock() = default;
+  explicit PackedBlock(const PlacedBlock& block)
+      : born(block.born),
+        tag(block.tag),
+        size(static_cast<std::uint32_t>(block.size)),
+        slop(static_cast<std::uint32_t>(block.slop) & (slop_limit - 1)),
+        kind(static_cast<std::uint32_t>(block.kind) & 63) {}
+
+  /// Whether all of a block is in these bits.
+  static bool has_room_for(const PlacedBlock& block) {
+    return block.size < ~std::uint32_t{0} && block.slop < slop_limit;
+  }
+  void unpack(PlacedBlock& block) const {
+    block.size = size;
+    block.born = born;
+    block.tag = tag;
+    block.slop = slop;
+    block.kind = static_cast<Kind>(kind);
+  }
 };
 static_assert(sizeof(PackedBlock) == 24 && kind_limit <= 64);
 
-/// The blocks that begin on one page of 4 KiB, sorted by address: 8 bytes for itself, then 24 for each block, then 2
-/// for the offset at which it begins.
+/// The same of a block that is no more than its tag and its size.
+struct PackedTag {
+  std::uint32_t size = 0;
+  std::uint32_t tag = 0;
+
+  PackedTag() = default;
+  explicit PackedTag(const PlacedBlock& block)
+      : size(static_cast<std::uint32_t>(block.size)), tag(static_cast<std::uint32_t>(block.tag)) {}
+
+  static bool has_room_for(const PlacedBlock& block) {
+    return block.size < ~std::uint32_t{0} && block.tag <= ~std::uint32_t{0};
+  }
+  void unpack(PlacedBlock& block) const {
+    block.size = size;
+    block.tag = tag;
+  }
+};
+
+/// The blocks that begin on one page of 4 KiB, sorted by address: 8 bytes for itself, then 2 for the offset at which
+/// each block begins, then 24 for each block, or 8 where only tags and sizes are kept.
 ///
-/// A page is one allocation, which grows by half and shrinks when three quarters are free. insert() and erase() move
-/// the entries behind: at most some 2 KiB where blocks are 16-byte aligned and touch, and mostly much less. Offsets lie
-/// together, so that a search reads few cache lines. (Two searches were measured and were slower: comparing eight
-/// offsets at once, and searching without a branch. A program's next block is mostly beside its last, which the branch
-/// predictor learns.)
+/// A page is one allocation, which grows by half (a small one to 4, 8 and 16) and shrinks when three quarters are free.
+/// insert() and erase() move the entries behind: at most some 2 KiB where blocks are 16-byte aligned and touch, and
+/// mostly much less. Offsets lie together, so that a search reads few cache lines. (Two searches were measured and were
+/// slower: comparing eight offsets at once, and searching without a branch. A program's next block is mostly beside its
+/// last, which the branch predictor learns.)
+template <class Packed>
 class BlockPage {
  public:
   using Pointer = std::unique_ptr<BlockPage, FreePage>;
 
   std::size_t size() const { return size_; }
   std::uint64_t offset(std::size_t rank) const { return static_cast<std::uint64_t>(offsets()[rank]); }
-  const PackedBlock& block(std::size_t rank) const { return blocks()[rank]; }
+  const Packed& block(std::size_t rank) const { return blocks()[rank]; }
 
   /// How many blocks begin below an offset.
   std::size_t rank(std::uint64_t offset) const {
@@ -112,53 +153,69 @@ class BlockPage {
   }
 
   /// Puts a block at a rank. The page may be null, and may move.
-  static void insert(Pointer& page, std::size_t rank, std::uint64_t offset, const PackedBlock& block);
+  static void insert(Pointer& page, std::size_t rank, std::uint64_t offset, const Packed& block);
 
   /// Removes the block at a rank. The page is null afterwards if it was the last one, and may move.
   static void erase(Pointer& page, std::size_t rank);
 
  private:
   static std::size_t bytes(std::size_t capacity) {
-    return sizeof(BlockPage) + padded(capacity) * sizeof(std::uint16_t) + capacity * sizeof(PackedBlock);
+    return sizeof(BlockPage) + padded(capacity) * sizeof(std::uint16_t) + capacity * sizeof(Packed);
   }
   static std::size_t padded(std::size_t capacity) { return (capacity + 3) / 4 * 4; }  // blocks begin at words
 
   const std::uint16_t* offsets() const { return reinterpret_cast<const std::uint16_t*>(this + 1); }
   std::uint16_t* offsets() { return reinterpret_cast<std::uint16_t*>(this + 1); }
-  const PackedBlock* blocks() const { return reinterpret_cast<const PackedBlock*>(offsets() + padded(capacity_)); }
-  PackedBlock* blocks() { return reinterpret_cast<PackedBlock*>(offsets() + padded(capacity_)); }
+  const Packed* blocks() const { return reinterpret_cast<const Packed*>(offsets() + padded(capacity_)); }
+  Packed* blocks() { return reinterpret_cast<Packed*>(offsets() + padded(capacity_)); }
+  static std::size_t larger(std::size_t capacity);
   static void resize(Pointer& page, std::size_t capacity);
 
   std::uint32_t size_;
   std::uint32_t capacity_;
 };
 
-static_assert(sizeof(BlockPage) % alignof(PackedBlock) == 0);
-
 /// The pages of a region on which blocks begin, by their number in the region.
 ///
 /// A region mostly has many pages: then it is a table of all, with a bitmap of those that are there. Where blocks lie
 /// far apart such a table a block would be 4 KiB each. So one page is kept in place, and a few in a sorted array.
+template <class Packed>
 class RegionPages {
  public:
+  using Page = BlockPage<Packed>;
+  using Pointer = typename Page::Pointer;
+
   static constexpr std::size_t count_max = 512;
   static constexpr std::size_t none = ~std::size_t{0};
 
   bool empty() const { return !many_ && !few_ && !one_.page; }
 
   /// The page of a number, or null where there is none.
-  BlockPage::Pointer* find(std::size_t number) {
+  Pointer* find(std::size_t number) {
     if (many_) return many_->pages[number] ? &many_->pages[number] : nullptr;
     if (few_) return find_few(number);
     return one_.page && one_.number == number ? &one_.page : nullptr;
   }
-  const BlockPage* find(std::size_t number) const {
-    const BlockPage::Pointer* const page = const_cast<RegionPages*>(this)->find(number);
+  const Page* find(std::size_t number) const {
+    const Pointer* const page = const_cast<RegionPages*>(this)->find(number);
     return page ? page->get() : nullptr;
   }
 
+  /// Fetches the memory that find() reads, and that of the page's offsets. To be called one after the other, some time
+  /// before find().
+  void prefetch(std::size_t number) const {
+    if (many_) __builtin_prefetch(&many_->pages[number]);
+  }
+  void prefetch_page(std::size_t number) const {
+    if (!many_) return;
+    const char* const page = reinterpret_cast<const char*>(many_->pages[number].get());
+    if (page == nullptr) return;
+    __builtin_prefetch(page);
+    __builtin_prefetch(page + 64);
+  }
+
   /// Adds a number; its page is the caller's to make.
-  BlockPage::Pointer& add(std::size_t number);
+  Pointer& add(std::size_t number);
 
   /// Removes a number whose page is gone.
   void remove(std::size_t number);
@@ -186,17 +243,17 @@ class RegionPages {
   static constexpr std::size_t few_max = 48, many_min = 32;
 
   struct Numbered {
-    BlockPage::Pointer page;
+    Pointer page;
     std::uint16_t number = 0;
   };
   struct Table {
     std::array<std::uint64_t, count_max / 64> used{};  ///< a bit for every number that was added
-    std::array<BlockPage::Pointer, count_max> pages;
+    std::array<Pointer, count_max> pages;
     std::size_t count = 0;
   };
 
-  std::vector<Numbered>::iterator at_or_above(std::size_t number) const;
-  BlockPage::Pointer* find_few(std::size_t number);
+  typename std::vector<Numbered>::iterator at_or_above(std::size_t number) const;
+  Pointer* find_few(std::size_t number);
   void spread();
   void gather();
 
@@ -220,11 +277,12 @@ class RegionPages {
 /// Memory: 26 bytes a block, at most half of them again as reserve, and 4 KiB for a region of many pages. Blocks that
 /// lie alone cost 130 bytes each, and none more than 180. Sizes of 4 GiB or more and slops of 64 MiB or more are
 /// kept in a map of their own.
-class AddressIndex {
+template <class Packed>
+class AddressIndexOf {
  public:
-  AddressIndex() = default;
-  AddressIndex(const AddressIndex&) = delete;
-  AddressIndex& operator=(const AddressIndex&) = delete;
+  AddressIndexOf() = default;
+  AddressIndexOf(const AddressIndexOf&) = delete;
+  AddressIndexOf& operator=(const AddressIndexOf&) = delete;
 
   std::size_t size() const { return size_; }
 
@@ -241,11 +299,22 @@ class AddressIndex {
   /// Removes the block that begins at an address and returns it, or nothing. Half the price of erase().
   std::optional<PlacedBlock> take(std::uint64_t address);
 
+  /// Fetches the memory that the calls above read at an address. To be called one after the other, some time before
+  /// them.
+  void prefetch_page(std::uint64_t address) const {
+    if (const Region* const region = recent_region(address >> region_shift))
+      region->second.prefetch(static_cast<std::size_t>(address >> page_shift) % Pages::count_max);
+  }
+  void prefetch_blocks(std::uint64_t address) const {
+    if (const Region* const region = recent_region(address >> region_shift))
+      region->second.prefetch_page(static_cast<std::size_t>(address >> page_shift) % Pages::count_max);
+  }
+
   /// Calls `visit` with every block, by rising address.
   template <class Visit>
   void for_each(Visit visit) const {
     for (const Region& region : regions_) {
-      region.second.for_each([&](std::size_t page, const BlockPage& blocks) {
+      region.second.for_each([&](std::size_t page, const Page& blocks) {
         const std::size_t count = blocks.size();
         for (std::size_t rank = 0; rank < count; ++rank) {
           PlacedBlock block;
@@ -257,45 +326,48 @@ class AddressIndex {
   }
 
  private:
+  using Page = BlockPage<Packed>;
+  using Pages = RegionPages<Packed>;
+
   static constexpr int page_shift = 12;
   static constexpr std::uint64_t page_size = std::uint64_t{1} << page_shift;
   static constexpr int region_shift = 21;
-  static_assert(RegionPages::count_max == std::size_t{1} << (region_shift - page_shift));
+  static_assert(Pages::count_max == std::size_t{1} << (region_shift - page_shift));
 
-  using Regions = std::map<std::uint64_t, RegionPages>;
-  using Region = Regions::value_type;
+  using Regions = std::map<std::uint64_t, Pages>;
+  using Region = typename Regions::value_type;
 
-  /// The sizes of a block that do not fit a PackedBlock.
+  /// What does not fit the packed form of a block, whose size is this then.
   struct Large {
     std::uint64_t size = 0;
     std::uint64_t slop = 0;
+    Tag tag = 0;
   };
   static constexpr std::uint32_t kept_aside = ~std::uint32_t{0};
-  static constexpr std::uint64_t slop_limit = std::uint64_t{1} << 26;
 
   /// Writes the block at a rank to where the caller wants it: a copy would wait for the stores of the fields.
-  [[gnu::always_inline]] void unpack(PlacedBlock& block, const Region& region, std::size_t page,
-                                     const BlockPage& blocks, std::size_t rank) const {
-    const PackedBlock& packed = blocks.block(rank);
+  [[gnu::always_inline]] void unpack(PlacedBlock& block, const Region& region, std::size_t page, const Page& blocks,
+                                     std::size_t rank) const {
+    const Packed& packed = blocks.block(rank);
     block.address = (region.first << region_shift | std::uint64_t{page} << page_shift) + blocks.offset(rank);
-    block.size = packed.size;
-    block.born = packed.born;
-    block.tag = packed.tag;
-    block.slop = packed.slop;
-    block.kind = static_cast<Kind>(packed.kind);
+    packed.unpack(block);
     if (packed.size == kept_aside) load_large(block);
   }
   void load_large(PlacedBlock& block) const;
-  PackedBlock pack(const PlacedBlock& block);
+  Packed pack(const PlacedBlock& block);
+  const Region* recent_region(std::uint64_t number) const {
+    const Region* const recent = recent_[number % recent_.size()];
+    return recent != nullptr && recent->first == number ? recent : nullptr;
+  }
   Region* find_region(std::uint64_t number);
   Region& make_region(std::uint64_t number);
   void drop_if_empty(Region& region);
-  void remove(Region& region, std::size_t page, BlockPage::Pointer& blocks, std::size_t rank);
+  void remove(Region& region, std::size_t page, typename Page::Pointer& blocks, std::size_t rank);
   void unpack_last(PlacedBlock& block, const Region& region, std::size_t page) const;
   void unpack_first(PlacedBlock& block, const Region& region, std::size_t page) const;
-  void find_prev(PlacedBlock& block, const Region& region, std::size_t page, const BlockPage* blocks,
+  void find_prev(PlacedBlock& block, const Region& region, std::size_t page, const Page* blocks,
                  std::size_t rank) const;
-  void find_next(PlacedBlock& block, const Region& region, std::size_t page, const BlockPage* blocks,
+  void find_next(PlacedBlock& block, const Region& region, std::size_t page, const Page* blocks,
                  std::size_t rank) const;
 
   Regions regions_;
@@ -303,5 +375,13 @@ class AddressIndex {
   std::map<std::uint64_t, Large> large_;  // by address
   std::size_t size_ = 0;
 };
+
+extern template class AddressIndexOf<PackedBlock>;
+extern template class AddressIndexOf<PackedTag>;
+
+/// All that a PlacedBlock has.
+using AddressIndex = AddressIndexOf<PackedBlock>;
+/// Of each block tag, address and size, in 10 bytes a block instead of 26. Tags of 2^32 and more are kept apart.
+using TagIndex = AddressIndexOf<PackedTag>;
 
 }  // namespace cmt::heap

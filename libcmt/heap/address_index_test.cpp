@@ -213,3 +213,18 @@ TEST_CASE("address index: a block is added apart from all others, or not at all"
   }
   CHECK(refused > 1000);
 }
+
+TEST_CASE("address index: an index of tags keeps tags and sizes of any size") {
+  cmt::heap::TagIndex index;
+  for (const std::uint64_t tag : {std::uint64_t{5}, std::uint64_t{0xffffffff}, std::uint64_t{1} << 40}) {
+    for (const std::uint64_t size : {std::uint64_t{8}, std::uint64_t{0xffffffff}, std::uint64_t{1} << 33}) {
+      CHECK(index.insert_apart({.address = 0x10000, .size = size, .tag = tag}) == 0);
+      CHECK(index.insert_apart({.address = 0x10004, .size = 1, .tag = 9}) == 0x10000);
+      const auto found = index.take(0x10000);
+      REQUIRE(found);
+      CHECK(found->size == size);
+      CHECK(found->tag == tag);
+      CHECK(index.size() == 0);
+    }
+  }
+}

@@ -6,12 +6,18 @@
 
 namespace cmt::heap {
 
-bool Mender::mend(Event& event, std::uint64_t line) {
+namespace {
+
+LiveBlock as_live(const PlacedBlock& block) { return {block.tag, block.address, block.size}; }
+
+}  // namespace
+
+bool Mender::mend(Event& event, LiveBlock& given, std::uint64_t line) {
   if (has_ids_only_) {  // apart like addresses, for the index
     event.address *= 16;
     event.old_address *= 16;
   }
-  if (queue_.empty() && event.time_ns >= last_time_ns_ && apply(event) == Outcome::applied) {
+  if (queue_.empty() && event.time_ns >= last_time_ns_ && apply(event, given) == Outcome::applied) {
     if (event.time_ns != unknown) last_time_ns_ = event.time_ns;
     if (has_ids_only_) event.address = event.old_address = 0;
     return true;
@@ -21,15 +27,88 @@ bool Mender::mend(Event& event, std::uint64_t line) {
   return false;
 }
 
+std::size_t Mender::mend_in_place(std::span<Event> events, std::span<LiveBlock> given) {
+  if (has_ids_only_ || !queue_.empty()) return 0;
+  std::size_t i = 0;
+  for (; i < events.size(); ++i) {
+    Event& event = events[i];
+    prefetch(events.subspan(i));
+    if ((event.stack != 0 && i != 0) || event.time_ns < last_time_ns_) break;
+    given[i] = {};
+    if (!apply_plain(event, given[i]) && apply(event, given[i]) != Outcome::applied) break;
+    if (event.time_ns != unknown) last_time_ns_ = event.time_ns;
+  }
+  return i;
+}
+
+/// Fetches what some of the events will read: most of the time of a table with many blocks is waiting for memory.
+void Mender::prefetch(std::span<const Event> events) {
+  constexpr std::size_t far = 12, near = 6;
+  if (far >= events.size()) return;
+  const auto address = [](const Event& event) { return event.address | event.old_address; };
+  if (by_tag_) {
+    by_tag_->prefetch(events[far].old_tag);
+    by_tag_->prefetch_block(events[near].old_tag);
+  }
+  live_.prefetch_page(address(events[far]));
+  live_.prefetch_blocks(address(events[near]));
+}
+
+/// The short way of apply() for what nearly all events are: they make one block or end one, and nothing is wrong.
+/// Returns false, and changes nothing, for any other.
+bool Mender::apply_plain(Event& event, LiveBlock& given) {
+  const KindTraits& kind = traits(event.kind);
+  if (kind.names || kind.allocates == kind.releases) return false;
+  return kind.allocates ? make_plain(event) : end_plain(event, given);
+}
+
+bool Mender::make_plain(Event& event) {
+  if (event.tag == 0 && event.address == 0) return true;
+  const Tag tag = event.tag != 0 ? event.tag : newest_ + 1;
+  if (tag <= newest_ || !insert_made(event, tag)) return false;
+  event.tag = newest_ = tag;
+  first_tag_ = std::min(first_tag_, tag);
+  return true;
+}
+
+bool Mender::end_plain(Event& event, LiveBlock& given) {
+  const Tag tag = event.old_tag;
+  if (tag < first_tag_ && tag != 0) return false;
+  if (!by_tag_) {
+    const auto found = event.old_address != 0 ? live_.take(event.old_address) : std::nullopt;
+    if (!found) return false;
+    if (tag != 0 && tag != found->tag) return live_.insert_apart(*found), false;
+    given = as_live(*found);
+  } else {
+    const LiveBlock* const found = event.old_address == 0 && tag != 0 ? by_tag_->erase(tag) : nullptr;
+    if (found == nullptr) return false;
+    given = *found;
+    if (given.address != 0) return by_tag_->insert(given), given = {}, false;
+  }
+  event.old_tag = given.tag;
+  newest_ = std::max(newest_, given.tag);
+  return true;
+}
+
+std::vector<LiveBlock> Mender::list_live_blocks() const {
+  std::vector<LiveBlock> blocks;
+  if (by_tag_) {
+    by_tag_->for_each([&](const LiveBlock& block) { blocks.push_back(block); });
+  } else {
+    live_.for_each([&](const PlacedBlock& block) { blocks.push_back(as_live(block)); });
+  }
+  return blocks;
+}
+
 std::vector<Mender::Item> Mender::take_mended() { return std::exchange(mended_, {}); }
 
 /// Gives an event its tags and updates the live blocks. If it cannot, nothing changes but blocker_.
-Mender::Outcome Mender::apply(Event& event) {
+Mender::Outcome Mender::apply(Event& event, LiveBlock& given_block) {
   const KindTraits& kind = traits(event.kind);
   if (event.tag != 0 && event.tag <= newest_) return Outcome::contradiction;
   const bool is_made = kind.allocates && (event.tag != 0 || event.address != 0);
   const bool ends = kind.releases && (!kind.allocates || is_made || event.bytes() == 0);
-  if (kind.names) return apply_to_named(event);
+  if (kind.names) return apply_to_named(event, given_block);
   std::optional<PlacedBlock> given;
   if (kind.releases && (event.old_tag | event.old_address) != 0) {
     const Outcome found = find_given(event, given);
@@ -41,7 +120,10 @@ Mender::Outcome Mender::apply(Event& event) {
     return Outcome::occupied;
   }
   if (given && !ends) insert_again(*given);
-  if (given) event.old_tag = given->tag;
+  if (given) {
+    event.old_tag = given->tag;
+    given_block = as_live(*given);
+  }
   if (is_made) {
     event.tag = tag;
     first_tag_ = std::min(first_tag_, tag);
@@ -51,7 +133,7 @@ Mender::Outcome Mender::apply(Event& event) {
 }
 
 /// Completes an event that names a block, which lives on.
-Mender::Outcome Mender::apply_to_named(Event& event) {
+Mender::Outcome Mender::apply_to_named(Event& event, LiveBlock& given) {
   const Tag tag = event.old_tag;
   if (tag != 0 && tag < first_tag_) {
     event.old_address = 0;  // as .cmt has it
@@ -64,6 +146,7 @@ Mender::Outcome Mender::apply_to_named(Event& event) {
   insert_again(*named);
   event.old_tag = named->tag;
   event.old_address = named->address;
+  given = as_live(*named);
   return Outcome::applied;
 }
 
@@ -75,12 +158,14 @@ Mender::Outcome Mender::find_given(const Event& event, std::optional<PlacedBlock
   }
   std::uint64_t address = event.old_address;
   if (tag != 0 && (address == 0 || by_tag_)) {
-    const TaggedBlock* const found = by_tag().find(tag);
+    const LiveBlock* const found = by_tag().find(tag);
     if (found == nullptr) return Outcome::contradiction;
     if (address != 0 && found->address != 0 && found->address != address) return Outcome::other_address;
     address = found->address;
+    given = PlacedBlock{.size = found->size, .tag = tag};
+  } else {
+    given = PlacedBlock{.tag = tag};
   }
-  given = PlacedBlock{.tag = tag};
   if (address != 0) {
     const auto found = live_.take(address);
     if (!found && tag == 0) return Outcome::no_block;
@@ -101,20 +186,20 @@ bool Mender::insert_made(const Event& event, Tag tag) {
     const std::uint64_t other = live_.insert_apart(made);
     if (other != 0) return blocker_ = other, false;
   }
-  if (by_tag_ || event.address == 0) by_tag().insert({tag, event.address});
+  if (by_tag_ || event.address == 0) by_tag().insert({tag, event.address, made.size});
   return true;
 }
 
 void Mender::insert_again(const PlacedBlock& block) {
   if (block.address != 0) live_.insert_apart(block);
-  if (by_tag_) by_tag_->insert({block.tag, block.address});
+  if (by_tag_) by_tag_->insert(as_live(block));
 }
 
 /// The live blocks by tag, which are kept from the first event on that has a tag and no address.
-BlockTable<TaggedBlock>& Mender::by_tag() {
+BlockTable<LiveBlock>& Mender::by_tag() {
   if (!by_tag_) {
     by_tag_.emplace();
-    live_.for_each([&](const PlacedBlock& block) { by_tag_->insert({block.tag, block.address}); });
+    live_.for_each([&](const PlacedBlock& block) { by_tag_->insert(as_live(block)); });
   }
   return *by_tag_;
 }
@@ -139,11 +224,11 @@ void Mender::settle_queue(bool at_end) {
 
 /// Appends an event, repaired where necessary. Returns false if it is an allocation that has to wait.
 bool Mender::settle(Item& item) {
-  Outcome outcome = apply(item.event);
+  Outcome outcome = apply(item.event, item.given);
   if (outcome == Outcome::other_address) {
     item.repair = Repair::other_address;
     item.event.old_address = by_tag().find(item.event.old_tag)->address;
-    outcome = apply(item.event);
+    outcome = apply(item.event, item.given);
   }
   if (outcome == Outcome::contradiction) {
     item.is_dropped = true;
@@ -154,7 +239,7 @@ bool Mender::settle(Item& item) {
     item.repair = Repair::unmatched_realloc;
     item.event.kind = item.event.kind == Kind::reallocarray ? Kind::calloc : Kind::malloc;
     item.event.old_address = 0;
-    outcome = apply(item.event);
+    outcome = apply(item.event, item.given);
   }
   if (outcome == Outcome::occupied) {
     if (!item.repair && item.event.tag == 0) return false;
@@ -174,7 +259,7 @@ void Mender::free_unmatched(const Item& item) {
   if (!block) return append(free);
   const std::uint64_t begin = block->address;
   free.event.old_address = begin;
-  apply(free.event);
+  apply(free.event, free.given);
   append(free);
   Item head{.event = {.kind = Kind::malloc,
                       .thread = item.event.thread,
@@ -183,7 +268,7 @@ void Mender::free_unmatched(const Item& item) {
                       .time_ns = item.event.time_ns},
             .line = item.line,
             .is_own = false};
-  apply(head.event);
+  apply(head.event, head.given);
   append(std::move(head));
 }
 
@@ -241,9 +326,9 @@ void Mender::end_blockers(Item& item) {
               .line = item.line,
               .is_own = false,
               .repair = blocker_ == item.event.address ? Repair::double_allocation : Repair::overlap};
-    apply(free.event);
+    apply(free.event, free.given);
     append(std::move(free));
-  } while (apply(item.event) == Outcome::occupied);
+  } while (apply(item.event, item.given) == Outcome::occupied);
 }
 
 /// The live block that an address lies in, but not its first byte.

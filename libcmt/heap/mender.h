@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,6 @@
 #include "libcmt/heap/address_index.h"
 
 namespace cmt::heap {
-
-/// A live block as the mender keeps it by its tag.
-struct TaggedBlock {
-  Tag tag = 0;
-  std::uint64_t address = 0;  ///< 0: not recorded
-};
 
 /// Makes the events of a text or a log consistent: gives tags where it has addresses only, and repairs what it lost or
 /// put in the wrong order. What comes out passes `trace2cmt --verify`, whatever went in. Every input of lines passes
@@ -57,9 +52,10 @@ class Mender {
   /// events. To be called before the first event.
   void leave_out_addresses() { has_ids_only_ = true; }
 
-  /// An event with the line that it came from.
+  /// An event with the line that it came from, and the live block that it was given.
   struct Item {
     Event event;
+    LiveBlock given{};    ///< tag 0: none is known
     std::string label{};  ///< the memory of the event's label
     std::uint64_t line = 0;
     bool is_own = true;       ///< the event stood in the line, and was not put in by a repair
@@ -68,15 +64,25 @@ class Mender {
     int moves = 0;
   };
 
-  /// Mends the next event of the log. If it returns true, the event has its tags and is the next of the trace. If it
-  /// returns false, take_mended() returns the events that come next.
-  bool mend(Event& event, std::uint64_t line);
+  /// Mends the next event of the log. If it returns true, the event has its tags and is the next of the trace, and
+  /// `given` is the live block that it was given, or a blank one. If it returns false, take_mended() returns the events
+  /// that come next.
+  bool mend(Event& event, LiveBlock& given, std::uint64_t line);
+
+  /// Mends the first of some events, up to one for which mend() would return false, or one behind the first that has a
+  /// stack. Returns how many.
+  std::size_t mend_in_place(std::span<Event> events, std::span<LiveBlock> given);
 
   /// Ends the log: an allocation that waits does so no longer.
   void finish() { settle_queue(true); }
 
   /// Events and repairs since the last call, in order.
   std::vector<Item> take_mended();
+
+  /// Whether it knows of each live block what LiveBlock has: not where addresses are left out.
+  bool knows_blocks() const { return !has_ids_only_; }
+  /// The live blocks after all events that were mended, in no order.
+  std::vector<LiveBlock> list_live_blocks() const;
 
   /// A repair as messages describe it.
   static std::string_view describe(Repair repair);
@@ -97,12 +103,16 @@ class Mender {
     bool is_over = false;      ///< no event gives it back soon
   };
 
-  Outcome apply(Event& event);
-  Outcome apply_to_named(Event& event);
+  bool apply_plain(Event& event, LiveBlock& given);
+  bool end_plain(Event& event, LiveBlock& given);
+  bool make_plain(Event& event);
+  void prefetch(std::span<const Event> events);
+  Outcome apply(Event& event, LiveBlock& given);
+  Outcome apply_to_named(Event& event, LiveBlock& given);
   Outcome find_given(const Event& event, std::optional<PlacedBlock>& given);
   bool insert_made(const Event& event, Tag tag);
   void insert_again(const PlacedBlock& block);
-  BlockTable<TaggedBlock>& by_tag();
+  BlockTable<LiveBlock>& by_tag();
   void settle_queue(bool at_end);
   bool settle(Item& item);
   void free_unmatched(const Item& item);
@@ -113,9 +123,9 @@ class Mender {
   std::optional<PlacedBlock> block_around(std::uint64_t address);
 
   bool has_ids_only_ = false;
-  AddressIndex live_;
-  std::optional<BlockTable<TaggedBlock>> by_tag_;  // the live blocks, from the first on that needs it
-  std::uint64_t blocker_ = 0;                      // address of the block that apply() found in the way
+  TagIndex live_;
+  std::optional<BlockTable<LiveBlock>> by_tag_;  // the live blocks, from the first on that needs it
+  std::uint64_t blocker_ = 0;                    // address of the block that apply() found in the way
   Tag newest_ = 0;
   Tag first_tag_ = unknown;  // of the first allocation
   std::uint64_t last_time_ns_ = 0;

@@ -40,7 +40,7 @@ std::vector<std::string> mended(const std::vector<Event>& log, bool names_only =
   };
   std::uint64_t number = 0;
   for (Event event : log) {
-    if (mender.mend(event, ++number)) {
+    if (cmt::LiveBlock given; mender.mend(event, given, ++number)) {
       out.push_back(to_line(event));
     } else {
       take();
@@ -231,9 +231,10 @@ TEST_CASE("mender: a label survives the wait of an allocation") {
   std::string label = "phase 2";
   Mender mender;
   Event first = makes(0x10), second = makes(0x10), mark{.kind = Kind::mark, .label = label};
-  CHECK(mender.mend(first, 1));
-  CHECK(!mender.mend(second, 2));
-  CHECK(!mender.mend(mark, 3));
+  cmt::LiveBlock given;
+  CHECK(mender.mend(first, given, 1));
+  CHECK(!mender.mend(second, given, 2));
+  CHECK(!mender.mend(mark, given, 3));
   CHECK(mender.take_mended().empty());
   label = "another";
   mender.finish();

@@ -1,73 +1,85 @@
 #include "libcmt/text/format.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstring>
 #include <ctime>
 
 #include "cmt/text.h"
+#include "libcmt/text/digits.h"
 #include "libcmt/text/scanner.h"
 #include "libcmt/text/utf8.h"
 
 namespace cmt {
 namespace {
 
-using text::append_number;
+/// The call's name with its parenthesis, as it is written: "operator new[](". All of it is copied, whatever its size.
+struct Opening {
+  std::array<char, 24> text{};
+  std::size_t size = 0;
 
-void append_block(std::string& out, std::uint64_t address, Tag tag) {
-  if (tag == 0 || address != 0) append_number(out, address, 16);
-  if (tag == 0) return;
-  out += '<';
-  append_number(out, tag);
-  out += '>';
-}
-
-/// The call's name with its parenthesis, as it is written: "operator new[](".
-std::string_view opening(Kind kind) {
-  switch (kind) {
-#define CMT_KIND(name, number, call, traits) \
-  case Kind::name:                           \
-    return call "(";
-    CMT_KINDS(CMT_KIND)
-#undef CMT_KIND
+  constexpr Opening() : Opening("unknown_kind(") {}
+  constexpr explicit Opening(std::string_view call) : size(call.size()) {
+    std::copy_n(call.begin(), size, text.begin());
   }
-  return "unknown_kind(";
-}
-
-/// Appends ", " before every argument but the first.
-class Arguments {
- public:
-  explicit Arguments(std::string& out) : out_(out) {}
-
-  std::string& next() {
-    if (!first_) out_ += ", ";
-    first_ = false;
-    return out_;
-  }
-
- private:
-  std::string& out_;
-  bool first_ = true;
 };
 
-void append_arguments(std::string& out, const Event& event) {
-  const KindTraits& kind = traits(event.kind);
-  Arguments arguments(out);
-  if (kind.is_given()) append_block(arguments.next(), event.old_address, event.old_tag);
-  if (kind.aligns) append_number(arguments.next(), event.alignment);
-  if (kind.counts) append_number(arguments.next(), event.count);
-  if (kind.sizes) append_number(arguments.next(), event.size);
-  if (kind.labels) text::append_string(arguments.next(), event.label);
-  if (kind.may_align && event.alignment != 0) append_number(arguments.next() += "align=", event.alignment);
-  if (event.kind == Kind::operator_new_nothrow || event.kind == Kind::operator_new_array_nothrow) {
-    arguments.next() += "nothrow";
-  }
+/// By Kind; of numbers that are no kind's, that of an unknown one.
+constexpr std::array<Opening, kind_limit> openings = [] {
+  std::array<Opening, kind_limit> by_kind{};
+#define CMT_KIND(name, number, call, traits) by_kind[number] = Opening(call "(");
+  CMT_KINDS(CMT_KIND)
+#undef CMT_KIND
+  return by_kind;
+}();
+
+template <std::size_t size>
+char* put(char* at, const char (&literal)[size]) {
+  std::memcpy(at, literal, size - 1);
+  return at + size - 1;
 }
 
-void append_attribute(std::string& out, std::string_view key, std::uint64_t value) {
-  out += ' ';
-  out += key;
-  out += '=';
-  append_number(out, value);
+char* put_block(char* at, std::uint64_t address, Tag tag) {
+  if (tag == 0 || address != 0) at = text::put_hex(at, address);
+  if (tag == 0) return at;
+  *at++ = '<';
+  at = text::put_decimal(at, tag);
+  *at++ = '>';
+  return at;
+}
+
+/// Puts ", " before every argument but the first.
+class Arguments {
+ public:
+  explicit Arguments(char* begin) : begin_(begin) {}
+  char* next(char* at) const { return at == begin_ ? at : put(at, ", "); }
+
+ private:
+  char* begin_;
+};
+
+char* put_arguments(char* at, const Event& event, const KindTraits& kind) {
+  const Arguments arguments(at);
+  if (kind.is_given()) at = put_block(at, event.old_address, event.old_tag);
+  if (kind.aligns) at = text::put_decimal(arguments.next(at), event.alignment);
+  if (kind.counts) at = text::put_decimal(arguments.next(at), event.count);
+  if (kind.sizes) at = text::put_decimal(arguments.next(at), event.size);
+  if (!kind.may_align) return at;
+  if (event.alignment != 0) at = text::put_decimal(put(arguments.next(at), "align="), event.alignment);
+  const bool is_nothrow = event.kind == Kind::operator_new_nothrow || event.kind == Kind::operator_new_array_nothrow;
+  return is_nothrow ? put(arguments.next(at), "nothrow") : at;
+}
+
+/// What stands behind the parenthesis.
+char* put_rest(char* at, const Event& event, const KindTraits& kind) {
+  *at++ = ')';
+  if (kind.allocates) at = put_block(put(at, " = "), event.address, event.tag);
+  if (event.thread != 0) at = text::put_decimal(put(at, " thread="), event.thread);
+  if (event.time_ns != unknown) at = text::put_decimal(put(at, " time="), event.time_ns);
+  if (event.usable != unknown) at = text::put_decimal(put(at, " usable="), event.usable);
+  if (event.stack != 0) at = text::put_decimal(put(at, " stack="), event.stack);
+  return at;
 }
 
 bool is_bare(std::string_view value) {
@@ -86,20 +98,29 @@ void append_metadata(std::string& out, std::string_view key, std::string_view va
 }  // namespace
 
 void append_line(std::string& out, const Event& event) {
-  out += opening(event.kind);
-  append_arguments(out, event);
-  out += ')';
-  if (traits(event.kind).allocates) {
-    out += " = ";
-    append_block(out, event.address, event.tag);
+  std::array<char, text::line_room> line;
+  const KindTraits& kind = traits(event.kind);
+  if (!kind.labels) {
+    out.append(line.data(), text::put_line(line.data(), event));
+    return;
   }
-  if (event.thread != 0) append_attribute(out, "thread", event.thread);
-  if (event.time_ns != unknown) append_attribute(out, "time", event.time_ns);
-  if (event.usable != unknown) append_attribute(out, "usable", event.usable);
-  if (event.stack != 0) append_attribute(out, "stack", event.stack);
+  const Opening& opening = openings[static_cast<std::size_t>(event.kind)];
+  out.append(opening.text.data(), opening.size);
+  char* const end = put_arguments(line.data(), event, kind);
+  out.append(line.data(), end);
+  if (end != line.data()) out += ", ";
+  text::append_string(out, event.label);
+  out.append(line.data(), put_rest(line.data(), event, kind));
 }
 
 namespace text {
+
+char* put_line(char* at, const Event& event) {
+  const KindTraits& kind = traits(event.kind);
+  const Opening& opening = openings[static_cast<std::size_t>(event.kind)];
+  std::memcpy(at, opening.text.data(), opening.text.size());
+  return put_rest(put_arguments(at + opening.size, event, kind), event, kind);
+}
 
 void append_value(std::string& out, std::string_view value) {
   if (is_bare(value)) {

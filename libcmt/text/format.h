@@ -1,12 +1,20 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "cmt/event.h"
 #include "cmt/header.h"
 
 namespace cmt::text {
+
+/// What put_line() may write, at most.
+inline constexpr std::size_t line_room = 512;
+
+/// Writes the canonical line of an event whose kind has no label, and returns its end. There has to be line_room.
+char* put_line(char* at, const Event& event);
 
 void append_number(std::string& out, std::uint64_t number, int base = 10);
 

@@ -190,6 +190,7 @@ void CmtSink::start_block(bool may_be_keyframe) {
 }
 
 bool CmtSink::keyframe_is_due() const {
+  if (taker_.take) return taker_.wants_keyframe();
   return blocks_since_keyframe_ >= keyframe_blocks_min &&
          address_bytes_since_keyframe_ > keyframe_share * live_block_bytes * keeper_.live_blocks();
 }
@@ -236,23 +237,30 @@ void CmtSink::flush_block() {
 
 void CmtSink::finish_columns(FullBlock& block) {
   const auto add = [&](format::StreamId id, std::string raw) {
-    const bool any = !raw.empty();
-    if (any) block.streams.emplace_back(id, std::move(raw));
-    return any;
+    if (!raw.empty()) block.streams.emplace_back(id, std::move(raw));
   };
-  const bool has_addresses = add(format::StreamId::addresses, addresses_.finish());
-  const bool has_times = add(format::StreamId::times, times_.finish());
-  const bool has_usable = add(format::StreamId::usable, usable_.finish());
-  const bool has_stacks = add(format::StreamId::stacks, std::move(block.stack_numbers));
+  add(format::StreamId::addresses, addresses_.finish());
+  add(format::StreamId::times, times_.finish());
+  add(format::StreamId::usable, usable_.finish());
+  add(format::StreamId::stacks, std::move(block.stack_numbers));
   add(format::StreamId::stack_nodes, std::move(block.stack_nodes));
-  if (header_written_) return;
-  header_.has_addresses = has_addresses;
-  header_.has_times = has_times;
-  header_.has_usable = has_usable;
-  header_.has_stacks = has_stacks;
 }
 
-void CmtSink::write(const FullBlock& block) {
+/// The header states what the first block has.
+void CmtSink::note_recorded(const format::BlockHeader& block) {
+  const auto has = [&](format::StreamId id) {
+    return std::any_of(block.streams.begin(), block.streams.end(),
+                       [&](const auto& stream) { return stream.id == static_cast<std::uint64_t>(id); });
+  };
+  header_.has_addresses = has(format::StreamId::addresses);
+  header_.has_times = has(format::StreamId::times);
+  header_.has_usable = has(format::StreamId::usable);
+  header_.has_stacks = has(format::StreamId::stacks);
+}
+
+void CmtSink::write(FullBlock& block) {
+  if (taker_.take) return taker_.take(block);
+  if (!header_written_) note_recorded(block.header);
   put_header();
   index_.push_back(block.header.start_at(output_.offset()));
   output_.write(format::put_section(format::SectionType::block, block.header.put(),
@@ -275,6 +283,32 @@ void CmtSink::flush() {
     start_block();
   }
   settle();
+}
+
+void CmtSink::end_block() {
+  if (!started_ && !waiting_.empty()) start_core(waiting_above_);
+  flush();
+}
+
+void CmtSink::start_at(const format::CoreState& state) {
+  started_ = true;
+  core_.reset(state);
+  start_block();
+}
+
+void CmtSink::append_block(FullBlock block, std::span<const EventStack> stacks) {
+  if (!started_) start_at(block.header.core);
+  flush();
+  for (const EventStack& each : stacks) stacks_.add(each.kind, each.stack);
+  const auto add = [&](format::StreamId id, std::string raw) {
+    if (!raw.empty()) block.streams.emplace_back(id, std::move(raw));
+  };
+  add(format::StreamId::stacks, stacks_.finish_numbers());
+  add(format::StreamId::stack_nodes, stacks_.finish_definitions());
+  compress(block);
+  block.header.first_event = events_;
+  events_ += block.header.events;
+  write(block);
 }
 
 void CmtSink::use_thread(bool wanted) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +31,20 @@ struct FullBlock {
   bool counts = true;  // no keyframe began since
 };
 
+/// Gets the full blocks of a CmtSink in its output's place: a recording that keeps only the last ones.
+struct BlockTaker {
+  /// `body` has the streams, compressed; may be moved from.
+  std::function<void(FullBlock&)> take;
+  /// Whether the block that begins is to be a keyframe.
+  std::function<bool()> wants_keyframe;
+};
+
+/// What an event has in the stream of stacks: of a kind that neither allocates nor releases, nothing.
+struct EventStack {
+  Kind kind{};
+  StackId stack = 0;
+};
+
 /// Writes .cmt. Blocks are encoded as they fill, so memory is bounded by the block size and the live blocks.
 class CmtSink : public Sink {
  public:
@@ -46,6 +62,25 @@ class CmtSink : public Sink {
   void use_thread(bool wanted) override;
   void use_stacks(const StackTable& stacks) override;
   StackId stack_in_file(StackId stack) const override { return stacks_.node_number(stack); }
+
+  /// From now on blocks go there. To be called before the first event, of a sink without a thread and without stacks.
+  void hand_over_blocks(BlockTaker taker) {
+    taker_ = std::move(taker);
+    core_.leave_spare_forms();
+  }
+  /// Ends the block that fills, also where it has only events from before the first allocation.
+  void end_block();
+
+  /// To be called before the first event, of a trace that begins within a recording: what its first event would follow
+  /// there.
+  void start_at(const format::CoreState& state);
+  /// The next allocation has at least this tag.
+  void skip_tags_to(Tag tag) { core_.skip_to(tag); }
+  /// Appends a block that was handed over, with the stacks of its events that allocate or release. Behind it only
+  /// further ones may follow. It begins where the events before have ended, or is the first of all.
+  void append_block(FullBlock block, std::span<const EventStack> stacks);
+  /// The state behind the events that were added.
+  const format::CoreState& state() const { return core_.state(); }
 
  private:
   /// Far below a stream's limit, since one stack more may define many modules. Programs do not come near it.
@@ -67,9 +102,10 @@ class CmtSink : public Sink {
   void flush_block();
   void start_block(bool may_be_keyframe = true);
   void put_header();
+  void note_recorded(const format::BlockHeader& block);
   bool keyframe_is_due() const;
   void compress(FullBlock& block);
-  void write(const FullBlock& block);
+  void write(FullBlock& block);
   std::uint64_t write_names();
   void settle();
 
@@ -78,6 +114,7 @@ class CmtSink : public Sink {
   WriteOptions options_;
   format::Compressor compressor_;
   const BlockKeeper& keeper_;
+  BlockTaker taker_{};
 
   format::CoreEncoder core_;
   format::BlockHeader block_;  // of the block that fills

@@ -5,7 +5,7 @@
 // all blocks before it have been handed out. At most as many blocks as threads are prepared, with some 1 MB each.
 //
 // If the input can seek, index and totals are found through the tail. A file without a tail (of a recorder that was
-// killed) and a pipe are read from the begin; the reader reports a missing end when it gets there.
+// killed) and a pipe are read from the start; the reader reports a missing end when it gets there.
 
 #include "libcmt/trace/cmt_source.h"
 
@@ -39,7 +39,7 @@ void CmtSource::read_header() {
   const std::string_view bytes = input_->peek(*size);
   if (bytes.size() < *size) throw WireError(0, "the file header is cut off");
   header_ = format::take_file_header(bytes.substr(0, *size));
-  options_.addresses |= options_.addresses_of_touched && header_.touched_min() != 0;
+  options_.addresses |= options_.addresses_of_touched && header_.touched_min() != 0 && header_.has_addresses;
   input_->skip(*size);
 }
 

@@ -5,31 +5,55 @@
 namespace cmt {
 
 Ledger::Entry Ledger::book(const Event& event) {
+  if (event.tag != 0 && event.tag <= newest_) return {};
+  const Entry entry = book(event, given_block(event));
+  if (entry.accepted && event.tag != 0) live_.insert({event.tag, event.address, event.bytes()});
+  return entry;
+}
+
+/// Takes the block that an event is given out of the live ones, if the event ends it.
+LiveBlock Ledger::given_block(const Event& event) {
+  if (event.old_tag == 0) return {};
+  const LiveBlock* const given = event.ends_block() ? live_.erase(event.old_tag) : live_.find(event.old_tag);
+  return given != nullptr ? *given : LiveBlock{};
+}
+
+Ledger::Entry Ledger::book(const Event& event, const LiveBlock& given) {
   Entry entry;
   if (event.tag != 0 && event.tag <= newest_) return entry;
-  if (event.old_tag != 0 && !book_old(event, entry)) return entry;
+  entry.old = given;
+  entry.old_known = given.tag != 0;
+  if (event.old_tag != 0 && !entry.old_known) {
+    if (event.old_tag >= first_tag_ || (event.tag != 0 && event.old_tag >= event.tag)) return entry;
+    newest_ = std::max(newest_, event.old_tag);
+  }
   entry.accepted = true;
   if (event.tag != 0) {
     newest_ = event.tag;
     first_tag_ = std::min(first_tag_, event.tag);
-    live_.insert({event.tag, event.address, event.bytes()});
   }
   tally_.count(event, entry.old);
   return entry;
 }
 
-/// Books the block that an event was given. False where that is no block that it can be given.
-bool Ledger::book_old(const Event& event, Entry& entry) {
-  if (event.ends_block()) {
-    if (const format::LiveBlock* const ended = live_.erase(event.old_tag)) entry.old = *ended;
-  } else if (const format::LiveBlock* const given = live_.find(event.old_tag)) {
-    entry.old = *given;
+void Tally::append(const Tally& behind) {
+  const Totals& more = behind.totals_;
+  if (more.peak_live_bytes > totals_.peak_live_bytes) {
+    totals_.peak_live_bytes = more.peak_live_bytes;
+    totals_.peak_live_bytes_event = totals_.events + more.peak_live_bytes_event;
   }
-  entry.old_known = entry.old.tag != 0;
-  if (entry.old_known) return true;
-  if (event.old_tag >= first_tag_ || (event.tag != 0 && event.old_tag >= event.tag)) return false;
-  newest_ = std::max(newest_, event.old_tag);
-  return true;
+  totals_.peak_live_blocks = std::max(totals_.peak_live_blocks, more.peak_live_blocks);
+  totals_.events += more.events;
+  totals_.failed += more.failed;
+  totals_.allocations += more.allocations;
+  totals_.allocated_bytes += more.allocated_bytes;
+  totals_.end_live_blocks = more.end_live_blocks;
+  totals_.end_live_bytes = more.end_live_bytes;
+  for (std::size_t i = 0; i < more.by_kind.size(); ++i) totals_.by_kind[i] += more.by_kind[i];
+  for (std::uint32_t thread = 0; thread < few_threads; ++thread) {
+    if ((behind.seen_[thread / 64] >> thread % 64 & 1) != 0) count_thread(thread);
+  }
+  for (const std::uint32_t thread : behind.threads_) count_thread(thread);
 }
 
 void Tally::count_new_thread(std::uint32_t thread) {

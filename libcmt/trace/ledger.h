@@ -34,6 +34,14 @@ class Tally {
   const Totals& totals() const { return totals_; }
   Totals& totals() { return totals_; }
 
+  /// Counts events that come behind others: at first so much is live.
+  void begin_behind(const Totals& before) {
+    totals_.end_live_blocks = before.end_live_blocks;
+    totals_.end_live_bytes = before.end_live_bytes;
+  }
+  /// Adds what was counted of the events behind these, with begin_behind().
+  void append(const Tally& behind);
+
  private:
   void step(RunningTotals& now, const Event& event, const format::LiveBlock& old) {
     ++now.events;
@@ -103,6 +111,10 @@ class Ledger : public BlockKeeper {
   /// is not live.
   Entry book(const Event& event);
 
+  /// The same where the caller keeps the live blocks: `given` is the one that the event was given, tag 0 where there is
+  /// none. To be used for all events or for none.
+  Entry book(const Event& event, const LiveBlock& given);
+
   const Totals& totals() const { return tally_.totals(); }
   Totals& totals() { return tally_.totals(); }
   const format::LiveBlocks& live() const { return live_; }
@@ -111,7 +123,7 @@ class Ledger : public BlockKeeper {
   std::vector<format::LiveBlock> list_live_blocks() const override { return format::by_tag(live_); }
 
  private:
-  bool book_old(const Event& event, Entry& entry);
+  LiveBlock given_block(const Event& event);
 
   Tally tally_;
   format::LiveBlocks live_;

@@ -1,11 +1,11 @@
 #include "libcmt/trace/line_source.h"
 
+#include "libcmt/format/live_blocks.h"
 #include "libcmt/text/parser.h"
 
 namespace cmt {
 namespace {
 
-constexpr std::size_t batch_bytes = 16 * 1024;  // some 600 events, which stay in the cache
 constexpr std::size_t content_start = 64;
 constexpr std::size_t nonsense_limit = 100'000;  // lines without an event
 
@@ -32,58 +32,129 @@ void LineSource::fill() {
   try {
     read_batch();
   } catch (const FormatError&) {
-    if (batch_.empty()) throw;
     error_ = std::current_exception();
+    if (batch_.empty()) throw;
+  } catch (...) {
+    error_ = std::current_exception();
+    throw;
   }
 }
 
 void LineSource::read_batch() {
   batch_.clear();
+  if (!is_parsed_) given_.clear();  // else it gets the size of each piece, for which nothing is to be written
   lines_.clear();
   line_numbers_.clear();
   labels_.clear();
-  std::size_t wanted = batch_bytes;
   while (batch_.empty() && !finished_) {
     if (log_.held().size() >= nonsense_limit) refuse_nonsense();
-    window_ = input_->peek(wanted).substr(0, wanted);
-    const std::size_t offered = window_.size();
-    take_lines();
-    if (window_.starts_with('\0')) {
-      // A recorder that was killed leaves NULs behind its last line: it had reserved room for more.
-      truncated_ = true;
-      return take_end({});
-    }
-    if (offered < wanted) {
-      take_end(window_);
-    } else if (window_.size() == offered) {
-      if (offered >= text::line_limit) {
-        ++line_number_;
-        throw FormatError(place(), "a line of more than 1 MiB: not a trace");
-      }
-      wanted += batch_bytes;
-      continue;
-    }
-    input_->skip(offered - window_.size());
-    wanted = batch_bytes;
+    LinePiece& piece = pieces_.next();
+    if (piece.error) std::rethrow_exception(piece.error);
+    bytes_taken_ = piece.bytes_taken;
+    take_piece(piece);
   }
 }
 
-/// Reads all whole lines of the window.
-void LineSource::take_lines() {
-  const std::size_t end = window_.rfind('\n');
-  if (end == std::string_view::npos) return;
-  std::string_view lines = window_.substr(0, end + 1);
-  window_.remove_prefix(end + 1);
+void LineSource::take_piece(LinePiece& piece) {
+  line_number_ = piece.first_line;
+  if (is_parsed_) {
+    take_events(piece);
+  } else {
+    take_lines(piece.text);
+  }
+  line_number_ = piece.first_line + piece.line_count;
+  switch (piece.end) {
+    case LinePiece::End::none:
+    case LinePiece::End::error:
+      return;
+    case LinePiece::End::input:
+      return take_end(piece.last);
+    case LinePiece::End::nuls:
+      // A recorder that was killed leaves NULs behind its last line: it had reserved room for more.
+      truncated_ = true;
+      return take_end({});
+    case LinePiece::End::too_long:
+      ++line_number_;
+      throw FormatError(place(), "a line of more than 1 MiB: not a trace");
+  }
+}
+
+/// Takes what was parsed of a piece. The batch is empty before it.
+void LineSource::take_events(LinePiece& piece) {
+  batch_.swap(piece.events);
+  lines_.swap(piece.lines);
+  line_numbers_.swap(piece.line_numbers);
+  const std::size_t before_others = piece.others.empty() ? batch_.size() : piece.others.front().index;
+  given_.resize(batch_.size());
+  mended_ = 0;
+  try {
+    mend_in_place(before_others);
+  } catch (...) {
+    copy_events_from(mended_);
+    throw;
+  }
+  if (mended_ == batch_.size() && piece.others.empty()) return;
+  copy_events_from(mended_);
+  take_copied_events(piece.others, mended_ < before_others);
+}
+
+/// Mends the first events of the batch, up to the first that cannot stay where it is. That one has its stack.
+void LineSource::mend_in_place(std::size_t count) {
+  while (mended_ < count) {
+    Event& event = batch_[mended_];
+    if (any_block_ && event.stack == 0) {
+      const std::size_t more = mender_.mend_in_place(std::span(batch_).subspan(mended_, count - mended_),
+                                                     std::span(given_).subspan(mended_));
+      mended_ += more;
+      if (more == 0) return;
+      continue;
+    }
+    if (event.stack != 0) {
+      line_number_ = line_numbers_[mended_];
+      take_stack(event);
+    }
+    if (!any_block_) describe_first(event);
+    if (mender_.mend_in_place({&event, 1}, {&given_[mended_], 1}) == 0) return;
+    ++mended_;
+  }
+}
+
+/// Moves the events of the batch from one on to those that are copied.
+void LineSource::copy_events_from(std::size_t begin) {
+  const auto move_rest = [begin](auto& from, auto& to) {
+    to.assign(from.begin() + static_cast<std::ptrdiff_t>(begin), from.end());
+    from.resize(begin);
+  };
+  move_rest(batch_, copied_);
+  move_rest(lines_, copied_lines_);
+  move_rest(line_numbers_, copied_line_numbers_);
+  given_.resize(begin);
+}
+
+/// Takes the events that are copied, and the other lines between them. The first may have its stack already.
+void LineSource::take_copied_events(const std::vector<LinePiece::Other>& others, bool is_first_complete) {
+  auto other = others.begin();
+  for (std::size_t i = 0; i < copied_.size(); ++i) {
+    for (; other != others.end() && other->index <= mended_ + i; ++other) take_other(*other);
+    line_number_ = copied_line_numbers_[i];
+    if (copied_[i].stack != 0 && !(is_first_complete && i == 0)) take_stack(copied_[i]);
+    batch_.push_back(copied_[i]);
+    add_last(copied_lines_[i]);
+  }
+  for (; other != others.end(); ++other) take_other(*other);
+}
+
+void LineSource::take_other(const LinePiece::Other& other) {
+  line_number_ = other.number;
+  take(other.line);
+}
+
+/// Takes whole lines of which nothing was parsed.
+void LineSource::take_lines(std::string_view lines) {
   while (!lines.empty()) {
     ++line_number_;
-    std::size_t length = take_plain(lines, batch_.emplace_back());
-    if (length != 0) {
-      add_last(lines.substr(0, length));
-    } else {
-      batch_.pop_back();
-      length = lines.find('\n');
-      take(lines.substr(0, length));
-    }
+    const std::size_t length = lines.find('\n');
+    take(lines.substr(0, length));
     lines.remove_prefix(length + 1);
   }
 }
@@ -98,7 +169,6 @@ void LineSource::take_end(std::string_view last) {
   refuse_nonsense();
   mender_.finish();
   add_mended({});
-  window_ = {};
 }
 
 /// Throws where no line of the input is an event, and some are none of this form.
@@ -120,11 +190,12 @@ void LineSource::add(Event event, std::string_view shown) {
 void LineSource::add_last(std::string_view shown) {
   Event& event = batch_.back();
   if (!any_block_) describe_first(event);
-  if (mender_.mend(event, line_number_)) {
+  if (mender_.mend(event, given_.emplace_back(), line_number_)) {
     lines_.push_back(shown);
     return line_numbers_.push_back(line_number_);
   }
   batch_.pop_back();
+  given_.pop_back();
   add_mended(shown);
 }
 
@@ -136,10 +207,17 @@ void LineSource::add_mended(std::string_view shown) {
       log_.report(place(mended.line), std::string(heap::Mender::describe(*mended.repair)), *mended.repair);
     if (mended.is_dropped) continue;
     Event& event = batch_.emplace_back(mended.event);
+    given_.push_back(mended.given);
     if (!event.label.empty()) event.label = labels_.emplace_back(std::move(mended.label));
     line_numbers_.push_back(mended.line);
     lines_.push_back(mended.is_own && mended.line == line_number_ ? shown : std::string_view());
   }
+}
+
+std::vector<LiveBlock> LineSource::list_live_blocks() const {
+  std::vector<LiveBlock> blocks = mender_.list_live_blocks();
+  format::sort_by_tag(blocks);
+  return blocks;
 }
 
 /// Learns from the first event, and from the first with a block, what the trace records.

@@ -9,6 +9,7 @@
 
 #include "libcmt/heap/mender.h"
 #include "libcmt/trace/files.h"
+#include "libcmt/trace/line_pieces.h"
 #include "libcmt/trace/source.h"
 
 namespace cmt {
@@ -20,22 +21,31 @@ inline constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 std::string_view content_name(std::string_view start);
 
 /// A trace of lines: cuts the input into them, and names and mends the events that a form of text finds in them.
-/// Memory: one window of the input, and what the mender knows of live blocks.
+/// Memory: some pieces of the input, and what the mender knows of live blocks.
+///
+/// The events of a piece mostly become those of the trace where they lie: each gets its tags. Where the mender holds
+/// one back or puts one in, or a line is not of those that are parsed ahead, the rest of the piece is copied.
 class LineSource : public Source {
  public:
   std::span<const Event> read() override;
   std::string place(std::size_t i, std::uint64_t) const override { return place(line_numbers_[i]); }
   std::string_view line(std::size_t i) const override { return i < lines_.size() ? lines_[i] : std::string_view(); }
+  std::uint64_t bytes_taken() const override { return bytes_taken_; }
+  bool knows_blocks() const override { return mender_.knows_blocks(); }
+  std::span<const LiveBlock> given() const override { return {given_.data(), batch_.size()}; }
+  std::vector<LiveBlock> list_live_blocks() const override;
+  std::uint64_t line_number(std::size_t i) const override { return line_numbers_[i]; }
 
  protected:
-  using Source::Source;
+  /// Without `parse` all lines are for take(). Above one thread, others read and parse ahead.
+  LineSource(std::unique_ptr<Input> input, DefectLog& log, unsigned threads, LinePieces::Parse parse)
+      : Source(std::move(input), log), is_parsed_(parse != nullptr), pieces_(*input_, threads, parse) {}
 
   /// Finds what is in a line, and calls add() or wrong().
   virtual void take(std::string_view line) = 0;
 
-  /// The short way for common lines: reads the first of whole `lines` into an event that holds its defaults, and
-  /// returns its length without LF. 0: it is to be taken as any other.
-  virtual std::size_t take_plain(std::string_view, Event&) { return 0; }
+  /// Completes an event that was parsed ahead, and has a stack by the number in the text.
+  virtual void take_stack(Event&) {}
 
   /// What stands behind the last LF, at the input's end.
   virtual void take_last(std::string_view line) { take(line); }
@@ -60,7 +70,13 @@ class LineSource : public Source {
  private:
   void fill();
   void read_batch();
-  void take_lines();
+  void take_piece(LinePiece& piece);
+  void take_events(LinePiece& piece);
+  void mend_in_place(std::size_t count);
+  void copy_events_from(std::size_t begin);
+  void take_copied_events(const std::vector<LinePiece::Other>& others, bool is_first_complete);
+  void take_other(const LinePiece::Other& other);
+  void take_lines(std::string_view lines);
   void add_last(std::string_view shown);
   void take_end(std::string_view last);
   void add_mended(std::string_view shown);
@@ -76,10 +92,21 @@ class LineSource : public Source {
   std::string start_;   // the input's first bytes
   bool ahead_ = false;  // the batch was read to know the header, and is not yet handed out
   std::vector<Event> batch_;
+  std::vector<LiveBlock> given_;  // the block that each of them was given
   std::vector<std::string_view> lines_;
   std::vector<std::uint64_t> line_numbers_;
-  std::string_view window_;  // lines of this batch stay in the input's window
   std::deque<std::string> labels_;
+  std::uint64_t bytes_taken_ = 0;
+
+  std::size_t mended_ = 0;  // events of the batch that stay where they are
+
+  // The events of a piece that have to be copied, with their lines.
+  std::vector<Event> copied_;
+  std::vector<std::string_view> copied_lines_;
+  std::vector<std::uint64_t> copied_line_numbers_;
+
+  const bool is_parsed_;
+  LinePieces pieces_;
 };
 
 }  // namespace cmt

@@ -91,6 +91,8 @@ void Reader::seek(std::uint64_t event) { impl_->seek(event); }
 
 std::string_view Reader::line(std::size_t i) const { return impl_->source_->line(impl_->dropped_ + i); }
 
+std::uint64_t Reader::line_number(std::size_t i) const { return impl_->source_->line_number(impl_->dropped_ + i); }
+
 const StackTable& Reader::stacks() const { return impl_->source_->stacks(); }
 
 bool Reader::read_stacks() { return impl_->source_->read_stacks(); }
@@ -106,7 +108,7 @@ bool Reader::truncated() const { return impl_->truncated(); }
 
 const std::optional<Totals>& Reader::totals() const { return impl_->source_->totals(); }
 
-std::uint64_t Reader::bytes_read() const { return impl_->input_->file_taken(); }
+std::uint64_t Reader::bytes_read() const { return impl_->source_->bytes_taken(); }
 
 std::uint64_t Reader::bytes_total() const { return impl_->input_->file_size(); }
 

@@ -11,6 +11,7 @@
 
 #include "cmt/header.h"
 #include "cmt/reader.h"
+#include "libcmt/block_table.h"
 #include "libcmt/trace/files.h"
 
 namespace cmt {
@@ -57,6 +58,7 @@ class Source {
   virtual std::span<const Event> read() = 0;
 
   virtual std::string_view line(std::size_t) const { return {}; }
+  virtual std::uint64_t line_number(std::size_t) const { return 0; }
 
   /// The place of the i-th event of the last read(), the trace's event `number` (from 0).
   virtual std::string place(std::size_t, std::uint64_t number) const {
@@ -71,6 +73,16 @@ class Source {
   /// Moves to the last position at or before an event where reading can begin, and returns the number of the event
   /// there. Returns nothing, and does not move, if the input can only be read from its begin.
   virtual std::optional<std::uint64_t> go_to(std::uint64_t) { return std::nullopt; }
+
+  /// Bytes of the file read so far, for a progress display.
+  virtual std::uint64_t bytes_taken() const { return input_->file_taken(); }
+
+  /// Whether the source knows the live blocks, as a Ledger that books its events does.
+  virtual bool knows_blocks() const { return false; }
+  /// The live block that each event of the last read() was given; tag 0: none is known.
+  virtual std::span<const LiveBlock> given() const { return {}; }
+  /// The live blocks after the last read(), by rising tag.
+  virtual std::vector<LiveBlock> list_live_blocks() const { return {}; }
 
   /// Reads the definitions of all stacks, if the input has an index. Returns whether it has.
   virtual bool read_stacks() { return false; }

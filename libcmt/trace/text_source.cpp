@@ -68,8 +68,45 @@ void require_text(Input& input) {
                                       (is_known ? ": it looks like " + std::string(content->name) : ""));
 }
 
+namespace {
+
+/// Parses a line that is none of the common ones, or leaves it to the source, in whose state it may be.
+void parse_line(text::Parser& parser, std::string_view line, std::uint64_t number, LinePiece& piece) {
+  if (!text::StackLineReader::is_definition(line)) {
+    const text::Line& parsed = parser.parse(line);
+    if (parsed.sort == text::Line::Sort::blank) return;
+    if (parsed.sort == text::Line::Sort::event && parsed.event.label.empty()) {
+      piece.events.push_back(parsed.event);
+      piece.lines.push_back(text::without_annotation(line));
+      piece.line_numbers.push_back(number);
+      return;
+    }
+  }
+  piece.others.push_back({piece.events.size(), number, line});
+}
+
+void parse_lines(LinePiece& piece) {
+  text::Parser parser;
+  std::uint64_t number = piece.first_line;
+  for (std::string_view lines = piece.text; !lines.empty();) {
+    ++number;
+    std::size_t length = text::parse_plain(lines, piece.events.emplace_back());
+    if (length != 0) {
+      piece.lines.push_back(lines.substr(0, length));
+      piece.line_numbers.push_back(number);
+    } else {
+      piece.events.pop_back();
+      length = lines.find('\n');
+      parse_line(parser, lines.substr(0, length), number, piece);
+    }
+    lines.remove_prefix(length + 1);
+  }
+}
+
+}  // namespace
+
 TextSource::TextSource(std::unique_ptr<Input> input, const ReadOptions& options, DefectLog& log)
-    : LineSource(std::move(input), log), wants_stacks_(options.stacks) {
+    : LineSource(std::move(input), log, options.threads, parse_lines), wants_stacks_(options.stacks) {
   header_.format = Format::text;
   read_ahead();
 }

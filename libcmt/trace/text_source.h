@@ -13,12 +13,7 @@ class TextSource : public LineSource {
 
  private:
   void take(std::string_view line) override;
-  std::size_t take_plain(std::string_view lines, Event& event) override {
-    const std::size_t length = text::parse_plain(lines, event);
-    if (length != 0 && event.stack != 0) take_stack(event);
-    return length;
-  }
-  void take_stack(Event& event);
+  void take_stack(Event& event) override;
   void take_last(std::string_view line) override;
   void end() override;
   void take_metadata(const text::Line& line);

@@ -2,61 +2,14 @@
 
 #include <string>
 
-#include "cmt/text.h"
-#include "libcmt/text/format.h"
 #include "libcmt/text/parser.h"
-#include "libcmt/text/stack_lines.h"
 #include "libcmt/trace/cmt_sink.h"
 #include "libcmt/trace/files.h"
 #include "libcmt/trace/ledger.h"
 #include "libcmt/trace/sink.h"
+#include "libcmt/trace/text_sink.h"
 
 namespace cmt {
-namespace {
-
-/// Writes the canonical text.
-class TextSink : public Sink {
- public:
-  TextSink(Output& output, const Header& header)
-      : output_(output), has_end_(header.has_header || !header.metadata.empty()) {
-    text::append_header(buffer_, header);
-  }
-
-  void add_event(const BookedEvent& booked) override {
-    Event event = booked.event;
-    event.stack = event.stack != 0 ? stacks_.append_stack(buffer_, event.stack) : 0;
-    append_line(buffer_, event);
-    buffer_ += '\n';
-    if (buffer_.size() > buffer_size) flush();
-  }
-
-  std::size_t room() const override { return EventBatch::capacity; }
-
-  void use_stacks(const StackTable& stacks) override { stacks_.use(stacks); }
-  StackId stack_in_file(StackId stack) const override { return stacks_.node_number(stack); }
-
-  void flush() override {
-    output_.write(buffer_);
-    buffer_.clear();
-  }
-
-  void finish(const Totals& totals) override {
-    stacks_.append_end(buffer_);
-    if (has_end_) text::append_end(buffer_, totals.repairs, totals.truncated);
-    flush();
-  }
-
- private:
-  static constexpr std::size_t buffer_size = 64 * 1024;
-
-  Output& output_;
-  bool has_end_;
-  text::StackLineWriter stacks_;
-  std::string buffer_;
-};
-
-}  // namespace
-
 class Writer::Impl {
  public:
   Impl(int fd, Header header, const WriteOptions& options)
@@ -68,7 +21,7 @@ class Writer::Impl {
 };
 
 std::unique_ptr<Sink> make_sink(Output& output, Header header, const WriteOptions& options, const BlockKeeper& keeper) {
-  if (options.format == Format::text) return std::make_unique<TextSink>(output, header);
+  if (options.format == Format::text) return std::make_unique<TextSink>(output, header, options);
   return std::make_unique<CmtSink>(output, std::move(header), options, keeper);
 }
 

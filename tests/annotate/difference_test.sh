@@ -61,7 +61,7 @@ change    share    before     after  at peak  allocated  blocks  at end  tempora
  +50 B   +4.8 %    1000 B  1.03 KiB    +50 B      +50 B      +1   +50 B          0        push
 +450 B           1.27 KiB  1.71 KiB   +450 B     +450 B      +1  +450 B          0        all
 
-sorted by the change of live at the peak; share: of all changes, without their signs, 1.03 KiB
+sorted by the change of live at the peak; share: of all changes of that figure, without their signs, 1.03 KiB
 
 +700 B in the stack
   grow in libx.so.1.1
@@ -102,15 +102,32 @@ main 400 400 changed
 old<b> -300 -300 gone
 END
 lifetimes --diff=before.trace --by=caller --csv after.trace 2>messages | cut -d, -f1-6 | same "CSV" /dev/fd/3 3<<'END'
-name,status,change,share,before_allocated_blocks,before_allocated_bytes
-grow,new,700,0.6666666666666666,0,0
-grow <- main,,700,,0,0
-old<b>,gone,-300,-0.2857142857142857,1,300
-old<b> <- main,,-300,,1,300
-push,changed,50,0.047619047619047616,2,1100
-push <- parse,,50,,2,1100
-push <- parse <- main,,50,,2,1100
+name,status,change,share,may_be_chance,before_allocated_blocks
+grow,new,700,0.6666666666666666,false,0
+grow <- main,,700,,,0
+old<b>,gone,-300,-0.2857142857142857,false,1
+old<b> <- main,,-300,,,1
+push,changed,50,0.047619047619047616,false,2
+push <- parse,,50,,,2
+push <- parse <- main,,50,,,2
 END
+# Twenty functions that are called at random, and one that makes a block more at each call.
+at_random() {  # at_random SEED MORE
+  echo '#cmt text=1'
+  for i in {1..21}; do echo "#frame $i module=0 address=$((i * 16))"; echo "#name $i function=f$i"; echo "#node $i parent=0 frame=$i"; done
+  awk -v seed="$1" -v more="$2" 'BEGIN { srand(seed); for (i = 1; i <= 4000; ++i) { f = int(rand() * 21) + 1
+    printf "malloc(%d) = %x<%d> stack=%d\n", f < 4 ? 5000 : 50, 8192 * i, ++tag, f
+    if (f == 21 && more) printf "malloc(%d) = %x<%d> stack=%d\n", more, 8192 * i + 8000, ++tag, f } }'
+  echo '#cmt end=complete'
+}
+at_random 3 0 >first.trace; at_random 4 100 >second.trace
+lifetimes --diff=first.trace --sort=bytes second.trace >text 2>messages
+sed -n '/^ *change/{n;p;q;}' text | grep -q ' f21$' || complain "not the cause first: $(cat text)"
+grep -q ' chance?  f[123]$' text && grep -q '^chance?: [0-9]* changed no more than calls in random order do' text || complain "chance is not told: $(cat text)"
+rows --diff=first.trace --sort=bytes second.trace | head -n 1 | grep -q '^f21 ' || complain "JSON: not the cause first"
+lifetimes --diff=first.trace --sort=bytes --json second.trace | jq -e '.dispersion > 0.1 and .may_be_chance > 10 and (.contributors[0].may_be_chance | not)' >out || complain "JSON: chance"
+cmtreport --diff=first.trace second.trace >text 2>messages
+tr -s ' \n' ' ' <text | grep -q 'fewer blocks ([^)]*), [0-9.]* % of all changes of blocks allocated, no more than calls in random order do' || complain "cmtreport: chance is not told: $(cat text)"
 lifetimes --diff=before.trace --slice=3: --json after.trace | jq -c '[.slice, .before.events, .after.events, .change]' | same "of a slice" /dev/fd/3 3<<'END'
 ["3:",1,2,450]
 END

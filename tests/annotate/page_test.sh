@@ -4,7 +4,7 @@
 skip() { echo "skipped: $*"; exit 77; }
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "chromium is not installed"
 command -v node >/dev/null || skip "node is not installed"
-[ -d "$SOURCE/node_modules/puppeteer-core" ] || skip "puppeteer-core is not installed (script/bootstrap)"
+[ -d "$SOURCE/node_modules/puppeteer-core" ] || skip "puppeteer-core is not installed (script/bootstrap --test)"
 
 awk 'BEGIN {
   for (tag = 1; tag <= 6000; tag++) {

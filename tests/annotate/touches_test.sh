@@ -49,7 +49,7 @@ assert summary["kinds"]["touch"] == 5 and summary["kinds"]["resident"] == 1, sum
 of = {each["name"]: each["self"]["untouched_bytes"] for each in by["contributors"]}
 assert of == {"read_all": one + two + six, "make_table": 0}, of
 assert by["total"]["untouched_bytes"] == one + two + six, by["total"]
-# <1> and <2> share a page. Pages wholly in their block: of <1> and <2> 15 each, of <3> 8 and its begin and end, of <5> 4 and its end. At the
+# <1> and <2> share a page. Pages wholly in their block: of <1> and <2> 15 each, of <3> 8 and its start and end, of <5> 4 and its end. At the
 # peak only the first pages of <1> are touched, of which one is wholly in it.
 peak, end = pages["peak"], pages["samples"][-1]
 assert (peak["event"], peak["pages"], peak["untouched_pages"]) == (6, 16 + 17 + 10 + 1 + 5, 14 + 15 + 8 + 4), peak

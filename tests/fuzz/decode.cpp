@@ -1,4 +1,4 @@
-// Any bytes: all ways to read them hand out the same, or the begin of it, and what --verify passes can be read.
+// Any bytes: all ways to read them hand out the same, or the start of it, and what --verify passes can be read.
 
 #include <algorithm>
 #include <atomic>
@@ -46,9 +46,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   try {
     const trace2cmt::TraceFile file(path, {});
-    const auto verdict = trace2cmt::verify(file, [](const std::string&, const std::string&) {});
+    const auto verdict = trace2cmt::verify(file, 1, [](const std::string&, const std::string&) {});
     fuzz::promise(verdict.faults != 0 || !all.refused, "what is verified is read");
-    trace2cmt::info_of(file);
+    trace2cmt::info_of(file, 1);
   } catch (const FormatError&) {
   }
   close(fd);

@@ -2,7 +2,7 @@
 # answers.
 
 command -v node >/dev/null || { echo "skipped: no node"; exit 77; }
-[ -d "$SOURCE/node_modules/@duckdb/node-api" ] || { echo "skipped: script/bootstrap has not installed @duckdb/node-api"; exit 77; }
+[ -d "$SOURCE/node_modules/@duckdb/node-api" ] || { echo "skipped: script/bootstrap --test has not installed @duckdb/node-api"; exit 77; }
 export SOURCE
 failed=0
 complain() { echo "wrong: $*" >&2; failed=1; }

@@ -49,7 +49,7 @@ thread_name("worker, 2") thread=2
 #cmt end=complete
 END
 
-# From the begin there is nothing to make first; the whole is the whole.
+# From the start there is nothing to make first; the whole is the whole.
 trace2cmt -s --slice=:3 every_kind.trace | grep -v '#' | cmp - <(grep -v '#' every_kind.trace | head -n 3) || complain ":3"
 trace2cmt -s --slice=0: every_kind.trace | grep -av '#cmt slice' | cmp - <(trace2cmt -s every_kind.trace) || complain "0:"
 

@@ -116,7 +116,7 @@ printf 'malloc(20000) = 10<1>\nfree(10<1>)\ntouch(10<1>, 4096, 1, 0)\ntouch(<9>,
 trace2cmt --verify ended.trace >out && complain "touches of no live block pass"
 [ "$(grep -c 'ended.trace:3: its tag contradicts the events before: dropped' out)" = 1 ] && grep -q '2 more' out || complain "$(cat out)"
 
-# A slice has what was touched of the blocks that live at its begin; runs that follow one another are one.
+# A slice has what was touched of the blocks that live at its start; runs that follow one another are one.
 trace2cmt -s --slice=9: pages.cmt >out
 diff -u - <(head -n 14 out) <<'END_OF_SLICE' || complain "a slice"
 #cmt text=1

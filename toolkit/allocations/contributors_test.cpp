@@ -380,7 +380,7 @@ TEST_CASE("lifetimes, ends by other threads and reallocs are counted where the b
   CHECK(of_f.self.short_lived == 101);  // up to 1,000 events
   CHECK(of_f.self.reallocated == 0);
   CHECK(lifetime_quantile(of_f.lifetimes, 0.001) == 1);
-  CHECK(lifetime_quantile(of_f.lifetimes, 0.5) == AgeClasses::high(AgeClasses::index(100)));
+  CHECK(lifetime_quantile(of_f.lifetimes, 0.5) == 100);  // the longest, though its class ends later
   const Contributor& of_g = report.contributors.at(1);
   CHECK(of_g.self.reallocated == 1);
   CHECK(of_g.self.other_thread == 1);

@@ -72,34 +72,35 @@ std::string AllocationKeys::name(KeyId key) const {
 }
 
 void add_lifetimes(Lifetimes& sum, const Lifetimes& more) {
-  if (more.empty()) return;
-  Lifetimes added;
-  added.reserve(sum.size() + more.size());
-  auto a = sum.begin();
-  auto b = more.begin();
-  while (a != sum.end() || b != more.end()) {
-    if (b == more.end() || (a != sum.end() && a->first < b->first)) {
+  sum.longest = std::max(sum.longest, more.longest);
+  if (more.classes.empty()) return;
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> added;
+  added.reserve(sum.classes.size() + more.classes.size());
+  auto a = sum.classes.begin();
+  auto b = more.classes.begin();
+  while (a != sum.classes.end() || b != more.classes.end()) {
+    if (b == more.classes.end() || (a != sum.classes.end() && a->first < b->first)) {
       added.push_back(*a++);
-    } else if (a == sum.end() || b->first < a->first) {
+    } else if (a == sum.classes.end() || b->first < a->first) {
       added.push_back(*b++);
     } else {
       added.emplace_back(a->first, a->second + b->second);
       ++a, ++b;
     }
   }
-  sum = std::move(added);
+  sum.classes = std::move(added);
 }
 
 std::optional<std::uint64_t> lifetime_quantile(const Lifetimes& lifetimes, double share) {
   std::uint64_t blocks = 0;
-  for (const auto& [age, count] : lifetimes) blocks += count;
+  for (const auto& [age, count] : lifetimes.classes) blocks += count;
   if (blocks == 0) return std::nullopt;
   auto rank = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(blocks)));
-  for (const auto& [age, count] : lifetimes) {
-    if (rank <= count) return AgeClasses::high(age);
+  for (const auto& [age, count] : lifetimes.classes) {
+    if (rank <= count) return std::min(AgeClasses::high(age), lifetimes.longest);
     rank -= count;
   }
-  return AgeClasses::high(lifetimes.back().first);
+  return lifetimes.longest;
 }
 
 UseCounter::UseCounter(const UseOptions& options, command::Complaints& complaints)
@@ -168,6 +169,7 @@ void UseCounter::count_end(const Event& event, const Block& block, bool is_tempo
   if (place_ != Place::inside) return;
   if (untouched != 0) counter.counts.untouched_bytes += untouched;
   const std::uint64_t age = live_.clock().now() - block.born;
+  counter.longest_lifetime = std::max(counter.longest_lifetime, age);
   counter.counts.temporary += is_temporary;
   counter.counts.short_lived += age <= uses_.short_lived_max;
   counter.counts.other_thread += block.thread != event.thread;
@@ -182,6 +184,7 @@ void UseCounter::count_block(const Event& event, KeyId key, bool is_reallocated)
   live_total_.add_block(size);
   if (place_ != Place::inside) return;
   counter.allocated.add_block(size);
+  counter.squared_bytes += static_cast<double>(size) * static_cast<double>(size);
   counter.counts.reallocated += is_reallocated;
   if (live_total_.bytes <= peak_bytes_) return;
   peak_bytes_ = live_total_.bytes;
@@ -204,11 +207,17 @@ Uses UseCounter::finish(const std::string& path) {
     use.peak = counter.live.at_peak(peaks_);
     use.leaked = counter.live.now();
     use.growth = static_cast<std::int64_t>(use.leaked.bytes - counter.bytes_at_begin);
-    uses_.entries.push_back({counter.key, use, {}, keys_.name(counter.key)});
+    Uses::Entry& entry = uses_.entries.emplace_back();
+    entry.key = counter.key;
+    entry.use = use;
+    entry.lifetimes.longest = counter.longest_lifetime;
+    entry.name = keys_.name(counter.key);
+    entry.squared_bytes = counter.squared_bytes;
   }
   for (const auto& [place_and_age, count] : lifetimes_)
-    uses_.entries[place_and_age / AgeClasses::count].lifetimes.emplace_back(place_and_age % AgeClasses::count, count);
-  for (Uses::Entry& entry : uses_.entries) std::sort(entry.lifetimes.begin(), entry.lifetimes.end());
+    uses_.entries[place_and_age / AgeClasses::count].lifetimes.classes.emplace_back(place_and_age % AgeClasses::count,
+                                                                                    count);
+  for (Uses::Entry& entry : uses_.entries) std::sort(entry.lifetimes.classes.begin(), entry.lifetimes.classes.end());
   std::sort(uses_.entries.begin(), uses_.entries.end(),
             [](const Uses::Entry& a, const Uses::Entry& b) { return a.key < b.key; });
   return std::move(uses_);

@@ -97,12 +97,18 @@ class AllocationKeys {
   std::vector<std::string> names_{"[before the first mark]"};
 };
 
-/// How many ended blocks have which lifetime: pairs of AgeClasses and counts, by rising class.
-using Lifetimes = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
+/// How many ended blocks have which lifetime.
+struct Lifetimes {
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> classes{};  ///< AgeClasses and counts, by rising class
+  std::uint64_t longest = 0;
+
+  bool operator==(const Lifetimes&) const = default;
+};
 
 /// Adds up.
 void add_lifetimes(Lifetimes& sum, const Lifetimes& more);
-/// The lifetime that `share` of the blocks do not exceed, rounded up to the end of its class; empty where none ended.
+/// The lifetime that `share` of the blocks do not exceed, rounded up to the end of its class, but never above the
+/// longest; empty where none ended.
 std::optional<std::uint64_t> lifetime_quantile(const Lifetimes& lifetimes, double share);
 
 struct UseOptions {
@@ -118,7 +124,8 @@ struct Uses {
     KeyId key;
     Use use;
     Lifetimes lifetimes{};
-    std::string name{};  ///< where keys are no stacks
+    std::string name{};        ///< where keys are no stacks
+    double squared_bytes = 0;  ///< the sum of the squared sizes of the blocks made
   };
   std::vector<Entry> entries;           ///< by rising key; of stacks, 0 is that of allocations whose stack is not known
   std::uint64_t events = 0;             ///< of the slice
@@ -129,7 +136,7 @@ struct Uses {
   std::uint64_t short_lived_max = 0;
 };
 
-/// Counts allocations by stack, or by other sets, event by event. Memory: some 60 bytes a live block, 350 bytes a
+/// Counts allocations by stack, or by other sets, event by event. Memory: some 60 bytes a live block, 360 bytes a
 /// stack that allocates, 16 bytes for each class of lifetimes that it has, and 4 bytes a node of the tree of stacks.
 class UseCounter {
  public:
@@ -155,6 +162,8 @@ class UseCounter {
     Amount allocated;
     heap::AtPeak<Amount> live;
     std::uint64_t bytes_at_begin = 0;
+    double squared_bytes = 0;
+    std::uint64_t longest_lifetime = 0;
     Use counts{};  ///< the members that only rise
   };
   using Place = annotate::SliceProgress::Place;

@@ -3,29 +3,24 @@
 /// to_csv() and to_picture() in its namespace.
 #pragma once
 
-#include <unistd.h>
-
-#include <cassert>
-#include <charconv>
 #include <cstdint>
-#include <cstring>
+#include <exception>
 #include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "cmt/reader.h"
-#include "libcmt/heap/address_index.h"
 #include "libcmt/heap/clock.h"
-#include "libcmt/trace/files.h"
 #include "toolkit/annotate/read_ahead.h"
+#include "toolkit/annotate/trace_batch.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/complaints.h"
 #include "toolkit/output/fields.h"
-#include "toolkit/output/numbers.h"
 #include "toolkit/picture/picture.h"
 
 namespace cmt::annotate {
@@ -44,6 +39,7 @@ struct Options {
   bool strict = false;
   std::string plot{};  ///< the picture's file; empty: no picture
   bool prints = true;  ///< the summary too, or only a picture
+  unsigned jobs = 1;   ///< threads that may work at once
 };
 
 /// The options of both tools, and those that only one has.
@@ -60,49 +56,60 @@ class Trace {
   /// counted in time and the trace has none.
   explicit Trace(const Options& options, bool addresses = true, bool stacks = false);
 
-  /// Calls `visit` with every event and its index in the batch. Where it returns false, the rest is not read.
+  /// Calls `visit` with every event. With several jobs another thread reads ahead where reading takes longer than
+  /// handing events over: a text, or addresses. It does not if `visit` returns a bool: where that is false, the rest is
+  /// not read.
   template <class Visit>
   void for_each(Visit visit) {
-    for (auto events = reader_.read(); !events.empty(); events = reader_.read()) {
-      is_empty_ = false;
-      for (std::size_t i = 0; i < events.size(); ++i) {
-        if constexpr (std::is_same_v<decltype(visit(events[i], i)), bool>) {
-          if (!visit(events[current_ = i], i)) return;
-        } else {
-          visit(events[current_ = i], i);
-        }
-      }
+    if constexpr (std::is_same_v<decltype(visit(std::declval<const Event&>())), bool>) {
+      visit_alone(visit);
+    } else if (options_.jobs > 1 && is_slow_to_read_) {
+      ReadAhead ahead(batches());
+      visit_ahead(
+          ahead, [](const Event&, bool) {}, visit);
+    } else {
+      visit_alone([&visit](const Event& event) { return visit(event), true; });
     }
-    say_what_is_missing();
   }
 
   /// The same of all events, which another thread decodes where the trace is a .cmt. `fetch(event, is_near)` is called
   /// some events before `visit`, and once more nearer to it, so that memory can be fetched into the cache.
   template <class Fetch, class Visit>
   void for_each_ahead(Fetch fetch, Visit visit) {
-    if (header().format != Format::cmt) return for_each([&](const Event& event, std::size_t) { visit(event); });
-    constexpr std::size_t farthest = 48, far = 20, near = 8;  // events
-    ReadAhead ahead(reader_);                                 // a .cmt has no defects that are told while it is read
-    for (auto events = ahead.read(); !events.empty(); events = ahead.read()) {
-      is_empty_ = false;
-      first_ahead_ = ahead.first_event();
-      for (std::size_t i = 0; i < events.size(); ++i) {
-        if (i + farthest < events.size()) {
-          __builtin_prefetch(&events[i + farthest]);  // from the other thread's cache
-          __builtin_prefetch(&events[i + farthest].stack);
-        }
-        if (i + far < events.size()) fetch(events[i + far], false);
-        if (i + near < events.size()) fetch(events[i + near], true);
-        visit(events[current_ = i]);
-      }
-    }
-    first_ahead_.reset();
-    say_what_is_missing();
+    if (header().format != Format::cmt) return for_each(visit);
+    ReadAhead ahead(batches());
+    visit_ahead(ahead, fetch, visit);
   }
 
-  /// The line of an event: as it is in the input, or else, also where it holds characters that a terminal would obey,
-  /// in canonical form. Valid until the next call.
-  std::string_view line(const Event& event, std::size_t i);
+  /// For those that read in batches. `lines`: they are to have the lines of a text.
+  BatchReader& batches(bool lines = false) { return batches_ ? *batches_ : batches_.emplace(reader_, lines); }
+
+  /// Calls `fetch` and `visit` with the index of each event of a batch, and tells the batch's defects where they
+  /// belong.
+  template <class Fetch, class Visit>
+  void visit_batch(const TraceBatch& batch, Fetch fetch, Visit visit) {
+    constexpr std::size_t farthest = 48, far = 20, near = 8;  // events
+    is_empty_ &= batch.events.empty();
+    visited_ = &batch;
+    defects_told_ = 0;
+    const std::size_t count = batch.events.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i + farthest < count) {
+        __builtin_prefetch(&batch.events[i + farthest]);  // from another thread's cache
+        __builtin_prefetch(&batch.events[i + farthest].stack);
+      }
+      if (i + far < count) fetch(batch.events[i + far], false);
+      if (i + near < count) fetch(batch.events[i + near], true);
+      if (defects_told_ < batch.defects.size()) tell_defects(i);
+      current_ = i;
+      visit(i);
+    }
+    tell_defects(count);
+    visited_ = nullptr;
+  }
+
+  /// To be called when all was read.
+  void say_what_is_missing() const;
 
   command::Complaints& complaints() { return complaints_; }
   const Header& header() const { return reader_.header(); }
@@ -113,15 +120,38 @@ class Trace {
 
  private:
   void say(const std::string& message) const { command::complain(options_.tool, message); }
-  void say_what_is_missing() const;
   std::string place() const;
   std::string name() const;
 
+  template <class Visit>
+  void visit_alone(Visit visit) {
+    for (auto events = reader_.read(); !events.empty(); events = reader_.read()) {
+      is_empty_ = false;
+      for (std::size_t i = 0; i < events.size(); ++i) {
+        if (!visit(events[current_ = i])) return;
+      }
+    }
+    say_what_is_missing();
+  }
+
+  template <class Fetch, class Visit>
+  void visit_ahead(ReadAhead& ahead, Fetch fetch, Visit visit) {
+    while (const TraceBatch* const batch = ahead.next()) {
+      visit_batch(*batch, fetch, [&](std::size_t i) { visit(batch->events[i]); });
+      if (batch->error) std::rethrow_exception(batch->error);
+    }
+    say_what_is_missing();
+  }
+
+  void tell_defects(std::size_t before);
+
   const Options& options_;
-  bool is_empty_ = true;                      // as far as it was read
-  std::size_t current_ = 0;                   // the event that is visited, in its batch
-  std::optional<std::uint64_t> first_ahead_;  // the number of the first of a batch that was read ahead
-  std::string own_line_;
+  bool is_empty_ = true;  // as far as it was read
+  bool is_slow_to_read_ = false;
+  std::size_t current_ = 0;              // the event that is visited, in its batch
+  const TraceBatch* visited_ = nullptr;  // null: the reader's own
+  std::size_t defects_told_ = 0;         // of this batch
+  std::optional<BatchReader> batches_;
   command::Complaints complaints_;
   Reader reader_;
 };
@@ -138,112 +168,6 @@ class FirstTag {
  private:
   Tag tag_ = 0;
 };
-
-/// A trace as text whose lines carry annotations. An annotation follows " # ", in column 50 or after a longer line:
-///
-///     free(81d3b83a0<6656>)                             # 16 bytes, allocated 1 lines ago
-///
-/// Lines are collected in a buffer that is written in pieces of 256 KiB; a number costs some 5 ns. An annotation has at
-/// most 1 KiB.
-class AnnotatedText {
- public:
-  /// Borrows `fd`.
-  explicit AnnotatedText(int fd);
-
-  /// Begins a line. The calls that follow append to it until end_line().
-  void begin_line(std::string_view line) {
-    if (room() < line.size() + width + annotation_max) flush();
-    if (room() < line.size() + width + annotation_max) return out_.write(line);
-    text(line);
-  }
-
-  /// A line without an annotation.
-  void plain_line(std::string_view line) {
-    begin_line(line);
-    end_line();
-  }
-
-  /// Begins a line that has one.
-  void begin_annotated_line(std::string_view line) {
-    begin_line(line);
-    for (std::size_t column = line.size(); column < width; ++column) *at_++ = ' ';
-    text(" # ");
-  }
-
-  void text(std::string_view words) {
-    assert(words.size() <= room());
-    std::memcpy(at_, words.data(), words.size());
-    at_ += words.size();
-  }
-
-  void decimal(std::uint64_t number) { at_ = std::to_chars(at_, end(), number).ptr; }
-  void signed_decimal(std::int64_t number) { at_ = std::to_chars(at_, end(), number).ptr; }
-  void hex(std::uint64_t number) { at_ = std::to_chars(at_, end(), number, 16).ptr; }
-
-  /// "16 bytes, allocated 1 lines" or "allocated 3.05 s": how large a block is and how long it has lived by the clock.
-  void block_age(std::uint64_t size, std::uint64_t born, const heap::Clock& clock) {
-    decimal(size);
-    text(" bytes, allocated ");
-    const std::uint64_t age = clock.now() - born;
-    if (clock.unit() == heap::Clock::Unit::time) return text(output::time_text(static_cast<double>(age)));
-    decimal(age);
-    text(" ");
-    text(clock.unit_text());
-  }
-
-  /// "live 16 bytes in 2 blocks".
-  void live_totals(std::uint64_t bytes, std::uint64_t blocks) {
-    text("live ");
-    decimal(bytes);
-    text(" bytes in ");
-    decimal(blocks);
-    text(" blocks");
-  }
-
-  void end_line() { *at_++ = '\n'; }
-
-  /// Writes the buffer. The destructor does not, as this throws std::system_error.
-  void flush();
-
- private:
-  static constexpr std::size_t width = 49;
-  static constexpr std::size_t annotation_max = 1024;
-  static constexpr std::size_t capacity = 256 * 1024;
-
-  char* end() const { return buffer_.get() + capacity; }
-  std::size_t room() const { return static_cast<std::size_t>(end() - at_); }
-
-  Output out_;
-  std::unique_ptr<char[]> buffer_;
-  char* at_;
-};
-
-/// A block as traces name it: "7ffd30a51000<12>".
-std::string block_text(const heap::PlacedBlock& block);
-
-/// Appends a comment line for every block, the oldest first. A trace with such lines reads as one without.
-///
-///     # leak: 81d220b48<6655>, 8 bytes, allocated 5 lines before the end
-void append_leaks(AnnotatedText& out, std::vector<heap::PlacedBlock> blocks, const heap::Clock& clock);
-
-/// Writes the trace to standard output with its annotations. An Annotator is made of (out, complaints, options,
-/// settings...). It has annotate(event, line), which writes the line to `out`, and append_leaks(). Before an error is
-/// thrown all lines up to it are written.
-template <class Annotator, class... Settings>
-void annotate_lines(const Options& options, Settings... settings) {
-  Trace trace(options);
-  AnnotatedText out(STDOUT_FILENO);
-  Annotator annotator(out, trace.complaints(), options, settings...);
-  try {
-    trace.for_each([&](const Event& event, std::size_t i) { annotator.annotate(event, trace.line(event, i)); });
-    if (options.leaks) annotator.append_leaks();
-  } catch (const FormatError&) {
-    out.flush();
-    throw;
-  }
-  out.flush();
-  trace.complaints().say_count();
-}
 
 /// Where a summary goes: to standard output in the form asked for, and as a picture to the file of --plot. That file is
 /// opened by the constructor, before the work begins.

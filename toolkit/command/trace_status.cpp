@@ -28,7 +28,8 @@ namespace fs = std::filesystem;
 constexpr int patience_ms = 2000;  // for processes that the command has left running
 constexpr int step_ms = 10;
 constexpr std::string_view pid_key = "pid=", path_key = " path=", begun_key = " begun=1 ", renamed_key = " renamed=1 ",
-                           start_key = " start_ns=", waiting_key = " waiting=", refused_ending = " refused=1 path=";
+                           snapshot_key = " snapshot=1 ", collector_key = " collector=", start_key = " start_ns=",
+                           waiting_key = " waiting=", refused_ending = " refused=1 path=";
 
 /// The relative path, if the file is in the current folder.
 std::string relative_to_here(const std::string& path) {
@@ -50,10 +51,22 @@ std::string word_after(std::string_view line, std::string_view key) {
   return std::string(line.substr(0, line.find(' ')));
 }
 
+/// "pid=7 start_ns=1 snapshot=1 kept_events=5 kept_ns=6 dropped_events=7 kept_bytes=8 path=/tmp/app.kept.1.cmt", or
+/// with "failed=28" instead of the figures.
+KeptFile parse_kept_file(std::string_view fields, const std::string& path) {
+  KeptFile file{.path = path};
+  parse_number(fields, " kept_events=", file.events);
+  parse_number(fields, " kept_ns=", file.ns);
+  parse_number(fields, " kept_bytes=", file.bytes);
+  parse_number(fields, " failed=", file.error);
+  return file;
+}
+
 /// Reads one line: "pid=7 start_ns=1 begun=1 path=/tmp/app.cmt". When the process calls exec, "pid=7 start_ns=2
 /// renamed=1 path=/tmp/app.7.1.cmt" follows. While the collector encodes what the process has left, lines say "pid=7
-/// start_ns=1 encoded=5 waiting=6 path=/tmp/app.cmt". The last line of a trace has other fields before the path; its
-/// path may be that before it was renamed.
+/// start_ns=1 encoded=5 waiting=6 path=/tmp/app.cmt". A collector that keeps the last events only says "pid=7
+/// start_ns=1 collector=8 path=/tmp/app.cmt" at its start. The last line of a trace has other fields before the path;
+/// its path may be that before it was renamed.
 void parse_status_line(std::string_view line, std::vector<BegunTrace>& traces) {
   const std::size_t path_at = line.find(path_key);
   if (!line.starts_with(pid_key) || path_at == line.npos) return;
@@ -74,6 +87,8 @@ void parse_status_line(std::string_view line, std::vector<BegunTrace>& traces) {
   parse_number(fields, " encoded=", trace->encoded);
   parse_number(fields, waiting_key, trace->waiting);
   if (fields.find(waiting_key) != fields.npos) return;
+  if (fields.find(snapshot_key) != fields.npos) return trace->kept_files.push_back(parse_kept_file(fields, path));
+  if (fields.find(collector_key) != fields.npos) return parse_number(fields, collector_key, trace->collector);
   trace->ended = true;
   parse_number(fields, " failed=", trace->error);
   parse_number(fields, " cpu_ns=", trace->collector_cpu_ns);
@@ -83,6 +98,8 @@ void parse_status_line(std::string_view line, std::vector<BegunTrace>& traces) {
   parse_number(fields, " bypasses=", trace->bypasses);
   parse_number(fields, " stacks_unknown=", trace->stacks_unknown);
   parse_number(fields, " stacks_cut=", trace->stacks_cut);
+  parse_number(fields, " kept_ns=", trace->kept_ns);
+  parse_number(fields, " dropped_events=", trace->dropped_events);
   trace->stopped = word_after(fields, " stopped=");
   trace->bypass = word_after(fields, " bypass=");
 }

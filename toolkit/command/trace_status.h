@@ -7,6 +7,13 @@
 
 namespace cmt::command {
 
+/// A file of what a recording keeps, written while it goes on.
+struct KeptFile {
+  std::string path;  ///< relative, where it is in the current folder; of the trace, where no file could be written
+  std::uint64_t events = 0, ns = 0, bytes = 0;
+  int error = 0;  ///< an errno: why it could not be written; 0: it was
+};
+
 /// A trace that a recorded process has begun to write.
 struct BegunTrace {
   int process = 0;
@@ -25,6 +32,9 @@ struct BegunTrace {
   std::uint64_t stacks_cut = 0;      ///< events whose call stacks are cut, since there were too many different ones
   std::uint64_t encoded = 0;         ///< while it is not `ended`: events in the trace, when the collector last told,
   std::uint64_t waiting = 0;         ///< and about how many are not; 0: it has not told
+  int collector = 0;                 ///< its process, if it takes SIGUSR1; else 0
+  std::vector<KeptFile> kept_files{};
+  std::uint64_t kept_ns = 0, dropped_events = 0;  ///< of a recording that has kept its last events only
 };
 
 /// The file that CMTTRACE_STATUS names. libcmttrace.so appends a line to it when a process begins a trace, and the

@@ -1,45 +1,49 @@
 // Whether a program can be recorded follows from what the dynamic loader does with LD_PRELOAD. It ignores the variable
 // for a program that runs with another user's rights, and cannot load our 64-bit library into a 32-bit program. A
-// program without a PT_INTERP entry (elf(5)) is linked statically: no dynamic loader runs.
+// program without a PT_INTERP entry (elf(5)) is linked statically: no dynamic loader runs. musl's loader does load a
+// library that was built for glibc, does not find all of its symbols, and then ends the program with status 127.
 
 #include "toolkit/command/tracer.h"
 
-#include <elf.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
+
+#include "toolkit/command/program_file.h"
 
 namespace cmt::command {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Why the tracer cannot be loaded into a file that is an ELF program; empty where it can, or it is none.
-std::string why_not_loadable(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const auto read = [&file](auto& part) { return bool(file.read(reinterpret_cast<char*>(&part), sizeof part)); };
-  Elf64_Ehdr header{};
-  if (!read(header.e_ident) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return {};
-  if (header.e_ident[EI_CLASS] == ELFCLASS32) return " is a 32-bit program";
-  file.seekg(0);
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || !read(header)) return {};
-  file.seekg(static_cast<std::streamoff>(header.e_phoff));
-  for (int i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment{};
-    if (!read(segment) || segment.p_type == PT_INTERP) return {};
-  }
-  return " is linked statically";
+bool has_musl(const ProgramFile& program) {
+  return fs::path(program.interpreter).filename().string().starts_with("ld-musl");
 }
 
-/// The path of libcmttrace.so.
+/// Why the tracer does not see the calls of an ELF program, and what can be done; empty where it does, or it is none.
+std::string why_not_seen(const ProgramFile& program) {
+  if (!program.is_elf) return {};
+  if (!program.is_64_bit) return " is a 32-bit program: nothing can be recorded; build it for 64 bits";
+  if (!program.is_for_us) return " is for another processor: nothing can be recorded";
+  if (program.interpreter.empty()) return " is linked statically: nothing can be recorded; link it without -static";
+  if (has_musl(program)) return " is linked against musl: nothing can be recorded; build it for glibc";
+  if (program.exports_malloc) {
+    return " has a malloc of its own, which hides the tracer: nothing can be recorded; link its allocator as a shared "
+           "library";
+  }
+  if (program.allocator.empty()) return {};
+  return " has an allocator inside (" + program.allocator +
+         "): only what it asks of the C library is recorded; build it without";
+}
+
+}  // namespace
+
 std::string tracer_path() {
   const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
   for (const char* const beside : {"../preload/libcmttrace.so", CMT_TRACER_FROM_BIN}) {
@@ -48,8 +52,6 @@ std::string tracer_path() {
   }
   throw std::runtime_error("libcmttrace.so is not where this program was installed");
 }
-
-}  // namespace
 
 std::string find_in_path(const std::string& word) {
   if (word.find('/') != word.npos) return word;
@@ -84,9 +86,13 @@ bool changes_rights(const std::string& word) {
 std::string why_not_recordable(const std::string& word) {
   const std::string path = find_in_path(word);
   if (path.empty()) return {};
-  const std::string why = changes_rights(path) ? " runs with another user's rights" : why_not_loadable(path);
-  return why.empty() ? "" : path + why + ": nothing can be recorded";
+  const std::string why = changes_rights(path)
+                              ? " runs with another user's rights: nothing can be recorded, unless that user runs it"
+                              : why_not_seen(read_program_file(path));
+  return why.empty() ? "" : path + why;
 }
+
+bool is_broken_by_tracer(const std::string& word) { return has_musl(read_program_file(find_in_path(word))); }
 
 std::vector<std::pair<std::string, std::string>> tracing_environment(const std::string& output, bool follow) {
   const char* const others = std::getenv("LD_PRELOAD");

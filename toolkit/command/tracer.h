@@ -6,6 +6,10 @@
 
 namespace cmt::command {
 
+/// The path of libcmttrace.so: in the build folder of this program, or where it was installed. Throws
+/// std::runtime_error where it is in neither.
+std::string tracer_path();
+
 /// The path of cmttrace-collector: in the build folder of this program, or where it was installed. Throws
 /// std::runtime_error where it is in neither.
 std::string collector_path();
@@ -16,9 +20,13 @@ std::string find_in_path(const std::string& word);
 /// Whether the program that a word stands for gets other rights than ours as it is executed, as set-user-ID ones do.
 bool changes_rights(const std::string& word);
 
-/// Why a program can be run but not recorded: it is linked statically, for 32 bits, or runs with another user's rights.
-/// Empty where it can be recorded, or `word` is no program.
+/// Why a program can be run but not recorded, or only in part, and what can be done, in a line: it is linked
+/// statically, against musl, for 32 bits or another processor, has an allocator inside, or runs with another user's
+/// rights. Empty where it can be recorded, or `word` is no program.
 std::string why_not_recordable(const std::string& word);
+
+/// Whether a program would not start with the tracer loaded: its dynamic loader is musl's.
+bool is_broken_by_tracer(const std::string& word);
 
 /// Environment variables for a command that is to be recorded to `output` (CMTTRACE_OUT); with `follow`, its children
 /// too. Throws as collector_path() does.

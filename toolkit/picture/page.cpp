@@ -163,7 +163,8 @@ std::string zooming_body(const Picture& picture) {
 }
 
 std::string still_body(const Picture& picture) {
-  return "</head>\n<body>\n" + to_svg(picture) + "<p class=\"hint\">Made without uPlot: this page does not zoom.</p>\n";
+  return "</head>\n<body>\n" + to_svg(picture) +
+         "<p class=\"hint\">This page does not zoom: it was made without uPlot.</p>\n";
 }
 
 }  // namespace

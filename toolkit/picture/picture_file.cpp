@@ -109,7 +109,9 @@ void PictureFile::convert(std::string_view svg) {
 }
 
 std::string_view PictureFile::remark() const {
-  return form_ == Form::html && !page_zooms() ? "built without uPlot: the page does not zoom" : "";
+  return form_ == Form::html && !page_zooms()
+             ? "the page does not zoom: built without uPlot (run script/bootstrap in the sources, and build again)"
+             : "";
 }
 
 }  // namespace cmt::output

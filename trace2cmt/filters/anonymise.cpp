@@ -7,10 +7,10 @@
 namespace trace2cmt {
 namespace {
 
-constexpr std::array<std::string_view, 3> harmless_keys{"page_size", "slice", "touched_min"};
+constexpr std::array<std::string_view, 4> harmless_keys{"kept", "page_size", "slice", "touched_min"};
 constexpr std::string_view slice_label = "slice ";
 
-/// The mark at the begin of a slice identifies nobody, unless the slice itself was one by marks.
+/// The mark at the start of a slice identifies nobody, unless the slice itself was one by marks.
 bool is_slice_mark(std::string_view label) {
   if (!label.starts_with(slice_label)) return false;
   const auto range = cmt::annotate::SliceRange::parse(label.substr(slice_label.size()));

@@ -90,6 +90,7 @@ class FilterChain {
   FilterChain(const FilterChain&) = delete;
   FilterChain& operator=(const FilterChain&) = delete;
 
+  bool empty() const { return filters_.empty(); }
   void change_header(cmt::Header& header) {
     for (const auto& each : filters_) each->change_header(header);
   }

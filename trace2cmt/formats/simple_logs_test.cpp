@@ -8,7 +8,7 @@ using namespace trace2cmt;
 using fixture::Lines;
 using fixture::lines_of;
 
-TEST_CASE("android: a record with times is taken at its end, a free at its begin") {
+TEST_CASE("android: a record with times is taken at its end, a free at its start") {
   CHECK(lines_of(
             "android",
             "1: malloc 0x10 8 100 150\n2: calloc 0x20 2 8 160 170\n1: free 0x10 300 400\n2: thread_done 0x0 500 600") ==

@@ -51,12 +51,27 @@ void Inputs::read(const Visit& visit) {
         }
       }
     }
-    if (stack_copy_) stack_copy_->copy_names();
-    if (file.reader.truncated()) truncated_.push_back(file.path);
-    const bool is_whole = !file.reader.truncated() && file.reader.defects() == 0;
-    if (file.reader.first_event() == 0 && is_whole) empty_.push_back(file.path);
+    end_file(file);
   }
   current_ = files_.size() - 1;
+}
+
+void Inputs::end_file(const File& file) {
+  if (stack_copy_) stack_copy_->copy_names();
+  if (file.reader.truncated()) truncated_.push_back(file.path);
+  const bool is_whole = !file.reader.truncated() && file.reader.defects() == 0;
+  if (file.reader.first_event() == 0 && is_whole) empty_.push_back(file.path);
+}
+
+void Inputs::read_batches(const std::function<void(std::span<const cmt::Event>)>& visit) {
+  File& file = files_.front();
+  for (auto events = file.reader.read(); !events.empty(); events = file.reader.read()) visit(events);
+  end_file(file);
+}
+
+const cmt::Source* Inputs::booked_source() const {
+  const cmt::Source& source = *files_.front().reader.impl().source_;
+  return files_.size() == 1 && source.knows_blocks() ? &source : nullptr;
 }
 
 bool Inputs::begin_file(const File& file, const Visit& visit) {

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cmt/reader.h"
+#include "libcmt/trace/source.h"
 #include "trace2cmt/input/open_log.h"
 #include "trace2cmt/stacks/stack_copy.h"
 
@@ -40,6 +42,12 @@ class Inputs {
   using Visit = std::function<bool(const cmt::Event&)>;
   void read(const Visit& visit);
 
+  /// Calls `visit` with all events of the one file that there is, a batch at a time.
+  void read_batches(const std::function<void(std::span<const cmt::Event>)>& visit);
+
+  /// The source of the events, if read_batches() can be used, and the source knows the live blocks; else nullptr.
+  const cmt::Source* booked_source() const;
+
   /// The place of the event visited last: "app.trace:12", "app.cmt: event 12".
   std::string place() const;
 
@@ -59,6 +67,7 @@ class Inputs {
   };
 
   bool begin_file(const File& file, const Visit& visit);
+  void end_file(const File& file);
   void begin_stacks(const File& file);
   bool join(cmt::Event& event);
 

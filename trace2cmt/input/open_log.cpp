@@ -26,13 +26,13 @@ constexpr std::string_view text_name = "text", cmt_name = "cmt", legacy_name = "
 class LogSource : public cmt::LineSource {
  public:
   LogSource(std::unique_ptr<Input> input, DefectLog& log, const LogFormat& format, ParsedLog parsed,
-            std::map<std::string, std::uint64_t>* left_out, bool wants_stacks)
-      : LineSource(std::move(input), log),
+            std::map<std::string, std::uint64_t>* left_out, const ReadOptions& options)
+      : LineSource(std::move(input), log, options.threads, nullptr),
         parsed_(std::move(parsed)),
         parser_(format.make_parser()),
         left_out_(left_out) {
     header_.format = cmt::Format::text;
-    if (wants_stacks) parsed_.use_stacks(stacks_);
+    if (options.stacks) parsed_.use_stacks(stacks_);
     read_ahead();
     header_.has_stacks = stacks_.node_count() > 1;
     header_.metadata = parsed_.metadata();
@@ -103,8 +103,7 @@ const LogFormat* format_of(Input& input, const From& from) {
 std::unique_ptr<Source> open_any(std::unique_ptr<Input> input, const From& from, const ReadOptions& options,
                                  DefectLog& log) {
   if (const LogFormat* const format = format_of(*input, from)) {
-    return std::make_unique<LogSource>(std::move(input), log, *format, ParsedLog(from.pid), from.left_out,
-                                       options.stacks);
+    return std::make_unique<LogSource>(std::move(input), log, *format, ParsedLog(from.pid), from.left_out, options);
   }
   const std::string name = input->name();
   auto source = from.format.empty() ? cmt::choose_source(std::move(input), options, log)
@@ -149,7 +148,7 @@ std::vector<std::uint64_t> processes_in(const std::string& path, const From& fro
   if (format == nullptr) return {};
   const ReadOptions options;
   DefectLog log(options);
-  const LogSource source(std::move(input), log, *format, ParsedLog::of_processes(), nullptr, false);
+  const LogSource source(std::move(input), log, *format, ParsedLog::of_processes(), nullptr, options);
   return {source.processes().begin(), source.processes().end()};
 }
 

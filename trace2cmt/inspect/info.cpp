@@ -9,6 +9,7 @@
 #include "libcmt/text/format.h"
 #include "libcmt/text/utf8.h"
 #include "libcmt/trace/ledger.h"
+#include "toolkit/annotate/slice.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
@@ -93,6 +94,15 @@ std::string printable(std::string_view text) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
+/// "FROM:TO", times of the recording, of which the trace has the last part.
+std::string kept_text(std::string_view value) {
+  const auto range = cmt::annotate::SliceRange::parse(value);
+  if (!range || !range->from || !range->to || range->unit != cmt::annotate::SliceBound::Unit::time)
+    return printable(value);
+  return "the last " + time_text(static_cast<double>(range->to->value - range->from->value)) + " of " +
+         time_text(static_cast<double>(range->to->value));
+}
+
 std::string recorded_text(const cmt::Header& header) {
   std::string text = "calls";
   if (header.has_addresses) text += ", addresses";
@@ -130,7 +140,8 @@ std::string facts_text(const Info& info) {
   const cmt::Totals& totals = info.totals;
   cmt::output::Table table({"", ""}, {0, 1});
   const auto add = [&](const std::string& what, const std::string& value) { table.add({"  " + what, value}); };
-  for (const auto& [key, value] : info.header.metadata) add(printable(key), printable(value));
+  for (const auto& [key, value] : info.header.metadata)
+    add(printable(key), key == "kept" ? kept_text(value) : printable(value));
   add("recorded", recorded_text(info.header));
   if (info.last_time_ns) add("last event", "at " + time_text(static_cast<double>(*info.last_time_ns)));
   add("threads", with_commas(totals.threads));
@@ -170,10 +181,11 @@ std::string layout_text(const Info& info) {
 
 }  // namespace
 
-Info info_of(const TraceFile& file) {
+Info info_of(const TraceFile& file, unsigned jobs) {
   cmt::ReadOptions options;
   options.usable = false;
   options.stacks = true;
+  options.threads = jobs;
   cmt::Reader reader = file.reader(options);
   Info info;
   info.file = file.name();

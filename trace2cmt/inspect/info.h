@@ -135,8 +135,8 @@ void describe(Visitor& field, I& info) {
 }
 
 /// Of a whole .cmt, reads only the headers of its blocks, index, totals and the times of the last block; any other
-/// trace is read through, and one with touched pages. Throws FormatError and std::system_error.
-Info info_of(const TraceFile& file);
+/// trace is read through with `jobs` threads, and one with touched pages. Throws FormatError and std::system_error.
+Info info_of(const TraceFile& file, unsigned jobs);
 
 std::string to_text(const Info& info);
 

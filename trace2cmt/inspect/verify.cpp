@@ -55,8 +55,8 @@ std::string kind_of_fault(std::string_view what) {
   return kind;
 }
 
-Verdict verify(const TraceFile& file, const TellFault& tell) {
-  if (file.is_cmt()) return verify_cmt(file, tell);
+Verdict verify(const TraceFile& file, unsigned jobs, const TellFault& tell) {
+  if (file.is_cmt()) return verify_cmt(file, jobs, tell);
   Verdict verdict;
   const auto fault = [&](const std::string& place, const std::string& what) {
     ++verdict.faults;
@@ -64,6 +64,7 @@ Verdict verify(const TraceFile& file, const TellFault& tell) {
   };
   cmt::ReadOptions options;
   options.stacks = true;
+  options.threads = jobs;
   options.on_defect = [&](const cmt::Defect& defect) { fault(defect.place, defect.what); };
   cmt::Reader reader = file.reader(options);
   std::size_t at = 0;  // in the batch
@@ -80,9 +81,23 @@ Verdict verify(const TraceFile& file, const TellFault& tell) {
   return verdict;
 }
 
-void EventChecks::check(const cmt::Event& event) {
+void EventChecks::check(const cmt::Event& event) { check(event, ledger_.book(event)); }
+
+void EventChecks::check(std::span<const cmt::Event> events, std::span<const cmt::LiveBlock> given) {
+  constexpr std::size_t far = 12, near = 6;
+  const auto address = [&](std::size_t i) {
+    const cmt::Event& event = events[std::min(i, events.size() - 1)];
+    return event.address | event.old_address;
+  };
+  for (at_ = 0; at_ < events.size(); ++at_) {
+    by_address_.prefetch_page(address(at_ + far));
+    by_address_.prefetch_blocks(address(at_ + near));
+    check(events[at_], ledger_.book(events[at_], given[at_]));
+  }
+}
+
+void EventChecks::check(const cmt::Event& event, const cmt::Ledger::Entry& entry) {
   check_time(event);
-  const cmt::Ledger::Entry entry = ledger_.book(event);
   if (!entry.accepted) return tell_("its tag contradicts the events before");
   if (entry.old_known) check_old_block(event, entry.old);
   if (entry.old_known && cmt::tells_pages(event.kind)) check_run(event, entry.old);
@@ -111,7 +126,7 @@ void EventChecks::check_old_block(const cmt::Event& event, const cmt::format::Li
 void EventChecks::check_run(const cmt::Event& event, const cmt::format::LiveBlock& block) {
   cmt::heap::RunBytes bytes = cmt::heap::bytes_of(event, block.address, block.size);
   if (bytes.is_wrong) tell_("it tells pages that are not in " + block_text(block.tag, block.address));
-  // Of the last page of a run from the begin of a block without an address, only a byte is certain.
+  // Of the last page of a run from the start of a block without an address, only a byte is certain.
   const bool is_rough = block.address == 0 && bytes.begin == 0 && event.count != 0;
   if (is_rough) bytes.end = std::min(bytes.end, (event.count - 1) * event.alignment + 1);
   if (pages_.has_any(block.tag, bytes.begin, bytes.end)) {

@@ -2,11 +2,18 @@
 // of a section, the check continues at the next block that the index names. After a section that cannot be decoded,
 // each further block is checked by itself, but tags, addresses, times and totals are not: they depend on the missing
 // events.
+//
+// With two threads one reads and decodes, and the other checks the events, and tells all faults, in their order. Both
+// need the live blocks: the decoder has a table by tag, and tells of each event the block that it was given; the checks
+// have one by address. So there is no third, as it would be for events from anywhere.
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "libcmt/format/addresses.h"
@@ -17,6 +24,7 @@
 #include "libcmt/format/stack_names.h"
 #include "libcmt/format/stack_streams.h"
 #include "libcmt/format/zstd.h"
+#include "libcmt/trace/task_thread.h"
 #include "toolkit/output/numbers.h"
 #include "trace2cmt/inspect/verify.h"
 
@@ -27,12 +35,27 @@ using namespace cmt::format;
 
 class CmtVerifier {
  public:
-  CmtVerifier(const TraceFile& file, const TellFault& tell) : file_(file), tell_(tell) {}
+  CmtVerifier(const TraceFile& file, unsigned jobs, const TellFault& tell);
 
   Verdict run();
 
  private:
+  /// Some events of a block, for the checks.
+  struct Batch {
+    std::vector<cmt::Event> events;
+    std::vector<cmt::LiveBlock> given;
+    std::uint64_t number = 0;  // of the first event, from 1
+    std::uint64_t offset = 0;  // of the section
+  };
+
   void fault(std::uint64_t offset, const std::string& what);
+  void tell_fault(std::uint64_t offset, const std::string& what);
+  std::uint64_t faults_so_far();
+  template <class Step>
+  void in_order(Step step);
+  void check_sections();
+  void post_batch(std::uint64_t number, std::span<const cmt::Event> events);
+  void check_events(const Batch& batch);
   std::optional<std::uint64_t> check_header();
   std::optional<std::uint64_t> resume_after(std::uint64_t offset) const;
   void find_resume_offsets();
@@ -57,7 +80,8 @@ class CmtVerifier {
 
   std::uint64_t offset_ = 0;  // of the section that is checked
   bool intact_ = true;        // all events so far could be decoded
-  std::uint64_t next_event_ = 0, event_ = 0;
+  std::uint64_t next_event_ = 0;
+  std::uint64_t last_time_ns_ = 0;  // of the events that are checked
   std::uint64_t frames_ = 0;
   std::optional<CoreState> ended_with_;  // the block before
   std::vector<cmt::BlockStart> blocks_;
@@ -74,16 +98,64 @@ class CmtVerifier {
   StackNumberDecoder stacks_;
   bool has_all_stacks_ = true;  // no block's definitions were damaged
   std::optional<Section> names_;
-  EventChecks checks_{
-      [this](const std::string& what) { fault(offset_, "event " + std::to_string(event_) + ": " + what); }};
+
+  // Of the thread, if there is one, while it has tasks.
+  EventChecks checks_{[this](const std::string& what) {
+    tell_fault(checked_->offset, "event " + std::to_string(checked_->number + checks_.at()) + ": " + what);
+  }};
+  const Batch* checked_ = nullptr;
+
+  std::vector<Batch> batches_;
+  std::size_t next_batch_ = 0;
+  std::unique_ptr<cmt::TaskThread> thread_;
 };
 
+CmtVerifier::CmtVerifier(const TraceFile& file, unsigned jobs, const TellFault& tell)
+    : file_(file), tell_(tell), batches_(1) {
+  if (jobs < 2) return;
+  try {
+    thread_ = std::make_unique<cmt::TaskThread>();
+    batches_.resize(cmt::TaskThread::capacity + 1);
+  } catch (const std::system_error&) {
+    thread_.reset();
+  }
+}
+
+/// Runs a step when all before it are done: on the other thread, if there is one.
+template <class Step>
+void CmtVerifier::in_order(Step step) {
+  if (thread_) {
+    thread_->post(std::move(step));
+  } else {
+    step();
+  }
+}
+
 void CmtVerifier::fault(std::uint64_t offset, const std::string& what) {
+  in_order([this, offset, what] { tell_fault(offset, what); });
+}
+
+void CmtVerifier::tell_fault(std::uint64_t offset, const std::string& what) {
   ++verdict_.faults;
   tell_(file_.place(offset), what);
 }
 
+/// Waits for the checks of all events so far.
+std::uint64_t CmtVerifier::faults_so_far() {
+  if (thread_) thread_->wait_for_all();
+  return verdict_.faults;
+}
+
 Verdict CmtVerifier::run() {
+  check_sections();
+  faults_so_far();
+  verdict_.checked = cmt::output::with_commas(next_event_) + " events in " + cmt::output::with_commas(blocks_.size()) +
+                     " blocks, " + cmt::output::with_commas(frames_) +
+                     " frames: checksums, every block by itself, index, totals, tags, addresses, times, stacks";
+  return verdict_;
+}
+
+void CmtVerifier::check_sections() {
   find_resume_offsets();
   for (auto at = check_header(); at && *at < file_.size();) {
     offset_ = *at;
@@ -94,8 +166,7 @@ Verdict CmtVerifier::run() {
     try {
       const auto section = section_at(file_, offset_);
       if (!section) {
-        fault(offset_, "a section is cut off; " + missing_end(next_event_));
-        return verdict_;
+        return fault(offset_, "a section is cut off; " + missing_end(next_event_));
       }
       at = check_section(*section);
     } catch (const WireError& error) {
@@ -104,13 +175,9 @@ Verdict CmtVerifier::run() {
       at = resume_after(offset_);
     }
   }
-  if (verdict_.faults == 0 && !tail_) fault(file_.size(), missing_end(next_event_));
+  if (!tail_ && faults_so_far() == 0) fault(file_.size(), missing_end(next_event_));
   if (index_) check_index();
   if (totals_) check_totals();
-  verdict_.checked = cmt::output::with_commas(next_event_) + " events in " + cmt::output::with_commas(blocks_.size()) +
-                     " blocks, " + cmt::output::with_commas(frames_) +
-                     " frames: checksums, every block by itself, index, totals, tags, addresses, times, stacks";
-  return verdict_;
 }
 
 /// The offset after the file header; nothing where that is damaged, because then nothing after it can be trusted.
@@ -183,7 +250,6 @@ void CmtVerifier::check_block(const Section& section) {
     blocks_.push_back(block.start_at(section.offset));
     if (block.first_event != next_event_ && intact_) fault(section.offset, "blocks are missing before this one");
     intact_ &= block.first_event == next_event_;
-    event_ = block.first_event;
     next_event_ = block.first_event + block.events;
     check_state(block);
     ended_with_.reset();
@@ -205,7 +271,7 @@ void CmtVerifier::check_state(const BlockHeader& block) {
   if (blocks_.size() == 1 && !block.keyframe) fault(offset_, "the first block is no keyframe");
   if (!ended_with_) return;
   if (block.core != *ended_with_) fault(offset_, "the block does not begin with what the one before ended with");
-  if (intact_ && block.time_ns != checks_.last_time_ns()) fault(offset_, "the block's time is not the last one before");
+  if (intact_ && block.time_ns != last_time_ns_) fault(offset_, "the block's time is not the last one before");
 }
 
 /// Decompresses each frame, which verifies its checksum; false where one is damaged.
@@ -247,8 +313,9 @@ auto CmtVerifier::in_stream(StreamId id, const Step& step) {
 void CmtVerifier::check_keyframe(const BlockHeader& block) {
   if (!block.keyframe || blocks_.size() == 1) return;
   if (!streams_.contains(StreamId::live)) return fault(offset_, "a keyframe without a table of live blocks");
-  const LiveBlocks table = in_stream(StreamId::live, [&] { return take_live(streams_[StreamId::live]); });
-  if (intact_ && put_live(by_tag(table)) != put_live(by_tag(checks_.live()))) {
+  const std::string stated =
+      in_stream(StreamId::live, [&] { return put_live(by_tag(take_live(streams_[StreamId::live]))); });
+  if (intact_ && stated != put_live(by_tag(addresses_.live()))) {
     fault(frame_offsets_[StreamId::live], "the table of live blocks is not what the events before left alive");
   }
 }
@@ -283,7 +350,7 @@ void CmtVerifier::check_names(const Section& section) {
 }
 
 void CmtVerifier::decode(const BlockHeader& block) {
-  std::vector<cmt::Event> batch(512);
+  std::vector<cmt::Event> batch(1024);
   auto core =
       in_stream(StreamId::core, [&] { return CoreDecoder(streams_[StreamId::core], block.core, block.events); });
   const auto fill = [&](StreamId id, auto& decoder, std::span<cmt::Event> events) {
@@ -293,16 +360,20 @@ void CmtVerifier::decode(const BlockHeader& block) {
   times_.start(streams_[StreamId::times], block.time_ns);
   usable_.start(streams_[StreamId::usable]);
   start_stacks(block);
+  std::uint64_t number = block.first_event + 1;
   while (const std::size_t count = in_stream(StreamId::core, [&] { return core.next(batch); })) {
     const std::span<cmt::Event> events(batch.data(), count);
-    if (intact_) in_stream(StreamId::addresses, [&] { addresses_.fill(events); });
+    if (intact_) {
+      // The batch that was used longest ago: its checks are done.
+      auto& given = batches_[next_batch_ % batches_.size()].given;
+      given.resize(count);
+      in_stream(StreamId::addresses, [&] { addresses_.fill(events, given); });
+    }
     fill(StreamId::times, times_, events);
     fill(StreamId::usable, usable_, events);
     if (has_all_stacks_) fill(StreamId::stacks, stacks_, events);
-    for (const cmt::Event& event : events) {
-      ++event_;
-      if (intact_) checks_.check(event);
-    }
+    if (intact_) post_batch(number, events);
+    number += count;
   }
   ended_with_ = core.state();
   const auto check_end = [&](StreamId id, const auto& decoder) {
@@ -313,6 +384,23 @@ void CmtVerifier::decode(const BlockHeader& block) {
   check_end(StreamId::times, times_);
   check_end(StreamId::usable, usable_);
   if (has_all_stacks_) check_end(StreamId::stacks, stacks_);
+}
+
+/// Has the events of the next batch checked, of which the blocks given are there.
+void CmtVerifier::post_batch(std::uint64_t number, std::span<const cmt::Event> events) {
+  const auto timed = std::find_if(events.rbegin(), events.rend(),
+                                  [](const cmt::Event& event) { return event.time_ns != cmt::unknown; });
+  if (timed != events.rend()) last_time_ns_ = timed->time_ns;
+  Batch& batch = batches_[next_batch_++ % batches_.size()];
+  batch.events.assign(events.begin(), events.end());
+  batch.number = number;
+  batch.offset = offset_;
+  in_order([this, &batch] { check_events(batch); });
+}
+
+void CmtVerifier::check_events(const Batch& batch) {
+  checked_ = &batch;
+  checks_.check(batch.events, batch.given);
 }
 
 void CmtVerifier::check_index() {
@@ -332,6 +420,7 @@ void CmtVerifier::check_totals() {
   try {
     const cmt::Totals stated = take_fields(*totals_, take_totals);
     if (!intact_) return;
+    faults_so_far();
     for (const std::string& difference : differences(stated, checks_.totals())) fault(totals_->offset, difference);
   } catch (const WireError& error) {
     fault(error.offset(), error.what());
@@ -346,6 +435,8 @@ void CmtVerifier::check_tail(const Section& section) {
 
 }  // namespace
 
-Verdict verify_cmt(const TraceFile& file, const TellFault& tell) { return CmtVerifier(file, tell).run(); }
+Verdict verify_cmt(const TraceFile& file, unsigned jobs, const TellFault& tell) {
+  return CmtVerifier(file, jobs, tell).run();
+}
 
 }  // namespace trace2cmt

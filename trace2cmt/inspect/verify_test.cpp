@@ -16,17 +16,23 @@ namespace {
 using namespace cmt::format;
 using cmt::fixture::Addresses;
 
-/// The faults of a file with these bytes.
-std::vector<std::string> faults_of(std::string_view bytes) {
+std::vector<std::string> faults_with(unsigned jobs, std::string_view bytes) {
   const int fd = cmt::fixture::file_of(bytes);
   std::vector<std::string> faults;
   try {
-    verify({"/proc/self/fd/" + std::to_string(fd), {}},
+    verify({"/proc/self/fd/" + std::to_string(fd), {}}, jobs,
            [&](const std::string& place, const std::string& what) { faults.push_back(place + ": " + what); });
   } catch (const cmt::FormatError& error) {
     faults.emplace_back(error.what());
   }
   close(fd);
+  return faults;
+}
+
+/// The faults of a file with these bytes, which are the same with one thread and with two.
+std::vector<std::string> faults_of(std::string_view bytes) {
+  const std::vector<std::string> faults = faults_with(1, bytes);
+  CHECK(faults_with(2, bytes) == faults);
   return faults;
 }
 

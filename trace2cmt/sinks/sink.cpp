@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <thread>
 
 #include "cmt/writer.h"
+#include "libcmt/trace/booked_writer.h"
 
 namespace trace2cmt {
 
@@ -17,7 +17,7 @@ class WriterSink : public Sink {
  public:
   WriterSink(SinkSettings settings, cmt::Format format)
       : writer_(settings.fd, std::move(settings.header),
-                {.format = format, .level = settings.level, .threads = std::thread::hardware_concurrency()}) {}
+                {.format = format, .level = settings.level, .threads = settings.jobs}) {}
 
   bool add(const cmt::Event& event) override { return writer_.add(event); }
   void finish(const cmt::Repairs& repairs, bool truncated) override { writer_.finish(repairs, truncated); }
@@ -28,8 +28,27 @@ class WriterSink : public Sink {
   cmt::Writer writer_;
 };
 
+/// The same where the source knows the live blocks.
+class BookedSink : public Sink {
+ public:
+  BookedSink(SinkSettings settings, cmt::Format format)
+      : writer_(settings.fd, std::move(settings.header),
+                {.format = format, .level = settings.level, .threads = settings.jobs}, *settings.source) {}
+
+  bool add(const cmt::Event&) override { return false; }
+  bool takes_booked() const override { return true; }
+  void add_booked(std::span<const cmt::Event> events) override { writer_.add(events); }
+  void finish(const cmt::Repairs& repairs, bool truncated) override { writer_.finish(repairs, truncated); }
+  const cmt::Totals& totals() const override { return writer_.totals(); }
+  void use_stacks(const cmt::StackTable& stacks) override { writer_.use_stacks(stacks); }
+
+ private:
+  cmt::BookedWriter writer_;
+};
+
 template <cmt::Format format>
 std::unique_ptr<Sink> make_writer_sink(SinkSettings settings) {
+  if (settings.source != nullptr) return std::make_unique<BookedSink>(std::move(settings), format);
   return std::make_unique<WriterSink>(std::move(settings), format);
 }
 

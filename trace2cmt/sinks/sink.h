@@ -12,6 +12,7 @@
 #include "cmt/stacks.h"
 #include "libcmt/trace/files.h"
 #include "libcmt/trace/ledger.h"
+#include "libcmt/trace/source.h"
 
 namespace trace2cmt {
 
@@ -24,6 +25,11 @@ class Sink {
   /// cmt::Writer::add().
   virtual bool add(const cmt::Event& event) = 0;
   virtual void finish(const cmt::Repairs& repairs, bool truncated) = 0;
+
+  /// Whether add_booked() can be used instead of add(), and then for all events.
+  virtual bool takes_booked() const { return false; }
+  /// Writes the events of the last read() of the settings' source, none of which contradicts those before.
+  virtual void add_booked(std::span<const cmt::Event>) {}
 
   /// The events' stacks are of this table, as with cmt::Writer::use_stacks(). Forms without stacks leave them out.
   virtual void use_stacks(const cmt::StackTable&) {}
@@ -58,8 +64,11 @@ struct SinkSettings {
   int fd;              ///< to write to; borrowed
   cmt::Header header;  ///< of the trace
   int level;           ///< of compression with zstd
+  unsigned jobs;       ///< how many threads may work at once
   Say say;
   std::string path{};  ///< of the output; empty or "-": it has no name
+  /// Whose events come as they are, and which knows the live blocks; nullptr: there is none.
+  const cmt::Source* source = nullptr;
 };
 
 /// One form of output.

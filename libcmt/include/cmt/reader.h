@@ -35,8 +35,8 @@ struct ReadOptions {
   bool usable = true;
   /// Without it, Event::stack is 0, and Reader::stacks() is empty.
   bool stacks = false;
-  /// Above 1, the blocks of a .cmt are read and decompressed ahead, as many at once as threads. Events and defects keep
-  /// their order. Costs some MB a thread.
+  /// Above 1, the blocks of a .cmt are read and decompressed ahead, as many at once as threads, and the lines of a text
+  /// are read and parsed ahead. Events and defects are the same, in the same order. Costs some MB a thread.
   unsigned threads = 1;
   /// Called for every defect, in order. If empty, defects are only counted.
   std::function<void(const Defect&)> on_defect{};
@@ -96,6 +96,9 @@ class Reader {
   /// .cmt.
   std::string_view line(std::size_t i) const;
 
+  /// The number of that line, counted from 1; 0 for a .cmt.
+  std::uint64_t line_number(std::size_t i) const;
+
   /// The call stacks of the events read so far, and those of the events that seek() has passed over. Numbers are those
   /// of the file: all readers of it have the same. Names of frames are there at once if the input can seek, else at its
   /// end.
@@ -124,6 +127,7 @@ class Reader {
   /// For the project's own tools: a reader of another form or of another source of bytes.
   class Impl;
   explicit Reader(std::unique_ptr<Impl> impl);
+  const Impl& impl() const { return *impl_; }
 
  private:
   std::unique_ptr<Impl> impl_;

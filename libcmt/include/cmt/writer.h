@@ -15,7 +15,8 @@ struct WriteOptions {
   int level = 3;                ///< of zstd
   /// Events in a block of the stream, at most.
   std::uint32_t block_events = 256 * 1024;
-  /// Above 1, a second thread compresses a full block of a .cmt while the next block fills. The bytes are the same.
+  /// Above 1, a second thread compresses a full block of a .cmt while the next block fills, or makes the lines of a
+  /// text. The bytes are the same.
   unsigned threads = 1;
 };
 

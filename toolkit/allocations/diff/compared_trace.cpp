@@ -32,11 +32,15 @@ void ComparedTrace::count(const std::vector<By>& kinds) {
   for (const By kind : kinds)
     counters.emplace_back(UseOptions{kind, options_.clock, asked_.slice, touched_min},
                           counters.empty() ? trace_.complaints() : unheard);
-  trace_.for_each([&](const Event& event, std::size_t) {
+  const auto count_event = [&](const Event& event) {
     bool goes_on = false;
     for (UseCounter& counter : counters) goes_on |= counter.count_event(event);
     return goes_on;
-  });
+  };
+  if (asked_.slice)
+    trace_.for_each(count_event);
+  else
+    trace_.for_each([&](const Event& event) { count_event(event); });
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     counted_.push_back({kinds[i], counters[i].finish(options_.path)});
     if (!is_of_stacks(kinds[i])) continue;

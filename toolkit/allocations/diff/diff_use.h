@@ -49,7 +49,8 @@ struct DiffUses {
     DiffUse use;
     Lifetimes before{};
     Lifetimes after{};
-    std::string name{};  ///< where keys are no stacks
+    std::string name{};        ///< where keys are no stacks
+    double squared_bytes = 0;  ///< as in Uses, of both
   };
   std::vector<Entry> entries;  ///< by rising key
 };

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "toolkit/allocations/diff/chance.h"
 #include "toolkit/allocations/groups/callers.h"
 #include "toolkit/allocations/groups/group_walk.h"
 #include "toolkit/allocations/groups/stack_ends.h"
@@ -31,6 +32,29 @@ void set_changes(Difference& report, const GroupOptions<DiffUse>& options) {
   }
 }
 
+/// Marks the changes that may be chance. To be called when all contributors are there, also those that have not
+/// changed.
+void mark_chance(Difference& report, const GroupOptions<DiffUse>& options) {
+  if (options.inclusive) return;
+  const auto samples_of = [&](Metric metric) {
+    std::vector<ChanceSample> samples;
+    for (const ChangedContributor& each : report.contributors) {
+      if (const auto sample = chance_sample(each.self, each.squared_bytes, metric)) samples.push_back(*sample);
+    }
+    return samples;
+  };
+  const std::vector<ChanceSample> samples = samples_of(options.metric), blocks = samples_of(Metric::blocks);
+  report.dispersion = dispersion_of(samples);
+  const auto of_blocks = dispersion_of(blocks);
+  if (!report.dispersion || !of_blocks) return;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    report.contributors[i].is_maybe_chance =
+        samples[i].change != 0 && is_within_chance(samples[i], *report.dispersion) &&
+        (options.metric != Metric::bytes || is_within_chance(blocks[i], *of_blocks));
+    report.maybe_chance += report.contributors[i].is_maybe_chance;
+  }
+}
+
 /// The largest changes by stack.
 std::vector<ChangedStack> find_changed_stacks(const DiffUses& uses, const StackEnds& ends, Metric metric) {
   std::vector<const DiffUses::Entry*> changed;
@@ -54,8 +78,8 @@ std::vector<ChangedStack> find_changed_stacks(const DiffUses& uses, const StackE
 std::vector<LifetimeChange> find_lifetime_changes(const DiffUses& uses) {
   std::map<std::uint32_t, LifetimeChange> classes;
   for (const DiffUses::Entry& entry : uses.entries) {
-    for (const auto& [age, count] : entry.before) classes[age].before += count;
-    for (const auto& [age, count] : entry.after) classes[age].after += count;
+    for (const auto& [age, count] : entry.before.classes) classes[age].before += count;
+    for (const auto& [age, count] : entry.after.classes) classes[age].after += count;
   }
   std::vector<LifetimeChange> changes;
   for (auto& [age, change] : classes) {
@@ -72,11 +96,13 @@ DiffUses merge_sets(const Uses& before, const Uses& after) {
   for (const Uses::Entry& each : before.entries) {
     DiffUses::Entry& set = sets[each.name];
     set.use.before += each.use;
+    set.squared_bytes += each.squared_bytes;
     add_lifetimes(set.before, each.lifetimes);
   }
   for (const Uses::Entry& each : after.entries) {
     DiffUses::Entry& set = sets[each.name];
     set.use.after += each.use;
+    set.squared_bytes += each.squared_bytes;
     add_lifetimes(set.after, each.lifetimes);
   }
   DiffUses merged;
@@ -101,7 +127,9 @@ Difference find_difference(const StackTable& stacks, const DiffUses& uses, const
       report.contributors.push_back({{.name = entry.name, .self = entry.use, .inclusive = entry.use}});
       report.contributors.back().before = entry.before;
       report.contributors.back().after = entry.after;
+      report.contributors.back().squared_bytes = entry.squared_bytes;
     }
+    mark_chance(report, options);
     set_changes(report, options);
     report.left_out = sort_and_cut(report.contributors, uses, options);
     return report;
@@ -110,9 +138,12 @@ Difference find_difference(const StackTable& stacks, const DiffUses& uses, const
   StackGroups<DiffUse> found = GroupWalk<DiffUses>(stacks, uses, labels, options.metric).find_groups();
   for (GroupOf<DiffUse>& group : found.groups) report.contributors.push_back({std::move(group)});
   for (std::size_t i = 0; i < uses.entries.size(); ++i) {
-    add_lifetimes(report.contributors[found.own_groups[i]].before, uses.entries[i].before);
-    add_lifetimes(report.contributors[found.own_groups[i]].after, uses.entries[i].after);
+    ChangedContributor& own = report.contributors[found.own_groups[i]];
+    add_lifetimes(own.before, uses.entries[i].before);
+    add_lifetimes(own.after, uses.entries[i].after);
+    own.squared_bytes += uses.entries[i].squared_bytes;
   }
+  mark_chance(report, options);
   set_changes(report, options);
   report.left_out = sort_and_cut(report.contributors, uses, options);
   if (options.by == By::caller) add_callers(report.contributors, stacks, uses, labels, options);

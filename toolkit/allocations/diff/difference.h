@@ -1,8 +1,10 @@
 /// What changed from one trace to another, by function, with its callers or without, line, library, thread, size or
-/// phase: contributors (contributors.h) of both, matched by name (merged_stacks.h), the largest change first.
+/// phase: contributors (contributors.h) of both, matched by name (merged_stacks.h), the largest change first; but those
+/// behind all others that may be chance (chance.h).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,10 @@ struct ChangedContributor : GroupOf<DiffUse> {
   double share = 0;         ///< of the sum of all changes, those taken without their signs
   bool is_new = false;      ///< it is in no stack of the first trace that allocates
   bool is_gone = false;
+  double squared_bytes = 0;  ///< of its own blocks, in both
+  bool is_maybe_chance = false;
+
+  bool is_behind() const { return is_maybe_chance; }
 };
 
 inline std::string_view status_of(const ChangedContributor& contributor) {
@@ -42,7 +48,10 @@ template <class Visitor>
 void describe(Visitor& field, const ChangedContributor& contributor) {
   field("status", status_of(contributor), "new: not in the first trace; gone: not in the second; or changed");
   field("change", contributor.change, "of the figure of sorted_by: the second trace's less the first one's");
-  field("share", contributor.share, "of the sum of all changes, those taken without their signs: from -1 to 1");
+  field("share", contributor.share,
+        "of the sum of all changes of the figure of metric, those taken without their signs: from -1 to 1");
+  field("may_be_chance", contributor.is_maybe_chance,
+        "whether the change is within 4 standard deviations of what calls in random order do: see dispersion");
   describe_figures(field, contributor);
   describe_lifetimes(field, contributor.before, contributor.after);
   describe_stack(field, contributor);
@@ -111,6 +120,8 @@ struct Difference {
   DiffUse total;
   std::int64_t change = 0;
   std::uint64_t change_sum = 0;  ///< of all contributors, without signs
+  std::optional<double> dispersion;
+  std::uint64_t maybe_chance = 0;  ///< contributors
   std::vector<ChangedContributor> contributors;
   std::uint64_t left_out = 0;
   std::vector<ChangedStack> stacks;
@@ -132,7 +143,12 @@ void describe(Visitor& field, const Difference& report) {
   field("total", report.total, "of all stacks");
   field("change", report.change, "of the total, of the figure of sorted_by");
   field("change_sum", report.change_sum, "the sum of the changes of all contributors' own, without their signs");
-  field("contributors", report.contributors, "those of which any figure has changed, the largest change first");
+  field("dispersion", report.dispersion,
+        "how much the figure of the median contributor varies between the traces, as a variance over that of "
+        "independent calls; null: not known, as of live bytes, of few contributors or of runs with different work");
+  field("may_be_chance", report.maybe_chance, "how many contributors have changed no more than that makes likely");
+  field("contributors", report.contributors,
+        "those of which any figure has changed, the largest change first, behind all others what may be chance");
   field("contributors_left_out", report.left_out, "how many more there are, beyond --top and below --min");
   field("stacks", report.stacks, "the ten stacks that have changed most, the largest first");
   field("lifetimes", output::as_tuples(report.lifetimes),

@@ -61,13 +61,23 @@ std::string changes_table(const Difference& report) {
   std::uint64_t left_out = report.left_out;
   for (const ChangedContributor& each : report.contributors) {
     if (each.change == 0 && ++left_out != 0) continue;  // only other figures have changed
-    const std::string status = each.is_new || each.is_gone ? std::string(status_of(each)) : "";
+    const std::string status = each.is_maybe_chance          ? "chance?"
+                               : each.is_new || each.is_gone ? std::string(status_of(each))
+                                                             : "";
     add_row(text::to_line(each.name), report.inclusive ? each.inclusive : each.self, share_text(each.share), status);
     add_callers_rows(each.callers, 1, [&](const std::string& row, const DiffUse& use) { add_row(row, use, "", ""); });
   }
   add_row("all" + (left_out == 0 ? "" : ", with " + with_commas(left_out) + " more that changed"), report.total, "",
           "");
   return table.text();
+}
+
+/// What the mark of changes that may be chance means.
+std::string chance_text(const Difference& report) {
+  if (report.maybe_chance == 0) return {};
+  return "chance?: " + with_commas(report.maybe_chance) +
+         " changed no more than calls in random order do (4 standard " + "deviations, with " +
+         output::fixed(*report.dispersion, 2) + " times the variance of independent calls); told behind all others\n";
 }
 
 std::string lifetimes_text(const Difference& report) {
@@ -119,6 +129,7 @@ struct DifferenceRow {
   std::string status;
   std::int64_t change;
   std::optional<double> share;
+  std::optional<bool> is_maybe_chance;
   const DiffUse& self;
   const DiffUse& inclusive;
   const Lifetimes& before;
@@ -132,6 +143,7 @@ void describe(Visitor& field, R& row) {
   field("status", row.status, "");
   field("change", row.change, "");
   field("share", row.share, "");
+  field("may_be_chance", row.is_maybe_chance, "");
   Prefixed<Visitor> before{field, "before_"}, after{field, "after_"};
   describe(before, row.self.before);
   describe(after, row.self.after);
@@ -151,21 +163,21 @@ std::string to_text(const Difference& report) {
   if (report.contributors.empty() && report.left_out == 0) return text + "no difference\n";
   text += "\n" + changes_table(report);
   text += "\nsorted by the change of " + metric_text(report.metric) + (report.inclusive ? ", with callees" : "") +
-          "; share: of all changes, without their signs, " +
+          "; share: of all changes of that figure, without their signs, " +
           figure_text(static_cast<std::int64_t>(report.change_sum), report.metric) + "\n";
-  return text + stacks_text(report) + lifetimes_text(report);
+  return text + chance_text(report) + stacks_text(report) + lifetimes_text(report);
 }
 
 std::string to_csv(const Difference& report) {
   const DiffUse none;
-  std::string text = output::csv_titles(DifferenceRow{{}, {}, 0, {}, none, none, {}, {}, {}});
+  std::string text = output::csv_titles(DifferenceRow{{}, {}, 0, {}, {}, none, none, {}, {}, {}});
   for (const ChangedContributor& each : report.contributors) {
     const std::string row_name = text::to_line(each.name);
-    text += output::csv_row(DifferenceRow{row_name, std::string(status_of(each)), each.change, each.share, each.self,
-                                          each.inclusive, each.before, each.after,
+    text += output::csv_row(DifferenceRow{row_name, std::string(status_of(each)), each.change, each.share,
+                                          each.is_maybe_chance, each.self, each.inclusive, each.before, each.after,
                                           stack_cell(each.stack, each.stack_left_out)});
     add_caller_paths(row_name, each.callers, [&](const std::string& path, const DiffUse& use) {
-      text += output::csv_row(DifferenceRow{path, "", use.change(report.metric), {}, use, use, {}, {}, {}});
+      text += output::csv_row(DifferenceRow{path, "", use.change(report.metric), {}, {}, use, use, {}, {}, {}});
     });
   }
   return text;

@@ -244,11 +244,13 @@ MergedStacks merge_stacks(const DiffSide& before, const DiffSide& after, const G
   for (const Uses::Entry& each : before.uses.entries) {
     DiffUses::Entry& entry = entry_of(before_nodes[each.key]);
     entry.use.before += each.use;
+    entry.squared_bytes += each.squared_bytes;
     add_lifetimes(entry.before, each.lifetimes);
   }
   for (const Uses::Entry& each : after.uses.entries) {
     DiffUses::Entry& entry = entry_of(after_nodes[each.key]);
     entry.use.after += each.use;
+    entry.squared_bytes += each.squared_bytes;
     add_lifetimes(entry.after, each.lifetimes);
   }
   MergedStacks merged{merger.finish(), {}};

@@ -146,7 +146,8 @@ class GroupWalk {
   std::vector<GroupNumber> own_groups_;
 };
 
-/// Sorts groups, the largest first, and leaves out those below --min and beyond --top; returns how many those are.
+/// Sorts groups, the largest first, those that are to stand behind the others last, and leaves out those below --min
+/// and beyond --top; returns how many those are.
 template <class Group, class SomeUses, class Figures>
 std::uint64_t sort_and_cut(std::vector<Group>& groups, const SomeUses& uses, const GroupOptions<Figures>& options) {
   const auto figure = [&](const Group& each) {
@@ -155,6 +156,8 @@ std::uint64_t sort_and_cut(std::vector<Group>& groups, const SomeUses& uses, con
   std::sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) {
     return figure(a) != figure(b) ? figure(a) > figure(b) : a.name < b.name;
   });
+  if constexpr (requires(const Group& each) { each.is_behind(); })
+    std::stable_partition(groups.begin(), groups.end(), [](const Group& each) { return !each.is_behind(); });
   const double least = least_figure(uses, options);
   const std::size_t before = groups.size();
   std::erase_if(groups, [&](const Group& each) { return !is_at_least(figure(each), least); });

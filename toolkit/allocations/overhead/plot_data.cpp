@@ -1,6 +1,7 @@
 #include "toolkit/allocations/overhead/plot_data.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace cmt::overhead {
@@ -40,16 +41,50 @@ void AddressMapper::count(const heap::PlacedBlock& block, std::uint64_t times) {
     change(first + 1, {.whole = times});
     change(last, {.whole = -times});
   }
-  while (changes_.size() > changes_max) coarsen();
+  while (changed_ > changes_max) coarsen();
+}
+
+AddressMapper::Stretch& AddressMapper::stretch_of(std::uint64_t bin) {
+  const std::uint64_t number = bin / Stretch::bins;
+  if (last_ < stretches_.size() && stretches_[last_].number == number) return stretches_[last_];
+  if (stretches_.size() > changes_max + changes_max / 8) replace(changed_bins());  // without those of no changed bin
+  const auto [found, is_new] = indices_.try_emplace(number, static_cast<std::uint32_t>(stretches_.size()));
+  last_ = found->second;
+  if (is_new) stretches_.push_back({.number = number});
+  return stretches_[last_];
 }
 
 void AddressMapper::change(std::uint64_t bin, const Change& by) {
-  const auto found = changes_.try_emplace(bin).first;
-  Change& now = found.value();
+  Change& now = stretch_of(bin).changes[bin % Stretch::bins];
+  changed_ -= now != Change{};
   now.bytes += by.bytes;
   now.whole += by.whole;
   now.blocks += by.blocks;
-  if (now == Change{}) changes_.erase(found);
+  changed_ += now != Change{};
+}
+
+/// The bins that differ from the one before, in order.
+std::vector<AddressMapper::ChangedBin> AddressMapper::changed_bins() const {
+  std::vector<const Stretch*> sorted;
+  sorted.reserve(stretches_.size());
+  for (const Stretch& stretch : stretches_) sorted.push_back(&stretch);
+  std::sort(sorted.begin(), sorted.end(), [](const Stretch* a, const Stretch* b) { return a->number < b->number; });
+  std::vector<ChangedBin> changed;
+  changed.reserve(changed_);
+  for (const Stretch* const stretch : sorted) {
+    for (std::uint64_t i = 0; i < Stretch::bins; ++i) {
+      if (stretch->changes[i] != Change{})
+        changed.push_back({stretch->number * Stretch::bins + i, stretch->changes[i]});
+    }
+  }
+  return changed;
+}
+
+void AddressMapper::replace(const std::vector<ChangedBin>& changed) {
+  stretches_.clear();
+  indices_.clear();
+  changed_ = 0;
+  for (const auto& [bin, by] : changed) change(bin, by);
 }
 
 void AddressMapper::add_moment(const MemoryUse& now) {
@@ -61,16 +96,15 @@ void AddressMapper::add_moment(const MemoryUse& now) {
 /// Makes bins coarser until there are few enough.
 std::vector<AddressMap::Bin> AddressMapper::bins_now() {
   for (;; coarsen()) {
-    std::vector<std::pair<std::uint64_t, Change>> sorted(changes_.begin(), changes_.end());
-    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    const std::vector<ChangedBin> changed = changed_bins();
     std::vector<AddressMap::Bin> bins;
     std::uint64_t whole = 0;
-    for (std::size_t i = 0; i < sorted.size() && bins.size() <= bins_max; ++i) {
-      const auto& [bin, change] = sorted[i];
+    for (std::size_t i = 0; i < changed.size() && bins.size() <= bins_max; ++i) {
+      const auto& [bin, change] = changed[i];
       whole += change.whole;
       const std::uint64_t bytes = (whole << shift_) + change.bytes;
       if (bytes != 0 || change.blocks != 0) bins.push_back({bin, bytes});
-      const std::uint64_t next = i + 1 < sorted.size() ? sorted[i + 1].first : bin + 1;
+      const std::uint64_t next = i + 1 < changed.size() ? changed[i + 1].bin : bin + 1;
       for (std::uint64_t between = bin + 1; whole != 0 && between < next && bins.size() <= bins_max; ++between)
         bins.push_back({between, whole << shift_});
     }
@@ -83,8 +117,8 @@ std::vector<AddressMap::Bin> AddressMapper::bins_now() {
 void AddressMapper::coarsen() {
   const std::uint64_t half = std::uint64_t{1} << shift_;
   ++shift_;
-  const auto before = std::move(changes_);
-  changes_.clear();
+  const std::vector<ChangedBin> before = changed_bins();
+  replace({});
   for (const auto& [bin, by] : before) {
     const std::uint64_t in_second = by.whole * (bin % 2);
     change(bin / 2, {.bytes = by.bytes + in_second * half, .whole = by.whole - in_second, .blocks = by.blocks});
@@ -103,17 +137,24 @@ void AddressMapper::drop_moments(std::uint64_t interval) {
 }
 
 std::vector<std::uint64_t> used_bins(const std::vector<AddressMap::Moment>& moments) {
-  std::vector<std::uint64_t> used;
-  for (const AddressMap::Moment& moment : moments) {
-    for (const AddressMap::Bin& bin : moment.bins) used.push_back(bin.bin);
-    std::sort(used.begin(), used.end());
-    used.erase(std::unique(used.begin(), used.end()), used.end());
+  std::vector<std::uint64_t> used, more, both;
+  for (const AddressMap::Moment& moment : moments) {  // by rising address
+    more.clear();
+    both.clear();
+    for (const AddressMap::Bin& bin : moment.bins) more.push_back(bin.bin);
+    std::set_union(used.begin(), used.end(), more.begin(), more.end(), std::back_inserter(both));
+    used.swap(both);
   }
   return used;
 }
 
 AddressMap AddressMapper::finish() && {
-  while (used_bins(moments_).size() > rows_max) coarsen();
+  std::vector<std::uint64_t> used = used_bins(moments_);
+  while (used.size() > rows_max) {
+    coarsen();
+    for (std::uint64_t& bin : used) bin /= 2;
+    used.erase(std::unique(used.begin(), used.end()), used.end());
+  }
   return {std::uint64_t{1} << shift_, std::move(moments_)};
 }
 

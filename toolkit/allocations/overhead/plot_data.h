@@ -2,6 +2,7 @@
 
 #include <tsl/robin_map.h>
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -49,7 +50,9 @@ class Curve {
 ///
 /// The bytes of bins are kept up to date with every block, so that a moment costs no walk over the live blocks. A block
 /// counts in the bins of its first and its last byte; those between are whole, and only the begin and the end of their
-/// range are counted. So a block costs the same whatever its size. Memory: at most 16 MiB.
+/// range are counted. So a block costs the same whatever its size. Eight neighbouring bins lie together, because a
+/// program's next block is mostly near its last one: that is found without a search, and a moment has an eighth as much
+/// to sort. Memory: at most 18 MiB.
 class AddressMapper {
  public:
   explicit AddressMapper(int page_shift) : shift_(page_shift) {}
@@ -77,13 +80,31 @@ class AddressMapper {
     bool operator==(const Change&) const = default;
   };
 
+  /// The changes of neighbouring bins.
+  struct Stretch {
+    static constexpr std::uint64_t bins = 8;
+    std::uint64_t number = 0;  ///< of the first bin, divided by `bins`
+    std::array<Change, bins> changes{};
+  };
+
+  struct ChangedBin {
+    std::uint64_t bin;
+    Change change;
+  };
+
   void count(const heap::PlacedBlock& block, std::uint64_t times);
   void change(std::uint64_t bin, const Change& by);
+  Stretch& stretch_of(std::uint64_t bin);
+  std::vector<ChangedBin> changed_bins() const;
+  void replace(const std::vector<ChangedBin>& changed);
   std::vector<AddressMap::Bin> bins_now();
   void coarsen();
 
   int shift_;
-  tsl::robin_map<std::uint64_t, Change, NumberHash> changes_;  ///< by bin
+  std::vector<Stretch> stretches_;                                    ///< all with a changed bin, and some without
+  tsl::robin_map<std::uint64_t, std::uint32_t, NumberHash> indices_;  ///< in stretches_, by number
+  std::size_t last_ = 0;                                              ///< the index that was asked for last
+  std::size_t changed_ = 0;                                           ///< bins that differ from the one before
   std::vector<AddressMap::Moment> moments_;
 };
 

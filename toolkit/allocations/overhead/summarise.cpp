@@ -4,107 +4,82 @@
 #include <filesystem>
 
 #include "libcmt/heap/address_index.h"
-#include "toolkit/allocations/overhead/live_walks.h"
-#include "toolkit/allocations/overhead/placed_blocks.h"
-
 namespace cmt::overhead {
-
-using heap::Neighbourhood;
-using heap::PlacedBlock;
 
 Summariser::Summariser(const std::string& name, int page_shift, bool has_usable, command::Complaints& complaints,
                        std::uint64_t touched_min)
-    : complaints_(complaints), page_shift_(page_shift), untouched_(touched_min, page_shift) {
+    : complaints_(complaints),
+      page_shift_(page_shift),
+      places_(page_shift, complaints),
+      untouched_(touched_min, page_shift) {
   summary_.name = std::filesystem::path(name).filename().string();
   summary_.page_size = std::uint64_t{1} << page_shift;
   if (has_usable) now_.slop_bytes = 0;
 }
 
 void Summariser::count_event(const Event& event) {
+  own_changes_.clear();
+  places_.follow(event, own_changes_);
+  begin_count(own_changes_);
+  count(event);
+}
+
+void Summariser::count(const Event& event) {
   ++now_.event;
   if (event.time_ns != unknown) now_.time_ns = event.time_ns;
-  require_addresses(event, complaints_);
   if (tells_pages(event.kind)) untouched_.touch(event);
-  if (event.ends_block()) end_block(event);
-  if (event.makes_block()) begin_block(event);
+  for (; change_ != changes_end_ && change_->event == now_.event; ++change_) apply(*change_);
   if (event.kind == Kind::sample && event.size != 0) add_resident(event.size);  // 0: it had ended
   now_.pages = held_.live();
   if (untouched_.is_recorded()) now_.untouched_pages = untouched_.count();
   now_.held_pages_max = held_.most();
   if (now_.live_bytes > summary_.peak.live_bytes) save_peak();
   if (plot_) plot_->curve.add(now_);
-  if (now_.event == next_sample_) take_sample(now_.event % (samples_a_walk * interval_) == 0);
+  if (now_.event == samples_.next) take_sample(samples_.walks_at(now_.event) ? walk_++ : nullptr);
 }
 
-void Summariser::end_block(const Event& event) {
-  if (const auto found = live_.erase(event.old_address)) {
-    count_end(*found);
+void Summariser::apply(const PlaceChange& change) {
+  const heap::PlacedBlock& block = change.block;
+  if (change.sort == PlaceChange::Sort::unknown_end) {
+    ++summary_.unknown_ends;
     return;
   }
-  ++summary_.unknown_ends;
-  if (first_tag_.is_made_here(event.old_tag)) {
-    complaints_.add("block <" + std::to_string(event.old_tag) + "> is ended but not live");
+  const std::uint64_t times = change.sort == PlaceChange::Sort::made ? 1 : -1;  // sums wrap
+  count_gaps(change, times);
+  if (change.sort == PlaceChange::Sort::made) {
+    now_.allocated_bytes += block.size;
+    held_.gain(block.address >> page_shift_, block.last() >> page_shift_, change.own_pages);
+    summary_.pages_peak = std::max(summary_.pages_peak, held_.live());
+    untouched_.begin_block(block);
+    if (plot_) plot_->map.begin_block(block);
+  } else {
+    held_.lose(change.own_pages);
+    untouched_.end_block(block);
+    if (plot_) plot_->map.end_block(block);
   }
+  if (now_.slop_bytes) *now_.slop_bytes += times * block.slop;
+  now_.live_blocks += times;
+  now_.live_bytes += times * block.size;
 }
 
-void Summariser::begin_block(const Event& event) {
-  first_tag_.note(event.tag);
-  now_.allocated_bytes += event.bytes();
-  const std::uint64_t slop = event.usable == unknown || event.usable < event.bytes() ? 0 : event.usable - event.bytes();
-  const PlacedBlock block{event.address, event.bytes(), now_.allocated_bytes, event.tag, slop, event.kind};
-  count_begin(insert_block(live_, block, [&](const Neighbourhood& old) {
-    count_end(old);
-    complaints_.add("block <" + std::to_string(block.tag) + "> is made where <" + std::to_string(old.block.tag) +
-                    "> is live");
-  }));
+/// The gap between the neighbours of a block becomes one on either side of it, or the other way round.
+void Summariser::count_gaps(const PlaceChange& change, std::uint64_t times) {
+  const std::uint64_t prev_end = change.prev_address + change.prev_size;
+  const bool has_prev = change.prev_address != 0, has_next = change.next_address != 0;
+  if (has_prev && has_next) count_gap(prev_end, change.next_address, 0 - times);
+  if (has_prev) count_gap(prev_end, change.block.address, times);
+  if (has_next) count_gap(change.block.address + change.block.size, change.next_address, times);
 }
 
-void Summariser::count_begin(const Neighbourhood& found) {
-  count_gap(found.prev, found.next, -1);
-  count_gap(found.prev, found.block, 1);
-  count_gap(found.block, found.next, 1);
-  held_.gain(found.block.address >> page_shift_, found.block.last() >> page_shift_, own_pages(found, page_shift_));
-  summary_.pages_peak = std::max(summary_.pages_peak, held_.live());
-  untouched_.begin_block(found.block);
-  if (plot_) plot_->map.begin_block(found.block);
-  if (now_.slop_bytes) *now_.slop_bytes += found.block.slop;
-  ++now_.live_blocks;
-  now_.live_bytes += found.block.size;
-}
-
-void Summariser::count_end(const Neighbourhood& found) {
-  count_gap(found.prev, found.block, -1);
-  count_gap(found.block, found.next, -1);
-  count_gap(found.prev, found.next, 1);
-  held_.lose(own_pages(found, page_shift_));
-  untouched_.end_block(found.block);
-  if (plot_) plot_->map.end_block(found.block);
-  if (now_.slop_bytes) *now_.slop_bytes -= found.block.slop;
-  --now_.live_blocks;
-  now_.live_bytes -= found.block.size;
-}
-
-namespace {
-
-/// The bytes between two neighbours. Empty where there is only one, where they overlap, or where they lie in two areas.
-std::optional<std::uint64_t> gap_within_area(const PlacedBlock& low, const PlacedBlock& high) {
-  if (low.address == 0 || high.address == 0) return std::nullopt;
-  const std::int64_t bytes = heap::gap(low, high);
-  if (bytes < 0 || bytes >= static_cast<std::int64_t>(area_gap_min)) return std::nullopt;
-  return static_cast<std::uint64_t>(bytes);
-}
-
-}  // namespace
-
-/// Adds a gap `times` times: 1, or -1 to remove it. Sums wrap, so that both are the same arithmetic.
-void Summariser::count_gap(const PlacedBlock& low, const PlacedBlock& high, std::int64_t times) {
-  const auto bytes = gap_within_area(low, high);
-  if (!bytes) return;
-  const auto sign = static_cast<std::uint64_t>(times);
-  Gaps& gaps = gaps_[SizeClasses::index(*bytes)].change(peaks_);
-  gaps.count += sign;
-  gaps.bytes += sign * *bytes;
-  now_.small_gap_bytes += sign * *bytes * static_cast<std::uint64_t>(*bytes <= small_gap_max);
+/// Adds the gap from the end of one block to the begin of the next `times` times: 1, or -1 to remove it. None is where
+/// they overlap, or lie in two areas.
+void Summariser::count_gap(std::uint64_t low_end, std::uint64_t high, std::uint64_t times) {
+  const std::uint64_t bytes = high - low_end;
+  if (bytes >= area_gap_min) return;
+  Gaps& gaps = gaps_[SizeClasses::index(bytes)].change(peaks_);
+  gaps.count += times;
+  gaps.bytes += times * bytes;
+  now_.small_gap_bytes += times * bytes * static_cast<std::uint64_t>(bytes <= small_gap_max);
 }
 
 /// The kernel counts pages of 4 KiB; each may lie on a larger page of its own.
@@ -118,62 +93,35 @@ void Summariser::save_peak() {
   summary_.peak = now_;
 }
 
-void Summariser::take_sample(bool walks) {
-  next_sample_ = now_.event + interval_;
+/// `old`: what the walk has found, or null where there was none.
+void Summariser::take_sample(const OldBlocks* old) {
   summary_.samples.push_back({now_, {}});
-  if (walks) summary_.samples.back().old = find_old();
+  if (old != nullptr) summary_.samples.back().old = *old;
   if (plot_) plot_->map.add_moment(now_);
-  if (summary_.samples.size() == samples_max) drop_samples();
-}
-
-OldBlocks Summariser::find_old() {
-  const PinnedPages found = find_pins(live_, page_shift_, now_.old_before());
-  if (found.pins.size() > summary_.pins.pinned_pages) keep_pins(found.pins);
-  keep_holders();
-  return found.old;
-}
-
-/// Walks only where a twentieth more is unused than at the sample so far: while a heap grows each sample has a little
-/// more.
-void Summariser::keep_holders() {
-  const std::uint64_t page_bytes = now_.pages << page_shift_;
-  const std::uint64_t unused = page_bytes > now_.live_bytes ? page_bytes - now_.live_bytes : 0;
-  if (summary_.holders.pages != 0 && unused <= unused_max_ + unused_max_ / 20) return;
-  unused_max_ = unused;
-  summary_.holders = find_holders(live_, page_shift_, now_.allocated_bytes);
-  summary_.holders.event = now_.event;
-  summary_.holders.pages = now_.pages;
-  summary_.holders.live_bytes = now_.live_bytes;
-  if (walk_at_holders_) walk_at_holders_(live_, now_);
-}
-
-void Summariser::keep_pins(const std::vector<PlacedBlock>& pins) {
-  summary_.pins = Pins{now_.event, now_.pages, pins.size(), {}, {}};
-  for (const PlacedBlock& block : pins) ++summary_.pins.pages_by_size[SizeClasses::index(block.size)];
-  std::vector<PlacedBlock> oldest(std::min(pins.size(), pins_max));
-  std::partial_sort_copy(pins.begin(), pins.end(), oldest.begin(), oldest.end(),
-                         [](const PlacedBlock& a, const PlacedBlock& b) { return a.tag < b.tag; });
-  for (const PlacedBlock& block : oldest) {
-    summary_.pins.oldest.push_back({block, now_.allocated_bytes - block.born});
-  }
+  samples_.next = now_.event + samples_.interval;
+  if (summary_.samples.size() == SampleClock::samples_max) drop_samples();
 }
 
 void Summariser::drop_samples() {
-  interval_ *= 2;
-  next_sample_ = now_.event + interval_;
+  samples_.interval *= 2;
+  const std::uint64_t interval = samples_.interval;
+  samples_.next = now_.event + interval;
   std::vector<Sample> kept;
   for (const Sample& sample : summary_.samples) {
-    if (sample.event % interval_ != 0) continue;
+    if (sample.event % interval != 0) continue;
     kept.push_back(sample);
-    if (sample.event % (samples_a_walk / 2 * interval_) != 0) kept.back().old.reset();
+    if (sample.event % (SampleClock::samples_a_walk / 2 * interval) != 0) kept.back().old.reset();
   }
   summary_.samples.swap(kept);
-  if (plot_) plot_->map.drop_moments(interval_);
+  if (plot_) plot_->map.drop_moments(interval);
 }
 
 Summary Summariser::finish(bool truncated) {
   if (!summary_.samples.empty() && summary_.samples.back().event == now_.event) summary_.samples.pop_back();
-  take_sample(true);
+  const OldBlocks old = places_.finish();
+  take_sample(&old);
+  summary_.pins = places_.take_pins();
+  summary_.holders = places_.take_holders();
   if (plot_) {
     summary_.curve = std::move(plot_->curve).finish();
     summary_.address_map = std::move(plot_->map).finish();

@@ -2,19 +2,19 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "cmt/event.h"
 #include "libcmt/heap/address_index.h"
+#include "libcmt/heap/clock.h"
 #include "libcmt/heap/live_totals.h"
 #include "toolkit/allocations/overhead/held_pages.h"
+#include "toolkit/allocations/overhead/places.h"
 #include "toolkit/allocations/overhead/plot_data.h"
 #include "toolkit/allocations/overhead/summary.h"
 #include "toolkit/allocations/overhead/untouched_pages.h"
-#include "toolkit/annotate/trace_tool.h"
 #include "toolkit/command/complaints.h"
 
 namespace cmt::overhead {
@@ -22,10 +22,8 @@ namespace cmt::overhead {
 /// Makes the summary of one trace, event by event.
 ///
 /// Pages and gaps are kept up to date with every event, from the block's neighbours. Old blocks, pins and holders need
-/// a walk over all live blocks, at every 16th sample. The length of a trace that comes from a pipe is not known; so
-/// samples are taken at even intervals, and when there are 256 every second one is dropped and the interval doubled. Of
-/// those that stay every eighth has had a walk. A summary shows 16 to 24 walks; each earlier doubling of the events
-/// took 8 more.
+/// a walk over all live blocks, at every 16th sample. Of the samples that stay when every second one is dropped, every
+/// eighth has had a walk. A summary shows 16 to 24 walks; each earlier doubling of the events took 8 more.
 class Summariser {
  public:
   /// `name` is the input's. Borrows `complaints`.
@@ -40,60 +38,64 @@ class Summariser {
     summary_.axis = axis;
   }
 
-  /// Called with the live blocks and the memory in use.
-  using Walk = std::function<void(const heap::AddressIndex& live, const MemoryUse& now)>;
+  /// Has `walk` called, with the live blocks and the memory in use as far as live blocks tell it, at each sample at
+  /// which the holders are found: the last time at the one that the summary tells.
+  void call_at_holders(PlaceFollower::Walk walk) { places_.call_at_holders(std::move(walk)); }
 
-  /// Has `walk` called at each sample at which the holders are found: the last time at the one that the summary tells.
-  void call_at_holders(Walk walk) { walk_at_holders_ = std::move(walk); }
+  /// Has `walk` called at each walk over old blocks that finds more separable pages, by a twentieth, than at the call
+  /// before: the last time at the one with most, or nearly.
+  void call_at_separable(PlaceFollower::Walk walk) { places_.call_at_separable(std::move(walk)); }
 
-  const heap::AddressIndex& live() const { return live_; }
+  const heap::AddressIndex& live() const { return places_.live(); }
   const MemoryUse& now() const { return now_; }
 
   /// Throws FormatError for a block without an address.
   void count_event(const Event& event);
 
+  /// The two steps of count_event(), which may be done by two threads: first follow() for some events, later
+  /// begin_count() with what it has appended, and count() for the same events.
+  PlaceFollower& places() { return places_; }
+  void begin_count(const PlaceChanges& changes) {
+    change_ = changes.changes.data();
+    changes_end_ = change_ + changes.changes.size();
+    walk_ = changes.walks.data();
+  }
+  void count(const Event& event);
+
   /// Takes the last sample and returns all. To be called once.
   Summary finish(bool truncated);
 
  private:
-  static constexpr std::size_t samples_max = 256;
-  static constexpr std::uint64_t samples_a_walk = 16;
-  static constexpr std::uint64_t first_interval = 64;
-
   struct Plot {
     explicit Plot(int page_shift) : map(page_shift) {}
     Curve curve;
     AddressMapper map;
   };
 
-  void begin_block(const Event& event);
-  void end_block(const Event& event);
-  void count_begin(const heap::Neighbourhood& found);
-  void count_end(const heap::Neighbourhood& found);
-  void count_gap(const heap::PlacedBlock& low, const heap::PlacedBlock& high, std::int64_t times);
+  void apply(const PlaceChange& change);
+  void count_gaps(const PlaceChange& change, std::uint64_t times);
+  void count_gap(std::uint64_t low_end, std::uint64_t high, std::uint64_t times);
   void add_resident(std::uint64_t bytes);
   void save_peak();
-  void take_sample(bool walks);
-  OldBlocks find_old();
-  void keep_holders();
-  void keep_pins(const std::vector<heap::PlacedBlock>& pins);
+  void take_sample(const OldBlocks* old);
   void drop_samples();
 
   command::Complaints& complaints_;
   int page_shift_;
+  PlaceFollower places_;
+  PlaceChanges own_changes_;  // of count_event()
+
+  const PlaceChange* change_ = nullptr;  // the next of those that are counted
+  const PlaceChange* changes_end_ = nullptr;
+  const OldBlocks* walk_ = nullptr;  // the next
   Summary summary_;
-  heap::AddressIndex live_;
   MemoryUse now_;
   HeldPages held_;
   UntouchedPages untouched_;
   std::array<heap::AtPeak<Gaps>, SizeClasses::count> gaps_{};
-  std::uint64_t unused_max_ = 0;  // bytes on pages, at the walk for the holders
-  std::uint64_t peaks_ = 1;       // 0 would be a value that was never saved
-  std::uint64_t interval_ = first_interval;
-  std::uint64_t next_sample_ = first_interval;
-  annotate::FirstTag first_tag_;
+  std::uint64_t peaks_ = 1;  // 0 would be a value that was never saved
+  SampleClock samples_;
   std::optional<Plot> plot_;
-  Walk walk_at_holders_;  // empty: none
 };
 
 }  // namespace cmt::overhead

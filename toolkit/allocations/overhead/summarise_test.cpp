@@ -157,3 +157,38 @@ TEST_CASE("overhead summary: what outlived the heap's renewal and holds a page a
 TEST_CASE("overhead summary: a block without an address is an error") {
   CHECK_THROWS_AS(summary_of({malloc(0, 8, 1)}), cmt::FormatError);
 }
+
+TEST_CASE("overhead summary: the most separable pages are found behind a phase with more unused bytes") {
+  std::vector<Event> events, phase;
+  cmt::Tag tag = 0;
+  const auto make = [&](std::uint64_t address, std::uint64_t size) {
+    events.push_back(malloc(address, size, ++tag));
+    return events.back();
+  };
+  for (std::uint64_t page = 1; page <= 1000; ++page) phase.push_back(make(page << 12, 2100));
+  for (const Event& block : phase) events.push_back(free(block));
+  phase.clear();
+  for (std::uint64_t i = 0; i < 6400; ++i) phase.push_back(make((std::uint64_t{1} << 24) + 64 * i, 64));
+  const std::size_t loaded = events.size();
+  for (std::size_t i = 0; i < phase.size(); ++i) {
+    if (i % 64 != 5) events.push_back(free(phase[i]));
+  }
+  const std::size_t serving = events.size();
+  for (int i = 0; i < 4000; ++i) {
+    const Event block = make(std::uint64_t{1} << 28, 64);
+    events.push_back(free(block));
+  }
+  Complaints complaints(false, [](const std::string&) {});
+  Summariser summariser("a.trace", 12, false, complaints);
+  std::uint64_t last_walk = 0, pages = 0;
+  summariser.call_at_separable([&](const cmt::heap::AddressIndex&, const MemoryUse& now) {
+    last_walk = now.event;
+    pages = now.pages;
+  });
+  for (const Event& event : events) summariser.count_event(event);
+  const Summary summary = summariser.finish(false);
+  CHECK(summary.holders.event < 2000);
+  CHECK(last_walk > loaded);
+  CHECK(last_walk < serving + 4000);
+  CHECK(pages == doctest::Approx(100).epsilon(0.02));
+}

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cmt/event.h"
+#include "cmt/header.h"
+#include "cmt/writer.h"
+#include "libcmt/trace/event_batch.h"
+#include "libcmt/trace/files.h"
+#include "libcmt/trace/ledger.h"
+#include "libcmt/trace/sink.h"
+#include "libcmt/trace/source.h"
+
+namespace cmt {
+
+/// Writes the events of a source that knows the live blocks. A Writer keeps a table of them, to refuse what contradicts
+/// it, to know the block that an event was given, and for keyframes: a third of the time of a conversion. The source
+/// has such a table already. The bytes are those that a Writer writes.
+class BookedWriter : private BlockKeeper {
+ public:
+  /// Borrows `fd` and the source, of which nothing was read but what its header needed.
+  BookedWriter(int fd, Header header, const WriteOptions& options, const Source& source);
+
+  /// Writes the events of the source's last read(), each of them.
+  void add(std::span<const Event> events);
+
+  /// As with Writer.
+  void use_stacks(const StackTable& stacks) { sink_->use_stacks(stacks); }
+  void finish(const Repairs& repairs, bool truncated);
+  const Totals& totals() const { return tally_.totals(); }
+
+ private:
+  void fill_batch();
+  void append(const Event& event, const LiveBlock& given);
+  std::size_t live_blocks() const override { return tally_.totals().end_live_blocks; }
+  std::vector<LiveBlock> list_live_blocks() const override;
+
+  const Source& source_;
+  Output output_;
+  std::unique_ptr<Sink> sink_;
+  Tally tally_;
+  EventBatch batch_;
+  bool has_times_ = false;  // some of the batch's events
+
+  std::span<const Event> events_;  // of the source's last read()
+  std::span<const LiveBlock> given_;
+  std::size_t added_ = 0;  // of them
+  Tag newest_ = 0;         // of the blocks made so far
+};
+
+}  // namespace cmt

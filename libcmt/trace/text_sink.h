@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libcmt/text/stack_lines.h"
+#include "libcmt/trace/sink.h"
+#include "libcmt/trace/task_thread.h"
+
+namespace cmt {
+
+/// Writes the canonical text. With a thread, that one makes the lines of some events, and writes them, while more are
+/// added. The definitions of stacks are made at once, since their table may change.
+class TextSink : public Sink {
+ public:
+  TextSink(Output& output, const Header& header, const WriteOptions& options);
+  /// Writes what one thread would have written by now.
+  ~TextSink() override;
+
+  void add_event(const BookedEvent& booked) override;
+  std::size_t room() const override { return EventBatch::capacity; }
+  void use_stacks(const StackTable& stacks) override { stacks_.use(stacks); }
+  StackId stack_in_file(StackId stack) const override { return stacks_.node_number(stack); }
+  void flush() override;
+  void finish(const Totals& totals) override;
+
+ private:
+  static constexpr std::size_t buffer_size = 64 * 1024;
+  static constexpr std::size_t piece_events = 512;
+
+  /// Definitions of stacks that stand before an event, up to an end in the piece's text of them.
+  struct Definitions {
+    std::size_t event, end;
+  };
+  /// Some events, of which the thread makes lines.
+  struct Piece {
+    std::vector<Event> events;
+    std::deque<std::string> labels;  // of these events
+    std::string definitions_text;
+    std::vector<Definitions> definitions;
+  };
+
+  void start_thread();
+  void append(const Event& event);
+  void add_to_piece(Event event);
+  void post_piece();
+  void write_piece(const Piece& piece);
+  void write_buffer();
+  void end_tasks();
+
+  Output& output_;
+  bool has_end_;
+  text::StackLineWriter stacks_;
+  std::string buffer_;  // of the thread while it has tasks
+
+  std::vector<Piece> pieces_;  // those that the thread has not written, and the one that fills
+  std::size_t filling_ = 0;
+  std::unique_ptr<TaskThread> thread_;
+};
+
+}  // namespace cmt

@@ -1,0 +1,87 @@
+#include "toolkit/annotate/stages.h"
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace cmt::annotate {
+void wait_a_moment() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
+
+Stages::Stages(std::vector<Stage> stages, std::size_t places)
+    : stages_(std::move(stages)), places_(places), next_(stages_.size()) {}
+
+void Stages::run(unsigned threads) {
+  std::vector<std::thread> others;
+  try {
+    for (unsigned i = 1; i < threads; ++i) others.emplace_back([this, i] { work_as(i); });
+  } catch (const std::system_error&) {  // fewer have to do
+  }
+  work_as(0);
+  for (std::thread& other : others) other.join();
+  if (error_) std::rethrow_exception(error_);
+}
+
+void Stages::work_as(std::size_t thread) {
+  std::unique_lock lock(mutex_);
+  while (!is_over()) {
+    const std::optional<Step> step = find_step(thread);
+    lock.unlock();
+    if (!step) {
+      wait_a_moment();
+      lock.lock();
+      continue;
+    }
+    bool more = false;
+    std::exception_ptr error;
+    try {
+      more = stages_[step->stage].work(step->batch % places_.size());
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (error && !error_) error_ = error;
+    end_step(*step, more);
+  }
+}
+
+/// The last stage first, since it makes room; then the thread's own; then those that are nearer to the end.
+std::optional<Stages::Step> Stages::find_step(std::size_t thread) {
+  std::optional<Step> found;
+  const auto look_at = [&](std::size_t stage) {
+    if (found) return;
+    if (const auto batch = batch_for(stage)) found = Step{stage, *batch};
+  };
+  look_at(stages_.size() - 1);
+  if (thread + 1 < stages_.size()) look_at(thread);
+  for (std::size_t stage = stages_.size() - 1; stage-- > 0;) look_at(stage);
+  if (!found) return found;
+  place_of(found->batch) = {found->stage, true};
+  next_[found->stage] = found->batch + 1;
+  return found;
+}
+
+/// The batch that a stage can work on now.
+std::optional<std::uint64_t> Stages::batch_for(std::size_t stage) const {
+  const std::uint64_t batch = next_[stage];
+  if (batch >= end_) return std::nullopt;
+  if (stage == 0) {
+    const bool is_at_work = batch > done_ && place_of(batch - 1).stage == 0;
+    return batch - done_ < places_.size() && !is_at_work ? std::optional(batch) : std::nullopt;
+  }
+  if (batch >= next_[stage - 1]) return std::nullopt;
+  const Place& place = place_of(batch);
+  if (place.stage != stage || place.is_busy) return std::nullopt;
+  const bool is_at_work =
+      stages_[stage].in_order && batch > done_ && place_of(batch - 1).stage == stage && place_of(batch - 1).is_busy;
+  return is_at_work ? std::nullopt : std::optional(batch);
+}
+
+void Stages::end_step(const Step& step, bool more) {
+  if (!more) end_ = std::min(end_, step.batch + 1);
+  if (step.stage + 1 == stages_.size()) done_ = step.batch + 1;
+  place_of(step.batch) = {step.stage + 1 == stages_.size() ? 0 : step.stage + 1, false};
+}
+
+}  // namespace cmt::annotate

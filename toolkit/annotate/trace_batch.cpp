@@ -1,0 +1,50 @@
+#include "toolkit/annotate/trace_batch.h"
+
+namespace cmt::annotate {
+
+bool BatchReader::fill(TraceBatch& batch) {
+  batch.events.clear();
+  batch.labels.clear();
+  batch.line_numbers.clear();
+  batch.text.clear();
+  batch.line_ends.clear();
+  batch.defects.clear();
+  batch.error = nullptr;
+  batch_ = &batch;
+  bool more = false;
+  try {
+    more = read_into(batch);
+  } catch (...) {
+    batch.error = std::current_exception();
+  }
+  batch_ = nullptr;
+  batch.bytes_read = reader_.bytes_read();
+  batch.bytes_total = reader_.bytes_total();
+  return more;
+}
+
+bool BatchReader::read_into(TraceBatch& batch) {
+  while (batch.events.size() < TraceBatch::events_wanted) {
+    const std::span<const Event> events = reader_.read();
+    if (events.empty()) return false;
+    if (batch.events.empty()) batch.first_event = reader_.first_event();
+    append(batch, events);
+  }
+  return true;
+}
+
+void BatchReader::append(TraceBatch& batch, std::span<const Event> events) const {
+  batch.events.insert(batch.events.end(), events.begin(), events.end());
+  for (Event& event : std::span(batch.events).last(events.size())) {
+    if (!event.label.empty()) event.label = batch.labels.emplace_back(event.label);
+  }
+  if (reader_.line_number(0) == 0) return;
+  for (std::size_t i = 0; i < events.size(); ++i) batch.line_numbers.push_back(reader_.line_number(i));
+  if (!lines_) return;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    batch.text += reader_.line(i);
+    batch.line_ends.push_back(batch.text.size());
+  }
+}
+
+}  // namespace cmt::annotate

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmt/reader.h"
+
+namespace cmt::annotate {
+
+/// Events of a trace with all that is told of them, in memory of their own: one thread reads a batch while others work
+/// on those before.
+struct TraceBatch {
+  /// So many events are a batch, or some more: enough to be worth handing over, few enough for the second cache.
+  static constexpr std::size_t events_wanted = 1024;
+
+  /// A defect that was found when the events before this one had been handed out.
+  struct ReadDefect {
+    std::size_t before;
+    Defect defect;
+  };
+
+  std::vector<Event> events;
+  std::deque<std::string> labels;           ///< of these events
+  std::vector<std::uint64_t> line_numbers;  ///< by event; empty for a .cmt
+  std::string text;                         ///< the events' lines, one behind the other, where they were asked for
+  std::vector<std::size_t> line_ends;       ///< by event, in `text`; empty where it has no lines
+  std::vector<ReadDefect> defects;          ///< in order
+  std::exception_ptr error;                 ///< what reading threw behind these events
+  std::uint64_t first_event = 0;            ///< its number in the trace, counted from 0
+  std::uint64_t bytes_read = 0, bytes_total = 0;  ///< how far the trace was read behind these events
+
+  /// The line of an event; empty where it has none.
+  std::string_view line(std::size_t i) const {
+    if (line_ends.empty()) return {};
+    const std::size_t begin = i == 0 ? 0 : line_ends[i - 1];
+    return std::string_view(text).substr(begin, line_ends[i] - begin);
+  }
+};
+
+/// Reads a trace into batches. Borrows the reader, which nobody else may use meanwhile.
+class BatchReader {
+ public:
+  /// `lines`: the events' lines are wanted too, where the trace is a text.
+  explicit BatchReader(Reader& reader, bool lines = false) : reader_(reader), lines_(lines) {}
+
+  /// Replaces the content of a batch by the next events. Returns false for the last one: it has the end of the trace
+  /// behind it, or its `error`, and may be empty. Throws nothing that reading throws.
+  bool fill(TraceBatch& batch);
+
+  /// A defect that the reader tells while fill() runs.
+  void add(const Defect& defect) { batch_->defects.push_back({batch_->events.size(), defect}); }
+  bool is_filling() const { return batch_ != nullptr; }
+
+ private:
+  bool read_into(TraceBatch& batch);
+  void append(TraceBatch& batch, std::span<const Event> events) const;
+
+  Reader& reader_;
+  bool lines_;
+  TraceBatch* batch_ = nullptr;  // the one that is being filled
+};
+
+}  // namespace cmt::annotate
