@@ -69,17 +69,19 @@ these options, every trace is run on every allocator, and with libc, to which
 ratios are. Tables have traces as rows and allocators as columns, and geometric
 means; --json writes schema cmt.board/1, --csv a line for each cell, or figure
 of a gate; --plot also takes .md. A crash or a trace that cannot be replayed is
-a cell with its reason.
+a cell with its reason. A line below the tables says what intervals are, and one
+for each kind of warning in how many cells it is.
 
   --results=DIR  keep each cell (a trace on an allocator) as a file in DIR, and
-                 do not run again what is there: after Ctrl-C the same command
-                 goes on
+                 do not run again what is there, by the same builds and options:
+                 after Ctrl-C the same command goes on
   --suite        the corpus of cmt (CMT_CORPUS, or as installed): ten timed runs
                  and three for memory; --suite=quick: the traces that are marked
                  quick, five runs and one for memory
   --scoreboard=DIR
                  show the cells of DIR, without running any; with traces also
-                 which are missing
+                 which are missing. Where DIR has cells of several options, give
+                 those of one set, as --runs=2
   --against=OLD  run OLD, another build, instead of libc: exit 3 if an --alloc
                  is worse with certainty, a line for each figure
   --baseline=OLD.json
@@ -90,13 +92,14 @@ a cell with its reason.
                  exit 1 if one could not be judged; not with --results
   --tasks        list the cells with their numbers, for a cluster's scheduler
   --task=N, --task=N-M
-                 run these cells only, into the folder of --results
+                 run these cells only, into the folder of --results; no board
 
   -h, --help     show this help
   --version      show the version
 
 Columns: time is the median of the timed runs, and 95 % the interval in which
-the median lies with that confidence (bootstrap); CPU is their processor time,
+the median lies with that confidence (bootstrap), or the range of fewer than six
+runs; CPU is their processor time,
 and kernel the part of it that the kernel took, mostly for pages that are
 touched first; ns/call is the rest of CPU for a call; faults are page faults.
 Resident memory is the allocator's own, from up to three separate runs: before
@@ -110,8 +113,14 @@ recorded are left out. An allocator that refused others had less to do: it is
 marked, and ranks behind.
 
 Below the tables is a verdict on each pair of allocators: runs of the same round
-are compared, and all verdicts together hold with 95 % (sign test, corrected for
-the number of pairs). "9 % faster" takes 9 % less time.
+are compared, and all verdicts on time together hold with 95 % (sign test,
+corrected for the number of pairs). "9 % faster" takes 9 % less time. Peaks are
+compared by their ranges over the memory runs, which have no confidence.
+
+Examples:
+  cmtreplay --alloc=libc --alloc=jemalloc --alloc=mimalloc app.cmt
+  cmtreplay --verify --alloc=./mymalloc.so app.cmt
+  cmtreplay --suite=quick --alloc=./mymalloc.so --plot=board.html
 
 Exit status: 0 done, 1 an allocator or the trace could not be used, or an
 allocator crashed or broke a promise; 2 wrong use; 3 the gate found something

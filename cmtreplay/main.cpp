@@ -18,6 +18,7 @@
 #include "cmtreplay/report/new_trace.h"
 #include "cmtreplay/report/report.h"
 #include "cmtreplay/report/verification.h"
+#include "cmtreplay/report/warnings.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/terminal/terminal.h"
@@ -34,26 +35,8 @@ std::vector<Allocator> find_all(AllocatorFinder& finder, const Options& options)
   return allocators;
 }
 
-/// Reports the calls that are not replayed as they were recorded.
-void report_left_out(const std::string& file, const TraceFacts& facts) {
-  const auto note = [&file](std::uint64_t count, const char* what) {
-    if (count != 0) print_message(file + ": " + cmt::output::with_commas(count) + " " + what);
-  };
-  note(facts.failed_calls, "calls were refused when recorded and are not replayed");
-  note(facts.unknown_blocks, "events free or resize blocks that the trace does not know; such frees are not replayed");
-  note(facts.give_back_left_out,
-       "calls of mallopt or mallctl might do more than give memory back, and are not replayed");
-  note(facts.defects, "defects in the trace");
-  if (facts.events == 0) print_message(file + ": the trace is empty: there is nothing to replay");
-  if (facts.truncated) print_message(file + ": breaks off before its end; the whole part is replayed");
-}
-
-/// Whether the trace has a call of this name.
-bool has_call(const TraceFacts& facts, const std::string& name) {
-  for (std::size_t kind = 0; kind < facts.by_kind.size(); ++kind) {
-    if (facts.by_kind[kind] != 0 && cmt::name(static_cast<cmt::Kind>(kind)) == name) return true;
-  }
-  return false;
+void report_warnings(const std::string& of, const std::vector<Warning>& warnings) {
+  for (const Warning& warning : warnings) print_message(of + ": " + warning.text);
 }
 
 void report_death(const Allocator& allocator, const Death& death, std::uint64_t events) {
@@ -64,23 +47,7 @@ void report_problems(const AllocatorResult& result, const TraceFacts& facts) {
   if (result.death) report_death(result.allocator, *result.death, facts.events);
   const std::uint64_t refused = refused_calls(result);
   if (refused != 0) print_message(result.allocator.name + ": refused " + cmt::output::counted(refused, "call"));
-  if (!result.timed.empty() && !result.allocator.null) {
-    const TimedSample& sample = result.timed.front();
-    const std::string calls = " of " + cmt::output::counted(facts.give_back_calls, "call") + " that give memory back";
-    if (sample.give_back_missing != 0)
-      print_message(result.allocator.name + ": has no counterpart for " +
-                    cmt::output::with_commas(sample.give_back_missing) + calls);
-    if (sample.give_back_failed != 0)
-      print_message(result.allocator.name + ": failed " + cmt::output::with_commas(sample.give_back_failed) + calls);
-  }
-  if (result.memory && result.memory->reads_stamps)
-    print_message(result.allocator.name +
-                  ": reads the processor's time stamp counter, which does not tell the recorded time");
-  if (result.memory && result.memory->clock_strays != 0)
-    print_message(result.allocator.name + ": a thread of its own did not sleep by the clock, and was not waited for");
-  for (const std::string& name : replaced_names(result.allocator)) {
-    if (has_call(facts, name)) print_message(result.allocator.name + ": has no " + name + "; emulated");
-  }
+  report_warnings(result.allocator.name, allocator_warnings(result, facts));
 }
 
 /// Returns false where the allocator died.
@@ -153,8 +120,8 @@ int run(const Options& options) {
     line.show({"reading, " + done});
   });
   line.clear();
-  report_left_out(source.name(), trace.plan().facts);
-  if (!trace.chunks().kept()) print_message(trace.chunks().problem() + ": the trace is planned again in each run");
+  report_warnings(source.name(), trace_warnings(trace));
+  if (trace.plan().facts.events == 0) print_message(source.name() + ": the trace is empty: there is nothing to replay");
   if (options.pace > 0 && trace.plan().facts.recorded_ns == cmt::unknown)
     throw cmt::FormatError(source.name(), "has no recorded times (needed by --pace)");
   if (options.clock == ClockRuns::all && trace.plan().facts.recorded_ns == cmt::unknown)

@@ -8,18 +8,15 @@
 #include <filesystem>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cmtreplay/board/board.h"
+#include "cmtreplay/board_command.h"
 #include "cmtreplay/matrix/cell_store.h"
 #include "cmtreplay/matrix/matrix.h"
 #include "libcmt/text/utf8.h"
-#include "toolkit/files/output_file.h"
 #include "toolkit/output/numbers.h"
-#include "toolkit/process/proc_file.h"
 #include "toolkit/terminal/terminal.h"
 
 namespace cmt::replay {
@@ -75,43 +72,6 @@ MatrixPlan make_plan(AllocatorFinder& finder, const Options& options, const Matr
   return plan;
 }
 
-/// A file of a board: a picture, or Markdown. Opened before the work begins, so that an error shows then.
-class BoardFile {
- public:
-  explicit BoardFile(const std::string& path) : path_(path) {
-    if (path.ends_with(".md"))
-      markdown_.emplace(path);
-    else if (!path.empty())
-      picture_.emplace(path);
-  }
-
-  void write(const Board& board) {
-    if (markdown_) {
-      process::write_all(markdown_->fd(), board_markdown(board), path_);
-      markdown_->commit();
-    } else if (picture_) {
-      picture_->write(board_picture(board), board_json(board));
-      if (!picture_->remark().empty()) remark(path_ + ": " + std::string(picture_->remark()));
-    }
-  }
-
- private:
-  std::string path_;
-  std::optional<files::OutputFile> markdown_;
-  std::optional<output::PictureFile> picture_;
-};
-
-int show_board(const Board& board, const Options& options, BoardFile& file) {
-  file.write(board);
-  command::print(options.json ? board_json(board) : options.csv ? board_csv(board) : board_text(board));
-  const auto is_good = [](const BoardCell& cell) {
-    return cell.broken_promises.value_or(0) == 0 && (cell.is_measured() || cell.state == "verified only");
-  };
-  return std::all_of(board.summaries.begin(), board.summaries.end(), is_good) ? 0 : 1;
-}
-
-constexpr int status_worse = 3;
-
 /// The share by which memory may grow before it is measured once more; -1: it is not judged.
 double memory_share(const std::vector<command::Limit>& limits) {
   double least = -1;
@@ -121,30 +81,12 @@ double memory_share(const std::vector<command::Limit>& limits) {
   return least;
 }
 
-/// Judges the cells by the old build, or by the baseline's.
-int show_gate(Board board, const std::vector<Cell>& cells, const Options& options, BoardFile& file) {
-  const MatrixChoice& choice = options.matrix;
-  if (choice.baseline.empty()) {
-    board.gate = judge_against(cells, choice.limits);
-  } else {
-    std::vector<std::string> remarks;
-    board.gate = judge_baseline(cells, read_cells(choice.baseline), choice.limits, remarks);
-    for (const std::string& text : remarks) remark(text);
-  }
-  file.write(board);
-  command::print(options.json ? board_json(board) : options.csv ? gate_csv(board.gate) : gate_text(board.gate));
-  const auto is_worse = [](const Judgement& judgement) { return judgement.is_worse; };
-  if (std::any_of(board.gate.begin(), board.gate.end(), is_worse)) return status_worse;
-  const auto is_judged = [](const Judgement& judgement) { return judgement.is_judged; };
-  return board.missing != 0 || !std::all_of(board.gate.begin(), board.gate.end(), is_judged) ? 1 : 0;
-}
-
 std::string tasks_text(const MatrixPlan& plan, const CellStore& store) {
   std::string text;
   for (std::size_t i = 0; i < plan.cells.size(); ++i) {
     const Cell& cell = plan.cells[i];
-    text += std::to_string(i + 1) + "\t" + (store.has(cell) ? "done" : "open") + "\t" + text::to_line(cell.trace.name) +
-            "\t" + text::to_line(cell.allocator.name) + "\n";
+    text += std::to_string(i + 1) + "\t" + (store.has_place(cell) ? "done" : "open") + "\t" +
+            text::to_line(cell.trace.name) + "\t" + text::to_line(cell.allocator.name) + "\n";
   }
   return text;
 }
@@ -166,7 +108,7 @@ std::vector<std::size_t> wanted_cells(const MatrixPlan& plan, const TaskRange& t
 /// Runs cells, and keeps them in a folder or in memory.
 class CellRunner {
  public:
-  CellRunner(const MatrixPlan& plan, const CellStore* store) : plan_(plan), store_(store) {}
+  CellRunner(const MatrixPlan& plan, CellStore* store) : plan_(plan), store_(store) {}
 
   void keep(Cell cell) {
     if (cell.outcome == outcomes::not_replayed) {
@@ -181,13 +123,12 @@ class CellRunner {
     cells_.push_back(std::move(cell));
   }
 
-  /// All cells of the plan that there are.
-  std::vector<Cell> take_cells() {
-    std::vector<Cell> cells = std::move(cells_);
-    if (store_) {
-      for (Cell& cell : read_cells(store_->folder())) cells.push_back(std::move(cell));
-    }
-    return cells;
+  /// All cells that there are, in memory and in the folder.
+  ReadCells take_cells() {
+    ReadCells all;
+    if (store_) all = store_->read();
+    all.cells.insert(all.cells.begin(), cells_.begin(), cells_.end());
+    return all;
   }
 
   void say_interrupted() const {
@@ -206,16 +147,33 @@ class CellRunner {
 
  private:
   const MatrixPlan& plan_;
-  const CellStore* store_;
+  CellStore* store_;
   std::vector<Cell> cells_;
   std::set<std::string> problems_;
   std::uint64_t stored_ = 0, there_already_ = 0;
 };
 
+/// The folder of --results. Damaged files show at once: those of wanted cells are measured again.
+std::optional<CellStore> open_store(const Options& options) {
+  std::optional<CellStore> store;
+  if (options.matrix.results.empty()) return store;
+  store.emplace(options.matrix.results);
+  complain_of(store->read().damaged, ": counts as missing");
+  return store;
+}
+
+/// The cells of --baseline.
+std::vector<Cell> read_baseline(const Options& options) {
+  if (options.matrix.baseline.empty()) return {};
+  ReadCells read = read_cells(options.matrix.baseline);
+  complain_of(read.damaged, ": counts as missing");
+  return std::move(read.cells);
+}
+
 int run_plan(const MatrixPlan& plan, MatrixSettings settings, const Options& options, output::LiveView& line) {
   BoardFile file(options.plot);
-  std::optional<CellStore> store;
-  if (!options.matrix.results.empty()) store.emplace(options.matrix.results);
+  const std::vector<Cell> baseline = read_baseline(options);
+  std::optional<CellStore> store = open_store(options);
   if (options.matrix.lists_tasks) return command::print(tasks_text(plan, *store)), 0;
   const TaskRange& tasks = options.matrix.tasks;
   const std::vector<std::size_t> wanted = wanted_cells(plan, tasks, store ? &*store : nullptr);
@@ -231,21 +189,22 @@ int run_plan(const MatrixPlan& plan, MatrixSettings settings, const Options& opt
     command::print(runner.task_text(wanted.size(), tasks.last - tasks.first + 1));
     return is_whole && !runner.has_problems() ? 0 : 1;
   }
-  const Board board = make_board(runner.take_cells(), plan.cells);
-  if (is_gate(options) && is_whole) return show_gate(board, board.placed_cells(), options, file);
+  ReadCells all = runner.take_cells();
+  Board board = make_board(std::move(all.cells), plan.cells);
+  for (const DamagedFile& damaged : all.damaged) board.damaged.push_back(damaged.fault);
+  if (is_gate(options) && is_whole) return show_gate(std::move(board), baseline, options, file);
   return show_board(board, options, file) == 0 && is_whole ? 0 : 1;
 }
 
 }  // namespace
 
 int run_matrix_command(const Options& given) {
-  Options options = with_plan(given);
-  if (!options.matrix.scoreboard.empty() && options.matrix.traces.empty() && options.matrix.suite.empty()) {
-    BoardFile file(options.plot);
-    const std::vector<Cell> cells = read_cells(options.matrix.scoreboard);
-    if (cells.empty()) throw std::runtime_error(options.matrix.scoreboard + ": has no cells");
-    return show_board(make_board(cells, {}), options, file);
+  const Options with_defaults = with_plan(given);
+  if (!given.matrix.scoreboard.empty() && given.matrix.traces.empty() && given.matrix.suite.empty()) {
+    BoardFile file(given.plot);
+    return show_scoreboard({}, with_defaults, file);
   }
+  Options options = with_defaults;
   AllocatorFinder finder(find_worker(), options.prefix);
   const command::Interrupts interrupts;
   output::LiveView line(STDERR_FILENO);
@@ -254,6 +213,7 @@ int run_matrix_command(const Options& given) {
                           .trace = options.trace,
                           .interrupts = interrupts,
                           .verifies = options.verify,
+                          .is_gate = is_gate(options),
                           .force = options.force};
   if (!options.matrix.against.empty()) settings.confirm_memory = memory_share(options.matrix.limits);
   settings.show = [&line](const std::string& text) { line.show({text}); };
@@ -268,7 +228,7 @@ int run_matrix_command(const Options& given) {
   }
   if (!options.matrix.scoreboard.empty()) {
     BoardFile file(options.plot);
-    return show_board(make_board(read_cells(options.matrix.scoreboard), plan.cells), options, file);
+    return show_scoreboard(plan.cells, options, file);
   }
   return run_plan(plan, settings, options, line);
 }

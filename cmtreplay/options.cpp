@@ -193,8 +193,9 @@ void read_matrix(const CommandLine& line, MatrixChoice& matrix) {
   }
   read_gate(line, matrix);
   if (!matrix.is_asked) return;
-  line.refuse_together("scoreboard", {"results", "tasks", "task", "verify", "runs", "budget"});
+  line.refuse_together("scoreboard", {"results", "tasks", "task", "verify"});
   line.refuse_together("tasks", {"task", "json", "csv", "plot"});
+  line.refuse_together("task", {"json", "csv", "plot"});
   if (matrix.scoreboard.empty() && matrix.suite.empty() && traces.empty())
     throw UsageError("expected traces, a folder of traces, or --suite");
   if (!matrix.suite.empty() && !traces.empty()) throw UsageError("--suite brings its own traces");
@@ -248,6 +249,9 @@ Options parse_options(const CommandLine& line) {
   read_allocators(line, options);
   if (!options.matrix.is_asked) options.file = line.file();
   options.has_runs = line.has("runs") || line.has("budget");
+  for (const char* const option : {"runs", "budget", "suite", "seed", "order", "threads", "pace", "clock", "touch",
+                                   "pin", "timeout", "prepared", "stream"})
+    options.has_run_options = options.has_run_options || line.has(option);
   if (line.has("runs")) options.runs = static_cast<unsigned>(line.number("runs", 1, 1, 1000));
   options.budget_ns = std::uint64_t{1'000'000'000} * line.parsed("budget", options.new_trace ? "1s" : "10s",
                                                                  "a time of at least 1s, such as 2min", whole_seconds);
@@ -264,7 +268,7 @@ Options parse_options(const CommandLine& line) {
   options.timeout_seconds = line.parsed("timeout", "60s", "a time of at least 1s, such as 2min", whole_seconds);
   line.refuse_together("stream", {"prepared"});
   const std::uint64_t without_asking = line.has("stream") ? 0 : process::available_memory_bytes() / 2;
-  options.trace.prepared_bytes_max = line.has("prepared") ? std::uint64_t{1} << 46 : without_asking;
+  options.trace.prepared_bytes_max = line.has("prepared") ? prepared_always_bytes : without_asking;
   return options;
 }
 

@@ -42,8 +42,9 @@ struct Options : ReplayOptions {
 
   TraceOptions trace;
   MatrixChoice matrix;
-  bool has_runs = false;  ///< --runs or --budget is given
-  bool force = false;     ///< also where memory is short
+  bool has_runs = false;         ///< --runs or --budget is given
+  bool has_run_options = false;  ///< these, --suite, or another one that changes how a trace is replayed
+  bool force = false;            ///< also where memory is short
 };
 
 extern const char* const help_text;

@@ -222,12 +222,13 @@ struct control {
   uint64_t clock_ticks;                           /* the same duration as wall_ns, to convert ticks */
   uint64_t empty_ticks;                           /* between two readings of the clock */
   uint64_t minor_faults, major_faults;
-  uint32_t faulted_lane; /* number + 1 of the lane in which a signal came */
-  int32_t setup_errno;   /* why the worker could not start; 0: it could */
-  int32_t thread_errno;  /* why a thread could not be started */
-  uint32_t clock_read;   /* the allocator read a clock, between the first operation and the last */
-  uint32_t stamps_read;  /* it read the processor's time stamp counter (worker/other_clocks.h) */
-  uint32_t clock_strays; /* times that one of its threads did not sleep by the clock, and was left behind */
+  uint32_t faulted_lane;   /* number + 1 of the lane in which a signal came */
+  int32_t setup_errno;     /* why the worker could not start; 0: it could */
+  int32_t thread_errno;    /* why a thread could not be started */
+  uint32_t clock_read;     /* the allocator read a clock, between the first operation and the last */
+  uint32_t stamps_watched; /* readings of the processor's time stamp counter were looked for (worker/other_clocks.h) */
+  uint32_t stamps_read;    /* it read that counter */
+  uint32_t clock_strays;   /* times that one of its threads did not sleep by the clock, and was left behind */
 };
 
 static inline struct lane* control_lanes(struct control* control) {

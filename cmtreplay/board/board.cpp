@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
+
+#include "cmtreplay/matrix/cell_options.h"
 
 namespace cmt::replay {
 namespace {
@@ -19,12 +22,13 @@ std::size_t index_in(std::vector<std::string>& keys, const std::string& key) {
 }
 
 void check_comparable(const std::vector<Cell>& cells) {
+  if (option_sets(cells).size() > 1)
+    throw std::runtime_error("cells were replayed with different options, and cannot be compared: " +
+                             option_sets_text(cells) + "; give the options of one of them");
   for (const Cell& cell : cells) {
     const Cell& first = cells.front();
     const std::string where = " (" + first.trace.name + " on " + first.allocator.name + ", " + cell.trace.name +
                               " on " + cell.allocator.name + ")";
-    if (cell.mode != first.mode)
-      throw std::runtime_error("cells were replayed with different options, and cannot be compared" + where);
     if (!cell.has_same_reference(first))
       throw std::runtime_error("cells have different references, and cannot be compared" + where);
   }
@@ -80,8 +84,14 @@ class BoardBuilder {
       const Cell& cell = board_.cells[i];
       const auto row = std::find(rows_.begin(), rows_.end(), cell.row_key());
       const auto column = std::find(columns_.begin(), columns_.end(), cell.column_key());
-      if (row == rows_.end() || column == columns_.end()) continue;
-      board_.traces[static_cast<std::size_t>(row - rows_.begin())] = cell.trace;
+      if (row == rows_.end() || column == columns_.end()) {
+        board_.left_out += row != rows_.end() && has_column_named(cell.allocator.name) ? 1 : 0;
+        continue;
+      }
+      CellTrace& trace = board_.traces[static_cast<std::size_t>(row - rows_.begin())];
+      const std::string name = trace.name;  // as it was asked for: the cell may be of a copy
+      trace = cell.trace;
+      trace.name = name;
       fill_place(board_.summaries[static_cast<std::size_t>(row - rows_.begin()) * columns +
                                   static_cast<std::size_t>(column - columns_.begin())],
                  cell, i);
@@ -107,24 +117,36 @@ class BoardBuilder {
       board_.allocators.push_back({.name = cell.allocator.name, .allocator = cell.allocator});
   }
 
-  /// Two builds of one name are told apart by the beginning of their hashes.
+  bool has_column_named(const std::string& name) const {
+    return std::any_of(board_.allocators.begin(), board_.allocators.end(),
+                       [&name](const BoardAllocator& allocator) { return allocator.allocator.name == name; });
+  }
+
+  /// Two builds of one name are told apart by their paths, or where these are the same by the beginning of their
+  /// hashes.
   void name_columns() {
-    std::map<std::string, int> names;
-    for (const BoardAllocator& allocator : board_.allocators) ++names[allocator.name];
+    std::map<std::string, std::vector<std::string>> paths;
+    for (const BoardAllocator& allocator : board_.allocators)
+      paths[allocator.name].push_back(allocator.allocator.asked.value_or(allocator.name));
     for (BoardAllocator& allocator : board_.allocators) {
-      if (names[allocator.name] > 1) allocator.name += " (" + allocator.allocator.sha256.substr(0, 8) + ")";
+      const std::vector<std::string>& all = paths[allocator.name];
+      if (all.size() == 1) continue;
+      const bool differ = std::set<std::string>(all.begin(), all.end()).size() == all.size();
+      allocator.name = differ ? allocator.allocator.asked.value_or(allocator.name)
+                              : allocator.name + " (" + allocator.allocator.sha256.substr(0, 8) + ")";
     }
   }
 
   static void fill_place(BoardCell& summary, const Cell& cell, std::size_t index) {
     if (cell.verification && cell.outcome != outcomes::not_replayed) {
       summary.broken_promises = cell.verification->faults;
+      if (!cell.verification->findings.empty()) summary.finding = cell.verification->findings.front();
       if (cell.outcome == outcomes::verified) {
         if (summary.state == "missing") summary.state = "verified only";
         return;
       }
     }
-    if (summary.is_measured()) return;  // the first one wins
+    if (summary.state != "missing" && summary.state != "verified only") return;  // the first one wins
     summary.index = index;
     summarise(summary, cell);
   }
@@ -196,6 +218,36 @@ void compare_nodes(Board& board) {
   }
 }
 
+/// Removes the cells that cannot stand beside those that are expected. Returns how many of them are of the same traces
+/// and allocators.
+std::size_t leave_out(std::vector<Cell>& cells, const std::vector<Cell>& expected) {
+  const Cell& first = expected.front();
+  std::set<std::pair<std::string, std::string>> places;
+  for (const Cell& cell : expected) places.emplace(cell.row_key(), cell.column_key());
+  std::size_t count = 0;
+  std::erase_if(cells, [&](const Cell& cell) {
+    const bool is_comparable = has_same_options(cell, first) && cell.has_same_reference(first);
+    if (!is_comparable) count += places.count({cell.row_key(), cell.column_key()});
+    return !is_comparable;
+  });
+  return count;
+}
+
+/// Of several cells for a place the first one is shown.
+void put_wanted_first(std::vector<Cell>& cells, const std::vector<Cell>& expected) {
+  std::set<std::string> keys;
+  std::map<std::string, std::size_t> builds;
+  for (const Cell& cell : expected) keys.insert(cell_key(cell));
+  for (const Cell& cell : cells) ++builds[cell.build.value_or("")];
+  std::vector<std::tuple<bool, std::size_t, std::size_t>> order;  // unwanted, rarer builds last
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    order.emplace_back(keys.count(cell_key(cells[i])) == 0, cells.size() - builds[cells[i].build.value_or("")], i);
+  std::sort(order.begin(), order.end());
+  std::vector<Cell> sorted;
+  for (const auto& [is_unwanted, rarity, index] : order) sorted.push_back(std::move(cells[index]));
+  cells = std::move(sorted);
+}
+
 }  // namespace
 
 std::uint64_t Board::measured() const {
@@ -212,12 +264,9 @@ std::vector<Cell> Board::placed_cells() const {
 }
 
 Board make_board(std::vector<Cell> cells, const std::vector<Cell>& expected) {
-  if (!expected.empty()) {
-    std::erase_if(cells, [&first = expected.front()](const Cell& cell) {
-      return cell.mode != first.mode || !cell.has_same_reference(first);
-    });
-  }
-  Board board{.cells = std::move(cells)};
+  const std::size_t left_out = expected.empty() ? 0 : leave_out(cells, expected);
+  put_wanted_first(cells, expected);
+  Board board{.left_out = left_out, .cells = std::move(cells)};
   check_comparable(board.cells);
   if (!board.cells.empty())
     board.reference = board.cells.front().reference.name;
@@ -226,6 +275,7 @@ Board make_board(std::vector<Cell> cells, const std::vector<Cell>& expected) {
   BoardBuilder(board, expected).fill();
   rank(board);
   compare_nodes(board);
+  board.builds = find_builds(board.placed_cells());
   return board;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cmtreplay/board/builds.h"
 #include "cmtreplay/board/gate.h"
 #include "cmtreplay/board/ratios.h"
 #include "cmtreplay/matrix/cell.h"
@@ -27,6 +28,7 @@ struct BoardCell {
   double p999_ns = Ratio::none;
   std::optional<std::uint64_t> minor_faults = {};
   std::optional<std::uint64_t> broken_promises = {};
+  std::optional<std::string> finding = {};
   std::size_t index = 0;  ///< in Board::cells
 
   bool is_measured() const { return state.empty(); }
@@ -47,6 +49,7 @@ void describe(Visitor& field, C& cell) {
   field("malloc_p999_ns", cell.p999_ns, "99.9 % of the calls of malloc took no longer");
   field("minor_faults", cell.minor_faults, "median of the timed runs");
   field("broken_promises", cell.broken_promises, "faults that --verify has found; null: not verified");
+  field("finding", cell.finding, "the first of these, in words; null: there is none");
 }
 
 /// A column of the board.
@@ -94,7 +97,10 @@ struct Board {
   std::vector<BoardCell> summaries = {};  ///< trace by trace
   std::uint64_t counted_traces = 0;       ///< that the geometric means are of
   std::uint64_t missing = 0;
+  std::uint64_t left_out = 0;
+  std::vector<std::string> damaged = {};
   std::vector<BoardNode> nodes = {};
+  std::vector<BoardBuild> builds = {};
   double node_spread = 0;
   std::vector<Judgement> gate = {};
   std::vector<Cell> cells = {};
@@ -116,7 +122,10 @@ void describe(Visitor& field, B& board) {
   field("summaries", board.summaries, "each trace on each allocator");
   field("counted_traces", board.counted_traces, "that the geometric means are of: measured on all ranked allocators");
   field("missing_cells", board.missing, "that are not there");
+  field("left_out_cells", board.left_out, "of these traces and allocators, but of other options or builds");
+  field("damaged_files", board.damaged, "that could not be read, with the faults");
   field("nodes", board.nodes, "the machines that cells were measured on");
+  field("builds", board.builds, "of allocators, and of cmtreplay, where there are several under one name");
   field("node_spread", board.node_spread,
         "by how much the reference's time on one trace differs at most between sessions, as a share");
   field("gate", board.gate, "what --against or --baseline has judged");
@@ -124,10 +133,13 @@ void describe(Visitor& field, B& board) {
 }
 
 /// Puts cells together. `expected`: what should be there, in the order of traces and allocators; where it is empty, all
-/// traces on all allocators that occur. Throws std::runtime_error where cells cannot be compared: they were replayed in
-/// different ways, or with different references.
+/// traces on all allocators that occur. Of several cells for a place that of the expected builds is shown, or of the
+/// build of cmtreplay that most cells are of. Throws std::runtime_error where cells cannot be compared: they were
+/// replayed with different options, or with different references.
 Board make_board(std::vector<Cell> cells, const std::vector<Cell>& expected);
 
+/// "intervals: time, 95 %; memory, range of 3 runs".
+std::string intervals_text(const Board& board);
 /// For people: a table for each figure, with the traces as rows and the allocators as columns.
 std::string board_text(const Board& board);
 /// For a README: the geometric means as a table, and the matrix.

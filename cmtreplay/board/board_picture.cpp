@@ -22,6 +22,16 @@ std::string short_name(const std::string& name, std::size_t columns = 4) {
   return output::shortened(name, std::max<std::size_t>(8, letters_max / std::max<std::size_t>(1, columns)));
 }
 
+/// Whether one allocator is so far from the others that they would be one spot.
+bool is_wide(const Panel& panel, std::vector<double> Series::*values) {
+  constexpr double wide = 10;
+  double most = 1;
+  for (const Series& point : panel.series) {
+    for (const double value : point.*values) most = std::max(most, value);
+  }
+  return most > wide;
+}
+
 /// One point an allocator: its geometric means.
 Panel time_against(const Board& board, Ratio BoardAllocator::*memory, const std::string& what) {
   Panel panel{.title = "Time against " + what + ", geometric means: left and low is good",
@@ -36,6 +46,8 @@ Panel time_against(const Board& board, Ratio BoardAllocator::*memory, const std:
     }
     panel.series.push_back(std::move(point));
   }
+  panel.x.log = is_wide(panel, &Series::x);
+  panel.y.log = is_wide(panel, &Series::y);
   return panel;
 }
 
@@ -112,7 +124,7 @@ output::Picture board_picture(const Board& board) {
   std::uint64_t events = 0;
   for (const CellTrace& trace : board.traces) events += trace.events;
   picture.subtitle = output::with_commas(events) + " events; measured" + machines_text(board) + "; ratios to " +
-                     board.reference + ", with the intervals in which they lie with 95 %";
+                     board.reference + (board.measured() == 0 ? "" : "; " + intervals_text(board));
   picture.panels = {time_against(board, &BoardAllocator::peak, "peak memory"),
                     time_against(board, &BoardAllocator::mean, "mean memory"),
                     beyond_best(board, &BoardCell::time, "Time of each trace above the fastest allocator's"),

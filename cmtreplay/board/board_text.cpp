@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
+#include <utility>
 
 #include "cmtreplay/board/board.h"
 #include "libcmt/text/utf8.h"
@@ -98,9 +100,43 @@ void add_missing(const Board& board, std::vector<std::string>& lines) {
                   " missing" + (board.missing <= named_max ? "" : "; --csv names them"));
 }
 
+/// Words for intervals, each once.
+class IntervalWords {
+ public:
+  void add(const Ratio& ratio) {
+    if (ratio.is_known()) words_.insert(ratio.interval);
+  }
+  /// "95 %", "range of 10 runs or range of 3 runs".
+  std::string text() const {
+    std::string text;
+    for (const std::string& word : words_) text += (text.empty() ? "" : " or ") + word;
+    return text.empty() ? "not known" : text;
+  }
+
+ private:
+  std::set<std::string> words_;
+};
+
+/// A line for each kind, with the number of cells that have it.
+void add_warnings(const Board& board, std::vector<std::string>& lines) {
+  std::vector<std::pair<std::string, std::uint64_t>> kinds;
+  for (const Cell& cell : board.placed_cells()) {
+    std::set<std::string> seen;
+    for (const Warning& warning : cell.warnings.value_or(std::vector<Warning>())) {
+      if (!seen.insert(warning.kind).second) continue;
+      const auto is_same = [&warning](const auto& kind) { return kind.first == warning.kind; };
+      auto found = std::find_if(kinds.begin(), kinds.end(), is_same);
+      if (found == kinds.end()) found = kinds.insert(found, {warning.kind, 0});
+      ++found->second;
+    }
+  }
+  for (const auto& [kind, count] : kinds) lines.push_back(output::counted(count, "cell") + ": " + kind);
+}
+
 /// What stands below the tables, a line each.
 std::vector<std::string> notes(const Board& board) {
   std::vector<std::string> lines;
+  if (board.measured() != 0) lines.push_back(intervals_text(board));
   if (board.counted_traces != board.traces.size() && board.measured() != 0)
     lines.push_back("geometric means are of " + output::counted(board.counted_traces, "trace") +
                     ", which all ranked allocators have; an allocator is ranked that has half of the traces");
@@ -109,9 +145,15 @@ std::vector<std::string> notes(const Board& board) {
       lines.push_back(cell.trace + ": " + cell.allocator + ": " + cell.state);
     if (cell.broken_promises.value_or(0) != 0)
       lines.push_back(cell.trace + ": " + cell.allocator + ": broke " +
-                      output::counted(*cell.broken_promises, "promise") + " (--verify)");
+                      output::counted(*cell.broken_promises, "promise") + " (--verify)" +
+                      (cell.finding ? ": " + *cell.finding : ""));
   }
   add_missing(board, lines);
+  if (board.left_out != 0)
+    lines.push_back(output::counted(board.left_out, "cell") +
+                    " of these traces and allocators left out, of other options or builds");
+  for (const std::string& file : board.damaged) lines.push_back("could not be read: " + file);
+  add_warnings(board, lines);
   const auto crowded =
       std::any_of(board.cells.begin(), board.cells.end(), [](const Cell& cell) { return cell.is_crowded; });
   if (crowded) lines.push_back("some traces have more threads at once than there are CPUs: their times mean little");
@@ -119,6 +161,7 @@ std::vector<std::string> notes(const Board& board) {
     lines.push_back("measured on " + (board.nodes.size() > 1 ? node.node + ", " : "") +
                     node.machine.cpu.value_or("an unknown processor") + ", " + node.machine.kernel + ": " +
                     output::counted(node.cells, "cell"));
+  for (const std::string& line : build_lines(board.builds)) lines.push_back(line);
   if (board.node_spread > 0)
     lines.push_back("between sessions the time of " + board.reference + " on one trace differs by up to " +
                     fixed(100 * board.node_spread, 1) + " %; ratios are within a session");
@@ -164,6 +207,7 @@ void describe(Visitor& field, Row& row) {
   field("time_ratio", cell.time.ratio, "");
   field("time_ratio_low", cell.time.low, "");
   field("time_ratio_high", cell.time.high, "");
+  field("time_interval", cell.time.interval, "");
   field("peak_ratio", cell.peak.ratio, "");
   field("mean_ratio", cell.mean.ratio, "");
   field("ns_per_call", cell.ns_per_call, "");
@@ -176,6 +220,19 @@ void describe(Visitor& field, Row& row) {
 }
 
 }  // namespace
+
+std::string intervals_text(const Board& board) {
+  IntervalWords times, memory, means;
+  for (const BoardCell& cell : board.summaries) {
+    times.add(cell.time);
+    memory.add(cell.peak);
+    memory.add(cell.mean);
+  }
+  for (const BoardAllocator& allocator : board.allocators) means.add(allocator.time);
+  const bool is_same = board.traces.size() < 2 || means.text() == times.text();
+  return "intervals: time, " + times.text() + (is_same ? "" : " (geometric means: " + means.text() + ")") +
+         "; memory, " + memory.text();
+}
 
 std::string board_text(const Board& board) {
   std::string text;
@@ -207,7 +264,7 @@ std::string board_markdown(const Board& board) {
                           faults_text(allocator->broken_promises)});
   }
   text += "\nGeometric means over " + output::counted(board.counted_traces, "trace") + ", " +
-          markdown(board.reference) + " = 1; in brackets where they lie with 95 %. Less is better.\n";
+          markdown(board.reference) + " = 1. Less is better.\n";
   for (const auto& [title, figure] :
        {std::pair("Time", &BoardCell::time), std::pair("Peak memory", &BoardCell::peak)}) {
     std::vector<std::string> titles{title};

@@ -28,6 +28,7 @@ void describe(Visitor& field, Row& row) {
   field("change_ratio", judgement.change.ratio, "");
   field("change_low", judgement.change.low, "");
   field("change_high", judgement.change.high, "");
+  field("change_interval", judgement.change.interval, "");
   field("p", judgement.p, "");
   field("allowed", judgement.allowed, "");
   field("text", judgement.text, "");
@@ -62,8 +63,9 @@ void finish(Judgement& judgement, bool is_certain) {
   const double reached = judgement.figure == "time" ? judgement.change.high : judgement.change.ratio;
   judgement.is_worse = is_certain && judgement.change.ratio > 1 && reached >= 1 + judgement.allowed;
   judgement.text = place_of(judgement) + judgement.figure + " " + percent_text(judgement.change.ratio) + " (" +
-                   percent_text(judgement.change.low) + " to " + percent_text(judgement.change.high) + "), allowed +" +
-                   output::fixed(100 * judgement.allowed, 1) + " %";
+                   percent_text(judgement.change.low) + " to " + percent_text(judgement.change.high) +
+                   (judgement.change.interval == interval_of_95 ? "" : ", " + judgement.change.interval) +
+                   "), allowed +" + output::fixed(100 * judgement.allowed, 1) + " %";
 }
 
 /// The ratios of the rounds. Of one thread they are of processor time, which others on the machine hardly change; of
@@ -85,7 +87,9 @@ void judge_pairs(Judgement& judgement, const std::vector<double>& logarithms) {
   judgement.p = test.p;
   judgement.runs = logarithms.size();
   judgement.least_p = std::exp2(-static_cast<double>(judgement.runs));
-  judgement.change = {std::exp(test.middle), std::exp(test.low), std::exp(test.high)};
+  judgement.change = {
+      std::exp(test.middle), std::exp(test.low), std::exp(test.high),
+      judgement.runs < runs_for_95 ? "range of " + output::counted(judgement.runs, "run") : interval_of_95};
 }
 
 std::vector<double> logarithms_of(const std::vector<double>& ratios) {
@@ -97,14 +101,6 @@ std::vector<double> logarithms_of(const std::vector<double>& ratios) {
 RatioSamples memory_of(const Cell& cell, const std::string& figure) {
   if (figure == "fragmentation") return fragmentation_samples(cell);
   return memory_samples(cell, figure == "peak" ? &MemoryFigures::peak : &MemoryFigures::mean);
-}
-
-/// The ratio of the medians, and of the ranges' ends.
-Ratio range_ratio(const RatioSamples& samples) {
-  const auto [least, most] = std::minmax_element(samples.runs.begin(), samples.runs.end());
-  const auto [old_least, old_most] = std::minmax_element(samples.reference.begin(), samples.reference.end());
-  std::vector<double> runs = samples.runs, reference = samples.reference;
-  return {median_of(runs) / median_of(reference), *least / *old_most, *most / *old_least};
 }
 
 /// By the ranks of all runs among those of the old build.
@@ -167,15 +163,24 @@ std::string baseline_fault(const Cell& cell, const Cell& old) {
   return "";
 }
 
-/// The cell of a board for the same trace and allocator, of whatever build; null, and why, where there is none.
+/// The cell of a board for the same trace and allocator, of whatever build; null, and why, where there is none, or
+/// where there are several builds.
 const Cell* counterpart(const Cell& cell, const std::vector<Cell>& baseline, std::string& fault) {
   fault = "the baseline does not have it";
+  const Cell* found = nullptr;
   for (const Cell& old : baseline) {
     if (old.trace.sha256 != cell.trace.sha256 || old.allocator.name != cell.allocator.name) continue;
-    fault = baseline_fault(cell, old);
-    if (fault.empty()) return &old;
+    const std::string why = baseline_fault(cell, old);
+    if (!found) fault = why;
+    if (!why.empty()) continue;
+    if (found && found->allocator.sha256 != old.allocator.sha256) {
+      fault = "the baseline has several builds of this name";
+      return nullptr;
+    }
+    if (!found) found = &old;
+    fault.clear();
   }
-  return nullptr;
+  return found;
 }
 
 /// Why times of two boards cannot be compared; empty where they can.

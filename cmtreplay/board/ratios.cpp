@@ -28,6 +28,50 @@ double plain_ratio(const RatioSamples& samples) {
   return median(samples.runs) / median(samples.reference);
 }
 
+/// The runs of which an interval is made: of both, the fewer.
+std::size_t run_count(const RatioSamples& samples) {
+  return samples.pairs.empty() ? std::min(samples.runs.size(), samples.reference.size()) : samples.pairs.size();
+}
+
+std::string range_text(std::size_t runs) { return runs == 1 ? "1 run" : "range of " + std::to_string(runs) + " runs"; }
+
+Interval range_of(const RatioSamples& samples) {
+  if (!samples.pairs.empty()) {
+    const auto [least, most] = std::minmax_element(samples.pairs.begin(), samples.pairs.end());
+    return {*least, *most};
+  }
+  const auto [least, most] = std::minmax_element(samples.runs.begin(), samples.runs.end());
+  const auto [old_least, old_most] = std::minmax_element(samples.reference.begin(), samples.reference.end());
+  return {*least / *old_most, *most / *old_least};
+}
+
+std::size_t fewest_runs(const std::vector<RatioSamples>& cells) {
+  std::size_t fewest = run_count(cells.front());
+  for (const RatioSamples& samples : cells) fewest = std::min(fewest, run_count(samples));
+  return fewest;
+}
+
+/// Whether the bootstrap's interval holds the true value with 95 %. Simulated with noise by the normal distribution and
+/// by Laplace's: the mean of two traces of five rounds each is within it in 95 to 98 %.
+bool is_enough_for_95(const std::vector<RatioSamples>& cells) {
+  const auto is_in_pairs = [](const RatioSamples& samples) { return !samples.pairs.empty(); };
+  const bool is_mean_of_pairs = cells.size() > 1 && std::all_of(cells.begin(), cells.end(), is_in_pairs);
+  return fewest_runs(cells) >= (is_mean_of_pairs ? runs_for_95 - 1 : runs_for_95);
+}
+
+/// The geometric means of the ranges' ends.
+Ratio mean_of_ranges(const std::vector<RatioSamples>& cells) {
+  double middle = 0, low = 0, high = 0;
+  for (const RatioSamples& samples : cells) {
+    const Interval range = range_of(samples);
+    middle += std::log(plain_ratio(samples));
+    low += std::log(range.low);
+    high += std::log(range.high);
+  }
+  const double count = static_cast<double>(cells.size());
+  return {std::exp(middle / count), std::exp(low / count), std::exp(high / count), range_text(fewest_runs(cells))};
+}
+
 }  // namespace
 
 RatioSamples time_samples(const Cell& cell) {
@@ -65,9 +109,12 @@ RatioSamples fragmentation_samples(const Cell& cell) {
 
 Ratio ratio_of(const RatioSamples& samples) { return geometric_mean({samples}); }
 
+Ratio range_ratio(const RatioSamples& samples) { return samples.is_known() ? mean_of_ranges({samples}) : Ratio{}; }
+
 Ratio geometric_mean(const std::vector<RatioSamples>& cells) {
   const auto is_known = [](const RatioSamples& samples) { return samples.is_known(); };
   if (cells.empty() || !std::all_of(cells.begin(), cells.end(), is_known)) return {};
+  if (!is_enough_for_95(cells)) return mean_of_ranges(cells);
   const double count = static_cast<double>(cells.size());
   double sum = 0;
   for (const RatioSamples& samples : cells) sum += std::log(plain_ratio(samples));
@@ -79,7 +126,7 @@ Ratio geometric_mean(const std::vector<RatioSamples>& cells) {
     mean = std::exp(drawn / count);
   }
   std::sort(means.begin(), means.end());
-  return {std::exp(sum / count), means[tail], means[draws - 1 - tail]};
+  return {std::exp(sum / count), means[tail], means[draws - 1 - tail], interval_of_95};
 }
 
 }  // namespace cmt::replay

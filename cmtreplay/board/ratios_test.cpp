@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "cmtreplay/board/board.h"
 
 using namespace cmt::replay;
@@ -30,6 +32,23 @@ TEST_CASE("runs of a round are compared with each other") {
   CHECK(ratio.ratio == doctest::Approx(2));
   CHECK(ratio.low == doctest::Approx(2));
   CHECK(ratio.high == doctest::Approx(2.02));
+}
+
+TEST_CASE("an interval of fewer than six runs is their range, and is called so") {
+  const RatioSamples few{.runs = {20, 21, 22}, .reference = {10, 10, 11}};
+  const Ratio memory = ratio_of(few);
+  CHECK(memory.interval == "range of 3 runs");
+  CHECK(memory.low == doctest::Approx(20.0 / 11));
+  CHECK(memory.high == doctest::Approx(2.2));
+  CHECK(ratio_of({.pairs = {1, 2, 3, 4, 5}}).interval == "range of 5 runs");
+  CHECK(ratio_of({.pairs = {1, 2, 3, 4, 5, 6}}).interval == "95 %");
+  CHECK(ratio_of({.pairs = {3}}).interval == "1 run");
+  const Ratio mean = geometric_mean({few, {.runs = {5, 5}, .reference = {10, 10}}});
+  CHECK(mean.interval == "range of 2 runs");
+  CHECK(mean.ratio == doctest::Approx(std::sqrt(2.1 * 0.5)));
+  CHECK(mean.high == doctest::Approx(std::sqrt(2.2 * 0.5)));
+  CHECK(geometric_mean({{.pairs = {1, 2, 3, 4, 5}}, {.pairs = {1, 2, 3, 4, 5}}}).interval == "95 %");
+  CHECK(ratio_of({}).interval.empty());
 }
 
 TEST_CASE("a geometric mean is of all traces or not known") {
@@ -77,6 +96,61 @@ TEST_CASE("a builds' column has the beginning of its hash where two have one nam
   const Board board = make_board({old, now}, {});
   CHECK(board.allocators[0].name == "a (01234567)");
   CHECK(board.allocators[1].name == "a (abcdefab)");
+}
+
+TEST_CASE("builds' columns have their paths where these differ") {
+  Cell old = made_up("t", "a", {3}, {1}), now = old;
+  old.allocator.sha256 = "0123456789";
+  now.allocator.sha256 = "abcdefabcd";
+  old.allocator.asked = "./old/a";
+  now.allocator.asked = "./new/a";
+  const Board board = make_board({old, now}, {});
+  CHECK(board.allocators[0].name == "./old/a");
+  CHECK(board.allocators[1].name == "./new/a");
+}
+
+TEST_CASE("libc is one column, and a line tells its builds; of others each build is one") {
+  const auto measured_on = [](const std::string& node, const std::string& trace, const std::string& allocator) {
+    Cell cell = made_up(trace, allocator, {3}, {1});
+    cell.node = node;
+    cell.allocator.sha256 = cell.reference.sha256 = "0123456789" + node;
+    cell.machine.libc = "glibc 2.3" + node;
+    return cell;
+  };
+  const Board board = make_board({measured_on("1", "t", "libc"), measured_on("2", "u", "libc"),
+                                  measured_on("1", "t", "a"), measured_on("1", "u", "a")},
+                                 {});
+  CHECK(board.allocators.size() == 2);
+  CHECK(board.missing == 0);
+  REQUIRE(board.builds.size() == 2);
+  CHECK(board_text(board).find("libc is of several builds, not told apart here: glibc 2.31, 01234567 on 1 (3 cells); "
+                               "glibc 2.32, 01234567 on 2 (1 cell)\n") != std::string::npos);
+  const Board two = make_board({measured_on("1", "t", "a"), measured_on("2", "u", "a")}, {});
+  CHECK(two.allocators.size() == 2);
+  CHECK(two.missing == 2);
+  CHECK(board_text(two).find("a is of several builds, a column each: 01234567 on 1 (1 cell); 01234567 on 2") !=
+        std::string::npos);
+}
+
+TEST_CASE("of several cells for a place that of the expected build is shown") {
+  Cell old = made_up("t", "a", {3}, {1}), now = made_up("t", "a", {5}, {1});
+  old.build = "1";
+  now.build = "2";
+  CHECK(make_board({old, now}, {now}).at(0, 0).time.ratio == doctest::Approx(5));
+  CHECK(make_board({old, now}, {old}).at(0, 0).time.ratio == doctest::Approx(3));
+  now.plan = CellPlan{.runs = 1};
+  const Board board = make_board({old, now}, {now});
+  CHECK(board.left_out == 1);
+  CHECK(board.at(0, 0).time.ratio == doctest::Approx(5));
+  CHECK_THROWS(make_board({old, now}, {}));
+}
+
+TEST_CASE("a warning's kind is a line with its number of cells") {
+  Cell one = made_up("t", "a", {3}, {1}), other = made_up("u", "a", {3}, {1});
+  one.warnings = std::vector<Warning>{{"calls were left out", "2 calls were left out"},
+                                      {"calls were left out", "3 calls were left out"}};
+  other.warnings = std::vector<Warning>{{"calls were left out", "7 calls were left out"}};
+  CHECK(board_text(make_board({one, other}, {})).find("\n2 cells: calls were left out\n") != std::string::npos);
 }
 
 TEST_CASE("sessions whose reference took other times tell by how much nodes differ") {

@@ -20,6 +20,15 @@ std::string joined(const std::vector<std::string>& parts) {
   return text;
 }
 
+/// "0,2,3": each once, by number.
+std::string list_text(std::vector<int> cpus) {
+  std::sort(cpus.begin(), cpus.end());
+  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
+  std::string text;
+  for (const int cpu : cpus) text += (text.empty() ? "" : ",") + std::to_string(cpu);
+  return text;
+}
+
 CellRuns runs_of(const AllocatorResult& result) {
   CellRuns runs{.memory = result.memory_runs};
   for (const TimedSample& sample : result.timed) {
@@ -44,20 +53,40 @@ CellSeries series_of(const MemoryRun& run) {
 }  // namespace
 
 std::string Cell::column_key() const {
-  return joined({allocator.name, allocator.sha256, allocator.prefix, joined(allocator.settings)});
+  const bool is_libc = parse_allocator_name(allocator.name).name == "libc";
+  return joined({allocator.name, is_libc ? "" : allocator.sha256, allocator.prefix, joined(allocator.settings)});
 }
 
-std::string cell_file_name(const Cell& cell) {
+std::string cell_key(const Cell& cell) {
   const CellMode& mode = cell.mode;
+  const CellPlan plan = cell.plan.value_or(CellPlan{});
   const std::string column =
-      joined({cell.column_key(), mode.order, mode.touch, mode.clock, std::to_string(mode.pace),
-              std::to_string(mode.one_thread), cell.reference.name, joined(cell.reference.settings),
+      joined({cell.column_key(),
+              cell.allocator.sha256,
+              cell.build.value_or(""),
+              mode.order,
+              mode.touch,
+              mode.clock,
+              std::to_string(mode.pace),
+              std::to_string(mode.one_thread),
+              mode.cpus.value_or(""),
+              std::to_string(plan.runs),
+              std::to_string(plan.budget_ns),
+              std::to_string(plan.memory_runs),
+              std::to_string(plan.latency_runs),
+              std::to_string(plan.seed),
+              std::to_string(plan.timeout_s),
+              plan.operations,
+              cell.reference.name,
+              joined(cell.reference.settings),
               cell.reference.name == "libc" ? "" : cell.reference.sha256,  // nodes may differ in libc
               cell.verification ? "verified" : "measured"});
   const std::string library = file_name_of(parse_allocator_name(cell.allocator.name).name);
-  return file_name_of(cell.trace.name) + "-" + cell.trace.sha256.substr(0, key_digits) + "." + library + "-" +
-         files::sha256(column).substr(0, key_digits) + (cell.verification ? ".verified" : "") + ".json";
+  return cell.trace.sha256.substr(0, key_digits) + "." + library + "-" + files::sha256(column).substr(0, key_digits) +
+         (cell.verification ? ".verified" : "");
 }
+
+std::string cell_file_name(const Cell& cell) { return file_name_of(cell.trace.name) + "-" + cell_key(cell) + ".json"; }
 
 CellAllocator describe_allocator(const Allocator& allocator) {
   const AllocatorName asked = parse_allocator_name(allocator.name);
@@ -67,7 +96,12 @@ CellAllocator describe_allocator(const Allocator& allocator) {
           .library = last_part(allocator.library),
           .sha256 = allocator.library.empty() ? "" : files::sha256_of_file(allocator.library),
           .prefix = allocator.prefix,
-          .settings = allocator.settings};
+          .settings = allocator.settings,
+          .asked = asked.name.find('/') == asked.name.npos ? std::nullopt : std::optional(allocator.name)};
+}
+
+std::string build_of_replay(const std::string& worker) {
+  return files::sha256(files::sha256_of_file("/proc/self/exe") + files::sha256_of_file(worker));
 }
 
 CellMode describe_mode(const ReplayOptions& options, const TraceOptions& trace) {
@@ -78,7 +112,22 @@ CellMode describe_mode(const ReplayOptions& options, const TraceOptions& trace) 
           .touch = options.touch,
           .clock = clock,
           .pace = options.pace,
-          .one_thread = !trace.threads};
+          .one_thread = !trace.threads,
+          .cpus = options.cpus.empty() ? std::nullopt : std::optional(list_text(options.cpus))};
+}
+
+CellPlan describe_plan(const ReplayOptions& options, const TraceOptions& trace, bool verifies) {
+  CellPlan plan{.timeout_s = options.timeout_seconds,
+                .operations = trace.prepared_bytes_max == 0                       ? "stream"
+                              : trace.prepared_bytes_max == prepared_always_bytes ? "prepared"
+                                                                                  : "auto"};
+  if (verifies) return plan;
+  plan.runs = options.runs;
+  plan.budget_ns = options.runs == 0 ? options.budget_ns : 0;
+  plan.memory_runs = options.runs == 0 ? options.memory_runs : std::min(options.runs, options.memory_runs);
+  plan.latency_runs = options.runs == 0 ? options.latency_runs : std::min(options.runs, options.latency_runs);
+  plan.seed = options.seed;
+  return plan;
 }
 
 void fill_cell(Cell& cell, const AllocatorResult& result, const AllocatorResult& reference,

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cmtreplay/report/warnings.h"
 #include "cmtreplay/run/machine.h"
 #include "cmtreplay/run/runs.h"
 #include "toolkit/output/fields.h"
@@ -46,6 +47,7 @@ struct CellAllocator {
   std::string sha256 = {};
   std::string prefix = {};
   std::vector<std::string> settings = {};
+  std::optional<std::string> asked = {};  ///< of a path
 };
 
 template <class Visitor, output::DescribedAs<CellAllocator> A>
@@ -55,6 +57,7 @@ void describe(Visitor& field, A& allocator) {
   field("sha256", allocator.sha256, "of that file: the build");
   field("prefix", allocator.prefix, "of the names of its calls");
   field("settings", allocator.settings, "of its environment");
+  field("asked", output::omit_if_empty(allocator.asked), "the path, as --alloc gave it; no part of the cell's name");
 }
 
 /// How a trace is replayed. Cells of a board agree in it.
@@ -64,6 +67,7 @@ struct CellMode {
   std::string clock = {};
   double pace = 0;
   bool one_thread = false;
+  std::optional<std::string> cpus = {};
 
   bool operator==(const CellMode&) const = default;
 };
@@ -76,6 +80,28 @@ void describe(Visitor& field, M& mode) {
         "that allocators read where times were recorded: recorded, memory (in memory runs) or none");
   field("pace", mode.pace, "recorded time over the replay's; 0: as fast as possible");
   field("one_thread", mode.one_thread, "whether all calls are made by one thread");
+  field("cpus", output::omit_if_empty(mode.cpus), "that the runs were bound to (--pin); absent: to none");
+}
+
+/// How often it is run, and what else of the options may change figures. Cells of a board agree in it, too.
+struct CellPlan {
+  std::uint64_t runs = 0, budget_ns = 0, memory_runs = 0, latency_runs = 0;
+  std::uint64_t seed = 0;
+  std::uint64_t timeout_s = 0;
+  std::string operations = {};
+
+  bool operator==(const CellPlan&) const = default;
+};
+
+template <class Visitor, output::DescribedAs<CellPlan> P>
+void describe(Visitor& field, P& plan) {
+  field("runs", plan.runs, "timed runs; 0: until the median is known to 1 %, or budget_ns is spent");
+  field("budget_ns", plan.budget_ns, "0 where runs has their number");
+  field("memory_runs", plan.memory_runs, "");
+  field("latency_runs", plan.latency_runs, "at most");
+  field("seed", plan.seed, "of the order of the allocators in a round");
+  field("timeout_s", plan.timeout_s, "in which no call returns, after which an allocator counts as hung");
+  field("operations", plan.operations, "prepared or stream, as asked for; auto: by the memory that is free");
 }
 
 /// The timed runs of one allocator, a number for each round.
@@ -148,10 +174,12 @@ inline constexpr std::string_view measured = "measured", refused = "refused", di
 struct Cell {
   std::string schema = std::string(cell_schema);
   std::string version = {};  ///< of cmtreplay
+  std::optional<std::string> build = {};
   CellTrace trace = {};
   CellAllocator allocator = {};
   CellAllocator reference = {};
   CellMode mode = {};
+  std::optional<CellPlan> plan = {};
   Machine machine = {};
   std::string node = {};
   std::string session = {};
@@ -166,6 +194,7 @@ struct Cell {
   CellLatency latency = {};
   CellSeries series = {};
   std::optional<CellVerification> verification = {};
+  std::optional<std::vector<Warning>> warnings = {};
 
   bool is_measured() const { return outcome == outcomes::measured && !runs.wall_ns.empty(); }
   /// Whether both have ratios to the same allocator. Machines may differ in libc.
@@ -173,7 +202,8 @@ struct Cell {
     return reference.name == other.reference.name &&
            (reference.name == "libc" || reference.sha256 == other.reference.sha256);
   }
-  /// What cells have in common that are one in the matrix.
+  /// What cells have in common that are one in the matrix. libc is one column, of whatever build: nodes may differ in
+  /// it, and it is what the others are compared with.
   std::string row_key() const { return trace.sha256; }
   std::string column_key() const;
 };
@@ -182,10 +212,13 @@ template <class Visitor, output::DescribedAs<Cell> C>
 void describe(Visitor& field, C& cell) {
   field("schema", cell.schema, "the name and version of this form");
   field("version", cell.version, "of cmtreplay");
+  field("build", output::omit_if_empty(cell.build),
+        "SHA-256 of cmtreplay and its worker; cells of older versions lack it");
   field("trace", cell.trace, "");
   field("allocator", cell.allocator, "");
   field("reference", cell.reference, "the allocator whose runs stood in the same rounds");
   field("mode", cell.mode, "how the trace was replayed");
+  field("plan", output::omit_if_empty(cell.plan), "how often; cells of older versions lack it");
   field("machine", cell.machine, "");
   field("node", cell.node, "the machine's name");
   field("session", cell.session, "random: cells of one session ran in the same rounds");
@@ -201,15 +234,22 @@ void describe(Visitor& field, C& cell) {
   field("latency", cell.latency, "of malloc and operator new");
   field("series", cell.series, "memory along the trace");
   field("verification", cell.verification, "null: was not verified");
+  field("warnings", output::omit_if_empty(cell.warnings),
+        "what was not replayed as recorded, and what stood out; cells of older versions lack it");
 }
 
-/// The parts of a cell that are known before it is run, and its name as a file:
-/// "redis-1a2b3c4d.jemalloc-9f8e7d6c.json". The first number is from the trace's bytes, the other from the allocator's
-/// bytes and settings, and the mode.
+/// All that a cell depends on and that is known before it is run, as text: "1a2b3c4d.jemalloc-9f8e7d6c". The first
+/// number is from the trace's bytes; the other from the allocator's name, bytes and settings, the build of cmtreplay,
+/// the reference, the mode and the plan. Which other traces and allocators are asked for does not matter.
+std::string cell_key(const Cell& cell);
+/// "redis-1a2b3c4d.jemalloc-9f8e7d6c.json". The trace's name is for people: a cell is found by its key.
 std::string cell_file_name(const Cell& cell);
 
 CellAllocator describe_allocator(const Allocator& allocator);
 CellMode describe_mode(const ReplayOptions& options, const TraceOptions& trace);
+CellPlan describe_plan(const ReplayOptions& options, const TraceOptions& trace, bool verifies);
+/// Of the running cmtreplay and its worker.
+std::string build_of_replay(const std::string& worker);
 
 /// Copies an allocator's results and those of the reference.
 void fill_cell(Cell& cell, const AllocatorResult& result, const AllocatorResult& reference,

@@ -21,6 +21,12 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void fail_at(const std::string& path) { throw std::system_error(errno, std::generic_category(), path); }
 
+/// Of cells that one cell of a cluster stands for.
+std::string place_key(Cell cell) {
+  if (parse_allocator_name(cell.allocator.name).name == "libc") cell.allocator.sha256.clear();
+  return cell_key(cell);
+}
+
 /// A name that no other process takes: with the machine's name and the process id.
 std::string part_name(const std::string& path) {
   char node[256] = "";
@@ -56,12 +62,32 @@ CellStore::CellStore(std::string folder) : folder_(std::move(folder)) {
   if (error) throw std::system_error(error, folder_);
 }
 
-bool CellStore::has(const Cell& cell) const { return access(path_of(cell).c_str(), F_OK) == 0; }
+bool CellStore::has(const Cell& cell) const {
+  if (keys_.count(cell_key(cell)) != 0) return true;
+  const std::string path = path_of(cell);
+  return damaged_.count(path) == 0 && access(path.c_str(), F_OK) == 0;  // of another process, since read()
+}
 
-bool CellStore::store(const Cell& cell) const {
+bool CellStore::has_place(const Cell& cell) const { return has(cell) || places_.count(place_key(cell)) != 0; }
+
+ReadCells CellStore::read() {
+  ReadCells all = read_cells(folder_);
+  for (const Cell& cell : all.cells) {
+    keys_.insert(cell_key(cell));
+    places_.insert(place_key(cell));
+  }
+  damaged_.clear();
+  for (const DamagedFile& file : all.damaged) damaged_.insert(file.path);
+  return all;
+}
+
+bool CellStore::store(const Cell& cell) {
   const std::string path = path_of(cell), part = part_name(path);
   write_whole(part, output::json_text(cell));
-  return name_if_free(part, path);
+  keys_.insert(cell_key(cell));
+  if (damaged_.erase(path) == 0) return name_if_free(part, path);
+  if (rename(part.c_str(), path.c_str()) != 0) fail_at(path);
+  return true;
 }
 
 }  // namespace cmt::replay

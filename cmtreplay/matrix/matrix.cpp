@@ -27,6 +27,36 @@ std::span<const std::size_t> same_trace(const MatrixPlan& plan, const std::vecto
   return std::span(wanted).subspan(begin, end - begin);
 }
 
+/// Builds of one name in several folders, and one with the name of the old build.
+void name_by_paths(const MatrixPlan& plan, std::vector<CellAllocator>& columns, const CellAllocator& reference) {
+  const std::vector<CellAllocator> all = columns;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const auto has_name = [&](const CellAllocator& other) { return other.name == all[i].name; };
+    const bool is_old_build = has_name(reference) && plan.allocators[i].name != plan.reference.name;
+    if (is_old_build || std::count_if(all.begin(), all.end(), has_name) > 1) columns[i].name = plan.allocators[i].name;
+  }
+}
+
+/// They would be one cell.
+void drop_same(MatrixPlan& plan, std::vector<CellAllocator>& columns, const MatrixSettings& settings) {
+  for (std::size_t i = 1; i < columns.size();) {
+    const auto is_same = [&](const CellAllocator& other) {
+      return other.name == columns[i].name && other.sha256 == columns[i].sha256 && other.prefix == columns[i].prefix &&
+             other.settings == columns[i].settings;
+    };
+    const auto end = columns.begin() + static_cast<std::ptrdiff_t>(i),
+               found = std::find_if(columns.begin(), end, is_same);
+    if (found == end) {
+      ++i;
+      continue;
+    }
+    const Allocator& kept = plan.allocators[static_cast<std::size_t>(found - columns.begin())];
+    settings.remark(plan.allocators[i].name + ": is the same build as " + kept.name + ", and is run once");
+    plan.allocators.erase(plan.allocators.begin() + static_cast<std::ptrdiff_t>(i));
+    columns.erase(end);
+  }
+}
+
 }  // namespace
 
 void plan_cells(MatrixPlan& plan, const MatrixSettings& settings) {
@@ -36,19 +66,19 @@ void plan_cells(MatrixPlan& plan, const MatrixSettings& settings) {
       std::find_if(plan.allocators.begin(), plan.allocators.end(),
                    [&plan](const Allocator& allocator) { return allocator.name == plan.reference.name; });
   Cell common{.version = CMT_VERSION,
+              .build = build_of_replay(settings.worker),
               .reference = reference == plan.allocators.end()
                                ? describe_allocator(plan.reference)
                                : columns[static_cast<std::size_t>(reference - plan.allocators.begin())],
               .mode = describe_mode(settings.options, settings.trace),
+              .plan = describe_plan(settings.options, settings.trace, settings.verifies),
               .machine = this_machine(),
               .node = node_name()};
   if (settings.verifies) common.verification.emplace();
-  for (std::size_t i = 0; i < columns.size(); ++i) {  // libraries of one name in several folders
-    const auto has_name = [&](const CellAllocator& other) { return other.name == columns[i].name; };
-    const bool is_old_build = has_name(common.reference) && plan.allocators[i].name != plan.reference.name;
-    if (is_old_build || std::count_if(columns.begin(), columns.end(), has_name) > 1)
-      columns[i].name = plan.allocators[i].name;
-  }
+  if (settings.is_gate)
+    name_by_paths(plan, columns, common.reference);
+  else
+    drop_same(plan, columns, settings);
   for (const TraceFile& trace : plan.traces) {
     for (const CellAllocator& column : columns) {
       Cell& cell = plan.cells.emplace_back(common);

@@ -35,6 +35,7 @@ struct MatrixSettings {
   const TraceOptions& trace;
   const command::Interrupts& interrupts;
   bool verifies = false;       ///< instead of measuring
+  bool is_gate = false;        ///< cells are never stored: builds of one name are told apart by their paths
   bool force = false;          ///< also where memory is short
   double confirm_memory = -1;  ///< a peak or fragmentation that is greater by this share is measured again; -1: none
   std::function<void(const std::string&)> show = [](const std::string&) {};    ///< the current step, for a terminal
@@ -42,7 +43,8 @@ struct MatrixSettings {
   std::function<void(Cell)> keep = {};                                         ///< a cell that is done
 };
 
-/// Fills in `cells`. Throws std::system_error for a library that cannot be read.
+/// Fills in `cells`, without allocators that are the same as an earlier one: of one name, build and settings, from
+/// another folder. Throws std::system_error for a library that cannot be read.
 void plan_cells(MatrixPlan& plan, const MatrixSettings& settings);
 
 /// Runs the cells with these indexes, which rise, trace by trace. A trace that cannot be replayed gives cells that are

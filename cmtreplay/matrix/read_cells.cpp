@@ -47,12 +47,12 @@ auto read_json_file(const std::string& path, const char* what, Read read) {
 
 Cell read_cell(const std::string& path) { return read_json_file(path, "a cell", cell_of); }
 
-std::vector<Cell> read_cells(const std::string& path) {
-  std::vector<Cell> cells;
+ReadCells read_cells(const std::string& path) {
+  ReadCells all;
   if (!std::filesystem::is_directory(path)) {
-    return read_json_file(path, "a board", [&cells](const Json& json) {
-      for (const Json& each : output::member(json, "cells")) cells.push_back(cell_of(each));
-      return cells;
+    return read_json_file(path, "a board", [&all](const Json& json) {
+      for (const Json& each : output::member(json, "cells")) all.cells.push_back(cell_of(each));
+      return all;
     });
   }
   std::vector<std::string> files;
@@ -60,8 +60,14 @@ std::vector<Cell> read_cells(const std::string& path) {
     if (entry.path().extension() == ".json") files.push_back(entry.path().string());
   }
   std::sort(files.begin(), files.end());
-  for (const std::string& file : files) cells.push_back(read_cell(file));
-  return cells;
+  for (const std::string& file : files) {
+    try {
+      all.cells.push_back(read_cell(file));
+    } catch (const FormatError& error) {
+      all.damaged.push_back({file, error.what()});
+    }
+  }
+  return all;
 }
 
 }  // namespace cmt::replay

@@ -108,6 +108,10 @@ class Steps {
   double count_ = 0;
 };
 
+void add_all(std::vector<Warning>& list, const std::vector<Warning>& more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
+
 void describe_trace(CellTrace& cell, const TracePlan& plan) {
   cell.events = plan.facts.events;
   cell.calls = plan.facts.calls;
@@ -144,6 +148,8 @@ void measure(const MatrixPlan& plan, std::span<const std::size_t> cells, const R
     const AllocatorResult& result = result_of(results, plan.allocators[plan.allocator_of(cells[i])]);
     fill_cell(filled[i], result, results.allocators.front(), results.baseline, events);
     filled[i].is_crowded = more_threads_than_cpus(replay);
+    add_all(*filled[i].warnings, allocator_warnings(result, replay.trace.plan().facts));
+    add_all(*filled[i].warnings, table_warnings(result, replay.options));
     const AllocatorResult& reference = results.allocators.front();
     if (is_killed(result.death) || is_killed(reference.death))
       refuse_killed(filled[i], is_killed(result.death) ? result.allocator.name : reference.allocator.name);
@@ -173,6 +179,7 @@ bool run_session(const MatrixPlan& plan, const TraceFile& file, std::span<const 
   for (Cell& cell : results) {
     describe_trace(cell.trace, trace.plan());
     cell.session = session;
+    cell.warnings = trace_warnings(trace);
   }
   try {
     if (settings.verifies) {

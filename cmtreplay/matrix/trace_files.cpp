@@ -37,6 +37,9 @@ std::optional<std::string> trace_name(const std::string& file) {
 
 TraceFile trace_file(const fs::path& path) {
   const std::string file = path.filename().string();
+  if (fs::exists(path) && !fs::is_regular_file(path))
+    throw std::runtime_error(path.string() +
+                             ": is no regular file, and a trace of a matrix is read more than once; copy it to one");
   TraceFile trace{.path = path.string(), .name = trace_name(file).value_or(file)};
   trace.sha256 = files::sha256_of_file(trace.path);
   trace.weight = std::max<std::uint64_t>(1, fs::file_size(path));

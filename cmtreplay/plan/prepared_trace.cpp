@@ -70,7 +70,8 @@ class PreparedTrace::Pass {
     plan_.format = trace.header().format;
     plan_.facts.touched_min = trace.header().touched_min();
     untouched_.set_touched_min(plan_.facts.touched_min);
-    annotate::ReadAhead reader(trace);
+    annotate::BatchReader batches(trace);
+    annotate::ReadAhead reader(batches);
     for (auto events = reader.read(); !events.empty(); events = reader.read()) {
       for (std::size_t i = 0; i < events.size(); ++i) {
         if (i + fetched < events.size()) {
@@ -80,7 +81,7 @@ class PreparedTrace::Pass {
         if (i + prefetched < events.size()) router_.prefetch(events[i + prefetched]);
         plan_event(events[i]);
       }
-      progress(reader.bytes_read(), reader.bytes_total());
+      progress(reader.batch().bytes_read, reader.batch().bytes_total);
     }
     plan_.facts.defects = trace.defects();
     plan_.facts.truncated = trace.truncated();

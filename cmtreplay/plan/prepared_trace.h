@@ -99,12 +99,15 @@ struct OperationPosition {
   std::uint64_t words = 0;
 };
 
+/// More operations than there can be.
+inline constexpr std::uint64_t prepared_always_bytes = std::uint64_t{1} << 46;
+
 /// How a trace is to be replayed.
 struct TraceOptions {
   bool threads = true;                   ///< the recorded threads; else one
   bool strict = false;                   ///< one call at a time, in recorded order
   bool timed = false;                    ///< recorded times are among the operations, for pace and recorded clock
-  std::uint64_t prepared_bytes_max = 0;  ///< more bytes of operations are spooled
+  std::uint64_t prepared_bytes_max = 0;  ///< more bytes of operations are spooled; prepared_always_bytes: none
 };
 
 /// All that a replay has to know of a trace beside its operations.

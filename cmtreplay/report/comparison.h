@@ -21,9 +21,14 @@ void describe(Visitor& field, C& pair) {
   field("less", pair.less, "the allocator with the lower figure");
   field("more", pair.more, "the other");
   field("ratio", pair.ratio, "the lower over the higher figure");
-  field("low", pair.is_known ? std::optional(pair.low) : std::nullopt, "least ratio; null: too few runs");
-  field("high", pair.is_known ? std::optional(pair.high) : std::nullopt, "largest ratio");
-  field("certain", pair.is_certain, "whether one of the two is lower for certain");
+  field("low", pair.is_known ? std::optional(pair.low) : std::nullopt,
+        "of times, of the interval that holds with 95 % for all pairs together; of peaks, the least run of the lower "
+        "over "
+        "the most of the other; null: too few runs");
+  field("high", pair.is_known ? std::optional(pair.high) : std::nullopt, "its other end");
+  field(
+      "certain", pair.is_certain,
+      "whether one of the two is lower: of times with 95 %, of peaks in every memory run, a rule without a confidence");
 }
 
 /// Every pair of allocators that refused no call, by the time of their runs. Runs of a round are compared with each

@@ -5,6 +5,7 @@
 
 #include "cmtreplay/report/comparison.h"
 #include "cmtreplay/report/report.h"
+#include "cmtreplay/report/warnings.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
@@ -30,21 +31,32 @@ double peak(const AllocatorResult& result) {
   return result.memory ? static_cast<double>(result.memory->peak_bytes()) : 0;
 }
 
-std::string interval_text(const AllocatorResult& result) {
+/// Whether runs are too few for an interval of 95 %, by --runs: then their range is shown.
+bool has_few_runs(const std::vector<AllocatorResult>& results) {
+  return std::any_of(results.begin(), results.end(), [](const AllocatorResult& result) {
+    return !result.death && result.timed.size() > 1 && result.timed.size() < runs_for_95;
+  });
+}
+
+/// 95 % around the median, or the range of the runs.
+std::string interval_text(const AllocatorResult& result, bool is_range) {
   if (result.timed.size() < 2) return none;
-  const Interval interval = bootstrap_median(spread_of(result, &TimedSample::wall_ns).samples);
+  const Spread spread = spread_of(result, &TimedSample::wall_ns);
+  if (is_range) return time_text(spread.min) + " - " + time_text(spread.max);
+  if (result.timed.size() < runs_for_95) return none;
+  const Interval interval = bootstrap_median(spread.samples);
   return time_text(interval.low) + " - " + time_text(interval.high);
 }
 
 std::vector<std::string> time_row(const AllocatorResult& result, const std::string& name,
-                                  const AllocatorResult* reference, const TraceFacts& facts) {
+                                  const AllocatorResult* reference, const TraceFacts& facts, bool is_range) {
   std::vector<std::string> cells{name};
   if (result.timed.empty() || facts.calls == 0) {
     cells.insert(cells.end(), 8, none);
     return cells;
   }
   cells.push_back(time_text(wall(result)));
-  cells.push_back(interval_text(result));
+  cells.push_back(interval_text(result, is_range));
   cells.push_back(reference ? ratio(wall(result), wall(*reference)) : none);
   cells.push_back(time_text(spread_of(result, &TimedSample::cpu_ns).median));
   cells.push_back(time_text(mean_kernel_ns(result)));
@@ -113,19 +125,17 @@ std::string name_text(const AllocatorResult& result) {
 
 /// An allocator that gives memory back by the clock gives back less in a replay that is faster than the program.
 std::string purge_text(const AllocatorResult& result, const ReplayOptions& options) {
-  const bool other_time = result.memory && !result.memory->has_recorded_clock && options.pace != 1;
-  return other_time && result.memory->reads_clock ? " (purges by the clock)" : "";
+  return purges_by_other_clock(result, options) ? " (purges by the clock)" : "";
 }
 
 /// Runs that something else has disturbed, mostly.
 std::string outliers_text(const std::vector<AllocatorResult>& results) {
   std::string text;
   for (const AllocatorResult& result : results) {
-    const std::vector<std::uint64_t> times = spread_of(result, &TimedSample::wall_ns).samples;
-    const std::size_t outliers = times.size() < 5 ? 0 : count_outliers(times);
+    const std::size_t outliers = outlier_runs(result);
     if (outliers == 0) continue;
     text += (text.empty() ? "outliers: " : ", ") + result.allocator.name + " " + std::to_string(outliers) + " of " +
-            std::to_string(times.size()) + " runs";
+            std::to_string(result.timed.size()) + " runs";
   }
   return text.empty() ? text : text + "\n";
 }
@@ -209,13 +219,15 @@ std::string table_text(const Report& report) {
                      with_commas(facts.peak_live.blocks) + " blocks live\n";
   const std::vector<AllocatorResult>& results = report.results.allocators;
   const AllocatorResult* const reference = reference_of(results);
-  output::Table times({"allocator", "time", "95 %", "ratio", "CPU", "kernel", "ns/call", "faults", "runs"});
+  const bool has_few = has_few_runs(results);
+  output::Table times(
+      {"allocator", "time", has_few ? "range" : "95 %", "ratio", "CPU", "kernel", "ns/call", "faults", "runs"});
   output::Table memory({"resident", "at start", "peak", "ratio", "mean", "at end", "fragmentation"});
   for (const AllocatorResult* result : fastest_first(results)) {
-    times.add(time_row(*result, name_text(*result), reference, facts));
+    times.add(time_row(*result, name_text(*result), reference, facts, has_few));
     memory.add(memory_row(*result, name_text(*result) + purge_text(*result, report.options), reference));
   }
-  times.add(time_row(report.results.baseline, "(null)", reference, facts));
+  times.add(time_row(report.results.baseline, "(null)", reference, facts, has_few));
   text += times.text() + "\n" + memory.text();
   if (reference && reference != &results.front()) text += "ratios are to " + reference->allocator.name + "\n";
   const std::string verdict = verdict_text(compare_times(results), "time: ", "faster") +

@@ -1,12 +1,16 @@
 #include "cmtreplay/report/verification.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "toolkit/output/numbers.h"
 
 namespace cmt::replay {
 namespace {
+
+/// Lines for each kind of fault, on standard output.
+constexpr std::uint64_t shown_of_kind = 10;
 
 using output::hex;
 using output::with_commas;
@@ -104,9 +108,15 @@ Verification run_verification(const ReplaySettings& settings, const Allocator& a
 std::string verification_text(const Verification& verified, std::uint64_t events) {
   std::string text;
   const std::string& name = verified.allocator.name;
-  for (const Finding& finding : verified.findings) text += name + ": " + finding.sentence() + "\n";
+  std::array<std::uint64_t, fault_count> seen{};  // an allocator with a fault at every call would hide all else
+  std::uint64_t shown = 0;
+  for (const Finding& finding : verified.findings) {
+    if (++seen.at(finding.found.fault) > shown_of_kind) continue;
+    text += name + ": " + finding.sentence() + "\n";
+    ++shown;
+  }
   const bool is_fatal = !verified.fatal_call.empty();
-  const std::uint64_t further = verified.faults - verified.findings.size() - (is_fatal ? 1 : 0);
+  const std::uint64_t further = verified.faults - shown - (is_fatal ? 1 : 0);
   if (further != 0) text += name + ": and " + with_commas(further) + " more\n";
   if (is_fatal) {
     text += name + ": after the last event: a " + verified.fatal_call +

@@ -1,5 +1,6 @@
 #include "cmtreplay/run/machine.h"
 
+#include <gnu/libc-version.h>
 #include <sys/utsname.h>
 
 #include "toolkit/process/proc_file.h"
@@ -29,7 +30,8 @@ Machine this_machine() {
   uname(&kernel);
   return {.kernel = std::string(kernel.sysname) + " " + kernel.release,
           .cpu = excerpt("/proc/cpuinfo", "model name", ": ", "\n"),
-          .huge_pages = excerpt("/sys/kernel/mm/transparent_hugepage/enabled", "", "[", "]")};
+          .huge_pages = excerpt("/sys/kernel/mm/transparent_hugepage/enabled", "", "[", "]"),
+          .libc = std::string("glibc ") + gnu_get_libc_version()};
 }
 
 }  // namespace cmt::replay

@@ -12,6 +12,7 @@ struct Machine {
   std::string kernel = {};
   std::optional<std::string> cpu = {};         ///< its model
   std::optional<std::string> huge_pages = {};  ///< always, madvise or never
+  std::optional<std::string> libc = {};        ///< "glibc 2.36"
 };
 
 template <class Visitor, output::DescribedAs<Machine> M>
@@ -19,6 +20,7 @@ void describe(Visitor& field, M& machine) {
   field("kernel", machine.kernel, "name and release");
   field("cpu", machine.cpu, "the model of the processor");
   field("huge_pages", machine.huge_pages, "transparent ones: always, madvise or never");
+  field("libc", output::omit_if_empty(machine.libc), "its C library, and the version");
 }
 
 Machine this_machine();

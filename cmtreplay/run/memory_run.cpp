@@ -278,7 +278,7 @@ MemoryRun run_memory(const ReplaySettings& settings, const Allocator& allocator,
   const control& control = worker.results().get();
   run.reads_clock = control.clock_read != 0;
   run.has_recorded_clock = control.clock_recorded != 0;
-  run.reads_stamps = control.stamps_read != 0;
+  if (control.stamps_watched != 0) run.reads_stamps = control.stamps_read != 0;
   run.clock_strays = control.clock_strays;
   run.peak_by_high_water_bytes = probe.peak_by_high_water();
   const std::string& touch = settings.options.touch;

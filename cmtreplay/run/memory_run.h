@@ -73,11 +73,11 @@ struct MemoryRun {
   std::uint64_t timeline_cpu_ns = 0;
   std::uint64_t peak_live_bytes = 0;  ///< of the trace, and the event with which they were reached
   std::uint64_t peak_live_event = 0;
-  std::uint64_t peak_touched_bytes = 0;  ///< its own peak; without pages that the program did not write to
-  bool reads_clock = false;              ///< the allocator read a clock during the run, other than of processor time
-  bool has_recorded_clock = false;       ///< which was the recorded one
-  bool reads_stamps = false;             ///< it also read the processor's time stamp counter
-  std::uint32_t clock_strays = 0;        ///< times that a thread of its own slept by something else
+  std::uint64_t peak_touched_bytes = 0;   ///< its own peak; without pages that the program did not write to
+  bool reads_clock = false;               ///< the allocator read a clock during the run, other than of processor time
+  bool has_recorded_clock = false;        ///< which was the recorded one
+  std::optional<bool> reads_stamps = {};  ///< it also read the processor's time stamp counter, where that is seen
+  std::uint32_t clock_strays = 0;         ///< times that a thread of its own slept by something else
   bool holds_all = true;  ///< the trace's live blocks, with their pages written: none was refused or left untouched
 
   std::uint64_t peak_bytes() const;
@@ -120,8 +120,9 @@ void describe(Visitor& field, Run& run) {
   field("reads_clock", run.reads_clock,
         "whether the allocator read a clock during the run, as those do that purge by the clock");
   field("recorded_clock", run.has_recorded_clock, "whether that was the recorded clock (--clock), else the system's");
-  field("reads_time_stamps", run.has_recorded_clock ? std::optional(run.reads_stamps) : std::nullopt,
-        "whether it read the processor's time stamp counter, which is never recorded; null: not looked at");
+  field("reads_time_stamps", run.reads_stamps,
+        "whether it read the processor's time stamp counter, which is never recorded; null: not looked at, or this "
+        "processor does not tell");
   field("clock_strays", run.clock_strays,
         "times that a thread of the allocator's slept by something else than the recorded clock, or not at all");
   field("timeline_cpu_ns", run.timeline_cpu_ns, "CPU time of the sampling");

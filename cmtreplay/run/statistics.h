@@ -33,6 +33,9 @@ Spread spread_of(std::vector<std::uint64_t> samples);
 /// The median of samples, 1 at least, which it reorders; of an even number the mean of the middle two.
 double median_of(std::vector<double>& samples);
 
+/// Samples of which an interval of 95 % can be told: all of five lie on one side of the median once in 16 times.
+inline constexpr std::size_t runs_for_95 = 6;
+
 /// What the median of a figure is, with a confidence: between the two.
 struct Interval {
   double low = 0;
@@ -41,7 +44,8 @@ struct Interval {
 
 template <class Visitor, output::DescribedAs<Interval> I>
 void describe(Visitor& field, I& interval) {
-  field("low", interval.low, "of the interval in which the median lies with 95 %, by bootstrap");
+  field("low", interval.low,
+        "of the interval in which the median lies with 95 %, by bootstrap; of fewer than 6 runs their range");
   field("high", interval.high, "its other end");
 }
 

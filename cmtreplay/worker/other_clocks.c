@@ -7,13 +7,21 @@
 #include <sys/prctl.h>
 #include <ucontext.h>
 
-static int was_read;
+static int was_read, is_watching;
 
 int other_clock_was_read(void) { return __atomic_load_n(&was_read, __ATOMIC_RELAXED); }
 
+int other_clocks_are_watched(void) { return is_watching; }
+
 #if defined __x86_64__
 
-void watch_other_clocks(void) { prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0); }
+void watch_other_clocks(void) {
+  if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) != 0) return;
+  __builtin_ia32_rdtsc();
+  is_watching = other_clock_was_read();
+  __atomic_store_n(&was_read, 0, __ATOMIC_RELAXED);
+  prctl(PR_SET_TSC, is_watching ? PR_TSC_SIGSEGV : PR_TSC_ENABLE, 0, 0, 0);
+}
 
 /* After a general protection fault the instruction can be read: it was fetched. */
 static int is_reading(const void* instruction) {

@@ -6,8 +6,12 @@
  * were started before. */
 #pragma once
 
-/* For the calling thread and those that it starts. Does nothing where the processor or the kernel cannot do that. */
+/* For the calling thread and those that it starts, once SIGSEGV is handled. Does nothing where the kernel cannot do
+ * that, or the processor does not obey: some virtual machines let the counter be read all the same. Tries it. */
 void watch_other_clocks(void);
+
+/* Whether a reading of the counter would be noted. */
+int other_clocks_are_watched(void);
 
 /* For the handler of SIGSEGV: whether a reading of the counter was the reason. The thread may go on. */
 int is_other_clock(const void* context);

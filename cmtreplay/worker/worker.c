@@ -173,6 +173,7 @@ static void measure(struct replay* replay) {
   getrusage(RUSAGE_SELF, &after);
   control->clock_read = (uint32_t)clock_was_read();
   control->clock_strays = recorded_clock_strays();
+  control->stamps_watched = (uint32_t)other_clocks_are_watched();
   control->stamps_read = (uint32_t)other_clock_was_read();
   control->kernel_ns = kernel_ns(&after) - kernel_ns(&before);
   control->minor_faults = (uint64_t)(after.ru_minflt - before.ru_minflt);

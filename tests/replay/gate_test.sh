@@ -20,7 +20,7 @@ rounds=3
 
 # A bump allocator never reuses memory, and libc does.
 test "$(gate --against=libc --alloc=./new.so --fail-if=peak+2%,fragmentation+1% a.trace)" = 3
-grep -q '^worse: a: new.so: peak +[0-9.]* % (+[0-9.]* % to +[0-9.]* %), allowed +2.0 %$' lines
+grep -q '^worse: a: new.so: peak +[0-9.]* % (+[0-9.]* % to +[0-9.]* %, range of 10 runs), allowed +2.0 %$' lines
 grep -q '^2 figures judged: [12] worse$' lines
 test "$(gate --against=./new.so --alloc=libc --fail-if=peak+2% a.trace)" = 0
 test "$(gate --against=libc --alloc=./new.so --fail-if=peak+2% --json a.trace)" = 3

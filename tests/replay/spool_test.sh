@@ -17,4 +17,4 @@ grep -qx spooled mode
 test -z "$(ls -A temporary)"
 TMPDIR=$PWD/nowhere cmtreplay --stream --alloc=libc --runs=2 --json t.trace 2> words | facts | cmp - whole
 grep -qx streamed mode
-grep -qx "cmtreplay: a temporary file in $PWD/nowhere: No such file or directory: the trace is planned again in each run" words
+grep -qx "cmtreplay: t.trace: a temporary file in $PWD/nowhere: No such file or directory: the trace is planned again in each run" words

@@ -1,0 +1,83 @@
+#include "cmtreplay/report/warnings.h"
+
+#include "cmtreplay/report/report.h"
+#include "toolkit/output/numbers.h"
+
+namespace cmt::replay {
+namespace {
+
+/// Whether the trace has a call of this name.
+bool has_call(const TraceFacts& facts, const std::string& name) {
+  for (std::size_t kind = 0; kind < facts.by_kind.size(); ++kind) {
+    if (facts.by_kind[kind] != 0 && cmt::name(static_cast<Kind>(kind)) == name) return true;
+  }
+  return false;
+}
+
+void add_count(std::vector<Warning>& warnings, std::uint64_t count, const std::string& kind) {
+  if (count != 0) warnings.push_back({kind, output::with_commas(count) + " " + kind});
+}
+
+void add(std::vector<Warning>& warnings, const std::string& kind) { warnings.push_back({kind, kind}); }
+
+}  // namespace
+
+std::vector<Warning> trace_warnings(const PreparedTrace& trace) {
+  const TraceFacts& facts = trace.plan().facts;
+  std::vector<Warning> warnings;
+  add_count(warnings, facts.failed_calls, "calls were refused when recorded and are not replayed");
+  add_count(warnings, facts.unknown_blocks,
+            "events free or resize blocks that the trace does not know; such frees are not replayed");
+  add_count(warnings, facts.give_back_left_out,
+            "calls of mallopt or mallctl might do more than give memory back, and are not replayed");
+  add_count(warnings, facts.defects, "defects in the trace");
+  if (facts.truncated) add(warnings, "breaks off before its end; the whole part is replayed");
+  if (!trace.chunks().kept())
+    warnings.push_back({"the trace is planned again in each run",
+                        trace.chunks().problem() + ": the trace is planned again in each run"});
+  return warnings;
+}
+
+std::vector<Warning> allocator_warnings(const AllocatorResult& result, const TraceFacts& facts) {
+  std::vector<Warning> warnings;
+  const std::string calls = " of " + output::counted(facts.give_back_calls, "call") + " that give memory back";
+  if (!result.timed.empty() && !result.allocator.null) {
+    const TimedSample& sample = result.timed.front();
+    if (sample.give_back_missing != 0)
+      warnings.push_back({"has no counterpart for calls that give memory back",
+                          "has no counterpart for " + output::with_commas(sample.give_back_missing) + calls});
+    if (sample.give_back_failed != 0)
+      warnings.push_back(
+          {"failed calls that give memory back", "failed " + output::with_commas(sample.give_back_failed) + calls});
+  }
+  if (result.memory && result.memory->reads_stamps == true)
+    add(warnings, "reads the processor's time stamp counter, which does not tell the recorded time");
+  if (result.memory && result.memory->clock_strays != 0)
+    add(warnings, "a thread of its own did not sleep by the clock, and was not waited for");
+  for (const std::string& name : replaced_names(result.allocator)) {
+    if (has_call(facts, name)) add(warnings, "has no " + name + "; emulated");
+  }
+  return warnings;
+}
+
+bool purges_by_other_clock(const AllocatorResult& result, const ReplayOptions& options) {
+  return result.memory && !result.memory->has_recorded_clock && options.pace != 1 && result.memory->reads_clock;
+}
+
+std::size_t outlier_runs(const AllocatorResult& result) {
+  const std::vector<std::uint64_t> times = spread_of(result, &TimedSample::wall_ns).samples;
+  return times.size() < 5 ? 0 : count_outliers(times);
+}
+
+std::vector<Warning> table_warnings(const AllocatorResult& result, const ReplayOptions& options) {
+  std::vector<Warning> warnings;
+  if (purges_by_other_clock(result, options))
+    add(warnings, "purges by the clock, and read the system's: it may keep more memory than in the program");
+  if (const std::size_t outliers = outlier_runs(result); outliers != 0)
+    warnings.push_back(
+        {"outliers among the timed runs",
+         std::to_string(outliers) + " of " + std::to_string(result.timed.size()) + " timed runs are outliers"});
+  return warnings;
+}
+
+}  // namespace cmt::replay
