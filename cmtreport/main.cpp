@@ -53,7 +53,7 @@ trace with call stacks.
                  drew a plot, the address space, too
   --replay=FILE  add what cmtreplay --json wrote about the same trace
   --watch=FILE   add what cmtwatch run --json or export --json wrote about the
-                 same run
+                 same run, or its recording itself
 
   --pages        say which functions hold the pages of one trace that is a file: it
                  is read a second time, which can take far longer than the rest
@@ -68,6 +68,11 @@ trace with call stacks.
                  and counted
   -h, --help     show this help
   --version      show the version
+
+Examples:
+  cmtreport app.cmt
+  cmtreport -o app.html app.cmt
+  cmtreport --diff=before.cmt -o difference.html after.cmt
 
 Exit status: 0 done, 1 could not, 2 wrong use.
 )";
@@ -136,7 +141,10 @@ class Outputs {
       process::write_all(page_->fd(), to_page(title, json, page_of), path_);
       page_->commit();
       if (!page_is_interactive())
-        command::complain(tool, path_ + ": does not draw: this was built without uPlot and flame-chart-js");
+        command::complain(
+            tool, path_ +
+                      ": does not draw: built without uPlot and flame-chart-js (run script/bootstrap in the sources, "
+                      "and build again)");
     }
     if (has_json_) command::print(json);
   }
@@ -230,7 +238,10 @@ int run(const CommandLine& line) {
   const std::optional<PagePass> pass = page_reading ? pages_of(*page_reading) : std::nullopt;
   HeldPages pages;
   if (pass) pages.pass = &*pass;
-  if (pass && recording.traces().front().process.has_stacks) pages.holders = find_holders(*pass, recording);
+  if (pass && recording.traces().front().process.has_stacks) {
+    pages.holders = find_holders(*pass, pass->most_unused, recording);
+    pages.pinning = find_holders(*pass, pass->most_separable, recording);
+  }
   const Report report = build_report(recording, pages);
   if (others.pages) refuse_other_trace(line.value("overhead", ""), *others.pages, report);
   if (pages.pass != nullptr && outputs.needs_json()) others.pages = pages_json(pages, recording, others.pages);

@@ -20,6 +20,9 @@ using allocations::Metric;
 /// The least share of all changes of a figure that is worth a finding, and of the figure itself.
 constexpr double least_share_of_changes = 0.02, least_share_of_all = 0.0005;
 
+/// What a change that may be chance counts, of what it counts else.
+constexpr double chance_weight = 0.01;
+
 /// What a share of a figure counts in the order of findings: memory first.
 double weight_of(Metric metric) {
   switch (metric) {
@@ -31,6 +34,12 @@ double weight_of(Metric metric) {
     default:
       return 0.4;
   }
+}
+
+/// "bytes live at the end".
+std::string figure_name(Metric metric) {
+  return (metric == Metric::peak || metric == Metric::live || metric == Metric::bytes ? "bytes " : "") +
+         allocations::metric_text(metric);
 }
 
 std::string_view measure_name(Metric metric) {
@@ -95,7 +104,8 @@ std::string text_of(const std::vector<Candidate>& candidates, bool has_stacks) {
     text += " (gone)";
   else if (!percent.empty())
     text += " (" + percent + ")";
-  text += ", " + output::fixed(100 * std::abs(each.share), 1) + " % of all changes";
+  text += ", " + output::fixed(100 * std::abs(each.share), 1) + " % of all changes of " + figure_name(metric);
+  if (each.is_maybe_chance) text += ", no more than calls in random order do";
   for (std::size_t i = 1; i < std::min<std::size_t>(candidates.size(), 3); ++i) {
     const Metric other = candidates[i].difference->metric;
     const std::int64_t change = candidates[i].contributor->change;
@@ -147,7 +157,8 @@ std::vector<DiffFinding> find_changes(const DiffReport& report, const std::vecto
     for (const ChangedContributor& each : difference.contributors) {
       const double share_of_all = whole == 0 ? 0 : static_cast<double>(size_of(each.change)) / whole;
       if (std::abs(each.share) < least_share_of_changes || share_of_all < least_share_of_all) continue;
-      by_name[{each.name, each.label}].push_back({&each, &difference, share_of_all * weight_of(difference.metric)});
+      const double weight = share_of_all * weight_of(difference.metric) * (each.is_maybe_chance ? chance_weight : 1);
+      by_name[{each.name, each.label}].push_back({&each, &difference, weight});
     }
   }
   std::vector<DiffFinding> findings;

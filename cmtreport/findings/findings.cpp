@@ -1,6 +1,7 @@
 #include "cmtreport/findings/findings.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "cmtreport/findings/functions.h"
@@ -20,13 +21,13 @@ using output::with_commas;
 
 /// The least share of the whole (bytes of the peak, or calls) that is worth a finding, by kind.
 constexpr double least_peak = 0.1, least_leak = 0.01, least_live = 0.05, least_growth = 0.015, least_temporary = 0.03,
-                 least_reallocated = 0.05, least_other_thread = 0.1, least_untouched = 0.05;
+                 least_reallocated = 0.05, least_other_thread = 0.1, least_untouched = 0.05, least_short_lived = 0.1;
 
 /// What a share of the whole counts in the order of findings. What is used at the peak may be needed. What leaks or
 /// grows has no end, so it counts the more, however small it is so far.
 constexpr double peak_weight = 0.1, live_weight = 0.08, growth_base = 0.05, growth_weight = 1, leak_base = 0.1,
                  temporary_weight = 0.5, reallocated_weight = 0.3, other_thread_weight = 0.1, untouched_weight = 0.2,
-                 burst_weight = 0.3, allocator_weight = 0.3, pins_weight = 1;
+                 short_lived_weight = 0.05, burst_weight = 0.3, allocator_weight = 0.3, pins_weight = 1;
 
 /// The least part of all pages that old blocks pin, of that the part of one function, and the part of the pages that
 /// its old blocks are on, for a finding.
@@ -69,12 +70,15 @@ class Finder {
         peak_bytes_(report.peak.live_bytes),
         calls_(report.total.allocated_blocks),
         callers_(tree_),
-        functions_(totals_by_function(tree_, totals)) {}
+        functions_(totals_by_function(tree_, totals)) {
+    for (const Function& function : tree_.functions()) ++short_names_[allocations::short_name(function.name)];
+  }
 
   std::vector<Finding> find() {
     for (const FunctionTotals& function : functions_) {
       find_peak(function);
       find_temporary(function);
+      find_short_lived(function);
       find_reallocated(function);
       find_other_thread(function);
       find_untouched(function);
@@ -92,7 +96,9 @@ class Finder {
  private:
   std::string name_of(FrameNumber function) const {
     const std::string_view full = tree_.functions()[function].name;
-    const std::string name = output::shortened(text::to_line(allocations::short_name(full)), name_columns);
+    const std::string short_name = allocations::short_name(full);
+    const bool is_unique = short_names_.at(short_name) < 2;
+    const std::string name = output::shortened(text::to_line(is_unique ? short_name : std::string(full)), name_columns);
     return report_.total.has_stacks ? name : "blocks of " + name;
   }
 
@@ -185,6 +191,13 @@ class Finder {
   void find_temporary(const FunctionTotals& function) {
     find_calls(function, Measure::temporary_blocks, "temporary", least_temporary, temporary_weight,
                "temporary: the thread's next event frees them");
+  }
+  /// Of functions whose blocks are rather short-lived than temporary.
+  void find_short_lived(const FunctionTotals& function) {
+    const Measures& sum = function.totals.sum;
+    if (2 * sum[Measure::temporary_blocks] < sum[Measure::short_lived_blocks])
+      find_calls(function, Measure::short_lived_blocks, "short_lived", least_short_lived, short_lived_weight,
+                 "short-lived: freed within " + with_commas(report_.short_lived_max) + " events");
   }
   void find_reallocated(const FunctionTotals& function) {
     find_calls(function, Measure::reallocated_blocks, "reallocated", least_reallocated, reallocated_weight,
@@ -341,20 +354,17 @@ class Finder {
     finding.span = {static_cast<std::uint32_t>(burst->begin), static_cast<std::uint32_t>(burst->end)};
   }
 
-  /// Whose old blocks keep pages from being given back, at the sample with the most unused bytes on pages.
+  /// Whose old blocks keep pages from being given back, at the moment when they keep most.
   void find_pins() {
     if (pages_.pass == nullptr) return;
     const overhead::Summary& summary = pages_.pass->summary;
-    const overhead::Holders& at = summary.holders;
-    const auto sample = std::find_if(summary.samples.begin(), summary.samples.end(),
-                                     [&at](const overhead::Sample& each) { return each.event >= at.event; });
-    if (sample == summary.samples.end()) return;
+    const PagePass::Moment& at = pages_.pass->most_separable;
     std::uint64_t all = 0;
-    for (const PageHolder& holder : pages_.holders) all += pinned_bytes(holder);
+    for (const PageHolder& holder : pages_.pinning) all += pinned_bytes(holder);
     if (all < least_pinned_bytes || share(all, at.pages * summary.page_size) < least_pinned) return;
-    const std::string place = sample->time_ns == unknown ? "event " + with_commas(at.event)
-                                                         : output::time_text(static_cast<double>(sample->time_ns));
-    for (const PageHolder& holder : pages_.holders) {
+    const std::string place =
+        at.time_ns == unknown ? "event " + with_commas(at.event) : output::time_text(static_cast<double>(at.time_ns));
+    for (const PageHolder& holder : pages_.pinning) {
       const std::uint64_t bytes = pinned_bytes(holder);
       if (share(bytes, all) >= least_of_pinned)
         add_pins(holder, all, place, share(bytes, summary.pages_peak * summary.page_size) * pins_weight);
@@ -394,7 +404,7 @@ class Finder {
         bytes_text(holder.use.old_bytes);
     finding.figures = {{"separable_bytes", bytes},
                        {"all_separable_bytes", all},
-                       {"event", pages_.pass->summary.holders.event},
+                       {"event", pages_.pass->most_separable.event},
                        {"old_blocks", holder.use.old_blocks},
                        {"old_bytes", holder.use.old_bytes},
                        {"old_page_bytes", holder.use.old_page_bytes},
@@ -458,7 +468,8 @@ class Finder {
   std::uint64_t calls_;
   Callers callers_;
   std::vector<FunctionTotals> functions_;
-  std::string caller_;  // of the finding that was added last; empty: none
+  std::unordered_map<std::string, std::uint32_t> short_names_;  // how many functions have it
+  std::string caller_;                                          // of the finding that was added last; empty: none
   std::uint64_t caller_amount_ = 0;
   std::vector<Rising> rising_;
   std::vector<Finding> findings_;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <optional>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "cmt/error.h"
+#include "cmtreport/input/read_recording.h"
 #include "toolkit/command/open_trace.h"
 
 namespace cmt::report {
@@ -59,30 +61,19 @@ Json series_of_recording(const Json& recording) {
                     proportional = column_of(recording, "samples", "proportional_bytes"),
                     resident = column_of(recording, "samples", "resident_bytes"),
                     id = column_of(recording, "ticks", "id"), begin = column_of(recording, "ticks", "begin_ns");
-  std::map<std::int64_t, std::uint64_t> sums;
-  bool has_proportional = false, has_resident = false;
+  const auto bytes_of = [](const Json& bytes) {
+    return bytes.is_null() ? std::nullopt : std::optional(count_of(bytes));
+  };
+  RecordedSums sums;
   for (const Json& process : recording.at("processes")) {
-    for (const Json& sample : process.at("samples")) {
-      const bool is_proportional = !sample.at(proportional).is_null();
-      const Json& bytes = sample.at(is_proportional ? proportional : resident);
-      if (bytes.is_null()) continue;
-      (is_proportional ? has_proportional : has_resident) = true;
-      sums[sample.at(tick_of).get<std::int64_t>()] += count_of(bytes);
-    }
+    for (const Json& sample : process.at("samples"))
+      sums.add(sample.at(tick_of).get<std::int64_t>(), bytes_of(sample.at(proportional)),
+               bytes_of(sample.at(resident)));
   }
-  Json times = Json::array(), figures = Json::array();
-  for (const Json& tick : recording.at("ticks")) {
-    const auto sum = sums.find(tick.at(id).get<std::int64_t>());
-    times.push_back(count_of(tick.at(begin)));
-    figures.push_back(sum == sums.end() ? Json() : Json(sum->second));
-  }
-  return {{"schema", "cmt.kinds/1"},
-          {"metric", has_proportional && has_resident ? "pss or rss"
-                     : has_proportional               ? "pss"
-                                                      : "rss"},
-          {"time_ns", times},
-          {"bytes", figures},
-          {"kinds", Json::array()}};
+  std::vector<std::pair<std::int64_t, std::uint64_t>> ticks;
+  for (const Json& tick : recording.at("ticks"))
+    ticks.emplace_back(tick.at(id).get<std::int64_t>(), count_of(tick.at(begin)));
+  return sums.series(ticks);
 }
 
 }  // namespace
@@ -96,6 +87,7 @@ Json read_overhead(const std::string& path) {
 }
 
 Json read_watch(const std::string& path) {
+  if (is_database(path)) return read_recording(path);
   Json json = read_object(path, {"cmt.watch/1", "cmt.kinds/1", "cmt.recording/1"}, "a report of cmtwatch");
   if (json.at("schema") != "cmt.recording/1") return json;
   try {

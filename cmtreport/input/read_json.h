@@ -17,7 +17,7 @@ Json read_replay(const std::string& path);
 /// What overhead --json has written. Throws as read_replay().
 Json read_overhead(const std::string& path);
 
-/// What cmtwatch run --json or export --json has written; of a recording that was exported, the memory of all
+/// What cmtwatch run --json or export --json has written, or its recording itself; of a recording, the memory of all
 /// processes at each moment, in the form of cmt.kinds/1 without kinds. Throws as read_replay().
 Json read_watch(const std::string& path);
 

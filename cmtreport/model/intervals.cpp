@@ -115,7 +115,7 @@ Interval IntervalCollector::joined(const Interval& first, Interval second) {
   const bool is_first = first.peak.bytes >= second.peak.bytes;
   const auto add = [&](KeyId key, const Measures& more, bool is_of_first) {
     Measures& sum = touch(key).measures;
-    // Live at the peak less live at the begin of both: of the first, what changed in it counts before the second's.
+    // Live at the peak less live at the start of both: of the first, what changed in it counts before the second's.
     if (is_of_first == is_first) {
       sum[Measure::interval_peak_bytes] += more[Measure::interval_peak_bytes];
       sum[Measure::interval_peak_blocks] += more[Measure::interval_peak_blocks];

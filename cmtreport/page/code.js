@@ -49,7 +49,7 @@
         el("div", {class: "split"}, this.graph, el("div", {class: "tables"}, el("div", {class: "controls"}, this.tableChoice), this.tablePlace)));
     }
 
-    name({id}) { return id < 0 ? (this.state.values.tree === "bottom-up" ? "all allocations" : cmt.elements.plain(this.model.report.program || "all")) : this.model.functions[id].name; }
+    name({id}) { return id < 0 ? (this.state.values.tree === "bottom-up" ? "all allocations" : cmt.elements.plain(this.model.report.program || "all")) : this.model.functions[id].short; }
 
     placeOf(id) {
       const {library, file, line} = this.model.functions[id];
@@ -60,7 +60,7 @@
       const {measure, gross} = this.view;
       const above = node.parent?.parent ? `, ${share(Math.abs(node.total), node.parent.weight)} of ${this.name(node.parent)}` : "";
       const weight = `, ${share(Math.abs(node.total), gross)}${measure.signed ? " of what came or went" : " of all"}${above}`;
-      return [this.name(node), node.id < 0 ? "" : this.placeOf(node.id), `${number(measure, node.total)} ${measure.words}${weight}`,
+      return [node.id < 0 ? this.name(node) : this.model.functions[node.id].name, node.id < 0 ? "" : this.placeOf(node.id), `${number(measure, node.total)} ${measure.words}${weight}`,
         node.self !== 0 && node.self !== node.total ? `${number(measure, node.self)} by itself` : ""].filter(Boolean);
     }
 
@@ -145,8 +145,8 @@
 
     /// A long name loses its middle where it has no room, as in the graph: templates differ at their ends.
     functionButton(id) {
-      const {name} = this.model.functions[id];
-      const text = name.length > 44 ? [el("span", {class: "cut"}, name.slice(0, -18)), el("span", {class: "tail"}, name.slice(-18))] : name;
+      const {name, short} = this.model.functions[id];
+      const text = short.length > 44 ? [el("span", {class: "cut"}, short.slice(0, -18)), el("span", {class: "tail"}, short.slice(-18))] : short;
       return el("button", {type: "button", class: "name" + (this.matches?.[id] ? " found" : ""), title: `${name}\n${this.placeOf(id)}`, onclick: () => this.choose(id)}, text);
     }
 

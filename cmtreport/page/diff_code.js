@@ -38,8 +38,8 @@
     words(node) {
       const {measure, changed} = this.view;
       const {before, after} = node;
-      return [this.name(node), node.id < 0 ? "" : this.placeOf(node.id),
-        `${number(measure, node.total)} ${measure.words} (${relative(before.total, after.total)}), ${share(Math.abs(node.total), changed)} of all changes`,
+      return [node.id < 0 ? this.name(node) : this.model.functions[node.id].name, node.id < 0 ? "" : this.placeOf(node.id),
+        `${number(measure, node.total)} ${measure.words} (${relative(before.total, after.total)}), ${share(Math.abs(node.total), changed)} of all changes of this measure`,
         `${label(measure.unit, before.total)} before, ${label(measure.unit, after.total)} after`,
         node.self !== 0 && node.self !== node.total ? `${number(measure, node.self)} by itself` : ""].filter(Boolean);
     }

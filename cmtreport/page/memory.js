@@ -91,7 +91,7 @@
       this.plotPlace.textContent = "";
       const series = seriesOf(this.model.report, this.axis);
       const most = Math.max(1, ...series.flatMap(({y}) => [y.reduce((a, b) => Math.max(a, b ?? 0), 0)]));
-      const panel = {title: "Memory over time", x: this.axis.panel, y: {title: "", unit: "bytes", log: false, ticks: [], breaks: [], range: [0, most]}, series, heat: null};
+      const panel = {title: "Memory over time", x: this.axis.panel, y: {title: "bytes", unit: "bytes", log: false, ticks: [], breaks: [], range: [0, most]}, series, heat: null};
       const hooks = {
         draw: [(u) => drawMarks(u, this.marks), () => this.placeSliders(), () => this.showSelection()],
         setSelect: [(u) => this.dragged(u)],

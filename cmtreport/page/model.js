@@ -64,14 +64,15 @@
       const key = name + "\0" + library(frame);
       if (!known.has(key)) {
         known.set(key, list.length);
-        list.push({name: plain(name), library: library(frame), file: plain(frames.file?.[frame] ?? ""), line: frames.line?.[frame] || null});
+        const short = frames.short_name?.[frame];
+        list.push({name: plain(name), short: plain(short || name), library: library(frame), file: plain(frames.file?.[frame] ?? ""), line: frames.line?.[frame] || null});
       }
       return known.get(key);
     });
     return {list, ofFrame};
   };
 
-  /// Sums of a function, or of what it calls, at their begin. `sides` are the traces that are compared, [] of one alone:
+  /// Sums of a function, or of what it calls, at their start. `sides` are the traces that are compared, [] of one alone:
   /// [{key, self, total}], of which {self, total} are by node; each has sums of its own.
   const noSums = (id, sides) => ({id, self: 0, total: 0, weight: 0, ...Object.fromEntries(sides.map(({key}) => [key, {self: 0, total: 0}]))});
 

@@ -11,7 +11,7 @@
   const noTicks = {log: false, ticks: [], breaks: []};
   const greatest = (lists) => lists.reduce((most, list) => list.reduce((a, b) => Math.max(a, b ?? 0), most), 1);
 
-  const bytesAxis = (series) => ({title: "", unit: "bytes", ...noTicks, range: [0, greatest(series.map(({y}) => y))]});
+  const bytesAxis = (series, title) => ({title, unit: "bytes", ...noTicks, range: [0, greatest(series.map(({y}) => y))]});
   const spanOf = (lists) => [Math.min(...lists.map((x) => x[0] ?? 0)), Math.max(1, ...lists.map((x) => x.at(-1) ?? 1))];
 
   /// What was recorded: [facts], and a warning of what was lost or is in doubt.
@@ -79,6 +79,12 @@
         reveal(finding.part);
       },
     }, el("span", {class: "kind"}, plain(finding.kind ?? "").replaceAll("_", " ")), el("span", {class: "text", title: plain(finding.text)}, plain(finding.text))))));
+  };
+
+  /// A function such as xmalloc, which is charged for what its callers asked for.
+  const wrapperHint = ({findings: list = []}) => {
+    const name = list.map((finding) => finding.function ?? "").find((one) => /^\w*(m|c|re)alloc$/i.test(one));
+    return name ? el("p", {class: "hint"}, `If ${name} only hands memory on, cmtreport --skip='^${name}$' charges its callers.`) : null;
   };
 
   const threadTable = ({threads = [], processes = []}) => {
@@ -168,7 +174,7 @@
       {name: "on pages of one small old block", form: "line", look: 3, x, y: of((s) => (s.pinned_pages == null ? null : s.pinned_pages * page))},
       {name: "resident", form: "line", look: 7, x, y: of((s) => s.resident_bytes ?? null)},
     ].filter(({y}) => y.some((value) => value != null));
-    return {title: "Pages over time", x: axis.panel, y: bytesAxis([{y: x.map((_, i) => sum(series.filter(({form}) => form === "band").map(({y}) => y[i] ?? 0)))}, ...series]), series, heat: null};
+    return {title: "Pages over time", x: axis.panel, y: bytesAxis([{y: x.map((_, i) => sum(series.filter(({form}) => form === "band").map(({y}) => y[i] ?? 0)))}, ...series], "bytes on pages"), series, heat: null};
   };
 
   const holderTables = ({pages}) => {
@@ -197,8 +203,9 @@
     };
     const rows = [...replay.allocators].sort((a, b) => (a.wall_ns?.median ?? 0) - (b.wall_ns?.median ?? 0)).map((one) => row(one, plain(one.name)));
     if (replay.baseline) rows.push(row(replay.baseline, "(null)"));
+    const isFew = replay.allocators.some(({death, wall_ns: times}) => !death && times?.samples?.length > 1 && times.samples.length < 6);  // their interval is the range
     return table(`Replayed on ${count(replay.allocators.length)} allocators; ratio: time over that of ${plain(first.name)}; (null) is the cost of the replay itself${replay.mode?.threads_at_once > 1 ? `; ${count(replay.mode.threads_at_once)} threads at once: with fewer processors times mean little` : ""}`,
-      ["allocator", "#time", "#95 %", "#ratio", "#ns/call", "#resident peak", "#mean", "#at end", "#fragmentation"], rows);
+      ["allocator", "#time", isFew ? "#range" : "#95 %", "#ratio", "#ns/call", "#resident peak", "#mean", "#at end", "#fragmentation"], rows);
   };
 
   const replayPanel = ({replay}, axis) => {
@@ -212,7 +219,7 @@
     ];
     return {
       title: "Resident memory by allocator", x: {...noTicks, title: timed ? "recorded time" : "events", unit: timed ? "ns" : "count", range: [0, Math.max(spanOf(series.map(({x}) => x))[1], timed === axis.timed ? axis.panel.range[1] : 0)]},
-      y: bytesAxis(series), series, heat: null,
+      y: bytesAxis(series, "bytes"), series, heat: null,
     };
   };
 
@@ -231,7 +238,7 @@
     }
     if (series.every(({x}) => x.length === 0)) return null;
     const summed = {y: series[0].x.map((_, i) => sum(series.filter(({form}) => form === "band").map(({y}) => y[i] ?? 0)))};
-    return {title: "Seen from outside", x: {...noTicks, title: "time", unit: "ns", range: spanOf(series.map(({x}) => x))}, y: bytesAxis([summed, ...series]), series, heat: null};
+    return {title: "Seen from outside", x: {...noTicks, title: "time", unit: "ns", range: spanOf(series.map(({x}) => x))}, y: bytesAxis([summed, ...series], "bytes"), series, heat: null};
   };
 
   /// A watch without traces need not be of the recorded run.
@@ -245,5 +252,5 @@
     return table("Mappings", ["mapping", "#most", "#at the end"], rows);
   };
 
-  cmt.parts = {header, findings, threadTable, processTable, sizesPanel, addressPanel, pagesPanel, holderTables, replayTable, replayPanel, watchPanel, watchNote, watchTable};
+  cmt.parts = {header, findings, wrapperHint, threadTable, processTable, sizesPanel, addressPanel, pagesPanel, holderTables, replayTable, replayPanel, watchPanel, watchNote, watchTable};
 })();

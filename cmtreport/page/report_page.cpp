@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view lacking =
     "<p class=\"lacking\">This page's interactive parts are missing: cmtreport was built without uPlot and "
-    "flame-chart-js, which <code>script/bootstrap</code> installs. <code>cmtreport --text</code> and "
-    "<code>--json</code> have the same figures.</p>\n";
+    "flame-chart-js. Run <code>script/bootstrap</code> in the sources, and build again. <code>cmtreport --text</code> "
+    "and <code>--json</code> have the same figures.</p>\n";
 
 constexpr std::string_view frame =
     "</head>\n<body>\n<noscript><p class=\"lacking\">This page needs JavaScript.</p></noscript>\n"

@@ -83,10 +83,16 @@ std::optional<PagePass> read_pages(const std::string& path, const std::stop_toke
   overhead::Summariser summariser(path, page_shift, header.has_usable, unheard, header.touched_min());
   KeysOfBlocks keys;
   PagePass pass;
-  summariser.call_at_holders([&](const heap::AddressIndex& live, const overhead::MemoryUse& now) {
-    pass.uses = allocations::find_page_uses(live, page_shift, now.old_before(),
-                                            [&keys](const heap::PlacedBlock& block) { return keys.of_block(block); });
-  });
+  const auto walk_at = [&keys](PagePass::Moment& moment) {
+    return [&keys, &moment](const heap::AddressIndex& live, const overhead::MemoryUse& now) {
+      moment = {.event = now.event, .time_ns = now.time_ns, .pages = now.pages, .allocated_bytes = now.allocated_bytes};
+      moment.uses = allocations::find_page_uses(
+          live, page_shift, now.old_before(), [&keys](const heap::PlacedBlock& block) { return keys.of_block(block); });
+    };
+  };
+  summariser.call_at_holders(walk_at(pass.most_unused));
+  PagePass::Moment found;  // and perhaps while the program ends
+  summariser.call_at_separable(walk_at(found));
   const auto has_address = [](const Event& event) {
     return (!event.makes_block() || event.address != 0) && (!event.ends_block() || event.old_address != 0);
   };
@@ -95,6 +101,10 @@ std::optional<PagePass> read_pages(const std::string& path, const std::stop_toke
       if (!has_address(event)) return std::nullopt;
       keys.count_event(event);
       summariser.count_event(event);
+      if (found.event == 0 || summariser.now().allocated_bytes <= found.allocated_bytes + found.allocated_bytes / 100)
+        continue;
+      pass.most_separable = std::move(found);
+      found = {};
     }
   }
   pass.summary = summariser.finish(reader.truncated());
@@ -120,7 +130,7 @@ std::optional<PagePass> PageReading::finish() {
   return std::move(pass_);
 }
 
-std::vector<PageHolder> find_holders(const PagePass& pass, const Recording& recording) {
+std::vector<PageHolder> find_holders(const PagePass& pass, const PagePass::Moment& moment, const Recording& recording) {
   const TraceFigures& trace = recording.traces().front();
   const std::vector<CallTree::Node>& nodes = recording.tree().nodes();
   const auto node_of = [&](KeyId key) -> NodeNumber {
@@ -130,7 +140,7 @@ std::vector<PageHolder> find_holders(const PagePass& pass, const Recording& reco
   std::map<FrameNumber, PageHolder> holders;
   std::map<std::pair<FrameNumber, std::uint32_t>, std::int64_t> by_phase;
   std::map<FrameNumber, std::map<NodeNumber, std::int64_t>> by_node;
-  for (const PageUses::Entry& entry : pass.uses.entries) {
+  for (const PageUses::Entry& entry : moment.uses.entries) {
     const NodeNumber node = node_of(entry.key);
     if (node == CallTree::left_out) continue;
     const FrameNumber function = nodes[node].function;
@@ -139,7 +149,7 @@ std::vector<PageHolder> find_holders(const PagePass& pass, const Recording& reco
     by_node[function][node] += entry.use.separable_bytes;
   }
   // Pages that several keys of one function share, and no other's.
-  const std::vector<KeyId>& shared = pass.uses.shared_pages;
+  const std::vector<KeyId>& shared = moment.uses.shared_pages;
   for (std::size_t at = 0; at < shared.size(); at += shared[at] + std::size_t{1}) {
     const NodeNumber first = node_of(shared[at + 1]);
     const bool is_one =
@@ -149,7 +159,7 @@ std::vector<PageHolder> find_holders(const PagePass& pass, const Recording& reco
                       const NodeNumber node = node_of(key);
                       return node != CallTree::left_out && nodes[node].function == nodes[first].function;
                     });
-    if (is_one) holders[nodes[first].function].use.sole_bytes += pass.uses.page_size;
+    if (is_one) holders[nodes[first].function].use.sole_bytes += moment.uses.page_size;
   }
   for (const auto& [function_and_phase, separable] : by_phase) {
     PageHolder& holder = holders[function_and_phase.first];

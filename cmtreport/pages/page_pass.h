@@ -23,8 +23,20 @@ struct PagePass {
     std::uint32_t phase = 0;
   };
 
+  /// What blocks held at a moment, by number of a key.
+  struct Moment {
+    std::uint64_t event = 0;
+    std::uint64_t time_ns = unknown;
+    std::uint64_t pages = 0;
+    std::uint64_t allocated_bytes = 0;  ///< so far
+    allocations::PageUses uses{};
+  };
+
   overhead::Summary summary;
-  allocations::PageUses uses;  ///< at the sample of summary.holders, by number of a key
+  Moment most_unused;  ///< at the sample of summary.holders
+  /// At the walk with most separable pages; event 0: none had some. Not while a program that ends frees all it has:
+  /// at least a hundredth of what was allocated up to there was allocated later.
+  Moment most_separable;
   std::vector<Key> keys;
   std::vector<std::string>
       phases;  ///< their marks; the first, "", is that before the first mark, and those beyond 1,000
@@ -55,12 +67,13 @@ struct PageHolder {
 
 /// The pass, and who holds the pages.
 struct HeldPages {
-  const PagePass* pass = nullptr;  ///< nullptr: not known
-  std::vector<PageHolder> holders{};
+  const PagePass* pass = nullptr;     ///< nullptr: not known
+  std::vector<PageHolder> holders{};  ///< at pass->most_unused
+  std::vector<PageHolder> pinning{};  ///< at pass->most_separable
 };
 
-/// Who holds the pages, by function: all that hold some, the most unused bytes first. The functions are those of the
-/// recording, which is of this trace alone.
-std::vector<PageHolder> find_holders(const PagePass& pass, const Recording& recording);
+/// Who holds the pages at one of the moments of a pass, by function: all that hold some, the most unused bytes first.
+/// The functions are those of the recording, which is of this trace alone.
+std::vector<PageHolder> find_holders(const PagePass& pass, const PagePass::Moment& moment, const Recording& recording);
 
 }  // namespace cmt::report

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "libcmt/number_hash.h"
+#include "toolkit/allocations/short_name.h"
 
 namespace cmt::report {
 namespace {
@@ -42,10 +45,25 @@ class FrameNumbers {
     const auto [library, is_new] = libraries_.try_emplace(function.library, next);
     if (is_new) frames_.libraries.push_back(function.library);
     frames_.function.push_back(function.name);
+    frames_.short_name.push_back(allocations::short_name(function.name));
     frames_.library.push_back(library->second);
     frames_.file.push_back(function.file);
     frames_.line.push_back(function.line);
     return static_cast<FrameNumber>(frames_.function.size() - 1);
+  }
+
+  /// To be called once, last: takes away the short names that tell nothing, and those that several functions have.
+  void keep_unique_short_names() {
+    std::unordered_map<std::string, std::string_view> full_names;
+    std::unordered_set<std::string> shared;
+    for (std::size_t i = 0; i < frames_.function.size(); ++i) {
+      const auto [found, is_new] = full_names.try_emplace(frames_.short_name[i], frames_.function[i]);
+      if (!is_new && found->second != frames_.function[i]) shared.insert(found->first);
+    }
+    for (std::size_t i = 0; i < frames_.function.size(); ++i) {
+      std::string& name = frames_.short_name[i];
+      if (name == frames_.function[i] || shared.contains(name)) name.clear();
+    }
   }
 
  private:
@@ -88,6 +106,7 @@ class Folder {
       if (totals_.has(node)) add_folded(parent, node);
     }
     append_others();
+    frames_.keep_unique_short_names();
     return std::move(folded_);
   }
 

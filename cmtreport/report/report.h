@@ -170,6 +170,7 @@ void describe(Visitor& field, M& mark) {
 /// Functions, by number.
 struct Frames {
   std::vector<std::string> function;
+  std::vector<std::string> short_name;
   std::vector<std::uint32_t> library;
   std::vector<std::string> libraries;
   std::vector<std::string> file;
@@ -181,6 +182,8 @@ void describe(Visitor& field, F& frames) {
   field("function", frames.function,
         "its name, or else its library with an offset; \"[all]\" of the root, \"[other, 12 functions]\" of what was "
         "folded, \"[unknown]\" where the stack is not known");
+  field("short_name", frames.short_name,
+        "the name without its result, arguments and template arguments; empty: the same, or that of several functions");
   field("library", frames.library, "index in libraries");
   field("libraries", frames.libraries, "files' names without their folder; empty: none");
   field("file", frames.file, "of the source, of its call that has allocated most; empty: not known");
@@ -319,7 +322,7 @@ struct Figures {
 template <class Visitor, output::DescribedAs<Finding> F>
 void describe(Visitor& field, F& finding) {
   field("kind", finding.kind,
-        "peak, leak, live_at_end, growth, temporary, untouched, other_thread, reallocated, pins, ...");
+        "peak, leak, live_at_end, growth, temporary, short_lived, untouched, other_thread, reallocated, pins, ...");
   field("text", finding.text, "the finding in words");
   field("function", finding.function, "that it is about; empty: none");
   std::vector<std::uint64_t> values;

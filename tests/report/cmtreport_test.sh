@@ -62,6 +62,21 @@ cmtreport --json pins.trace >json || complain "without --pages: $?"
 overhead --json pins.trace >overhead.json
 cmtreport --pages --overhead=overhead.json --json pins.trace >json && grep -q '"by_age"' json && grep -q '"by_function"' json || complain "both kinds of holders"
 
+# Functions of one short name are told apart. Blocks that are rather short-lived than temporary.
+{
+  sed -n '1,/^#node 2/p' leaky.trace | sed 's/"int keep.*"/"int f<a>(int)"/; s/function=drop/function="int f<b>(int)"/'
+  awk 'BEGIN { for (i = 1; i <= 2000; ++i) {
+    printf "malloc(100) = %x<%d> stack=1\nmalloc(50) = %x<%d> stack=2\n", 4096 * i, 2 * i, 4096 * i + 512, 2 * i + 1
+    if (i > 9) printf "free(%x<%d>)\nfree(%x<%d>)\n", 4096 * (i - 9), 2 * (i - 9), 4096 * (i - 9) + 512, 2 * (i - 9) + 1 } }'
+  echo '#cmt end=complete'
+} >short.trace
+cmtreport short.trace >text 2>err || complain "short.trace: $(cat err)"
+tr -s ' \n' ' ' <text >line
+grep -q 'int f<a>(int): 49.8 % of all allocations (1,991 of 4,000) are short-lived: freed within 256 events' line &&
+  grep -q 'int f<b>(int): ' line || complain "short-lived blocks: $(cat text)"
+cmtreport --json short.trace | jq -c '.frames.short_name' >names && ! grep -q f names || complain "a short name of two functions: $(cat names)"
+cmtreport --json leaky.cmt | jq -c '.frames.short_name' | grep -q '"keep<>"' || complain "no short name"
+
 # Focus, and functions that are taken out.
 cmtreport --focus=drop leaky.cmt >text && ! grep -q leaks text || complain "--focus=drop: $(cat text)"
 cmtreport --json --hide=keep leaky.cmt >hidden && ! grep -q '"int keep' hidden || complain "--hide=keep"
@@ -171,7 +186,20 @@ refused 1 'nothing.json: the file is empty' --watch=nothing.json leaky.cmt
 perl -e 'print "[" x 100000' >deep.json
 refused 1 'too deep' --watch=deep.json leaky.cmt
 printf 'SQLite format 3\000' >watch.db
-refused 1 'cmtwatch export --json' --watch=watch.db leaky.cmt
+refused 1 'watch.db: not a recording of cmtwatch' --watch=watch.db leaky.cmt
+refused 1 'cmtwatch export --json' --replay=watch.db leaky.cmt
+
+# A recording itself: as its export. Another version, other tables and figures below 0 are refused.
+cmtwatch record -o real.db -- sleep 0.3 >out 2>&1 || complain "cmtwatch record: $(cat out)"
+cmtwatch export --json real.db >real.json
+for from in real.db real.json; do cmtreport --json --watch=$from leaky.cmt | jq -c .watch >$from.out 2>err || complain "$from: $(cat err)"; done
+cmp -s real.db.out real.json.out && jq -e '.bytes | length > 1 and max > 100000' real.db.out >out || complain "a recording is not its export: $(cat real.db.out)"
+changed() { cp real.db changed.db && sqlite "$1" && refused 1 "$2" --watch=changed.db leaky.cmt; }
+sqlite() { python3 -c 'import sqlite3, sys; c = sqlite3.connect("changed.db"); c.executescript(sys.argv[1]); c.commit()' "$1"; }
+changed 'pragma user_version = 77' 'a recording of version 77, which this cmtreport does not know'
+changed 'pragma application_id = 5' 'changed.db: not a recording of cmtwatch'
+changed 'update process_sample set resident_bytes = -1, proportional_bytes = null' 'a figure that is no whole number from 0 on'
+changed 'drop table process_sample; create view process_sample as select 1 tick_id, 2 proportional_bytes, 3 resident_bytes' 'changed.db: not a recording of cmtwatch'
 head -c $(($(wc -c <leaky.cmt) / 2)) leaky.cmt >short.cmt
 cmtreport short.cmt >text 2>err || complain "a trace that breaks off: $(cat err)"
 grep -q 'breaks off' text && ! grep -q leaks text || complain "a trace that breaks off: $(cat text)"

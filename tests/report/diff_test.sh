@@ -10,8 +10,8 @@ tr -s ' \n' ' ' <text >line
 grep -q '^before: before.trace: 4,200 events$' text && grep -q '^after:  after.cmt: 4,000 events$' text || complain "the traces: $(cat text)"
 grep -q '^allocated  *244 KiB  *190 KiB  *-53.7 KiB  *-22.0 %$' text || complain "the totals: $(cat text)"
 grep -q '^peak  *138 KiB  *171 KiB  *+33.2 KiB  *+2[0-9.]* %$' text || complain "the peak: $(cat text)"
-grep -q ' 2. push has 34.2 KiB more live at the end (+35.0 %), 100.0 % of all changes; +34.2 KiB live at the peak, +34.2 KiB allocated' line || complain "push: $(cat text)"
-grep -q ' 1. old allocates 97.7 KiB less (gone), [0-9.]* % of all changes' line || complain "old: $(cat text)"
+grep -q ' 2. push has 34.2 KiB more live at the end (+35.0 %), 100.0 % of all changes of bytes live at the end; +34.2 KiB live at the peak, +34.2 KiB allocated' line || complain "push: $(cat text)"
+grep -q ' 1. old allocates 97.7 KiB less (gone), [0-9.]* % of all changes of bytes allocated' line || complain "old: $(cat text)"
 ! grep -q load text || complain "load has not changed: $(cat text)"
 awk 'length($0) > 80 { exit 1 }' text && [ "$(wc -l <text)" -le 23 ] || complain "more than a screen: $(cat text)"
 

@@ -15,8 +15,8 @@ HOSTILE = [
 
 
 def tree(count, choose):
-    names = HOSTILE + [f"space{i % 23}::Class{i % 211}::method{i}(int, char const*)" for i in range(max(8, min(count // 8, 4000)))]
-    frames = {"function": names, "libraries": ["cc1plus", "libc.so.6", "libstdc++.so.6", "<b>lib</b>.so"],
+    names = HOSTILE + ["xmalloc"] + [f"space{i % 23}::Class{i % 211}::method{i}(int, char const*)" for i in range(max(8, min(count // 8, 4000)))]
+    frames = {"function": names, "short_name": [name.split("(")[0] if name.startswith("space") else "" for name in names], "libraries": ["cc1plus", "libc.so.6", "libstdc++.so.6", "<b>lib</b>.so"],
               "library": [choose.choice([0, 0, 0, 1, 2, 3]) for _ in names], "file": [choose.choice(["reader.cpp", "<i>parser</i>.cpp", ""]) for _ in names], "line": [choose.randrange(1, 900) for _ in names]}
     parent, frame, depth = [0], [0], [0]
     while len(parent) < count:
@@ -106,6 +106,7 @@ def report(count, others):
         "findings": [
             {"kind": "leak", "text": f"12.3 MiB that {HOSTILE[0]} allocated are never freed", "part": "code", "span": [1, moments - 2], "node": min(3, count - 1), "function": ""},
             {"kind": "temporary", "text": "41 % of all blocks are freed by the next event", "part": "code", "span": None, "node": 1, "function": frames["function"][nodes["frame"][1]]},
+            {"kind": "peak", "text": "xmalloc has 12 % of the peak", "part": "code", "span": None, "node": None, "function": "xmalloc"},
             {"kind": "pins", "text": "87 % of what pins pages was allocated during load", "part": "sizes", "span": None, "node": None},
         ],
         "moments": {"event": events, "time_ns": times, "position": times, **sums, "resident_bytes": [live * 5 // 4 + 300000 for live in sums["live_bytes"]]},

@@ -56,6 +56,15 @@ const checkSums = async (page, name, json) => {
   await settled(page);
 };
 
+/// Tables and frames have short names, titles and tooltips whole ones.
+const checkShortNames = async (page, name) => {
+  const buttons = await page.$$eval("#code .rows .function button", (all) => all.map(({textContent: text, title}) => [text, title.split("\n")[0]]));
+  const short = buttons.filter(([text, title]) => text.startsWith("space") && title.startsWith(text + "(int, "));
+  check(short.length > 5, `${name}: names are not short: ${buttons.slice(0, 5)}`);
+  const frames = await page.evaluate(() => cmt.shown.code.flame.laid.focus.children.map(({name, node}) => [name, node.id < 0 ? "" : cmt.shown.model.functions[node.id].name]));
+  check(frames.some(([text, whole]) => whole.startsWith(text + "(")), `${name}: frames have whole names`);
+};
+
 /// The inclusive sum that the table of functions shows for a function, by the JSON alone.
 const checkFunction = async (page, name, json) => {
   const span = await spanOf(page);
@@ -63,7 +72,7 @@ const checkFunction = async (page, name, json) => {
   await settled(page);
   const row = await page.$eval("#code .rows tbody tr:nth-child(2)", (tr) => ({
     text: tr.querySelector(".function button").textContent, total: tr.children[1].textContent,
-    id: cmt.shown.model.functions.findIndex((one) => one.name === tr.querySelector(".function button").textContent),
+    id: cmt.shown.model.functions.findIndex((one) => one.short === tr.querySelector(".function button").textContent),
   }));
   const ids = await page.evaluate(() => [...cmt.shown.model.functionOf]);
   const below = new Uint8Array(ids.length);
@@ -215,6 +224,11 @@ for (const name of process.argv.slice(2)) {
     await checkKeyboard(page, name, json);
   }
   if (name === "made-up") {
+    await page.evaluate(() => cmt.shown.state.set({table: "functions"}));
+    await settled(page);
+    await checkShortNames(page, name);
+    const hint = await page.$eval(".found-list > .hint", (element) => element.textContent);
+    check(hint.includes("--skip='^xmalloc$'"), `${name}: a wrapper is not told: ${hint}`);
     await checkTab(page, name);
     await checkSearch(page, name, json);
     await checkGraph(page, name);

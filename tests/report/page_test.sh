@@ -4,7 +4,7 @@
 skip() { echo "skipped: $*"; exit 77; }
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "chromium is not installed"
 command -v node >/dev/null || skip "node is not installed"
-[ -d "$SOURCE/node_modules/puppeteer-core" ] || skip "puppeteer-core is not installed (script/bootstrap)"
+[ -d "$SOURCE/node_modules/puppeteer-core" ] || skip "puppeteer-core is not installed (script/bootstrap --test)"
 tools=$BUILD/tests/report
 
 awk 'BEGIN {
@@ -21,5 +21,5 @@ python3 "$SOURCE/tests/report/made_up_report.py" 400 replay.json watch.json over
 others="--overhead=overhead.json --replay=replay.json --watch=watch.json"
 cmtreport $others --json '<img src=x>.trace' >recorded.json
 cmtreport $others -o recorded.html '<img src=x>.trace'
-! grep -q 'interactive parts are missing' made-up.html || skip "built without uPlot and flame-chart-js (script/bootstrap)"
+! grep -q 'interactive parts are missing' made-up.html || skip "built without uPlot and flame-chart-js (script/bootstrap --test)"
 NODE_PATH=$SOURCE/node_modules BROWSER=$browser exec node "$SOURCE/tests/report/page_test.mjs" made-up recorded
