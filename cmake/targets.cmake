@@ -92,7 +92,8 @@ endfunction()
 function(cmt_tool name parts)
   add_executable(${name} main.cpp)
   target_link_libraries(${name} PRIVATE ${parts} cmt_warnings cmt_sanitize)
-  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  set_property(GLOBAL APPEND PROPERTY CMT_TOOLS ${name})
 endfunction()
 
 # cmt_unit_tests(NAME LIBRARY [THREADS] SOURCES... [ARGUMENTS ARGUMENT...]): the doctest cases that sit beside the code of a

@@ -6,7 +6,7 @@ complain() { echo "$*" >&2; failed=1; }
 # help TOOL: what its --help says, and for one with subcommands theirs.
 help() {
   "$1" --help
-  [ "$1" != cmtwatch ] || for command in $("$1" --help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p'); do "$1" "$command" --help; done
+  [ "$1" != cmtwatch ] || for command in $("$1" --help | sed -n 's/^  \([a-z]*\)   *[a-z].*/\1/p'); do "$1" "$command" --help; done
 }
 
 for tool in trace2cmt cmtreplay lifetimes overhead cmtreport cmtwatch cmttrace; do
@@ -28,5 +28,16 @@ if command -v mandoc >/dev/null; then
   mandoc -T lint -W warning "$SOURCE"/man/*.[1-9] || complain "mandoc finds faults"
 else
   echo "mandoc is not installed: the pages' macros are not checked"
+fi
+
+# Words that neither a dictionary nor man/words.txt has. What is set in bold, and names in capitals, are no words.
+if command -v aspell >/dev/null && command -v mandoc >/dev/null && aspell dicts | grep -x en_GB >/dev/null; then
+  for page in "$SOURCE"/man/*.[1-9]; do
+    unknown=$(mandoc -T utf8 "$page" | sed $'s/.\b//g' | LC_ALL=C.UTF-8 aspell list -l en_GB --encoding=utf-8 | sort -u |
+      grep -vxE '[A-Z_]+' | grep -vxFf "$SOURCE/man/words.txt" || true)
+    [ -z "$unknown" ] || complain "${page##*/}: not in man/words.txt:" $unknown
+  done
+else
+  echo "aspell or its English is not installed: the pages' words are not checked"
 fi
 exit $failed

@@ -11,10 +11,11 @@ mv first prefix                       # nothing may remember where it was instal
 prefix=$PWD/prefix
 
 fail() { echo "install: $*" >&2; exit 1; }
-for file in lib/libcmttrace.so lib/libcmt.a include/cmt/reader.h lib/cmake/cmt/cmt-config.cmake lib/pkgconfig/cmt.pc \
+for file in lib/libcmttrace.so lib/libcmt.a lib/libcmt.so lib/libcmt.so.0 include/cmt/reader.h lib/cmake/cmt/cmt-config.cmake lib/pkgconfig/cmt.pc \
             share/man/man1/trace2cmt.1 share/man/man5/cmt.5 share/doc/cmt/README.md share/doc/cmt/LICENSE \
             share/doc/cmt/doc/figures.md share/doc/cmt/doc/architecture.md share/doc/cmt/format-spec/cmt.md \
-            share/doc/cmt/format-spec/text.md; do
+            share/doc/cmt/format-spec/text.md share/doc/cmt/doc/api.md \
+            share/bash-completion/completions/lifetimes share/zsh/site-functions/_lifetimes share/fish/vendor_completions.d/lifetimes.fish; do
   [ -f "$prefix/$file" ] || fail "$file is missing"
 done
 ! grep -rlI -e "$PWD/first" -e "$BUILD" "$prefix" || fail "a file names the place where it was built"
@@ -47,12 +48,20 @@ for without in none PkgConfig; do
   [ "$("cmake_$without/consumer" two.trace)" = "2 events" ] || fail "the consumer built through CMake is wrong"
 done
 
-export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
-g++ -std=c++20 "$SOURCE/tests/install/consumer/consumer.cpp" -o through_pkg_config $(pkg-config --static --cflags --libs cmt)
+# The shared library exports the API, and of the standard library nothing.
+strays=$(nm -DC --defined-only "$prefix/lib/libcmt.so.0" | cut -d ' ' -f 3- | grep -vE '^((typeinfo|typeinfo name|vtable) for )?cmt::|LIBCMT_0$' || true)
+[ -z "$strays" ] || fail "libcmt.so exports $strays"
+nm -DC --defined-only "$prefix/lib/libcmt.so.0" | grep 'cmt::Reader::read()' >/dev/null || fail "libcmt.so does not export the API"
+strays=$(nm -DC --defined-only "$prefix/lib/libcmt.so.0" | grep -E 'cmt::(text|format|heap|trace)::' || true)
+[ -z "$strays" ] || fail "libcmt.so exports what is not in its headers: $strays"
+
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
+g++ -std=c++20 "$SOURCE/tests/install/consumer/consumer.cpp" -o through_pkg_config $(pkg-config --cflags --libs cmt)
+ldd through_pkg_config | grep "$prefix/lib/libcmt.so.0" >/dev/null || fail "the consumer is not linked with libcmt.so.0"
 [ "$(./through_pkg_config two.trace)" = "2 events" ] || fail "the consumer built through pkg-config is wrong"
 [ "$(./through_pkg_config bash.cmt)" = "$(trace2cmt -s bash.cmt | grep -vc '^#') events" ] || fail "the consumer misreads a .cmt"
 
 # The README's example, as it stands there.
 awk '/^```cpp/ { code = 1; next } /^```/ { code = 0 } code' "$prefix/share/doc/cmt/README.md" >example.cpp
-g++ -std=c++20 -Wall -Wextra -Werror example.cpp -o example $(pkg-config --static --cflags --libs cmt)
+g++ -std=c++20 -Wall -Wextra -Werror example.cpp -o example $(pkg-config --cflags cmt) -l:libcmt.a -L"$prefix/lib" -lzstd -pthread
 [ "$(./example two.trace)" = "8 bytes" ] || fail "the README's example is wrong"
