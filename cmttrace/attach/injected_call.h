@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cmttrace/attach/remote_memory.h"
-#include "cmttrace/attach/stack_walk.h"
 #include "cmttrace/attach/stopped_thread.h"
+#include "cmttrace/attach/unwind/stack_walk.h"
 
 namespace cmt::attach {
 

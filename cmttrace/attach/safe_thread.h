@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cmttrace/attach/injected_call.h"
-#include "cmttrace/attach/stack_walk.h"
 #include "cmttrace/attach/stopped_thread.h"
 #include "cmttrace/attach/target.h"
+#include "cmttrace/attach/unwind/stack_walk.h"
 
 namespace cmt::attach {
 

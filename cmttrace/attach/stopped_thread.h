@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cmttrace/attach/unwind_rules.h"
+#include "cmttrace/attach/unwind/unwind_rules.h"
 #include "toolkit/process/interrupted_calls.h"
 
 namespace cmt::attach {

@@ -9,7 +9,7 @@
 
 #include "cmttrace/attach/modules.h"
 #include "cmttrace/attach/remote_memory.h"
-#include "cmttrace/attach/zones.h"
+#include "cmttrace/attach/unwind/zones.h"
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::attach {

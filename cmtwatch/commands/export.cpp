@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "cmtwatch/commands/subcommands.h"
-#include "cmtwatch/recording/database.h"
 #include "cmtwatch/recording/recording.h"
 #include "cmtwatch/report/report_output.h"
+#include "toolkit/database/database.h"
 #include "toolkit/output/json.h"
 #include "toolkit/output/numbers.h"
 

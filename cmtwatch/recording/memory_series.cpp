@@ -11,10 +11,10 @@
 #include <system_error>
 
 #include "cmt/error.h"
-#include "cmtwatch/recording/database.h"
 #include "cmtwatch/recording/moment.h"
 #include "cmtwatch/recording/recording.h"
 #include "cmtwatch/sample/process_set.h"
+#include "toolkit/database/database.h"
 
 namespace cmt::watch {
 namespace {

@@ -27,7 +27,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cmtwatch/recording/database.h"
+#include "toolkit/database/database.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/process/counters.h"
 #include "toolkit/process/smaps.h"

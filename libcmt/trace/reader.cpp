@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "libcmt/format/coding.h"
-#include "libcmt/trace/cmt_source.h"
+#include "libcmt/trace/file/cmt_source.h"
+#include "libcmt/trace/file/legacy_source.h"
 #include "libcmt/trace/files.h"
-#include "libcmt/trace/legacy_source.h"
+#include "libcmt/trace/lines/text_source.h"
 #include "libcmt/trace/source.h"
-#include "libcmt/trace/text_source.h"
 
 namespace cmt {
 

@@ -3,11 +3,11 @@
 #include <string>
 
 #include "libcmt/text/parser.h"
-#include "libcmt/trace/cmt_sink.h"
+#include "libcmt/trace/file/cmt_sink.h"
 #include "libcmt/trace/files.h"
 #include "libcmt/trace/ledger.h"
+#include "libcmt/trace/lines/text_sink.h"
 #include "libcmt/trace/sink.h"
-#include "libcmt/trace/text_sink.h"
 
 namespace cmt {
 class Writer::Impl {

@@ -3,11 +3,11 @@
 #include <filesystem>
 
 #include "libcmt/format/coding.h"
-#include "libcmt/trace/cmt_source.h"
-#include "libcmt/trace/legacy_source.h"
-#include "libcmt/trace/line_source.h"
+#include "libcmt/trace/file/cmt_source.h"
+#include "libcmt/trace/file/legacy_source.h"
+#include "libcmt/trace/lines/line_source.h"
+#include "libcmt/trace/lines/text_source.h"
 #include "libcmt/trace/source.h"
-#include "libcmt/trace/text_source.h"
 #include "toolkit/command/open_trace.h"
 #include "trace2cmt/formats/log_format.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "libcmt/trace/cmt_sink.h"
+#include "libcmt/trace/file/cmt_sink.h"
 #include "preload/collector/keep/kept_blocks.h"
 
 namespace cmt::collector {

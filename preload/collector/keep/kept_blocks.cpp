@@ -8,7 +8,7 @@
 
 #include "libcmt/format/coding.h"
 #include "libcmt/format/sections.h"
-#include "libcmt/trace/block_decoder.h"
+#include "libcmt/trace/file/block_decoder.h"
 
 namespace cmt::collector {
 namespace {

@@ -27,7 +27,7 @@
 
 #include "cmt/header.h"
 #include "libcmt/format/zstd.h"
-#include "libcmt/trace/cmt_sink.h"
+#include "libcmt/trace/file/cmt_sink.h"
 #include "libcmt/trace/ledger.h"
 #include "preload/collector/keep/chunk_file.h"
 #include "preload/collector/keep/live_at_begin.h"

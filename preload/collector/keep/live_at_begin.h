@@ -21,7 +21,7 @@
 #include "cmt/event.h"
 #include "libcmt/format/live_blocks.h"
 #include "libcmt/heap/touched_pages.h"
-#include "libcmt/trace/cmt_sink.h"
+#include "libcmt/trace/file/cmt_sink.h"
 
 namespace cmt::collector {
 

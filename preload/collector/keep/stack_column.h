@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "libcmt/trace/cmt_sink.h"
+#include "libcmt/trace/file/cmt_sink.h"
 
 namespace cmt::collector {
 

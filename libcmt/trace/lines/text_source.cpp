@@ -1,4 +1,4 @@
-#include "libcmt/trace/text_source.h"
+#include "libcmt/trace/lines/text_source.h"
 
 #include <algorithm>
 #include <array>

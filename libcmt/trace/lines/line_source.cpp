@@ -1,4 +1,4 @@
-#include "libcmt/trace/line_source.h"
+#include "libcmt/trace/lines/line_source.h"
 
 #include "libcmt/format/live_blocks.h"
 #include "libcmt/text/parser.h"

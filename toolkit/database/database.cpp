@@ -1,4 +1,4 @@
-#include "cmtwatch/recording/database.h"
+#include "toolkit/database/database.h"
 
 #include <sqlite3.h>
 
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace cmt::watch {
+namespace cmt {
 
 namespace {
 
@@ -155,4 +155,4 @@ std::string Statement::text(int column) const {
               : std::string();
 }
 
-}  // namespace cmt::watch
+}  // namespace cmt

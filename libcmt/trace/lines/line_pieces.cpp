@@ -16,7 +16,7 @@
 //
 // Memory: 0.2 MB for each of at most 18 pieces.
 
-#include "libcmt/trace/line_pieces.h"
+#include "libcmt/trace/lines/line_pieces.h"
 
 #include <algorithm>
 #include <system_error>

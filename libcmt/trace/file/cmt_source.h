@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "libcmt/trace/block_decoder.h"
+#include "libcmt/trace/file/block_decoder.h"
 #include "libcmt/trace/files.h"
 #include "libcmt/trace/source.h"
 

@@ -1,4 +1,4 @@
-#include "libcmt/trace/text_sink.h"
+#include "libcmt/trace/lines/text_sink.h"
 
 #include <exception>
 #include <system_error>

@@ -5,7 +5,7 @@
 
 #include "cmttrace/attach/modules.h"
 #include "cmttrace/attach/remote_memory.h"
-#include "cmttrace/attach/unwind_rules.h"
+#include "cmttrace/attach/unwind/unwind_rules.h"
 
 namespace cmt::attach {
 

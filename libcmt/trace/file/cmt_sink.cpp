@@ -12,7 +12,7 @@
 // it also compresses full blocks, and writes them. So a block's compressed size is known late. With one thread the size
 // counts just as late, so that the bytes are the same. The core stream says where a block ends, and so does not wait.
 
-#include "libcmt/trace/cmt_sink.h"
+#include "libcmt/trace/file/cmt_sink.h"
 
 #include <algorithm>
 #include <system_error>

@@ -9,7 +9,7 @@
 
 #include "libcmt/heap/mender.h"
 #include "libcmt/trace/files.h"
-#include "libcmt/trace/line_pieces.h"
+#include "libcmt/trace/lines/line_pieces.h"
 #include "libcmt/trace/source.h"
 
 namespace cmt {

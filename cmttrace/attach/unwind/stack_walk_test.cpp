@@ -1,4 +1,4 @@
-#include "cmttrace/attach/stack_walk.h"
+#include "cmttrace/attach/unwind/stack_walk.h"
 
 #include <doctest/doctest.h>
 #include <execinfo.h>

@@ -1,7 +1,7 @@
 // What a reader makes of a text is the same for any number of threads: events, lines, places, defects, and the error
 // that ends it.
 
-#include "libcmt/trace/line_pieces.h"
+#include "libcmt/trace/lines/line_pieces.h"
 
 #include <doctest/doctest.h>
 

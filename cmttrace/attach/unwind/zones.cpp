@@ -1,4 +1,4 @@
-#include "cmttrace/attach/zones.h"
+#include "cmttrace/attach/unwind/zones.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 // If the input can seek, index and totals are found through the tail. A file without a tail (of a recorder that was
 // killed) and a pipe are read from the start; the reader reports a missing end when it gets there.
 
-#include "libcmt/trace/cmt_source.h"
+#include "libcmt/trace/file/cmt_source.h"
 
 #include "libcmt/format/coding.h"
 #include "libcmt/format/stack_names.h"

@@ -1,4 +1,4 @@
-#include "libcmt/trace/block_decoder.h"
+#include "libcmt/trace/file/block_decoder.h"
 
 #include <algorithm>
 

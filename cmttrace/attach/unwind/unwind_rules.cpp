@@ -11,13 +11,13 @@
 //
 // A few hundred instructions and a dozen reads for a frame: some 3 us. Pages of tables are kept, so a second look at a
 // function costs no system call.
-#include "cmttrace/attach/unwind_rules.h"
+#include "cmttrace/attach/unwind/unwind_rules.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "cmttrace/attach/dwarf_expression.h"
+#include "cmttrace/attach/unwind/dwarf_expression.h"
 
 namespace cmt::attach {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "libcmt/text/parser.h"
 #include "libcmt/text/stack_lines.h"
-#include "libcmt/trace/line_source.h"
+#include "libcmt/trace/lines/line_source.h"
 
 namespace cmt {
 

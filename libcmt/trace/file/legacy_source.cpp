@@ -1,4 +1,4 @@
-#include "libcmt/trace/legacy_source.h"
+#include "libcmt/trace/file/legacy_source.h"
 
 namespace cmt {
 namespace {

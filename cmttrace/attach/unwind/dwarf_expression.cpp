@@ -1,4 +1,4 @@
-#include "cmttrace/attach/dwarf_expression.h"
+#include "cmttrace/attach/unwind/dwarf_expression.h"
 
 #include <utility>
 #include <vector>
