@@ -107,7 +107,7 @@ function(cmt_unit_tests name library)
     set_target_properties(${name} PROPERTIES CXX_CLANG_TIDY "")
     target_compile_options(${name} PRIVATE -O0)  # doctest's macros are half of what optimising costs
     add_test(NAME ${name} COMMAND ${name} ${test_ARGUMENTS})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 900)
   endif()
 endfunction()
 
@@ -156,7 +156,7 @@ function(cmt_script_test name script)
   string(REPLACE "," "|" sanitizers "${CMT_SANITIZE}")
   if(BUILD_TESTING AND (NOT CMT_SANITIZE OR "${test_SANITIZERS}" MATCHES "${sanitizers}"))
     add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tests/run-script ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${name})
-    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900
       ENVIRONMENT "BUILD=${PROJECT_BINARY_DIR};SOURCE=${PROJECT_SOURCE_DIR};CMT_SANITIZE=${CMT_SANITIZE}")
     if(test_COST)
       set_tests_properties(${name} PROPERTIES COST ${test_COST})

@@ -189,7 +189,9 @@ static bool is_still_off(void) {
   if (tracing_has_verdict() || __atomic_load_n(&tracing.control->paused, __ATOMIC_RELAXED)) return true;
   stacks_restart();
   set_recording_generation(tracing.generation);
-  return false;
+  if (!__atomic_load_n(&tracing.is_stopped, __ATOMIC_SEQ_CST)) return false;
+  set_recording_generation(not_recording);  // attached_end() came between
+  return true;
 }
 
 bool enter_recording(void) {
@@ -365,8 +367,9 @@ void attached_resume(void) {
 void attached_end(void) {
   struct Control* control = tracing.control;
   const bool is_parents = recording_generation() == 0;  // this is a forked child
+  // In this order: another thread that finds nothing recorded would take it for the end of a pause (is_still_off).
+  __atomic_store_n(&tracing.is_stopped, true, __ATOMIC_SEQ_CST);
   set_recording_generation(not_recording);
-  tracing.is_stopped = true;
   tracer_state = tracer_ready;
   if (!control || !tracing.is_attached || is_parents) return;
   __atomic_store_n(&control->request_kind, request_finish, __ATOMIC_RELAXED);

