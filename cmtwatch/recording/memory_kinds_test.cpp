@@ -6,6 +6,7 @@
 
 #include "cmtwatch/recording/recording.h"
 
+using namespace cmt;
 using namespace cmt::watch;
 
 namespace {

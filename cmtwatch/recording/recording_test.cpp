@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+using namespace cmt;
 using namespace cmt::watch;
 
 TEST_CASE("recording: one description gives columns, names and parameters") {

@@ -127,7 +127,10 @@ static bool is_exhausted(struct Patience* patience) {
 
 static bool wait_until_below_limit(struct Ring* ring, uint64_t position, uint64_t count, uint64_t* limit) {
   *limit = __atomic_load_n(&ring->limit, __ATOMIC_ACQUIRE);
+  const uint32_t generation = tracing.generation;
   for (struct Patience patience = {0}; position + count > *limit;) {
+    // Attached anew meanwhile: what this thread waited for says nothing of the new recording.
+    if (__atomic_load_n(&tracing.generation, __ATOMIC_ACQUIRE) != generation) return false;
     if (!tracing_start_collector() || is_collector_lost()) return false;
     if (tracing.drops && drop_event(ring, position, count)) return false;
     if (is_behind_unpublished(ring, position, *limit)) {

@@ -198,7 +198,7 @@ changed() { cp real.db changed.db && sqlite "$1" && refused 1 "$2" --watch=chang
 sqlite() { python3 -c 'import sqlite3, sys; c = sqlite3.connect("changed.db"); c.executescript(sys.argv[1]); c.commit()' "$1"; }
 changed 'pragma user_version = 77' 'a recording of version 77, which this cmtreport does not know'
 changed 'pragma application_id = 5' 'changed.db: not a recording of cmtwatch'
-changed 'update process_sample set resident_bytes = -1, proportional_bytes = null' 'a figure that is no whole number from 0 on'
+changed 'update process_sample set resident_bytes = -1, proportional_bytes = null' 'resident_bytes is -1 somewhere, which no machine has'
 changed 'drop table process_sample; create view process_sample as select 1 tick_id, 2 proportional_bytes, 3 resident_bytes' 'changed.db: not a recording of cmtwatch'
 head -c $(($(wc -c <leaky.cmt) / 2)) leaky.cmt >short.cmt
 cmtreport short.cmt >text 2>err || complain "a trace that breaks off: $(cat err)"
