@@ -23,6 +23,7 @@ make_blocks() { echo "$1" >&3; read -r answer <&4 && [ "$answer" = made ] || com
 stop() { exec 3>&- 4<&-; wait "$target" || complain "the program's exit: $?"; }
 # attach OPTION...: in the background, until it records
 attach() {
+  : >err  # not the last one's
   cmttrace --attach="$target" "$@" >out 2>err </dev/null 3>&- 4<&- &
   tracer=$!
   started+=("$tracer")
