@@ -111,10 +111,10 @@ function(cmt_unit_tests name library)
   endif()
 endfunction()
 
-# cmt_tool_of_folder(NAME [THREADS] [LIBRARIES LIBRARY...]): the tool whose files are all of this folder, with its unit tests.
-# A folder in it with a CMakeLists.txt of its own is apart.
+# cmt_tool_of_folder(NAME [THREADS] [LIBRARIES LIBRARY...] [ARGUMENTS ARGUMENT...]): the tool whose files are all of this
+# folder, with its unit tests, which get the arguments. A folder in it with a CMakeLists.txt of its own is apart.
 function(cmt_tool_of_folder name)
-  cmake_parse_arguments(tool "THREADS" "" "LIBRARIES" ${ARGN})
+  cmake_parse_arguments(tool "THREADS" "" "LIBRARIES;ARGUMENTS" ${ARGN})
   set(threads "")
   if(tool_THREADS)
     set(threads THREADS)
@@ -131,7 +131,7 @@ function(cmt_tool_of_folder name)
   cmt_parts(${name} ${sources} LIBRARIES cmt_toolkit ${tool_LIBRARIES})
   cmt_tool(${name} ${name}_parts)
   if(tests)
-    cmt_unit_tests(${name}_unit_test ${name}_parts ${threads} ${tests})
+    cmt_unit_tests(${name}_unit_test ${name}_parts ${threads} ${tests} ARGUMENTS ${tool_ARGUMENTS})
   endif()
 endfunction()
 
