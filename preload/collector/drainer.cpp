@@ -55,7 +55,7 @@ std::optional<std::size_t> Drainer::pass(bool must) {
   cut.stamp = cut.clock_stamp - stamp_slack;
   memory_.raise_clock(cut.clock_stamp);
   memory_.control().clock_stamp = cut.clock_stamp;
-  memory_.control().clock_ns = cut.clock_ns;
+  __atomic_store_n(&memory_.control().clock_ns, cut.clock_ns, __ATOMIC_RELAXED);  // threads that wait look at it
   const std::uint32_t rings = memory_.ring_count();
   if (states_.size() < rings) states_.resize(rings);
   pace_.begin_pass(cut.clock_ns);
