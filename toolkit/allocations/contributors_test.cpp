@@ -415,7 +415,8 @@ TEST_CASE("allocation functions are told by their names") {
         "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::_M_create(unsigned long&, "
         "unsigned long)",
         "std::_Rb_tree<int, std::pair<int const, f(int)>, std::less<int> >::_M_get_node()",
-        "int* std::__1::__libcpp_allocate<int>(unsigned long)", "alloc::alloc::exchange_malloc"}) {
+        "int* std::__1::__libcpp_allocate<int>(unsigned long)", "alloc::alloc::exchange_malloc",
+        "<alloc::alloc::Global>::grow_impl_runtime", "<alloc::alloc::Global as core::alloc::Allocator>::allocate"}) {
     CAPTURE(name);
     CHECK(is_allocation_function(name));
   }

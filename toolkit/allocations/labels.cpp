@@ -40,9 +40,9 @@ bool is_allocation_function(std::string_view function) {
                                                           "__rust_no_alloc_shim_is_unstable",
                                                           "_Znwm",
                                                           "_Znam"};
-  static constexpr std::array<std::string_view, 6> beginnings{
-      "operator new",      "alloc::alloc::", "alloc::raw_vec::", "<alloc::alloc::Global as ",
-      "<alloc::raw_vec::", "__rustc::__r"};
+  static constexpr std::array<std::string_view, 6> beginnings{"operator new",      "alloc::alloc::",
+                                                              "alloc::raw_vec::",  "<alloc::alloc::Global",
+                                                              "<alloc::raw_vec::", "__rustc::__r"};
   static constexpr std::array<std::string_view, 21> parts_of_std{"allocate",
                                                                  "allocate_at_least",
                                                                  "__allocate_at_least",
