@@ -210,6 +210,11 @@ if echo 'int main(void) { return 5; }' >static.c && cc -static static.c -o stati
   [ "$status" = 5 ] && grep -q 'linked statically' err || complain "a static program: $status $(cat err)"
 fi
 
+if echo 'int main(void) { return 5; }' >asan.c && cc -fsanitize=address asan.c -o asan.out 2>/dev/null; then
+  status_of cmttrace ./asan.out
+  [ "$status" = 5 ] && grep -q 'build it without -fsanitize=address$' err || complain "a program with a sanitizer: $status $(cat err)"
+fi
+
 # An allocator in the program: cmttrace says so, and what can be done, before libcmttrace does.
 printf '#include <stdlib.h>\n__attribute__((noinline)) void* je_malloc(size_t n) { return malloc(n); }\nint main(void) { free(je_malloc(5)); return 5; }\n' >inside.c
 if cc -O0 inside.c -o inside.out 2>/dev/null; then

@@ -33,6 +33,11 @@ constexpr unsigned own_machine = EM_NONE;
 constexpr std::array<std::string_view, 6> allocator_names{"je_malloc", "_rjem_malloc", "mi_malloc",
                                                           "tc_malloc", "rpmalloc",     "sn_malloc"};
 
+/// What a program calls first that was built with -fsanitize=..., whether the sanitizer is inside of it or a library.
+/// A sanitizer brings a malloc of its own; gcc's for addresses ends the program where another library comes before it.
+constexpr std::array<std::array<std::string_view, 2>, 4> sanitizer_names{
+    {{"__asan_init", "address"}, {"__hwasan_init", "hwaddress"}, {"__msan_init", "memory"}, {"__tsan_init", "thread"}}};
+
 /// A file in memory, every access checked against its end.
 class Bytes {
  public:
@@ -72,9 +77,12 @@ void read_symbols(const Bytes& file, const Elf64_Shdr& symbols, const Elf64_Shdr
   for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= symbols.sh_size; at += sizeof(Elf64_Sym)) {
     const auto symbol = file.at<Elf64_Sym>(symbols.sh_offset + at);
     if (!symbol) return;
-    if (symbol->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_name >= names.sh_size)
-      continue;
+    if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_name >= names.sh_size) continue;
     const std::string_view name = file.text(names.sh_offset + symbol->st_name, 16);
+    for (const auto& [first_call, sanitizer] : sanitizer_names) {
+      if (symbols.sh_type == SHT_DYNSYM && name == first_call) program.sanitizer = sanitizer;
+    }
+    if (symbol->st_shndx == SHN_UNDEF) continue;
     if (symbols.sh_type == SHT_DYNSYM && name == "malloc") program.exports_malloc = true;
     if (program.allocator.empty() &&
         std::find(allocator_names.begin(), allocator_names.end(), name) != allocator_names.end())

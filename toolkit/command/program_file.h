@@ -11,6 +11,7 @@ struct ProgramFile {
   bool is_for_us = false;       ///< for the processor that this program is for
   std::string interpreter{};    ///< the dynamic loader's path; empty: it is linked statically
   bool exports_malloc = false;  ///< it defines malloc for itself and for its libraries
+  std::string sanitizer{};      ///< the one it was built with, as gcc's option names it: "address"; empty: none
   std::string allocator{};      ///< a function that an allocator inside of it has: "je_malloc"; empty: none is known
 };
 

@@ -1,7 +1,8 @@
 // Whether a program can be recorded follows from what the dynamic loader does with LD_PRELOAD. It ignores the variable
 // for a program that runs with another user's rights, and cannot load our 64-bit library into a 32-bit program. A
 // program without a PT_INTERP entry (elf(5)) is linked statically: no dynamic loader runs. musl's loader does load a
-// library that was built for glibc, does not find all of its symbols, and then ends the program with status 127.
+// library that was built for glibc, does not find all of its symbols, and then ends the program with status 127. gcc's
+// address sanitizer ends a program that another library is loaded into before the sanitizer's own.
 
 #include "toolkit/command/tracer.h"
 
@@ -33,6 +34,11 @@ std::string why_not_seen(const ProgramFile& program) {
   if (!program.is_for_us) return " is for another processor: nothing can be recorded";
   if (program.interpreter.empty()) return " is linked statically: nothing can be recorded; link it without -static";
   if (has_musl(program)) return " is linked against musl: nothing can be recorded; build it for glibc";
+  if (!program.sanitizer.empty()) {
+    return " is built with a sanitizer, whose malloc hides the tracer: nothing can be recorded; build it without "
+           "-fsanitize=" +
+           program.sanitizer;
+  }
   if (program.exports_malloc) {
     return " has a malloc of its own, which hides the tracer: nothing can be recorded; link its allocator as a shared "
            "library";
@@ -92,7 +98,10 @@ std::string why_not_recordable(const std::string& word) {
   return why.empty() ? "" : path + why;
 }
 
-bool is_broken_by_tracer(const std::string& word) { return has_musl(read_program_file(find_in_path(word))); }
+bool is_broken_by_tracer(const std::string& word) {
+  const ProgramFile program = read_program_file(find_in_path(word));
+  return has_musl(program) || !program.sanitizer.empty();
+}
 
 std::vector<std::pair<std::string, std::string>> tracing_environment(const std::string& output, bool follow) {
   const char* const others = std::getenv("LD_PRELOAD");

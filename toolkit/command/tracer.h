@@ -21,11 +21,12 @@ std::string find_in_path(const std::string& word);
 bool changes_rights(const std::string& word);
 
 /// Why a program can be run but not recorded, or only in part, and what can be done, in a line: it is linked
-/// statically, against musl, for 32 bits or another processor, has an allocator inside, or runs with another user's
-/// rights. Empty where it can be recorded, or `word` is no program.
+/// statically, against musl, for 32 bits or another processor, is built with a sanitizer, has an allocator inside, or
+/// runs with another user's rights. Empty where it can be recorded, or `word` is no program.
 std::string why_not_recordable(const std::string& word);
 
-/// Whether a program would not start with the tracer loaded: its dynamic loader is musl's.
+/// Whether a program would not start with the tracer loaded: its dynamic loader is musl's, or it is
+/// built with a sanitizer.
 bool is_broken_by_tracer(const std::string& word);
 
 /// Environment variables for a command that is to be recorded to `output` (CMTTRACE_OUT); with `follow`, its children

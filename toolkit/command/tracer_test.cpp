@@ -111,6 +111,17 @@ TEST_CASE("tracer: an allocator in the program is told of") {
   CHECK(why_not_recordable(hidden.path).empty());
 }
 
+TEST_CASE("tracer: a program with a sanitizer is told of, and is not started with the tracer") {
+  const std::string loader = "/lib64/ld-linux-x86-64.so.2";
+  const Program shared(ELFCLASS64, loader, {"__asan_init", false}), inside(ELFCLASS64, loader, {"__tsan_init"});
+  CHECK(why_not_recordable(shared.path) == shared.path +
+                                               " is built with a sanitizer, whose malloc hides the tracer: nothing can "
+                                               "be recorded; build it without -fsanitize=address");
+  CHECK(why_not_recordable(inside.path).ends_with("build it without -fsanitize=thread"));
+  CHECK(is_broken_by_tracer(shared.path));
+  CHECK(is_broken_by_tracer(inside.path));
+}
+
 TEST_CASE("tracer: a program for another processor is told of") {
   const Program other(ELFCLASS64, "/lib/ld-linux.so.1", {""}, EM_S390);
   CHECK(why_not_recordable(other.path) == other.path + " is for another processor: nothing can be recorded");
