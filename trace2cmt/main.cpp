@@ -134,7 +134,8 @@ void convert_events(const Options& options) {
     throw cmt::FormatError(options.inputs.front(), "call stacks were not recorded (needed by --symbolise)");
   filters.finish();
   cmt::StackTable named;
-  if (options.symbolise) sink->use_stacks(named = symbolised(stacks, inputs.header(), options.debug_directories, say));
+  if (options.symbolise)
+    sink->use_stacks(named = symbolised(stacks, inputs.header(), options.debug_directories, options.root, say));
   const cmt::Repairs repairs = inputs.repairs() += refused;
   sink->finish(repairs, inputs.truncated());
   output.commit();

@@ -43,6 +43,8 @@ const char* const help_text =
     "      --symbolise     write the names of functions, files and lines into the file,\n"
     "                      so that its call stacks can be read on another machine\n"
     "      --debug-dir=DIR look there for separate debug files, too\n"
+    "      --root=DIR      look for programs and libraries below DIR, as /proc/PID/root of\n"
+    "                      a process in a container\n"
     "      --verify        check FILE instead: checksums, index, totals, tags,\n"
     "                      addresses, times\n"
     "      --info          show what FILE holds, instead: header, counts, sizes\n"
@@ -73,6 +75,7 @@ const std::vector<Option> known_options{{"from", Option::Takes::value},
                                         {"time-resolution", Option::Takes::value},
                                         {"symbolise"},
                                         {"debug-dir", Option::Takes::values},
+                                        {"root", Option::Takes::value},
                                         {"info"},
                                         {"json"},
                                         {"verify"},
@@ -152,7 +155,7 @@ Options::Task task_of(const CommandLine& line) {
   if (!line.has("info") && !line.has("verify")) return Options::Task::convert;
   const std::string task = line.has("info") ? "info" : "verify";
   line.refuse_together(task, {"output", "to", "text", "slice", "thread", "anonymise", "time-resolution", "symbolise",
-                              "debug-dir", "level", "strict"});
+                              "debug-dir", "root", "level", "strict"});
   line.refuse_together("info", {"verify"});
   line.file();
   return task == "info" ? Options::Task::info : Options::Task::verify;
@@ -185,6 +188,8 @@ Options options_of(const CommandLine& line) {
     throw UsageError("--symbolise goes with --to=cmt, text or heaptrack: " + std::string(options.form->name) +
                      " has no call stacks");
   if (line.has("debug-dir") && !options.symbolise) throw UsageError("--debug-dir needs --symbolise");
+  if (line.has("root") && !options.symbolise) throw UsageError("--root needs --symbolise");
+  options.root = line.value("root", "");
   return options;
 }
 

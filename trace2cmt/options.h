@@ -31,6 +31,7 @@ struct Options {
   std::uint64_t time_step_ns = 0;  ///< times are rounded to it; 0: they are not
   bool symbolise = false;
   std::vector<std::string> debug_directories{};
+  std::string root{};  ///< the folder below which modules are looked for; empty: ours
 };
 
 extern const char* const help_text;

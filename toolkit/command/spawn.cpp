@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -38,6 +39,13 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   for (std::string& string : strings) result.push_back(string.data());
   result.push_back(nullptr);
   return result;
+}
+
+/// In the child, which the kernel ends with the thread that has started it. That may have ended before it was asked to.
+void end_with(pid_t parent) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(127);
 }
 
 /// In the child: what posix_spawn does for the others. Returns where the program cannot be executed.
@@ -87,9 +95,44 @@ void resume_until_executed(pid_t pid) {
   }
 }
 
+enum class Traced { no, yes };
+
+/// Starts a process by fork(2), for what posix_spawn(3) cannot do.
+pid_t fork_and_execute(const SpawnOptions& options, Traced is_traced) {
+  std::vector<std::string> words = options.words, environment = environment_with(options.environment);
+  const std::vector<char*> arguments = pointers(words), variables = pointers(environment);
+  int go[2], failure[2];
+  if (pipe2(go, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  const process::Fd go_out(go[0]);
+  process::Fd go_in(go[1]);
+  if (pipe2(failure, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  const process::Fd failure_out(failure[0]);
+  process::Fd failure_in(failure[1]);
+  const pid_t parent = getpid(), pid = fork();
+  if (pid < 0) throw std::system_error(errno, std::generic_category(), words[0]);
+  if (pid == 0) {
+    go_in.close();
+    char none;
+    while (read(go_out.get(), &none, 1) < 0 && errno == EINTR) continue;  // until the parent has seized us
+    if (options.ends_with_us) end_with(parent);
+    execute(options, arguments, variables);
+    const int error = errno;
+    _exit(write(failure_in.get(), &error, sizeof error) < 0 ? 127 : 126);
+  }
+  const bool traced = is_traced == Traced::yes && seize(pid);
+  go_in.close();
+  failure_in.close();
+  if (traced) resume_until_executed(pid);
+  int error = 0;
+  if (read(failure_out.get(), &error, sizeof error) != sizeof error) return pid;
+  waitpid(pid, nullptr, 0);
+  throw std::system_error(error, std::generic_category(), words[0]);
+}
+
 }  // namespace
 
 pid_t spawn(const SpawnOptions& options) {
+  if (options.ends_with_us) return fork_and_execute(options, Traced::no);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   if (options.input_fd >= 0) posix_spawn_file_actions_adddup2(&actions, options.input_fd, STDIN_FILENO);
@@ -113,35 +156,7 @@ pid_t spawn(const SpawnOptions& options) {
   return pid;
 }
 
-pid_t spawn_traced(const SpawnOptions& options) {
-  std::vector<std::string> words = options.words, environment = environment_with(options.environment);
-  const std::vector<char*> arguments = pointers(words), variables = pointers(environment);
-  int go[2], failure[2];
-  if (pipe2(go, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
-  const process::Fd go_out(go[0]);
-  process::Fd go_in(go[1]);
-  if (pipe2(failure, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
-  const process::Fd failure_out(failure[0]);
-  process::Fd failure_in(failure[1]);
-  const pid_t pid = fork();
-  if (pid < 0) throw std::system_error(errno, std::generic_category(), words[0]);
-  if (pid == 0) {
-    go_in.close();
-    char none;
-    while (read(go_out.get(), &none, 1) < 0 && errno == EINTR) continue;  // until the parent has seized us
-    execute(options, arguments, variables);
-    const int error = errno;
-    _exit(write(failure_in.get(), &error, sizeof error) < 0 ? 127 : 126);
-  }
-  const bool traced = seize(pid);
-  go_in.close();
-  failure_in.close();
-  if (traced) resume_until_executed(pid);
-  int error = 0;
-  if (read(failure_out.get(), &error, sizeof error) != sizeof error) return pid;
-  waitpid(pid, nullptr, 0);
-  throw std::system_error(error, std::generic_category(), words[0]);
-}
+pid_t spawn_traced(const SpawnOptions& options) { return fork_and_execute(options, Traced::yes); }
 
 bool seize(pid_t pid) { return ptrace(PTRACE_SEIZE, pid, nullptr, PTRACE_O_TRACEEXIT | PTRACE_O_TRACEEXEC) == 0; }
 

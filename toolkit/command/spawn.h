@@ -16,6 +16,9 @@ struct SpawnOptions {
   int output_fd = -1;
   int error_fd = -1;
   sigset_t held_signals = {};  ///< its signal mask; none are held unless this says so
+  /// It gets SIGTERM when the thread that has started it ends, for whatever reason; and no Ctrl-C from the terminal,
+  /// since it has a process group of its own.
+  bool ends_with_us = false;
 };
 
 /// Starts a process, with SIGPIPE and SIGXFSZ as usual although our tools ignore them. Throws std::system_error that

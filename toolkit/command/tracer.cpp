@@ -80,6 +80,14 @@ std::string collector_path() {
   throw std::runtime_error("cmttrace-collector is not beside libcmttrace.so");
 }
 
+std::string tool_path(const std::string& name) {
+  const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const fs::path& candidate : {own / name, own / ".." / name / name}) {
+    if (fs::is_regular_file(candidate) && access(candidate.c_str(), X_OK) == 0) return fs::weakly_canonical(candidate);
+  }
+  throw std::runtime_error(name + " is not where this program was installed");
+}
+
 bool changes_rights(const std::string& word) {
   const std::string path = find_in_path(word);
   struct stat status {};

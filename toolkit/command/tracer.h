@@ -14,6 +14,10 @@ std::string tracer_path();
 /// std::runtime_error where it is in neither.
 std::string collector_path();
 
+/// The path of another one of our tools, such as "cmttrace": in the build folder of this program, or where it was
+/// installed. Throws std::runtime_error where it is in neither.
+std::string tool_path(const std::string& name);
+
 /// The file that a command's first word stands for, as execvp finds it; empty where there is none.
 std::string find_in_path(const std::string& word);
 

@@ -4,9 +4,11 @@
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -40,8 +42,20 @@ Fd open_vdso() {
   return file;
 }
 
-Fd open_file(const std::string& path) {
-  Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+/// A path as a process sees it whose root folder is `root`; empty: ours.
+Fd open_below(const std::string& root, const std::string& path) {
+  constexpr int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+  if (root.empty()) return Fd(open(path.c_str(), flags));
+  const Fd folder(open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() < 0) throw_errno(root);
+  open_how how{};
+  how.flags = flags;
+  how.resolve = RESOLVE_IN_ROOT;
+  return Fd(static_cast<int>(syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how)));
+}
+
+Fd open_file(const std::string& path, const std::string& root = {}) {
+  Fd file = open_below(root, path);
   struct stat status;
   if (file.get() < 0 || fstat(file.get(), &status) != 0) throw_errno(path);
   if (!S_ISREG(status.st_mode)) throw FormatError(path, "is no regular file");
@@ -59,8 +73,8 @@ std::string build_id_of(int fd, const std::string& path) {
 }
 
 /// The file of a module. Throws where it is gone, or is another one now.
-Fd open_unchanged(const Module& module, std::optional<std::time_t> start) {
-  Fd file = module.path == "[vdso]" ? open_vdso() : open_file(module.path);
+Fd open_unchanged(const Module& module, std::optional<std::time_t> start, const std::string& root) {
+  Fd file = module.path == "[vdso]" ? open_vdso() : open_file(module.path, root);
   const std::string id = build_id_of(file.get(), module.path);
   struct stat status;
   if (module.build_id.empty() && module.path != "[vdso]" && start && fstat(file.get(), &status) == 0 &&
@@ -86,9 +100,10 @@ Fd open_debug_file(const Module& module, std::span<const std::string> directorie
   return {};
 }
 
-Fd open_module(const Module& module, std::span<const std::string> directories, std::optional<std::time_t> start) {
+Fd open_module(const Module& module, std::span<const std::string> directories, std::optional<std::time_t> start,
+               const std::string& root) {
   try {
-    return open_unchanged(module, start);
+    return open_unchanged(module, start, root);
   } catch (const std::exception&) {
     Fd file = open_debug_file(module, directories);
     if (file.get() < 0) throw;
@@ -113,9 +128,9 @@ struct ModuleFile::Handle {
 };
 
 ModuleFile::ModuleFile(const Module& module, std::span<const std::string> debug_directories,
-                       std::optional<std::time_t> start)
+                       std::optional<std::time_t> start, const std::string& root)
     : path_(module.path), handle_(std::make_unique<Handle>()) {
-  const Fd file = open_module(module, debug_directories, start);
+  const Fd file = open_module(module, debug_directories, start, root);
   for (const std::string& directory : debug_directories) handle_->search_path += ":" + directory;
   handle_->search_path_text = handle_->search_path.data();
   handle_->callbacks = {.find_elf = dwfl_build_id_find_elf,

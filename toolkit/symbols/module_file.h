@@ -20,9 +20,9 @@ namespace cmt::symbols {
 class ModuleFile {
  public:
   /// Looks for separate debug files in `debug_directories`. A module without a build id is not taken where its file is
-  /// newer than `start`, the recording's. Throws FormatError and std::system_error.
+  /// newer than `start`, the recording's. `root`: as in NamingOptions. Throws FormatError and std::system_error.
   ModuleFile(const Module& module, std::span<const std::string> debug_directories,
-             std::optional<std::time_t> start = std::nullopt);
+             std::optional<std::time_t> start = std::nullopt, const std::string& root = {});
   ~ModuleFile();
   ModuleFile(const ModuleFile&) = delete;
   ModuleFile& operator=(const ModuleFile&) = delete;

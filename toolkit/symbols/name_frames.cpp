@@ -76,7 +76,7 @@ class Lookup {
 };
 
 void name_from_module(Lookup& lookup, const Module& module, const NamingOptions& options) {
-  ModuleFile file(module, options.debug_directories, options.start);
+  ModuleFile file(module, options.debug_directories, options.start, options.root);
   std::vector<FrameName> names;
   file.look_up(lookup.addresses(), [&](std::size_t index, std::vector<SourceFrame>&& frames) {
     names.clear();

@@ -22,6 +22,9 @@ namespace cmt::symbols {
 struct NamingOptions {
   /// Where separate debug files are, in .build-id/ or by their names.
   std::vector<std::string> debug_directories{"/usr/lib/debug"};
+  /// The root folder that the recorded process saw, where it is not ours: modules' files are opened below it, and
+  /// symbolic links are followed within. Empty: ours.
+  std::string root{};
   /// The list of functions that a JIT compiler in the recorded process has made; empty: none.
   std::string perf_map{};
   /// When the recording began: a module without a build id whose file is newer is taken for another one.

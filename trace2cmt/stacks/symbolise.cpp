@@ -6,12 +6,16 @@
 namespace trace2cmt {
 
 cmt::StackTable symbolised(const cmt::StackTable& stacks, const cmt::Header& header,
-                           const std::vector<std::string>& debug_directories,
+                           const std::vector<std::string>& debug_directories, const std::string& root,
                            const std::function<void(const std::string&)>& say) {
   using cmt::output::with_commas;
   cmt::StackTable named = stacks;
   cmt::symbols::NamingOptions options{
-      .perf_map = cmt::symbols::perf_map_of(header), .start = cmt::symbols::start_of(header), .say = say};
+      .root = root, .perf_map = cmt::symbols::perf_map_of(header), .start = cmt::symbols::start_of(header), .say = say};
+  if (!root.empty()) {
+    options.debug_directories.insert(options.debug_directories.begin(), root + "/usr/lib/debug");
+    options.perf_map.clear();  // its name has the number that the process has there
+  }
   options.debug_directories.insert(options.debug_directories.begin(), debug_directories.begin(),
                                    debug_directories.end());
   const cmt::symbols::NamingCounts counts = name_all_frames(named, options);

@@ -9,10 +9,11 @@
 
 namespace trace2cmt {
 
-/// A copy of a table with names for the frames that have none, as they are found on this machine. It borrows texts of
-/// the table. `say` gets a line for each module that cannot be read, and one that says how many names were found.
+/// A copy of a table with names for the frames that have none, as they are found on this machine, below the root folder
+/// `root` if that is not empty. It borrows texts of the table. `say` gets a line for each module that cannot be read,
+/// and one that says how many names were found.
 cmt::StackTable symbolised(const cmt::StackTable& stacks, const cmt::Header& header,
-                           const std::vector<std::string>& debug_directories,
+                           const std::vector<std::string>& debug_directories, const std::string& root,
                            const std::function<void(const std::string&)>& say);
 
 }  // namespace trace2cmt
