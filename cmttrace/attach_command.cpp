@@ -14,8 +14,11 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <thread>
+#include <vector>
 
 #include "cmttrace/attach/injected_call.h"
+#include "cmttrace/attach/recording/target_root.h"
 #include "cmttrace/attach/session.h"
 #include "cmttrace/kept.h"
 #include "cmttrace/summary.h"
@@ -24,6 +27,7 @@
 #include "toolkit/command/trace_status.h"
 #include "toolkit/command/tracer.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/process/stat.h"
 
 namespace cmt::trace_launcher {
 namespace {
@@ -58,21 +62,24 @@ class Recording {
   Recording(const attach::Target& target, Collector& collector, command::Interrupts& interrupts,
             const command::TraceStatusFile& traces, const Options& options)
       : target_(target), collector_(collector), interrupts_(interrupts), duration_(options.duration) {
-    if (!options.keeps) return;
-    kept_.emplace(traces);
-    requests_.emplace(command::signal_set({SIGUSR1}));
+    if (options.keeps) kept_.emplace(traces);
   }
 
-  /// Waits for what ends it.
-  End await_end() {
+  /// Tells of the files that have been written since.
+  void tell_kept() {
+    if (kept_) kept_->look(false);
+  }
+
+  /// Waits for what ends it. `requests`: SIGUSR1, where the last events are kept.
+  End await_end(std::optional<command::HeldSignals>& requests) {
     for (;;) {
       if (duration_ && Clock::now() >= begin_ + *duration_) return End::time;
       pollfd ends[] = {{interrupts_.fd(), POLLIN, 0},
                        {target_.descriptor(), POLLIN, 0},
                        {collector_.fd(), POLLIN, 0},
-                       {requests_ ? requests_->fd() : -1, POLLIN, 0}};
+                       {requests ? requests->fd() : -1, POLLIN, 0}};
       poll(ends, std::size(ends), timeout_ms());
-      if (kept_) kept_->look(ends[3].revents != 0 && requests_->take_info());
+      if (kept_) kept_->look(ends[3].revents != 0 && requests->take_info());
       if (ends[0].revents != 0 && interrupts_.take() != 0) return End::signal;
       if (ends[1].revents != 0) return End::program;
       if (ends[2].revents != 0) return End::collector;
@@ -94,7 +101,6 @@ class Recording {
   const std::optional<std::chrono::nanoseconds> duration_;
   const Clock::time_point begin_ = Clock::now();
   std::optional<KeptFiles> kept_;
-  std::optional<command::HeldSignals> requests_;
 };
 
 /// False where a signal has come first.
@@ -119,12 +125,20 @@ attach::Pauses end_recording(attach::Target& target) {
   return detached.pauses;
 }
 
-/// After the program has ended there is nobody to detach from; it may do so at any time.
+/// After the program has ended there is nobody to detach from; it may do so at any time. Another cmttrace that detaches
+/// at this moment is waited for.
 void end_recording_if_it_runs(attach::Target& target) {
-  try {
-    end_recording(target);
-  } catch (const std::runtime_error&) {
-    if (!target.has_ended() && attach::is_attached(target)) throw;
+  constexpr std::chrono::seconds other_within(5);
+  constexpr std::chrono::milliseconds step(10);
+  for (const auto deadline = Clock::now() + other_within;;) {
+    try {
+      end_recording(target);
+      return;
+    } catch (const std::runtime_error&) {
+      if (target.has_ended() || !attach::is_attached(target)) return;
+      if (Clock::now() >= deadline || process::read_status(target.pid()).tracer == 0) throw;
+    }
+    std::this_thread::sleep_for(step);
   }
 }
 
@@ -135,7 +149,7 @@ attach::AttachPlan plan_of(const Options& options, const command::TraceStatusFil
   plan.settings = options.environment;
   plan.status_path = traces.setting();
   if (plan.status_path.starts_with('-')) plan.status_path.erase(0, 1);
-  plan.follows_children = options.follow;
+  if (options.follow) plan.children = {plan.collector, options.output, plan.status_path};
   plan.ignores_filter = options.force;
   return plan;
 }
@@ -153,10 +167,27 @@ void say_what_is_not_seen(const attach::Target& target, const attach::Attached& 
   if (!attached.message.empty()) say(attached.message);
 }
 
+/// A process that sees other files has its modules there: names of functions are found only now, while it is known
+/// where.
+void name_functions(const attach::TargetRoot& root, const Options& options, const command::TraceStatusFile& traces) {
+  if (!root.is_other() || setting(options, "CMTTRACE_STACKS") != "1") return;
+  std::vector<std::string> paths;
+  for (const command::BegunTrace& trace : traces.begun()) {
+    paths.push_back(trace.path);
+    for (const command::KeptFile& kept : trace.kept_files) {
+      if (kept.error == 0) paths.push_back(kept.path);
+    }
+  }
+  for (const std::string& why : attach::name_functions(root, paths)) say(why);
+}
+
 int record(const Options& options) {
   command::Interrupts interrupts;  // a signal that comes during the attach ends it after that
+  std::optional<command::HeldSignals> requests;
+  if (options.keeps) requests.emplace(command::signal_set({SIGUSR1}));
   const command::TraceStatusFile traces;
   attach::Target target(options.attach);
+  const attach::TargetRoot root(options.attach);
   attach::Attached attached;
   {
     attach::TraceFiles files(options.output, setting(options, "CMTTRACE_CONTROL"), attach::program_of(target.pid()),
@@ -171,7 +202,7 @@ int record(const Options& options) {
   say_what_is_not_seen(target, attached);
   Collector collector(attached.collector);
   Recording recording(target, collector, interrupts, traces, options);
-  const End end = recording.await_end();
+  const End end = recording.await_end(requests);
   if (end == End::signal || end == End::time) end_recording_if_it_runs(target);
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   if (end == End::collector && attach::is_attached(target)) end_recording_if_it_runs(target);
@@ -179,7 +210,12 @@ int record(const Options& options) {
     say("the trace is not complete yet: the collector goes on writing it, and cmt's tools wait for that");
     return 0;
   }
-  const auto recorded = command::wait_for_traces(traces, say, [](int) { return true; });
+  recording.tell_kept();
+  name_functions(root, options, traces);
+  const auto recorded = command::wait_for_traces(traces, say, [&](int milliseconds) {
+    pollfd signals{interrupts.fd(), POLLIN, 0};
+    return poll(&signals, 1, milliseconds) > 0 && interrupts.take() != 0;
+  });
   if (target.has_ended()) say("process " + target.called() + " has ended");
   say(summary(recorded, seconds));
   return has_failed(recorded) ? command::status_failed : 0;

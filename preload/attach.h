@@ -42,7 +42,7 @@ struct Attach {
   uint32_t state;                        ///< enum AttachState, by the library
   int32_t rings_fd;                      ///< in the program
   uint32_t words;                        ///< that were changed
-  uint64_t release_is_safe;              ///< not used
+  uint64_t process;                      ///< in its own namespace; forked children have the struct mapped too
   char message[attach_message_bytes];    ///< why it failed; while it records, what could not be reached
   char settings[attach_settings_bytes];  ///< variables of libcmttrace(1): "CMTTRACE_TIME=1\0CMTTRACE_STACKS=1\0\0"
 };

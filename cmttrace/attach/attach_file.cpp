@@ -10,17 +10,41 @@
 #include <climits>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <system_error>
 
 namespace cmt::attach {
 
 static_assert(sizeof(AttachHead) == offsetof(Attach, settings), "one layout");
 
+namespace {
+
+/// The number by which a process knows itself, in its own namespace; 0: not known.
+std::uint64_t own_number(int pid) {
+  std::ifstream status(process::path_of(pid, "status"));
+  std::uint64_t number = 0;
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("NSpid:")) continue;
+    std::istringstream numbers(line.substr(line.find(':') + 1));
+    for (std::uint64_t next; numbers >> next;) number = next;  // the innermost is the last
+  }
+  return number;
+}
+
+bool is_of_itself(const AttachHead& head, int pid) {
+  const std::uint64_t number = own_number(pid);
+  return head.process == 0 || number == 0 || head.process == number;
+}
+
+}  // namespace
+
 std::optional<FoundAttach> find_attach(const Target& target) {
   for (const process::Mapping& mapping : target.maps()) {
     if (!mapping.shared() || mapping.name != "/memfd:cmttrace (deleted)") continue;
     const auto head = target.memory().read<AttachHead>(mapping.begin);
-    if (head && std::memcmp(head->magic, attach_magic, sizeof head->magic) == 0) return {{mapping.begin, *head}};
+    if (head && std::memcmp(head->magic, attach_magic, sizeof head->magic) == 0 && is_of_itself(*head, target.pid()))
+      return {{mapping.begin, *head}};
   }
   return std::nullopt;
 }

@@ -16,7 +16,7 @@ struct AttachHead {
   std::uint32_t state;
   std::int32_t rings_fd;
   std::uint32_t words;
-  std::uint64_t release_is_safe;
+  std::uint64_t process;
   char message[attach_message_bytes];
 };
 
@@ -26,7 +26,7 @@ struct FoundAttach {
   AttachHead head{};
 };
 
-/// Nothing where no attach is under way in the process.
+/// Nothing where no attach is under way in the process itself: a forked child has its parent's struct mapped too.
 std::optional<FoundAttach> find_attach(const Target& target);
 
 /// A file in memory of the target with the library and a struct Attach, mapped here.

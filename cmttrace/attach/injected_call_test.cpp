@@ -101,7 +101,7 @@ bool may_trace() {
 
 /// Makes some safe thread of the child call the function, twice in one stop.
 void inject_twice(int pid, SafeThreads& threads, const Target& target) {
-  StoppedThread thread = threads.choose(StoppedThread::Clock::now() + std::chrono::seconds(20));
+  StoppedThread thread = threads.choose(StoppedThread::Clock::now() + std::chrono::seconds(20), {});
   Injector injector(target.memory(), thread, target.functions().return_trampoline);
   const auto function = reinterpret_cast<std::uint64_t>(&injected_for_test);
   for (int i = 0; i < 2; ++i) {
@@ -287,7 +287,7 @@ TEST_CASE("injected calls: a thread in a signal handler is not chosen, and is wh
     Target target(child.pid());
     SafeThreads threads(target);
     CHECK_THROWS_WITH_AS(
-        threads.choose(StoppedThread::Clock::now() + std::chrono::milliseconds(20)),
+        threads.choose(StoppedThread::Clock::now() + std::chrono::milliseconds(20), {}),
         ("process " + called(child.pid()) + ": no thread can load a library now: 1 in a signal handler; try again")
             .c_str(),
         AttachRefused);

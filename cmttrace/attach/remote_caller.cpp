@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
-#include "cmttrace/attach/system_filter.h"
+#include "toolkit/process/stat.h"
 
 namespace cmt::attach {
 namespace {
@@ -20,23 +22,6 @@ int filter_mode(const Target& target, int tid) {
   return static_cast<int>(process::find_figure(process::read_file(path), "Seccomp").value_or(0));
 }
 
-/// The thread has not been changed yet.
-void check_filter(const Target& target, const StoppedThread& thread, bool may_ignore) {
-  const int mode = filter_mode(target, thread.tid());
-  if (mode == 0) return;
-  if (mode == 1) refuse(target, "it is in a sandbox (seccomp, strict), which would end it");
-  const SystemFilters filters = read_filters(thread.tid());
-  if (filters.error != 0) {
-    if (may_ignore) return;
-    refuse(target, "its filter of system calls (seccomp) cannot be read: " + error_text(filters.error) +
-                       "; CAP_SYS_ADMIN is needed, or --force, if the filter ends nobody");
-  }
-  const FilterVerdict verdict = judge_filters(filters);
-  if (!verdict.killed_by.empty())
-    refuse(target, "its filter of system calls (seccomp) would end it for " + verdict.killed_by);
-  if (!verdict.refused.empty()) refuse(target, "its filter of system calls (seccomp) refuses " + verdict.refused);
-}
-
 /// "openat" for a system call by which a library is loaded; null: another one.
 const char* loading_call(std::int64_t number) {
   return number == SYS_openat ? "openat" : number == SYS_mmap ? "mmap" : number == SYS_mprotect ? "mprotect" : nullptr;
@@ -48,15 +33,66 @@ void refuse(const Target& target, const std::string& why) {
   throw AttachRefused("process " + target.called() + " cannot be attached to: " + why);
 }
 
+/// Of a thread that has a filter, and is stopped. Empty: the filter allows all of it.
+std::string RemoteCaller::why_filter_forbids(const StoppedThread& thread, std::initializer_list<CallUse> uses) const {
+  const SystemFilters filters = read_filters(thread.tid());
+  if (filters.error != 0 && ignores_filter_) return {};
+  if (filters.error != 0) {
+    return "its filter of system calls (seccomp) cannot be read: " + error_text(filters.error) +
+           "; CAP_SYS_ADMIN is needed, or --force, if the filter ends nobody";
+  }
+  const FilterVerdict verdict = judge_filters(filters, uses);
+  if (!verdict.killed_by.empty()) return "its filter of system calls (seccomp) would end it for " + verdict.killed_by;
+  if (!verdict.refused.empty()) return "its filter of system calls (seccomp) refuses " + verdict.refused;
+  return {};
+}
+
+void RemoteCaller::check_filters(bool touches) {
+  for (const int tid : process::read_threads(target_.pid())) {
+    const int mode = filter_mode(target_, tid);
+    if (mode == 0) continue;
+    if (mode == 1) refuse(target_, "a thread of it is in a sandbox (seccomp, strict), which would end it");
+    auto thread = threads_.stop(tid);
+    if (!thread) {
+      if (filter_mode(target_, tid) == 0 || ignores_filter_) continue;  // it has ended
+      refuse(target_,
+             "the filter of system calls (seccomp) of a thread cannot be read now: it does not stop; try again");
+    }
+    const std::string why = touches ? why_filter_forbids(*thread, {CallUse::record, CallUse::touch})
+                                    : why_filter_forbids(*thread, {CallUse::record});
+    threads_.release(std::move(*thread));
+    if (!why.empty()) refuse(target_, why);
+  }
+}
+
+bool RemoteCaller::are_all_avoided() const {
+  const std::vector<int> threads = process::read_threads(target_.pid());
+  return std::all_of(threads.begin(), threads.end(), [&](int tid) { return avoided_.contains(tid); });
+}
+
+/// Threads may have filters of their own. One that forbids what is to be called is left alone while there are others.
+StoppedThread RemoteCaller::choose() {
+  for (const auto deadline = SafeThreads::Clock::now() + choose_within;;) {
+    StoppedThread thread = threads_.choose(deadline, avoided_);
+    const int mode = filter_mode(target_, thread.tid());
+    if (mode == 0) return thread;
+    const std::string why = mode == 1 ? "it is in a sandbox (seccomp, strict), which would end it"
+                                      : why_filter_forbids(thread, {CallUse::load, CallUse::record});
+    if (why.empty()) return thread;
+    avoided_.insert(thread.tid());
+    threads_.release(std::move(thread));
+    if (are_all_avoided()) refuse(target_, why);
+  }
+}
+
 Pauses RemoteCaller::pauses() const {
   return {std::max(pauses_.stopped, threads_.longest_stop()), std::max(pauses_.kept, threads_.longest_stop())};
 }
 
 void RemoteCaller::call(const Call& wanted, const Watch& watch) {
-  StoppedThread thread = threads_.choose(SafeThreads::Clock::now() + choose_within);
+  StoppedThread thread = choose();
   const int tid = thread.tid();
   const auto begin = thread.since();
-  check_filter(target_, thread, ignores_filter_);
   Injector injector(target_.memory(), thread, target_.functions().return_trampoline);
   injector.begin(wanted);
   if (watch.is_traced) {

@@ -3,10 +3,13 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <set>
 #include <string>
 
 #include "cmttrace/attach/injected_call.h"
 #include "cmttrace/attach/safe_thread.h"
+#include "cmttrace/attach/system_filter.h"
 #include "cmttrace/attach/target.h"
 
 namespace cmt::attach {
@@ -30,6 +33,10 @@ class RemoteCaller {
     bool is_traced = false;             ///< the thread is stopped at each system call, so that failures are seen
   };
 
+  /// Reads the filters of system calls of all threads: recorded, each makes calls of ours. `touches`: touched pages of
+  /// its blocks are recorded. Throws AttachRefused where one would be ended for that, or its filter cannot be read.
+  void check_filters(bool touches);
+
   /// Returns when it is done, or the function has returned without that. Throws AttachRefused, ThreadGone, CallStuck.
   void call(const Call& wanted, const Watch& watch);
 
@@ -40,6 +47,9 @@ class RemoteCaller {
 
  private:
   class Patience;
+  StoppedThread choose();
+  std::string why_filter_forbids(const StoppedThread& thread, std::initializer_list<CallUse> uses) const;
+  bool are_all_avoided() const;
   void see_failures(Injector& injector, const Watch& watch);
   void see_through(StoppedThread& thread, Injector& injector, const Watch& watch);
   void await_return(int tid, std::uint64_t frame, const Watch& watch);
@@ -47,6 +57,7 @@ class RemoteCaller {
   Target& target_;
   const bool ignores_filter_;
   SafeThreads threads_;
+  std::set<int> avoided_;  ///< threads that have filters of their own, which forbid what is to be called
   Pauses pauses_;
   std::string failed_;
 };

@@ -181,13 +181,13 @@ std::vector<int> SafeThreads::threads_by_state() const {
   return all;
 }
 
-StoppedThread SafeThreads::choose(Clock::time_point deadline) {
+StoppedThread SafeThreads::choose(Clock::time_point deadline, const std::set<int>& avoided) {
   do {
     if (target_.has_ended()) throw ThreadGone("process " + target_.called() + " has ended");
     met_.clear();
     target_.read_maps_again();
     for (const int tid : threads_by_state()) {
-      auto thread = stop(tid);
+      auto thread = avoided.contains(tid) ? std::nullopt : stop(tid);
       if (!thread) continue;
       try {
         Obstacle obstacle = find_obstacle(target_, *thread);

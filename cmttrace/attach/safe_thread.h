@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,12 @@ class SafeThreads {
   explicit SafeThreads(Target& target) : target_(target) {}
 
   /// Stops one thread after the other until one has no obstacle, and returns it stopped; others go on at once. Throws
-  /// AttachRefused where there is none until `deadline`, or none may be traced.
-  StoppedThread choose(Clock::time_point deadline);
+  /// AttachRefused where there is none until `deadline`, or none may be traced. None of `avoided`.
+  StoppedThread choose(Clock::time_point deadline, const std::set<int>& avoided);
+
+  /// Stops one thread, whatever it does. Nothing where it is gone, or does not stop in time. Throws AttachRefused.
+  std::optional<StoppedThread> stop(int tid);
+  void release(StoppedThread thread);
 
   /// Waits until no thread is in libcmttrace. Each is stopped for itself, and at once let go. False where some still
   /// are.
@@ -57,8 +62,6 @@ class SafeThreads {
   std::chrono::nanoseconds longest_stop() const { return longest_stop_; }
 
  private:
-  std::optional<StoppedThread> stop(int tid);
-  void release(StoppedThread thread);
   void drop_outside(std::vector<int>& threads, Clock::time_point deadline);
   std::vector<int> threads_by_state() const;
   [[noreturn]] void refuse() const;

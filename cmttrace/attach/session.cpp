@@ -19,32 +19,14 @@
 #include <system_error>
 
 #include "cmttrace/attach/attach_file.h"
-#include "cmttrace/attach/collector_start.h"
+#include "cmttrace/attach/recording/collector_start.h"
+#include "cmttrace/attach/recording/library_settings.h"
 #include "cmttrace/attach/remote_caller.h"
 
 namespace cmt::attach {
 namespace {
 
 constexpr std::chrono::seconds leave_within(20);
-
-/// The settings that the library has, as struct Attach holds them. The others are the collector's.
-std::string settings_for_library(const AttachPlan& plan, const std::string& trace) {
-  static const std::set<std::string> for_library{
-      "CMTTRACE_TIME",    "CMTTRACE_STAMPS",       "CMTTRACE_USABLE",
-      "CMTTRACE_STACKS",  "CMTTRACE_STACK_FRAMES", "CMTTRACE_STACKS_OF_FREES",
-      "CMTTRACE_TOUCHED", "CMTTRACE_START",        "CMTTRACE_ON_FULL"};
-  std::string text;
-  const auto add = [&](const std::string& name, const std::string& value) { text += name + "=" + value + '\0'; };
-  for (const auto& [name, value] : plan.settings) {
-    if (for_library.contains(name) || plan.follows_children) add(name, value);
-  }
-  if (plan.follows_children) {
-    add("CMTTRACE_FOLLOW", "1");
-    add("CMTTRACE_OUT", trace);
-    add("CMTTRACE_COLLECTOR", plan.collector);
-  }
-  return text;
-}
 
 /// The rings of a process that has been attached to, mapped here.
 class TakenRings {
@@ -123,6 +105,7 @@ class AttachRun {
  private:
   void check() {
     check_attachable(target_);
+    if (plan_.children) check_children(target_, *plan_.children);
     library_ = process::read_file(plan_.library);
     build_id_ = build_id_of(library_);
     const auto found = find_attach(target_);
@@ -130,6 +113,7 @@ class AttachRun {
       throw AttachRefused("process " + target_.called() +
                           " is recorded already; 'cmttrace --detach=" + std::to_string(target_.pid()) + "' ends that");
     if (found && found->head.state == attach_detached) detach(target_);
+    caller_.check_filters(records_touched_pages(target_, plan_.settings));
     const Module* const stub = target_.stub();
     if (stub == nullptr) return;
     if (build_id_of(target_.memory(), *stub) != build_id_)
@@ -161,7 +145,7 @@ class AttachRun {
     {
       const process::Fd copy = target_.take_descriptor(fd);
       file_.emplace(copy.get(), attach_function_ != 0 ? std::string() : library_, build_id_,
-                    settings_for_library(plan_, files_.first_path()));
+                    settings_for_library(plan_.settings, plan_.children ? &*plan_.children : nullptr));
     }
     const TargetFunctions& functions = target_.functions();
     const Call load{

@@ -3,26 +3,25 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
+#include "cmttrace/attach/recording/library_settings.h"
+#include "cmttrace/attach/recording/trace_files.h"
 #include "cmttrace/attach/remote_caller.h"
 #include "cmttrace/attach/stopped_thread.h"
 #include "cmttrace/attach/target.h"
-#include "cmttrace/attach/trace_files.h"
 
 namespace cmt::attach {
 
 /// How a process is to be recorded.
 struct AttachPlan {
-  std::string library;    ///< the path of libcmttrace.so,
-  std::string collector;  ///< and of cmttrace-collector
-  /// Variables of libcmttrace(1), for the library and the collector.
-  std::vector<std::pair<std::string, std::string>> settings;
-  std::string status_path;  ///< a file that gets a line at the recording's begin and end
-  bool follows_children = false;
-  bool ignores_filter = false;  ///< attach although a filter of system calls cannot be read
+  std::string library;                     ///< the path of libcmttrace.so,
+  std::string collector;                   ///< and of cmttrace-collector
+  Settings settings;                       ///< variables of libcmttrace(1), for the library and the collector
+  std::string status_path;                 ///< a file that gets a line at the recording's begin and end
+  std::optional<ChildRecording> children;  ///< nothing: they are not recorded
+  bool ignores_filter = false;             ///< attach although a filter of system calls cannot be read
 };
 
 /// A recording that has begun.

@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
@@ -34,27 +35,32 @@ const FilteredCall calls[] = {
     {"mmap", SYS_mmap, {0, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_DENYWRITE, 3}},
     {"mmap", SYS_mmap, {0x10000, 1 << 20, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED | MAP_DENYWRITE, 3, 4096}},
     {"mmap", SYS_mmap, {0, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, 3}},
-    {"mmap", SYS_mmap, {0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~std::uint64_t{0}}},
     {"mprotect", SYS_mprotect, {0x10000, 4096, PROT_READ}},
     {"mprotect", SYS_mprotect, {0x10000, 4096, PROT_READ | PROT_WRITE}},
-    {"munmap", SYS_munmap, {0x10000, 4096}},
-    {"madvise", SYS_madvise, {0x10000, 4096, MADV_DONTDUMP}},
-    {"madvise", SYS_madvise, {0x10000, 4096, 23}},
     {"close", SYS_close, {3}},
     {"ftruncate", SYS_ftruncate, {3, 1 << 20}},
-    {"fallocate", SYS_fallocate, {3, 0, 0, 1 << 20}},
-    {"futex", SYS_futex, {0x1000, FUTEX_WAIT, 0, 0x2000}},
-    {"futex", SYS_futex, {0x1000, FUTEX_WAKE, 1}},
-    {"rt_sigprocmask", SYS_rt_sigprocmask, {2, 0x1000, 0x2000, 8}},
     {"rt_sigreturn", SYS_rt_sigreturn},
-    {"getpid", SYS_getpid},
-    {"gettid", SYS_gettid},
     {"getppid", SYS_getppid},
     {"getcwd", SYS_getcwd, {0x1000, 4095}},
-    {"clock_gettime", SYS_clock_gettime, {1, 0x1000}},
     {"prlimit64", SYS_prlimit64, {0, 9, 0, 0x1000}},
-    {"tgkill", SYS_tgkill, {1, 1, 0}},
-    {"getcpu", SYS_getcpu, {0x1000}},
+    {"mmap", SYS_mmap, {0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0ull}, CallUse::record},
+    {"munmap", SYS_munmap, {0x10000, 4096}, CallUse::record},
+    {"madvise", SYS_madvise, {0x10000, 4096, MADV_DONTDUMP}, CallUse::record},
+    {"madvise", SYS_madvise, {0x10000, 4096, 23}, CallUse::record},
+    {"fallocate", SYS_fallocate, {3, 0, 0, 1 << 20}, CallUse::record},
+    {"futex", SYS_futex, {0x1000, FUTEX_WAIT, 0, 0x2000}, CallUse::record},
+    {"futex", SYS_futex, {0x1000, FUTEX_WAKE, 1}, CallUse::record},
+    {"rt_sigprocmask", SYS_rt_sigprocmask, {2, 0x1000, 0x2000, 8}, CallUse::record},
+    {"prctl", SYS_prctl, {PR_GET_NAME, 0x1000}, CallUse::record},
+    {"getpid", SYS_getpid, {}, CallUse::record},
+    {"gettid", SYS_gettid, {}, CallUse::record},
+    {"clock_gettime", SYS_clock_gettime, {1, 0x1000}, CallUse::record},
+    {"tgkill", SYS_tgkill, {1, 1, 0}, CallUse::record},
+    {"getcpu", SYS_getcpu, {0x1000}, CallUse::record},
+    {"mincore", SYS_mincore, {0x10000, 1 << 20, 0x1000}, CallUse::touch},
+    {"move_pages", SYS_move_pages, {0, 32, 0x1000, 0, 0x2000}, CallUse::touch},
+    {"open", SYS_open, {0x1000, O_RDONLY | O_CLOEXEC}, CallUse::touch},
+    {"ioctl", SYS_ioctl, {3, 0xc0606610, 0x1000}, CallUse::touch},
 };
 
 /// Without these there is no attach; where another one fails, libcmttrace copes or says so.
@@ -194,8 +200,6 @@ std::optional<std::uint32_t> run_filter(std::span<const sock_filter> program, co
   return std::nullopt;
 }
 
-std::span<const FilteredCall> calls_of_attach() { return calls; }
-
 SystemFilters read_filters(int tid) {
   SystemFilters filters;
   constexpr auto get_filter = static_cast<__ptrace_request>(PTRACE_SECCOMP_GET_FILTER);
@@ -213,9 +217,10 @@ SystemFilters read_filters(int tid) {
   return filters;
 }
 
-FilterVerdict judge_filters(const SystemFilters& filters) {
+FilterVerdict judge_filters(const SystemFilters& filters, std::initializer_list<CallUse> uses) {
   FilterVerdict verdict;
   for (const FilteredCall& call : calls) {
+    if (std::find(uses.begin(), uses.end(), call.use) == uses.end()) continue;
     std::uint32_t strongest = SECCOMP_RET_ALLOW;
     for (const auto& program : filters.programs) {
       const std::uint32_t answer = run_filter(program, call, 0x7f0000000000).value_or(SECCOMP_RET_KILL_PROCESS);

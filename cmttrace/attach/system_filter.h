@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,20 +12,22 @@
 
 namespace cmt::attach {
 
+/// Who makes a system call: the thread that is made to load libcmttrace.so, every recorded thread, and one of whose
+/// blocks the touched pages are recorded.
+enum class CallUse { load, record, touch };
+
 /// A system call as filters see it.
 struct FilteredCall {
   const char* name;
   int number;
   std::array<std::uint64_t, 6> arguments{};
+  CallUse use = CallUse::load;
 };
 
 /// What a filter of system calls (seccomp(2), a classic BPF program) answers: SECCOMP_RET_ALLOW and its like. Nothing
 /// where the program is not one that the kernel accepts.
 std::optional<std::uint32_t> run_filter(std::span<const sock_filter> program, const FilteredCall& call,
                                         std::uint64_t instruction_pointer);
-
-/// The system calls that a thread makes which loads libcmttrace.so, and those of a recorded thread.
-std::span<const FilteredCall> calls_of_attach();
 
 /// The filters of a thread that is stopped by ptrace, the last one first.
 struct SystemFilters {
@@ -34,12 +37,13 @@ struct SystemFilters {
 
 SystemFilters read_filters(int tid);
 
-/// The calls among calls_of_attach() that the filters would answer with a signal, and those that they would refuse.
+/// The calls of an attach that the filters would answer with a signal, and those that they would refuse.
 struct FilterVerdict {
   std::string killed_by;  ///< the first call's name; empty: none
   std::string refused;    ///< of those without which nothing can be done
 };
 
-FilterVerdict judge_filters(const SystemFilters& filters);
+FilterVerdict judge_filters(const SystemFilters& filters,
+                            std::initializer_list<CallUse> uses = {CallUse::load, CallUse::record});
 
 }  // namespace cmt::attach

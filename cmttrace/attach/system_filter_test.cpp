@@ -51,6 +51,17 @@ TEST_CASE("system filter: a call that it refuses matters if nothing can be done 
   CHECK(verdict_of({filter_of(SYS_madvise, SECCOMP_RET_ERRNO | EPERM)}).killed_by.empty());
 }
 
+TEST_CASE("system filter: a thread that only is recorded makes fewer calls than the one that loads the library") {
+  const SystemFilters of_loading{.programs = {filter_of(SYS_openat, SECCOMP_RET_KILL_THREAD)}};
+  CHECK(judge_filters(of_loading, {CallUse::record}).killed_by.empty());
+  CHECK(judge_filters(of_loading, {CallUse::load, CallUse::record}).killed_by == "openat");
+  const SystemFilters of_futex{.programs = {filter_of(SYS_futex, SECCOMP_RET_KILL_THREAD)}};
+  CHECK(judge_filters(of_futex, {CallUse::record}).killed_by == "futex");
+  const SystemFilters of_pages{.programs = {filter_of(SYS_mincore, SECCOMP_RET_TRAP)}};
+  CHECK(judge_filters(of_pages, {CallUse::record}).killed_by.empty());
+  CHECK(judge_filters(of_pages, {CallUse::record, CallUse::touch}).killed_by == "mincore");
+}
+
 TEST_CASE("system filter: memory, arithmetic, jumps and arguments are as in the kernel") {
   const FilteredCall call{"mprotect", SYS_mprotect, {0x1234567800000000, 4096, 5}};
   const auto third_argument = static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 16);

@@ -9,11 +9,11 @@ status_of() { status=0; "$@" >out 2>err </dev/null || status=$?; }
 started=()
 trap 'kill -KILL "${started[@]}" 2>/dev/null || true' EXIT
 
-# A program that makes as many blocks as it is told to. start NAME [COMMAND...]: its pid is $target.
+# A program that makes as many blocks as it is told to. start HOW [COMMAND...]: "marked HOW", by that command; its pid is $target.
 start() {
   rm -f in said
   mkfifo in said
-  "${@:2}" "$programs/marked" blocks <in >said 2>target_err &
+  "${@:2}" "$programs/marked" "$1" <in >said 2>target_err &
   target=$!
   started+=("$target")
   exec 3>in 4<said
@@ -39,7 +39,7 @@ ended() {
 blocks_in() { trace2cmt --text "$1" | grep -c '^malloc(60006)'; }
 left() { grep -c 'memfd:cmttrace' "/proc/$target/maps" || true; }
 
-start marked
+start blocks
 status_of cmttrace --attach="$target" --duration=1ms -o probe.cmt
 if [ "$status" = 125 ] && grep -qE 'ptrace_scope|CAP_SYS_PTRACE' err; then
   echo "skipped: $(cat err)"
@@ -98,7 +98,7 @@ ended 0 '^cmttrace: [0-9,]+ events of 1 thread in last.cmt: '
 grep -qx "cmttrace: process $target (marked) has ended" err || complain "the program's end: $(cat err)"
 [ "$(blocks_in last.cmt)" = 50 ] || complain "to the end: $(blocks_in last.cmt) blocks of 50"
 [ ! -s target_err ] || complain "on the program's standard error: $(cat target_err)"
-start marked
+start blocks
 attach -o killed.cmt
 make_blocks 60
 kill -KILL "$target"
@@ -106,13 +106,51 @@ wait "$target" 2>/dev/null || true
 ended 0 'in killed.cmt: '
 [ "$(blocks_in killed.cmt)" = 60 ] || complain "killed: $(blocks_in killed.cmt) blocks of 60"
 
+# The last events: by a signal while it runs, and at the end. They are so few that none is dropped.
+start blocks
+attach -o keep.cmt --keep=1h,64K
+make_blocks 40000
+kill -USR1 "$tracer"
+until_true 'grep -q "in keep.kept.1.cmt: [0-9,]* bytes" err'
+make_blocks 20
+kill -INT "$tracer"
+ended 0 'in keep.cmt: '
+for file in keep.kept.1.cmt keep.cmt; do trace2cmt --verify $file >verified || complain "$file: $(cat verified)"; done
+[ "$(blocks_in keep.kept.1.cmt)" = 40000 ] && [ "$(blocks_in keep.cmt)" = 40020 ] ||
+  complain "kept: $(blocks_in keep.kept.1.cmt) blocks of 40,000, then $(blocks_in keep.cmt) of 40,020"
+make_blocks 1
+[ "$(left)" = "$stub" ] || complain "after --keep: $(left) mappings"
+stop
+
+# Children of a process that was attached to: each has a trace, which does not end with the parent's.
+start forks
+attach -o family.cmt --follow=yes
+for i in 1 2 3; do make_blocks 70; done
+kill -INT "$tracer"
+ended 0 "^cmttrace: [0-9,]+ events of [0-9]+ threads in 4 traces, the largest "
+[ "$(ls family.*.cmt | wc -l)" = 3 ] || complain "traces of 3 children: $(ls family*)"
+for file in family.*.cmt; do
+  trace2cmt --verify "$file" >verified || complain "$file: $(cat verified)"
+  [ "$(blocks_in "$file")" = 70 ] || complain "$file: $(blocks_in "$file") blocks of 70"
+done
+make_blocks 5
+[ "$(ls family.*.cmt | wc -l)" = 3 ] || complain "a child after the detach is recorded: $(ls family*)"
+# Without it they are not.
+attach -o alone.cmt
+make_blocks 70
+kill -INT "$tracer"
+ended 0 "^cmttrace: [0-9,]+ events of [01] threads? in alone.cmt: "
+[ "$(ls alone*.cmt)" = alone.cmt ] && [ "$(blocks_in alone.cmt)" = 0 ] || complain "not to be followed: $(ls alone*)"
+stop
+[ ! -s target_err ] || complain "on a child's standard error: $(cat target_err)"
+
 # What cannot be attached to is told, in one line.
 refused() {  # PID PATTERN
   status_of cmttrace --attach="$1" -o refused.cmt
   [ "$status" = 125 ] && [ "$(wc -l <err)" = 1 ] && grep -qE "$2" err && [ ! -e refused.cmt ] || complain "$2: $status $(cat err)"
 }
 refused "$target" "^cmttrace: there is no process $target$"
-start marked env LD_PRELOAD="$TRACER" CMTTRACE_OUT=preloaded.trace
+start blocks env LD_PRELOAD="$TRACER" CMTTRACE_OUT=preloaded.trace
 refused "$target" "is recorded already: it was started with .*libcmttrace.so$"
 stop
 if echo 'int main(void) { for (;;) __builtin_ia32_pause(); }' >spin.c && cc -static spin.c -o static.out 2>/dev/null; then
@@ -130,10 +168,10 @@ done
 # In namespaces of its own.
 if [ "$(unshare -mpnf --mount-proc echo yes 2>/dev/null)" = yes ]; then
   mkdir -p x
-  start marked unshare -mpnf --mount-proc sh -c 'mount -t tmpfs none x && exec "$@"' sh
+  start blocks unshare -mpnf --mount-proc sh -c 'mount -t tmpfs none x && cp "$1" x/own && shift && exec x/own "$@"' sh
   until_true "pgrep -P $target"
   outer=$target target=$(pgrep -P "$target")
-  attach -o contained.cmt
+  attach -o contained.cmt --stacks
   make_blocks 80
   kill -INT "$tracer"
   ended 0 'in contained.cmt: '

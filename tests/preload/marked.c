@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "preload/cmttrace.h"
 
@@ -52,6 +54,22 @@ static int blocks(void) {
   return 0;
 }
 
+// The same by a child for each line.
+static int forks(void) {
+  char line[32];
+  while (fgets(line, sizeof line, stdin)) {
+    const long count = strtol(line, NULL, 10);
+    const pid_t child = fork();
+    for (long i = child == 0 ? count : 0; i > 0; i--) block(60006);
+    if (child == 0) _exit(0);
+    int status = 0;
+    if (waitpid(child, &status, 0) != child || status != 0) return 1;
+    puts("made");
+    fflush(stdout);
+  }
+  return 0;
+}
+
 static int many(void) {
   for (int i = 0; i < 300000; i++) block(60005);
   return 0;
@@ -63,6 +81,7 @@ int main(int argc, char** argv) {
   if (strcmp(how, "labels") == 0) return labels();
   if (strcmp(how, "reads") == 0) return reads();
   if (strcmp(how, "blocks") == 0) return blocks();
+  if (strcmp(how, "forks") == 0) return forks();
   if (strcmp(how, "many") == 0) return many();
   return 2;
 }

@@ -61,7 +61,7 @@ static long map_shared(int file) {
   }
   unmap_shared();  // of a recording that was not released
   shared = mapped;
-  shared_with = process_id();
+  shared->process = shared_with = process_id();
   memset(shared->message, 0, sizeof shared->message);
   keep_messages(shared->message, sizeof shared->message);
   return 0;

@@ -1,4 +1,4 @@
-#include "cmttrace/attach/collector_start.h"
+#include "cmttrace/attach/recording/collector_start.h"
 
 #include <fcntl.h>
 #include <signal.h>

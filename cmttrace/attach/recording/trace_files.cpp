@@ -1,4 +1,4 @@
-#include "cmttrace/attach/trace_files.h"
+#include "cmttrace/attach/recording/trace_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
