@@ -17,6 +17,7 @@
 #include "cmtwatch/recording/recorder.h"
 #include "cmtwatch/recording/recording.h"
 #include "cmtwatch/report/recording_report.h"
+#include "cmtwatch/sample/attached_tracer.h"
 #include "cmtwatch/sample/pause.h"
 #include "cmtwatch/sample/process_set.h"
 #include "cmtwatch/sample/sampling.h"
@@ -39,6 +40,7 @@ struct RecordOptions {
   Measures measures{};
   std::string plot{};  ///< a picture's file; empty: none
   std::string root = "/proc";
+  std::string trace{};  ///< of the one process: its trace's file, as CMTTRACE_OUT; empty: it is not traced
 };
 
 Measures measures_of(const command::CommandLine& line) {
@@ -70,6 +72,10 @@ RecordOptions parse_record(const command::CommandLine& line, Operands operands) 
     for (const std::string& word : line.files()) options.pids.push_back(parse_pid(word));
   }
   if (options.all != line.files().empty()) throw command::UsageError("expected PIDs, or --all, or -- and a command");
+  options.trace = parse_trace(line);
+  if (options.trace.empty()) return options;
+  if (options.pids.size() != 1) throw command::UsageError("--trace goes with one PID");
+  refuse_other_root(options.root);
   return options;
 }
 
@@ -123,6 +129,11 @@ class RecordingSession {
   }
 
   LiveColumns& columns() { return view_.columns(); }
+
+  void tell(const std::string& what) {
+    view_.columns().clear();
+    command::complain("cmtwatch record", what);
+  }
 
   void close(const SamplingCost& cost) {
     if (!view_.end(cost) && cost.skipped != 0) tell_skipped(cost);
@@ -222,11 +233,6 @@ class RecordingSession {
                   "cmtwatch record");
   }
 
-  void tell(const std::string& what) {
-    view_.columns().clear();
-    command::complain("cmtwatch record", what);
-  }
-
   /// Called at each moment, but forgets only now and then, because it costs as much as some moments.
   void forget() {
     constexpr std::int64_t moments_between = 64;
@@ -300,7 +306,14 @@ int record_processes(const command::CommandLine& line) {
     session.must_pause(pid);
   }
   command::Interrupts interrupts(command::Interrupts::Holds::resizes);
-  session.close(record_until_end(session, options.pace, listen_to(interrupts, [&] { session.columns().resized(); })));
+  std::optional<AttachedTracer> tracer;
+  const auto tell = [&](const std::string& text) { session.tell(text); };
+  if (!options.trace.empty()) tracer.emplace(options.pids[0], options.trace, options.recursive, tell);
+  const SamplingCost cost =
+      record_until_end(session, options.pace, listen_to(interrupts, [&] { session.columns().resized(); }));
+  session.close(cost);
+  if (!tracer) return 0;
+  for (const std::string& text : tracer->end(interrupts)) tell(text);
   return 0;
 }
 
@@ -335,6 +348,8 @@ they end or Ctrl-C. An existing recording is continued.
   --plot=FILE        at the end, a picture of the recording, as .svg, .html,
                      .png or .pdf by FILE's ending: memory by kind, by
                      process and by mapping, over time
+  --trace[=FILE.cmt] of one PID: attach to it, and also record what it asks of
+                     malloc meanwhile, with -r its later children too: %n.%p.cmt
   --root=DIR         a /proc elsewhere; the default is $PROCFS, else /proc
 )",
           .run = record_processes,

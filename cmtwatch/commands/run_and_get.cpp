@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "cmtwatch/commands/subcommands.h"
 #include "cmtwatch/report/watch_report.h"
+#include "cmtwatch/sample/attached_tracer.h"
 #include "cmtwatch/sample/watch.h"
 #include "toolkit/command/interrupts.h"
 #include "toolkit/command/launch.h"
@@ -73,11 +75,48 @@ bool may_be_traced(const WatchOptions& options) {
 
 void say_run(const std::string& text) { command::complain("cmtwatch run", text); }
 
+void say_get(const std::string& text) { command::complain("cmtwatch get", text); }
+
+/// Hands samples to a report. Live bytes are known only at the end, so reports with them wait; lines for people do not.
+class SampleRelay {
+ public:
+  using Show = std::function<void(const Sample&)>;
+
+  SampleRelay(WatchReport& report, bool is_traced, Show show)
+      : report_(report), is_traced_(is_traced), show_(std::move(show)) {}
+
+  void add(const Sample& sample) {
+    if (is_traced_) samples_.push_back(sample);
+    if (!is_traced_ || report_.is_text()) show_(sample);
+    if (!is_traced_) report_.keep(sample);
+  }
+
+  /// Of those that have waited. Times of samples begin at `begin_ns`.
+  void add_live_bytes(WatchResult& result, WatchedTraces& traces, std::int64_t begin_ns,
+                      const WatchedTraces::Complain& complain) {
+    result.traced = traces.add_live_bytes(samples_, begin_ns, complain);
+    for (const Sample& sample : samples_) {
+      if (result.peak && result.peak->begin_ns == sample.begin_ns) result.peak = sample;
+      if (!report_.is_text()) show_(sample);
+      report_.keep(sample);
+    }
+  }
+
+ private:
+  WatchReport& report_;
+  bool is_traced_;
+  Show show_;
+  std::vector<Sample> samples_;
+};
+
 /// A command while it is watched, from its start to its end.
 class WatchedCommand {
  public:
   WatchedCommand(const WatchOptions& options, WatchReport& report, Guard& guard)
-      : options_(options), report_(report), guard_(guard) {
+      : options_(options),
+        report_(report),
+        guard_(guard),
+        relay_(report, !options.trace.empty(), [this](const Sample& sample) { show(sample); }) {
     if (options.trace.empty()) return;
     tracer_.emplace(options.trace, options.recursive);
     if (const std::string why = command::why_not_recordable(options.command[0]); !why.empty()) say_run(why);
@@ -111,7 +150,7 @@ class WatchedCommand {
                                [this](const Sample& sample) { add_sample(sample); });
     report_.columns().clear();
     if (!ended) ended = launched.wait();
-    if (tracer_) add_live_bytes(result);
+    if (tracer_) relay_.add_live_bytes(result, *tracer_, begin_ns_, say_run);
     result.mark = mark_;
     guard_.run([&] {
       if (result.samples != 0 || result.refusal.empty()) report_.end(result, ended);
@@ -123,22 +162,10 @@ class WatchedCommand {
  private:
   using Environment = std::vector<std::pair<std::string, std::string>>;
 
-  /// Live bytes are known only at the end, so reports with them wait; lines for people do not.
   void add_sample(const Sample& sample) {
     if (sample.bytes > most_bytes_) read_mark();  // it may be killed, and then there is no other moment
     most_bytes_ = std::max(most_bytes_, sample.bytes);
-    if (tracer_) samples_.push_back(sample);
-    if (!tracer_ || report_.is_text()) show(sample);
-    if (!tracer_) report_.keep(sample);
-  }
-
-  void add_live_bytes(WatchResult& result) {
-    result.traced = tracer_->add_live_bytes(samples_, begin_ns_, say_run);
-    for (const Sample& sample : samples_) {
-      if (result.peak && result.peak->begin_ns == sample.begin_ns) result.peak = sample;
-      if (!report_.is_text()) show(sample);
-      report_.keep(sample);
-    }
+    relay_.add(sample);
   }
 
   void read_mark() {
@@ -157,29 +184,26 @@ class WatchedCommand {
   const WatchOptions& options_;
   WatchReport& report_;
   Guard& guard_;
+  SampleRelay relay_;
   std::optional<CommandTracer> tracer_;
-  std::vector<Sample> samples_;
   std::int64_t begin_ns_ = 0;
   int pid_ = 0;
   std::uint64_t most_bytes_ = 0;
   KernelMark mark_;
 };
 
-std::string parse_trace(const command::CommandLine& line, Metric metric) {
-  if (!line.has("trace")) return {};
-  const std::string path = line.value("trace", "%n.%p.cmt");
-  if (!path.ends_with(".cmt"))
-    throw command::UsageError("--trace: expected a name that ends in .cmt, not '" + path + "'");
-  if (metric == Metric::swap || metric == Metric::vm)
+/// --trace, which needs a metric of resident memory.
+std::string parse_trace_beside(const command::CommandLine& line, Metric metric) {
+  if (line.has("trace") && (metric == Metric::swap || metric == Metric::vm))
     throw command::UsageError("--trace needs resident memory to compare with: --metric=pss, rss, uss or anon");
-  return path;
+  return parse_trace(line);
 }
 
 WatchOptions parse_run(const command::CommandLine& line) {
   WatchOptions options = parse_watch(line, 100'000'000);
   if (line.files().empty()) throw command::UsageError("a command to run is missing");
   options.command = line.files();
-  options.trace = parse_trace(line, options.metric);
+  options.trace = parse_trace_beside(line, options.metric);
   options.command_output = line.value("stdout", "");
   options.command_error = line.value("stderr", "");
   return options;
@@ -214,12 +238,21 @@ WatchOptions parse_get(const command::CommandLine& line) {
   WatchOptions options = parse_watch(line, 1'000'000'000);
   options.pid = parse_only_pid(line);
   options.root = parse_root(line);
-  const bool again =
-      line.has("watch") || line.has("count") || line.has("duration") || line.has("only-peak") || line.has("plot");
+  options.trace = parse_trace_beside(line, options.metric);
+  if (!options.trace.empty()) refuse_other_root(options.root);
+  const bool again = line.has("watch") || line.has("count") || line.has("duration") || line.has("only-peak") ||
+                     line.has("plot") || line.has("trace");
   if (!again) options.pace.count = 1;
   if (!again && !line.has("peak")) options.peak = WatchOptions::Peak::without;
   options.each = options.peak != WatchOptions::Peak::only;
   return options;
+}
+
+/// The last of what cmttrace has said sums up the recording, and so does the report.
+void end_trace(AttachedTracer& tracer, command::Interrupts& interrupts) {
+  std::vector<std::string> said = tracer.end(interrupts);
+  if (!said.empty()) said.pop_back();
+  for (const std::string& text : said) say_get(text);
 }
 
 int get(const command::CommandLine& line) {
@@ -229,12 +262,23 @@ int get(const command::CommandLine& line) {
   WatchReport report(options, destination);
   ProcessSampler sampler(options.pid, watched_set(options, options.pid), options.metric, options.root, options.pause);
   command::Interrupts interrupts(command::Interrupts::Holds::resizes);
+  std::optional<AttachedTracer> tracer;
+  if (!options.trace.empty()) {
+    tracer.emplace(options.pid, options.trace, options.recursive, say_get);
+    sampler.leave_out_collectors(collector_name);
+  }
+  SampleRelay relay(report, tracer.has_value(), [&](const Sample& sample) {
+    if (sample.processes != 0 || options.pace.count != 1) report.show(sample);
+  });
+  const std::int64_t begin_ns = process::now_ns();
   const Listener listener = listen_to(interrupts, [&] { report.columns().resized(); });
-  const WatchResult result =
-      watch(sampler, options.pace, process::now_ns(), options.verbose, listener, [&](const Sample& sample) {
-        report.keep(sample);
-        if (sample.processes != 0 || options.pace.count != 1) report.show(sample);
-      });
+  WatchResult result = watch(sampler, options.pace, begin_ns, options.verbose || tracer, listener,
+                             [&](const Sample& sample) { relay.add(sample); });
+  if (tracer) {
+    report.columns().clear();
+    end_trace(*tracer, interrupts);
+    relay.add_live_bytes(result, *tracer, begin_ns, say_get);
+  }
   check_readable(result, options);
   report.end(result, std::nullopt);
   if (!result.refusal.empty()) throw std::runtime_error(result.refusal);
@@ -292,7 +336,11 @@ Tells how much memory a process has, once or again and again.
   --no-peak          do not
   --only-peak        the peak and no sample
 )" + form_help +
-                  R"(  -o, --output=FILE  write to FILE instead of standard output
+                  R"(  --trace[=FILE.cmt] attach to the process, as with --watch, and also record
+                     what it asks of malloc, with -r its later children too:
+                     %n.%p.cmt; each sample tells how much of the memory was
+                     asked for since the attach, and not freed
+  -o, --output=FILE  write to FILE instead of standard output
   --root=DIR         a /proc elsewhere; the default is $PROCFS, else /proc
 )",
           .run = get};

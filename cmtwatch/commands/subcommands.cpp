@@ -64,6 +64,17 @@ std::string parse_root(const CommandLine& line) {
   return line.value("root", from_environment && *from_environment ? from_environment : "/proc");
 }
 
+std::string parse_trace(const CommandLine& line) {
+  if (!line.has("trace")) return {};
+  const std::string path = line.value("trace", "%n.%p.cmt");
+  if (!path.ends_with(".cmt")) throw UsageError("--trace: expected a name that ends in .cmt, not '" + path + "'");
+  return path;
+}
+
+void refuse_other_root(const std::string& root) {
+  if (root != "/proc") throw UsageError("--trace attaches to a process of this /proc, not of " + root);
+}
+
 std::string parse_recording(const CommandLine& line) {
   if (line.files().size() != 1) throw UsageError("expected one recording");
   return line.files()[0];

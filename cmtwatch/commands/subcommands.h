@@ -64,6 +64,11 @@ std::string parse_plot(const command::CommandLine& line);
 /// --root, else PROCFS, else /proc.
 std::string parse_root(const command::CommandLine& line);
 
+/// --trace: the traces' files, as CMTTRACE_OUT; empty where it is not given.
+std::string parse_trace(const command::CommandLine& line);
+/// For --trace of a process that runs.
+void refuse_other_root(const std::string& root);
+
 /// Those that `run`, `get` and `wss` have in common.
 void parse_sampling(const command::CommandLine& line, std::int64_t interval_ns, SamplingOptions& options);
 

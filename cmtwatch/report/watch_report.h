@@ -22,7 +22,7 @@ struct WatchOptions : SamplingOptions {
   std::string root = "/proc";
   int pid = 0;                         ///< of `get`
   std::vector<std::string> command{};  ///< of `run`
-  std::string trace{};                 ///< of `run`: the traces' files, as CMTTRACE_OUT; empty: it is not traced
+  std::string trace{};                 ///< the traces' files, as CMTTRACE_OUT; empty: nothing is traced
   std::string command_output{};
   std::string command_error{};
 };

@@ -69,10 +69,14 @@ std::string traced_line(const WatchResult& result, const WatchOptions& options) 
   if (result.peak && result.peak->live) {
     const auto [live, blocks] = *result.peak->live;
     const std::uint64_t bytes = result.peak->bytes;
+    const bool was_attached = options.command.empty();
     text = "at the peak: " + amount(live, options.bytes) + " live in " + output::counted(blocks, "block");
+    if (was_attached) text += " asked for since the attach";
     text += bytes >= live ? "; " + amount(bytes - live, options.bytes) + " is other memory"
                           : ", " + amount(live - bytes, options.bytes) + " of it not resident";
-    if (live != 0)
+    if (was_attached)
+      text += bytes >= live ? ", with the blocks from before" : "";
+    else if (live != 0)
       text += "; fragmentation " + output::fixed(static_cast<double>(bytes) / static_cast<double>(live), 2);
     if (result.peak->untraced != 0) text += " (" + output::with_commas(result.peak->untraced) + " not traced)";
   } else {

@@ -44,8 +44,9 @@ std::vector<std::vector<TimedReading>> readings_by_trace(std::vector<Sample>& sa
   return readings;
 }
 
-/// Reads a trace, and sets the live bytes in the readings of its process, which rise by time.
-void add_live_bytes_of(ProcessTrace& trace, const std::vector<TimedReading>& readings) {
+/// Reads a trace, and sets the live bytes in the readings of its process, which rise by time. `knows_end`: the process
+/// was recorded to its end, or to the last sample.
+void add_live_bytes_of(ProcessTrace& trace, const std::vector<TimedReading>& readings, bool knows_end) {
   Reader reader(trace.path, {.addresses = false, .usable = false});
   heap::LiveAccount account;
   auto next = readings.begin();
@@ -62,7 +63,7 @@ void add_live_bytes_of(ProcessTrace& trace, const std::vector<TimedReading>& rea
   trace.live_bytes_peak = account.bytes_peak();
   trace.whole = reader.totals() || !reader.truncated();
   // A process may go on after its last event, and its blocks stay live. Where the trace breaks off that is not known.
-  if (trace.whole) add_until(std::numeric_limits<std::int64_t>::max());
+  if (trace.whole && knows_end) add_until(std::numeric_limits<std::int64_t>::max());
 }
 
 std::optional<std::int64_t> header_number(const Header& header, const char* key) {
@@ -130,13 +131,15 @@ WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_
   return result;
 }
 
+WatchedTraces::WatchedTraces() : made_ns_(process::now_ns()) {}
+
 CommandTracer::CommandTracer(const std::string& pattern, bool follow)
-    : made_ns_(process::now_ns()), environment_(command::tracing_environment(absolute(pattern), follow)) {
+    : environment_(command::tracing_environment(absolute(pattern), follow)) {
   environment_.emplace_back("CMTTRACE_TIME", "1");
-  environment_.emplace_back("CMTTRACE_STATUS", files_.setting());
+  environment_.emplace_back("CMTTRACE_STATUS", status_setting());
 }
 
-CommandTraces CommandTracer::add_live_bytes(std::vector<Sample>& samples, std::int64_t begin_ns,
+CommandTraces WatchedTraces::add_live_bytes(std::vector<Sample>& samples, std::int64_t begin_ns,
                                             const Complain& complain) {
   CommandTraces traced;
   traced.repairs = command::wait_for_traces(files_, complain, sleep_ms).repairs;
@@ -144,7 +147,7 @@ CommandTraces CommandTracer::add_live_bytes(std::vector<Sample>& samples, std::i
   const std::vector<std::vector<TimedReading>> readings = readings_by_trace(samples, traced.traces);
   for (std::size_t i = 0; i < traced.traces.size(); ++i) {
     try {
-      add_live_bytes_of(traced.traces[i], readings[i]);
+      add_live_bytes_of(traced.traces[i], readings[i], traced.traces[i].pid != lost_pid_);
     } catch (const std::exception& error) {
       complain(error.what());
     }
@@ -154,7 +157,7 @@ CommandTraces CommandTracer::add_live_bytes(std::vector<Sample>& samples, std::i
   return traced;
 }
 
-std::vector<ProcessTrace> CommandTracer::find_traces(std::int64_t begin_ns, const Complain& complain) const {
+std::vector<ProcessTrace> WatchedTraces::find_traces(std::int64_t begin_ns, const Complain& complain) const {
   std::vector<ProcessTrace> traces;
   for (const command::BegunTrace& begun : files_.begun()) {
     const std::string& path = begun.path;
@@ -179,7 +182,7 @@ std::vector<ProcessTrace> CommandTracer::find_traces(std::int64_t begin_ns, cons
 }
 
 /// Nothing where a trace is not whole.
-std::optional<std::int64_t> CommandTracer::collectors_cpu_ns() const {
+std::optional<std::int64_t> WatchedTraces::collectors_cpu_ns() const {
   std::int64_t sum = 0;
   for (const command::BegunTrace& begun : files_.begun()) {
     if (!begun.ended) return std::nullopt;

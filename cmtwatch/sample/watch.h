@@ -37,7 +37,7 @@ void describe(Visitor& field, Trace& trace) {
   field("whole", trace.whole, "false: the trace breaks off");
 }
 
-/// The traces of a watched command.
+/// The traces of a watched command, or of a process that was attached to.
 struct CommandTraces {
   std::vector<ProcessTrace> traces{};    ///< by their start
   std::uint64_t repairs = 0;             ///< events that were lost or are in doubt
@@ -79,24 +79,29 @@ struct WatchResult : SamplingCost {
 WatchResult watch(ProcessSampler& sampler, const Pace& pace, std::int64_t begin_ns, bool details,
                   const Listener& listener, const std::function<void(const Sample&)>& take);
 
-/// Traces a watched command with libcmttrace.so and adds the live bytes to its samples, on the time axis that both have
+/// The traces of watched processes, of which the live bytes are added to samples, on the time axis that both have
 /// (doc/architecture.md, "One time axis"). Two errors remain: the time of an event is accurate to some microseconds,
 /// and a sample is of some moment between its start and its end.
-class CommandTracer {
+class WatchedTraces {
  public:
   using Complain = std::function<void(const std::string&)>;
 
-  /// `pattern` as CMTTRACE_OUT; `follow`: the command's children too. Throws as command::tracing_environment().
-  CommandTracer(const std::string& pattern, bool follow);
-  CommandTracer(const CommandTracer&) = delete;
-  CommandTracer& operator=(const CommandTracer&) = delete;
-
-  const std::vector<std::pair<std::string, std::string>>& environment() const { return environment_; }
+  WatchedTraces(const WatchedTraces&) = delete;
+  WatchedTraces& operator=(const WatchedTraces&) = delete;
 
   /// Waits for the collectors, and adds to each sample the bytes that were live in its middle. Traces are read one
   /// after the other, and only their live blocks are kept in memory. `begin_ns` is time 0 of the samples. A trace that
   /// cannot be read is complained of, and the others are read.
   CommandTraces add_live_bytes(std::vector<Sample>& samples, std::int64_t begin_ns, const Complain& complain);
+
+ protected:
+  WatchedTraces();
+  ~WatchedTraces() = default;
+
+  /// The value of CMTTRACE_STATUS by which recorders tell of their traces here.
+  std::string status_setting() const { return files_.setting(); }
+  /// This process was recorded no longer at some moment after its trace's last event.
+  void lose_after_last_event(int pid) { lost_pid_ = pid; }
 
  private:
   std::vector<ProcessTrace> find_traces(std::int64_t begin_ns, const Complain& complain) const;
@@ -104,6 +109,18 @@ class CommandTracer {
 
   std::int64_t made_ns_;
   command::TraceStatusFile files_;
+  int lost_pid_ = 0;
+};
+
+/// Traces a watched command with libcmttrace.so.
+class CommandTracer : public WatchedTraces {
+ public:
+  /// `pattern` as CMTTRACE_OUT; `follow`: the command's children too. Throws as command::tracing_environment().
+  CommandTracer(const std::string& pattern, bool follow);
+
+  const std::vector<std::pair<std::string, std::string>>& environment() const { return environment_; }
+
+ private:
   std::vector<std::pair<std::string, std::string>> environment_;
 };
 

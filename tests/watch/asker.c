@@ -1,8 +1,8 @@
-/* asker [fork]: asks for known memory in steps, and goes on when it is told to.
+/* asker [fork|late]: asks for known memory in steps, and goes on when it is told to.
 
    Step 1: 1,000 blocks of 10,000 bytes, all written to. Step 2: 900 of them are freed, each tenth stays. With "fork", a
-   child that asks for 5,000 blocks of 1,000 bytes in the meantime. A step's end is a file "at.1", "at.2"; "go.1",
-   "go.2" end the wait that follows. */
+   child that asks for 5,000 blocks of 1,000 bytes in the meantime. With "late" there is a step 0 before, in which it
+   asks for nothing. A step's end is a file "at.1", "at.2"; "go.1", "go.2" end the wait that follows. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +40,10 @@ static void child(void) {
 int main(int count, char** words) {
   static void* blocks[1000];
   if (count > 1 && strcmp(words[1], "fork") == 0 && fork() == 0) child();
+  if (count > 1 && strcmp(words[1], "late") == 0) {
+    arrive(0);
+    wait_for(0);
+  }
   for (int i = 0; i < 1000; i++) blocks[i] = block(10000);
   arrive(1);
   wait_for(1);

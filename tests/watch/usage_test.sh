@@ -48,6 +48,11 @@ wrong 2 "expected runs to compare" compare
 wrong 125 "a command to run is missing" run --json
 wrong 125 "--trace: expected a name that ends in .cmt, not 'x.trace'" run --trace=x.trace true
 wrong 125 "--trace needs resident memory to compare with" run --trace --metric=swap true
+wrong 2 "--trace needs resident memory to compare with" get --trace --metric=vm 1
+wrong 2 "--trace: expected a name that ends in .cmt, not 'x.trace'" get --trace=x.trace 1
+wrong 2 "--trace attaches to a process of this /proc, not of $PWD" get --trace --root="$PWD" 1
+wrong 2 "--trace goes with one PID" record --trace -o x.db 1 2
+wrong 125 "--trace goes with one PID" record --trace -o x.db -- true
 wrong 125 "--only-peak does not go with --no-peak" run --no-peak --only-peak true
 
 for command in "" run get wss record peak show play import export compare; do
