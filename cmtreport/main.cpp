@@ -16,7 +16,7 @@
 #include "cmtreport/pages/page_pass.h"
 #include "cmtreport/report/text.h"
 #include "toolkit/allocations/groups/options.h"
-#include "toolkit/command/command_line.h"
+#include "toolkit/command/jobs.h"
 #include "toolkit/command/output_path.h"
 #include "toolkit/files/output_file.h"
 #include "toolkit/output/fields.h"
@@ -64,6 +64,8 @@ trace with call stacks.
   --debug-dir=DIR
                  look there for separate debug files, too
 
+  --jobs=N       use N threads at most; the default is as many as there are
+                 processors for this process
   --strict       stop at the first defect of a trace; else defects are reported
                  and counted
   -h, --help     show this help
@@ -127,7 +129,10 @@ class Outputs {
  public:
   /// Opens the page's file.
   Outputs(const CommandLine& line, const std::vector<std::string>& inputs)
-      : path_(line.value("output", "")), has_json_(line.has("json")), has_text_(line.has("text")) {
+      : path_(line.value("output", "")),
+        has_json_(line.has("json")),
+        has_text_(line.has("text")),
+        jobs_(command::jobs_of(line)) {
     if (!line.has("output")) return;
     command::refuse_input_as_output(path_, inputs);
     page_.emplace(path_);
@@ -138,7 +143,7 @@ class Outputs {
 
   void write_json(const std::string& title, const std::string& json, PageOf page_of) {
     if (page_) {
-      process::write_all(page_->fd(), to_page(title, json, page_of), path_);
+      process::write_all(page_->fd(), to_page(title, json, page_of, jobs_), path_);
       page_->commit();
       if (!page_is_interactive())
         command::complain(
@@ -152,6 +157,7 @@ class Outputs {
  private:
   std::string path_;
   bool has_json_, has_text_;
+  unsigned jobs_;
   std::optional<files::OutputFile> page_;
 };
 
@@ -221,7 +227,7 @@ std::optional<PagePass> pages_of(PageReading& reading) {
 
 int run(const CommandLine& line) {
   line.refuse_together("text", {"json"});
-  ReadSettings settings{.tool = tool, .strict = line.has("strict")};
+  ReadSettings settings{.tool = tool, .strict = line.has("strict"), .jobs = command::jobs_of(line)};
   settings.functions = {.skipped = pattern_option(line, "skip"),
                         .hidden = pattern_option(line, "hide"),
                         .focus = pattern_option(line, "focus")};
@@ -272,6 +278,7 @@ int main(int argc, char** argv) {
                              {"skip", Takes::value},
                              {"debug-dir", Takes::values},
                              {"pages"},
-                             {"strict"}},
+                             {"strict"},
+                             cmt::command::jobs_option},
                             run});
 }

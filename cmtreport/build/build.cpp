@@ -1,11 +1,14 @@
 #include "cmtreport/build/build.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <tuple>
 #include <utility>
 
 #include "cmtreport/findings/findings.h"
 #include "toolkit/output/numbers.h"
+#include "toolkit/threads/share_out.h"
 
 namespace cmt::report {
 namespace {
@@ -17,43 +20,70 @@ struct Change {
 };
 using Changes = std::array<std::vector<Change>, measure_count>;
 
+/// The changes of the folded nodes in one moment after the other.
+class ChangeCollector {
+ public:
+  explicit ChangeCollector(const FoldedTree& folded)
+      : folded_(folded), sums_(folded.nodes.parent.size()), is_touched_(sums_.size()) {}
+
+  /// Appends those of some moments, and returns how many they are. Not more than `most` of them are kept.
+  std::size_t collect(const Recording& recording, const MomentRange& range, std::size_t most, Changes& changes) {
+    std::size_t now = range.first, count = 0;
+    recording.for_each_change(range, [&](NodeNumber whole, std::size_t moment, const SparseMeasures& measures) {
+      if (count > most) return;
+      if (moment != now) count += end_moment(now, changes);
+      now = moment;
+      const NodeNumber node = folded_.node_of[whole];
+      if (!is_touched_[node]) {
+        is_touched_[node] = true;
+        touched_.push_back(node);
+      }
+      measures.add_to(sums_[node]);
+    });
+    return count + end_moment(now, changes);
+  }
+
+ private:
+  std::size_t end_moment(std::size_t moment, Changes& changes) {
+    std::size_t count = 0;
+    for (const NodeNumber node : touched_) {
+      for (std::size_t i = 0; i < measure_count; ++i) {
+        if (sums_[node].at(i) == 0) continue;
+        ++count;
+        changes[i].push_back({node, static_cast<std::uint32_t>(moment), sums_[node].at(i)});
+      }
+      sums_[node] = {};
+      is_touched_[node] = false;
+    }
+    touched_.clear();
+    return count;
+  }
+
+  const FoldedTree& folded_;
+  std::vector<Measures> sums_;
+  std::vector<bool> is_touched_;
+  std::vector<NodeNumber> touched_;
+};
+
 /// The changes of the folded nodes, or nothing where there are more than `most`.
 std::optional<Changes> changes_of(const Recording& recording, const FoldedTree& folded, std::size_t most) {
-  Changes changes;
-  std::size_t count = 0;
-  std::vector<Measures> sums(folded.nodes.parent.size());
-  std::vector<bool> is_touched(sums.size());
-  std::vector<NodeNumber> touched;
-  std::size_t now = 0;
-  const auto end_moment = [&] {
-    for (const NodeNumber node : touched) {
-      for (std::size_t i = 0; i < measure_count; ++i) {
-        if (sums[node].at(i) == 0) continue;
-        ++count;
-        if (count <= most) changes[i].push_back({node, static_cast<std::uint32_t>(now), sums[node].at(i)});
-      }
-      sums[node] = {};
-      is_touched[node] = false;
-    }
-    touched.clear();
-  };
-  recording.for_each_change([&](NodeNumber whole, std::size_t moment, const Measures& measures) {
+  constexpr std::size_t parts = 16;
+  const std::vector<MomentRange> ranges = recording.split_moments(parts);
+  std::vector<Changes> by_range(ranges.size());
+  std::vector<std::optional<ChangeCollector>> collectors(recording.jobs());
+  std::atomic<std::size_t> count = 0;
+  threads::share_out(ranges.size(), recording.jobs(), [&](std::size_t i, std::size_t worker) {
     if (count > most) return;
-    if (moment != now) end_moment();
-    now = moment;
-    const NodeNumber node = folded.node_of[whole];
-    if (!is_touched[node]) {
-      is_touched[node] = true;
-      touched.push_back(node);
-    }
-    sums[node] += measures;
+    if (!collectors[worker]) collectors[worker].emplace(folded);
+    count += collectors[worker]->collect(recording, ranges[i], most, by_range[i]);
   });
-  end_moment();
   if (count > most) return std::nullopt;
-  for (auto& of_measure : changes) {
-    std::stable_sort(of_measure.begin(), of_measure.end(),
-                     [](const Change& a, const Change& b) { return a.node < b.node; });
-  }
+  Changes changes;
+  threads::share_out(measure_count, recording.jobs(), [&](std::size_t measure, std::size_t) {
+    std::vector<Change>& all = changes[measure];
+    for (const Changes& each : by_range) all.insert(all.end(), each[measure].begin(), each[measure].end());
+    std::stable_sort(all.begin(), all.end(), [](const Change& a, const Change& b) { return a.node < b.node; });
+  });
   return changes;
 }
 
@@ -234,11 +264,11 @@ void add_peak_of(const TraceFigures& trace, TotalsByNode& totals) {
     totals.of(node).peak_blocks += blocks;
   };
   for (std::size_t i = 0; i < at_peak; ++i) {
-    intervals[i].changes.for_each([&](KeyId key, const Measures& measures) {
+    intervals[i].changes.for_each([&](KeyId key, const SparseMeasures& measures) {
       add(key, measures[Measure::live_bytes], measures[Measure::live_blocks]);
     });
   }
-  intervals[at_peak].changes.for_each([&](KeyId key, const Measures& measures) {
+  intervals[at_peak].changes.for_each([&](KeyId key, const SparseMeasures& measures) {
     add(key, measures[Measure::interval_peak_bytes], measures[Measure::interval_peak_blocks]);
   });
 }
@@ -258,14 +288,24 @@ PeakPlace peak_of(const Recording& recording, const Moments& moments) {
 }
 
 TotalsByNode totals_of(const Recording& recording, const PeakPlace& peak) {
-  TotalsByNode totals(recording.tree().nodes().size());
-  recording.for_each_change([&](NodeNumber node, std::size_t moment, const Measures& measures) {
-    NodeTotals& of_node = totals.of(node);
-    of_node.add(moment, measures);
-    if (peak.process || moment > peak.moment) return;
-    of_node.peak_bytes += measures[Measure::live_bytes];
-    of_node.peak_blocks += measures[Measure::live_blocks];
+  constexpr unsigned jobs_max = 2;  // each needs memory for all nodes
+  const std::vector<MomentRange> ranges = recording.split_moments(std::min(recording.jobs(), jobs_max));
+  std::vector<TotalsByNode> parts(std::max<std::size_t>(ranges.size(), 1),
+                                  TotalsByNode(recording.tree().nodes().size()));
+  threads::share_out(ranges.size(), recording.jobs(), [&](std::size_t i, std::size_t) {
+    TotalsByNode& totals = parts[i];
+    recording.for_each_change(ranges[i], [&](NodeNumber node, std::size_t moment, const SparseMeasures& measures) {
+      NodeTotals& of_node = totals.of(node);
+      of_node.add(moment, measures);
+      if (peak.process || moment > peak.moment) return;
+      of_node.peak_bytes += measures[Measure::live_bytes];
+      of_node.peak_blocks += measures[Measure::live_blocks];
+    });
   });
+  TotalsByNode totals = std::move(parts.front());
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    for (const NodeNumber node : parts[i].nodes()) totals.of(node).merge(parts[i][node]);
+  }
   if (peak.process) add_peak_of(recording.traces()[*peak.process], totals);
   totals.sort();
   return totals;

@@ -53,7 +53,7 @@ std::vector<FunctionSeries> series_of(const Recording& recording, const std::vec
     const std::vector<std::uint64_t> zeros(count);
     series.push_back({function, zeros, zeros, zeros});
   }
-  recording.for_each_change([&](NodeNumber node, std::size_t moment, const Measures& measures) {
+  recording.for_each_change([&](NodeNumber node, std::size_t moment, const SparseMeasures& measures) {
     const std::size_t place = place_of[recording.tree().nodes()[node].function];
     if (place == series.size()) return;
     series[place].live_bytes[moment] += measures[Measure::live_bytes];

@@ -107,7 +107,7 @@ UsedStacks used_stacks(const TraceModel& model, std::size_t stacks) {
   std::vector<bool> is_used(stacks);
   uses.weights.resize(stacks);
   for (const Interval& interval : model.intervals().intervals()) {
-    interval.changes.for_each([&](KeyId key, const Measures& measures) {
+    interval.changes.for_each([&](KeyId key, const SparseMeasures& measures) {
       is_used[key] = true;
       uses.weights[key] += measures[Measure::allocated_bytes] + measures[Measure::allocated_blocks];
       if (key == 0) uses.unknown_blocks += measures[Measure::allocated_blocks];
@@ -221,7 +221,7 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
   }
   if (traces.size() > 1) complain_of_axis(settings.tool, unit, traces);
   tree.finish();
-  return Recording(unit, std::move(tree), std::move(traces));
+  return Recording(unit, std::move(tree), std::move(traces), settings.jobs);
 }
 
 }  // namespace cmt::report

@@ -13,6 +13,7 @@ struct ReadSettings {
   bool strict = false;
   FunctionOptions functions{};
   std::vector<std::string> debug_directories{};
+  unsigned jobs = 1;  ///< threads that may work at once
 };
 
 /// Reads each trace once, one after the other, and puts all on one axis: time, where every trace has times and, of

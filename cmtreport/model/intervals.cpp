@@ -113,7 +113,7 @@ void IntervalCollector::join_pairs() {
 /// Adds up two intervals. The peak of both is the higher one, the first where they are as high.
 Interval IntervalCollector::joined(const Interval& first, Interval second) {
   const bool is_first = first.peak.bytes >= second.peak.bytes;
-  const auto add = [&](KeyId key, const Measures& more, bool is_of_first) {
+  const auto add = [&](KeyId key, const SparseMeasures& more, bool is_of_first) {
     Measures& sum = touch(key).measures;
     // Live at the peak less live at the start of both: of the first, what changed in it counts before the second's.
     if (is_of_first == is_first) {
@@ -123,14 +123,13 @@ Interval IntervalCollector::joined(const Interval& first, Interval second) {
       sum[Measure::interval_peak_bytes] += more[Measure::live_bytes];
       sum[Measure::interval_peak_blocks] += more[Measure::live_blocks];
     }
-    for (std::size_t i = 0; i < measure_count; ++i) {
+    more.for_each([&sum](std::size_t i, std::uint64_t value) {
       const auto measure = static_cast<Measure>(i);
-      if (measure != Measure::interval_peak_bytes && measure != Measure::interval_peak_blocks)
-        sum[measure] += more[measure];
-    }
+      if (measure != Measure::interval_peak_bytes && measure != Measure::interval_peak_blocks) sum[measure] += value;
+    });
   };
-  first.changes.for_each([&](KeyId key, const Measures& more) { add(key, more, true); });
-  second.changes.for_each([&](KeyId key, const Measures& more) { add(key, more, false); });
+  first.changes.for_each([&](KeyId key, const SparseMeasures& more) { add(key, more, true); });
+  second.changes.for_each([&](KeyId key, const SparseMeasures& more) { add(key, more, false); });
   for (const std::uint32_t index : touched_) accumulators_[index].saved_after = peaks_;  // it is known already
   Interval both = std::move(second);
   if (is_first) {

@@ -122,6 +122,15 @@ void TraceModel::collect_leaked() {
   leaked_width_ = intervals_.width();
 }
 
+std::span<const LeakedBlocks> TraceModel::leaked_of(std::size_t interval) const {
+  const std::uint64_t joined = intervals_.width() / leaked_width_;  // intervals that have become one
+  const auto first_of = [&](std::size_t each) {
+    return std::partition_point(leaked_.begin(), leaked_.end(),
+                                [&](const LeakedBlocks& blocks) { return blocks.interval / joined < each; });
+  };
+  return {first_of(interval), first_of(interval + 1)};
+}
+
 std::vector<std::pair<std::uint32_t, ThreadCounts>> TraceModel::threads() const {
   auto sorted = threads_;
   std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,9 +95,10 @@ class TraceModel {
   const IntervalCollector& intervals() const { return intervals_; }
   bool is_by_stack() const { return options_.by_stack; }
 
-  /// What is live at the end, by interval; of the intervals that there were at the end, with this width.
+  /// What is live at the end, by interval; of the intervals that there were at the end.
   const std::vector<LeakedBlocks>& leaked() const { return leaked_; }
-  std::uint64_t leaked_width() const { return leaked_width_; }
+  /// Of one of the intervals, which may have become fewer since.
+  std::span<const LeakedBlocks> leaked_of(std::size_t interval) const;
 
   const std::vector<TraceMark>& marks() const { return marks_; }
   std::uint64_t marks_left_out() const { return marks_left_out_; }

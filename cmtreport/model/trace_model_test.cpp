@@ -75,7 +75,7 @@ void check_against_plain(const std::vector<Event>& events, bool by_time, std::ui
   for (const Interval& interval : model.intervals().intervals()) {
     std::map<KeyId, std::uint64_t> at_peak = live;
     position += model.intervals().width();
-    interval.changes.for_each([&](KeyId key, const Measures& measures) {
+    interval.changes.for_each([&](KeyId key, const SparseMeasures& measures) {
       live[key] += measures[Measure::live_bytes];
       at_peak[key] += measures[Measure::interval_peak_bytes];
     });
@@ -159,7 +159,7 @@ TEST_CASE("trace model: temporary, short-lived and foreign blocks are counted wh
   model.finish();
   Measures sum;
   for (const Interval& interval : model.intervals().intervals())
-    interval.changes.for_each([&](KeyId, const Measures& measures) { sum += measures; });
+    interval.changes.for_each([&](KeyId, const SparseMeasures& measures) { measures.add_to(sum); });
   CHECK(sum[Measure::temporary_blocks] == 1);
   CHECK(sum[Measure::temporary_bytes] == 100);
   CHECK(sum[Measure::short_lived_blocks] == 2);

@@ -3,6 +3,7 @@
 #include <tsl/robin_map.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string_view>
 #include <unordered_map>
@@ -162,15 +163,19 @@ class Folder {
 
 }  // namespace
 
-void NodeTotals::add(std::size_t moment, const Measures& more) {
+void NodeTotals::add(std::size_t moment, const SparseMeasures& more) {
   if (moment != moment_) changed_ = 0;
   moment_ = static_cast<std::uint32_t>(moment);
-  sum += more;
-  for (std::size_t i = 0; i < measure_count; ++i) {
-    if (more.at(i) == 0 || (changed_ >> i & 1) != 0) continue;
-    changed_ |= 1U << i;
-    ++changes;
-  }
+  more.add_to(sum);
+  changes += static_cast<std::uint32_t>(std::popcount(more.present & ~changed_));
+  changed_ |= more.present;
+}
+
+void NodeTotals::merge(const NodeTotals& more) {
+  sum += more.sum;
+  peak_bytes += more.peak_bytes;
+  peak_blocks += more.peak_blocks;
+  changes += more.changes;
 }
 
 Folding::Folding(const CallTree& tree, const TotalsByNode& totals)

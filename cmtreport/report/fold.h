@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include "cmtreport/model/measures.h"
+#include "cmtreport/model/changes.h"
 #include "cmtreport/report/call_tree.h"
 #include "cmtreport/report/report.h"
 
@@ -20,7 +20,9 @@ struct NodeTotals {
   std::uint32_t changes = 0;  ///< of a measure from a moment to the next
 
   /// Adds what was done up to a moment; moments never fall.
-  void add(std::size_t moment, const Measures& more);
+  void add(std::size_t moment, const SparseMeasures& more);
+  /// Adds what was done up to other moments.
+  void merge(const NodeTotals& more);
 
  private:
   std::uint32_t moment_ = 0;   // the last

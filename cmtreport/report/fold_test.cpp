@@ -32,8 +32,8 @@ struct SmallCalls {
     totals.emplace(tree.nodes().size());
     for (StackId id = 0; id < bytes.size(); ++id) {
       if (bytes[id] == 0) continue;
-      Measures measures;
-      measures[Measure::allocated_bytes] = bytes[id];
+      SparseMeasures measures;
+      measures.set(Measure::allocated_bytes, bytes[id]);
       totals->of(node_of_stack[id]).add(1, measures);
     }
     totals->sort();
@@ -88,14 +88,28 @@ TEST_CASE("folding: a budget that the tree fits folds nothing, and a smaller one
 
 TEST_CASE("totals of a node: a measure that changes several times up to a moment is one change") {
   NodeTotals totals;
-  Measures measures;
-  measures[Measure::allocated_bytes] = 8;
+  SparseMeasures measures;
+  measures.set(Measure::allocated_bytes, 8);
   totals.add(1, measures);
-  measures[Measure::allocated_blocks] = 1;
+  measures.set(Measure::allocated_blocks, 1);
   totals.add(1, measures);
   totals.add(3, measures);
   CHECK(totals.changes == 4);
   CHECK(totals.sum[Measure::allocated_bytes] == 24);
+}
+
+TEST_CASE("totals of a node: of two threads' moments") {
+  NodeTotals first, second;
+  SparseMeasures measures;
+  measures.set(Measure::allocated_bytes, 8);
+  first.add(1, measures);
+  second.add(2, measures);
+  second.add(3, measures);
+  second.peak_bytes = 5;
+  first.merge(second);
+  CHECK(first.changes == 3);
+  CHECK(first.sum[Measure::allocated_bytes] == 24);
+  CHECK(first.peak_bytes == 5);
 }
 
 }  // namespace cmt::report
