@@ -197,7 +197,8 @@ Recording read_traces(const std::vector<std::string>& paths, const ReadSettings&
   CallTree tree;
   std::vector<TraceFigures> traces;
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    annotate::Options options{.tool = settings.tool, .path = paths[i], .strict = settings.strict};
+    annotate::Options options{
+        .tool = settings.tool, .path = paths[i], .strict = settings.strict, .jobs = settings.jobs};
     annotate::Trace trace(options, false, true);
     require_stacks_for(settings.functions, trace.header(), paths[i]);
     if (paths.size() == 1 && !trace.header().has_times) unit = AxisUnit::events;

@@ -65,20 +65,30 @@ class Trace {
       visit_alone(visit);
     } else if (options_.jobs > 1 && is_slow_to_read_) {
       ReadAhead ahead(batches());
-      visit_ahead(
-          ahead, [](const Event&, bool) {}, visit);
+      visit_batches([&] { return ahead.next(); }, [](const Event&, bool) {}, visit);
     } else {
       visit_alone([&visit](const Event& event) { return visit(event), true; });
     }
   }
 
-  /// The same of all events, which another thread decodes where the trace is a .cmt. `fetch(event, is_near)` is called
-  /// some events before `visit`, and once more nearer to it, so that memory can be fetched into the cache.
+  /// The same of all events, which another thread decodes where the trace is a .cmt and there are several jobs.
+  /// `fetch(event, is_near)` is called some events before `visit`, and once more nearer to it, so that memory can be
+  /// fetched into the cache.
   template <class Fetch, class Visit>
   void for_each_ahead(Fetch fetch, Visit visit) {
     if (header().format != Format::cmt) return for_each(visit);
-    ReadAhead ahead(batches());
-    visit_ahead(ahead, fetch, visit);
+    if (options_.jobs > 1) {
+      ReadAhead ahead(batches());
+      return visit_batches([&] { return ahead.next(); }, fetch, visit);
+    }
+    TraceBatch batch;
+    bool has_more = true;
+    const auto next = [&]() -> const TraceBatch* {
+      if (!has_more) return nullptr;
+      has_more = batches().fill(batch);
+      return &batch;
+    };
+    visit_batches(next, fetch, visit);
   }
 
   /// For those that read in batches. `lines`: they are to have the lines of a text.
@@ -134,9 +144,10 @@ class Trace {
     say_what_is_missing();
   }
 
-  template <class Fetch, class Visit>
-  void visit_ahead(ReadAhead& ahead, Fetch fetch, Visit visit) {
-    while (const TraceBatch* const batch = ahead.next()) {
+  /// `next()` returns a batch after the other, and null behind the last one.
+  template <class Next, class Fetch, class Visit>
+  void visit_batches(Next next, Fetch fetch, Visit visit) {
+    while (const TraceBatch* const batch = next()) {
       visit_batch(*batch, fetch, [&](std::size_t i) { visit(batch->events[i]); });
       if (batch->error) std::rethrow_exception(batch->error);
     }
