@@ -166,6 +166,11 @@ for wrong in '--attach=0' '--attach=x' '--attach=1 ls' '--detach=1 --stacks' '--
 done
 
 # In namespaces of its own.
+are_named() {  # TRACE
+  lifetimes --by=function --json "$1" >functions.json 2>messages
+  jq -e '[.contributors[].name] | index("block") and index("blocks") and index("main")' functions.json >/dev/null && [ ! -s messages ] ||
+    complain "$1: $(cat messages) $(jq -c '[.contributors[].name]' functions.json)"
+}
 if [ "$(unshare -mpnf --mount-proc echo yes 2>/dev/null)" = yes ]; then
   mkdir -p x
   start blocks unshare -mpnf --mount-proc sh -c 'mount -t tmpfs none x && cp "$1" x/own && shift && exec x/own "$@"' sh
@@ -177,8 +182,20 @@ if [ "$(unshare -mpnf --mount-proc echo yes 2>/dev/null)" = yes ]; then
   ended 0 'in contained.cmt: '
   [ "$(blocks_in contained.cmt)" = 80 ] || complain "in namespaces: $(blocks_in contained.cmt) blocks of 80"
   trace2cmt --info contained.cmt | grep -qE "^ +pid +$target$" || complain 'in namespaces: the trace has another process'
+  # The program's file is in its namespace only: its functions have names all the same.
+  [ ! -e x/own ] || complain 'the program is seen from here'
+  are_named contained.cmt
+  status_of cmttrace --attach="$target" --follow=yes -o x/children.cmt
+  [ "$status" = 125 ] && grep -qx "cmttrace: process $target (own) cannot be attached to with its children: it does not see $PWD/x, as they would have to (another mount namespace?)" err ||
+    complain "children that do not see the trace's folder: $status $(cat err)"
+  # They are found where the process has ended meanwhile, and its namespace with it.
+  attach -o ended.cmt --stacks
+  make_blocks 30
   target=$outer
   stop
+  ended 0 'in ended.cmt: '
+  [ "$(blocks_in ended.cmt)" = 30 ] || complain "in namespaces, to the end: $(blocks_in ended.cmt) blocks of 30"
+  are_named ended.cmt
 else
   echo 'not tested: this may not make namespaces'
 fi

@@ -53,6 +53,18 @@ grep -q "^lifetimes: $PWD/app: has changed since the recording (build id [0-9a-f
   complain "changed: $(cat messages)"
 grep -q ' app$' table || complain "by library: $(cat table)"
 
+# The program lies below another root folder, at the end of a symbolic link as it is there.
+mkdir -p "tree$PWD"
+cp "$program" tree/program
+ln -s /program "tree$PWD/app"
+trace2cmt --symbolise --root=tree -o rooted.trace bare.trace 2>messages
+[ "$(cat messages)" = "trace2cmt: of 7 frames without names 7 got a function, 6 a line" ] || complain "--root: $(cat messages)"
+ln -sf "$PWD/tree/program" "tree$PWD/app"  # outside
+trace2cmt --symbolise --root=tree -o rooted.trace bare.trace 2>messages
+grep -qx "trace2cmt: $PWD/app: No such file or directory; its functions are not named" messages || complain "--root, a link to the outside: $(cat messages)"
+trace2cmt --symbolise --root=nowhere -o rooted.trace bare.trace 2>messages
+grep -qx "trace2cmt: nowhere: No such file or directory; its functions are not named" messages || complain "--root=nowhere: $(cat messages)"
+
 # Its separate debug file is still there.
 lifetimes --by=line --debug-dir="$BUILD/tests/symbols/debug" bare.trace 2>messages | grep -q 'tests/symbols/sample.cpp:[0-9]*$' ||
   complain "debug file: $(cat messages)"
@@ -65,4 +77,5 @@ refuses "lifetimes: without.trace: call stacks were not recorded (cmttrace --sta
 refuses "trace2cmt: --symbolise goes with --to=cmt, text or heaptrack: csv has no call stacks" trace2cmt --symbolise --to=csv bare.trace
 refuses "trace2cmt: --anonymise does not go with --symbolise" trace2cmt --symbolise --anonymise -s bare.trace
 refuses "trace2cmt: --debug-dir needs --symbolise" trace2cmt --debug-dir=x -s bare.trace
+refuses "trace2cmt: --root needs --symbolise" trace2cmt --root=x -s bare.trace
 exit $failed
