@@ -89,18 +89,18 @@ OURS(_exit);
 EXPORT void _Exit(int status) { ours__exit(status); }
 OURS(_Exit);
 
-#define END(name, parameters, ...) \
-  EXPORT void name parameters {    \
-    real_find_required();          \
-    leave();                       \
-    real.name(__VA_ARGS__);        \
-  }                                \
+#define END(name, parameters, arguments) \
+  EXPORT void name parameters {          \
+    real_find_required();                \
+    leave();                             \
+    real.name arguments;                 \
+  }                                      \
   OURS(name);
 
-END(quick_exit, (int status), status)
-END(abort, (void))
-END(__assert_fail, (const char* assertion, const char* file, unsigned line, const char* function), assertion, file,
-    line, function)
+END(quick_exit, (int status), (status))
+END(abort, (void), ())
+END(__assert_fail, (const char* assertion, const char* file, unsigned line, const char* function),
+    (assertion, file, line, function))
 
 #define EXEC(name, parameters, ...)      \
   EXPORT int name parameters {           \

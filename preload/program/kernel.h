@@ -34,7 +34,7 @@ static inline long sys6(long number, long a, long b, long c, long d, long e, lon
 }
 
 /// Returns the kernel's result: -errno on failure. Takes up to six arguments of any scalar type.
-#define sys(...) sys_padded(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
+#define sys(...) sys_padded(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 #define sys_padded(number, a, b, c, d, e, f, ...) \
   sys6(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
