@@ -55,7 +55,7 @@ void BoardFile::write(const Board& board) {
     process::write_all(markdown_->fd(), board_markdown(board), path_);
     markdown_->commit();
   } else if (picture_) {
-    picture_->write(board_picture(board), board_json(board));
+    picture_->write(board_picture(board, path_.ends_with(".html")), board_json(board));
     if (!picture_->remark().empty()) remark(path_ + ": " + std::string(picture_->remark()));
   }
 }

@@ -142,12 +142,15 @@ Board make_board(std::vector<Cell> cells, const std::vector<Cell>& expected);
 std::string intervals_text(const Board& board);
 /// For people: a table for each figure, with the traces as rows and the allocators as columns.
 std::string board_text(const Board& board);
+/// What stands below these tables: what the figures are, and what they are not.
+std::string board_notes(const Board& board);
 /// For a README: the geometric means as a table, and the matrix.
 std::string board_markdown(const Board& board);
 /// For spreadsheets: a line for each cell.
 std::string board_csv(const Board& board);
-/// Time against memory, the matrix as maps, and each trace's memory.
-output::Picture board_picture(const Board& board);
+/// Time against memory, the matrix as maps, and each trace's memory. `tables`: with those of board_text(), which
+/// are higher than the rest.
+output::Picture board_picture(const Board& board, bool tables);
 /// For programs: schema cmt.board/1.
 std::string board_json(const Board& board);
 

@@ -117,7 +117,7 @@ std::string machines_text(const Board& board) {
 
 }  // namespace
 
-output::Picture board_picture(const Board& board) {
+output::Picture board_picture(const Board& board, bool tables) {
   output::Picture picture;
   picture.title =
       output::counted(board.allocators.size(), "allocator") + " on " + output::counted(board.traces.size(), "trace");
@@ -130,7 +130,7 @@ output::Picture board_picture(const Board& board) {
                     beyond_best(board, &BoardCell::time, "Time of each trace above the fastest allocator's"),
                     beyond_best(board, &BoardCell::peak, "Peak memory of each trace above the least")};
   for (std::size_t row = 0; row < board.traces.size(); ++row) picture.details.push_back(memory_along(board, row));
-  picture.table = board_text(board);
+  picture.table = tables ? board_text(board) : board_notes(board);
   return picture;
 }
 

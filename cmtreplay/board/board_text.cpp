@@ -156,7 +156,8 @@ std::vector<std::string> notes(const Board& board) {
   add_warnings(board, lines);
   const auto crowded =
       std::any_of(board.cells.begin(), board.cells.end(), [](const Cell& cell) { return cell.is_crowded; });
-  if (crowded) lines.push_back("some traces have more threads at once than there are CPUs: their times mean little");
+  if (crowded)
+    lines.push_back("some traces have more threads at once than there are CPUs: their times are not meaningful");
   for (const BoardNode& node : board.nodes)
     lines.push_back("measured on " + (board.nodes.size() > 1 ? node.node + ", " : "") +
                     node.machine.cpu.value_or("an unknown processor") + ", " + node.machine.kernel + ": " +
@@ -245,6 +246,11 @@ std::string board_text(const Board& board) {
     for (BoardCell& cell : copy.summaries) cell.state = cell.broken_promises ? "" : cell.state;
     text += figure_table(copy, {"broken promises", faults}) + "\n";
   }
+  return text + board_notes(board);
+}
+
+std::string board_notes(const Board& board) {
+  std::string text;
   for (const std::string& line : notes(board)) text += text::to_line(line) + "\n";
   return text;
 }

@@ -61,6 +61,7 @@ assert len(rows) == 4 and rows[0]["state"] == "measured" and float(rows[0]["time
 # Pictures, pages and Markdown.
 for form in svg html md; do cmtreplay --scoreboard=res --plot=board.$form > /dev/null 2> words; done
 test "$(tail -c 7 board.svg)" = "</svg>"
+! grep -q 'page faults' board.svg && grep -q 'intervals: time' board.svg && grep -q 'page faults' board.html
 grep -q '>Time against peak memory, geometric means: left and low is good</text>' board.svg
 grep -q '>libexample_bump.so</text>' board.svg
 grep -q 'cmt.board/1' board.html
