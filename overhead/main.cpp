@@ -132,7 +132,8 @@ void count_events(annotate::Trace& trace, Summariser& summariser, unsigned jobs)
     summariser.begin_count(place.changes);
     for (const Event& event : place.batch.events) summariser.count(event);
   };
-  annotate::Stages stages({{true, [&](std::size_t i) { return reader.fill(places[i].batch); }},
+  annotate::Stages stages({{true, [&](std::size_t i) { return reader.begin(places[i].batch); }},
+                           {true, [&](std::size_t i) { return reader.complete(places[i].batch); }},
                            {true, [&](std::size_t i) { return follow(places[i]), true; }},
                            {true, [&](std::size_t i) { return count(places[i]), true; }}},
                           places.size());

@@ -164,6 +164,10 @@ class CoreDecoder {
 
   const CoreState& state() const { return state_; }
 
+  bool is_done() const { return left_ == 0; }
+  /// Whether the last call of next() may have given an event a label.
+  bool has_labels() const { return labelled_; }
+
   /// Events so far of kinds that this version does not know.
   std::uint64_t unknown_kinds() const { return unknown_kinds_; }
 

@@ -49,6 +49,14 @@ std::span<const Event> Reader::Impl::read() {
   }
 }
 
+void Reader::Impl::read_core(ReadStep& step, std::span<Event> events) {
+  first_ = next_;
+  dropped_ = 0;
+  source_->read_core(step, events);
+  next_ += step.count;
+  if (step.block == nullptr) end();
+}
+
 /// Checks at the end of a compressed input whether it is complete.
 void Reader::Impl::end() {
   if (is_cut_) return;

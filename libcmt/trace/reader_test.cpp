@@ -2,12 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstdio>
 #include <fstream>
 #include <random>
 
 #include "cmt/reader.h"
 #include "libcmt/format/sections.h"
+#include "libcmt/trace/source.h"
 #include "tests/format/trace_fixture.h"
 
 using namespace cmt;
@@ -212,4 +214,31 @@ TEST_CASE("reader: what is thrown while parts are visited is thrown on") {
   const NamedFile file(trace.bytes);
   const auto visit = [](std::size_t, auto) { throw std::logic_error("enough"); };
   CHECK_THROWS_AS(for_each_part(file.path(), {}, 4, visit), std::logic_error);
+}
+
+TEST_CASE("reader: read in two steps, the second one batch behind, the events are the same") {
+  const auto events = random_events(17, Addresses::reused, 20'000);
+  const std::string bytes = written(events, in_blocks_of(1000));
+  Reader reader(file_of(bytes), "app");
+  Source& source = *reader.impl().source_;
+  REQUIRE(source.reads_in_steps());
+  struct Batch {
+    std::vector<Event> events = std::vector<Event>(300);
+    ReadStep step{};
+  };
+  std::array<Batch, 3> batches;
+  std::vector<std::string> read;
+  const auto complete = [&](Batch& batch) {
+    source.complete(batch.step, batch.events);
+    for (std::size_t i = 0; i < batch.step.count; ++i) read.push_back(to_line(batch.events[i]));
+  };
+  bool more = true;
+  for (std::size_t i = 0; more; ++i) {
+    Batch& batch = batches[i % 3];
+    reader.impl().read_core(batch.step, batch.events);
+    more = batch.step.block != nullptr;
+    if (i != 0) complete(batches[(i - 1) % 3]);
+    if (!more) complete(batch);
+  }
+  CHECK(read == lines(events));
 }

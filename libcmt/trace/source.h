@@ -48,6 +48,16 @@ class DefectLog {
   std::vector<Defect> held_;
 };
 
+struct OpenBlock;
+
+/// How far some events are read.
+struct ReadStep {
+  std::shared_ptr<const OpenBlock> block{};  ///< theirs, which holds their labels; null: the end of the trace
+  std::size_t count = 0;                     ///< so many of the events that there is room for
+  bool ends_block = false;                   ///< they are its last ones
+  bool has_labels = false;                   ///< some may have
+};
+
 /// A reader of one form of trace. Reader chooses one by the content of the input.
 class Source {
  public:
@@ -56,6 +66,16 @@ class Source {
 
   /// The next events; empty at the end. Events and labels are valid until the next call.
   virtual std::span<const Event> read() = 0;
+
+  /// Instead of read(), two steps, which two threads may do, each for one batch of events after the other: read_core()
+  /// for the next events, up to the end of a block, and later complete() for the same ones. Where one throws, `step`
+  /// tells how many events are good.
+  ///
+  /// The events' memory is the caller's. Before the first step the fields of all are defaults, or what they were in
+  /// events of the same block without labels.
+  virtual bool reads_in_steps() const { return false; }
+  virtual void read_core(ReadStep&, std::span<Event>) {}
+  virtual void complete(ReadStep&, std::span<Event>) {}
 
   virtual std::string_view line(std::size_t) const { return {}; }
   virtual std::uint64_t line_number(std::size_t) const { return 0; }
@@ -111,6 +131,8 @@ class Reader::Impl {
   Impl(std::unique_ptr<Input> input, ReadOptions options, const Choose& choose);
 
   std::span<const Event> read();
+  /// The first step of reading (Source::read_core()), for a trace that is read from its begin.
+  void read_core(ReadStep& step, std::span<Event> events);
   void seek(std::uint64_t event);
   bool truncated() const { return is_cut_ || source_->truncated(); }
 

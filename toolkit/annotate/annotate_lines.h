@@ -1,6 +1,6 @@
 /// The way of a trace through an annotator, batch by batch, on several threads (toolkit/annotate/stages.h):
 ///
-///     read    the reader makes events of the input, in order
+///     read    the reader makes events of the input, in order; of a .cmt in two steps
 ///     model   the annotator notes what it has to tell of each event, in order
 ///     lines   it writes the events' lines with these notes into the batch's own buffer: many batches at once
 ///     out     the buffer is written to standard output, in order
@@ -76,7 +76,8 @@ void annotate_lines(const Options& options, Settings... settings) {
   Annotator annotator(trace.complaints(), options, settings...);
   BatchReader& reader = trace.batches(true);
   std::vector<AnnotatedBatch<typename Annotator::Note>> places(Stages::places_for(options.jobs));
-  Stages stages({{true, [&](std::size_t place) { return reader.fill(places[place].batch); }},
+  Stages stages({{true, [&](std::size_t place) { return reader.begin(places[place].batch); }},
+                 {true, [&](std::size_t place) { return reader.complete(places[place].batch); }},
                  {true, [&](std::size_t place) { return note_events(trace, annotator, places[place]); }},
                  {false, [&](std::size_t place) { return write_lines(annotator, places[place]), true; }},
                  {true,

@@ -19,8 +19,9 @@ const TraceBatch* ReadAhead::next() {
 }
 
 std::span<const Event> ReadAhead::read() {
-  const TraceBatch* const next_batch = next();
-  if (next_batch != nullptr && !next_batch->events.empty()) return next_batch->events;
+  while (const TraceBatch* const next_batch = next()) {
+    if (!next_batch->events.empty()) return next_batch->events;
+  }
   if (batch().error) std::rethrow_exception(batch().error);
   return {};
 }

@@ -2,8 +2,8 @@
 
 namespace cmt::annotate {
 
-bool BatchReader::fill(TraceBatch& batch) {
-  batch.events.clear();
+bool BatchReader::begin(TraceBatch& batch) {
+  if (!in_steps_) batch.events.clear();
   batch.labels.clear();
   batch.line_numbers.clear();
   batch.text.clear();
@@ -13,7 +13,7 @@ bool BatchReader::fill(TraceBatch& batch) {
   batch_ = &batch;
   bool more = false;
   try {
-    more = read_into(batch);
+    more = in_steps_ ? read_core(batch) : read_into(batch);
   } catch (...) {
     batch.error = std::current_exception();
   }
@@ -21,6 +21,27 @@ bool BatchReader::fill(TraceBatch& batch) {
   batch.bytes_read = reader_.bytes_read();
   batch.bytes_total = reader_.bytes_total();
   return more;
+}
+
+/// Into the memory that the batch has: a copy would cost half as much as the decoding.
+bool BatchReader::read_core(TraceBatch& batch) {
+  Reader::Impl& reader = reader_.impl();
+  batch.events.resize(TraceBatch::events_wanted);
+  reader.read_core(batch.step, batch.events);
+  batch.first_event = reader.first_;
+  return batch.step.block != nullptr;
+}
+
+/// An error of the first step lies behind the events, so one of this step is told instead.
+bool BatchReader::complete(TraceBatch& batch) {
+  if (!in_steps_) return batch.error == nullptr;
+  try {
+    if (batch.step.block != nullptr || !batch.error) reader_.impl().source_->complete(batch.step, batch.events);
+  } catch (...) {
+    batch.error = std::current_exception();
+  }
+  batch.events.resize(batch.step.count);
+  return batch.error == nullptr;
 }
 
 bool BatchReader::read_into(TraceBatch& batch) {

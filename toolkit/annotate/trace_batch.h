@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cmt/reader.h"
+#include "libcmt/trace/source.h"
 
 namespace cmt::annotate {
 
@@ -32,6 +33,7 @@ struct TraceBatch {
   std::exception_ptr error;                 ///< what reading threw behind these events
   std::uint64_t first_event = 0;            ///< its number in the trace, counted from 0
   std::uint64_t bytes_read = 0, bytes_total = 0;  ///< how far the trace was read behind these events
+  ReadStep step{};                                ///< of a trace that is read in two steps
 
   /// The line of an event; empty where it has none.
   std::string_view line(std::size_t i) const {
@@ -41,25 +43,36 @@ struct TraceBatch {
   }
 };
 
-/// Reads a trace into batches. Borrows the reader, which nobody else may use meanwhile.
+/// Reads a trace into batches, from its begin. Borrows the reader, which nobody else may use meanwhile.
 class BatchReader {
  public:
   /// `lines`: the events' lines are wanted too, where the trace is a text.
-  explicit BatchReader(Reader& reader, bool lines = false) : reader_(reader), lines_(lines) {}
+  explicit BatchReader(Reader& reader, bool lines = false)
+      : reader_(reader), in_steps_(reader.impl().source_->reads_in_steps()), lines_(lines) {}
 
   /// Replaces the content of a batch by the next events. Returns false for the last one: it has the end of the trace
   /// behind it, or its `error`, and may be empty. Throws nothing that reading throws.
-  bool fill(TraceBatch& batch);
+  bool fill(TraceBatch& batch) {
+    const bool more = begin(batch);
+    return complete(batch) && more;
+  }
 
-  /// A defect that the reader tells while fill() runs.
+  /// The two steps of fill(), which may be done by two threads, each for one batch after the other. complete() returns
+  /// false where there is an error: then the batch is the last one.
+  bool begin(TraceBatch& batch);
+  bool complete(TraceBatch& batch);
+
+  /// A defect that the reader tells while begin() runs.
   void add(const Defect& defect) { batch_->defects.push_back({batch_->events.size(), defect}); }
   bool is_filling() const { return batch_ != nullptr; }
 
  private:
   bool read_into(TraceBatch& batch);
+  bool read_core(TraceBatch& batch);
   void append(TraceBatch& batch, std::span<const Event> events) const;
 
   Reader& reader_;
+  bool in_steps_;
   bool lines_;
   TraceBatch* batch_ = nullptr;  // the one that is being filled
 };

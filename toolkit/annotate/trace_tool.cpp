@@ -58,8 +58,6 @@ Trace::Trace(const Options& options, bool addresses, bool stacks)
                                                    if (batches_ && batches_->is_filling()) return batches_->add(defect);
                                                    complaints_.add(defect.place, defect.what);
                                                  }})) {
-  const bool reads_addresses = header().has_addresses && (addresses || header().touched_min() != 0);
-  is_slow_to_read_ = header().format == Format::text || reads_addresses;
   complaints_.set_place([this] { return place(); });
   if (options.clock == heap::Clock::Unit::time && !header().has_times)
     throw FormatError(options.path, "times were not recorded (needed by --clock=time)");

@@ -16,7 +16,7 @@
 
 #include "cmt/reader.h"
 #include "libcmt/heap/clock.h"
-#include "toolkit/annotate/read_ahead.h"
+#include "toolkit/annotate/stages.h"
 #include "toolkit/annotate/trace_batch.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/complaints.h"
@@ -56,39 +56,26 @@ class Trace {
   /// counted in time and the trace has none.
   explicit Trace(const Options& options, bool addresses = true, bool stacks = false);
 
-  /// Calls `visit` with every event. With several jobs another thread reads ahead where reading takes longer than
-  /// handing events over: a text, or addresses. It does not if `visit` returns a bool: where that is false, the rest is
-  /// not read.
+  /// Calls `visit` with every event, one after the other. With several jobs other threads read ahead. They do not if
+  /// `visit` returns a bool: where that is false, the rest is not read.
   template <class Visit>
   void for_each(Visit visit) {
     if constexpr (std::is_same_v<decltype(visit(std::declval<const Event&>())), bool>) {
       visit_alone(visit);
-    } else if (options_.jobs > 1 && is_slow_to_read_) {
-      ReadAhead ahead(batches());
-      visit_batches([&] { return ahead.next(); }, [](const Event&, bool) {}, visit);
+    } else if (options_.jobs > 1) {
+      visit_in_stages(
+          options_.jobs, [](const Event&, bool) {}, visit);
     } else {
       visit_alone([&visit](const Event& event) { return visit(event), true; });
     }
   }
 
-  /// The same of all events, which another thread decodes where the trace is a .cmt and there are several jobs.
-  /// `fetch(event, is_near)` is called some events before `visit`, and once more nearer to it, so that memory can be
-  /// fetched into the cache.
+  /// The same of all events. `fetch(event, is_near)` is called some events before `visit`, and once more nearer to it,
+  /// so that memory can be fetched into the cache, where the trace is a .cmt.
   template <class Fetch, class Visit>
   void for_each_ahead(Fetch fetch, Visit visit) {
     if (header().format != Format::cmt) return for_each(visit);
-    if (options_.jobs > 1) {
-      ReadAhead ahead(batches());
-      return visit_batches([&] { return ahead.next(); }, fetch, visit);
-    }
-    TraceBatch batch;
-    bool has_more = true;
-    const auto next = [&]() -> const TraceBatch* {
-      if (!has_more) return nullptr;
-      has_more = batches().fill(batch);
-      return &batch;
-    };
-    visit_batches(next, fetch, visit);
+    visit_in_stages(options_.jobs, fetch, visit);
   }
 
   /// For those that read in batches. `lines`: they are to have the lines of a text.
@@ -144,21 +131,28 @@ class Trace {
     say_what_is_missing();
   }
 
-  /// `next()` returns a batch after the other, and null behind the last one.
-  template <class Next, class Fetch, class Visit>
-  void visit_batches(Next next, Fetch fetch, Visit visit) {
-    while (const TraceBatch* const batch = next()) {
-      visit_batch(*batch, fetch, [&](std::size_t i) { visit(batch->events[i]); });
-      if (batch->error) std::rethrow_exception(batch->error);
-    }
+  template <class Fetch, class Visit>
+  void visit_in_stages(unsigned threads, Fetch fetch, Visit visit) {
+    std::vector<TraceBatch> places(Stages::places_for(threads));
+    BatchReader& reader = batches();
+    Stages stages({{true, [&](std::size_t place) { return reader.begin(places[place]); }},
+                   {true, [&](std::size_t place) { return reader.complete(places[place]); }},
+                   {true,
+                    [&](std::size_t place) {
+                      const TraceBatch& batch = places[place];
+                      visit_batch(batch, fetch, [&](std::size_t i) { visit(batch.events[i]); });
+                      if (batch.error) std::rethrow_exception(batch.error);
+                      return true;
+                    }}},
+                  places.size());
+    stages.run(threads);
     say_what_is_missing();
   }
 
   void tell_defects(std::size_t before);
 
   const Options& options_;
-  bool is_empty_ = true;  // as far as it was read
-  bool is_slow_to_read_ = false;
+  bool is_empty_ = true;                 // as far as it was read
   std::size_t current_ = 0;              // the event that is visited, in its batch
   const TraceBatch* visited_ = nullptr;  // null: the reader's own
   std::size_t defects_told_ = 0;         // of this batch

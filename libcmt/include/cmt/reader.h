@@ -128,6 +128,7 @@ class Reader {
   class Impl;
   explicit Reader(std::unique_ptr<Impl> impl);
   const Impl& impl() const { return *impl_; }
+  Impl& impl() { return *impl_; }
 
  private:
   std::unique_ptr<Impl> impl_;

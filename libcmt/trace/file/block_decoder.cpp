@@ -64,12 +64,20 @@ void BlockBytes::fail_in(StreamId id, const WireError& error) const {
   fail_in_stream(id, frame_offsets_[static_cast<std::size_t>(id)], error);
 }
 
-void BlockDecoder::start(BlockBytes&& bytes, bool fresh) {
-  bytes_ = std::move(bytes);
+void BlockDecoder::start(BlockBytes&& bytes, bool fresh, std::uint64_t offset) {
+  block_ = std::make_shared<const OpenBlock>(OpenBlock{std::move(bytes), fresh, offset});
   std::fill(batch_.begin(), batch_.end(), Event{});  // a stream that this block lacks fills nothing in
-  const format::BlockHeader& header = bytes_.header();
-  const auto open = [&](StreamId id, const auto& step) { bytes_.in_stream(id, [&] { step(bytes_.stream(id)); }); };
-  open(StreamId::core, [&](std::string_view core) { core_.emplace(core, header.core, header.events); });
+  const format::BlockHeader& header = block_->bytes.header();
+  block_->bytes.in_stream(StreamId::core,
+                          [&] { core_.emplace(block_->bytes.stream(StreamId::core), header.core, header.events); });
+}
+
+/// Opens all streams but the core.
+void BlockDecoder::open_streams() {
+  const BlockBytes& bytes = completed_->bytes;
+  const bool fresh = completed_->fresh;
+  const format::BlockHeader& header = bytes.header();
+  const auto open = [&](StreamId id, const auto& step) { bytes.in_stream(id, [&] { step(bytes.stream(id)); }); };
   if (wanted_.addresses) {
     if (addresses_ == nullptr || fresh) addresses_ = std::make_unique<format::AddressDecoder>();
     if (fresh) open(StreamId::live, [&](std::string_view table) { addresses_->take_live(table); });
@@ -95,26 +103,36 @@ void BlockDecoder::define_stacks(const format::BlockHeader& header, std::string_
 void BlockDecoder::stop() {
   unknown_kinds_ = unknown_kinds();
   core_.reset();
+  block_.reset();
 }
 
 template <typename Decoder>
 void BlockDecoder::fill(StreamId id, Decoder& decoder, std::span<Event> events) {
-  bytes_.in_stream(id, [&] { decoder.fill(events); });
+  completed_->bytes.in_stream(id, [&] { decoder.fill(events); });
 }
 
-std::span<const Event> BlockDecoder::next() {
-  if (!core_) return {};
-  const std::size_t count = bytes_.in_stream(StreamId::core, [&] { return core_->next(batch_); });
-  if (count == 0) {
-    check_ends();
-    stop();
-    return {};
+std::size_t BlockDecoder::next_core(std::span<Event> events) {
+  return block_->bytes.in_stream(StreamId::core,
+                                 [&] { return core_->next(events.first(std::min(events.size(), batch_events))); });
+}
+
+void BlockDecoder::complete(const std::shared_ptr<const OpenBlock>& block, std::span<Event> events) {
+  if (completed_ != block) {
+    completed_ = block;
+    open_streams();
   }
-  const std::span<Event> events(batch_.data(), count);
+  if (events.empty()) return check_ends();
   if (addresses_) fill(StreamId::addresses, *addresses_, events);
   fill(StreamId::times, times_, events);
   fill(StreamId::usable, usable_, events);
   if (wanted_.stacks) fill(StreamId::stacks, stacks_, events);
+}
+
+std::span<const Event> BlockDecoder::next() {
+  if (!core_) return {};
+  const std::span<Event> events(batch_.data(), next_core(batch_));
+  complete(block_, events);
+  if (events.empty()) stop();
   return events;
 }
 
@@ -122,7 +140,7 @@ std::span<const Event> BlockDecoder::next() {
 void BlockDecoder::check_ends() {
   const auto check = [&](StreamId id, const auto& decoder) {
     if (decoder.at_end()) return;
-    bytes_.in_stream(id, [&]() -> void { throw WireError(decoder.offset(), "bytes after the last event"); });
+    completed_->bytes.in_stream(id, [&]() -> void { throw WireError(decoder.offset(), "bytes after the last event"); });
   };
   if (addresses_) check(StreamId::addresses, *addresses_);
   check(StreamId::times, times_);

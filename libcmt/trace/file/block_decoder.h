@@ -79,7 +79,17 @@ auto take_fields(const Take& take, std::string_view header) {
   }
 }
 
+/// A block of the stream whose events are decoded.
+struct OpenBlock {
+  BlockBytes bytes;
+  bool fresh;            ///< blocks may be missing before this one, which is a keyframe if addresses are wanted
+  std::uint64_t offset;  ///< of its section, for messages
+};
+
 /// Decodes the events of one block after the other. Throws format::WireError as BlockBytes does.
+///
+/// There are two steps, which two threads may do, each for one batch of events after the other: the core stream tells
+/// which calls there were, and then the other streams, which depend on it, are decoded. next() does both.
 class BlockDecoder {
  public:
   /// Adds to a table of stacks, if they are wanted.
@@ -90,8 +100,7 @@ class BlockDecoder {
   bool knows_stacks_of(std::uint64_t first_event) const { return stacks_before_.contains(first_event); }
   format::StackDefinitions& definitions() { return definitions_; }
 
-  /// `fresh`: blocks may be missing before this one, which is a keyframe if addresses are wanted.
-  void start(BlockBytes&& bytes, bool fresh);
+  void start(BlockBytes&& bytes, bool fresh, std::uint64_t offset = 0);
 
   /// Leaves the block.
   void stop();
@@ -102,17 +111,36 @@ class BlockDecoder {
   /// The next events, valid until the next call; empty at the block's end, where every stream has to end.
   std::span<const Event> next();
 
- private:
-  static constexpr std::size_t batch_events = 256;  // 24 KB, so that a batch stays in the first cache
+  /// So many events are decoded at once: 28 KB, so that they stay in the first cache.
+  static constexpr std::size_t batch_events = 256;
 
+  /// The first step for the next events, at most batch_events. Returns how many; 0 at the block's end. Fields of other
+  /// streams keep their values.
+  std::size_t next_core(std::span<Event> events);
+  /// Whether one of these events may have a label, which lives as long as the block.
+  bool has_labels() const { return core_->has_labels(); }
+  /// Whether they were the last ones of the block.
+  bool has_read_block() const { return core_->is_done(); }
+  /// The block of the first step; null between two blocks.
+  const std::shared_ptr<const OpenBlock>& block() const { return block_; }
+
+  /// The second step for the same events, and behind the block's last ones once with none.
+  void complete(const std::shared_ptr<const OpenBlock>& block, std::span<Event> events);
+
+ private:
+  void open_streams();
   template <typename Decoder>
   void fill(format::StreamId id, Decoder& decoder, std::span<Event> events);
   void check_ends();
 
   const ReadOptions& wanted_;
-  BlockBytes bytes_;
   std::vector<Event> batch_ = std::vector<Event>(batch_events);
+  std::shared_ptr<const OpenBlock> block_;
   std::optional<format::CoreDecoder> core_;
+  std::uint64_t unknown_kinds_ = 0;  // in blocks that are done
+
+  // Of the second step:
+  std::shared_ptr<const OpenBlock> completed_;  // the block whose streams are open
   std::unique_ptr<format::AddressDecoder> addresses_;
   format::TimeDecoder times_;
   format::UsableDecoder usable_;
@@ -120,7 +148,6 @@ class BlockDecoder {
   std::map<std::uint64_t, std::size_t> stacks_before_;  // by a block's first event: stacks defined before the block
   std::uint64_t events_defined_ = 0;                    // those of the blocks whose stacks are defined
   format::StackNumberDecoder stacks_;
-  std::uint64_t unknown_kinds_ = 0;  // in blocks that are done
 };
 
 }  // namespace cmt

@@ -19,6 +19,9 @@ class CmtSource : public Source {
   CmtSource(std::unique_ptr<Input> input, const ReadOptions& options, DefectLog& log);
 
   std::span<const Event> read() override;
+  bool reads_in_steps() const override { return true; }
+  void read_core(ReadStep& step, std::span<Event> events) override;
+  void complete(ReadStep& step, std::span<Event> events) override;
   const std::vector<BlockStart>& blocks() override;
   std::optional<std::uint64_t> go_to(std::uint64_t event) override;
   bool read_stacks() override;
