@@ -142,6 +142,16 @@ void end_recording_if_it_runs(attach::Target& target) {
   }
 }
 
+/// The collector has ended: another cmttrace detaches, and is left alone with that, or the collector was killed.
+void end_recording_without_collector(attach::Target& target) {
+  constexpr std::chrono::seconds other_within(1);
+  constexpr std::chrono::milliseconds step(10);
+  for (const auto deadline = Clock::now() + other_within; attach::is_attached(target);
+       std::this_thread::sleep_for(step)) {
+    if (Clock::now() >= deadline) return end_recording_if_it_runs(target);
+  }
+}
+
 attach::AttachPlan plan_of(const Options& options, const command::TraceStatusFile& traces) {
   attach::AttachPlan plan;
   plan.library = command::tracer_path();
@@ -205,7 +215,7 @@ int record(const Options& options) {
   const End end = recording.await_end(requests);
   if (end == End::signal || end == End::time) end_recording_if_it_runs(target);
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  if (end == End::collector && attach::is_attached(target)) end_recording_if_it_runs(target);
+  if (end == End::collector) end_recording_without_collector(target);
   if (!await_trace(collector, interrupts, traces)) {
     say("the trace is not complete yet: the collector goes on writing it, and cmt's tools wait for that");
     return 0;
