@@ -24,8 +24,10 @@ void share_out(std::size_t count, unsigned jobs,
     }
   };
   std::vector<std::thread> others;
+  const std::size_t workers = std::min<std::size_t>(jobs, count);
+  others.reserve(workers);
   try {
-    for (std::size_t i = 1; i < std::min<std::size_t>(jobs, count); ++i) others.emplace_back(work_as, i);
+    for (std::size_t i = 1; i < workers; ++i) others.emplace_back(work_as, i);
   } catch (const std::system_error&) {  // fewer have to do
   }
   work_as(0);
