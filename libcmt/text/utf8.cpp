@@ -10,7 +10,12 @@ template <class IsBlank>
 std::string cleaned(std::string_view text, IsBlank is_blank) {
   std::string out;
   out.reserve(text.size());
-  while (!text.empty()) {
+  const auto may_change = [](unsigned char c) { return c < ' ' || c > '~'; };
+  for (;;) {
+    const auto plain = static_cast<std::size_t>(std::find_if(text.begin(), text.end(), may_change) - text.begin());
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const std::size_t length = utf8_length(text);
     if (length == 0)
       out += replacement_character;

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <tsl/robin_map.h>
+
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
+#include "libcmt/number_hash.h"
 #include "toolkit/allocations/labels.h"
 #include "toolkit/allocations/use.h"
 
@@ -55,10 +57,10 @@ class FunctionTree {
   void sort_children(const Labels& labels);
 
   std::vector<Node> nodes_{1};
-  std::unordered_map<std::uint64_t, NodeId> ids_;  // by parent and label
-  std::vector<NodeId> end_of_entry_;               // by place in the entries of uses
-  std::vector<NodeId> children_;                   // all nodes, by parent and then by name
-  std::vector<std::uint32_t> first_child_;         // by node: its place in children_
+  tsl::robin_map<std::uint64_t, NodeId, NumberHash> ids_;  // by parent and label
+  std::vector<NodeId> end_of_entry_;                       // by place in the entries of uses
+  std::vector<NodeId> children_;                           // all nodes, by parent and then by name
+  std::vector<std::uint32_t> first_child_;                 // by node: its place in children_
 };
 
 }  // namespace cmt::allocations
