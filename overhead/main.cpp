@@ -132,9 +132,9 @@ void count_events(annotate::Trace& trace, Summariser& summariser, unsigned jobs)
     summariser.begin_count(place.changes);
     for (const Event& event : place.batch.events) summariser.count(event);
   };
-  annotate::Stages stages({{true, [&](std::size_t i) { return reader.begin(places[i].batch); }},
-                           {true, [&](std::size_t i) { return reader.complete(places[i].batch); }},
-                           {true, [&](std::size_t i) { return follow(places[i]), true; }},
+  annotate::Stages stages({{true, [&](std::size_t i) { return reader.begin(places[i].batch); }, 0},
+                           {true, [&](std::size_t i) { return reader.complete(places[i].batch); }, 0},
+                           {true, [&](std::size_t i) { return follow(places[i]), true; }, 1},
                            {true, [&](std::size_t i) { return count(places[i]), true; }}},
                           places.size());
   stages.run(jobs);

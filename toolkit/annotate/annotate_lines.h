@@ -76,9 +76,9 @@ void annotate_lines(const Options& options, Settings... settings) {
   Annotator annotator(trace.complaints(), options, settings...);
   BatchReader& reader = trace.batches(true);
   std::vector<AnnotatedBatch<typename Annotator::Note>> places(Stages::places_for(options.jobs));
-  Stages stages({{true, [&](std::size_t place) { return reader.begin(places[place].batch); }},
-                 {true, [&](std::size_t place) { return reader.complete(places[place].batch); }},
-                 {true, [&](std::size_t place) { return note_events(trace, annotator, places[place]); }},
+  Stages stages({{true, [&](std::size_t place) { return reader.begin(places[place].batch); }, 0},
+                 {true, [&](std::size_t place) { return reader.complete(places[place].batch); }, 0},
+                 {true, [&](std::size_t place) { return note_events(trace, annotator, places[place]); }, 1},
                  {false, [&](std::size_t place) { return write_lines(annotator, places[place]), true; }},
                  {true,
                   [&](std::size_t place) {

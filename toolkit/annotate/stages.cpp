@@ -46,16 +46,20 @@ void Stages::work_as(std::size_t thread) {
   }
 }
 
-/// The last stage first, since it makes room; then the thread's own; then those that are nearer to the end.
+/// First what is at home here, then the others; of both the last one first, since it makes room. A last stage without a
+/// home is at home everywhere.
 std::optional<Stages::Step> Stages::find_step(std::size_t thread) {
   std::optional<Step> found;
   const auto look_at = [&](std::size_t stage) {
     if (found) return;
     if (const auto batch = batch_for(stage)) found = Step{stage, *batch};
   };
-  look_at(stages_.size() - 1);
-  if (thread + 1 < stages_.size()) look_at(thread);
-  for (std::size_t stage = stages_.size() - 1; stage-- > 0;) look_at(stage);
+  const std::size_t last = stages_.size() - 1;
+  if (!stages_[last].home) look_at(last);
+  for (std::size_t stage = stages_.size(); stage-- > 0;) {
+    if (stages_[stage].home == thread) look_at(stage);
+  }
+  for (std::size_t stage = stages_.size(); stage-- > 0;) look_at(stage);
   if (!found) return found;
   place_of(found->batch) = {found->stage, true};
   next_[found->stage] = found->batch + 1;

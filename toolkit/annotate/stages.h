@@ -11,9 +11,9 @@
 ///       4         x                              lines 1    model 3     ...
 ///
 /// A stage is in order (one batch at a time, the next of the trace), or it may work on many at once. No thread belongs
-/// to a stage, as no two traces need the same share of each: whoever is free takes what there is to do. But the first
-/// thread looks for the first stage first, and the second for the second one, so that what the two know (the decoder's
-/// live blocks, the model's) mostly stays in the cache of one processor.
+/// to a stage, as no two traces need the same share of each: whoever is free takes what there is to do. But a stage can
+/// be at home in a thread, which looks for it first, so that what it knows (the decoder's live blocks, the model's),
+/// and a batch that passes two stages of one home, mostly stay in the cache of one processor.
 ///
 /// Batches lie in a few places, which are used in turns: so memory is bounded, and a stage that is ahead waits. A step
 /// takes a lock twice, 0.1 us of some 50.
@@ -40,6 +40,7 @@ class Stages {
     /// Works on the batch at a place. Returns false where that is the last one: of the batches behind it none is
     /// finished. What it throws ends all work.
     std::function<bool(std::size_t place)> work;
+    std::optional<std::size_t> home{};  ///< a thread, from 0
   };
 
   /// The first and the last stage are in order.

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct Squares {
   std::uint64_t count;
   std::uint64_t last_in_second = ~std::uint64_t{0};
   std::uint64_t thrown_in_third = ~std::uint64_t{0};
+  std::optional<std::size_t> home_of_first{}, home_of_last{};
   std::vector<std::uint64_t> out{};
 
   void run(unsigned threads) {
@@ -25,7 +27,8 @@ struct Squares {
                     [&](std::size_t place) {
                       numbers[place] = next++;
                       return next < count;
-                    }},
+                    },
+                    home_of_first},
                    {true,
                     [&](std::size_t place) {
                       order[place] = second++;
@@ -37,7 +40,7 @@ struct Squares {
                       if (numbers[place] == order[place]) numbers[place] *= numbers[place];
                       return true;
                     }},
-                   {true, [&](std::size_t place) { return out.push_back(numbers[place]), true; }}},
+                   {true, [&](std::size_t place) { return out.push_back(numbers[place]), true; }, home_of_last}},
                   numbers.size());
     stages.run(threads);
   }
@@ -60,6 +63,14 @@ TEST_CASE("stages: all batches come out in order, with any number of threads") {
     Squares one{.count = 1};
     one.run(threads);
     CHECK(one.out == squares(1));
+  }
+}
+
+TEST_CASE("stages: where they are at home makes no difference to what comes out") {
+  for (const unsigned threads : {1U, 2U, 5U}) {
+    Squares all{.count = 3000, .home_of_first = 1, .home_of_last = 0};
+    all.run(threads);
+    CHECK(all.out == squares(3000));
   }
 }
 

@@ -135,15 +135,16 @@ class Trace {
   void visit_in_stages(unsigned threads, Fetch fetch, Visit visit) {
     std::vector<TraceBatch> places(Stages::places_for(threads));
     BatchReader& reader = batches();
-    Stages stages({{true, [&](std::size_t place) { return reader.begin(places[place]); }},
-                   {true, [&](std::size_t place) { return reader.complete(places[place]); }},
+    Stages stages({{true, [&](std::size_t place) { return reader.begin(places[place]); }, 1},
+                   {true, [&](std::size_t place) { return reader.complete(places[place]); }, 1},
                    {true,
                     [&](std::size_t place) {
                       const TraceBatch& batch = places[place];
                       visit_batch(batch, fetch, [&](std::size_t i) { visit(batch.events[i]); });
                       if (batch.error) std::rethrow_exception(batch.error);
                       return true;
-                    }}},
+                    },
+                    0}},
                   places.size());
     stages.run(threads);
     say_what_is_missing();
