@@ -5,7 +5,7 @@
 // all blocks before it have been handed out. At most as many blocks as threads are prepared, with some 1 MB each.
 //
 // Decoding a block is serial, but in two steps, which two threads can do at once for different events: the core stream
-// needs none of the others. Of a trace of cc1plus with addresses and stacks the second step is some 60 % of both.
+// needs none of the others. Of a trace of cc1plus with addresses the second step is some 60 % of both.
 //
 // If the input can seek, index and totals are found through the tail. A file without a tail (of a recorder that was
 // killed) and a pipe are read from the start; the reader reports a missing end when it gets there.
