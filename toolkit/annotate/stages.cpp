@@ -14,6 +14,7 @@ Stages::Stages(std::vector<Stage> stages, std::size_t places)
 
 void Stages::run(unsigned threads) {
   std::vector<std::thread> others;
+  others.reserve(threads);
   try {
     for (unsigned i = 1; i < threads; ++i) others.emplace_back([this, i] { work_as(i); });
   } catch (const std::system_error&) {  // fewer have to do

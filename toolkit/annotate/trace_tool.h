@@ -3,6 +3,7 @@
 /// to_csv() and to_picture() in its namespace.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <initializer_list>
@@ -63,8 +64,7 @@ class Trace {
     if constexpr (std::is_same_v<decltype(visit(std::declval<const Event&>())), bool>) {
       visit_alone(visit);
     } else if (options_.jobs > 1) {
-      visit_in_stages(
-          options_.jobs, [](const Event&, bool) {}, visit);
+      visit_in_stages([](const Event&, bool) {}, visit);
     } else {
       visit_alone([&visit](const Event& event) { return visit(event), true; });
     }
@@ -75,7 +75,7 @@ class Trace {
   template <class Fetch, class Visit>
   void for_each_ahead(Fetch fetch, Visit visit) {
     if (header().format != Format::cmt) return for_each(visit);
-    visit_in_stages(options_.jobs, fetch, visit);
+    visit_in_stages(fetch, visit);
   }
 
   /// For those that read in batches. `lines`: they are to have the lines of a text.
@@ -132,7 +132,8 @@ class Trace {
   }
 
   template <class Fetch, class Visit>
-  void visit_in_stages(unsigned threads, Fetch fetch, Visit visit) {
+  void visit_in_stages(Fetch fetch, Visit visit) {
+    const unsigned threads = std::min(options_.jobs, 2U);  // a third would take what the other two have in their caches
     std::vector<TraceBatch> places(Stages::places_for(threads));
     BatchReader& reader = batches();
     Stages stages({{true, [&](std::size_t place) { return reader.begin(places[place]); }, 1},
