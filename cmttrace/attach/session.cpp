@@ -233,7 +233,11 @@ Detached detach(Target& target) {
   if (is_recording()) throw AttachRefused("process " + target.called() + " cannot be detached from now; try again");
   Detached detached;
   detached.is_released = caller.threads().await_none_in_tracer(SafeThreads::Clock::now() + leave_within);
-  if (detached.is_released) call("cmttrace_release", [&] { return !head() || head()->state == attach_released; });
+  const auto is_given_back = [&] {  // unmapped: it says attach_released just before
+    const auto now = head();
+    return !now || (now->state != attach_detached && now->state != attach_released);
+  };
+  if (detached.is_released) call("cmttrace_release", is_given_back);
   detached.pauses = caller.pauses();
   return detached;
 }
