@@ -86,7 +86,8 @@ std::string traced_line(const WatchResult& result, const WatchOptions& options) 
   for (const ProcessTrace& trace : traced.traces) events += trace.events;
   text += "; " + output::with_commas(events) + " events in " + traced.traces.front().path;
   if (traced.traces.size() != 1) text += " and " + output::with_commas(traced.traces.size() - 1) + " more";
-  text += traced.repairs == 0 ? ", nothing was lost" : ", " + output::with_commas(traced.repairs) + " lost or in doubt";
+  if (traced.losses.empty()) text += ", nothing was lost";
+  for (const std::string& loss : traced.losses) text += ", " + loss;
   const auto broken =
       std::count_if(traced.traces.begin(), traced.traces.end(), [](const auto& one) { return !one.whole; });
   if (broken != 0) text += ", " + std::to_string(broken) + " not ended";

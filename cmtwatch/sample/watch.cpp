@@ -142,7 +142,9 @@ CommandTracer::CommandTracer(const std::string& pattern, bool follow)
 CommandTraces WatchedTraces::add_live_bytes(std::vector<Sample>& samples, std::int64_t begin_ns,
                                             const Complain& complain) {
   CommandTraces traced;
-  traced.repairs = command::wait_for_traces(files_, complain, sleep_ms).repairs;
+  const command::RecordedTraces recorded = command::wait_for_traces(files_, complain, sleep_ms);
+  traced.repairs = recorded.repairs;
+  traced.losses = command::list_losses(recorded);
   traced.traces = find_traces(begin_ns, complain);
   const std::vector<std::vector<TimedReading>> readings = readings_by_trace(samples, traced.traces);
   for (std::size_t i = 0; i < traced.traces.size(); ++i) {

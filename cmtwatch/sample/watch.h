@@ -41,6 +41,7 @@ void describe(Visitor& field, Trace& trace) {
 struct CommandTraces {
   std::vector<ProcessTrace> traces{};    ///< by their start
   std::uint64_t repairs = 0;             ///< events that were lost or are in doubt
+  std::vector<std::string> losses{};     ///< what is missing in the traces, and why; empty: nothing
   std::optional<std::int64_t> cpu_ns{};  ///< processor time of the collectors; none: not known
 };
 
@@ -48,6 +49,7 @@ template <class Visitor, output::DescribedAs<CommandTraces> Traces>
 void describe(Visitor& field, Traces& traces) {
   field("cost_cpu_ns", traces.cpu_ns, "processor time of the collectors");
   field("events_lost_or_in_doubt", traces.repairs, "over all traces");
+  field("losses", traces.losses, "what is missing in the traces, and why; empty: nothing");
   field("traces", traces.traces, "a trace for each process, by their start");
 }
 

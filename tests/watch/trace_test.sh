@@ -75,6 +75,11 @@ cmtwatch run --trace=c.cmt --csv -o c.csv --interval=5ms -- sh -c 'perl -e "slee
 status_of cmtwatch run --trace=k.cmt -- perl -e '@kept = map { "x" x 1000 } 1..1000; kill KILL => $$' 2>/dev/null
 [ "$status" = 137 ] && grep -q 'events in k.cmt, nothing was lost' err || complain "killed: $status $(cat err)"
 
+# A trace that could not be written to its end is no whole one.
+status_of bash -c 'ulimit -f 1500; exec cmtwatch run --trace=l.cmt -- perl -e "\$kept[rand 2000] = q(x) x rand 3000 for 1..600000"'
+grep -qE 'events in l.cmt, (.*, )?1 trace could not be written to the end: File too large, 1 not ended' err ||
+  complain "a limit on file sizes: $status $(cat err)"
+
 # What cannot be traced is said in a line, and watched all the same.
 if echo 'int main(void) { return 5; }' >static.c && cc -static static.c -o static.out 2>/dev/null; then
   status_of cmtwatch run --trace -- ./static.out

@@ -12,6 +12,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string_view>
 #include <system_error>
@@ -19,6 +20,7 @@
 
 #include "cmt/reader.h"
 #include "libcmt/trace/files.h"
+#include "toolkit/output/numbers.h"
 
 namespace cmt::command {
 namespace {
@@ -241,6 +243,50 @@ RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::functio
     add_broken(traces, all, recorded);
     return recorded;
   }
+}
+
+std::vector<std::string> list_losses(const RecordedTraces& recorded) {
+  std::vector<std::string> losses;
+  if (recorded.repairs != 0) losses.push_back(output::counted(recorded.repairs, "event") + " lost or in doubt");
+  std::uint64_t dropped = 0, kept_ns = 0, unseen = 0, bypasses = 0, stacks_unknown = 0, stacks_cut = 0;
+  std::string bypass;
+  std::map<std::string, std::pair<std::size_t, std::uint64_t>> stopped;  // by reason: traces, and the last one's end
+  for (const BegunTrace& trace : recorded.traces) {
+    dropped += trace.dropped_events;
+    kept_ns = std::max(kept_ns, trace.kept_ns);
+    unseen += trace.unseen;
+    stacks_unknown += trace.stacks_unknown;
+    stacks_cut += trace.stacks_cut;
+    bypasses += trace.bypasses;
+    if (bypass.empty()) bypass = trace.bypass;
+    if (!trace.stopped.empty()) stopped[trace.stopped] = {stopped[trace.stopped].first + 1, trace.recorded_ns};
+  }
+  if (dropped != 0) {
+    losses.push_back("the last " + output::time_text(static_cast<double>(kept_ns)) + " are kept, and not the " +
+                     output::counted(dropped, "event") + " before");
+  }
+  if (unseen != 0) losses.push_back(output::counted(unseen, "block") + " freed whose allocation was not seen");
+  if (bypasses != 0) {
+    losses.push_back("calls by " + bypass +
+                     (bypasses > 1 ? " and " + output::counted(bypasses - 1, "other module") : "") +
+                     " not seen (RTLD_DEEPBIND or dlmopen)");
+  }
+  if (stacks_unknown != 0)
+    losses.push_back("the call stacks of " + output::counted(stacks_unknown, "event") + " not known");
+  if (stacks_cut != 0)
+    losses.push_back("the call stacks of " + output::counted(stacks_cut, "event") + " cut, as there are too many");
+  for (const auto& [reason, end] : stopped) {
+    const std::string by = reason == "fault" ? "an error that libcmttrace reported" : "--" + reason;
+    losses.push_back(end.first == 1
+                         ? "stopped by " + by + " in the first " + output::time_text(static_cast<double>(end.second))
+                         : output::counted(end.first, "trace") + " stopped by " + by);
+  }
+  if (recorded.broken != 0) {
+    losses.push_back(output::counted(recorded.broken, "trace") + " could not be written to the end" +
+                     (recorded.error != 0 ? ": " + std::generic_category().message(recorded.error) : ""));
+  }
+  if (recorded.refused != 0) losses.push_back(output::counted(recorded.refused, "process") + " not recorded");
+  return losses;
 }
 
 }  // namespace cmt::command

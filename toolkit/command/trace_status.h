@@ -101,4 +101,7 @@ using Pause = std::function<bool(int milliseconds)>;
 RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::function<void(const std::string&)>& complain,
                                const Pause& pause);
 
+/// What is missing in the traces, and why, in words; empty where nothing is.
+std::vector<std::string> list_losses(const RecordedTraces& recorded);
+
 }  // namespace cmt::command

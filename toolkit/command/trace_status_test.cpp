@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "libcmt/trace/files.h"
 
@@ -135,4 +138,17 @@ TEST_CASE_FIXTURE(StatusFile, "traces: one whose end is told while others are re
   add("pid=2147483647 begun=1 path=/nowhere/b.cmt");
   const auto end_of_a = [&](const std::string&) { add("pid=2147483647 events=3 failed=0 path=/nowhere/a.cmt"); };
   CHECK(wait_for_traces(traces, end_of_a, [](int) { return false; }).broken == 1);
+}
+
+TEST_CASE("traces: what is missing is in words, and nothing where all is there") {
+  CHECK(list_losses({}).empty());
+  RecordedTraces recorded;
+  recorded.broken = 1;
+  recorded.error = ENOSPC;
+  recorded.traces.resize(2);
+  recorded.traces[0].unseen = 2;
+  recorded.traces[1].unseen = 1;
+  CHECK(list_losses(recorded) ==
+        std::vector<std::string>{"3 blocks freed whose allocation was not seen",
+                                 "1 trace could not be written to the end: No space left on device"});
 }
