@@ -61,8 +61,11 @@ void BoardFile::write(const Board& board) {
 }
 
 int show_board(const Board& board, const Options& options, BoardFile& file) {
-  file.write(board);
-  command::print(options.json ? board_json(board) : options.csv ? board_csv(board) : board_text(board));
+  command::do_both(
+      [&] {
+        command::print(options.json ? board_json(board) : options.csv ? board_csv(board) : board_text(board));
+      },
+      [&] { file.write(board); });
   const auto is_good = [](const BoardCell& cell) {
     return cell.broken_promises.value_or(0) == 0 && (cell.is_measured() || cell.state == "verified only");
   };
@@ -79,8 +82,12 @@ int show_gate(Board board, const std::vector<Cell>& baseline, const Options& opt
     board.gate = judge_baseline(cells, baseline, choice.limits, remarks);
     for (const std::string& text : remarks) remark(text);
   }
-  file.write(board);
-  command::print(options.json ? board_json(board) : options.csv ? gate_csv(board.gate) : gate_text(board.gate));
+  const std::vector<Judgement>& gate = board.gate;
+  command::do_both(
+      [&] {
+        command::print(options.json ? board_json(board) : options.csv ? gate_csv(gate) : gate_text(gate));
+      },
+      [&] { file.write(board); });
   const auto is_worse = [](const Judgement& judgement) { return judgement.is_worse; };
   if (std::any_of(board.gate.begin(), board.gate.end(), is_worse)) return status_worse;
   const auto is_judged = [](const Judgement& judgement) { return judgement.is_judged; };

@@ -10,6 +10,8 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 #include "cmtreplay/matrix_command.h"
 #include "cmtreplay/options.h"
@@ -20,6 +22,7 @@
 #include "cmtreplay/report/verification.h"
 #include "cmtreplay/report/warnings.h"
 #include "toolkit/command/command_line.h"
+#include "toolkit/command/output_path.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/terminal/terminal.h"
 
@@ -74,7 +77,12 @@ bool replay_new_traces(const ReplaySettings& settings, const std::vector<Allocat
   for (const AllocatorResult& result : results) {
     if (result.death) continue;
     const std::string path = output_path(options.output, result.allocator.name);
-    good = replay_new_trace(settings, result.allocator, path) && good;
+    try {
+      good = replay_new_trace(settings, result.allocator, path) && good;
+    } catch (const std::system_error& error) {  // writers know a descriptor only
+      if (path.empty() || !std::string_view(error.what()).starts_with("writing: ")) throw;
+      throw std::system_error(error.code(), path);
+    }
   }
   return good;
 }
@@ -102,16 +110,33 @@ int verify_all(const ReplaySettings& settings, const std::vector<Allocator>& all
   return good ? 0 : 1;
 }
 
+/// Refuses files that could not be written, or would replace the trace, before anything runs.
+void check_outputs(const Options& options, const std::vector<Allocator>& allocators) {
+  cmt::command::refuse_input_as_output(options.plot, {options.file});
+  if (options.output.empty()) return;
+  for (const Allocator& allocator : allocators) {
+    const std::string path = output_path(options.output, allocator.name);
+    cmt::command::refuse_input_as_output(path, {options.file});
+    cmt::command::check_folder(path);
+  }
+}
+
+void write_picture(cmt::output::PictureFile& file, const Report& report, const Options& options) {
+  file.write(to_picture(report), json_text(report));
+  if (!file.remark().empty()) print_message(options.plot + ": " + std::string(file.remark()));
+}
+
 std::string report_text(const Report& report, const Options& options) {
   if (options.json) return json_text(report);
   return options.csv ? csv_text(report) : table_text(report) + details_text(report);
 }
 
 int run(const Options& options) {
-  std::optional<cmt::output::PictureFile> picture;
-  if (!options.plot.empty()) picture.emplace(options.plot);
   AllocatorFinder finder(find_worker(), options.prefix);
   const std::vector<Allocator> allocators = find_all(finder, options);
+  check_outputs(options, allocators);
+  std::optional<cmt::output::PictureFile> picture;
+  if (!options.plot.empty()) picture.emplace(options.plot);
   const Allocator null = finder.find("null");
   cmt::output::LiveView line(STDERR_FILENO);
   TraceSource source(options.file);
@@ -139,11 +164,11 @@ int run(const Options& options) {
   const Report report{.options = options, .trace = trace, .results = run_all(settings, allocators, null, show)};
   const ReplayResults& results = report.results;
   line.clear();
-  if (picture) {
-    picture->write(to_picture(report), json_text(report));
-    if (!picture->remark().empty()) print_message(options.plot + ": " + std::string(picture->remark()));
-  }
-  cmt::command::print(report_text(report, options), options.new_trace && options.output.empty() ? stderr : stdout);
+  std::FILE* const table = options.new_trace && options.output.empty() ? stderr : stdout;
+  cmt::command::do_both([&] { cmt::command::print(report_text(report, options), table); },
+                        [&] {
+                          if (picture) write_picture(*picture, report, options);
+                        });
 
   bool good = !results.interrupted && !results.baseline.death;
   if (results.interrupted) print_message("interrupted; these are the results so far");

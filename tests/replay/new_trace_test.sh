@@ -31,6 +31,17 @@ status=0
 cmtreplay -o /nowhere/at.all --runs=1 --alloc=null t.trace > table 2> words || status=$?
 test $status = 1
 tail -1 words | grep -qx 'cmtreplay: /nowhere/at.all: No such file or directory'
+test ! -s table  # before anything ran
+cp t.trace own.trace
+status=0
+cmtreplay -o own.trace --runs=1 --alloc=null own.trace > table 2> words || status=$?
+test $status = 2 && cmp own.trace t.trace
+head -1 words | grep -q '^cmtreplay: would replace own.trace, which it reads'
+ln -s /dev/full full.cmt
+status=0
+cmtreplay -o full.cmt --runs=1 --alloc=null t.trace > table 2> words || status=$?
+test $status = 1 && grep -q '^allocator ' table
+tail -1 words | grep -qx 'cmtreplay: full.cmt: No space left on device'
 
 # Threads and times are kept.
 printf 'malloc(8) = 1000<1> thread=1 time=5\nfree(1000<1>) thread=2 time=9\n' > timed.trace

@@ -27,6 +27,11 @@ fails() {
 }
 test "$(fails --plot=a.gif)" = 2
 grep -qF 'cmtreplay: --plot: expected a name that ends in .svg, .html, .png or .pdf, not a.gif' words
+ln -s /dev/full full.svg
+test "$(fails --plot=full.svg --runs=1)" = 1  # the tables are there all the same
+grep -q '^allocator ' table && grep -q 'No space left on device' words
+test "$(fails --plot=full.svg --runs=1 timed.trace)" = 1
+grep -q '^timed ' table && grep -q 'No space left on device' words
 test "$(fails --plot=no/such.svg)" = 1
 grep -qx 'cmtreplay: no/such.svg: No such file or directory' words
 test "$(fails --verify --plot=v.svg)" = 2

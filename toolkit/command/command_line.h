@@ -90,6 +90,20 @@ std::optional<std::int64_t> parse_duration(std::string_view text, std::string_vi
 /// but for ends of lines and tabs: the text may hold names from traces and of processes. Throws std::system_error.
 void print(std::string_view text, std::FILE* file = stdout);
 
+/// Writes two outputs of which the second is whole also where the first one cannot be written: one that was measured
+/// for hours is not lost with the other. Throws what the first has thrown.
+template <class First, class Second>
+void do_both(const First& first, const Second& second) {
+  std::exception_ptr failure;
+  try {
+    first();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  second();
+  if (failure) std::rethrow_exception(failure);
+}
+
 /// Writes "NAME: MESSAGE" to standard error as one line, the same characters and line feeds as blanks.
 void complain(std::string_view name, std::string_view message);
 
