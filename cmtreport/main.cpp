@@ -105,6 +105,16 @@ void refuse_other_trace(const std::string& path, const Json& overhead, const Rep
                               report.name + " of " + std::to_string(report.total.events));
 }
 
+/// A replay is of one of the traces, which may have been renamed or converted since.
+void refuse_replay_of_other(const std::string& path, const Json& replay, const Report& report) {
+  const Json trace = replay.value("trace", Json());
+  const Json events = trace.is_object() ? trace.value("events", Json()) : Json();
+  const auto is_replayed = [&events](const Process& process) { return events == process.events; };
+  if (events.is_null() || std::any_of(report.processes.begin(), report.processes.end(), is_replayed)) return;
+  throw FormatError(path, "is about another trace: of " + events.dump() + " events, not " + report.name + " of " +
+                              std::to_string(report.total.events));
+}
+
 std::string json_of(const Report& report, const OtherReports& others) {
   output::JsonWriter json;
   json.begin_object();
@@ -250,6 +260,7 @@ int run(const CommandLine& line) {
   }
   const Report report = build_report(recording, pages);
   if (others.pages) refuse_other_trace(line.value("overhead", ""), *others.pages, report);
+  if (others.replay) refuse_replay_of_other(line.value("replay", ""), *others.replay, report);
   if (pages.pass != nullptr && outputs.needs_json()) others.pages = pages_json(pages, recording, others.pages);
   if (outputs.needs_json()) outputs.write_json(report.name, json_of(report, others), PageOf::trace);
   if (outputs.needs_text()) command::print(to_text(report));

@@ -168,6 +168,8 @@ done
 refused 1 'not a report of cmtreplay --json' --replay=watch.json leaky.cmt
 refused 1 'not a report of overhead --json' --overhead=watch.json leaky.cmt
 refused 1 'another trace: "pins.trace" of 15900 events, not leaky.cmt of 6000' --overhead=overhead.json leaky.cmt
+printf '{"schema": "cmt.replay/1", "trace": {"file": "leaky.cmt", "events": 6001}}' >other.json
+refused 1 'another trace: of 6001 events, not leaky.cmt of 6000' --replay=other.json leaky.cmt
 refused 2 '--overhead is about one trace' --overhead=watch.json leaky.cmt leaky.cmt
 refused 1 'not a report of cmtwatch' --watch=replay.json leaky.cmt
 refused 1 'no JSON' --watch=leaky.trace leaky.cmt
