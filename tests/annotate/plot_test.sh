@@ -45,6 +45,9 @@ for tool in lifetimes overhead; do
     complain "a wrong ending: exit $status, $(cat err)"
   status=0; "$tool" --plot=no/such.svg a.trace 2>err || status=$?
   [ "$status" = 1 ] && [ "$(cat err)" = "$tool: no/such.svg: No such file or directory" ] || complain "no folder: $(cat err)"
+  cp a.trace own.svg
+  status=0; "$tool" --plot=own.svg own.svg 2>err || status=$?
+  [ "$status" = 2 ] && cmp -s own.svg a.trace || complain "its own trace: $status $(cat err)"
   ln -sf /dev/full full.svg
   status=0; "$tool" --plot=full.svg a.trace 2>err || status=$?
   [ "$status" = 1 ] && grep -q "^$tool: /dev/full: No space left on device$" err || complain "full disk: $(cat err)"

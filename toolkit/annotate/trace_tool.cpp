@@ -4,6 +4,7 @@
 
 #include "toolkit/command/jobs.h"
 #include "toolkit/command/open_trace.h"
+#include "toolkit/command/output_path.h"
 
 namespace cmt::annotate {
 
@@ -86,7 +87,9 @@ void Trace::say_what_is_missing() const {
 }
 
 SummaryOutput::SummaryOutput(const Options& options) : options_(options) {
-  if (!options.plot.empty()) picture_.emplace(options.plot);
+  if (options.plot.empty()) return;
+  command::refuse_input_as_output(options.plot, {options.path});
+  picture_.emplace(options.plot);
 }
 
 void SummaryOutput::write_picture(const output::Picture& picture, const std::string& numbers) {
