@@ -119,14 +119,18 @@ LatencySummary LatencyCounts::summary(latency_kind kind) const {
 std::vector<LatencyCounts::TailPoint> LatencyCounts::tail(latency_kind kind) const {
   const Counts& counts = counts_[kind];
   const std::uint64_t all = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  if (all == 0) return {};
   std::vector<TailPoint> points;
+  const double max = nanoseconds(static_cast<double>(max_ticks_[kind]));
   std::uint64_t left = all;  // as long as this bucket's, or longer
   for (std::uint32_t bucket = 0; bucket < latency_buckets; ++bucket) {
     if (counts[bucket] == 0) continue;
-    points.push_back({static_cast<double>(all) / static_cast<double>(left), nanoseconds(latency_ticks(bucket))});
+    points.push_back({static_cast<double>(all) / static_cast<double>(left), std::min(nanoseconds(latency_ticks(bucket)), max)});
     left -= counts[bucket];
   }
-  if (all != 0) points.push_back({static_cast<double>(all), nanoseconds(static_cast<double>(max_ticks_[kind]))});
+  // The longest call is known itself, not only by its bucket.
+  if (points.back().one_in < static_cast<double>(all)) points.push_back({static_cast<double>(all), max});
+  points.back().ns = max;
   return points;
 }
 

@@ -50,7 +50,8 @@ window.cmt = {};
     const most = Math.max(2, Math.floor(pixels / distance));
     if (axis.ticks.length > 0) {
       const kept = [];
-      for (const [at, text] of axis.ticks) {
+      for (const [number, text] of axis.ticks) {
+        const at = toScale(number, axis.log);
         const far = ([other]) => (Math.abs(other - at) / (high - low)) * pixels >= distance / 2;
         if (at >= low && at <= high && kept.every(far)) kept.push([at, text]);
       }

@@ -88,7 +88,11 @@
 
   /// Lines and bands. uPlot wants one x for all, and bands as their tops; it draws in order, and lines lie above.
   const seriesPlot = (panel, settings) => {
-    const all = panel.series.map((one, i) => ({...one, look: one.look ?? i % 8}))
+    const onX = (at) => toScale(at, panel.x.log), onY = (at) => (at == null ? null : toScale(at, panel.y.log));
+    const all = panel.series.map((one, i) => ({
+      ...one, look: one.look ?? i % 8, x: one.x.map(onX), y: one.y.map(onY),
+      within: one.within?.map((ends) => ends && [onX(ends[0]), onX(ends[1]), onY(ends[2]), onY(ends[3])]),
+    }))
       .sort((a, b) => (b.form === "band") - (a.form === "band"));
     const tables = all.map((one) => [one.x, one.y]);
     const raw = tables.length > 0 ? uPlot.join(tables, tables.map((table) => table.map(() => 2))) : [[]];
@@ -112,21 +116,21 @@
         fill: band ? fill : undefined,
         points: {show: all[0].x.length < 2, ...(one.form === "point" ? {size: 9, fill} : {})},
         paths: one.form === "step" ? uPlot.paths.stepped({align: 1}) : undefined,
-        value: (u, value, index, at) => label(panel.y.unit, at == null ? null : raw[i + 1][at]),
+        value: (u, value, index, at) => label(panel.y.unit, at == null || raw[i + 1][at] == null ? null : fromScale(raw[i + 1][at], panel.y.log)),
       };
     });
     const hasPoints = all.some((one) => one.form === "point");
-    const extent = panel.x.range, ends = [data[0][0], data[0].at(-1)];
+    const extent = panel.x.range.map(onX), rangeOfY = panel.y.range.map(onY), ends = [data[0][0], data[0].at(-1)];
     const isAll = (low, high) => low == null || low === high || (low === ends[0] && high === ends[1]);
     return {
       options: {
         ...common(panel, settings), bands, padding: [8, rightEdge, 0, 0],
         scales: {
           x: {time: false, range: (u, low, high) => (isAll(low, high) ? extent : [low, high])},
-          y: {range: (u, low, high) => (hasPoints ? panel.y.range : [0, high > 0 ? high * 1.05 : panel.y.range[1]])},
+          y: {range: (u, low, high) => (hasPoints ? rangeOfY : [0, high > 0 ? high * 1.05 : rangeOfY[1]])},
         },
         ...(hasPoints ? {hooks: {draw: [(u) => drawPoints(u, panel, all)]}} : {}),
-        series: [{label: panel.x.title, value: (u, value) => label(panel.x.unit, value)}, ...series],
+        series: [{label: panel.x.title, value: (u, value) => label(panel.x.unit, value == null ? null : fromScale(value, panel.x.log))}, ...series],
       },
       data,
     };
