@@ -48,18 +48,15 @@ window.cmt = {};
   /// [[position, label]…] of the visible part of an axis.
   const ticksOf = (axis, low, high, pixels, distance) => {
     const most = Math.max(2, Math.floor(pixels / distance));
-    if (axis.ticks.length > 0) {
-      const kept = [];
-      for (const [number, text] of axis.ticks) {
-        const at = toScale(number, axis.log);
-        const far = ([other]) => (Math.abs(other - at) / (high - low)) * pixels >= distance / 2;
-        if (at >= low && at <= high && kept.every(far)) kept.push([at, text]);
-      }
-      return kept.sort((a, b) => a[0] - b[0]);
-    }
     const make = axis.log ? logTicks : linearTicks;
-    return make(axis.unit, fromScale(low, axis.log), fromScale(high, axis.log), most)
-      .map(([at, text]) => [toScale(at, axis.log), text]).filter(([at]) => at >= low && at <= high);
+    const ticks = axis.ticks.length > 0 ? axis.ticks : make(axis.unit, fromScale(low, axis.log), fromScale(high, axis.log), most);
+    const kept = [];
+    for (const [number, text] of ticks) {
+      const at = toScale(number, axis.log);
+      const far = ([other]) => (Math.abs(other - at) / (high - low)) * pixels >= distance / 2;
+      if (at >= low && at <= high && kept.every(far)) kept.push([at, text]);
+    }
+    return kept.sort((a, b) => a[0] - b[0]);
   };
 
   cmt.numbers = {label, toScale, fromScale, ticksOf};
