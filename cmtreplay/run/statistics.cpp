@@ -125,7 +125,8 @@ std::vector<LatencyCounts::TailPoint> LatencyCounts::tail(latency_kind kind) con
   std::uint64_t left = all;  // as long as this bucket's, or longer
   for (std::uint32_t bucket = 0; bucket < latency_buckets; ++bucket) {
     if (counts[bucket] == 0) continue;
-    points.push_back({static_cast<double>(all) / static_cast<double>(left), std::min(nanoseconds(latency_ticks(bucket)), max)});
+    points.push_back(
+        {static_cast<double>(all) / static_cast<double>(left), std::min(nanoseconds(latency_ticks(bucket)), max)});
     left -= counts[bucket];
   }
   // The longest call is known itself, not only by its bucket.
