@@ -87,7 +87,7 @@ Encoder::Encoder(RingMemory& memory, Backlog& backlog, SessionState& state, cons
                                               [this](std::uint64_t stamp) { return outputs_.time_of(stamp); })
                   : std::nullopt),
       order_(
-          tags_reserved(memory.control()), [this](EventBatch& batch) { return write_events(batch); },
+          earlier_blocks(memory.control()), [this](EventBatch& batch) { return write_events(batch); },
           stacks_ ? &*stacks_ : nullptr, memory.control().touched_min),
       outputs_(memory.control(), paths_of(memory.control()), outputs, settings.has_times, order_.live_blocks(),
                settings.keep),

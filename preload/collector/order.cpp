@@ -113,9 +113,17 @@ bool EventOrder::is_return_behind(const RingEvents& ring) const {
 std::uint64_t EventOrder::barrier(std::uint64_t cut) {
   for (const RingEvents* ring : blocked_) {
     if (ring->stamp() >= cut) continue;  // most of many: the search for what they wait for is saved
-    cut = std::min(cut, ring->stamp() + (awaits_realloc(*ring) && !is_return_behind(*ring) ? 0 : 2 * stamp_slack));
+    cut = std::min(cut, ring->stamp() + patience_with_others(*ring));
   }
   return cut;
+}
+
+/// How far events of other rings may pass a ring whose front is blocked. The end of a block that is not known is most
+/// often that of one from before the recording, if there are such: it waits in vain, and what stands behind it must not
+/// be missing to others.
+std::uint64_t EventOrder::patience_with_others(const RingEvents& ring) {
+  const bool passes_none = awaits_realloc(ring) ? !is_return_behind(ring) : earlier_are_many_ && !makes_block(ring);
+  return passes_none ? 0 : 2 * stamp_slack;
 }
 
 void EventOrder::merge_queue(std::uint64_t cut) {

@@ -26,11 +26,16 @@
 
 namespace cmt::collector {
 
-/// How many tags to keep for blocks from before the start. A forked child may have inherited many.
-/// Of a program that was attached to, nearly all may be.
-inline std::uint64_t tags_reserved(const Control& control) {
-  if (control.forked == 2) return 100'000'000;
-  return control.forked != 0 ? 1'000'000 : 1000;
+/// Blocks from before the recording, of which only the end will be seen.
+struct EarlierBlocks {
+  std::uint64_t tags_reserved;  ///< for them; those that are ended beyond are counted as a repair
+  bool are_many = false;        ///< so that the end of a block that is not known is nothing odd
+};
+
+/// A forked child may have inherited many. Of a program that was attached to, nearly all may be.
+inline EarlierBlocks earlier_blocks(const Control& control) {
+  if (control.forked == 2) return {100'000'000, true};
+  return control.forked != 0 ? EarlierBlocks{1'000'000, true} : EarlierBlocks{1000};
 }
 
 /// Threads: used by one, the encoder.
@@ -40,15 +45,15 @@ class EventOrder {
   /// When it is called, live_blocks() are those after the last of the events.
   using Sink = std::function<std::size_t(EventBatch&)>;
 
-  /// `tags_reserved`: for blocks from before the start, of which only the end will be seen.
   /// `stacks`: the recording's call stacks; null: it has none. `touched_min`: as Control has it.
-  EventOrder(std::uint64_t tags_reserved, Sink sink, RingStacks* stacks = nullptr, std::uint64_t touched_min = 0)
+  EventOrder(EarlierBlocks earlier, Sink sink, RingStacks* stacks = nullptr, std::uint64_t touched_min = 0)
       : sink_(std::move(sink)),
         stacks_(stacks),
-        live_(tags_reserved + 1),
+        earlier_are_many_(earlier.are_many),
+        live_(earlier.tags_reserved + 1),
         touched_(touched_min),
         plain_size_max_(std::min(LiveTable::large, touched_.bytes_min())),
-        next_tag_(tags_reserved + 1) {}
+        next_tag_(earlier.tags_reserved + 1) {}
 
   /// Appends what was read from a ring, by the ring's number.
   void append_records(std::uint32_t ring, Packed records);
@@ -131,6 +136,7 @@ class EventOrder {
     }
     return 0;
   }
+  std::uint64_t patience_with_others(const RingEvents& ring);
   bool await_overlapped(RingEvents& ring, const Event& event, std::uint64_t own, bool forced);
   void begin_realloc(RingEvents& ring, LiveTable::Place place);
   void end_realloc_of(std::uint64_t address) {
@@ -146,6 +152,7 @@ class EventOrder {
 
   Sink sink_;
   RingStacks* const stacks_;
+  const bool earlier_are_many_;
   EventBatch batch_;  // in order, not yet with the sink
   std::size_t batch_limit_ = 1;
   LiveTable live_;

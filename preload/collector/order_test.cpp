@@ -19,8 +19,8 @@ constexpr std::uint32_t malloc_kind = 0, free_kind = 1, realloc_kind = 3;
 /// Records as threads make them, and the lines of the trace that they become.
 class Threads {
  public:
-  explicit Threads(std::uint64_t tags = 9)
-      : order(tags, [this](EventBatch& batch) {
+  explicit Threads(EarlierBlocks earlier = {9})
+      : order(earlier, [this](EventBatch& batch) {
           batch.convert_times([](std::uint64_t) { return unknown; });
           batch.for_each([this](const BookedEvent& booked) { lines += to_line(booked.event) + "; "; });
           return batch.size() + 2;  // batches of many sizes
@@ -202,13 +202,24 @@ TEST_CASE("order: a block whose end was not seen is ended when its address is us
 }
 
 TEST_CASE("order: blocks that were never seen get tags of the reserve while it lasts") {
-  Threads t(1);
+  Threads t({1});
   t.record(0, free_kind, 0x100, 0, 10);
   t.record(0, free_kind, 0x200, 0, 20);
   t.record(0, malloc_kind, 0x100, 1, 30);
   t.order.merge_all();
   CHECK(t.lines == "free(100<1>); malloc(1) = 100<2>; ");
   CHECK(t.order.repairs()[Repair::unmatched_free] == 1);
+}
+
+TEST_CASE("order: what stands behind the end of a block from before an attach is not passed by what depends on it") {
+  Threads t({9, true});
+  t.record(0, free_kind, 0x900, 0, 10);
+  t.record(0, malloc_kind, 0x100, 1, 11);
+  t.record(0, free_kind, 0x100, 0, 12);
+  t.record(1, malloc_kind, 0x100, 2, 13);
+  t.order.merge_until(9000);
+  CHECK(t.lines == "free(900<1>); malloc(1) = 100<10>; free(100<10>); malloc(2) = 100<11>; ");
+  CHECK(t.order.repairs().total() == 0);
 }
 
 TEST_CASE("order: two allocations that wait for one address are counted as a doubt") {

@@ -52,7 +52,7 @@ class Recovery {
         stacks_(memory.stack_share(), control_.stacks_of_frees != 0,
                 [this](std::uint64_t stamp) { return outputs_.time_of(stamp); }),
         order_(
-            tags_reserved(control_), [this](EventBatch& batch) { return write_events(batch); },
+            earlier_blocks(control_), [this](EventBatch& batch) { return write_events(batch); },
             has_stacks() ? &stacks_ : nullptr, control_.touched_min),
         outputs_(control_, paths, descriptors, control_.times != 0, order_.live_blocks()) {
     outputs_.calibrate(control_.clock_stamp, control_.clock_ns);
