@@ -46,11 +46,18 @@ void report_death(const Allocator& allocator, const Death& death, std::uint64_t 
   print_message(allocator.name + ": died " + death.place(events) + ": " + death.text());
 }
 
-void report_problems(const AllocatorResult& result, const TraceFacts& facts) {
-  if (result.death) report_death(result.allocator, *result.death, facts.events);
+/// Returns false where the allocator died, or handed out nothing, so that its figures are of no replay.
+bool report_problems(const AllocatorResult& result, const TracePlan& plan) {
+  if (result.death) report_death(result.allocator, *result.death, plan.facts.events);
   const std::uint64_t refused = refused_calls(result);
-  if (refused != 0) print_message(result.allocator.name + ": refused " + cmt::output::counted(refused, "call"));
-  report_warnings(result.allocator.name, allocator_warnings(result, facts));
+  const bool refused_all = refused != 0 && refused == plan.requests;
+  if (refused_all)
+    print_message(result.allocator.name + ": refused all " + cmt::output::counted(refused, "call") +
+                  " for memory: nothing was measured");
+  else if (refused != 0)
+    print_message(result.allocator.name + ": refused " + cmt::output::counted(refused, "call"));
+  report_warnings(result.allocator.name, allocator_warnings(result, plan.facts));
+  return !result.death && !refused_all;
 }
 
 /// Returns false where the allocator died.
@@ -87,7 +94,7 @@ bool replay_new_traces(const ReplaySettings& settings, const std::vector<Allocat
   return good;
 }
 
-/// Returns 1 where a promise was broken.
+/// Returns 1 where a promise was broken, or none could be checked.
 int verify_all(const ReplaySettings& settings, const std::vector<Allocator>& allocators, const Options& options,
                cmt::output::LiveView& line) {
   const std::uint64_t events = settings.trace.plan().facts.events;
@@ -173,8 +180,7 @@ int run(const Options& options) {
   bool good = !results.interrupted && !results.baseline.death;
   if (results.interrupted) print_message("interrupted; these are the results so far");
   for (const AllocatorResult& result : results.allocators) {
-    report_problems(result, trace.plan().facts);
-    good = good && !result.death;
+    good = report_problems(result, trace.plan()) && good;
   }
   if (options.new_trace && !results.interrupted)
     good = replay_new_traces(settings, results.allocators, options) && good;

@@ -131,13 +131,17 @@ void verify(const ReplaySettings& settings, const Allocator& allocator, Cell& ce
   }
   const Verification verified = run_verification(settings, allocator);
   if (is_killed(verified.death)) return refuse_killed(cell, allocator.name);
-  cell.verification = CellVerification{.faults = verified.faults + (verified.death ? 1 : 0)};
+  cell.verification = CellVerification{.faults = verified.faults + (verified.death || verified.checked_nothing() ? 1 : 0)};
   cell.refused_calls = verified.refused_calls;
   for (const Finding& finding : verified.findings) {
     if (cell.verification->findings.size() < findings_max) cell.verification->findings.push_back(finding.sentence());
   }
-  if (!verified.death) return;
-  cell.reason = "died " + verified.death->place(settings.trace.plan().facts.events) + ": " + verified.death->text();
+  if (verified.checked_nothing())
+    cell.reason = verified.refused_all_text();
+  else if (verified.death)
+    cell.reason = "died " + verified.death->place(settings.trace.plan().facts.events) + ": " + verified.death->text();
+  else
+    return;
   cell.verification->findings.push_back(*cell.reason);
 }
 

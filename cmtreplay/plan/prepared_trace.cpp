@@ -120,6 +120,7 @@ void PreparedTrace::Pass::plan_event(const Event& event) {
   untouched_.count(event);
   count(event, step);
   plan_.pointers += step.keeps_pointer ? 1 : 0;
+  plan_.requests += step.keeps_pointer && event.bytes() != 0 ? 1 : 0;
   if (!candidates_.wants(plan_.facts.events)) return;
   Mark now;
   set_to_now(now);

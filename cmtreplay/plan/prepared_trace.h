@@ -119,6 +119,7 @@ struct TracePlan {
   std::uint32_t lanes = 1;
   std::uint64_t slots = 0;                  ///< entries of the table of live blocks
   std::uint64_t pointers = 0;               ///< that the calls return
+  std::uint64_t requests = 0;               ///< calls for one byte or more
   std::uint64_t begin_ns = unknown;         ///< recorded time of the first event that has one
   std::vector<Mark> marks;                  ///< at most 100, among them the moment of most live bytes and the end
   std::vector<std::uint32_t> end_slots;     ///< of the blocks that are live at the end

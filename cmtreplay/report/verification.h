@@ -51,7 +51,10 @@ struct Verification {
   std::optional<Death> death = {};
   std::string fatal_call = {};  ///< the impossible request that it died of; empty: none
 
-  bool good() const { return faults == 0 && !death; }
+  /// Whether it refused all that could have been checked: no fault was found, and none could be.
+  bool checked_nothing() const { return blocks == 0 && refused_calls != 0 && faults == 0 && !death; }
+  std::string refused_all_text() const;
+  bool good() const { return faults == 0 && !death && !checked_nothing(); }
 };
 
 template <class Visitor, output::DescribedAs<Verification> V>

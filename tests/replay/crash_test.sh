@@ -47,6 +47,22 @@ grep -qx "cmtreplay: $faulty: refused 1 call" words
 sed -n 3p table | grep -q '^libc .* 1\.00 '
 sed -n 4p table | grep -q "^$faulty (refused 1 call) "
 grep -qx 'ratios are to libc' table
+# One that refuses everything has replayed nothing: that is no success.
+refusing=$BUILD/tests/replay/libfaulty_at_every_call.so
+printf 'malloc(10) = 1000<1>\nrealloc(1000<1>, 20) = 2000<2>\ncalloc(2, 5) = 3000<3>\nfree(2000<2>)\nfree(3000<3>)\n' > few.trace
+status=0
+cmtreplay --alloc=$refusing --alloc=libc --runs=1 few.trace > table 2> words || status=$?
+test $status = 1
+grep -qx "cmtreplay: $refusing: refused all 3 calls for memory: nothing was measured" words
+status=0
+cmtreplay --verify --alloc=$refusing --alloc=libc few.trace > lines 2> words || status=$?
+test $status = 1
+grep -qx "$refusing: refused all 3 calls for memory: nothing was verified" lines
+grep -q '^libc: no faults in 5 events' lines
+status=0
+cmtreplay --verify --alloc=$refusing --results=refusing few.trace > table 2> words || status=$?
+test $status = 1
+grep -q 'few: .*libfaulty_at_every_call.so: broke 1 promise (--verify): refused all 3 calls for memory: nothing was verified$' table
 cmtreplay --csv --alloc=$faulty --alloc=libc --runs=1 refuse.trace 2> words > refuse.csv
 /usr/bin/python3 -c '
 import csv
@@ -70,7 +86,12 @@ for how in --runs=1 --verify --touch=all; do
   test $status = 1 -a ! -s table
   grep -qx 'cmtreplay: large.trace: needs 3\.55 PiB of memory, and .* are available: not replayed; --touch=first needs less, --force tries it nevertheless' words
 done
-for how in --force --touch=first --alloc=null; do cmtreplay $how --runs=1 large.trace > table 2> words; done
+for how in --force --touch=first --alloc=null; do
+  status=0
+  cmtreplay $how --runs=1 large.trace > table 2> words || status=$?
+  test $status = 1
+  grep -qx 'cmtreplay: [a-z]*: refused all 1 call for memory: nothing was measured' words
+done
 
 # On the thread where it happens, among threads that wait for it; and a call that never returns.
 cat > threads.trace << 'END'

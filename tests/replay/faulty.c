@@ -2,6 +2,8 @@
  *
  *     FAULT_none      loads well, and has no malloc
  *     FAULT_at_load   ends the process that loads it
+ *     FAULT_at_every_call
+ *                     refuses every request
  *     FAULT_at_size   glibc's malloc, but a request for 66,666 bytes is answered by a trap, one for 77,777 bytes never:
  *                     it makes a file "hanging" in the working directory first, so that a test can wait for it. One for
  *                     88,888 bytes is refused, one for 99,999 kills the process, one for 3,000,000 gets a block of
@@ -23,6 +25,13 @@ EXPORTED int nothing_to_allocate_with = 1;
 
 #ifdef FAULT_at_load
 __attribute__((constructor)) static void end_process(void) { __builtin_trap(); }
+#endif
+
+#ifdef FAULT_at_every_call
+EXPORTED void* malloc(size_t size) { return (void)size, NULL; }
+EXPORTED void* calloc(size_t count, size_t size) { return (void)count, (void)size, NULL; }
+EXPORTED void* realloc(void* block, size_t size) { return (void)block, (void)size, NULL; }
+EXPORTED void free(void* block) { (void)block; }
 #endif
 
 #ifdef FAULT_at_size
