@@ -44,11 +44,6 @@ std::string summary(const command::RecordedTraces& recorded, double seconds) {
   return text;
 }
 
-bool has_failed(const command::RecordedTraces& recorded) {
-  return (recorded.files.empty() && recorded.encoding.empty()) || recorded.unreadable != 0 || recorded.broken != 0 ||
-         recorded.faulty != 0 || recorded.refused != 0;
-}
-
 void EncodingProgress::show(const std::vector<command::BegunTrace>& traces) {
   std::uint64_t encoded = 0, waiting = 0;
   for (const command::BegunTrace& trace : traces) {

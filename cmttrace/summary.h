@@ -17,9 +17,6 @@ namespace cmt::trace_launcher {
 /// The line at the end. `seconds`: for how long the recording went on.
 std::string summary(const command::RecordedTraces& recorded, double seconds);
 
-/// Whether something could not be recorded, which the exit status says.
-bool has_failed(const command::RecordedTraces& recorded);
-
 /// Tells on the terminal how long the collectors of a command that has ended will go on.
 class EncodingProgress {
  public:

@@ -124,6 +124,9 @@ class WatchedCommand {
 
   bool is_recorded() const { return tracer_ && !command::is_broken_by_tracer(options_.command[0]); }
 
+  /// Whether --trace has not recorded all that it should.
+  bool trace_has_failed() const { return trace_has_failed_; }
+
   /// How it ended.
   command::Ended watch_to_end() {
     command::Launch launch{.words = options_.command,
@@ -150,7 +153,10 @@ class WatchedCommand {
                                [this](const Sample& sample) { add_sample(sample); });
     report_.columns().clear();
     if (!ended) ended = launched.wait();
-    if (tracer_) relay_.add_live_bytes(result, *tracer_, begin_ns_, say_run);
+    if (tracer_) {
+      relay_.add_live_bytes(result, *tracer_, begin_ns_, say_run);
+      trace_has_failed_ = result.traced->has_failed;
+    }
     result.mark = mark_;
     guard_.run([&] {
       if (result.samples != 0 || result.refusal.empty()) report_.end(result, ended);
@@ -186,6 +192,7 @@ class WatchedCommand {
   Guard& guard_;
   SampleRelay relay_;
   std::optional<CommandTracer> tracer_;
+  bool trace_has_failed_ = false;
   std::int64_t begin_ns_ = 0;
   int pid_ = 0;
   std::uint64_t most_bytes_ = 0;
@@ -216,8 +223,14 @@ int run(const command::CommandLine& line) {
   Guard guard("cmtwatch run", [&] { report.columns().clear(); });
   if (options.recursive) prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
-    const command::Ended ended = WatchedCommand(options, report, guard).watch_to_end();
-    if (guard.failed() && ended.signal == 0 && ended.status == 0) return command::status_failed;
+    bool failed = false;
+    command::Ended ended;
+    {
+      WatchedCommand command(options, report, guard);
+      ended = command.watch_to_end();
+      failed = guard.failed() || command.trace_has_failed();
+    }
+    if (failed && ended.signal == 0 && ended.status == 0) return command::status_failed;
     command::exit_like(ended);
   } catch (const command::LaunchError& error) {
     say_run(error.what());

@@ -145,6 +145,7 @@ CommandTraces WatchedTraces::add_live_bytes(std::vector<Sample>& samples, std::i
   const command::RecordedTraces recorded = command::wait_for_traces(files_, complain, sleep_ms);
   traced.repairs = recorded.repairs;
   traced.losses = command::list_losses(recorded);
+  traced.has_failed = command::has_failed(recorded);
   traced.traces = find_traces(begin_ns, complain);
   const std::vector<std::vector<TimedReading>> readings = readings_by_trace(samples, traced.traces);
   for (std::size_t i = 0; i < traced.traces.size(); ++i) {
@@ -152,6 +153,7 @@ CommandTraces WatchedTraces::add_live_bytes(std::vector<Sample>& samples, std::i
       add_live_bytes_of(traced.traces[i], readings[i], traced.traces[i].pid != lost_pid_);
     } catch (const std::exception& error) {
       complain(error.what());
+      traced.has_failed = true;
     }
   }
   for (Sample& sample : samples) sum_live(sample);

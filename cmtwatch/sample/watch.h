@@ -42,6 +42,7 @@ struct CommandTraces {
   std::vector<ProcessTrace> traces{};    ///< by their start
   std::uint64_t repairs = 0;             ///< events that were lost or are in doubt
   std::vector<std::string> losses{};     ///< what is missing in the traces, and why; empty: nothing
+  bool has_failed = false;               ///< by command::has_failed(), or one of them cannot be read
   std::optional<std::int64_t> cpu_ns{};  ///< processor time of the collectors; none: not known
 };
 

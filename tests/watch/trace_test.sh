@@ -88,6 +88,8 @@ if echo 'int main(void) { return 5; }' >static.c && cc -static static.c -o stati
 fi
 [ "$(ls | grep -c '^static.out.*cmt')" = 0 ] || complain "a trace of nothing"
 status_of cmtwatch run --trace=nowhere/x.cmt --json -- true
-[ "$status" = 0 ] && grep -q '^libcmttrace: cannot create .*nowhere/x.cmt' err && sed -n '/^{/,$p' err |
+[ "$status" = 125 ] && grep -q '^libcmttrace: cannot create .*nowhere/x.cmt' err && sed -n '/^{/,$p' err |
   jq -e '.traced.traces == [] and .peak.live_bytes == null' >/dev/null || complain "nowhere: $status $(cat err)"
+status_of cmtwatch run --trace=nowhere/x.cmt -- sh -c 'exit 6'
+[ "$status" = 6 ] || complain "nowhere, and the command's own status: $status $(cat err)"
 exit $failed

@@ -245,6 +245,11 @@ RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::functio
   }
 }
 
+bool has_failed(const RecordedTraces& recorded) {
+  return (recorded.files.empty() && recorded.encoding.empty()) || recorded.unreadable != 0 || recorded.broken != 0 ||
+         recorded.faulty != 0 || recorded.refused != 0;
+}
+
 std::vector<std::string> list_losses(const RecordedTraces& recorded) {
   std::vector<std::string> losses;
   if (recorded.repairs != 0) losses.push_back(output::counted(recorded.repairs, "event") + " lost or in doubt");

@@ -101,6 +101,9 @@ using Pause = std::function<bool(int milliseconds)>;
 RecordedTraces wait_for_traces(const TraceStatusFile& traces, const std::function<void(const std::string&)>& complain,
                                const Pause& pause);
 
+/// Whether a process was not recorded, nothing was, or a trace is incomplete for another reason than a limit.
+bool has_failed(const RecordedTraces& recorded);
+
 /// What is missing in the traces, and why, in words; empty where nothing is.
 std::vector<std::string> list_losses(const RecordedTraces& recorded);
 
