@@ -131,7 +131,8 @@ void verify(const ReplaySettings& settings, const Allocator& allocator, Cell& ce
   }
   const Verification verified = run_verification(settings, allocator);
   if (is_killed(verified.death)) return refuse_killed(cell, allocator.name);
-  cell.verification = CellVerification{.faults = verified.faults + (verified.death || verified.checked_nothing() ? 1 : 0)};
+  cell.verification =
+      CellVerification{.faults = verified.faults + (verified.death || verified.checked_nothing() ? 1 : 0)};
   cell.refused_calls = verified.refused_calls;
   for (const Finding& finding : verified.findings) {
     if (cell.verification->findings.size() < findings_max) cell.verification->findings.push_back(finding.sentence());

@@ -126,8 +126,7 @@ std::string verification_text(const Verification& verified, std::uint64_t events
     text += name + ": after the last event: a " + verified.fatal_call +
             " of more than there can be: ended the process instead of returning NULL\n";
   }
-  if (verified.checked_nothing())
-    return text + name + ": " + verified.refused_all_text() + "\n";
+  if (verified.checked_nothing()) return text + name + ": " + verified.refused_all_text() + "\n";
   return text + name + ": " + (verified.good() ? "no" : with_commas(verified.faults)) +
          (verified.faults == 1 ? " fault in " : " faults in ") + checked_text(verified, events) +
          with_commas(verified.blocks) + " blocks, " + output::bytes_text(verified.bytes) + refused_text(verified) +
