@@ -71,13 +71,27 @@ int peak(const command::CommandLine& line) {
   });
 }
 
+/// The tick at a time, by one of the clocks of tick_at(). Says where the recording had ended by then.
+std::optional<std::int64_t> told_tick_at(Database& database, const std::string& path, std::int64_t time_ns,
+                                         const std::string& clock) {
+  Statement end(database, "select end_ns from tick where id = (select max(id) from tick) and " + clock +
+                              " + end_ns - begin_ns < ?");
+  if (const auto end_ns = end.bind(time_ns).run())
+    command::complain("cmtwatch show", path + ": the recording ends at " +
+                                           output::time_text(static_cast<double>(*end_ns)) +
+                                           "; this is its last moment");
+  return tick_at(database, time_ns, clock);
+}
+
 int show(const command::CommandLine& line) {
   const MomentOptions options = parse_moment(line);
   if (const auto wall_ns = parse_wall(line.value("at", "")))
-    return show_moment(options, [&](Database& database) { return tick_at(database, *wall_ns, "wall_ns"); });
+    return show_moment(options,
+                       [&](Database& database) { return told_tick_at(database, options.path, *wall_ns, "wall_ns"); });
   const std::int64_t at_ns = line.parsed("at", "", "a time such as 2.5s or 2026-11-22T00:53:10",
                                          [](const std::string& text) { return command::parse_duration(text, "s"); });
-  return show_moment(options, [&](Database& database) { return tick_at(database, at_ns, "begin_ns"); });
+  return show_moment(options,
+                     [&](Database& database) { return told_tick_at(database, options.path, at_ns, "begin_ns"); });
 }
 
 /// The moments of a recording at which the processes that are asked for were there.

@@ -49,6 +49,9 @@ for at in 2020-01-01T00:00:02 '2020-01-01 00:00:09' 2020-01-01T00:00:02.0; do
 done
 [ "$(TZ=UTC0 cmtwatch show --at=2020-01-01T00:00:10 large.db | head -n 1)" = 'at 9.500 s (2020-01-01T00:00:10.000)' ] ||
   complain "the clock: $(cmtwatch show --at=2020-01-01T00:00:10 large.db | head -n 1)"
+cmtwatch show --at=100s large.db >out 2>err || complain "beyond the end: $? $(cat err)"
+grep -q '^at 9.500 s ' out && [ "$(cat err)" = 'cmtwatch show: large.db: the recording ends at 9.50 s; this is its last moment' ] ||
+  complain "beyond the end: $(cat out err)"
 for at in 2020-01-01 2020-13-01T00:00:00 2020-01-01T00:00:00. 9999-01-01T00:00:00 2020-01-01T00:00:00x; do
   status_of cmtwatch show --at="$at" large.db
   [ "$status" = 2 ] && grep -q 'expected a time such as 2.5s or 2026-11-22T00:53:10' err || complain "--at=$at: $status $(cat err)"
