@@ -73,6 +73,11 @@ done <<'END'
 hello\n|:1: expected a call, as in malloc(8): hello (no line of this input is understood)
 \211PNG\r\n\032\n\n|: neither a .cmt nor a text trace: it looks like a PNG image
 <html>\n\n</html>\n|:1: expected a call, as in malloc(8): <html> (no line of this input is understood; it looks like HTML or XML)
+desc: --massif-out-file=m\ncmd: ls\n|:1: expected a call, as in malloc(8): desc: --massif-out-file=m (no line of this input is understood; it looks like a profile of valgrind's massif, which has no calls: valgrind --trace-malloc=yes logs them)
+{"dhatFileVersion":2\n|:1: expected a call, as in malloc(8): {"dhatFileVersion":2 (no line of this input is understood; it looks like a profile of valgrind's DHAT, which has no calls: valgrind --trace-malloc=yes logs them)
+memray\0\014|: neither a .cmt nor a text trace: it looks like a recording of memray, which is not read: cmttrace --stacks records the calls
+heap_v2/524288\n|:1: expected a call, as in malloc(8): heap_v2/524288 (no line of this input is understood; it looks like a heap profile of jemalloc, which has samples and no calls: cmttrace records them)
+heap profile: 1: 2\n|:1: expected a call, as in malloc(8): heap profile: 1: 2 (no line of this input is understood; it looks like a heap profile of gperftools, which has no calls: cmttrace records them)
 #!/bin/sh\nls\n|:2: expected a call, as in malloc(8): ls (no line of this input is understood; it looks like a script)
 END
 for nothing in '' '\n# words\n' '#cmt text=1\n#cmt end=complete\n'; do
@@ -80,6 +85,7 @@ for nothing in '' '\n# words\n' '#cmt text=1\n#cmt end=complete\n'; do
   run trace2cmt -s empty.trace
   says 0 "trace2cmt: empty.trace: the trace is empty"
   run trace2cmt --verify empty.trace
+  trace2cmt --info empty.trace | grep -qx '  the trace is empty' || complain "--info of an empty trace"
   [ "$status" = 0 ] && grep -qx 'empty.trace: ok, it is empty' out || complain "an empty trace: $(cat out err)"
 done
 run trace2cmt -s t empty.trace

@@ -227,6 +227,7 @@ std::string to_text(const Info& info) {
   std::string text = info.file + ": " + std::string(name(info.header.format)) + ", " + with_commas(info.totals.events) +
                      " events in " + with_commas(info.file_bytes) + " bytes, " +
                      fixed(info.per_event(info.file_bytes), 3) + " an event\n";
+  if (info.totals.events == 0) text += "  the trace is empty\n";
   if (info.cut_off) text += "  breaks off: the figures are of what is whole\n";
   if (info.totals.truncated && !info.cut_off) text += "  the recording broke off\n";
   text += facts_text(info) + kinds_text(info.totals);

@@ -16,7 +16,7 @@ struct Content {
   bool is_text = false;
 };
 
-constexpr std::array<Content, 24> contents{{
+constexpr std::array<Content, 29> contents{{
     {"\x89PNG", "a PNG image"},
     {"\xff\xd8\xff", "a JPEG image"},
     {"GIF8", "a GIF image"},
@@ -33,6 +33,12 @@ constexpr std::array<Content, 24> contents{{
     {"PAR1", "a Parquet file"},
     {"\xff\xfe", "text in UTF-16"},
     {"\xfe\xff", "text in UTF-16"},
+    {"desc: ", "a profile of valgrind's massif, which has no calls: valgrind --trace-malloc=yes logs them", true},
+    {R"({"dhatFileVersion")", "a profile of valgrind's DHAT, which has no calls: valgrind --trace-malloc=yes logs them",
+     true},
+    {std::string_view("memray\0", 7), "a recording of memray, which is not read: cmttrace --stacks records the calls"},
+    {"heap_v2/", "a heap profile of jemalloc, which has samples and no calls: cmttrace records them", true},
+    {"heap profile: ", "a heap profile of gperftools, which has no calls: cmttrace records them", true},
     {"#!", "a script", true},
     {"#include", "C or C++ source", true},
     {"#pragma", "C or C++ source", true},
