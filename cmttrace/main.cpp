@@ -118,6 +118,16 @@ void check_distinct(const std::string& path, const std::vector<std::string>& com
   }
 }
 
+/// A device or a FIFO cannot be written as a trace is: from its begin, when it is whole.
+void check_regular(const std::string& path) {
+  const std::filesystem::file_type type = std::filesystem::status(path).type();
+  if (type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::regular ||
+      type == std::filesystem::file_type::directory)
+    return;
+  throw std::runtime_error("cannot write " + path +
+                           ": a trace is a regular file, and this is none (the program was not started)");
+}
+
 /// Throws std::system_error where the tracer cannot create a FIFO by this name, or use it.
 void check_fifo(const std::string& path) {
   command::check_folder(path);
@@ -141,6 +151,7 @@ std::string prepare_outputs(const Options& options) {
       } else if (!path.empty()) {
         path = command::follow_links(path);
         check_distinct(path, options.command);
+        check_regular(path);
       }
       paths.push_back(path);
     }

@@ -83,7 +83,10 @@ mkdir -p folder.cmt
 unwritable 'none/x.cmt: No such file or directory' -o none/x.cmt
 unwritable 'none/%n.cmt: No such file or directory' -o none/%n.cmt
 unwritable 'folder.cmt: Is a directory' -o folder.cmt
-unwritable '/dev/null: File exists' -o /dev/null
+unwritable '/dev/null: a trace is a regular file, and this is none' -o /dev/null
+unwritable '/dev/full: a trace is a regular file, and this is none' -o /dev/full
+mkfifo pipe.cmt
+unwritable 'pipe.cmt: a trace is a regular file, and this is none' -o pipe.cmt
 unwritable 'none/x: No such file or directory' --rings=none/x
 unwritable 'none/x: No such file or directory' --control=none/x
 unwritable 'folder.cmt: File exists' --control=folder.cmt
