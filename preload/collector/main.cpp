@@ -64,9 +64,10 @@ int attach() {
   return 0;
 }
 
+// In the name of cmttrace, which has become this, and with its status.
 int complain(const std::string& what) {
-  std::fprintf(stderr, "cmttrace-collector: %s\n", what.c_str());
-  return 1;
+  std::fprintf(stderr, "cmttrace: %s\n", what.c_str());
+  return 125;
 }
 
 int run_recovery(const std::string& rings, const std::vector<std::string>& outputs) {

@@ -289,7 +289,7 @@ done
 
 # The rings of a program that was killed with its collector.
 status_of cmttrace --recover=nowhere
-[ "$status" = 1 ] && grep -q 'nowhere: No such file or directory' err || complain "--recover: $status $(cat err)"
+[ "$status" = 125 ] && grep -q '^cmttrace: nowhere: No such file or directory' err || complain "--recover: $status $(cat err)"
 status_of cmttrace --recover=rings true
 [ "$status" = 125 ] && grep -q -- '--recover runs no command' err || complain "--recover and a command: $status $(cat err)"
 # The collector is found from outside: what looks through /proc would fill the ring, of which nothing is saved meanwhile.

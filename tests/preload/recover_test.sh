@@ -63,12 +63,12 @@ for form in trace cmt; do
 done
 
 # Rings that are whole, cut, of a lost trace, or broken. They are read from a file that may not be written, and stay.
-# refused LINE...: exit 1, one line, and no file.
+# refused LINE...: exit 125, one line, and no file.
 refused() {
   status=0
   rm -f back.trace
   "$collector" --recover "$1" back.trace >said 2>err || status=$?
-  [ "$status" = 1 ] && [ "$(cat err)" = "cmttrace-collector: $2" ] && [ ! -e back.trace ] || complain "$1: $status $(cat err)"
+  [ "$status" = 125 ] && [ "$(cat err)" = "cmttrace: $2" ] && [ ! -e back.trace ] || complain "$1: $status $(cat err)"
 }
 chmod 400 rings
 before=$(cksum <rings)
@@ -77,7 +77,7 @@ trace2cmt --to=text t.recovered.cmt | cmp - again.trace || complain 'recovered t
 [ "$(cksum <rings)" = "$before" ] || complain 'the rings have changed'
 status=0
 "$collector" --recover rings again.trace 2>err || status=$?
-[ $status = 1 ] && grep -q 'again.trace: File exists' err || complain "an output that exists: $status $(cat err)"
+[ $status = 125 ] && grep -q 'again.trace: File exists' err || complain "an output that exists: $status $(cat err)"
 : >empty
 head -c 20000 rings >short
 head -c 100000 rings >table
@@ -93,7 +93,7 @@ for kilobytes in $(seq 64 64 8192); do
   "$collector" --recover cut back.trace >said 2>err || status=$?
   grep -q 'in the table' err || break
 done
-[ $status = 1 ] && [ "$(cat err)" = 'cmttrace-collector: cut: is cut off: 1 of its rings are missing' ] || complain "cut: $status $(cat err)"
+[ $status = 125 ] && [ "$(cat err)" = 'cmttrace: cut: is cut off: 1 of its rings are missing' ] || complain "cut: $status $(cat err)"
 trace2cmt --verify back.trace >said && [ "$(grep -c '^malloc(60006)' back.trace)" -le $sum ] || complain "cut: $(cat said)"
 mv t.cmt away.cmt
 refused rings "$PWD/t.cmt: No such file or directory"
@@ -110,10 +110,10 @@ echo 5 | LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace CMTTRACE_RINGS=rings "$BUILD/te
 head -c 100000 /dev/zero >rings
 status=0
 "$collector" --recover rings 2>err || status=$?
-[ "$status" = 1 ] && [ "$(cat err)" = 'cmttrace-collector: rings: holds no rings' ] || complain "no rings: $status $(cat err)"
+[ "$status" = 125 ] && [ "$(cat err)" = 'cmttrace: rings: holds no rings' ] || complain "no rings: $status $(cat err)"
 status=0
 "$collector" --recover nowhere 2>err || status=$?
-[ "$status" = 1 ] && grep -q '^cmttrace-collector: nowhere: No such file' err || complain "no file: $status $(cat err)"
+[ "$status" = 125 ] && grep -q '^cmttrace: nowhere: No such file' err || complain "no file: $status $(cat err)"
 status=0
 "$collector" 2>err || status=$?
 [ "$status" = 2 ] && [ "$(wc -l <err)" = 1 ] || complain "wrong use: $status $(cat err)"
