@@ -87,7 +87,8 @@ void say_defects(const Inputs& inputs, const cmt::Totals& totals, const cmt::Rep
 
 std::vector<std::unique_ptr<Filter>> make_filters(const Options& options) {
   std::vector<std::unique_ptr<Filter>> filters;
-  if (options.slice) filters.push_back(make_slice_filter(*options.slice));
+  if (options.slice)
+    filters.push_back(make_slice_filter(*options.slice, options.inputs.size() == 1 ? options.inputs[0] : ""));
   if (!options.threads.empty()) filters.push_back(make_thread_filter(options.threads));
   if (options.anonymise) filters.push_back(make_anonymising_filter());
   if (options.time_step_ns != 0) filters.push_back(make_rounding_filter(options.time_step_ns));
@@ -143,10 +144,31 @@ void convert_events(const Options& options) {
   say_defects(inputs, sink->totals(), repairs);
 }
 
+/// How to take out what lies before the damage of a .cmt; empty where nothing does. An output that was begun is not
+/// kept: it would look whole.
+std::string hint_at_whole_events(const Options& options) {
+  if (options.slice || options.inputs.size() != 1 || !can_be_read_again(options.inputs[0])) return {};
+  std::uint64_t events = 0;
+  try {
+    cmt::Reader reader = open_log(options.inputs[0], options.from, {.stacks = options.form->has_stacks});
+    if (reader.header().format != cmt::Format::cmt) return {};
+    for (auto batch = reader.read(); !batch.empty(); batch = reader.read()) events += batch.size();
+  } catch (const cmt::FormatError&) {
+  }
+  if (events == 0) return {};
+  return options.inputs[0] + ": the " + cmt::output::counted(events, "event") +
+         " before the damage can be taken out by --slice=:" + std::to_string(events);
+}
+
 /// Converts. A failed write names the output where it has a name: writers know its descriptor only, and say "writing".
 void convert(const Options& options) {
   try {
     convert_events(options);
+  } catch (const cmt::FormatError& error) {
+    const std::string hint = hint_at_whole_events(options);
+    if (hint.empty()) throw;
+    say(error.what());
+    throw std::runtime_error(hint);
   } catch (const std::system_error& error) {
     if (options.output == "-" || !std::string_view(error.what()).starts_with("writing: ")) throw;
     throw std::system_error(error.code(), options.output);

@@ -173,7 +173,7 @@ refuses "--min: expected a share, as 2.5%, not '101'" --by=line --min=101
 refuses "--slice: expected FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done, not 'x'" --by=line --slice=x
 refuses "--focus is about call stacks: not with --by=size" --by=size --focus=x
 refuses "--slice needs --by, --diff, --folded, --pprof or --speedscope" --slice=1:2
-refuses "app.trace: the trace has no mark \"x\"" --by=line --slice=@x:
+refuses "app.trace: the trace has no mark \"x\"; it has none" --by=line --slice=@x:
 refuses "--skip: Unmatched ( or \\(" --by=line --skip='('
 refuses "--top needs --by or --diff" --top=3
 refuses "--debug-dir needs --by, --diff, --folded, --pprof or --speedscope" --debug-dir=x

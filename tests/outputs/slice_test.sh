@@ -80,11 +80,22 @@ says() {  # says STATUS WORDS ARGUMENT...
 for wrong in 5 5: : a:b 3:2 1s:7 1.5:2 -1:2 1s:0.5s 1e3s:2e3s 1x:2x 99999999999h:; do
   [ $wrong = 5: ] || says 2 "--slice: expected FROM:TO, in events, with a unit as in 1.5s:2s, or by marks as in @load:@done, not '$wrong'" --slice=$wrong many.cmt
 done
-says 1 "the trace ends before --slice=30001:" -o out.cmt --slice=30001: many.cmt
-says 1 "the trace ends before --slice=1h:" -o out.cmt --slice=1h: many.cmt
+says 1 "many.cmt: the trace ends before --slice=30001:" -o out.cmt --slice=30001: many.cmt
+says 1 "many.cmt: the trace ends before --slice=1h:" -o out.cmt --slice=1h: many.cmt
 [ ! -e out.cmt ] || complain "a failed slice leaves a file"
 printf 'malloc(8) = 10\n' >untimed.trace
-says 1 "times were not recorded (needed by --slice=1s:2s)" --slice=1s:2s untimed.trace
+says 1 "untimed.trace: times were not recorded (needed by --slice=1s:2s)" --slice=1s:2s untimed.trace
+
+# Of a damaged .cmt, what is before the damage: the tool says how many events these are.
+cp "$SOURCE/format-spec/vectors/blocks.cmt" whole.cmt
+cat whole.cmt >damaged.cmt
+printf '\252\125\252\125' | dd of=damaged.cmt bs=1 seek=300 conv=notrunc status=none
+status=0; trace2cmt -o out.cmt damaged.cmt 2>err || status=$?
+before=$(sed -n 's/.* before the damage can be taken out by --slice=:\([0-9]*\)$/\1/p' err)
+[ "$status" = 1 ] && [ "${before:-0}" -gt 2 ] && [ "$(wc -l <err)" = 2 ] && [ ! -e out.cmt ] ||
+  complain "a damaged trace: $status $(cat err)"
+trace2cmt -s --slice=":$before" damaged.cmt >out 2>err || complain "what is whole of it: $? $(cat err)"
+trace2cmt -s --slice=":$before" whole.cmt | cmp - out || complain "what is whole of it is another"
 
 # Between marks; a slice that is named by marks is hidden where traces are anonymised.
 printf 'malloc(8) = 10\nmark("load")\nmalloc(9) = 20\nmark("done")\nfree(10)\n' >marked.trace
@@ -92,5 +103,7 @@ printf 'malloc(8) = 10\nmark("load")\nmalloc(9) = 20\nmark("done")\nfree(10)\n' 
   'malloc(8) = 10<1> mark("slice @load:@done") mark("load") malloc(9) = 20<2> ' ] || complain "a slice between marks"
 trace2cmt -s --slice=@load:@done --anonymise marked.trace >slice
 ! grep -q load slice || complain "an anonymised slice names a mark"
-says 1 "the trace has no mark \"end\" after the start of the slice" -o out.cmt --slice=@load:@end marked.trace
+says 1 "marked.trace: the trace has no mark \"end\" after the start of the slice; it has @load, @done" -o out.cmt --slice=@load:@end marked.trace
+says 1 "marked.trace: the trace has no mark \"none\"; it has @load, @done" -o out.cmt --slice=@none: marked.trace
+says 1 "untimed.trace: the trace has no mark \"none\"; it has none" -o out.cmt --slice=:@none untimed.trace
 exit $failed

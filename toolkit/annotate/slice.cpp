@@ -1,5 +1,6 @@
 #include "toolkit/annotate/slice.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "cmt/error.h"
@@ -7,6 +8,8 @@
 
 namespace cmt::annotate {
 namespace {
+
+constexpr std::size_t labels_max = 8;
 
 /// "1000", "1.5s" or "@load"; nothing where it is none of these.
 std::optional<SliceBound> parse_bound(std::string_view text) {
@@ -63,17 +66,27 @@ SliceProgress::Place SliceProgress::next(const Event& event) {
     if (range_.to && !is_of_marks && reaches(*range_.to, event)) place_ = Place::behind;
   }
   ++events_;
+  if (range_.unit == SliceBound::Unit::mark && event.kind == Kind::mark &&
+      std::find(labels_.begin(), labels_.end(), event.label) == labels_.end()) {
+    has_more_labels_ = labels_.size() == labels_max;
+    if (!has_more_labels_) labels_.emplace_back(event.label);
+  }
   return place_;
+}
+
+void SliceProgress::refuse_mark(const std::string& path, const std::string& label, const char* where) const {
+  std::string all;
+  for (const std::string& each : labels_) all += (all.empty() ? "" : ", ") + ("@" + each);
+  throw FormatError(path, "the trace has no mark \"" + label + "\"" + where +
+                              (all.empty() ? "; it has none" : "; it has " + all + (has_more_labels_ ? ", ..." : "")));
 }
 
 bool SliceProgress::finish(const std::string& path) {
   const bool has_begun = place_ != Place::before;
   if (range_.unit == SliceBound::Unit::mark) {
-    const auto refuse = [&path](const SliceBound& bound, const char* where) {
-      throw FormatError(path, "the trace has no mark \"" + bound.label + "\"" + where);
-    };
-    if (!has_begun) refuse(*range_.from, "");
-    if (range_.to && place_ == Place::inside) refuse(*range_.to, range_.from ? " after the start of the slice" : "");
+    if (!has_begun) refuse_mark(path, range_.from->label, "");
+    if (range_.to && place_ == Place::inside)
+      refuse_mark(path, range_.to->label, range_.from ? " after the start of the slice" : "");
     return has_begun;
   }
   const bool is_empty_at_end =

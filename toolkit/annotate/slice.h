@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cmt/event.h"
 #include "cmt/header.h"
@@ -50,6 +51,11 @@ class SliceProgress {
   /// To be called for each event, in order.
   Place next(const Event& event);
 
+  /// Whether no later event can be in the slice, as far as is known before the next one: what follows need not be read.
+  bool has_all() const {
+    return range_.to && range_.to->unit == SliceBound::Unit::events && events_ >= range_.to->value;
+  }
+
   /// After the last event: whether the slice has begun. Throws FormatError, with the trace's path, where the trace has
   /// no such part: it has no mark of that name, or ends before FROM.
   bool finish(const std::string& path = {});
@@ -58,10 +64,13 @@ class SliceProgress {
 
  private:
   bool reaches(const SliceBound& bound, const Event& event) const;
+  [[noreturn]] void refuse_mark(const std::string& path, const std::string& label, const char* where) const;
 
   SliceRange range_;
   std::uint64_t events_ = 0;
   Place place_ = Place::before;
+  std::vector<std::string> labels_;  ///< of the first marks, each once, for a message
+  bool has_more_labels_ = false;
 };
 
 }  // namespace cmt::annotate

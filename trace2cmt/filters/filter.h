@@ -45,7 +45,7 @@ class Filter {
 /// each with the pages that were touched, as far as it is known; then comes a mark "slice FROM:TO". Each of these
 /// allocations is as it was in the trace, with its time: lifetimes in time stay true, lifetimes in events count from
 /// the begin of the slice. Memory: some 100 bytes a block that is live at the begin.
-std::unique_ptr<Filter> make_slice_filter(cmt::annotate::SliceRange range);
+std::unique_ptr<Filter> make_slice_filter(cmt::annotate::SliceRange range, const std::string& path);
 
 /// Lets the events of some threads through, such that they replay by themselves:
 ///

@@ -75,10 +75,11 @@ class LiveAllocations {
 
 class SliceFilter : public Filter {
  public:
-  explicit SliceFilter(cmt::annotate::SliceRange range) : progress_(std::move(range)) {}
+  SliceFilter(cmt::annotate::SliceRange range, std::string path)
+      : progress_(std::move(range)), path_(std::move(path)) {}
 
   void change_header(cmt::Header& header) override {
-    progress_.check(header);
+    progress_.check(header, path_);
     const std::string& text = progress_.range().text;
     for (auto& [key, value] : header.metadata) {
       if (key == "slice") return void(value += " " + text);
@@ -97,10 +98,10 @@ class SliceFilter : public Filter {
   }
 
   void finish(const Emit& emit) override {
-    if (!progress_.finish()) begin(emit);
+    if (!progress_.finish(path_)) begin(emit);
   }
 
-  bool done() const override { return place_ == Place::behind; }
+  bool done() const override { return place_ == Place::behind || progress_.has_all(); }
 
  private:
   using Place = cmt::annotate::SliceProgress::Place;
@@ -113,6 +114,7 @@ class SliceFilter : public Filter {
   }
 
   cmt::annotate::SliceProgress progress_;
+  std::string path_;
   Place place_ = Place::before;
   bool has_events_ = false;
   std::uint64_t last_time_ns_ = cmt::unknown;
@@ -121,8 +123,8 @@ class SliceFilter : public Filter {
 
 }  // namespace
 
-std::unique_ptr<Filter> make_slice_filter(cmt::annotate::SliceRange range) {
-  return std::make_unique<SliceFilter>(std::move(range));
+std::unique_ptr<Filter> make_slice_filter(cmt::annotate::SliceRange range, const std::string& path) {
+  return std::make_unique<SliceFilter>(std::move(range), path);
 }
 
 }  // namespace trace2cmt
