@@ -152,6 +152,7 @@ int run(const Options& options) {
     line.show({"reading, " + done});
   });
   line.clear();
+  if (!source.first_defect().empty()) print_message(source.first_defect());
   report_warnings(source.name(), trace_warnings(trace));
   if (trace.plan().facts.events == 0) print_message(source.name() + ": the trace is empty: there is nothing to replay");
   if (options.pace > 0 && trace.plan().facts.recorded_ns == cmt::unknown)

@@ -10,6 +10,7 @@
 #include "lifetimes/diff.h"
 #include "lifetimes/summarise.h"
 #include "lifetimes/summary.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/command/limits.h"
 #include "toolkit/command/open_trace.h"
 #include "toolkit/output/fields.h"
@@ -65,7 +66,7 @@ bool has_stacks(annotate::Options options, const std::string& path) {
 /// The figures of a trace that breaks off are those of its beginning.
 void check_whole(const Summary& summary, const std::string& path) {
   for (const Input& input : summary.inputs) {
-    if (input.truncated) throw FormatError(path == "-" ? "standard input" : path, "breaks off: not judged");
+    if (input.truncated) throw FormatError(command::input_name(path), "breaks off: not judged");
   }
 }
 

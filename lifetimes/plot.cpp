@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "lifetimes/summary.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::lifetimes {
@@ -79,7 +80,7 @@ std::string percent_of_blocks(std::uint64_t part, const SizeSummary& all) {
 std::string title(const Summary& summary) {
   if (summary.inputs.size() != 1) return output::with_commas(summary.inputs.size()) + " traces";
   const std::string& name = summary.inputs.front().name;
-  return name == "-" ? "standard input" : name;
+  return command::input_name(name);
 }
 
 }  // namespace

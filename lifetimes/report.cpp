@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "lifetimes/summary.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
@@ -28,7 +29,7 @@ std::string amount_text(const Amount& amount) {
 }
 
 std::string input_text(const Input& input) {
-  std::string text = input.name + ": " + with_commas(input.events) + " events";
+  std::string text = command::input_name(input.name) + ": " + with_commas(input.events) + " events";
   if (input.truncated) text += ", breaks off";
   if (input.defects != 0) text += ", " + with_commas(input.defects) + " defects";
   text += "\n  peak live: " + amount_text(input.peak.live) + ", at event " + with_commas(input.peak.event);

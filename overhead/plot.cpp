@@ -7,6 +7,7 @@
 
 #include "overhead/forms.h"
 #include "toolkit/allocations/overhead/plot_data.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/picture/axis.h"
 
@@ -95,7 +96,7 @@ output::Picture to_picture(const Summary& summary) {
   const TimeAxis axis(summary);
   const MemoryUse& peak = summary.peak;
   output::Picture picture;
-  picture.title = summary.name == "-" ? "standard input" : summary.name;
+  picture.title = command::input_name(summary.name);
   picture.subtitle = output::with_commas(summary.events) + " events; at the peak " +
                      output::bytes_text(peak.live_bytes) + " live in " + output::with_commas(peak.live_blocks) +
                      " blocks on " + output::with_commas(peak.pages) + " pages of " +

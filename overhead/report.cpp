@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "overhead/forms.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
@@ -19,7 +20,7 @@ using output::with_commas;
 
 std::string head_text(const Summary& summary) {
   const MemoryUse& peak = summary.peak;
-  std::string text = summary.name + ": " + with_commas(summary.events) + " events";
+  std::string text = command::input_name(summary.name) + ": " + with_commas(summary.events) + " events";
   if (summary.truncated) text += ", breaks off";
   if (summary.defects != 0) text += ", " + with_commas(summary.defects) + " defects";
   if (summary.unknown_ends != 0) {

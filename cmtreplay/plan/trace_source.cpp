@@ -8,13 +8,14 @@
 #include <utility>
 
 #include "libcmt/trace/files.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/command/open_trace.h"
 
 namespace cmt::replay {
 
 using process::Fd;
 
-TraceSource::TraceSource(const std::string& path) : name_(path), fd_(open_input(path)) {
+TraceSource::TraceSource(const std::string& path) : name_(command::input_name(path)), fd_(open_input(path)) {
   begin_ = lseek(fd_.get(), 0, SEEK_CUR);
   if (begin_ >= 0) return;
   Fd file(open_temporary_file());
@@ -31,7 +32,10 @@ int TraceSource::open() {
 
 PreparedTrace prepare(TraceSource& source, const TraceOptions& options, const PreparedTrace::Progress& progress) {
   const auto open = [&source] {
-    return command::open_trace(source.open(), source.name(), {.addresses = false, .usable = false});
+    return command::open_trace(source.open(), source.name(),
+                               {.addresses = false, .usable = false, .on_defect = [&source](const Defect& defect) {
+                                  source.note_defect(defect);
+                                }});
   };
   return PreparedTrace(open, options, progress);
 }

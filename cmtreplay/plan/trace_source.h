@@ -16,12 +16,18 @@ class TraceSource {
   explicit TraceSource(const std::string& path);
 
   const std::string& name() const { return name_; }
+  /// What is wrong with the trace, with its place, as far as it was read; empty: nothing.
+  const std::string& first_defect() const { return first_defect_; }
+  void note_defect(const Defect& defect) {
+    if (first_defect_.empty()) first_defect_ = defect.place + ": " + defect.what;
+  }
 
   /// A descriptor at the beginning of the trace, which the caller closes. The previous one must not be read any more.
   int open();
 
  private:
   std::string name_;
+  std::string first_defect_{};
   process::Fd fd_;
   off_t begin_ = 0;  ///< standard input may be a file that was partly read
 };

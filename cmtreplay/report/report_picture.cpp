@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cmtreplay/report/report.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::replay {
@@ -64,9 +65,9 @@ output::Picture to_picture(const Report& report) {
   output::Picture picture;
   const std::string text = table_text(report);
   const auto first_line = text.find('\n');
-  const std::string name = report.options.file == "-" ? "standard input" : report.options.file;
+  const std::string name = command::input_name(report.options.file);
   picture.title = name;
-  picture.subtitle = text.substr(0, first_line).substr(std::min(report.options.file.size() + 2, first_line));
+  picture.subtitle = text.substr(0, first_line).substr(std::min(name.size() + 2, first_line));
   const bool has_times = report.trace.plan().facts.recorded_ns != unknown;
   if (has_times) picture.panels.push_back(memory_panel(report, true));
   picture.panels.push_back(memory_panel(report, false));

@@ -6,6 +6,7 @@
 #include "cmtreplay/report/comparison.h"
 #include "cmtreplay/report/report.h"
 #include "cmtreplay/report/warnings.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
@@ -214,9 +215,9 @@ void describe(Visitor& field, Row& row) {
 
 std::string table_text(const Report& report) {
   const TraceFacts& facts = report.trace.plan().facts;
-  std::string text = report.options.file + ": " + with_commas(facts.events) + " events, " + with_commas(facts.calls) +
-                     " calls replayed, at most " + bytes_text(facts.peak_live.bytes) + " and at most " +
-                     with_commas(facts.peak_live.blocks) + " blocks live\n";
+  std::string text = command::input_name(report.options.file) + ": " + with_commas(facts.events) + " events, " +
+                     with_commas(facts.calls) + " calls replayed, at most " + bytes_text(facts.peak_live.bytes) +
+                     " and at most " + with_commas(facts.peak_live.blocks) + " blocks live\n";
   const std::vector<AllocatorResult>& results = report.results.allocators;
   const AllocatorResult* const reference = reference_of(results);
   const bool has_few = has_few_runs(results);

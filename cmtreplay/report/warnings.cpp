@@ -30,7 +30,8 @@ std::vector<Warning> trace_warnings(const PreparedTrace& trace) {
             "events free or resize blocks that the trace does not know; such frees are not replayed");
   add_count(warnings, facts.give_back_left_out,
             "calls of mallopt or mallctl might do more than give memory back, and are not replayed");
-  add_count(warnings, facts.defects, "defects in the trace");
+  if (facts.defects != 0)
+    warnings.push_back({"defects in the trace", output::counted(facts.defects, "defect") + " in the trace"});
   if (facts.truncated) add(warnings, "breaks off before its end; the whole part is replayed");
   if (!trace.chunks().kept())
     warnings.push_back({"the trace is planned again in each run",

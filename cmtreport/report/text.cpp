@@ -4,6 +4,7 @@
 
 #include "cmtreport/report/screen.h"
 #include "libcmt/text/utf8.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 
@@ -24,8 +25,8 @@ std::string peak_text(const Report& report) {
 }
 
 std::string head_text(const Report& report) {
-  std::string first =
-      output::shortened(text::to_line(report.name), name_width) + ": " + output::counted(report.total.events, "event");
+  std::string first = output::shortened(text::to_line(command::input_name(report.name)), name_width) + ": " +
+                      output::counted(report.total.events, "event");
   if (report.duration_ns != unknown) first += ", " + output::time_text(static_cast<double>(report.duration_ns));
   if (report.total.truncated) first += ", breaks off";
   const std::string second = "allocated " + output::counted(report.total.allocated_blocks, "block") + ", " +

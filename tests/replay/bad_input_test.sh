@@ -18,7 +18,11 @@ grep -qx 'cmtreplay: cut.trace: breaks off before its end; the whole part is rep
 printf 'malloc(8) = 1000<1>\nsurprise\nfree(<1>)\n' > defect.trace
 cmtreplay --alloc=null --runs=1 defect.trace > table 2> words
 grep -q '^defect.trace: 2 events' table
-grep -qx 'cmtreplay: defect.trace: 1 defects in the trace' words
+grep -qx 'cmtreplay: defect.trace:2: expected a call, as in malloc(8): surprise' words
+grep -qx 'cmtreplay: defect.trace: 1 defect in the trace' words
+cmtreplay --alloc=null --runs=1 - < defect.trace > table 2> words
+grep -qx 'cmtreplay: standard input: 1 defect in the trace' words
+grep -q '^standard input: 2 events' table
 
 # Nothing to do is no error, and takes no time a call.
 cmtreplay --runs=1 --alloc=null /dev/null > table 2> words

@@ -3,6 +3,7 @@
 #include "libcmt/text/utf8.h"
 #include "toolkit/allocations/contributors.h"
 #include "toolkit/allocations/groups/rows.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/output/table.h"
 
@@ -36,7 +37,7 @@ std::string_view own_title(Metric metric) {
 }
 
 std::string head_text(const Contributors& report) {
-  std::string text = report.name + ": " + with_commas(report.events) + " events";
+  std::string text = command::input_name(report.name) + ": " + with_commas(report.events) + " events";
   if (!report.slice.empty()) text += " of " + text::to_line(report.slice);
   if (report.truncated) text += ", breaks off";
   if (report.defects != 0) text += ", " + with_commas(report.defects) + " defects";

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include "toolkit/command/command_line.h"
 #include "toolkit/command/jobs.h"
 #include "toolkit/command/open_trace.h"
 #include "toolkit/command/output_path.h"
@@ -79,7 +80,7 @@ void Trace::tell_defects(std::size_t before) {
   }
 }
 
-std::string Trace::name() const { return options_.path == "-" ? "standard input" : options_.path; }
+std::string Trace::name() const { return command::input_name(options_.path); }
 
 void Trace::say_what_is_missing() const {
   if (truncated()) say(name() + ": breaks off before its end");

@@ -124,6 +124,9 @@ struct Tool {
 
 /// The statuses of a launcher that could not launch: the command was found but did not start, or was not found.
 constexpr int status_failed = 125;
+
+/// An input as messages and texts for people name it: "-" is standard input.
+inline std::string input_name(const std::string& path) { return path == "-" ? "standard input" : path; }
 constexpr int status_cannot_start = 126;
 constexpr int status_not_found = 127;
 
