@@ -63,7 +63,8 @@ std::size_t control_length(std::string_view text) {
 bool is_plain(std::string_view text) {
   // Nearly all text is ASCII. Looking at all of it lets the compiler use vectors.
   bool is_ascii = true;
-  for (const char c : text) is_ascii &= (c >= 0x20 && c != 0x7f) || c == '\t';
+  // A char has no sign on arm64.
+  for (const char c : text) is_ascii &= (static_cast<signed char>(c) >= 0x20 && c != 0x7f) || c == '\t';
   if (is_ascii) return true;
   for (std::size_t length = 0; !text.empty(); text.remove_prefix(length)) {
     length = utf8_length(text);
