@@ -112,9 +112,9 @@ TEST_CASE("interrupted calls: semop and semtimedop go on") {
   const int set = semget(IPC_PRIVATE, 1, 0600);
   REQUIRE(set >= 0);
   sembuf down{.sem_num = 0, .sem_op = -1, .sem_flg = 0}, up{.sem_num = 0, .sem_op = 1, .sem_flg = 0};
-  const auto raise = [&](int) { REQUIRE(semop(set, &up, 1) == 0); };
-  CHECK(status_after_pauses([&] { return semop(set, &down, 1); }, raise) == 0);
-  CHECK(status_after_pauses([&] { return semtimedop(set, &down, 1, nullptr); }, raise) == 0);
+  const auto let_go = [&](int) { REQUIRE(semop(set, &up, 1) == 0); };
+  CHECK(status_after_pauses([&] { return semop(set, &down, 1); }, let_go) == 0);
+  CHECK(status_after_pauses([&] { return semtimedop(set, &down, 1, nullptr); }, let_go) == 0);
   semctl(set, 0, IPC_RMID);
 }
 
