@@ -111,15 +111,18 @@ function(cmt_unit_tests name library)
   endif()
 endfunction()
 
-# cmt_tool_of_folder(NAME [THREADS] [LIBRARIES LIBRARY...] [ARGUMENTS ARGUMENT...]): the tool whose files are all of this
-# folder, with its unit tests, which get the arguments. A folder in it with a CMakeLists.txt of its own is apart.
+# cmt_tool_of_folder(NAME [THREADS] [LIBRARIES LIBRARY...] [ARGUMENTS ARGUMENT...] [WITHOUT REGEX]): the tool whose files are
+# all of this folder, but those whose paths match, with its unit tests, which get the arguments. A folder in it with a CMakeLists.txt of its own is apart.
 function(cmt_tool_of_folder name)
-  cmake_parse_arguments(tool "THREADS" "" "LIBRARIES;ARGUMENTS" ${ARGN})
+  cmake_parse_arguments(tool "THREADS" "WITHOUT" "LIBRARIES;ARGUMENTS" ${ARGN})
   set(threads "")
   if(tool_THREADS)
     set(threads THREADS)
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
+  if(tool_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "${tool_WITHOUT}")
+  endif()
   file(GLOB apart */CMakeLists.txt)
   foreach(list_file ${apart})
     cmake_path(GET list_file PARENT_PATH folder)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <system_error>
 
 #include "cmttrace/kept.h"
@@ -153,6 +154,12 @@ Options parse_options(const CommandLine& line) {
   for (const PassedOn& passed : passed_on) {
     if (line.has(passed.option)) options.environment.emplace_back(passed.variable, value_for_tracer(passed, line));
   }
+#if !defined __x86_64__
+  for (const char* const option : {"stacks", "stacks-of-frees"}) {
+    if (line.has(option))
+      throw std::runtime_error(std::string("--") + option + ": call stacks are recorded on x86-64 only");
+  }
+#endif
   if (line.has("stacks") || line.has("stacks-of-frees")) options.environment.emplace_back("CMTTRACE_STACKS", "1");
   options.keeps = line.has("keep");
   options.command = line.files();

@@ -10,7 +10,7 @@
 ///
 /// A position counts the slots that a ring has handed out, and never wraps: position p is slot p % slots, in lap p /
 /// slots. The owner, and the signal handlers that interrupt it:
-///  1. `reserved` += n, by one xadd instruction without a lock prefix.
+///  1. `reserved` += n, by machine_add(): on x86-64 one xadd instruction without a lock prefix.
 ///  2. If position + n > `soft`: if position + n > `limit` too, wait for `limit`, or drop the event (`lost` += 1).
 ///  3. Store `body`; then store `head` with release order, with slot_valid and the parity of the lap.
 ///
@@ -27,11 +27,11 @@
 ///
 /// # Stamps
 ///
-/// A stamp is the low 32 bits of rdtsc >> stamp_shift. record_stamp_high gives the upper bits of the stamps behind it.
-/// A signal handler may record other upper bits: so a thread compares its own after step 1, and makes the slot void
-/// where they differ.
+/// A stamp is the low 32 bits of processor_stamp() (preload/processor.h). record_stamp_high gives the upper bits of the
+/// stamps behind it. A signal handler may record other upper bits: so a thread compares its own after step 1, and makes
+/// the slot void where they differ.
 ///
-/// A *true* stamp is the clock, read when the event happens, behind an lfence. A *told* stamp is `Control::clock`, or
+/// A *true* stamp is the clock, read when the event happens, behind a fence. A *told* stamp is `Control::clock`, or
 /// an earlier one of its thread: the clock is not read. A stamp may be early, never late, and an event is published
 /// after all events that it depends on.
 ///
@@ -104,7 +104,6 @@ enum {
   rings_roomy = 256,           // the first so many rings start with ring_slots_at_rest slots
   rings_bytes_max = 64 << 20,  // memory that all rings may use
   slot_bytes = 16,
-  stamp_shift = 4,           // a stamp counts 16 ticks of rdtsc, some 6 ns: 32 bits last half a minute
   stamp_slack = 512,         // stamps that are read without a fence are early by less than this
   time_step_ns_min = 10000,  // how often the collector may be asked to raise Control::clock
   outputs_max = 4,
@@ -318,7 +317,7 @@ struct Control {
   // Written by the program before the collector starts.
   char magic[8];  ///< ring_magic
   uint32_t process;
-  uint32_t clock_is_ns;  ///< no usable rdtsc: stamps are nanoseconds / 16
+  uint32_t clock_is_ns;  ///< no usable clock of the processor: stamps are nanoseconds / 16
   uint64_t start_stamp;
   uint64_t start_ns;          ///< CLOCK_MONOTONIC at start_stamp
   uint64_t start_wall;        ///< seconds since 1970

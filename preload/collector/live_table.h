@@ -1,6 +1,5 @@
 #pragma once
 
-#include <emmintrin.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -11,6 +10,10 @@
 #include <optional>
 #include <unordered_map>
 #include <vector>
+
+#if defined __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "cmt/event.h"
 #include "libcmt/format/live_blocks.h"
@@ -222,9 +225,15 @@ class LiveTable final : public BlockKeeper {
 
   /// A bit for each place of a bucket that has a key.
   static unsigned with_key(const Bucket& bucket, std::uint32_t key) {
+#if defined __SSE2__
     const __m128i keys = _mm_load_si128(reinterpret_cast<const __m128i*>(bucket.keys));
     const __m128i same = _mm_cmpeq_epi32(keys, _mm_set1_epi32(static_cast<int>(key)));
     return static_cast<unsigned>(_mm_movemask_ps(_mm_castsi128_ps(same)));
+#else
+    unsigned same = 0;
+    for (unsigned i = 0; i < std::size(bucket.keys); ++i) same |= static_cast<unsigned>(bucket.keys[i] == key) << i;
+    return same;
+#endif
   }
   static unsigned free_in(const Bucket& bucket) { return with_key(bucket, 0); }
 

@@ -1,6 +1,5 @@
 #include "preload/collector/ring_memory.h"
 
-#include <cpuid.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <linux/futex.h>
@@ -8,7 +7,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,7 +14,13 @@
 #include <cstring>
 #include <system_error>
 
+#if defined __x86_64__
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
+
 #include "cmt/error.h"
+#include "preload/processor.h"
 
 namespace cmt::collector {
 
@@ -24,6 +28,7 @@ namespace {
 
 constexpr std::uint64_t line_slots = 64 / slot_bytes;
 
+#if defined __x86_64__
 bool knows_clflushopt() {
   unsigned a, b, c, d;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_CLFLUSHOPT) != 0;
@@ -38,6 +43,9 @@ void flush_line(const Slot* line) {
   else
     _mm_clflush(line);
 }
+#else
+void flush_line(const Slot*) {}  // only takes time from the program
+#endif
 
 template <std::size_t bytes>
 bool is_text(const char (&field)[bytes]) {
@@ -61,8 +69,7 @@ std::uint64_t clock_ns(clockid_t clock) {
 }
 
 std::uint64_t clock_stamp(const Control& control) {
-  _mm_lfence();
-  return (control.clock_is_ns != 0 ? clock_ns() : __rdtsc()) >> stamp_shift;
+  return control.clock_is_ns != 0 ? clock_ns() >> stamp_shift : processor_stamp(true);
 }
 
 RingMemory::RingMemory(int fd, Access access, const std::string& path) : fd_(fd) {
@@ -167,6 +174,7 @@ void RingMemory::raise_clock(std::uint64_t stamp) {
   while (told < stamp &&
          !__atomic_compare_exchange_n(&control_->clock, &told, stamp, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
     continue;
+  processor_fence_after_atomic();  // what is looked at from here on is looked at when threads are told the stamp
 }
 
 void RingMemory::notify_threads() {

@@ -21,7 +21,7 @@ static char path[output_path_bytes];  // the file that was created last
 static bool is_path_refused;
 static char* stack;
 static long keeper;
-static volatile uint32_t is_gone;
+static uint32_t is_gone;
 static struct Control* shared;
 
 /// The collector's descriptors from collector_memory on.
@@ -61,9 +61,9 @@ static long create_fifo(struct Control* control) {
   struct stat status;
   if (!path_is_given(path_control)) return 0;
   if (!path_expand(path, path_control, (int)control->process)) return -ENAMETOOLONG;
-  long failed = sys(SYS_mknod, path, S_IFIFO | 0600, 0);
+  long failed = sys_mknod(path, S_IFIFO | 0600);
   control->made_control = failed == 0;
-  if (failed == -EEXIST && sys(SYS_lstat, path, &status) == 0 && S_ISFIFO(status.st_mode)) failed = 0;
+  if (failed == -EEXIST && sys_lstat(path, &status) == 0 && S_ISFIFO(status.st_mode)) failed = 0;
   if (!failed) strcpy(control->control_path, path);
   return failed;
 }
@@ -72,7 +72,7 @@ static long open_status(int process) {
   if (!path_is_given(path_status)) return -1;
   if (!path_expand(path, path_status, process)) return -ENAMETOOLONG;
   const int create = status_must_exist() ? 0 : O_CREAT;
-  return sys(SYS_open, path, O_WRONLY | create | O_APPEND | O_CLOEXEC, 0666);
+  return sys_open(path, O_WRONLY | create | O_APPEND | O_CLOEXEC, 0666);
 }
 
 void collector_report_refusal(void) {
@@ -87,7 +87,7 @@ void collector_report_refusal(void) {
 
 // From /proc: programs write over argv, and after an exec the collector would read the next program's.
 static void describe_command(char out[command_bytes_max]) {
-  long file = sys(SYS_open, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  long file = sys_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
   size_t length = 0;
   for (long got = 1; got > 0 && length < command_bytes_max - 1;) {
@@ -111,8 +111,8 @@ static void describe_program(struct Control* control) {
 }
 
 static void remove_files(const struct Control* control) {
-  for (uint32_t i = 0; i < control->outputs; i++) sys(SYS_unlink, control->paths[i]);
-  if (control->made_control) sys(SYS_unlink, control->control_path);
+  for (uint32_t i = 0; i < control->outputs; i++) sys_unlink(control->paths[i]);
+  if (control->made_control) sys_unlink(control->control_path);
 }
 
 static void close_outputs(struct Control* control, const int descriptors[outputs_max]) {
@@ -160,7 +160,7 @@ static void raise_limit(int resource) {
 static void arrange_descriptors(void) {
   long high[sizeof inherited / sizeof *inherited];
   for (int i = 0; i < inherited_count; i++) high[i] = sys(SYS_fcntl, inherited[i], F_DUPFD_CLOEXEC, above_all);
-  long null = sys(SYS_open, "/dev/null", O_RDWR | O_CLOEXEC);
+  long null = sys_open("/dev/null", O_RDWR | O_CLOEXEC);
   null = sys(SYS_fcntl, null, F_DUPFD_CLOEXEC, above_all);
   for (int fd = 0; fd < collector_memory; fd++) {
     if (sys(SYS_dup3, null, fd, 0) < 0) sys(SYS_close, fd);
@@ -195,7 +195,7 @@ static int run_keeper(void* unused) {
   long child = clone(become_collector, stack + stack_bytes / 2, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
   sys(SYS_close_range, 0, ~0u, 0);
   if (child > 0) sys(SYS_wait4, child, 0, 0, 0);
-  is_gone = 1;
+  __atomic_store_n(&is_gone, 1, __ATOMIC_RELEASE);
   sys(SYS_futex, &shared->done, FUTEX_WAKE, 0x7fffffff);
   sys(SYS_exit_group, 0);
   return 0;
@@ -208,6 +208,8 @@ static long start_keeper(void) {
   uint64_t before;
   block_signals(&before);
   long process = clone(run_keeper, stack + stack_bytes, CLONE_VM, NULL);
+  // An emulator of the kernel (qemu-user) has threads and forks, and nothing between. The program may see that child.
+  if (process < 0 && errno == EINVAL) process = clone(run_keeper, stack + stack_bytes, SIGCHLD, NULL);
   if (process < 0) process = -errno;
   restore_signals(&before);
   errno = saved;
@@ -241,7 +243,8 @@ long collector_start(struct Control* control) {
 
 const char* collector_refused_path(void) { return is_path_refused ? path : NULL; }
 
-bool collector_is_gone(void) { return is_gone != 0; }
+// The collector's last verdict is read behind this.
+bool collector_is_gone(void) { return __atomic_load_n(&is_gone, __ATOMIC_ACQUIRE) != 0; }
 
 void collector_reap(void) {
   if (keeper > 0) sys(SYS_wait4, keeper, 0, __WCLONE, 0);

@@ -23,10 +23,13 @@
 /// touched the memory.
 #pragma once
 
-#include <emmintrin.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#if defined __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "preload/program/kernel.h"
 
@@ -103,7 +106,8 @@ static inline size_t held_piece(uintptr_t address) { return address % (1 << hold
 
 /// Whether all of `count` bytes, 1 at least, are `self`.
 static inline bool held_are_all(const uint8_t* bytes, size_t count, uint8_t self) {
-#ifdef CMT_SANITIZED  // which would see races in words of which other threads write other bytes
+#if defined CMT_SANITIZED || \
+    !defined __SSE2__  // the sanitizer would see races in words of which other threads write other bytes
   size_t same = 0;
   while (same < count && __atomic_load_n(&bytes[same], __ATOMIC_RELAXED) == self) same++;
   return same == count;

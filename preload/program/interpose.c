@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <ucontext.h>
 
 enum { operator_bytes_max = 512, operator_stack_max = 16384 };
 
@@ -41,17 +40,14 @@ static uintptr_t handlers_return(void) {
   return known;
 }
 
-// Looks for a signal's frame in the stack: the return address, and the ucontext_t of a place in the guarded function.
+// Looks for a signal's frame in the stack, with the registers of a place in the guarded function.
 static bool has_signal_frame(const char* begin, const char* end, uintptr_t guarded) {
   enum { stack_max = 256 * 1024 };
   const uintptr_t wanted = handlers_return();
   if (end - begin > stack_max) end = begin + stack_max;
   for (const uintptr_t* word = (const uintptr_t*)begin; wanted && (const char*)word < end; word++) {
-    const greg_t* registers = ((const ucontext_t*)(word + 1))->uc_mcontext.gregs;
-    if ((const char*)(registers + NGREG) > end) break;
-    if (*word != wanted) continue;
-    const uintptr_t stack = (uintptr_t)registers[REG_RSP];
-    if (stack <= guarded && guarded - stack <= stack_max) return true;
+    const uintptr_t stack = machine_interrupted_stack(word, end, wanted);
+    if (stack && stack <= guarded && guarded - stack <= stack_max) return true;
   }
   return false;
 }

@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -66,8 +67,9 @@ __attribute__((constructor)) static void begin(void) {
   int saved = errno;
   if (attach_has_begun() || !tracer_is_ready()) return;
   settings_read();
-  const char* fault =
-      is_under_valgrind ? "valgrind runs the program, and cannot start the collector" : settings_fault();
+  const char* fault = is_under_valgrind ? "valgrind runs the program, and cannot start the collector"
+                      : getauxval(AT_PAGESZ) != block_page_bytes ? "the kernel's pages are not of 4 KiB"
+                                                                 : settings_fault();
   if (fault) tracing_stop(fault, "; the program goes on untraced", 0);
   start_collecting();
   if (recording_is_on()) report_hiding_malloc();
@@ -182,7 +184,7 @@ OURS(pthread_setname_np);
 
 static bool clock_was_slow;
 
-// Before the call that enters a sandbox: does what needs system calls, and, if not `has_clock`, rdtsc. False if the
+// Before the call that enters a sandbox: does what needs system calls, and, if not `has_clock`, the clock. False if the
 // process is in one already, or if it is a child of vfork, and not this process, that enters it.
 static bool enter_sandbox(bool has_clock) {
   clock_was_slow = clock_is_slow;
@@ -235,22 +237,8 @@ __attribute__((used)) static long watched_syscall(long number, long a, long b, l
   return result;
 }
 
-_Static_assert(SYS_prctl == 157 && SYS_seccomp == 317, "named in syscall");
-
 // All other system calls pass without a frame of ours: a child may return on another stack.
-EXPORT __attribute__((naked)) long syscall(__attribute__((unused)) long number, ...) {
-  __asm__(
-      "cmp $157, %rdi\n\t"
-      "je 1f\n\t"
-      "cmp $317, %rdi\n\t"
-      "je 1f\n\t"
-      "mov real_syscall(%rip), %rax\n\t"
-      "test %rax, %rax\n\t"
-      "je 1f\n\t"
-      "jmp *%rax\n"
-      "1:\tjmp watched_syscall");
-}
-OURS(syscall);
+MACHINE_SYSCALL;
 
 void cmttrace_mark(const char* label) {
   if (tracer_is_ready() && label) record_label(kind_mark, label);

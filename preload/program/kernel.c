@@ -1,11 +1,14 @@
 #include "preload/program/kernel.h"
 
-#include <cpuid.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+
+#if defined __x86_64__
+#include <cpuid.h>
+#endif
 
 #include "preload/program/hooks/find.h"
 #include "preload/text.h"
@@ -31,7 +34,7 @@ void* sys_map_quietly(size_t bytes) {
 bool has_system_call_filter(void) {
   static const char key[] = "\nSeccomp:\t";
   char text[4096];
-  const long file = sys(SYS_open, "/proc/self/status", O_RDONLY | O_CLOEXEC);
+  const long file = sys_open("/proc/self/status", O_RDONLY | O_CLOEXEC);
   const long length = file < 0 ? file : sys(SYS_read, file, text, sizeof text - 1);
   if (file >= 0) sys(SYS_close, file);
   if (length <= 0) return true;
@@ -64,11 +67,15 @@ uint64_t clock_ns(clockid_t clock) {
 
 uint64_t clock_slow_stamp(void) { return sandbox_entered ? sandbox_stamp() : clock_ns(CLOCK_MONOTONIC) >> stamp_shift; }
 
-// AMD and Intel: leaf 0x80000007, EDX bit 8.
-bool clock_has_steady_tsc(void) {
+#if defined __x86_64__
+// "Invariant TSC". AMD and Intel: leaf 0x80000007, EDX bit 8.
+bool clock_is_steady(void) {
   uint32_t a, b, c, d;
   return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d >> 8 & 1) != 0;
 }
+#else
+bool clock_is_steady(void) { return true; }
+#endif
 
 // The least of a few tries, because each may be interrupted.
 double clock_cost_ns(void) {
@@ -86,7 +93,7 @@ double clock_cost_ns(void) {
 static bool spin_timed_out(const uint32_t* word, uint32_t seen) {
   for (int i = 0; i < pauses_max; i++) {
     if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != seen) return false;
-    __builtin_ia32_pause();
+    processor_pause();
   }
   return true;
 }

@@ -10,33 +10,41 @@
 #pragma once
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "preload/processor.h"
+#include "preload/program/machine/machine.h"
 #include "preload/protocol.h"
 
 /// Of a variable: our code reaches it without the global offset table, one instruction less for each use.
 #define HIDDEN __attribute__((visibility("hidden")))
 
-static inline long sys6(long number, long a, long b, long c, long d, long e, long f) {
-  register long r10 __asm__("r10") = d;
-  register long r8 __asm__("r8") = e;
-  register long r9 __asm__("r9") = f;
-  long result;
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                   : "rcx", "r11", "memory");
-  return result;
-}
-
 /// Returns the kernel's result: -errno on failure. Takes up to six arguments of any scalar type.
 #define sys(...) sys_padded(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 #define sys_padded(number, a, b, c, d, e, f, ...) \
   sys6(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+/// Calls that arm64 has only with a folder.
+#ifdef SYS_open
+#define sys_open(path, ...) sys(SYS_open, path, __VA_ARGS__)
+#define sys_access(path, how) sys(SYS_access, path, how)
+#define sys_stat(path, status) sys(SYS_stat, path, status)
+#define sys_lstat(path, status) sys(SYS_lstat, path, status)
+#define sys_unlink(path) sys(SYS_unlink, path)
+#define sys_mknod(path, mode) sys(SYS_mknod, path, mode, 0)
+#else
+#define sys_open(path, ...) sys(SYS_openat, AT_FDCWD, path, __VA_ARGS__)
+#define sys_access(path, how) sys(SYS_faccessat, AT_FDCWD, path, how)
+#define sys_stat(path, status) sys(SYS_newfstatat, AT_FDCWD, path, status, 0)
+#define sys_lstat(path, status) sys(SYS_newfstatat, AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW)
+#define sys_unlink(path) sys(SYS_unlinkat, AT_FDCWD, path, 0)
+#define sys_mknod(path, mode) sys(SYS_mknodat, AT_FDCWD, path, mode, 0)
+#endif
 
 /// New zeroed memory outside of all heaps, or NULL.
 static inline void* sys_map(size_t bytes) {
@@ -66,18 +74,17 @@ void sandbox_begin(struct Control* control, uint64_t now);
 void sandbox_cancel(void);
 
 uint64_t clock_ns(clockid_t clock);
-/// Whether rdtsc runs at the same rate on all processors, and always ("invariant TSC").
-bool clock_has_steady_tsc(void);
-/// Stamps are nanoseconds / 16, or the collector's in a sandbox, because rdtsc cannot be used.
+/// Whether the processor's clock runs at the same rate on all processors, and always.
+bool clock_is_steady(void);
+/// Stamps are nanoseconds / 16, or the collector's in a sandbox, because the processor's clock cannot be used.
 extern bool clock_is_slow HIDDEN;
 uint64_t clock_slow_stamp(void);
 
-/// The stamp of now. rdtsc may run before the instructions in front of it are done, by up to a cache miss; not if
-/// `fenced`.
+/// The stamp of now. The clock may be read before the instructions in front of it are done, by up to a cache miss; not
+/// if `fenced`.
 static inline uint64_t clock_stamp(bool fenced) {
   if (__builtin_expect(clock_is_slow, 0)) return clock_slow_stamp();
-  if (fenced) __builtin_ia32_lfence();
-  return __builtin_ia32_rdtsc() >> stamp_shift;
+  return processor_stamp(fenced);
 }
 
 /// How long it takes to read the clock for a stamp.

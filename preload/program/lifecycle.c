@@ -228,8 +228,8 @@ static void thread_ends(void* unused) {
 
 void start_recording(void) {
   generation_page_start();
-  clock_is_slow = !clock_has_steady_tsc();
-  record_fast_clock(clock_cost_ns() < fast_clock_ns);
+  clock_is_slow = !clock_is_steady();
+  record_fast_clock(!has_sparse_stamps || clock_cost_ns() < fast_clock_ns);
   state.is_started = true;
   read_stack_settings();
   read_touched_setting();
@@ -318,7 +318,7 @@ static const char* start_attached(void) {
   }
   if (is_under_valgrind) return "valgrind runs the program";
   generation_page_start();
-  clock_is_slow = !clock_has_steady_tsc();
+  clock_is_slow = !clock_is_steady();
   notice_threads_and_forks();
   return NULL;
 }
@@ -347,7 +347,7 @@ const char* attached_begin(void) {
   state.is_paused = false;
   state.ignores_children = !setting_is("CMTTRACE_FOLLOW", "1");
   thread_session++;
-  record_fast_clock(clock_cost_ns() < fast_clock_ns);
+  record_fast_clock(!has_sparse_stamps || clock_cost_ns() < fast_clock_ns);
   read_stack_settings();
   read_touched_setting();
   read_recording_settings();

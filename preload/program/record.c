@@ -7,7 +7,11 @@
 #include "preload/program/lifecycle.h"
 #include "preload/program/pages/touched.h"
 #include "preload/program/tracing.h"
+#if defined __x86_64__
 #include "preload/program/unwind/quick.h"
+#else
+#include "preload/program/unwind/none.h"
+#endif
 
 __thread struct Thread thread_self = {.generation = no_generation};
 struct Guard guard_of_load;

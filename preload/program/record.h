@@ -160,8 +160,7 @@ static inline uint64_t ring_reserve(struct Ring* ring, uint64_t count) {
 #ifdef CMT_SANITIZED
   return __atomic_fetch_add(&ring->reserved, count, __ATOMIC_RELAXED);
 #else
-  __asm__ volatile("xaddq %0, %1" : "+r"(count), "+m"(ring->reserved) : : "memory", "cc");
-  return count;
+  return machine_add(&ring->reserved, count);
 #endif
 }
 

@@ -117,7 +117,7 @@ long rings_map(struct Control** control, uint64_t stacks_bytes) {
 }
 
 void rings_discard(const struct Control* control) {
-  if (control && control->rings_path[0]) sys(SYS_unlink, control->rings_path);
+  if (control && control->rings_path[0]) sys_unlink(control->rings_path);
 }
 
 void rings_forget(const struct Control* control) {
@@ -199,6 +199,7 @@ static uint32_t own_id(void) {
 static bool take_over(const struct Control* control, struct Ring* ring, uint32_t self) {
   uint32_t owner = __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE);
   if (owner == 0 || (owner != self && !is_gone(control, owner))) return false;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);  // what the thread that is gone has written to the ring
   return __atomic_compare_exchange_n(&ring->owner, &owner, self, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
@@ -208,7 +209,7 @@ static struct Ring* take_over_one(struct Control* control, uint32_t self, bool a
   if (used > control->rings_limit) used = control->rings_limit;
   for (uint32_t i = 0; i < used; i++) {
     struct Ring* ring = ring_at(control, i);
-    if ((any || __atomic_load_n(&ring->left, __ATOMIC_RELAXED)) && take_over(control, ring, self)) return ring;
+    if ((any || __atomic_load_n(&ring->left, __ATOMIC_ACQUIRE)) && take_over(control, ring, self)) return ring;
   }
   return NULL;
 }

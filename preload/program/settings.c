@@ -42,7 +42,7 @@ static const struct Variable {
     {.name = "CMTTRACE_STATUS", .paths_max = 1},
     {.name = "CMTTRACE_COLLECTOR", .paths_max = 1},
     {.name = "CMTTRACE_TIME", .words = {"0", "1"}, .units = units_of_period, .least = time_step_ns_min},
-    {.name = "CMTTRACE_STAMPS", .words = {"all", "sparse"}},
+    {.name = "CMTTRACE_STAMPS", .words = {"all", has_sparse_stamps ? "sparse" : NULL}},
     {.name = "CMTTRACE_USABLE", .words = {"0", "1"}},
     {.name = "CMTTRACE_STACKS", .words = {"0", "1"}},
     {.name = "CMTTRACE_STACK_FRAMES", .units = units_of_count, .least = 1, .most = unwind_frames_max},
@@ -178,7 +178,7 @@ static bool is_collector(const char* beside, size_t length, const char* rest) {
   if (length + strlen(rest) >= sizeof collector) return false;
   memcpy(collector, beside, length);
   strcpy(collector + length, rest);
-  if (sys(SYS_access, collector, X_OK) == 0) return true;
+  if (sys_access(collector, X_OK) == 0) return true;
   collector[0] = 0;
   return false;
 }
@@ -369,7 +369,7 @@ bool path_expand(char out[output_path_bytes], uint32_t which, int process) { ret
 
 static long error_of_taken(const char* path) {
   struct stat status;
-  if (sys(SYS_stat, path, &status) != 0 || S_ISREG(status.st_mode)) return 0;
+  if (sys_stat(path, &status) != 0 || S_ISREG(status.st_mode)) return 0;
   return S_ISDIR(status.st_mode) ? -EISDIR : -EEXIST;
 }
 
@@ -377,7 +377,7 @@ long path_move_aside(char out[output_path_bytes], uint32_t which, int process) {
   static char own[output_path_bytes];
   struct stat status;
   if (!is_shared(which) || !is_first_process() || !expand(own, which, process, 0, 0)) return -ENOENT;
-  if (sys(SYS_stat, own, &status) != 0 || !S_ISREG(status.st_mode)) return -ENOENT;
+  if (sys_stat(own, &status) != 0 || !S_ISREG(status.st_mode)) return -ENOENT;
   long failed = -EEXIST;
   for (int n = 1; failed == -EEXIST && n <= numbers_max; n++) {
     if (!expand(out, which, process, process, n)) return -ENAMETOOLONG;
@@ -391,7 +391,7 @@ long path_create(char out[output_path_bytes], uint32_t which, int process, uint3
   long fd = -EEXIST;
   for (int n = 1; fd == -EEXIST && n <= numbers_max; n++) {
     if (!expand(out, which, process, in_name, n > 1 ? n : 0)) return -ENAMETOOLONG;
-    fd = sys(SYS_open, out, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    fd = sys_open(out, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd == -EEXIST && error_of_taken(out)) return error_of_taken(out);
   }
   return fd;

@@ -158,6 +158,7 @@ bool wait_for_room(struct Ring* ring, uint64_t position, uint64_t count) {
     __atomic_store_n(&ring->soft, limit, __ATOMIC_RELAXED);
     if (tracing.is_collector_started) ring_bell(asleep_deeply);
   }
+  processor_fence_after_atomic();  // the collector stores `soft` after what is asked for here
   if (!sandbox_entered) __atomic_store_n(&ring->processor, (uint32_t)sched_getcpu() + 1, __ATOMIC_RELAXED);
   if (!tracing_has_verdict() && __atomic_load_n(&tracing.control->paused, __ATOMIC_RELAXED))
     set_recording_generation(not_recording);

@@ -28,7 +28,7 @@ static const uint32_t not_recording = 0xffffffffu;
 
 static inline uint32_t recording_generation(void) { return __atomic_load_n(&generation_page[0], __ATOMIC_RELAXED); }
 static inline void set_recording_generation(uint32_t generation) {
-  __atomic_store_n(&generation_page[0], generation, __ATOMIC_RELAXED);
+  __atomic_store_n(&generation_page[0], generation, __ATOMIC_SEQ_CST);  // is_still_off() relies on it
 }
 
 /// Makes the kernel wipe the page in forked children.

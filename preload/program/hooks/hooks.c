@@ -123,16 +123,16 @@ struct Found {
 // False: the relocation is none of those.
 static bool find_word(const struct Object* object, const ElfW(Rela) * relocation, uint32_t sets, struct Found* found) {
   const unsigned type = (unsigned)ELF64_R_TYPE(relocation->r_info);
-  if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64) return false;
+  if (type != relocation_of_call && type != relocation_of_data && type != relocation_absolute) return false;
   const ElfW(Sym)* symbol = &object->symbols[ELF64_R_SYM(relocation->r_info)];
-  if (symbol->st_name == 0 || (type == R_X86_64_64 && relocation->r_addend != 0)) return false;
+  if (symbol->st_name == 0 || (type == relocation_absolute && relocation->r_addend != 0)) return false;
   found->hook = find_hook(object->names + symbol->st_name, sets);
   if (!found->hook) return false;
   found->word = (AnyFunction**)(object->base + relocation->r_offset);
   found->value = __atomic_load_n(found->word, __ATOMIC_RELAXED);
   const uintptr_t value = (uintptr_t)found->value;
   const bool is_own = symbol->st_shndx != SHN_UNDEF && value == object->base + symbol->st_value;
-  found->is_unbound = type == R_X86_64_JUMP_SLOT && object_has(object, value) && !is_own;
+  found->is_unbound = type == relocation_of_call && object_has(object, value) && !is_own;
   return true;
 }
 

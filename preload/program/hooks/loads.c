@@ -71,15 +71,19 @@ static void await_load(uintptr_t place, bool is_deep) {
   self->guard = &guard_of_load;
 }
 
+// Of a module whose calls do not come to us: another namespace has a libc of its own.
+static void note_unseen(const char* module) {
+  if (module && (!strchr(module, '/') || sys_access(module, F_OK) == 0)) count_bypasses(1, module);
+}
+
 __attribute__((used)) static void note_dlopen(const char* module, int flags, long unused, uintptr_t place) {
   (void)unused;
   real_find_required();
-  if (module && !(flags & RTLD_NOLOAD)) await_load(place, (flags & RTLD_DEEPBIND) != 0);
-}
-
-// Another namespace has a libc of its own.
-static void note_namespace(const char* module) {
-  if (module && (!strchr(module, '/') || sys(SYS_access, module, F_OK) == 0)) count_bypasses(1, module);
+  if (!module || (flags & RTLD_NOLOAD)) return;
+  if (place)
+    await_load(place, (flags & RTLD_DEEPBIND) != 0);
+  else if (flags & RTLD_DEEPBIND)
+    note_unseen(module);
 }
 
 __attribute__((used)) static void note_dlmopen(Lmid_t space, const char* module, int flags, uintptr_t place) {
@@ -87,7 +91,7 @@ __attribute__((used)) static void note_dlmopen(Lmid_t space, const char* module,
   if (space == LM_ID_BASE)
     note_dlopen(module, flags, 0, place);
   else
-    note_namespace(module);
+    note_unseen(module);
 }
 
 // Who loads a module asks for its functions next, and perhaps another thread calls them.
@@ -99,37 +103,8 @@ __attribute__((used)) static void note_dlsym(void* handle, const char* name, lon
   if (self->guard == &guard_of_load) self->guard = is_awaited_after(place) ? &guard_of_load : NULL;
 }
 
-#define WATCHED_JUMP(name)     \
-  __asm__(                     \
-      "push %rdi\n\t"          \
-      "push %rsi\n\t"          \
-      "push %rdx\n\t"          \
-      "lea 24(%rsp), %rcx\n\t" \
-      "call note_" #name       \
-      "\n\t"                   \
-      "pop %rdx\n\t"           \
-      "pop %rsi\n\t"           \
-      "pop %rdi\n\t"           \
-      "mov real_" #name        \
-      "(%rip), %rax\n\t"       \
-      "jmp *%rax")
-
-EXPORT __attribute__((naked)) void* dlopen(__attribute__((unused)) const char* module,
-                                           __attribute__((unused)) int flags) {
-  WATCHED_JUMP(dlopen);
-}
-OURS(dlopen);
-
-EXPORT __attribute__((naked)) void* dlmopen(__attribute__((unused)) Lmid_t space,
-                                            __attribute__((unused)) const char* module,
-                                            __attribute__((unused)) int flags) {
-  WATCHED_JUMP(dlmopen);
-}
-OURS(dlmopen);
-
+#define UNUSED __attribute__((unused))
+MACHINE_NOTED_EXPORT(void*, dlopen, (UNUSED const char* module, UNUSED int flags));
+MACHINE_NOTED_EXPORT(void*, dlmopen, (UNUSED Lmid_t space, UNUSED const char* module, UNUSED int flags));
 // Not exported: it is in the way of no module that is not attached to.
-HIDDEN void* ours_dlsym(void* handle, const char* name);
-__attribute__((naked)) void* ours_dlsym(__attribute__((unused)) void* handle,
-                                        __attribute__((unused)) const char* name) {
-  WATCHED_JUMP(dlsym);
-}
+MACHINE_NOTED_HIDDEN(void*, dlsym, (UNUSED void* handle, UNUSED const char* name))

@@ -42,7 +42,7 @@ static bool append_run(struct PageRuns* runs, uint64_t first, uint64_t count, bo
 static long scan(struct ScanArguments* arguments) {
   uint64_t before;
   block_signals(&before);
-  const long fd = sys(SYS_open, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  const long fd = sys_open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   const long found = fd < 0 ? fd : sys(SYS_ioctl, fd, pagemap_scan, arguments);
   if (fd >= 0) sys(SYS_close, fd);
   restore_signals(&before);

@@ -18,9 +18,9 @@
 enum {
   large_filter_bits = 16,
   large_page_bits = 12,
-  large_leaf_bits = 20,     // of addresses with one leaf: 1 MiB
-  large_group_bits = 31,    // of addresses with one group: 2 GiB
-  large_address_bits = 47,  // of a process
+  large_leaf_bits = 20,   // of addresses with one leaf: 1 MiB
+  large_group_bits = 31,  // of addresses with one group: 2 GiB
+  large_address_bits = address_bits,
 };
 
 struct LargeBlock {

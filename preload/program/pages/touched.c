@@ -5,7 +5,6 @@
 
 enum {
   share = 64,             // of its time that a thread may spend
-  stamps_per_us = 200,    // a guess: at 3.2 GHz
   credit_at_first = 100,  // us
   credit_max = 50000,
   cost_of_call = 1,       // us
