@@ -258,7 +258,8 @@ std::optional<RingStacks> stacks_of(const StackShare* share) {
 double time_order(std::vector<PackedPass> packed, const StackShare* share) {
   auto stacks = stacks_of(share);
   EventOrder order(
-      tags_of_reserve, [](cmt::EventBatch&) { return cmt::EventBatch::capacity; }, stacks ? &*stacks : nullptr);
+      EarlierBlocks{tags_of_reserve}, [](cmt::EventBatch&) { return cmt::EventBatch::capacity; },
+      stacks ? &*stacks : nullptr);
   const double begin = now_ns();
   merge(order, std::move(packed));
   return now_ns() - begin;
@@ -266,7 +267,7 @@ double time_order(std::vector<PackedPass> packed, const StackShare* share) {
 
 void time_streams(std::vector<PackedPass> packed, Figures& figures) {
   Streams streams;
-  EventOrder order(tags_of_reserve, [&](cmt::EventBatch& batch) { return streams.add(batch); });
+  EventOrder order(EarlierBlocks{tags_of_reserve}, [&](cmt::EventBatch& batch) { return streams.add(batch); });
   double begin = now_ns();
   merge(order, std::move(packed));
   streams.finish();
@@ -284,7 +285,7 @@ void time_all(std::vector<PackedPass> packed, const StackShare* share, Figures& 
   const int fd = memfd_create("trace", 0);
   Outputs* writer = nullptr;
   EventOrder order(
-      tags_of_reserve,
+      EarlierBlocks{tags_of_reserve},
       [&](cmt::EventBatch& batch) {
         writer->convert_stamps(batch);
         return writer->write_events(batch);

@@ -141,7 +141,7 @@ class Collector {
   Backlog backlog_;
   Drainer drainer_;
   std::vector<cmt::Event> events_;
-  EventOrder order_{0, [this](const cmt::EventBatch& batch) {
+  EventOrder order_{EarlierBlocks{0}, [this](const cmt::EventBatch& batch) {
                       batch.for_each([this](const cmt::BookedEvent& booked) { events_.push_back(booked.event); });
                       return std::size_t{64};
                     }};
