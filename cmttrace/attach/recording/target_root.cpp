@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "cmt/reader.h"
 #include "toolkit/command/spawn.h"
 #include "toolkit/command/tracer.h"
 
@@ -58,7 +59,8 @@ std::vector<std::string> name_functions(const TargetRoot& root, const std::vecto
   std::vector<std::string> failed;
   for (const std::string& trace : traces) {
     try {
-      name_functions_of(root, trace);
+      // The library may have refused to record stacks, and said why.
+      if (cmt::Reader(trace).header().has_stacks) name_functions_of(root, trace);
     } catch (const std::exception& error) {
       failed.push_back(trace + ": stays without names of functions: " + error.what());
     }
