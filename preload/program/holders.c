@@ -100,7 +100,7 @@ static enum Holding take_in_page(uint8_t self, uintptr_t address, size_t bytes) 
   uint8_t* page = &region->pages[held_page_number(address)];
   uint8_t holder = __atomic_load_n(page, __ATOMIC_ACQUIRE);
   if (holder == self && self) return holding_kept;
-  if (holder == 0 && self &&
+  if (holder == 0 && self && address % page_bytes == 0 &&
       __atomic_compare_exchange_n(page, &holder, self, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
     return holding_changed;
   if (holder == holders_changing) return holding_unnoted;

@@ -8,8 +8,10 @@
 /// from the second thread on. Where no memory can be had for that (a limit on address space, a sandbox), or another
 /// thread is just changing the page, the event cannot be noted: it raises Control::clock instead.
 ///
-/// A live block is held as a whole by one ring, or not known at all, so that the 16 bytes of its begin tell. Not known
-/// are:
+/// A live block is held as a whole by one ring, or not known at all, so that the 16 bytes of its begin tell. Of a block
+/// that was allocated before anything was noted, the begin may be held with its page, and then the rest is not known:
+/// a ring gets a page as a whole only with a block that covers the page's first byte, so no other block reaches into it
+/// from the page before. Not known are:
 ///  - the begins of blocks of holders_large bytes and more: both their events have true stamps, so that sums over
 ///    threads are right to within small blocks
 ///  - blocks that may share 16 bytes with others: all up to the size of the largest that was ever seen at an address

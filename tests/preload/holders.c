@@ -86,24 +86,54 @@ static void release(uint8_t holder, int which) {
   blocks[which] = blocks[--block_count];
 }
 
-// Blocks at random places of a few sizes, by rings at random: mostly each in its own part of the heap.
+static uint32_t random_number(uint32_t* random) { return *random = *random * 1664525 + 1013904223; }
+
+// A block of random size at a random place, or no bytes of room if that is taken.
+static struct Block find_room(uint32_t unit, uint32_t size_max, uint32_t* random) {
+  random_number(random);
+  const uint32_t size = (*random >> 4) % (size_max + 1), room = (size + unit) / unit * unit;
+  const uint32_t at = (*random >> 12) % (heap_bytes / unit) * unit;
+  return (struct Block){at, size, is_free(at, room) ? room : 0};
+}
+
+// Blocks at random places of a few sizes, by rings at random.
 static void run(uint32_t unit, uint32_t size_max, uint8_t first_holder, uint32_t random) {
   block_count = 0;
   kept = 0;
   for (int i = 0; i < events; i++) {
-    random = random * 1664525 + 1013904223;
+    random_number(&random);
     const uint8_t ring = (uint8_t)((random >> 28) < 14 ? 0 : random >> 26 & 1 ? 1 : 2);
     const uint8_t holder = first_holder ? (uint8_t)(first_holder + ring) : 0;
     if (block_count == blocks_max || (block_count && (random >> 8 & 1))) {
       release(holder, (int)((random >> 9) % (unsigned)block_count));
       continue;
     }
-    random = random * 1664525 + 1013904223;
-    const uint32_t size = (random >> 4) % (size_max + 1), room = (size + unit) / unit * unit;
-    const uint32_t at = (random >> 12) % (heap_bytes / unit) * unit;
-    if (is_free(at, room)) allocate(holder, at, size, room);
+    const struct Block block = find_room(unit, size_max, &random);
+    if (block.room) allocate(holder, block.at, block.size, block.room);
   }
   while (block_count) release(first_holder, 0);
+}
+
+// Three rings, each of which uses every third page, and a heap that was half full before anything was noted. Old blocks
+// are released, and few of the blocks that take their place.
+static void run_among_old_blocks(uint32_t size_max, uint32_t random) {
+  holders_forget();
+  memset(touched, 0, sizeof touched);
+  block_count = 0;
+  kept = 0;
+  for (int i = 0; i < blocks_max; i++) {
+    const struct Block block = find_room(16, size_max, &random);
+    if (block.room) blocks[block_count++] = block;
+  }
+  for (int i = 0; i < blocks_max; i++) {
+    if (random_number(&random) >> 8 & 1) {
+      const int which = (int)((random >> 9) % (unsigned)block_count);
+      release((uint8_t)(1 + (blocks[which].at >> holder_page_bits) % 3), which);
+    }
+    const struct Block block = find_room(16, size_max, &random);
+    if (block.room && block_count < blocks_max)
+      allocate((uint8_t)(1 + (block.at >> holder_page_bits) % 3), block.at, block.size, block.room);
+  }
 }
 
 static bool is_kept(enum Holding holding) { return holding == holding_kept; }
@@ -139,6 +169,7 @@ int main(void) {
   assert(kept > events / 4);
   run(8, 300, 1, 8);
   assert(memory_used <= 5 * holder_region_pieces);
+  for (uint32_t seed = 9; seed < 109; seed++) run_among_old_blocks(3000 + seed % 4 * 2000, seed);
 
   holders_take(1, address_of(0), 1000);
   assert(holders_release(2, address_of(0), false) == holding_unnoted);
