@@ -161,22 +161,24 @@ std::optional<StoppedThread> SafeThreads::stop(int tid) {
 void SafeThreads::release(StoppedThread thread) { longest_stop_ = std::max(longest_stop_, thread.release()); }
 
 /// Those that wait in the kernel and those that run in turn: the former stop at once, but may all wait for malloc's
-/// locks. One that cannot be interrupted is left out.
+/// locks. Of each the idlest first, which the program misses least. One that cannot be interrupted is left out.
 std::vector<int> SafeThreads::threads_by_state() const {
-  std::vector<int> waiting, others;
+  std::vector<std::pair<std::uint64_t, int>> waiting, others;  // processor time, thread
   for (const int tid : process::read_threads(target_.pid())) {
     try {
       const std::string path = process::path_of(target_.pid(), "task/" + std::to_string(tid) + "/stat");
-      const char state = process::parse_stat(process::read_file(path)).state;
-      if (state == 'S') waiting.push_back(tid);
-      if (state == 'R') others.push_back(tid);
+      const process::Stat stat = process::parse_stat(process::read_file(path));
+      if (stat.state == 'S') waiting.emplace_back(stat.user_ticks + stat.system_ticks, tid);
+      if (stat.state == 'R') others.emplace_back(stat.user_ticks + stat.system_ticks, tid);
     } catch (const std::exception&) {  // it has ended
     }
   }
+  std::sort(waiting.begin(), waiting.end());
+  std::sort(others.begin(), others.end());
   std::vector<int> all;
   for (std::size_t i = 0; i < std::max(waiting.size(), others.size()); ++i) {
-    if (i < waiting.size()) all.push_back(waiting[i]);
-    if (i < others.size()) all.push_back(others[i]);
+    if (i < waiting.size()) all.push_back(waiting[i].second);
+    if (i < others.size()) all.push_back(others[i].second);
   }
   return all;
 }
