@@ -35,7 +35,7 @@
 #include "libcmt/format/addresses.h"
 #include "libcmt/format/core.h"
 #include "libcmt/format/zstd.h"
-#include "preload/collector/order.h"
+#include "preload/collector/order/order.h"
 #include "preload/collector/outputs.h"
 #include "preload/collector/ring_stacks.h"
 

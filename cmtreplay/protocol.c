@@ -25,7 +25,8 @@ const char* const mallctl_names[mallctl_count] = {"arena.#.purge",
 
 uint64_t clock_nanoseconds(clockid_t clock) {
   struct timespec now;
-  syscall(SYS_clock_gettime, clock, &now); /* clock_gettime is the allocator's in the worker (worker/clock_calls.h) */
+  syscall(SYS_clock_gettime, clock,
+          &now); /* clock_gettime is the allocator's in the worker (worker/clock/clock_calls.h) */
   return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 

@@ -174,7 +174,7 @@ struct lane {
     uint64_t done, failed, missing;
   } given_back;
   uint64_t starved_ns; /* time without words to carry out */
-  uint64_t stated_ns;  /* recorded time of the next operation (worker/time_window.h) */
+  uint64_t stated_ns;  /* recorded time of the next operation (worker/clock/time_window.h) */
   struct wait_counts waits;
   struct { /* where to continue while no thread runs it */
     uint32_t opened, chunk;
@@ -208,8 +208,9 @@ struct control {
   uint64_t slot_count, pointer_count;
   uint64_t epochs_offset, lanes_offset, free_offset, latencies_offset; /* in this region, of what follows; 0: none */
   double pace;                                                         /* recorded time over the replay's */
-  uint32_t clock_recorded; /* the allocator reads the recorded clock (worker/recorded_clock.h); else the system's */
-  uint32_t address_shift;  /* of all that the allocator maps, in units of address_shift_bytes */
+  uint32_t
+      clock_recorded; /* the allocator reads the recorded clock (worker/clock/recorded_clock.h); else the system's */
+  uint32_t address_shift; /* of all that the allocator maps, in units of address_shift_bytes */
 
   /* Written by the worker. */
   uint32_t changes __attribute__((aligned(128))); /* counts lanes that got idle or ended, and freed chunks */
@@ -222,13 +223,14 @@ struct control {
   uint64_t clock_ticks;                           /* the same duration as wall_ns, to convert ticks */
   uint64_t empty_ticks;                           /* between two readings of the clock */
   uint64_t minor_faults, major_faults;
-  uint32_t faulted_lane;   /* number + 1 of the lane in which a signal came */
-  int32_t setup_errno;     /* why the worker could not start; 0: it could */
-  int32_t thread_errno;    /* why a thread could not be started */
-  uint32_t clock_read;     /* the allocator read a clock, between the first operation and the last */
-  uint32_t stamps_watched; /* readings of the processor's time stamp counter were looked for (worker/other_clocks.h) */
-  uint32_t stamps_read;    /* it read that counter */
-  uint32_t clock_strays;   /* times that one of its threads did not sleep by the clock, and was left behind */
+  uint32_t faulted_lane; /* number + 1 of the lane in which a signal came */
+  int32_t setup_errno;   /* why the worker could not start; 0: it could */
+  int32_t thread_errno;  /* why a thread could not be started */
+  uint32_t clock_read;   /* the allocator read a clock, between the first operation and the last */
+  uint32_t
+      stamps_watched; /* readings of the processor's time stamp counter were looked for (worker/clock/other_clocks.h) */
+  uint32_t stamps_read;  /* it read that counter */
+  uint32_t clock_strays; /* times that one of its threads did not sleep by the clock, and was left behind */
 };
 
 static inline struct lane* control_lanes(struct control* control) {

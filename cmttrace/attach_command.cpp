@@ -24,8 +24,8 @@
 #include "cmttrace/summary.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/interrupts.h"
-#include "toolkit/command/trace_status.h"
-#include "toolkit/command/tracer.h"
+#include "toolkit/launch/trace_status.h"
+#include "toolkit/launch/tracer.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/stat.h"
 

@@ -8,8 +8,8 @@
 
 #include "toolkit/command/command_line.h"
 #include "toolkit/command/interrupts.h"
-#include "toolkit/command/launch.h"
-#include "toolkit/command/trace_status.h"
+#include "toolkit/launch/launch.h"
+#include "toolkit/launch/trace_status.h"
 
 namespace cmt::trace_launcher {
 

@@ -19,10 +19,10 @@
 #include "cmttrace/options.h"
 #include "cmttrace/summary.h"
 #include "toolkit/command/command_line.h"
-#include "toolkit/command/launch.h"
 #include "toolkit/command/output_path.h"
-#include "toolkit/command/trace_status.h"
-#include "toolkit/command/tracer.h"
+#include "toolkit/launch/launch.h"
+#include "toolkit/launch/trace_status.h"
+#include "toolkit/launch/tracer.h"
 
 namespace cmt::trace_launcher {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "toolkit/command/trace_status.h"
+#include "toolkit/launch/trace_status.h"
 #include "toolkit/terminal/terminal.h"
 
 namespace cmt::trace_launcher {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "toolkit/command/spawn.h"
+#include "toolkit/launch/spawn.h"
 
 namespace cmt::replay {
 

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmtreplay/worker/recorded_clock.h"
+#include "cmtreplay/worker/clock/recorded_clock.h"
 
 enum {
   look_ns = 50 * 1000,

@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmtreplay/worker/recorded_clock.h"
-#include "cmtreplay/worker/time_window.h"
+#include "cmtreplay/worker/clock/recorded_clock.h"
+#include "cmtreplay/worker/clock/time_window.h"
 #include "cmtreplay/worker/touch.h"
 
 enum { sleep_ns_max = 1000 * 1000 * 1000, join_sleep_ns_max = 100 * 1000 * 1000 };

@@ -25,10 +25,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmtreplay/worker/clock_calls.h"
+#include "cmtreplay/worker/clock/clock_calls.h"
+#include "cmtreplay/worker/clock/other_clocks.h"
+#include "cmtreplay/worker/clock/recorded_clock.h"
 #include "cmtreplay/worker/new_threads.h"
-#include "cmtreplay/worker/other_clocks.h"
-#include "cmtreplay/worker/recorded_clock.h"
 #include "cmtreplay/worker/runner.h"
 
 /* Setting up. Everything that the replay needs is mapped and touched before the start, code included. */

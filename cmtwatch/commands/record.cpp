@@ -21,7 +21,7 @@
 #include "cmtwatch/sample/pause.h"
 #include "cmtwatch/sample/process_set.h"
 #include "cmtwatch/sample/sampling.h"
-#include "toolkit/command/tracer.h"
+#include "toolkit/launch/tracer.h"
 #include "toolkit/output/numbers.h"
 #include "toolkit/process/system.h"
 

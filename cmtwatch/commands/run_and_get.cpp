@@ -18,8 +18,8 @@
 #include "cmtwatch/sample/attached_tracer.h"
 #include "cmtwatch/sample/watch.h"
 #include "toolkit/command/interrupts.h"
-#include "toolkit/command/launch.h"
-#include "toolkit/command/tracer.h"
+#include "toolkit/launch/launch.h"
+#include "toolkit/launch/tracer.h"
 #include "toolkit/process/stat.h"
 #include "toolkit/process/system.h"
 

@@ -7,7 +7,7 @@
 #include "cmtwatch/report/report_output.h"
 #include "cmtwatch/sample/process_set.h"
 #include "cmtwatch/sample/watch.h"
-#include "toolkit/command/launch.h"
+#include "toolkit/launch/launch.h"
 
 namespace cmt::watch {
 

@@ -15,8 +15,8 @@
 #include <system_error>
 #include <utility>
 
-#include "toolkit/command/spawn.h"
-#include "toolkit/command/tracer.h"
+#include "toolkit/launch/spawn.h"
+#include "toolkit/launch/tracer.h"
 
 namespace cmt::watch {
 namespace {

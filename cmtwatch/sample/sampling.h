@@ -7,7 +7,7 @@
 #include <string>
 
 #include "toolkit/command/interrupts.h"
-#include "toolkit/command/launch.h"
+#include "toolkit/launch/launch.h"
 #include "toolkit/output/fields.h"
 #include "toolkit/process/proc_file.h"
 

@@ -11,7 +11,7 @@
 
 #include "cmt/reader.h"
 #include "libcmt/heap/live_totals.h"
-#include "toolkit/command/tracer.h"
+#include "toolkit/launch/tracer.h"
 #include "toolkit/process/system.h"
 
 namespace cmt::watch {

@@ -10,7 +10,7 @@
 #include "cmtwatch/sample/pause.h"
 #include "cmtwatch/sample/process_set.h"
 #include "cmtwatch/sample/sampling.h"
-#include "toolkit/command/trace_status.h"
+#include "toolkit/launch/trace_status.h"
 #include "toolkit/output/fields.h"
 
 namespace cmt::watch {

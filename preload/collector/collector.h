@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "preload/collector/backlog.h"
-#include "preload/collector/ring_memory.h"
+#include "preload/collector/drain/backlog.h"
+#include "preload/collector/drain/ring_memory.h"
 
 namespace cmt::collector {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "preload/collector/collector.h"
-#include "preload/collector/order.h"
+#include "preload/collector/order/order.h"
 #include "preload/collector/outputs.h"
 #include "preload/collector/ring_stacks.h"
 

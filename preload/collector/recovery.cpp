@@ -11,7 +11,7 @@
 #include "cmt/error.h"
 #include "cmt/reader.h"
 #include "preload/collector/collector.h"
-#include "preload/collector/order.h"
+#include "preload/collector/order/order.h"
 #include "preload/collector/outputs.h"
 
 namespace cmt::collector {

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "preload/collector/ring_events.h"
+#include "preload/collector/drain/ring_events.h"
 
 using namespace cmt::collector;
 using cmt::StackId;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "preload/collector/collector.h"
-#include "preload/collector/drainer.h"
+#include "preload/collector/drain/drainer.h"
 #include "preload/collector/encoder.h"
 #include "preload/collector/idle_worker.h"
 #include "preload/collector/pages/page_watcher.h"

@@ -33,7 +33,7 @@ refuses 'formats/a.cpp.*may not' trace2cmt/formats/a.cpp '#include "trace2cmt/in
 refuses 'sinks/a.cpp.*may not' trace2cmt/sinks/a.cpp '#include "trace2cmt/options.h"'
 accepts trace2cmt/inspect/a.cpp '#include "trace2cmt/input/c.h"' '#include "trace2cmt/inspect/b.h"'
 refuses 'program/a.c.*may not' preload/program/a.c '#include "cmt/event.h"'
-refuses 'program/a.c.*may not' preload/program/a.c '#include "preload/collector/order.h"'
+refuses 'program/a.c.*may not' preload/program/a.c '#include "preload/collector/order/order.h"'
 refuses 'collector/a.cpp.*may not' preload/collector/a.cpp '#include "toolkit/output/b.h"'
 refuses 'plan/a.h.*may not' cmtreplay/plan/a.h '#include "cmtreplay/run/b.h"'
 refuses 'run/a.h.*may not' cmtreplay/run/a.h '#include "cmtreplay/worker/b.h"'

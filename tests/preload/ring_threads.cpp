@@ -15,9 +15,9 @@
 #include <thread>
 #include <vector>
 
-#include "preload/collector/backlog.h"
-#include "preload/collector/drainer.h"
-#include "preload/collector/order.h"
+#include "preload/collector/drain/backlog.h"
+#include "preload/collector/drain/drainer.h"
+#include "preload/collector/order/order.h"
 
 extern "C" {
 #include "preload/program/collector_start.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "toolkit/command/output_path.h"
-#include "toolkit/command/spawn.h"
+#include "toolkit/launch/spawn.h"
 #include "toolkit/process/proc_file.h"
 
 namespace cmt::output {

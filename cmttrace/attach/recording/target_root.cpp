@@ -11,8 +11,8 @@
 #include <system_error>
 
 #include "cmt/reader.h"
-#include "toolkit/command/spawn.h"
-#include "toolkit/command/tracer.h"
+#include "toolkit/launch/spawn.h"
+#include "toolkit/launch/tracer.h"
 
 namespace cmt::attach {
 namespace {

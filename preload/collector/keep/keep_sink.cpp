@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "preload/collector/ring_memory.h"
+#include "preload/collector/drain/ring_memory.h"
 
 namespace cmt::collector {
 namespace {

@@ -7,11 +7,11 @@
 #include <unordered_set>
 #include <vector>
 
-#include "preload/collector/backlog.h"
 #include "preload/collector/collector.h"
+#include "preload/collector/drain/backlog.h"
+#include "preload/collector/drain/ring_memory.h"
 #include "preload/collector/pages/page_map.h"
 #include "preload/collector/pages/page_runs.h"
-#include "preload/collector/ring_memory.h"
 
 namespace cmt::collector {
 

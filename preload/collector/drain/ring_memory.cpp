@@ -1,0 +1,196 @@
+#include "preload/collector/drain/ring_memory.h"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <system_error>
+
+#if defined __x86_64__
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
+
+#include "cmt/error.h"
+#include "preload/processor.h"
+
+namespace cmt::collector {
+
+namespace {
+
+constexpr std::uint64_t line_slots = 64 / slot_bytes;
+
+#if defined __x86_64__
+bool knows_clflushopt() {
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_CLFLUSHOPT) != 0;
+}
+
+const bool has_clflushopt = knows_clflushopt();
+
+/// Flushes a line of memory from all caches (protocol.h says why).
+void flush_line(const Slot* line) {
+  if (has_clflushopt)
+    __asm__ volatile("clflushopt %0" : : "m"(*line));
+  else
+    _mm_clflush(line);
+}
+#else
+void flush_line(const Slot*) {}  // only takes time from the program
+#endif
+
+template <std::size_t bytes>
+bool is_text(const char (&field)[bytes]) {
+  return std::memchr(field, 0, bytes) != nullptr;
+}
+
+/// Whether the fields that a recovery relies on are what a tracer writes.
+bool is_sound(const Control& control) {
+  return std::memcmp(control.magic, ring_magic, sizeof control.magic) == 0 && control.rings_limit <= rings_max &&
+         control.outputs != 0 && control.outputs <= outputs_max &&
+         std::all_of(control.paths, control.paths + outputs_max, [](const auto& path) { return is_text(path); }) &&
+         is_text(control.program) && is_text(control.command) && is_text(control.rings_path);
+}
+
+}  // namespace
+
+std::uint64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::uint64_t clock_stamp(const Control& control) {
+  return control.clock_is_ns != 0 ? clock_ns() >> stamp_shift : processor_stamp(true);
+}
+
+RingMemory::RingMemory(int fd, Access access, const std::string& path) : fd_(fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) throw std::system_error(errno, std::generic_category(), path);
+  bytes_ = static_cast<std::uint64_t>(status.st_size);
+  if (bytes_ < sizeof(Control)) throw FormatError(path, "holds no rings");
+  const int sharing = access == Access::shared ? MAP_SHARED : MAP_PRIVATE;
+  void* begin = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, fd, 0);
+  if (begin == MAP_FAILED) throw std::system_error(errno, std::generic_category(), path);
+  control_ = static_cast<Control*>(begin);
+  if (!is_sound(*control_)) throw FormatError(path, "holds no rings");
+  if (rings_control_bytes(control_->rings_limit) > bytes_)
+    throw FormatError(path, "is cut off in the table of its rings");
+}
+
+RingMemory::~RingMemory() {
+  if (!is_owner_) return;
+  ::munmap(control_, bytes_);
+  ::close(fd_);
+}
+
+std::uint32_t RingMemory::ring_count() const {
+  return std::min(__atomic_load_n(&control_->rings_used, __ATOMIC_ACQUIRE), control_->rings_limit);
+}
+
+const StackShare* RingMemory::stack_share() const {
+  const std::uint64_t at = control_->stacks_at;
+  const bool is_there =
+      at != 0 && at % alignof(StackShare) == 0 && bytes_ >= sizeof(StackShare) && at <= bytes_ - sizeof(StackShare);
+  return is_there ? reinterpret_cast<const StackShare*>(reinterpret_cast<const char*>(control_) + at) : nullptr;
+}
+
+std::uint64_t RingMemory::lost_events() {
+  std::uint64_t sum = __atomic_load_n(&control_->ringless, __ATOMIC_RELAXED);
+  for (std::uint32_t i = 0; i < ring_count(); ++i) sum += ring(i).lost;
+  return sum;
+}
+
+bool RingMemory::has_slots(const Ring& ring) const {
+  return ring.slots <= bytes_ / slot_bytes && ring.slots_at <= bytes_ - ring.slots * slot_bytes &&
+         ring.slots_at % slot_bytes == 0 && (ring.slots & (ring.slots - 1)) == 0;
+}
+
+std::size_t RingMemory::read(const Ring& ring, std::uint64_t from, std::uint64_t count_max, Packer& out,
+                             std::vector<Slot>* blocks) const {
+  const std::uint64_t count = ring.slots;
+  if (count == 0 || !has_slots(ring)) return 0;
+  const Slot* const slots = ring_slots(control_, &ring);
+  std::uint64_t position = from;
+  return out.append_while(std::min(count, count_max), [&](Slot& record) {
+    const Slot& slot = slots[position & (count - 1)];
+    if (!slot_is_published(&slot, position++, count)) return false;
+    record = slot;
+    if (slot_kind(record.head) == record_block && blocks != nullptr) blocks->push_back(record);
+    if ((position & (line_slots - 1)) == 0) flush_line(&slot);
+    return true;
+  });
+}
+
+std::size_t RingMemory::skip_unpublished(const Ring& ring, std::uint64_t from, std::uint64_t end, Packer& out) const {
+  const std::uint64_t count = ring.slots;
+  if (count == 0 || !has_slots(ring)) return 0;
+  const Slot* const slots = ring_slots(control_, &ring);
+  end = std::min({end, ring.reserved, from + count});
+  std::uint64_t published = from;
+  while (published < end && !slot_is_published(&slots[published & (count - 1)], published, count)) ++published;
+  if (published >= end) return 0;
+  for (std::uint64_t i = from; i < published; ++i) out.append(record_void, 0);
+  return published - from;
+}
+
+/// Calls fallocate(2) for the slots between two positions: twice where the ring's end is between them.
+bool RingMemory::change_pages(const Ring& ring, std::uint64_t from, std::uint64_t to, int mode) const {
+  const std::uint64_t slots = ring.slots;
+  bool is_done = true;
+  if (to - from >= slots) {
+    from = 0;
+    to = slots;
+  }
+  while (from < to) {
+    const std::uint64_t first = from & (slots - 1), count = std::min(to - from, slots - first);
+    const auto offset = static_cast<off_t>(ring.slots_at + first * slot_bytes);
+    int status;
+    do status = ::fallocate(fd_, mode, offset, static_cast<off_t>(count * slot_bytes));
+    while (status != 0 && errno == EINTR);
+    if (status != 0 && errno != EOPNOTSUPP) is_done = false;  // some file systems cannot reserve memory
+    from += count;
+  }
+  return is_done;
+}
+
+void RingMemory::release(const Ring& ring, std::uint64_t from, std::uint64_t to) const {
+  constexpr std::uint64_t page = 4096 / slot_bytes;
+  from = (from + page - 1) & ~(page - 1);
+  to &= ~(page - 1);
+  if (from < to) change_pages(ring, from, to, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
+}
+
+void RingMemory::raise_clock(std::uint64_t stamp) {
+  std::uint64_t told = __atomic_load_n(&control_->clock, __ATOMIC_RELAXED);
+  while (told < stamp &&
+         !__atomic_compare_exchange_n(&control_->clock, &told, stamp, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    continue;
+  processor_fence_after_atomic();  // what is looked at from here on is looked at when threads are told the stamp
+}
+
+void RingMemory::notify_threads() {
+  for (std::uint32_t i = 0; i < ring_count(); ++i) __atomic_store_n(&ring(i).soft, 0, __ATOMIC_SEQ_CST);
+}
+
+bool RingMemory::are_threads_notified() const {
+  return __atomic_load_n(&control_->paused, __ATOMIC_SEQ_CST) != 0 ||
+         __atomic_load_n(&control_->verdict, __ATOMIC_SEQ_CST) != verdict_go_on;
+}
+
+void RingMemory::ring_bell() {
+  __atomic_fetch_add(&control_->bell, 1, __ATOMIC_SEQ_CST);
+  wake(&control_->bell);
+}
+
+void RingMemory::wake(const void* word) { ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+
+}  // namespace cmt::collector

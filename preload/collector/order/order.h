@@ -1,0 +1,175 @@
+// EventOrder puts the events of all threads into one order and gives each block its tag. Two rules hold without
+// exception: no address is live twice, and a free ends the block that it was given, not another one at the same
+// address. doc/architecture.md, "Order", has the method, the reasons and an example; an event that waits blocks its
+// ring.
+//
+// Cost. Nearly all events take apply_plain(): one access to the table, prefetched, and no use of the heap as long as
+// one ring's events come before those of all others. Blocked rings are few and are searched one by one.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cmt/event.h"
+#include "cmt/header.h"
+#include "libcmt/text/parser.h"
+#include "libcmt/trace/event_batch.h"
+#include "libcmt/trace/sink.h"
+#include "preload/collector/drain/ring_events.h"
+#include "preload/collector/order/live_table.h"
+#include "preload/collector/pages/touched_blocks.h"
+
+namespace cmt::collector {
+
+/// Blocks from before the recording, of which only the end will be seen.
+struct EarlierBlocks {
+  std::uint64_t tags_reserved;  ///< for them; those that are ended beyond are counted as a repair
+  bool are_many = false;        ///< so that the end of a block that is not known is nothing odd
+};
+
+/// A forked child may have inherited many. Of a program that was attached to, nearly all may be.
+inline EarlierBlocks earlier_blocks(const Control& control) {
+  if (control.forked == 2) return {100'000'000, true};
+  return control.forked != 0 ? EarlierBlocks{1'000'000, true} : EarlierBlocks{1000};
+}
+
+/// Threads: used by one, the encoder.
+class EventOrder {
+ public:
+  /// Receives the events in order, with stamps for times. Returns how many it can receive next; at first it is one.
+  /// When it is called, live_blocks() are those after the last of the events.
+  using Sink = std::function<std::size_t(EventBatch&)>;
+
+  /// `stacks`: the recording's call stacks; null: it has none. `touched_min`: as Control has it.
+  EventOrder(EarlierBlocks earlier, Sink sink, RingStacks* stacks = nullptr, std::uint64_t touched_min = 0)
+      : sink_(std::move(sink)),
+        stacks_(stacks),
+        earlier_are_many_(earlier.are_many),
+        live_(earlier.tags_reserved + 1),
+        touched_(touched_min),
+        plain_size_max_(std::min(LiveTable::large, touched_.bytes_min())),
+        next_tag_(earlier.tags_reserved + 1) {}
+
+  /// Appends what was read from a ring, by the ring's number.
+  void append_records(std::uint32_t ring, Packed records);
+  /// Hands all events with a stamp up to `cut` to the sink.
+  void merge_until(std::uint64_t cut);
+  /// Hands all events to the sink. No records come any more.
+  void merge_all() { merge_until(forever); }
+
+  /// Appends an event that no thread recorded and that is about no block, behind all that was merged.
+  void append_event(const Event& event) {
+    batch_.next_other() = {event, {}};
+    commit_other();
+  }
+
+  /// For a recovery, before all else: an event that the trace has already, which is passed on as it is; and from where
+  /// on a ring's records are new.
+  void restore_event(const Event& event);
+  void resume_ring(std::uint32_t ring, const ResumePoint& point) { events_of(ring).resume(point); }
+
+  /// Whether the sink has every event that was appended.
+  bool is_empty() const { return queue_.empty() && blocked_.empty(); }
+  const BlockKeeper& live_blocks() const { return live_; }
+  /// What could not be known. Doubts are counted as Repair::order_race.
+  const Repairs& repairs() const { return repairs_; }
+  /// How many blocks were freed or reallocated whose allocation was never seen.
+  std::uint64_t unseen_blocks() const { return unseen_blocks_; }
+  /// How many events stamps alone would have put in a wrong place.
+  std::uint64_t inversions() const { return inversions_; }
+  /// From where on a recovery needs the records of a ring.
+  ResumePoint resume_point(std::uint32_t ring) const {
+    return ring < rings_.size() ? rings_[ring].resume_point() : ResumePoint{};
+  }
+
+ private:
+  // Merging: order.cpp
+  RingEvents& events_of(std::uint32_t ring);
+  void enqueue(RingEvents& ring);
+  RingEvents* dequeue();
+  void merge_queue(std::uint64_t cut);
+  void merge_run(RingEvents& ring, std::uint64_t bound);
+  bool awaits_realloc(const RingEvents& ring);
+  bool is_return_behind(const RingEvents& ring) const;
+  std::uint64_t barrier(std::uint64_t cut);
+  bool unblock_oldest(std::uint64_t cut);
+  bool merge_return_of_realloc(std::uint64_t old_address);
+  bool block_on(RingEvents& ring, std::uint64_t address);
+  void wake(std::uint64_t address) {
+    if (!blocked_.empty()) wake_blocked(address);
+  }
+  void wake_blocked(std::uint64_t address);
+  std::size_t apply_plain(std::span<const Slot> records, const StackId* stacks, std::uint64_t stamp_high,
+                          std::uint64_t& stamp, std::uint64_t bound, std::uint32_t thread);
+  bool apply_plain_realloc(RingEvents& ring);
+  // The batch's next event belongs to it when it is committed. A label must not live longer than its records.
+  void commit_other() {
+    const std::size_t label = batch_.next_other().event.label.size();
+    if (label > text::label_limit) return repairs_.add(Repair::contradiction);
+    batch_.append_next_other();
+    if (batch_.size() >= batch_limit_ || label != 0) flush_batch();
+  }
+  void flush_batch();
+
+  // What any event does to the live blocks: order_blocks.cpp. False: it is blocked. `forced`: it may not be.
+  bool apply(RingEvents& ring, bool forced);
+  bool apply_allocation(RingEvents& ring, const Event& event, bool forced);
+  bool apply_release(RingEvents& ring, const Event& event, bool forced);
+  bool apply_realloc_begin(RingEvents& ring, const Event& event, bool forced);
+  bool apply_realloc_return(RingEvents& ring, const Event& event, bool forced);
+  bool apply_pages(RingEvents& ring, const Event& event, bool forced);
+  void tell_pages(TouchedBlocks::Events events, const format::LiveBlock& block, std::uint64_t stamp);
+  bool vacate_address(RingEvents& ring, const Event& event, bool forced);
+  void end_old_block(BookedEvent& booked, std::uint64_t old_address, std::uint64_t address);
+  std::optional<LiveTable::Place> find_block(std::uint64_t address);
+  /// The address of a block that a realloc has been given and not returned, and that overlaps the `size` bytes at
+  /// `address`; 0: none. The block at `own` does not count.
+  std::uint64_t overlapped_realloc(std::uint64_t address, std::uint64_t size, std::uint64_t own = 0) const {
+    for (const format::LiveBlock& block : in_realloc_) {
+      if (block.address < address + size && address < block.address + block.size && block.address != own)
+        return block.address;
+    }
+    return 0;
+  }
+  std::uint64_t patience_with_others(const RingEvents& ring);
+  bool await_overlapped(RingEvents& ring, const Event& event, std::uint64_t own, bool forced);
+  void begin_realloc(RingEvents& ring, LiveTable::Place place);
+  void end_realloc_of(std::uint64_t address) {
+    std::erase_if(in_realloc_, [&](const format::LiveBlock& block) { return block.address == address; });
+  }
+  Tag next_reserved_tag() {
+    ++unseen_blocks_;
+    return next_reserved_ < live_.first_tag() ? next_reserved_++ : 0;
+  }
+  BookedEvent& begin_event(const Event& event);
+
+  static constexpr std::uint64_t forever = ~std::uint64_t{0};
+
+  Sink sink_;
+  RingStacks* const stacks_;
+  const bool earlier_are_many_;
+  EventBatch batch_;  // in order, not yet with the sink
+  std::size_t batch_limit_ = 1;
+  LiveTable live_;
+  TouchedBlocks touched_;
+  const std::uint64_t plain_size_max_;  // blocks below take apply_plain()
+  Tag next_tag_;
+  Tag next_reserved_ = 1;
+  std::deque<RingEvents> rings_;               // by number
+  std::deque<RingEvents> outside_rings_;       // from rings_max on: what the collector itself has noticed
+  std::vector<RingEvents*> queue_;             // those with a front that is not blocked: a heap, the oldest front first
+  std::vector<RingEvents*> blocked_;           // those whose front waits
+  std::vector<format::LiveBlock> in_realloc_;  // given to reallocs that have not returned
+  int returns_ahead_ = 0;                      // depth of recursion of merge_return_of_realloc()
+  bool was_woken_ = false;  // a ring has joined the queue, so the bound of merge_run() is no longer right
+  Repairs repairs_;
+  std::uint64_t inversions_ = 0;
+  std::uint64_t unseen_blocks_ = 0;
+};
+
+}  // namespace cmt::collector

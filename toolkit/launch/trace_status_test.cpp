@@ -1,0 +1,154 @@
+#include "toolkit/launch/trace_status.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "libcmt/trace/files.h"
+
+using namespace cmt::command;
+
+namespace {
+
+/// A folder, and CMTTRACE_STATUS a file in it.
+struct StatusFile {
+  StatusFile() {
+    REQUIRE(mkdtemp(folder.data()) != nullptr);
+    status = folder + "/status";
+    setenv("CMTTRACE_STATUS", status.c_str(), 1);
+  }
+  ~StatusFile() {
+    unsetenv("CMTTRACE_STATUS");
+    std::filesystem::remove_all(folder);
+  }
+  void add(const std::string& line) const { std::ofstream(status, std::ios::app) << line << '\n'; }
+
+  std::string folder = "/tmp/traces.XXXXXX", status;
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(StatusFile, "traces: what began and what ended is told by the status file, from where it is") {
+  add("pid=1 begun=1 path=/before");
+  const TraceStatusFile traces;
+  CHECK(traces.begun().empty());
+  add("pid=7 begun=1 path=/a b.cmt");
+  add("pid=8 begun=1 path=/c begun=1 path=d");
+  add("of nobody");
+  add("pid=7 events=3 drain_cpu_ns=4 cpu_ns=55 failed=0 path=/a b.cmt");
+  const auto begun = traces.begun();
+  add("pid=8 events=3 unseen=7 time_step_ns=5 stopped=max-bytes recorded_ns=9 stacks_unknown=3 stacks_cut=4 bypasses=2 "
+      "bypass=/x.so cpu_ns=55 "
+      "failed=28 path=/c");
+  const BegunTrace last = traces.begun()[1];
+  CHECK((last.error == 28 && last.unseen == 7 && last.stopped == "max-bytes" && last.recorded_ns == 9 &&
+         last.time_step_ns == 5));
+  CHECK((last.bypasses == 2 && last.bypass == "/x.so" && last.stacks_unknown == 3 && last.stacks_cut == 4));
+  add("pid=9 refused=1 path=");
+  CHECK((traces.read().refused == 1 && traces.begun().size() == 2));
+  REQUIRE(begun.size() == 2);
+  CHECK((begun[0].process == 7 && begun[0].path == "/a b.cmt" && begun[0].ended && begun[0].collector_cpu_ns == 55 &&
+         begun[0].error == 0));
+  CHECK((begun[1].process == 8 && begun[1].path == "/c begun=1 path=d" && !begun[1].ended));
+}
+
+TEST_CASE_FIXTURE(StatusFile, "traces: what a collector has still to encode is told, and does not end the trace") {
+  const TraceStatusFile traces;
+  add("pid=7 start_ns=1 begun=1 path=/a.cmt");
+  add("pid=7 start_ns=1 encoded=30 waiting=70 path=/a.cmt");
+  add("pid=7 start_ns=1 encoded=60 waiting=40 path=/a.cmt");
+  const BegunTrace trace = traces.begun()[0];
+  CHECK((!trace.ended && trace.encoded == 60 && trace.waiting == 40));
+  add("pid=7 start_ns=1 events=100 failed=0 path=/a.cmt");
+  CHECK(traces.begun()[0].ended);
+}
+
+TEST_CASE_FIXTURE(StatusFile, "traces: when a process executes another program its trace before is renamed") {
+  const TraceStatusFile traces;
+  add("pid=7 start_ns=1 begun=1 path=/a.cmt");
+  add("pid=7 start_ns=2 renamed=1 path=/a.7.1.cmt");
+  add("pid=7 start_ns=2 begun=1 path=/a.cmt");
+  add("pid=7 start_ns=1 events=3 failed=5 path=/a.cmt");
+  const auto begun = traces.begun();
+  REQUIRE(begun.size() == 2);
+  CHECK((begun[0].path == "/a.7.1.cmt" && begun[0].ended && begun[0].error == 5));
+  CHECK((begun[1].path == "/a.cmt" && !begun[1].ended));
+}
+
+TEST_CASE_FIXTURE(StatusFile, "traces: a path in the folder that we are in is short") {
+  const TraceStatusFile traces;
+  add("pid=7 begun=1 path=" + std::filesystem::current_path().string() + "/x.cmt");
+  CHECK(traces.begun()[0].path == "x.cmt");
+}
+
+TEST_CASE("traces: without CMTTRACE_STATUS the file is our own, and goes with us") {
+  std::string path;
+  {
+    const TraceStatusFile traces;
+    REQUIRE(traces.setting().starts_with("-/"));
+    path = traces.setting().substr(1);
+    CHECK(std::filesystem::exists(path));
+    CHECK(traces.begun().empty());
+  }
+  CHECK_FALSE(std::filesystem::exists(path));
+}
+
+TEST_CASE_FIXTURE(StatusFile,
+                  "traces: the file of a launcher around us is used, and that of one that is no more is not") {
+  setenv("CMTTRACE_STATUS", ("-" + status).c_str(), 1);
+  CHECK(TraceStatusFile().setting() != "-" + status);
+  CHECK_FALSE(std::filesystem::exists(status));
+  add("pid=1 begun=1 path=/before");
+  const TraceStatusFile traces;
+  CHECK(traces.setting() == "-" + status);
+  add("pid=7 begun=1 path=/a.cmt");
+  CHECK(traces.begun().size() == 1);
+}
+
+TEST_CASE_FIXTURE(StatusFile, "traces: a file is written to as long as a collector holds its lock") {
+  add("");
+  CHECK_FALSE(is_written(status));
+  const int fd = open(status.c_str(), O_RDWR | O_CLOEXEC);
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_start = cmt::recorder_at_work;
+  lock.l_len = 1;
+  REQUIRE(fcntl(fd, F_OFD_SETLK, &lock) == 0);
+  CHECK(is_written(status));
+  close(fd);
+  CHECK_FALSE(is_written(status));
+  CHECK_FALSE(is_written(folder + "/none"));
+}
+
+TEST_CASE("traces: this process is running, and one that cannot be is not") {
+  CHECK(is_running(getpid()));
+  CHECK_FALSE(is_running(0x7fffffff));
+}
+
+TEST_CASE_FIXTURE(StatusFile, "traces: one whose end is told while others are read is not broken") {
+  const TraceStatusFile traces;
+  add("pid=2147483647 begun=1 path=/nowhere/a.cmt");
+  add("pid=2147483647 begun=1 path=/nowhere/b.cmt");
+  const auto end_of_a = [&](const std::string&) { add("pid=2147483647 events=3 failed=0 path=/nowhere/a.cmt"); };
+  CHECK(wait_for_traces(traces, end_of_a, [](int) { return false; }).broken == 1);
+}
+
+TEST_CASE("traces: what is missing is in words, and nothing where all is there") {
+  CHECK(list_losses({}).empty());
+  RecordedTraces recorded;
+  recorded.broken = 1;
+  recorded.error = ENOSPC;
+  recorded.traces.resize(2);
+  recorded.traces[0].unseen = 2;
+  recorded.traces[1].unseen = 1;
+  CHECK(list_losses(recorded) ==
+        std::vector<std::string>{"3 blocks freed whose allocation was not seen",
+                                 "1 trace could not be written to the end: No space left on device"});
+}

@@ -1,0 +1,122 @@
+// Whether a program can be recorded follows from what the dynamic loader does with LD_PRELOAD. It ignores the variable
+// for a program that runs with another user's rights, and cannot load our 64-bit library into a 32-bit program. A
+// program without a PT_INTERP entry (elf(5)) is linked statically: no dynamic loader runs. musl's loader does load a
+// library that was built for glibc, does not find all of its symbols, and then ends the program with status 127. gcc's
+// address sanitizer ends a program that another library is loaded into before the sanitizer's own.
+
+#include "toolkit/launch/tracer.h"
+
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <stdexcept>
+#include <vector>
+
+#include "toolkit/launch/program_file.h"
+
+namespace cmt::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has_musl(const ProgramFile& program) {
+  return fs::path(program.interpreter).filename().string().starts_with("ld-musl");
+}
+
+/// Why the tracer does not see the calls of an ELF program, and what can be done; empty where it does, or it is none.
+std::string why_not_seen(const ProgramFile& program) {
+  if (!program.is_elf) return {};
+  if (!program.is_64_bit) return " is a 32-bit program: nothing can be recorded; build it for 64 bits";
+  if (!program.is_for_us) return " is for another processor: nothing can be recorded";
+  if (program.interpreter.empty()) return " is linked statically: nothing can be recorded; link it without -static";
+  if (has_musl(program)) return " is linked against musl: nothing can be recorded; build it for glibc";
+  if (!program.sanitizer.empty()) {
+    return " is built with a sanitizer, whose malloc hides the tracer: nothing can be recorded; build it without "
+           "-fsanitize=" +
+           program.sanitizer;
+  }
+  if (program.exports_malloc) {
+    return " has a malloc of its own, which hides the tracer: nothing can be recorded; link its allocator as a shared "
+           "library";
+  }
+  if (program.allocator.empty()) return {};
+  return " has an allocator inside (" + program.allocator +
+         "): only what it asks of the C library is recorded; build it without";
+}
+
+}  // namespace
+
+std::string tracer_path() {
+  const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const char* const beside : {"../preload/libcmttrace.so", CMT_TRACER_FROM_BIN}) {
+    const fs::path candidate = own / beside;
+    if (fs::exists(candidate)) return fs::weakly_canonical(candidate);
+  }
+  throw std::runtime_error("libcmttrace.so is not where this program was installed");
+}
+
+std::string find_in_path(const std::string& word) {
+  if (word.find('/') != word.npos) return word;
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "/usr/local/bin:/usr/bin:/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string candidate = (folder.empty() ? "." : folder) + "/" + word;
+    if (access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate)) return candidate;
+  }
+  return {};
+}
+
+std::string collector_path() {
+  if (const char* const given = std::getenv("CMTTRACE_COLLECTOR")) return given;
+  const fs::path folder = fs::path(tracer_path()).parent_path();
+  for (const char* const beside : {"", "../libexec/cmt", "../../libexec/cmt"}) {
+    const fs::path candidate = folder / beside / "cmttrace-collector";
+    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  throw std::runtime_error("cmttrace-collector is not beside libcmttrace.so");
+}
+
+std::string tool_path(const std::string& name) {
+  const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const fs::path& candidate : {own / name, own / ".." / name / name}) {
+    if (fs::is_regular_file(candidate) && access(candidate.c_str(), X_OK) == 0) return fs::weakly_canonical(candidate);
+  }
+  throw std::runtime_error(name + " is not where this program was installed");
+}
+
+bool changes_rights(const std::string& word) {
+  const std::string path = find_in_path(word);
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return false;
+  const bool has_capabilities = getuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
+  return ((status.st_mode & S_ISUID) && status.st_uid != getuid()) ||
+         ((status.st_mode & S_ISGID) && status.st_gid != getgid()) || has_capabilities;
+}
+
+std::string why_not_recordable(const std::string& word) {
+  const std::string path = find_in_path(word);
+  if (path.empty()) return {};
+  const std::string why = changes_rights(path)
+                              ? " runs with another user's rights: nothing can be recorded, unless that user runs it"
+                              : why_not_seen(read_program_file(path));
+  return why.empty() ? "" : path + why;
+}
+
+bool is_broken_by_tracer(const std::string& word) {
+  const ProgramFile program = read_program_file(find_in_path(word));
+  return has_musl(program) || !program.sanitizer.empty();
+}
+
+std::vector<std::pair<std::string, std::string>> tracing_environment(const std::string& output, bool follow) {
+  const char* const others = std::getenv("LD_PRELOAD");
+  std::vector<std::pair<std::string, std::string>> environment{
+      {"LD_PRELOAD", tracer_path() + (others && *others ? std::string(":") + others : "")}, {"CMTTRACE_OUT", output}};
+  if (!follow) environment.emplace_back("CMTTRACE_CHILD_OF", std::to_string(getpid()));
+  return environment;
+}
+
+}  // namespace cmt::command
