@@ -131,12 +131,20 @@ void Pause::stop_all(const std::function<std::vector<int>()>& pids, const std::s
   } while (seized != seized_.size());
 }
 
+/// Threads that will not stop are given up when a second look at all that there are finds no new one: one that had not
+/// been seized may have been about to wake them.
 void Pause::stop(int pid) {
-  for (bool found = true; found;) {
-    found = false;
-    for (const int tid : process::read_threads(pid)) found |= seize({pid, tid});
-    await_stops();
+  for (int looks = 0; looks < 2;) {
+    bool found = false;
+    const std::vector<int> threads = process::read_threads(pid);
+    for (const int tid : threads) found |= seize({pid, tid});
+    const bool all_stopped = await_stops(looks == 0 ? inspect_after_ns : 0);
+    found = found || !process::are_all_threads(pid, threads);
+    if (all_stopped && !found) return;
+    looks = found ? 0 : looks + 1;
   }
+  for (const Thread& thread : awaited_) not_paused_.insert(thread.pid);
+  awaited_.clear();
 }
 
 /// Attaches to a thread and stops it. False where there is nothing to stop.
@@ -164,21 +172,23 @@ bool Pause::has_settled(const Thread& thread) {
   return state != ThreadState::runs;
 }
 
-/// Waits for all seized threads together, because a thread that calls execve waits for the ends of the others.
-void Pause::await_stops() {
+/// Waits for all seized threads together, because a thread that calls execve waits for the ends of the others. False
+/// where the rest does not stop, or all sleep uninterruptibly in the kernel, which is looked at after `inspect_after`.
+bool Pause::await_stops(std::int64_t inspect_after) {
   for (const std::int64_t begin = process::now_ns(); !awaited_.empty();) {
     if (has_settled(awaited_.back())) {
       awaited_.pop_back();
       continue;
     }
     const std::int64_t waited = process::now_ns() - begin;
-    if (waited < yield_only_ns) {
+    if (waited > inspect_after && !awaits_runner()) return awaited_.empty();
+    if (waited > give_up_after_ns) return false;
+    if (waited < yield_only_ns)
       sched_yield();
-      continue;
-    }
-    if (waited > inspect_after_ns) give_up_hopeless(waited);
-    usleep(50);
+    else
+      usleep(50);
   }
+  return true;
 }
 
 void Pause::reap_threads() {
@@ -190,21 +200,19 @@ void Pause::reap_threads() {
   }
 }
 
-/// Stops waiting for threads that will not stop. Where we are not the tracer, the thread that we seized is gone:
-/// another thread of its process called execve and took its number. A thread that sleeps uninterruptibly in the kernel
-/// is waited for as long as another thread runs, which may wake it.
-void Pause::give_up_hopeless(std::int64_t waited_ns) {
-  bool all_sleep = true;
-  std::erase_if(awaited_, [&](const Thread& thread) {
+/// Drops the threads that need not be waited for. Where we are not the tracer, the thread that we seized is gone:
+/// another thread of its process called execve and took its number. Returns whether a thread is awaited that runs, or
+/// ran just now: one that was dropped may have woken another first.
+bool Pause::awaits_runner() {
+  bool one_runs = false;
+  const std::size_t dropped = std::erase_if(awaited_, [&](const Thread& thread) {
     if (has_settled(thread) || has_ended(thread.pid, thread.tid)) return true;
     const bool lost = tracer_of(thread.tid) != gettid();
     if (lost) known_.erase(thread.tid);
-    all_sleep = all_sleep && (lost || state_of(thread.pid, thread.tid) == 'D');
+    one_runs = one_runs || (!lost && state_of(thread.pid, thread.tid) != 'D');
     return lost;
   });
-  if (!all_sleep && waited_ns < give_up_after_ns) return;
-  for (const Thread& thread : awaited_) not_paused_.insert(thread.pid);
-  awaited_.clear();
+  return one_runs || (dropped != 0 && !awaited_.empty());
 }
 
 std::int64_t while_paused(process::InterruptedCalls& calls, const std::function<void(Pause&)>& measure) {

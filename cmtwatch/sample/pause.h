@@ -51,8 +51,8 @@ class Pause {
   void stop(int pid);
   bool seize(const Thread& thread);
   bool has_settled(const Thread& thread);
-  void await_stops();
-  void give_up_hopeless(std::int64_t waited_ns);
+  bool await_stops(std::int64_t inspect_after);
+  bool awaits_runner();
 
   process::InterruptedCalls& calls_;
   std::set<int> known_;  ///< threads that need not be seized

@@ -56,13 +56,19 @@ void lend_memory() {
   }
 }
 
-/// Threads that end all the time and begin anew.
+/// Threads that end all the time and begin anew, after times that differ, so that one ends beside others that live.
 void breed() {
-  const auto parent = [] {
-    for (;;) std::thread([] { ++shared->turns; }).join();
+  const auto parent = [](useconds_t life_us) {
+    for (;;) {
+      std::thread([life_us] {
+        ++shared->turns;
+        usleep(life_us);
+        ++shared->turns;
+      }).join();
+    }
   };
-  std::thread first(parent), second(parent);
-  parent();
+  for (useconds_t i = 0; i < 20; ++i) std::thread(parent, 20 + 20 * i * i).detach();
+  parent(0);
 }
 
 /// X where it was about to end.
@@ -82,13 +88,16 @@ TEST_CASE("pause: all threads stand still, also those that were just being made"
   for (int round = 0; round < 100; ++round) {
     std::string states;
     bool still = false;
+    std::size_t not_paused = 0;
     paused(child.pid(), [&](Pause& pause) {
       const std::uint64_t turns = shared->turns;
       for (const int tid : process::read_threads(child.pid())) states += state_of(tid);
-      still = shared->turns == turns && pause.not_paused() == 0;
+      still = shared->turns == turns;
+      not_paused = pause.not_paused();
     });
     CHECK(states.find_first_not_of("tZX") == states.npos);
     CHECK(still);
+    CHECK(not_paused == 0);
     child.await_turn();
   }
 }

@@ -117,4 +117,10 @@ TEST_CASE("threads: a process is its own first thread; one that is gone has none
   const auto threads = read_threads(getpid());
   CHECK(std::count(threads.begin(), threads.end(), getpid()) == 1);
   CHECK(read_threads(0x7ffffffe).empty());
+  CHECK(are_all_threads(getpid(), threads));
+  CHECK_FALSE(are_all_threads(getpid(), {}));
+  std::vector<int> with_gone = threads;
+  with_gone.back() = 0x7ffffffe;
+  CHECK_FALSE(are_all_threads(getpid(), with_gone));
+  CHECK(are_all_threads(0x7ffffffe, {}));
 }

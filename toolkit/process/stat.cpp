@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <system_error>
@@ -184,6 +185,17 @@ std::vector<int> read_children(int pid, const std::string& root) {
 }
 
 std::vector<int> read_threads(int pid, const std::string& root) { return numbers_in(path_of(pid, "task", root)); }
+
+bool are_all_threads(int pid, const std::vector<int>& threads) {
+  const auto stat = text_of(path_of(pid, "stat"));
+  if (!stat) return true;
+  return parse_stat(*stat).threads == threads.size() &&
+         std::all_of(threads.begin(), threads.end(), [pid](int thread) { return has_thread(pid, thread); });
+}
+
+bool has_thread(int pid, int thread) {
+  return access(path_of(pid, "task/" + std::to_string(thread)).c_str(), F_OK) == 0;
+}
 
 bool share_memory(int pid, int other) { return syscall(SYS_kcmp, pid, other, KCMP_VM, 0, 0) == 0; }
 

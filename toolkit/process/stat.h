@@ -89,8 +89,14 @@ std::vector<int> read_pids(const std::string& root = "/proc");
 /// come and go the kernel may leave one out of a list, so a caller who must not lose one remembers those seen before.
 std::vector<int> read_children(int pid, const std::string& root = "/proc");
 
-/// The threads of a process, ascending; the first has the pid of the process. Empty where it is gone.
+/// The threads of a process, ascending; the first has the pid of the process. Empty where it is gone. Where one ends
+/// meanwhile, the kernel leaves out others that run on (next_tid() in its fs/proc/base.c).
 std::vector<int> read_threads(int pid, const std::string& root = "/proc");
+
+/// Whether a process of this machine has these threads and no others at this moment. True where it is gone.
+bool are_all_threads(int pid, const std::vector<int>& threads);
+
+bool has_thread(int pid, int thread);
 
 /// Whether two processes run in the same memory, as a child of vfork does until it executes a program. False where the
 /// kernel does not tell: kcmp(2) needs the right to trace both.
