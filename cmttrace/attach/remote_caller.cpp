@@ -48,7 +48,9 @@ std::string RemoteCaller::why_filter_forbids(const StoppedThread& thread, std::i
 }
 
 void RemoteCaller::check_filters(bool touches) {
-  for (const int tid : process::read_threads(target_.pid())) {
+  const auto threads = threads_.list_all(SafeThreads::Clock::now() + choose_within);
+  if (!threads) refuse(target_, "its threads come and go too fast to look at the filters of all; try again");
+  for (const int tid : *threads) {
     const int mode = filter_mode(target_, tid);
     if (mode == 0) continue;
     if (mode == 1) refuse(target_, "a thread of it is in a sandbox (seccomp, strict), which would end it");
@@ -67,7 +69,8 @@ void RemoteCaller::check_filters(bool touches) {
 
 bool RemoteCaller::are_all_avoided() const {
   const std::vector<int> threads = process::read_threads(target_.pid());
-  return std::all_of(threads.begin(), threads.end(), [&](int tid) { return avoided_.contains(tid); });
+  return std::all_of(threads.begin(), threads.end(), [&](int tid) { return avoided_.contains(tid); }) &&
+         process::are_all_threads(target_.pid(), threads);
 }
 
 /// Threads may have filters of their own. One that forbids what is to be called is left alone while there are others.

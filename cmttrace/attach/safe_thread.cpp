@@ -27,6 +27,7 @@
 namespace cmt::attach {
 namespace {
 
+constexpr std::chrono::microseconds look_at_stops_after(100);
 constexpr std::uint64_t searched_bytes_max = 1 << 20;
 /// The first thread's stack grows by itself; the frame is written before that.
 constexpr std::uint64_t first_stack_bytes = 24 << 10;
@@ -217,8 +218,7 @@ void SafeThreads::refuse() const {
 }
 
 bool SafeThreads::is_in_call(int tid, std::uint64_t frame) {
-  const std::vector<int> threads = process::read_threads(target_.pid());
-  if (std::find(threads.begin(), threads.end(), tid) == threads.end()) return false;
+  if (!process::has_thread(target_.pid(), tid)) return false;
   auto thread = stop(tid);
   if (!thread) return true;
   const WalkedStack stack = walk_stack(target_.memory(), target_.modules(), frame_registers(thread->registers()));
@@ -249,7 +249,7 @@ void SafeThreads::drop_outside(std::vector<int>& threads, Clock::time_point dead
       }
       return true;
     });
-    usleep(20);
+    if (!asked.empty()) await_notice(look_at_stops_after);
   }
   for (const StoppedThread& thread : asked) {
     late_.push_back(thread.tid());
@@ -258,8 +258,18 @@ void SafeThreads::drop_outside(std::vector<int>& threads, Clock::time_point dead
   threads.assign(inside.begin(), inside.end());
 }
 
+std::optional<std::vector<int>> SafeThreads::list_all(Clock::time_point deadline) const {
+  do {
+    std::vector<int> threads = process::read_threads(target_.pid());
+    if (process::are_all_threads(target_.pid(), threads)) return threads;
+  } while (Clock::now() < deadline);
+  return std::nullopt;
+}
+
 bool SafeThreads::await_none_in_tracer(Clock::time_point deadline) {
-  for (std::vector<int> threads = process::read_threads(target_.pid()); !threads.empty(); usleep(500)) {
+  auto all = list_all(deadline);
+  if (!all) return false;
+  for (std::vector<int> threads = std::move(*all); !threads.empty(); usleep(500)) {
     if (Clock::now() > deadline) return false;
     target_.read_maps_again();
     drop_outside(threads, deadline);

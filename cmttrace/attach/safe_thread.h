@@ -51,6 +51,9 @@ class SafeThreads {
   std::optional<StoppedThread> stop(int tid);
   void release(StoppedThread thread);
 
+  /// All threads that there are at one moment. Nothing where threads come and go too fast to tell until `deadline`.
+  std::optional<std::vector<int>> list_all(Clock::time_point deadline) const;
+
   /// Waits until no thread is in libcmttrace. Each is stopped for itself, and at once let go. False where some still
   /// are.
   bool await_none_in_tracer(Clock::time_point deadline);

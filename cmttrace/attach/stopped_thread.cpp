@@ -20,7 +20,8 @@ namespace cmt::attach {
 namespace {
 
 constexpr std::chrono::seconds stop_within(1);  // one that waits for a processor stops when it has one
-constexpr std::chrono::milliseconds often(2);
+constexpr std::chrono::microseconds glance_after(100), look_after(250);
+constexpr std::chrono::milliseconds glances_for(1);
 constexpr int is_event = 0xff00, runs_still = -1;
 constexpr int system_call_stop = SIGTRAP | 0x80;
 constexpr int own_stop = SIGTRAP | PTRACE_EVENT_STOP << 8;
@@ -64,8 +65,25 @@ static void take_precedence() {
   sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &least);
 }
 
+static sigset_t stop_notices() {
+  sigset_t notices;
+  sigemptyset(&notices);
+  sigaddset(&notices, SIGCHLD);
+  return notices;
+}
+
+/// The kernel tells the tracer of each stop and each end by SIGCHLD, which as_tracer() has blocked.
+void await_notice(std::chrono::nanoseconds at_most) {
+  const sigset_t notices = stop_notices();
+  const timespec time{.tv_sec = 0, .tv_nsec = at_most.count()};
+  sigtimedwait(&notices, nullptr, &time);
+}
+
 void as_tracer(const std::function<void()>& work) {
   pid_t tracer = 0;
+  sigset_t before;
+  const sigset_t notices = stop_notices();
+  pthread_sigmask(SIG_BLOCK, &notices, &before);
   std::packaged_task<void()> task([&] {
     tracer = gettid();
     prctl(PR_SET_TIMERSLACK, 1);
@@ -75,6 +93,7 @@ void as_tracer(const std::function<void()>& work) {
   std::future<void> done = task.get_future();
   std::thread(std::move(task)).join();
   while (tgkill(getpid(), tracer, 0) == 0) usleep(50);  // join() returns before the kernel has let go of all
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   done.get();
 }
 
@@ -145,7 +164,8 @@ StoppedThread::~StoppedThread() {
   if (is_seized_) detach();
 }
 
-/// Waits for a stop. It sleeps, because it may have precedence over the thread that it waits for.
+/// Waits for a stop. It sleeps long enough for the thread that it waits for, over which it may have precedence, to get
+/// the same processor; and not longer, because `since_` is when it looked last.
 int StoppedThread::await_stop(Clock::time_point deadline) {
   const auto begin = Clock::now();
   for (;;) {
@@ -153,7 +173,7 @@ int StoppedThread::await_stop(Clock::time_point deadline) {
     const int status = status_of(pid_, tid_);
     if (status != runs_still || now > deadline) return status;
     if (!has_stopped_) since_ = now;
-    usleep(now - begin < often ? 10 : 100);
+    await_notice(now - begin < glances_for ? glance_after : look_after);
   }
 }
 
@@ -200,7 +220,7 @@ bool StoppedThread::run_until(const std::function<bool()>& is_enough) {
   while (!is_enough()) {
     const int status = status_of(pid_, tid_);
     if (status == runs_still)
-      usleep(50);
+      await_notice(glance_after);
     else
       go_on(PTRACE_CONT, status);
   }

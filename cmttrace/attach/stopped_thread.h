@@ -97,6 +97,9 @@ class StoppedThread {
 /// not even what did not stop in time.
 void as_tracer(const std::function<void()>& work);
 
+/// Sleeps until a thread that is traced here may have stopped or ended, or for so long, which is less than a second.
+void await_notice(std::chrono::nanoseconds at_most);
+
 FrameRegisters frame_registers(const user_regs_struct& registers);
 
 }  // namespace cmt::attach

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <sstream>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -80,8 +81,10 @@ TraceFiles::~TraceFiles() {
 
 void TraceFiles::create_fifo(const std::string& path) {
   const bool is_made = mkfifo(path.c_str(), 0600) == 0;
-  if (!is_made && (errno != EEXIST || !fs::is_fifo(path)))
-    throw std::system_error(errno, std::generic_category(), path);
+  const int error = is_made ? 0 : errno;
+  if (error == EEXIST && !fs::is_fifo(path))
+    throw std::runtime_error(path + ": commands come through a FIFO, and this is none");
+  if (!is_made && error != EEXIST) throw std::system_error(error, std::generic_category(), path);
   has_made_fifo_ = is_made;
   fifo_ = path;
 }
@@ -91,6 +94,7 @@ void TraceFiles::create(const std::string& path_template, const std::string& pro
   if (path.size() >= output_path_bytes) throw std::system_error(ENAMETOOLONG, std::generic_category(), path);
   if (is_fixed(path_template)) {
     path = command::follow_links(path);
+    command::check_regular(path);
     command::make_room(path);
   }
   for (int number = 1; number <= numbers_max; ++number) {
