@@ -22,7 +22,7 @@ namespace {
 void allocate();
 }
 #define VISIT_STACK allocate
-#include "tests/preload/frame_shapes.h"
+#include "tests/preload/units/frame_shapes.h"
 
 namespace {
 

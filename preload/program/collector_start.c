@@ -19,6 +19,7 @@ enum { stack_bytes = 64 * 1024, above_all = 16, descriptors_needed = 24, address
 
 static char path[output_path_bytes];  // the file that was created last
 static bool is_path_refused;
+static const char* refused_type;
 static char* stack;
 static long keeper;
 static uint32_t is_gone;
@@ -49,6 +50,9 @@ static long create_outputs(struct Control* control, int descriptors[outputs_max]
   for (uint32_t i = 0; i < trace_path_count(); i++) {
     if (path_move_aside(path, i, (int)control->process) == 0 && i == 0) report(control, status, " renamed=1", path);
     long fd = path_create(path, i, (int)control->process, 0666);
+    struct stat taken;
+    if (fd == -EEXIST && sys_stat(path, &taken) == 0 && !S_ISREG(taken.st_mode))
+      refused_type = ": a trace is a regular file, and this is none; the program goes on untraced";
     if (fd < 0) return fd;
     lock_trace(fd);
     strcpy(control->paths[i], path);
@@ -64,6 +68,8 @@ static long create_fifo(struct Control* control) {
   long failed = sys_mknod(path, S_IFIFO | 0600);
   control->made_control = failed == 0;
   if (failed == -EEXIST && sys_lstat(path, &status) == 0 && S_ISFIFO(status.st_mode)) failed = 0;
+  if (failed == -EEXIST)
+    refused_type = ": commands come through a FIFO, and this is none; the program goes on untraced";
   if (!failed) strcpy(control->control_path, path);
   return failed;
 }
@@ -225,6 +231,7 @@ static void close_inherited(void) {
 
 long collector_start(struct Control* control) {
   is_path_refused = false;
+  refused_type = NULL;
   if (!collector_environment() || !collector_program()[0]) return -ENOENT;
   if (!are_descriptors_enough()) return -EMFILE;
   if (!is_space_enough()) return collector_has_no_room;
@@ -242,6 +249,7 @@ long collector_start(struct Control* control) {
 }
 
 const char* collector_refused_path(void) { return is_path_refused ? path : NULL; }
+const char* collector_refused_type(void) { return refused_type; }
 
 // The collector's last verdict is read behind this.
 bool collector_is_gone(void) { return __atomic_load_n(&is_gone, __ATOMIC_ACQUIRE) != 0; }

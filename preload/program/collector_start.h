@@ -29,6 +29,8 @@ enum { collector_has_no_room = 1 };
 long collector_start(struct Control* control);
 /// The file that could not be created, after a failed collector_start(); NULL if the failure was another.
 const char* collector_refused_path(void);
+/// What is wrong with that file where it is there, and of another type than it has to be; else NULL.
+const char* collector_refused_type(void);
 
 /// Tells the launcher (CMTTRACE_STATUS) that this process is not recorded.
 void collector_report_refusal(void);

@@ -55,6 +55,8 @@ bool tracing_start_collector(void) {
   if (!failed) return true;
   if (failed == collector_has_no_room)
     tracing_stop("the limit on address space leaves no room for the collector", "; the program goes on untraced", 0);
+  else if (collector_refused_type())
+    tracing_stop(collector_refused_path(), collector_refused_type(), 0);
   else if (collector_refused_path())
     tracing_stop("cannot create ", collector_refused_path(), -failed);
   else

@@ -46,6 +46,8 @@ if [ "$status" = 125 ] && grep -qE 'ptrace_scope|CAP_SYS_PTRACE' err; then
   exit 77
 fi
 [ "$status" = 0 ] || complain "for a millisecond: $(cat err)"
+status_of cmttrace --attach="$target" --duration=1ms -o /dev/full
+[ "$status" = 125 ] && [ "$(cat err)" = 'cmttrace: /dev/full: a trace is a regular file, and this is none' ] || complain "to a device: $status $(cat err)"
 stub=$(left) files=$(ls "/proc/$target/fd" | wc -l)
 
 # What is called between attach and detach is in the trace, and nothing else; three times, by three ways to detach.

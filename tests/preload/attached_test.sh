@@ -54,7 +54,7 @@ done
 
 run storm
 [ "$(ls t/*.text | wc -l)" = 4 ] || complain "$(ls t)"
-/usr/bin/python3 "$SOURCE/tests/preload/trace.py" t/*.text >said 2>&1 || complain "$(cat said)"
+/usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" t/*.text >said 2>&1 || complain "$(cat said)"
 ! grep -v ' lost=0 repairs=0 ' t/status || complain 'something was lost, or wrong'
 ! grep -l 'malloc(7777)' t/*.text || complain 'a forked child was recorded'
 

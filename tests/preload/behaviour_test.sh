@@ -52,7 +52,7 @@ if /sbin/ldconfig -p | grep -q libjemalloc.so.2; then
   grep -q 'jemalloc statistics' err || { echo "jemalloc was not called" >&2; failed=1; }
   "$BUILD/tests/preload/exchange_check" je.trace stated
   CMTTRACE_OUT=je.%n.%p.trace LD_PRELOAD="$TRACER libjemalloc.so.2" /usr/bin/python3 -c 'print(1)'
-  /usr/bin/python3 "$SOURCE/tests/preload/trace.py" je.python3.*.trace
+  /usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" je.python3.*.trace
 fi
 for library in libjemalloc.so.2 libmimalloc.so.2 libtcmalloc_minimal.so.4; do
   /sbin/ldconfig -p | grep -q "$library" || { echo "not tested: $library is not installed"; continue; }

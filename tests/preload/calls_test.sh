@@ -3,7 +3,7 @@
 calls=$BUILD/tests/preload/calls
 failed=0
 traced() { rm -f t.trace; LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace "$calls" "$1" || { echo "$1: exit $?" >&2; failed=1; }
-  /usr/bin/python3 "$SOURCE/tests/preload/trace.py" t.trace >/dev/null || failed=1; }
+  /usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" t.trace >/dev/null || failed=1; }
 has() { grep -qE "^$1( thread=[0-9]+)?\$" t.trace || { echo "no line $1" >&2; failed=1; }; }
 b='[0-9a-f]+<[0-9]+>'
 
@@ -42,7 +42,7 @@ traced signals
 rm -f t.trace
 timeout 120 env LD_PRELOAD="$TRACER $BUILD/tests/preload/libbump.so" CMTTRACE_OUT=t.trace "$calls" interrupted ||
   { echo "interrupted: $?" >&2; failed=1; }
-/usr/bin/python3 "$SOURCE/tests/preload/trace.py" t.trace >/dev/null || failed=1
+/usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" t.trace >/dev/null || failed=1
 
 # Blocks that were never seen have tags of the reserve below the first, while it lasts; one whose end was not seen is
 # ended before its address is used anew, and that is counted.

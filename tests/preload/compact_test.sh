@@ -8,7 +8,7 @@ traced() { LD_PRELOAD=$TRACER CMTTRACE_OUT=${out:-t.cmt} "$@"; }
 text() { trace2cmt --to=text "$1" >"${1%.cmt}.trace"; }
 # await NAME SIZE: until NAME.cmt has the end of its trace, and a block of that size.
 await() { until_true "text $1.cmt && grep -q '^#cmt end=' $1.trace && grep -q 'malloc($2)' $1.trace"; }
-check() { /usr/bin/python3 "$SOURCE/tests/preload/trace.py" "$@" >/dev/null || failed=1; }
+check() { /usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" "$@" >/dev/null || failed=1; }
 
 traced "$programs/exchange" stated
 text t.cmt

@@ -11,7 +11,7 @@ expect() { [ "$(seen)" = "$1" ] || complain "$(seen), not $1"; }
 "$marked" inside || complain "without the tracer: exit $?"
 traced "$marked" inside
 expect 'malloc(60001) mark("phase \"two\"") malloc(60002) mark("cmt_pause") mark("cmt_resume") malloc(60004)'
-/usr/bin/python3 "$SOURCE/tests/preload/trace.py" t.trace >/dev/null || failed=1
+/usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" t.trace >/dev/null || failed=1
 
 traced "$marked" labels
 trace2cmt --strict <t.trace >t.cmt || complain 'labels that are no text'
@@ -90,7 +90,7 @@ until_true '[ "$(grep -c "^sample([1-9][0-9]*)" t.trace)" -gt 5 ]'
 exec 3>&- 4<&-
 wait $! || complain "samples: exit $?"
 grep -q '^malloc(24) = [0-9a-f]*<[0-9]*> usable=24\( stack=[0-9]*\)\?$' t.trace || complain "no usable size: $(grep -m 3 '^malloc' t.trace)"
-/usr/bin/python3 "$SOURCE/tests/preload/trace.py" t.trace >/dev/null || failed=1
+/usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" t.trace >/dev/null || failed=1
 
 # Of events there are as many as wanted.
 for events in 1 7 1000 100003; do

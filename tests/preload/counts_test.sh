@@ -1,6 +1,6 @@
 # Real programs: a trace has a line for every call that an independent shim, loaded behind the tracer, counted.
 
-here=$SOURCE/tests/preload
+here=$SOURCE/tests/preload/checks
 counter=$BUILD/tests/preload/libcountmalloc.so
 
 # counted NAME COMMAND...: traces the command in a folder of its own, and compares.

@@ -15,7 +15,7 @@ for events in 20 $((${CMTTRACE_STACKS:-0} ? 200 : 1600)); do
     echo "skipped: $(cat said)"
     exit 77
   fi
-  collector=$(perl -I"$SOURCE/tests/preload" -Mcollector -e 'print collector("t.cmt")')
+  collector=$(perl -I"$SOURCE/tests/preload/checks" -Mcollector -e 'print collector("t.cmt")')
   # Its head and table are 2 MiB, and those of the stacks as many. Rings whose threads wait while they are read have two
   # pages for a moment, the more of them the busier the machine is, until they have been read; and a stack takes several
   # records.

@@ -13,7 +13,7 @@ ended() {
   until_true "grep -q '^#cmt end=' t.trace"
   [ "$status" = "$wanted" ] || { echo "$how: exit $status" >&2; failed=1; }
   sizes "$how" t.trace "$@"
-  /usr/bin/python3 -c "import sys; sys.path.insert(0, '$SOURCE/tests/preload')
+  /usr/bin/python3 -c "import sys; sys.path.insert(0, '$SOURCE/tests/preload/checks')
 from trace import Trace
 Trace('t.trace', whole=$whole)" || { echo "$how: not as it should end" >&2; failed=1; }
 }
@@ -47,7 +47,7 @@ grep -qx 'mark("killed by signal 9")' t.trace || { echo "kill: no mark" >&2; fai
 ended segv 139 60001 60002
 
 # A program waits for its trace only where it was told to: here the collector stands still until it has ended.
-CMTTRACE_WAIT= LD_PRELOAD=$TRACER CMTTRACE_OUT=w.trace perl -I"$SOURCE/tests/preload" -Mcollector -e '
+CMTTRACE_WAIT= LD_PRELOAD=$TRACER CMTTRACE_OUT=w.trace perl -I"$SOURCE/tests/preload/checks" -Mcollector -e '
   my @blocks = map { "x" x $_ } 1..500;
   my $collector = collector("w.trace");
   kill STOP => $collector;

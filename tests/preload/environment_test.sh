@@ -24,9 +24,9 @@ refused 'CMTTRACE_MAX_EVENT is not a variable that the tracer knows; the program
 
 # What cannot be created. Numbers are for files: a device or a folder is not gone round.
 refused "cannot create $PWD/no/t.trace: No such file or directory" CMTTRACE_OUT=no/t.trace
-refused 'cannot create /dev/full: File exists' CMTTRACE_OUT=/dev/full
+refused '/dev/full: a trace is a regular file, and this is none; the program goes on untraced' CMTTRACE_OUT=/dev/full
 refused "cannot create $PWD/t: Is a directory" CMTTRACE_OUT=t
-refused "cannot create $PWD/out: File exists" CMTTRACE_CONTROL=out
+refused "$PWD/out: commands come through a FIFO, and this is none; the program goes on untraced" CMTTRACE_CONTROL=out
 refused "cannot create $PWD/no/fifo: No such file or directory" CMTTRACE_CONTROL=no/fifo
 refused "cannot create $PWD/no/status: No such file or directory" CMTTRACE_STATUS=no/status
 refused 'cannot create CMTTRACE_RINGS: No such file or directory; the program goes on untraced' CMTTRACE_RINGS=no/rings

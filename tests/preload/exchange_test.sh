@@ -27,7 +27,7 @@ for stamps in all sparse; do
     check turns.$stamps.$run.cmt
   done
 done
-/usr/bin/python3 "$SOURCE/tests/preload/trace.py" sparse.1.trace
+/usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" sparse.1.trace
 
 # The checker finds what is wrong: a trace of another run.
 LD_PRELOAD=$TRACER CMTTRACE_OUT=other.cmt "$BUILD/tests/preload/exchange" stated seed=99

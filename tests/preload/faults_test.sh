@@ -17,13 +17,13 @@ run() {
 }
 # read_traces: each of them becomes text, and is checked.
 read_traces() {
-  /usr/bin/python3 "$SOURCE/tests/preload/await_closed.py" t/*
+  /usr/bin/python3 "$SOURCE/tests/preload/checks/await_closed.py" t/*
   for trace in t/*; do
     trace2cmt --to=text "$trace" >text 2>said || complain "$(cat said)"
     mv text "$trace"
   done
   ending=$([ "$wanted" -lt 128 ] || echo --truncated)
-  /usr/bin/python3 "$SOURCE/tests/preload/trace.py" $ending t/* >/dev/null || complain "a broken trace"
+  /usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" $ending t/* >/dev/null || complain "a broken trace"
 }
 traced() { run "$@" && read_traces; }
 files() { [ "$(ls t | wc -l)" = "$1" ] || complain "$(ls t | wc -l) traces, not $1"; }

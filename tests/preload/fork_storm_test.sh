@@ -4,4 +4,4 @@ mkdir t
 cd t
 timeout 240 env LD_PRELOAD="$TRACER" "$BUILD/tests/preload/fork_storm" 100
 [ "$(ls | wc -l)" = 101 ]
-ls -S | tail -n +2 | xargs /usr/bin/python3 "$SOURCE/tests/preload/trace.py" >/dev/null
+ls -S | tail -n +2 | xargs /usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" >/dev/null

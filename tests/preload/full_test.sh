@@ -11,7 +11,7 @@ begin() {
   program=$!
   exec 3>in 4<out
   make 10
-  collector=$(perl -I"$SOURCE/tests/preload" -Mcollector -e 'print collector("t.trace")')
+  collector=$(perl -I"$SOURCE/tests/preload/checks" -Mcollector -e 'print collector("t.trace")')
   kill -STOP "$collector"
   while grep -qs '^State:[[:space:]][^Tt]' "/proc/$collector/task"/*/status; do :; done  # a thread stops when it looks
 }

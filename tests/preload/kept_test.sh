@@ -86,7 +86,7 @@ CMTTRACE_WAIT=1 CMTTRACE_OUT=abort.cmt CMTTRACE_KEEP=64K LD_PRELOAD=$TRACER "$ke
 CMTTRACE_OUT=lost.cmt CMTTRACE_KEEP=64K LD_PRELOAD=$TRACER "$kept" 120000 2 <in >out 2>err &
 exec 3>in 4<out
 read -r line <&4
-perl -I"$SOURCE/tests/preload" -Mcollector -e 'kill KILL => collector("lost.cmt")'
+perl -I"$SOURCE/tests/preload/checks" -Mcollector -e 'kill KILL => collector("lost.cmt")'
 echo >&3
 wait $! || complain "without a collector: exit $?"
 [ "$(wc -l <err)" = 1 ] && grep -q '^libcmttrace: ' err || complain "without a collector: $(cat err)"

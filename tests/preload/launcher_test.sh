@@ -40,7 +40,7 @@ program() { trace2cmt -s "$1" | sed -n 's/^#cmt command=//p'; }
 [ "$(program x/x.cmt)" = '"perl -e 2"' ] && program "x/x.$pid.1.cmt" | grep -q 'echo' && program "x/x.$pid.2.cmt" | grep -q '"sh -c perl' ||
   complain "exec: $(ls x)"
 [ "$(for trace in x/x.*.cmt; do program $trace; done | grep -cx '"perl -e 1"')" = 2 ] || complain "children: $(ls x)"
-grep -qE 'in [5-9] traces, the largest x/x\.[0-9.]*cmt, x/x\.[0-9.]*cmt and x/x\.[0-9.]*cmt: .*; nothing was lost$' err || complain "the largest: $(cat err)"
+grep -qE 'in [5-9] traces, the largest x/x\.[0-9.]*cmt \((sh|perl)\), x/x\.[0-9.]*cmt \((sh|perl)\) and x/x\.[0-9.]*cmt \((sh|perl)\): .*; nothing was lost$' err || complain "the largest: $(cat err)"
 
 # Text by its ending; without -o the compact form, named after program and process.
 status_of cmttrace -o t.trace -- true
@@ -55,7 +55,7 @@ status_of cmttrace -o 'f/%n.%p.trace' -- sh -c 'perl -e 1; perl -e 1'
 # A daemon is not waited for, and that is said. Its parent waits until it is at work.
 mkfifo go
 status_of cmttrace -o d.trace -- perl -e 'pipe R, W; if (fork) { close W; <R>; exit 0 } @x = map "x" x $_, 1..9; close W; open F, "<", "go"'
-[ "$status" = 0 ] && grep -q ' in 2 traces, d[.0-9]*.trace and d[.0-9]*.trace: .*; 1 trace not ended$' err || complain "a daemon: $status $(cat err)"
+[ "$status" = 0 ] && grep -q ' in 2 traces, d[.0-9]*.trace ([a-z]*) and d[.0-9]*.trace ([a-z]*): .*; 1 trace not ended$' err || complain "a daemon: $status $(cat err)"
 [ -z "$(ls temporary)" ] || complain "a launcher that has ended left $(ls temporary)"
 : >go
 # Nor do the collectors of what is left behind make its file anew, and a program that that starts later is recorded.
@@ -68,7 +68,7 @@ until_true '[ "$(grep -lx "#cmt end=complete" late/* | wc -l)" = 3 ]'
 # What could not be written is not passed over.
 (ulimit -f 1500; status_of cmttrace -o big.trace -- "$BUILD/tests/preload/faults" steady 60000; echo $status >status)
 [ "$(cat status)" = 5 ] && grep -q ' in big.trace: .*s; 1 trace could not be written to the end: File too large$' err || complain "a limit on files: $(cat status err)"
-find_collector=(perl -I"$SOURCE/tests/preload" -Mcollector)
+find_collector=(perl -I"$SOURCE/tests/preload/checks" -Mcollector)
 status_of cmttrace -o alone.cmt -- "${find_collector[@]}" -e 'my @blocks = map { "x" x $_ } 1..500; kill KILL => collector("alone.cmt")'
 [ "$status" = 125 ] && grep -q 'could not be written to the end$' err || complain "a dead collector: $status $(cat err)"
 
@@ -89,7 +89,7 @@ mkfifo pipe.cmt
 unwritable 'pipe.cmt: a trace is a regular file, and this is none' -o pipe.cmt
 unwritable 'none/x: No such file or directory' --rings=none/x
 unwritable 'none/x: No such file or directory' --control=none/x
-unwritable 'folder.cmt: File exists' --control=folder.cmt
+unwritable 'folder.cmt: commands come through a FIFO, and this is none' --control=folder.cmt
 echo kept >kept.cmt
 unwritable 'none/x: No such file or directory' -o kept.cmt --rings=none/x
 [ "$(cat kept.cmt)" = kept ] || complain 'a trace was removed for a command that was not started'
@@ -97,7 +97,7 @@ for words in './kept.sh' 'cat kept.sh' 'perl ./kept.sh'; do
   printf '#!/bin/sh\n' >kept.sh
   chmod 755 kept.sh
   status_of cmttrace -o kept.sh -- $words
-  [ "$status" = 125 ] && [ -s kept.sh ] && grep -q -- '--output: kept.sh is a file of the command' err || complain "-o and $words: $status $(cat err)"
+  [ "$status" = 125 ] && [ -s kept.sh ] && grep -q -- 'cannot write kept.sh: it is a file of the command (the program was not started)' err || complain "-o and $words: $status $(cat err)"
 done
 status_of cmttrace -o a,b,c,d,e -- true
 [ "$status" = 125 ] && grep -q -- '--output: 4 paths at most' err || complain "five outputs: $status $(cat err)"
@@ -153,10 +153,10 @@ status_of cmttrace -o killed.trace -- sh -c 'kill -TERM $$'
 [ "$status" = 143 ] && grep -q ' in killed.trace' err || complain "SIGTERM: $status $(cat err)"
 
 # Ctrl-C reaches the command once, and the launcher waits for what it makes of it.
-/usr/bin/python3 "$SOURCE/tests/preload/terminal.py" cmttrace -o c.trace -- perl -e \
+/usr/bin/python3 "$SOURCE/tests/preload/checks/terminal.py" cmttrace -o c.trace -- perl -e \
   '$| = 1; $SIG{INT} = sub { $n++ }; print "ready\n"; sleep 1 until $n; select undef, undef, undef, 0.2; print "$n times\n"; exit 6' >out
 grep -qE '^(\^C)?1 times$' out && grep -qx 'status 6' out && grep -q 'cmttrace: .* in c.trace: .*; nothing was lost' out || complain "Ctrl-C: $(cat out)"
-/usr/bin/python3 "$SOURCE/tests/preload/terminal.py" cmttrace -o i.trace -- perl -e '$| = 1; print "ready\n"; sleep 100' >out
+/usr/bin/python3 "$SOURCE/tests/preload/checks/terminal.py" cmttrace -o i.trace -- perl -e '$| = 1; print "ready\n"; sleep 100' >out
 grep -qx 'status -2' out && grep -q 'cmttrace: .* in i.trace' out || complain "Ctrl-C that ends: $(cat out)"
 # What it is sent itself it passes on.
 mkfifo ready
@@ -183,7 +183,7 @@ kill -CONT "$(cat stopped)"
 wait $! || [ $? = 137 ] && grep -q ' in slow.cmt: .*; nothing was lost' err || complain "SIGWINCH while it waits: $(cat err)"
 
 # On a terminal it says how much is left. Ctrl-C ends the wait, and the collector goes on. Its lines are ours here: it stands still.
-PRESS_AFTER=encoding: CMTTRACE_STATUS=left.status /usr/bin/python3 "$SOURCE/tests/preload/terminal.py" cmttrace -o left.cmt -- "${find_collector[@]}" -e '
+PRESS_AFTER=encoding: CMTTRACE_STATUS=left.status /usr/bin/python3 "$SOURCE/tests/preload/checks/terminal.py" cmttrace -o left.cmt -- "${find_collector[@]}" -e '
   my $n = collector("left.cmt");
   kill STOP => $n;
   open F, ">", "stopped"; print F $n; close F;

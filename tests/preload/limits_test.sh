@@ -97,7 +97,7 @@ mkfifo in
 LD_PRELOAD=$TRACER CMTTRACE_OUT=t.cmt "$programs/faults" steady 400000 <in >out 2>err &
 exec 3>in
 until grep -q half out; do sleep 0.01; done
-perl -I"$SOURCE/tests/preload" -Mcollector -e 'kill KILL => collector("t.cmt")'
+perl -I"$SOURCE/tests/preload/checks" -Mcollector -e 'kill KILL => collector("t.cmt")'
 status=0
 echo >&3
 wait $! || status=$?

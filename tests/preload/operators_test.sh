@@ -3,7 +3,7 @@
 operators=$BUILD/tests/preload/operators
 failed=0
 traced() { rm -f t.trace; LD_PRELOAD=$TRACER CMTTRACE_OUT=t.trace "$operators" "$1" || { echo "$1: exit $?" >&2; failed=1; }
-  /usr/bin/python3 "$SOURCE/tests/preload/trace.py" t.trace >/dev/null || failed=1
+  /usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" t.trace >/dev/null || failed=1
   grep -oE '^(operator|malloc\(800|malloc\(700[0-9]{2}\)|free\(0).*' t.trace | sed 's/[0-9a-f]*<[0-9]*>/B/g' >lines || true; }
 expect() { diff - lines || { echo "$1: not the events expected (<)" >&2; failed=1; }; }
 

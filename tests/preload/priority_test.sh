@@ -14,7 +14,7 @@ begin() {
   exec 3>in 4<out
   make 10
   made=10
-  collector=$(perl -I"$SOURCE/tests/preload" -Mcollector -e 'print collector("t.trace")')
+  collector=$(perl -I"$SOURCE/tests/preload/checks" -Mcollector -e 'print collector("t.trace")')
 }
 make() { echo "$1" >&3; read -r said <&4; }
 end() {

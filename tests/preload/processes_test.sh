@@ -9,7 +9,7 @@ traced() {
   rm -rf t
   mkdir t
   (cd t && LD_PRELOAD=$TRACER "$children" "$@") || { echo "$*: exit $?" >&2; failed=1; }
-  /usr/bin/python3 "$SOURCE/tests/preload/trace.py" t/*.trace >/dev/null || failed=1
+  /usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" t/*.trace >/dev/null || failed=1
 }
 # expect WHAT SIZES...: the traces, in the order of their names, have these blocks
 expect() {

@@ -25,14 +25,14 @@ killed() {
   exec 3>&- 4<&-
   "$collector" --recover rings >said || complain "recover: exit $?"
   trace2cmt --to=text t.recovered.$form >text 2>err || complain "$form: $(cat err)"
-  /usr/bin/python3 "$SOURCE/tests/preload/trace.py" --truncated text >/dev/null || complain "$form: a broken trace"
+  /usr/bin/python3 "$SOURCE/tests/preload/checks/trace.py" --truncated text >/dev/null || complain "$form: a broken trace"
   [ "$(grep -c '^malloc(60006)' text)" = $sum ] || complain "$form $*: $(grep -c '^malloc(60006)' text) blocks, not $sum; $(cat said)"
   # All were made in one place, those before a saved position and those behind it.
   places=$(sed -n 's/^malloc(60006).* stack=/stack=/p' text | sort | uniq -c | tr -s ' ')
   [ "${places% stack=*}" = "$([ "$stacks" = 0 ] || echo " $sum")" ] || complain "$form $*: $places, not $sum; $(cat said)"
 }
 kill_both() {
-  writer=$(perl -I"$SOURCE/tests/preload" -Mcollector -e 'print collector(@ARGV)' "$1")
+  writer=$(perl -I"$SOURCE/tests/preload/checks" -Mcollector -e 'print collector(@ARGV)' "$1")
   kill -STOP "$writer"
   kill -KILL $! "$writer"
 }
@@ -56,7 +56,7 @@ rm unfilled.*
 
 killed trace 1 1000 5
 killed cmt 1 1000 20000 5
-/usr/bin/python3 "$SOURCE/tests/preload/broken_rings.py" "$collector" rings stacks || complain 'broken rings with stacks'
+/usr/bin/python3 "$SOURCE/tests/preload/checks/broken_rings.py" "$collector" rings stacks || complain 'broken rings with stacks'
 for form in trace cmt; do
   killed $form 0 10
   killed $form 0 1000 60000 5 20000
@@ -100,7 +100,7 @@ refused rings "$PWD/t.cmt: No such file or directory"
 : >t.cmt
 refused rings "$PWD/t.cmt: is shorter than its rings say"
 mv away.cmt t.cmt
-/usr/bin/python3 "$SOURCE/tests/preload/broken_rings.py" "$collector" rings || complain 'broken rings'
+/usr/bin/python3 "$SOURCE/tests/preload/checks/broken_rings.py" "$collector" rings || complain 'broken rings'
 
 # Where both end as they should, nothing is left.
 rm -f t.* rings

@@ -11,7 +11,7 @@ within() {
   rm -f t.trace
   timeout 120 env LD_PRELOAD="$TRACER" CMTTRACE_OUT=t.trace "$sandbox" "$1" >out 2>err || status=$?
   [ $status = 4 ] && [ "$(cat out)" = alive ] && [ ! -s err ] || complain "$1: exit $status, $(cat err)"
-  /usr/bin/python3 "$SOURCE/tests/preload/await_closed.py" t.trace
+  /usr/bin/python3 "$SOURCE/tests/preload/checks/await_closed.py" t.trace
   trace2cmt --verify t.trace >said || complain "$1: $(cat said)"
   has "$1" 41000 10
   has "$1" 41001 100000

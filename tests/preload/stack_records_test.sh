@@ -3,7 +3,7 @@
 programs=$BUILD/tests/preload
 failed=0
 # The collector reads nothing: the program reads its own rings, in which pages of large blocks have no room.
-export CMTTRACE_WAIT=0 CMTTRACE_COLLECTOR=$SOURCE/tests/preload/idle_collector.py CMTTRACE_STACKS=1 CMTTRACE_TOUCHED=off
+export CMTTRACE_WAIT=0 CMTTRACE_COLLECTOR=$SOURCE/tests/preload/checks/idle_collector.py CMTTRACE_STACKS=1 CMTTRACE_TOUCHED=off
 scene() {  # scene NAME [VARIABLE=VALUE]...
   local name=$1
   shift
@@ -22,7 +22,7 @@ recorded() {  # recorded NAME LEAST [VARIABLE=VALUE]...
   shift 2
   rm -f t.trace known
   timeout 240 env "$@" CMTTRACE_WAIT=1 CMTTRACE_OUT=t.trace LD_PRELOAD="$TRACER" "$programs/stack_chains" "$name" known >out 2>&1 &&
-    /usr/bin/python3 "$SOURCE/tests/preload/stack_chains_check.py" t.trace known "$least" >>out 2>&1 && return
+    /usr/bin/python3 "$SOURCE/tests/preload/checks/stack_chains_check.py" t.trace known "$least" >>out 2>&1 && return
   echo "recorded $name $*: $(cat out)" >&2
   failed=1
 }

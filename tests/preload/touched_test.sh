@@ -9,10 +9,10 @@ trace() {
   rm -rf t
   mkdir t
   env LD_PRELOAD="$TRACER" CMTTRACE_TOUCHED=16K CMTTRACE_OUT=t/%p.cmt "$@" >out 2>err || complain "exit $?"
-  /usr/bin/python3 "$SOURCE/tests/preload/await_closed.py" t/*
+  /usr/bin/python3 "$SOURCE/tests/preload/checks/await_closed.py" t/*
   for made in t/*; do trace2cmt --to=text "$made" >"${made%.cmt}.text" 2>said || complain 'no text'; done
 }
-check() { /usr/bin/python3 "$SOURCE/tests/preload/touched_check.py" "$@" t/*.text >said || complain pages; }
+check() { /usr/bin/python3 "$SOURCE/tests/preload/checks/touched_check.py" "$@" t/*.text >said || complain pages; }
 program=$BUILD/tests/preload/touched
 
 # Where blocks of 128 KiB are mapped anew, and as the C library has it, so that most memory is recycled.
@@ -42,10 +42,10 @@ for option in '' --touched --touched=auto --touched=20K --touched=off; do
   [ "$told" = "$wanted" ] || complain "$option: from $told, not $wanted"
 done
 # Not where a filter of system calls stands already, unless it is asked for.
-filtered() { /usr/bin/python3 "$SOURCE/tests/preload/with_filter.py" "$@"; }
+filtered() { /usr/bin/python3 "$SOURCE/tests/preload/checks/with_filter.py" "$@"; }
 if filtered true; then
   for wanted in '' 65536; do
-    cmttrace ${wanted:+--touched=auto} -o t/x.text /usr/bin/python3 "$SOURCE/tests/preload/with_filter.py" "$program" shapes 2>err ||
+    cmttrace ${wanted:+--touched=auto} -o t/x.text /usr/bin/python3 "$SOURCE/tests/preload/checks/with_filter.py" "$program" shapes 2>err ||
       complain "a filter: exit $?"
     told=$(sed -n 's/^#cmt touched_min=//p' t/x.text)
     [ "$told" = "$wanted" ] || complain "a filter: from $told, not $wanted"

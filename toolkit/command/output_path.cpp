@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <stdexcept>
 #include <system_error>
 
 #include "toolkit/command/command_line.h"
@@ -43,6 +44,12 @@ void refuse_input_as_output(const std::string& output, const std::vector<std::st
     if (read.st_dev == written.st_dev && read.st_ino == written.st_ino)
       throw UsageError("would replace " + output + ", which it reads; give another file to write to");
   }
+}
+
+void check_regular(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+    throw std::runtime_error(path + ": a trace is a regular file, and this is none");
 }
 
 void make_room(const std::string& path) {

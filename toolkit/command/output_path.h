@@ -13,6 +13,10 @@ std::string follow_links(const std::string& path);
 /// input; as the output it is let pass. So are files that are not regular.
 void refuse_input_as_output(const std::string& output, const std::vector<std::string>& inputs);
 
+/// A trace is written from its begin, when it is whole, which a device or a FIFO is not for. Throws std::runtime_error
+/// that names the path.
+void check_regular(const std::string& path);
+
 /// Makes sure that a new file can be created in the place of a regular one, or of none. Afterwards there is none.
 /// Throws std::system_error that names the path.
 void make_room(const std::string& path);

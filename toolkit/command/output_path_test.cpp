@@ -49,6 +49,10 @@ TEST_CASE_FIXTURE(OutputFolder, "output path: a file makes room, and what is no 
   CHECK(fs::is_empty(path));
   CHECK(error_of(make_room, path) == EISDIR);
   CHECK(error_of(make_room, "/dev/null") == EEXIST);
+  CHECK(error_of(check_regular, path) == 0);
+  CHECK(error_of(check_regular, path + "/new") == 0);
+  CHECK_THROWS_WITH_AS(check_regular("/dev/null"), "/dev/null: a trace is a regular file, and this is none",
+                       std::runtime_error);
   CHECK(error_of(make_room, path + "/none/new") == ENOENT);
   CHECK(error_of(check_folder, path + "/none/%n.cmt") == ENOENT);
   CHECK(error_of(check_folder, path + "/%n.cmt") == 0);

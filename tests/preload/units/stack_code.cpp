@@ -1,8 +1,8 @@
 // The unwinder (preload/program/unwind/unwind.h) where code is not described, or wrongly: each capture is compared with
-// a walk by rules alone and with libgcc's (tests/preload/stacks.h).
+// a walk by rules alone and with libgcc's (tests/preload/units/stacks.h).
 #include <cstring>
 
-#include "tests/preload/stacks.h"
+#include "tests/preload/units/stacks.h"
 
 // They call `function`.
 extern "C" {

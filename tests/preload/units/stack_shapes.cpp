@@ -1,15 +1,15 @@
 // The unwinder (preload/program/unwind/unwind.h) with frames of all shapes: each capture is compared with a walk by
-// rules alone and with libgcc's (tests/preload/stacks.h).
+// rules alone and with libgcc's (tests/preload/units/stacks.h).
 #include <pthread.h>
 
 #include <csetjmp>
 #include <stdexcept>
 #include <thread>
 
-#include "tests/preload/stacks.h"
+#include "tests/preload/units/stacks.h"
 
 #define VISIT_STACK stacks::check
-#include "tests/preload/frame_shapes.h"
+#include "tests/preload/units/frame_shapes.h"
 
 using stacks::check;
 using stacks::recurse;

@@ -14,7 +14,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "tests/preload/single_step.h"
+#include "tests/preload/programs/single_step.h"
 
 static uintptr_t code_begin, code_end;
 static volatile long steps_left;

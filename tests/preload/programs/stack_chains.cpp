@@ -17,7 +17,7 @@
 #include <new>
 #include <string_view>
 
-#include "tests/preload/stack_records.h"
+#include "tests/preload/programs/stack_records.h"
 
 namespace {
 

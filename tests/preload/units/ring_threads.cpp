@@ -32,6 +32,7 @@ long collector_start(Control* control) {
   return 0;
 }
 const char* collector_refused_path() { return nullptr; }
+const char* collector_refused_type() { return nullptr; }
 bool collector_is_gone() { return false; }
 void collector_reap() {}
 void collector_report_refusal() {}

@@ -1,5 +1,5 @@
-// exchange_check TRACE STATED: whether a trace of tests/preload/exchange.c is true. Exits with 1 if it is not, and says
-// on standard error where. Prints
+// exchange_check TRACE STATED: whether a trace of tests/preload/programs/exchange.c is true. Exits with 1 if it is not,
+// and says on standard error where. Prints
 //
 //   events      of the trace
 //   ended       blocks that the threads have ended, by their own statement

@@ -1,12 +1,12 @@
 // The unwinder (preload/program/unwind/unwind.h) with several stacks: each capture is compared with a walk by
-// rules alone and with libgcc's (tests/preload/stacks.h).
+// rules alone and with libgcc's (tests/preload/units/stacks.h).
 #include <sys/time.h>
 #include <ucontext.h>
 
 #include <csetjmp>
 #include <csignal>
 
-#include "tests/preload/stacks.h"
+#include "tests/preload/units/stacks.h"
 
 #define KEEP_FRAME __asm__ volatile("" ::: "memory")  // no tail call
 

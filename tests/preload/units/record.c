@@ -11,7 +11,7 @@
 #include "preload/program/holders.h"
 #include "preload/program/record.h"
 #include "preload/program/tracing.h"
-#include "tests/preload/single_step.h"
+#include "tests/preload/programs/single_step.h"
 
 enum { slots_in_ring = 64 };
 

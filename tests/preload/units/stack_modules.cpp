@@ -1,5 +1,5 @@
 // The unwinder (preload/program/unwind/unwind.h) where modules come and go: each capture is compared with a walk by
-// rules alone and with libgcc's (tests/preload/stacks.h). This program's malloc and free do what the tracer's do.
+// rules alone and with libgcc's (tests/preload/units/stacks.h). This program's malloc and free do what the tracer's do.
 //
 // stack_modules FIRST SECOND: two variants of stack_plugin.c
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "tests/preload/stacks.h"
+#include "tests/preload/units/stacks.h"
 
 extern "C" {
 void* __libc_malloc(size_t size);
