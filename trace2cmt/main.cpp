@@ -95,6 +95,33 @@ std::vector<std::unique_ptr<Filter>> make_filters(const Options& options) {
   return filters;
 }
 
+/// Where a .cmt is damaged before a slice begins, the slice's live blocks are known from a keyframe behind the damage.
+/// Returns false where there is none.
+bool skip_damage(Inputs& inputs, FilterChain& filters, const Options& options, const cmt::FormatError& damage) {
+  const auto is_by_events = [](const auto& bound) {
+    return bound && bound->unit == cmt::annotate::SliceBound::Unit::events;
+  };
+  if (options.strict || !options.slice || !is_by_events(options.slice->from)) return false;
+  const auto keyframe = inputs.skip_damage(options.slice->from->value);
+  if (!keyframe) return false;
+  const std::vector<cmt::LiveBlock> live = inputs.list_live_before(*keyframe);
+  filters.skip_damage(keyframe->first_event, live);
+  say(std::string(damage.what()) + "; goes on behind event " + std::to_string(keyframe->first_event) +
+      ", before which " + cmt::output::counted(live.size(), "block") + " live: their calls and stacks are not known");
+  return true;
+}
+
+/// Filters all events that are read.
+void read_events(Inputs& inputs, FilterChain& filters, const Options& options) {
+  for (;;) {
+    try {
+      return inputs.read([&](const cmt::Event& event) { return filters.filter(event), !filters.done(); });
+    } catch (const cmt::FormatError& damage) {
+      if (!skip_damage(inputs, filters, options, damage)) throw;
+    }
+  }
+}
+
 void convert_events(const Options& options) {
   if (options.output == "-" && !options.form->binary_name.empty() && isatty(STDOUT_FILENO)) {
     throw std::runtime_error("will not write " + std::string(options.form->binary_name) +
@@ -129,7 +156,7 @@ void convert_events(const Options& options) {
   if (sink->takes_booked()) {
     inputs.read_batches([&](std::span<const cmt::Event> events) { sink->add_booked(events); });
   } else {
-    inputs.read([&](const cmt::Event& event) { return filters.filter(event), !filters.done(); });
+    read_events(inputs, filters, options);
   }
   if (options.symbolise && !begins_with_stacks && stacks.node_count() == 1)
     throw cmt::FormatError(options.inputs.front(), "call stacks were not recorded (needed by --symbolise)");
@@ -144,20 +171,50 @@ void convert_events(const Options& options) {
   say_defects(inputs, sink->totals(), repairs);
 }
 
-/// How to take out what lies before the damage of a .cmt; empty where nothing does. An output that was begun is not
-/// kept: it would look whole.
-std::string hint_at_whole_events(const Options& options) {
-  if (options.slice || options.inputs.size() != 1 || !can_be_read_again(options.inputs[0])) return {};
+/// The events that can be read from here on.
+std::uint64_t count_rest(cmt::Reader& reader) {
   std::uint64_t events = 0;
   try {
-    cmt::Reader reader = open_log(options.inputs[0], options.from, {.stacks = options.form->has_stacks});
-    if (reader.header().format != cmt::Format::cmt) return {};
     for (auto batch = reader.read(); !batch.empty(); batch = reader.read()) events += batch.size();
   } catch (const cmt::FormatError&) {
   }
-  if (events == 0) return {};
-  return options.inputs[0] + ": the " + cmt::output::counted(events, "event") +
-         " before the damage can be taken out by --slice=:" + std::to_string(events);
+  return events;
+}
+
+/// How to take out what follows the damage of a .cmt, of which so many events are before it: " and the 7 ...".
+std::string hint_behind_damage(cmt::Reader& reader, std::uint64_t before) {
+  std::string hint;
+  try {
+    for (const cmt::BlockStart& block : reader.blocks()) {
+      if (!block.keyframe || block.first_event <= before) continue;
+      reader.seek(block.first_event);
+      const std::uint64_t events = count_rest(reader);
+      if (events == 0) continue;
+      const std::uint64_t end = block.first_event + events;
+      const bool is_last = reader.totals() && end == reader.totals()->events;
+      return ", the " + cmt::output::counted(events, "event") +
+             " behind it by --slice=" + std::to_string(block.first_event) + ":" + (is_last ? "" : std::to_string(end));
+    }
+  } catch (const cmt::FormatError&) {
+  }
+  return {};
+}
+
+/// How to take out what is whole of a damaged .cmt; empty where nothing is. An output that was begun is not kept: it
+/// would look whole.
+std::string hint_at_whole_events(const Options& options) {
+  if (options.slice || options.inputs.size() != 1 || !can_be_read_again(options.inputs[0])) return {};
+  try {
+    cmt::Reader reader = open_log(options.inputs[0], options.from, {.stacks = options.form->has_stacks});
+    if (reader.header().format != cmt::Format::cmt) return {};
+    const std::uint64_t events = count_rest(reader);
+    if (events == 0) return {};
+    return options.inputs[0] + ": the " + cmt::output::counted(events, "event") +
+           " before the damage can be taken out by --slice=:" + std::to_string(events) +
+           hint_behind_damage(reader, events);
+  } catch (const cmt::FormatError&) {
+    return {};
+  }
 }
 
 /// Converts. A failed write names the output where it has a name: writers know its descriptor only, and say "writing".

@@ -104,6 +104,9 @@ class Source {
   /// The live blocks after the last read(), by rising tag.
   virtual std::vector<LiveBlock> list_live_blocks() const { return {}; }
 
+  /// The live blocks before a keyframe that is one of blocks(), but not the first, by rising tag.
+  virtual std::vector<LiveBlock> list_live_before(const BlockStart&) { return {}; }
+
   /// Reads the definitions of all stacks, if the input has an index. Returns whether it has.
   virtual bool read_stacks() { return false; }
 

@@ -103,6 +103,12 @@ says 1 "trace2cmt: all.61040.trace: process 7 is not in this trace"
 run trace2cmt -s --pid=7 mtrace.text
 says 1 "trace2cmt: mtrace.text: the trace has no process id (needed by --pid)"
 
+# A pid that was damaged is another process, of which nothing may be left: the others are written all the same.
+printf '     7 make     USER  fr(0x1)\n' | cat - kdump_several.log >pids.log
+run trace2cmt -s -o pids.trace pids.log
+[ "$status" = 0 ] && cmp -s <(grep -v '^#' pids.61040.trace) <(grep -v '^#' all.61040.trace) && ! grep -qv '^#' pids.7.trace &&
+  grep -qx 'trace2cmt: 0 events, 1 repair: 1 line not understood' err || complain "a damaged pid: $status $(cat err)"
+
 # Each kind of repair is told with its place, counted by itself, kept in either form, and an error with --strict.
 cat >broken.log <<'END'
    1 100001 a USER  0x1000 = malloc(64)

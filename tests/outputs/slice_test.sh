@@ -97,6 +97,26 @@ before=$(sed -n 's/.* before the damage can be taken out by --slice=:\([0-9]*\)$
 trace2cmt -s --slice=":$before" damaged.cmt >out 2>err || complain "what is whole of it: $? $(cat err)"
 trace2cmt -s --slice=":$before" whole.cmt | cmp - out || complain "what is whole of it is another"
 
+# And what is behind it, from a keyframe on.
+cp "$SOURCE/format-spec/vectors/keyframe.cmt" whole.cmt
+for place in 0x1d0 0x190; do
+  cat whole.cmt >damaged.cmt
+  printf '\252\125\252\125' | dd of=damaged.cmt bs=1 seek=$((place)) conv=notrunc status=none
+  status=0; trace2cmt -o out.cmt damaged.cmt 2>err || status=$?
+  error=$(sed -n '1s/^trace2cmt: //p' err)
+  hint='trace2cmt: damaged.cmt: the 64 events before the damage can be taken out by --slice=:64, the 154 events behind it by --slice=512:'
+  [ "$status" = 1 ] && [ "$(tail -n 1 err)" = "$hint" ] || complain "a damage before a keyframe: $status $(cat err)"
+  for slice in 512: 600: 520:610; do
+    trace2cmt -s --slice=$slice whole.cmt >expected
+    trace2cmt -s --slice=$slice damaged.cmt >out 2>err || complain "--slice=$slice behind the damage: $? $(cat err)"
+    cmp out expected || complain "--slice=$slice behind the damage is another"
+    grep -q '^trace2cmt: damaged.cmt: offset 0x.*; goes on behind event 512, before which [0-9]* blocks live: ' err ||
+      complain "--slice=$slice behind the damage: $(cat err)"
+  done
+  says 1 "$error" --slice=500: damaged.cmt
+  says 1 "$error" --slice=512: --strict damaged.cmt
+done
+
 # Between marks; a slice that is named by marks is hidden where traces are anonymised.
 printf 'malloc(8) = 10\nmark("load")\nmalloc(9) = 20\nmark("done")\nfree(10)\n' >marked.trace
 [ "$(trace2cmt -s --slice=@load:@done marked.trace | sed '/^#/d' | tr '\n' ' ')" = \

@@ -84,8 +84,8 @@ void SliceProgress::refuse_mark(const std::string& path, const std::string& labe
 bool SliceProgress::finish(const std::string& path) {
   const bool has_begun = place_ != Place::before;
   if (range_.unit == SliceBound::Unit::mark) {
-    if (!has_begun) refuse_mark(path, range_.from->label, "");
-    if (range_.to && place_ == Place::inside)
+    if (!has_begun && range_.from) refuse_mark(path, range_.from->label, "");
+    if (range_.to && place_ != Place::behind)
       refuse_mark(path, range_.to->label, range_.from ? " after the start of the slice" : "");
     return has_begun;
   }

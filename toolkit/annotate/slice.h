@@ -51,6 +51,9 @@ class SliceProgress {
   /// To be called for each event, in order.
   Place next(const Event& event);
 
+  /// The events up to this number do not come: the next one is that behind them, still before the slice.
+  void skip_to(std::uint64_t event) { events_ = event; }
+
   /// Whether no later event can be in the slice, as far as is known before the next one: what follows need not be read.
   bool has_all() const {
     return range_.to && range_.to->unit == SliceBound::Unit::events && events_ >= range_.to->value;

@@ -80,6 +80,7 @@ TEST_CASE("slice: what a trace does not have is refused") {
   CHECK_THROWS_WITH_AS(places("5:", "...."), doctest::Contains("the trace ends before --slice=5:"), FormatError);
   CHECK_THROWS_WITH_AS(places("1s:", "...."), doctest::Contains("ends before"), FormatError);
   CHECK_THROWS_WITH_AS(places("@z:", "..x."), doctest::Contains("no mark \"z\""), FormatError);
+  CHECK_THROWS_WITH_AS(places(":@z", ""), doctest::Contains("no mark \"z\"; it has none"), FormatError);
   CHECK_THROWS_WITH_AS(places("@x:@z", ".x.."), doctest::Contains("no mark \"z\" after the start"), FormatError);
   CHECK_THROWS_WITH_AS(SliceProgress(*SliceRange::parse("1s:2s")).check(Header{}), doctest::Contains("times were not"),
                        FormatError);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "cmt/event.h"
 #include "cmt/header.h"
 #include "cmt/stacks.h"
+#include "libcmt/block_table.h"
 #include "toolkit/annotate/slice.h"
 
 namespace trace2cmt {
@@ -33,6 +35,9 @@ class Filter {
 
   /// Emits what stands for an event in the output: nothing, the event, or others.
   virtual void filter(const cmt::Event& event, const Emit& emit) = 0;
+
+  /// The next event is that of number `event`, from 0, before which these blocks are live: those between were damaged.
+  virtual void skip_damage(std::uint64_t /*event*/, std::span<const cmt::LiveBlock> /*live*/) {}
 
   /// Emits what follows the last event.
   virtual void finish(const Emit&) {}
@@ -100,6 +105,10 @@ class FilterChain {
     return *changed;
   }
   void filter(const cmt::Event& event) { emits_.front()(event); }
+  /// Of the first filter.
+  void skip_damage(std::uint64_t event, std::span<const cmt::LiveBlock> live) {
+    filters_.front()->skip_damage(event, live);
+  }
   void finish() {
     for (std::size_t i = 0; i < filters_.size(); ++i) filters_[i]->finish(emits_[i + 1]);
   }

@@ -7,6 +7,8 @@
 namespace trace2cmt {
 namespace {
 
+constexpr std::uint64_t page_size = 4096;
+
 /// The live blocks at a moment of a trace, each as it was allocated.
 class LiveAllocations {
  public:
@@ -80,11 +82,28 @@ class SliceFilter : public Filter {
 
   void change_header(cmt::Header& header) override {
     progress_.check(header, path_);
+    touched_min_ = header.touched_min();
     const std::string& text = progress_.range().text;
     for (auto& [key, value] : header.metadata) {
       if (key == "slice") return void(value += " " + text);
     }
     header.metadata.emplace_back("slice", text);
+  }
+
+  /// Nobody knows which pages of the blocks the program wrote to before.
+  void skip_damage(std::uint64_t event, std::span<const cmt::LiveBlock> live) override {
+    progress_.skip_to(event);
+    has_events_ = true;
+    before_ = {};
+    for (const cmt::LiveBlock& block : live) {
+      before_.follow({.kind = cmt::Kind::malloc, .size = block.size, .tag = block.tag, .address = block.address});
+      if (touched_min_ == 0 || block.size < touched_min_) continue;
+      before_.follow({.kind = cmt::Kind::resident,
+                      .count = 0,
+                      .alignment = page_size,
+                      .old_tag = block.tag,
+                      .old_address = block.address});
+    }
   }
 
   void filter(const cmt::Event& event, const Emit& emit) override {
@@ -119,6 +138,7 @@ class SliceFilter : public Filter {
   bool has_events_ = false;
   std::uint64_t last_time_ns_ = cmt::unknown;
   LiveAllocations before_;
+  std::uint64_t touched_min_ = 0;
 };
 
 }  // namespace

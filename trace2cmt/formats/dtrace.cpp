@@ -17,6 +17,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -50,11 +52,10 @@ constexpr ColumnIndexes unnamed_columns{1, none, 3, 4, 5, 2}, unnamed_bare_colum
 /// Calls `visit` with each text between tabs, and its index.
 template <class Visit>
 void for_each_column(std::string_view line, const Visit& visit) {
-  for (std::size_t index = 0; !line.empty(); ++index) {
-    std::string_view text;
-    if (!take_until(line, '\t', text)) text = std::exchange(line, {});
-    visit(index, text);
-  }
+  std::string_view text;
+  std::size_t index = 0;
+  for (; take_until(line, '\t', text); ++index) visit(index, text);
+  visit(index, line);
 }
 
 /// From a line of the columns' names.
@@ -68,7 +69,7 @@ ColumnIndexes indexes_in(std::string_view names) {
   return columns;
 }
 
-/// The texts in those columns of a line, by Column.
+/// The texts in those columns of a line, by Column. One that is missing, as where a line was cut off, has no data().
 using Fields = std::array<std::string_view, Column::count>;
 
 Fields fields_of(std::string_view line, const ColumnIndexes& columns) {
@@ -145,6 +146,7 @@ class DtraceParser : public LogParser {
 
  private:
   void name_columns(std::string_view names) {
+    types_.emplace(names.substr(0, names.find('\t')));
     if (names.starts_with("call-trace\t")) call_columns_ = indexes_in(names);
   }
 
@@ -155,8 +157,14 @@ class DtraceParser : public LogParser {
       return parse_call(fields, log);
     }
     if (is_in_frames_) return;
-    if (line.find('\t') < line.find('(')) return log.leave_out(line.substr(0, line.find('\t')));
-    log.reject_line("a record of DTrace");
+    const std::string_view type = line.substr(0, std::min(line.find('\t'), line.size()));
+    const bool is_type = types_.empty() ? type.size() < line.size() && is_name(type) : types_.contains(type);
+    is_type ? log.leave_out(type) : log.reject_line("a record of DTrace");
+  }
+
+  /// Whether it can be a record's type, where no line names the types.
+  static bool is_name(std::string_view type) {
+    return std::all_of(type.begin(), type.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
   }
 
   void parse_call(const Fields& fields, ParsedLog& log) {
@@ -177,7 +185,8 @@ class DtraceParser : public LogParser {
     if (!fields[Column::tid].empty() && !whole_number(fields[Column::tid], tid))
       return log.reject_line("a thread's number");
     const bool has_result = !trimmed(fields[Column::result]).empty();
-    if (has_result && !whole_address(trimmed(fields[Column::result]), event.address))
+    const bool needs_result = cmt::traits(event.kind).allocates && fields[Column::result].data() == nullptr;
+    if (needs_result || (has_result && !whole_address(trimmed(fields[Column::result]), event.address)))
       return log.reject_line("a result");
     if (!cmt::traits(event.kind).allocates) event.address = 0;
     event.thread = log.thread_number(tid);
@@ -188,6 +197,7 @@ class DtraceParser : public LogParser {
 
   ColumnIndexes call_columns_ = unnamed_columns;  // of lines that begin with their type
   ColumnIndexes bare_columns_ = unnamed_bare_columns;
+  std::set<std::string, std::less<>> types_;  // of records, as far as lines name their columns
   bool is_in_frames_ = false;
   DtraceStacks stacks_;
 };

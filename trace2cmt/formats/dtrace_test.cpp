@@ -47,6 +47,10 @@ TEST_CASE("dtrace: what is wrong is said") {
   CHECK(dtrace_lines("call-trace\t1\tx\tmalloc\t1 2\t2") == Lines{"? the call's arguments"});
   CHECK(dtrace_lines("call-trace\tx\tx\tmalloc\t1\t2") == Lines{"? a time in nanoseconds"});
   CHECK(dtrace_lines("call-trace\t1\tx\tmalloc\t1\txyz") == Lines{"? a result"});
+  CHECK(dtrace_lines("call-trace\t1\tx\tmalloc\t1") == Lines{"? a result"});
+  CHECK(dtrace_lines("call-trXce\t1\tx\tmalloc\t1\t10") == Lines{"? a record of DTrace"});
+  CHECK(dtrace_lines("@record-type:call-trace\ttid\tname\targs\ncall-trbce\t1\tfree\t10") ==
+        Lines{"? a record of DTrace"});
   CHECK(dtrace_lines("@record-type:call-trace\ttid\tname\targs\ncall-trace\tx\tfree\t10") ==
         Lines{"? a thread's number"});
 }

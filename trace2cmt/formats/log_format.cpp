@@ -55,6 +55,7 @@ bool ParsedLog::wants_process(std::uint64_t pid, std::string_view program) {
   if (!note_process(pid)) return false;
   if (!pid_) pid_ = pid;
   if (pid_ != pid) {
+    has_others_ = true;
     if (is_chosen_) return false;
     throw SeveralProcesses("processes " + std::to_string(*pid_) + " and " + std::to_string(pid) +
                            " are in this log: choose one with --pid=N, or name an output for a file of each with -o");

@@ -100,6 +100,8 @@ class ParsedLog {
 
   /// Whether there was a line of a process that is wanted.
   bool has_any() const { return has_any_; }
+  /// Whether there was one of a process that is not.
+  bool has_others() const { return has_others_; }
   const std::set<std::uint64_t>& processes() const { return processes_; }
 
  private:
@@ -111,6 +113,7 @@ class ParsedLog {
   std::optional<std::uint64_t> pid_;
   bool is_chosen_;
   bool has_any_ = false;
+  bool has_others_ = false;
   bool collects_processes_ = false;
   bool names_only_ = false;
   cmt::StackTable* stacks_ = nullptr;
@@ -145,6 +148,8 @@ struct LogFormat {
   bool (*identifies)(std::string_view line);
 
   std::unique_ptr<LogParser> (*make_parser)();
+
+  bool ends_lines = true;  ///< a last line without LF was cut off
 };
 
 std::span<const LogFormat> log_formats();

@@ -62,11 +62,17 @@ class LogallocParser : public LogParser {
     Event event;
     if (!take_logalloc_record(line, record)) return log.reject_line("PID TID CALL(ARGUMENTS)");
     if (!log.wants_process(record.pid) || is_other_call(record.name)) return;
-    if (record.rest.find(munged) != std::string_view::npos) log.set_names_only();
+    const bool is_munged = record.rest.find(munged) != std::string_view::npos;
+    if (is_munged && !any_address_) log.set_names_only();
+    if (is_munged && any_address_) return log.reject_line("an address, as in the lines before");
+    any_address_ |= record.rest.find("0x") != std::string_view::npos;
     if (!take_event(record, event)) return log.reject_line("a known call with its result behind '='");
     event.thread = log.thread_number(record.tid);
     log.add_event(event);
   }
+
+ private:
+  bool any_address_ = false;
 };
 
 /// `=` stands right behind the parenthesis.

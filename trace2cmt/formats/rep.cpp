@@ -66,6 +66,6 @@ bool identifies_rep(std::string_view line) {
 
 }  // namespace
 
-extern const LogFormat rep_format{"rep", "malloc lab", identifies_rep, make_parser<RepParser>};
+extern const LogFormat rep_format{"rep", "malloc lab", identifies_rep, make_parser<RepParser>, false};
 
 }  // namespace trace2cmt

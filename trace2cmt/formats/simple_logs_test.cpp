@@ -38,6 +38,11 @@ TEST_CASE("logalloc: munged pointers are names in decimal") {
         Lines{"malloc(42) = 1", "malloc(24) = c", "free(1) thread=1", "realloc(c, 64) = c"});
 }
 
+TEST_CASE("logalloc: a munged pointer among addresses is damage") {
+  CHECK(lines_of("logalloc", "1 1 malloc(42)=0x10\n1 1 free(#7)\n1 1 free(0x10)") ==
+        Lines{"malloc(42) = 10", "? an address, as in the lines before", "free(10)"});
+}
+
 TEST_CASE("logalloc: what is wrong is said") {
   for (const std::string_view line : {"hello", "malloc(1)=0x10", "1 x malloc(1)=0x10", "1 2 3 malloc(1)=0x10"}) {
     CAPTURE(line);

@@ -56,6 +56,22 @@ void Inputs::read(const Visit& visit) {
   current_ = files_.size() - 1;
 }
 
+std::optional<cmt::BlockStart> Inputs::skip_damage(std::uint64_t event) {
+  cmt::Reader& reader = files_.front().reader;
+  std::optional<cmt::BlockStart> found;
+  if (files_.size() > 1) return found;
+  for (const cmt::BlockStart& block : reader.blocks()) {
+    if (block.first_event > event) break;
+    if (block.keyframe && block.first_event > reader.first_event()) found = block;
+  }
+  if (found) reader.seek(found->first_event);
+  return found;
+}
+
+std::vector<cmt::LiveBlock> Inputs::list_live_before(const cmt::BlockStart& keyframe) {
+  return files_.front().reader.impl().source_->list_live_before(keyframe);
+}
+
 void Inputs::end_file(const File& file) {
   if (stack_copy_) stack_copy_->copy_names();
   if (file.reader.truncated()) truncated_.push_back(file.path);

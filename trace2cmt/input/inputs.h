@@ -42,6 +42,12 @@ class Inputs {
   using Visit = std::function<bool(const cmt::Event&)>;
   void read(const Visit& visit);
 
+  /// After an error of read() in the one .cmt that there is: moves to the last keyframe that is behind the damage and
+  /// not behind an event, from which the next read() goes on. Nothing where there is none.
+  std::optional<cmt::BlockStart> skip_damage(std::uint64_t event);
+  /// The live blocks before that keyframe.
+  std::vector<cmt::LiveBlock> list_live_before(const cmt::BlockStart& keyframe);
+
   /// Calls `visit` with all events of the one file that there is, a batch at a time.
   void read_batches(const std::function<void(std::span<const cmt::Event>)>& visit);
 

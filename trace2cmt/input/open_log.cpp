@@ -30,6 +30,8 @@ class LogSource : public cmt::LineSource {
       : LineSource(std::move(input), log, options.threads, nullptr),
         parsed_(std::move(parsed)),
         parser_(format.make_parser()),
+        ends_lines_(format.ends_lines),
+        is_strict_(options.strict),
         left_out_(left_out) {
     header_.format = cmt::Format::text;
     if (options.stacks) parsed_.use_stacks(stacks_);
@@ -54,6 +56,15 @@ class LogSource : public cmt::LineSource {
     report(line);
   }
 
+  bool has_understood() const override { return any_event() || parsed_.has_others(); }
+
+  /// Cut off, the line could be read as another: an address or a size with its first digits only.
+  void take_last(std::string_view line) override {
+    if (!ends_lines_) return take(line);
+    truncated_ = true;
+    if (is_strict_) wrong("the line is cut off");
+  }
+
   void end() override {
     parsed_.next_line();
     parser_->end(parsed_);
@@ -76,6 +87,7 @@ class LogSource : public cmt::LineSource {
 
   ParsedLog parsed_;
   std::unique_ptr<LogParser> parser_;
+  const bool ends_lines_, is_strict_;
   std::map<std::string, std::uint64_t>* left_out_;
 };
 
@@ -97,7 +109,7 @@ const LogFormat* format_of(Input& input, const From& from) {
   if (!from.format.empty()) return find_log_format(from.format);
   std::string_view start = input.peek(recognition_bytes).substr(0, recognition_bytes);
   if (start.starts_with(cmt::byte_order_mark)) start.remove_prefix(cmt::byte_order_mark.size());
-  return start.find('\0') == std::string_view::npos ? recognise_log_format(start) : nullptr;
+  return recognise_log_format(start.substr(0, start.find('\0')));  // of a damaged log, the part before
 }
 
 std::unique_ptr<Source> open_any(std::unique_ptr<Input> input, const From& from, const ReadOptions& options,

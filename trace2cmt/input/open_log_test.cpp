@@ -45,6 +45,19 @@ std::string damaged(std::vector<std::string> lines, unsigned seed) {
   return text;
 }
 
+/// Overwrites a few bytes here and there, and cuts off the end.
+std::string overwritten(const std::vector<std::string>& lines, unsigned seed) {
+  std::mt19937 random(seed);
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  for (int places = 3; places > 0; --places) {
+    const std::string bytes = std::string("\0\n\t (#x9\xff", 9).substr(random() % 9, 1 + random() % 4);
+    text.replace(random() % text.size(), bytes.size(), bytes);
+  }
+  text.resize(text.size() - random() % std::min<std::size_t>(text.size(), 100));
+  return text;
+}
+
 /// The faults that `trace2cmt --verify` finds in what `trace2cmt -s` makes of a log; "" for a log that is refused.
 std::string faults_after(const std::string& log, const std::string& format) {
   const int in = cmt::fixture::file_of(log), out = cmt::fixture::file_of("");
@@ -97,12 +110,14 @@ std::vector<std::string> busy_text(bool has_tags) {
 
 }  // namespace
 
-TEST_CASE("logs: whatever lines of a log are dropped, doubled or swapped, what is made of it passes --verify") {
+TEST_CASE(
+    "logs: whatever is dropped, doubled, swapped, overwritten or cut off, what is made of a log passes --verify") {
   const auto check = [](const std::vector<std::string>& lines, const std::string& name, const std::string& format) {
     for (unsigned seed = 0; seed < 30; ++seed) {
       CAPTURE(name);
       CAPTURE(seed);
       CHECK(faults_after(damaged(lines, seed), format).empty());
+      CHECK(faults_after(overwritten(lines, seed), format).empty());
     }
   };
   for (const auto& entry : std::filesystem::directory_iterator(CMT_SAMPLES)) {
@@ -112,6 +127,33 @@ TEST_CASE("logs: whatever lines of a log are dropped, doubled or swapped, what i
   }
   check(busy_text(true), "text with tags", "text");
   check(busy_text(false), "text without tags", "text");
+}
+
+TEST_CASE("logs: a last line without its end is left out, unless people write the format") {
+  const auto read = [](const std::string& log, bool strict = false) {
+    cmt::Reader reader = open_log(cmt::fixture::file_of(log), "log", {}, {.strict = strict});
+    std::string text;
+    for (auto events = reader.read(); !events.empty(); events = reader.read()) {
+      for (const cmt::Event& event : events) text += cmt::to_line(event) + "\n";
+    }
+    return text + (reader.truncated() ? "cut" : "whole");
+  };
+  const std::string android = "1: malloc 0x10 8\n1: malloc 0x20 64";
+  CHECK(read(android) == "malloc(8) = 10<1>\ncut");
+  CHECK(read(android + "\n") == "malloc(8) = 10<1>\nmalloc(64) = 20<2>\nwhole");
+  CHECK_THROWS_WITH_AS(read(android, true), "log:2: the line is cut off", cmt::FormatError);
+  CHECK(read("9\n9\n9\n1\na 0 512\nf 0") == "malloc(512) = <1>\nfree(<1>)\nwhole");
+}
+
+TEST_CASE("logs: bytes of 0 are no reason not to know a log, nor to stop reading it") {
+  const std::string nuls(40'000, '\0');
+  cmt::Reader reader =
+      open_log(cmt::fixture::file_of("1: malloc 0x10 8\n" + nuls + "\n1: malloc 0x20 8\n"), "log", {}, {});
+  std::size_t events = 0;
+  for (auto batch = reader.read(); !batch.empty(); batch = reader.read()) events += batch.size();
+  CHECK(events == 2);
+  CHECK(reader.repairs().by_kind[static_cast<std::size_t>(cmt::Repair::not_understood)] == 1);
+  CHECK(!reader.truncated());
 }
 
 }  // namespace trace2cmt

@@ -198,6 +198,30 @@ void CmtSource::define_stacks_before(std::uint64_t offset) {
 }
 
 void CmtSource::define_stacks_of(const BlockStart& block) {
+  take_stream_of(block, format::StreamId::stack_nodes, [this](const auto& header, std::string_view definitions) {
+    decoder_.define_stacks(header, definitions);
+  });
+}
+
+std::vector<LiveBlock> CmtSource::list_live_before(const BlockStart& keyframe) {
+  const std::uint64_t section_offset = std::exchange(section_offset_, keyframe.offset);
+  std::vector<LiveBlock> blocks;
+  try {
+    take_stream_of(keyframe, format::StreamId::live, [&](const auto&, std::string_view table) {
+      if (table.empty()) throw WireError(0, "a keyframe without live blocks");
+      blocks = format::by_tag(format::take_live(table));
+    });
+  } catch (const WireError& error) {
+    fail(error);
+  }
+  section_offset_ = section_offset;
+  return blocks;
+}
+
+/// Reads one stream of a block that the index names, and nothing else of it. `take` gets the block's header, and the
+/// stream's content: none where the block lacks it.
+template <typename Take>
+void CmtSource::take_stream_of(const BlockStart& block, format::StreamId id, const Take& take) {
   const SectionStart start = format::take_section_start(input_->at(block.offset, SectionStart::size));
   const std::uint64_t head_size = start.total() - start.body_size;
   const std::string head = input_->at(block.offset, head_size);
@@ -205,19 +229,19 @@ void CmtSource::define_stacks_of(const BlockStart& block) {
   const format::BlockHeader header = take_fields(format::BlockHeader::take, format::take_section_header(head, start));
   if (header.start_at(block.offset) != block) throw WireError(0, "another block than the index says");
   std::uint64_t offset = head_size;
-  std::string definitions;
+  std::string content;
   for (const format::StreamStart& stream : header.streams) {
-    if (stream.id == static_cast<std::uint64_t>(format::StreamId::stack_nodes)) {
+    if (stream.id == static_cast<std::uint64_t>(id)) {
       try {
-        decompressor_.decompress(input_->at(block.offset + offset, stream.size), stream.raw_size, definitions);
-        return decoder_.define_stacks(header, definitions);
+        decompressor_.decompress(input_->at(block.offset + offset, stream.size), stream.raw_size, content);
+        return take(header, content);
       } catch (const WireError& error) {
-        fail_in_stream(format::StreamId::stack_nodes, offset, error);
+        fail_in_stream(id, offset, error);
       }
     }
     offset += stream.size;
   }
-  decoder_.define_stacks(header, {});
+  take(header, {});
 }
 
 std::span<const Event> CmtSource::read() {

@@ -25,6 +25,7 @@ class CmtSource : public Source {
   const std::vector<BlockStart>& blocks() override;
   std::optional<std::uint64_t> go_to(std::uint64_t event) override;
   bool read_stacks() override;
+  std::vector<LiveBlock> list_live_before(const BlockStart& keyframe) override;
 
  private:
   /// A block that is read, and decompressed or being so.
@@ -41,6 +42,8 @@ class CmtSource : public Source {
   void check_index() const;
   void define_stacks_before(std::uint64_t offset);
   void define_stacks_of(const BlockStart& block);
+  template <typename Take>
+  void take_stream_of(const BlockStart& block, format::StreamId id, const Take& take);
   void find_names();
   void take_names(std::string_view section, const format::SectionStart& start);
   void end_stacks();

@@ -130,7 +130,8 @@ void LinePieces::read_lines(LinePiece& piece) {
     const std::string_view window = input_.peek(wanted).substr(0, wanted);
     const std::size_t size = window.rfind('\n') + 1;
     const std::size_t behind = window.size() - size;
-    if (behind != 0 && window[size] == '\0') {
+    const bool is_last = window.size() < wanted || (size == 0 && window.size() >= text::line_limit);
+    if (behind != 0 && window[size] == '\0' && is_last) {
       piece.end = LinePiece::End::nuls;
       return keep(piece, window, size, 0);
     }

@@ -28,7 +28,7 @@ struct LinePiece {
   enum class End {
     none,      ///< the next piece
     input,     ///< the input's end
-    nuls,      ///< bytes of 0, which a recorder that was killed leaves
+    nuls,      ///< a line that begins with a byte of 0 and has no end, which a recorder that was killed leaves
     too_long,  ///< a line of more than the limit
     error,     ///< `error`
   };

@@ -173,7 +173,7 @@ void LineSource::take_end(std::string_view last) {
 
 /// Throws where no line of the input is an event, and some are none of this form.
 void LineSource::refuse_nonsense() {
-  if (any_event_ || log_.held().empty()) return;
+  if (has_understood() || log_.held().empty()) return;
   const Defect& first = log_.held().front();
   const std::string_view content = content_name(start_);
   throw FormatError(first.place, first.what + " (no line of this input is understood" +

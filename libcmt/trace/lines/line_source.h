@@ -47,6 +47,9 @@ class LineSource : public Source {
   /// Completes an event that was parsed ahead, and has a stack by the number in the text.
   virtual void take_stack(Event&) {}
 
+  /// Whether some line was of this form: else an input with wrong lines is no trace.
+  virtual bool has_understood() const { return any_event_; }
+
   /// What stands behind the last LF, at the input's end.
   virtual void take_last(std::string_view line) { take(line); }
 
