@@ -165,9 +165,7 @@ int run(const Options& options) {
   const std::string fault = options.force ? "" : memory_fault(settings, allocators, options.verify);
   if (!fault.empty()) throw std::runtime_error(source.name() + ": " + fault);
   if (options.verify) return verify_all(settings, allocators, options, line);
-  if (more_threads_than_cpus(settings))
-    print_message(source.name() + ": up to " + std::to_string(trace.plan().lanes) +
-                  " threads at once, more than CPUs: the times are not meaningful");
+  report_warnings(source.name(), crowd_warnings(trace, options));
   const auto show = [&line](const std::string& text) { line.show({text}); };
   const Report report{.options = options, .trace = trace, .results = run_all(settings, allocators, null, show)};
   const ReplayResults& results = report.results;

@@ -93,23 +93,34 @@ std::vector<Comparison> compare_peaks(const std::vector<AllocatorResult>& result
   return compare_pairs(results, median_peak, compare_ranges);
 }
 
-std::string verdict_text(const std::vector<Comparison>& pairs, const std::string& title, const std::string& word) {
-  std::string text, alike;
+std::vector<std::string> verdict_lines(const std::vector<Comparison>& pairs, const std::string& title,
+                                       const std::string& word) {
+  std::vector<std::string> certain, alike;
   const std::string* current = nullptr;
   for (const Comparison& pair : pairs) {
+    const std::string both = title + pair.less + " and " + pair.more;
     if (!pair.is_known) {
-      alike += title + pair.less + " and " + pair.more + ": too few runs for a verdict\n";
+      alike.push_back(both + ": too few runs for a verdict");
     } else if (!pair.is_certain) {
-      alike += title + pair.less + " and " + pair.more + " cannot be told apart (" + range_text(pair) + " %)\n";
+      alike.push_back(both + " cannot be told apart (" + range_text(pair) + " %)");
     } else {
       const bool is_same = current && *current == pair.less;
-      text += is_same ? ", " : (current ? "\n" : "") + title + pair.less + " is ";
-      text +=
-          percent(pair.ratio) + " % (" + range_text(pair) + ") " + (is_same ? "" : word + " ") + "than " + pair.more;
+      const std::string share = percent(pair.ratio) + " % (" + range_text(pair) + ") ";
+      if (is_same)
+        certain.back() += ", " + share + "than " + pair.more;
+      else
+        certain.push_back(title + pair.less + " is " + share + word + " than " + pair.more);
       current = &pair.less;
     }
   }
-  return text + (text.empty() ? "" : "\n") + alike;
+  certain.insert(certain.end(), alike.begin(), alike.end());
+  return certain;
+}
+
+std::vector<std::string> verdict_lines(const std::vector<AllocatorResult>& results) {
+  std::vector<std::string> lines = verdict_lines(compare_times(results), "time: ", "faster");
+  for (std::string& line : verdict_lines(compare_peaks(results), "peak: ", "lower")) lines.push_back(std::move(line));
+  return lines;
 }
 
 }  // namespace cmt::replay

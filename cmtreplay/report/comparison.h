@@ -41,6 +41,9 @@ std::vector<Comparison> compare_peaks(const std::vector<AllocatorResult>& result
 
 /// A line for each allocator that is lower than another for certain, and one for each pair that cannot be told apart.
 /// `word`: "faster", or what else the lower one is.
-std::string verdict_text(const std::vector<Comparison>& pairs, const std::string& title, const std::string& word);
+std::vector<std::string> verdict_lines(const std::vector<Comparison>& pairs, const std::string& title,
+                                       const std::string& word);
+/// Those on time, then those on peak memory.
+std::vector<std::string> verdict_lines(const std::vector<AllocatorResult>& results);
 
 }  // namespace cmt::replay

@@ -22,6 +22,8 @@ std::vector<std::uint64_t> times(std::uint64_t middle, std::size_t count = 12) {
   return all;
 }
 
+using Lines = std::vector<std::string>;
+
 }  // namespace
 
 TEST_CASE("comparison: rounds are compared, so noise that all share hides nothing") {
@@ -29,7 +31,7 @@ TEST_CASE("comparison: rounds are compared, so noise that all share hides nothin
   REQUIRE(pairs.size() == 1);
   CHECK(pairs[0].less == "a");
   CHECK(pairs[0].is_certain);
-  CHECK(verdict_text(pairs, "time: ", "faster") == "time: a is 9.1 % (9.1 to 9.1) faster than b\n");
+  CHECK(verdict_lines(pairs, "time: ", "faster") == Lines{"time: a is 9.1 % (9.1 to 9.1) faster than b"});
 }
 
 TEST_CASE("comparison: every pair, and those that differ by chance cannot be told apart") {
@@ -38,9 +40,11 @@ TEST_CASE("comparison: every pair, and those that differ by chance cannot be tol
   const auto pairs =
       compare_times({result_of("slow", times(2000), {}), result_of("a", times(1000), {}), result_of("b", mixed, {})});
   REQUIRE(pairs.size() == 3);
-  const std::string text = verdict_text(pairs, "time: ", "faster");
-  CHECK(text.find("time: a is 50 % (50 to 50) faster than slow\ntime: b is ") == 0);
-  CHECK(text.find("time: a and b cannot be told apart (") != text.npos);
+  const Lines lines = verdict_lines(pairs, "time: ", "faster");
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0] == "time: a is 50 % (50 to 50) faster than slow");
+  CHECK(lines[1].starts_with("time: b is "));
+  CHECK(lines[2].starts_with("time: a and b cannot be told apart ("));
 }
 
 TEST_CASE("comparison: few runs give no verdict, and those that refused calls or died none either") {
@@ -51,14 +55,14 @@ TEST_CASE("comparison: few runs give no verdict, and those that refused calls or
   const auto pairs =
       compare_times({result_of("a", times(10, 5), {}), result_of("b", times(99, 5), {}), refusing, dead});
   REQUIRE(pairs.size() == 1);
-  CHECK(verdict_text(pairs, "time: ", "faster") == "time: a and b: too few runs for a verdict\n");
+  CHECK(verdict_lines(pairs, "time: ", "faster") == Lines{"time: a and b: too few runs for a verdict"});
   CHECK(compare_times({}).empty());
 }
 
 TEST_CASE("comparison: peaks differ where their ranges do not meet") {
   const auto pairs = compare_peaks({result_of("a", {1}, {100, 102, 101}), result_of("b", {1}, {200, 202, 204}),
                                     result_of("c", {1}, {201, 203, 202})});
-  CHECK(verdict_text(pairs, "peak: ", "lower") ==
-        "peak: a is 50 % (49 to 51) lower than b, 50 % (49 to 51) than c\n"
-        "peak: b and c cannot be told apart (-1.5 to 1.5 %)\n");
+  CHECK(verdict_lines(pairs, "peak: ", "lower") ==
+        Lines{"peak: a is 50 % (49 to 51) lower than b, 50 % (49 to 51) than c",
+              "peak: b and c cannot be told apart (-1.5 to 1.5 %)"});
 }

@@ -5,6 +5,7 @@
 #include "cmtreplay/protocol.h"
 #include "cmtreplay/report/comparison.h"
 #include "cmtreplay/report/report.h"
+#include "cmtreplay/report/warnings.h"
 #include "cmtreplay/run/machine.h"
 #include "toolkit/output/fields.h"
 
@@ -169,6 +170,8 @@ std::string json_text(const Report& report) {
   output::JsonFields field(json);
   field("time_comparisons", compare_times(report.results.allocators), "every pair, by the time of their runs");
   field("peak_comparisons", compare_peaks(report.results.allocators), "every pair, by peak resident memory");
+  field("verdict", verdict_lines(report.results.allocators), "both in words, a line each");
+  field("warnings", warning_lines(report), "what was not replayed as recorded, and what stood out, a line each");
   json.begin_object("baseline");
   write_result(json, report.results.baseline, report);
   json.end_object();

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cmtreplay/report/report.h"
+#include "cmtreplay/report/warnings.h"
 #include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
 
@@ -77,6 +78,7 @@ output::Picture to_picture(const Report& report) {
     picture.panels.push_back(latency_panel(report, latency_free, "free"));
   }
   picture.table = text.substr(std::min(first_line + 1, text.size())) + details_text(report);
+  for (const std::string& line : warning_lines(report)) picture.table += line + "\n";
   return picture;
 }
 

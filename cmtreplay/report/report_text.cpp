@@ -231,8 +231,9 @@ std::string table_text(const Report& report) {
   times.add(time_row(report.results.baseline, "(null)", reference, facts, has_few));
   text += times.text() + "\n" + memory.text();
   if (reference && reference != &results.front()) text += "ratios are to " + reference->allocator.name + "\n";
-  const std::string verdict = verdict_text(compare_times(results), "time: ", "faster") +
-                              verdict_text(compare_peaks(results), "peak: ", "lower") + outliers_text(results);
+  std::string verdict;
+  for (const std::string& line : verdict_lines(results)) verdict += line + "\n";
+  verdict += outliers_text(results);
   return text + (verdict.empty() ? "" : "\n" + verdict);
 }
 

@@ -1,6 +1,7 @@
 #include "cmtreplay/report/warnings.h"
 
-#include "cmtreplay/report/report.h"
+#include "cmtreplay/run/worker_process.h"
+#include "toolkit/command/command_line.h"
 #include "toolkit/output/numbers.h"
 
 namespace cmt::replay {
@@ -37,6 +38,12 @@ std::vector<Warning> trace_warnings(const PreparedTrace& trace) {
     warnings.push_back({"the trace is planned again in each run",
                         trace.chunks().problem() + ": the trace is planned again in each run"});
   return warnings;
+}
+
+std::vector<Warning> crowd_warnings(const PreparedTrace& trace, const ReplayOptions& options) {
+  if (!more_threads_than_cpus(trace, options)) return {};
+  const std::string kind = "threads at once, more than CPUs: the times are not meaningful";
+  return {{kind, "up to " + std::to_string(trace.plan().lanes) + " " + kind}};
 }
 
 std::vector<Warning> allocator_warnings(const AllocatorResult& result, const TraceFacts& facts) {
@@ -79,6 +86,21 @@ std::vector<Warning> table_warnings(const AllocatorResult& result, const ReplayO
         {"outliers among the timed runs",
          std::to_string(outliers) + " of " + std::to_string(result.timed.size()) + " timed runs are outliers"});
   return warnings;
+}
+
+std::vector<std::string> warning_lines(const Report& report) {
+  std::vector<std::string> lines;
+  const auto add_lines = [&lines](const std::string& of, const std::vector<Warning>& warnings) {
+    for (const Warning& warning : warnings) lines.push_back(of + ": " + warning.text);
+  };
+  const std::string trace_name = command::input_name(report.options.file);
+  add_lines(trace_name, trace_warnings(report.trace));
+  add_lines(trace_name, crowd_warnings(report.trace, report.options));
+  for (const AllocatorResult& result : report.results.allocators) {
+    add_lines(result.allocator.name, allocator_warnings(result, report.trace.plan().facts));
+    add_lines(result.allocator.name, table_warnings(result, report.options));
+  }
+  return lines;
 }
 
 }  // namespace cmt::replay

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cmtreplay/report/report.h"
 #include "cmtreplay/run/runs.h"
 #include "toolkit/output/fields.h"
 
@@ -23,8 +24,14 @@ void describe(Visitor& field, W& warning) {
 /// What of a trace is not replayed as it was recorded.
 std::vector<Warning> trace_warnings(const PreparedTrace& trace);
 
+/// Whether more threads run at once than there are processors.
+std::vector<Warning> crowd_warnings(const PreparedTrace& trace, const ReplayOptions& options);
+
 /// What an allocator lacks, and by which clock it purged.
 std::vector<Warning> allocator_warnings(const AllocatorResult& result, const TraceFacts& facts);
+
+/// All of the above and of table_warnings(), as a line each, with the name of the trace or the allocator before it.
+std::vector<std::string> warning_lines(const Report& report);
 
 /// Whether an allocator that gives memory back by the clock read another one than the recorded: in a replay that is
 /// faster than the program it gives back less.
@@ -33,7 +40,7 @@ bool purges_by_other_clock(const AllocatorResult& result, const ReplayOptions& o
 /// Timed runs that something else has disturbed, mostly; 0 where they are fewer than five.
 std::size_t outlier_runs(const AllocatorResult& result);
 
-/// Both, which the tables of a replay of one trace have elsewhere.
+/// Both of these, which the tables of a replay of one trace have elsewhere.
 std::vector<Warning> table_warnings(const AllocatorResult& result, const ReplayOptions& options);
 
 }  // namespace cmt::replay

@@ -41,8 +41,8 @@ Order order_for(const PreparedTrace& trace, const RunOptions& options) {
 
 }  // namespace
 
-bool more_threads_than_cpus(const ReplaySettings& settings) {
-  return settings.trace.plan().lanes > static_cast<std::uint32_t>(cpu_count(settings.options.cpus));
+bool more_threads_than_cpus(const PreparedTrace& trace, const ReplayOptions& options) {
+  return trace.plan().lanes > static_cast<std::uint32_t>(cpu_count(options.cpus));
 }
 
 bool is_clock_recorded(const ReplaySettings& settings, bool memory_run) {
@@ -121,7 +121,7 @@ void WorkerProcess::fill_control(const Allocator& allocator, const RunOptions& o
   control.gives_back = settings_.trace.plan().facts.give_back_calls != 0 ? 1 : 0;
   control.replaced = allocator.replaced;
   control.several = order_ == Order::one_thread ? 0 : 1;
-  control.spins = more_threads_than_cpus(settings_) ? 0 : spins;
+  control.spins = more_threads_than_cpus(settings_.trace, settings_.options) ? 0 : spins;
   control.slot_count = settings_.trace.plan().slots;
   control.pointer_count = settings_.trace.plan().pointers;
   control.pace = settings_.options.pace;

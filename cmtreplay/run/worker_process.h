@@ -42,7 +42,7 @@ struct ReplaySettings {
 };
 
 /// Whether threads have to share CPUs: their times then depend on the scheduler more than on the allocator.
-bool more_threads_than_cpus(const ReplaySettings& settings);
+bool more_threads_than_cpus(const PreparedTrace& trace, const ReplayOptions& options);
 
 /// Whether the allocator reads the recorded clock in a run.
 bool is_clock_recorded(const ReplaySettings& settings, bool memory_run);

@@ -155,17 +155,41 @@ std::vector<Mark> marks_of(const Recording& recording) {
   return marks;
 }
 
+void add_activity(std::vector<Thread::Activity>& sum, const std::vector<Thread::Activity>& more) {
+  for (const Thread::Activity& each : more) {
+    const auto at = std::lower_bound(sum.begin(), sum.end(), each.moment,
+                                     [](const Thread::Activity& a, std::uint64_t moment) { return a.moment < moment; });
+    if (at != sum.end() && at->moment == each.moment)
+      at->bytes += each.bytes;
+    else
+      sum.insert(at, each);
+  }
+}
+
+std::vector<Thread::Activity> activity_of(const Recording& recording, const TraceFigures& trace,
+                                          const ThreadActivity& counted) {
+  const std::uint64_t width = trace.model->intervals().width();
+  std::vector<Thread::Activity> activity;
+  for (const ThreadActivity::Entry& entry : counted.entries()) {
+    if (entry.bytes != 0)
+      add_activity(activity, {{.moment = recording.moment_of(trace, entry.interval(width)), .bytes = entry.bytes}});
+  }
+  return activity;
+}
+
 /// The threads that have allocated most, and the sum of the others.
 std::vector<Thread> threads_of(const Recording& recording) {
   std::vector<Thread> threads;
   for (std::size_t i = 0; i < recording.traces().size(); ++i) {
-    for (const auto& [number, counts] : recording.traces()[i].model->threads()) {
+    const TraceFigures& trace = recording.traces()[i];
+    for (const auto& [number, counts] : trace.model->threads()) {
       threads.push_back({.process = static_cast<std::uint32_t>(i),
                          .thread = number,
                          .name = counts.name,
                          .events = counts.events,
                          .allocated_blocks = counts.allocated.blocks,
-                         .allocated_bytes = counts.allocated.bytes});
+                         .allocated_bytes = counts.allocated.bytes,
+                         .activity = activity_of(recording, trace, counts.activity)});
     }
   }
   std::stable_sort(threads.begin(), threads.end(),
@@ -177,6 +201,7 @@ std::vector<Thread> threads_of(const Recording& recording) {
     others.events += each->events;
     others.allocated_blocks += each->allocated_blocks;
     others.allocated_bytes += each->allocated_bytes;
+    add_activity(others.activity, each->activity);
   }
   threads.resize(threads_max);
   threads.push_back(std::move(others));

@@ -442,7 +442,7 @@ class Finder {
       add_part(lost.defects, "defect", " found now");
       add_part(lost.unknown_ends, "block",
                " freed that " + std::string(lost.unknown_ends == 1 ? "was" : "were") +
-                   " allocated before the recording began, as by the parent before fork");
+                   " allocated before the recording began: before an attach, or by the parent before fork");
       Finding& finding = add("lost", "memory", share(doubtful, report_.total.events));
       finding.text = (lost.repairs + lost.defects != 0 ? "the recording is not whole: " : "") + parts;
       finding.figures = {{"repairs", lost.repairs}, {"defects", lost.defects}, {"unknown_ends", lost.unknown_ends}};

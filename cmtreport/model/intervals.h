@@ -79,6 +79,8 @@ class IntervalCollector {
   void widen_to(std::uint64_t width);
 
   std::uint64_t width() const { return width_; }
+  /// Of the open interval, on the axis.
+  std::uint64_t open_end() const { return end_; }
   std::uint64_t end_position() const { return position_; }
   const std::vector<Interval>& intervals() const { return intervals_; }
 

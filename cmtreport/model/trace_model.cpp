@@ -65,7 +65,9 @@ void TraceModel::begin_block(const Event& event) {
   if (!live_->begin_block(event, {.key = key, .thread = event.thread})) return;
   intervals_.begin_block(key, size, event.old_tag != 0);
   sizes_[size_class].allocated.add_block(size);
-  counts_of(event.thread).allocated.add_block(size);
+  ThreadCounts& counts = counts_of(event.thread);
+  counts.allocated.add_block(size);
+  counts.activity.add(intervals_.open_end(), intervals_.width(), size);
 }
 
 void TraceModel::note_other(const Event& event) {

@@ -13,6 +13,7 @@
 #include "cmt/event.h"
 #include "cmt/header.h"
 #include "cmtreport/model/intervals.h"
+#include "cmtreport/model/thread_activity.h"
 #include "libcmt/heap/log_linear.h"
 #include "libcmt/number_hash.h"
 #include "toolkit/allocations/amount.h"
@@ -40,6 +41,7 @@ struct ThreadCounts {
   std::string name;
   std::uint64_t events = 0;
   Amount allocated;
+  ThreadActivity activity;
 };
 
 /// Blocks of one class of sizes.
@@ -67,8 +69,8 @@ struct ModelOptions {
 
 /// What a report needs of one trace, counted event by event in one pass.
 ///
-/// Memory: some 60 bytes a live block, that of IntervalCollector, 600 KiB for sizes and lifetimes, and some 100 bytes a
-/// thread. It does not grow with the events.
+/// Memory: some 60 bytes a live block, that of IntervalCollector, 600 KiB for sizes and lifetimes, some 100 bytes a
+/// thread, and 16 for each interval that a thread asked for memory in. It does not grow with the events.
 class TraceModel {
  public:
   /// Borrows `complaints`.

@@ -62,6 +62,18 @@ struct Plain {
   std::map<KeyId, std::uint64_t> leaked;
 };
 
+/// Bytes that each thread asked for in each interval.
+using BytesOfThreads = std::map<std::pair<std::uint32_t, std::size_t>, std::uint64_t>;
+
+BytesOfThreads bytes_of_threads(const TraceModel& model) {
+  BytesOfThreads bytes;
+  for (const auto& [thread, counts] : model.threads()) {
+    for (const ThreadActivity::Entry& entry : counts.activity.entries())
+      bytes[{thread, entry.interval(model.intervals().width())}] += entry.bytes;
+  }
+  return bytes;
+}
+
 void check_against_plain(const std::vector<Event>& events, bool by_time, std::uint64_t widen = 1) {
   command::Complaints complaints(true, [](const std::string&) {});
   TraceModel model({.by_time = by_time, .by_stack = true}, complaints);
@@ -71,6 +83,7 @@ void check_against_plain(const std::vector<Event>& events, bool by_time, std::ui
   const Plain plain(events);
   std::map<KeyId, std::uint64_t> live, leaked;
   std::size_t event = 0, position = 0;
+  BytesOfThreads of_threads;
   CHECK(model.intervals().intervals().size() <= intervals_max);
   for (const Interval& interval : model.intervals().intervals()) {
     std::map<KeyId, std::uint64_t> at_peak = live;
@@ -83,6 +96,8 @@ void check_against_plain(const std::vector<Event>& events, bool by_time, std::ui
     for (; event < interval.last_event; ++event) {
       const std::uint64_t now = Plain::total(plain.after[event]);
       if (now > peak) peak_event = event + 1;
+      const auto index = static_cast<std::size_t>(&interval - model.intervals().intervals().data());
+      if (events[event].makes_block()) of_threads[{events[event].thread, index}] += events[event].size;
       peak = std::max(peak, now);
       REQUIRE((by_time ? events[event].time_ns : event + 1) <= position);
     }
@@ -97,6 +112,7 @@ void check_against_plain(const std::vector<Event>& events, bool by_time, std::ui
     for (const auto& [key, bytes] : plain.after[event - 1]) CHECK(live[key] == bytes);
   }
   CHECK(event == events.size());
+  CHECK(bytes_of_threads(model) == of_threads);
   for (const LeakedBlocks& blocks : model.leaked()) leaked[blocks.key] += blocks.amount.bytes;
   for (const auto& [key, bytes] : plain.leaked) CHECK(leaked[key] == bytes);
 }

@@ -1,4 +1,4 @@
-// Memory over time, in which a span is chosen: by dragging, by two sliders, or by a finding's link.
+// Memory and threads over time, in which a span is chosen: by dragging, by two sliders, or by a finding's link.
 "use strict";
 (() => {
   const {el, plain} = cmt.elements;
@@ -16,13 +16,21 @@
 
     words(moment) {
       const at = this.at[moment];
-      return this.timed ? (at / 1e9).toFixed(3) + " s" : this.panel.unit === "share" ? label("share", at) : "event " + label("count", at);
+      if (this.timed) return this.at.at(-1) < 1e9 ? label("ns", at) : (at / 1e9).toFixed(3) + " s";
+      return this.panel.unit === "share" ? label("share", at) : "event " + label("count", at);
     }
 
     /// The position of a fraction of a moment.
     between(moment) {
       const below = Math.min(this.at.length - 1, Math.floor(moment)), above = Math.min(this.at.length - 1, below + 1);
       return this.at[below] + (this.at[above] - this.at[below]) * (moment - below);
+    }
+
+    /// The moment next to a position.
+    nearest(position) {
+      const above = this.at.findIndex((at) => at >= position);
+      if (above < 0) return this.at.length - 1;
+      return above > 0 && position - this.at[above - 1] < this.at[above] - position ? above - 1 : above;
     }
 
     /// Of a sample of another part of the report.
@@ -71,11 +79,13 @@
       if (peak?.moment > 0) this.marks.push({at: this.axis.at[peak.moment], text: "peak"});
       this.marks.sort((a, b) => a.at - b.at);
       this.plotPlace = place.appendChild(el("div"));
+      this.plots = [];
       this.sliders = ["from", "to"].map((end, side) => el("input", {
         type: "range", min: 0, max: model.last, step: 1, class: "end", "aria-label": `the span's ${side === 0 ? "start" : "end"}`,
         oninput: (event) => this.slide(side, Number(event.target.value)),
       }));
       this.sliderRow = place.appendChild(el("div", {class: "ends"}, this.sliders));
+      this.threadsPlace = place.appendChild(el("div"));
       this.draw();
       state.listen(({span}, before) => { if (before?.span !== span) this.show(span); });
     }
@@ -87,26 +97,40 @@
       this.state.set({span: [Math.max(0, span[0]), Math.min(this.model.last, span[1])]});
     }
 
-    draw() {
-      this.plotPlace.textContent = "";
+    /// The panels: of memory, and of threads where there are several.
+    panels() {
       const series = seriesOf(this.model.report, this.axis);
       const most = Math.max(1, ...series.flatMap(({y}) => [y.reduce((a, b) => Math.max(a, b ?? 0), 0)]));
-      const panel = {title: "Memory over time", x: this.axis.panel, y: {title: "bytes", unit: "bytes", log: false, ticks: [], breaks: [], range: [0, most]}, series, heat: null};
-      const hooks = {
-        draw: [(u) => drawMarks(u, this.marks), () => this.placeSliders(), () => this.showSelection()],
-        setSelect: [(u) => this.dragged(u)],
-      };
-      this.plot = cmt.panels.drawPanel(panel, this.plotPlace, {
-        width: Math.max(320, this.place.clientWidth), height: 240,
-        options: ({cursor}) => ({hooks, cursor: {...cursor, drag: {x: true, y: false, setScale: false, dist: 4}, bind: {dblclick: () => () => this.state.set({span: this.state.whole})}}}),
+      const memory = {title: "Memory over time", x: this.axis.panel, y: {title: "bytes", unit: "bytes", log: false, ticks: [], breaks: [], range: [0, most]}, series, heat: null, height: 240};
+      return [memory, cmt.threads.panelOf(this.model.report, this.axis)].filter(Boolean);
+    }
+
+    draw() {
+      const panels = this.panels(), places = [this.plotPlace, this.threadsPlace];
+      const room = Math.max(...panels.map(cmt.panels.roomOfPanel));
+      this.plots = panels.map((panel, i) => {
+        places[i].textContent = "";
+        return {panel, plot: cmt.panels.drawPanel(panel, places[i], {room, width: this.width(), height: panel.height, options: (options) => this.optionsOf(panel, options)})};
       });
+      this.placeSliders();
       this.showSelection();
+    }
+
+    width() { return Math.max(320, this.place.clientWidth); }
+
+    /// Dragging chooses a span, a double click the whole.
+    optionsOf(panel, {cursor, hooks = {}}) {
+      const draw = panel.heat ? [] : [(u) => drawMarks(u, this.marks), () => this.placeSliders()];
+      return {
+        hooks: {...hooks, draw: [...(hooks.draw ?? []), ...draw, () => this.showSelection()], setSelect: [(u) => this.dragged(u)]},
+        cursor: {...cursor, drag: {x: true, y: false, setScale: false, dist: 4}, bind: {dblclick: () => () => this.state.set({span: this.state.whole})}},
+      };
     }
 
     /// Below the plot's own width, which uPlot settles when it draws.
     placeSliders() {
-      if (!this.plot) return;
-      const over = this.plot.over.getBoundingClientRect(), row = this.sliderRow.getBoundingClientRect();
+      if (this.plots.length === 0) return;
+      const over = this.plots[0].plot.over.getBoundingClientRect(), row = this.sliderRow.getBoundingClientRect();
       this.sliderRow.style.paddingLeft = Math.max(0, over.left - row.left) + "px";
       this.sliderRow.style.paddingRight = Math.max(0, row.right - over.right) + "px";
     }
@@ -115,19 +139,20 @@
     dragged(u) {
       const {left, width} = u.select;
       if (this.showing || width < 2) return;
-      const [low, high] = [left, left + width].map((at) => u.posToIdx(at));
+      const [low, high] = [left, left + width].map((at) => this.axis.nearest(u.posToVal(at, "x")));
       const i = Math.min(low, this.model.last - 1);
       this.state.set({span: [i, Math.max(i + 1, high)]});
     }
 
     showSelection() {
-      if (!this.plot) return;
-      const [i, j] = this.state.values.span, u = this.plot;
-      const [left, right] = [i, j].map((moment) => u.valToPos(this.axis.at[moment], "x"));
-      u.root.classList.toggle("has-span", !this.model.isWhole([i, j]));
-      this.showing = true;
-      u.setSelect(this.model.isWhole([i, j]) ? {left: 0, top: 0, width: 0, height: 0} : {left, top: 0, width: right - left, height: u.over.clientHeight}, false);
-      this.showing = false;
+      const [i, j] = this.state.values.span, isWhole = this.model.isWhole([i, j]);
+      for (const {plot: u} of this.plots) {
+        const [left, right] = [i, j].map((moment) => u.valToPos(this.axis.at[moment], "x"));
+        u.root.classList.toggle("has-span", !isWhole);
+        this.showing = true;
+        u.setSelect(isWhole ? {left: 0, top: 0, width: 0, height: 0} : {left, top: 0, width: right - left, height: u.over.clientHeight}, false);
+        this.showing = false;
+      }
     }
 
     show(span) {
@@ -139,7 +164,7 @@
     }
 
     resize() {
-      this.plot.setSize({width: Math.max(320, this.place.clientWidth), height: 240});
+      for (const {panel, plot} of this.plots) plot.setSize({width: this.width(), height: panel.height});
       this.showSelection();
     }
   }

@@ -90,9 +90,7 @@
   const threadTable = ({threads = [], processes = []}) => {
     if (threads.length < 2) return null;
     const rows = [...threads].sort((a, b) => b.allocated_bytes - a.allocated_bytes).slice(0, 40)
-      .map(({process, thread, name, events, allocated_bytes: allocated}) => [
-        (processes.length > 1 && processes[process] ? plain(processes[process].program || processes[process].name) + " " : "") +
-          (thread == null ? "all others" : `${thread}${name ? " " + plain(name) : ""}`), count(events), bytes(allocated)]);
+      .map((one) => [cmt.threads.nameOf(one, processes), count(one.events), bytes(one.allocated_bytes)]);
     return table(`${count(threads.length)} threads`, ["thread", "#events", "#allocated"], rows);
   };
 
@@ -204,8 +202,14 @@
     const rows = [...replay.allocators].sort((a, b) => (a.wall_ns?.median ?? 0) - (b.wall_ns?.median ?? 0)).map((one) => row(one, plain(one.name)));
     if (replay.baseline) rows.push(row(replay.baseline, "(null)"));
     const isFew = replay.allocators.some(({death, wall_ns: times}) => !death && times?.samples?.length > 1 && times.samples.length < 6);  // their interval is the range
-    return table(`Replayed on ${count(replay.allocators.length)} allocators; ratio: time over that of ${plain(first.name)}; (null) is the cost of the replay itself${replay.mode?.threads_at_once > 1 ? `; ${count(replay.mode.threads_at_once)} threads at once: with fewer processors times mean little` : ""}`,
+    return table(`Replayed on ${count(replay.allocators.length)} allocators; ratio: time over that of ${plain(first.name)}; (null) is the cost of the replay itself`,
       ["allocator", "#time", isFew ? "#range" : "#95 %", "#ratio", "#ns/call", "#resident peak", "#mean", "#at end", "#fragmentation"], rows);
+  };
+
+  /// What the replay says of each pair of allocators, and of what it could not do as recorded.
+  const replayWords = ({replay}) => {
+    const list = (name, lines) => (lines?.length > 0 ? el("ul", {class: name}, lines.map((line) => el("li", {}, plain(line)))) : null);
+    return [list("verdict", replay?.verdict), list("warnings", replay?.warnings)].filter(Boolean);
   };
 
   const replayPanel = ({replay}, axis) => {
@@ -252,5 +256,5 @@
     return table("Mappings", ["mapping", "#most", "#at the end"], rows);
   };
 
-  cmt.parts = {header, findings, wrapperHint, threadTable, processTable, sizesPanel, addressPanel, pagesPanel, holderTables, replayTable, replayPanel, watchPanel, watchNote, watchTable};
+  cmt.parts = {header, findings, wrapperHint, threadTable, processTable, sizesPanel, addressPanel, pagesPanel, holderTables, replayTable, replayWords, replayPanel, watchPanel, watchNote, watchTable};
 })();

@@ -99,15 +99,27 @@ void describe(Visitor& field, P& process) {
 }
 
 struct Thread {
+  /// Bytes that a thread asked for from one moment to the next.
+  struct Activity {
+    std::uint64_t moment = 0;
+    std::uint64_t bytes = 0;
+  };
   std::uint32_t process = 0;
   std::optional<std::uint32_t> thread;
   std::string name;
   std::uint64_t events = 0;
   std::uint64_t allocated_blocks = 0;
   std::uint64_t allocated_bytes = 0;
+  std::vector<Activity> activity;
 };
 
 inline constexpr std::size_t threads_max = 200;
+
+template <class Visitor, output::DescribedAs<Thread::Activity> A>
+void describe(Visitor& field, A& activity) {
+  field("moment", activity.moment, "the end of the interval");
+  field("bytes", activity.bytes, "bytes asked for in it");
+}
 
 template <class Visitor, output::DescribedAs<Thread> T>
 void describe(Visitor& field, T& thread) {
@@ -117,6 +129,8 @@ void describe(Visitor& field, T& thread) {
   field("events", thread.events, "its events");
   field("allocated_blocks", thread.allocated_blocks, "blocks made by it");
   field("allocated_bytes", thread.allocated_bytes, "bytes asked for by them");
+  field("activity", output::as_tuples(thread.activity),
+        "when: [moment, bytes asked for from the moment before up to this one], where it asked for some");
 }
 
 /// Figures at each moment.

@@ -91,6 +91,9 @@ void print_replay_report() {
   print_fields(cmt::output::list_fields<Death>("allocators[].death."));
   print_fields(cmt::output::list_fields<Comparison>("time_comparisons[]."));
   print_fields(cmt::output::list_fields<Comparison>("peak_comparisons[]."));
+  print_fields(
+      {{"verdict", "texts", "both in words, a line each", false, false},
+       {"warnings", "texts", "what was not replayed as recorded, and what stood out, a line each", false, false}});
 }
 
 void print_verification() {

@@ -98,6 +98,36 @@ const checkMouse = async (page, name, json) => {
   await checkFunction(page, name, json);
 };
 
+/// Each thread's row, and the moments of all of them together.
+const checkThreads = async (page, name, json) => {
+  const sums = new Map();
+  for (const {name: thread, allocated_bytes: all, activity} of json.threads) {
+    check(activity.reduce((sum, [, bytes]) => sum + bytes, 0) === all, `${name}: the activity of thread ${thread} is not the ${all} bytes that it allocated`);
+    for (const [moment, bytes] of activity) sums.set(moment, (sums.get(moment) ?? 0) + bytes);
+  }
+  if (name !== "made-up") {
+    const {allocated_bytes: allocated} = json.moments;
+    const wrong = allocated.findIndex((bytes, moment) => moment > 0 && bytes - allocated[moment - 1] !== (sums.get(moment) ?? 0));
+    check(wrong < 0, `${name}: the threads' bytes of moment ${wrong} are ${sums.get(wrong)}`);
+  }
+  const maps = await page.$$("#memory .u-over");
+  check(maps.length === (json.threads.length > 1 ? 2 : 1), `${name}: ${maps.length} panels over time of ${json.threads.length} threads`);
+  if (maps.length < 2) return;
+  const [thread] = [...json.threads].sort((a, b) => b.allocated_bytes - a.allocated_bytes), [moment, bytes] = thread.activity[0];
+  const at = json.moments.position, box = await maps[1].boundingBox();
+  const x = box.x + (box.width * (at[moment - 1] + at[moment])) / 2 / at.at(-1), y = box.y + box.height / json.threads.length / 2;
+  await page.mouse.move(x, y);
+  await settled(page);
+  const text = await page.$eval("#memory .readout", (element) => element.textContent);
+  check(text.startsWith(`thread ${thread.thread}`) && text.includes(`: ${shown(bytes, "bytes")} asked for`), `${name}: thread ${thread.thread}'s ${bytes} bytes are told as "${text}"`);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width - 2, y, {steps: 5});
+  await page.mouse.up();
+  await settled(page);
+  const [i, j] = await spanOf(page);
+  check(Math.abs(i - moment + 0.5) < 1.6 && j >= at.length - 3, `${name}: dragging over the threads from moment ${moment} chose ${i} to ${j}`);
+};
+
 const checkKeyboard = async (page, name, json) => {
   await page.evaluate(() => cmt.shown.state.set({span: cmt.shown.state.whole}));
   await page.focus("#memory input.end");
@@ -221,6 +251,7 @@ for (const name of process.argv.slice(2)) {
   await checkSums(page, name, json);
   if (json.moments.event.length > 3) {
     await checkMouse(page, name, json);
+    await checkThreads(page, name, json);
     await checkKeyboard(page, name, json);
   }
   if (name === "made-up") {
@@ -240,6 +271,9 @@ for (const name of process.argv.slice(2)) {
   }
   const parts = await page.$$eval("section", (sections) => sections.map(({id}) => id).join());
   check(parts === "memory,code,sizes,addresses,pages,replay,watch", `${name}: has the parts ${parts}`);
+  const words = await page.$$eval("#replay li", (lines) => lines.map(({textContent}) => textContent));
+  const {verdict, warnings} = json.replay;
+  check(verdict.length > 0 && words.join() === [...verdict, ...warnings].join(), `${name}: the replay's verdict is "${words}"`);
   check((await page.$$(".lacking")).length === 0, `${name}: a part cannot be shown`);
   await checkFindings(page, name, json);
   await page.emulateMediaFeatures([{name: "prefers-color-scheme", value: "dark"}]);

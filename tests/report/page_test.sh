@@ -9,12 +9,13 @@ tools=$BUILD/tests/report
 
 awk 'BEGIN {
   for (tag = 1; tag <= 6000; tag++) {
-    printf "malloc(%d) = %x<%d> time=%d\n", 8 + tag * 37 % 500, 65536 + 512 * tag, tag, tag * 1000
+    printf "malloc(%d) = %x<%d> time=%d%s\n", 8 + tag * 37 % 500, 65536 + 512 * tag, tag, tag * 1000, tag % 3 == 0 ? " thread=1" : ""
     if (tag % 7 != 0 && tag > 50) printf "free(%x<%d>) time=%d\n", 65536 + 512 * (tag - tag % 50), tag - tag % 50, tag * 1000 + 500
   }
 }' | awk '/^free/ { split($0, part, ")"); if (part[1] in seen) next; seen[part[1]] } { print }' >'<img src=x>.trace'
+cp "$BUILD/cmtreplay/libexample_bump.so" '<b>.so'
 overhead --plot=o.html --json '<img src=x>.trace' >overhead.json
-cmtreplay --alloc=libc --runs=1 --json '<img src=x>.trace' >replay.json
+cmtreplay --alloc=libc --alloc='./<b>.so' --runs=2 --json '<img src=x>.trace' >replay.json
 cmtwatch run --json -o watch.json -- true
 python3 "$SOURCE/tests/report/made_up_report.py" 400 replay.json watch.json overhead.json >made-up.json
 "$tools/page_of_report" <made-up.json >made-up.html

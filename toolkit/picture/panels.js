@@ -263,7 +263,7 @@
     const cell = table.get(row + "," + column) ?? 0;
     if (heat.row_names?.length > 0) {
       if (row < 0 || column < 0) return "";
-      const known = table.has(row + "," + column) ? `${label(heat.unit, cell)} ${heat.title}` : "not known";
+      const known = table.has(row + "," + column) || heat.gaps_are_zero ? `${label(heat.unit, cell)} ${heat.title}` : "not known";
       return `${heat.row_names[row]}, ${heat.column_names[column]}: ${known}`;
     }
     const above = heat.apart.length > 0 && column >= 0 ? `; ${heat.apart_title}: ${label(heat.unit, heat.apart[column])}` : "";
