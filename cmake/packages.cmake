@@ -10,7 +10,12 @@
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME cmt)
 set(CPACK_PACKAGE_VENDOR "The cmt authors")
-set(CMT_MAINTAINER "The cmt authors <cmt@example.org>" CACHE STRING "Name and address in the packages")
+# Who makes the packages maintains them. Where nobody is named, the address is one that cannot exist (RFC 2606).
+set(maintainer "cmt local build <nobody@cmt.invalid>")
+if(DEFINED ENV{DEBFULLNAME} AND DEFINED ENV{DEBEMAIL})
+  set(maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+endif()
+set(CMT_MAINTAINER "${maintainer}" CACHE STRING "NAME <ADDRESS> in the packages; by default that of DEBFULLNAME and DEBEMAIL")
 set(CPACK_PACKAGE_CONTACT "${CMT_MAINTAINER}")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)

@@ -34,6 +34,9 @@ target_compile_options(cmt_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 sees overlaps in std::string's operator+ that are not there (its bug 105329).
   target_compile_options(cmt_warnings INTERFACE -Wno-restrict)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 17)
+  # std::stable_sort of libstdc++ 12 calls a function that is deprecated.
+  target_compile_options(cmt_warnings INTERFACE -Wno-deprecated-declarations)
 endif()
 if(CMT_WARNINGS_AS_ERRORS)
   target_compile_options(cmt_warnings INTERFACE -Werror)

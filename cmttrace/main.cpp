@@ -114,25 +114,15 @@ void check_distinct(const std::string& path, const std::vector<std::string>& com
   for (std::size_t i = 0; i < command.size(); ++i) {
     const std::string file = i == 0 ? command::find_in_path(command[0]) : command[i];
     if (std::filesystem::equivalent(path, file, error))
-      throw std::runtime_error("--output: " + path + " is a file of the command (the program was not started)");
+      throw std::runtime_error(path + ": it is a file of the command");
   }
 }
 
-/// A device or a FIFO cannot be written as a trace is: from its begin, when it is whole.
-void check_regular(const std::string& path) {
-  const std::filesystem::file_type type = std::filesystem::status(path).type();
-  if (type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::regular ||
-      type == std::filesystem::file_type::directory)
-    return;
-  throw std::runtime_error("cannot write " + path +
-                           ": a trace is a regular file, and this is none (the program was not started)");
-}
-
-/// Throws std::system_error where the tracer cannot create a FIFO by this name, or use it.
+/// Throws where the tracer cannot create a FIFO by this name, or use it.
 void check_fifo(const std::string& path) {
   command::check_folder(path);
   if (is_fixed(path) && std::filesystem::exists(path) && !std::filesystem::is_fifo(path))
-    throw std::system_error(EEXIST, std::generic_category(), path);
+    throw std::runtime_error(path + ": commands come through a FIFO, and this is none");
 }
 
 /// Finds out, before the command is started, whether its outputs can be written, and removes the traces in whose place
@@ -151,14 +141,14 @@ std::string prepare_outputs(const Options& options) {
       } else if (!path.empty()) {
         path = command::follow_links(path);
         check_distinct(path, options.command);
-        check_regular(path);
+        command::check_regular(path);
       }
       paths.push_back(path);
     }
     for (const std::string& path : paths) {
       if (is_fixed(path) && !path.empty()) command::make_room(path);
     }
-  } catch (const std::system_error& error) {
+  } catch (const std::runtime_error& error) {
     throw std::runtime_error(std::string("cannot write ") + error.what() + " (the program was not started)");
   }
   std::string prepared;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "toolkit/output/numbers.h"
 
@@ -10,13 +11,21 @@ namespace {
 
 using output::counted;
 
-/// "app.cmt", "2 traces, app.cmt and app.7.cmt", "79 traces, the largest app.cmt, app.7.cmt and app.9.cmt".
+/// One of several traces, with its program where its name does not begin with that: "app.7.cmt (sed)".
+std::string name_file(const command::RecordedFile& file) {
+  const std::string name = std::filesystem::path(file.path).filename();
+  return file.program.empty() || name.starts_with(file.program + ".") ? file.path
+                                                                      : file.path + " (" + file.program + ")";
+}
+
+/// "app.cmt", "2 traces, app.cmt and app.7.cmt (sed)", "79 traces, the largest app.cmt, app.7.cmt (sed) and ...".
 std::string name_files(const std::vector<command::RecordedFile>& files) {
   constexpr std::size_t named_max = 3;
   const std::size_t named = std::min(files.size(), named_max);
-  std::string text = files.size() == 1 ? "" : counted(files.size(), "trace") + ", ";
+  if (files.size() == 1) return files[0].path;
+  std::string text = counted(files.size(), "trace") + ", ";
   if (files.size() > named) text += "the largest ";
-  for (std::size_t i = 0; i < named; ++i) text += (i == 0 ? "" : i + 1 < named ? ", " : " and ") + files[i].path;
+  for (std::size_t i = 0; i < named; ++i) text += (i == 0 ? "" : i + 1 < named ? ", " : " and ") + name_file(files[i]);
   return text;
 }
 

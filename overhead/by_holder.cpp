@@ -57,8 +57,7 @@ class MomentFinder {
       if (!is_reached) count_event(event);
       return !is_reached;
     });
-    if (!is_reached && part.unit == SliceBound::Unit::mark)
-      throw FormatError(path_, "the trace has no mark \"" + part.to->label + "\"");
+    if (!is_reached && part.unit == SliceBound::Unit::mark) progress.finish(path_);  // throws, and lists the marks
     const bool is_its_end = part.unit == SliceBound::Unit::events && summariser_.now().event == part.to->value;
     if (!is_reached && !is_its_end) throw FormatError(path_, "the trace ends before --at=" + part.text);
     walk(summariser_.now());

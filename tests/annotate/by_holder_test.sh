@@ -113,7 +113,7 @@ sed '/^#module\|^#frame\|^#name\|^#node/d; s/ stack=[0-9]*//; s/ time=[0-9]*//' 
 overhead --by=size plain.trace >out 2>err || complain "--by=size without stacks: $(cat err)"
 refused 1 'plain.trace: call stacks were not recorded' --by=line plain.trace
 refused 1 'plain.trace: times were not recorded (needed by --at=5s)' --by=size --at=5s plain.trace
-refused 1 'the trace has no mark "gone"' --by=size --at=@gone plain.trace
+refused 1 'plain.trace: the trace has no mark "gone"; it has @filled, @done' --by=size --at=@gone plain.trace
 refused 1 'the trace ends before --at=13' --by=size --at=13 plain.trace
 sed 's/[0-9a-f]*</</' app.trace >tags.trace
 refused 1 'a block without an address' --by=function tags.trace

@@ -130,7 +130,7 @@ void add_trace(const std::string& path, RecordedTraces& recorded) {
     return;
   }
   Reader reader(path, {.addresses = false, .times = false, .usable = false});
-  recorded.files.push_back({path, bytes});
+  recorded.files.push_back({path, bytes, std::string(reader.header().find("program").value_or(""))});
   recorded.bytes += bytes;
   const auto totals = reader.totals();
   std::uint64_t threads = totals ? totals->threads : 0;

@@ -72,6 +72,7 @@ bool is_running(int process);
 struct RecordedFile {
   std::string path;
   std::uint64_t bytes = 0;
+  std::string program{};  ///< empty where the trace does not name it
 };
 
 /// The sums over a command's traces.
