@@ -187,7 +187,7 @@ std::vector<int> SafeThreads::threads_by_state() const {
 StoppedThread SafeThreads::choose(Clock::time_point deadline, const std::set<int>& avoided) {
   do {
     if (target_.has_ended()) throw ThreadGone("process " + target_.called() + " has ended");
-    met_.clear();
+    std::map<Obstacle, unsigned> met;
     target_.read_maps_again();
     for (const int tid : threads_by_state()) {
       auto thread = avoided.contains(tid) ? std::nullopt : stop(tid);
@@ -198,12 +198,13 @@ StoppedThread SafeThreads::choose(Clock::time_point deadline, const std::set<int
             !Injector(target_.memory(), *thread, target_.functions().return_trampoline).is_possible())
           obstacle = Obstacle::state;
         if (obstacle == Obstacle::none) return std::move(*thread);
-        ++met_[obstacle];
+        ++met[obstacle];
         release(std::move(*thread));
       } catch (const ThreadGone&) {
       }
-      if (Clock::now() > deadline) break;
+      if (Clock::now() > deadline && !met_.empty()) break;  // else a first look at all
     }
+    if (Clock::now() < deadline || met_.empty()) met_ = std::move(met);
     usleep(500);
   } while (Clock::now() < deadline);
   refuse();

@@ -167,6 +167,16 @@ for wrong in '--attach=0' '--attach=x' '--attach=1 ls' '--detach=1 --stacks' '--
   [ "$status" = 125 ] && grep -q "^Try 'cmttrace --help'" err || complain "$wrong: $status $(cat err)"
 done
 
+# A malloc of the program's own is where its functions are, and not what lies between them.
+mkfifo hold ready
+"$programs/spread_malloc" <hold >ready &
+target=$! started+=($!)
+exec 3>hold 4<ready
+read -r answer <&4
+status_of cmttrace --attach="$target" --duration=1ms -o spread.cmt
+[ "$status" = 0 ] && grep -q 'malloc of its own' err || complain "a spread malloc: $status $(cat err)"
+stop
+
 # In namespaces of its own.
 are_named() {  # TRACE
   lifetimes --by=function --json "$1" >functions.json 2>messages

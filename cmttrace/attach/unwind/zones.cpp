@@ -91,11 +91,22 @@ Zones::Zones(const RemoteMemory& memory, const std::vector<Module>& modules, con
 
 void Zones::add_allocator(const RemoteMemory& memory, const Module& module, bool is_program) {
   if (!find_function(memory, module, "malloc")) return;
-  const bool is_in_libc = is_libc(module);
-  if (!is_in_libc && !is_program) {
+  if (is_libc(module)) return add_libc_malloc(memory, module);
+  if (!is_program) {
     ranges_.push_back({module.begin, module.end, Zone::allocator});
     return;
   }
+  has_malloc_in_program_ = true;
+  for (const char* const name : malloc_family) {
+    const auto function = find_function(memory, module, name);
+    if (!function) continue;
+    const std::uint64_t begin = function->address, end = begin + function->size;
+    ranges_.push_back({begin - std::min(begin - module.begin, around_own_malloc),
+                       end + std::min(module.end - end, around_own_malloc), Zone::allocator});
+  }
+}
+
+void Zones::add_libc_malloc(const RemoteMemory& memory, const Module& module) {
   std::uint64_t begin = UINT64_MAX, end = 0;
   for (const char* const name : malloc_family) {
     const auto function = find_function(memory, module, name);
@@ -103,10 +114,7 @@ void Zones::add_allocator(const RemoteMemory& memory, const Module& module, bool
     begin = std::min(begin, function->address);
     end = std::max(end, function->address + function->size);
   }
-  has_malloc_in_program_ = has_malloc_in_program_ || is_program;
-  begin -= is_in_libc ? before_libc_malloc : around_own_malloc;
-  end += is_in_libc ? 0 : around_own_malloc;
-  ranges_.push_back({std::max(begin, module.begin), std::min(end, module.end), Zone::allocator});
+  ranges_.push_back({std::max(begin - before_libc_malloc, module.begin), std::min(end, module.end), Zone::allocator});
 }
 
 void Zones::add_locked_calls(const RemoteMemory& memory, const Module& module) {

@@ -24,7 +24,8 @@ struct EntryPoints {
 ///   walks.
 /// - The allocator, which dlopen calls. In libc it is the part around malloc's exported functions: from 32 KiB before
 ///   the lowest, where malloc.c's static functions are, to the end of the highest. Another library that exports malloc
-///   is one as a whole. A program with a malloc of its own has other functions too: then 256 KiB on both sides.
+///   is one as a whole. A program with a malloc of its own has other functions too, and a linker may put a part of
+///   the exported ones far from the rest: then 256 KiB on both sides of each.
 /// - libcmttrace itself.
 /// - Functions of libc that hold a lock which dlopen takes, or that leave the process in a state of its own: fork,
 ///   pthread_create, exit...
@@ -44,6 +45,7 @@ class Zones {
   };
 
   void add_allocator(const RemoteMemory& memory, const Module& module, bool is_program);
+  void add_libc_malloc(const RemoteMemory& memory, const Module& module);
   void add_locked_calls(const RemoteMemory& memory, const Module& module);
 
   std::vector<Range> ranges_;
