@@ -255,7 +255,11 @@ Lanes load(const std::uint64_t* from) {
 
 /// The lower halves of four addresses.
 Lanes low_halves(const std::uint64_t* addresses) {
+#if __has_builtin(__builtin_shufflevector)
   return __builtin_shufflevector(load(addresses), load(addresses + 2), 0, 2, 4, 6);
+#else  // GCC 11
+  return __builtin_shuffle(load(addresses), load(addresses + 2), Lanes{0, 2, 4, 6});
+#endif
 }
 
 /// A bit for each address of a group that has the lower half of `address`, the lowest bit for the last one. What is not

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "toolkit/output/fields.h"
@@ -18,9 +19,9 @@ namespace cmt::output {
 using Json = nlohmann::json;
 
 /// The member of an object. Throws std::invalid_argument where there is none.
-inline const Json& member(const Json& object, const std::string& key) {
-  const auto found = object.find(key);
-  if (found == object.end()) throw std::invalid_argument("no \"" + key + '"');
+inline const Json& member(const Json& object, std::string_view key) {
+  const auto found = object.find(std::string(key));
+  if (found == object.end()) throw std::invalid_argument("no \"" + std::string(key) + '"');
   return *found;
 }
 
@@ -53,7 +54,7 @@ class FieldReader {
     if constexpr (is_a<std::remove_reference_t<T>, Nullable> || is_a<std::remove_reference_t<T>, Omittable>) {
       if (!object_.contains(std::string(key))) return;  // left out is null: JSON of older versions lacks some
     }
-    if constexpr (assignable || is_wrapper<T>) read(member(object_, std::string(key)), value);
+    if constexpr (assignable || is_wrapper<T>) read(member(object_, key), value);
   }
 
   template <class T>
@@ -83,7 +84,10 @@ class FieldReader {
   template <class T>
   static void read(const Json& json, std::optional<T>& value) {
     value.reset();
-    if (!json.is_null()) read(json, value.emplace());
+    if (json.is_null()) return;
+    T content{};
+    read(json, content);
+    value = std::move(content);
   }
   template <Described T>
   static void read(const Json& json, T& value) {
