@@ -91,7 +91,7 @@ output::Picture to_picture(const Summary& summary) {
   for (const Input& input : summary.inputs) events += input.events;
   output::Picture picture;
   picture.title = title(summary);
-  picture.subtitle = output::with_commas(events) + " events; " + output::with_commas(all.allocated.blocks) +
+  picture.subtitle = output::counted(events, "event") + "; " + output::with_commas(all.allocated.blocks) +
                      " blocks, of which " + percent_of_blocks(all.short_lived, all) + " were short-lived and " +
                      percent_of_blocks(all.leaked.blocks, all) + " alive at the end";
   output::Panel panel{"Lifetime by size", {"bytes asked for", Unit::bytes, true}, age_axis(summary.clock)};

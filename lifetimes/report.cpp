@@ -11,6 +11,7 @@
 namespace cmt::lifetimes {
 namespace {
 
+using output::counted;
 using output::percent_text;
 using output::with_commas;
 
@@ -29,7 +30,7 @@ std::string amount_text(const Amount& amount) {
 }
 
 std::string input_text(const Input& input) {
-  std::string text = command::input_name(input.name) + ": " + with_commas(input.events) + " events";
+  std::string text = command::input_name(input.name) + ": " + counted(input.events, "event");
   if (input.truncated) text += ", breaks off";
   if (input.defects != 0) text += ", " + with_commas(input.defects) + " defects";
   text += "\n  peak live: " + amount_text(input.peak.live) + ", at event " + with_commas(input.peak.event);

@@ -97,9 +97,9 @@ output::Picture to_picture(const Summary& summary) {
   const MemoryUse& peak = summary.peak;
   output::Picture picture;
   picture.title = command::input_name(summary.name);
-  picture.subtitle = output::with_commas(summary.events) + " events; at the peak " +
-                     output::bytes_text(peak.live_bytes) + " live in " + output::with_commas(peak.live_blocks) +
-                     " blocks on " + output::with_commas(peak.pages) + " pages of " +
+  picture.subtitle = output::counted(summary.events, "event") + "; at the peak " + output::bytes_text(peak.live_bytes) +
+                     " live in " + output::with_commas(peak.live_blocks) + " blocks on " +
+                     output::with_commas(peak.pages) + " pages of " +
                      output::label_text(Unit::bytes, static_cast<double>(summary.page_size));
   picture.panels = {memory_panel(summary, axis), address_panel(summary, axis)};
   return picture;

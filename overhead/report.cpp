@@ -14,13 +14,14 @@ namespace cmt::overhead {
 namespace {
 
 using output::bytes_text;
+using output::counted;
 using output::percent_text;
 using output::range_text;
 using output::with_commas;
 
 std::string head_text(const Summary& summary) {
   const MemoryUse& peak = summary.peak;
-  std::string text = command::input_name(summary.name) + ": " + with_commas(summary.events) + " events";
+  std::string text = command::input_name(summary.name) + ": " + counted(summary.events, "event");
   if (summary.truncated) text += ", breaks off";
   if (summary.defects != 0) text += ", " + with_commas(summary.defects) + " defects";
   if (summary.unknown_ends != 0) {

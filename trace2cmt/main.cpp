@@ -81,8 +81,8 @@ void say_defects(const Inputs& inputs, const cmt::Totals& totals, const cmt::Rep
   }
   for (const std::string& path : inputs.empty_files()) say(path + ": the trace is empty");
   if (repairs.total() == 0) return;
-  say(std::to_string(totals.events) + " events, " + std::to_string(repairs.total()) +
-      (repairs.total() == 1 ? " repair" : " repairs") + repair_summary(repairs));
+  say(cmt::output::counted(totals.events, "event") + ", " + cmt::output::counted(repairs.total(), "repair") +
+      repair_summary(repairs));
 }
 
 std::vector<std::unique_ptr<Filter>> make_filters(const Options& options) {

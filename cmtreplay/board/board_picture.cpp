@@ -123,7 +123,7 @@ output::Picture board_picture(const Board& board, bool tables) {
       output::counted(board.allocators.size(), "allocator") + " on " + output::counted(board.traces.size(), "trace");
   std::uint64_t events = 0;
   for (const CellTrace& trace : board.traces) events += trace.events;
-  picture.subtitle = output::with_commas(events) + " events; measured" + machines_text(board) + "; ratios to " +
+  picture.subtitle = output::counted(events, "event") + "; measured" + machines_text(board) + "; ratios to " +
                      board.reference + (board.measured() == 0 ? "" : "; " + intervals_text(board));
   picture.panels = {time_against(board, &BoardAllocator::peak, "peak memory"),
                     time_against(board, &BoardAllocator::mean, "mean memory"),

@@ -16,6 +16,7 @@ namespace cmt::replay {
 namespace {
 
 using output::bytes_text;
+using output::counted;
 using output::fixed;
 using output::time_text;
 using output::with_commas;
@@ -215,7 +216,7 @@ void describe(Visitor& field, Row& row) {
 
 std::string table_text(const Report& report) {
   const TraceFacts& facts = report.trace.plan().facts;
-  std::string text = command::input_name(report.options.file) + ": " + with_commas(facts.events) + " events, " +
+  std::string text = command::input_name(report.options.file) + ": " + counted(facts.events, "event") + ", " +
                      with_commas(facts.calls) + " calls replayed, at most " + bytes_text(facts.peak_live.bytes) +
                      " and at most " + with_commas(facts.peak_live.blocks) + " blocks live\n";
   const std::vector<AllocatorResult>& results = report.results.allocators;

@@ -84,7 +84,7 @@ std::string traced_line(const WatchResult& result, const WatchOptions& options) 
   }
   std::uint64_t events = 0;
   for (const ProcessTrace& trace : traced.traces) events += trace.events;
-  text += "; " + output::with_commas(events) + " events in " + traced.traces.front().path;
+  text += "; " + output::counted(events, "event") + " in " + traced.traces.front().path;
   if (traced.traces.size() != 1) text += " and " + output::with_commas(traced.traces.size() - 1) + " more";
   if (traced.losses.empty()) text += ", nothing was lost";
   for (const std::string& loss : traced.losses) text += ", " + loss;

@@ -60,7 +60,7 @@ run trace2cmt --strict -s bad.trace
 says 1 "trace2cmt: bad.trace:2: expected ')': malloc(8"
 yes 'foo(3)' | sed '12s/.*/free(0)/;12q' >many.trace || true
 run trace2cmt -s many.trace
-[ "$(wc -l <err)" = 11 ] && grep -qx 'trace2cmt: 1 events, 11 repairs: 11 lines not understood' err || complain "many wrong lines: $(cat err)"
+[ "$(wc -l <err)" = 11 ] && grep -qx 'trace2cmt: 1 event, 11 repairs: 11 lines not understood' err || complain "many wrong lines: $(cat err)"
 
 # What has no event is no trace, and said to be what it looks like. An empty trace is said to be empty.
 while IFS='|' read -r bytes words; do

@@ -12,7 +12,7 @@ test "$(cat words)" = 'cmtreplay: .: the folder has no .cmt and no .trace'
 
 printf '#cmt text=1\nmalloc(8) = 1000<1>\n' > cut.trace
 cmtreplay --alloc=null --runs=1 cut.trace > table 2> words
-grep -q '^cut.trace: 1 events' table
+grep -q '^cut.trace: 1 event,' table
 grep -qx 'cmtreplay: cut.trace: breaks off before its end; the whole part is replayed' words
 
 printf 'malloc(8) = 1000<1>\nsurprise\nfree(<1>)\n' > defect.trace

@@ -32,4 +32,4 @@ wrong --json --csv
 wrong --prefix=
 wrong -o x --alloc=libc --alloc=null
 head -1 words | grep -qx 'cmtreplay: -o needs %a in its name where several allocators are given'
-echo 'malloc(8) = 1000<1>' | cmtreplay --runs=1 - | grep -q '^standard input: 1 events'
+echo 'malloc(8) = 1000<1>' | cmtreplay --runs=1 - | grep -q '^standard input: 1 event,'

@@ -11,6 +11,7 @@ namespace cmt::allocations {
 namespace {
 
 using output::bytes_text;
+using output::counted;
 using output::with_commas;
 
 bool is_in_bytes(Metric metric) {
@@ -37,7 +38,7 @@ std::string_view own_title(Metric metric) {
 }
 
 std::string head_text(const Contributors& report) {
-  std::string text = command::input_name(report.name) + ": " + with_commas(report.events) + " events";
+  std::string text = command::input_name(report.name) + ": " + counted(report.events, "event");
   if (!report.slice.empty()) text += " of " + text::to_line(report.slice);
   if (report.truncated) text += ", breaks off";
   if (report.defects != 0) text += ", " + with_commas(report.defects) + " defects";

@@ -136,6 +136,11 @@ std::string untouched_text(const TouchCounts& touches) {
          counted(touches.blocks, "block") + ", of which " + with_commas(touches.untouched_blocks) + " wholly";
 }
 
+std::string without_heading(const cmt::output::Table& table) {
+  const std::string text = table.text();
+  return text.substr(text.find('\n') + 1);
+}
+
 std::string facts_text(const Info& info) {
   const cmt::Totals& totals = info.totals;
   cmt::output::Table table({"", ""}, {0, 1});
@@ -143,6 +148,7 @@ std::string facts_text(const Info& info) {
   for (const auto& [key, value] : info.header.metadata)
     add(printable(key), key == "kept" ? kept_text(value) : printable(value));
   add("recorded", recorded_text(info.header));
+  if (totals.events == 0) return without_heading(table);
   if (info.last_time_ns) add("last event", "at " + time_text(static_cast<double>(*info.last_time_ns)));
   add("threads", with_commas(totals.threads));
   add("allocated", bytes_text(totals.allocated_bytes) + " in " + with_commas(totals.allocations) + " blocks");
@@ -154,8 +160,7 @@ std::string facts_text(const Info& info) {
   if (info.touches) add("never touched", untouched_text(*info.touches));
   add("refused", with_commas(totals.failed));
   add("repairs", with_commas(totals.repairs.total()));
-  const std::string text = table.text();
-  return text.substr(text.find('\n') + 1);
+  return without_heading(table);
 }
 
 std::string kinds_text(const cmt::Totals& totals) {
@@ -224,13 +229,15 @@ std::vector<MetadataEntry> Info::metadata() const {
 }
 
 std::string to_text(const Info& info) {
-  std::string text = info.file + ": " + std::string(name(info.header.format)) + ", " + with_commas(info.totals.events) +
-                     " events in " + with_commas(info.file_bytes) + " bytes, " +
-                     fixed(info.per_event(info.file_bytes), 3) + " an event\n";
-  if (info.totals.events == 0) text += "  the trace is empty\n";
+  const bool is_empty = info.totals.events == 0;
+  std::string text = info.file + ": " + std::string(name(info.header.format)) + ", " +
+                     counted(info.totals.events, "event") + " in " + counted(info.file_bytes, "byte");
+  text += is_empty ? "\n  the trace is empty\n" : ", " + fixed(info.per_event(info.file_bytes), 3) + " an event\n";
   if (info.cut_off) text += "  breaks off: the figures are of what is whole\n";
   if (info.totals.truncated && !info.cut_off) text += "  the recording broke off\n";
-  text += facts_text(info) + kinds_text(info.totals);
+  text += facts_text(info);
+  if (is_empty) return text;
+  text += kinds_text(info.totals);
   return info.layout ? text + layout_text(info) : text;
 }
 

@@ -74,10 +74,9 @@ Verdict verify(const TraceFile& file, unsigned jobs, const TellFault& tell) {
   }
   if (reader.truncated() && !has_truncated_end(file) && verdict.faults == 0)
     fault(file.name(), missing_end(checks.totals().events));
-  verdict.checked = checks.totals().events == 0
-                        ? "it is empty"
-                        : cmt::output::with_commas(checks.totals().events) +
-                              " events: all that reading checks, tags, addresses, times, stacks";
+  verdict.checked = checks.totals().events == 0 ? "it is empty"
+                                                : cmt::output::counted(checks.totals().events, "event") +
+                                                      ": all that reading checks, tags, addresses, times, stacks";
   return verdict;
 }
 

@@ -149,7 +149,7 @@ std::uint64_t CmtVerifier::faults_so_far() {
 Verdict CmtVerifier::run() {
   check_sections();
   faults_so_far();
-  verdict_.checked = cmt::output::with_commas(next_event_) + " events in " + cmt::output::with_commas(blocks_.size()) +
+  verdict_.checked = cmt::output::counted(next_event_, "event") + " in " + cmt::output::with_commas(blocks_.size()) +
                      " blocks, " + cmt::output::with_commas(frames_) +
                      " frames: checksums, every block by itself, index, totals, tags, addresses, times, stacks";
   return verdict_;
