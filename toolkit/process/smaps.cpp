@@ -7,12 +7,14 @@
 //   VmFlags: rd wr mr mw me ac
 //
 // A figure's line begins with a capital letter, a mapping's with a lower-case hexadecimal digit: that tells them apart.
-// Kernels add figures as they grow, so unknown ones are skipped.
+// Kernels add figures as they grow, so unknown ones are skipped. One kernel has them in the same order for each
+// mapping: what a line is for is looked up in the first mapping, and only compared in the others.
 #include "toolkit/process/smaps.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "cmt/error.h"
 #include "toolkit/process/proc_file.h"
@@ -20,12 +22,7 @@
 namespace cmt::process {
 namespace {
 
-struct Figure {
-  std::string_view key;
-  std::uint64_t Mapping::*field;
-};
-
-constexpr std::array<Figure, 13> figures{{
+constexpr std::array<std::pair<std::string_view, std::uint64_t Mapping::*>, 13> known_figures{{
     {"Rss", &Mapping::resident_bytes},
     {"Pss", &Mapping::proportional_bytes},
     {"Private_Clean", &Mapping::private_bytes},
@@ -63,22 +60,31 @@ bool parse_mapping(std::string_view line, Mapping& mapping) {
   return true;
 }
 
-/// False where a figure has no number. Of most keys the first letter tells that they are others.
-bool parse_figure(std::string_view line, Mapping& mapping) {
+}  // namespace
+
+/// The line's key, and what it is added to.
+const SmapsParser::Figure& SmapsParser::find_figure(std::string_view line) {
+  if (next_figure_ < figures_.size() && line.starts_with(figures_[next_figure_].key)) return figures_[next_figure_++];
   const auto colon = line.find(':');
-  if (colon == line.npos) return false;
-  for (const Figure& figure : figures) {
-    if (figure.key.size() != colon || figure.key[0] != line[0] || line.substr(0, colon) != figure.key) continue;
-    std::string_view rest = line.substr(colon + 1);
-    const std::string_view digits = take_word(rest);
-    std::uint64_t kilobytes = 0;
-    if (std::from_chars(digits.data(), digits.data() + digits.size(), kilobytes).ec != std::errc()) return false;
-    mapping.*figure.field += kilobytes * 1024;
+  if (colon == line.npos) fail("expected a number");
+  Figure figure{.key = std::string(line.substr(0, colon + 1)), .fields = {}};
+  for (const auto& [key, field] : known_figures) {
+    if (key == line.substr(0, colon)) figure.fields.push_back(field);
   }
-  return true;
+  figures_.resize(next_figure_++);
+  return figures_.emplace_back(std::move(figure));
 }
 
-}  // namespace
+void SmapsParser::parse_figure(std::string_view line) {
+  const Figure& figure = find_figure(line);
+  if (figure.fields.empty()) return;
+  const char* at = line.data() + figure.key.size();
+  const char* const end = line.data() + line.size();
+  while (at != end && *at == ' ') ++at;
+  std::uint64_t kilobytes = 0;
+  if (std::from_chars(at, end, kilobytes).ec != std::errc()) fail("expected a number");
+  for (std::uint64_t Mapping::*const field : figure.fields) mapping_.*field += kilobytes * 1024;
+}
 
 void SmapsParser::feed(std::string_view piece) {
   for (auto end = piece.find('\n'); end != piece.npos; end = piece.find('\n')) {
@@ -101,14 +107,12 @@ void SmapsParser::end() {
 
 void SmapsParser::parse_line(std::string_view line) {
   ++lines_;
-  if (is_figure(line) && mappings_ != 0) {
-    if (!parse_figure(line, mapping_)) fail("expected a number");
-    return;
-  }
+  if (is_figure(line) && mappings_ != 0) return parse_figure(line);
   if (mappings_ != 0) take_(mapping_);
   mapping_ = {};
   if (is_figure(line) || !parse_mapping(line, mapping_)) fail("expected a mapping");
   ++mappings_;
+  next_figure_ = 0;
 }
 
 void SmapsParser::fail(const char* expected) const {

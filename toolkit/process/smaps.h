@@ -51,13 +51,22 @@ class SmapsParser {
   void end();
 
  private:
+  struct Figure {
+    std::string key;  // with its colon
+    std::vector<std::uint64_t Mapping::*> fields;
+  };
+
   void parse_line(std::string_view line);
+  void parse_figure(std::string_view line);
+  const Figure& find_figure(std::string_view line);
   [[noreturn]] void fail(const char* expected) const;
 
   std::function<void(const Mapping&)> take_;
   std::string name_;
   std::string begun_;  ///< the beginning of a line whose rest is in the next piece
   Mapping mapping_;
+  std::vector<Figure> figures_;  ///< in the order of their lines
+  std::size_t next_figure_ = 0;
   std::uint64_t mappings_ = 0, lines_ = 0;
 };
 
