@@ -196,7 +196,8 @@ std::vector<Thread> threads_of(const Recording& recording) {
                    [](const Thread& a, const Thread& b) { return a.allocated_bytes > b.allocated_bytes; });
   if (threads.size() <= threads_max) return threads;
   Thread others;
-  others.name = output::with_commas(threads.size() - threads_max) + " other threads";
+  others.threads = threads.size() - threads_max;
+  others.name = output::counted(others.threads, "other thread");
   for (auto each = threads.begin() + threads_max; each != threads.end(); ++each) {
     others.events += each->events;
     others.allocated_blocks += each->allocated_blocks;

@@ -22,7 +22,7 @@
     const known = [
       processes.length > 1 ? `${count(processes.length)} processes` : null,
       `${count(report.events)} events`,
-      threads.length > 0 ? `${count(threads.length)} thread${threads.length === 1 ? "" : "s"}` : null,
+      threads.length > 0 ? cmt.threads.counted(threads) : null,
       report.duration_ns != null ? time(report.duration_ns) : null,
       `${bytes(moments.allocated_bytes.at(-1))} allocated`,
       report.peak?.live_bytes != null ? `${peakName} ${bytes(report.peak.live_bytes)}` : `at most ${bytes(Math.max(...moments.live_bytes))} live at the moments shown`,
@@ -91,7 +91,7 @@
     if (threads.length < 2) return null;
     const rows = [...threads].sort((a, b) => b.allocated_bytes - a.allocated_bytes).slice(0, 40)
       .map((one) => [cmt.threads.nameOf(one, processes), count(one.events), bytes(one.allocated_bytes)]);
-    return table(`${count(threads.length)} threads`, ["thread", "#events", "#allocated"], rows);
+    return table(cmt.threads.counted(threads), ["thread", "#events", "#allocated"], rows);
   };
 
   const processTable = ({processes = []}) => {

@@ -106,6 +106,7 @@ struct Thread {
   };
   std::uint32_t process = 0;
   std::optional<std::uint32_t> thread;
+  std::uint64_t threads = 1;
   std::string name;
   std::uint64_t events = 0;
   std::uint64_t allocated_blocks = 0;
@@ -125,6 +126,7 @@ template <class Visitor, output::DescribedAs<Thread> T>
 void describe(Visitor& field, T& thread) {
   field("process", thread.process, "index in processes");
   field("thread", thread.thread, "its number, from 0; null: all others of the report, added up");
+  field("threads", thread.threads, "how many threads these are the figures of; 1, unless thread is null");
   field("name", thread.name, "its name; empty: none was recorded");
   field("events", thread.events, "its events");
   field("allocated_blocks", thread.allocated_blocks, "blocks made by it");

@@ -103,7 +103,8 @@ def report(count, others):
     made = {
         "schema": "cmt.report/1", "name": "made-up.cmt", "program": HOSTILE[1], "command": "g++ -O2 " + HOSTILE[0], "pid": 4711, "start": None,
         "duration_ns": times[-1], "events": events[-1], "truncated": False, "defects": 0, "lost": {"is_known": True, "repairs": 0, "defects": 0, "unknown_ends": 0, "unknown_stack_blocks": 0, "marks": 0}, "has_stacks": True, "processes": [], "axis": "time",
-        "threads": [{"thread": i, "name": name, "events": 1000 * i + 5, "allocated_bytes": 4096 * len(activity[i]) << i, "activity": [[moment, 4096 << i] for moment in activity[i]]} for i, name in enumerate(["main", "worker", HOSTILE[1]])],
+        "threads": [{"thread": i, "name": name, "events": 1000 * i + 5, "allocated_bytes": 4096 * len(activity[i]) << i, "activity": [[moment, 4096 << i] for moment in activity[i]]} for i, name in enumerate(["main", "worker", HOSTILE[1]])] +
+        [{"thread": None, "threads": 7, "name": "7 other threads", "events": 70, "allocated_bytes": 512, "activity": [[1, 512]]}],
         "findings": [
             {"kind": "leak", "text": f"12.3 MiB that {HOSTILE[0]} allocated are never freed", "part": "code", "span": [1, moments - 2], "node": min(3, count - 1), "function": ""},
             {"kind": "temporary", "text": "41 % of all blocks are freed by the next event", "part": "code", "span": None, "node": 1, "function": frames["function"][nodes["frame"][1]]},

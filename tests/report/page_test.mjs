@@ -116,6 +116,13 @@ const checkThreads = async (page, name, json) => {
   const [thread] = [...json.threads].sort((a, b) => b.allocated_bytes - a.allocated_bytes), [moment, bytes] = thread.activity[0];
   const at = json.moments.position, box = await maps[1].boundingBox();
   const x = box.x + (box.width * (at[moment - 1] + at[moment])) / 2 / at.at(-1), y = box.y + box.height / json.threads.length / 2;
+  const others = json.threads.find(({thread}) => thread == null);
+  if (others) {
+    await page.mouse.move(box.x + (box.width * (at[others.activity[0][0] - 1] + at[others.activity[0][0]])) / 2 / at.at(-1), box.y + box.height - box.height / json.threads.length / 2);
+    await settled(page);
+    const text = await page.$eval("#memory .readout", (element) => element.textContent);
+    check(text.startsWith(`${others.threads} other threads`), `${name}: ${others.threads} others are told as "${text}"`);
+  }
   await page.mouse.move(x, y);
   await settled(page);
   const text = await page.$eval("#memory .readout", (element) => element.textContent);
