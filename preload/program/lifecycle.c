@@ -164,6 +164,8 @@ static void claim_ring(void) {
   self->clock = &tracing.control->clock;
   const uint32_t ring = ring_number(tracing.control, self->ring);
   self->holder = holder_of_ring(ring);
+  self->foreign_frees = 0;
+  self->foreign_since = __atomic_load_n(&self->ring->reserved, __ATOMIC_RELAXED);
   stacks_claim(self, ring);
   // The ring is complete: in a sandbox signals are not blocked, and a handler records into it from here on.
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -226,10 +228,15 @@ static void thread_ends(void* unused) {
   }
 }
 
+static enum StampChoice default_stamps(void) {
+  if (!has_sparse_stamps) return stamps_all;
+  return clock_cost_ns() < fast_clock_ns ? stamps_by_sharing : stamps_sparse;
+}
+
 void start_recording(void) {
   generation_page_start();
   clock_is_slow = !clock_is_steady();
-  record_fast_clock(!has_sparse_stamps || clock_cost_ns() < fast_clock_ns);
+  record_choose_stamps(default_stamps());
   state.is_started = true;
   read_stack_settings();
   read_touched_setting();
@@ -261,8 +268,8 @@ static void read_recording_settings(void) {
   tracing.drops = setting_is("CMTTRACE_ON_FULL", "drop");
   tracing.waits = setting_is("CMTTRACE_WAIT", "1");
   if (setting_is("CMTTRACE_TIME", "1")) record_times();
-  if (setting_is("CMTTRACE_STAMPS", "all") || setting_is("CMTTRACE_STAMPS", "sparse"))
-    record_fast_clock(setting_is("CMTTRACE_STAMPS", "all"));
+  if (setting_is("CMTTRACE_STAMPS", "all")) record_choose_stamps(stamps_all);
+  if (setting_is("CMTTRACE_STAMPS", "sparse")) record_choose_stamps(stamps_sparse);
   if (setting_is("CMTTRACE_USABLE", "1")) record_short_below(large_blocks_min, real.malloc_usable_size);
   if (is_allocator_code(*(const void**)&real.malloc_usable_size)) holders_usable_size = real.malloc_usable_size;
 }
@@ -347,7 +354,7 @@ const char* attached_begin(void) {
   state.is_paused = false;
   state.ignores_children = !setting_is("CMTTRACE_FOLLOW", "1");
   thread_session++;
-  record_fast_clock(!has_sparse_stamps || clock_cost_ns() < fast_clock_ns);
+  record_choose_stamps(default_stamps());
   read_stack_settings();
   read_touched_setting();
   read_recording_settings();

@@ -97,6 +97,8 @@ struct Thread {
   uintptr_t load_place;           ///< of hooks/loads.c: where the return address of the dlopen stands,
   const void* load_caller;        ///< and what it is
   bool load_is_deep;              ///< the dlopen has RTLD_DEEPBIND
+  uint32_t foreign_frees;         ///< blocks that it has freed, and another thread had, since it has counted
+  uint64_t foreign_since;         ///< the positions of its ring that were reserved then
 };
 enum { no_generation = 0x7fffffff };
 
@@ -126,8 +128,13 @@ void record_forget(void);
 void record_second_thread(void);
 /// Times are recorded: each event has a true stamp.
 void record_times(void);
-/// Whether reading the clock costs less than finding out whether it has to be read.
-void record_fast_clock(bool is_fast);
+/// Which events of a process with several threads have true stamps, unless times are recorded.
+enum StampChoice {
+  stamps_sparse,      ///< those where memory changes hands
+  stamps_by_sharing,  ///< the same, until threads often free each other's blocks; from there on all
+  stamps_all,
+};
+void record_choose_stamps(enum StampChoice choice);
 
 /// Records an event of one or several records.
 void record_long(const struct Call* call);

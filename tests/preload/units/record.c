@@ -170,8 +170,34 @@ static void check_stamps_where_memory_changes_hands(void) {
   assert(told == now + 1);
 }
 
+// The ring has more records than slots in it. One of `records` frees another thread's block. Is every stamp true after
+// so many of them?
+static bool is_all_true_after(uint64_t foreign_frees, uint64_t records, enum StampChoice choice) {
+  record_choose_stamps(choice);
+  record_forget();
+  record_second_thread();
+  begin(false);
+  for (uint64_t frees = 0; frees < foreign_frees; frees++) {
+    if (stamping != stamping_sparse) return false;  // too early
+    holders_take(2, address_of(block_of_thread), 64);
+    ring.reserved += records - 1;
+    ring.soft = ring.reserved + slots_in_ring;
+    release(block_of_thread);
+  }
+  const bool are_all = stamping == stamping_all;
+  record_second_thread();
+  assert((stamping == stamping_all) == are_all);
+  return are_all;
+}
+
+static void check_stamps_where_threads_share_memory(void) {
+  assert(is_all_true_after(256, 40, stamps_by_sharing));
+  assert(!is_all_true_after(100000, 41, stamps_by_sharing));
+  assert(!is_all_true_after(100000, 1, stamps_sparse));
+}
+
 int main(void) {
-  record_fast_clock(false);
+  record_choose_stamps(stamps_sparse);
   sigaction(SIGTRAP, &(struct sigaction){.sa_sigaction = at_step, .sa_flags = SA_SIGINFO}, NULL);
   holders_begin_process(&memory_used);
   holders_usable_size = usable;
@@ -185,6 +211,7 @@ int main(void) {
   }
   check_stamps_where_memory_changes_hands();
   drop();
+  check_stamps_where_threads_share_memory();
   record_times();
   assert(has_true_stamp(short_event, true));
   return 0;

@@ -1,10 +1,10 @@
 // Both sides of the rings as threads of one process, for the thread sanitizer, which follows neither two processes nor
 // two mappings of the same memory. The start of the collector and files are left out.
 //
-// The main thread, then four threads at once, then four in turn allocate and free addresses of a simulated allocator.
-// As in a real one, a free is a release operation on the address and an allocation an acquire, and one thread frees
-// blocks of another. The drainer and the encoder are threads as in the collector. Blocks have different sizes, which
-// shows that each free ends the block that it was given.
+// The main thread, then four threads at once, then four in turn, then four at once and two beside them allocate and
+// free addresses of a simulated allocator. As in a real one, a free is a release operation on the address and an
+// allocation an acquire, and one thread frees blocks of another. The drainer and the encoder are threads as in the
+// collector. Blocks have different sizes, which shows that each free ends the block that it was given.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -50,7 +50,7 @@ using namespace cmt::collector;
 
 namespace {
 
-constexpr unsigned programs_threads = 4, addresses = 64;
+constexpr unsigned programs_threads = 4, addresses = 64, foreign_blocks = 600;
 
 /// An address and its block; 0: it is free.
 struct Cell {
@@ -171,28 +171,48 @@ std::uint32_t check_pairs(const std::vector<cmt::Event>& events) {
   return allocated;
 }
 
+void churn_together(unsigned seed, int calls) {
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < programs_threads; ++i) {
+    threads.emplace_back([=] {
+      begin_thread();
+      churn(seed + i, calls);
+      end_thread();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// While others churn, a thread frees so many blocks of this one that all events have true stamps from there on.
+void share_much(unsigned seed, int calls) {
+  std::thread others([=] { churn_together(seed, calls); });
+  const std::uint32_t first = blocks.fetch_add(foreign_blocks) + 1;
+  for (std::uint32_t i = 0; i < foreign_blocks; ++i)
+    record_if_allowed(kind_malloc, address_of(addresses + i), size_of(first + i));
+  std::thread freeing([=] {
+    begin_thread();
+    for (std::uint32_t i = 0; i < foreign_blocks; ++i)
+      record_if_allowed(kind_free_sized, address_of(addresses + i), size_of(first + i));
+    end_thread();
+  });
+  freeing.join();
+  others.join();
+}
+
 }  // namespace
 
 TEST_CASE("rings: what threads record while it is drained is whole and in order, together, alone and in turns") {
   constexpr int calls = 30'000;
   begin_thread();
   start_recording();
-  record_fast_clock(false);  // only where memory changes hands
+  record_choose_stamps(stamps_sparse);
   start_collecting();
   REQUIRE(shared != nullptr);
   Collector collector;
   churn(1, calls);
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < programs_threads; ++i) {
-    threads.emplace_back([i] {
-      begin_thread();
-      churn(2 + i, calls);
-      end_thread();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  churn_together(2, calls);
   std::atomic<unsigned> turn = 0;
-  threads.clear();
+  std::vector<std::thread> threads;
   for (unsigned i = 0; i < programs_threads; ++i) {
     threads.emplace_back([i, &turn] {
       begin_thread();
@@ -205,6 +225,10 @@ TEST_CASE("rings: what threads record while it is drained is whole and in order,
     });
   }
   for (std::thread& thread : threads) thread.join();
+  CHECK(stamping == stamping_sparse);
+  record_choose_stamps(stamps_by_sharing);
+  share_much(1000, calls);
+  CHECK(stamping == stamping_all);
   const std::vector<cmt::Event> events = collector.finish();
   CHECK(check_pairs(events) == blocks);
   CHECK(collector.repairs() == 0);
