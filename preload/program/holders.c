@@ -4,7 +4,7 @@
 
 enum { chunk_bytes = 256 * 1024, page_bytes = 1 << holder_page_bits, page_pieces = page_bytes / holder_piece_bytes };
 
-struct HeldRegion* held_groups[holder_groups];
+struct HeldGroup* held_groups[holder_groups];
 uint64_t holders_shared;
 size_t (*holders_usable_size)(void*);
 
@@ -25,17 +25,19 @@ void holders_begin_process(uint64_t* bytes) {
   __atomic_store_n(&pool.is_busy, 0, __ATOMIC_RELEASE);
 }
 
-static void forget_region(struct HeldRegion* region) {
+static void forget_group(struct HeldGroup* group) {
   enum { dont_need = 4 };
-  if (region->pieces) sys(SYS_madvise, region->pieces, holder_region_pieces, dont_need);
-  for (size_t i = 0; i < holder_region_pages; i++) {
-    if (region->pages[i] != 0) __atomic_store_n(&region->pages[i], 0, __ATOMIC_RELEASE);
+  for (size_t i = 0; i < holder_group_regions; i++) {
+    if (group->pieces[i]) sys(SYS_madvise, group->pieces[i], holder_region_pieces, dont_need);
+  }
+  for (size_t i = 0; i < holder_group_pages; i++) {
+    if (group->pages[i] != 0) __atomic_store_n(&group->pages[i], 0, __ATOMIC_RELEASE);
   }
 }
 
 void holders_forget(void) {
-  for (size_t g = 0; g < holder_groups; g++) {
-    for (size_t r = 0; held_groups[g] && r < holder_group_regions; r++) forget_region(&held_groups[g][r]);
+  for (size_t i = 0; i < holder_groups; i++) {
+    if (held_groups[i]) forget_group(held_groups[i]);
   }
   pool.is_exhausted = false;
 }
@@ -58,14 +60,18 @@ static uint8_t* new_pieces(void) {
   return (pool.next += holder_region_pieces) - holder_region_pieces;
 }
 
-static struct HeldRegion* create_region(uintptr_t address, bool with_pieces) {
+static struct HeldGroup* create_group(uintptr_t address) {
   if (address >> holder_address_bits != 0 || __atomic_exchange_n(&pool.is_busy, 1, __ATOMIC_ACQUIRE)) return NULL;
-  struct HeldRegion** group = &held_groups[address >> holder_group_bits];
-  if (!*group) __atomic_store_n(group, map_memory(holder_group_regions * sizeof **group), __ATOMIC_RELEASE);
-  struct HeldRegion* region = held_region(address);
-  if (region && with_pieces && !region->pieces) __atomic_store_n(&region->pieces, new_pieces(), __ATOMIC_RELEASE);
+  struct HeldGroup** group = &held_groups[address >> holder_group_bits];
+  if (!*group) __atomic_store_n(group, map_memory(sizeof **group), __ATOMIC_RELEASE);
   __atomic_store_n(&pool.is_busy, 0, __ATOMIC_RELEASE);
-  return region;
+  return held_group(address);
+}
+
+static void create_pieces(uint8_t** pieces) {
+  if (__atomic_exchange_n(&pool.is_busy, 1, __ATOMIC_ACQUIRE)) return;
+  if (!*pieces) __atomic_store_n(pieces, new_pieces(), __ATOMIC_RELEASE);
+  __atomic_store_n(&pool.is_busy, 0, __ATOMIC_RELEASE);
 }
 
 static void fill(uint8_t* bytes, size_t count, uint8_t self) {
@@ -77,35 +83,32 @@ static void fill(uint8_t* bytes, size_t count, uint8_t self) {
 }
 
 // Gives the page of `address` holders of its pieces, which all are as its holder was.
-static bool split_page(struct HeldRegion* region, uintptr_t address, uint8_t holder) {
-  uint8_t* page = &region->pages[held_page_number(address)];
-  uint8_t* pieces = __atomic_load_n(&region->pieces, __ATOMIC_ACQUIRE);
-  if (!pieces) {
-    create_region(address, true);
-    pieces = __atomic_load_n(&region->pieces, __ATOMIC_ACQUIRE);
-  }
-  if (!pieces ||
+static bool split_page(struct HeldGroup* group, uintptr_t address, uint8_t holder) {
+  uint8_t* page = &group->pages[held_page_number(address)];
+  uint8_t** pieces = &group->pieces[held_region_number(address)];
+  if (!__atomic_load_n(pieces, __ATOMIC_ACQUIRE)) create_pieces(pieces);
+  if (!__atomic_load_n(pieces, __ATOMIC_ACQUIRE) ||
       !__atomic_compare_exchange_n(page, &holder, holders_changing, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
     return false;
-  fill(pieces + held_piece(address) / page_pieces * page_pieces, page_pieces, holder);
+  fill(held_pieces(group, address / page_bytes * page_bytes), page_pieces, holder);
   __atomic_store_n(page, holders_many, __ATOMIC_RELEASE);
   return true;
 }
 
 // Of memory within one page.
 static enum Holding take_in_page(uint8_t self, uintptr_t address, size_t bytes) {
-  struct HeldRegion* region = held_region(address);
-  if (!region) region = create_region(address, false);
-  if (!region) return holding_unnoted;
-  uint8_t* page = &region->pages[held_page_number(address)];
+  struct HeldGroup* group = held_group(address);
+  if (!group) group = create_group(address);
+  if (!group) return holding_unnoted;
+  uint8_t* page = &group->pages[held_page_number(address)];
   uint8_t holder = __atomic_load_n(page, __ATOMIC_ACQUIRE);
   if (holder == self && self) return holding_kept;
   if (holder == 0 && self && address % page_bytes == 0 &&
       __atomic_compare_exchange_n(page, &holder, self, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
     return holding_changed;
   if (holder == holders_changing) return holding_unnoted;
-  if (holder != holders_many && !split_page(region, address, holder)) return holding_unnoted;
-  uint8_t* pieces = region->pieces + held_piece(address);
+  if (holder != holders_many && !split_page(group, address, holder)) return holding_unnoted;
+  uint8_t* pieces = held_pieces(group, address);
   const size_t count = (address % holder_piece_bytes + bytes + holder_piece_bytes - 1) / holder_piece_bytes;
   if (self && held_are_all(pieces, count, self)) return holding_kept;
   fill(pieces, count, self);
@@ -115,10 +118,10 @@ static enum Holding take_in_page(uint8_t self, uintptr_t address, size_t bytes) 
 // Whole pages of a large block are nobody's. Those that nobody has touched stay so without a write.
 static void forget_pages(uintptr_t address, uintptr_t end) {
   for (; address < end; address += page_bytes) {
-    struct HeldRegion* region = held_region(address);
-    if (region && held_page(region, address) != 0)
-      __atomic_store_n(&region->pages[held_page_number(address)], 0, __ATOMIC_RELEASE);
-    if (!region) address |= ((uintptr_t)1 << holder_group_bits) - page_bytes;  // goes on at the next group
+    struct HeldGroup* group = held_group(address);
+    if (group && held_page(group, address) != 0)
+      __atomic_store_n(&group->pages[held_page_number(address)], 0, __ATOMIC_RELEASE);
+    if (!group) address |= ((uintptr_t)1 << holder_group_bits) - page_bytes;  // goes on at the next group
   }
 }
 
@@ -158,7 +161,7 @@ enum Holding holders_take(uint8_t self, const void* block, uint64_t size) {
 
 enum Holding holders_release(uint8_t self, const void* block, bool is_of_malloc) {
   const uintptr_t address = (uintptr_t)block;
-  if (holders_keep(self, block)) return holding_kept;
+  if (holders_have(self, block)) return holding_kept;
   const uint64_t size = is_of_malloc && holders_usable_size ? holders_usable_size((void*)address) : 0;
   if (size == 0 || (address + size) >> holder_address_bits != 0) return holding_unnoted;
   return worse(holding_changed, take_range(may_be_shared(address, size) ? 0 : self, address, size));

@@ -11,7 +11,8 @@
 /// A live block is held as a whole by one ring, or not known at all, so that the 16 bytes of its begin tell. Of a block
 /// that was allocated before anything was noted, the begin may be held with its page, and then the rest is not known:
 /// a ring gets a page as a whole only with a block that covers the page's first byte, so no other block reaches into it
-/// from the page before. Not known are:
+/// from the page before. While a ring has a page as a whole, no other has touched any of it; so there it has blocks of
+/// any size, too. Else, not known are:
 ///  - the begins of blocks of holders_large bytes and more: both their events have true stamps, so that sums over
 ///    threads are right to within small blocks
 ///  - blocks that may share 16 bytes with others: all up to the size of the largest that was ever seen at an address
@@ -43,46 +44,66 @@ enum {
   holder_region_bits = 16,
   holder_group_bits = 31,    // of addresses with one table of regions: 2 GiB
   holder_address_bits = 47,  // of a process
-  holder_region_pages = 1 << (holder_region_bits - holder_page_bits),
   holder_region_pieces = (1 << holder_region_bits) / holder_piece_bytes,
+  holder_group_pages = 1 << (holder_group_bits - holder_page_bits),
   holder_group_regions = 1 << (holder_group_bits - holder_region_bits),
   holder_groups = 1 << (holder_address_bits - holder_group_bits),
 };
 
-/// Values of HeldRegion::pages that are no holders.
+/// Values of HeldGroup::pages that are no holders.
 enum {
   holders_changing = 254,  // a thread is writing the holders of its pieces
   holders_many = 255,      // the holders of its pieces tell
 };
 
-struct HeldRegion {
-  uint8_t* pieces;  ///< holders of 16 bytes each; NULL until a page has several
-  uint8_t pages[holder_region_pages];
-  uint8_t unused[8];
+struct HeldGroup {
+  uint8_t pages[holder_group_pages];
+  uint8_t beyond[8];  ///< 0: the page behind is of the next group
+  uint8_t*
+      pieces[holder_group_regions];  ///< of a region, holders of 16 bytes each; NULL until one of its pages has several
 };
 
-/// Tables of regions, by the upper bits of the address; NULL: none yet.
-extern struct HeldRegion* held_groups[holder_groups] HIDDEN;
+/// By the upper bits of the address; NULL: none yet.
+extern struct HeldGroup* held_groups[holder_groups] HIDDEN;
 /// Blocks of fewer bytes may share 16 bytes.
 extern uint64_t holders_shared HIDDEN;
 
 /// The holder number of a ring; 0: it has none.
 static inline uint8_t holder_of_ring(uint32_t ring) { return ring < holders_max ? (uint8_t)(ring + 1) : 0; }
 
-/// The region of an address, or NULL.
-static inline struct HeldRegion* held_region(uintptr_t address) {
+/// The group of an address, or NULL.
+static inline struct HeldGroup* held_group(uintptr_t address) {
   if (address >> holder_address_bits != 0) return NULL;
-  struct HeldRegion* group = __atomic_load_n(&held_groups[address >> holder_group_bits], __ATOMIC_ACQUIRE);
-  return group ? &group[address >> holder_region_bits & (holder_group_regions - 1)] : NULL;
+  return __atomic_load_n(&held_groups[address >> holder_group_bits], __ATOMIC_ACQUIRE);
 }
 
-/// The place of an address in HeldRegion::pages.
+/// The place of an address in HeldGroup::pages, and in HeldGroup::pieces.
 static inline size_t held_page_number(uintptr_t address) {
-  return address >> holder_page_bits & (holder_region_pages - 1);
+  return address >> holder_page_bits & (holder_group_pages - 1);
+}
+static inline size_t held_region_number(uintptr_t address) {
+  return address >> holder_region_bits & (holder_group_regions - 1);
 }
 
-static inline uint8_t held_page(const struct HeldRegion* region, uintptr_t address) {
-  return __atomic_load_n(&region->pages[held_page_number(address)], __ATOMIC_ACQUIRE);
+static inline uint8_t held_page(const struct HeldGroup* group, uintptr_t address) {
+  return __atomic_load_n(&group->pages[held_page_number(address)], __ATOMIC_ACQUIRE);
+}
+
+/// Holders of the pieces from an address on. Only if a page of its region is held by many.
+static inline uint8_t* held_pieces(const struct HeldGroup* group, uintptr_t address) {
+  return group->pieces[held_region_number(address)] + address % (1 << holder_region_bits) / holder_piece_bytes;
+}
+
+/// Whether the ring has the pages of a block as a whole, which has `size` bytes; before the release of a block: 1. So
+/// the event need not be noted. False: not known.
+static inline bool holders_have_pages(uint8_t self, const void* block, uint64_t size) {
+  const uintptr_t address = (uintptr_t)block;
+  const struct HeldGroup* group = held_group(address);
+  if (!group || !self || size - 1 >= 1 << holder_page_bits) return false;
+  const size_t first = held_page_number(address);
+  const size_t last = first + ((address % (1 << holder_page_bits) + size - 1) >> holder_page_bits);
+  return __atomic_load_n(&group->pages[first], __ATOMIC_ACQUIRE) == self &&
+         __atomic_load_n(&group->pages[last], __ATOMIC_ACQUIRE) == self;
 }
 
 /// In a process that begins. `bytes` counts the memory that pieces take.
@@ -103,9 +124,6 @@ enum Holding holders_take(uint8_t self, const void* block, uint64_t size);
 /// Before a block is given back, by free or realloc. `is_of_malloc`: the allocator may be asked for its size.
 enum Holding holders_release(uint8_t self, const void* block, bool is_of_malloc);
 
-/// The place of an address in HeldRegion::pieces.
-static inline size_t held_piece(uintptr_t address) { return address % (1 << holder_region_bits) / holder_piece_bytes; }
-
 /// Whether all of `count` bytes, 1 at least, are `self`.
 static inline bool held_are_all(const uint8_t* bytes, size_t count, uint8_t self) {
 #if defined CMT_SANITIZED || \
@@ -123,25 +141,24 @@ static inline bool held_are_all(const uint8_t* bytes, size_t count, uint8_t self
 #endif
 }
 
-/// Whether a block that was allocated, or is about to be released, is the ring's, if that is soon found out.
-static inline bool holders_keep_block(uint8_t self, const void* block, uint64_t size) {
+/// Whether a block that was allocated is the ring's, in a page of many. False: not known.
+static inline bool holders_have_pieces(uint8_t self, const void* block, uint64_t size) {
   const uintptr_t address = (uintptr_t)block, end = address + size - 1;
-  const struct HeldRegion* region = held_region(address);
-  if (!region || !self || address % holder_piece_bytes != 0 || size - 1 >= 1 << holder_page_bits ||
-      (address ^ end) >> holder_region_bits != 0 || size < __atomic_load_n(&holders_shared, __ATOMIC_RELAXED))
-    return false;
-  const uint8_t holder = held_page(region, address);
-  if (holder == self) return held_page(region, end) == self;
-  return holder == holders_many && (address ^ end) >> holder_page_bits == 0 &&
-         held_are_all(region->pieces + held_piece(address), (size + holder_piece_bytes - 1) / holder_piece_bytes, self);
+  const struct HeldGroup* group = held_group(address);
+  return group && self && address % holder_piece_bytes == 0 && size - 1 < 1 << holder_page_bits &&
+         (address ^ end) >> holder_page_bits == 0 && size >= __atomic_load_n(&holders_shared, __ATOMIC_RELAXED) &&
+         held_page(group, address) == holders_many &&
+         held_are_all(held_pieces(group, address), (size + holder_piece_bytes - 1) / holder_piece_bytes, self);
 }
 
-static inline bool holders_keep(uint8_t self, const void* block) {
+/// Whether a block that is about to be released is the ring's.
+static inline bool holders_have(uint8_t self, const void* block) {
   const uintptr_t address = (uintptr_t)block;
-  const struct HeldRegion* region = held_region(address);
-  if (!region || !self || address % holder_piece_bytes != 0) return false;
-  const uint8_t holder = held_page(region, address);
-  return (holder == holders_many ? region->pieces[held_piece(address)] : holder) == self;
+  const struct HeldGroup* group = held_group(address);
+  if (!group || !self) return false;
+  const uint8_t holder = held_page(group, address);
+  if (holder != holders_many) return holder == self;
+  return address % holder_piece_bytes == 0 && *held_pieces(group, address) == self;
 }
 
 /// malloc_usable_size of the library that malloc is from, or NULL: for blocks that another ring releases.

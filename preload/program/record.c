@@ -294,10 +294,10 @@ static __attribute__((noinline)) void record_checked(uint32_t kind, const void* 
     record_as_call(kind, block, size);
 }
 
-// Whether a told stamp is enough. False: not known.
+// Whether a told stamp is enough in a page of several rings. False: not known.
 __attribute__((always_inline)) static inline bool is_kept(uint8_t holder, const void* block, uint64_t size,
                                                           bool is_allocation) {
-  return __builtin_expect(is_allocation ? holders_keep_block(holder, block, size) : holders_keep(holder, block), 1);
+  return __builtin_expect(is_allocation ? holders_have_pieces(holder, block, size) : holders_have(holder, block), 1);
 }
 
 __attribute__((always_inline)) static inline void record_stamped(uint32_t kind, const void* block, uint64_t size,
@@ -321,7 +321,7 @@ void record_stamped_release(uint32_t kind, const void* block, uint64_t size, uin
 static uint64_t stamp_of_short(const struct Thread* self, uint32_t kind, const void* block, uint64_t size) {
   const uint64_t told = told_stamp(self);
   const enum Stamping how = __atomic_load_n(&stamping, __ATOMIC_RELAXED);
-  if (__builtin_expect(how == stamping_alone, 1)) return told;
+  if (__builtin_expect(is_told_enough(slot_kind(kind), block, size), 1)) return told;
   if (how == stamping_all) return clock_of_event();
   if (is_kept(self->holder, block, size, kind_makes_block(slot_kind(kind)))) return told;
   return stamp_of_block(self, slot_kind(kind), block, size, told);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "cmt/kinds.h"
+#include "preload/program/holders.h"
 #include "preload/program/kernel.h"
 #include "preload/program/pages/large_blocks.h"
 #include "preload/program/stacks.h"
@@ -146,7 +147,7 @@ void record_long_with_stack(const struct Call* call, const void* stack_frame);
 struct LargeBlock record_given_large(const void* block);
 /// A stamp that no event of before exceeds, and none of what comes falls below.
 uint64_t record_moment(struct Thread* self);
-/// Records an event where stamps matter. `kind`: with flags of the head. `told`: its told_stamp().
+/// Records an event that may need a true stamp. `kind`: with flags of the head. `told`: its told_stamp().
 void record_stamped_allocation(uint32_t kind, const void* block, uint64_t size, uint64_t told);
 void record_stamped_release(uint32_t kind, const void* block, uint64_t size, uint64_t told);
 /// Records an event that may take several records. `kind`: with flags of the head.
@@ -217,6 +218,13 @@ static inline void append_short(uint32_t kind, const void* address, uint64_t siz
     record_again(position, kind, address, size, stamp);
 }
 
+/// Whether a told stamp is enough for an event of the kind. Here of those whose pages are the ring's as a whole.
+static inline bool is_told_enough(uint32_t kind, const void* block, uint64_t size) {
+  const enum Stamping how = __atomic_load_n(&stamping, __ATOMIC_RELAXED);
+  if (how == stamping_alone) return true;
+  return how == stamping_sparse && holders_have_pages(thread_self.holder, block, kind_makes_block(kind) ? size : 1);
+}
+
 /// Records an event. `kind`: with flags of the head. `stack_frame`: NULL where no stacks are recorded. Inlined, because
 /// a call would cost each event a few ns.
 __attribute__((always_inline)) static inline void record(uint32_t kind, const void* address, uint64_t size,
@@ -230,7 +238,7 @@ __attribute__((always_inline)) static inline void record(uint32_t kind, const vo
     return;
   }
   const uint64_t stamp = told_stamp(&thread_self);
-  if (__atomic_load_n(&stamping, __ATOMIC_RELAXED) != stamping_alone) {
+  if (!is_told_enough(slot_kind(kind), address, size)) {
     (kind_makes_block(slot_kind(kind)) ? record_stamped_allocation : record_stamped_release)(kind, address, size,
                                                                                              stamp);
     return;

@@ -71,8 +71,11 @@ static void check_order(uint8_t holder, enum Holding holding, uint32_t at, uint3
   }
 }
 
+// As record() asks: what can be seen soon first.
 static void allocate(uint8_t holder, uint32_t at, uint32_t size, uint32_t room) {
-  const enum Holding holding = holders_take(holder, address_of(at), size);
+  const void* const block = address_of(at);
+  const bool is_kept = holders_have_pages(holder, block, size) || holders_have_pieces(holder, block, size);
+  const enum Holding holding = is_kept ? holding_kept : holders_take(holder, block, size);
   assert(holding != holding_kept || (size < holders_large && holder));
   check_order(holder, holding, at, size);
   blocks[block_count++] = (struct Block){at, size, room};
@@ -80,7 +83,8 @@ static void allocate(uint8_t holder, uint32_t at, uint32_t size, uint32_t room) 
 
 static void release(uint8_t holder, int which) {
   const struct Block block = blocks[which];
-  const enum Holding holding = holders_release(holder, address_of(block.at), true);
+  const bool is_kept = holders_have_pages(holder, address_of(block.at), 1);
+  const enum Holding holding = is_kept ? holding_kept : holders_release(holder, address_of(block.at), true);
   assert(holding != holding_kept || (block.size < holders_large && holder));
   check_order(holder, holding, block.at, block.size);
   blocks[which] = blocks[--block_count];
@@ -147,6 +151,8 @@ int main(void) {
   assert(!is_kept(holders_take(1, page, 64)) && is_kept(holders_take(1, page, 64)));
   assert(is_kept(holders_take(1, page + 100 * 16, 1000)) && is_kept(holders_release(1, page, true)) &&
          memory_used == 0);
+  assert(holders_have_pages(1, page + 104, 8) && !holders_have_pages(2, page, 1) && !holders_have_pages(1, page, 0));
+  assert(holders_have_pages(1, page + 1, 4095) && !holders_have_pages(1, page + 1, 4096));
   assert(!is_kept(holders_take(1, page + 4000, 200)) && is_kept(holders_take(1, page + 4000, 200)));
   assert(!is_kept(holders_take(2, page + 64, 64)) && memory_used == holder_region_pieces);  // now it has two
   assert(is_kept(holders_take(1, page, 64)) && !is_kept(holders_take(1, page, 65)));
