@@ -4,15 +4,15 @@
 ///
 /// A holder is a ring's number plus 1, or 0 where nobody is known; then the next event has a true stamp. Each page of
 /// the heap has one, as long as a single ring has touched it. When another one does, the page gets one for each 16
-/// bytes. So memory that threads do not share costs 32 bytes for 64 KiB, other memory a sixteenth at most, and only
+/// bytes. So memory that threads do not share costs 16 bytes for 64 KiB, other memory a sixteenth at most, and only
 /// from the second thread on. Where no memory can be had for that (a limit on address space, a sandbox), or another
 /// thread is just changing the page, the event cannot be noted: it raises Control::clock instead.
 ///
 /// A live block is held as a whole by one ring, or not known at all, so that the 16 bytes of its begin tell. Of a block
 /// that was allocated before anything was noted, the begin may be held with its page, and then the rest is not known:
 /// a ring gets a page as a whole only with a block that covers the page's first byte, so no other block reaches into it
-/// from the page before. While a ring has a page as a whole, no other has touched any of it; so there it has blocks of
-/// any size, too. Else, not known are:
+/// from the page before. While a ring has a page as a whole, no other is known to have touched any of it; so there
+/// blocks of any size are the ring's. Elsewhere not known are:
 ///  - the begins of blocks of holders_large bytes and more: both their events have true stamps, so that sums over
 ///    threads are right to within small blocks
 ///  - blocks that may share 16 bytes with others: all up to the size of the largest that was ever seen at an address
