@@ -171,32 +171,30 @@ static void compose(struct Batch* batch, const struct Call* call, uint64_t stamp
   batch->slots[batch->count++] = (struct Slot){head, call->size << 32 | (uint32_t)stamp};
 }
 
-static void publish_void(const struct Thread* self, uint64_t position, uint64_t count) {
-  for (uint64_t i = 0; i < count; i++) ring_publish(self, position + i, record_void, 0);
-}
-
-// False if a signal handler has recorded other upper bits of stamps meanwhile, or has forked: then the slots are void,
-// and the event is to be recorded anew. `stack`: NULL, or what stands before it.
+// False if a signal handler has recorded other upper bits of stamps meanwhile: then the slots are void. Or if one has
+// forked: then they are the parent's. The event is to be recorded anew. `stack`: NULL, or what stands before it.
 static bool append_records(struct Thread* self, const struct Call* call, uint64_t stamp, struct EventStack* stack) {
   struct Batch batch;
   uint64_t floor = self->stamp_floor;
   const uint32_t before = stack ? stack->slots : 0;
   compose(&batch, call, stamp, (uint32_t)(floor >> 32));
-  const uint64_t position = ring_reserve(self->ring, before + batch.count);
-  if (!ring_has_room(self->ring, position, before + batch.count)) {
+  const struct HeldRing held = hold_ring(self);
+  const uint64_t position = ring_reserve(held.ring, before + batch.count);
+  if (!ring_has_room(held.ring, position, before + batch.count)) {
     if (stack) stacks_drop(self, stack);
     return true;
   }
+  if (!ring_is_held(self, &held)) return !recording_is_on();  // which begins the child's recording
   const bool is_true =
       (!stack || stack->generation == self->generation) &&
       __atomic_compare_exchange_n(&self->stamp_floor, &floor, stamp, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   if (!is_true) {
-    publish_void(self, position, before + batch.count);
+    held_publish_void(&held, position, before + batch.count);
     return false;
   }
-  if (stack) stacks_publish(self, stack, position);
+  if (stack) stacks_publish(self, stack, &held, position);
   for (uint64_t i = 0; i < batch.count; i++)
-    ring_publish(self, position + before + i, batch.slots[i].head, batch.slots[i].body);
+    held_publish(&held, position + before + i, batch.slots[i].head, batch.slots[i].body);
   return true;
 }
 
@@ -281,8 +279,9 @@ __attribute__((noinline)) void record_as_call(uint32_t kind, const void* address
 
 void record_again(uint64_t position, uint32_t kind, const void* address, uint64_t size, uint64_t stamp) {
   struct Thread* self = &thread_self;
-  if (!ring_has_room(self->ring, position, 1)) return;
-  publish_void(self, position, 1);
+  const struct HeldRing held = hold_ring(self);
+  if (!ring_has_room(held.ring, position, 1)) return;
+  held_publish_void(&held, position, 1);
   const struct Call call = call_of(kind, address, size);
   append_event(self, &call, stamp > self->stamp_floor ? stamp : self->stamp_floor);
 }
@@ -346,23 +345,30 @@ void record_long_with_stack(const struct Call* call, const void* stack_frame) {
     record_described_with_stack(call, stack_frame);
 }
 
+static inline void publish_held_short(const struct HeldRing* held, uint64_t position, uint32_t kind,
+                                      const void* address, uint64_t size, uint64_t stamp) {
+  held_publish(held, position, head_of(kind, address), size << 32 | (uint32_t)stamp);
+}
+
 // An event of one record, and its stack, at `position`, which is reserved.
 static __attribute__((noinline)) void record_reserved(uint32_t kind, const void* address, uint64_t size, uint64_t stamp,
-                                                      uint64_t position, struct EventStack* stack) {
+                                                      const struct HeldRing* held, uint64_t position,
+                                                      struct EventStack* stack) {
   struct Thread* self = &thread_self;
-  if (!ring_has_room(self->ring, position, stack->slots + 1)) {
+  if (!ring_has_room(held->ring, position, stack->slots + 1)) {
     stacks_drop(self, stack);
     stacks_end(self, stack);
     return;
   }
-  if (is_stamp_high_known(self, stamp) && stack->generation == self->generation) {
-    stacks_publish(self, stack, position);
-    publish_short(self, position + stack->slots, kind, address, size, stamp);
+  const bool is_held = ring_is_held(self, held);
+  if (is_held && is_stamp_high_known(self, stamp) && stack->generation == self->generation) {
+    stacks_publish(self, stack, held, position);
+    publish_held_short(held, position + stack->slots, kind, address, size, stamp);
     stacks_end(self, stack);
     return;
   }
   const struct Call call = call_of(kind, address, size);
-  publish_void(self, position, stack->slots + 1);
+  if (is_held) held_publish_void(held, position, stack->slots + 1);
   if (stacks_recapture(self, stack)) append_with_stack(self, &call, stamp, stack);
 }
 
@@ -373,30 +379,32 @@ static __attribute__((noinline)) void record_slowly(uint32_t kind, const void* a
   struct EventStack stack;
   if (!stacks_capture_on(self, stack_frame, kept, generation, &stack)) return;
   const uint64_t stamp = stamp_of_short(self, kind, address, size);
-  record_reserved(kind, address, size, stamp, ring_reserve(self->ring, stack.slots + 1), &stack);
+  const struct HeldRing held = hold_ring(self);
+  record_reserved(kind, address, size, stamp, &held, ring_reserve(held.ring, stack.slots + 1), &stack);
 }
 
 // The frames of the last stack that do not fit its first record.
-static void publish_frames(struct Thread* self, uint32_t first, uint32_t end, uint64_t position) {
+static void publish_frames(const struct Thread* self, const struct HeldRing* held, uint32_t first, uint32_t end,
+                           uint64_t position) {
   for (; first < end; first += stack_frames_more) {
     uint32_t frames[stack_frames_more];
     for (uint32_t i = 0; i < stack_frames_more; i++) frames[i] = unwind_frame_of_last(self->unwinder, (int)(first + i));
     const struct Slot slot = slot_of_frames(frames);
-    ring_publish(self, ++position, slot.head, slot.body);
+    held_publish(held, ++position, slot.head, slot.body);
   }
 }
 
 // The records of the last stack, which go on from those of the one before.
-__attribute__((always_inline)) static inline void publish_stack(struct Thread* self, uint32_t kept, uint32_t added,
-                                                                uint64_t position) {
+__attribute__((always_inline)) static inline void publish_stack(struct Thread* self, const struct HeldRing* held,
+                                                                uint32_t kept, uint32_t added, uint64_t position) {
   const struct StackRecord head = {kept, added, self->last_stack.number, self->last_stack.is_cut, false};
   uint32_t frames[stack_frames_first];
   // Those beyond `added` are not read back. A loop that ends there would be mispredicted.
   for (uint32_t i = 0; i < stack_frames_first; i++)
     frames[i] = unwind_frame_of_last(self->unwinder, (int32_t)(kept + i));
   const struct Slot slot = slot_of_stack(&head, frames);
-  ring_publish(self, position, slot.head, slot.body);
-  if (added > stack_frames_first) publish_frames(self, kept + stack_frames_first, kept + added, position);
+  held_publish(held, position, slot.head, slot.body);
+  if (added > stack_frames_first) publish_frames(self, held, kept + stack_frames_first, kept + added, position);
   self->last_stack.frames = kept + added;
   self->last_stack.number = (head.number + 1) % stack_numbers;
 }
@@ -426,11 +434,12 @@ void record_with_stack(uint32_t kind, const void* address, uint64_t size, const 
   const uint32_t frames = (uint32_t)unwinder->frames, added = frames - (uint32_t)kept;
   const uint32_t slots = added != 0 || frames != self->last_stack.frames ? stack_slots(added) : 0;
   const uint64_t stamp = stamp_of_short(self, kind, address, size);
-  const uint64_t position = ring_reserve(self->ring, slots + 1);
-  const bool has_room = ring_is_below_soft(self->ring, position, slots + 1);
-  if (__builtin_expect(has_room && is_stamp_high_known(self, stamp) && generation == self->generation, 1)) {
-    if (slots) publish_stack(self, (uint32_t)kept, added, position);
-    publish_short(self, position + slots, kind, address, size, stamp);
+  const struct HeldRing held = hold_ring(self);
+  const uint64_t position = ring_reserve(held.ring, slots + 1);
+  const bool has_room = ring_is_below_soft(held.ring, position, slots + 1);
+  if (__builtin_expect(has_room && is_stamp_high_known(self, stamp) && generation == recording_generation(), 1)) {
+    if (slots) publish_stack(self, &held, (uint32_t)kept, added, position);
+    publish_held_short(&held, position + slots, kind, address, size, stamp);
     unwind_release(unwinder, stack_frame);
     return;
   }
@@ -441,5 +450,5 @@ void record_with_stack(uint32_t kind, const void* address, uint64_t size, const 
       .slots = slots,
       .generation = generation,
   };
-  record_reserved(kind, address, size, stamp, position, &stack);
+  record_reserved(kind, address, size, stamp, &held, position, &stack);
 }

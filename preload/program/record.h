@@ -182,12 +182,43 @@ static inline bool ring_has_room(struct Ring* ring, uint64_t position, uint64_t 
   return __builtin_expect(ring_is_below_soft(ring, position, count), 1) || wait_for_room(ring, position, count);
 }
 
-static inline void ring_publish(const struct Thread* self, uint64_t position, uint64_t head, uint64_t body) {
-  uint32_t slots = self->ring->slots;
-  struct Slot* slot = &self->slots[position & (slots - 1)];
+/// A thread's ring, as it was before slots of it were reserved. A signal handler may fork, and an event of the child
+/// gives the thread another ring. Memory that nobody reads is then in the place of this one (rings_forget).
+struct HeldRing {
+  struct Ring* ring;
+  struct Slot* slots;
+  uint32_t count;  ///< of slots
+};
+
+static inline struct HeldRing hold_ring(const struct Thread* self) {
+  const struct HeldRing held = {self->ring, self->slots, self->ring->slots};
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  return held;
+}
+
+/// Whether the ring is this process's. If so, what was reserved in it is to be published: where a signal handler forks
+/// from here on, the child's goes to that memory.
+static inline bool ring_is_held(const struct Thread* self, const struct HeldRing* held) {
+  return self->ring == held->ring && recording_generation() != 0;
+}
+
+static inline void slot_publish(struct Slot* all, uint32_t slots, uint64_t position, uint64_t head, uint64_t body) {
+  struct Slot* slot = &all[position & (slots - 1)];
   slot->body = body;
   head |= slot_valid | (position & slots ? slot_parity : 0);
   __atomic_store_n(&slot->head, head, __ATOMIC_RELEASE);
+}
+
+static inline void ring_publish(const struct Thread* self, uint64_t position, uint64_t head, uint64_t body) {
+  slot_publish(self->slots, self->ring->slots, position, head, body);
+}
+
+static inline void held_publish(const struct HeldRing* held, uint64_t position, uint64_t head, uint64_t body) {
+  slot_publish(held->slots, held->count, position, head, body);
+}
+
+static inline void held_publish_void(const struct HeldRing* held, uint64_t position, uint64_t count) {
+  for (uint64_t i = 0; i < count; i++) held_publish(held, position + i, record_void, 0);
 }
 
 static inline uint64_t head_of(uint32_t kind, const void* address) {

@@ -125,6 +125,8 @@ void rings_forget(const struct Control* control) {
   if (!control) return;
   sys(SYS_mmap, control, control->bytes, PROT_READ | PROT_WRITE,
       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  kept.begin = NULL;  // the child's own rings have another place
+  kept.bytes = 0;
 }
 
 // One call of mremap exchanges the mappings. What has been handed out of the rings is the same in the copy, so that no

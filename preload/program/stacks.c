@@ -86,9 +86,15 @@ static __attribute__((noinline)) bool send_pieces(struct Thread* self, struct Ev
     const uint32_t left = stack->head.added - stacks_frames_at_once;
     stack->head.added = stacks_frames_at_once;
     stack->slots = stacks_slots_at_once;
-    const uint64_t position = ring_reserve(self->ring, stacks_slots_at_once);
-    if (!ring_has_room(self->ring, position, stacks_slots_at_once)) return false;
-    stacks_publish(self, stack, position);
+    const struct HeldRing held = hold_ring(self);
+    const uint64_t position = ring_reserve(held.ring, stacks_slots_at_once);
+    if (!ring_has_room(held.ring, position, stacks_slots_at_once)) return false;
+    if (!ring_is_held(self, &held)) return false;
+    if (stack->generation != self->generation) {
+      held_publish_void(&held, position, stacks_slots_at_once);
+      return false;
+    }
+    stacks_publish(self, stack, &held, position);
     stack->head.kept += stacks_frames_at_once;
     stack->head.added = left;
     stack->head.number = self->last_stack.number;
@@ -135,8 +141,8 @@ bool stacks_capture_on(struct Thread* self, const void* frame, int kept, uint32_
 }
 
 // The frames that do not fit the first record.
-static __attribute__((noinline)) void publish_more(struct Thread* self, const struct EventStack* stack,
-                                                   uint64_t position) {
+static __attribute__((noinline)) void publish_more(const struct Thread* self, const struct EventStack* stack,
+                                                   const struct HeldRing* held, uint64_t position) {
   const struct StackRecord* head = &stack->head;
   for (uint32_t done = stack_frames_first; done < head->added; done += stack_frames_more) {
     const uint32_t left = head->added - done, here = left < stack_frames_more ? left : (uint32_t)stack_frames_more;
@@ -144,11 +150,12 @@ static __attribute__((noinline)) void publish_more(struct Thread* self, const st
     for (uint32_t i = 0; i < here; i++)
       frames[i] = unwind_frame(self->unwinder, &stack->captured, (int32_t)(head->kept + done + i));
     const struct Slot slot = slot_of_frames(frames);
-    ring_publish(self, ++position, slot.head, slot.body);
+    held_publish(held, ++position, slot.head, slot.body);
   }
 }
 
-void stacks_publish(struct Thread* self, const struct EventStack* stack, uint64_t position) {
+void stacks_publish(struct Thread* self, const struct EventStack* stack, const struct HeldRing* held,
+                    uint64_t position) {
   const struct StackRecord* head = &stack->head;
   uint32_t frames[stack_frames_first] = {0};
   if (stack->slots == 0) return;
@@ -161,8 +168,8 @@ void stacks_publish(struct Thread* self, const struct EventStack* stack, uint64_
       frames[i] = unwind_frame(self->unwinder, &stack->captured, (int32_t)(head->kept + i));
   }
   const struct Slot slot = slot_of_stack(head, frames);
-  ring_publish(self, position, slot.head, slot.body);
-  if (__builtin_expect(head->added > stack_frames_first, 0)) publish_more(self, stack, position);
+  held_publish(held, position, slot.head, slot.body);
+  if (__builtin_expect(head->added > stack_frames_first, 0)) publish_more(self, stack, held, position);
   if (head->is_apart) return;
   self->last_stack = (struct RingStack){
       .frames = head->kept + head->added,
@@ -171,6 +178,9 @@ void stacks_publish(struct Thread* self, const struct EventStack* stack, uint64_
       .is_followed = self->unwinder != NULL,
       .is_unknown = self->unwinder == NULL,
   };
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  // A signal handler has forked meanwhile: the child's ring does not have the stack.
+  if (__builtin_expect(!ring_is_held(self, held), 0)) self->last_stack = (struct RingStack){0};
 }
 
 void stacks_drop(struct Thread* self, const struct EventStack* stack) {

@@ -3,8 +3,9 @@
 ///
 ///     struct EventStack stack;
 ///     stacks_capture(self, frame, &stack);       from here on signal handlers capture apart
-///     position = ring_reserve(…, stack.slots + …);
-///     stacks_publish(self, &stack, position);    or stacks_drop(self, &stack), if there was no room
+///     held = hold_ring(self);
+///     position = ring_reserve(held.ring, stack.slots + …);
+///     stacks_publish(self, &stack, &held, position);    or stacks_drop(self, &stack), if there was no room
 ///     stacks_end(self, &stack);
 ///
 /// Each thread captures into an UnwindThread of 64 KiB, of which few pages are touched. It belongs to the thread's
@@ -19,6 +20,7 @@
 #include "preload/program/unwind/unwind.h"
 #include "preload/protocol.h"
 
+struct HeldRing;
 struct Thread;
 
 /// Kinds of events that have stacks, a bit for each. 0: none are recorded.
@@ -73,7 +75,8 @@ static inline void stacks_restart(void) { unwind_forget_all(); }
 bool stacks_capture(struct Thread* self, const void* frame, struct EventStack* stack);
 /// The same for a stack that was captured in `generation`, if `kept` is not -1.
 bool stacks_capture_on(struct Thread* self, const void* frame, int kept, uint32_t generation, struct EventStack* stack);
-void stacks_publish(struct Thread* self, const struct EventStack* stack, uint64_t position);
+void stacks_publish(struct Thread* self, const struct EventStack* stack, const struct HeldRing* held,
+                    uint64_t position);
 void stacks_drop(struct Thread* self, const struct EventStack* stack);
 /// Its slots are void: captures once more.
 bool stacks_recapture(struct Thread* self, struct EventStack* stack);

@@ -133,6 +133,8 @@ static bool wait_until_below_limit(struct Ring* ring, uint64_t position, uint64_
   for (struct Patience patience = {0}; position + count > *limit;) {
     // Attached anew meanwhile: what this thread waited for says nothing of the new recording.
     if (__atomic_load_n(&tracing.generation, __ATOMIC_ACQUIRE) != generation) return false;
+    // A signal handler has forked, and this is the child: with its parent's ring, or, after an event, with none there.
+    if (recording_generation() == 0 || ring->slots == 0) return false;
     if (!tracing_start_collector() || is_collector_lost()) return false;
     if (tracing.drops && drop_event(ring, position, count)) return false;
     if (is_behind_unpublished(ring, position, *limit)) {

@@ -49,7 +49,9 @@ static void* address_of(uintptr_t block) { return (void*)(0x10000 + block * 64);
 static void begin(bool is_own) {
   memset(slots, 0, sizeof slots);
   ring = (struct Ring){.slots = slots_in_ring, .soft = slots_in_ring};
-  thread_self = (struct Thread){.ring = &ring, .slots = slots, .clock = &told, .stamp_floor = before, .holder = 1};
+  thread_self = (struct Thread){
+      .ring = &ring, .slots = slots, .clock = &told, .stamp_floor = before, .generation = 1, .holder = 1};
+  generation_page[0] = 1;
   for (uintptr_t i = block_of_handler; i < blocks; i++) holders_take(is_own ? 1 : 2, address_of(i), 64);
   now = told = before;
 }
