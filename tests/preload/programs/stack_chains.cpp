@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <new>
@@ -36,12 +37,15 @@ thread_local Known known;
 struct Expected {
   std::array<const void*, depth_max> from_inside;
   int depth = 0;
+  int failed = -1;  // of a new_handler: the allocation that has called it
 };
 Expected expected[allocations_max];
 const std::size_t too_much = SIZE_MAX / 4;
 
+int failing_now = -1;
 void expect(int number) {
   Expected& mine = expected[number];
+  mine.failed = failing_now;
   mine.depth = known.depth;
   for (int i = 0; i < known.depth && i < depth_max; ++i)
     mine.from_inside[static_cast<std::size_t>(i)] = known.chain[known.depth - 1 - i];
@@ -138,18 +142,20 @@ __attribute__((noinline)) int walk(int depth) {
 }
 
 // For the operator new of a way that fails: allocates in its turn, and lets it try once more, or throws.
-int failures;
+int failures, newest_failure;
 __attribute__((noinline)) void on_no_memory() {
   const Known before = known;
   const void* chain[10];
   known = {chain, 0};  // operator new, which has called, is not among them
+  failing_now = newest_failure;
   allocate(1);
+  failing_now = -1;
   known = before;
   if (++failures % 2 == 0) throw std::bad_alloc();
 }
 __attribute__((noinline)) void fail_to_allocate(unsigned way) {
   FUNCTION;
-  const int number = allocations++;
+  const int number = newest_failure = allocations++;
   expect(number);
   const std::size_t size = too_much + static_cast<std::size_t>(number) * 64;
   try {
@@ -178,6 +184,26 @@ void write_known() {
   std::fclose(file);
 }
 
+using Keys = std::vector<std::uint64_t>;
+bool is_in(const void* function, std::uint64_t key) { return key - reinterpret_cast<std::uint64_t>(function) < 2000; }
+
+// Whether the frames from number `at` on, counted from the innermost one, are those of an allocation.
+bool has_frames(const Keys& keys, std::size_t at, const Expected& wanted) {
+  const std::size_t depth = static_cast<std::size_t>(wanted.depth < depth_max ? wanted.depth : depth_max);
+  bool same = keys.size() >= at + depth;
+  for (std::size_t i = 0; same && i < depth; ++i)
+    same = keys[keys.size() - 1 - at - i] == reinterpret_cast<std::uint64_t>(wanted.from_inside[i]);
+  return same;
+}
+
+// Whether a new_handler's allocation has the stack of the operator new that has called it. Between them are frames of
+// that one.
+bool has_failed_frames(const Keys& keys, std::size_t at, const Expected& failed) {
+  const std::size_t operator_frames_max = 8, end = std::min(keys.size(), at + operator_frames_max);
+  while (at < end && !is_in(leaf_of_failures, keys[keys.size() - 1 - at])) ++at;
+  return at < end && has_frames(keys, at + 1, failed);
+}
+
 // Compares, and forgets nothing: in a forked child the parent's are left out, because their events are not in its
 // rings.
 void check(int least) {
@@ -194,13 +220,11 @@ void check(int least) {
     ++seen;
     apart += event.stack.is_apart;
     const int depth = wanted.depth < depth_max ? wanted.depth : depth_max;
-    bool same = static_cast<int>(keys.size()) > depth && event.stack.is_cut == (wanted.depth > frames_max);
-    const std::uint64_t leaf = keys.empty() ? 0 : keys.back();
     const void* const function = first == too_much ? leaf_of_failures : leaf_of_others;
-    same = same && leaf - reinterpret_cast<std::uint64_t>(function) < 2000;
-    for (int i = 0; same && i < depth; ++i)
-      same = keys[keys.size() - 2 - static_cast<std::size_t>(i)] ==
-             reinterpret_cast<std::uint64_t>(wanted.from_inside[static_cast<std::size_t>(i)]);
+    bool same = !keys.empty() && event.stack.is_cut == (wanted.depth > frames_max) && is_in(function, keys.back());
+    same = same && has_frames(keys, 1, wanted);
+    if (same && wanted.failed >= 0)
+      same = has_failed_frames(keys, 1 + static_cast<std::size_t>(depth), expected[wanted.failed]);
     if (same) continue;
     std::fprintf(stderr, "allocation %zu, kind %u, %s%s, %d events before:\n", number, event.kind,
                  event.stack.is_cut ? "cut " : "", event.stack.is_apart ? "apart" : "", seen);
