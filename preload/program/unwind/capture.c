@@ -295,14 +295,16 @@ static __attribute__((noinline)) int capture_slowly(struct UnwindThread* self, c
   return kept < self->frames ? kept : self->frames;
 }
 
-int quick_go_on(struct UnwindThread* self, const void* frame, const struct Arrival* arrived, int changed, int kept) {
-  if (changed >= 0) changed = find_difference(self, changed + 1, arrived->place.at, self->base + places_bytes, &kept);
+int quick_go_on(struct UnwindThread* self, const void* frame, struct Arrival arrived, int changed, int kept) {
+  if (changed >= 0) changed = find_difference(self, changed + 1, arrived.place.at, self->base + places_bytes, &kept);
   if (changed >= 0) {
     struct Walk walk;
     begin_walk(&walk, self, frame);
-    walk.place = arrived->place;
-    if (arrived->rbp_first >= 0) walk.rbp_from = arrived->frame + 1 + arrived->rbp_first - arrived->first;
-    const bool is_whole = finish(&walk, arrived->frame, changed, &kept);
+    walk.place = arrived.place;
+    const int inner_end = arrived.frame + 1 + unwind_frames_max - arrived.first;
+    for (int i = inner_end - 1; i > arrived.frame; i--)
+      if (rule_slot(rule_of_code(self->code[i])->rule)) walk.rbp_from = i;
+    const bool is_whole = finish(&walk, arrived.frame, changed, &kept);
     note_quick_range(self);
     if (!is_whole) {
       unwind_forget(self);

@@ -20,7 +20,6 @@ struct Arrival {
   struct Place place;
   int frame;      ///< of the last stack
   int first;      ///< of the frames stored
-  int rbp_first;  ///< of those, the one by whose rule rbp_at is known; or -1
   uint32_t flag;  ///< of `frame`: by_rbp
   uint64_t code;  ///< of `frame`
 };
@@ -43,14 +42,16 @@ static inline struct UnwindRule* quick_cell(struct UnwindThread* self, uint64_t 
 /// Eight places of the last stack.
 struct PlaceWindow {
   __m128i inner, outer;
-  int frame;  ///< of the outermost
+  uint32_t end;  ///< a place from here on lies outside of all
+  int frame;     ///< of the outermost
 };
 
 static inline struct PlaceWindow window_at(const struct UnwindThread* self, int frame) {
   const uint32_t* const places = places_from(self, frame);
   const __m128i flag = _mm_set1_epi32(by_rbp);
   return (struct PlaceWindow){_mm_andnot_si128(flag, _mm_loadu_si128((const __m128i*)(places + 4))),
-                              _mm_andnot_si128(flag, _mm_loadu_si128((const __m128i*)places)), frame};
+                              _mm_andnot_si128(flag, _mm_loadu_si128((const __m128i*)places)), (*places | by_rbp) + 1,
+                              frame};
 }
 
 /// Two bits for the frame whose place is `here`, or 0.
@@ -62,7 +63,7 @@ static inline uint32_t window_match(const struct PlaceWindow* window, uint32_t h
 
 /// Moves the window outwards until its outermost place is not inside of `here`. False: beyond the outermost frame.
 static inline bool window_move(const struct UnwindThread* self, struct PlaceWindow* window, uint32_t here) {
-  while ((*places_from(self, window->frame) | by_rbp) + 1 <= here) {
+  while (window->end <= here) {
     if (window->frame <= 0) return false;
     *window = window_at(self, window->frame - quick_lanes);
   }
@@ -85,8 +86,9 @@ static inline bool step_by_frame_pointer(struct Place* place, uint64_t rule, uin
 /// Walks to a frame of the last stack. False: that is not all that there is to do.
 __attribute__((always_inline)) static inline bool arrive_quickly(struct UnwindThread* self, const void* frame,
                                                                  struct Arrival* arrived) {
-  const uintptr_t base = self->base;
-  int first = unwind_frames_max, rbp_first = -1;
+  const uintptr_t base = self->base, end = base + places_bytes;
+  const int first_min = self->frames;  // else there is no room beside the last stack
+  int first = unwind_frames_max;
   struct Place place = place_of_caller(frame);
   struct PlaceWindow window = window_at(self, self->frames - quick_lanes);
   uint32_t flag = 0;
@@ -98,7 +100,7 @@ __attribute__((always_inline)) static inline bool arrive_quickly(struct UnwindTh
       if (!cell) return false;
     }
     uint32_t match = window_match(&window, here);
-    if (__builtin_expect((*places_from(self, window.frame) | by_rbp) + 1 <= here, 0)) {
+    if (__builtin_expect(window.end <= here, 0)) {
       if (!window_move(self, &window, here)) return false;
       match = window_match(&window, here);
     }
@@ -106,25 +108,24 @@ __attribute__((always_inline)) static inline bool arrive_quickly(struct UnwindTh
     if (match) {
       const int cursor = window.frame + __builtin_ctz(match) / 2;
       if (__builtin_expect(rule_of_code(self->code[cursor])->rule == rule, 1)) {
-        *arrived = (struct Arrival){place, cursor, first, rbp_first, flag, code};
+        *arrived = (struct Arrival){place, cursor, first, flag, code};
         const int stored = unwind_frames_max - first;
         return cursor + 1 + stored <= unwind_limit && first - (cursor + 1) >= stored + copied_at_once;
       }
     }
-    if (__builtin_expect(first <= self->frames, 0)) return false;  // no room beside the last stack
+    if (__builtin_expect(first <= first_min, 0)) return false;
     self->code[--first] = code;
     self->places[first] = here | flag;
     uintptr_t at = place.at + rule_distance(rule);
     if (__builtin_expect(rule_kind(rule) == rule_from_rsp, 1)) {
       flag = 0;
-      const uint64_t slot = rule_slot(rule);
-      place.rbp_at = slot ? place.at + 8 * slot : place.rbp_at;
+      const uint64_t slot = rule_slot(rule), is_unchanged = (slot != 0) - (uint64_t)1;
+      place.rbp_at = (place.rbp_at & is_unchanged) | ((place.at + 8 * slot) & ~is_unchanged);
     } else {
       if (!step_by_frame_pointer(&place, rule, &at)) return false;
       flag = by_rbp;
     }
-    rbp_first = rule_slot(rule) ? first : rbp_first;
-    if (__builtin_expect(at - base >= places_bytes, 0)) return false;
+    if (__builtin_expect(at >= end, 0)) return false;
     place.at = at;
     place.key = *(const uint64_t*)at;
     if (__builtin_expect(place.key - 1 >= code_mask, 0)) return false;
@@ -220,7 +221,7 @@ __attribute__((always_inline)) static inline int find_difference_quickly(struct 
 
 /// Ends what unwind_capture_quickly() has begun: compares on from `changed`, or, if that is -1, modules have gone
 /// meanwhile. Returns how many outer frames stay.
-int quick_go_on(struct UnwindThread* self, const void* frame, const struct Arrival* arrived, int changed,
+int quick_go_on(struct UnwindThread* self, const void* frame, struct Arrival arrived, int changed,
                 int kept) UNWIND_HIDDEN;
 
 /// Marks the stack as one that is being captured.
@@ -246,6 +247,6 @@ __attribute__((always_inline)) static inline int unwind_capture_quickly(struct U
   int kept = splice_quickly(self, &arrived);
   const int changed = find_difference_quickly(self, arrived.frame, &kept);
   if (__builtin_expect(changed >= 0 || __atomic_load_n(&unwind_epoch, __ATOMIC_ACQUIRE) != epoch, 0))
-    return quick_go_on(self, frame, &arrived, changed, kept);
+    return quick_go_on(self, frame, arrived, changed, kept);
   return kept;
 }
