@@ -10,11 +10,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 @dataclasses.dataclass
 class Sample:
-    """`allocator`, `program`: resident bytes of the two."""
+    """`allocator`, `program`: resident bytes of the two; `other`: of all but the allocator, pages of files included. `high`: of all,
+    the most since the sample before; 0: unknown."""
     calls: int
     us: int
+    high: int
     allocator: int
     program: int
+    other: int
 
 
 def compile_sampler(folder):
@@ -31,17 +34,26 @@ def read_samples(path, library):
 
 def read_sample(text, library):
     head, smaps = text.lstrip("\n").split("\n", 1)
-    _, calls, _, microseconds = head.split()
-    return Sample(int(calls), int(microseconds), *allocator_and_program(smaps, library))
+    _, calls, _, microseconds, _, high, _ = head.split()
+    return Sample(int(calls), int(microseconds), int(high) * 1024, *resident_bytes(smaps, library))
 
 
-def allocator_and_program(smaps, library):
-    """Resident bytes of the two: anonymous memory by the mapping that it is in."""
-    allocator = program = end_before = bss = 0
+def peak(samples):
+    """Of the allocator. Between two samples it is the kernel's high-water mark less what else was resident at the one of them that
+    had more of it: most programs only add to that."""
+    between = [now.high - max(before.other, now.other) for before, now in zip(samples[:1] + samples, samples)]
+    return max(*between, *(sample.allocator for sample in samples))
+
+
+def resident_bytes(smaps, library):
+    """Of the allocator, of the program, of all but the allocator: anonymous memory by the mapping that it is in."""
+    allocator = program = total = end_before = bss = 0
     name_before = ""
     whose = None
     for line in smaps.split("\n"):
         if line[:1].isupper():
+            if line.startswith("Rss:"):
+                total += int(line.split()[1]) * 1024
             if line.startswith("Anonymous:"):
                 resident = int(line.split()[1]) * 1024
                 if whose == "allocator":
@@ -60,7 +72,7 @@ def allocator_and_program(smaps, library):
             bss = bss_bytes(name_before)
         whose = "allocator" if name in ("", "[heap]") else whose_file(name, library)
         end_before, name_before = end, name
-    return allocator, program
+    return allocator, program, total - allocator
 
 
 @functools.lru_cache

@@ -8,9 +8,10 @@
  * It appends the program's smaps to a file after every 3 ms of CPU time or so, and at the end. Samples are equal on an
  * idle and on a busy machine, because the clock is CPU time and the program reads its own smaps. Above each one stands
  * where in the run it was taken: the calls that were given to the allocator so far, and the elapsed time without that
- * of the samples before:
+ * of the samples before; and the kernel's high-water mark of all resident memory since the sample before (VmHWM, which
+ * each sample resets), so that no peak between two samples is missed:
  *
- *     Calls: 123456 us: 78901
+ *     Calls: 123456 us: 78901 high: 45678 kB
  *
  * The caller is identified by the object that the call returns to. The C library's malloc maps memory by internal
  * calls, which cannot be intercepted and stay as they are. For measurements only: stacks of threads are never released.
@@ -24,6 +25,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -68,14 +70,28 @@ static void wind_up(long cost) {
   timer_settime(timer, 0, &once, NULL);
 }
 
+/* Since the last call. 0: unknown. */
+static long high_water_kb(void) {
+  const int status = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  const ssize_t got = status < 0 ? 0 : read(status, text, sizeof text - 1);
+  close(status);
+  text[got > 0 ? got : 0] = 0;
+  const char* const line = strstr(text, "VmHWM:");
+  const int resets = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+  const int is_reset = resets >= 0 && write(resets, "5", 1) == 1;
+  close(resets);
+  return line && is_reset ? atol(line + strlen("VmHWM:")) : 0;
+}
+
 static void log_smaps(int number) {
   (void)number;
   const long begin = cpu_microseconds();
   if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE)) return;
   const int error = errno;
   const long wall = wall_microseconds();
-  const int length = snprintf(text, sizeof text, "Calls: %lu us: %ld\n", __atomic_load_n(&calls, __ATOMIC_RELAXED),
-                              wall - began_us - sampling_us);
+  const long high = high_water_kb();
+  const int length = snprintf(text, sizeof text, "Calls: %lu us: %ld high: %ld kB\n",
+                              __atomic_load_n(&calls, __ATOMIC_RELAXED), wall - began_us - sampling_us, high);
   if (write(log_fd, text, (size_t)length) != length) close(log_fd);
   const int smaps = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
   for (ssize_t got; smaps >= 0 && (got = read(smaps, text, sizeof text)) > 0;) {
