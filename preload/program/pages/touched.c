@@ -4,18 +4,20 @@
 #include "preload/program/record.h"
 
 enum {
-  share = 64,             // of its time that a thread may spend
-  credit_at_first = 100,  // us
+  share = 64,                     // of its time that a thread may spend
+  credit_at_first = 100,          // us
+  credit_of_first_thread = 2000,  // us, of the first one that asks
   credit_max = 50000,
   cost_of_call = 1,       // us
   cost_of_scan = 4,       // us
+  cost_factor_max = 4,    // so much more than expected may be charged
   pages_of_us = 250,      // so many pages take 1 us
   pages_of_us_moved = 12  // the same, by move_pages
 };
 
 enum { unasked_share = 8 };
 
-static bool is_time_bounded;
+static bool is_time_bounded, has_first_asked;
 static uint64_t live_bytes,
     unasked_bytes;  // of large blocks that have pages to ask about: of all, and of those since all were asked about
 
@@ -23,6 +25,7 @@ void touched_begin(uint64_t min, bool is_bounded) {
   large_blocks_min = min;
   live_bytes = unasked_bytes = 0;
   is_time_bounded = is_bounded;
+  has_first_asked = false;
   if (min) ask_begin();
 }
 
@@ -31,20 +34,27 @@ static uint64_t us_to_ask(uint64_t pages, bool written) {
   return ask_scans(pages) ? cost_of_scan + pages / pages_of_us : cost_of_call + pages / pages_of_us_moved;
 }
 
+static uint64_t us_at_first(void) {
+  return __atomic_exchange_n(&has_first_asked, true, __ATOMIC_RELAXED) ? credit_at_first : credit_of_first_thread;
+}
+
 static bool can_ask(struct Thread* self, uint64_t pages, bool written) {
   if (sandbox_entered) return false;
   if (!is_time_bounded) return true;
   const uint64_t now = clock_stamp(false), most = (uint64_t)credit_max * stamps_per_us;
-  if (!self->asked_at) self->ask_credit = (uint64_t)credit_at_first * stamps_per_us;
+  if (!self->asked_at) self->ask_credit = us_at_first() * stamps_per_us;
   if (self->asked_at && now > self->asked_at) self->ask_credit += (now - self->asked_at) / share;
   if (self->ask_credit > most) self->ask_credit = most;
   self->asked_at = now;
   return self->ask_credit >= us_to_ask(pages, written) * stamps_per_us;
 }
 
-static void note_cost(struct Thread* self) {
+// A thread that has lost the processor meanwhile has not spent that time on asking.
+static void note_cost(struct Thread* self, uint64_t us_expected) {
   if (!is_time_bounded) return;
-  const uint64_t now = clock_stamp(false), took = now > self->asked_at ? now - self->asked_at : 0;
+  const uint64_t now = clock_stamp(false), most = us_expected * cost_factor_max * stamps_per_us;
+  uint64_t took = now > self->asked_at ? now - self->asked_at : 0;
+  if (took > most) took = most;
   self->ask_credit = took < self->ask_credit ? self->ask_credit - took : 0;
   self->asked_at = now;
 }
@@ -78,7 +88,7 @@ static bool ask_about_given(struct Thread* self, const struct LargeBlock* block,
   if (!can_ask(self, end - from, false)) return false;
   const uint64_t known = ask_pages(block->address, from, end, false, runs);
   if (known) close_runs(runs, known, end);
-  note_cost(self);
+  note_cost(self, us_to_ask(end - from, false));
   return known != 0;
 }
 
@@ -116,7 +126,7 @@ static bool ask_about_all(struct Thread* self, const struct LargeBlock* block, s
   for (uint64_t from = 0; is_known;) {
     pages->runs.count = 0;
     const uint64_t known = ask_pages(block->address, from, end, true, &pages->runs);
-    note_cost(self);
+    note_cost(self, us_to_ask(end - from, true));
     is_known = known > from && self->generation == recording_generation();
     if (!is_known || known >= end) break;
     from = known;
@@ -163,7 +173,7 @@ bool touched_released(struct Thread* self, const struct LargeBlock* taken, struc
   if (are_many_unasked() && can_ask(self, 0, true)) {
     __atomic_store_n(&unasked_bytes, 0, __ATOMIC_RELAXED);
     large_blocks_visit(record_one, self);
-    note_cost(self);
+    note_cost(self, us_to_ask(0, true));
   }
   return true;
 }
