@@ -79,7 +79,10 @@ class PreparedTrace::Pass {
           __builtin_prefetch(&events[i + fetched].stack);
         }
         if (i + prefetched < events.size()) router_.prefetch(events[i + prefetched]);
-        plan_event(events[i]);
+        if (events[i].kind == Kind::resident)
+          plan_event(untouched_.assume_written(events[i]));
+        else
+          plan_event(events[i]);
       }
       progress(reader.batch().bytes_read, reader.batch().bytes_total);
     }
@@ -205,11 +208,15 @@ std::vector<std::uint64_t> PreparedTrace::events_at(const std::vector<OperationP
   LaneWriter writer(chunks);
   Router router(writer, order, options_.timed, [](std::uint32_t, bool) {});
   Reader reader = open_();
+  UntouchedBytes untouched;
+  untouched.set_touched_min(reader.header().touched_min());
   std::uint64_t number = 0;
   for (auto events = reader.read(); !events.empty() && !wanted.empty(); events = reader.read()) {
     for (const Event& event : events) {
       ++number;
-      router.route(event);
+      const Event planned = untouched.assume_written(event);
+      router.route(planned);
+      untouched.count(planned);
       for (auto& [lane, in_lane] : wanted) {
         while (lane < writer.lanes() && !in_lane.empty() && writer.position(lane) > in_lane.begin()->first) {
           numbers[in_lane.begin()->second] = number;

@@ -84,6 +84,48 @@ TEST_CASE("untouched: bytes of large blocks, until they are touched or end") {
   CHECK(untouched.bytes() == 0);
 }
 
+TEST_CASE("untouched: resident pages are to be written as far as blocks of the same call and size were") {
+  UntouchedBytes untouched;
+  untouched.set_touched_min(16384);
+  const auto resident = [](cmt::Tag tag, std::uint64_t offset, std::uint64_t count) {
+    Event event = pages_of(tag, offset, count);
+    event.kind = Kind::resident;
+    return event;
+  };
+  const auto pages_assumed = [&](const Event& event) {
+    const Event assumed = untouched.assume_written(event);
+    untouched.count(assumed);
+    return assumed.size < 65536 ? assumed.count : ~std::uint64_t{0};
+  };
+  constexpr std::uint64_t none = ~std::uint64_t{0};
+  untouched.count(block_of(1, 65536));
+  CHECK(pages_assumed(resident(1, 0, 0)) == 0);  // nothing is known of such blocks
+  untouched.count(end_of(1));
+
+  untouched.count(block_of(2, 65536));
+  CHECK(pages_assumed(resident(2, 0, 1)) == 1);
+  CHECK(pages_assumed(resident(2, 65000, 0)) == 0);  // the page of the next block
+  untouched.count(pages_of(2, 4096, 2));
+  untouched.count(end_of(2));
+
+  untouched.count(block_of(3, 65536));
+  CHECK(pages_assumed(resident(3, 0, 0)) == 3);
+  CHECK(pages_assumed(resident(3, 8192, 4)) == 1);
+  CHECK(pages_assumed(resident(3, 12288, 4)) == none);
+  CHECK(untouched.bytes() == 65536 - 4 * 4096);
+  untouched.count(end_of(3));
+
+  // Others say nothing of them.
+  untouched.count({.kind = Kind::calloc, .size = 65536, .count = 1, .tag = 4});
+  CHECK(pages_assumed(resident(4, 0, 0)) == 0);
+  // One that used more.
+  untouched.count(block_of(5, 65536));
+  untouched.count(pages_of(5, 0, 9));
+  untouched.count(end_of(5));
+  untouched.count(block_of(6, 65536));
+  CHECK(pages_assumed(resident(6, 0, 0)) == 9);
+}
+
 TEST_CASE("untouched: a tag that is given again while its block lives is the new block's") {
   UntouchedBytes untouched;
   untouched.set_touched_min(16384);
