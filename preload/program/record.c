@@ -277,13 +277,18 @@ __attribute__((noinline)) void record_as_call(uint32_t kind, const void* address
   record_long(&call);
 }
 
-void record_again(uint64_t position, uint32_t kind, const void* address, uint64_t size, uint64_t stamp) {
+void record_again(struct Ring* ring, uint64_t position, uint32_t kind, const void* address, uint64_t size,
+                  uint64_t stamp) {
   struct Thread* self = &thread_self;
   const struct HeldRing held = hold_ring(self);
-  if (!ring_has_room(held.ring, position, 1)) return;
-  held_publish_void(&held, position, 1);
+  if (held.ring == ring && ring_is_held(self, &held)) {
+    if (!ring_has_room(ring, position, 1)) return;
+    if (ring_is_held(self, &held)) held_publish_void(&held, position, 1);
+  }
+  if (!recording_is_on()) return;  // begins a child's recording
+  const uint64_t least = self->ring == ring ? self->stamp_floor : told_stamp(self);
   const struct Call call = call_of(kind, address, size);
-  append_event(self, &call, stamp > self->stamp_floor ? stamp : self->stamp_floor);
+  append_event(self, &call, stamp > least ? stamp : least);
 }
 
 static __attribute__((noinline)) void record_checked(uint32_t kind, const void* block, uint64_t size, uint64_t told) {
@@ -345,11 +350,6 @@ void record_long_with_stack(const struct Call* call, const void* stack_frame) {
     record_described_with_stack(call, stack_frame);
 }
 
-static inline void publish_held_short(const struct HeldRing* held, uint64_t position, uint32_t kind,
-                                      const void* address, uint64_t size, uint64_t stamp) {
-  held_publish(held, position, head_of(kind, address), size << 32 | (uint32_t)stamp);
-}
-
 // An event of one record, and its stack, at `position`, which is reserved.
 static __attribute__((noinline)) void record_reserved(uint32_t kind, const void* address, uint64_t size, uint64_t stamp,
                                                       const struct HeldRing* held, uint64_t position,
@@ -363,7 +363,7 @@ static __attribute__((noinline)) void record_reserved(uint32_t kind, const void*
   const bool is_held = ring_is_held(self, held);
   if (is_held && is_stamp_high_known(self, stamp) && stack->generation == self->generation) {
     stacks_publish(self, stack, held, position);
-    publish_held_short(held, position + stack->slots, kind, address, size, stamp);
+    publish_short(held, position + stack->slots, kind, address, size, stamp);
     stacks_end(self, stack);
     return;
   }
@@ -439,7 +439,7 @@ void record_with_stack(uint32_t kind, const void* address, uint64_t size, const 
   const bool has_room = ring_is_below_soft(held.ring, position, slots + 1);
   if (__builtin_expect(has_room && is_stamp_high_known(self, stamp) && generation == recording_generation(), 1)) {
     if (slots) publish_stack(self, &held, (uint32_t)kept, added, position);
-    publish_held_short(&held, position + slots, kind, address, size, stamp);
+    publish_short(&held, position + slots, kind, address, size, stamp);
     unwind_release(unwinder, stack_frame);
     return;
   }

@@ -152,8 +152,10 @@ void record_stamped_allocation(uint32_t kind, const void* block, uint64_t size, 
 void record_stamped_release(uint32_t kind, const void* block, uint64_t size, uint64_t told);
 /// Records an event that may take several records. `kind`: with flags of the head.
 void record_as_call(uint32_t kind, const void* address, uint64_t size);
-/// The same for one that has reserved `position`, and is beyond `soft` or whose stamp has new upper bits.
-void record_again(uint64_t position, uint32_t kind, const void* address, uint64_t size, uint64_t stamp);
+/// The same for one that has reserved `position` of `ring`, and is beyond `soft`, or whose stamp has new upper bits, or
+/// whose ring is not this process's any more.
+void record_again(struct Ring* ring, uint64_t position, uint32_t kind, const void* address, uint64_t size,
+                  uint64_t stamp);
 
 /// The stamp of an event that needs no true one: what its thread knows without reading the clock. To be read before it
 /// is found out that the event needs no true one (doc/architecture.md, "Sparse stamps").
@@ -209,10 +211,6 @@ static inline void slot_publish(struct Slot* all, uint32_t slots, uint64_t posit
   __atomic_store_n(&slot->head, head, __ATOMIC_RELEASE);
 }
 
-static inline void ring_publish(const struct Thread* self, uint64_t position, uint64_t head, uint64_t body) {
-  slot_publish(self->slots, self->ring->slots, position, head, body);
-}
-
 static inline void held_publish(const struct HeldRing* held, uint64_t position, uint64_t head, uint64_t body) {
   slot_publish(held->slots, held->count, position, head, body);
 }
@@ -234,19 +232,21 @@ static inline bool is_stamp_high_known(const struct Thread* self, uint64_t stamp
   return (stamp ^ self->stamp_floor) >> 32 == 0;
 }
 
-static inline void publish_short(const struct Thread* self, uint64_t position, uint32_t kind, const void* address,
+static inline void publish_short(const struct HeldRing* held, uint64_t position, uint32_t kind, const void* address,
                                  uint64_t size, uint64_t stamp) {
-  ring_publish(self, position, head_of(kind, address), size << 32 | (uint32_t)stamp);
+  held_publish(held, position, head_of(kind, address), size << 32 | (uint32_t)stamp);
 }
 
 /// Records an event of one record with a stamp, or several where the stamp has new upper bits.
 static inline void append_short(uint32_t kind, const void* address, uint64_t size, uint64_t stamp) {
   const struct Thread* self = &thread_self;
-  const uint64_t position = ring_reserve(self->ring, 1);
-  if (__builtin_expect(ring_is_below_soft(self->ring, position, 1) && is_stamp_high_known(self, stamp), 1))
-    publish_short(self, position, kind, address, size, stamp);
+  const struct HeldRing held = hold_ring(self);
+  const uint64_t position = ring_reserve(held.ring, 1);
+  const bool is_below_soft = ring_is_below_soft(held.ring, position, 1);
+  if (__builtin_expect(is_below_soft && is_stamp_high_known(self, stamp) && ring_is_held(self, &held), 1))
+    publish_short(&held, position, kind, address, size, stamp);
   else
-    record_again(position, kind, address, size, stamp);
+    record_again(held.ring, position, kind, address, size, stamp);
 }
 
 /// Whether a told stamp is enough for an event of the kind. Here of those whose pages are the ring's as a whole.

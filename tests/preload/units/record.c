@@ -142,7 +142,7 @@ static void drop(void) {
   now = after;
   ring.soft = 0;
   drops = true;
-  record_again(ring_reserve(&ring, 1), kind_malloc, address_of(block_of_thread), 8, after);
+  record_again(&ring, ring_reserve(&ring, 1), kind_malloc, address_of(block_of_thread), 8, after);
   short_event(block_behind);
   read_ring(seen);
   assert(seen[block_of_thread].events == 0 && seen[block_behind].events == 1 && seen[block_behind].stamp == after);
