@@ -87,7 +87,9 @@ class Cursor {
   bool at_end() const { return at_ == end_; }
   std::uint64_t offset() const { return static_cast<std::uint64_t>(at_ - begin_); }
 
-  std::uint64_t varint() {
+  /// Always inline: GCC calls it where many functions of a file use it, and a loop of numbers then takes half as long
+  /// again.
+  [[gnu::always_inline]] std::uint64_t varint() {
     if (at_ != end_ && static_cast<signed char>(*at_) >= 0) return static_cast<std::uint64_t>(*at_++);
     if (end_ - at_ >= 2 && static_cast<signed char>(at_[1]) >= 0) {
       const std::uint64_t value = (static_cast<std::uint64_t>(at_[1]) << 7) | (static_cast<std::uint64_t>(*at_) & 0x7f);
