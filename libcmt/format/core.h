@@ -174,18 +174,24 @@ class CoreDecoder {
  private:
   /// How to decode an item. A plain item (not `other`) is one number, or two for a realloc with its size.
   enum class Action : std::uint8_t { other, make, end, move };
+  /// The rarer plain items, of two numbers: an array with the number of its elements, an end with the block's size.
+  /// They are no actions, since a switch of so many is a jump through a table, which is slower for all.
+  enum class Pair : std::uint8_t { none, make_array, end_sized };
 
   /// An entry of the table that is indexed by the low 7 bits of an item's first number.
   struct Code {
     std::uint8_t length = 0;  // 0: no form has this code
     Action action = Action::other;
+    Pair pair = Pair::none;  // none where the action is not `other`
     Kind kind = Kind::malloc;
     bool shares = false;         // the first operand stands above the code
     std::uint64_t by_delta = 0;  // all bits, or none
     Form form;
   };
 
+  static bool is_plain(const Form& form);
   static Action action_of(const Form& form);
+  static Pair pair_of(const Form& form);
   void decode_other(Event& event, std::uint64_t first);
   void decode_operands(Event& event, const Code& code, std::uint64_t first);
   Tag old_tag(const Form& form, std::uint64_t operand) const;

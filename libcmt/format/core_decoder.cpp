@@ -37,6 +37,7 @@ CoreDecoder::CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t 
     for (unsigned low = codes[i]; low < forms_limit; low += step) {
       codes_[low] = {table.lengths[i],
                      action_of(form),
+                     pair_of(form),
                      static_cast<Kind>(form.operation),
                      !form.wide && form.operands() != 0,
                      form.by_delta ? ~std::uint64_t{0} : 0,
@@ -45,15 +46,23 @@ CoreDecoder::CoreDecoder(std::string_view bytes, CoreState start, std::uint32_t 
   }
 }
 
+bool CoreDecoder::is_plain(const Form& form) {
+  return form.is_known_kind() && !form.wide && !form.null && !form.aligned && form.further_operands == 0 &&
+         !form.kind.aligns && !form.kind.labels;
+}
+
 CoreDecoder::Action CoreDecoder::action_of(const Form& form) {
-  if (!form.is_known_kind() || form.wide || form.null || form.aligned || form.further_operands != 0)
-    return Action::other;
   const KindTraits& kind = form.kind;
-  if (kind.counts || kind.aligns || kind.labels) return Action::other;
-  if (kind.allocates && kind.releases) return Action::move;
-  if (kind.allocates) return Action::make;
-  if (!kind.releases || kind.sizes) return Action::other;
-  return Action::end;
+  if (!is_plain(form) || kind.counts) return Action::other;
+  if (kind.allocates) return kind.releases ? Action::move : Action::make;
+  return kind.releases && !kind.sizes ? Action::end : Action::other;
+}
+
+CoreDecoder::Pair CoreDecoder::pair_of(const Form& form) {
+  const KindTraits& kind = form.kind;
+  if (!is_plain(form) || kind.allocates == kind.releases || !kind.sizes) return Pair::none;
+  if (kind.counts) return kind.allocates ? Pair::make_array : Pair::none;
+  return kind.releases ? Pair::end_sized : Pair::none;
 }
 
 /// Nine events in ten are plain. Their state stays in registers from one event to the next, and only the fields that an
@@ -99,6 +108,16 @@ std::size_t CoreDecoder::next(std::span<Event> events) {
         break;
       }
       case Action::other:
+        if (code.pair == Pair::make_array) {
+          set(operand, state.next_tag++, 0);
+          event.count = cursor.varint();
+          break;
+        }
+        if (code.pair == Pair::end_sized) {
+          const Tag old_tag = given();
+          set(cursor.varint(), 0, old_tag);
+          break;
+        }
         cursor_ = cursor;
         state_ = state;
         decode_other(event, first);
