@@ -12,6 +12,7 @@
 
 #include "cmt/event.h"
 #include "libcmt/block_pool.h"
+#include "libcmt/prefetch.h"
 
 namespace cmt {
 
@@ -60,7 +61,7 @@ class ScatteredBlocks {
   }
 
   /// Fetches the cache line that find() reads first.
-  void prefetch(std::uint64_t wanted) const { __builtin_prefetch(&entries_[home_index(wanted)]); }
+  void prefetch(std::uint64_t wanted) const { cmt::prefetch(&entries_[home_index(wanted)]); }
 
   /// Removes a block and returns it, or nothing where the key is not in the table.
   std::optional<Block> erase(std::uint64_t wanted) {
@@ -184,25 +185,15 @@ class BlockTable {
     return (group.live & bit(tag)) != 0 ? &group.blocks[tag % span] : nullptr;
   }
 
-  /// Fetches the memory that find() and erase() read first. To be called some events before them.
+  /// Fetches the memory that find() and erase() read first. To be called some events before them. Young blocks need
+  /// none.
   void prefetch(Tag tag) const {
-    const Young& group = young_[tag / span % young_.size()];
-    if (group.number == tag / span) {
-      __builtin_prefetch(&group.blocks[tag % span]);
-    } else {
-      packed_.prefetch(tag / span + 1);
-    }
+    if (has_left_ring(tag)) packed_.prefetch(tag / span + 1);
   }
 
   /// Fetches the memory that they read next. To be called between prefetch() and them.
   void prefetch_block(Tag tag) {
-    if (young_[tag / span % young_.size()].number == tag / span) return;
-    const Packed* const group = packed_.find(tag / span + 1);
-    if (group != nullptr && (group->live & bit(tag)) != 0) {
-      __builtin_prefetch(group->at(bit(tag)));
-    } else {
-      scattered_.prefetch(tag);
-    }
+    if (has_left_ring(tag)) prefetch_old(tag);
   }
 
   /// Removes a block and returns it, or nullptr where the tag is not alive; valid until the next change. (A copy would
@@ -255,6 +246,18 @@ class BlockTable {
     return ((bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56;
   }
 
+  /// Whether the group of a tag is older than all of the ring. False for tag 0.
+  bool has_left_ring(Tag tag) const { return tag - 1 < ring_begin_; }
+
+  void prefetch_old(Tag tag) {
+    const Packed* const group = packed_.find(tag / span + 1);
+    if (group != nullptr && (group->live & bit(tag)) != 0) {
+      cmt::prefetch(group->at(bit(tag)));
+    } else {
+      scattered_.prefetch(tag);
+    }
+  }
+
   static std::uint64_t bit(Tag tag) { return std::uint64_t{1} << tag % span; }
 
   /// Moves a group out of the ring, and puts an empty group `number` there.
@@ -265,6 +268,7 @@ class BlockTable {
     if (group.blocks == nullptr) group.blocks = std::make_unique<Block[]>(span);
     group.number = number;
     group.live = 0;
+    if (number >= young_.size()) ring_begin_ = (number - young_.size()) * span;
   }
 
   /// Packs the live blocks of a group, or moves them to the hash table where they are few.
@@ -314,6 +318,7 @@ class BlockTable {
   ScatteredBlocks<Block> scattered_;
   Block ended_{};  // the block that erase() returned last, unless it was young
   Tag newest_ = 0;
+  Tag ring_begin_ = 0;  // tags up to this one have left the ring
   std::size_t size_ = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "libcmt/format/block_event.h"
 #include "libcmt/format/coding.h"
 #include "libcmt/format/live_blocks.h"
+#include "libcmt/prefetch.h"
 
 namespace cmt::format {
 
@@ -51,8 +52,8 @@ class AddressModel {
     const std::vector<std::uint64_t>& freed = class_of(size).freed_;
     constexpr std::uintptr_t line = 64;
     const std::uintptr_t top = reinterpret_cast<std::uintptr_t>(freed.data()) + freed.size() * sizeof freed[0] - 1;
-    __builtin_prefetch(reinterpret_cast<const void*>(top), 1);
-    __builtin_prefetch(reinterpret_cast<const void*>(top - line), 1);
+    cmt::prefetch(reinterpret_cast<const void*>(top));
+    cmt::prefetch(reinterpret_cast<const void*>(top - line));
   }
 
   const Class& class_of(std::uint64_t size) const { return classes_[number_of(size)]; }
@@ -197,20 +198,16 @@ class AddressDecoder {
 
   /// Fills in the addresses of events, and keeps the table of live blocks.
   void fill(std::span<Event> events) {
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      prefetch_for(events, i);
-      fill(events[i]);
-    }
+    visit_fetched(events, [&](std::size_t i) { fill(events[i]); });
   }
 
   /// The same, and tells the live block that each event was given; tag 0: none is known.
   void fill(std::span<Event> events, std::span<LiveBlock> given) {
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      prefetch_for(events, i);
+    visit_fetched(events, [&](std::size_t i) {
       const LiveBlock* const found = events[i].old_tag != 0 ? live_.find(events[i].old_tag) : nullptr;
       given[i] = found != nullptr ? *found : LiveBlock{};
       fill(events[i]);
-    }
+    });
   }
 
   /// Whether the stream is used up, as it has to be after the block's last event.
@@ -220,11 +217,29 @@ class AddressDecoder {
   const LiveBlocks& live() const { return live_; }
 
  private:
-  /// Fetches what the events behind one will read.
-  void prefetch_for(std::span<const Event> events, std::size_t i) {
-    constexpr std::size_t far = 12, near = 6;
-    if (i + far < events.size()) live_.prefetch(events[i + far].old_tag);
-    if (i + near < events.size()) live_.prefetch_block(events[i + near].old_tag);
+  /// Calls `visit` with the place of each event, when what it will read has been fetched: some events before where its
+  /// block is found, and then the block.
+  template <class Visit>
+  void visit_fetched(std::span<const Event> events, const Visit& visit) {
+    constexpr std::size_t step = 16;
+    const auto step_at = [&](std::size_t begin) {
+      const auto behind = events.subspan(std::min(begin, events.size()));
+      return behind.first(std::min(step, behind.size()));
+    };
+    const auto fetch = [&](std::size_t begin) {
+      for (const Event& event : step_at(begin)) live_.prefetch(event.old_tag);
+    };
+    const auto fetch_blocks = [&](std::size_t begin) {
+      for (const Event& event : step_at(begin)) live_.prefetch_block(event.old_tag);
+    };
+    fetch(0);
+    fetch(step);
+    fetch_blocks(0);
+    for (std::size_t begin = 0; begin < events.size(); begin += step) {
+      fetch(begin + 2 * step);
+      fetch_blocks(begin + step);
+      for (std::size_t i = begin; i < std::min(begin + step, events.size()); ++i) visit(i);
+    }
   }
   void fill(Event& event);
   void make(Event& event, bool old_is_known);
