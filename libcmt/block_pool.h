@@ -1,7 +1,10 @@
 #pragma once
 
+#include <sys/mman.h>
+
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -15,6 +18,9 @@ namespace cmt {
 /// divides. Here each number of blocks, in steps of eight, has a list of its free arrays, and a longer one is divided
 /// where there is none. They are never joined again: after a table's groups have shrunk, at most as much lies free as
 /// those took that have ended since. All is given back at the end, at once.
+///
+/// From the second MiB on, memory comes in huge pages where the system has them: blocks that are freed in no order lie
+/// on more small pages than the processor remembers, and to find one again took longer than the block itself.
 template <class Block>
 class BlockPool {
  public:
@@ -58,15 +64,24 @@ class BlockPool {
 
   void add(std::byte* bytes, std::size_t steps) { free_[steps] = new (bytes) Free{free_[steps]}; }
 
+  struct FreeMemory {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  using Memory = std::unique_ptr<std::byte[], FreeMemory>;
+
   /// Gets memory for some arrays of the longest sort.
   void fetch() {
-    constexpr std::size_t size = count_max * sizeof(Block);
-    memory_.push_back(std::make_unique_for_overwrite<std::byte[]>(arrays_fetched * size));
-    for (std::size_t i = arrays_fetched; i-- > 0;) add(memory_.back().get() + i * size, steps_max);
+    constexpr std::size_t size = count_max * sizeof(Block), small = arrays_fetched * size, huge = 2 << 20;
+    const bool is_huge = memory_.size() * small > huge / 2;
+    void* const memory = is_huge ? std::aligned_alloc(huge, huge) : std::malloc(small);
+    if (memory == nullptr) throw std::bad_alloc();
+    memory_.push_back(Memory(static_cast<std::byte*>(memory)));
+    if (is_huge) madvise(memory, huge, MADV_HUGEPAGE);  // a hint, which may be refused
+    for (std::size_t i = (is_huge ? huge : small) / size; i-- > 0;) add(memory_.back().get() + i * size, steps_max);
   }
 
   std::array<Free*, steps_max + 1> free_{};  // by steps
-  std::vector<std::unique_ptr<std::byte[]>> memory_;
+  std::vector<Memory> memory_;
 };
 
 }  // namespace cmt
