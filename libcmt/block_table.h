@@ -160,21 +160,18 @@ class BlockTable {
  public:
   std::size_t size() const { return size_; }
 
-  /// Adds a block. Returns false, and changes nothing, if its tag is in the table.
-  bool insert(const Block& block) {
+  /// Adds a block. Returns false, and changes nothing, if its tag is in the table. (Inline, so that the block's members
+  /// are stored where they belong: a copy of the whole would wait for the stores of its parts.)
+  [[gnu::always_inline]] bool insert(const Block& block) {
     assert(block.tag != 0);
+    if (block.tag <= newest_) [[unlikely]]
+      return insert_late(block);
     const Tag number = block.tag / span;
     Young& group = young_[number % young_.size()];
-    if (block.tag <= newest_) {
-      if (find(block.tag) != nullptr) return false;
-      if (group.number != number) return ++size_, scattered_.insert(block);
-    } else {
-      newest_ = block.tag;
-      if (group.number != number) replace(group, number);
-    }
-    group.blocks[block.tag % span] = block;
-    group.live |= bit(block.tag);
-    ++size_;
+    if (group.number != number) [[unlikely]]
+      replace(group, number);
+    newest_ = block.tag;
+    put_young(group, block);
     return true;
   }
 
@@ -260,8 +257,24 @@ class BlockTable {
 
   static std::uint64_t bit(Tag tag) { return std::uint64_t{1} << tag % span; }
 
+  void put_young(Young& group, const Block& block) {
+    group.blocks[block.tag % span] = block;
+    group.live |= bit(block.tag);
+    ++size_;
+  }
+
+  /// Adds a block whose tag does not rise.
+  [[gnu::noinline]] bool insert_late(const Block& block) {
+    if (find(block.tag) != nullptr) return false;
+    const Tag number = block.tag / span;
+    Young& group = young_[number % young_.size()];
+    if (group.number != number) return ++size_, scattered_.insert(block);
+    put_young(group, block);
+    return true;
+  }
+
   /// Moves a group out of the ring, and puts an empty group `number` there.
-  void replace(Young& group, Tag number) {
+  [[gnu::noinline]] void replace(Young& group, Tag number) {
     if (group.live != 0)
       pack(group.number, group.live,
            [&](std::uint64_t one) -> const Block& { return group.blocks[std::countr_zero(one)]; });
@@ -285,12 +298,12 @@ class BlockTable {
     packed_.insert(fresh);
   }
 
-  const Block* find_old(Tag tag) {
+  [[gnu::noinline]] const Block* find_old(Tag tag) {
     const Packed* const group = packed_.find(tag / span + 1);
     return group != nullptr && (group->live & bit(tag)) != 0 ? group->at(bit(tag)) : scattered_.find(tag);
   }
 
-  const Block* erase_old(Tag tag) {
+  [[gnu::noinline]] const Block* erase_old(Tag tag) {
     Packed* const group = packed_.find(tag / span + 1);
     if (group == nullptr || (group->live & bit(tag)) == 0) {
       Block* const block = scattered_.find(tag);

@@ -162,8 +162,21 @@ void AddressDecoder::take_live(std::string_view table) {
   if (!table.empty()) live_ = format::take_live(table);
 }
 
-std::uint64_t AddressDecoder::result_address(const AddressModel::Class& own, const std::uint64_t* old_address,
-                                             std::uint32_t& place) {
+std::uint64_t AddressModel::after(std::uint64_t address, std::uint64_t size, unsigned rounding) {
+  switch (rounding) {
+    case 0:
+      return address + std::max<std::uint64_t>(32, (size + 23) & ~std::uint64_t{15});
+    case 1:
+      return address + std::max<std::uint64_t>(16, (size + 15) & ~std::uint64_t{15});
+    case 2:
+      return address + std::max<std::uint64_t>(8, (size + 7) & ~std::uint64_t{7});
+    default:
+      return address + size;
+  }
+}
+
+inline std::uint64_t AddressDecoder::result_address(const AddressModel::Class& own, const std::uint64_t* old_address,
+                                                    std::uint32_t& place) {
   std::uint64_t code = cursor_.varint();
   if (old_address != nullptr && code-- == 0) return *old_address;
   if ((code & 1) == 0) {
@@ -178,35 +191,37 @@ std::uint64_t AddressDecoder::result_address(const AddressModel::Class& own, con
   return base + (unzigzag(code >> 2) << shift_);
 }
 
+inline void AddressDecoder::make(Event& event, const std::uint64_t* old_address) {
+  std::uint32_t place = AddressModel::depth;
+  const std::uint64_t bytes = event.bytes();
+  AddressModel::Class& own = model_.class_of(bytes);
+  const std::uint64_t address = present_ ? result_address(own, old_address, place) : 0;
+  event.address = address;
+  model_.allocated(own, address, bytes, place);
+  const LiveBlock made{event.tag, address, bytes};
+  if (live_.insert(made)) return;
+  live_.erase(event.tag);  // a stream that is damaged may name a block twice
+  live_.insert(made);
+}
+
 void AddressDecoder::fill(Event& event) {
-  const bool ends = event.ends_block();
   event.address = event.old_address = 0;
-  const LiveBlock* const given = event.old_tag == 0 ? nullptr
-                                 : ends             ? live_.erase(event.old_tag)
-                                                    : live_.find(event.old_tag);
+  if (event.old_tag != 0) return fill_given(event);
+  if (event.tag != 0) make(event, nullptr);
+}
+
+inline void AddressDecoder::fill_given(Event& event) {
+  const bool ends = event.ends_block();
+  const LiveBlock* const given = ends ? live_.erase(event.old_tag) : live_.find(event.old_tag);
   if (given != nullptr) event.old_address = given->address;
   const bool is_named = traits(event.kind).names;  // such a block has no part in the stream
   const bool is_known = given != nullptr && !is_named;
   const std::uint64_t old_size = is_known ? given->size : 0;
-  if (event.old_tag != 0 && !is_known && !is_named && present_) {
-    event.old_address = cursor_.varint();
-  }
-  if (event.tag != 0) make(event, is_known);
+  if (!is_known && !is_named && present_) event.old_address = cursor_.varint();
+  if (event.tag != 0) make(event, is_known ? &event.old_address : nullptr);
   if (is_known && ends && (event.tag == 0 || event.address != event.old_address)) {
     model_.freed(event.old_address, old_size);
   }
-}
-
-inline void AddressDecoder::make(Event& event, bool old_is_known) {
-  std::uint32_t place = AddressModel::depth;
-  const std::uint64_t bytes = event.bytes();
-  AddressModel::Class& own = model_.class_of(bytes);
-  if (present_) event.address = result_address(own, old_is_known ? &event.old_address : nullptr, place);
-  model_.allocated(own, event.address, bytes, place);
-  const LiveBlock made{event.tag, event.address, bytes};
-  if (live_.insert(made)) return;
-  live_.erase(event.tag);  // a stream that is damaged may name a block twice
-  live_.insert(made);
 }
 
 std::string put_live(std::span<const LiveBlock> by_tag) {
@@ -305,19 +320,6 @@ std::uint32_t AddressModel::number_of_large(std::uint64_t size) {
 
 void AddressModel::forget_half(std::vector<std::uint64_t>& freed) {
   freed.erase(freed.begin(), freed.begin() + static_cast<std::ptrdiff_t>(freed.size() / 2));
-}
-
-std::uint64_t AddressModel::after(std::uint64_t address, std::uint64_t size, unsigned rounding) {
-  switch (rounding) {
-    case 0:
-      return address + std::max<std::uint64_t>(32, (size + 23) & ~std::uint64_t{15});
-    case 1:
-      return address + std::max<std::uint64_t>(16, (size + 15) & ~std::uint64_t{15});
-    case 2:
-      return address + std::max<std::uint64_t>(8, (size + 7) & ~std::uint64_t{7});
-    default:
-      return address + size;
-  }
 }
 
 }  // namespace cmt::format

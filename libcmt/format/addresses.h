@@ -242,7 +242,8 @@ class AddressDecoder {
     }
   }
   void fill(Event& event);
-  void make(Event& event, bool old_is_known);
+  void fill_given(Event& event);
+  void make(Event& event, const std::uint64_t* old_address);
   std::uint64_t result_address(const AddressModel::Class& own, const std::uint64_t* old_address, std::uint32_t& place);
 
   AddressModel model_;
